@@ -1,0 +1,2 @@
+//! Shows memory reports and dumps as text.
+fn main() {}

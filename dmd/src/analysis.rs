@@ -1,0 +1,1 @@
+//! From a dump to answers.

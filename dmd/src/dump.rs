@@ -1,0 +1,1 @@
+//! The dump file: format 5 of DMD with an extension key of our own.

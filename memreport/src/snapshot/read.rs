@@ -1,0 +1,1 @@
+//! Reads a memory report file, Firefox's or ours, as a stream of reports.

@@ -1,0 +1,2 @@
+//! Every check as one command.
+fn main() {}
