@@ -1,6 +1,50 @@
 //! Says where the bytes of a Rust program's memory are: measure values, report them by path, save them for about:memory.
 
-mod report;
-pub mod snapshot;
+extern crate alloc;
+// The derive and the doc examples name this crate as its users do.
+extern crate self as memreport;
 
+mod size_of;
+mod field;
+mod ops;
+mod impls;
+mod allocator;
+mod counters;
+mod counted_heap;
+mod report;
+mod reporter;
+mod registry;
+mod process;
+mod collect;
+pub mod snapshot;
+mod tracker;
+
+pub use allocator::{Counted, LayoutSizes, UsableSize};
+pub use collect::{Collector, snapshot};
+pub use counted_heap::CountedHeap;
+pub use counters::{HeapCounters, heap_counters};
+pub use field::{Field, Shared, SkippedField, skipped_fields};
+#[cfg(feature = "derive")]
+pub use memreport_derive::MallocSizeOf;
+pub use ops::Ops;
+pub use registry::{Registration, register, register_weak, report_value};
 pub use report::{Kind, Report, Units};
+pub use reporter::{Reporter, Reports};
+pub use size_of::{MallocShallowSizeOf, MallocSizeOf, Measured, Part, measure};
+pub use snapshot::Snapshot;
+
+/// Not public: for generated code, and for the crate `dmd`.
+#[doc(hidden)]
+pub mod __private {
+    pub use inventory::submit;
+
+    pub use crate::allocator::Declaration;
+    pub use crate::counted_heap::on_alloc_path;
+    pub use crate::counters::{allocated, freed};
+    pub use crate::registry::StaticReporter;
+    pub use crate::snapshot::atomically;
+    pub use crate::tracker::{
+        Block, Claim, Ending, Findings, Found, Place, Recorder, Tracker, Who, Wrong,
+        current_on_alloc,
+    };
+}

@@ -1,3 +1,70 @@
-//! Saved reports: Firefox's memory report file, version 1, with fields of our own where it allows them.
+//! A snapshot: all reports of one moment, and the file they are saved in.
+//!
+//! The file is Firefox's memory report, version 1, with fields of our own where Firefox allows them.
 
 pub mod read;
+mod write;
+
+pub use write::atomically;
+
+use std::any::Any;
+use std::path::Path;
+use std::{fmt, io};
+
+use crate::field::SkippedField;
+use crate::report::Report;
+use crate::tracker::Findings;
+
+/// All reports of one moment.
+#[non_exhaustive]
+pub struct Snapshot {
+    /// The reports, in the order in which they came.
+    pub reports: Vec<Report>,
+    /// What numbers cannot say: values that were busy, reporters that failed.
+    pub notes: Vec<String>,
+    /// Whether sizes were asked of the allocator; otherwise they come from layouts, and slop is not in them.
+    pub sizes_asked: bool,
+    /// The fields that types do not measure, and why.
+    pub skipped: Vec<SkippedField>,
+    /// At which moment of the program it was taken: "asked for by the program".
+    pub moment: &'static str,
+    pub(crate) findings: Option<Box<dyn Findings>>,
+}
+
+impl Snapshot {
+    /// Writes a memory report file that `about-memory` and Firefox's about:memory open; gzipped if the name ends in `.gz`.
+    ///
+    /// While DMD is awake, its dump is written beside it: `heap.json.gz` gets a `heap.dmd.json.gz`. Both appear under
+    /// their names only when they are complete.
+    ///
+    /// # Errors
+    ///
+    /// Those of making, writing or renaming the files; the message names the file.
+    pub fn save(&self, path: impl AsRef<Path>) -> io::Result<()> {
+        let path = path.as_ref();
+        if let Some(findings) = &self.findings {
+            findings.save_beside(path)?;
+        }
+        write::save(self, path)?;
+        if let Some(findings) = &self.findings {
+            findings.saved(path);
+        }
+        Ok(())
+    }
+
+    /// What the tracking allocator found in this collection, for the crate that knows the type.
+    #[must_use]
+    pub fn findings(&self) -> Option<&dyn Any> {
+        self.findings.as_deref().map(Findings::as_any)
+    }
+}
+
+impl fmt::Debug for Snapshot {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Snapshot")
+            .field("moment", &self.moment)
+            .field("reports", &self.reports.len())
+            .field("notes", &self.notes)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,154 @@
+//! One collection: every reporter is asked, and what they say becomes a snapshot.
+
+use std::cell::Cell;
+use std::sync::{Mutex, PoisonError};
+
+use crate::allocator::{Sizes, is_declared, tracker};
+use crate::counters::totals;
+use crate::field::skipped_fields;
+use crate::ops::Collection;
+use crate::report::Report;
+use crate::reporter::{Gathered, Names, Reports, amount};
+use crate::snapshot::Snapshot;
+use crate::tracker::{Ending, Findings, Recorder, Tracker};
+use crate::{process, registry};
+
+/// Asks all reporters, and gathers what they say.
+///
+/// # Panics
+///
+/// When a reporter calls it: collections do not nest.
+#[must_use]
+pub fn snapshot() -> Snapshot {
+    Collector::default().snapshot()
+}
+
+/// A collection with wishes.
+///
+/// ```
+/// let snapshot = memreport::Collector::default().anonymize().snapshot();
+/// # assert!(!snapshot.reports.is_empty());
+/// ```
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Collector {
+    anonymize: bool,
+    moment: Option<&'static str>,
+}
+
+impl Collector {
+    /// Reporters are to leave private words out of their paths.
+    #[must_use]
+    pub fn anonymize(mut self) -> Self {
+        self.anonymize = true;
+        self
+    }
+
+    /// Says at which moment of the program this is: "after the index was built".
+    #[must_use]
+    pub fn moment(mut self, moment: &'static str) -> Self {
+        self.moment = Some(moment);
+        self
+    }
+
+    /// Asks all reporters, and gathers what they say.
+    ///
+    /// # Panics
+    ///
+    /// When a reporter calls it: collections do not nest.
+    #[must_use]
+    pub fn snapshot(self) -> Snapshot {
+        let _alone = Alone::enter();
+        let moment = self.moment.unwrap_or("asked for by the program");
+        match tracker().filter(|tracker| tracker.is_awake()) {
+            Some(tracker) => self.tracked(tracker, moment),
+            None => {
+                // Read first: the collection itself allocates.
+                let heap_allocated = is_declared().then(|| totals().live_bytes());
+                let (mut gathered, _) = self.gather(Sizes::declared(), None);
+                if let Some(bytes) = heap_allocated {
+                    gathered
+                        .reports
+                        .push(heap_report(usize::try_from(bytes).unwrap_or(usize::MAX)));
+                }
+                finished(gathered, moment, None)
+            }
+        }
+    }
+
+    fn tracked(self, tracker: &'static dyn Tracker, moment: &'static str) -> Snapshot {
+        let recorder = tracker.begin();
+        let (mut gathered, names) = self.gather(Sizes::Tracked(tracker), Some(recorder));
+        let reporters = names.into_list();
+        let findings =
+            tracker.end(Ending { reporters: &reporters, unmeasured: gathered.unmeasured, moment });
+        gathered.reports.push(heap_report(findings.heap_allocated()));
+        tracker.own_memory(&mut |path, bytes, description| {
+            gathered.reports.push(Report::non_heap(path, amount(bytes), description));
+        });
+        finished(gathered, moment, Some(findings))
+    }
+
+    fn gather(self, sizes: Sizes, recorder: Option<&dyn Recorder>) -> (Gathered, Names) {
+        let collection = Collection::new(sizes, recorder);
+        let names = Names::default();
+        let mut reports = Reports {
+            collection: &collection,
+            names: &names,
+            anonymize: self.anonymize,
+            gathered: Gathered::default(),
+        };
+        registry::run_all(&mut reports);
+        let mut gathered = reports.gathered;
+        process::report(&mut gathered.reports);
+        (gathered, names)
+    }
+}
+
+fn heap_report(bytes: usize) -> Report {
+    Report::other(
+        "heap-allocated",
+        amount(bytes),
+        "Memory in blocks that the heap allocator has handed out. It may exceed what the program asked for, since the \
+         allocator rounds requests up.",
+    )
+}
+
+fn finished(
+    gathered: Gathered,
+    moment: &'static str,
+    findings: Option<Box<dyn Findings>>,
+) -> Snapshot {
+    Snapshot {
+        reports: gathered.reports,
+        notes: gathered.notes,
+        sizes_asked: is_declared(),
+        skipped: skipped_fields(),
+        moment,
+        findings,
+    }
+}
+
+/// Collections come one after the other.
+struct Alone {
+    _lock: std::sync::MutexGuard<'static, ()>,
+}
+
+static COLLECTING: Mutex<()> = Mutex::new(());
+
+std::thread_local! {
+    static IS_COLLECTING: Cell<bool> = const { Cell::new(false) };
+}
+
+impl Alone {
+    fn enter() -> Self {
+        let nested = IS_COLLECTING.try_with(|collecting| collecting.replace(true)).unwrap_or(false);
+        assert!(!nested, "a reporter asked for a snapshot: collections do not nest");
+        Alone { _lock: COLLECTING.lock().unwrap_or_else(PoisonError::into_inner) }
+    }
+}
+
+impl Drop for Alone {
+    fn drop(&mut self) {
+        let _ = IS_COLLECTING.try_with(|collecting| collecting.set(false));
+    }
+}

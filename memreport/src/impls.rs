@@ -1,0 +1,3 @@
+//! What std's types own, a file for each family.
+
+mod sequence;

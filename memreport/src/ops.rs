@@ -1,0 +1,536 @@
+//! The measuring hand: asks how big blocks are, counts shared ones once, and tells DMD who measured what.
+#![expect(
+    unsafe_code,
+    reason = "hands block pointers to the allocator's size query; the duty is the caller's, stated at each method"
+)]
+
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::alloc::Layout;
+use core::cell::{Cell, RefCell};
+use core::hash::{BuildHasherDefault, Hasher};
+use std::collections::HashMap;
+
+use crate::allocator::{Sizes, UsableSizeFn};
+use crate::field::{Field, Shared};
+use crate::size_of::{MallocShallowSizeOf, MallocSizeOf, Measured, Part};
+use crate::tracker::{Claim, Place, Recorder, Tracker, Who};
+
+/// How deep the stack may grow, in bytes, before further values wait on a list: half of the smallest stack in use.
+const STACK_BUDGET: usize = 48 * 1024;
+
+/// Measures values that are lent for `'a`.
+///
+/// Values are lent for as long as the measurement lasts, not just for the call: what lies too deep for the stack is put
+/// off, and a list of a million boxed nodes is measured like any other. What is lent for less, such as the inside of a
+/// lock, is measured by [`now`](Self::now).
+pub struct Ops<'a> {
+    collection: &'a Collection<'a>,
+    state: &'a State,
+    scope: Cell<Scope>,
+    /// Where the stack stood when measuring began.
+    stack: usize,
+    later: RefCell<Vec<Later<'a>>>,
+}
+
+type Later<'a> = (Scope, Box<dyn FnOnce(&Ops<'a>) + 'a>);
+
+/// What is being measured at this moment: blocks are blamed on it.
+#[derive(Clone, Copy, Default)]
+struct Scope {
+    field: Option<&'static Field>,
+    /// Index into the state's parts; 0 is the value itself.
+    part: usize,
+}
+
+impl<'a> Ops<'a> {
+    /// Goes on with a value: now, or later if the stack is deep.
+    #[inline]
+    pub fn add<T: ?Sized + MallocSizeOf>(&self, value: &'a T) {
+        if self.is_deep() {
+            self.put_off(move |ops| value.add_size_of_excluding_this(ops));
+        } else {
+            value.add_size_of_excluding_this(self);
+        }
+    }
+
+    /// Goes on with a value, and blames what it owns on this field.
+    #[inline]
+    pub fn field<T: ?Sized + MallocSizeOf>(&self, field: &'static Field, value: &'a T) {
+        self.field_with(field, value, T::add_size_of_excluding_this);
+    }
+
+    /// As [`field`](Self::field), with a function that measures the value.
+    #[inline]
+    pub fn field_with<T: ?Sized>(
+        &self,
+        field: &'static Field,
+        value: &'a T,
+        measure: impl FnOnce(&'a T, &Ops<'a>) + 'a,
+    ) {
+        let outer = self.scope.get();
+        let part = match field.own_part() {
+            None => outer.part,
+            Some((name, description)) => self.state.part(outer.part, name, description),
+        };
+        self.visit(field, value);
+        self.scope.set(Scope { field: Some(field), part });
+        if self.is_deep() {
+            self.put_off(move |ops| measure(value, ops));
+        } else {
+            measure(value, self);
+        }
+        self.scope.set(outer);
+    }
+
+    /// Says that this field is not measured.
+    #[inline]
+    pub fn skip<T: ?Sized>(&self, field: &'static Field, value: &T) {
+        self.visit(field, value);
+    }
+
+    /// A block whose start and layout are known. A layout of size 0 is no block.
+    ///
+    /// # Safety
+    ///
+    /// Unless the size is 0, `start` could be given to the global allocator's `dealloc` with this layout.
+    #[inline]
+    pub unsafe fn block<T: ?Sized>(&self, start: *const T, layout: Layout) {
+        if layout.size() == 0 {
+            return;
+        }
+        let start = start.cast::<u8>();
+        match self.collection.sizes {
+            Sizes::Layouts => self.count(layout.size()),
+            // SAFETY: the caller's promise, for the allocator that the declaration belongs to.
+            Sizes::Asked(usable_size) => self.count(unsafe { usable_size(start, layout) }),
+            Sizes::Tracked(tracker) => {
+                let size = Some(layout.size());
+                self.claim(tracker, Claim { address: start.addr(), size, place: Place::Start });
+            }
+        }
+    }
+
+    /// A block whose layout is not known, as behind a pointer of a foreign library.
+    ///
+    /// # Safety
+    ///
+    /// `start` is null or the start of a live block of the global allocator.
+    pub unsafe fn malloc_size_of<T: ?Sized>(&self, start: *const T) {
+        let start = start.cast::<u8>();
+        match self.collection.sizes {
+            _ if start.is_null() => {}
+            // Nobody can say: nothing is the lower bound.
+            Sizes::Layouts => self.count_computed(0),
+            // SAFETY: the caller's promise. The layout only serves allocators that are never asked without one.
+            Sizes::Asked(usable_size) => {
+                self.count(unsafe { usable_size(start, Layout::new::<()>()) })
+            }
+            Sizes::Tracked(tracker) => {
+                self.claim(
+                    tracker,
+                    Claim { address: start.addr(), size: None, place: Place::Start },
+                );
+            }
+        }
+    }
+
+    /// A block with several owners, of which this is one. Says whether it is counted here, so that its contents are too.
+    ///
+    /// # Safety
+    ///
+    /// As for [`block`](Self::block).
+    pub unsafe fn shared_block<T: ?Sized>(
+        &self,
+        start: *const T,
+        layout: Layout,
+        owners: usize,
+    ) -> bool {
+        let here = self.counts_shared(start.cast::<u8>().addr(), owners);
+        if here {
+            // SAFETY: handed on.
+            unsafe { self.block(start, layout) };
+        }
+        here
+    }
+
+    /// The block that holds `inside`, by any pointer into it; none is fine. Where no tracker knows, `otherwise` bytes.
+    pub fn enclosing_block<T: ?Sized>(&self, inside: *const T, otherwise: usize) {
+        match self.collection.sizes {
+            Sizes::Tracked(tracker) => {
+                self.claim(
+                    tracker,
+                    Claim { address: inside.cast::<u8>().addr(), size: None, place: Place::Inside },
+                );
+            }
+            Sizes::Layouts | Sizes::Asked(_) => self.count_computed(otherwise),
+        }
+    }
+
+    /// As [`enclosing_block`](Self::enclosing_block), for a block with several owners.
+    pub fn shared_enclosing_block<T: ?Sized>(
+        &self,
+        inside: *const T,
+        otherwise: usize,
+        owners: usize,
+    ) -> bool {
+        let here = self.counts_shared(inside.cast::<u8>().addr(), owners);
+        if here {
+            self.enclosing_block(inside, otherwise);
+        }
+        here
+    }
+
+    /// Every block that holds one of these addresses, once each. Where no tracker knows, `otherwise` bytes in all.
+    pub fn enclosing_blocks(&self, inside: impl IntoIterator<Item = *const u8>, otherwise: usize) {
+        let Sizes::Tracked(tracker) = self.collection.sizes else {
+            return self.count_computed(otherwise);
+        };
+        let mut last = 0..0;
+        let mut blocks = Vec::new();
+        for address in inside.into_iter().map(<*const u8>::addr) {
+            if last.contains(&address) {
+                continue;
+            }
+            if let Some(block) =
+                tracker.look_up(Claim { address, size: None, place: Place::Inside }).block
+            {
+                last = block.start..block.start + block.usable;
+                blocks.push(block.start);
+            }
+        }
+        blocks.sort_unstable();
+        blocks.dedup();
+        for start in blocks {
+            self.claim(tracker, Claim { address: start, size: None, place: Place::Inside });
+        }
+    }
+
+    /// The block that one of these machine words points to or into, if it was asked for with `size` bytes.
+    ///
+    /// For containers that own an empty table, with no element left to point at. Says whether it was found.
+    pub fn block_by_words(&self, words: impl IntoIterator<Item = usize>, size: usize) -> bool {
+        let Sizes::Tracked(tracker) = self.collection.sizes else { return false };
+        let claims =
+            words.into_iter().map(|address| Claim { address, size: None, place: Place::Inside });
+        for claim in claims {
+            if tracker.look_up(claim).block.is_some_and(|block| block.requested == size) {
+                self.claim(tracker, claim);
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Bytes from a formula, where no block can be asked about; the outcome says so.
+    pub fn computed(&self, bytes: usize) {
+        self.count_computed(bytes);
+    }
+
+    /// Whether blocks can be found by pointers into them at this moment.
+    #[must_use]
+    pub fn finds_enclosing_blocks(&self) -> bool {
+        matches!(self.collection.sizes, Sizes::Tracked(_))
+    }
+
+    /// A container's own blocks, without what its elements own.
+    pub fn shallow<C: ?Sized + MallocShallowSizeOf>(&self, container: &'a C) {
+        container.add_shallow_size_of(self);
+    }
+
+    /// A value is locked by somebody else, and so is left out; the outcome says so.
+    pub fn busy(&self) {
+        self.state.busy.set(self.state.busy.get() + 1);
+    }
+
+    /// Measures what is lent for less than `'a`, and is done with it on return.
+    pub fn now<'b, V: ?Sized, R>(
+        &self,
+        lent: &'b V,
+        measure: impl FnOnce(&'b V, &Ops<'b>) -> R,
+    ) -> R
+    where
+        'a: 'b,
+    {
+        let ops = Ops {
+            collection: self.collection,
+            state: self.state,
+            scope: self.scope.clone(),
+            stack: self.stack,
+            later: RefCell::default(),
+        };
+        let result = measure(lent, &ops);
+        ops.drain();
+        result
+    }
+
+    /// What was added so far.
+    #[must_use]
+    pub(crate) fn total(&self) -> Total {
+        self.state.total.get()
+    }
+
+    fn counts_shared(&self, address: usize, owners: usize) -> bool {
+        match self.scope.get().field.map(Field::ownership).unwrap_or_default() {
+            Shared::Elsewhere => false,
+            Shared::Here => {
+                self.collection.meet(address);
+                true
+            }
+            Shared::First => owners <= 1 || self.collection.meet(address),
+        }
+    }
+
+    #[inline]
+    fn visit<T: ?Sized>(&self, field: &'static Field, value: &T) {
+        if let Some(recorder) = self.collection.recorder {
+            recorder.visits(
+                field,
+                core::ptr::from_ref(value).cast::<u8>().addr(),
+                size_of_val(value),
+            );
+        }
+    }
+
+    #[inline]
+    fn claim(&self, tracker: &dyn Tracker, claim: Claim) {
+        let found = tracker.look_up(claim);
+        if let Some(recorder) = self.collection.recorder {
+            let who =
+                Who { reporter: self.collection.reporter.get(), field: self.scope.get().field };
+            recorder.claimed(claim, found, who);
+        }
+        if found.bytes > 0 {
+            self.count(found.bytes);
+        }
+    }
+
+    #[inline]
+    fn count(&self, bytes: usize) {
+        let mut total = self.state.total.get();
+        total.bytes += bytes;
+        total.blocks += 1;
+        self.state.total.set(total);
+        self.state.count_part(self.scope.get().part, bytes);
+    }
+
+    fn count_computed(&self, bytes: usize) {
+        let mut total = self.state.total.get();
+        total.bytes += bytes;
+        total.computed += bytes;
+        self.state.total.set(total);
+        self.state.count_part(self.scope.get().part, bytes);
+    }
+
+    #[inline]
+    fn is_deep(&self) -> bool {
+        self.stack.abs_diff(stack_position()) > STACK_BUDGET
+    }
+
+    #[cold]
+    fn put_off(&self, work: impl FnOnce(&Ops<'a>) + 'a) {
+        self.later.borrow_mut().push((self.scope.get(), Box::new(work)));
+    }
+
+    fn drain(&self) {
+        // Lent to a name first: a borrow in the loop's head would last for its body.
+        let next = || self.later.borrow_mut().pop();
+        while let Some((scope, work)) = next() {
+            self.scope.set(scope);
+            work(self);
+        }
+    }
+}
+
+impl core::fmt::Debug for Ops<'_> {
+    fn fmt(&self, out: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        out.debug_struct("Ops").field("total", &self.total()).finish_non_exhaustive()
+    }
+}
+
+/// Measures one value from its beginning to its end.
+pub(crate) fn measure_with<T: ?Sized>(
+    collection: &Collection<'_>,
+    value: &T,
+    measure: impl for<'a> FnOnce(&'a T, &Ops<'a>),
+) -> Measured {
+    let state = State::default();
+    let ops = Ops {
+        collection,
+        state: &state,
+        scope: Cell::default(),
+        stack: stack_position(),
+        later: RefCell::default(),
+    };
+    measure(value, &ops);
+    ops.drain();
+    drop(ops);
+    state.into_measured()
+}
+
+/// An address in the current frame. Only differences are used.
+#[inline]
+fn stack_position() -> usize {
+    let here = 0_u8;
+    core::hint::black_box(&raw const here).addr()
+}
+
+/// What all measurements of one collection share: who answers, who listens, which shared blocks were met.
+pub(crate) struct Collection<'c> {
+    sizes: Sizes,
+    recorder: Option<&'c dyn Recorder>,
+    /// Shared blocks by address, and the reporter that met each.
+    met: RefCell<HashMap<usize, u32, BuildHasherDefault<AddressHasher>>>,
+    /// Which of the collection's reporters runs.
+    source: Cell<u32>,
+    /// In whose name blocks are claimed.
+    reporter: Cell<u32>,
+}
+
+impl<'c> Collection<'c> {
+    /// One that tells nobody: for a look at a value.
+    pub(crate) fn unmarked() -> Self {
+        Collection::new(Sizes::declared(), None)
+    }
+
+    pub(crate) fn new(sizes: Sizes, recorder: Option<&'c dyn Recorder>) -> Self {
+        Collection {
+            sizes,
+            recorder,
+            met: RefCell::default(),
+            source: Cell::new(0),
+            reporter: Cell::new(0),
+        }
+    }
+
+    /// The next reporter begins.
+    pub(crate) fn next_source(&self) {
+        self.source.set(self.source.get() + 1);
+    }
+
+    /// What is measured from now on is measured in the name of this reporter.
+    pub(crate) fn set_reporter(&self, reporter: u32) {
+        self.reporter.set(reporter);
+    }
+
+    /// The reporter that runs failed: the shared blocks that it met are free for others to count.
+    pub(crate) fn forget_source(&self) {
+        let failed = self.source.get();
+        self.met.borrow_mut().retain(|_, source| *source != failed);
+    }
+
+    /// Whether somebody can be asked for the size of a block.
+    pub(crate) fn asks(&self) -> bool {
+        !matches!(self.sizes, Sizes::Layouts)
+    }
+
+    /// Who hears of each claim.
+    pub(crate) fn recorder(&self) -> Option<&'c dyn Recorder> {
+        self.recorder
+    }
+
+    /// Whether the shared block is met for the first time.
+    fn meet(&self, address: usize) -> bool {
+        let mut first = false;
+        self.met.borrow_mut().entry(address).or_insert_with(|| {
+            first = true;
+            self.source.get()
+        });
+        first
+    }
+}
+
+impl core::fmt::Debug for Collection<'_> {
+    fn fmt(&self, out: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        out.debug_struct("Collection").field("sizes", &self.sizes).finish_non_exhaustive()
+    }
+}
+
+/// Spreads addresses, whose low bits are all alike, over a table.
+#[derive(Default)]
+struct AddressHasher(u64);
+
+impl Hasher for AddressHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.write_usize(usize::from(*byte));
+        }
+    }
+
+    fn write_usize(&mut self, address: usize) {
+        // Fibonacci hashing; the rotation brings the good bits to where the table looks.
+        self.0 = (self.0 ^ address as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(32);
+    }
+}
+
+/// The sums of one measurement.
+#[derive(Default)]
+struct State {
+    total: Cell<Total>,
+    busy: Cell<usize>,
+    parts: RefCell<Vec<PartSum>>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Total {
+    pub(crate) bytes: usize,
+    pub(crate) blocks: usize,
+    pub(crate) computed: usize,
+}
+
+struct PartSum {
+    parent: usize,
+    name: &'static str,
+    description: &'static str,
+    bytes: usize,
+}
+
+impl State {
+    /// The part of this name below `parent`; parts are counted from 1, as 0 is the value itself.
+    fn part(&self, parent: usize, name: &'static str, description: &'static str) -> usize {
+        let mut parts = self.parts.borrow_mut();
+        let known = parts.iter().position(|part| part.parent == parent && part.name == name);
+        let index = known.unwrap_or_else(|| {
+            parts.push(PartSum { parent, name, description, bytes: 0 });
+            parts.len() - 1
+        });
+        index + 1
+    }
+
+    #[inline]
+    fn count_part(&self, part: usize, bytes: usize) {
+        if part > 0 {
+            self.parts.borrow_mut()[part - 1].bytes += bytes;
+        }
+    }
+
+    fn into_measured(self) -> Measured {
+        let total = self.total.get();
+        let sums = self.parts.into_inner();
+        let mut parts: Vec<Part> = Vec::with_capacity(sums.len());
+        for sum in &sums {
+            // A parent is always made before its children.
+            let mut path = String::new();
+            if let Some(parent) = sum.parent.checked_sub(1) {
+                path.push_str(&parts[parent].path);
+                path.push('/');
+            }
+            path.push_str(sum.name);
+            parts.push(Part { path, bytes: sum.bytes, description: sum.description });
+        }
+        Measured {
+            bytes: total.bytes,
+            blocks: total.blocks,
+            computed: total.computed,
+            busy: self.busy.get(),
+            parts,
+        }
+    }
+}
+
+const _: () = assert!(size_of::<UsableSizeFn>() == size_of::<usize>());

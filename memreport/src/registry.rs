@@ -1,0 +1,266 @@
+//! Who reports: reporters that the linker gathers, and those that come and go while the program runs.
+
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use crate::counted_heap::report_list;
+use crate::ops::Ops;
+use crate::reporter::{Reporter, Reports};
+use crate::size_of::MallocSizeOf;
+
+/// A reporter that is part of the program from its start. Made by [`reporter!`](crate::reporter).
+#[derive(Clone, Copy)]
+pub struct StaticReporter {
+    name: &'static str,
+    collect: fn(&mut Reports<'_>),
+}
+
+impl StaticReporter {
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn new(name: &'static str, collect: fn(&mut Reports<'_>)) -> Self {
+        StaticReporter { name, collect }
+    }
+}
+
+impl fmt::Debug for StaticReporter {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_tuple("StaticReporter").field(&self.name).finish()
+    }
+}
+
+inventory::collect!(StaticReporter);
+
+/// Registers a reporter at link time, from any crate of the program.
+///
+/// With a path, the static to measure and a description, or with a function that makes several reports:
+///
+/// ```
+/// use std::sync::Mutex;
+///
+/// static WORDS: Mutex<Vec<String>> = Mutex::new(Vec::new());
+///
+/// memreport::reporter!("explicit/words", WORDS, "The words of all pages.");
+/// memreport::reporter!(|reports| {
+///     let known = WORDS.try_lock().map_or(0, |words| words.len());
+///     reports.add(memreport::Report::count("words", known as i64, "How many words are known."));
+/// });
+///
+/// # fn main() {
+/// WORDS.lock().unwrap().push("heap".repeat(100));
+/// let snapshot = memreport::snapshot();
+/// assert!(snapshot.reports.iter().any(|report| report.path == "explicit/words" && report.amount >= 400));
+/// assert!(snapshot.reports.iter().any(|report| report.path == "words" && report.amount == 1));
+/// # }
+/// ```
+///
+/// A crate that is listed as a dependency but never named in the source is not linked, and its reporters with it:
+/// `use that_crate as _;` is enough.
+#[macro_export]
+macro_rules! reporter {
+    ($path:literal, $value:expr, $description:literal $(,)?) => {
+        $crate::__private::submit! {
+            $crate::__private::StaticReporter::new($path, |reports| {
+                reports.measure($path, &$value, $description);
+            })
+        }
+    };
+    ($collect:expr $(,)?) => {
+        $crate::__private::submit! {
+            $crate::__private::StaticReporter::new(concat!(file!(), ":", line!()), $collect)
+        }
+    };
+}
+
+/// Reporters that were registered while the program ran.
+static REGISTERED: Mutex<Registered> = Mutex::new(Registered { next: 0, entries: Vec::new() });
+
+struct Registered {
+    next: u64,
+    entries: Vec<Entry>,
+}
+
+struct Entry {
+    id: u64,
+    name: &'static str,
+    reporter: Held,
+}
+
+#[derive(Clone)]
+enum Held {
+    Strong(Arc<dyn Reporter>),
+    Weak(Weak<dyn Reporter>),
+}
+
+impl Held {
+    fn reporter(&self) -> Option<Arc<dyn Reporter>> {
+        match self {
+            Held::Strong(reporter) => Some(Arc::clone(reporter)),
+            Held::Weak(reporter) => reporter.upgrade(),
+        }
+    }
+}
+
+/// Registers a reporter until the returned registration is dropped.
+///
+/// ```
+/// use memreport::Report;
+///
+/// let registration = memreport::register(|reports: &mut memreport::Reports<'_>| {
+///     reports.add(Report::non_heap("explicit/gpu", 4096, "Textures on the graphics card."));
+/// });
+/// assert!(memreport::snapshot().reports.iter().any(|report| report.path == "explicit/gpu"));
+/// drop(registration);
+/// assert!(!memreport::snapshot().reports.iter().any(|report| report.path == "explicit/gpu"));
+/// ```
+pub fn register<R: Reporter + 'static>(reporter: R) -> Registration {
+    add(Held::Strong(Arc::new(reporter)), std::any::type_name::<R>())
+}
+
+/// Registers a reporter that somebody else owns: it reports for as long as it lives and the registration does.
+pub fn register_weak<R: Reporter + 'static>(reporter: &Arc<R>) -> Registration {
+    let reporter: Arc<dyn Reporter> = Arc::clone(reporter) as _;
+    add(Held::Weak(Arc::downgrade(&reporter)), std::any::type_name::<R>())
+}
+
+/// Reports what `value` owns at `path`, for as long as `value` lives and the registration does.
+pub fn report_value<T>(
+    path: impl Into<String>,
+    value: &Arc<T>,
+    description: &'static str,
+) -> Registration
+where
+    T: MallocSizeOf + Send + Sync + 'static,
+{
+    let path = path.into();
+    let value = Arc::downgrade(value);
+    let reporter = move |reports: &mut Reports<'_>| {
+        if let Some(value) = value.upgrade() {
+            reports.measure(path.as_str(), &value, description);
+        }
+    };
+    add(Held::Strong(Arc::new(reporter)), std::any::type_name::<T>())
+}
+
+fn add(reporter: Held, name: &'static str) -> Registration {
+    let mut registered = registered();
+    let id = registered.next;
+    registered.next += 1;
+    registered.entries.push(Entry { id, name, reporter });
+    Registration { id: Some(id) }
+}
+
+fn registered() -> MutexGuard<'static, Registered> {
+    // Nothing of ours panics with the lock held, so a poisoned list is still whole.
+    REGISTERED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A reporter's place in the list; dropping it takes the reporter off.
+#[derive(Debug)]
+#[must_use = "the reporter is taken off the list when this is dropped; `.forever()` keeps it"]
+pub struct Registration {
+    id: Option<u64>,
+}
+
+impl Registration {
+    /// Keeps the reporter for the rest of the program.
+    pub fn forever(mut self) {
+        self.id = None;
+    }
+}
+
+impl Drop for Registration {
+    fn drop(&mut self) {
+        let Some(id) = self.id else { return };
+        let mut registered = registered();
+        let position = registered.entries.iter().position(|entry| entry.id == id);
+        let entry = position.map(|position| registered.entries.swap_remove(position));
+        drop(registered);
+        // Dropped without the lock: what the reporter owns may have registrations of its own.
+        drop(entry);
+    }
+}
+
+/// Runs every reporter. One that panics loses its own reports, and is named.
+pub(crate) fn run_all(reports: &mut Reports<'_>) {
+    let mut fixed: Vec<_> = inventory::iter::<StaticReporter>().copied().collect();
+    fixed.sort_by_key(|reporter| reporter.name);
+    for reporter in fixed {
+        run(reports, reporter.name, &reporter.collect);
+    }
+    // Copied out, so that reporters may register others.
+    let dynamic: Vec<_> =
+        registered().entries.iter().map(|entry| (entry.name, entry.reporter.clone())).collect();
+    for (name, held) in dynamic {
+        if let Some(reporter) = held.reporter() {
+            run(reports, name, &*reporter);
+        }
+    }
+    run(reports, "memreport", &report_registry);
+}
+
+fn run(reports: &mut Reports<'_>, name: &str, reporter: &dyn Reporter) {
+    let collection = reports.collection;
+    collection.next_source();
+    let heard = collection.recorder().map(|recorder| (recorder, recorder.position()));
+    let before = std::mem::take(&mut reports.gathered);
+    let outcome = catch_unwind(AssertUnwindSafe(|| reporter.collect(reports)));
+    let own = std::mem::replace(&mut reports.gathered, before);
+    match outcome {
+        Ok(()) => {
+            reports.gathered.reports.extend(own.reports);
+            reports.gathered.notes.extend(own.notes);
+            reports.gathered.unmeasured += own.unmeasured;
+        }
+        Err(panic) => {
+            collection.forget_source();
+            if let Some((recorder, position)) = heard {
+                recorder.roll_back(position);
+            }
+            reports.note(format!(
+                "the reporter {name} panicked ({}); its reports are missing",
+                message(&*panic)
+            ));
+        }
+    }
+}
+
+fn message(panic: &(dyn std::any::Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message")
+}
+
+/// The list of reporters is memory too.
+fn report_registry(reports: &mut Reports<'_>) {
+    report_list(reports);
+    let registered = registered();
+    if registered.entries.capacity() > 0 {
+        reports.measure(
+            "explicit/memreport/registry",
+            &*registered,
+            "The reporters that were registered at run time.",
+        );
+    }
+}
+
+impl MallocSizeOf for Registered {
+    fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
+        ops.add(&self.entries);
+    }
+}
+
+impl MallocSizeOf for Entry {
+    fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
+        match &self.reporter {
+            Held::Strong(reporter) => ops.add(reporter),
+            // Its owner's.
+            Held::Weak(_) => {}
+        }
+    }
+}
+
+impl MallocSizeOf for dyn Reporter {
+    /// What a reporter owns beyond its own block is its own business.
+    fn add_size_of_excluding_this<'a>(&'a self, _ops: &Ops<'a>) {}
+}

@@ -1,0 +1,112 @@
+//! What a value owns on the heap: the trait that types implement, and the one call that measures a value.
+
+use core::alloc::Layout;
+
+use crate::ops::{Collection, Ops, measure_with};
+
+/// Can say which heap blocks it owns.
+///
+/// Derive it. Written by hand, an implementation visits what the value owns and leaves the rest to [`Ops`]:
+///
+/// ```
+/// use memreport::{MallocSizeOf, Ops};
+///
+/// struct Page { text: String, links: Vec<String>, next_free: usize }
+///
+/// impl MallocSizeOf for Page {
+///     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
+///         ops.add(&self.text);
+///         ops.add(&self.links);
+///     }
+/// }
+/// # let page = Page { text: "a".repeat(40), links: Vec::new(), next_free: 0 };
+/// # assert!(memreport::measure(&page).bytes >= 40);
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "nobody knows what heap `{Self}` owns",
+    label = "`MallocSizeOf` is not implemented for `{Self}`",
+    note = "your own type: add `#[derive(MallocSizeOf)]`",
+    note = "a type of another crate: enable that crate's feature of `memreport`, or measure the field by `#[malloc_size_of(with = function)]`",
+    note = "a field that is not to be measured: `#[malloc_size_of(ignore = \"why\")]`"
+)]
+pub trait MallocSizeOf {
+    /// Adds the heap that this value owns, but not the value's own storage, to `ops`.
+    fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>);
+
+    /// The heap that this value owns, in bytes, as a number: what this value alone added to `ops`.
+    fn size_of_excluding_this(&self, ops: &Ops<'_>) -> usize {
+        let before = ops.total().bytes;
+        ops.now(self, |value, ops| value.add_size_of_excluding_this(ops));
+        ops.total().bytes - before
+    }
+
+    /// As [`add_size_of_excluding_this`](Self::add_size_of_excluding_this), and the block that this value lives in as well.
+    ///
+    /// Safe code measures the `Box`, `Rc` or `Arc` that holds the value, which comes to the same.
+    ///
+    /// # Safety
+    ///
+    /// `self` is the start of a live block of the global allocator, allocated with `Layout::for_value(self)`.
+    #[expect(unsafe_code, reason = "only the caller knows that the value is a block of its own")]
+    unsafe fn add_size_of_including_this<'a>(&'a self, ops: &Ops<'a>) {
+        // SAFETY: the caller's promise is the one that `block` asks for.
+        unsafe { ops.block(core::ptr::from_ref(self), Layout::for_value(self)) };
+        self.add_size_of_excluding_this(ops);
+    }
+
+    /// As [`size_of_excluding_this`](Self::size_of_excluding_this), with the block that this value lives in.
+    ///
+    /// # Safety
+    ///
+    /// As for [`add_size_of_including_this`](Self::add_size_of_including_this).
+    #[expect(unsafe_code, reason = "only the caller knows that the value is a block of its own")]
+    unsafe fn size_of_including_this(&self, ops: &Ops<'_>) -> usize {
+        let before = ops.total().bytes;
+        // SAFETY: handed on.
+        ops.now(self, |value, ops| unsafe { value.add_size_of_including_this(ops) });
+        ops.total().bytes - before
+    }
+}
+
+/// A container that can say which blocks are its own, apart from what its elements own.
+pub trait MallocShallowSizeOf {
+    /// Adds the container's own blocks to `ops`, and nothing that its elements own.
+    fn add_shallow_size_of<'a>(&'a self, ops: &Ops<'a>);
+}
+
+/// Measures the heap that `value` owns. Marks nothing: DMD does not take it for a report.
+///
+/// ```
+/// let measured = memreport::measure(&vec![0_u64; 100]);
+/// assert_eq!(measured.blocks, 1);
+/// assert!(measured.bytes >= 800);
+/// ```
+pub fn measure<T: ?Sized + MallocSizeOf>(value: &T) -> Measured {
+    measure_with(&Collection::unmarked(), value, T::add_size_of_excluding_this)
+}
+
+/// The outcome of a measurement.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Measured {
+    /// Heap bytes as the allocator counts them, so with what it rounded up; parts included.
+    pub bytes: usize,
+    /// Heap blocks that were counted one by one; those behind [`computed`](Self::computed) are not among them.
+    pub blocks: usize,
+    /// How many of the `bytes` come from a formula, because the block could not be found.
+    pub computed: usize,
+    /// Values that were locked by somebody else, and so left out.
+    pub busy: usize,
+    /// What belongs to parts of their own, by the derive's `part`. The remaining bytes belong to the value itself.
+    pub parts: Vec<Part>,
+}
+
+/// A share of a measured value that is to be reported under a name of its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// Its path below the value's, as `words` or `words/slots`.
+    pub path: String,
+    /// Heap bytes of this part alone, parts of it not included.
+    pub bytes: usize,
+    /// One sentence about it.
+    pub description: &'static str,
+}

@@ -1,0 +1,171 @@
+//! Writes the memory report file.
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use serde::Serialize;
+
+use super::Snapshot;
+use crate::report::{Kind, Report, Units};
+
+/// Writes the file under a name that nobody looks for, and renames it when it is whole.
+pub(super) fn save(snapshot: &Snapshot, path: &Path) -> io::Result<()> {
+    atomically(path, |out| Ok(serde_json::to_writer(out, &WireFile::from(snapshot))?))
+}
+
+/// Makes the file at `path`, gzipped if its name says so, such that it is never seen half written.
+///
+/// # Errors
+///
+/// Those of the file, with its name.
+pub fn atomically(
+    path: &Path,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> io::Result<()> {
+    let unfinished = unfinished_name(path);
+    let result =
+        write_all(&unfinished, path.extension().is_some_and(|ending| ending == "gz"), write)
+            .and_then(|()| fs::rename(&unfinished, path));
+    result.map_err(|error| {
+        let _ = fs::remove_file(&unfinished);
+        io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+    })
+}
+
+fn write_all(
+    path: &Path,
+    gzipped: bool,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> io::Result<()> {
+    let mut file = BufWriter::new(File::create(path)?);
+    if gzipped {
+        let mut packed = GzEncoder::new(file, Compression::fast());
+        write(&mut packed)?;
+        packed.finish()?.flush()
+    } else {
+        write(&mut file)?;
+        file.flush()
+    }
+}
+
+fn unfinished_name(path: &Path) -> PathBuf {
+    let mut name = std::ffi::OsString::from("incomplete-");
+    name.push(std::process::id().to_string());
+    name.push("-");
+    name.push(path.file_name().unwrap_or_default());
+    path.with_file_name(name)
+}
+
+#[derive(Serialize)]
+struct WireFile<'s> {
+    version: u32,
+    #[serde(rename = "hasMozMallocUsableSize")]
+    sizes_asked: bool,
+    /// Ours; Firefox passes over it.
+    memreport: WireOwn<'s>,
+    reports: WireReports<'s>,
+}
+
+#[derive(Serialize)]
+struct WireOwn<'s> {
+    version: u32,
+    process: WireProcess,
+    moment: &'s str,
+    sizes: &'static str,
+    notes: &'s [String],
+    skipped: Vec<WireSkipped<'s>>,
+}
+
+#[derive(Serialize)]
+struct WireProcess {
+    name: String,
+    pid: u32,
+}
+
+#[derive(Serialize)]
+struct WireSkipped<'s> {
+    owner: &'s str,
+    module: &'s str,
+    field: &'s str,
+    reason: &'s str,
+    file: &'s str,
+    line: u32,
+}
+
+impl<'s> From<&'s Snapshot> for WireFile<'s> {
+    fn from(snapshot: &'s Snapshot) -> Self {
+        let process = WireProcess { name: own_name(), pid: std::process::id() };
+        let reports = WireReports {
+            process: format!("{} (pid {})", process.name, process.pid),
+            reports: &snapshot.reports,
+        };
+        let skipped = snapshot.skipped.iter();
+        let memreport = WireOwn {
+            version: 1,
+            process,
+            moment: snapshot.moment,
+            sizes: if snapshot.sizes_asked { "asked" } else { "layouts" },
+            notes: &snapshot.notes,
+            skipped: skipped
+                .map(|field| WireSkipped {
+                    owner: field.owner,
+                    module: field.module,
+                    field: field.field,
+                    reason: field.reason,
+                    file: field.file,
+                    line: field.line,
+                })
+                .collect(),
+        };
+        WireFile { version: 1, sizes_asked: snapshot.sizes_asked, memreport, reports }
+    }
+}
+
+struct WireReports<'s> {
+    /// What stands for the process that made the snapshot.
+    process: String,
+    reports: &'s [Report],
+}
+
+impl Serialize for WireReports<'_> {
+    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq(self.reports.iter().map(|report| WireReport {
+            process: if report.process.is_empty() { &self.process } else { &report.process },
+            path: &report.path,
+            kind: match report.kind {
+                Kind::NonHeap => 0,
+                Kind::Heap => 1,
+                Kind::Other => 2,
+            },
+            units: match report.units {
+                Units::Bytes => 0,
+                Units::Count => 1,
+                Units::CountCumulative => 2,
+                Units::Percentage => 3,
+            },
+            amount: report.amount,
+            description: &report.description,
+        }))
+    }
+}
+
+#[derive(Serialize)]
+struct WireReport<'s> {
+    process: &'s str,
+    path: &'s str,
+    kind: u8,
+    units: u8,
+    amount: i64,
+    description: &'s str,
+}
+
+/// The name of the running program, as `ps` would show it.
+fn own_name() -> String {
+    let path = std::env::current_exe().ok();
+    let name =
+        path.as_deref().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
+    name.unwrap_or_else(|| "unknown".to_owned())
+}
