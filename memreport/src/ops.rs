@@ -123,9 +123,9 @@ impl<'a> Ops<'a> {
             _ if start.is_null() => {}
             // Nobody can say: nothing is the lower bound.
             Sizes::Layouts => self.count_computed(0),
-            // SAFETY: the caller's promise. The layout only serves allocators that are never asked without one.
             Sizes::Asked(usable_size) => {
-                self.count(unsafe { usable_size(start, Layout::new::<()>()) })
+                // SAFETY: the caller's promise; the layout of `()` says that it is not known.
+                self.count(unsafe { usable_size(start, Layout::new::<()>()) });
             }
             Sizes::Tracked(tracker) => {
                 self.claim(
