@@ -44,7 +44,7 @@ pub mod __private {
     pub use crate::registry::StaticReporter;
     pub use crate::snapshot::atomically;
     pub use crate::tracker::{
-        Block, Claim, Ending, Findings, Found, Place, Recorder, Tracker, Who, Wrong,
+        Block, Claim, Ending, Findings, Found, Place, Recorder, Recording, Tracker, Who, Wrong,
         current_on_alloc,
     };
 }
