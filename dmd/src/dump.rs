@@ -11,8 +11,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use memreport::Field;
 use memreport::__private::{Findings, atomically};
+use memreport::Field;
 
 use crate::track::entry::Block;
 use crate::track::sites::{self, SiteId};
@@ -84,7 +84,9 @@ impl Summary {
     #[must_use]
     pub fn unclassified(&self) -> i64 {
         let signed = |bytes: usize| i64::try_from(bytes).unwrap_or(i64::MAX);
-        signed(self.unreported.bytes) + signed(self.short) - signed(self.over_counted) - self.unmeasured
+        signed(self.unreported.bytes) + signed(self.short)
+            - signed(self.over_counted)
+            - self.unmeasured
     }
 }
 
@@ -200,12 +202,19 @@ impl Dump {
     }
 
     fn describe(&self, wrong: &WrongReport) -> String {
-        let reporter = self.reports.get(wrong.report as usize).map_or_else(String::new, Report::describe);
+        let reporter =
+            self.reports.get(wrong.report as usize).map_or_else(String::new, Report::describe);
         let claimed = wrong.claimed;
         match wrong.is {
-            WrongIs::NonHeap => format!("{reporter} reports {claimed} bytes that are not on the heap"),
-            WrongIs::Interior => format!("{reporter} reports {claimed} bytes inside a block, not at its start"),
-            WrongIs::FreedSince => format!("{reporter} reports {claimed} bytes of a block that was freed since"),
+            WrongIs::NonHeap => {
+                format!("{reporter} reports {claimed} bytes that are not on the heap")
+            }
+            WrongIs::Interior => {
+                format!("{reporter} reports {claimed} bytes inside a block, not at its start")
+            }
+            WrongIs::FreedSince => {
+                format!("{reporter} reports {claimed} bytes of a block that was freed since")
+            }
             WrongIs::Partial => {
                 let usable = wrong.block.map_or(0, |block| block.usable);
                 format!("{reporter} reports {claimed} bytes of a block that has {usable}")

@@ -46,7 +46,8 @@ mod tests {
 
     #[test]
     fn numbers_are_python_s() {
-        let table = [(0, "0"), (999, "999"), (1_000, "1,000"), (-1_234_567, "-1,234,567"), (-100, "-100")];
+        let table =
+            [(0, "0"), (999, "999"), (1_000, "1,000"), (-1_234_567, "-1,234,567"), (-100, "-100")];
         for (n, expected) in table {
             assert_eq!(commas(n), expected);
         }

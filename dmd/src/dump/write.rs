@@ -232,7 +232,9 @@ fn write_traces(dump: &Dump, keys: &mut Keys, out: &mut dyn Write) -> io::Result
 
 /// The frames of a report trace: the field that led to the block, then the reporter.
 fn report_words(report: &Report) -> impl Iterator<Item = String> {
-    let field = report.field.map(|field| format!("{}.{} ({}:{})", field.owner(), field.name(), field.file(), field.line()));
+    let field = report.field.map(|field| {
+        format!("{}.{} ({}:{})", field.owner(), field.name(), field.file(), field.line())
+    });
     field.into_iter().chain([report.path.clone()])
 }
 
@@ -259,7 +261,9 @@ struct Places<'d> {
 
 impl<'d> Places<'d> {
     fn new(modules: &'d [Module]) -> Self {
-        let of = |module: &'d Module| module.segments.iter().map(move |&(low, high)| (low, high, module));
+        let of = |module: &'d Module| {
+            module.segments.iter().map(move |&(low, high)| (low, high, module))
+        };
         let mut segments: Vec<_> = modules.iter().flat_map(of).collect();
         segments.sort_unstable_by_key(|segment| segment.0);
         Places { segments }
@@ -297,7 +301,10 @@ mod tests {
             segments: segments.to_vec(),
             build_id: None,
         };
-        let modules = [module("/bin/a", 0x5000, &[(0x5000, 0x6000), (0x7000, 0x8000)]), module("b.so", 0x9000, &[(0x9100, 0x9200)])];
+        let modules = [
+            module("/bin/a", 0x5000, &[(0x5000, 0x6000), (0x7000, 0x8000)]),
+            module("b.so", 0x9000, &[(0x9100, 0x9200)]),
+        ];
         let places = Places::new(&modules);
         let table = [
             (0x5010, "???[/bin/a +0x10]"),

@@ -132,7 +132,11 @@ impl Blocks {
     }
 
     /// The block that holds this address, and its start.
-    pub(crate) fn enclosing(&self, granule: Granule, address: usize) -> Option<(usize, Block, Entry)> {
+    pub(crate) fn enclosing(
+        &self,
+        granule: Granule,
+        address: usize,
+    ) -> Option<(usize, Block, Entry)> {
         let words = self.leaf(granule, address)?;
         let nearest = self.nearest_start(granule, words, address).or_else(|| {
             let reaching_in = usize::try_from(words[REACHES_IN].load(Acquire)).ok()?;
@@ -156,7 +160,8 @@ impl Blocks {
     pub(crate) fn age(&self, granule: Granule, generation: Generation) {
         self.for_each_word(granule, |_, word| {
             let seen = word.load(Relaxed);
-            if let Some(entry) = Entry::from_word(seen).filter(|entry| entry.birth() == generation) {
+            if let Some(entry) = Entry::from_word(seen).filter(|entry| entry.birth() == generation)
+            {
                 // If the owner gives the block back meanwhile, the word is no longer the one seen, and stays as it is: no
                 // new block is born in that generation.
                 let _ = word.compare_exchange(seen, entry.aged().word(), Relaxed, Relaxed);
@@ -206,15 +211,24 @@ impl Blocks {
     }
 
     /// The start of the last block of the leaf that starts at or before `address`.
-    fn nearest_start(&self, granule: Granule, words: &[AtomicU64], address: usize) -> Option<usize> {
+    fn nearest_start(
+        &self,
+        granule: Granule,
+        words: &[AtomicU64],
+        address: usize,
+    ) -> Option<usize> {
         let last = place(granule, address);
-        let touched: u128 = (0..TOUCHED_WORDS).map(|index| u128::from(words[index].load(Relaxed)) << (64 * index)).sum();
+        let touched: u128 = (0..TOUCHED_WORDS)
+            .map(|index| u128::from(words[index].load(Relaxed)) << (64 * index))
+            .sum();
         let mut page = last / WORDS_PER_PAGE;
         let mut end = last + 1;
         loop {
             if touched >> page & 1 != 0 {
                 for index in (page * WORDS_PER_PAGE..end).rev() {
-                    let Some(entry) = Entry::from_word(words[HEADER + index].load(Acquire)) else { continue };
+                    let Some(entry) = Entry::from_word(words[HEADER + index].load(Acquire)) else {
+                        continue;
+                    };
                     let index = (address >> LEAF_BITS << (LEAF_BITS - granule.shift)) + index;
                     let start = granule.start(index, entry.is_second_half());
                     if start <= address {
@@ -247,8 +261,11 @@ impl Blocks {
 
     #[inline]
     fn leaf_or_make(&self, granule: Granule, address: usize) -> Option<&'static [AtomicU64]> {
-        let middle = self.top.get(address >> (LEAF_BITS + MIDDLE_BITS))?.get_or_make(1 << MIDDLE_BITS)?;
-        middle[address >> LEAF_BITS & ((1 << MIDDLE_BITS) - 1)].words.get_or_make(HEADER + granule.words())
+        let middle =
+            self.top.get(address >> (LEAF_BITS + MIDDLE_BITS))?.get_or_make(1 << MIDDLE_BITS)?;
+        middle[address >> LEAF_BITS & ((1 << MIDDLE_BITS) - 1)]
+            .words
+            .get_or_make(HEADER + granule.words())
     }
 
     #[cold]
@@ -322,7 +339,9 @@ mod tests {
         let blocks = Box::new(Blocks::new());
         let (start, size) = (0x5500_0000_0010, 100 << 20);
         blocks.insert(GLIBC, start, block(size, size + 4000));
-        let enclosing = |address| blocks.enclosing(GLIBC, address).map(|(start, block, _)| (start, block.usable));
+        let enclosing = |address| {
+            blocks.enclosing(GLIBC, address).map(|(start, block, _)| (start, block.usable))
+        };
         assert_eq!(enclosing(start + size), Some((start, size + 4000)));
         assert_eq!(enclosing(start + size + 4000), None);
         assert_eq!(blocks.remove(GLIBC, start), Some(block(size, size + 4000)));

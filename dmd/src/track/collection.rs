@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::marker::PhantomData;
 
 use memreport::__private::{
-    Block as FoundBlock, Claim, Ending, Findings, Found, Place, Recorder, Recording, Tracker, Wrong, on_alloc_path,
+    Block as FoundBlock, Claim, Ending, Findings, Found, Place, Recorder, Recording, Tracker,
+    Wrong, on_alloc_path,
 };
 use memreport::{Field, UsableSize, heap_counters};
 
@@ -52,7 +53,11 @@ impl<A: UsableSize + 'static> Tracker for Tracking<A> {
     }
 
     fn own_memory(&self, report: &mut dyn FnMut(&'static str, usize, &'static str)) {
-        report("explicit/dmd/tables", pages::mapped(), "Address space that DMD has mapped for its tables, touched or not.");
+        report(
+            "explicit/dmd/tables",
+            pages::mapped(),
+            "Address space that DMD has mapped for its tables, touched or not.",
+        );
     }
 }
 
@@ -120,14 +125,19 @@ impl Recording for Collection {
             }
         });
         books.enter_gone(unread);
-        let heap_allocated = usize::try_from(live).unwrap_or(usize::MAX).saturating_sub(born_during.bytes);
+        let heap_allocated =
+            usize::try_from(live).unwrap_or(usize::MAX).saturating_sub(born_during.bytes);
         let summary = Summary { heap_allocated, unmeasured: ending.unmeasured, ..books.summary };
         let options = start::variable().and_then(Result::ok).unwrap_or_default();
         Box::new(Dump::new(
             Wish { variable: start::variable_text().map(str::to_owned), mode: options.mode.name() },
             ending.moment,
             Summary { born_during, lost_blocks: BLOCKS.lost(), lost_marks, ..summary },
-            books.groups.into_iter().map(|(key, count)| key.group(count, &books.report_sets)).collect(),
+            books
+                .groups
+                .into_iter()
+                .map(|(key, count)| key.group(count, &books.report_sets))
+                .collect(),
             (books.reports, books.wrong),
         ))
     }
@@ -220,7 +230,8 @@ impl<'e> Books<'e> {
         }
         if let Some((first, others)) = claimed.split_first() {
             summary.short += block.usable.saturating_sub(*first);
-            summary.over_counted += first.saturating_sub(block.usable) + others.iter().sum::<usize>();
+            summary.over_counted +=
+                first.saturating_sub(block.usable) + others.iter().sum::<usize>();
         }
     }
 
@@ -242,7 +253,13 @@ impl<'e> Books<'e> {
             self.summary.over_counted += mark.bytes;
         }
         let report = self.report_number(mark.reporter, mark.field);
-        self.wrong.push(WrongReport { is, address: mark.address, claimed: mark.bytes, report, block: block.map(Into::into) });
+        self.wrong.push(WrongReport {
+            is,
+            address: mark.address,
+            claimed: mark.bytes,
+            report,
+            block: block.map(Into::into),
+        });
     }
 
     fn report_number(&mut self, reporter: u32, field: Option<&'static Field>) -> u32 {

@@ -57,7 +57,10 @@ pub(crate) struct Entry(NonZeroU64);
 /// The sizes of a block, as its word says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sizes {
-    Here { requested: usize, usable: usize },
+    Here {
+        requested: usize,
+        usable: usize,
+    },
     /// In the record of this number.
     Record(u32),
 }
@@ -151,12 +154,18 @@ mod tests {
     use super::*;
 
     fn block(requested: usize, usable: usize) -> Block {
-        Block { requested, usable, site: SiteId::from_number(0xab_cdef), birth: Generation::FIRST.next() }
+        Block {
+            requested,
+            usable,
+            site: SiteId::from_number(0xab_cdef),
+            birth: Generation::FIRST.next(),
+        }
     }
 
     #[test]
     fn a_small_block_comes_back_as_it_went_in() {
-        for (requested, usable) in [(0, 24), (1, 24), (100, 104), ((1 << 20) - 1, (1 << 20) + 1022)] {
+        for (requested, usable) in [(0, 24), (1, 24), (100, 104), ((1 << 20) - 1, (1 << 20) + 1022)]
+        {
             let entry = Entry::small(block(requested, usable), true).expect("it fits");
             let entry = Entry::from_word(entry.word()).expect("it is live");
             assert_eq!(entry.sizes(), Sizes::Here { requested, usable });
@@ -181,6 +190,10 @@ mod tests {
     fn generations_take_turns_and_never_fall_on_old() {
         let first = Generation::FIRST;
         assert_eq!(first.next().next().next(), first);
-        assert!([first, first.next(), first.next().next()].iter().all(|birth| *birth != Generation::OLD));
+        assert!(
+            [first, first.next(), first.next().next()]
+                .iter()
+                .all(|birth| *birth != Generation::OLD)
+        );
     }
 }

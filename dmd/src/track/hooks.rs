@@ -8,8 +8,8 @@ use std::alloc::{GlobalAlloc, Layout};
 use std::sync::atomic::AtomicU8;
 use std::sync::atomic::Ordering::Relaxed;
 
-use memreport::UsableSize;
 use memreport::__private as counters;
+use memreport::UsableSize;
 
 use super::blocks::{Blocks, Granule};
 use super::entry::{Block, Generation};
@@ -156,7 +156,8 @@ impl<A: UsableSize> Dmd<A> {
             if let Some(journal) = thread.journal.get() {
                 // SAFETY: the block lives until the caller gives it back.
                 let usable = unsafe { self.inner.usable_size(address, layout) };
-                let (requested, site) = block.map_or((layout.size(), sites::SiteId::UNKNOWN), |b| (b.requested, b.site));
+                let (requested, site) = block
+                    .map_or((layout.size(), sites::SiteId::UNKNOWN), |b| (b.requested, b.site));
                 journal.note(Event::Freed { address: address.addr(), requested, usable, site });
             }
         });

@@ -176,7 +176,11 @@ mod tests {
     #[test]
     fn threads_agree() {
         let interner = Interner::new(1 << 24);
-        let run = || (0..20_000_u64).map(|index| interner.intern((index % 997, index % 13))).collect::<Vec<_>>();
+        let run = || {
+            (0..20_000_u64)
+                .map(|index| interner.intern((index % 997, index % 13)))
+                .collect::<Vec<_>>()
+        };
         std::thread::scope(|scope| {
             let threads: Vec<_> = (0..4).map(|_| scope.spawn(run)).collect();
             for thread in threads {

@@ -105,7 +105,10 @@ mod tests {
             ("1", Ok(default)),
             (" 1 ", Ok(default)),
             ("--mode=dark-matter", Ok(default)),
-            ("--mode=live --stacks=none", Ok(Options { mode: Mode::Live, stacks: Stacks::None, ..default })),
+            (
+                "--mode=live --stacks=none",
+                Ok(Options { mode: Mode::Live, stacks: Stacks::None, ..default }),
+            ),
             ("--show-dump-stats=yes", Ok(Options { show_dump_stats: true, ..default })),
             ("--mode=nonsense", Err("--mode=nonsense")),
             ("--stacks", Err("--stacks")),

@@ -131,7 +131,11 @@ impl<T: Copy> PageList<T> {
     }
 
     fn start(&self) -> *const T {
-        if self.capacity == 0 { NonNull::<T>::dangling().as_ptr() } else { self.pages.cast::<T>().as_ptr() }
+        if self.capacity == 0 {
+            NonNull::<T>::dangling().as_ptr()
+        } else {
+            self.pages.cast::<T>().as_ptr()
+        }
     }
 
     #[cold]
@@ -145,7 +149,6 @@ impl<T: Copy> PageList<T> {
         self.capacity = capacity;
         Some(())
     }
-
 }
 
 impl<T> PageList<T> {

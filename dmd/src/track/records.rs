@@ -68,7 +68,9 @@ impl Records {
     }
 
     fn take_new(&self) -> Option<u32> {
-        let record = u32::try_from(self.made.fetch_add(1, Relaxed)).ok().filter(|record| *record < RECORD_LIMIT)?;
+        let record = u32::try_from(self.made.fetch_add(1, Relaxed))
+            .ok()
+            .filter(|record| *record < RECORD_LIMIT)?;
         self.words.get_or_make(record as usize * 2 + 1)?;
         Some(record)
     }
@@ -89,7 +91,10 @@ mod tests {
         let records = Records::new();
         let first = records.keep(1 << 40, 2 << 40).unwrap();
         let second = records.keep(3 << 40, 4 << 40).unwrap();
-        assert_eq!((records.get(first), records.get(second)), ((1 << 40, 2 << 40), (3 << 40, 4 << 40)));
+        assert_eq!(
+            (records.get(first), records.get(second)),
+            ((1 << 40, 2 << 40), (3 << 40, 4 << 40))
+        );
         records.release(first);
         records.release(second);
         assert_eq!(records.keep(5, 6), Some(second));

@@ -45,8 +45,13 @@ mod tests {
 
     #[test]
     fn every_index_has_a_place_of_its_own() {
-        let table =
-            [(0, (0, 512, 0)), (511, (0, 512, 511)), (512, (1, 1024, 0)), (1535, (1, 1024, 1023)), (1536, (2, 2048, 0))];
+        let table = [
+            (0, (0, 512, 0)),
+            (511, (0, 512, 511)),
+            (512, (1, 1024, 0)),
+            (1535, (1, 1024, 1023)),
+            (1536, (2, 2048, 0)),
+        ];
         for (index, place) in table {
             assert_eq!(split(index), place, "{index}");
         }

@@ -64,7 +64,11 @@ pub extern "C" fn at_start(_count: c_int, arguments: *const *const c_char) {
 }
 
 /// A word that nobody understands stops the program: it would otherwise run for hours without being tracked.
-#[expect(clippy::print_stderr, clippy::exit, reason = "the program has not begun, and is not going to")]
+#[expect(
+    clippy::print_stderr,
+    clippy::exit,
+    reason = "the program has not begun, and is not going to"
+)]
 fn stop(message: &str) -> ! {
     eprintln!("DMD[{}] {message}", std::process::id());
     std::process::exit(1);

@@ -36,12 +36,20 @@ pub(crate) fn uptime() -> std::time::Duration {
     // Field 22 of the process, in clock ticks since the system's start; the second field may hold anything.
     let started = || {
         let text = std::fs::read_to_string("/proc/self/stat").ok()?;
-        let ticks: f64 = text.rsplit_once(") ")?.1.split_ascii_whitespace().nth(19)?.parse().ok()?;
+        let ticks: f64 =
+            text.rsplit_once(") ")?.1.split_ascii_whitespace().nth(19)?.parse().ok()?;
         // SAFETY: a plain call.
         let per_second = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
         Some(ticks / per_second as f64)
     };
-    let now = || std::fs::read_to_string("/proc/uptime").ok()?.split_ascii_whitespace().next()?.parse::<f64>().ok();
+    let now = || {
+        std::fs::read_to_string("/proc/uptime")
+            .ok()?
+            .split_ascii_whitespace()
+            .next()?
+            .parse::<f64>()
+            .ok()
+    };
     match (started(), now()) {
         (Some(started), Some(now)) => std::time::Duration::from_secs_f64((now - started).max(0.0)),
         _ => std::time::Duration::ZERO,
@@ -99,7 +107,9 @@ pub(crate) fn stack_bounds() -> Option<StackBounds> {
     }
     let (mut low, mut size) = (ptr::null_mut::<c_void>(), 0);
     // SAFETY: filled in by the call above.
-    let known = unsafe { libc::pthread_attr_getstack(attributes.as_ptr(), &raw mut low, &raw mut size) } == 0;
+    let known =
+        unsafe { libc::pthread_attr_getstack(attributes.as_ptr(), &raw mut low, &raw mut size) }
+            == 0;
     // SAFETY: filled in by the first call, and not used after this.
     unsafe { libc::pthread_attr_destroy(attributes.as_mut_ptr()) };
     known.then(|| StackBounds { low: low.addr(), high: low.addr() + size })
@@ -124,13 +134,18 @@ pub(crate) struct Module {
 
 /// All modules that are loaded now. Takes the linker's lock: never from a hook.
 pub(crate) fn modules() -> Vec<Module> {
-    unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _size: usize, found: *mut c_void) -> c_int {
+    unsafe extern "C" fn visit(
+        info: *mut libc::dl_phdr_info,
+        _size: usize,
+        found: *mut c_void,
+    ) -> c_int {
         // SAFETY: the linker hands in a valid description.
         let info = unsafe { &*info };
         // SAFETY: the vector given below, which nobody else uses meanwhile.
         let found = unsafe { &mut *found.cast::<Vec<Module>>() };
         // SAFETY: the description's own table.
-        let headers = unsafe { std::slice::from_raw_parts(info.dlpi_phdr, usize::from(info.dlpi_phnum)) };
+        let headers =
+            unsafe { std::slice::from_raw_parts(info.dlpi_phdr, usize::from(info.dlpi_phnum)) };
         // SAFETY: a string of the linker, alive during the call.
         let name = unsafe { CStr::from_ptr(info.dlpi_name) };
         found.push(module(name, info.dlpi_addr as usize, headers));
@@ -175,12 +190,16 @@ fn build_id(mut notes: &[u8]) -> Option<String> {
     const NT_GNU_BUILD_ID: u32 = 3;
     loop {
         let (head, rest) = notes.split_at_checked(12)?;
-        let word = |at: usize| head.get(at..at + 4).and_then(|bytes| bytes.try_into().ok()).map(u32::from_ne_bytes);
+        let word = |at: usize| {
+            head.get(at..at + 4).and_then(|bytes| bytes.try_into().ok()).map(u32::from_ne_bytes)
+        };
         let (name_size, size, kind) = (word(0)? as usize, word(4)? as usize, word(8)?);
         let (name, rest) = rest.split_at_checked(name_size.next_multiple_of(4))?;
         let (description, rest) = rest.split_at_checked(size.next_multiple_of(4))?;
         if kind == NT_GNU_BUILD_ID && name.starts_with(b"GNU\0") {
-            return Some(description.get(..size)?.iter().map(|byte| format!("{byte:02x}")).collect());
+            return Some(
+                description.get(..size)?.iter().map(|byte| format!("{byte:02x}")).collect(),
+            );
         }
         notes = rest;
     }
@@ -194,7 +213,9 @@ mod tests {
     fn this_program_is_a_module_with_a_build_id() {
         let modules = modules();
         let here = this_program_is_a_module_with_a_build_id as *const () as usize;
-        let own = modules.iter().find(|module| module.segments.iter().any(|&(low, high)| (low..high).contains(&here)));
+        let own = modules
+            .iter()
+            .find(|module| module.segments.iter().any(|&(low, high)| (low..high).contains(&here)));
         let own = own.expect("the program is loaded");
         assert!(own.path.contains("dmd"), "{}", own.path);
         assert!(own.build_id.as_ref().is_some_and(|id| id.len() >= 32), "{:?}", own.build_id);
@@ -216,6 +237,9 @@ mod tests {
     fn notes_without_a_build_id_have_none() {
         assert_eq!(build_id(b""), None);
         assert_eq!(build_id(b"\x04\0\0\0\x02\0\0\0\x01\0\0\0GNU\0ab\0\0"), None);
-        assert_eq!(build_id(b"\x04\0\0\0\x02\0\0\0\x03\0\0\0GNU\0\xab\x01\0\0").as_deref(), Some("ab01"));
+        assert_eq!(
+            build_id(b"\x04\0\0\0\x02\0\0\0\x03\0\0\0GNU\0\xab\x01\0\0").as_deref(),
+            Some("ab01")
+        );
     }
 }

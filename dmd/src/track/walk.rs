@@ -52,7 +52,8 @@ pub(crate) fn cut() -> usize {
 
 /// Finds out which unwinder this program was built for. Not from a hook: the reference unwinder may take locks.
 pub(crate) fn choose() {
-    let chosen = if agrees_with_reference() { Unwinder::FramePointers } else { Unwinder::Backtrace };
+    let chosen =
+        if agrees_with_reference() { Unwinder::FramePointers } else { Unwinder::Backtrace };
     UNWINDER.store(chosen as u8, Relaxed);
 }
 
@@ -79,7 +80,8 @@ fn walk_frame_pointers(bounds: StackBounds, inside: &Inside<'_>) -> usize {
         return 0;
     }
     // Two words are read: the caller's frame, and the return address.
-    while frame.is_multiple_of(size_of::<usize>()) && frame + 2 * size_of::<usize>() <= bounds.high {
+    while frame.is_multiple_of(size_of::<usize>()) && frame + 2 * size_of::<usize>() <= bounds.high
+    {
         let saved = ptr::with_exposed_provenance::<[usize; 2]>(frame);
         // SAFETY: inside this thread's stack and above its top, so mapped; only this thread writes there.
         let [outer, return_address] = unsafe { saved.read() };
