@@ -239,7 +239,7 @@ impl Dump {
         self.reports.get(number as usize)
     }
 
-    fn site_frames(site: SiteId) -> Option<u32> {
+    pub(crate) fn stack(site: SiteId) -> Option<u32> {
         sites::site(site).map(|site| site.stack).filter(|stack| *stack != 0)
     }
 }

@@ -3,6 +3,7 @@
 mod track;
 mod run;
 pub mod dump;
+pub mod testing;
 #[cfg(feature = "analysis")]
 pub mod analysis;
 

@@ -88,7 +88,7 @@ struct Keys {
 
 impl Keys {
     fn alloc(&mut self, site: SiteId) -> Option<String> {
-        let stack = Dump::site_frames(site)?;
+        let stack = Dump::stack(site)?;
         if let Some(key) = self.by_stack.get(&stack) {
             return Some(base_32(*key));
         }

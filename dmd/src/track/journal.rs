@@ -1,6 +1,6 @@
 //! What one thread allocates and frees while somebody watches: the truth that measurements are held to.
 
-use std::cell::RefCell;
+use std::sync::{Mutex, PoisonError};
 
 use super::pages::PageList;
 
@@ -14,18 +14,26 @@ pub(crate) enum Event {
 /// The events of one thread, in their order.
 #[derive(Debug)]
 pub(crate) struct Journal {
-    events: RefCell<PageList<Event>>,
+    events: Mutex<PageList<Event>>,
 }
 
 impl Journal {
     pub(crate) fn new() -> Self {
-        Journal { events: RefCell::new(PageList::new()) }
+        Journal { events: Mutex::new(PageList::new()) }
+    }
+
+    /// The events so far; the journal is empty after this.
+    pub(crate) fn take(&self) -> Vec<Event> {
+        let mut list = self.events.lock().unwrap_or_else(PoisonError::into_inner);
+        let events = list.as_slice().to_vec();
+        list.truncate(0);
+        events
     }
 
     #[cold]
     pub(crate) fn note(&self, event: Event) {
-        // Only the watched thread comes here, and never from within: pages are not blocks.
-        if let Ok(mut events) = self.events.try_borrow_mut() {
+        // Never contended, and never waited for: only the watched thread comes here while it is watched.
+        if let Ok(mut events) = self.events.try_lock() {
             events.push(event);
         }
     }

@@ -31,6 +31,30 @@ pub(crate) unsafe fn unmap(pages: NonNull<u8>, bytes: usize) {
     unsafe { libc::munmap(pages.as_ptr().cast(), bytes) };
 }
 
+/// The word in memory at this address, as it is: padding and what was never written have some value too.
+///
+/// The address is that of a live block or value of this program.
+pub(crate) fn word_at(address: usize) -> usize {
+    let word: usize;
+    // A load that the compiler knows nothing of: it may not assume that the bytes were ever written.
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: mapped memory, by the caller's word; nothing is written.
+    unsafe {
+        std::arch::asm!("mov {}, [{}]", out(reg) word, in(reg) address, options(nostack, readonly, preserves_flags));
+    }
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: mapped memory, by the caller's word; nothing is written.
+    unsafe {
+        std::arch::asm!("ldr {}, [{}]", out(reg) word, in(reg) address, options(nostack, readonly, preserves_flags));
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    {
+        let _ = address;
+        word = 0;
+    }
+    word
+}
+
 /// How long the process has been running.
 pub(crate) fn uptime() -> std::time::Duration {
     // Field 22 of the process, in clock ticks since the system's start; the second field may hold anything.

@@ -26,6 +26,9 @@ impl<T: MallocSizeOf> MallocSizeOf for [T] {
         }
     }
 }
+impl MallocSizeOf for u8 {
+    fn add_size_of_excluding_this<'a>(&'a self, _: &Ops<'a>) {}
+}
 impl MallocSizeOf for u64 {
     fn add_size_of_excluding_this<'a>(&'a self, _: &Ops<'a>) {}
 }
