@@ -7,6 +7,7 @@ extern crate self as memreport;
 mod size_of;
 mod field;
 mod ops;
+mod words;
 mod impls;
 mod allocator;
 mod counters;

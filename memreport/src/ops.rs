@@ -207,15 +207,21 @@ impl<'a> Ops<'a> {
         }
     }
 
-    /// The block that one of these machine words points to or into, if it was asked for with `size` bytes.
+    /// The block that one of these machine words points to or into, if `is_it` knows it by the word's offset in it and by the
+    /// size that was asked for.
     ///
     /// For containers that own an empty table, with no element left to point at. Says whether it was found.
-    pub fn block_by_words(&self, words: impl IntoIterator<Item = usize>, size: usize) -> bool {
+    pub fn block_by_words(
+        &self,
+        words: impl IntoIterator<Item = usize>,
+        is_it: impl Fn(usize, usize) -> bool,
+    ) -> bool {
         let Sizes::Tracked(tracker) = self.collection.sizes else { return false };
         let claims =
             words.into_iter().map(|address| Claim { address, size: None, place: Place::Inside });
         for claim in claims {
-            if tracker.look_up(claim).block.is_some_and(|block| block.requested == size) {
+            let block = tracker.look_up(claim).block;
+            if block.is_some_and(|block| is_it(claim.address - block.start, block.requested)) {
                 self.claim(tracker, claim);
                 return true;
             }
