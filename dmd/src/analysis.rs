@@ -1,1 +1,37 @@
-//! From a dump to answers.
+//! From a dump to answers: records grouped by stack, differences, and the texts that show them.
+//!
+//! Everything here is pure: a [`Dump`](crate::dump::read::Dump) in, a value or a text out.
+//!
+//! # Examples
+//!
+//! ```
+//! use dmd::analysis::{self, Grouping, Stacks};
+//!
+//! let dump = dmd::dump::read::read_slice(
+//!     br##"{"version": 5, "invocation": {"dmdEnvVar": null, "mode": "live"},
+//!          "blockList": [{"req": 100, "slop": 12, "alloc": "A"}],
+//!          "traceTable": {"A": ["B"]}, "frameTable": {"B": "#00: main (main.rs:1)"}}"##,
+//! )?;
+//! let mut stacks = Stacks::default();
+//! let digest = analysis::digest(&dump, &Grouping::default(), &mut stacks);
+//! assert_eq!(digest.heap.usable(), 112);
+//! # Ok::<(), dmd::dump::read::ReadError>(())
+//! ```
+
+mod alloc_fns;
+mod stacks;
+mod record;
+mod digest;
+mod diff;
+mod order;
+mod number;
+mod text;
+mod clamp;
+
+pub use clamp::{ClampError, ClampStats, clamp};
+pub use diff::{DifferentModes, diff};
+pub use digest::{Class, Digest, Section, digest};
+pub use order::{Filter, SortBy};
+pub use record::{Record, Sizes, Totals};
+pub use stacks::{Grouping, StackId, Stacks};
+pub use text::{TextOptions, write_text};

@@ -1,1 +1,320 @@
-//! The dump file: format 5 of DMD with an extension key of our own.
+//! A dump: all blocks of one moment, those that are alike together, and who reports them.
+//!
+//! The file is Mozilla's DMD format 5, with an extension key of our own; this folder alone knows it.
+
+#[cfg(feature = "analysis")]
+pub mod read;
+mod write;
+
+use std::any::Any;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use memreport::__private::{Findings, atomically};
+use memreport::Field;
+
+use crate::track::entry::Block;
+use crate::track::sites::{self, SiteId};
+use crate::track::sys::{self, Module};
+use crate::track::{thread, walk};
+
+/// What DMD found in one collection. [`of`](Self::of) gets it from a snapshot.
+#[derive(Debug)]
+pub struct Dump {
+    wish: Wish,
+    moment: &'static str,
+    uptime: Duration,
+    summary: Summary,
+    groups: Vec<Group>,
+    reports: Vec<Report>,
+    wrong: Vec<WrongReport>,
+    modules: Vec<Module>,
+    /// Number, kernel's number, name of those that live.
+    threads: Vec<(u32, u32, Option<String>)>,
+    unwinder: &'static str,
+    cut_stacks: usize,
+}
+
+/// A number of blocks and their usable bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sum {
+    /// How many.
+    pub blocks: usize,
+    /// Their bytes, slop included.
+    pub bytes: usize,
+}
+
+impl Sum {
+    pub(crate) fn add(&mut self, bytes: usize) {
+        self.blocks += 1;
+        self.bytes += bytes;
+    }
+}
+
+/// The books of one collection. All are usable bytes of blocks that were born before the collection and live still.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Summary {
+    /// All blocks, by the allocator's counters.
+    pub heap_allocated: usize,
+    /// Blocks that nobody reports.
+    pub unreported: Sum,
+    /// Blocks that one reporter reports.
+    pub once: Sum,
+    /// Blocks that are reported twice or more.
+    pub twice: Sum,
+    /// Bytes of reported blocks that their first report leaves out.
+    pub short: usize,
+    /// Bytes that were reported beyond what the blocks have: doubles, non-heap, interior, freed since.
+    pub over_counted: usize,
+    /// Bytes that were reported as heap without having been measured block by block.
+    pub unmeasured: i64,
+    /// Blocks that were born during the collection, and are in none of these.
+    pub born_during: Sum,
+    /// Blocks that the table had no place for.
+    pub lost_blocks: usize,
+    /// Claims that memory was short for.
+    pub lost_marks: usize,
+}
+
+impl Summary {
+    /// What `heap-unclassified` must be by these books, in bytes: found from the blocks, where a viewer subtracts the
+    /// reports from `heap-allocated`. The two agree to the byte in a program that is quiet during the collection.
+    #[must_use]
+    pub fn unclassified(&self) -> i64 {
+        let signed = |bytes: usize| i64::try_from(bytes).unwrap_or(i64::MAX);
+        signed(self.unreported.bytes) + signed(self.short)
+            - signed(self.over_counted)
+            - self.unmeasured
+    }
+}
+
+/// What `$DMD` asked for.
+#[derive(Clone, Debug)]
+pub(crate) struct Wish {
+    pub(crate) variable: Option<String>,
+    pub(crate) mode: &'static str,
+}
+
+/// Blocks that are alike in size, site and reports.
+#[derive(Clone, Debug)]
+pub(crate) struct Group {
+    pub(crate) requested: usize,
+    pub(crate) usable: usize,
+    pub(crate) site: SiteId,
+    /// Numbers of reports.
+    pub(crate) reports: Vec<u32>,
+    pub(crate) count: u64,
+}
+
+/// Who reports: a reporter, and the field through which it came to the block.
+#[derive(Clone, Debug)]
+pub(crate) struct Report {
+    pub(crate) path: String,
+    pub(crate) field: Option<&'static Field>,
+}
+
+/// A report that is no block's, or not all of it.
+#[derive(Clone, Debug)]
+pub(crate) struct WrongReport {
+    pub(crate) is: WrongIs,
+    pub(crate) address: usize,
+    pub(crate) claimed: usize,
+    /// The number of the report.
+    pub(crate) report: u32,
+    pub(crate) block: Option<WrongBlock>,
+}
+
+/// The block that a wrong report is about.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WrongBlock {
+    pub(crate) requested: usize,
+    pub(crate) usable: usize,
+    pub(crate) site: SiteId,
+}
+
+impl From<Block> for WrongBlock {
+    fn from(block: Block) -> Self {
+        WrongBlock { requested: block.requested, usable: block.usable, site: block.site }
+    }
+}
+
+/// What is wrong with a report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum WrongIs {
+    NonHeap,
+    Interior,
+    Partial,
+    FreedSince,
+}
+
+impl WrongIs {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            WrongIs::NonHeap => "non-heap",
+            WrongIs::Interior => "interior",
+            WrongIs::Partial => "partial",
+            WrongIs::FreedSince => "freed-since",
+        }
+    }
+}
+
+impl Dump {
+    pub(crate) fn new(
+        wish: Wish,
+        moment: &'static str,
+        summary: Summary,
+        groups: Vec<Group>,
+        (reports, wrong): (Vec<Report>, Vec<WrongReport>),
+    ) -> Self {
+        Dump {
+            wish,
+            moment,
+            uptime: sys::uptime(),
+            summary,
+            groups,
+            reports,
+            wrong,
+            modules: sys::modules(),
+            threads: thread::met().map(|(number, id)| (number, id, sys::thread_name(id))).collect(),
+            unwinder: walk::unwinder().name(),
+            cut_stacks: walk::cut(),
+        }
+    }
+
+    /// What DMD found when this snapshot was taken; `None` if it slept.
+    #[must_use]
+    pub fn of(snapshot: &memreport::Snapshot) -> Option<&Dump> {
+        snapshot.findings()?.downcast_ref()
+    }
+
+    /// The books.
+    #[must_use]
+    pub fn summary(&self) -> Summary {
+        self.summary
+    }
+
+    /// Reports that are no block's, or not all of it: what is wrong, and with whose report, as a sentence each.
+    #[must_use]
+    pub fn wrong_reports(&self) -> Vec<String> {
+        self.wrong.iter().map(|wrong| self.describe(wrong)).collect()
+    }
+
+    fn describe(&self, wrong: &WrongReport) -> String {
+        let reporter =
+            self.reports.get(wrong.report as usize).map_or_else(String::new, Report::describe);
+        let claimed = wrong.claimed;
+        match wrong.is {
+            WrongIs::NonHeap => {
+                format!("{reporter} reports {claimed} bytes that are not on the heap")
+            }
+            WrongIs::Interior => {
+                format!("{reporter} reports {claimed} bytes inside a block, not at its start")
+            }
+            WrongIs::FreedSince => {
+                format!("{reporter} reports {claimed} bytes of a block that was freed since")
+            }
+            WrongIs::Partial => {
+                let usable = wrong.block.map_or(0, |block| block.usable);
+                format!("{reporter} reports {claimed} bytes of a block that has {usable}")
+            }
+        }
+    }
+
+    /// Writes the dump, gzipped if the name ends in `.gz`, such that it is never seen half written.
+    ///
+    /// # Errors
+    ///
+    /// Those of making, writing or renaming the file; the message names it.
+    pub fn save(&self, path: impl AsRef<Path>) -> io::Result<()> {
+        atomically(path.as_ref(), |out| write::write(self, out))
+    }
+
+    pub(crate) fn groups(&self) -> &[Group] {
+        &self.groups
+    }
+
+    pub(crate) fn report(&self, number: u32) -> Option<&Report> {
+        self.reports.get(number as usize)
+    }
+
+    pub(crate) fn stack(site: SiteId) -> Option<u32> {
+        sites::site(site).map(|site| site.stack).filter(|stack| *stack != 0)
+    }
+}
+
+impl Report {
+    /// The path, and the field if one is known.
+    pub(crate) fn describe(&self) -> String {
+        match self.field {
+            None => self.path.clone(),
+            Some(field) => format!("{} through {field:?}", self.path),
+        }
+    }
+}
+
+/// The dump's name beside that of a report: `heap.json.gz` gets `heap.dmd.json.gz`.
+#[must_use]
+pub fn beside(report: &Path) -> PathBuf {
+    let name = report.file_name().unwrap_or_default().to_string_lossy();
+    let (stem, ending) = match () {
+        () if name.ends_with(".json.gz") => name.split_at(name.len() - ".json.gz".len()),
+        () if name.ends_with(".gz") => name.split_at(name.len() - ".gz".len()),
+        () if name.ends_with(".json") => name.split_at(name.len() - ".json".len()),
+        () => (&*name, ""),
+    };
+    let ending = if ending.contains("json") { ending.to_owned() } else { format!(".json{ending}") };
+    report.with_file_name(format!("{stem}.dmd{ending}"))
+}
+
+impl Findings for Dump {
+    fn heap_allocated(&self) -> usize {
+        self.summary.heap_allocated
+    }
+
+    fn save_beside(&self, report: &Path) -> io::Result<()> {
+        self.save(beside(report))
+    }
+
+    fn saved(&self, report: &Path) {
+        crate::run::saved(report, self.moment);
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dump_stands_beside_its_report() {
+        let table = [
+            ("heap.json.gz", "heap.dmd.json.gz"),
+            ("a/heap.json", "a/heap.dmd.json"),
+            ("heap.gz", "heap.dmd.json.gz"),
+            ("heap", "heap.dmd.json"),
+        ];
+        for (report, dump) in table {
+            assert_eq!(beside(Path::new(report)), Path::new(dump), "{report}");
+        }
+    }
+
+    #[test]
+    fn the_books_add_up() {
+        let sum = |bytes| Sum { blocks: 1, bytes };
+        let summary = Summary {
+            unreported: sum(100),
+            once: sum(1000),
+            twice: sum(50),
+            short: 7,
+            over_counted: 50,
+            unmeasured: 3,
+            ..Summary::default()
+        };
+        assert_eq!(summary.unclassified(), 100 + 7 - 50 - 3);
+    }
+}

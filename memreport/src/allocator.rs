@@ -263,7 +263,8 @@ pub(crate) fn is_declared() -> bool {
 }
 
 /// The tracker of this program's allocator, asleep or awake.
-pub(crate) fn tracker() -> Option<&'static dyn Tracker> {
+#[must_use]
+pub fn tracker() -> Option<&'static dyn Tracker> {
     declaration()?.tracker
 }
 

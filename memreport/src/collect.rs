@@ -76,11 +76,15 @@ impl Collector {
     }
 
     fn tracked(self, tracker: &'static dyn Tracker, moment: &'static str) -> Snapshot {
-        let recorder = tracker.begin();
-        let (mut gathered, names) = self.gather(Sizes::Tracked(tracker), Some(recorder));
+        let recording = tracker.begin();
+        let (mut gathered, names) =
+            self.gather(Sizes::Tracked(tracker), Some(recording.recorder()));
         let reporters = names.into_list();
-        let findings =
-            tracker.end(Ending { reporters: &reporters, unmeasured: gathered.unmeasured, moment });
+        let findings = recording.finish(Ending {
+            reporters: &reporters,
+            unmeasured: gathered.unmeasured,
+            moment,
+        });
         gathered.reports.push(heap_report(findings.heap_allocated()));
         tracker.own_memory(&mut |path, bytes, description| {
             gathered.reports.push(Report::non_heap(path, amount(bytes), description));

@@ -39,13 +39,14 @@ pub use snapshot::Snapshot;
 pub mod __private {
     pub use inventory::submit;
 
-    pub use crate::allocator::Declaration;
+    pub use crate::allocator::{Declaration, tracker};
     pub use crate::counted_heap::on_alloc_path;
     pub use crate::counters::{allocated, freed};
     pub use crate::registry::StaticReporter;
+    pub use crate::size_of::measure_recorded;
     pub use crate::snapshot::atomically;
     pub use crate::tracker::{
-        Block, Claim, Ending, Findings, Found, Place, Recorder, Tracker, Who, Wrong,
+        Block, Claim, Ending, Findings, Found, Place, Recorder, Recording, Tracker, Who, Wrong,
         current_on_alloc,
     };
 }

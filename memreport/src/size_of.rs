@@ -2,7 +2,9 @@
 
 use core::alloc::Layout;
 
+use crate::allocator::Sizes;
 use crate::ops::{Collection, Ops, measure_with};
+use crate::tracker::{Recorder, Tracker};
 
 /// Can say which heap blocks it owns.
 ///
@@ -83,6 +85,16 @@ pub trait MallocShallowSizeOf {
 /// ```
 pub fn measure<T: ?Sized + MallocSizeOf>(value: &T) -> Measured {
     measure_with(&Collection::unmarked(), value, T::add_size_of_excluding_this)
+}
+
+/// As [`measure`], with every claim told to `recorder`; sizes come from the tracker. For the proofs of `dmd`.
+pub fn measure_recorded<T: ?Sized + MallocSizeOf>(
+    value: &T,
+    tracker: &'static dyn Tracker,
+    recorder: &dyn Recorder,
+) -> Measured {
+    let collection = Collection::new(Sizes::Tracked(tracker), Some(recorder));
+    measure_with(&collection, value, T::add_size_of_excluding_this)
 }
 
 /// The outcome of a measurement.

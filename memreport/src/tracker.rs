@@ -16,11 +16,8 @@ pub trait Tracker: Sync {
     /// What lies at the claimed address, by the table alone: the memory is never touched.
     fn look_up(&self, claim: Claim) -> Found;
 
-    /// Begins a collection: from here on, new blocks are told from old ones.
-    fn begin(&self) -> &dyn Recorder;
-
-    /// Ends it: merges what was claimed with the blocks that live. Collections never overlap.
-    fn end(&self, ending: Ending<'_>) -> Box<dyn Findings>;
+    /// Begins a collection: from here on, new blocks are told from old ones. Collections never overlap.
+    fn begin(&self) -> Box<dyn Recording>;
 
     /// Whatever the tracker uses for itself, as (path, bytes, description); none of it is on the program's heap.
     fn own_memory(&self, report: &mut dyn FnMut(&'static str, usize, &'static str));
@@ -107,6 +104,15 @@ pub trait Recorder {
 
     /// Forgets the claims from this position on: the reporter that made them failed.
     fn roll_back(&self, position: usize);
+}
+
+/// One collection, from its beginning to its end.
+pub trait Recording {
+    /// Hears the claims.
+    fn recorder(&self) -> &dyn Recorder;
+
+    /// Merges what was claimed with the blocks that live.
+    fn finish(self: Box<Self>, ending: Ending<'_>) -> Box<dyn Findings>;
 }
 
 /// Who made a claim.

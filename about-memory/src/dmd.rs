@@ -1,0 +1,74 @@
+//! `about-memory dmd DUMP [DUMP2]`: what dmd.py does, with its options and its text, and then more.
+
+mod args;
+mod error;
+mod input;
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+
+use dmd::analysis::{self, Digest, Filter, Grouping, Stacks, TextOptions};
+
+pub use args::DmdArgs;
+pub use error::DmdError;
+
+/// Runs the subcommand: answers to `out` (or to the file of `--output`), remarks to `err`.
+///
+/// # Errors
+///
+/// See [`DmdError`]. That nobody reads `out` any more is no error.
+pub fn main(args: &DmdArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result<(), DmdError> {
+    let answer = Answer::prepare(args, err)?;
+    let written = match &args.output {
+        None => answer.write(args, out).and_then(|()| out.flush()),
+        Some(path) => {
+            // Made only now: a mistake leaves an older answer alone.
+            let file = File::create(path).map_err(|error| DmdError::Create(path.clone(), error))?;
+            let mut file = BufWriter::new(file);
+            answer.write(args, &mut file).and_then(|()| file.flush())
+        }
+    };
+    match written {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(DmdError::Write(error)),
+        _ => Ok(()),
+    }
+}
+
+/// What there is to show.
+struct Answer {
+    digest: Digest,
+    stacks: Stacks,
+}
+
+impl Answer {
+    fn prepare(args: &DmdArgs, err: &mut dyn Write) -> Result<Self, DmdError> {
+        let how = Grouping::new(args.max_frames.into(), args.ignore_alloc_fns);
+        let mut stacks = Stacks::default();
+        let first = input::read(&args.input, args, err)?;
+        let mut digest = analysis::digest(&first, &how, &mut stacks);
+        if let Some(path) = &args.input2 {
+            let second = input::read(path, args, err)?;
+            digest = analysis::diff(digest, analysis::digest(&second, &how, &mut stacks))?;
+        }
+        Ok(Self { digest, stacks })
+    }
+
+    fn write(&self, args: &DmdArgs, out: &mut dyn Write) -> io::Result<()> {
+        let options = TextOptions {
+            heading: heading(),
+            sort_by: args.sort_by.into(),
+            filters: args.filter.iter().map(|filter| Filter::new(filter)).collect(),
+            filter_stacks_for_testing: args.filter_stacks_for_testing,
+        };
+        analysis::write_text(&self.digest, &self.stacks, &options, out)
+    }
+}
+
+/// The command line without directories, so that the answer does not depend on where it was asked.
+fn heading() -> String {
+    let base = |arg: std::ffi::OsString| {
+        let arg = arg.to_string_lossy();
+        arg.rsplit('/').next().unwrap_or_default().to_owned()
+    };
+    std::env::args_os().map(base).collect::<Vec<String>>().join(" ")
+}

@@ -1,0 +1,54 @@
+//! What can go wrong in `about-memory dmd`: the file, what is the matter, the remedy.
+
+use std::path::PathBuf;
+use std::{error, fmt, io};
+
+use dmd::analysis::{ClampError, DifferentModes};
+use dmd::dump::read::ReadError;
+
+/// Why `about-memory dmd` gave no answer.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum DmdError {
+    /// A dump could not be read.
+    Read(PathBuf, ReadError),
+    /// A dump could not be clamped.
+    Clamp(PathBuf, ClampError),
+    /// The two dumps cannot be compared.
+    Modes(DifferentModes),
+    /// The output file could not be made.
+    Create(PathBuf, io::Error),
+    /// The answer could not be written.
+    Write(io::Error),
+}
+
+impl fmt::Display for DmdError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Read(path, error) => write!(f, "{}: {error}", path.display()),
+            Self::Clamp(path, error) => write!(f, "{}: {error}", path.display()),
+            Self::Modes(error) => error.fmt(f),
+            Self::Create(path, error) => {
+                write!(f, "{}: cannot be written: {error}", path.display())
+            }
+            Self::Write(error) => write!(f, "the answer cannot be written: {error}"),
+        }
+    }
+}
+
+impl error::Error for DmdError {
+    fn source(&self) -> Option<&(dyn error::Error + 'static)> {
+        match self {
+            Self::Read(_, error) => Some(error),
+            Self::Clamp(_, error) => Some(error),
+            Self::Modes(error) => Some(error),
+            Self::Create(_, error) | Self::Write(error) => Some(error),
+        }
+    }
+}
+
+impl From<DifferentModes> for DmdError {
+    fn from(error: DifferentModes) -> Self {
+        Self::Modes(error)
+    }
+}

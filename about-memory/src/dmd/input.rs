@@ -1,0 +1,44 @@
+//! A dump as `about-memory dmd` takes it in: read, clamped if asked for; what is remarkable goes to standard error.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use dmd::analysis::{self, ClampStats};
+use dmd::dump::read::{self, Dump};
+
+use super::{DmdArgs, DmdError};
+
+pub(super) fn read(path: &Path, args: &DmdArgs, err: &mut dyn Write) -> Result<Dump, DmdError> {
+    let dump = if path.as_os_str() == "-" {
+        read::read(io::stdin().lock(), read::DEFAULT_LIMIT)
+    } else {
+        read::read_file(path)
+    };
+    let mut dump = dump.map_err(|error| DmdError::Read(path.to_owned(), error))?;
+    for note in &dump.notes {
+        remark(err, &format!("{}: {note}", path.display()));
+    }
+    if args.clamp_contents {
+        let stats =
+            analysis::clamp(&mut dump).map_err(|error| DmdError::Clamp(path.to_owned(), error))?;
+        if args.print_clamp_stats {
+            remark(err, &clamp_stats(&stats));
+        }
+    }
+    Ok(dump)
+}
+
+/// Standard error is for people: that nobody reads it must not stop the answer.
+fn remark(err: &mut dyn Write, text: &str) {
+    let _ = writeln!(err, "{text}");
+}
+
+/// In dmd.py's words.
+fn clamp_stats(stats: &ClampStats) -> String {
+    format!(
+        "Results:\n  Number of pointers already pointing to start of blocks: {}\n  Number of pointers clamped to start \
+         of blocks: {}\n  Number of non-null pointers not pointing into blocks clamped to null: {}\n  Number of null \
+         pointers: {}",
+        stats.to_start, stats.into_block, stats.to_nothing, stats.null
+    )
+}

@@ -1,0 +1,3 @@
+//! Shows memory reports and dumps as text.
+
+pub mod dmd;

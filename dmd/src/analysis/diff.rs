@@ -1,0 +1,67 @@
+//! What changed between two dumps: the second minus the first, record by record.
+
+use std::{error, fmt};
+
+use rustc_hash::FxHashMap;
+
+use super::{Digest, Record, Section};
+
+/// The two dumps were taken in different modes.
+#[derive(Debug, PartialEq, Eq)]
+pub struct DifferentModes;
+
+impl fmt::Display for DifferentModes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(
+            "dumps of different modes cannot be compared: take both with the same --mode in $DMD",
+        )
+    }
+}
+
+impl error::Error for DifferentModes {}
+
+/// `second - first`. Both must have been digested with the same [`Stacks`](super::Stacks).
+///
+/// # Errors
+///
+/// If the dumps were taken in different modes.
+pub fn diff(first: Digest, second: Digest) -> Result<Digest, DifferentModes> {
+    if first.mode != second.mode {
+        return Err(DifferentModes);
+    }
+    let dmd_env_vars = first.dmd_env_vars.into_iter().chain(second.dmd_env_vars).collect();
+    let heap = second.heap.minus(&first.heap);
+    let pairs = first.sections.into_iter().zip(second.sections);
+    let sections = pairs
+        .map(|(old, new)| Section {
+            class: old.class,
+            records: diff_records(old.records, new.records),
+        })
+        .collect();
+    Ok(Digest { dmd_env_vars, mode: first.mode, heap, sections })
+}
+
+/// Records of the first dump come first, in their order; then those that only the second has.
+fn diff_records(old: Vec<Record>, new: Vec<Record>) -> Vec<Record> {
+    let mut places = FxHashMap::default();
+    for (at, record) in new.iter().enumerate() {
+        places.insert((record.alloc, record.reports.clone()), at);
+    }
+    let mut new: Vec<Option<Record>> = new.into_iter().map(Some).collect();
+    let mut records = Vec::new();
+    for mut record in old {
+        let (alloc, reports) = record.key();
+        let matching = places.get(&(alloc, reports.into())).and_then(|&at| new[at].take());
+        let Some(mut changed) = matching else {
+            record.negate();
+            records.push(record);
+            continue;
+        };
+        changed.subtract(&record);
+        if !changed.is_zero() {
+            records.push(changed);
+        }
+    }
+    records.extend(new.into_iter().flatten());
+    records
+}

@@ -1,0 +1,71 @@
+//! Numbers as dmd.py prints them.
+
+/// `1,234,567`.
+pub(super) fn commas(n: i128) -> String {
+    let digits = n.unsigned_abs().to_string();
+    let mut text = String::with_capacity(digits.len() * 4 / 3 + 1);
+    if n < 0 {
+        text.push('-');
+    }
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// `part` in percent of `whole`: 0 of nothing is 0; rounded once, as Python divides integers of any size.
+pub(super) fn percent(part: i128, whole: i128) -> f64 {
+    if whole == 0 {
+        return 0.0;
+    }
+    let part = part.saturating_mul(100);
+    let quotient = divide(part.unsigned_abs(), whole.unsigned_abs());
+    if (part < 0) != (whole < 0) { -quotient } else { quotient }
+}
+
+const EXACT: u128 = 1 << f64::MANTISSA_DIGITS;
+
+#[expect(clippy::cast_precision_loss, reason = "rounding to nearest is what the division is for")]
+fn divide(a: u128, b: u128) -> f64 {
+    if a <= EXACT && b <= EXACT {
+        return a as f64 / b as f64;
+    }
+    // Make the quotient at least 60 bits long, note in its last bit whether more follows, and round once.
+    let shift = a.leading_zeros().min(60);
+    let shifted = a << shift;
+    let more = u128::from(shifted % b != 0);
+    ((shifted / b) | more) as f64 / (1_u64 << shift) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{commas, percent};
+
+    #[test]
+    fn numbers_are_python_s() {
+        let table =
+            [(0, "0"), (999, "999"), (1_000, "1,000"), (-1_234_567, "-1,234,567"), (-100, "-100")];
+        for (n, expected) in table {
+            assert_eq!(commas(n), expected);
+        }
+    }
+
+    #[test]
+    fn percentages_are_python_s() {
+        let table = [
+            (1, 3, "33.33"),
+            (0, -5, "-0.00"),
+            (5, 0, "0.00"),
+            (-7, 3, "-233.33"),
+            // Both need more than 53 bits: `100 * 2**60 / 3**37` and its like, from Python.
+            (1 << 60, 450_283_905_890_997_363, "256.05"),
+            (123_456_789_012_345_678, 987_654_321_098_765_432, "12.50"),
+        ];
+        for (part, whole, expected) in table {
+            assert_eq!(format!("{:.2}", percent(part, whole)), expected, "{part} of {whole}");
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! A record: the blocks that share their stacks, or how two such records differ.
+
+use super::StackId;
+
+/// Blocks and bytes. Negative in a difference.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Totals {
+    /// Number of blocks.
+    pub blocks: i128,
+    /// Bytes asked for.
+    pub req: i128,
+    /// Bytes given on top.
+    pub slop: i128,
+}
+
+impl Totals {
+    /// Requested bytes and slop.
+    #[must_use]
+    pub fn usable(&self) -> i128 {
+        self.req.saturating_add(self.slop)
+    }
+
+    pub(super) fn add(&mut self, num: u64, req: u64, slop: u64) {
+        let num = i128::from(num);
+        self.blocks = self.blocks.saturating_add(num);
+        self.req = self.req.saturating_add(num.saturating_mul(req.into()));
+        self.slop = self.slop.saturating_add(num.saturating_mul(slop.into()));
+    }
+
+    pub(super) fn plus(&self, other: &Self) -> Self {
+        Self {
+            blocks: self.blocks.saturating_add(other.blocks),
+            req: self.req.saturating_add(other.req),
+            slop: self.slop.saturating_add(other.slop),
+        }
+    }
+
+    pub(super) fn minus(&self, other: &Self) -> Self {
+        Self {
+            blocks: self.blocks.saturating_sub(other.blocks),
+            req: self.req.saturating_sub(other.req),
+            slop: self.slop.saturating_sub(other.slop),
+        }
+    }
+}
+
+/// How many blocks there are of each usable size, in order of first appearance.
+///
+/// In a difference a size that went away is negative and its count positive, as in dmd.py.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Sizes(pub(super) Vec<(i128, i128)>);
+
+impl Sizes {
+    /// Pairs of size and count, largest size first.
+    #[must_use]
+    pub fn sorted(&self) -> Vec<(i128, i128)> {
+        let mut sizes = self.0.clone();
+        sizes.sort_by_key(|&(size, _)| std::cmp::Reverse(size.unsigned_abs()));
+        sizes
+    }
+
+    fn negated(&self) -> Self {
+        Self(self.0.iter().map(|&(size, count)| (-size, count)).collect())
+    }
+
+    fn minus(&self, other: &Self) -> Self {
+        let mut rest: Vec<Option<(i128, i128)>> = other.0.iter().copied().map(Some).collect();
+        let mut by_size: rustc_hash::FxHashMap<i128, usize> =
+            other.0.iter().enumerate().map(|(at, &(size, _))| (size, at)).collect();
+        let mut sizes = Vec::new();
+        for &(size, count) in &self.0 {
+            let gone = by_size.remove(&size).and_then(|at| rest[at].take());
+            match gone.map(|(_, gone)| count - gone) {
+                None => sizes.push((size, count)),
+                Some(0) => {}
+                Some(more) if more > 0 => sizes.push((size, more)),
+                Some(fewer) => sizes.push((-size, -fewer)),
+            }
+        }
+        sizes.extend(rest.into_iter().flatten().map(|(size, count)| (-size, count)));
+        Self(sizes)
+    }
+}
+
+/// Blocks that share the stack that allocated them and the stacks that reported them.
+#[derive(Debug, Clone)]
+pub struct Record {
+    /// Where they were allocated.
+    pub alloc: StackId,
+    /// Where they were reported, first report first.
+    pub reports: Box<[StackId]>,
+    /// What they amount to.
+    pub totals: Totals,
+    /// Their usable sizes.
+    pub sizes: Sizes,
+    /// Their addresses (scan mode).
+    pub addrs: Vec<u64>,
+}
+
+impl Record {
+    pub(super) fn new(alloc: StackId, reports: &[StackId]) -> Self {
+        let (totals, sizes) = (Totals::default(), Sizes::default());
+        Self { alloc, reports: reports.into(), totals, sizes, addrs: Vec::new() }
+    }
+
+    pub(super) fn key(&self) -> (StackId, &[StackId]) {
+        (self.alloc, &self.reports)
+    }
+
+    pub(super) fn is_zero(&self) -> bool {
+        self.totals == Totals::default() && self.sizes.0.is_empty()
+    }
+
+    pub(super) fn negate(&mut self) {
+        self.totals = Totals::default().minus(&self.totals);
+        self.sizes = self.sizes.negated();
+    }
+
+    pub(super) fn subtract(&mut self, other: &Self) {
+        self.totals = self.totals.minus(&other.totals);
+        self.sizes = self.sizes.minus(&other.sizes);
+    }
+}

@@ -1,0 +1,113 @@
+//! What can be wrong with a dump file: the thing, then the remedy.
+
+use std::{error, fmt, io};
+
+/// Why a dump could not be read.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ReadError {
+    /// The file could not be read.
+    Io(io::Error),
+    /// The gzip data is damaged or cut.
+    Gzip(io::Error),
+    /// The dump is larger, once unpacked, than the limit in bytes.
+    TooLarge(u64),
+    /// The text ends before the dump does.
+    Truncated {
+        /// Line at which it ends, from 1.
+        line: usize,
+    },
+    /// The text is not JSON, or a field holds something else than it should.
+    Json(serde_json::Error),
+    /// A field that every dump has is missing.
+    Missing(&'static str),
+    /// A dump of another version of the format.
+    Version(i64),
+    /// A mode that no DMD has.
+    Mode(String),
+    /// A block without its requested size.
+    BlockWithoutReq {
+        /// Its place in `blockList`, from 0.
+        index: usize,
+    },
+    /// An `addr` or a word of `contents` that is not a hexadecimal number.
+    BadAddress {
+        /// The block's place in `blockList`, from 0.
+        index: usize,
+        /// What stands there.
+        text: String,
+    },
+    /// The dump's extension is of a version that this program does not know.
+    ExtensionVersion(u64),
+    /// The dump cannot be understood without a feature that this program does not know.
+    Needs(String),
+}
+
+impl fmt::Display for ReadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Io(error) => write!(f, "cannot read the dump: {error}"),
+            Self::Gzip(error) => {
+                write!(
+                    f,
+                    "damaged gzip data ({error}): the dump was cut short or changed in transit, take or copy it again"
+                )
+            }
+            Self::TooLarge(limit) => {
+                write!(
+                    f,
+                    "dump of more than {limit} bytes once unpacked: check that it is one, or raise the limit"
+                )
+            }
+            Self::Truncated { line } => {
+                write!(
+                    f,
+                    "dump that ends in the middle, at line {line}: the program stopped while writing it, or the copy is cut"
+                )
+            }
+            Self::Json(error) => write!(f, "not a DMD dump: {error}"),
+            Self::Missing(what) => write!(f, "not a DMD dump: it has no `{what}`"),
+            Self::Version(found) => write!(f, "DMD dump of version {found}; only 5 is known"),
+            Self::Mode(found) => {
+                write!(
+                    f,
+                    "DMD dump of mode `{found}`; only live, dark-matter, cumulative and scan are known"
+                )
+            }
+            Self::BlockWithoutReq { index } => {
+                write!(
+                    f,
+                    "block {index} of blockList has no `req` (its requested size): the writer of this dump is at fault"
+                )
+            }
+            Self::BadAddress { index, text } => {
+                write!(
+                    f,
+                    "block {index} of blockList holds `{text}` where a hexadecimal address should be"
+                )
+            }
+            Self::ExtensionVersion(found) => {
+                write!(
+                    f,
+                    "dump with a memreport extension of version {found}; only 1 is known: use a newer about-memory"
+                )
+            }
+            Self::Needs(feature) => {
+                write!(
+                    f,
+                    "dump that only a reader knowing `{feature}` understands: use a newer about-memory"
+                )
+            }
+        }
+    }
+}
+
+impl error::Error for ReadError {
+    fn source(&self) -> Option<&(dyn error::Error + 'static)> {
+        match self {
+            Self::Io(error) | Self::Gzip(error) => Some(error),
+            Self::Json(error) => Some(error),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! What our tracker writes beyond Mozilla's format, under the key `memreport`.
+
+use std::collections::HashMap;
+
+use serde::Deserialize;
+
+use super::TraceId;
+use super::keys::Keys;
+
+/// What our tracker adds to a dump.
+#[derive(Debug, Default, Clone)]
+#[non_exhaustive]
+pub struct Extension {
+    /// Path of the executable.
+    pub program: Option<String>,
+    /// Process id.
+    pub pid: Option<u32>,
+    /// Milliseconds since the tracker woke.
+    pub uptime_ms: Option<u64>,
+    /// Why the dump was taken, as a phrase.
+    pub reason: Option<String>,
+    /// How stacks were taken, as a phrase.
+    pub unwinder: Option<String>,
+    /// Stacks in the table.
+    pub stacks: u64,
+    /// Stacks that end before their thread's first frame.
+    pub truncated_stacks: u64,
+    /// Stacks that found no room in the table.
+    pub lost_stacks: u64,
+    /// Usable bytes of all live blocks, by the allocator's counters.
+    pub heap_allocated: Option<u64>,
+    /// Blocks born while reporters ran, which `blockList` leaves out.
+    pub born_during_blocks: u64,
+    /// Their usable bytes.
+    pub born_during_bytes: u64,
+    /// Executables and libraries of the process.
+    pub modules: Vec<Module>,
+    /// Its threads.
+    pub threads: Vec<Thread>,
+    /// What each report stack stands for.
+    pub reports: HashMap<TraceId, ReportSite>,
+    /// Reports that do not fit the heap.
+    pub wrong: Vec<Wrong>,
+}
+
+/// An executable or library of the process.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Module {
+    /// Its file.
+    pub path: String,
+    /// Its GNU build id in hexadecimal, if it has one.
+    #[serde(default)]
+    pub build_id: Option<String>,
+    /// Its load bias, in hexadecimal.
+    #[serde(default)]
+    pub base: Option<String>,
+}
+
+/// A thread of the process.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Thread {
+    /// The number that blocks name it by.
+    pub id: u32,
+    /// The system's number.
+    #[serde(default)]
+    pub tid: Option<u64>,
+    /// Its name.
+    #[serde(default)]
+    pub name: Option<String>,
+}
+
+/// Who reported: a reporter's path, and the field of the type that was being measured.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct ReportSite {
+    /// The path of the report, `explicit/index`.
+    pub path: String,
+    /// The type whose fields were being visited.
+    #[serde(rename = "type")]
+    pub type_name: Option<String>,
+    /// The field.
+    pub field: Option<String>,
+    /// Source file of the field.
+    pub file: Option<String>,
+    /// Line of the field.
+    pub line: Option<u32>,
+}
+
+/// In what way a report does not fit the heap.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum WrongKind {
+    /// The address is in no block.
+    NonHeap,
+    /// The address is inside a block but not its start.
+    Interior,
+    /// The amount is not the block's.
+    Partial,
+    /// The block was freed between the report and the dump.
+    FreedSince,
+    /// A kind that a newer writer knows.
+    #[serde(other)]
+    Other,
+}
+
+/// A report that does not fit the heap.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Wrong {
+    /// In what way.
+    pub kind: WrongKind,
+    /// The address reported, in hexadecimal.
+    pub addr: String,
+    /// The bytes reported.
+    pub claimed: u64,
+    /// Who reported it.
+    pub reporter: Option<TraceId>,
+    /// How many equal reports this stands for.
+    pub num: u64,
+    /// The block's usable bytes, where there is a block.
+    pub usable: Option<u64>,
+    /// The block's requested bytes, where there is a block.
+    pub req: Option<u64>,
+    /// Where the block was allocated.
+    pub alloc: Option<TraceId>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+#[derive(Default)]
+pub(super) struct WireExtension {
+    pub(super) version: u64,
+    pub(super) needs: Vec<String>,
+    program: Option<String>,
+    pid: Option<u32>,
+    uptime_ms: Option<u64>,
+    reason: Option<String>,
+    unwinder: Option<String>,
+    stacks: u64,
+    truncated_stacks: u64,
+    lost_stacks: u64,
+    heap_allocated: Option<u64>,
+    born_during: WireBorn,
+    modules: Vec<Module>,
+    threads: Vec<Thread>,
+    reports: HashMap<String, ReportSite>,
+    wrong: Vec<WireWrong>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct WireBorn {
+    blocks: u64,
+    bytes: u64,
+}
+
+#[derive(Deserialize)]
+struct WireWrong {
+    is: WrongKind,
+    #[serde(default)]
+    addr: String,
+    #[serde(default)]
+    claimed: u64,
+    rep: Option<String>,
+    #[serde(default = "one")]
+    num: u64,
+    usable: Option<u64>,
+    req: Option<u64>,
+    alloc: Option<String>,
+}
+
+fn one() -> u64 {
+    1
+}
+
+impl WireExtension {
+    pub(super) fn resolve(self, traces: &mut Keys) -> Extension {
+        let mut id = |key: String| TraceId(traces.number(&key));
+        let reports = self.reports.into_iter().map(|(key, site)| (id(key), site)).collect();
+        let mut wrong = |wire: WireWrong| Wrong {
+            kind: wire.is,
+            addr: wire.addr,
+            claimed: wire.claimed,
+            reporter: wire.rep.map(&mut id),
+            num: wire.num,
+            usable: wire.usable,
+            req: wire.req,
+            alloc: wire.alloc.map(&mut id),
+        };
+        Extension {
+            wrong: self.wrong.into_iter().map(&mut wrong).collect(),
+            reports,
+            program: self.program,
+            pid: self.pid,
+            uptime_ms: self.uptime_ms,
+            reason: self.reason,
+            unwinder: self.unwinder,
+            stacks: self.stacks,
+            truncated_stacks: self.truncated_stacks,
+            lost_stacks: self.lost_stacks,
+            heap_allocated: self.heap_allocated,
+            born_during_blocks: self.born_during.blocks,
+            born_during_bytes: self.born_during.bytes,
+            modules: self.modules,
+            threads: self.threads,
+        }
+    }
+}

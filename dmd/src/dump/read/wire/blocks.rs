@@ -1,0 +1,176 @@
+//! `blockList`: most of a dump's bytes.
+
+use std::fmt;
+use std::num::NonZeroU64;
+
+use serde::Deserialize;
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+
+use super::{State, Text};
+use crate::dump::read::{Block, Contents, ReadError};
+
+pub(super) struct BlockListSeed<'a>(pub(super) &'a mut State);
+
+impl<'de> DeserializeSeed<'de> for BlockListSeed<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_seq(self)
+    }
+}
+
+impl<'de> Visitor<'de> for BlockListSeed<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list of blocks")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
+        while let Some(block) = list.next_element_seed(BlockSeed(&mut *self.0))? {
+            self.0.dump.blocks.push(block);
+        }
+        Ok(())
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Field {
+    Req,
+    Slop,
+    Alloc,
+    Reps,
+    Num,
+    Addr,
+    Contents,
+    Thread,
+    #[serde(other)]
+    Unknown,
+}
+
+struct BlockSeed<'a>(&'a mut State);
+
+impl<'de> DeserializeSeed<'de> for BlockSeed<'_> {
+    type Value = Block;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Block, D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for BlockSeed<'_> {
+    type Value = Block;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a block")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Block, A::Error> {
+        let state = self.0;
+        let index = state.dump.blocks.len();
+        let mut block =
+            Block { req: 0, slop: 0, num: 1, addr: None, alloc: None, thread: None, reports: None };
+        let mut has_req = false;
+        while let Some(field) = map.next_key::<Field>()? {
+            match field {
+                Field::Req => {
+                    block.req = map.next_value()?;
+                    has_req = true;
+                }
+                Field::Slop => block.slop = map.next_value()?,
+                Field::Num => block.num = map.next_value()?,
+                Field::Thread => block.thread = map.next_value()?,
+                Field::Alloc => block.alloc = Some(state.trace(&map.next_value::<Text<'de>>()?.0)),
+                Field::Reps => {
+                    let start = state.dump.reports.len();
+                    map.next_value_seed(ReportsSeed(&mut *state))?;
+                    block.reports = range(start, state.dump.reports.len());
+                }
+                Field::Addr => {
+                    let text = map.next_value::<Text<'de>>()?;
+                    let address = hex(&text.0).and_then(NonZeroU64::new);
+                    block.addr = Some(address.ok_or_else(|| state.bad_address(&text.0))?);
+                }
+                Field::Contents => {
+                    let start = state.dump.words.len();
+                    map.next_value_seed(ContentsSeed(&mut *state))?;
+                    let words = start..state.dump.words.len();
+                    state.dump.contents.push(Contents { block: index, words });
+                }
+                Field::Unknown => {
+                    map.next_value::<IgnoredAny>()?;
+                }
+            }
+        }
+        if has_req { Ok(block) } else { Err(state.fail(ReadError::BlockWithoutReq { index })) }
+    }
+}
+
+impl State {
+    fn bad_address<E: serde::de::Error>(&mut self, text: &str) -> E {
+        let index = self.dump.blocks.len();
+        self.fail(ReadError::BadAddress { index, text: text.to_owned() })
+    }
+}
+
+fn range(start: usize, end: usize) -> Option<std::ops::Range<u32>> {
+    Some(u32::try_from(start).ok()?..u32::try_from(end).ok()?)
+}
+
+/// A number as DMD writes addresses: hexadecimal digits without a prefix.
+fn hex(text: &str) -> Option<u64> {
+    if text.starts_with('+') { None } else { u64::from_str_radix(text, 16).ok() }
+}
+
+struct ReportsSeed<'a>(&'a mut State);
+
+impl<'de> DeserializeSeed<'de> for ReportsSeed<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_seq(self)
+    }
+}
+
+impl<'de> Visitor<'de> for ReportsSeed<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list of stack keys")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
+        while let Some(key) = list.next_element::<Text<'de>>()? {
+            let trace = self.0.trace(&key.0);
+            self.0.dump.reports.push(trace);
+        }
+        Ok(())
+    }
+}
+
+struct ContentsSeed<'a>(&'a mut State);
+
+impl<'de> DeserializeSeed<'de> for ContentsSeed<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_seq(self)
+    }
+}
+
+impl<'de> Visitor<'de> for ContentsSeed<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list of hexadecimal words")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
+        while let Some(text) = list.next_element::<Text<'de>>()? {
+            let word = hex(&text.0).ok_or_else(|| self.0.bad_address(&text.0))?;
+            self.0.dump.words.push(word);
+        }
+        Ok(())
+    }
+}

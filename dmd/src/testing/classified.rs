@@ -1,0 +1,129 @@
+//! The proof for a whole program: how much of its heap no reporter covers, and that none is covered twice.
+
+use std::fmt::Write as _;
+
+use memreport::{Kind, Snapshot, Units};
+
+use super::proof::not_tracked;
+use crate::dump::{Dump, Group, Summary};
+use crate::track::sites;
+
+/// How much of a program's heap nobody reports.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Unclassified {
+    /// `heap-allocated` less the `HEAP` reports under `explicit/`, in bytes: what a viewer shows as `heap-unclassified`.
+    pub bytes: i64,
+    /// The same in percent of `heap-allocated`.
+    pub percent: f64,
+    /// DMD's books, found from the blocks.
+    pub summary: Summary,
+}
+
+/// The heap of this snapshot that nobody reports; `None` if DMD slept.
+#[must_use]
+pub fn unclassified(snapshot: &Snapshot) -> Option<Unclassified> {
+    let summary = Dump::of(snapshot)?.summary();
+    let is_counted = |report: &&memreport::Report| {
+        report.kind == Kind::Heap
+            && report.units == Units::Bytes
+            && report.process.is_empty()
+            && report.path.starts_with("explicit/")
+    };
+    let reported: i64 =
+        snapshot.reports.iter().filter(is_counted).map(|report| report.amount).sum();
+    let allocated = i64::try_from(summary.heap_allocated).unwrap_or(i64::MAX);
+    let bytes = allocated - reported;
+    let percent = if allocated == 0 { 0.0 } else { bytes as f64 * 100.0 / allocated as f64 };
+    Some(Unclassified { bytes, percent, summary })
+}
+
+/// Takes a snapshot, and fails if more than `max_percent` of the heap is unclassified, or anything is reported twice or
+/// wrongly.
+///
+/// # Panics
+///
+/// Then; the message lists the blocks. And when the program does not declare DMD's allocator.
+#[track_caller]
+pub fn assert_classified(max_percent: f64) {
+    let snapshot = memreport::snapshot();
+    let (Some(found), Some(dump)) = (unclassified(&snapshot), Dump::of(&snapshot)) else {
+        panic!("{}", not_tracked())
+    };
+    let summary = found.summary;
+    let mut text = String::new();
+    if found.percent > max_percent {
+        let _ = writeln!(
+            text,
+            "{:.2} % of the heap is not reported ({} of {} bytes), and at most {max_percent} % may be:",
+            found.percent, found.bytes, summary.heap_allocated
+        );
+        list(&mut text, dump, |group| group.reports.is_empty());
+    }
+    if summary.twice.blocks > 0 {
+        let _ = writeln!(
+            text,
+            "{} bytes in {} blocks are reported twice:",
+            summary.twice.bytes, summary.twice.blocks
+        );
+        list(&mut text, dump, |group| group.reports.len() > 1);
+    }
+    for wrong in dump.wrong_reports() {
+        let _ = writeln!(text, "{wrong}");
+    }
+    assert!(text.is_empty(), "{text}");
+}
+
+/// How many groups of blocks a failure lists.
+const LISTED: usize = 10;
+
+fn list(text: &mut String, dump: &Dump, wanted: impl Fn(&Group) -> bool) {
+    let bytes = |group: &&Group| group.usable as u64 * group.count;
+    let mut groups: Vec<_> = dump.groups().iter().filter(|group| wanted(group)).collect();
+    groups.sort_by_key(|group| std::cmp::Reverse(bytes(group)));
+    for group in groups.iter().take(LISTED) {
+        let blocks = if group.count == 1 { "block" } else { "blocks" };
+        let _ = writeln!(
+            text,
+            "  {} bytes in {} {blocks} of {}",
+            bytes(group),
+            group.count,
+            group.usable
+        );
+        for report in group.reports.iter().filter_map(|number| dump.report(*number)) {
+            let _ = writeln!(text, "    reported by {}", report.describe());
+        }
+        match Dump::stack(group.site) {
+            Some(stack) => write_stack(text, stack),
+            None => text.push_str(
+                "    start the program with DMD=--stacks=full to see where they were allocated\n",
+            ),
+        }
+    }
+    if groups.len() > LISTED {
+        let _ = writeln!(text, "  and {} more", groups.len() - LISTED);
+    }
+}
+
+/// The frames that have a name, outside the allocator's own.
+fn write_stack(text: &mut String, stack: u32) {
+    for address in sites::frames(stack) {
+        let inside_call =
+            std::ptr::without_provenance_mut::<std::ffi::c_void>(address.wrapping_sub(1));
+        backtrace::resolve(inside_call, |symbol| {
+            let Some(name) = symbol.name().map(|name| format!("{name:#}")) else { return };
+            if ["__rust", "alloc::", "<alloc::", "core::", "<core::", "std::", "__libc"]
+                .iter()
+                .any(|own| name.starts_with(own))
+            {
+                return;
+            }
+            let _ = match (symbol.filename(), symbol.lineno()) {
+                (Some(file), Some(line)) => {
+                    writeln!(text, "    {name} ({}:{line})", file.display())
+                }
+                _ => writeln!(text, "    {name}"),
+            };
+        });
+    }
+}

@@ -1,0 +1,199 @@
+//! What the table holds for a block: one word, so that it is written and read whole.
+//!
+//! ```text
+//! bit 0       live
+//! bit 1       the block starts in the second half of its granule
+//! bits 2-3    birth: the generation it was born in
+//! bits 4-27   site
+//! bits 28-47  requested bytes    } or, of a big block, the number of its record
+//! bits 48-57  slop bytes         }
+//! bit 58      big: the sizes stand in a record
+//! bits 59-63  spare
+//! ```
+
+use std::num::NonZeroU64;
+
+use super::sites::SiteId;
+
+/// What is known of a live block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Block {
+    /// The bytes that were asked for.
+    pub(crate) requested: usize,
+    /// The bytes that the allocator gave.
+    pub(crate) usable: usize,
+    /// Where it was allocated, and by whom.
+    pub(crate) site: SiteId,
+    /// The generation it was born in.
+    pub(crate) birth: Generation,
+}
+
+/// Which collection a block was born before: a new generation begins with each, and three are enough in turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Generation(u8);
+
+impl Generation {
+    /// That of blocks so old that nobody need know.
+    pub(crate) const OLD: Generation = Generation(0);
+    pub(crate) const FIRST: Generation = Generation(1);
+
+    pub(crate) fn from_number(number: u8) -> Self {
+        Generation(number & 3)
+    }
+
+    pub(crate) fn number(self) -> u8 {
+        self.0
+    }
+
+    pub(crate) fn next(self) -> Self {
+        Generation(self.0 % 3 + 1)
+    }
+}
+
+/// A block's word. Never zero, since the live bit is set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Entry(NonZeroU64);
+
+/// The sizes of a block, as its word says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sizes {
+    Here {
+        requested: usize,
+        usable: usize,
+    },
+    /// In the record of this number.
+    Record(u32),
+}
+
+const LIVE: u64 = 1;
+const SECOND_HALF: u64 = 1 << 1;
+const BIRTH: u32 = 2;
+const SITE: u32 = 4;
+const REQUESTED: u32 = 28;
+const SLOP: u32 = 48;
+const BIG: u64 = 1 << 58;
+
+const SITE_BITS: u32 = REQUESTED - SITE;
+const REQUESTED_BITS: u32 = SLOP - REQUESTED;
+const SLOP_BITS: u32 = 10;
+
+const _: () = assert!(SITE_BITS == 24 && REQUESTED_BITS == 20);
+
+/// The number of records that a word can name.
+pub(crate) const RECORD_LIMIT: u32 = 1 << (REQUESTED_BITS + SLOP_BITS);
+
+impl Entry {
+    /// The word of a block whose sizes fit in; `None` of one that needs a record.
+    #[inline]
+    pub(crate) fn small(block: Block, second_half: bool) -> Option<Self> {
+        let slop = block.usable.wrapping_sub(block.requested);
+        if block.requested >> REQUESTED_BITS != 0 || slop >> SLOP_BITS != 0 {
+            return None;
+        }
+        let sizes = (block.requested as u64) << REQUESTED | (slop as u64) << SLOP;
+        Some(Entry::new(block, second_half, sizes))
+    }
+
+    /// The word of a block whose sizes stand in a record.
+    pub(crate) fn big(block: Block, second_half: bool, record: u32) -> Self {
+        Entry::new(block, second_half, BIG | u64::from(record) << REQUESTED)
+    }
+
+    #[inline]
+    fn new(block: Block, second_half: bool, sizes: u64) -> Self {
+        let half = if second_half { SECOND_HALF } else { 0 };
+        let birth = u64::from(block.birth.0) << BIRTH;
+        let site = u64::from(block.site.number()) << SITE;
+        Entry(NonZeroU64::MIN | (half | birth | site | sizes))
+    }
+
+    #[inline]
+    pub(crate) fn from_word(word: u64) -> Option<Self> {
+        if word & LIVE == 0 { None } else { NonZeroU64::new(word).map(Entry) }
+    }
+
+    #[inline]
+    pub(crate) fn word(self) -> u64 {
+        self.0.get()
+    }
+
+    /// The same block, so old that its birth no longer tells it from any other.
+    pub(crate) fn aged(self) -> Self {
+        Entry(NonZeroU64::MIN | (self.word() & !(3 << BIRTH)))
+    }
+
+    #[inline]
+    pub(crate) fn is_second_half(self) -> bool {
+        self.word() & SECOND_HALF != 0
+    }
+
+    #[inline]
+    pub(crate) fn birth(self) -> Generation {
+        Generation::from_number((self.word() >> BIRTH) as u8 & 3)
+    }
+
+    #[inline]
+    pub(crate) fn site(self) -> SiteId {
+        SiteId::from_number((self.word() >> SITE) as u32 & ((1 << SITE_BITS) - 1))
+    }
+
+    #[inline]
+    pub(crate) fn sizes(self) -> Sizes {
+        let requested = (self.word() >> REQUESTED) as usize & ((1 << REQUESTED_BITS) - 1);
+        let slop = (self.word() >> SLOP) as usize & ((1 << SLOP_BITS) - 1);
+        if self.word() & BIG == 0 {
+            Sizes::Here { requested, usable: requested + slop }
+        } else {
+            Sizes::Record((self.word() >> REQUESTED) as u32 & (RECORD_LIMIT - 1))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn block(requested: usize, usable: usize) -> Block {
+        Block {
+            requested,
+            usable,
+            site: SiteId::from_number(0xab_cdef),
+            birth: Generation::FIRST.next(),
+        }
+    }
+
+    #[test]
+    fn a_small_block_comes_back_as_it_went_in() {
+        for (requested, usable) in [(0, 24), (1, 24), (100, 104), ((1 << 20) - 1, (1 << 20) + 1022)]
+        {
+            let entry = Entry::small(block(requested, usable), true).expect("it fits");
+            let entry = Entry::from_word(entry.word()).expect("it is live");
+            assert_eq!(entry.sizes(), Sizes::Here { requested, usable });
+            assert_eq!(entry.site().number(), 0xab_cdef);
+            assert_eq!(entry.birth(), Generation::FIRST.next());
+            assert!(entry.is_second_half());
+            assert_eq!(entry.aged().birth(), Generation::OLD);
+            assert_eq!(entry.aged().sizes(), entry.sizes());
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_needs_a_record() {
+        assert_eq!(Entry::small(block(1 << 20, 1 << 20), false), None);
+        assert_eq!(Entry::small(block(0, 1024), false), None);
+        let entry = Entry::big(block(1 << 30, 1 << 30), false, RECORD_LIMIT - 1);
+        assert_eq!(entry.sizes(), Sizes::Record(RECORD_LIMIT - 1));
+        assert!(!entry.is_second_half());
+    }
+
+    #[test]
+    fn generations_take_turns_and_never_fall_on_old() {
+        let first = Generation::FIRST;
+        assert_eq!(first.next().next().next(), first);
+        assert!(
+            [first, first.next(), first.next().next()]
+                .iter()
+                .all(|birth| *birth != Generation::OLD)
+        );
+    }
+}

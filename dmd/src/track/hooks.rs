@@ -1,0 +1,287 @@
+//! The allocator itself: hands every call on, and tells the table of blocks.
+//!
+//! What holds in every hook: no lock is waited for, nothing panics, nothing is read or written but memory, and what the
+//! tracker needs for itself comes from its own pages.
+#![expect(unsafe_code, reason = "a global allocator is unsafe by nature")]
+
+use std::alloc::{GlobalAlloc, Layout};
+use std::sync::atomic::AtomicU8;
+use std::sync::atomic::Ordering::Relaxed;
+
+use memreport::__private as counters;
+use memreport::UsableSize;
+
+use super::blocks::{Blocks, Granule};
+use super::entry::{Block, Generation};
+use super::journal::Event;
+use super::sites;
+use super::start;
+use super::thread::Thread;
+
+/// The dark matter detector: an allocator over another one, asleep until `$DMD` wakes it.
+///
+/// Declared by [`global_allocator!`](crate::global_allocator). Asleep it counts bytes, and nothing else.
+#[derive(Debug)]
+pub struct Dmd<A> {
+    inner: A,
+    /// Whether it is awake though `$DMD` is silent: in tests, which need the table of blocks.
+    wakes_in_tests: bool,
+}
+
+/// Every live block, while the tracker is awake.
+pub(crate) static BLOCKS: Blocks = Blocks::new();
+
+/// What the hooks do; see [`State`].
+static STATE: AtomicU8 = AtomicU8::new(State::Undecided as u8);
+
+/// The generation that blocks are born in.
+static GENERATION: AtomicU8 = AtomicU8::new(1);
+
+/// What the hooks do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum State {
+    /// `$DMD` was not looked at yet.
+    Undecided = 0,
+    /// Count, and nothing else.
+    Asleep = 1,
+    /// Keep the table, without stacks.
+    Table = 2,
+    /// Keep the table, with the stack of each block.
+    Stacks = 3,
+}
+
+pub(crate) fn set_state(state: State) {
+    STATE.store(state as u8, Relaxed);
+}
+
+pub(crate) fn state() -> State {
+    match STATE.load(Relaxed) {
+        0 => State::Undecided,
+        1 => State::Asleep,
+        2 => State::Table,
+        _ => State::Stacks,
+    }
+}
+
+/// The generation that blocks are born in now.
+#[inline]
+pub(crate) fn generation() -> Generation {
+    Generation::from_number(GENERATION.load(Relaxed))
+}
+
+/// Begins the next generation.
+pub(crate) fn next_generation() -> Generation {
+    let next = generation().next();
+    GENERATION.store(next.number(), Relaxed);
+    next
+}
+
+impl<A: UsableSize> Dmd<A> {
+    /// The granule of the table: belongs to the allocator, and never changes.
+    pub const SPACING: usize = A::SPACING;
+
+    const GRANULE: Granule = Granule::of_spacing(A::SPACING);
+
+    /// Tracks the blocks of `inner`. `wakes_in_tests`: even if `$DMD` says nothing, keep the table.
+    pub const fn new(inner: A, wakes_in_tests: bool) -> Self {
+        Dmd { inner, wakes_in_tests }
+    }
+
+    /// What is asked of the inner allocator for this layout: where chunks may be smaller than a granule, small requests
+    /// are rounded up. Asleep too, since a block may be given back in another state than it was made in.
+    #[inline(always)]
+    fn rounded(layout: Layout) -> Layout {
+        if A::SPACING >= 32 {
+            return layout;
+        }
+        let (size, align) = (layout.size().max(16), layout.align().max(8));
+        // SAFETY: the alignment is a power of two, and 16 fits any; a bigger size is the caller's own, and with an
+        // alignment raised to 8 it still fits, since sizes near the end of the address space fail in any allocator.
+        unsafe { Layout::from_size_align_unchecked(size, align) }
+    }
+
+    #[inline(always)]
+    fn state(&self) -> State {
+        match state() {
+            State::Undecided => start::decide(self.wakes_in_tests),
+            state => state,
+        }
+    }
+
+    /// A block was born.
+    ///
+    /// # Safety
+    ///
+    /// `address` is null or a fresh block of the inner allocator, made with the rounded layout.
+    #[inline(always)]
+    unsafe fn born(&self, address: *mut u8, layout: Layout, requested: usize) {
+        if address.is_null() {
+            return;
+        }
+        // SAFETY: fresh from the inner allocator.
+        let usable = unsafe { self.inner.usable_size(address, layout) };
+        counters::allocated(usable);
+        match self.state() {
+            State::Undecided | State::Asleep => {}
+            State::Table => Self::enter(address, requested, usable, false),
+            State::Stacks => Self::enter(address, requested, usable, true),
+        }
+    }
+
+    #[inline(always)]
+    fn enter(address: *mut u8, requested: usize, usable: usize, with_stack: bool) {
+        let site = sites::here(with_stack);
+        let block = Block { requested, usable, site, birth: generation() };
+        BLOCKS.insert(Self::GRANULE, address.addr(), block);
+        let _ = Thread::current(|thread| {
+            if let Some(journal) = thread.journal.get() {
+                journal.note(Event::Born { address: address.addr(), usable });
+            }
+        });
+    }
+
+    /// A block is about to be given back: says what was known of it.
+    ///
+    /// # Safety
+    ///
+    /// `address` is a live block of the inner allocator, made with the rounded layout.
+    #[inline(always)]
+    unsafe fn forget(&self, address: *mut u8, layout: Layout) -> Option<Block> {
+        if matches!(self.state(), State::Undecided | State::Asleep) {
+            return None;
+        }
+        let block = BLOCKS.remove(Self::GRANULE, address.addr());
+        let _ = Thread::current(|thread| {
+            if let Some(journal) = thread.journal.get() {
+                // SAFETY: the block lives until the caller gives it back.
+                let usable = unsafe { self.inner.usable_size(address, layout) };
+                let (requested, site) = block
+                    .map_or((layout.size(), sites::SiteId::UNKNOWN), |b| (b.requested, b.site));
+                journal.note(Event::Freed { address: address.addr(), requested, usable, site });
+            }
+        });
+        block
+    }
+
+    /// The usable size of a block that was just forgotten but lives still.
+    ///
+    /// # Safety
+    ///
+    /// As for [`forget`](Self::forget).
+    #[inline(always)]
+    unsafe fn size_of(&self, known: Option<Block>, address: *mut u8, layout: Layout) -> usize {
+        match known {
+            Some(block) => block.usable,
+            // SAFETY: the block lives.
+            None => unsafe { self.inner.usable_size(address, layout) },
+        }
+    }
+}
+
+// SAFETY: every call goes to the inner allocator; what is changed of the layout is changed alike in all calls.
+unsafe impl<A: UsableSize> GlobalAlloc for Dmd<A> {
+    #[inline]
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let rounded = Self::rounded(layout);
+        // SAFETY: handed on.
+        let address = unsafe { self.inner.alloc(rounded) };
+        // SAFETY: fresh.
+        unsafe { self.born(address, rounded, layout.size()) };
+        address
+    }
+
+    #[inline]
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        let rounded = Self::rounded(layout);
+        // SAFETY: handed on.
+        let address = unsafe { self.inner.alloc_zeroed(rounded) };
+        // SAFETY: fresh.
+        unsafe { self.born(address, rounded, layout.size()) };
+        address
+    }
+
+    #[inline]
+    unsafe fn dealloc(&self, address: *mut u8, layout: Layout) {
+        let rounded = Self::rounded(layout);
+        // Forget first: once freed, the address may be another thread's new block.
+        // SAFETY: the block lives until the last line.
+        let known = unsafe { self.forget(address, rounded) };
+        // SAFETY: as above.
+        counters::freed(unsafe { self.size_of(known, address, rounded) });
+        // SAFETY: handed on.
+        unsafe { self.inner.dealloc(address, rounded) };
+    }
+
+    #[inline]
+    unsafe fn realloc(&self, address: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
+        let rounded = Self::rounded(layout);
+        // SAFETY: the caller vouches that the size fits the alignment.
+        let wanted = unsafe { Layout::from_size_align_unchecked(new_size, layout.align()) };
+        let wanted_rounded = Self::rounded(wanted);
+        // Forget first, as in `dealloc`.
+        // SAFETY: the block lives until it is handed on.
+        let known = unsafe { self.forget(address, rounded) };
+        // SAFETY: as above.
+        let before = unsafe { self.size_of(known, address, rounded) };
+        // SAFETY: handed on.
+        let moved = unsafe { self.inner.realloc(address, rounded, wanted_rounded.size()) };
+        if moved.is_null() {
+            // The old block lives on, unchanged.
+            if let Some(block) = known {
+                BLOCKS.insert(Self::GRANULE, address.addr(), block);
+            }
+        } else {
+            counters::freed(before);
+            // SAFETY: fresh.
+            unsafe { self.born(moved, wanted_rounded, new_size) };
+        }
+        moved
+    }
+}
+
+// SAFETY: the inner allocator's answers; the rounding only makes blocks bigger.
+unsafe impl<A: UsableSize> UsableSize for Dmd<A> {
+    const SPACING: usize = A::SPACING;
+
+    #[inline]
+    unsafe fn usable_size(&self, block: *const u8, layout: Layout) -> usize {
+        // SAFETY: handed on, with the layout that the inner allocator was given.
+        unsafe { self.inner.usable_size(block, Self::rounded(layout)) }
+    }
+}
+
+/// Declares the program's global allocator, tracked by DMD.
+///
+/// Without arguments it is the system's, and otherwise as `memreport::global_allocator!`. Put it into `main.rs`, and where
+/// a test binary has none, into its first file: there DMD keeps the table of blocks even when `$DMD` says nothing, since
+/// [`assert_fully_reported!`](crate::assert_fully_reported) needs it.
+///
+/// ```
+/// dmd::global_allocator!();
+///
+/// fn main() {
+///     let words = vec![String::from("heap")];
+///     assert_eq!(memreport::measure(&words).blocks, 2);
+/// }
+/// ```
+#[macro_export]
+macro_rules! global_allocator {
+    () => {
+        $crate::global_allocator!(::std::alloc::System: ::std::alloc::System);
+    };
+    ($allocator:path) => {
+        $crate::global_allocator!($allocator: $allocator);
+    };
+    ($value:path : $allocator:ty) => {
+        $crate::global_allocator!(($value): $allocator);
+    };
+    (($value:expr) : $allocator:ty) => {
+        $crate::__private::memreport::__declare_allocator!(
+            $crate::Dmd<$allocator>,
+            $crate::Dmd::new($value, ::core::cfg!(test)),
+            ::core::option::Option::Some(&$crate::__private::Tracking::<$allocator>::NEW)
+        );
+        $crate::__private::at_start!();
+    };
+}

@@ -1,0 +1,40 @@
+//! What one thread allocates and frees while somebody watches: the truth that measurements are held to.
+
+use std::sync::{Mutex, PoisonError};
+
+use super::pages::PageList;
+
+/// An event of the watched thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Event {
+    Born { address: usize, usable: usize },
+    Freed { address: usize, requested: usize, usable: usize, site: super::sites::SiteId },
+}
+
+/// The events of one thread, in their order.
+#[derive(Debug)]
+pub(crate) struct Journal {
+    events: Mutex<PageList<Event>>,
+}
+
+impl Journal {
+    pub(crate) fn new() -> Self {
+        Journal { events: Mutex::new(PageList::new()) }
+    }
+
+    /// The events so far; the journal is empty after this.
+    pub(crate) fn take(&self) -> Vec<Event> {
+        let mut list = self.events.lock().unwrap_or_else(PoisonError::into_inner);
+        let events = list.as_slice().to_vec();
+        list.truncate(0);
+        events
+    }
+
+    #[cold]
+    pub(crate) fn note(&self, event: Event) {
+        // Never contended, and never waited for: only the watched thread comes here while it is watched.
+        if let Ok(mut events) = self.events.try_lock() {
+            events.push(event);
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! What reporters claim during a collection.
+
+use std::cell::{Cell, RefCell};
+
+use memreport::__private::{Claim, Found, Recorder, Who, Wrong};
+use memreport::Field;
+
+use super::pages::PageList;
+
+/// A claim and what was found: one line of the buffer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Mark {
+    /// The start of the block, or the claimed address where there is none.
+    pub(crate) address: usize,
+    /// Tells the block from a later one at that address; 0 where there is none.
+    pub(crate) identity: u64,
+    /// The bytes that were added to the report.
+    pub(crate) bytes: usize,
+    pub(crate) reporter: u32,
+    pub(crate) wrong: Option<Wrong>,
+    pub(crate) field: Option<&'static Field>,
+}
+
+/// The buffer of one collection, in pages of its own.
+#[derive(Debug)]
+pub(crate) struct Marks {
+    list: RefCell<PageList<Mark>>,
+    /// Claims that were heard, those that memory was short for included.
+    heard: Cell<usize>,
+}
+
+impl Marks {
+    pub(crate) fn new() -> Self {
+        Marks { list: RefCell::new(PageList::new()), heard: Cell::new(0) }
+    }
+
+    pub(crate) fn into_list(self) -> PageList<Mark> {
+        self.list.into_inner()
+    }
+}
+
+impl Recorder for Marks {
+    fn claimed(&self, claim: Claim, found: Found, who: Who) {
+        if found.block.is_none() && found.wrong.is_none() {
+            // Some values own nothing, and are asked about all the same.
+            return;
+        }
+        // A claim inside a block is about that address, not about the block.
+        let block = found.block.filter(|_| found.wrong != Some(Wrong::Interior));
+        self.heard.set(self.heard.get() + 1);
+        self.list.borrow_mut().push(Mark {
+            address: block.map_or(claim.address, |block| block.start),
+            identity: block.map_or(0, |block| block.identity),
+            bytes: found.bytes,
+            reporter: who.reporter,
+            wrong: found.wrong,
+            field: who.field,
+        });
+    }
+
+    fn position(&self) -> usize {
+        self.list.borrow().as_slice().len()
+    }
+
+    fn roll_back(&self, position: usize) {
+        self.list.borrow_mut().truncate(position);
+    }
+}

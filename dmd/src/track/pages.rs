@@ -1,0 +1,198 @@
+//! The tracker's own memory: straight from the system, so that no hook ever allocates through itself.
+#![expect(unsafe_code, reason = "hands out references into its own mappings")]
+
+use std::mem::size_of;
+use std::ptr::NonNull;
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
+use std::sync::atomic::{AtomicPtr, AtomicUsize};
+
+use super::sys;
+
+/// Bytes of address space that the tracker has mapped for itself; what was never touched is not resident.
+static MAPPED: AtomicUsize = AtomicUsize::new(0);
+
+/// How much the tracker has mapped for itself, in bytes.
+pub(crate) fn mapped() -> usize {
+    MAPPED.load(Relaxed)
+}
+
+/// Memory that is all zeros and can be shared between threads: atomics, and arrays and structs of them.
+///
+/// # Safety
+///
+/// All zeros is a valid value, and the type has no destructor.
+pub(crate) unsafe trait Zeroed: Sync + 'static {}
+
+// SAFETY: zero is a valid number.
+unsafe impl Zeroed for std::sync::atomic::AtomicU32 {}
+// SAFETY: zero is a valid number.
+unsafe impl Zeroed for std::sync::atomic::AtomicU64 {}
+
+/// A slice of zeros that lives for ever, or `None` when memory is short.
+pub(crate) fn zeroed<T: Zeroed>(length: usize) -> Option<&'static [T]> {
+    let bytes = length.checked_mul(size_of::<T>())?;
+    let pages = sys::map(bytes)?;
+    MAPPED.fetch_add(bytes, Relaxed);
+    // SAFETY: a fresh mapping of that size, aligned to pages, all zeros, never unmapped.
+    Some(unsafe { std::slice::from_raw_parts(pages.as_ptr().cast(), length) })
+}
+
+/// A place for a slice of zeros that is made when first needed. Threads that need it at once make it once.
+pub(crate) struct Lazy<T> {
+    start: AtomicPtr<T>,
+}
+
+impl<T: Zeroed> Lazy<T> {
+    pub(crate) const fn new() -> Self {
+        Lazy { start: AtomicPtr::new(std::ptr::null_mut()) }
+    }
+
+    /// The slice, if it was made. `length` is the same in every call.
+    #[inline]
+    pub(crate) fn get(&self, length: usize) -> Option<&'static [T]> {
+        // Acquire, with the Release of `make`: the zeros of a mapping are there before its address is.
+        let start = NonNull::new(self.start.load(Acquire))?;
+        // SAFETY: published by `make` with this length, and never unmapped.
+        Some(unsafe { std::slice::from_raw_parts(start.as_ptr(), length) })
+    }
+
+    /// The slice; made now if need be.
+    #[inline]
+    pub(crate) fn get_or_make(&self, length: usize) -> Option<&'static [T]> {
+        self.get(length).or_else(|| self.make(length))
+    }
+
+    #[cold]
+    fn make(&self, length: usize) -> Option<&'static [T]> {
+        let bytes = length.checked_mul(size_of::<T>())?;
+        let pages = sys::map(bytes)?;
+        let fresh = pages.as_ptr().cast::<T>();
+        match self.start.compare_exchange(std::ptr::null_mut(), fresh, AcqRel, Acquire) {
+            Ok(_) => {
+                MAPPED.fetch_add(bytes, Relaxed);
+            }
+            // SAFETY: another thread was first, and nobody has seen this mapping.
+            Err(_) => unsafe { sys::unmap(pages, bytes) },
+        }
+        self.get(length)
+    }
+}
+
+/// A list of plain values in pages of its own, for one thread.
+#[derive(Debug)]
+pub(crate) struct PageList<T> {
+    pages: NonNull<u8>,
+    capacity: usize,
+    length: usize,
+    /// Values that did not fit because memory was short.
+    pub(crate) lost: usize,
+    _values: std::marker::PhantomData<T>,
+}
+
+// SAFETY: it owns its pages, and the values are plain.
+unsafe impl<T: Copy + Send> Send for PageList<T> {}
+
+impl<T: Copy> PageList<T> {
+    pub(crate) const fn new() -> Self {
+        assert!(align_of::<T>() <= sys::PAGE, "pages are not aligned any further");
+        PageList {
+            pages: NonNull::dangling(),
+            capacity: 0,
+            length: 0,
+            lost: 0,
+            _values: std::marker::PhantomData,
+        }
+    }
+
+    pub(crate) fn push(&mut self, value: T) {
+        if self.length == self.capacity && self.grow().is_none() {
+            self.lost += 1;
+            return;
+        }
+        // SAFETY: below the capacity, so inside the mapping.
+        let place = unsafe { self.pages.cast::<T>().add(self.length) };
+        // SAFETY: valid for writes, and aligned to pages.
+        unsafe { place.write(value) };
+        self.length += 1;
+    }
+
+    pub(crate) fn truncate(&mut self, length: usize) {
+        self.length = self.length.min(length);
+    }
+
+    pub(crate) fn as_slice(&self) -> &[T] {
+        // SAFETY: that many values were written; of an empty list the start is dangling but aligned.
+        unsafe { std::slice::from_raw_parts(self.start(), self.length) }
+    }
+
+    pub(crate) fn as_mut_slice(&mut self) -> &mut [T] {
+        // SAFETY: as above, and the list is borrowed mutably.
+        unsafe { std::slice::from_raw_parts_mut(self.start().cast_mut(), self.length) }
+    }
+
+    fn start(&self) -> *const T {
+        if self.capacity == 0 {
+            NonNull::<T>::dangling().as_ptr()
+        } else {
+            self.pages.cast::<T>().as_ptr()
+        }
+    }
+
+    #[cold]
+    fn grow(&mut self) -> Option<()> {
+        let capacity = (self.capacity * 2).max((64 * sys::PAGE) / size_of::<T>().max(1));
+        let pages = sys::map(capacity * size_of::<T>())?;
+        // SAFETY: both mappings hold that many values, and they are apart.
+        unsafe { pages.cast::<T>().as_ptr().copy_from_nonoverlapping(self.start(), self.length) };
+        self.release();
+        self.pages = pages;
+        self.capacity = capacity;
+        Some(())
+    }
+}
+
+impl<T> PageList<T> {
+    /// Gives the pages back. To be followed by new ones, or by the list's end.
+    fn release(&mut self) {
+        if self.capacity > 0 {
+            // SAFETY: mapped by `grow` with this size, and not used after this.
+            unsafe { sys::unmap(self.pages, self.capacity * size_of::<T>()) };
+        }
+    }
+}
+
+impl<T> Drop for PageList<T> {
+    fn drop(&mut self) {
+        self.release();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::AtomicU64;
+
+    #[test]
+    fn a_list_keeps_its_values_when_it_grows() {
+        let mut list = PageList::new();
+        assert!(list.as_slice().is_empty());
+        for value in 0..200_000_u64 {
+            list.push(value);
+        }
+        assert!(list.as_slice().iter().copied().eq(0..200_000));
+        list.truncate(3);
+        list.push(7);
+        assert_eq!(list.as_mut_slice(), [0, 1, 2, 7]);
+    }
+
+    #[test]
+    fn threads_that_need_a_slice_at_once_get_the_same() {
+        static LAZY: Lazy<AtomicU64> = Lazy::new();
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| LAZY.get_or_make(1000).unwrap()[999].fetch_add(1, Relaxed));
+            }
+        });
+        assert_eq!(LAZY.get(1000).unwrap()[999].load(Relaxed), 4);
+    }
+}

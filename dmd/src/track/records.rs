@@ -1,0 +1,122 @@
+//! Sizes too big for a block's word, in numbered records that are used again.
+
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+
+use super::entry::RECORD_LIMIT;
+use super::segments::Segments;
+
+/// Two words for each record: requested and usable bytes; in a free one, the number of the next free one.
+pub(crate) struct Records {
+    words: Segments<AtomicU64>,
+    /// How many records were ever used.
+    made: AtomicU64,
+    /// The first free record plus one in the low half; in the high half a count that tells one visit from the next.
+    free: AtomicU64,
+}
+
+impl Records {
+    pub(crate) const fn new() -> Self {
+        Records { words: Segments::new(), made: AtomicU64::new(0), free: AtomicU64::new(0) }
+    }
+
+    /// Keeps the sizes of a block; `None` when memory is short.
+    #[cold]
+    pub(crate) fn keep(&self, requested: usize, usable: usize) -> Option<u32> {
+        let record = self.take_free().or_else(|| self.take_new())?;
+        self.word(record, 0)?.store(requested as u64, Relaxed);
+        self.word(record, 1)?.store(usable as u64, Relaxed);
+        Some(record)
+    }
+
+    /// The sizes that were kept: requested and usable bytes.
+    #[cold]
+    pub(crate) fn get(&self, record: u32) -> (usize, usize) {
+        // Acquire: a reader looks at the block's word once more, after this.
+        let size = |which| self.word(record, which).map_or(0, |word| word.load(Acquire) as usize);
+        (size(0), size(1))
+    }
+
+    /// The block is gone.
+    #[cold]
+    pub(crate) fn release(&self, record: u32) {
+        let Some(next) = self.word(record, 0) else { return };
+        let mut head = self.free.load(Relaxed);
+        loop {
+            next.store(head & LOW, Relaxed);
+            let new = (head & !LOW).wrapping_add(1 << 32) | u64::from(record + 1);
+            // Release, with the Acquire of `take_free`: the link is there before the record is offered.
+            match self.free.compare_exchange_weak(head, new, Release, Relaxed) {
+                Ok(_) => return,
+                Err(now) => head = now,
+            }
+        }
+    }
+
+    fn take_free(&self) -> Option<u32> {
+        let mut head = self.free.load(Acquire);
+        loop {
+            let record = u32::try_from(head & LOW).ok()?.checked_sub(1)?;
+            // May be the next owner's size already; then the count in the head has changed, and it is not used.
+            let next = self.word(record, 0)?.load(Relaxed) & LOW;
+            let new = (head & !LOW).wrapping_add(1 << 32) | next;
+            match self.free.compare_exchange_weak(head, new, AcqRel, Acquire) {
+                Ok(_) => return Some(record),
+                Err(now) => head = now,
+            }
+        }
+    }
+
+    fn take_new(&self) -> Option<u32> {
+        let record = u32::try_from(self.made.fetch_add(1, Relaxed))
+            .ok()
+            .filter(|record| *record < RECORD_LIMIT)?;
+        self.words.get_or_make(record as usize * 2 + 1)?;
+        Some(record)
+    }
+
+    fn word(&self, record: u32, which: usize) -> Option<&'static AtomicU64> {
+        self.words.get(record as usize * 2 + which)
+    }
+}
+
+const LOW: u64 = 0xffff_ffff;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_released_record_is_used_again() {
+        let records = Records::new();
+        let first = records.keep(1 << 40, 2 << 40).unwrap();
+        let second = records.keep(3 << 40, 4 << 40).unwrap();
+        assert_eq!(
+            (records.get(first), records.get(second)),
+            ((1 << 40, 2 << 40), (3 << 40, 4 << 40))
+        );
+        records.release(first);
+        records.release(second);
+        assert_eq!(records.keep(5, 6), Some(second));
+        assert_eq!(records.keep(7, 8), Some(first));
+        assert_eq!((records.get(first), records.get(second)), ((7, 8), (5, 6)));
+    }
+
+    #[test]
+    fn threads_never_hold_the_same_record() {
+        let records = Records::new();
+        std::thread::scope(|scope| {
+            for thread in 0..4_usize {
+                let records = &records;
+                scope.spawn(move || {
+                    for turn in 0..20_000 {
+                        let sizes = (thread << 32 | turn, turn);
+                        let record = records.keep(sizes.0, sizes.1).unwrap();
+                        assert_eq!(records.get(record), sizes);
+                        records.release(record);
+                    }
+                });
+            }
+        });
+    }
+}

@@ -1,0 +1,124 @@
+//! Sites: where a block was allocated, on which thread, and in whose name. A site is a number that stands for all of it.
+
+use memreport::__private::current_on_alloc;
+
+use super::interner::Interner;
+use super::thread::{Inside, MEMO, Thread};
+use super::walk;
+
+/// The number of a site; 0 is one that nothing is known of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct SiteId(u32);
+
+impl SiteId {
+    pub(crate) const UNKNOWN: SiteId = SiteId(0);
+
+    #[inline]
+    pub(crate) fn from_number(number: u32) -> Self {
+        SiteId(number)
+    }
+
+    #[inline]
+    pub(crate) fn number(self) -> u32 {
+        self.0
+    }
+}
+
+/// What a site stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Site {
+    /// The number of the stack; 0 is none.
+    pub(crate) stack: u32,
+    /// The number of the thread, from 1.
+    pub(crate) thread: u32,
+    /// Which of the program's scopes was entered; 0 is none.
+    pub(crate) scope: u16,
+    /// The reporter that counts the block from its birth; 0 is none.
+    pub(crate) on_alloc: u16,
+}
+
+/// A stack is the number of its innermost frame: pairs of (number of the outer frames, return address).
+static FRAMES: Interner = Interner::new(1 << 31);
+
+/// Pairs of (stack and thread, scope and reporter).
+static SITES: Interner = Interner::new(1 << 24);
+
+/// The site of an allocation that happens here and now.
+#[inline(always)]
+pub(crate) fn here(with_stack: bool) -> SiteId {
+    Thread::current(|thread| {
+        let Some(inside) = Inside::enter(thread) else { return SiteId::UNKNOWN };
+        let stack = if with_stack { intern_stack(walk::walk(&inside), &inside) } else { 0 };
+        intern_site(stack, &inside)
+    })
+    .unwrap_or(SiteId::UNKNOWN)
+}
+
+/// The number of the stack in the thread's buffer. Most of it is that of the stack before: only the rest is looked up.
+#[inline]
+fn intern_stack(length: usize, inside: &Inside<'_>) -> u32 {
+    let thread = inside.thread;
+    let outermost_first = |index: usize| thread.frames[length - 1 - index].get();
+    let known = thread.last_length.get().min(length);
+    let mut same = 0;
+    while same < known && thread.last_frames[same].get() == outermost_first(same) {
+        same += 1;
+    }
+    let mut number = if same == 0 { 0 } else { thread.last_numbers[same - 1].get() };
+    for index in same..length {
+        let frame = outermost_first(index);
+        number = FRAMES.intern((u64::from(number), frame as u64));
+        if number == 0 {
+            // No place for it: what was remembered ends before it.
+            thread.last_length.set(index);
+            return 0;
+        }
+        thread.last_frames[index].set(frame);
+        thread.last_numbers[index].set(number);
+    }
+    thread.last_length.set(length);
+    number
+}
+
+#[inline]
+fn intern_site(stack: u32, inside: &Inside<'_>) -> SiteId {
+    let thread = inside.thread;
+    let on_alloc = current_on_alloc();
+    let memo = &thread.sites[stack as usize % MEMO];
+    let (known, number) = memo.get();
+    if known == stack && number != 0 && on_alloc == 0 {
+        return SiteId(number);
+    }
+    let place = u64::from(stack) << 32 | u64::from(thread.number());
+    let number = SITES.intern((place, u64::from(on_alloc & 0xffff)));
+    if on_alloc == 0 {
+        memo.set((stack, number));
+    }
+    SiteId(number)
+}
+
+/// What the site stands for; `None` of an unknown one.
+pub(crate) fn site(id: SiteId) -> Option<Site> {
+    let (place, names) = SITES.get(id.0)?;
+    Some(Site {
+        stack: (place >> 32) as u32,
+        thread: place as u32,
+        scope: (names >> 16) as u16,
+        on_alloc: names as u16,
+    })
+}
+
+/// The return addresses of a stack, the innermost first.
+pub(crate) fn frames(stack: u32) -> impl Iterator<Item = usize> {
+    let mut number = stack;
+    std::iter::from_fn(move || {
+        let (outer, frame) = FRAMES.get(number)?;
+        number = outer as u32;
+        Some(frame as usize)
+    })
+}
+
+/// How many sites are known.
+pub(crate) fn count() -> usize {
+    SITES.len()
+}

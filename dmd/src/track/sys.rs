@@ -1,0 +1,269 @@
+//! The operating system, and nothing of it anywhere else: pages, stacks, threads, modules.
+#![expect(unsafe_code, reason = "system calls")]
+
+use std::ffi::{CStr, c_int, c_void};
+use std::ptr::{self, NonNull};
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// The bytes of a page, at most: used for rounding only.
+pub(crate) const PAGE: usize = 4096;
+
+/// Addresses of a program's memory lie below this.
+pub(crate) const ADDRESS_END: usize = 1 << 47;
+
+/// Fresh zeroed pages, or `None` if the system has none left. Resident only once touched.
+pub(crate) fn map(bytes: usize) -> Option<NonNull<u8>> {
+    let access = libc::PROT_READ | libc::PROT_WRITE;
+    let kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    // SAFETY: a new mapping of its own, at an address that the system chooses.
+    let pages = unsafe { libc::mmap(ptr::null_mut(), bytes, access, kind, -1, 0) };
+    if pages == libc::MAP_FAILED { None } else { NonNull::new(pages.cast()) }
+}
+
+/// Gives pages back.
+///
+/// # Safety
+///
+/// They come from [`map`] with this size, and nobody uses them any more.
+pub(crate) unsafe fn unmap(pages: NonNull<u8>, bytes: usize) {
+    // SAFETY: handed on.
+    unsafe { libc::munmap(pages.as_ptr().cast(), bytes) };
+}
+
+/// The word in memory at this address, as it is: padding and what was never written have some value too.
+///
+/// The address is that of a live block or value of this program.
+pub(crate) fn word_at(address: usize) -> usize {
+    let word: usize;
+    // A load that the compiler knows nothing of: it may not assume that the bytes were ever written.
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: mapped memory, by the caller's word; nothing is written.
+    unsafe {
+        std::arch::asm!("mov {}, [{}]", out(reg) word, in(reg) address, options(nostack, readonly, preserves_flags));
+    }
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: mapped memory, by the caller's word; nothing is written.
+    unsafe {
+        std::arch::asm!("ldr {}, [{}]", out(reg) word, in(reg) address, options(nostack, readonly, preserves_flags));
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    {
+        let _ = address;
+        word = 0;
+    }
+    word
+}
+
+/// How long the process has been running.
+pub(crate) fn uptime() -> std::time::Duration {
+    // Field 22 of the process, in clock ticks since the system's start; the second field may hold anything.
+    let started = || {
+        let text = std::fs::read_to_string("/proc/self/stat").ok()?;
+        let ticks: f64 =
+            text.rsplit_once(") ")?.1.split_ascii_whitespace().nth(19)?.parse().ok()?;
+        // SAFETY: a plain call.
+        let per_second = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
+        Some(ticks / per_second as f64)
+    };
+    let now = || {
+        std::fs::read_to_string("/proc/uptime")
+            .ok()?
+            .split_ascii_whitespace()
+            .next()?
+            .parse::<f64>()
+            .ok()
+    };
+    match (started(), now()) {
+        (Some(started), Some(now)) => std::time::Duration::from_secs_f64((now - started).max(0.0)),
+        _ => std::time::Duration::ZERO,
+    }
+}
+
+/// The kernel's number of this thread.
+pub(crate) fn thread_id() -> u32 {
+    // SAFETY: a plain call.
+    let id = unsafe { libc::syscall(libc::SYS_gettid) };
+    u32::try_from(id).unwrap_or(0)
+}
+
+/// The name of a thread of this process, if it lives.
+pub(crate) fn thread_name(id: u32) -> Option<String> {
+    let name = std::fs::read_to_string(format!("/proc/self/task/{id}/comm")).ok()?;
+    Some(name.trim_end().to_owned())
+}
+
+/// The addresses of a stack, from its lowest to one past its highest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct StackBounds {
+    pub(crate) low: usize,
+    pub(crate) high: usize,
+}
+
+/// Where the main thread's stack ends; 0 until [`note_main_stack`] was called.
+static MAIN_STACK_HIGH: AtomicUsize = AtomicUsize::new(0);
+static MAIN_STACK_LOW: AtomicUsize = AtomicUsize::new(0);
+
+/// Remembers where the stack of the main thread is. To be called on it, before `main`.
+///
+/// The C library can tell too, but reads `/proc` for it, which a hook must not.
+pub(crate) fn note_main_stack(above_all_frames: usize) {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: `limit` is a valid place for the answer.
+    let known = unsafe { libc::getrlimit(libc::RLIMIT_STACK, &raw mut limit) } == 0;
+    let most = if known { usize::try_from(limit.rlim_cur).unwrap_or(usize::MAX) } else { 8 << 20 };
+    MAIN_STACK_LOW.store(above_all_frames.saturating_sub(most.min(1 << 30)), Relaxed);
+    MAIN_STACK_HIGH.store(above_all_frames, Relaxed);
+}
+
+/// Where this thread's stack is. Neither allocates through Rust nor does I/O.
+pub(crate) fn stack_bounds() -> Option<StackBounds> {
+    // SAFETY: plain calls.
+    let is_main = unsafe { libc::syscall(libc::SYS_gettid) } == i64::from(unsafe_getpid());
+    if is_main {
+        let high = MAIN_STACK_HIGH.load(Relaxed);
+        return (high != 0).then(|| StackBounds { low: MAIN_STACK_LOW.load(Relaxed), high });
+    }
+    let mut attributes = std::mem::MaybeUninit::<libc::pthread_attr_t>::zeroed();
+    // SAFETY: `pthread_self` is this thread, and `attributes` a valid place for the answer.
+    if unsafe { libc::pthread_getattr_np(libc::pthread_self(), attributes.as_mut_ptr()) } != 0 {
+        return None;
+    }
+    let (mut low, mut size) = (ptr::null_mut::<c_void>(), 0);
+    // SAFETY: filled in by the call above.
+    let known =
+        unsafe { libc::pthread_attr_getstack(attributes.as_ptr(), &raw mut low, &raw mut size) }
+            == 0;
+    // SAFETY: filled in by the first call, and not used after this.
+    unsafe { libc::pthread_attr_destroy(attributes.as_mut_ptr()) };
+    known.then(|| StackBounds { low: low.addr(), high: low.addr() + size })
+}
+
+fn unsafe_getpid() -> c_int {
+    // SAFETY: a plain call.
+    unsafe { libc::getpid() }
+}
+
+/// A piece of code that the dynamic linker has loaded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Module {
+    pub(crate) path: String,
+    /// What is added to the addresses in the file to get those in memory.
+    pub(crate) bias: usize,
+    /// The addresses of its segments in memory.
+    pub(crate) segments: Vec<(usize, usize)>,
+    /// The build id, in hexadecimal.
+    pub(crate) build_id: Option<String>,
+}
+
+/// All modules that are loaded now. Takes the linker's lock: never from a hook.
+pub(crate) fn modules() -> Vec<Module> {
+    unsafe extern "C" fn visit(
+        info: *mut libc::dl_phdr_info,
+        _size: usize,
+        found: *mut c_void,
+    ) -> c_int {
+        // SAFETY: the linker hands in a valid description.
+        let info = unsafe { &*info };
+        // SAFETY: the vector given below, which nobody else uses meanwhile.
+        let found = unsafe { &mut *found.cast::<Vec<Module>>() };
+        // SAFETY: the description's own table.
+        let headers =
+            unsafe { std::slice::from_raw_parts(info.dlpi_phdr, usize::from(info.dlpi_phnum)) };
+        // SAFETY: a string of the linker, alive during the call.
+        let name = unsafe { CStr::from_ptr(info.dlpi_name) };
+        found.push(module(name, info.dlpi_addr as usize, headers));
+        0
+    }
+    let mut found: Vec<Module> = Vec::new();
+    // SAFETY: `visit` keeps the vector only during the call.
+    unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut found).cast()) };
+    found
+}
+
+fn module(name: &CStr, bias: usize, headers: &[libc::Elf64_Phdr]) -> Module {
+    let place = |header: &libc::Elf64_Phdr| {
+        let start = bias.wrapping_add(header.p_vaddr as usize);
+        (start, start + header.p_memsz as usize)
+    };
+    let loaded = headers.iter().filter(|header| header.p_type == libc::PT_LOAD);
+    let notes = headers.iter().filter(|header| header.p_type == libc::PT_NOTE).map(place);
+    // The linker leaves the program itself without a name.
+    let path = match name.to_bytes() {
+        b"" => std::env::current_exe().unwrap_or_default().to_string_lossy().into_owned(),
+        name => String::from_utf8_lossy(name).into_owned(),
+    };
+    let segments: Vec<_> = loaded.map(place).collect();
+    let build_id = notes
+        .filter(|&(start, end)| segments.iter().any(|&(low, high)| low <= start && end <= high))
+        // SAFETY: inside a loaded segment, and notes are never unmapped while the linker's lock is held.
+        .find_map(|(start, end)| build_id(unsafe { bytes_at(start, end) }));
+    Module { path, bias, segments, build_id }
+}
+
+/// # Safety
+///
+/// The range is mapped and readable for as long as the answer is used.
+unsafe fn bytes_at(start: usize, end: usize) -> &'static [u8] {
+    // SAFETY: handed on.
+    unsafe { std::slice::from_raw_parts(ptr::with_exposed_provenance(start), end - start) }
+}
+
+/// The build id among a segment's notes.
+fn build_id(mut notes: &[u8]) -> Option<String> {
+    const NT_GNU_BUILD_ID: u32 = 3;
+    loop {
+        let (head, rest) = notes.split_at_checked(12)?;
+        let word = |at: usize| {
+            head.get(at..at + 4).and_then(|bytes| bytes.try_into().ok()).map(u32::from_ne_bytes)
+        };
+        let (name_size, size, kind) = (word(0)? as usize, word(4)? as usize, word(8)?);
+        let (name, rest) = rest.split_at_checked(name_size.next_multiple_of(4))?;
+        let (description, rest) = rest.split_at_checked(size.next_multiple_of(4))?;
+        if kind == NT_GNU_BUILD_ID && name.starts_with(b"GNU\0") {
+            return Some(
+                description.get(..size)?.iter().map(|byte| format!("{byte:02x}")).collect(),
+            );
+        }
+        notes = rest;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_program_is_a_module_with_a_build_id() {
+        let modules = modules();
+        let here = this_program_is_a_module_with_a_build_id as *const () as usize;
+        let own = modules
+            .iter()
+            .find(|module| module.segments.iter().any(|&(low, high)| (low..high).contains(&here)));
+        let own = own.expect("the program is loaded");
+        assert!(own.path.contains("dmd"), "{}", own.path);
+        assert!(own.build_id.as_ref().is_some_and(|id| id.len() >= 32), "{:?}", own.build_id);
+    }
+
+    #[test]
+    fn a_spawned_thread_knows_its_stack() {
+        let (bounds, local) = std::thread::spawn(|| {
+            let local = 0_u8;
+            (stack_bounds(), (&raw const local).addr())
+        })
+        .join()
+        .unwrap();
+        let bounds = bounds.unwrap();
+        assert!(bounds.low <= local && local < bounds.high);
+    }
+
+    #[test]
+    fn notes_without_a_build_id_have_none() {
+        assert_eq!(build_id(b""), None);
+        assert_eq!(build_id(b"\x04\0\0\0\x02\0\0\0\x01\0\0\0GNU\0ab\0\0"), None);
+        assert_eq!(
+            build_id(b"\x04\0\0\0\x02\0\0\0\x03\0\0\0GNU\0\xab\x01\0\0").as_deref(),
+            Some("ab01")
+        );
+    }
+}

@@ -1,0 +1,122 @@
+//! What the tracker keeps for each thread, without a destructor: a hook may run after all destructors have.
+
+use std::cell::Cell;
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::Relaxed;
+
+use super::segments::Segments;
+use super::sys::{self, StackBounds};
+
+/// The innermost frames of a stack that are kept.
+pub(crate) const MAX_FRAMES: usize = 128;
+
+/// How many sites a thread remembers, so as not to look them up.
+pub(crate) const MEMO: usize = 64;
+
+pub(crate) struct Thread {
+    inside: Cell<bool>,
+    /// This thread's number among those that the tracker has met, plus one; 0 is not met yet.
+    number: Cell<u32>,
+    bounds: Cell<Option<StackBounds>>,
+    bounds_known: Cell<bool>,
+    /// Where the walk leaves its frames, the innermost first.
+    pub(crate) frames: [Cell<usize>; MAX_FRAMES],
+    /// The last stack that was interned, the outermost frame first, and the number of each prefix.
+    pub(crate) last_frames: [Cell<usize>; MAX_FRAMES],
+    pub(crate) last_numbers: [Cell<u32>; MAX_FRAMES],
+    pub(crate) last_length: Cell<usize>,
+    /// Sites by stack: the stack's number, and the site's.
+    pub(crate) sites: [Cell<(u32, u32)>; MEMO],
+    /// Hears of every block that this thread makes or gives back.
+    pub(crate) journal: Cell<Option<&'static super::journal::Journal>>,
+}
+
+std::thread_local! {
+    static THREAD: Thread = const {
+        Thread {
+            inside: Cell::new(false),
+            number: Cell::new(0),
+            bounds: Cell::new(None),
+            bounds_known: Cell::new(false),
+            frames: [const { Cell::new(0) }; MAX_FRAMES],
+            last_frames: [const { Cell::new(0) }; MAX_FRAMES],
+            last_numbers: [const { Cell::new(0) }; MAX_FRAMES],
+            last_length: Cell::new(0),
+            sites: [const { Cell::new((0, 0)) }; MEMO],
+            journal: Cell::new(None),
+        }
+    };
+}
+
+/// The kernel's numbers of the threads that the tracker has met, by its own number.
+static MET: Segments<AtomicU32> = Segments::new();
+static MET_COUNT: AtomicU32 = AtomicU32::new(0);
+
+impl Thread {
+    /// This thread's.
+    #[inline]
+    pub(crate) fn current<R>(with: impl FnOnce(&Thread) -> R) -> Option<R> {
+        THREAD.try_with(with).ok()
+    }
+
+    /// Its number, from 1.
+    #[inline]
+    pub(crate) fn number(&self) -> u32 {
+        match self.number.get() {
+            0 => self.meet(),
+            number => number,
+        }
+    }
+
+    #[cold]
+    fn meet(&self) -> u32 {
+        let number = MET_COUNT.fetch_add(1, Relaxed) + 1;
+        if let Some(place) = MET.get_or_make(number as usize) {
+            place.store(sys::thread_id(), Relaxed);
+        }
+        self.number.set(number);
+        number
+    }
+
+    /// Where its stack is.
+    #[inline]
+    pub(crate) fn bounds(&self, _inside: &Inside<'_>) -> Option<StackBounds> {
+        if !self.bounds_known.get() {
+            self.find_bounds();
+        }
+        self.bounds.get()
+    }
+
+    #[cold]
+    fn find_bounds(&self) {
+        let bounds = sys::stack_bounds();
+        self.bounds.set(bounds);
+        // The main thread's are known only once the program has started: ask again until then.
+        self.bounds_known.set(bounds.is_some());
+    }
+}
+
+/// The kernel's number of each thread that the tracker has met; the first is number 1.
+pub(crate) fn met() -> impl Iterator<Item = (u32, u32)> {
+    let last = MET_COUNT.load(Relaxed);
+    (1..=last).filter_map(|number| Some((number, MET.get(number as usize)?.load(Relaxed))))
+}
+
+/// That this thread is inside the tracker. What it allocates meanwhile is entered without a stack, so that nothing recurses.
+pub(crate) struct Inside<'t> {
+    pub(crate) thread: &'t Thread,
+}
+
+impl<'t> Inside<'t> {
+    #[inline]
+    pub(crate) fn enter(thread: &'t Thread) -> Option<Self> {
+        (!thread.inside.replace(true)).then_some(Inside { thread })
+    }
+}
+
+impl Drop for Inside<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.thread.inside.set(false);
+    }
+}

@@ -1,0 +1,164 @@
+//! The proof by drop, held to types whose defects are known.
+
+use std::rc::Rc;
+
+use memreport::{Field, MallocSizeOf, Ops};
+
+dmd::global_allocator!();
+
+struct Page {
+    text: String,
+    links: Vec<String>,
+    cache: Vec<Vec<u64>>,
+    defect: Defect,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Defect {
+    None,
+    MissesLinks,
+    SkipsCache,
+    CountsTextTwice,
+}
+
+impl MallocSizeOf for Page {
+    fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
+        ops.field(const { &Field::of::<Self>("text", "page.rs", 3) }, &self.text);
+        if self.defect == Defect::CountsTextTwice {
+            ops.field(const { &Field::of::<Self>("text", "page.rs", 3) }, &self.text);
+        }
+        if self.defect != Defect::MissesLinks {
+            ops.field(const { &Field::of::<Self>("links", "page.rs", 4) }, &self.links);
+        }
+        let cache = const { &Field::of::<Self>("cache", "page.rs", 5).ignored("it is small") };
+        match self.defect {
+            Defect::SkipsCache => ops.skip(cache, &self.cache),
+            _ => ops.field(const { &Field::of::<Self>("cache", "page.rs", 5) }, &self.cache),
+        }
+    }
+}
+
+fn page(defect: Defect) -> Page {
+    Page {
+        text: "heap".repeat(25),
+        links: vec!["a".repeat(30), "b".repeat(30)],
+        cache: vec![vec![1; 10], vec![2; 20]],
+        defect,
+    }
+}
+
+#[track_caller]
+fn defects(value: impl MallocSizeOf) -> String {
+    dmd::testing::fully_reported(value)
+        .map_or_else(|defects| defects.to_string(), |()| "none".to_owned())
+}
+
+#[test]
+fn a_type_that_measures_all_passes() {
+    dmd::assert_fully_reported!(page(Defect::None));
+}
+
+#[test]
+fn each_defect_is_named_with_its_field() {
+    let table = [
+        (Defect::None, "none"),
+        (
+            Defect::MissesLinks,
+            "`proof::Page` does not report exactly the heap that it owns:\n  \
+             something in `proof::Page` is not measured: 136 bytes in 3 blocks missed",
+        ),
+        (
+            Defect::SkipsCache,
+            "`proof::Page` does not report exactly the heap that it owns:\n  \
+             proof::Page.cache (page.rs:5), skipped because \"it is small\", is not measured: 312 bytes in 3 blocks missed",
+        ),
+        (
+            Defect::CountsTextTwice,
+            "`proof::Page` does not report exactly the heap that it owns:\n  \
+             one block is counted 2 times: by proof::Page.text (page.rs:3) and by proof::Page.text (page.rs:3): \
+             104 bytes in 1 block counted too often",
+        ),
+    ];
+    for (defect, expected) in table {
+        assert_eq!(defects(page(defect)), expected);
+    }
+}
+
+struct Shared(Rc<[u64; 4]>);
+
+impl MallocSizeOf for Shared {
+    #[expect(unsafe_code, reason = "the defect under test")]
+    fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
+        // SAFETY: with the tracker awake the table answers, and the memory is never touched.
+        unsafe { ops.block(Rc::as_ptr(&self.0), std::alloc::Layout::new::<[u64; 4]>()) };
+    }
+}
+
+#[test]
+fn a_pointer_past_the_counts_is_a_wrong_base() {
+    let text = defects(Shared(Rc::new([0; 4])));
+    assert!(
+        text.contains("proof::Shared counts from inside a block, not from its start: 32 bytes"),
+        "{text}"
+    );
+    assert!(
+        text.contains("something in `proof::Shared` is not measured: 56 bytes in 1 block missed"),
+        "{text}"
+    );
+}
+
+struct Short(Vec<u8>);
+
+impl MallocSizeOf for Short {
+    #[expect(unsafe_code, reason = "the defect under test")]
+    fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
+        let Ok(layout) = std::alloc::Layout::array::<u8>(self.0.len()) else { return };
+        // SAFETY: with the tracker awake the table answers, and the memory is never touched.
+        unsafe { ops.block(self.0.as_ptr(), layout) };
+    }
+}
+
+#[test]
+fn slack_that_is_left_out_is_a_partial_report() {
+    let mut short = Vec::with_capacity(1000);
+    short.extend([1; 10]);
+    let text = defects(Short(short));
+    assert!(
+        text.contains(
+            "proof::Short counts 10 bytes of a block that has 1000: 990 bytes in 1 block apart"
+        ),
+        "{text}"
+    );
+}
+
+#[test]
+fn an_owner_elsewhere_makes_a_block_foreign() {
+    struct Borrowed(Rc<Vec<u8>>);
+    impl MallocSizeOf for Borrowed {
+        fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
+            ops.add(&*self.0);
+        }
+    }
+    let owner = Rc::new(vec![1; 100]);
+    let text = defects(Borrowed(Rc::clone(&owner)));
+    assert!(
+        text.contains("counts a block that the value does not own: 104 bytes in 1 block counted"),
+        "{text}"
+    );
+}
+
+#[test]
+fn other_threads_do_not_disturb() {
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                drop(vec![0_u8; 100]);
+            }
+        });
+        for _ in 0..100 {
+            dmd::assert_fully_reported!(page(Defect::None));
+        }
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+}
