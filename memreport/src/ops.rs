@@ -32,7 +32,14 @@ pub struct Ops<'a> {
     /// Where the stack stood when measuring began.
     stack: usize,
     later: RefCell<Vec<Later<'a>>>,
+    /// Guards of what is put off: declared behind it, so that they are dropped after it, should a measurement panic.
+    guards: RefCell<Vec<Box<dyn Kept + 'a>>>,
 }
+
+/// Anything that is only held.
+trait Kept {}
+
+impl<T> Kept for T {}
 
 type Later<'a> = (Scope, Box<dyn FnOnce(&Ops<'a>) + 'a>);
 
@@ -265,6 +272,7 @@ impl<'a> Ops<'a> {
             scope: self.scope.clone(),
             stack: self.stack,
             later: RefCell::default(),
+            guards: RefCell::default(),
         };
         let result = measure(lent, &ops);
         ops.drain();
@@ -275,6 +283,11 @@ impl<'a> Ops<'a> {
     #[must_use]
     pub(crate) fn total(&self) -> Total {
         self.state.total.get()
+    }
+
+    /// Holds a guard until these `Ops` have nothing left to do.
+    pub(crate) fn keep(&self, guard: impl Sized + 'a) {
+        self.guards.borrow_mut().push(Box::new(guard));
     }
 
     fn counts_shared(&self, address: usize, owners: usize) -> bool {
@@ -330,7 +343,7 @@ impl<'a> Ops<'a> {
     }
 
     #[inline]
-    fn is_deep(&self) -> bool {
+    pub(crate) fn is_deep(&self) -> bool {
         self.stack.abs_diff(stack_position()) > STACK_BUDGET
     }
 
@@ -368,6 +381,7 @@ pub(crate) fn measure_with<T: ?Sized>(
         scope: Cell::default(),
         stack: stack_position(),
         later: RefCell::default(),
+        guards: RefCell::default(),
     };
     measure(value, &ops);
     ops.drain();
