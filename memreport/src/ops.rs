@@ -32,7 +32,14 @@ pub struct Ops<'a> {
     /// Where the stack stood when measuring began.
     stack: usize,
     later: RefCell<Vec<Later<'a>>>,
+    /// Guards of what is put off: declared behind it, so that they are dropped after it, should a measurement panic.
+    guards: RefCell<Vec<Box<dyn Kept + 'a>>>,
 }
+
+/// Anything that is only held.
+trait Kept {}
+
+impl<T> Kept for T {}
 
 type Later<'a> = (Scope, Box<dyn FnOnce(&Ops<'a>) + 'a>);
 
@@ -207,15 +214,21 @@ impl<'a> Ops<'a> {
         }
     }
 
-    /// The block that one of these machine words points to or into, if it was asked for with `size` bytes.
+    /// The block that one of these machine words points to or into, if `is_it` knows it by the word's offset in it and by the
+    /// size that was asked for.
     ///
     /// For containers that own an empty table, with no element left to point at. Says whether it was found.
-    pub fn block_by_words(&self, words: impl IntoIterator<Item = usize>, size: usize) -> bool {
+    pub fn block_by_words(
+        &self,
+        words: impl IntoIterator<Item = usize>,
+        is_it: impl Fn(usize, usize) -> bool,
+    ) -> bool {
         let Sizes::Tracked(tracker) = self.collection.sizes else { return false };
         let claims =
             words.into_iter().map(|address| Claim { address, size: None, place: Place::Inside });
         for claim in claims {
-            if tracker.look_up(claim).block.is_some_and(|block| block.requested == size) {
+            let block = tracker.look_up(claim).block;
+            if block.is_some_and(|block| is_it(claim.address - block.start, block.requested)) {
                 self.claim(tracker, claim);
                 return true;
             }
@@ -259,6 +272,7 @@ impl<'a> Ops<'a> {
             scope: self.scope.clone(),
             stack: self.stack,
             later: RefCell::default(),
+            guards: RefCell::default(),
         };
         let result = measure(lent, &ops);
         ops.drain();
@@ -269,6 +283,11 @@ impl<'a> Ops<'a> {
     #[must_use]
     pub(crate) fn total(&self) -> Total {
         self.state.total.get()
+    }
+
+    /// Holds a guard until these `Ops` have nothing left to do.
+    pub(crate) fn keep(&self, guard: impl Sized + 'a) {
+        self.guards.borrow_mut().push(Box::new(guard));
     }
 
     fn counts_shared(&self, address: usize, owners: usize) -> bool {
@@ -324,7 +343,7 @@ impl<'a> Ops<'a> {
     }
 
     #[inline]
-    fn is_deep(&self) -> bool {
+    pub(crate) fn is_deep(&self) -> bool {
         self.stack.abs_diff(stack_position()) > STACK_BUDGET
     }
 
@@ -362,6 +381,7 @@ pub(crate) fn measure_with<T: ?Sized>(
         scope: Cell::default(),
         stack: stack_position(),
         later: RefCell::default(),
+        guards: RefCell::default(),
     };
     measure(value, &ops);
     ops.drain();

@@ -1,0 +1,167 @@
+//! The input as the derive sees it: variants of fields, each with the way it is measured.
+
+use proc_macro2::{Ident, Span};
+use quote::format_ident;
+use syn::ext::IdentExt;
+use syn::spanned::Spanned;
+use syn::{Attribute, Data, DeriveInput, Expr, ExprLit, ExprPath, Fields, Lit, Meta, Type};
+
+use crate::attr::{self, Shared, TypeAttrs};
+use crate::errors::Errors;
+
+/// A struct or an enum.
+pub(crate) struct Input<'a> {
+    pub(crate) derived: &'a DeriveInput,
+    pub(crate) attrs: TypeAttrs,
+    pub(crate) body: Body<'a>,
+}
+
+pub(crate) enum Body<'a> {
+    Struct(Vec<Field<'a>>),
+    Enum(Vec<Variant<'a>>),
+}
+
+pub(crate) struct Variant<'a> {
+    pub(crate) ident: &'a Ident,
+    pub(crate) fields: Vec<Field<'a>>,
+}
+
+pub(crate) struct Field<'a> {
+    pub(crate) member: syn::Member,
+    pub(crate) ty: &'a Type,
+    /// `name`, `0`, `Variant.name` or `Variant.0`: what people are shown.
+    pub(crate) label: String,
+    /// Where it is declared: its name, or its type if it has none.
+    pub(crate) place: Span,
+    pub(crate) measure: Measure,
+    pub(crate) shared: Option<Shared>,
+    pub(crate) part: Option<Part>,
+}
+
+/// How a field is measured.
+pub(crate) enum Measure {
+    Whole,
+    Shallow,
+    With(ExprPath),
+    Ignored(String),
+}
+
+pub(crate) struct Part {
+    pub(crate) name: String,
+    pub(crate) description: String,
+}
+
+impl<'a> Input<'a> {
+    pub(crate) fn read(derived: &'a DeriveInput, errors: &Errors) -> Self {
+        let attrs = attr::of_type(&derived.attrs, errors);
+        refuse_packed(&derived.attrs, errors);
+        let owner = &derived.ident;
+        let body = match &derived.data {
+            Data::Struct(data) => Body::Struct(read_fields(owner, None, &data.fields, errors)),
+            Data::Enum(data) => Body::Enum(
+                data.variants
+                    .iter()
+                    .map(|variant| {
+                        attr::of_variant(&variant.attrs, errors);
+                        let ident = &variant.ident;
+                        let fields = read_fields(owner, Some(ident), &variant.fields, errors);
+                        Variant { ident, fields }
+                    })
+                    .collect(),
+            ),
+            Data::Union(data) => {
+                errors.at(
+                    data.union_token,
+                    "nobody knows which field of a union is alive; implement `MallocSizeOf` by hand",
+                );
+                Body::Struct(Vec::new())
+            }
+        };
+        Input { derived, attrs, body }
+    }
+
+    pub(crate) fn fields(&self) -> Vec<&Field<'a>> {
+        match &self.body {
+            Body::Struct(fields) => fields.iter().collect(),
+            Body::Enum(variants) => variants.iter().flat_map(|variant| &variant.fields).collect(),
+        }
+    }
+}
+
+/// Fields of a packed struct are not aligned, so they cannot be lent.
+fn refuse_packed(attrs: &[Attribute], errors: &Errors) {
+    for attr in attrs.iter().filter(|attr| attr.path().is_ident("repr")) {
+        // What the compiler does not understand it refuses by itself.
+        let _ = attr.parse_nested_meta(|meta| {
+            if meta.path.is_ident("packed") {
+                errors.at(
+                    &meta.path,
+                    "fields of a packed struct cannot be lent; implement `MallocSizeOf` by hand",
+                );
+            }
+            if meta.input.peek(syn::token::Paren) {
+                meta.input.parse::<proc_macro2::TokenTree>()?;
+            }
+            Ok(())
+        });
+    }
+}
+
+fn read_fields<'a>(
+    owner: &Ident,
+    variant: Option<&Ident>,
+    fields: &'a Fields,
+    errors: &Errors,
+) -> Vec<Field<'a>> {
+    let read = |(field, member): (&'a syn::Field, syn::Member)| {
+        let (name, place) = match &member {
+            syn::Member::Named(name) => (name.unraw().to_string(), name.span()),
+            syn::Member::Unnamed(index) => (index.index.to_string(), field.ty.span()),
+        };
+        let label = match variant {
+            Some(variant) => format!("{}.{name}", variant.unraw()),
+            None => name.clone(),
+        };
+        let attrs = attr::of_field(&field.attrs, errors);
+        let measure = match (attrs.ignore, attrs.with, attrs.shallow) {
+            (Some(reason), _, _) => Measure::Ignored(reason.value()),
+            (None, Some(function), _) => Measure::With(function),
+            (None, None, Some(_)) => Measure::Shallow,
+            (None, None, None) => Measure::Whole,
+        };
+        let part = attrs.part.map(|part| Part {
+            name: part.name.map_or(name, |name| name.value()),
+            description: first_sentence(&field.attrs)
+                .unwrap_or_else(|| format!("What `{}.{label}` owns.", owner.unraw())),
+        });
+        Field { member, ty: &field.ty, label, place, measure, shared: attrs.shared, part }
+    };
+    fields.iter().zip(fields.members()).map(read).collect()
+}
+
+/// The first sentence of a doc comment.
+fn first_sentence(attrs: &[Attribute]) -> Option<String> {
+    let lines = attrs.iter().filter_map(|attr| match &attr.meta {
+        Meta::NameValue(doc) if doc.path.is_ident("doc") => match &doc.value {
+            Expr::Lit(ExprLit { lit: Lit::Str(line), .. }) => Some(line.value()),
+            _ => None,
+        },
+        _ => None,
+    });
+    let text = lines.collect::<Vec<_>>().join("\n");
+    let paragraph = text.trim_start().split("\n\n").next().unwrap_or_default();
+    let words: Vec<_> = paragraph.split_whitespace().collect();
+    let end = words.iter().position(|word| word.ends_with(['.', '!', '?']) && !is_short(word));
+    let sentence = words[..end.map_or(words.len(), |end| end + 1)].join(" ");
+    (!sentence.is_empty()).then_some(sentence)
+}
+
+/// Whether the stop belongs to an abbreviation, not to the sentence.
+fn is_short(word: &str) -> bool {
+    matches!(word.trim_start_matches('('), "e.g." | "i.e." | "etc." | "cf." | "vs." | "approx.")
+}
+
+/// What a field of a variant is bound to.
+pub(crate) fn binding(index: usize) -> Ident {
+    format_ident!("field_{index}", span = Span::mixed_site())
+}

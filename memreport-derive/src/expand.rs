@@ -1,0 +1,212 @@
+//! What the derive writes.
+
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{quote, quote_spanned};
+use syn::ext::IdentExt;
+use syn::spanned::Spanned;
+use syn::{DeriveInput, Lifetime};
+
+use crate::ast::{Body, Field, Input, Measure, Variant, binding};
+use crate::attr::Shared;
+use crate::bounds;
+use crate::errors::Errors;
+
+/// The impl; or the errors, and an empty impl that keeps them from causing more.
+pub(crate) fn derive(derived: &DeriveInput) -> TokenStream {
+    let errors = Errors::default();
+    let input = Input::read(derived, &errors);
+    let krate = match &input.attrs.krate {
+        Some(path) => quote!(#path),
+        None => quote!(::memreport),
+    };
+    let output = Output { names: Names::new(krate), input: &input };
+    match errors.into_result() {
+        Ok(()) => output.whole(),
+        Err(errors) => {
+            let errors = errors.into_compile_error();
+            let fallback = output.implementation(&TokenStream::new(), false);
+            quote!(#errors #fallback)
+        }
+    }
+}
+
+/// What the written code calls things. None can be mistaken for something of the surroundings.
+struct Names {
+    krate: TokenStream,
+    ops: Ident,
+    measured: Lifetime,
+}
+
+impl Names {
+    fn new(krate: TokenStream) -> Self {
+        let ops = Ident::new("ops", Span::mixed_site());
+        let measured = Lifetime::new("'measured", Span::mixed_site());
+        Names { krate, ops, measured }
+    }
+}
+
+struct Output<'a> {
+    names: Names,
+    input: &'a Input<'a>,
+}
+
+impl Output<'_> {
+    fn whole(&self) -> TokenStream {
+        let implementation = self.implementation(&self.body(), true);
+        let skipped = self.input.fields().into_iter().filter_map(|field| self.skipped(field));
+        quote!(#implementation #(#skipped)*)
+    }
+
+    // Expands to:
+    //     impl<T> ::memreport::MallocSizeOf for Page<T> where T: ::memreport::MallocSizeOf {
+    //         fn add_size_of_excluding_this<'measured>(&'measured self, ops: &::memreport::Ops<'measured>) { body }
+    //     }
+    fn implementation(&self, body: &TokenStream, bounded: bool) -> TokenStream {
+        let Names { krate, ops, measured } = &self.names;
+        let DeriveInput { ident, generics, .. } = self.input.derived;
+        let mut generics = generics.clone();
+        if bounded {
+            let predicates = bounds::predicates(self.input, krate);
+            if !predicates.is_empty() {
+                generics.make_where_clause().predicates.extend(predicates);
+            }
+        }
+        let (impl_generics, ty_generics, where_clause) = generics.split_for_impl();
+        let ops = if body.is_empty() { quote!(_) } else { quote!(#ops) };
+        quote! {
+            #[automatically_derived]
+            impl #impl_generics #krate::MallocSizeOf for #ident #ty_generics #where_clause {
+                #[inline]
+                fn add_size_of_excluding_this<#measured>(
+                    &#measured self,
+                    #ops: &#krate::Ops<#measured>,
+                ) {
+                    #body
+                }
+            }
+        }
+    }
+
+    fn body(&self) -> TokenStream {
+        match &self.input.body {
+            Body::Struct(fields) => fields
+                .iter()
+                .map(|field| {
+                    let member = &field.member;
+                    let span = Span::call_site().located_at(field.ty.span());
+                    self.statement(field, &quote_spanned!(span=> &self.#member))
+                })
+                .collect(),
+            Body::Enum(variants) => self.body_of_enum(variants),
+        }
+    }
+
+    // Expands to:
+    //     match self {
+    //         Self::Empty {} => {}
+    //         Self::Full { 0: field_0, name: field_1 } => { statements }
+    //     }
+    // and to nothing if no variant has a field.
+    fn body_of_enum(&self, variants: &[Variant<'_>]) -> TokenStream {
+        if variants.iter().all(|variant| variant.fields.is_empty()) {
+            return TokenStream::new();
+        }
+        let arms = variants.iter().map(|Variant { ident, fields }| {
+            let members = fields.iter().map(|field| &field.member);
+            let bindings = (0..fields.len()).map(binding);
+            let statements = fields.iter().enumerate().map(|(index, field)| {
+                let binding = binding(index);
+                self.statement(field, &quote!(#binding))
+            });
+            quote!(Self::#ident { #(#members: #bindings),* } => { #(#statements)* })
+        });
+        quote!(match self { #(#arms)* })
+    }
+
+    // Expands to one of:
+    //     ::memreport::Ops::field(ops, const { &field }, &self.name);
+    //     ::memreport::Ops::field_with(ops, const { &field }, &self.name, function);
+    //     ::memreport::Ops::skip(ops, const { &field }, &self.name);
+    fn statement(&self, field: &Field<'_>, value: &TokenStream) -> TokenStream {
+        let Names { krate, ops, .. } = &self.names;
+        let constant = self.constant(field);
+        let ty = field.ty;
+        // Errors about the type are shown at the type.
+        let span = Span::call_site().located_at(ty.span());
+        match &field.measure {
+            Measure::Whole => {
+                quote_spanned!(span=> #krate::Ops::field(#ops, #constant, #value);)
+            }
+            Measure::Shallow => {
+                let shallow = quote_spanned! {span=>
+                    <#ty as #krate::MallocShallowSizeOf>::add_shallow_size_of
+                };
+                quote_spanned! {span=>
+                    #krate::Ops::field_with(#ops, #constant, #value, #shallow);
+                }
+            }
+            Measure::With(function) => {
+                let span = Span::call_site().located_at(function.span());
+                quote_spanned! {span=>
+                    #krate::Ops::field_with(#ops, #constant, #value, #function);
+                }
+            }
+            Measure::Ignored(_) => quote!(#krate::Ops::skip(#ops, #constant, #value);),
+        }
+    }
+
+    // Expands to:
+    //     const { &::memreport::Field::of::<Self>("name", file!(), line!()).part("name", "description").shared(First) }
+    fn constant(&self, field: &Field<'_>) -> TokenStream {
+        let krate = &self.names.krate;
+        let label = &field.label;
+        let (file, line) = place(field);
+        let mut constant = quote!(#krate::Field::of::<Self>(#label, #file, #line));
+        if let Some(part) = &field.part {
+            let (name, description) = (&part.name, &part.description);
+            constant.extend(quote!(.part(#name, #description)));
+        }
+        if let Some(shared) = field.shared {
+            let who = match shared {
+                Shared::First => quote!(First),
+                Shared::Here => quote!(Here),
+                Shared::Elsewhere => quote!(Elsewhere),
+            };
+            constant.extend(quote!(.shared(#krate::Shared::#who)));
+        }
+        if let Measure::Ignored(reason) = &field.measure {
+            constant.extend(quote!(.ignored(#reason)));
+        }
+        quote!(const { &#constant })
+    }
+
+    // Expands to:
+    //     const _: () = { ::memreport::__private::submit! { ::memreport::SkippedField { owner: "Page", … } } };
+    fn skipped(&self, field: &Field<'_>) -> Option<TokenStream> {
+        let Measure::Ignored(reason) = &field.measure else { return None };
+        let krate = &self.names.krate;
+        let owner = self.input.derived.ident.unraw().to_string();
+        let label = &field.label;
+        let (file, line) = place(field);
+        Some(quote! {
+            const _: () = {
+                #krate::__private::submit! {
+                    #krate::SkippedField {
+                        owner: #owner,
+                        module: ::core::module_path!(),
+                        field: #label,
+                        reason: #reason,
+                        file: #file,
+                        line: #line,
+                    }
+                }
+            };
+        })
+    }
+}
+
+/// The field's own file and line: the macros take the place of the tokens that call them.
+fn place(field: &Field<'_>) -> (TokenStream, TokenStream) {
+    let here = field.place;
+    (quote_spanned!(here=> ::core::file!()), quote_spanned!(here=> ::core::line!()))
+}

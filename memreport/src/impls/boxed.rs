@@ -1,0 +1,46 @@
+//! Boxes, of values of any size, and what may be a box or borrowed. *Exact.*
+#![expect(unsafe_code, reason = "vouches for the block of the box")]
+
+use alloc::borrow::Cow;
+use core::alloc::Layout;
+use core::pin::Pin;
+
+use crate::{MallocShallowSizeOf, MallocSizeOf, Ops};
+
+impl<T: ?Sized> MallocShallowSizeOf for Box<T> {
+    #[inline]
+    fn add_shallow_size_of<'a>(&'a self, ops: &Ops<'a>) {
+        // SAFETY: the block of a box has the layout of its value, and none if that has no size.
+        unsafe { ops.block::<T>(&**self, Layout::for_value::<T>(self)) };
+    }
+}
+
+/// A boxed slice, text or trait object too; a `Box<dyn Trait>` if `MallocSizeOf` is a supertrait of the trait.
+impl<T: ?Sized + MallocSizeOf> MallocSizeOf for Box<T> {
+    #[inline]
+    fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
+        ops.shallow(self);
+        ops.add::<T>(self);
+    }
+}
+
+impl<T: ?Sized + MallocSizeOf> MallocSizeOf for Pin<Box<T>> {
+    #[inline]
+    fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
+        let value: &'a T = self.as_ref().get_ref();
+        // SAFETY: the block of a box has the layout of its value, and none if that has no size.
+        unsafe { ops.block(value, Layout::for_value(value)) };
+        ops.add(value);
+    }
+}
+
+/// What is borrowed belongs to somebody else.
+impl<B: ?Sized + ToOwned<Owned: MallocSizeOf>> MallocSizeOf for Cow<'_, B> {
+    #[inline]
+    fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
+        match self {
+            Cow::Borrowed(_) => {}
+            Cow::Owned(owned) => owned.add_size_of_excluding_this(ops),
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! Types that own what their parts own: tuples, options, ranges, wrappers. *Exact*, as far as the parts are.
+
+use core::cmp::Reverse;
+use core::mem::ManuallyDrop;
+use core::num::{Saturating, Wrapping};
+use core::ops::{Bound, ControlFlow, Range, RangeFrom, RangeInclusive, RangeTo, RangeToInclusive};
+use core::task::Poll;
+
+use crate::{MallocSizeOf, Ops};
+
+macro_rules! tuples {
+    ($first:ident $($rest:ident)*) => {
+        impl<$first: MallocSizeOf, $($rest: MallocSizeOf),*> MallocSizeOf for ($first, $($rest,)*) {
+            #[inline]
+            fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
+                #[expect(non_snake_case, reason = "one name serves the type and the value")]
+                let ($first, $($rest,)*) = self;
+                $first.add_size_of_excluding_this(ops);
+                $($rest.add_size_of_excluding_this(ops);)*
+            }
+        }
+        tuples!($($rest)*);
+    };
+    () => {};
+}
+
+tuples!(A B C D E F G H I J K L);
+
+/// Each pattern binds `value` in a part that may own something.
+macro_rules! owns_its_parts {
+    ($(<$($param:ident),*> $ty:ty { $($pattern:pat => [$($part:expr),*]),* $(,)? })*) => {$(
+        impl<$($param: MallocSizeOf),*> MallocSizeOf for $ty {
+            #[inline]
+            fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
+                match self {
+                    $($pattern => { $($part.add_size_of_excluding_this(ops);)* })*
+                }
+            }
+        }
+    )*};
+}
+
+owns_its_parts! {
+    <T> Option<T> { Some(value) => [value], None => [] }
+    <T, E> Result<T, E> { Ok(value) => [value], Err(error) => [error] }
+    <T> Poll<T> { Poll::Ready(value) => [value], Poll::Pending => [] }
+    <B, C> ControlFlow<B, C> { ControlFlow::Break(value) => [value], ControlFlow::Continue(value) => [value] }
+    <T> Bound<T> { Bound::Included(value) | Bound::Excluded(value) => [value], Bound::Unbounded => [] }
+    <T> Range<T> { Range { start, end } => [start, end] }
+    <T> RangeFrom<T> { RangeFrom { start } => [start] }
+    <T> RangeTo<T> { RangeTo { end } => [end] }
+    <T> RangeInclusive<T> { range => [range.start(), range.end()] }
+    <T> RangeToInclusive<T> { RangeToInclusive { end } => [end] }
+    <T> Reverse<T> { Reverse(value) => [value] }
+    <T> Wrapping<T> { Wrapping(value) => [value] }
+    <T> Saturating<T> { Saturating(value) => [value] }
+}
+
+/// As the value: it owns its blocks, whether or not they will be given back.
+impl<T: ?Sized + MallocSizeOf> MallocSizeOf for ManuallyDrop<T> {
+    #[inline]
+    fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
+        T::add_size_of_excluding_this(self, ops);
+    }
+}

@@ -1,0 +1,77 @@
+//! Types that own nothing: numbers, times, addresses, and what is only borrowed. *Exact.*
+
+use core::marker::{PhantomData, PhantomPinned};
+use core::num::{
+    NonZeroI8, NonZeroI16, NonZeroI32, NonZeroI64, NonZeroI128, NonZeroIsize, NonZeroU8,
+    NonZeroU16, NonZeroU32, NonZeroU64, NonZeroU128, NonZeroUsize,
+};
+use core::sync::atomic::{
+    AtomicBool, AtomicI8, AtomicI16, AtomicI32, AtomicI64, AtomicIsize, AtomicU8, AtomicU16,
+    AtomicU32, AtomicU64, AtomicUsize,
+};
+use core::time::Duration;
+use std::collections::hash_map::{DefaultHasher, RandomState};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
+use std::thread::ThreadId;
+use std::time::{Instant, SystemTime};
+
+use crate::{MallocSizeOf, Ops};
+
+macro_rules! owns_nothing {
+    ($($ty:ty),* $(,)?) => {$(
+        impl MallocSizeOf for $ty {
+            #[inline]
+            fn add_size_of_excluding_this<'a>(&'a self, _ops: &Ops<'a>) {}
+        }
+    )*};
+}
+
+owns_nothing!((), bool, char, f32, f64);
+owns_nothing!(u8, u16, u32, u64, u128, usize, i8, i16, i32, i64, i128, isize);
+owns_nothing!(NonZeroU8, NonZeroU16, NonZeroU32, NonZeroU64, NonZeroU128, NonZeroUsize);
+owns_nothing!(NonZeroI8, NonZeroI16, NonZeroI32, NonZeroI64, NonZeroI128, NonZeroIsize);
+owns_nothing!(AtomicBool, AtomicU8, AtomicU16, AtomicU32, AtomicUsize);
+owns_nothing!(AtomicI8, AtomicI16, AtomicI32, AtomicIsize);
+#[cfg(target_has_atomic = "64")]
+owns_nothing!(AtomicI64, AtomicU64);
+owns_nothing!(Duration, Instant, SystemTime, ThreadId, RandomState, DefaultHasher);
+owns_nothing!(IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6);
+owns_nothing!(core::cmp::Ordering, core::ops::RangeFull, core::convert::Infallible);
+owns_nothing!(core::alloc::Layout, core::any::TypeId, PhantomPinned);
+owns_nothing!(core::sync::atomic::Ordering, std::io::ErrorKind);
+// Slices of text, as behind `Box` and `Rc`, which own their block.
+owns_nothing!(str, std::ffi::OsStr, std::ffi::CStr, std::path::Path);
+
+impl<T: ?Sized> MallocSizeOf for PhantomData<T> {
+    #[inline]
+    fn add_size_of_excluding_this<'a>(&'a self, _ops: &Ops<'a>) {}
+}
+
+/// What is borrowed belongs to somebody else.
+impl<T: ?Sized> MallocSizeOf for &T {
+    #[inline]
+    fn add_size_of_excluding_this<'a>(&'a self, _ops: &Ops<'a>) {}
+}
+
+/// What is borrowed belongs to somebody else.
+impl<T: ?Sized> MallocSizeOf for &mut T {
+    #[inline]
+    fn add_size_of_excluding_this<'a>(&'a self, _ops: &Ops<'a>) {}
+}
+
+macro_rules! functions_own_nothing {
+    ($($argument:ident)*) => {
+        impl<R, $($argument),*> MallocSizeOf for fn($($argument),*) -> R {
+            #[inline]
+            fn add_size_of_excluding_this<'a>(&'a self, _ops: &Ops<'a>) {}
+        }
+    };
+}
+
+functions_own_nothing!();
+functions_own_nothing!(A);
+functions_own_nothing!(A B);
+functions_own_nothing!(A B C);
+functions_own_nothing!(A B C D);
+functions_own_nothing!(A B C D E);
+functions_own_nothing!(A B C D E F);

@@ -1,0 +1,114 @@
+//! Reference counted values: one block with several owners, counted by one of them. *Exact.* The block that only weak owners
+//! are left of is *exact with the tracker*, and without it a *lower bound*.
+//!
+//! Who counts it is said on the field, `#[malloc_size_of(shared = …)]`; without that, whoever comes first in a collection does.
+#![expect(unsafe_code, reason = "vouches for the block that the owners share")]
+
+use alloc::rc::{self, Rc};
+use alloc::sync::{self, Arc};
+use core::alloc::Layout;
+use core::ffi::CStr;
+
+use crate::{MallocShallowSizeOf, MallocSizeOf, Ops};
+
+impl<T: ?Sized + MallocSizeOf> MallocSizeOf for Rc<T> {
+    fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
+        let owners = Rc::strong_count(self) + Rc::weak_count(self);
+        // SAFETY: lent, so alive.
+        if unsafe { counted::<T>(ops, self, owners) } {
+            ops.add::<T>(self);
+        }
+    }
+}
+
+impl<T: ?Sized> MallocShallowSizeOf for Rc<T> {
+    fn add_shallow_size_of<'a>(&'a self, ops: &Ops<'a>) {
+        let owners = Rc::strong_count(self) + Rc::weak_count(self);
+        // SAFETY: lent, so alive.
+        unsafe { counted::<T>(ops, self, owners) };
+    }
+}
+
+/// `Arc::<str>::default()` and its like for slices are statics: they own nothing.
+impl<T: ?Sized + MallocSizeOf> MallocSizeOf for Arc<T> {
+    fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
+        let owners = Arc::strong_count(self) + Arc::weak_count(self);
+        // SAFETY: lent, so alive; and not one of the statics.
+        if !is_static(self) && unsafe { counted::<T>(ops, self, owners) } {
+            ops.add::<T>(self);
+        }
+    }
+}
+
+impl<T: ?Sized> MallocShallowSizeOf for Arc<T> {
+    fn add_shallow_size_of<'a>(&'a self, ops: &Ops<'a>) {
+        let owners = Arc::strong_count(self) + Arc::weak_count(self);
+        if !is_static(self) {
+            // SAFETY: lent, so alive; and not one of the statics.
+            unsafe { counted::<T>(ops, self, owners) };
+        }
+    }
+}
+
+/// Owns the block only when no strong owner is left, and then without the value, which is gone.
+impl<T: ?Sized> MallocSizeOf for rc::Weak<T> {
+    fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
+        let value = self.as_ptr().cast::<u8>();
+        if self.strong_count() == 0 && value.addr() != rc::Weak::<u8>::new().as_ptr().addr() {
+            left_over(ops, value);
+        }
+    }
+}
+
+/// Owns the block only when no strong owner is left, and then without the value, which is gone.
+impl<T: ?Sized> MallocSizeOf for sync::Weak<T> {
+    fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
+        let value = self.as_ptr().cast::<u8>();
+        if self.strong_count() == 0 && value.addr() != sync::Weak::<u8>::new().as_ptr().addr() {
+            left_over(ops, value);
+        }
+    }
+}
+
+/// Counts the block of a value behind `Rc` or `Arc`; says whether it is counted here.
+///
+/// # Safety
+///
+/// `value` is behind an `Rc` or `Arc` that owns a block.
+unsafe fn counted<T: ?Sized>(ops: &Ops<'_>, value: &T, owners: usize) -> bool {
+    let layout = Layout::for_value(value);
+    let Ok((whole, offset)) = two_counts().extend(layout) else { return false };
+    let start = core::ptr::from_ref(value).cast::<u8>().wrapping_sub(offset);
+    if ops.finds_enclosing_blocks() {
+        // Found by the table, whatever std's layout is.
+        return ops.shared_enclosing_block(start, whole.size(), owners);
+    }
+    // SAFETY: std's layout of such a block is C's for two counts and the value; a test would notice a change.
+    unsafe { ops.shared_block(start, whole.pad_to_align(), owners) }
+}
+
+/// Counts a block whose value is gone. Nobody knows its size any more, nor how many weak owners it has.
+fn left_over(ops: &Ops<'_>, value: *const u8) {
+    // What lies before the value is in the block, even where the value has no size.
+    ops.shared_enclosing_block(value.wrapping_sub(1), two_counts().size(), usize::MAX);
+}
+
+/// Where the counts of strong and weak owners are, before the value.
+const fn two_counts() -> Layout {
+    Layout::new::<[usize; 2]>()
+}
+
+/// Whether it is one of the values that std shares among all empty ones of a kind.
+fn is_static<T: ?Sized>(value: &Arc<T>) -> bool {
+    // They are empty, but for the end of a `CStr`. If std should make them anew each time, none is the same as a live one.
+    size_of_val::<T>(value) <= 1 && {
+        let start = start_of(value);
+        start == start_of(&Arc::<str>::default()) || start == start_of(&Arc::<CStr>::default())
+    }
+}
+
+/// The address of the counts.
+fn start_of<T: ?Sized>(value: &Arc<T>) -> usize {
+    let counts = two_counts().size().next_multiple_of(align_of_val::<T>(value));
+    Arc::as_ptr(value).cast::<u8>().addr() - counts
+}

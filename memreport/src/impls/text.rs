@@ -1,0 +1,68 @@
+//! Text and paths: each owns one block, slack included. *Exact.*
+#![expect(unsafe_code, reason = "vouches for the block that each of these owns")]
+
+use core::alloc::Layout;
+use std::ffi::{CString, OsString};
+use std::path::PathBuf;
+
+use crate::{MallocShallowSizeOf, MallocSizeOf, Ops};
+
+impl MallocSizeOf for String {
+    #[inline]
+    fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
+        // SAFETY: a string is a vector of bytes, and `as_ptr` is its start.
+        unsafe { bytes(ops, self.as_ptr(), self.capacity()) };
+    }
+}
+
+impl MallocSizeOf for OsString {
+    #[inline]
+    fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
+        // SAFETY: on every platform of std, it is a vector of bytes, and the encoded bytes begin where that does.
+        unsafe { bytes(ops, self.as_encoded_bytes().as_ptr(), self.capacity()) };
+    }
+}
+
+impl MallocSizeOf for PathBuf {
+    #[inline]
+    fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
+        let start = self.as_os_str().as_encoded_bytes().as_ptr();
+        // SAFETY: a path owns an `OsString`, of which the same is true.
+        unsafe { bytes(ops, start, self.capacity()) };
+    }
+}
+
+impl MallocSizeOf for CString {
+    #[inline]
+    fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
+        let text = self.as_bytes_with_nul();
+        // SAFETY: it owns a boxed slice, which is all of these bytes.
+        unsafe { bytes(ops, text.as_ptr(), text.len()) };
+    }
+}
+
+/// Counts a vector of bytes.
+///
+/// # Safety
+///
+/// Unless the capacity is 0, `start` is the start of a live block for that many bytes.
+#[inline]
+unsafe fn bytes(ops: &Ops<'_>, start: *const u8, capacity: usize) {
+    // A capacity that was allocated is one that has a layout.
+    let Ok(layout) = Layout::array::<u8>(capacity) else { return };
+    // SAFETY: handed on.
+    unsafe { ops.block(start, layout) };
+}
+
+macro_rules! has_only_own_blocks {
+    ($($ty:ty),*) => {$(
+        impl MallocShallowSizeOf for $ty {
+            #[inline]
+            fn add_shallow_size_of<'a>(&'a self, ops: &Ops<'a>) {
+                self.add_size_of_excluding_this(ops);
+            }
+        }
+    )*};
+}
+
+has_only_own_blocks!(String, OsString, PathBuf, CString);
