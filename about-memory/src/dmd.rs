@@ -6,6 +6,7 @@ mod input;
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
+use std::mem::ManuallyDrop;
 
 use dmd::analysis::{self, Digest, Filter, Grouping, Stacks, TextOptions};
 
@@ -18,7 +19,8 @@ pub use error::DmdError;
 ///
 /// See [`DmdError`]. That nobody reads `out` any more is no error.
 pub fn main(args: &DmdArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result<(), DmdError> {
-    let answer = Answer::prepare(args, err)?;
+    // The process is about to end: freeing a million records one by one would be time lost.
+    let answer = ManuallyDrop::new(Answer::prepare(args, err)?);
     let written = match &args.output {
         None => answer.write(args, out).and_then(|()| out.flush()),
         Some(path) => {
@@ -44,10 +46,11 @@ impl Answer {
     fn prepare(args: &DmdArgs, err: &mut dyn Write) -> Result<Self, DmdError> {
         let how = Grouping::new(args.max_frames.into(), args.ignore_alloc_fns);
         let mut stacks = Stacks::default();
-        let first = input::read(&args.input, args, err)?;
+        let mut reader = input::Reader::new(args);
+        let first = reader.read(&args.input, err)?;
         let mut digest = analysis::digest(&first, &how, &mut stacks);
         if let Some(path) = &args.input2 {
-            let second = input::read(path, args, err)?;
+            let second = reader.read(path, err)?;
             digest = analysis::diff(digest, analysis::digest(&second, &how, &mut stacks))?;
         }
         Ok(Self { digest, stacks })

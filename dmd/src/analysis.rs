@@ -33,5 +33,5 @@ pub use diff::{DifferentModes, diff};
 pub use digest::{Class, Digest, Section, digest};
 pub use order::{Filter, SortBy};
 pub use record::{Record, Sizes, Totals};
-pub use stacks::{Grouping, StackId, Stacks};
+pub use stacks::{Grouping, ListId, StackId, Stacks};
 pub use text::{TextOptions, write_text};

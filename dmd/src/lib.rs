@@ -2,4 +2,6 @@
 
 pub mod dump;
 #[cfg(feature = "analysis")]
+pub mod symbols;
+#[cfg(feature = "analysis")]
 pub mod analysis;

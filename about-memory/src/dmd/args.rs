@@ -37,6 +37,10 @@ pub struct DmdArgs {
     #[arg(long)]
     pub(super) no_fix_stacks: bool,
 
+    /// Look for the program's files, debug files and `.build-id` directories here first; repeat for several
+    #[arg(long, value_name = "DIR")]
+    pub(super) symbols: Vec<PathBuf>,
+
     /// In a scan dump, turn each word into the start of the block it points into, or 0 (in memory: the dump stays as it is)
     #[arg(long)]
     pub(super) clamp_contents: bool,
