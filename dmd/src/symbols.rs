@@ -15,6 +15,8 @@ mod rewrite;
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 
+use rustc_hash::FxHashMap;
+
 use crate::dump::read::Dump;
 use address::Address;
 use module::Module;
@@ -59,14 +61,14 @@ impl Symboliser {
 
     /// Replaces each frame that holds an address by the functions at that address.
     pub fn symbolicate(&mut self, dump: &mut Dump) -> Report {
-        let addresses: Vec<Option<Address>> = dump.frames.iter().map(|frame| Address::parse(&frame.text)).collect();
+        let addresses: Vec<_> = dump.frames.iter().map(|frame| Address::parse(&frame.text)).collect();
         let mut report = Report { asked: addresses.iter().flatten().count(), ..Report::default() };
         if report.asked == 0 {
             return report;
         }
         let mut wanted: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
         for address in addresses.iter().flatten() {
-            wanted.entry(&address.module).or_default().push(address.offset);
+            wanted.entry(address.module).or_default().push(address.offset);
         }
         let threads = self.options.threads;
         for (path, offsets) in &mut wanted {
@@ -76,10 +78,10 @@ impl Symboliser {
             module.look_up(offsets, threads);
             report.notes.extend(module.note(offsets));
         }
-        let modules: HashMap<&str, Option<&Module>> =
+        let modules: FxHashMap<&str, Option<&Module>> =
             wanted.keys().map(|&path| (path, self.modules.get(&Key::new(dump, path)))).collect();
-        let symbols_at = |address: &Address| (*modules.get(&*address.module)?)?.symbols(address.offset);
-        let symbols: Vec<_> = addresses.iter().map(|address| symbols_at(address.as_ref()?)).collect();
+        let symbols_at = |address: Address<'_>| (*modules.get(address.module)?)?.symbols(address.offset);
+        let symbols: Vec<_> = addresses.into_iter().map(|address| symbols_at(address?)).collect();
         report.found = symbols.iter().flatten().count();
         if report.found == 0 {
             report.notes.insert(0, "no frame could be given a function:".to_owned());

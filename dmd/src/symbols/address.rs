@@ -1,19 +1,19 @@
 //! A frame that holds an address: `#00: ???[/usr/bin/program +0x1a2b]`.
 
 /// An address within a module.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Address {
-    pub(super) module: Box<str>,
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Address<'a> {
+    pub(super) module: &'a str,
     pub(super) offset: u64,
 }
 
-impl Address {
+impl<'a> Address<'a> {
     /// The address that the text of a frame holds, if it has not been symbolised yet.
-    pub(super) fn parse(frame: &str) -> Option<Self> {
+    pub(super) fn parse(frame: &'a str) -> Option<Self> {
         let (_, text) = frame.split_once(": ")?;
         let (before, offset) = text.strip_suffix(']')?.rsplit_once(" +0x")?;
         let (_function, module) = before.split_once('[')?;
-        Some(Self { module: module.into(), offset: u64::from_str_radix(offset, 16).ok()? })
+        Some(Self { module, offset: u64::from_str_radix(offset, 16).ok()? })
     }
 }
 
@@ -35,7 +35,7 @@ mod tests {
         ];
         for (frame, expected) in table {
             let parsed = Address::parse(frame);
-            let parsed = parsed.as_ref().map(|address| (&*address.module, address.offset));
+            let parsed = parsed.map(|address| (address.module, address.offset));
             assert_eq!(parsed, expected, "{frame}");
         }
     }

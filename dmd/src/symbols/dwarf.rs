@@ -53,10 +53,6 @@ impl<'a> Sources<'a> {
     pub(super) fn first_address(&self) -> u64 {
         self.first_address
     }
-
-    pub(super) fn has_lines(&self) -> bool {
-        self.has_lines
-    }
 }
 
 /// The files of split debug information that a lookup has opened.

@@ -69,6 +69,13 @@ impl Files {
     }
 }
 
+impl Files {
+    /// Whether they hold debug information, and so lines and inlined functions.
+    pub(super) fn has_lines(&self) -> Result<bool, String> {
+        Ok(Elf::parse(self.debug.as_ref().unwrap_or(&self.main))?.has_debug_info())
+    }
+}
+
 /// The first file that is the module: in the directories given, at its own place, among the debug files.
 fn main_file(path: &Path, build_id: Option<&str>, options: &Options) -> Result<Vec<u8>, NotFound> {
     let mut places: Vec<PathBuf> = Vec::new();

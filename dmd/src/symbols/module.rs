@@ -80,14 +80,14 @@ impl Module {
             Ok(files) => files,
             Err(reason) => return Some(format!("{path} {reason}; {count} addresses in it stay as they are")),
         };
-        let sources = match Sources::open(files) {
-            Ok(sources) => sources,
+        let has_lines = match files.has_lines() {
+            Ok(has_lines) => has_lines,
             Err(reason) => return Some(format!("{path} cannot be used ({reason}); {count} addresses in it stay as they are")),
         };
-        let found = offsets.iter().filter(|&&offset| self.symbols(offset).is_some()).count();
-        if sources.has_lines() {
+        if has_lines {
             return None;
         }
+        let found = offsets.iter().filter(|&&offset| self.symbols(offset).is_some()).count();
         Some(match found {
             0 => format!(
                 "{path} has neither debug information nor symbols for its {count} addresses: keep an unstripped copy and name \

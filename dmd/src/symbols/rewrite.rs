@@ -1,7 +1,8 @@
 //! Puts the symbols into the dump: a frame with an address becomes one frame for each function there.
 
-use std::collections::HashMap;
 use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
 
 use super::module::Symbols;
 use crate::dump::read::{Dump, Frame, FrameId, Symbol};
@@ -9,24 +10,28 @@ use crate::dump::read::{Dump, Frame, FrameId, Symbol};
 /// `symbols` has an entry for each frame of the dump.
 pub(super) fn rewrite(dump: &mut Dump, symbols: &[Option<Symbols>]) {
     let mut frames: Vec<Frame> = Vec::with_capacity(dump.frames.len());
-    let mut known = HashMap::new();
-    let mut replacements: Vec<Vec<FrameId>> = Vec::with_capacity(dump.frames.len());
+    let mut known = FxHashMap::default();
+    // The new frames, and for each old one where its own end there.
+    let mut ids: Vec<FrameId> = Vec::with_capacity(dump.frames.len());
+    let mut ends = Vec::with_capacity(dump.frames.len());
     for (frame, symbols) in std::mem::take(&mut dump.frames).into_iter().zip(symbols) {
-        let Some(symbols) = symbols else {
-            replacements.push(vec![add(&mut frames, frame)]);
-            continue;
-        };
-        let ids = symbols.iter().map(|symbol| {
-            *known.entry(identity(symbol)).or_insert_with(|| {
-                let frame = Frame { text: text(symbol).into(), symbol: Some(Box::new(symbol.clone())) };
-                add(&mut frames, frame)
-            })
-        });
-        replacements.push(ids.collect());
+        match symbols {
+            None => ids.push(add(&mut frames, frame)),
+            Some(symbols) => ids.extend(symbols.iter().map(|symbol| {
+                *known.entry(identity(symbol)).or_insert_with(|| {
+                    let frame = Frame { text: text(symbol).into(), symbol: Some(Box::new(symbol.clone())) };
+                    add(&mut frames, frame)
+                })
+            })),
+        }
+        ends.push(ids.len());
     }
     for trace in &mut dump.traces {
-        let replaced = trace.iter().flat_map(|frame| &replacements[frame.index()]).copied();
-        *trace = replaced.collect();
+        let replaced = trace.iter().flat_map(|frame| {
+            let start = frame.index().checked_sub(1).map_or(0, |before| ends[before]);
+            &ids[start..ends[frame.index()]]
+        });
+        *trace = replaced.copied().collect();
     }
     dump.frames = frames;
 }
