@@ -61,7 +61,8 @@ impl Symboliser {
 
     /// Replaces each frame that holds an address by the functions at that address.
     pub fn symbolicate(&mut self, dump: &mut Dump) -> Report {
-        let addresses: Vec<_> = dump.frames.iter().map(|frame| Address::parse(&frame.text)).collect();
+        let addresses: Vec<_> =
+            dump.frames.iter().map(|frame| Address::parse(&frame.text)).collect();
         let mut report = Report { asked: addresses.iter().flatten().count(), ..Report::default() };
         if report.asked == 0 {
             return report;
@@ -80,7 +81,8 @@ impl Symboliser {
         }
         let modules: FxHashMap<&str, Option<&Module>> =
             wanted.keys().map(|&path| (path, self.modules.get(&Key::new(dump, path)))).collect();
-        let symbols_at = |address: Address<'_>| (*modules.get(address.module)?)?.symbols(address.offset);
+        let symbols_at =
+            |address: Address<'_>| (*modules.get(address.module)?)?.symbols(address.offset);
         let symbols: Vec<_> = addresses.into_iter().map(|address| symbols_at(address?)).collect();
         report.found = symbols.iter().flatten().count();
         if report.found == 0 {
@@ -95,9 +97,9 @@ impl Symboliser {
         // Mozilla counts from where the file is mapped, we from the load bias.
         let from_bias = dump.extension.is_some();
         let options = &self.options;
-        self.modules
-            .entry(Key::new(dump, path))
-            .or_insert_with_key(|key| Module::find(&key.path, key.build_id.as_deref(), from_bias, options))
+        self.modules.entry(Key::new(dump, path)).or_insert_with_key(|key| {
+            Module::find(&key.path, key.build_id.as_deref(), from_bias, options)
+        })
     }
 }
 
@@ -111,7 +113,8 @@ struct Key {
 impl Key {
     fn new(dump: &Dump, path: &str) -> Self {
         let mut modules = dump.extension.iter().flat_map(|extension| &extension.modules);
-        let build_id = modules.find(|module| module.path == path).and_then(|module| module.build_id.clone());
+        let build_id =
+            modules.find(|module| module.path == path).and_then(|module| module.build_id.clone());
         Self { path: path.to_owned(), build_id }
     }
 }

@@ -24,36 +24,66 @@ pub struct Report {
 
 impl Report {
     /// Bytes in blocks of the heap allocator: they count against `heap-allocated`.
-    pub fn heap(path: impl Into<String>, bytes: i64, description: impl Into<Cow<'static, str>>) -> Self {
+    pub fn heap(
+        path: impl Into<String>,
+        bytes: i64,
+        description: impl Into<Cow<'static, str>>,
+    ) -> Self {
         Report::new(path.into(), Kind::Heap, Units::Bytes, bytes, description.into())
     }
 
     /// Bytes that the program asked of the operating system itself: mapped files, stacks, arenas of its own.
-    pub fn non_heap(path: impl Into<String>, bytes: i64, description: impl Into<Cow<'static, str>>) -> Self {
+    pub fn non_heap(
+        path: impl Into<String>,
+        bytes: i64,
+        description: impl Into<Cow<'static, str>>,
+    ) -> Self {
         Report::new(path.into(), Kind::NonHeap, Units::Bytes, bytes, description.into())
     }
 
     /// Bytes seen from another side, such as `resident`: they belong in no sum.
-    pub fn other(path: impl Into<String>, bytes: i64, description: impl Into<Cow<'static, str>>) -> Self {
+    pub fn other(
+        path: impl Into<String>,
+        bytes: i64,
+        description: impl Into<Cow<'static, str>>,
+    ) -> Self {
         Report::new(path.into(), Kind::Other, Units::Bytes, bytes, description.into())
     }
 
     /// A number of things that goes up and down.
-    pub fn count(path: impl Into<String>, count: i64, description: impl Into<Cow<'static, str>>) -> Self {
+    pub fn count(
+        path: impl Into<String>,
+        count: i64,
+        description: impl Into<Cow<'static, str>>,
+    ) -> Self {
         Report::new(path.into(), Kind::Other, Units::Count, count, description.into())
     }
 
     /// A number of things that never decreases, such as page faults.
-    pub fn cumulative(path: impl Into<String>, count: i64, description: impl Into<Cow<'static, str>>) -> Self {
+    pub fn cumulative(
+        path: impl Into<String>,
+        count: i64,
+        description: impl Into<Cow<'static, str>>,
+    ) -> Self {
         Report::new(path.into(), Kind::Other, Units::CountCumulative, count, description.into())
     }
 
     /// A share, in hundredths of a percent: 2,500 is 25 %. More than 100 % is allowed.
-    pub fn percentage(path: impl Into<String>, hundredths: i64, description: impl Into<Cow<'static, str>>) -> Self {
+    pub fn percentage(
+        path: impl Into<String>,
+        hundredths: i64,
+        description: impl Into<Cow<'static, str>>,
+    ) -> Self {
         Report::new(path.into(), Kind::Other, Units::Percentage, hundredths, description.into())
     }
 
-    fn new(path: String, kind: Kind, units: Units, amount: i64, description: Cow<'static, str>) -> Self {
+    fn new(
+        path: String,
+        kind: Kind,
+        units: Units,
+        amount: i64,
+        description: Cow<'static, str>,
+    ) -> Self {
         Report { process: String::new(), path, kind, units, amount, description }
     }
 }

@@ -28,7 +28,9 @@ impl fmt::Display for DmdError {
             Self::Read(path, error) => write!(f, "{}: {error}", path.display()),
             Self::Clamp(path, error) => write!(f, "{}: {error}", path.display()),
             Self::Modes(error) => error.fmt(f),
-            Self::Create(path, error) => write!(f, "{}: cannot be written: {error}", path.display()),
+            Self::Create(path, error) => {
+                write!(f, "{}: cannot be written: {error}", path.display())
+            }
             Self::Write(error) => write!(f, "the answer cannot be written: {error}"),
         }
     }

@@ -49,7 +49,8 @@ fn read(path: &Path, args: &DmdArgs, err: &mut dyn Write) -> Result<Dump, DmdErr
         remark(err, &format!("{}: {note}", path.display()));
     }
     if args.clamp_contents {
-        let stats = analysis::clamp(&mut dump).map_err(|error| DmdError::Clamp(path.to_owned(), error))?;
+        let stats =
+            analysis::clamp(&mut dump).map_err(|error| DmdError::Clamp(path.to_owned(), error))?;
         if args.print_clamp_stats {
             remark(err, &clamp_stats(&stats));
         }

@@ -39,9 +39,15 @@ pub enum ClampError {
 impl fmt::Display for ClampError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NotScan => f.write_str("contents are only in scan dumps: take one with DMD=--mode=scan"),
-            Self::NoAddress { block } => write!(f, "block {block} of blockList has no `addr`: the dump is damaged"),
-            Self::Overlap { addr } => write!(f, "the block at 0x{addr:x} lies in another: the dump is damaged"),
+            Self::NotScan => {
+                f.write_str("contents are only in scan dumps: take one with DMD=--mode=scan")
+            }
+            Self::NoAddress { block } => {
+                write!(f, "block {block} of blockList has no `addr`: the dump is damaged")
+            }
+            Self::Overlap { addr } => {
+                write!(f, "the block at 0x{addr:x} lies in another: the dump is damaged")
+            }
         }
     }
 }

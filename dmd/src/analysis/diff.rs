@@ -12,7 +12,9 @@ pub struct DifferentModes;
 
 impl fmt::Display for DifferentModes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("dumps of different modes cannot be compared: take both with the same --mode in $DMD")
+        f.write_str(
+            "dumps of different modes cannot be compared: take both with the same --mode in $DMD",
+        )
     }
 }
 
@@ -31,7 +33,10 @@ pub fn diff(first: Digest, second: Digest) -> Result<Digest, DifferentModes> {
     let heap = second.heap.minus(&first.heap);
     let pairs = first.sections.into_iter().zip(second.sections);
     let sections = pairs
-        .map(|(old, new)| Section { class: old.class, records: diff_records(old.records, new.records) })
+        .map(|(old, new)| Section {
+            class: old.class,
+            records: diff_records(old.records, new.records),
+        })
         .collect();
     Ok(Digest { dmd_env_vars, mode: first.mode, heap, sections })
 }

@@ -7,7 +7,7 @@ use super::{Grouping, ListId, Record, StackId, Stacks, Totals};
 use crate::dump::read::{Block, Dump, Mode};
 
 /// A class of blocks, each with a section of its own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Class {
     /// All blocks of a live or scan dump.
@@ -85,7 +85,9 @@ pub fn digest(dump: &Dump, how: &Grouping, stacks: &mut Stacks) -> Digest {
     let (mode, classes): (_, &[Class]) = match dump.invocation.mode {
         Mode::Live | Mode::Scan => (Mode::Live, &[Class::Live]),
         Mode::Cumulative => (Mode::Cumulative, &[Class::Cumulative]),
-        Mode::DarkMatter => (Mode::DarkMatter, &[Class::TwiceReported, Class::Unreported, Class::OnceReported]),
+        Mode::DarkMatter => {
+            (Mode::DarkMatter, &[Class::TwiceReported, Class::Unreported, Class::OnceReported])
+        }
     };
     let mut builders: Vec<Builder> = classes.iter().map(|_| Builder::default()).collect();
     let mut heap = Totals::default();
@@ -96,7 +98,8 @@ pub fn digest(dump: &Dump, how: &Grouping, stacks: &mut Stacks) -> Digest {
         let section = section_of(dump, block, &grouped, &mut reports);
         builders[section].enter(block, alloc, stacks.list_id(&reports));
     }
-    let section = |(&class, builder): (&Class, Builder)| Section { class, records: builder.records };
+    let section =
+        |(&class, builder): (&Class, Builder)| Section { class, records: builder.records };
     let sections = classes.iter().zip(builders).map(section).collect();
     Digest { dmd_env_vars: vec![dump.invocation.dmd_env_var.clone()], mode, heap, sections }
 }

@@ -20,7 +20,7 @@ pub enum SortBy {
 impl SortBy {
     /// The first `most` of `records` in this order; equal ones keep theirs.
     #[must_use]
-    pub fn first<'a>(self, records: Vec<&'a Record>, most: usize) -> Vec<&'a Record> {
+    pub fn first(self, records: Vec<&Record>, most: usize) -> Vec<&Record> {
         let key = |&(at, record): &(usize, &Record)| (std::cmp::Reverse(self.key(record)), at);
         let mut numbered: Vec<(usize, &Record)> = records.into_iter().enumerate().collect();
         if most < numbered.len() {

@@ -82,10 +82,14 @@ impl Stacks {
 
     pub(super) fn group(&mut self, dump: &Dump, how: &Grouping) -> Grouped {
         let texts: Vec<u32> = dump.frames.iter().map(|frame| self.text(&frame.text)).collect();
-        let dropped: Vec<bool> =
-            dump.frames.iter().map(|frame| how.ignore_alloc_fns && is_allocation(&frame.text)).collect();
+        let dropped: Vec<bool> = dump
+            .frames
+            .iter()
+            .map(|frame| how.ignore_alloc_fns && is_allocation(&frame.text))
+            .collect();
         let mut stack = |frames: &[FrameId]| {
-            let kept = frames.iter().skip_while(|frame| dropped[frame.index()]).take(how.max_frames);
+            let kept =
+                frames.iter().skip_while(|frame| dropped[frame.index()]).take(how.max_frames);
             self.stack(kept.map(|frame| texts[frame.index()]).collect())
         };
         let traces = dump.traces.iter().map(|frames| stack(frames)).collect();

@@ -102,7 +102,11 @@ impl View<'_> {
             progress.place += 1;
             if progress.place == MAX_RECORD {
                 let stop = commas(MAX_RECORD as i128);
-                writeln!(out, "# {}: stopping after {stop} heap block records\n", section.class.heading())?;
+                writeln!(
+                    out,
+                    "# {}: stopping after {stop} heap block records\n",
+                    section.class.heading()
+                )?;
                 break;
             }
             progress.cumulative = progress.cumulative.saturating_add(record.totals.usable());
@@ -111,19 +115,36 @@ impl View<'_> {
         Ok(totals)
     }
 
-    fn record(&self, class: Class, record: &Record, progress: &Progress, out: &mut dyn Write) -> io::Result<()> {
+    fn record(
+        &self,
+        class: Class,
+        record: &Record,
+        progress: &Progress,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
         let Totals { blocks, req, slop } = record.totals;
         let usable = record.totals.usable();
         let plural = if blocks == 1 { "" } else { "s" };
         let (place, places) = (commas(progress.place as i128), commas(progress.places as i128));
         writeln!(out, "{} {{", class.heading())?;
-        writeln!(out, "  {} block{plural} in heap block record {place} of {places}", commas(blocks))?;
+        writeln!(
+            out,
+            "  {} block{plural} in heap block record {place} of {places}",
+            commas(blocks)
+        )?;
         if !record.addrs.is_empty() {
-            let mut addresses: Vec<String> = record.addrs.iter().map(|addr| format!("0x{addr:x}")).collect();
+            let mut addresses: Vec<String> =
+                record.addrs.iter().map(|addr| format!("0x{addr:x}")).collect();
             addresses.sort();
             writeln!(out, "  block addresses: {}", addresses.join(", "))?;
         }
-        writeln!(out, "  {} bytes ({} requested / {} slop)", commas(usable), commas(req), commas(slop))?;
+        writeln!(
+            out,
+            "  {} bytes ({} requested / {} slop)",
+            commas(usable),
+            commas(req),
+            commas(slop)
+        )?;
         write_sizes(record, out)?;
         let heap = self.digest.heap.usable();
         let cumulative = percent(progress.cumulative, heap);
@@ -135,7 +156,11 @@ impl View<'_> {
         }
         self.write_stack("Allocated at", record.alloc, out)?;
         for (at, &report) in self.stacks.list(record.reports).iter().enumerate() {
-            self.write_stack(if at == 0 { "Reported at" } else { "Reported again at" }, report, out)?;
+            self.write_stack(
+                if at == 0 { "Reported at" } else { "Reported again at" },
+                report,
+                out,
+            )?;
         }
         writeln!(out, "}}\n")
     }
@@ -157,19 +182,31 @@ impl View<'_> {
             }
         }
         let frames = self.stacks.frames(stack).zip(1..);
-        frames.map(|(frame, number): (&str, usize)| format!("    #{number:02}{}", after_number(frame))).collect()
+        frames
+            .map(|(frame, number): (&str, usize)| {
+                format!("    #{number:02}{}", after_number(frame))
+            })
+            .collect()
     }
 
     fn summary(&self, shown: &[(Class, Totals)], out: &mut dyn Write) -> io::Result<()> {
         if self.digest.mode != Mode::DarkMatter {
             let totals = shown.iter().fold(Totals::default(), |sum, (_, totals)| sum.plus(totals));
-            return writeln!(out, "  Total: {} bytes in {} blocks", commas(totals.usable()), commas(totals.blocks));
+            return writeln!(
+                out,
+                "  Total: {} bytes in {} blocks",
+                commas(totals.usable()),
+                commas(totals.blocks)
+            );
         }
         let heap = self.digest.heap;
         let mut line = |label: &str, totals: Totals, shares: (f64, f64)| {
             let (bytes, blocks) = (commas(totals.usable()), commas(totals.blocks));
             let (of_bytes, of_blocks) = shares;
-            writeln!(out, "  {label:15} {bytes:>12} bytes ({of_bytes:6.2}%) in {blocks:>7} blocks ({of_blocks:6.2}%)")
+            writeln!(
+                out,
+                "  {label:15} {bytes:>12} bytes ({of_bytes:6.2}%) in {blocks:>7} blocks ({of_blocks:6.2}%)"
+            )
         };
         line("Total:", heap, (100.0, 100.0))?;
         for class in [Class::Unreported, Class::OnceReported, Class::TwiceReported] {

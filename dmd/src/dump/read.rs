@@ -58,3 +58,6 @@ pub fn read(input: impl Read, limit: u64) -> Result<Dump, ReadError> {
 pub fn read_slice(json: &[u8]) -> Result<Dump, ReadError> {
     wire::parse(json)
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,7 +6,9 @@ use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 
-use addr2line::gimli::{self, DwarfPackage, DwarfPackageSections, DwarfSections, EndianSlice, RunTimeEndian};
+use addr2line::gimli::{
+    self, DwarfPackage, DwarfPackageSections, DwarfSections, EndianSlice, RunTimeEndian,
+};
 use addr2line::{Context, LookupContinuation, LookupResult, SplitDwarfLoad};
 use rustc_hash::FxHashMap;
 use typed_arena::Arena;
@@ -37,7 +39,8 @@ impl<'a> Sources<'a> {
         let separate = files.debug.as_deref().map(Elf::parse).transpose()?;
         let debug = separate.as_ref().unwrap_or(&main);
         // A stripped executable keeps only what others may call; its debug file has all functions.
-        let functions = separate.as_ref().map(Elf::functions).filter(|functions| !functions.is_empty());
+        let functions =
+            separate.as_ref().map(Elf::functions).filter(|functions| !functions.is_empty());
         let package = files.package.as_deref().map(Elf::parse).transpose()?;
         Ok(Self {
             endian: debug.endian(),
@@ -73,7 +76,8 @@ impl<'a> Lookup<'a> {
         let slice = |section: &'a Cow<'a, [u8]>| EndianSlice::new(section, sources.endian);
         let dwarf = sources.sections.borrow(slice);
         let empty = EndianSlice::new(&[], sources.endian);
-        let package = sources.package.as_ref().and_then(|package| package.borrow(slice, empty).ok());
+        let package =
+            sources.package.as_ref().and_then(|package| package.borrow(slice, empty).ok());
         Self {
             sources,
             names,
@@ -99,7 +103,8 @@ impl<'a> Lookup<'a> {
                 // Line tables alone have no paths; the symbol table has, and knows what else is at this address.
                 outermost.folded = function.folded;
                 let mangled = names.name.is_none();
-                if outermost.function.is_empty() || (mangled && !outermost.function.contains("::")) {
+                if outermost.function.is_empty() || (mangled && !outermost.function.contains("::"))
+                {
                     outermost.function = names.function;
                 }
             }
@@ -126,7 +131,9 @@ impl<'a> Lookup<'a> {
             symbols.push(Symbol {
                 function: names.function,
                 name: names.name,
-                file: file.map(|file| Arc::clone(files.entry(place(file)).or_insert_with(|| file.into()))),
+                file: file.map(|file| {
+                    Arc::clone(files.entry(place(file)).or_insert_with(|| file.into()))
+                }),
                 line: location.and_then(|location| location.line).filter(|&line| line > 0),
                 inlined: true,
                 folded: false,
@@ -159,25 +166,35 @@ struct Split<'a> {
 
 impl<'a> Split<'a> {
     /// The result of a lookup, once what it needs has been loaded.
-    fn resolve<C: LookupContinuation<Buf = Slice<'a>>>(&self, mut result: LookupResult<C>) -> C::Output {
+    fn resolve<C: LookupContinuation<Buf = Slice<'a>>>(
+        &self,
+        mut result: LookupResult<C>,
+    ) -> C::Output {
         loop {
             match result {
                 LookupResult::Output(output) => return output,
-                LookupResult::Load { load, continuation } => result = continuation.resume(self.load(&load)),
+                LookupResult::Load { load, continuation } => {
+                    result = continuation.resume(self.load(&load));
+                }
             }
         }
     }
 
     fn load(&self, load: &SplitDwarfLoad<Slice<'a>>) -> Option<Arc<gimli::Dwarf<Slice<'a>>>> {
-        let packaged = self.package.as_ref().and_then(|package| package.find_cu(load.dwo_id, &load.parent).ok()?);
+        let packaged = self
+            .package
+            .as_ref()
+            .and_then(|package| package.find_cu(load.dwo_id, &load.parent).ok()?);
         packaged.or_else(|| self.load_file(load)).map(Arc::new)
     }
 
     fn load_file(&self, load: &SplitDwarfLoad<Slice<'a>>) -> Option<gimli::Dwarf<Slice<'a>>> {
         let name = load.path.as_ref()?.to_string_lossy();
         let name = Path::new(&*name);
-        let built_in = load.comp_dir.as_ref().map(|directory| directory.to_string_lossy().into_owned());
-        let places = [built_in.map(|directory| Path::new(&directory).join(name)), self.beside(name)];
+        let built_in =
+            load.comp_dir.as_ref().map(|directory| directory.to_string_lossy().into_owned());
+        let places =
+            [built_in.map(|directory| Path::new(&directory).join(name)), self.beside(name)];
         let bytes = places.into_iter().flatten().find_map(|place| std::fs::read(place).ok())?;
         let elf = Elf::parse(self.opened.alloc(bytes)).ok()?;
         let sections = elf.split_sections();
@@ -185,7 +202,8 @@ impl<'a> Split<'a> {
             Cow::Borrowed(bytes) => bytes,
             Cow::Owned(bytes) => &*self.opened.alloc(bytes),
         };
-        let mut dwarf = sections.borrow(|section| EndianSlice::new(keep(section.clone()), self.endian));
+        let mut dwarf =
+            sections.borrow(|section| EndianSlice::new(keep(section.clone()), self.endian));
         let unit = dwarf.units().next().ok()??;
         if dwarf.unit(unit).ok()?.dwo_id != Some(load.dwo_id) {
             return None;

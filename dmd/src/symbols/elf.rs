@@ -39,13 +39,15 @@ impl<'a> Elf<'a> {
     }
 
     pub(super) fn dwarf_sections(&self) -> DwarfSections<Cow<'a, [u8]>> {
-        let Ok(sections) = DwarfSections::load(|id| Ok::<_, std::convert::Infallible>(self.section(id.name())));
+        let Ok(sections) =
+            DwarfSections::load(|id| Ok::<_, std::convert::Infallible>(self.section(id.name())));
         sections
     }
 
     /// The sections of a `.dwo` file.
     pub(super) fn split_sections(&self) -> DwarfSections<Cow<'a, [u8]>> {
-        let Ok(sections) = DwarfSections::load(|id| Ok::<_, std::convert::Infallible>(self.split_section(id)));
+        let Ok(sections) =
+            DwarfSections::load(|id| Ok::<_, std::convert::Infallible>(self.split_section(id)));
         sections
     }
 
@@ -84,7 +86,8 @@ pub(super) struct Function<'a> {
 
 /// The functions among `symbols`, sorted, one for each address.
 fn functions<'a>(symbols: impl Iterator<Item = impl ObjectSymbol<'a>>) -> Vec<Function<'a>> {
-    let defined = symbols.filter(|symbol| symbol.is_definition() && symbol.kind() == SymbolKind::Text);
+    let defined =
+        symbols.filter(|symbol| symbol.is_definition() && symbol.kind() == SymbolKind::Text);
     let mut functions: Vec<Function<'_>> = defined
         .filter_map(|symbol| {
             let name = symbol.name().ok().filter(|name| !name.is_empty())?;
@@ -104,7 +107,10 @@ fn functions<'a>(symbols: impl Iterator<Item = impl ObjectSymbol<'a>>) -> Vec<Fu
 }
 
 /// The function that `address` lies in.
-pub(super) fn function_at<'a, 'b>(functions: &'b [Function<'a>], address: u64) -> Option<&'b Function<'a>> {
+pub(super) fn function_at<'a, 'b>(
+    functions: &'b [Function<'a>],
+    address: u64,
+) -> Option<&'b Function<'a>> {
     let after = functions.partition_point(|function| function.address <= address);
     let function = functions.get(after.checked_sub(1)?)?;
     let inside = function.size == 0 || address - function.address < function.size;

@@ -56,7 +56,11 @@ impl fmt::Display for NotFound {
 
 impl Files {
     /// Finds the files of the module that ran from `path`.
-    pub(super) fn find(path: &Path, build_id: Option<&str>, options: &Options) -> Result<Self, NotFound> {
+    pub(super) fn find(
+        path: &Path,
+        build_id: Option<&str>,
+        options: &Options,
+    ) -> Result<Self, NotFound> {
         let main = main_file(path, build_id, options)?;
         let elf = Elf::parse(&main).map_err(NotFound::NotElf)?;
         let own = elf.build_id().or_else(|| build_id.map(str::to_owned));
@@ -122,7 +126,12 @@ fn in_build_ids(directory: &Path, build_id: &str, extension: &str) -> Option<Pat
 }
 
 /// A separate debug file: by build id, then by the name that the module gives (`.gnu_debuglink`).
-fn debug_file(path: &Path, elf: &Elf<'_>, build_id: Option<&str>, options: &Options) -> Option<Vec<u8>> {
+fn debug_file(
+    path: &Path,
+    elf: &Elf<'_>,
+    build_id: Option<&str>,
+    options: &Options,
+) -> Option<Vec<u8>> {
     let directories = options.search.iter().map(PathBuf::as_path).chain([Path::new(SYSTEM)]);
     let by_id = directories.filter_map(|directory| in_build_ids(directory, build_id?, ".debug"));
     let by_id = by_id.filter_map(|place| with_debug_info(&place, build_id)).next();
@@ -130,7 +139,9 @@ fn debug_file(path: &Path, elf: &Elf<'_>, build_id: Option<&str>, options: &Opti
         let (name, crc) = elf.debug_link()?;
         let here = path.parent()?;
         let mut places = vec![here.join(&name), here.join(".debug").join(&name)];
-        places.extend(here.strip_prefix("/").ok().map(|here| Path::new(SYSTEM).join(here).join(&name)));
+        places.extend(
+            here.strip_prefix("/").ok().map(|here| Path::new(SYSTEM).join(here).join(&name)),
+        );
         places.extend(options.search.iter().map(|directory| directory.join(&name)));
         places.into_iter().filter_map(|place| with_debug_info(&place, build_id)).find(|bytes| {
             // A build id that agrees says more than the checksum of the file.

@@ -7,10 +7,10 @@ use std::thread;
 use dashmap::DashMap;
 use rustc_hash::FxBuildHasher;
 
+use super::Options;
 use super::dwarf::{Lookup, Sources};
 use super::locate::{Files, NotFound};
 use super::names::NameCache;
-use super::Options;
 use crate::dump::read::Symbol;
 
 /// Below this many addresses another thread is not worth what it has to read first.
@@ -30,7 +30,12 @@ pub(super) struct Module {
 }
 
 impl Module {
-    pub(super) fn find(path: &str, build_id: Option<&str>, from_bias: bool, options: &Options) -> Self {
+    pub(super) fn find(
+        path: &str,
+        build_id: Option<&str>,
+        from_bias: bool,
+        options: &Options,
+    ) -> Self {
         let files = Files::find(Path::new(path), build_id, options);
         Self { path: path.to_owned(), files, from_bias, cache: DashMap::default() }
     }
@@ -38,13 +43,15 @@ impl Module {
     /// Looks up those of `offsets` (sorted) that have not been looked up before.
     pub(super) fn look_up(&self, offsets: &[u64], threads: Option<usize>) {
         let Ok(files) = &self.files else { return };
-        let new: Vec<u64> = offsets.iter().copied().filter(|offset| !self.cache.contains_key(offset)).collect();
+        let new: Vec<u64> =
+            offsets.iter().copied().filter(|offset| !self.cache.contains_key(offset)).collect();
         let Ok(sources) = Sources::open(files) else { return };
         if new.is_empty() {
             return;
         }
         let names = NameCache::default();
-        let threads = threads.or_else(|| thread::available_parallelism().ok().map(usize::from)).unwrap_or(1);
+        let threads =
+            threads.or_else(|| thread::available_parallelism().ok().map(usize::from)).unwrap_or(1);
         let threads = threads.min(new.len().div_ceil(WORTH_A_THREAD)).max(1);
         let bias = if self.from_bias { 0 } else { sources.first_address() };
         let part = |offsets: &[u64]| {
@@ -69,7 +76,10 @@ impl Module {
 
     /// The symbols at an offset, if there are any.
     pub(super) fn symbols(&self, offset: u64) -> Option<Symbols> {
-        self.cache.get(&offset).map(|symbols| Arc::clone(&symbols)).filter(|symbols| !symbols.is_empty())
+        self.cache
+            .get(&offset)
+            .map(|symbols| Arc::clone(&symbols))
+            .filter(|symbols| !symbols.is_empty())
     }
 
     /// What is wrong with the module, as a sentence.
@@ -78,11 +88,17 @@ impl Module {
         let count = offsets.len();
         let files = match &self.files {
             Ok(files) => files,
-            Err(reason) => return Some(format!("{path} {reason}; {count} addresses in it stay as they are")),
+            Err(reason) => {
+                return Some(format!("{path} {reason}; {count} addresses in it stay as they are"));
+            }
         };
         let has_lines = match files.has_lines() {
             Ok(has_lines) => has_lines,
-            Err(reason) => return Some(format!("{path} cannot be used ({reason}); {count} addresses in it stay as they are")),
+            Err(reason) => {
+                return Some(format!(
+                    "{path} cannot be used ({reason}); {count} addresses in it stay as they are"
+                ));
+            }
         };
         if has_lines {
             return None;

@@ -53,7 +53,10 @@ mod tests {
         let table = [
             ("_ZN7subject7Lexicon6intern17h0123456789abcdefE", Some("subject::Lexicon::intern")),
             ("_RNvMCs1234_7subjectNtB2_7Lexicon6intern", Some("<subject::Lexicon>::intern")),
-            ("_ZN4core3ptr42drop_in_place$LT$alloc..string..String$GT$17h0123456789abcdefE", Some("core::ptr::drop_in_place<alloc::string::String>")),
+            (
+                "_ZN4core3ptr42drop_in_place$LT$alloc..string..String$GT$17h0123456789abcdefE",
+                Some("core::ptr::drop_in_place<alloc::string::String>"),
+            ),
             ("grow_one<u8, alloc::alloc::Global>", None),
             ("malloc", None),
         ];

@@ -19,7 +19,8 @@ pub(super) fn rewrite(dump: &mut Dump, symbols: &[Option<Symbols>]) {
             None => ids.push(add(&mut frames, frame)),
             Some(symbols) => ids.extend(symbols.iter().map(|symbol| {
                 *known.entry(identity(symbol)).or_insert_with(|| {
-                    let frame = Frame { text: text(symbol).into(), symbol: Some(Box::new(symbol.clone())) };
+                    let frame =
+                        Frame { text: text(symbol).into(), symbol: Some(Box::new(symbol.clone())) };
                     add(&mut frames, frame)
                 })
             })),

@@ -48,31 +48,55 @@ impl fmt::Display for ReadError {
         match self {
             Self::Io(error) => write!(f, "cannot read the dump: {error}"),
             Self::Gzip(error) => {
-                write!(f, "damaged gzip data ({error}): the dump was cut short or changed in transit, take or copy it again")
+                write!(
+                    f,
+                    "damaged gzip data ({error}): the dump was cut short or changed in transit, take or copy it again"
+                )
             }
             Self::TooLarge(limit) => {
-                write!(f, "dump of more than {limit} bytes once unpacked: check that it is one, or raise the limit")
+                write!(
+                    f,
+                    "dump of more than {limit} bytes once unpacked: check that it is one, or raise the limit"
+                )
             }
             Self::Truncated { line } => {
-                write!(f, "dump that ends in the middle, at line {line}: the program stopped while writing it, or the copy is cut")
+                write!(
+                    f,
+                    "dump that ends in the middle, at line {line}: the program stopped while writing it, or the copy is cut"
+                )
             }
             Self::Json(error) => write!(f, "not a DMD dump: {error}"),
             Self::Missing(what) => write!(f, "not a DMD dump: it has no `{what}`"),
             Self::Version(found) => write!(f, "DMD dump of version {found}; only 5 is known"),
             Self::Mode(found) => {
-                write!(f, "DMD dump of mode `{found}`; only live, dark-matter, cumulative and scan are known")
+                write!(
+                    f,
+                    "DMD dump of mode `{found}`; only live, dark-matter, cumulative and scan are known"
+                )
             }
             Self::BlockWithoutReq { index } => {
-                write!(f, "block {index} of blockList has no `req` (its requested size): the writer of this dump is at fault")
+                write!(
+                    f,
+                    "block {index} of blockList has no `req` (its requested size): the writer of this dump is at fault"
+                )
             }
             Self::BadAddress { index, text } => {
-                write!(f, "block {index} of blockList holds `{text}` where a hexadecimal address should be")
+                write!(
+                    f,
+                    "block {index} of blockList holds `{text}` where a hexadecimal address should be"
+                )
             }
             Self::ExtensionVersion(found) => {
-                write!(f, "dump with a memreport extension of version {found}; only 1 is known: use a newer about-memory")
+                write!(
+                    f,
+                    "dump with a memreport extension of version {found}; only 1 is known: use a newer about-memory"
+                )
             }
             Self::Needs(feature) => {
-                write!(f, "dump that only a reader knowing `{feature}` understands: use a newer about-memory")
+                write!(
+                    f,
+                    "dump that only a reader knowing `{feature}` understands: use a newer about-memory"
+                )
             }
         }
     }

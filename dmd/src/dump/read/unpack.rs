@@ -28,10 +28,12 @@ pub(super) fn unpack(input: impl Read, size: usize, limit: u64) -> Result<Vec<u8
         return Err(ReadError::Missing("version"));
     }
     let rest = limit.saturating_sub(json.len() as u64);
-    json.append(&mut read_to_limit(unzipped, 0, rest, ReadError::Gzip).map_err(|error| match error {
-        ReadError::TooLarge(_) => ReadError::TooLarge(limit),
-        other => other,
-    })?);
+    json.append(&mut read_to_limit(unzipped, 0, rest, ReadError::Gzip).map_err(
+        |error| match error {
+            ReadError::TooLarge(_) => ReadError::TooLarge(limit),
+            other => other,
+        },
+    )?);
     Ok(json)
 }
 

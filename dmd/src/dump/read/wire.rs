@@ -3,7 +3,9 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{
+    DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor,
+};
 use serde::{Deserialize, de};
 
 use super::extension::WireExtension;
@@ -18,7 +20,8 @@ const KNOWN_FEATURES: [&str; 0] = [];
 pub(super) fn parse(json: &[u8]) -> Result<Dump, ReadError> {
     let mut state = State::default();
     let mut deserializer = serde_json::Deserializer::from_slice(json);
-    let parsed = TopSeed(&mut state).deserialize(&mut deserializer).and_then(|()| deserializer.end());
+    let parsed =
+        TopSeed(&mut state).deserialize(&mut deserializer).and_then(|()| deserializer.end());
     // What a visitor found wrong is more telling than the JSON error it had to return.
     if let Some(failure) = state.failure {
         return Err(failure);
@@ -76,7 +79,11 @@ impl State {
         for (trace, name) in std::mem::take(&mut self.traces).into_iter().zip(names) {
             let frames = trace.unwrap_or_else(|| {
                 let frame = self.frame_keys.number(&format!("stack {name}"));
-                set(&mut self.frames, frame, format!("#00: (stack {name} is missing from the dump)").into());
+                set(
+                    &mut self.frames,
+                    frame,
+                    format!("#00: (stack {name} is missing from the dump)").into(),
+                );
                 lacking.push(name);
                 Box::from([FrameId(frame)])
             });
@@ -105,7 +112,9 @@ fn lacking_note(what: &str, table: &str, names: &[Box<str>]) -> Option<String> {
     let first = names.first()?;
     let count = names.len();
     let plural = if count == 1 { "" } else { "s" };
-    Some(format!("{count} {what}{plural} named but not in {table} (the first is {first}): the dump is damaged or was written with a fault"))
+    Some(format!(
+        "{count} {what}{plural} named but not in {table} (the first is {first}): the dump is damaged or was written with a fault"
+    ))
 }
 
 fn set<T>(table: &mut Vec<Option<T>>, number: u32, value: T) {
@@ -168,7 +177,8 @@ impl<'de> Visitor<'de> for TopSeed<'_> {
                     other => return Err(state.fail(ReadError::Version(other))),
                 },
                 Top::Invocation => {
-                    let invocation = invocation(map.next_value()?).map_err(|failure| state.fail(failure))?;
+                    let invocation =
+                        invocation(map.next_value()?).map_err(|failure| state.fail(failure))?;
                     state.dump.invocation = invocation;
                 }
                 Top::Extension => {

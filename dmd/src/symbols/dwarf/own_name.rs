@@ -29,7 +29,11 @@ impl<'a> OwnNames<'a> {
     }
 
     /// The name of the function whose entry is at `offset` of `unit`.
-    pub(super) fn find(&mut self, unit: UnitRef<'_, Slice<'a>>, offset: UnitOffset) -> Option<Arc<str>> {
+    pub(super) fn find(
+        &mut self,
+        unit: UnitRef<'_, Slice<'a>>,
+        offset: UnitOffset,
+    ) -> Option<Arc<str>> {
         let mut next = match step(unit, offset)? {
             Ok(name) => return Some(name),
             Err(Next::InFile(offset)) => offset,
@@ -41,7 +45,8 @@ impl<'a> OwnNames<'a> {
         for _ in 0..MAX_STEPS {
             let start = self.start_of_unit(next)?;
             if !self.units.contains_key(&start) {
-                let unit = self.dwarf.unit_header(start).and_then(|header| self.dwarf.unit(header)).ok();
+                let unit =
+                    self.dwarf.unit_header(start).and_then(|header| self.dwarf.unit(header)).ok();
                 self.units.insert(start, unit);
             }
             let unit = self.units.get(&start)?.as_ref()?.unit_ref(&self.dwarf);
@@ -54,7 +59,11 @@ impl<'a> OwnNames<'a> {
     }
 
     /// Follows references until they give a name or leave the unit.
-    fn in_unit(&self, unit: UnitRef<'_, Slice<'a>>, mut offset: UnitOffset) -> Option<Result<Arc<str>, DebugInfoOffset>> {
+    fn in_unit(
+        &self,
+        unit: UnitRef<'_, Slice<'a>>,
+        mut offset: UnitOffset,
+    ) -> Option<Result<Arc<str>, DebugInfoOffset>> {
         for _ in 0..MAX_STEPS {
             match step(unit, offset)? {
                 Ok(name) => return Some(Ok(name)),

@@ -69,7 +69,8 @@ impl<'de> Visitor<'de> for BlockSeed<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Block, A::Error> {
         let state = self.0;
         let index = state.dump.blocks.len();
-        let mut block = Block { req: 0, slop: 0, num: 1, addr: None, alloc: None, thread: None, reports: None };
+        let mut block =
+            Block { req: 0, slop: 0, num: 1, addr: None, alloc: None, thread: None, reports: None };
         let mut has_req = false;
         while let Some(field) = map.next_key::<Field>()? {
             match field {
