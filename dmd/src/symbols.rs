@@ -118,3 +118,6 @@ impl Key {
         Self { path: path.to_owned(), build_id }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -86,18 +86,20 @@ impl Module {
     pub(super) fn note(&self, offsets: &[u64]) -> Option<String> {
         let path = &self.path;
         let count = offsets.len();
+        let stay = match count {
+            1 => "1 of its addresses stays as it is".to_owned(),
+            _ => format!("{count} of its addresses stay as they are"),
+        };
         let files = match &self.files {
             Ok(files) => files,
             Err(reason) => {
-                return Some(format!("{path} {reason}; {count} addresses in it stay as they are"));
+                return Some(format!("{path} {reason}; {stay}"));
             }
         };
         let has_lines = match files.has_lines() {
             Ok(has_lines) => has_lines,
             Err(reason) => {
-                return Some(format!(
-                    "{path} cannot be used ({reason}); {count} addresses in it stay as they are"
-                ));
+                return Some(format!("{path} cannot be used ({reason}); {stay}"));
             }
         };
         if has_lines {

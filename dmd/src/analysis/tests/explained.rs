@@ -17,16 +17,7 @@ const DUMP: &str = r##"{"version":5,"invocation":{"dmdEnvVar":null,"mode":"dark-
   "m":"#00: subject::main (/s/src/main.rs:3)","j":"#00: serde_json::parse (/c/registry/src/i/serde_json-1.0.1/src/de.rs:5)",
   "r":"#00: Index.words","s":"#00: explicit/store"}}"##;
 
-fn options() -> ExplainOptions {
-    ExplainOptions { top: 2, root: Some("/s".to_owned()), ..ExplainOptions::default() }
-}
-
-#[test]
-fn a_summary_to_act_on_then_the_records() {
-    let explained = explain(&read_slice(DUMP.as_bytes()).unwrap(), &options());
-    let mut out = Vec::new();
-    write_explained(&explained, &options(), &mut out).unwrap();
-    let expected = "\
+const EXPECTED: &str = "\
 2,057 of 2,997 bytes (68.64%) are dark: no reporter covers 4 blocks.
 40 bytes in 1 block are reported twice; 3 reports are wrong.
 
@@ -95,7 +86,17 @@ Wrong (partial) {
 }
 
 ";
-    assert_eq!(String::from_utf8(out).unwrap(), expected);
+
+fn options() -> ExplainOptions {
+    ExplainOptions { top: 2, root: Some("/s".to_owned()), ..ExplainOptions::default() }
+}
+
+#[test]
+fn a_summary_to_act_on_then_the_records() {
+    let explained = explain(&read_slice(DUMP.as_bytes()).unwrap(), &options());
+    let mut out = Vec::new();
+    write_explained(&explained, &options(), &mut out).unwrap();
+    assert_eq!(String::from_utf8(out).unwrap(), EXPECTED);
 }
 
 #[test]
