@@ -5,6 +5,8 @@ pub mod run;
 pub mod dump;
 pub mod testing;
 #[cfg(feature = "analysis")]
+pub mod symbols;
+#[cfg(feature = "analysis")]
 pub mod analysis;
 
 pub use dump::{Dump, Sum, Summary};

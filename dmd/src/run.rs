@@ -57,8 +57,13 @@ pub(crate) fn connect() {
     CONNECTED_BY.store(process::id(), Relaxed);
     send(format_args!("hello {}", process::id()));
     signals::at_exit(at_exit);
-    if signals::to_pipe(&[libc::SIGINT, libc::SIGTERM]).and_then(|()| signals::spawn(wait_for_requests)).is_err() {
-        send(format_args!("failed no thread could be started; only the state at exit will be seen"));
+    if signals::to_pipe(&[libc::SIGINT, libc::SIGTERM])
+        .and_then(|()| signals::spawn(wait_for_requests))
+        .is_err()
+    {
+        send(format_args!(
+            "failed no thread could be started; only the state at exit will be seen"
+        ));
     }
 }
 

@@ -60,12 +60,18 @@ pub fn round(text: &str) -> usize {
         }
         by_id.insert(id.wrapping_mul(0x9e37_79b9) % 100_003, name.into());
         if id % 8 == 0 {
-            chain = Some(Arc::new(Node { name: format!("{name}{id}"), next: chain.take().filter(|_| id % 64 != 0) }));
+            chain = Some(Arc::new(Node {
+                name: format!("{name}{id}"),
+                next: chain.take().filter(|_| id % 64 != 0),
+            }));
             shared.extend(chain.clone());
         }
     }
-    let names: usize = shared.iter().map(|node| node.name.len() + usize::from(node.next.is_some())).sum();
-    names + by_tag.values().map(Vec::len).sum::<usize>() + by_id.values().map(|name| name.len()).sum::<usize>()
+    let names: usize =
+        shared.iter().map(|node| node.name.len() + usize::from(node.next.is_some())).sum();
+    names
+        + by_tag.values().map(Vec::len).sum::<usize>()
+        + by_id.values().map(|name| name.len()).sum::<usize>()
 }
 
 /// Runs the rounds that `argv[1]` asks for, and prints the nanoseconds of processor time that they took.
@@ -89,5 +95,7 @@ pub fn run() -> std::io::Result<()> {
 fn processor_time() -> Duration {
     // On-CPU nanoseconds are the first number of the scheduler's statistics.
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
-    Duration::from_nanos(text.split_ascii_whitespace().next().and_then(|word| word.parse().ok()).unwrap_or(0))
+    Duration::from_nanos(
+        text.split_ascii_whitespace().next().and_then(|word| word.parse().ok()).unwrap_or(0),
+    )
 }

@@ -130,7 +130,11 @@ impl<A: UsableSize> Dmd<A> {
             State::Stacks => true,
         };
         let site = sites::here(with_stack);
-        BLOCKS.insert(Self::GRANULE, address, Block { requested, usable, site, birth: generation() });
+        BLOCKS.insert(
+            Self::GRANULE,
+            address,
+            Block { requested, usable, site, birth: generation() },
+        );
         note(|| Event::Born { address, usable });
     }
 

@@ -69,7 +69,9 @@ pub(crate) fn wait(descriptor: c_int, patience: c_int) -> Event {
     }
     let mut signal = 0_u8;
     // SAFETY: a byte to read into; the pipe does not block.
-    if polled[0].revents != 0 && unsafe { libc::read(polled[0].fd, (&raw mut signal).cast(), 1) } == 1 {
+    if polled[0].revents != 0
+        && unsafe { libc::read(polled[0].fd, (&raw mut signal).cast(), 1) } == 1
+    {
         return Event::Signal(c_int::from(signal));
     }
     Event::Readable
@@ -99,7 +101,8 @@ pub(crate) fn spawn(function: extern "C" fn()) -> io::Result<()> {
         function();
         ptr::null_mut()
     }
-    let (mut all, mut before) = (MaybeUninit::<libc::sigset_t>::zeroed(), MaybeUninit::<libc::sigset_t>::zeroed());
+    let (mut all, mut before) =
+        (MaybeUninit::<libc::sigset_t>::zeroed(), MaybeUninit::<libc::sigset_t>::zeroed());
     // SAFETY: a valid place for the set.
     unsafe { libc::sigfillset(all.as_mut_ptr()) };
     // SAFETY: the new thread inherits the mask, and this one gets its own back.
