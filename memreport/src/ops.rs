@@ -53,12 +53,20 @@ struct Scope {
 
 impl<'a> Ops<'a> {
     /// Goes on with a value: now, or later if the stack is deep.
+    ///
+    /// A container does so once for all its elements; whatever they own lies behind a container again.
     #[inline]
     pub fn add<T: ?Sized + MallocSizeOf>(&self, value: &'a T) {
+        self.add_with(value, T::add_size_of_excluding_this);
+    }
+
+    /// As [`add`](Self::add), with a function that measures the value.
+    #[inline]
+    pub fn add_with<T: ?Sized>(&self, value: &'a T, measure: impl FnOnce(&'a T, &Ops<'a>) + 'a) {
         if self.is_deep() {
-            self.put_off(move |ops| value.add_size_of_excluding_this(ops));
+            self.put_off(move |ops| measure(value, ops));
         } else {
-            value.add_size_of_excluding_this(self);
+            measure(value, self);
         }
     }
 
@@ -74,7 +82,7 @@ impl<'a> Ops<'a> {
         &self,
         field: &'static Field,
         value: &'a T,
-        measure: impl FnOnce(&'a T, &Ops<'a>) + 'a,
+        measure: impl FnOnce(&'a T, &Ops<'a>),
     ) {
         let outer = self.scope.get();
         let part = match field.own_part() {
@@ -83,11 +91,7 @@ impl<'a> Ops<'a> {
         };
         self.visit(field, value);
         self.scope.set(Scope { field: Some(field), part });
-        if self.is_deep() {
-            self.put_off(move |ops| measure(value, ops));
-        } else {
-            measure(value, self);
-        }
+        measure(value, self);
         self.scope.set(outer);
     }
 

