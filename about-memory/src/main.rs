@@ -1,2 +1,43 @@
 //! Shows memory reports and dumps as text.
-fn main() {}
+
+use about_memory::cli::{Cli, Command};
+use about_memory::show::{self, Failure};
+use clap::Parser;
+use std::error::Error;
+use std::io::{self, BufWriter, Write};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
+    let mut notes = io::stderr();
+    let done = match &cli.command {
+        None => show::show(&cli.show, &mut out, &mut notes).map(|()| ExitCode::SUCCESS),
+        Some(Command::Diff(args)) => {
+            show::diff(args, &mut out, &mut notes).map(|()| ExitCode::SUCCESS)
+        }
+    };
+    let done = done.and_then(|code| out.flush().map(|()| code).map_err(Failure::from));
+    // What is left in the buffer after a failure is not worth a second failure on the way out.
+    let _ = out.into_parts();
+    done.unwrap_or_else(|error| fail(&*error))
+}
+
+/// Exit status 2; but whoever closes the pipe has seen enough.
+fn fail(error: &(dyn Error + 'static)) -> ExitCode {
+    if error
+        .downcast_ref::<io::Error>()
+        .is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+    {
+        return ExitCode::SUCCESS;
+    }
+    let mut message = format!("about-memory: {error}");
+    let mut source = error.source();
+    while let Some(cause) = source {
+        message = format!("{message}: {cause}");
+        source = cause.source();
+    }
+    // Standard error may be closed as well; then there is nobody to tell.
+    let _ = writeln!(io::stderr(), "{message}");
+    ExitCode::from(2)
+}

@@ -1,0 +1,17 @@
+//! Shows memory reports to people, as Firefox's about:memory does: text, differences, budgets.
+
+pub mod cli;
+pub mod show;
+pub mod open;
+pub mod notes;
+pub mod filter;
+pub mod diff;
+pub mod forest;
+pub mod refusal;
+pub mod amount;
+pub mod tree;
+pub mod order;
+pub mod page;
+pub mod numbers;
+pub mod view;
+pub mod paint;
