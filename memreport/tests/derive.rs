@@ -234,6 +234,22 @@ fn choices_are_kept() {
     assert_eq!(choices.parent.len(), choices.first.len());
 }
 
+#[derive(Default, MallocSizeOf)]
+struct Circle {
+    #[malloc_size_of(shared = here)]
+    next: RefCell<Option<Rc<Circle>>>,
+    name: String,
+}
+
+/// The field that always counts counts twice, for DMD to see, but it does not go round for ever.
+#[test]
+fn circles_end() {
+    let circle = Rc::new(Circle { name: "n".repeat(30), ..Circle::default() });
+    circle.next.replace(Some(Rc::clone(&circle)));
+    owns(&circle, 2 * (16 + size_of::<Circle>()) + 30, 3);
+    circle.next.take();
+}
+
 macro_rules! made_by_macro {
     ($name:ident, $field:ident: $ty:ty) => {
         #[derive(MallocSizeOf)]
