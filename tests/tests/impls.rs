@@ -206,6 +206,26 @@ fn what_is_poisoned_is_measured() {
     assert_fully_reported!(value);
 }
 
+struct Panics;
+
+impl MallocSizeOf for Panics {
+    fn add_size_of_excluding_this<'a>(&'a self, _ops: &memreport::Ops<'a>) {
+        panic!("cannot be measured");
+    }
+}
+
+#[test]
+fn a_measurement_that_panics_poisons_nothing() {
+    let value = (Mutex::new(Panics), RefCell::new(Panics), RwLock::new(Panics));
+    let panics = |value: &dyn MallocSizeOf| {
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| measure(value))).is_err()
+    };
+    assert!(panics(&value.0) && panics(&value.1) && panics(&value.2));
+    assert!(!value.0.is_poisoned() && !value.2.is_poisoned());
+    assert!(value.0.try_lock().is_ok() && value.1.try_borrow_mut().is_ok());
+    assert!(value.2.try_write().is_ok());
+}
+
 #[test]
 fn shared_values_alone() {
     assert_fully_reported!((Rc::new(1_u8), Arc::new(2_u8)));
@@ -455,18 +475,15 @@ fn list(nodes: usize) -> List {
 }
 
 #[test]
-fn a_list_of_a_million_nodes_fits_any_stack() {
-    on_a_small_stack(|| {
-        owns_blocks(&list(1_000_000), 1_001_000);
-        assert_fully_reported!(list(50_000));
-    });
+fn a_long_list_fits_any_stack() {
+    on_a_small_stack(|| assert_fully_reported!(list(20_000)));
 }
 
 #[test]
 fn a_chain_of_cells_fits_any_stack() {
     on_a_small_stack(|| {
         let mut chain = Chain::default();
-        for _ in 0..50_000 {
+        for _ in 0..20_000 {
             chain = Chain(RefCell::new(Some(Rc::new(chain))));
         }
         assert_fully_reported!(chain);
