@@ -397,6 +397,39 @@ fn emptied_ordered_maps_keep_a_leaf() {
     assert_fully_reported!(cleared);
 }
 
+/// Numbers that look random, and are the same each time.
+fn scattered(seed: u64) -> impl Iterator<Item = u64> {
+    let step = move |state: &u64| Some(state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(99));
+    std::iter::successors(Some(seed), step).map(|state| state >> 33)
+}
+
+/// As maps are used: entries come and go, with more coming at first and more going later.
+#[test]
+fn containers_after_many_operations() {
+    for seed in 0..40 {
+        let mut ordered = BTreeMap::new();
+        let mut hashed = HashMap::new();
+        let mut deque = VecDeque::new();
+        for (index, number) in scattered(seed).take(40 * usize::try_from(seed).unwrap()).enumerate()
+        {
+            let key = number % 512;
+            if number / 512 % 40 > seed {
+                ordered.insert(key, text(index % 9));
+                hashed.insert(key, text(index % 9));
+                deque.push_back(key);
+            } else {
+                ordered.remove(&key);
+                hashed.remove(&key);
+                deque.pop_front();
+                deque.push_front(key);
+            }
+        }
+        assert_fully_reported!(ordered);
+        assert_fully_reported!(hashed);
+        assert_fully_reported!(deque);
+    }
+}
+
 #[derive(MallocSizeOf)]
 struct Tree<T> {
     name: T,
