@@ -85,6 +85,8 @@ struct Entry {
     id: u64,
     name: &'static str,
     reporter: Held,
+    /// The path that a reporter made here holds as well.
+    path: Option<Arc<str>>,
 }
 
 #[derive(Clone)]
@@ -115,13 +117,13 @@ impl Held {
 /// assert!(!memreport::snapshot().reports.iter().any(|report| report.path == "explicit/gpu"));
 /// ```
 pub fn register<R: Reporter + 'static>(reporter: R) -> Registration {
-    add(Held::Strong(Arc::new(reporter)), std::any::type_name::<R>())
+    add(Held::Strong(Arc::new(reporter)), std::any::type_name::<R>(), None)
 }
 
 /// Registers a reporter that somebody else owns: it reports for as long as it lives and the registration does.
 pub fn register_weak<R: Reporter + 'static>(reporter: &Arc<R>) -> Registration {
     let reporter: Arc<dyn Reporter> = Arc::clone(reporter) as _;
-    add(Held::Weak(Arc::downgrade(&reporter)), std::any::type_name::<R>())
+    add(Held::Weak(Arc::downgrade(&reporter)), std::any::type_name::<R>(), None)
 }
 
 /// Reports what `value` owns at `path`, for as long as `value` lives and the registration does.
@@ -133,21 +135,22 @@ pub fn report_value<T>(
 where
     T: MallocSizeOf + Send + Sync + 'static,
 {
-    let path = path.into();
+    let path: Arc<str> = path.into().into();
+    let own_path = Arc::clone(&path);
     let value = Arc::downgrade(value);
     let reporter = move |reports: &mut Reports<'_>| {
         if let Some(value) = value.upgrade() {
-            reports.measure(path.as_str(), &value, description);
+            reports.measure(&*own_path, &value, description);
         }
     };
-    add(Held::Strong(Arc::new(reporter)), std::any::type_name::<T>())
+    add(Held::Strong(Arc::new(reporter)), std::any::type_name::<T>(), Some(path))
 }
 
-fn add(reporter: Held, name: &'static str) -> Registration {
+fn add(reporter: Held, name: &'static str, path: Option<Arc<str>>) -> Registration {
     let mut registered = registered();
     let id = registered.next;
     registered.next += 1;
-    registered.entries.push(Entry { id, name, reporter });
+    registered.entries.push(Entry { id, name, reporter, path });
     Registration { id: Some(id) }
 }
 
@@ -252,6 +255,7 @@ impl MallocSizeOf for Registered {
 
 impl MallocSizeOf for Entry {
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
+        ops.add(&self.path);
         match &self.reporter {
             Held::Strong(reporter) => ops.add(reporter),
             // Its owner's.

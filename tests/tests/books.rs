@@ -1,0 +1,217 @@
+//! The books of a real program: what is not reported, found by subtraction, is what DMD finds block by block, and each planted
+//! fault moves it by exactly its size.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+const FAULTS: [&str; 5] = ["unreported", "double", "non-heap", "interior", "partial"];
+
+/// What one run of the subject left behind.
+struct Run {
+    /// From before faults were planted.
+    baseline: Books,
+    books: Books,
+    /// By how many bytes each planted fault is said to move what is not reported.
+    planted: BTreeMap<String, i64>,
+}
+
+/// A snapshot and the dump beside it.
+struct Books {
+    snapshot: Value,
+    dump: Value,
+}
+
+/// Runs the subject under DMD on the sources of a crate of this repository.
+fn run(name: &str, faults: &[&str]) -> Run {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("books");
+    std::fs::create_dir_all(&folder).unwrap();
+    let (baseline, after) =
+        (folder.join(format!("{name}.before.json")), folder.join(format!("{name}.json")));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_fulltext"));
+    command.env("DMD", "1").arg(concat!(env!("CARGO_MANIFEST_DIR"), "/../memreport"));
+    command.arg("--baseline").arg(&baseline).arg("--snapshot").arg(&after);
+    command.args(faults.iter().flat_map(|fault| ["--plant", fault]));
+    let output = command.output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{said}");
+    Run {
+        baseline: Books::read(&baseline),
+        books: Books::read(&after),
+        planted: said.lines().filter_map(planted).collect(),
+    }
+}
+
+/// Reads a line such as `planted double: 100 bytes in 2 blocks, heap-unclassified -100`.
+fn planted(line: &str) -> Option<(String, i64)> {
+    let (fault, text) = line.strip_prefix("planted ")?.split_once(": ")?;
+    let (_, moves) = text.split_once("heap-unclassified ")?;
+    Some((fault.to_owned(), moves.parse().unwrap()))
+}
+
+impl Books {
+    fn read(snapshot: &Path) -> Self {
+        let json = |path: &Path| {
+            let text = std::fs::read_to_string(path)
+                .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+            serde_json::from_str(&text).unwrap()
+        };
+        Books { snapshot: json(snapshot), dump: json(&snapshot.with_extension("dmd.json")) }
+    }
+
+    fn heap_allocated(&self) -> i64 {
+        let reports = self.snapshot["reports"].as_array().unwrap();
+        let of_path = reports.iter().find(|report| report["path"] == "heap-allocated").unwrap();
+        of_path["amount"].as_i64().unwrap()
+    }
+
+    /// As a viewer does it: all that was allocated, less what is reported.
+    fn unclassified_by_subtraction(&self) -> i64 {
+        const HEAP: i64 = 1;
+        let reports = self.snapshot["reports"].as_array().unwrap();
+        let is_explicit = |report: &&Value| {
+            report["kind"] == HEAP && report["path"].as_str().unwrap().starts_with("explicit/")
+        };
+        let amounts = reports.iter().filter(is_explicit).map(|report| number(report, "amount"));
+        self.heap_allocated() - amounts.sum::<i64>()
+    }
+
+    /// As DMD does it: what is wrong with each block, added up.
+    fn unclassified_by_blocks(&self) -> i64 {
+        let partial: i64 = self
+            .wrong("partial")
+            .map(|wrong| number(wrong, "usable") - number(wrong, "claimed"))
+            .sum();
+        let nowhere: i64 = ["non-heap", "interior", "freed-since"]
+            .into_iter()
+            .flat_map(|kind| self.wrong(kind))
+            .map(|wrong| number(wrong, "claimed"))
+            .sum();
+        let unmeasured = number(&self.dump["memreport"], "unmeasured");
+        self.unreported() + partial - self.doubled() - nowhere - unmeasured
+    }
+
+    fn unreported(&self) -> i64 {
+        self.blocks().filter(|block| block.reports == 0).map(|block| block.bytes).sum()
+    }
+
+    /// The bytes of second reports.
+    fn doubled(&self) -> i64 {
+        self.blocks().map(|block| block.bytes * (block.reports - 1).max(0)).sum()
+    }
+
+    fn all_blocks(&self) -> i64 {
+        self.blocks().map(|block| block.bytes).sum()
+    }
+
+    fn blocks(&self) -> impl Iterator<Item = Block> {
+        self.dump["blockList"].as_array().unwrap().iter().map(|block| Block {
+            bytes: (number(block, "req") + block["slop"].as_i64().unwrap_or(0))
+                * block["num"].as_i64().unwrap_or(1),
+            reports: i64::try_from(block["reps"].as_array().map_or(0, Vec::len)).unwrap(),
+        })
+    }
+
+    fn wrong(&self, kind: &str) -> impl Iterator<Item = &Value> {
+        let wrong = self.dump["memreport"]["wrong"].as_array().unwrap();
+        wrong.iter().filter(move |wrong| wrong["is"] == kind)
+    }
+
+    /// Holds the program to its promise: under 5 % is not reported, and nothing is reported twice or wrongly.
+    fn complaints(&self) -> Vec<&'static str> {
+        let is_wrong = |kind| self.wrong(kind).next().is_some();
+        let table = [
+            ("unreported", self.unreported() * 20 > self.heap_allocated()),
+            ("double", self.doubled() > 0),
+            ("non-heap", is_wrong("non-heap")),
+            ("interior", is_wrong("interior")),
+            ("partial", is_wrong("partial")),
+            ("freed-since", is_wrong("freed-since")),
+        ];
+        table.into_iter().filter(|(_, holds)| *holds).map(|(fault, _)| fault).collect()
+    }
+
+    #[track_caller]
+    fn assert_balanced(&self) {
+        assert_eq!(self.unclassified_by_subtraction(), self.unclassified_by_blocks());
+        assert_eq!(self.heap_allocated(), self.all_blocks());
+        assert_eq!(number(&self.dump["memreport"], "heapAllocated"), self.heap_allocated());
+    }
+}
+
+/// Blocks that are alike.
+struct Block {
+    /// Of all of them.
+    bytes: i64,
+    reports: i64,
+}
+
+fn number(value: &Value, key: &str) -> i64 {
+    value[key].as_i64().unwrap_or_else(|| panic!("no {key} in {value}"))
+}
+
+#[test]
+fn without_faults_next_to_nothing_is_unclassified() {
+    let Run { books, planted, .. } = run("quiet", &[]);
+    books.assert_balanced();
+    assert_eq!(books.complaints(), [""; 0]);
+    assert!(planted.is_empty());
+    let (unclassified, all) = (books.unclassified_by_subtraction(), books.heap_allocated());
+    assert!(unclassified * 20 < all, "{unclassified} of {all} bytes");
+    // What is left is std's: the buffer of stdout, and what it keeps for each thread.
+    assert!((0..4096).contains(&unclassified), "{unclassified} bytes");
+}
+
+#[test]
+fn each_fault_moves_the_sum_by_its_size_and_is_complained_of() {
+    for fault in FAULTS {
+        let Run { baseline, books, planted } = run(fault, &[fault]);
+        baseline.assert_balanced();
+        books.assert_balanced();
+        let before = baseline.unclassified_by_subtraction();
+        let moves = planted[fault];
+        assert_ne!(moves, 0, "{fault}");
+        assert_eq!(books.unclassified_by_subtraction() - before, moves, "{fault}");
+        assert_eq!(baseline.complaints(), [""; 0], "before {fault}");
+        assert_eq!(books.complaints(), [fault]);
+    }
+}
+
+#[test]
+fn faults_are_told_apart() {
+    let Run { baseline, books, planted } = run("all", &FAULTS);
+    books.assert_balanced();
+    let before = baseline.unclassified_by_subtraction();
+    assert_eq!(books.unclassified_by_subtraction() - before, planted.values().sum::<i64>());
+    assert_eq!(books.complaints(), FAULTS);
+    // Each where DMD has it.
+    let claimed = |kind| books.wrong(kind).map(|wrong| number(wrong, "claimed")).sum::<i64>();
+    assert_eq!(books.unreported() - baseline.unreported(), planted["unreported"]);
+    assert_eq!(books.doubled(), -planted["double"]);
+    assert_eq!(claimed("non-heap"), -planted["non-heap"]);
+    let text = include_str!("../src/bin/fulltext/default.json");
+    assert_eq!(claimed("non-heap"), i64::try_from(text.len()).unwrap());
+    assert_eq!(claimed("interior"), -planted["interior"]);
+    let partial = books.wrong("partial").next().unwrap();
+    assert_eq!(number(partial, "usable") - number(partial, "claimed"), planted["partial"]);
+}
+
+#[test]
+fn the_unreported_structure_is_the_biggest_dark_record() {
+    let Run { books, planted, .. } = run("dark", &["unreported"]);
+    let biggest = books.blocks().filter(|block| block.reports == 0).map(|block| block.bytes).max();
+    assert_eq!(biggest, Some(planted["unreported"]));
+}
+
+#[test]
+fn planting_needs_dmd() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_fulltext"));
+    let output = command.args(["--plant", "interior", "."]).env_remove("DMD").output().unwrap();
+    assert!(!output.status.success());
+    assert_eq!(
+        String::from_utf8(output.stderr).unwrap(),
+        "fulltext: --plant is for DMD to find: start the program with DMD=1, or under `about-memory run`\n"
+    );
+}
