@@ -204,18 +204,33 @@ impl Sites {
 
 fn site(dump: &Dump, trace: TraceId, max_frames: usize, style: &Style<'_>) -> Site {
     let all = dump.trace(trace);
-    let shown = &without_library(dump, all);
-    let shown: Vec<Parts<'_>> =
-        shown.iter().map(|frame| Parts::of(&dump.frames[frame.index()])).collect();
+    let shown = without_library(dump, all);
     let own = shown.iter().position(Parts::is_own);
     let through = own.filter(|&at| at > 0).and_then(|_| shown.first()?.crate_name());
     let indent = FRAME_INDENT;
     Site {
         block_type: BlockType::of_trace(dump, all),
-        frames: shown.iter().take(max_frames).map(|parts| style.frame(parts, indent)).collect(),
+        frames: lines(&shown, max_frames, style),
         own: own.map(|at| style.frame(&shown[at], indent)),
         through: through.map(str::to_owned),
     }
+}
+
+/// The lines of a stack. A function that calls itself takes one line, however deep it went.
+fn lines(frames: &[Parts<'_>], max_frames: usize, style: &Style<'_>) -> Vec<String> {
+    const AGAIN: &str = ", recursively";
+    let mut lines: Vec<String> = Vec::new();
+    for parts in frames {
+        let line = style.frame(parts, FRAME_INDENT);
+        let is_full = lines.len() == max_frames;
+        match lines.last_mut() {
+            Some(last) if last.strip_suffix(AGAIN) == Some(&*line) => {}
+            Some(last) if *last == line => last.push_str(AGAIN),
+            _ if is_full => break,
+            _ => lines.push(line),
+        }
+    }
+    lines
 }
 
 /// Columns before a frame: `    #01: `.
@@ -229,9 +244,7 @@ fn reporter(dump: &Dump, trace: Option<TraceId>, style: &Style<'_>) -> String {
         return describe_report(site, style);
     }
     let frames = without_library(dump, dump.trace(trace));
-    let first = frames
-        .first()
-        .map(|frame| style.frame(&Parts::of(&dump.frames[frame.index()]), FRAME_INDENT));
+    let first = frames.first().map(|parts| style.frame(parts, FRAME_INDENT));
     first.unwrap_or_else(|| "an unknown reporter".to_owned())
 }
 
