@@ -1,15 +1,20 @@
 //! Benchmarks: figures with their targets, as a table and as JSON.
 
 use std::io::{self, Write};
+use std::path::Path;
 
-use crate::{Failure, bench_overhead};
+use crate::{Failure, bench_analyse, bench_overhead};
 
 /// Runs a benchmark by name. `false` when a target is missed.
 pub(crate) fn run(name: &str, args: &[&str], out: &mut dyn Write) -> Result<bool, Failure> {
     let is_quick = args.contains(&"--quick");
     match name {
         "overhead" => bench_overhead::run(is_quick, out),
-        _ => Err(format!("no benchmark is called {name}; there is: overhead").into()),
+        "analyse" => {
+            let script = args.iter().find(|word| !word.starts_with("--"));
+            Ok(bench_analyse::run(script.map(Path::new), out)?)
+        }
+        _ => Err(format!("no benchmark is called {name}; there are: overhead, analyse").into()),
     }
 }
 

@@ -1,21 +1,33 @@
-//! Checks with real clients: each ran and passed, ran and failed, or did not run, and why.
+//! Checks with real clients. Each says whether it ran and passed, ran and failed, or did not run, and why.
 
 use std::io::Write;
+use std::path::Path;
 
-use crate::Failure;
+use crate::{Failure, dmd_py};
 
-/// How a check ended.
-#[expect(dead_code, reason = "checks that can fail are joined next")]
-pub(crate) enum Outcome {
-    /// It ran, and holds.
-    Passed(String),
-    /// It ran, and does not.
-    Failed(String),
-    /// It did not run, for this reason.
-    NotRun(String),
-}
+/// A check by its name; it is handed the words after it.
+type Check = (&'static str, fn(&[&str], &mut dyn Write) -> Result<bool, Failure>);
 
-/// Runs one check by name, or all.
-pub(crate) fn run(_args: &[&str], _out: &mut dyn Write) -> Result<bool, Failure> {
-    Err("no client is joined yet".into())
+const CHECKS: [Check; 1] =
+    [("dmd-py", |args, out| Ok(dmd_py::run(args.first().map(Path::new), out)?))];
+
+/// Runs one check by name, or all. `false` when one has failed.
+pub(crate) fn run(args: &[&str], out: &mut dyn Write) -> Result<bool, Failure> {
+    let wanted = args.first();
+    let chosen: Vec<&Check> =
+        CHECKS.iter().filter(|(name, _)| wanted.is_none_or(|wanted| wanted == name)).collect();
+    if chosen.is_empty() {
+        let names: Vec<_> = CHECKS.iter().map(|(name, _)| *name).collect();
+        return Err(format!(
+            "no client is called {}; there are: {}",
+            args.join(" "),
+            names.join(", ")
+        )
+        .into());
+    }
+    let mut all_hold = true;
+    for (_, check) in chosen {
+        all_hold &= check(args.get(1..).unwrap_or_default(), out)?;
+    }
+    Ok(all_hold)
 }

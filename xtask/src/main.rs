@@ -5,7 +5,9 @@ mod demo;
 mod ci;
 mod bench;
 mod bench_overhead;
+mod bench_analyse;
 mod clients;
+mod dmd_py;
 mod tidy;
 
 use std::io::{self, Write};
