@@ -68,9 +68,16 @@ impl Answer {
 
     fn write(&self, args: &DmdArgs, out: &mut dyn Write) -> io::Result<()> {
         match self {
+            Self::Explained(explained, options) if args.json => {
+                analysis::write_explained_json(explained, options, out)
+            }
             Self::Explained(explained, options) => {
                 analysis::write_explained(explained, options, out)
             }
+            Self::Groups(groups, top) if args.json => {
+                analysis::write_groups_json(groups, *top, out)
+            }
+            Self::Groups(groups, top) => analysis::write_groups(groups, *top, out),
             Self::Records(digest, stacks) => {
                 let options = TextOptions {
                     heading: heading(),

@@ -62,11 +62,12 @@ impl<'a> Parts<'a> {
             "__libc_",
         ];
         // Before Rust's `main` and its threads, the same in every program.
-        const STARTS: [&str; 6] =
-            ["main", "_start", "__libc_start_main", "start_thread", "clone", "clone3"];
+        const STARTS: [&str; 5] =
+            ["_start", "__libc_start_main", "start_thread", "clone", "clone3"];
         let path = self.function.trim_start_matches(['<', '&']);
         self.is_allocator_entry()
-            || (self.file.is_none() && STARTS.contains(&self.function))
+            || (self.file.is_none() && self.function == "main")
+            || STARTS.contains(&self.function)
             || self
                 .file
                 .is_some_and(|file| is_rust_library(file) || is_hashbrown(file) || is_tracker(file))
@@ -77,8 +78,17 @@ impl<'a> Parts<'a> {
     /// Whether it is the door between a program and its allocator. What lies further in is the allocator's or the
     /// tracker's, whoever wrote it.
     pub(super) fn is_allocator_entry(&self) -> bool {
-        const SHIMS: [&str; 4] = ["__rust_", "__rustc::__rust_", "__rdl_", "__rg_"];
-        SHIMS.iter().any(|prefix| self.function.starts_with(prefix))
+        // Not all that begins so: `__rust_begin_short_backtrace` is where a thread begins.
+        const SHIMS: [&str; 6] = [
+            "__rust_alloc",
+            "__rust_realloc",
+            "__rdl_alloc",
+            "__rdl_realloc",
+            "__rg_alloc",
+            "__rg_realloc",
+        ];
+        let function = self.function.strip_prefix("__rustc::").unwrap_or(self.function);
+        SHIMS.iter().any(|prefix| function.starts_with(prefix))
             || self.function.contains("GlobalAlloc>::")
     }
 

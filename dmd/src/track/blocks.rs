@@ -169,25 +169,44 @@ impl Blocks {
         });
     }
 
+    /// Bytes that are mapped for leaves and were never touched, so that they take no memory.
+    pub(crate) fn untouched(&self, granule: Granule) -> usize {
+        self.leaves(granule)
+            .map(|(_, words)| size_of_val(words) - (1 + touched_pages(words).count()) * sys::PAGE)
+            .sum()
+    }
+
     /// How many blocks could not be entered.
     pub(crate) fn lost(&self) -> usize {
         self.lost.load(Relaxed)
     }
 
     fn for_each_word(&self, granule: Granule, mut visit: impl FnMut(usize, &AtomicU64)) {
-        for (high, middle) in self.top.iter().enumerate() {
-            for (low, leaf) in middle.get(1 << MIDDLE_BITS).unwrap_or_default().iter().enumerate() {
-                let Some(words) = leaf.words.get(HEADER + granule.words()) else { continue };
-                let base = ((high << MIDDLE_BITS) + low) << (LEAF_BITS - granule.shift);
-                for page in touched_pages(words) {
-                    let first = page * WORDS_PER_PAGE;
-                    let page = &words[HEADER + first..HEADER + first + WORDS_PER_PAGE];
-                    for (index, word) in page.iter().enumerate() {
-                        visit(base + first + index, word);
-                    }
+        for (base, words) in self.leaves(granule) {
+            for page in touched_pages(words) {
+                let first = page * WORDS_PER_PAGE;
+                let page = &words[HEADER + first..HEADER + first + WORDS_PER_PAGE];
+                for (index, word) in page.iter().enumerate() {
+                    visit(base + first + index, word);
                 }
             }
         }
+    }
+
+    /// The leaves that were made, with the number of their first granule.
+    fn leaves(&self, granule: Granule) -> impl Iterator<Item = (usize, &'static [AtomicU64])> {
+        let middles = self
+            .top
+            .iter()
+            .enumerate()
+            .filter_map(|(high, middle)| Some((high, middle.get(1 << MIDDLE_BITS)?)));
+        let leaves = middles.flat_map(|(high, leaves)| {
+            leaves.iter().enumerate().map(move |(low, leaf)| ((high << MIDDLE_BITS) + low, leaf))
+        });
+        leaves.filter_map(move |(number, leaf)| {
+            let words = leaf.words.get(HEADER + granule.words())?;
+            Some((number << (LEAF_BITS - granule.shift), words))
+        })
     }
 
     /// What a word says at this moment, in somebody else's hands.

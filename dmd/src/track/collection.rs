@@ -53,10 +53,11 @@ impl<A: UsableSize + 'static> Tracker for Tracking<A> {
     }
 
     fn own_memory(&self, report: &mut dyn FnMut(&'static str, usize, &'static str)) {
+        let bytes = pages::mapped().saturating_sub(BLOCKS.untouched(Self::GRANULE));
         report(
             "explicit/dmd/tables",
-            pages::mapped(),
-            "Address space that DMD has mapped for its tables, touched or not.",
+            bytes,
+            "DMD's tables of blocks and stacks. None of it is on the program's heap.",
         );
     }
 }

@@ -81,6 +81,13 @@ fn walk_frame_pointers(bounds: StackBounds, inside: &Inside<'_>) -> usize {
         CUT.fetch_add(1, Relaxed);
         return begin;
     }
+    // The first return address is in the hook that this is called from.
+    let own = ptr::with_exposed_provenance::<usize>(frame);
+    // SAFETY: as below.
+    let caller = unsafe { own.read() };
+    if caller > frame && caller <= last && caller.is_multiple_of(size_of::<usize>()) {
+        frame = caller;
+    }
     loop {
         let saved = ptr::with_exposed_provenance::<[usize; 2]>(frame);
         // SAFETY: inside this thread's stack and above its top, so mapped; only this thread writes there.
@@ -127,7 +134,7 @@ fn walk_backtrace(inside: &Inside<'_>) -> usize {
 }
 
 /// The frames between the unwinder and the hook that called it.
-const OWN_FRAMES: usize = 2;
+const OWN_FRAMES: usize = 3;
 
 /// Whether frame pointers give the same frames as the reference does, in code built as this program is.
 fn agrees_with_reference() -> bool {

@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 pub struct Own {
     /// The process that wrote the file, whose reports name none.
     pub process: Option<OwnProcess>,
+    /// At which moment of the program it was taken, in words.
+    pub moment: Option<String>,
     /// Sentences about the collection: who was busy, who panicked, what is incomplete.
     pub notes: Vec<String>,
     /// Where the sizes of blocks come from, if the file says.
@@ -56,6 +58,7 @@ struct WireOwn {
     #[serde(default)]
     version: u32,
     process: Option<WireProcess>,
+    moment: Option<String>,
     #[serde(default)]
     notes: Vec<String>,
     sizes: Option<String>,
@@ -96,6 +99,7 @@ impl Own {
             process: wire
                 .process
                 .map(|process| OwnProcess { name: process.name, pid: process.pid }),
+            moment: wire.moment,
             notes: wire.notes,
             unknown: wire.others.into_keys().collect(),
             ..Own::default()
