@@ -17,6 +17,8 @@ pub struct Site {
     pub frames: Vec<String>,
     /// The first frame that is the program's own code, if there is one.
     pub own: Option<String>,
+    /// The crate whose code asked for the blocks.
+    pub krate: Option<String>,
     /// The crate that was called there, if the innermost frame is not the program's own.
     pub through: Option<String>,
 }
@@ -163,7 +165,7 @@ pub fn explain(dump: &Dump, options: &ExplainOptions) -> Explained {
     Explained { mode: dump.invocation.mode, heap, places, wrong: wrong(dump, &sites, &style) }
 }
 
-fn class(mode: Mode, reports: Option<&[TraceId]>) -> Class {
+pub(super) fn class(mode: Mode, reports: Option<&[TraceId]>) -> Class {
     match (mode, reports.map(<[TraceId]>::len)) {
         (Mode::Live | Mode::Scan, _) => Class::Live,
         (Mode::Cumulative, _) => Class::Cumulative,
@@ -174,15 +176,20 @@ fn class(mode: Mode, reports: Option<&[TraceId]>) -> Class {
 }
 
 /// The sites of a dump, by its stacks.
-struct Sites {
+pub(super) struct Sites {
     sites: Vec<Site>,
     by_trace: Vec<usize>,
 }
 
 impl Sites {
-    fn new(dump: &Dump, max_frames: usize, style: &Style<'_>) -> Self {
-        let unknown =
-            Site { block_type: BlockType::Unknown, frames: Vec::new(), own: None, through: None };
+    pub(super) fn new(dump: &Dump, max_frames: usize, style: &Style<'_>) -> Self {
+        let unknown = Site {
+            block_type: BlockType::Unknown,
+            frames: Vec::new(),
+            own: None,
+            krate: None,
+            through: None,
+        };
         let mut numbers = HashMap::from([(unknown.clone(), 0)]);
         let mut sites = vec![unknown];
         let by_trace = (0..dump.trace_count()).map(|index| {
@@ -195,6 +202,10 @@ impl Sites {
         });
         let by_trace = by_trace.collect();
         Self { sites, by_trace }
+    }
+
+    pub(super) fn get(&self, trace: Option<TraceId>) -> &Site {
+        &self.sites[self.of(trace)]
     }
 
     fn of(&self, trace: Option<TraceId>) -> usize {
@@ -212,6 +223,7 @@ fn site(dump: &Dump, trace: TraceId, max_frames: usize, style: &Style<'_>) -> Si
         block_type: BlockType::of_trace(dump, all),
         frames: lines(&shown, max_frames, style),
         own: own.map(|at| style.frame(&shown[at], indent)),
+        krate: shown.first().and_then(Parts::crate_name).map(str::to_owned),
         through: through.map(str::to_owned),
     }
 }

@@ -2,11 +2,14 @@
 
 use rustc_hash::FxHashMap;
 
-/// Numbers keys. Keys of up to eight bytes, which is all that DMD writes, are hashed as one word.
+/// Numbers keys.
+///
+/// DMD's own keys are numbers in base 32, so that a table indexed by them is small; any other key is hashed.
 #[derive(Debug, Default)]
 pub(super) struct Keys {
-    short: FxHashMap<u64, u32>,
-    long: FxHashMap<Box<str>, u32>,
+    /// By the value of a key; the number plus 1, 0 for none.
+    by_value: Vec<u32>,
+    others: FxHashMap<Box<str>, u32>,
     names: Vec<Box<str>>,
 }
 
@@ -15,11 +18,20 @@ impl Keys {
     pub(super) fn number(&mut self, key: &str) -> u32 {
         // A dump has fewer than 2^32 keys: each takes more than one byte of a text that is limited.
         let next = u32::try_from(self.names.len()).unwrap_or(u32::MAX);
-        let known = match short(key) {
-            Some(word) => *self.short.entry(word).or_insert(next),
-            None => match self.long.get(key) {
+        let known = match value(key) {
+            Some(value) => {
+                if self.by_value.len() <= value {
+                    self.by_value.resize((value + 1).max(value * 2), 0);
+                }
+                let entry = &mut self.by_value[value];
+                if *entry == 0 {
+                    *entry = next.saturating_add(1);
+                }
+                *entry - 1
+            }
+            None => match self.others.get(key) {
                 Some(&number) => number,
-                None => *self.long.entry(key.into()).or_insert(next),
+                None => *self.others.entry(key.into()).or_insert(next),
             },
         };
         if known == next {
@@ -37,13 +49,58 @@ impl Keys {
     }
 }
 
-/// The bytes of a short key as one word: no two keys without a NUL share one.
-fn short(key: &str) -> Option<u64> {
-    let bytes = key.as_bytes();
-    if bytes.len() > 8 || bytes.contains(&0) {
+/// The value of a key of up to four digits (`A` to `Z`, then `a` to `f`); no two keys have the same.
+fn value(key: &str) -> Option<usize> {
+    let digits = key.as_bytes();
+    if digits.is_empty() || digits.len() > 4 {
         return None;
     }
-    let mut word = [0; 8];
-    word[..bytes.len()].copy_from_slice(bytes);
-    Some(u64::from_le_bytes(word))
+    digits.iter().try_fold(0, |value: usize, &digit| {
+        let digit = match digit {
+            b'A'..=b'Z' => digit - b'A',
+            b'a'..=b'f' => digit - b'a' + 26,
+            _ => return None,
+        };
+        // Digits count from 1, so that `A` and `AA` differ.
+        Some(value * 32 + usize::from(digit) + 1)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::{Keys, value};
+
+    #[test]
+    fn keys_are_numbered_by_first_mention() {
+        let mut keys = Keys::default();
+        let table = [
+            ("A", 0),
+            ("AA", 1),
+            ("A", 0),
+            ("f", 2),
+            ("ffff", 3),
+            ("ABCDE", 4),
+            ("t 1", 5),
+            ("ABCDE", 4),
+            ("", 6),
+        ];
+        for (key, expected) in table {
+            assert_eq!(keys.number(key), expected, "{key}");
+        }
+        let names: Vec<String> = keys.into_names().iter().map(ToString::to_string).collect();
+        assert_eq!(names, ["A", "AA", "f", "ffff", "ABCDE", "t 1", ""]);
+    }
+
+    #[test]
+    fn no_two_keys_have_one_value() {
+        let digits = ["", "A", "B", "Z", "a", "f"];
+        let pairs = digits
+            .iter()
+            .flat_map(|first| digits.iter().map(move |second| format!("{first}{second}")));
+        let keys: HashSet<String> = pairs.collect();
+        let values: HashSet<Option<usize>> = keys.iter().map(|key| value(key)).collect();
+        assert_eq!(values.len(), keys.len());
+    }
 }
