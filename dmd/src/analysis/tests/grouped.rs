@@ -10,72 +10,78 @@ fn dump() -> Dump {
     read_slice(DUMP.as_bytes()).unwrap()
 }
 
+/// Each group: name, all bytes, dark bytes.
+fn assert_groups(by: By, expected: &[(&str, i128, i128)]) {
+    let groups = group_by(&dump(), by, &options());
+    let found: Vec<(&str, i128, i128)> = groups
+        .iter()
+        .map(|group| (&*group.name, group.all.usable(), group.unreported.usable()))
+        .collect();
+    assert_eq!(found, expected, "{by:?}");
+}
+
 #[test]
-fn every_question_has_its_groups() {
-    let table: [(By, &[(&str, i128, i128)]); 6] = [
-        // name, all bytes, dark bytes
-        (
-            By::Stack,
-            &[
-                (
-                    "subject::Lexicon::intern (src/lexicon.rs:41) < subject::main (src/main.rs:3)",
-                    2_048,
-                    2_048,
-                ),
-                ("subject::main (src/main.rs:3)", 940, 0),
-                (
-                    "serde_json::parse (serde_json-1.0.1/src/de.rs:5) < subject::Lexicon::intern (src/lexicon.rs:41)",
-                    8,
-                    8,
-                ),
-                ("(no stack was recorded)", 1, 1),
-            ],
-        ),
-        (
-            By::Type,
-            &[
-                ("type unknown, allocated in subject::Lexicon::intern", 2_048, 2_048),
-                ("type unknown, allocated in subject::main", 940, 0),
-                ("type unknown, allocated in serde_json::parse", 8, 8),
-                ("type unknown", 1, 1),
-            ],
-        ),
-        (
-            By::Reporter,
-            &[
-                ("(not reported)", 2_057, 2_057),
-                ("explicit/index", 900, 0),
-                ("explicit/index and explicit/store", 40, 0),
-            ],
-        ),
-        (
-            By::Field,
-            &[
-                ("(not reported)", 2_057, 2_057),
-                ("subject::Index.words", 900, 0),
-                ("subject::Index.words and explicit/store", 40, 0),
-            ],
-        ),
-        (By::Crate, &[("subject", 2_988, 2_048), ("serde_json", 8, 8), ("(unknown)", 1, 1)]),
-        (
-            By::Size,
-            &[
-                ("1,024 bytes", 2_048, 2_048),
-                ("900 bytes", 900, 0),
-                ("40 bytes", 40, 0),
-                ("8 bytes", 8, 8),
-                ("1 bytes", 1, 1),
-            ],
-        ),
-    ];
-    for (by, expected) in table {
-        let groups = group_by(&dump(), by, &options());
-        let found: Vec<(&str, i128, i128)> = groups
-            .iter()
-            .map(|group| (&*group.name, group.all.usable(), group.unreported.usable()))
-            .collect();
-        assert_eq!(found, expected, "{by:?}");
-    }
+fn blocks_are_grouped_by_what_asked_for_them() {
+    assert_groups(
+        By::Stack,
+        &[
+            (
+                "subject::Lexicon::intern (src/lexicon.rs:41) < subject::main (src/main.rs:3)",
+                2_048,
+                2_048,
+            ),
+            ("subject::main (src/main.rs:3)", 940, 0),
+            (
+                "serde_json::parse (serde_json-1.0.1/src/de.rs:5) < subject::Lexicon::intern (src/lexicon.rs:41)",
+                8,
+                8,
+            ),
+            ("(no stack was recorded)", 1, 1),
+        ],
+    );
+    assert_groups(
+        By::Type,
+        &[
+            ("type unknown, allocated in subject::Lexicon::intern", 2_048, 2_048),
+            ("type unknown, allocated in subject::main", 940, 0),
+            ("type unknown, allocated in serde_json::parse", 8, 8),
+            ("type unknown", 1, 1),
+        ],
+    );
+    assert_groups(
+        By::Crate,
+        &[("subject", 2_988, 2_048), ("serde_json", 8, 8), ("(unknown)", 1, 1)],
+    );
+    assert_groups(
+        By::Size,
+        &[
+            ("1,024 bytes", 2_048, 2_048),
+            ("900 bytes", 900, 0),
+            ("40 bytes", 40, 0),
+            ("8 bytes", 8, 8),
+            ("1 bytes", 1, 1),
+        ],
+    );
+}
+
+#[test]
+fn blocks_are_grouped_by_who_reported_them() {
+    assert_groups(
+        By::Reporter,
+        &[
+            ("(not reported)", 2_057, 2_057),
+            ("explicit/index", 900, 0),
+            ("explicit/index and explicit/store", 40, 0),
+        ],
+    );
+    assert_groups(
+        By::Field,
+        &[
+            ("(not reported)", 2_057, 2_057),
+            ("subject::Index.words", 900, 0),
+            ("subject::Index.words and explicit/store", 40, 0),
+        ],
+    );
 }
 
 #[test]

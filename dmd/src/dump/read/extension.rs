@@ -177,7 +177,7 @@ fn one() -> u64 {
 
 impl WireExtension {
     pub(super) fn resolve(self, traces: &mut Keys) -> Extension {
-        let mut id = |key: String| TraceId(traces.number(&key));
+        let mut id = |key: String| TraceId(traces.number(key.as_bytes()));
         let reports = self.reports.into_iter().map(|(key, site)| (id(key), site)).collect();
         let mut wrong = |wire: WireWrong| Wrong {
             kind: wire.is,

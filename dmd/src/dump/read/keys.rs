@@ -9,13 +9,13 @@ use rustc_hash::FxHashMap;
 pub(super) struct Keys {
     /// By the value of a key; the number plus 1, 0 for none.
     by_value: Vec<u32>,
-    others: FxHashMap<Box<str>, u32>,
+    others: FxHashMap<Box<[u8]>, u32>,
     names: Vec<Box<str>>,
 }
 
 impl Keys {
     /// The number of `key`, from 0.
-    pub(super) fn number(&mut self, key: &str) -> u32 {
+    pub(super) fn number(&mut self, key: &[u8]) -> u32 {
         // A dump has fewer than 2^32 keys: each takes more than one byte of a text that is limited.
         let next = u32::try_from(self.names.len()).unwrap_or(u32::MAX);
         let known = match value(key) {
@@ -35,7 +35,7 @@ impl Keys {
             },
         };
         if known == next {
-            self.names.push(key.into());
+            self.names.push(String::from_utf8_lossy(key).into());
         }
         known
     }
@@ -50,8 +50,7 @@ impl Keys {
 }
 
 /// The value of a key of up to four digits (`A` to `Z`, then `a` to `f`); no two keys have the same.
-fn value(key: &str) -> Option<usize> {
-    let digits = key.as_bytes();
+fn value(digits: &[u8]) -> Option<usize> {
     if digits.is_empty() || digits.len() > 4 {
         return None;
     }
@@ -87,7 +86,7 @@ mod tests {
             ("", 6),
         ];
         for (key, expected) in table {
-            assert_eq!(keys.number(key), expected, "{key}");
+            assert_eq!(keys.number(key.as_bytes()), expected, "{key}");
         }
         let names: Vec<String> = keys.into_names().iter().map(ToString::to_string).collect();
         assert_eq!(names, ["A", "AA", "f", "ffff", "ABCDE", "t 1", ""]);
@@ -100,7 +99,7 @@ mod tests {
             .iter()
             .flat_map(|first| digits.iter().map(move |second| format!("{first}{second}")));
         let keys: HashSet<String> = pairs.collect();
-        let values: HashSet<Option<usize>> = keys.iter().map(|key| value(key)).collect();
+        let values: HashSet<Option<usize>> = keys.iter().map(|key| value(key.as_bytes())).collect();
         assert_eq!(values.len(), keys.len());
     }
 }

@@ -52,7 +52,7 @@ impl State {
         E::custom("refused")
     }
 
-    fn trace(&mut self, key: &str) -> TraceId {
+    fn trace(&mut self, key: &[u8]) -> TraceId {
         TraceId(self.trace_keys.number(key))
     }
 
@@ -78,7 +78,7 @@ impl State {
         let mut lacking = Vec::new();
         for (trace, name) in std::mem::take(&mut self.traces).into_iter().zip(names) {
             let frames = trace.unwrap_or_else(|| {
-                let frame = self.frame_keys.number(&format!("stack {name}"));
+                let frame = self.frame_keys.number(format!("stack {name}").as_bytes());
                 set(
                     &mut self.frames,
                     frame,
@@ -244,6 +244,31 @@ impl<'de> Deserialize<'de> for Text<'de> {
     }
 }
 
+/// A key, as bytes: they are compared and never shown, so it is not worth checking that they are text.
+struct Key<'de>(Cow<'de, [u8]>);
+
+impl<'de> Deserialize<'de> for Key<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct KeyVisitor;
+        impl<'de> Visitor<'de> for KeyVisitor {
+            type Value = Key<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a key")
+            }
+
+            fn visit_borrowed_bytes<E: de::Error>(self, key: &'de [u8]) -> Result<Self::Value, E> {
+                Ok(Key(Cow::Borrowed(key)))
+            }
+
+            fn visit_bytes<E: de::Error>(self, key: &[u8]) -> Result<Self::Value, E> {
+                Ok(Key(Cow::Owned(key.to_owned())))
+            }
+        }
+        deserializer.deserialize_bytes(KeyVisitor)
+    }
+}
+
 struct TraceTableSeed<'a>(&'a mut State);
 
 impl<'de> DeserializeSeed<'de> for TraceTableSeed<'_> {
@@ -263,7 +288,7 @@ impl<'de> Visitor<'de> for TraceTableSeed<'_> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         let state = self.0;
-        while let Some(key) = map.next_key::<Text<'de>>()? {
+        while let Some(key) = map.next_key::<Key<'de>>()? {
             let frames = map.next_value_seed(FrameListSeed(&mut state.frame_keys))?;
             let number = state.trace_keys.number(&key.0);
             set(&mut state.traces, number, frames.into());
@@ -291,7 +316,7 @@ impl<'de> Visitor<'de> for FrameListSeed<'_> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
         let mut frames = Vec::with_capacity(24);
-        while let Some(key) = list.next_element::<Text<'de>>()? {
+        while let Some(key) = list.next_element::<Key<'de>>()? {
             frames.push(FrameId(self.0.number(&key.0)));
         }
         Ok(frames)
@@ -317,7 +342,7 @@ impl<'de> Visitor<'de> for FrameTableSeed<'_> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         let state = self.0;
-        while let Some(key) = map.next_key::<Text<'de>>()? {
+        while let Some(key) = map.next_key::<Key<'de>>()? {
             let text = map.next_value::<Text<'de>>()?;
             let number = state.frame_keys.number(&key.0);
             if state.frame_keys.len() > u32::MAX as usize - 2 {

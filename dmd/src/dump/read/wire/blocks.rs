@@ -3,10 +3,9 @@
 use std::fmt;
 use std::num::NonZeroU64;
 
-use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use super::{State, Text};
+use super::{Key, State, Text};
 use crate::dump::read::{Block, Contents, ReadError};
 
 pub(super) struct BlockListSeed<'a>(pub(super) &'a mut State);
@@ -34,8 +33,6 @@ impl<'de> Visitor<'de> for BlockListSeed<'_> {
     }
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "lowercase")]
 enum Field {
     Req,
     Slop,
@@ -45,8 +42,23 @@ enum Field {
     Addr,
     Contents,
     Thread,
-    #[serde(other)]
     Unknown,
+}
+
+impl Field {
+    fn of(key: &Key<'_>) -> Self {
+        match &*key.0 {
+            b"req" => Self::Req,
+            b"slop" => Self::Slop,
+            b"alloc" => Self::Alloc,
+            b"reps" => Self::Reps,
+            b"num" => Self::Num,
+            b"addr" => Self::Addr,
+            b"contents" => Self::Contents,
+            b"thread" => Self::Thread,
+            _ => Self::Unknown,
+        }
+    }
 }
 
 struct BlockSeed<'a>(&'a mut State);
@@ -72,8 +84,8 @@ impl<'de> Visitor<'de> for BlockSeed<'_> {
         let mut block =
             Block { req: 0, slop: 0, num: 1, addr: None, alloc: None, thread: None, reports: None };
         let mut has_req = false;
-        while let Some(field) = map.next_key::<Field>()? {
-            match field {
+        while let Some(key) = map.next_key::<Key<'de>>()? {
+            match Field::of(&key) {
                 Field::Req => {
                     block.req = map.next_value()?;
                     has_req = true;
@@ -81,7 +93,7 @@ impl<'de> Visitor<'de> for BlockSeed<'_> {
                 Field::Slop => block.slop = map.next_value()?,
                 Field::Num => block.num = map.next_value()?,
                 Field::Thread => block.thread = map.next_value()?,
-                Field::Alloc => block.alloc = Some(state.trace(&map.next_value::<Text<'de>>()?.0)),
+                Field::Alloc => block.alloc = Some(state.trace(&map.next_value::<Key<'de>>()?.0)),
                 Field::Reps => {
                     let start = state.dump.reports.len();
                     map.next_value_seed(ReportsSeed(&mut *state))?;
@@ -141,7 +153,7 @@ impl<'de> Visitor<'de> for ReportsSeed<'_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
-        while let Some(key) = list.next_element::<Text<'de>>()? {
+        while let Some(key) = list.next_element::<Key<'de>>()? {
             let trace = self.0.trace(&key.0);
             self.0.dump.reports.push(trace);
         }
