@@ -6,8 +6,11 @@ mod input;
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
+use std::mem::ManuallyDrop;
 
-use dmd::analysis::{self, Digest, Filter, Grouping, Stacks, TextOptions};
+use dmd::analysis::{
+    self, Digest, ExplainOptions, Explained, Filter, Grouping, Stacks, TextOptions,
+};
 
 pub use args::DmdArgs;
 pub use error::DmdError;
@@ -18,7 +21,8 @@ pub use error::DmdError;
 ///
 /// See [`DmdError`]. That nobody reads `out` any more is no error.
 pub fn main(args: &DmdArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result<(), DmdError> {
-    let answer = Answer::prepare(args, err)?;
+    // The process is about to end: freeing a million records one by one would be time lost.
+    let answer = ManuallyDrop::new(Answer::prepare(args, err)?);
     let written = match &args.output {
         None => answer.write(args, out).and_then(|()| out.flush()),
         Some(path) => {
@@ -35,33 +39,55 @@ pub fn main(args: &DmdArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result<
 }
 
 /// What there is to show.
-struct Answer {
-    digest: Digest,
-    stacks: Stacks,
+enum Answer {
+    Records(Digest, Stacks),
+    Explained(Explained, ExplainOptions),
 }
 
 impl Answer {
     fn prepare(args: &DmdArgs, err: &mut dyn Write) -> Result<Self, DmdError> {
+        let mut reader = input::Reader::new(args);
+        let first = reader.read(&args.input, err)?;
+        if args.explain {
+            let options = explain_options(args);
+            return Ok(Self::Explained(analysis::explain(&first, &options), options));
+        }
         let how = Grouping::new(args.max_frames.into(), args.ignore_alloc_fns);
         let mut stacks = Stacks::default();
-        let first = input::read(&args.input, args, err)?;
         let mut digest = analysis::digest(&first, &how, &mut stacks);
         if let Some(path) = &args.input2 {
-            let second = input::read(path, args, err)?;
+            let second = reader.read(path, err)?;
             digest = analysis::diff(digest, analysis::digest(&second, &how, &mut stacks))?;
         }
-        Ok(Self { digest, stacks })
+        Ok(Self::Records(digest, stacks))
     }
 
     fn write(&self, args: &DmdArgs, out: &mut dyn Write) -> io::Result<()> {
-        let options = TextOptions {
-            heading: heading(),
-            sort_by: args.sort_by.into(),
-            filters: args.filter.iter().map(|filter| Filter::new(filter)).collect(),
-            filter_stacks_for_testing: args.filter_stacks_for_testing,
-        };
-        analysis::write_text(&self.digest, &self.stacks, &options, out)
+        match self {
+            Self::Explained(explained, options) => {
+                analysis::write_explained(explained, options, out)
+            }
+            Self::Records(digest, stacks) => {
+                let options = TextOptions {
+                    heading: heading(),
+                    sort_by: args.sort_by.into(),
+                    filters: args.filter.iter().map(|filter| Filter::new(filter)).collect(),
+                    filter_stacks_for_testing: args.filter_stacks_for_testing,
+                };
+                analysis::write_text(digest, stacks, &options, out)
+            }
+        }
     }
+}
+
+fn explain_options(args: &DmdArgs) -> ExplainOptions {
+    let mut options = ExplainOptions::default();
+    options.top = args.top;
+    options.max_frames = args.max_frames.into();
+    // Paths of the program are shortened where its directory is the one we are in; elsewhere they stay whole.
+    options.root =
+        std::env::current_dir().ok().map(|directory| directory.to_string_lossy().into_owned());
+    options
 }
 
 /// The command line without directories, so that the answer does not depend on where it was asked.

@@ -27,11 +27,21 @@ mod order;
 mod number;
 mod text;
 mod clamp;
+mod people;
+mod types;
+mod sites;
+mod explain;
 
 pub use clamp::{ClampError, ClampStats, clamp};
 pub use diff::{DifferentModes, diff};
 pub use digest::{Class, Digest, Section, digest};
+pub use explain::{write_explained, write_places, write_summary};
 pub use order::{Filter, SortBy};
 pub use record::{Record, Sizes, Totals};
-pub use stacks::{Grouping, StackId, Stacks};
+pub use sites::{ExplainOptions, Explained, Place, Site, WrongPlace, explain};
+pub use stacks::{Grouping, ListId, StackId, Stacks};
 pub use text::{TextOptions, write_text};
+pub use types::BlockType;
+
+#[cfg(test)]
+mod tests;

@@ -23,7 +23,7 @@ use crate::track::{thread, walk};
 #[derive(Debug)]
 pub struct Dump {
     wish: Wish,
-    moment: &'static str,
+    moment: String,
     uptime: Duration,
     summary: Summary,
     groups: Vec<Group>,
@@ -163,14 +163,14 @@ impl WrongIs {
 impl Dump {
     pub(crate) fn new(
         wish: Wish,
-        moment: &'static str,
+        moment: &str,
         summary: Summary,
         groups: Vec<Group>,
         (reports, wrong): (Vec<Report>, Vec<WrongReport>),
     ) -> Self {
         Dump {
             wish,
-            moment,
+            moment: moment.to_owned(),
             uptime: sys::uptime(),
             summary,
             groups,
@@ -278,7 +278,7 @@ impl Findings for Dump {
     }
 
     fn saved(&self, report: &Path) {
-        crate::run::saved(report, self.moment);
+        crate::run::saved(report, &self.moment);
     }
 
     fn as_any(&self) -> &dyn Any {

@@ -1,9 +1,11 @@
 //! The dark matter detector: which heap blocks no memory reporter covers, and which are reported twice or wrongly.
 
 mod track;
-mod run;
+pub mod run;
 pub mod dump;
 pub mod testing;
+#[cfg(feature = "analysis")]
+pub mod symbols;
 #[cfg(feature = "analysis")]
 pub mod analysis;
 

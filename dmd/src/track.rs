@@ -2,6 +2,7 @@
 
 pub(crate) mod options;
 pub(crate) mod sys;
+pub(crate) mod signals;
 pub(crate) mod pages;
 pub(crate) mod entry;
 pub(crate) mod segments;

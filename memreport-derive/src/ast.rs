@@ -163,5 +163,5 @@ fn is_short(word: &str) -> bool {
 
 /// What a field of a variant is bound to.
 pub(crate) fn binding(index: usize) -> Ident {
-    format_ident!("field_{index}", span = Span::mixed_site())
+    format_ident!("__field_{index}", span = Span::mixed_site())
 }

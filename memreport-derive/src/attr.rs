@@ -72,7 +72,7 @@ pub(crate) fn of_field(attrs: &[Attribute], errors: &Errors) -> FieldAttrs {
         "with" => once(errors, &meta, &mut found.with, |meta| {
             unquoted(meta, "write the function's path without quotes, as `with = path`")
         }),
-        "shallow" => once(errors, &meta, &mut found.shallow, |meta| Ok(meta.path.clone())),
+        "shallow" => once(errors, &meta, &mut found.shallow, parse_shallow),
         "shared" => once(errors, &meta, &mut found.shared, parse_shared),
         "part" => once(errors, &meta, &mut found.part, parse_part),
         "bound" | "crate" => {
@@ -167,7 +167,13 @@ fn parse_reason(meta: &ParseNestedMeta<'_>) -> syn::Result<LitStr> {
 fn parse_bound(meta: &ParseNestedMeta<'_>) -> syn::Result<Vec<WherePredicate>> {
     let bound = text(meta, "write the bounds in quotes, as `bound = \"T: Trait\"`")?;
     let parse = Punctuated::<WherePredicate, Token![,]>::parse_terminated;
-    Ok(bound.parse_with(parse)?.into_iter().collect())
+    match bound.parse_with(parse) {
+        Ok(bounds) => Ok(bounds.into_iter().collect()),
+        Err(error) => {
+            let message = format!("{error}; write bounds as behind `where`");
+            Err(syn::Error::new(bound.span(), message))
+        }
+    }
 }
 
 fn parse_shared(meta: &ParseNestedMeta<'_>) -> syn::Result<Shared> {
@@ -189,9 +195,15 @@ fn parse_shared(meta: &ParseNestedMeta<'_>) -> syn::Result<Shared> {
     }
 }
 
+fn parse_shallow(meta: &ParseNestedMeta<'_>) -> syn::Result<Path> {
+    nothing_more(meta, "write `shallow` alone")?;
+    Ok(meta.path.clone())
+}
+
 fn parse_part(meta: &ParseNestedMeta<'_>) -> syn::Result<PartAttr> {
     const REMEDY: &str = "write `part`, or `part = \"name\"` with a name that is not empty";
     if !meta.input.peek(Token![=]) {
+        nothing_more(meta, REMEDY)?;
         return Ok(PartAttr { at: meta.path.clone(), name: None });
     }
     let name = text(meta, REMEDY)?;
@@ -199,6 +211,14 @@ fn parse_part(meta: &ParseNestedMeta<'_>) -> syn::Result<PartAttr> {
         return Err(syn::Error::new(name.span(), REMEDY));
     }
     Ok(PartAttr { at: meta.path.clone(), name: Some(name) })
+}
+
+/// The word stands alone.
+fn nothing_more(meta: &ParseNestedMeta<'_>, remedy: &str) -> syn::Result<()> {
+    if meta.input.is_empty() || meta.input.peek(Token![,]) {
+        return Ok(());
+    }
+    Err(meta.input.error(remedy))
 }
 
 /// The string behind `=`.

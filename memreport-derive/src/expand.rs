@@ -30,7 +30,10 @@ pub(crate) fn derive(derived: &DeriveInput) -> TokenStream {
     }
 }
 
-/// What the written code calls things. None can be mistaken for something of the surroundings.
+/// What the written code calls things.
+///
+/// A variable is not mixed up with one of the surroundings, but a pattern would mean a constant of the same name, and lifetimes
+/// are all in one room: hence the underscores.
 struct Names {
     krate: TokenStream,
     ops: Ident,
@@ -39,8 +42,8 @@ struct Names {
 
 impl Names {
     fn new(krate: TokenStream) -> Self {
-        let ops = Ident::new("ops", Span::mixed_site());
-        let measured = Lifetime::new("'measured", Span::mixed_site());
+        let ops = Ident::new("__ops", Span::mixed_site());
+        let measured = Lifetime::new("'__measured", Span::mixed_site());
         Names { krate, ops, measured }
     }
 }
@@ -115,7 +118,8 @@ impl Output<'_> {
             let members = fields.iter().map(|field| &field.member);
             let bindings = (0..fields.len()).map(binding);
             let statements = fields.iter().enumerate().map(|(index, field)| {
-                let binding = binding(index);
+                let mut binding = binding(index);
+                binding.set_span(binding.span().located_at(field.ty.span()));
                 self.statement(field, &quote!(#binding))
             });
             quote!(Self::#ident { #(#members: #bindings),* } => { #(#statements)* })
@@ -124,34 +128,33 @@ impl Output<'_> {
     }
 
     // Expands to one of:
-    //     ::memreport::Ops::field(ops, const { &field }, &self.name);
-    //     ::memreport::Ops::field_with(ops, const { &field }, &self.name, function);
-    //     ::memreport::Ops::skip(ops, const { &field }, &self.name);
+    //     ops.field(const { &field }, &self.name);
+    //     ops.field_with(const { &field }, &self.name, function);
+    //     ops.field_with(const { &field }, &self.name, |value, ops| ops.shallow(value));
+    //     ops.skip(const { &field }, &self.name);
+    // Methods of `Ops` itself come before those of any trait.
     fn statement(&self, field: &Field<'_>, value: &TokenStream) -> TokenStream {
-        let Names { krate, ops, .. } = &self.names;
         let constant = self.constant(field);
-        let ty = field.ty;
-        // Errors about the type are shown at the type.
-        let span = Span::call_site().located_at(ty.span());
+        // Errors about the type, or the function, are shown there.
+        let place = match &field.measure {
+            Measure::With(function) => function.span(),
+            _ => field.ty.span(),
+        };
+        let span = Span::call_site().located_at(place);
+        let mut ops = self.names.ops.clone();
+        ops.set_span(ops.span().located_at(place));
         match &field.measure {
-            Measure::Whole => {
-                quote_spanned!(span=> #krate::Ops::field(#ops, #constant, #value);)
+            Measure::Whole => quote_spanned!(span=> #ops.field(#constant, #value);),
+            Measure::Ignored(_) => quote_spanned!(span=> #ops.skip(#constant, #value);),
+            Measure::With(function) => {
+                quote_spanned!(span=> #ops.field_with(#constant, #value, #function);)
             }
             Measure::Shallow => {
-                let shallow = quote_spanned! {span=>
-                    <#ty as #krate::MallocShallowSizeOf>::add_shallow_size_of
-                };
+                let inner = Ident::new("__value", ops.span());
                 quote_spanned! {span=>
-                    #krate::Ops::field_with(#ops, #constant, #value, #shallow);
+                    #ops.field_with(#constant, #value, |#inner, #ops| #ops.shallow(#inner));
                 }
             }
-            Measure::With(function) => {
-                let span = Span::call_site().located_at(function.span());
-                quote_spanned! {span=>
-                    #krate::Ops::field_with(#ops, #constant, #value, #function);
-                }
-            }
-            Measure::Ignored(_) => quote!(#krate::Ops::skip(#ops, #constant, #value);),
         }
     }
 

@@ -1,5 +1,6 @@
 //! One collection: every reporter is asked, and what they say becomes a snapshot.
 
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::sync::{Mutex, PoisonError};
 
@@ -29,10 +30,10 @@ pub fn snapshot() -> Snapshot {
 /// let snapshot = memreport::Collector::default().anonymize().snapshot();
 /// # assert!(!snapshot.reports.is_empty());
 /// ```
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Collector {
     anonymize: bool,
-    moment: Option<&'static str>,
+    moment: Option<Cow<'static, str>>,
 }
 
 impl Collector {
@@ -45,8 +46,8 @@ impl Collector {
 
     /// Says at which moment of the program this is: "after the index was built".
     #[must_use]
-    pub fn moment(mut self, moment: &'static str) -> Self {
-        self.moment = Some(moment);
+    pub fn moment(mut self, moment: impl Into<Cow<'static, str>>) -> Self {
+        self.moment = Some(moment.into());
         self
     }
 
@@ -56,9 +57,9 @@ impl Collector {
     ///
     /// When a reporter calls it: collections do not nest.
     #[must_use]
-    pub fn snapshot(self) -> Snapshot {
+    pub fn snapshot(mut self) -> Snapshot {
         let _alone = Alone::enter();
-        let moment = self.moment.unwrap_or("asked for by the program");
+        let moment = self.moment.take().unwrap_or(Cow::Borrowed("asked for by the program"));
         match tracker().filter(|tracker| tracker.is_awake()) {
             Some(tracker) => self.tracked(tracker, moment),
             None => {
@@ -75,7 +76,7 @@ impl Collector {
         }
     }
 
-    fn tracked(self, tracker: &'static dyn Tracker, moment: &'static str) -> Snapshot {
+    fn tracked(&self, tracker: &'static dyn Tracker, moment: Cow<'static, str>) -> Snapshot {
         let recording = tracker.begin();
         let (mut gathered, names) =
             self.gather(Sizes::Tracked(tracker), Some(recording.recorder()));
@@ -83,7 +84,7 @@ impl Collector {
         let findings = recording.finish(Ending {
             reporters: &reporters,
             unmeasured: gathered.unmeasured,
-            moment,
+            moment: &moment,
         });
         gathered.reports.push(heap_report(findings.heap_allocated()));
         tracker.own_memory(&mut |path, bytes, description| {
@@ -92,7 +93,7 @@ impl Collector {
         finished(gathered, moment, Some(findings))
     }
 
-    fn gather(self, sizes: Sizes, recorder: Option<&dyn Recorder>) -> (Gathered, Names) {
+    fn gather(&self, sizes: Sizes, recorder: Option<&dyn Recorder>) -> (Gathered, Names) {
         let collection = Collection::new(sizes, recorder);
         let names = Names::default();
         let mut reports = Reports {
@@ -119,7 +120,7 @@ fn heap_report(bytes: usize) -> Report {
 
 fn finished(
     gathered: Gathered,
-    moment: &'static str,
+    moment: Cow<'static, str>,
     findings: Option<Box<dyn Findings>>,
 ) -> Snapshot {
     Snapshot {

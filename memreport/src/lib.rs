@@ -7,6 +7,7 @@ extern crate self as memreport;
 mod size_of;
 mod field;
 mod ops;
+mod guard;
 mod words;
 mod impls;
 mod allocator;

@@ -32,7 +32,14 @@ pub struct Ops<'a> {
     /// Where the stack stood when measuring began.
     stack: usize,
     later: RefCell<Vec<Later<'a>>>,
+    /// Guards of what is put off: declared behind it, so that they are dropped after it, should a measurement panic.
+    guards: RefCell<Vec<Box<dyn Kept + 'a>>>,
 }
+
+/// Anything that is only held.
+trait Kept {}
+
+impl<T> Kept for T {}
 
 type Later<'a> = (Scope, Box<dyn FnOnce(&Ops<'a>) + 'a>);
 
@@ -46,12 +53,20 @@ struct Scope {
 
 impl<'a> Ops<'a> {
     /// Goes on with a value: now, or later if the stack is deep.
+    ///
+    /// A container does so once for all its elements; whatever they own lies behind a container again.
     #[inline]
     pub fn add<T: ?Sized + MallocSizeOf>(&self, value: &'a T) {
+        self.add_with(value, T::add_size_of_excluding_this);
+    }
+
+    /// As [`add`](Self::add), with a function that measures the value.
+    #[inline]
+    pub fn add_with<T: ?Sized>(&self, value: &'a T, measure: impl FnOnce(&'a T, &Ops<'a>) + 'a) {
         if self.is_deep() {
-            self.put_off(move |ops| value.add_size_of_excluding_this(ops));
+            self.put_off(move |ops| measure(value, ops));
         } else {
-            value.add_size_of_excluding_this(self);
+            measure(value, self);
         }
     }
 
@@ -67,7 +82,7 @@ impl<'a> Ops<'a> {
         &self,
         field: &'static Field,
         value: &'a T,
-        measure: impl FnOnce(&'a T, &Ops<'a>) + 'a,
+        measure: impl FnOnce(&'a T, &Ops<'a>),
     ) {
         let outer = self.scope.get();
         let part = match field.own_part() {
@@ -76,11 +91,7 @@ impl<'a> Ops<'a> {
         };
         self.visit(field, value);
         self.scope.set(Scope { field: Some(field), part });
-        if self.is_deep() {
-            self.put_off(move |ops| measure(value, ops));
-        } else {
-            measure(value, self);
-        }
+        measure(value, self);
         self.scope.set(outer);
     }
 
@@ -265,6 +276,7 @@ impl<'a> Ops<'a> {
             scope: self.scope.clone(),
             stack: self.stack,
             later: RefCell::default(),
+            guards: RefCell::default(),
         };
         let result = measure(lent, &ops);
         ops.drain();
@@ -275,6 +287,11 @@ impl<'a> Ops<'a> {
     #[must_use]
     pub(crate) fn total(&self) -> Total {
         self.state.total.get()
+    }
+
+    /// Holds a guard until these `Ops` have nothing left to do.
+    pub(crate) fn keep(&self, guard: impl Sized + 'a) {
+        self.guards.borrow_mut().push(Box::new(guard));
     }
 
     fn counts_shared(&self, address: usize, owners: usize) -> bool {
@@ -330,7 +347,7 @@ impl<'a> Ops<'a> {
     }
 
     #[inline]
-    fn is_deep(&self) -> bool {
+    pub(crate) fn is_deep(&self) -> bool {
         self.stack.abs_diff(stack_position()) > STACK_BUDGET
     }
 
@@ -368,6 +385,7 @@ pub(crate) fn measure_with<T: ?Sized>(
         scope: Cell::default(),
         stack: stack_position(),
         later: RefCell::default(),
+        guards: RefCell::default(),
     };
     measure(value, &ops);
     ops.drain();

@@ -71,6 +71,11 @@ pub trait MallocSizeOf {
 }
 
 /// A container that can say which blocks are its own, apart from what its elements own.
+#[diagnostic::on_unimplemented(
+    message = "nobody knows which blocks are `{Self}`'s own",
+    label = "`MallocShallowSizeOf` is not implemented for `{Self}`",
+    note = "without `shallow`, the field is measured with all that it owns"
+)]
 pub trait MallocShallowSizeOf {
     /// Adds the container's own blocks to `ops`, and nothing that its elements own.
     fn add_shallow_size_of<'a>(&'a self, ops: &Ops<'a>);

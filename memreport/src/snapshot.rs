@@ -8,6 +8,7 @@ mod write;
 pub use write::atomically;
 
 use std::any::Any;
+use std::borrow::Cow;
 use std::path::Path;
 use std::{fmt, io};
 
@@ -27,7 +28,7 @@ pub struct Snapshot {
     /// The fields that types do not measure, and why.
     pub skipped: Vec<SkippedField>,
     /// At which moment of the program it was taken: "asked for by the program".
-    pub moment: &'static str,
+    pub moment: Cow<'static, str>,
     pub(crate) findings: Option<Box<dyn Findings>>,
 }
 

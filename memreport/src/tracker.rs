@@ -31,7 +31,7 @@ pub struct Ending<'c> {
     /// Bytes that were reported as heap without being measured block by block.
     pub unmeasured: i64,
     /// At which moment of the program this is, for a person: "asked by the program".
-    pub moment: &'static str,
+    pub moment: &'c str,
 }
 
 /// A statement about a block, made by whoever measures it.

@@ -1,1 +1,3 @@
-//! tests
+//! What the subject programs of this folder share.
+
+pub mod workload;

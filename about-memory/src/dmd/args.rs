@@ -37,6 +37,18 @@ pub struct DmdArgs {
     #[arg(long)]
     pub(super) no_fix_stacks: bool,
 
+    /// Begin with a summary to act on, and show the program's own frames and the types of blocks
+    #[arg(long, conflicts_with = "input2")]
+    pub(super) explain: bool,
+
+    /// With --explain: how many places of each class to show
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    pub(super) top: usize,
+
+    /// Look for the program's files, debug files and `.build-id` directories here first; repeat for several
+    #[arg(long, value_name = "DIR")]
+    pub(super) symbols: Vec<PathBuf>,
+
     /// In a scan dump, turn each word into the start of the block it points into, or 0 (in memory: the dump stays as it is)
     #[arg(long)]
     pub(super) clamp_contents: bool,

@@ -5,10 +5,40 @@ use std::path::Path;
 
 use dmd::analysis::{self, ClampStats};
 use dmd::dump::read::{self, Dump};
+use dmd::symbols::{self, Symboliser};
 
 use super::{DmdArgs, DmdError};
 
-pub(super) fn read(path: &Path, args: &DmdArgs, err: &mut dyn Write) -> Result<Dump, DmdError> {
+/// Reads dumps; functions found for one are remembered for the next.
+pub(super) struct Reader<'a> {
+    args: &'a DmdArgs,
+    symboliser: Symboliser,
+    /// What has been said, so that nothing is said of both dumps.
+    said: Vec<String>,
+}
+
+impl<'a> Reader<'a> {
+    pub(super) fn new(args: &'a DmdArgs) -> Self {
+        let mut options = symbols::Options::default();
+        options.search.clone_from(&args.symbols);
+        Self { args, symboliser: Symboliser::new(options), said: Vec::new() }
+    }
+
+    pub(super) fn read(&mut self, path: &Path, err: &mut dyn Write) -> Result<Dump, DmdError> {
+        let mut dump = read(path, self.args, err)?;
+        if !self.args.no_fix_stacks {
+            for note in self.symboliser.symbolicate(&mut dump).notes {
+                if !self.said.contains(&note) {
+                    remark(err, &note);
+                    self.said.push(note);
+                }
+            }
+        }
+        Ok(dump)
+    }
+}
+
+fn read(path: &Path, args: &DmdArgs, err: &mut dyn Write) -> Result<Dump, DmdError> {
     let dump = if path.as_os_str() == "-" {
         read::read(io::stdin().lock(), read::DEFAULT_LIMIT)
     } else {

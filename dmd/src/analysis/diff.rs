@@ -43,15 +43,11 @@ pub fn diff(first: Digest, second: Digest) -> Result<Digest, DifferentModes> {
 
 /// Records of the first dump come first, in their order; then those that only the second has.
 fn diff_records(old: Vec<Record>, new: Vec<Record>) -> Vec<Record> {
-    let mut places = FxHashMap::default();
-    for (at, record) in new.iter().enumerate() {
-        places.insert((record.alloc, record.reports.clone()), at);
-    }
+    let places: FxHashMap<_, usize> = new.iter().map(Record::key).zip(0..).collect();
     let mut new: Vec<Option<Record>> = new.into_iter().map(Some).collect();
     let mut records = Vec::new();
     for mut record in old {
-        let (alloc, reports) = record.key();
-        let matching = places.get(&(alloc, reports.into())).and_then(|&at| new[at].take());
+        let matching = places.get(&record.key()).and_then(|&at| new[at].take());
         let Some(mut changed) = matching else {
             record.negate();
             records.push(record);

@@ -3,11 +3,11 @@
 use rustc_hash::FxHashMap;
 
 use super::stacks::Grouped;
-use super::{Grouping, Record, StackId, Stacks, Totals};
+use super::{Grouping, ListId, Record, StackId, Stacks, Totals};
 use crate::dump::read::{Block, Dump, Mode};
 
 /// A class of blocks, each with a section of its own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Class {
     /// All blocks of a live or scan dump.
@@ -96,7 +96,7 @@ pub fn digest(dump: &Dump, how: &Grouping, stacks: &mut Stacks) -> Digest {
         heap.add(block.num, block.req, block.slop);
         let alloc = block.alloc.map_or(grouped.unrecorded, |trace| grouped.traces[trace.index()]);
         let section = section_of(dump, block, &grouped, &mut reports);
-        builders[section].enter(block, alloc, &reports);
+        builders[section].enter(block, alloc, stacks.list_id(&reports));
     }
     let section =
         |(&class, builder): (&Class, Builder)| Section { class, records: builder.records };
@@ -120,31 +120,45 @@ fn section_of(dump: &Dump, block: &Block, grouped: &Grouped, reports: &mut Vec<S
 #[derive(Default)]
 struct Builder {
     records: Vec<Record>,
-    by_stacks: FxHashMap<(StackId, Box<[StackId]>), usize>,
-    by_alloc: FxHashMap<StackId, usize>,
-    sizes: FxHashMap<(usize, u64), usize>,
+    places: FxHashMap<(StackId, ListId), u32>,
+    sizes: FxHashMap<(usize, i64), usize>,
 }
 
+/// A record with more sizes than this has them in a hash table as well.
+const FEW_SIZES: usize = 16;
+
 impl Builder {
-    fn enter(&mut self, block: &Block, alloc: StackId, reports: &[StackId]) {
-        let next = self.records.len();
-        let at = if reports.is_empty() {
-            *self.by_alloc.entry(alloc).or_insert(next)
-        } else {
-            *self.by_stacks.entry((alloc, reports.into())).or_insert(next)
-        };
+    fn enter(&mut self, block: &Block, alloc: StackId, reports: ListId) {
+        let next = u32::try_from(self.records.len()).unwrap_or(u32::MAX);
+        let at = *self.places.entry((alloc, reports)).or_insert(next);
         if at == next {
             self.records.push(Record::new(alloc, reports));
         }
+        let at = at as usize;
         let record = &mut self.records[at];
         record.totals.add(block.num, block.req, block.slop);
         record.addrs.extend(block.addr.map(u64::from));
-        let usable = block.usable();
-        let sizes = &mut record.sizes.0;
-        let size = *self.sizes.entry((at, usable)).or_insert(sizes.len());
-        if size == sizes.len() {
-            sizes.push((usable.into(), 0));
+        let usable = i64::try_from(block.usable()).unwrap_or(i64::MAX);
+        let num = i64::try_from(block.num).unwrap_or(i64::MAX);
+        let place = self.place_of_size(at, usable);
+        let sizes = &mut self.records[at].sizes.0;
+        match place {
+            Some(place) => sizes[place].1 = sizes[place].1.saturating_add(num),
+            None => sizes.push((usable, num)),
         }
-        sizes[size].1 += i128::from(block.num);
+    }
+
+    /// Where the record at `at` counts blocks of `usable` bytes, if it does already.
+    fn place_of_size(&mut self, at: usize, usable: i64) -> Option<usize> {
+        let sizes = &self.records[at].sizes.0;
+        if sizes.len() < FEW_SIZES {
+            return sizes.iter().position(|&(size, _)| size == usable);
+        }
+        if sizes.len() == FEW_SIZES {
+            self.sizes.extend(sizes.iter().zip(0..).map(|(&(size, _), place)| ((at, size), place)));
+        }
+        let next = sizes.len();
+        let place = *self.sizes.entry((at, usable)).or_insert(next);
+        (place < next).then_some(place)
     }
 }

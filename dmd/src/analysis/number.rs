@@ -33,11 +33,11 @@ fn divide(a: u128, b: u128) -> f64 {
     if a <= EXACT && b <= EXACT {
         return a as f64 / b as f64;
     }
-    // Make the quotient at least 60 bits long, note in its last bit whether more follows, and round once.
-    let shift = a.leading_zeros().min(60);
+    // Make the quotient longer than an f64, note in its last bit whether more follows, and round once.
+    let shift = a.leading_zeros().min(127);
     let shifted = a << shift;
     let more = u128::from(shifted % b != 0);
-    ((shifted / b) | more) as f64 / (1_u64 << shift) as f64
+    ((shifted / b) | more) as f64 / (1_u128 << shift) as f64
 }
 
 #[cfg(test)]
@@ -60,9 +60,10 @@ mod tests {
             (0, -5, "-0.00"),
             (5, 0, "0.00"),
             (-7, 3, "-233.33"),
-            // Both need more than 53 bits: `100 * 2**60 / 3**37` and its like, from Python.
-            (1 << 60, 450_283_905_890_997_363, "256.05"),
-            (123_456_789_012_345_678, 987_654_321_098_765_432, "12.50"),
+            // Rounded to f64 before the division, these would end in 7, 5 and 5.
+            (3_732_332_072_109_776_669, 2_427_296_245_640_930_426, "153.76"),
+            (2_807_389_635_991_403_409, 4_467_164_668_615_487_960, "62.84"),
+            (6_350_858_651_039_073_678, 3_704_312_549_820_101_886, "171.44"),
         ];
         for (part, whole, expected) in table {
             assert_eq!(format!("{:.2}", percent(part, whole)), expected, "{part} of {whole}");

@@ -18,19 +18,29 @@ pub enum SortBy {
 }
 
 impl SortBy {
-    /// Sorts `records`; equal ones keep their order.
-    pub fn sort(self, records: &mut [&Record]) {
-        records.sort_by_cached_key(|record| {
-            let totals = &record.totals;
-            let (blocks, usable) = (totals.blocks.unsigned_abs(), totals.usable().unsigned_abs());
-            let (req, slop) = (totals.req.unsigned_abs(), totals.slop.unsigned_abs());
-            std::cmp::Reverse(match self {
-                Self::Usable => (usable, req, 0),
-                Self::Req => (req, 0, 0),
-                Self::Slop => (slop, 0, 0),
-                Self::NumBlocks => (blocks, usable, req),
-            })
-        });
+    /// The first `most` of `records` in this order; equal ones keep theirs.
+    #[must_use]
+    pub fn first(self, records: Vec<&Record>, most: usize) -> Vec<&Record> {
+        let key = |&(at, record): &(usize, &Record)| (std::cmp::Reverse(self.key(record)), at);
+        let mut numbered: Vec<(usize, &Record)> = records.into_iter().enumerate().collect();
+        if most < numbered.len() {
+            numbered.select_nth_unstable_by_key(most, key);
+            numbered.truncate(most);
+        }
+        numbered.sort_unstable_by_key(key);
+        numbered.into_iter().map(|(_, record)| record).collect()
+    }
+
+    fn key(self, record: &Record) -> [u128; 3] {
+        let totals = &record.totals;
+        let usable = totals.usable().unsigned_abs();
+        let req = totals.req.unsigned_abs();
+        match self {
+            Self::Usable => [usable, req, 0],
+            Self::Req => [req, 0, 0],
+            Self::Slop => [totals.slop.unsigned_abs(), 0, 0],
+            Self::NumBlocks => [totals.blocks.unsigned_abs(), usable, req],
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! A record: the blocks that share their stacks, or how two such records differ.
 
-use super::StackId;
+use super::{ListId, StackId};
 
 /// Blocks and bytes. Negative in a difference.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -48,12 +48,12 @@ impl Totals {
 ///
 /// In a difference a size that went away is negative and its count positive, as in dmd.py.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub struct Sizes(pub(super) Vec<(i128, i128)>);
+pub struct Sizes(pub(super) Vec<(i64, i64)>);
 
 impl Sizes {
     /// Pairs of size and count, largest size first.
     #[must_use]
-    pub fn sorted(&self) -> Vec<(i128, i128)> {
+    pub fn sorted(&self) -> Vec<(i64, i64)> {
         let mut sizes = self.0.clone();
         sizes.sort_by_key(|&(size, _)| std::cmp::Reverse(size.unsigned_abs()));
         sizes
@@ -64,8 +64,8 @@ impl Sizes {
     }
 
     fn minus(&self, other: &Self) -> Self {
-        let mut rest: Vec<Option<(i128, i128)>> = other.0.iter().copied().map(Some).collect();
-        let mut by_size: rustc_hash::FxHashMap<i128, usize> =
+        let mut rest: Vec<Option<(i64, i64)>> = other.0.iter().copied().map(Some).collect();
+        let mut by_size: rustc_hash::FxHashMap<i64, usize> =
             other.0.iter().enumerate().map(|(at, &(size, _))| (size, at)).collect();
         let mut sizes = Vec::new();
         for &(size, count) in &self.0 {
@@ -88,7 +88,7 @@ pub struct Record {
     /// Where they were allocated.
     pub alloc: StackId,
     /// Where they were reported, first report first.
-    pub reports: Box<[StackId]>,
+    pub reports: ListId,
     /// What they amount to.
     pub totals: Totals,
     /// Their usable sizes.
@@ -98,13 +98,14 @@ pub struct Record {
 }
 
 impl Record {
-    pub(super) fn new(alloc: StackId, reports: &[StackId]) -> Self {
+    pub(super) fn new(alloc: StackId, reports: ListId) -> Self {
         let (totals, sizes) = (Totals::default(), Sizes::default());
-        Self { alloc, reports: reports.into(), totals, sizes, addrs: Vec::new() }
+        Self { alloc, reports, totals, sizes, addrs: Vec::new() }
     }
 
-    pub(super) fn key(&self) -> (StackId, &[StackId]) {
-        (self.alloc, &self.reports)
+    /// What makes it one record: equal in two dumps that share their [`Stacks`](super::Stacks).
+    pub(super) fn key(&self) -> (StackId, ListId) {
+        (self.alloc, self.reports)
     }
 
     pub(super) fn is_zero(&self) -> bool {

@@ -33,6 +33,10 @@ impl Grouping {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct StackId(u32);
 
+/// A list of stacks in [`Stacks`]: who reported a block, first report first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ListId(u32);
+
 /// The stacks of one dump, or of two that are compared: equal stacks have equal ids, whatever their keys in the dumps.
 #[derive(Debug, Default)]
 pub struct Stacks {
@@ -40,6 +44,8 @@ pub struct Stacks {
     text_ids: FxHashMap<Box<str>, u32>,
     stacks: Vec<Box<[u32]>>,
     stack_ids: FxHashMap<Box<[u32]>, u32>,
+    lists: Vec<Box<[StackId]>>,
+    list_ids: FxHashMap<Box<[StackId]>, u32>,
 }
 
 /// Shown where no stack was taken, in dmd.py's words.
@@ -56,6 +62,22 @@ impl Stacks {
     /// The frames of a stack, innermost first, each as the dump has it (`#00: main (main.rs:1)`).
     pub fn frames(&self, id: StackId) -> impl Iterator<Item = &str> {
         self.stacks[id.0 as usize].iter().map(|&text| &*self.texts[text as usize])
+    }
+
+    /// The stacks of a list.
+    #[must_use]
+    pub fn list(&self, id: ListId) -> &[StackId] {
+        &self.lists[id.0 as usize]
+    }
+
+    pub(super) fn list_id(&mut self, list: &[StackId]) -> ListId {
+        if let Some(&id) = self.list_ids.get(list) {
+            return ListId(id);
+        }
+        let id = next_id(self.lists.len());
+        self.lists.push(list.into());
+        self.list_ids.insert(list.into(), id);
+        ListId(id)
     }
 
     pub(super) fn group(&mut self, dump: &Dump, how: &Grouping) -> Grouped {

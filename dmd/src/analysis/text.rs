@@ -86,7 +86,6 @@ impl View<'_> {
     fn section(&self, section: &Section, out: &mut dyn Write) -> io::Result<Totals> {
         writeln!(out, "{SEPARATOR}\n")?;
         let mut records: Vec<&Record> = section.records.iter().collect();
-        self.options.sort_by.sort(&mut records);
         if !self.options.filters.is_empty() {
             records.retain(|record| {
                 let lines = self.stack(record.alloc);
@@ -99,7 +98,7 @@ impl View<'_> {
         }
         let places = section.records.len();
         let mut progress = Progress { section: totals.usable(), cumulative: 0, place: 0, places };
-        for record in records {
+        for record in self.options.sort_by.first(records, MAX_RECORD) {
             progress.place += 1;
             if progress.place == MAX_RECORD {
                 let stop = commas(MAX_RECORD as i128);
@@ -156,7 +155,7 @@ impl View<'_> {
             writeln!(out, "  {share:.2}% of {} ({cumulative:.2}% cumulative)", class.name())?;
         }
         self.write_stack("Allocated at", record.alloc, out)?;
-        for (at, &report) in record.reports.iter().enumerate() {
+        for (at, &report) in self.stacks.list(record.reports).iter().enumerate() {
             self.write_stack(
                 if at == 0 { "Reported at" } else { "Reported again at" },
                 report,
@@ -232,9 +231,9 @@ fn write_sizes(record: &Record, out: &mut dyn Write) -> io::Result<()> {
     if let [(_, 1)] = sizes[..] {
         return Ok(());
     }
-    let one = |&(size, count): &(i128, i128)| match count {
-        ..=1 => commas(size),
-        _ => format!("{} x {}", commas(size), commas(count)),
+    let one = |&(size, count): &(i64, i64)| match count {
+        ..=1 => commas(size.into()),
+        _ => format!("{} x {}", commas(size.into()), commas(count.into())),
     };
     let list: Vec<String> = sizes.iter().map(one).collect();
     let list = if list.is_empty() { "(no change)".to_owned() } else { list.join("; ") };

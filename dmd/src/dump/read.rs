@@ -25,7 +25,8 @@ pub use unpack::DEFAULT_LIMIT;
 /// See [`ReadError`]; the message does not name the file.
 pub fn read_file(path: &Path) -> Result<Dump, ReadError> {
     let file = std::fs::File::open(path).map_err(ReadError::Io)?;
-    read(file, DEFAULT_LIMIT)
+    let size = file.metadata().map_err(ReadError::Io)?.len().min(DEFAULT_LIMIT);
+    read_slice(&unpack::unpack(file, usize::try_from(size).unwrap_or(0), DEFAULT_LIMIT)?)
 }
 
 /// Reads a dump of at most `limit` bytes once unpacked.
@@ -34,7 +35,7 @@ pub fn read_file(path: &Path) -> Result<Dump, ReadError> {
 ///
 /// See [`ReadError`].
 pub fn read(input: impl Read, limit: u64) -> Result<Dump, ReadError> {
-    read_slice(&unpack::unpack(input, limit)?)
+    read_slice(&unpack::unpack(input, 0, limit)?)
 }
 
 /// Reads a dump from its JSON text.
@@ -57,3 +58,6 @@ pub fn read(input: impl Read, limit: u64) -> Result<Dump, ReadError> {
 pub fn read_slice(json: &[u8]) -> Result<Dump, ReadError> {
     wire::parse(json)
 }
+
+#[cfg(test)]
+mod tests;

@@ -55,6 +55,8 @@ pub(crate) fn set_state(state: State) {
     STATE.store(state as u8, Relaxed);
 }
 
+/// What the hooks do now.
+#[inline(always)]
 pub(crate) fn state() -> State {
     match STATE.load(Relaxed) {
         0 => State::Undecided,
@@ -101,14 +103,6 @@ impl<A: UsableSize> Dmd<A> {
         unsafe { Layout::from_size_align_unchecked(size, align) }
     }
 
-    #[inline(always)]
-    fn state(&self) -> State {
-        match state() {
-            State::Undecided => start::decide(self.wakes_in_tests),
-            state => state,
-        }
-    }
-
     /// A block was born.
     ///
     /// # Safety
@@ -122,60 +116,66 @@ impl<A: UsableSize> Dmd<A> {
         // SAFETY: fresh from the inner allocator.
         let usable = unsafe { self.inner.usable_size(address, layout) };
         counters::allocated(usable);
-        match self.state() {
-            State::Undecided | State::Asleep => {}
-            State::Table => Self::enter(address, requested, usable, false),
-            State::Stacks => Self::enter(address, requested, usable, true),
+        if state() != State::Asleep {
+            self.enter(address.addr(), requested, usable);
         }
     }
 
-    #[inline(always)]
-    fn enter(address: *mut u8, requested: usize, usable: usize, with_stack: bool) {
+    /// Apart from the hook, so that a sleeping tracker's is short.
+    #[inline(never)]
+    fn enter(&self, address: usize, requested: usize, usable: usize) {
+        let with_stack = match self.decided() {
+            State::Undecided | State::Asleep => return,
+            State::Table => false,
+            State::Stacks => true,
+        };
         let site = sites::here(with_stack);
-        let block = Block { requested, usable, site, birth: generation() };
-        BLOCKS.insert(Self::GRANULE, address.addr(), block);
-        let _ = Thread::current(|thread| {
-            if let Some(journal) = thread.journal.get() {
-                journal.note(Event::Born { address: address.addr(), usable });
-            }
-        });
+        BLOCKS.insert(
+            Self::GRANULE,
+            address,
+            Block { requested, usable, site, birth: generation() },
+        );
+        note(|| Event::Born { address, usable });
     }
 
-    /// A block is about to be given back: says what was known of it.
+    fn decided(&self) -> State {
+        match state() {
+            State::Undecided => start::decide(self.wakes_in_tests),
+            state => state,
+        }
+    }
+
+    /// A block is about to be given back. Says how big it is, and what was known of it.
     ///
     /// # Safety
     ///
     /// `address` is a live block of the inner allocator, made with the rounded layout.
     #[inline(always)]
-    unsafe fn forget(&self, address: *mut u8, layout: Layout) -> Option<Block> {
-        if matches!(self.state(), State::Undecided | State::Asleep) {
-            return None;
-        }
-        let block = BLOCKS.remove(Self::GRANULE, address.addr());
-        let _ = Thread::current(|thread| {
-            if let Some(journal) = thread.journal.get() {
-                // SAFETY: the block lives until the caller gives it back.
-                let usable = unsafe { self.inner.usable_size(address, layout) };
-                let (requested, site) = block
-                    .map_or((layout.size(), sites::SiteId::UNKNOWN), |b| (b.requested, b.site));
-                journal.note(Event::Freed { address: address.addr(), requested, usable, site });
-            }
-        });
-        block
+    unsafe fn dies(&self, address: *mut u8, layout: Layout) -> (usize, Option<Block>) {
+        let known = if state() == State::Asleep { None } else { Self::forget(address.addr()) };
+        let usable = match known {
+            Some(block) => block.usable,
+            // SAFETY: it still lives.
+            None => unsafe { self.inner.usable_size(address, layout) },
+        };
+        (usable, known)
     }
 
-    /// The usable size of a block that was just forgotten but lives still.
-    ///
-    /// # Safety
-    ///
-    /// As for [`forget`](Self::forget).
-    #[inline(always)]
-    unsafe fn size_of(&self, known: Option<Block>, address: *mut u8, layout: Layout) -> usize {
-        match known {
-            Some(block) => block.usable,
-            // SAFETY: the block lives.
-            None => unsafe { self.inner.usable_size(address, layout) },
-        }
+    #[inline(never)]
+    fn forget(address: usize) -> Option<Block> {
+        let block = BLOCKS.remove(Self::GRANULE, address)?;
+        let Block { requested, usable, site, .. } = block;
+        note(|| Event::Freed { address, requested, usable, site });
+        Some(block)
+    }
+}
+
+/// Tells this thread's journal, if somebody watches the thread.
+#[inline]
+fn note(event: impl FnOnce() -> Event) {
+    let journal = Thread::current(|thread| thread.journal.get()).flatten();
+    if let Some(journal) = journal {
+        journal.note(event());
     }
 }
 
@@ -206,9 +206,8 @@ unsafe impl<A: UsableSize> GlobalAlloc for Dmd<A> {
         let rounded = Self::rounded(layout);
         // Forget first: once freed, the address may be another thread's new block.
         // SAFETY: the block lives until the last line.
-        let known = unsafe { self.forget(address, rounded) };
-        // SAFETY: as above.
-        counters::freed(unsafe { self.size_of(known, address, rounded) });
+        let (usable, _) = unsafe { self.dies(address, rounded) };
+        counters::freed(usable);
         // SAFETY: handed on.
         unsafe { self.inner.dealloc(address, rounded) };
     }
@@ -218,23 +217,20 @@ unsafe impl<A: UsableSize> GlobalAlloc for Dmd<A> {
         let rounded = Self::rounded(layout);
         // SAFETY: the caller vouches that the size fits the alignment.
         let wanted = unsafe { Layout::from_size_align_unchecked(new_size, layout.align()) };
-        let wanted_rounded = Self::rounded(wanted);
+        let wanted = Self::rounded(wanted);
         // Forget first, as in `dealloc`.
         // SAFETY: the block lives until it is handed on.
-        let known = unsafe { self.forget(address, rounded) };
-        // SAFETY: as above.
-        let before = unsafe { self.size_of(known, address, rounded) };
+        let (usable, known) = unsafe { self.dies(address, rounded) };
         // SAFETY: handed on.
-        let moved = unsafe { self.inner.realloc(address, rounded, wanted_rounded.size()) };
-        if moved.is_null() {
-            // The old block lives on, unchanged.
-            if let Some(block) = known {
-                BLOCKS.insert(Self::GRANULE, address.addr(), block);
-            }
-        } else {
-            counters::freed(before);
+        let moved = unsafe { self.inner.realloc(address, rounded, wanted.size()) };
+        if !moved.is_null() {
+            counters::freed(usable);
             // SAFETY: fresh.
-            unsafe { self.born(moved, wanted_rounded, new_size) };
+            unsafe { self.born(moved, wanted, new_size) };
+        } else if let Some(block) = known {
+            // The old block lives on, unchanged.
+            BLOCKS.insert(Self::GRANULE, address.addr(), block);
+            note(|| Event::Born { address: address.addr(), usable });
         }
         moved
     }

@@ -50,6 +50,7 @@ impl Interner {
     }
 
     /// The pair of a number.
+    #[inline]
     pub(crate) fn get(&self, number: u32) -> Option<(u64, u64)> {
         let at = (number as usize).checked_sub(1)? * 2;
         Some((self.words.get(at)?.load(Relaxed), self.words.get(at + 1)?.load(Relaxed)))

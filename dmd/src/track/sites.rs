@@ -3,7 +3,7 @@
 use memreport::__private::current_on_alloc;
 
 use super::interner::Interner;
-use super::thread::{Inside, MEMO, Thread};
+use super::thread::{FRAME_MEMO, Inside, MEMO, Thread};
 use super::walk;
 
 /// The number of a site; 0 is one that nothing is known of.
@@ -54,29 +54,36 @@ pub(crate) fn here(with_stack: bool) -> SiteId {
     .unwrap_or(SiteId::UNKNOWN)
 }
 
-/// The number of the stack in the thread's buffer. Most of it is that of the stack before: only the rest is looked up.
-#[inline]
-fn intern_stack(length: usize, inside: &Inside<'_>) -> u32 {
+/// The number of the stack in the thread's buffer, which begins there. Most of it is that of the stack before: only the
+/// rest is looked up.
+#[inline(always)]
+fn intern_stack(begin: usize, inside: &Inside<'_>) -> u32 {
     let thread = inside.thread;
-    let outermost_first = |index: usize| thread.frames[length - 1 - index].get();
-    let known = thread.last_length.get().min(length);
-    let mut same = 0;
-    while same < known && thread.last_frames[same].get() == outermost_first(same) {
-        same += 1;
-    }
+    let frames = &thread.frames[begin..];
+    let last = &thread.last_frames[..thread.last_length.get().min(frames.len())];
+    let differ = frames.iter().zip(last).position(|(frame, last)| frame.get() != last.get());
+    let same = differ.unwrap_or(last.len());
     let mut number = if same == 0 { 0 } else { thread.last_numbers[same - 1].get() };
-    for index in same..length {
-        let frame = outermost_first(index);
-        number = FRAMES.intern((u64::from(number), frame as u64));
-        if number == 0 {
-            // No place for it: what was remembered ends before it.
-            thread.last_length.set(index);
-            return 0;
-        }
-        thread.last_frames[index].set(frame);
-        thread.last_numbers[index].set(number);
+    let remembered = thread.last_frames[same..].iter().zip(&thread.last_numbers[same..]);
+    for (frame, (last_frame, last_number)) in frames[same..].iter().zip(remembered) {
+        number = intern_frame(number, frame.get(), thread);
+        last_frame.set(frame.get());
+        last_number.set(number);
     }
-    thread.last_length.set(length);
+    thread.last_length.set(frames.len());
+    number
+}
+
+/// The number of a stack by that of its outer frames and its innermost frame; 0 if there is no place for it.
+#[inline]
+fn intern_frame(outer: u32, frame: usize, thread: &Thread) -> u32 {
+    let memo = &thread.frame_memo[(frame >> 2 ^ outer as usize) % FRAME_MEMO];
+    let (known_frame, known_outer, number) = memo.get();
+    if known_frame == frame && known_outer == outer && number != 0 {
+        return number;
+    }
+    let number = FRAMES.intern((u64::from(outer), frame as u64));
+    memo.set((frame, outer, number));
     number
 }
 

@@ -60,6 +60,7 @@ pub extern "C" fn at_start(_count: c_int, arguments: *const *const c_char) {
         sys::note_main_stack(arguments.addr());
         walk::choose();
     }
+    crate::run::keep_mark();
     crate::run::connect();
 }
 

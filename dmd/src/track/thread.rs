@@ -10,6 +10,9 @@ use super::sys::{self, StackBounds};
 /// The innermost frames of a stack that are kept.
 pub(crate) const MAX_FRAMES: usize = 128;
 
+/// How many frames a thread remembers the numbers of.
+pub(crate) const FRAME_MEMO: usize = 256;
+
 /// How many sites a thread remembers, so as not to look them up.
 pub(crate) const MEMO: usize = 64;
 
@@ -19,12 +22,14 @@ pub(crate) struct Thread {
     number: Cell<u32>,
     bounds: Cell<Option<StackBounds>>,
     bounds_known: Cell<bool>,
-    /// Where the walk leaves its frames, the innermost first.
+    /// Where the walk leaves its frames: at the end, the outermost first.
     pub(crate) frames: [Cell<usize>; MAX_FRAMES],
     /// The last stack that was interned, the outermost frame first, and the number of each prefix.
     pub(crate) last_frames: [Cell<usize>; MAX_FRAMES],
     pub(crate) last_numbers: [Cell<u32>; MAX_FRAMES],
     pub(crate) last_length: Cell<usize>,
+    /// Numbers of stacks: the innermost frame, the number of the outer ones, and that of the whole.
+    pub(crate) frame_memo: [Cell<(usize, u32, u32)>; FRAME_MEMO],
     /// Sites by stack: the stack's number, and the site's.
     pub(crate) sites: [Cell<(u32, u32)>; MEMO],
     /// Hears of every block that this thread makes or gives back.
@@ -42,6 +47,7 @@ std::thread_local! {
             last_frames: [const { Cell::new(0) }; MAX_FRAMES],
             last_numbers: [const { Cell::new(0) }; MAX_FRAMES],
             last_length: Cell::new(0),
+            frame_memo: [const { Cell::new((0, 0, 0)) }; FRAME_MEMO],
             sites: [const { Cell::new((0, 0)) }; MEMO],
             journal: Cell::new(None),
         }

@@ -57,49 +57,48 @@ pub(crate) fn choose() {
     UNWINDER.store(chosen as u8, Relaxed);
 }
 
-/// Leaves the frames of this stack in the thread's buffer, the innermost first, and says how many.
+/// Leaves the frames of this stack at the end of the thread's buffer, the outermost first, and says where they begin.
 #[inline(always)]
 pub(crate) fn walk(inside: &Inside<'_>) -> usize {
     match unwinder() {
         Unwinder::FramePointers => {
-            let Some(bounds) = inside.thread.bounds(inside) else { return 0 };
+            let Some(bounds) = inside.thread.bounds(inside) else { return MAX_FRAMES };
             walk_frame_pointers(bounds, inside)
         }
         Unwinder::Backtrace => walk_backtrace(inside),
-        Unwinder::None => 0,
+        Unwinder::None => MAX_FRAMES,
     }
 }
 
 #[inline(always)]
 fn walk_frame_pointers(bounds: StackBounds, inside: &Inside<'_>) -> usize {
     let frames = &inside.thread.frames;
+    let mut begin = MAX_FRAMES;
+    // Two words are read of each frame: the caller's frame, and the return address.
+    let last = bounds.high - 2 * size_of::<usize>();
     let mut frame = frame_pointer();
-    let mut length = 0;
-    if frame < bounds.low || frame >= bounds.high {
+    if frame < bounds.low || frame > last || !frame.is_multiple_of(size_of::<usize>()) {
         CUT.fetch_add(1, Relaxed);
-        return 0;
+        return begin;
     }
-    // Two words are read: the caller's frame, and the return address.
-    while frame.is_multiple_of(size_of::<usize>()) && frame + 2 * size_of::<usize>() <= bounds.high
-    {
+    loop {
         let saved = ptr::with_exposed_provenance::<[usize; 2]>(frame);
         // SAFETY: inside this thread's stack and above its top, so mapped; only this thread writes there.
         let [outer, return_address] = unsafe { saved.read() };
         if return_address < LOWEST_CODE {
-            break;
+            return begin;
         }
-        if length == MAX_FRAMES {
+        begin -= 1;
+        frames[begin].set(return_address);
+        if outer <= frame || outer > last || !outer.is_multiple_of(size_of::<usize>()) {
+            return begin;
+        }
+        if begin == 0 {
             CUT.fetch_add(1, Relaxed);
-            break;
-        }
-        frames[length].set(return_address);
-        length += 1;
-        if outer <= frame {
-            break;
+            return begin;
         }
         frame = outer;
     }
-    length
 }
 
 /// No program has code in its first page.
@@ -108,24 +107,23 @@ const LOWEST_CODE: usize = 4096;
 #[cold]
 #[inline(never)]
 fn walk_backtrace(inside: &Inside<'_>) -> usize {
-    let mut length = 0;
+    let mut begin = MAX_FRAMES;
     let mut own = OWN_FRAMES;
     let keep = |frame: &backtrace::Frame| {
         if own > 0 {
             own -= 1;
-            return true;
-        }
-        if length == MAX_FRAMES {
+        } else if begin == 0 {
             CUT.fetch_add(1, Relaxed);
             return false;
+        } else {
+            begin -= 1;
+            inside.thread.frames[begin].set(frame.ip().addr());
         }
-        inside.thread.frames[length].set(frame.ip().addr());
-        length += 1;
         true
     };
     // SAFETY: what is synchronised otherwise is the resolving of symbols, which does not happen here.
     unsafe { backtrace::trace_unsynchronized(keep) };
-    length
+    begin
 }
 
 /// The frames between the unwinder and the hook that called it.

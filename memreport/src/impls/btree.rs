@@ -9,36 +9,48 @@ use crate::{MallocShallowSizeOf, MallocSizeOf, Ops};
 
 impl<K, V> MallocShallowSizeOf for BTreeMap<K, V> {
     fn add_shallow_size_of<'a>(&'a self, ops: &Ops<'a>) {
-        if size_of::<K>() > 0 {
-            add_nodes::<K, V, Self, K>(ops, self, self.keys());
-        } else {
-            add_nodes::<K, V, Self, V>(ops, self, self.values());
+        add_lone_leaf::<K, V, Self>(ops, self, self.len());
+        let mut walk = Walk::default();
+        for (key, value) in self {
+            walk.add_node(ops, key, value);
         }
     }
 }
 
 impl<K: MallocSizeOf, V: MallocSizeOf> MallocSizeOf for BTreeMap<K, V> {
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
-        ops.shallow(self);
-        for (key, value) in self {
-            ops.add(key);
-            ops.add(value);
-        }
+        add_lone_leaf::<K, V, Self>(ops, self, self.len());
+        ops.add_with(self, |map, ops| {
+            let mut walk = Walk::default();
+            for (key, value) in map {
+                walk.add_node(ops, key, value);
+                key.add_size_of_excluding_this(ops);
+                value.add_size_of_excluding_this(ops);
+            }
+        });
     }
 }
 
 impl<T> MallocShallowSizeOf for BTreeSet<T> {
     fn add_shallow_size_of<'a>(&'a self, ops: &Ops<'a>) {
-        add_nodes::<T, (), Self, T>(ops, self, self.iter());
+        add_lone_leaf::<T, (), Self>(ops, self, self.len());
+        let mut walk = Walk::default();
+        for element in self {
+            walk.add_node(ops, element, &());
+        }
     }
 }
 
 impl<T: MallocSizeOf> MallocSizeOf for BTreeSet<T> {
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
-        ops.shallow(self);
-        for element in self {
-            ops.add(element);
-        }
+        add_lone_leaf::<T, (), Self>(ops, self, self.len());
+        ops.add_with(self, |set, ops| {
+            let mut walk = Walk::default();
+            for element in set {
+                walk.add_node(ops, element, &());
+                element.add_size_of_excluding_this(ops);
+            }
+        });
     }
 }
 
@@ -62,32 +74,15 @@ struct Inner<K, V> {
     edges: [MaybeUninit<NonNull<u8>>; CAPACITY + 1],
 }
 
-/// Counts the nodes of a map, of which all entries' keys (or all values) are given, in order.
-fn add_nodes<'a, K, V, M, E: 'a>(
-    ops: &Ops<'_>,
-    map: &M,
-    entries: impl ExactSizeIterator<Item = &'a E>,
-) {
-    if entries.len() == 0 || size_of::<E>() == 0 {
-        // Emptied by removals, a map keeps one leaf, to which only its own words lead.
-        let is_leaf = |offset, size| offset == 0 && size == size_of::<Leaf<K, V>>();
-        if !ops.block_by_words(words_of(map), is_leaf) && entries.len() > 0 {
-            ops.computed(size_of::<Leaf<K, V>>());
-        }
+/// Counts the one node of a map whose entries cannot lead to it: there are none, or they have no size.
+fn add_lone_leaf<K, V, M>(ops: &Ops<'_>, map: &M, length: usize) {
+    if length > 0 && size_of::<(K, V)>() > 0 {
         return;
     }
-    let mut walk = Walk::default();
-    let steps = entries.map(|entry| (core::ptr::from_ref(entry), walk.step(entry)));
-    if ops.finds_enclosing_blocks() {
-        let into_new_nodes = steps.filter(|(_, step)| *step != Step::Within);
-        ops.enclosing_blocks(into_new_nodes.map(|(entry, _)| entry.cast()), 0);
-    } else {
-        let bytes = steps.map(|(_, step)| match step {
-            Step::Within => 0,
-            Step::Leaf => size_of::<Leaf<K, V>>(),
-            Step::Inner => size_of::<Inner<K, V>>(),
-        });
-        ops.computed(bytes.sum());
+    // Emptied by removals, a map keeps one leaf. Only the map's own words lead to it.
+    let is_leaf = |offset, size| offset == 0 && size == size_of::<Leaf<K, V>>();
+    if !ops.block_by_words(words_of(map), is_leaf) && length > 0 {
+        ops.computed(size_of::<Leaf<K, V>>());
     }
 }
 
@@ -105,7 +100,6 @@ struct Walk {
     inner_count: usize,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
 enum Step {
     Within,
     Leaf,
@@ -113,12 +107,27 @@ enum Step {
 }
 
 impl Walk {
-    fn step<E>(&mut self, entry: &E) -> Step {
-        let start = core::ptr::from_ref(entry).addr();
-        let before = core::mem::replace(&mut self.end, start + size_of::<E>());
-        if before == start {
-            return Step::Within;
+    /// Counts the node of this entry, if it is the first of it.
+    #[inline]
+    fn add_node<K, V>(&mut self, ops: &Ops<'_>, key: &K, value: &V) {
+        // The part that has a size: where a part without one lies is not certain.
+        let (entry, size) = if size_of::<K>() > 0 {
+            (core::ptr::from_ref(key).cast::<u8>(), size_of::<K>())
+        } else {
+            (core::ptr::from_ref(value).cast(), size_of::<V>())
+        };
+        let before = core::mem::replace(&mut self.end, entry.addr() + size);
+        if before != entry.addr() && size > 0 {
+            match self.step(entry.addr()) {
+                Step::Within => {}
+                Step::Leaf => ops.enclosing_block(entry, size_of::<Leaf<K, V>>()),
+                Step::Inner => ops.enclosing_block(entry, size_of::<Inner<K, V>>()),
+            }
         }
+    }
+
+    /// An entry that does not lie behind the one before.
+    fn step(&mut self, start: usize) -> Step {
         self.in_leaf = !self.in_leaf;
         if self.in_leaf {
             return Step::Leaf;

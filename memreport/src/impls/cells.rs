@@ -17,7 +17,7 @@ impl<T: Copy + MallocSizeOf> MallocSizeOf for Cell<T> {
 impl<T: ?Sized + MallocSizeOf> MallocSizeOf for RefCell<T> {
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
         match self.try_borrow() {
-            Ok(value) => ops.now(&*value, T::add_size_of_excluding_this),
+            Ok(value) => ops.locked(value),
             Err(_) => ops.busy(),
         }
     }

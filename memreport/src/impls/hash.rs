@@ -18,10 +18,12 @@ impl<K, V, S> MallocShallowSizeOf for HashMap<K, V, S> {
 impl<K: MallocSizeOf, V: MallocSizeOf, S> MallocSizeOf for HashMap<K, V, S> {
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
         ops.shallow(self);
-        for (key, value) in self {
-            ops.add(key);
-            ops.add(value);
-        }
+        ops.add_with(self, |map, ops| {
+            for (key, value) in map {
+                key.add_size_of_excluding_this(ops);
+                value.add_size_of_excluding_this(ops);
+            }
+        });
     }
 }
 
@@ -35,9 +37,11 @@ impl<T, S> MallocShallowSizeOf for HashSet<T, S> {
 impl<T: MallocSizeOf, S> MallocSizeOf for HashSet<T, S> {
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
         ops.shallow(self);
-        for element in self {
-            ops.add(element);
-        }
+        ops.add_with(self, |set, ops| {
+            for element in set {
+                element.add_size_of_excluding_this(ops);
+            }
+        });
     }
 }
 

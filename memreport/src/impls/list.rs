@@ -23,9 +23,11 @@ impl<T> MallocShallowSizeOf for LinkedList<T> {
 
 impl<T: MallocSizeOf> MallocSizeOf for LinkedList<T> {
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
-        for element in self {
-            ops.enclosing_block(element, size_of::<Node<T>>());
-            ops.add(element);
-        }
+        ops.add_with(self, |list, ops| {
+            for element in list {
+                ops.enclosing_block(element, size_of::<Node<T>>());
+                element.add_size_of_excluding_this(ops);
+            }
+        });
     }
 }

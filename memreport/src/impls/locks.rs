@@ -10,10 +10,8 @@ use crate::{MallocSizeOf, Ops};
 impl<T: ?Sized + MallocSizeOf> MallocSizeOf for Mutex<T> {
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
         match self.try_lock() {
-            Ok(value) => ops.now(&*value, T::add_size_of_excluding_this),
-            Err(TryLockError::Poisoned(error)) => {
-                ops.now(&**error.get_ref(), T::add_size_of_excluding_this);
-            }
+            Ok(value) => ops.locked(value),
+            Err(TryLockError::Poisoned(error)) => ops.locked(error.into_inner()),
             Err(TryLockError::WouldBlock) => ops.busy(),
         }
     }
@@ -22,10 +20,8 @@ impl<T: ?Sized + MallocSizeOf> MallocSizeOf for Mutex<T> {
 impl<T: ?Sized + MallocSizeOf> MallocSizeOf for RwLock<T> {
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
         match self.try_read() {
-            Ok(value) => ops.now(&*value, T::add_size_of_excluding_this),
-            Err(TryLockError::Poisoned(error)) => {
-                ops.now(&**error.get_ref(), T::add_size_of_excluding_this);
-            }
+            Ok(value) => ops.locked(value),
+            Err(TryLockError::Poisoned(error)) => ops.locked(error.into_inner()),
             Err(TryLockError::WouldBlock) => ops.busy(),
         }
     }

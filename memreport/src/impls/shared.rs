@@ -1,4 +1,5 @@
-//! Reference counted values: one block with several owners, counted by one of them. *Exact.*
+//! Reference counted values: one block with several owners, counted by one of them. *Exact.* The block that only weak owners
+//! are left of is *exact with the tracker*, and without it a *lower bound*.
 //!
 //! Who counts it is said on the field, `#[malloc_size_of(shared = …)]`; without that, whoever comes first in a collection does.
 #![expect(unsafe_code, reason = "vouches for the block that the owners share")]
@@ -50,21 +51,21 @@ impl<T: ?Sized> MallocShallowSizeOf for Arc<T> {
 }
 
 /// Owns the block only when no strong owner is left, and then without the value, which is gone.
-impl<T> MallocSizeOf for rc::Weak<T> {
+impl<T: ?Sized> MallocSizeOf for rc::Weak<T> {
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
-        if self.strong_count() == 0 && !self.ptr_eq(&rc::Weak::new()) {
-            // SAFETY: not the one that has no block, and a weak owner keeps the block alive.
-            unsafe { left_over(ops, self.as_ptr()) };
+        let value = self.as_ptr().cast::<u8>();
+        if self.strong_count() == 0 && value.addr() != rc::Weak::<u8>::new().as_ptr().addr() {
+            left_over(ops, value);
         }
     }
 }
 
 /// Owns the block only when no strong owner is left, and then without the value, which is gone.
-impl<T> MallocSizeOf for sync::Weak<T> {
+impl<T: ?Sized> MallocSizeOf for sync::Weak<T> {
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
-        if self.strong_count() == 0 && !self.ptr_eq(&sync::Weak::new()) {
-            // SAFETY: not the one that has no block, and a weak owner keeps the block alive.
-            unsafe { left_over(ops, self.as_ptr()) };
+        let value = self.as_ptr().cast::<u8>();
+        if self.strong_count() == 0 && value.addr() != sync::Weak::<u8>::new().as_ptr().addr() {
+            left_over(ops, value);
         }
     }
 }
@@ -75,34 +76,21 @@ impl<T> MallocSizeOf for sync::Weak<T> {
 ///
 /// `value` is behind an `Rc` or `Arc` that owns a block.
 unsafe fn counted<T: ?Sized>(ops: &Ops<'_>, value: &T, owners: usize) -> bool {
-    // SAFETY: handed on.
-    unsafe { shared(ops, core::ptr::from_ref(value).cast(), Layout::for_value(value), owners) }
-}
-
-/// Counts a block whose value is gone. Std does not say how many weak owners such a block has.
-///
-/// # Safety
-///
-/// `value` is where a value was behind a weak owner, which lives.
-unsafe fn left_over<T>(ops: &Ops<'_>, value: *const T) {
-    // SAFETY: handed on.
-    unsafe { shared(ops, value.cast(), Layout::new::<T>(), usize::MAX) };
-}
-
-/// Counts the block with the value of this layout.
-///
-/// # Safety
-///
-/// As for [`counted`], whether or not the value is still there.
-unsafe fn shared(ops: &Ops<'_>, value: *const u8, layout: Layout, owners: usize) -> bool {
+    let layout = Layout::for_value(value);
     let Ok((whole, offset)) = two_counts().extend(layout) else { return false };
-    let start = value.wrapping_sub(offset);
+    let start = core::ptr::from_ref(value).cast::<u8>().wrapping_sub(offset);
     if ops.finds_enclosing_blocks() {
         // Found by the table, whatever std's layout is.
         return ops.shared_enclosing_block(start, whole.size(), owners);
     }
-    // SAFETY: std's layout of such a block, of which a test would notice a change, is C's for two counts and the value.
+    // SAFETY: std's layout of such a block is C's for two counts and the value; a test would notice a change.
     unsafe { ops.shared_block(start, whole.pad_to_align(), owners) }
+}
+
+/// Counts a block whose value is gone. Nobody knows its size any more, nor how many weak owners it has.
+fn left_over(ops: &Ops<'_>, value: *const u8) {
+    // What lies before the value is in the block, even where the value has no size.
+    ops.shared_enclosing_block(value.wrapping_sub(1), two_counts().size(), usize::MAX);
 }
 
 /// Where the counts of strong and weak owners are, before the value.

@@ -106,7 +106,7 @@ impl<'s> From<&'s Snapshot> for WireFile<'s> {
         let memreport = WireOwn {
             version: 1,
             process,
-            moment: snapshot.moment,
+            moment: &snapshot.moment,
             sizes: if snapshot.sizes_asked { "asked" } else { "layouts" },
             notes: &snapshot.notes,
             skipped: skipped

@@ -2,6 +2,7 @@
 
 use std::num::NonZeroU64;
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::Extension;
 
@@ -144,14 +145,14 @@ pub struct Frame {
 }
 
 /// A function at an address, from debug information or the symbol table.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Symbol {
     /// The function with its path where that is known, `subject::Lexicon::intern`.
-    pub function: String,
-    /// The function's own name with its type arguments, `grow_one<u8, alloc::alloc::Global>`.
-    pub name: Option<String>,
+    pub function: Arc<str>,
+    /// The function's own name with its type arguments, `grow_one<u8, alloc::alloc::Global>`, where debug information has it.
+    pub name: Option<Arc<str>>,
     /// Source file, as the compiler saw it.
-    pub file: Option<String>,
+    pub file: Option<Arc<str>>,
     /// Line in that file, from 1.
     pub line: Option<u32>,
     /// Whether the function was inlined into the next frame.

@@ -14,8 +14,9 @@ const GZIP: [u8; 2] = [0x1f, 0x8b];
 /// How much is unpacked before the text is looked at for the first time.
 const FIRST_LOOK: u64 = 64 << 10;
 
-pub(super) fn unpack(input: impl Read, limit: u64) -> Result<Vec<u8>, ReadError> {
-    let bytes = read_to_limit(input, limit, ReadError::Io)?;
+/// `size` is about how much there is to read, if that is known.
+pub(super) fn unpack(input: impl Read, size: usize, limit: u64) -> Result<Vec<u8>, ReadError> {
+    let bytes = read_to_limit(input, size, limit, ReadError::Io)?;
     if !bytes.starts_with(&GZIP) {
         return Ok(bytes);
     }
@@ -27,7 +28,7 @@ pub(super) fn unpack(input: impl Read, limit: u64) -> Result<Vec<u8>, ReadError>
         return Err(ReadError::Missing("version"));
     }
     let rest = limit.saturating_sub(json.len() as u64);
-    json.append(&mut read_to_limit(unzipped, rest, ReadError::Gzip).map_err(
+    json.append(&mut read_to_limit(unzipped, 0, rest, ReadError::Gzip).map_err(
         |error| match error {
             ReadError::TooLarge(_) => ReadError::TooLarge(limit),
             other => other,
@@ -38,10 +39,12 @@ pub(super) fn unpack(input: impl Read, limit: u64) -> Result<Vec<u8>, ReadError>
 
 fn read_to_limit(
     input: impl Read,
+    size: usize,
     limit: u64,
     wrap: fn(std::io::Error) -> ReadError,
 ) -> Result<Vec<u8>, ReadError> {
-    let mut bytes = Vec::new();
+    // One byte more, so that the end is seen without growing.
+    let mut bytes = Vec::with_capacity(size.saturating_add(1));
     input.take(limit.saturating_add(1)).read_to_end(&mut bytes).map_err(wrap)?;
     if bytes.len() as u64 > limit { Err(ReadError::TooLarge(limit)) } else { Ok(bytes) }
 }

@@ -1,0 +1,265 @@
+//! Frames as people read them: without the standard library in front, with short paths, and with whose code it is.
+
+use crate::dump::read::{Dump, Frame, FrameId, Symbol};
+
+/// A frame taken apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Parts<'a> {
+    pub(super) function: &'a str,
+    /// The function's own name with type arguments, if debug information has it.
+    pub(super) name: Option<&'a str>,
+    pub(super) file: Option<&'a str>,
+    pub(super) line: Option<u32>,
+    /// Whether the type arguments may be those of another function: code that several functions share.
+    pub(super) out_of_line: bool,
+    pub(super) folded: bool,
+}
+
+impl<'a> Parts<'a> {
+    pub(super) fn of(frame: &'a Frame) -> Self {
+        match &frame.symbol {
+            Some(symbol) => Self::of_symbol(symbol),
+            None => Self::of_text(&frame.text),
+        }
+    }
+
+    fn of_symbol(symbol: &'a Symbol) -> Self {
+        Self {
+            function: &symbol.function,
+            name: symbol.name.as_deref(),
+            file: symbol.file.as_deref(),
+            line: symbol.line,
+            out_of_line: !symbol.inlined,
+            folded: symbol.folded,
+        }
+    }
+
+    /// From `#00: function (file:line)` or `#00: function[file:line]`.
+    fn of_text(text: &'a str) -> Self {
+        let text = text.split_once(": ").map_or(text, |(_, text)| text);
+        let place = text.strip_suffix(')').and_then(|text| text.rsplit_once(" ("));
+        let (function, place) =
+            place.map_or((text, None), |(function, place)| (function, Some(place)));
+        let (file, line) = match place.and_then(|place| place.rsplit_once(':')) {
+            Some((file, line)) => (Some(file), line.parse().ok()),
+            None => (place, None),
+        };
+        Self { function, name: None, file, line, out_of_line: true, folded: false }
+    }
+
+    /// Whether it belongs to Rust's own libraries, to the allocator or to the tracker.
+    pub(super) fn is_library(&self) -> bool {
+        const FILES: [&str; 4] = ["/library/", "/hashbrown-", "/rust/deps/", "/dmd/src/track/"];
+        const PATHS: [&str; 10] = [
+            "alloc::",
+            "core::",
+            "std::",
+            "hashbrown::",
+            "dmd::track::",
+            "dmd::alloc",
+            "__rust",
+            "__rdl_",
+            "__rg_",
+            "mozilla::dmd::",
+        ];
+        const C: [&str; 8] = [
+            "malloc",
+            "calloc",
+            "realloc",
+            "memalign",
+            "posix_memalign",
+            "aligned_alloc",
+            "operator new",
+            "__libc_",
+        ];
+        if self.file.is_some_and(|file| {
+            is_rust_library(file) || FILES[1..].iter().any(|part| file.contains(part))
+        }) {
+            return true;
+        }
+        let path = self.function.trim_start_matches(['<', '&']);
+        PATHS.iter().any(|prefix| path.starts_with(prefix))
+            || C.iter().any(|prefix| self.function.starts_with(prefix))
+    }
+
+    /// The crate the code is from, as `serde_json`, if its place or path tells.
+    pub(super) fn crate_name(&self) -> Option<&'a str> {
+        if let Some(krate) = self.file.and_then(registry_crate) {
+            // The directory is `serde_json-1.0.145`.
+            return Some(krate.rsplit_once('-').map_or(krate, |(name, _)| name));
+        }
+        if let Some(file) = self.file.filter(|file| is_rust_library(file)) {
+            return file.split_once("library/")?.1.split('/').next();
+        }
+        let path = self.function.trim_start_matches(['<', '&', '_']);
+        path.split_once("::").map(|(krate, _)| krate).filter(|krate| krate.chars().all(is_word))
+    }
+
+    /// Whether it is the program's own code: no library, nothing from a registry.
+    pub(super) fn is_own(&self) -> bool {
+        let has_place = self
+            .file
+            .is_some_and(|file| registry_crate(file).is_none() && !file.starts_with("/usr/"));
+        has_place && !self.is_library()
+    }
+}
+
+fn is_word(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_'
+}
+
+fn is_rust_library(file: &str) -> bool {
+    file.starts_with("library/")
+        || (file.starts_with("/rustc/") || file.contains("/rustlib/")) && file.contains("/library/")
+}
+
+/// `serde_json-1.0.145` of a file in cargo's registry or among its checkouts.
+fn registry_crate(file: &str) -> Option<&str> {
+    registry_path(file)?.split('/').next()
+}
+
+fn registry_path(file: &str) -> Option<&str> {
+    let rest = file.split_once("/registry/src/").or_else(|| file.split_once("/git/checkouts/"))?.1;
+    Some(rest.split_once('/')?.1)
+}
+
+/// How frames are shown.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Style<'a> {
+    /// The program's directory, left out of its paths.
+    pub(super) root: Option<&'a str>,
+    /// Columns that a line may take; 0 for any number.
+    pub(super) width: usize,
+}
+
+impl Style<'_> {
+    /// `subject::Lexicon::intern (src/lexicon.rs:41)`, in `width - indent` columns if that can be.
+    pub(super) fn frame(&self, parts: &Parts<'_>, indent: usize) -> String {
+        let function = self.function(parts);
+        let place = match (parts.file, parts.line) {
+            (Some(file), Some(line)) => format!(" ({}:{line})", self.file(file)),
+            (Some(file), None) => format!(" ({})", self.file(file)),
+            _ => String::new(),
+        };
+        let room = self.width.saturating_sub(indent + place.chars().count());
+        let shown = if self.width == 0 { function } else { shorten(&function, room.max(24)) };
+        shown + &place
+    }
+
+    fn function(&self, parts: &Parts<'_>) -> String {
+        // The symbol table has the path, debug information the type arguments: show a path where there is one.
+        match parts.name {
+            Some(name) if !parts.function.contains("::") => name.to_owned(),
+            _ => parts.function.to_owned(),
+        }
+    }
+
+    pub(super) fn file<'f>(&self, file: &'f str) -> &'f str {
+        if let Some(root) = self.root.filter(|root| !root.is_empty()) {
+            let inside = file
+                .strip_prefix(root.trim_end_matches('/'))
+                .and_then(|rest| rest.strip_prefix('/'));
+            if let Some(inside) = inside {
+                return inside;
+            }
+        }
+        if let Some(path) = registry_path(file) {
+            return path;
+        }
+        match file.find("/library/") {
+            Some(at) if is_rust_library(file) => &file[at + 1..],
+            _ => file,
+        }
+    }
+}
+
+/// `text` with its middle left out if it is longer than `room` columns.
+pub(super) fn shorten(text: &str, room: usize) -> String {
+    let length = text.chars().count();
+    if length <= room {
+        return text.to_owned();
+    }
+    let end = room.saturating_sub(1) / 2;
+    let start = room.saturating_sub(1) - end;
+    let head: String = text.chars().take(start).collect();
+    let tail: String = text.chars().skip(length - end).collect();
+    format!("{head}…{tail}")
+}
+
+/// A stack without the libraries' frames in front; all of it if there is nothing else.
+pub(super) fn without_library<'a>(dump: &'a Dump, trace: &'a [FrameId]) -> &'a [FrameId] {
+    let is_library = |frame: &FrameId| Parts::of(&dump.frames[frame.index()]).is_library();
+    let skipped = trace.iter().take_while(|frame| is_library(frame)).count();
+    if skipped == trace.len() { trace } else { &trace[skipped..] }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Frame, Parts, Style, shorten};
+
+    #[test]
+    fn frames_are_taken_apart_and_put_in_few_words() {
+        const REGISTRY: &str = "/root/.cargo/registry/src/index.crates.io-1949cf8c6b5b557f";
+        let rustc = "/rustc/59807616e1fa2540724bfbac14d7976d7e4a3860";
+        let table = [
+            // text of the frame, shown as, whose crate, library, own
+            (
+                "#00: subject::Lexicon::intern (/home/me/subject/src/lexicon.rs:41)".to_owned(),
+                "subject::Lexicon::intern (src/lexicon.rs:41)",
+                Some("subject"),
+                false,
+                true,
+            ),
+            (
+                format!(
+                    "#00: serde_json::de::from_str ({REGISTRY}/serde_json-1.0.145/src/de.rs:7)"
+                ),
+                "serde_json::de::from_str (serde_json-1.0.145/src/de.rs:7)",
+                Some("serde_json"),
+                false,
+                false,
+            ),
+            (
+                format!("#00: push<u8> ({rustc}/library/alloc/src/vec/mod.rs:9)"),
+                "push<u8> (library/alloc/src/vec/mod.rs:9)",
+                Some("alloc"),
+                true,
+                false,
+            ),
+            (
+                "#00: <alloc::vec::Vec<u8>>::push".to_owned(),
+                "<alloc::vec::Vec<u8>>::push",
+                Some("alloc"),
+                true,
+                false,
+            ),
+            (
+                "#00: __libc_malloc (/usr/src/malloc.c:3)".to_owned(),
+                "__libc_malloc (/usr/src/malloc.c:3)",
+                None,
+                true,
+                false,
+            ),
+            ("#00: ???[/usr/bin/x +0x12]".to_owned(), "???[/usr/bin/x +0x12]", None, false, false),
+        ];
+        let style = Style { root: Some("/home/me/subject"), width: 0 };
+        for (text, shown, krate, library, own) in table {
+            let frame = Frame { text: text.into(), symbol: None };
+            let parts = Parts::of(&frame);
+            assert_eq!(style.frame(&parts, 0), shown);
+            assert_eq!(
+                (parts.crate_name(), parts.is_library(), parts.is_own()),
+                (krate, library, own),
+                "{shown}"
+            );
+        }
+    }
+
+    #[test]
+    fn long_names_lose_their_middle() {
+        let table = [("abcdef", 6, "abcdef"), ("abcdefgh", 5, "ab…gh"), ("äöüäöü", 4, "äö…ü")];
+        for (text, room, expected) in table {
+            assert_eq!(shorten(text, room), expected);
+        }
+    }
+}

@@ -1,0 +1,277 @@
+//! The places of a program where its blocks come from, as people look for them: by the program's own frames and the type.
+
+use std::collections::HashMap;
+
+use super::people::{Parts, Style, without_library};
+use super::types::BlockType;
+use super::{Class, Totals};
+use crate::dump::read::{Dump, Mode, ReportSite, TraceId, WrongKind};
+
+/// Where blocks were allocated.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct Site {
+    /// What is known of their type.
+    pub block_type: BlockType,
+    /// The frames, innermost first, libraries in front left out: `subject::Lexicon::intern (src/lexicon.rs:41)`.
+    pub frames: Vec<String>,
+    /// The first frame that is the program's own code, if there is one.
+    pub own: Option<String>,
+    /// The crate that was called there, if the innermost frame is not the program's own.
+    pub through: Option<String>,
+}
+
+/// Blocks of one class from one place.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Place {
+    /// Where they were allocated.
+    pub site: Site,
+    /// Who reported them, first report first.
+    pub reporters: Vec<String>,
+    /// What they amount to.
+    pub totals: Totals,
+}
+
+/// Reports of one kind that do not fit the heap, from one reporter.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct WrongPlace {
+    /// In what way they do not fit.
+    pub kind: WrongKind,
+    /// Who made them.
+    pub reporter: String,
+    /// How many.
+    pub num: u64,
+    /// The bytes they claimed.
+    pub claimed: i128,
+    /// The usable bytes of the blocks that they are about.
+    pub usable: i128,
+    /// The first address, in hexadecimal.
+    pub addr: String,
+    /// Where the blocks were allocated, if that is known.
+    pub site: Option<Site>,
+}
+
+/// How places are told apart and shown.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct ExplainOptions {
+    /// Places to show of each class.
+    pub top: usize,
+    /// Frames of a stack that tell places apart.
+    pub max_frames: usize,
+    /// Columns that a line of a frame may take; 0 for any number.
+    pub width: usize,
+    /// The program's directory, left out of its paths.
+    pub root: Option<String>,
+}
+
+impl Default for ExplainOptions {
+    fn default() -> Self {
+        Self { top: 5, max_frames: 8, width: 0, root: None }
+    }
+}
+
+/// A dump explained: dark places, doubles, wrong reports, each biggest first.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Explained {
+    /// What was recorded.
+    pub mode: Mode,
+    /// All blocks.
+    pub heap: Totals,
+    /// Blocks by class, largest place first.
+    pub places: Vec<(Class, Vec<Place>)>,
+    /// Reports that do not fit the heap.
+    pub wrong: Vec<WrongPlace>,
+}
+
+impl Explained {
+    /// The places of a class.
+    #[must_use]
+    pub fn places(&self, class: Class) -> &[Place] {
+        self.places.iter().find(|(other, _)| *other == class).map_or(&[], |(_, places)| places)
+    }
+
+    /// All blocks of a class.
+    #[must_use]
+    pub fn totals(&self, class: Class) -> Totals {
+        self.places(class).iter().fold(Totals::default(), |sum, place| sum.plus(&place.totals))
+    }
+
+    /// What heap-unclassified must be if this dump and the reports are of one moment: dark bytes, and those that partial
+    /// reports left out, less everything that was counted more than once or is not on the heap.
+    #[must_use]
+    pub fn heap_unclassified(&self) -> i128 {
+        let dark = self.totals(Class::Unreported).usable();
+        let again = |place: &Place| {
+            let reports = i128::try_from(place.reporters.len()).unwrap_or(i128::MAX);
+            place.totals.usable().saturating_mul(reports - 1)
+        };
+        let doubled: i128 = self.places(Class::TwiceReported).iter().map(again).sum();
+        let wrong: i128 = self.wrong.iter().map(WrongPlace::missing).sum();
+        dark - doubled + wrong
+    }
+}
+
+impl WrongPlace {
+    /// Bytes of the heap that these reports leave out; negative where they count what is not there.
+    #[must_use]
+    pub fn missing(&self) -> i128 {
+        if self.kind == WrongKind::Partial { self.usable - self.claimed } else { -self.claimed }
+    }
+}
+
+/// Explains a dump.
+#[must_use]
+pub fn explain(dump: &Dump, options: &ExplainOptions) -> Explained {
+    let style = Style { root: options.root.as_deref(), width: options.width };
+    let sites = Sites::new(dump, options.max_frames, &style);
+    let mut heap = Totals::default();
+    let mut by_place: HashMap<(Class, usize, &[TraceId]), Totals> = HashMap::new();
+    for block in &dump.blocks {
+        heap.add(block.num, block.req, block.slop);
+        let reports = dump.reports(block);
+        let site = sites.of(block.alloc);
+        let totals = by_place
+            .entry((class(dump.invocation.mode, reports), site, reports.unwrap_or(&[])))
+            .or_default();
+        totals.add(block.num, block.req, block.slop);
+    }
+    let mut places: Vec<(Class, Vec<Place>)> = Vec::new();
+    for ((class, site, reports), totals) in by_place {
+        let reporters = reports.iter().map(|&trace| reporter(dump, Some(trace), &style)).collect();
+        let place = Place { site: sites.sites[site].clone(), reporters, totals };
+        match places.iter_mut().find(|(other, _)| *other == class) {
+            Some((_, list)) => list.push(place),
+            None => places.push((class, vec![place])),
+        }
+    }
+    for (_, list) in &mut places {
+        // The order must not depend on the order of a hash table.
+        list.sort_by_cached_key(|place| {
+            let size = (place.totals.usable(), place.totals.blocks);
+            (
+                std::cmp::Reverse(size),
+                place.site.frames.clone(),
+                place.site.block_type.clone(),
+                place.reporters.clone(),
+            )
+        });
+    }
+    Explained { mode: dump.invocation.mode, heap, places, wrong: wrong(dump, &sites, &style) }
+}
+
+fn class(mode: Mode, reports: Option<&[TraceId]>) -> Class {
+    match (mode, reports.map(<[TraceId]>::len)) {
+        (Mode::Live | Mode::Scan, _) => Class::Live,
+        (Mode::Cumulative, _) => Class::Cumulative,
+        (Mode::DarkMatter, None) => Class::Unreported,
+        (Mode::DarkMatter, Some(1)) => Class::OnceReported,
+        (Mode::DarkMatter, Some(_)) => Class::TwiceReported,
+    }
+}
+
+/// The sites of a dump, by its stacks.
+struct Sites {
+    sites: Vec<Site>,
+    by_trace: Vec<usize>,
+}
+
+impl Sites {
+    fn new(dump: &Dump, max_frames: usize, style: &Style<'_>) -> Self {
+        let unknown =
+            Site { block_type: BlockType::Unknown, frames: Vec::new(), own: None, through: None };
+        let mut numbers = HashMap::from([(unknown.clone(), 0)]);
+        let mut sites = vec![unknown];
+        let by_trace = (0..dump.trace_count()).map(|index| {
+            let site =
+                site(dump, TraceId(u32::try_from(index).unwrap_or(u32::MAX)), max_frames, style);
+            *numbers.entry(site).or_insert_with_key(|site| {
+                sites.push(site.clone());
+                sites.len() - 1
+            })
+        });
+        let by_trace = by_trace.collect();
+        Self { sites, by_trace }
+    }
+
+    fn of(&self, trace: Option<TraceId>) -> usize {
+        trace.map_or(0, |trace| self.by_trace[trace.index()])
+    }
+}
+
+fn site(dump: &Dump, trace: TraceId, max_frames: usize, style: &Style<'_>) -> Site {
+    let all = dump.trace(trace);
+    let shown = &without_library(dump, all);
+    let shown: Vec<Parts<'_>> =
+        shown.iter().map(|frame| Parts::of(&dump.frames[frame.index()])).collect();
+    let own = shown.iter().position(Parts::is_own);
+    let through = own.filter(|&at| at > 0).and_then(|_| shown.first()?.crate_name());
+    let indent = FRAME_INDENT;
+    Site {
+        block_type: BlockType::of_trace(dump, all),
+        frames: shown.iter().take(max_frames).map(|parts| style.frame(parts, indent)).collect(),
+        own: own.map(|at| style.frame(&shown[at], indent)),
+        through: through.map(str::to_owned),
+    }
+}
+
+/// Columns before a frame: `    #01: `.
+const FRAME_INDENT: usize = 9;
+
+/// Who reported, in a line: the path of the report, then the field.
+fn reporter(dump: &Dump, trace: Option<TraceId>, style: &Style<'_>) -> String {
+    let Some(trace) = trace else { return "an unknown reporter".to_owned() };
+    let sites = dump.extension.as_ref().map(|extension| &extension.reports);
+    if let Some(site) = sites.and_then(|sites| sites.get(&trace)) {
+        return describe_report(site, style);
+    }
+    let frames = without_library(dump, dump.trace(trace));
+    let first = frames
+        .first()
+        .map(|frame| style.frame(&Parts::of(&dump.frames[frame.index()]), FRAME_INDENT));
+    first.unwrap_or_else(|| "an unknown reporter".to_owned())
+}
+
+fn describe_report(site: &ReportSite, style: &Style<'_>) -> String {
+    let mut text = site.path.clone();
+    let place = match (&site.file, site.line) {
+        (Some(file), Some(line)) => format!(" ({}:{line})", style.file(file)),
+        _ => String::new(),
+    };
+    let field = site.field.as_ref().map_or_else(String::new, |field| format!(".{field}"));
+    match &site.type_name {
+        Some(name) => text.push_str(&format!(": {name}{field}{place}")),
+        None => text.push_str(&place),
+    }
+    text
+}
+
+fn wrong(dump: &Dump, sites: &Sites, style: &Style<'_>) -> Vec<WrongPlace> {
+    let reports = dump.extension.iter().flat_map(|extension| &extension.wrong);
+    let mut places: Vec<WrongPlace> = Vec::new();
+    let mut numbers = HashMap::new();
+    for report in reports {
+        let site = report.alloc.map(|alloc| sites.of(Some(alloc)));
+        let at = *numbers.entry((report.kind, report.reporter, site)).or_insert_with(|| {
+            places.push(WrongPlace {
+                kind: report.kind,
+                reporter: reporter(dump, report.reporter, style),
+                num: 0,
+                claimed: 0,
+                usable: 0,
+                addr: report.addr.clone(),
+                site: site.map(|site| sites.sites[site].clone()),
+            });
+            places.len() - 1
+        });
+        let num = i128::from(report.num);
+        places[at].num = places[at].num.saturating_add(report.num);
+        places[at].claimed += num * i128::from(report.claimed);
+        places[at].usable += num * i128::from(report.usable.unwrap_or(0));
+    }
+    places.sort_by_key(|place| (place.kind, std::cmp::Reverse(place.claimed)));
+    places
+}

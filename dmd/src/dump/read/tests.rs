@@ -1,0 +1,177 @@
+//! Reading: what a dump holds, and what is said of a bad one.
+
+use std::io::Write;
+
+use super::{Mode, ReadError, WrongKind, read, read_slice};
+
+const INVOCATION: &str = r#""version":5,"invocation":{"dmdEnvVar":null,"mode":"dark-matter"}"#;
+const TABLES: &str = r##""traceTable":{"A":["B"]},"frameTable":{"B":"#00: main (main.rs:1)"}"##;
+
+fn dump_with(blocks: &str) -> String {
+    format!(r#"{{{INVOCATION},"blockList":[{blocks}],{TABLES}}}"#)
+}
+
+fn gzip(text: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(text).unwrap();
+    encoder.finish().unwrap()
+}
+
+#[test]
+fn a_block_has_what_the_file_says() {
+    let text = dump_with(
+        r#"{"req":100,"slop":12,"alloc":"A","reps":["A","A"],"num":3,"thread":7,"later":[{}]},{"req":0}"#,
+    );
+    let dump = read_slice(text.as_bytes()).unwrap();
+    let [first, second] = &dump.blocks[..] else { panic!("two blocks") };
+    assert_eq!(
+        (first.req, first.slop, first.usable(), first.num, first.thread),
+        (100, 12, 112, 3, Some(7))
+    );
+    assert_eq!(dump.reports(first).unwrap().len(), 2);
+    assert_eq!(
+        &*dump.frames[dump.trace(first.alloc.unwrap())[0].index()].text,
+        "#00: main (main.rs:1)"
+    );
+    assert_eq!(
+        (second.usable(), second.num, second.alloc, dump.reports(second)),
+        (0, 1, None, None)
+    );
+    assert_eq!(dump.notes, [""; 0]);
+}
+
+#[test]
+fn the_extension_is_read_whatever_the_order_of_fields() {
+    let text = format!(
+        r##"{{"frameTable":{{"B":"#00: main","E":"#00: Index.words","F":"#00: explicit/index"}},
+        "traceTable":{{"A":["B"],"R":["E","F"]}},"blockList":[{{"req":1,"alloc":"A","reps":["R"]}}],
+        "memreport":{{"version":1,"needs":[],"program":"/p","pid":3,"heapAllocated":9,"bornDuring":{{"blocks":2,"bytes":64}},
+          "modules":[{{"path":"/p","buildId":null,"base":"7f00"}}],"threads":[{{"id":0,"tid":3,"name":"main"}}],
+          "reports":{{"R":{{"path":"explicit/index","type":"Index","field":"words","file":"src/main.rs","line":12}}}},
+          "wrong":[{{"is":"partial","addr":"1f0","claimed":64,"rep":"R","num":2,"usable":128,"req":120,"alloc":"A"}},
+                   {{"is":"from the future","addr":"0","claimed":1,"rep":"R","num":1}}]}},{INVOCATION}}}"##
+    );
+    let dump = read_slice(text.as_bytes()).unwrap();
+    let extension = dump.extension.as_ref().unwrap();
+    assert_eq!(extension.heap_allocated, Some(9));
+    assert_eq!((extension.born_during_blocks, extension.born_during_bytes), (2, 64));
+    assert_eq!(extension.threads[0].name.as_deref(), Some("main"));
+    let reporter = dump.reports(&dump.blocks[0]).unwrap()[0];
+    assert_eq!(extension.reports[&reporter].field.as_deref(), Some("words"));
+    let kinds: Vec<WrongKind> = extension.wrong.iter().map(|wrong| wrong.kind).collect();
+    assert_eq!(kinds, [WrongKind::Partial, WrongKind::Other]);
+    assert_eq!(
+        (extension.wrong[0].reporter, extension.wrong[0].alloc),
+        (Some(reporter), dump.blocks[0].alloc)
+    );
+}
+
+#[test]
+fn words_of_scan_dumps_are_numbers() {
+    let text = format!(
+        r#"{{"version":5,"invocation":{{"dmdEnvVar":"--mode=scan","mode":"scan"}},
+        "blockList":[{{"req":16,"addr":"7fff0010","contents":["0","7fff0010"]}},{{"req":4,"addr":"7fff0020"}}],{TABLES}}}"#
+    );
+    let dump = read_slice(text.as_bytes()).unwrap();
+    assert_eq!(dump.invocation.mode, Mode::Scan);
+    assert_eq!(dump.blocks[1].addr.map(u64::from), Some(0x7fff_0020));
+    assert_eq!(dump.words(&dump.contents[0]), [0, 0x7fff_0010]);
+}
+
+#[test]
+fn what_a_dump_lacks_is_said_and_the_rest_is_read() {
+    let text = dump_with(r#"{"req":1,"alloc":"Q"},{"req":2,"alloc":"A"}"#)
+        .replace(r#"["B"]"#, r#"["B","Z"]"#);
+    let dump = read_slice(text.as_bytes()).unwrap();
+    assert_eq!(
+        dump.notes,
+        [
+            "1 stack named but not in traceTable (the first is Q): the dump is damaged or was written with a fault",
+            "1 frame named but not in frameTable (the first is Z): the dump is damaged or was written with a fault",
+        ]
+    );
+    let text_of = |block: usize, frame: usize| {
+        let trace = dump.trace(dump.blocks[block].alloc.unwrap());
+        dump.frames[trace[frame].index()].text.to_string()
+    };
+    assert_eq!(text_of(0, 0), "#00: (stack Q is missing from the dump)");
+    assert_eq!(text_of(1, 0), "#00: main (main.rs:1)");
+    assert_eq!(text_of(1, 1), "#00: (frame Z is missing from the dump)");
+}
+
+#[test]
+fn a_bad_dump_is_refused_with_the_thing_and_the_remedy() {
+    let whole = dump_with(r#"{"req":1}"#);
+    let table = [
+        (
+            whole[..whole.len() - 1].to_owned(),
+            "dump that ends in the middle, at line 1: the program stopped while writing it, or the copy is cut",
+        ),
+        (
+            String::new(),
+            "dump that ends in the middle, at line 1: the program stopped while writing it, or the copy is cut",
+        ),
+        (whole.replace("\"version\":5", "\"version\":4"), "DMD dump of version 4; only 5 is known"),
+        (whole.replace("\"version\":5,", ""), "not a DMD dump: it has no `version`"),
+        (
+            whole.replace("dark-matter", "dark"),
+            "DMD dump of mode `dark`; only live, dark-matter, cumulative and scan are known",
+        ),
+        (whole.replace("blockList", "blocks"), "not a DMD dump: it has no `blockList`"),
+        (
+            dump_with(r#"{"req":1},{"slop":1}"#),
+            "block 1 of blockList has no `req` (its requested size): the writer of this dump is at fault",
+        ),
+        (
+            dump_with(r#"{"req":1,"addr":"0x10"}"#),
+            "block 0 of blockList holds `0x10` where a hexadecimal address should be",
+        ),
+        (
+            whole.replace("{\"version\"", r#"{"memreport":{"version":2},"version""#),
+            "dump with a memreport extension of version 2; only 1 is known: use a newer about-memory",
+        ),
+        (
+            whole.replace(
+                "{\"version\"",
+                r#"{"memreport":{"version":1,"needs":["zebra"]},"version""#,
+            ),
+            "dump that only a reader knowing `zebra` understands: use a newer about-memory",
+        ),
+        (
+            "[1, 2]".to_owned(),
+            "not a DMD dump: invalid type: sequence, expected an object with the fields of a DMD dump at line 1 column 0",
+        ),
+        (
+            dump_with(r#"{"req":-1}"#),
+            "not a DMD dump: invalid value: integer `-1`, expected u64 at line 1 column 88",
+        ),
+        ("{".repeat(100_000), "not a DMD dump: key must be a string at line 1 column 2"),
+    ];
+    for (text, expected) in table {
+        let error = read_slice(text.as_bytes()).unwrap_err();
+        assert_eq!(error.to_string(), expected);
+    }
+}
+
+#[test]
+fn gzip_is_known_by_its_first_bytes_and_limited() {
+    let text = dump_with(r#"{"req":1}"#);
+    let zipped = gzip(text.as_bytes());
+    assert_eq!(read(zipped.as_slice(), 1 << 20).unwrap().blocks.len(), 1);
+
+    let cut = read(&zipped[..zipped.len() - 12], 1 << 20).unwrap_err();
+    assert!(matches!(cut, ReadError::Gzip(_)), "{cut}");
+
+    let bomb = gzip(&[b' '; 1 << 20]);
+    let error = read(bomb.as_slice(), 1 << 16).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "dump of more than 65536 bytes once unpacked: check that it is one, or raise the limit"
+    );
+
+    let zeros = gzip(&[0; 1 << 20]);
+    assert!(
+        matches!(read(zeros.as_slice(), 1 << 30).unwrap_err(), ReadError::Missing("version")),
+        "not even unpacked"
+    );
+}

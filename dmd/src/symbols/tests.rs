@@ -1,0 +1,143 @@
+//! Stacks of this very test program, looked up from its file as if it had gone.
+
+use std::ffi::c_void;
+use std::path::PathBuf;
+
+use super::elf::Elf;
+use super::{Options, Symboliser};
+use crate::dump::read::{Dump, read_slice};
+
+#[inline(never)]
+fn outer() -> Vec<usize> {
+    let mut addresses = middle();
+    // Keeps the call above from being the last thing done, so that this frame is there.
+    addresses.retain(|&address| address != 0);
+    addresses
+}
+
+#[inline(always)]
+fn middle() -> Vec<usize> {
+    let mut addresses = Vec::new();
+    backtrace::trace(|frame| {
+        addresses.push(frame.ip().addr());
+        true
+    });
+    addresses
+}
+
+fn program() -> String {
+    std::env::current_exe().unwrap().to_str().unwrap().to_owned()
+}
+
+fn build_id() -> Option<String> {
+    Elf::parse(&std::fs::read(program()).unwrap()).unwrap().build_id()
+}
+
+/// Where the test program lies in memory.
+fn mapped() -> std::ops::Range<usize> {
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    let own = maps.lines().filter(|line| line.ends_with(&program()));
+    let ranges: Vec<(usize, usize)> = own
+        .map(|line| {
+            let (start, rest) = line.split_once('-').unwrap();
+            let end = rest.split(' ').next().unwrap();
+            (usize::from_str_radix(start, 16).unwrap(), usize::from_str_radix(end, 16).unwrap())
+        })
+        .collect();
+    ranges[0].0..ranges[ranges.len() - 1].1
+}
+
+/// A dump of one block whose stack has these addresses.
+fn dump(path: &str, build_id: Option<&str>, offsets: &[usize]) -> Dump {
+    let id = build_id.map_or("null".to_owned(), |id| format!("\"{id}\""));
+    let keys: Vec<String> = (0..offsets.len()).map(|at| format!("\"f{at}\"")).collect();
+    let frames: Vec<String> = offsets
+        .iter()
+        .enumerate()
+        .map(|(at, offset)| format!(r##""f{at}":"#00: ???[{path} +0x{offset:x}]""##))
+        .collect();
+    let text = format!(
+        r#"{{"version":5,"invocation":{{"dmdEnvVar":null,"mode":"live"}},
+        "memreport":{{"version":1,"modules":[{{"path":"{path}","buildId":{id},"base":"0"}}]}},
+        "blockList":[{{"req":1,"alloc":"A"}}],"traceTable":{{"A":[{}]}},"frameTable":{{{}}}}}"#,
+        keys.join(","),
+        frames.join(",")
+    );
+    read_slice(text.as_bytes()).unwrap()
+}
+
+fn offsets(addresses: &[usize]) -> Vec<usize> {
+    let mapped = mapped();
+    addresses
+        .iter()
+        .filter(|address| mapped.contains(address))
+        .map(|address| address - mapped.start)
+        .collect()
+}
+
+#[test]
+fn off_process_symbols_equal_those_in_process() {
+    let addresses = outer();
+    let mut expected = Vec::new();
+    let mapped = mapped();
+    for &address in addresses.iter().filter(|address| mapped.contains(address)) {
+        backtrace::resolve(std::ptr::without_provenance_mut::<c_void>(address), |symbol| {
+            let name = symbol.name().map(|name| format!("{name:#}")).unwrap_or_default();
+            let file = symbol.filename().map(|file| file.to_str().unwrap().to_owned());
+            expected.push((name, file, symbol.lineno()));
+        });
+    }
+    let mut dump = dump(&program(), build_id().as_deref(), &offsets(&addresses));
+    let report = Symboliser::default().symbolicate(&mut dump);
+    assert_eq!(report.found, report.asked);
+    let found = dump.trace(dump.blocks[0].alloc.unwrap()).iter().map(|frame| {
+        let symbol = dump.frames[frame.index()].symbol.as_ref().unwrap();
+        (symbol.function.to_string(), symbol.file.as_deref().map(str::to_owned), symbol.line)
+    });
+    let found: Vec<_> = found.collect();
+    assert_eq!(found, expected);
+    let at = |name: &str| found.iter().position(|(function, ..)| function == name).unwrap();
+    assert_eq!(
+        at("dmd::symbols::tests::outer") - at("dmd::symbols::tests::middle"),
+        1,
+        "inlined, and a frame of its own"
+    );
+}
+
+#[test]
+fn a_module_that_cannot_be_asked_says_why() {
+    let here = program();
+    let own = build_id().unwrap();
+    let other = "00".repeat(20);
+    let table = [
+        ("/nowhere/program", None, "/nowhere/program cannot be read (No such file or directory (os error 2)): name a directory that has it with --symbols; 1 of its addresses stays as it is".to_owned()),
+        ("/etc/passwd", None, "/etc/passwd is not a usable ELF file (Unknown file magic); 1 of its addresses stays as it is".to_owned()),
+        (&*here, Some(&*other), format!("{here} is not the file that ran: its build id is {own}, the dump's {other}; build that version again or name a directory that has it with --symbols; 1 of its addresses stays as it is")),
+    ];
+    for (path, build_id, expected) in table {
+        let mut dump = dump(path, build_id, &[0x1234]);
+        let report = Symboliser::default().symbolicate(&mut dump);
+        assert_eq!(report.notes, ["no frame could be given a function:".to_owned(), expected]);
+        assert_eq!(&*dump.frames[0].text, format!("#00: ???[{path} +0x1234]"), "the address stays");
+    }
+}
+
+#[test]
+fn a_module_is_found_in_the_directories_given_by_name_and_by_build_id() {
+    let here = PathBuf::from(program());
+    let own = build_id().unwrap();
+    let there = std::env::temp_dir().join(format!("dmd-symbols-{}", std::process::id()));
+    let by_id = there.join(".build-id").join(&own[..2]);
+    std::fs::create_dir_all(&by_id).unwrap();
+    std::os::unix::fs::symlink(&here, by_id.join(format!("{}.debug", &own[2..]))).unwrap();
+    let directory = here.parent().unwrap().to_owned();
+    let moved = format!("/gone/{}", here.file_name().unwrap().to_str().unwrap());
+    let addresses = offsets(&outer());
+    for (path, search) in [("/gone/renamed", there.clone()), (&*moved, directory)] {
+        let mut dump = dump(path, Some(&own), &addresses);
+        let report = Symboliser::new(Options { search: vec![search], threads: Some(2) })
+            .symbolicate(&mut dump);
+        assert_eq!((report.found, report.notes), (report.asked, Vec::new()), "{path}");
+    }
+    std::fs::remove_dir_all(there).unwrap();
+}

@@ -1,0 +1,11 @@
+//! Fields of packed structs cannot be borrowed.
+use memreport::MallocSizeOf;
+
+#[derive(MallocSizeOf)]
+#[repr(C, packed(2))]
+struct Page {
+    tag: u8,
+    text: String,
+}
+
+fn main() {}
