@@ -9,7 +9,7 @@ use std::io::{self, BufWriter, Write};
 use std::mem::ManuallyDrop;
 
 use dmd::analysis::{
-    self, Digest, ExplainOptions, Explained, Filter, Grouping, Stacks, TextOptions,
+    self, Digest, ExplainOptions, Explained, Filter, Group, Grouping, Stacks, TextOptions,
 };
 
 pub use args::DmdArgs;
@@ -42,14 +42,18 @@ pub fn main(args: &DmdArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result<
 enum Answer {
     Records(Digest, Stacks),
     Explained(Explained, ExplainOptions),
+    Groups(Vec<Group>, usize),
 }
 
 impl Answer {
     fn prepare(args: &DmdArgs, err: &mut dyn Write) -> Result<Self, DmdError> {
         let mut reader = input::Reader::new(args);
         let first = reader.read(&args.input, err)?;
-        if args.explain {
-            let options = explain_options(args);
+        let options = explain_options(args);
+        if let Some(by) = args.by {
+            return Ok(Self::Groups(analysis::group_by(&first, by.into(), &options), options.top));
+        }
+        if args.explain || args.json {
             return Ok(Self::Explained(analysis::explain(&first, &options), options));
         }
         let how = Grouping::new(args.max_frames.into(), args.ignore_alloc_fns);
@@ -82,7 +86,7 @@ impl Answer {
 
 fn explain_options(args: &DmdArgs) -> ExplainOptions {
     let mut options = ExplainOptions::default();
-    options.top = args.top;
+    options.top = args.top.unwrap_or(if args.by.is_some() { 20 } else { 5 });
     options.max_frames = args.max_frames.into();
     // Paths of the program are shortened where its directory is the one we are in; elsewhere they stay whole.
     options.root =

@@ -1,3 +1,19 @@
-//! Shows memory reports and dumps as text.
+//! Shows memory reports to people, as Firefox's about:memory does: text, differences, budgets; and the dumps of DMD.
 
+pub mod cli;
+pub mod run;
 pub mod dmd;
+pub mod show;
+pub mod open;
+pub mod notes;
+pub mod filter;
+pub mod diff;
+pub mod forest;
+pub mod refusal;
+pub mod amount;
+pub mod tree;
+pub mod order;
+pub mod page;
+pub mod numbers;
+pub mod view;
+pub mod paint;

@@ -1,26 +1,48 @@
 //! Shows memory reports and dumps as text.
 
-use std::io::{self, Write};
+use about_memory::cli::{Cli, Command};
+use about_memory::show::{self, Failure};
+use about_memory::{dmd, run};
+use clap::Parser;
+use std::error::Error;
+use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
 
-use clap::Parser;
-
-#[derive(Parser)]
-enum Command {
-    /// Show the records of a DMD dump, or how two dumps differ.
-    Dmd(about_memory::dmd::DmdArgs),
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
+    let mut notes = io::stderr();
+    let done = match &cli.command {
+        None => show::show(&cli.show, &mut out, &mut notes).map(|()| ExitCode::SUCCESS),
+        Some(Command::Diff(args)) => {
+            show::diff(args, &mut out, &mut notes).map(|()| ExitCode::SUCCESS)
+        }
+        Some(Command::Run(args)) => run::main(args, &mut out, &mut notes).map(ExitCode::from),
+        Some(Command::Dmd(args)) => {
+            dmd::main(args, &mut out, &mut notes).map(|()| ExitCode::SUCCESS).map_err(Failure::from)
+        }
+    };
+    let done = done.and_then(|code| out.flush().map(|()| code).map_err(Failure::from));
+    // What is left in the buffer after a failure is not worth a second failure on the way out.
+    let _ = out.into_parts();
+    done.unwrap_or_else(|error| fail(&*error))
 }
 
-fn main() -> ExitCode {
-    let Command::Dmd(args) = Command::parse();
-    let mut out = io::BufWriter::new(io::stdout().lock());
-    let result = about_memory::dmd::main(&args, &mut out, &mut io::stderr());
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            // Nothing more can be done if even this cannot be written.
-            let _ = writeln!(io::stderr(), "about-memory: {error}");
-            ExitCode::FAILURE
-        }
+/// Exit status 2; but whoever closes the pipe has seen enough.
+fn fail(error: &(dyn Error + 'static)) -> ExitCode {
+    if error
+        .downcast_ref::<io::Error>()
+        .is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+    {
+        return ExitCode::SUCCESS;
     }
+    let mut message = format!("about-memory: {error}");
+    let mut source = error.source();
+    while let Some(cause) = source {
+        message = format!("{message}: {cause}");
+        source = cause.source();
+    }
+    // Standard error may be closed as well; then there is nobody to tell.
+    let _ = writeln!(io::stderr(), "{message}");
+    ExitCode::from(2)
 }

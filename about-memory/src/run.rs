@@ -12,9 +12,14 @@ use std::process::ExitStatus;
 use std::time::Duration;
 
 use clap::Args;
+use dmd::analysis::{self, ExplainOptions};
+use dmd::symbols::{self, Symboliser};
 
 use session::Session;
-pub use verdict::Verdict;
+use verdict::Verdict;
+
+use crate::cli::{DisplayArgs, InputArgs, ShowArgs};
+use crate::show::{self, Failure};
 
 /// What `about-memory run` is asked.
 #[derive(Args, Clone, Debug)]
@@ -49,9 +54,9 @@ pub struct RunArgs {
     #[arg(long)]
     pub wrapper: bool,
 
-    /// Show bytes instead of MB, and the whole tree
-    #[arg(short, long)]
-    pub verbose: bool,
+    /// How the tree is shown.
+    #[command(flatten)]
+    pub display: DisplayArgs,
 
     /// The program and its arguments, after `--`
     #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM")]
@@ -59,11 +64,72 @@ pub struct RunArgs {
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {
-    let seconds: f64 = text.trim_end_matches('s').parse().map_err(|_| "not a number of seconds".to_owned())?;
+    let seconds: f64 =
+        text.trim_end_matches('s').parse().map_err(|_| "not a number of seconds".to_owned())?;
     match Duration::try_from_secs_f64(seconds) {
         Ok(every) if every >= Duration::from_millis(10) => Ok(every),
         _ => Err("at least 0.01 seconds".to_owned()),
     }
+}
+
+/// Runs the program to its end, and shows the last snapshot of each of its processes. Answers with the exit code.
+///
+/// # Errors
+///
+/// See [`RunError`]; and those of showing what the program left.
+pub fn main(args: &RunArgs, out: &mut dyn Write, notes: &mut dyn Write) -> Result<u8, Failure> {
+    let ran = run(args)?;
+    let mut verdicts = Vec::new();
+    for snapshot in ran.last() {
+        write_heading(&ran, snapshot, out)?;
+        let input = InputArgs { max_size: u64::MAX, utf8: true };
+        let files = vec![snapshot.report.clone()];
+        writeln!(out)?;
+        show::show(&ShowArgs { files, display: args.display.clone(), input }, out, notes)?;
+        writeln!(out)?;
+        verdicts.push(explain(args, snapshot, out, notes)?);
+        out.flush()?;
+    }
+    for note in &ran.notes {
+        writeln!(notes, "about-memory: {note}")?;
+    }
+    let mut code = 0;
+    if let Some(most) = args.fail_above {
+        if ran.snapshots.is_empty() {
+            writeln!(notes, "about-memory: nothing was measured, so nothing is within the limit")?;
+            code = 1;
+        }
+        for complaint in verdicts.iter().flat_map(|verdict| verdict.complaints(most)) {
+            writeln!(notes, "about-memory: {complaint}")?;
+            code = 1;
+        }
+    }
+    match describe_end(ran.status) {
+        None => Ok(code),
+        Some((sentence, code)) => {
+            writeln!(notes, "about-memory: {sentence}")?;
+            Ok(code)
+        }
+    }
+}
+
+/// Shows what DMD found, and judges it.
+fn explain(
+    args: &RunArgs,
+    snapshot: &Snapshot,
+    out: &mut dyn Write,
+    notes: &mut dyn Write,
+) -> Result<Verdict, Failure> {
+    let mut dump = dmd::dump::read::read_file(&snapshot.dump)?;
+    for note in Symboliser::new(symbols::Options::default()).symbolicate(&mut dump).notes {
+        writeln!(notes, "about-memory: {note}")?;
+    }
+    let mut options = ExplainOptions::default();
+    options.top = args.top;
+    options.root = std::env::current_dir().ok().map(|folder| folder.to_string_lossy().into_owned());
+    let explained = analysis::explain(&dump, &options);
+    analysis::write_explained(&explained, &options, out)?;
+    Ok(Verdict::new(&explained, verdict::unclassified(&snapshot.report)?))
 }
 
 /// How a run ended.
@@ -165,7 +231,9 @@ pub enum RunError {
 impl std::fmt::Display for RunError {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            RunError::NotFound(name) => write!(out, "{}: no such program, here or in $PATH", name.display()),
+            RunError::NotFound(name) => {
+                write!(out, "{}: no such program, here or in $PATH", name.display())
+            }
             RunError::Unreadable(path, error) => write!(out, "{}: {error}", path.display()),
             RunError::NotABinary(path) => write!(
                 out,
@@ -178,8 +246,12 @@ impl std::fmt::Display for RunError {
                  dmd::global_allocator!();\n\n(if the program only starts another that has it, say --wrapper)",
                 path.display()
             ),
-            RunError::Folder(path, error) => write!(out, "{}: {error}; name another with --output", path.display()),
-            RunError::Start(path, error) => write!(out, "{}: cannot be started: {error}", path.display()),
+            RunError::Folder(path, error) => {
+                write!(out, "{}: {error}; name another with --output", path.display())
+            }
+            RunError::Start(path, error) => {
+                write!(out, "{}: cannot be started: {error}", path.display())
+            }
         }
     }
 }
@@ -187,7 +259,9 @@ impl std::fmt::Display for RunError {
 impl std::error::Error for RunError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            RunError::Unreadable(_, error) | RunError::Folder(_, error) | RunError::Start(_, error) => Some(error),
+            RunError::Unreadable(_, error)
+            | RunError::Folder(_, error)
+            | RunError::Start(_, error) => Some(error),
             RunError::NotFound(_) | RunError::NotABinary(_) | RunError::NoDmd(_) => None,
         }
     }
@@ -200,7 +274,11 @@ impl std::error::Error for RunError {
 /// Those of `out`.
 pub fn write_heading(ran: &Ran, snapshot: &Snapshot, out: &mut dyn Write) -> io::Result<()> {
     let count = ran.count(snapshot.pid);
-    let of = if count == 1 { "the only snapshot".to_owned() } else { format!("one of {count} snapshots") };
+    let of = if count == 1 {
+        "the only snapshot".to_owned()
+    } else {
+        format!("one of {count} snapshots")
+    };
     writeln!(
         out,
         "Snapshot of process {} {}, {:.1} s after the start ({of})",
@@ -226,7 +304,10 @@ pub fn describe_end(status: ExitStatus) -> Option<(String, u8)> {
         return None;
     }
     match (status.code(), status.signal()) {
-        (Some(code), _) => Some((format!("the program ended with exit code {code}"), u8::try_from(code).unwrap_or(1))),
+        (Some(code), _) => Some((
+            format!("the program ended with exit code {code}"),
+            u8::try_from(code).unwrap_or(1),
+        )),
         (None, Some(signal)) => {
             let code = u8::try_from(128 + signal).unwrap_or(255);
             Some((format!("the program was ended by signal {signal}"), code))

@@ -31,11 +31,15 @@ mod people;
 mod types;
 mod sites;
 mod explain;
+mod by;
+mod json;
 
+pub use by::{By, Group, group_by, write_groups};
 pub use clamp::{ClampError, ClampStats, clamp};
 pub use diff::{DifferentModes, diff};
 pub use digest::{Class, Digest, Section, digest};
 pub use explain::{write_explained, write_places, write_summary};
+pub use json::{write_explained_json, write_groups_json};
 pub use order::{Filter, SortBy};
 pub use record::{Record, Sizes, Totals};
 pub use sites::{ExplainOptions, Explained, Place, Site, WrongPlace, explain};

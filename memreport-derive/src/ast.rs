@@ -134,7 +134,8 @@ fn read_fields<'a>(
             description: first_sentence(&field.attrs)
                 .unwrap_or_else(|| format!("What `{}.{label}` owns.", owner.unraw())),
         });
-        Field { member, ty: &field.ty, label, place, measure, shared: attrs.shared, part }
+        let shared = attrs.shared.map(|(_, shared)| shared);
+        Field { member, ty: &field.ty, label, place, measure, shared, part }
     };
     fields.iter().zip(fields.members()).map(read).collect()
 }

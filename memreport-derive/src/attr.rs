@@ -25,7 +25,7 @@ pub(crate) struct FieldAttrs {
     pub(crate) ignore: Option<LitStr>,
     pub(crate) with: Option<ExprPath>,
     pub(crate) shallow: Option<Path>,
-    pub(crate) shared: Option<Shared>,
+    pub(crate) shared: Option<(Ident, Shared)>,
     pub(crate) part: Option<PartAttr>,
 }
 
@@ -96,6 +96,9 @@ fn refuse_contradictions(found: &FieldAttrs, errors: &Errors) {
         }
         if let Some(shallow) = &found.shallow {
             errors.at(shallow, IGNORED);
+        }
+        if let Some((who, _)) = &found.shared {
+            errors.at(who, IGNORED);
         }
         if let Some(part) = &found.part {
             errors.at(&part.at, IGNORED);
@@ -176,7 +179,7 @@ fn parse_bound(meta: &ParseNestedMeta<'_>) -> syn::Result<Vec<WherePredicate>> {
     }
 }
 
-fn parse_shared(meta: &ParseNestedMeta<'_>) -> syn::Result<Shared> {
+fn parse_shared(meta: &ParseNestedMeta<'_>) -> syn::Result<(Ident, Shared)> {
     const REMEDY: &str = "say who counts shared blocks: `shared = first`, `shared = here` or `shared = elsewhere`, without quotes";
     if !meta.input.peek(Token![=]) {
         return Err(syn::Error::new_spanned(&meta.path, REMEDY));
@@ -188,9 +191,9 @@ fn parse_shared(meta: &ParseNestedMeta<'_>) -> syn::Result<Shared> {
     }
     let who: Ident = meta.input.call(Ident::parse_any)?;
     match who.to_string().as_str() {
-        "first" => Ok(Shared::First),
-        "here" => Ok(Shared::Here),
-        "elsewhere" => Ok(Shared::Elsewhere),
+        "first" => Ok((who, Shared::First)),
+        "here" => Ok((who, Shared::Here)),
+        "elsewhere" => Ok((who, Shared::Elsewhere)),
         _ => Err(syn::Error::new_spanned(who, REMEDY)),
     }
 }

@@ -6,6 +6,7 @@
 
 use core::cell::Ref;
 use core::ops::Deref;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{MutexGuard, RwLockReadGuard};
 
 use crate::{MallocSizeOf, Ops};
@@ -28,7 +29,7 @@ impl<'a> Ops<'a> {
     /// Measures what the guard lends. It is held until that is done.
     pub(crate) fn locked<G: Guard<Target: MallocSizeOf> + 'a>(&self, guard: G) {
         if !self.is_deep() {
-            return self.now(&*guard, G::Target::add_size_of_excluding_this);
+            return self.locked_now(guard);
         }
         let value: *const G::Target = &*guard;
         // SAFETY: lent until the guard is dropped, and it is kept until these `Ops` have nothing left to do. No implementation
@@ -36,5 +37,14 @@ impl<'a> Ops<'a> {
         let value: &'a G::Target = unsafe { &*value };
         self.keep(guard);
         self.add(value);
+    }
+    fn locked_now<G: Guard<Target: MallocSizeOf>>(&self, guard: G) {
+        let measure = || self.now(&*guard, G::Target::add_size_of_excluding_this);
+        let outcome = catch_unwind(AssertUnwindSafe(measure));
+        // Not while a panic unwinds: that would poison a mutex, though nothing inside was changed.
+        drop(guard);
+        if let Err(panic) = outcome {
+            resume_unwind(panic);
+        }
     }
 }

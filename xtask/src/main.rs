@@ -1,2 +1,47 @@
-//! Every check as one command.
-fn main() {}
+//! Every check of the workspace as one command: `cargo xtask demo`, `ci`, `bench NAME`, `clients NAME`.
+
+mod build;
+mod demo;
+mod ci;
+mod bench;
+mod bench_overhead;
+mod bench_analyse;
+mod clients;
+mod dmd_py;
+mod tidy;
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+cargo xtask demo [FOLDER]             runs the example program under DMD on a folder of text: by default this repository
+cargo xtask pre-commit                fmt, clippy, tests, tidy
+cargo xtask ci                        all that CI runs
+cargo xtask bench NAME [--quick]      overhead, show, analyse: a table, then a line of JSON for each figure
+cargo xtask clients [NAME [ARGS]]     snapshot, firefox, dmd-py: checks against real programs";
+
+/// Why a command stopped.
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = args.iter().map(String::as_str).collect();
+    let out = &mut io::stdout();
+    let result = match words[..] {
+        ["demo", ref rest @ ..] => demo::run(rest),
+        ["pre-commit"] => ci::pre_commit(out),
+        ["ci"] => ci::ci(out),
+        ["bench", name, ref rest @ ..] => bench::run(name, rest, out),
+        ["clients", ref rest @ ..] => clients::run(rest, out),
+        _ => Err(USAGE.into()),
+    };
+    match result {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            // Standard error may be closed as well; then there is nobody to tell.
+            let _ = writeln!(io::stderr(), "{error}");
+            ExitCode::from(2)
+        }
+    }
+}

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use dmd::analysis::SortBy;
+use dmd::analysis::{By, SortBy};
 
 /// Options of `about-memory dmd`.
 #[derive(Debug, Args)]
@@ -41,9 +41,17 @@ pub struct DmdArgs {
     #[arg(long, conflicts_with = "input2")]
     pub(super) explain: bool,
 
-    /// With --explain: how many places of each class to show
-    #[arg(long, value_name = "N", default_value_t = 5)]
-    pub(super) top: usize,
+    /// Group the blocks by one question, as a table
+    #[arg(long, value_enum, value_name = "WHAT", conflicts_with_all = ["input2", "explain"])]
+    pub(super) by: Option<ByKey>,
+
+    /// Answer in JSON: what --explain or --by would say
+    #[arg(long, conflicts_with = "input2")]
+    pub(super) json: bool,
+
+    /// With --explain, --by or --json: how many places of each class, or groups, to show [default: 5, with --by 20]
+    #[arg(long, value_name = "N")]
+    pub(super) top: Option<usize>,
 
     /// Look for the program's files, debug files and `.build-id` directories here first; repeat for several
     #[arg(long, value_name = "DIR")]
@@ -87,6 +95,39 @@ impl From<SortKey> for SortBy {
             SortKey::Req => Self::Req,
             SortKey::Slop => Self::Slop,
             SortKey::NumBlocks => Self::NumBlocks,
+        }
+    }
+}
+
+/// What blocks can be grouped by.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(super) enum ByKey {
+    /// The program's own frames
+    Stack,
+    /// The type, where the frames tell it
+    Type,
+    /// The paths of the reports that count them
+    Reporter,
+    /// The type and field by which they were reported
+    Field,
+    /// The crate whose code asked for them
+    Crate,
+    /// The thread that allocated them
+    Thread,
+    /// Their usable size
+    Size,
+}
+
+impl From<ByKey> for By {
+    fn from(key: ByKey) -> Self {
+        match key {
+            ByKey::Stack => Self::Stack,
+            ByKey::Type => Self::Type,
+            ByKey::Reporter => Self::Reporter,
+            ByKey::Field => Self::Field,
+            ByKey::Crate => Self::Crate,
+            ByKey::Thread => Self::Thread,
+            ByKey::Size => Self::Size,
         }
     }
 }

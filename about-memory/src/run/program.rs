@@ -14,14 +14,17 @@ use super::RunError;
 
 /// The program's file, as a shell would find it.
 pub(super) fn find(name: &OsStr) -> Result<PathBuf, RunError> {
-    let is_program = |path: &Path| path.metadata().is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0);
+    let is_program = |path: &Path| {
+        path.metadata().is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
+    };
     let named = PathBuf::from(name);
     if named.components().count() > 1 {
         // Said as it is: starting it tells best what is wrong with it.
         return if named.exists() { Ok(named) } else { Err(RunError::NotFound(name.to_owned())) };
     }
     let path = env::var_os("PATH").unwrap_or_default();
-    let found = env::split_paths(&path).map(|folder| folder.join(name)).find(|path| is_program(path));
+    let found =
+        env::split_paths(&path).map(|folder| folder.join(name)).find(|path| is_program(path));
     found.ok_or_else(|| RunError::NotFound(name.to_owned()))
 }
 
@@ -37,7 +40,9 @@ pub(super) fn check(program: &Path) -> Result<(), RunError> {
         return Err(RunError::NotABinary(program.to_owned()));
     }
     let cache = ReadCache::new(file);
-    let Ok(binary) = object::File::parse(&cache) else { return Err(RunError::NotABinary(program.to_owned())) };
+    let Ok(binary) = object::File::parse(&cache) else {
+        return Err(RunError::NotABinary(program.to_owned()));
+    };
     let mark = dmd::run::MARK_SECTION;
     if binary.sections().any(|section| section.name() == Ok(mark)) {
         Ok(())

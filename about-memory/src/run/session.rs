@@ -35,7 +35,10 @@ pub(super) struct Session {
 
 impl Session {
     pub(super) fn open(output: Option<&Path>) -> Result<Self, RunError> {
-        let private = tempfile::Builder::new().prefix("about-memory-").permissions(fs::Permissions::from_mode(0o700)).tempdir();
+        let private = tempfile::Builder::new()
+            .prefix("about-memory-")
+            .permissions(fs::Permissions::from_mode(0o700))
+            .tempdir();
         let private = private.map_err(|error| RunError::Folder(std::env::temp_dir(), error))?;
         let socket_folder = private.path().to_owned();
         let bad = |path: &Path| {
@@ -45,7 +48,8 @@ impl Session {
         if let Some(output) = output {
             fs::create_dir_all(output).map_err(bad(output))?;
         }
-        let listener = UnixListener::bind(socket_folder.join(dmd::run::SOCKET)).map_err(bad(&socket_folder))?;
+        let listener = UnixListener::bind(socket_folder.join(dmd::run::SOCKET))
+            .map_err(bad(&socket_folder))?;
         let path = output.map_or_else(|| socket_folder.clone(), Path::to_owned);
         Ok(Session { folder: Folder { path, _temporary: private }, socket_folder, listener })
     }
@@ -54,14 +58,16 @@ impl Session {
     pub(super) fn run(self, args: &RunArgs, program: &Path) -> Result<Ran, RunError> {
         let (sender, events) = mpsc::channel();
         listen::accept(self.listener, sender.clone());
-        listen::signals(sender.clone()).map_err(|error| RunError::Start(program.to_owned(), error))?;
+        listen::signals(sender.clone())
+            .map_err(|error| RunError::Start(program.to_owned(), error))?;
         let mut command = Command::new(program);
         command.args(&args.command[1..]).env(dmd::run::VARIABLE, &self.socket_folder);
         if std::env::var_os("DMD").is_none() {
             command.env("DMD", "1");
         }
         let started = Instant::now();
-        let mut child = command.spawn().map_err(|error| RunError::Start(program.to_owned(), error))?;
+        let mut child =
+            command.spawn().map_err(|error| RunError::Start(program.to_owned(), error))?;
         let pid = child.id();
         thread::spawn(move || {
             let status = child.wait();
@@ -77,8 +83,10 @@ impl Session {
             snapshots: Vec::new(),
             notes: Vec::new(),
         };
-        let status = watch.until_end(&events).map_err(|error| RunError::Start(program.to_owned(), error))?;
-        let mut ran = Ran { status, snapshots: Vec::new(), notes: watch.notes, folder: self.folder };
+        let status =
+            watch.until_end(&events).map_err(|error| RunError::Start(program.to_owned(), error))?;
+        let mut ran =
+            Ran { status, snapshots: Vec::new(), notes: watch.notes, folder: self.folder };
         for snapshot in watch.snapshots {
             match keep(snapshot, &self.socket_folder, ran.folder.path()) {
                 Ok(kept) => ran.snapshots.push(kept),
@@ -96,7 +104,8 @@ fn keep(snapshot: Snapshot, from: &Path, to: &Path) -> io::Result<Snapshot> {
     }
     let bring = |file: &Path| {
         let kept = to.join(file.file_name().unwrap_or_default());
-        let named = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", kept.display()));
+        let named =
+            |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", kept.display()));
         fs::copy(file, &kept).map_err(named)?;
         Ok::<_, io::Error>(kept)
     };
@@ -160,9 +169,13 @@ impl Watch<'_> {
                 self.processes.push(Process { pid, requests });
             }
             Event::Saved(pid, name, moment) => self.saved(pid, &name, moment),
-            Event::Failed(pid, message) => self.notes.push(format!("process {pid} could not save a snapshot: {message}")),
+            Event::Failed(pid, message) => {
+                self.notes.push(format!("process {pid} could not save a snapshot: {message}"))
+            }
             Event::Highest(pid, bytes) => {
-                self.notes.push(format!("process {pid}: the most that was seen allocated is {bytes} bytes"));
+                self.notes.push(format!(
+                    "process {pid}: the most that was seen allocated is {bytes} bytes"
+                ));
             }
             Event::Signal(signal, program_too) if !program_too => send_signal(self.pid, signal),
             Event::Signal(..) | Event::Ended(_) => {}

@@ -47,21 +47,10 @@ impl<'a> Parts<'a> {
         Self { function, name: None, file, line, out_of_line: true, folded: false }
     }
 
-    /// Whether it belongs to Rust's own libraries, to the allocator or to the tracker.
+    /// Whether it belongs to Rust's own libraries, to an allocator or to the tracker.
     pub(super) fn is_library(&self) -> bool {
-        const FILES: [&str; 4] = ["/library/", "/hashbrown-", "/rust/deps/", "/dmd/src/track/"];
-        const PATHS: [&str; 10] = [
-            "alloc::",
-            "core::",
-            "std::",
-            "hashbrown::",
-            "dmd::track::",
-            "dmd::alloc",
-            "__rust",
-            "__rdl_",
-            "__rg_",
-            "mozilla::dmd::",
-        ];
+        const PATHS: [&str; 6] =
+            ["alloc::", "core::", "std::", "hashbrown::", "dmd::track::", "mozilla::dmd::"];
         const C: [&str; 8] = [
             "malloc",
             "calloc",
@@ -72,14 +61,25 @@ impl<'a> Parts<'a> {
             "operator new",
             "__libc_",
         ];
-        if self.file.is_some_and(|file| {
-            is_rust_library(file) || FILES[1..].iter().any(|part| file.contains(part))
-        }) {
-            return true;
-        }
+        // Before Rust's `main` and its threads, the same in every program.
+        const STARTS: [&str; 6] =
+            ["main", "_start", "__libc_start_main", "start_thread", "clone", "clone3"];
         let path = self.function.trim_start_matches(['<', '&']);
-        PATHS.iter().any(|prefix| path.starts_with(prefix))
+        self.is_allocator_entry()
+            || (self.file.is_none() && STARTS.contains(&self.function))
+            || self
+                .file
+                .is_some_and(|file| is_rust_library(file) || is_hashbrown(file) || is_tracker(file))
+            || PATHS.iter().any(|prefix| path.starts_with(prefix))
             || C.iter().any(|prefix| self.function.starts_with(prefix))
+    }
+
+    /// Whether it is the door between a program and its allocator. What lies further in is the allocator's or the
+    /// tracker's, whoever wrote it.
+    pub(super) fn is_allocator_entry(&self) -> bool {
+        const SHIMS: [&str; 4] = ["__rust_", "__rustc::__rust_", "__rdl_", "__rg_"];
+        SHIMS.iter().any(|prefix| self.function.starts_with(prefix))
+            || self.function.contains("GlobalAlloc>::")
     }
 
     /// The crate the code is from, as `serde_json`, if its place or path tells.
@@ -111,6 +111,19 @@ fn is_word(c: char) -> bool {
 fn is_rust_library(file: &str) -> bool {
     file.starts_with("library/")
         || (file.starts_with("/rustc/") || file.contains("/rustlib/")) && file.contains("/library/")
+}
+
+fn is_hashbrown(file: &str) -> bool {
+    file.contains("/hashbrown-") || file.contains("/rust/deps/")
+}
+
+/// Whether `file` is of the part of this crate that runs in the measured program.
+fn is_tracker(file: &str) -> bool {
+    let mut parts = file.split('/').skip_while(|part| *part != "dmd" && !part.starts_with("dmd-"));
+    let own = parts.next().is_some() && parts.next() == Some("src");
+    own && parts
+        .next()
+        .is_some_and(|part| !matches!(part, "analysis" | "dump" | "symbols" | "export"))
 }
 
 /// `serde_json-1.0.145` of a file in cargo's registry or among its checkouts.
@@ -186,11 +199,26 @@ pub(super) fn shorten(text: &str, room: usize) -> String {
     format!("{head}…{tail}")
 }
 
-/// A stack without the libraries' frames in front; all of it if there is nothing else.
-pub(super) fn without_library<'a>(dump: &'a Dump, trace: &'a [FrameId]) -> &'a [FrameId] {
-    let is_library = |frame: &FrameId| Parts::of(&dump.frames[frame.index()]).is_library();
-    let skipped = trace.iter().take_while(|frame| is_library(frame)).count();
-    if skipped == trace.len() { trace } else { &trace[skipped..] }
+/// How many frames in front are the libraries', the allocator's or the tracker's.
+pub(super) fn library_frames(frames: &[Parts<'_>]) -> usize {
+    let behind_door = frames.iter().rposition(Parts::is_allocator_entry).map_or(0, |at| at + 1);
+    behind_door + frames[behind_door..].iter().take_while(|parts| parts.is_library()).count()
+}
+
+/// The frames of a stack, taken apart.
+pub(super) fn parts<'a>(dump: &'a Dump, trace: &[FrameId]) -> Vec<Parts<'a>> {
+    trace.iter().map(|frame| Parts::of(&dump.frames[frame.index()])).collect()
+}
+
+/// The frames of a stack that are not the libraries'; all of them if there is nothing else.
+///
+/// What the standard library does in between (iterators, closures called, threads begun) is known to whoever wrote the
+/// frames around it, and what is beyond `main` is the same in every stack.
+pub(super) fn without_library<'a>(dump: &'a Dump, trace: &[FrameId]) -> Vec<Parts<'a>> {
+    let frames = parts(dump, trace);
+    let rest = frames[library_frames(&frames)..].iter().filter(|parts| !parts.is_library());
+    let kept: Vec<Parts<'_>> = rest.copied().collect();
+    if kept.is_empty() { frames } else { kept }
 }
 
 #[cfg(test)]

@@ -17,6 +17,8 @@ pub struct Site {
     pub frames: Vec<String>,
     /// The first frame that is the program's own code, if there is one.
     pub own: Option<String>,
+    /// The crate whose code asked for the blocks.
+    pub krate: Option<String>,
     /// The crate that was called there, if the innermost frame is not the program's own.
     pub through: Option<String>,
 }
@@ -163,7 +165,7 @@ pub fn explain(dump: &Dump, options: &ExplainOptions) -> Explained {
     Explained { mode: dump.invocation.mode, heap, places, wrong: wrong(dump, &sites, &style) }
 }
 
-fn class(mode: Mode, reports: Option<&[TraceId]>) -> Class {
+pub(super) fn class(mode: Mode, reports: Option<&[TraceId]>) -> Class {
     match (mode, reports.map(<[TraceId]>::len)) {
         (Mode::Live | Mode::Scan, _) => Class::Live,
         (Mode::Cumulative, _) => Class::Cumulative,
@@ -174,15 +176,20 @@ fn class(mode: Mode, reports: Option<&[TraceId]>) -> Class {
 }
 
 /// The sites of a dump, by its stacks.
-struct Sites {
+pub(super) struct Sites {
     sites: Vec<Site>,
     by_trace: Vec<usize>,
 }
 
 impl Sites {
-    fn new(dump: &Dump, max_frames: usize, style: &Style<'_>) -> Self {
-        let unknown =
-            Site { block_type: BlockType::Unknown, frames: Vec::new(), own: None, through: None };
+    pub(super) fn new(dump: &Dump, max_frames: usize, style: &Style<'_>) -> Self {
+        let unknown = Site {
+            block_type: BlockType::Unknown,
+            frames: Vec::new(),
+            own: None,
+            krate: None,
+            through: None,
+        };
         let mut numbers = HashMap::from([(unknown.clone(), 0)]);
         let mut sites = vec![unknown];
         let by_trace = (0..dump.trace_count()).map(|index| {
@@ -197,6 +204,10 @@ impl Sites {
         Self { sites, by_trace }
     }
 
+    pub(super) fn get(&self, trace: Option<TraceId>) -> &Site {
+        &self.sites[self.of(trace)]
+    }
+
     fn of(&self, trace: Option<TraceId>) -> usize {
         trace.map_or(0, |trace| self.by_trace[trace.index()])
     }
@@ -204,18 +215,34 @@ impl Sites {
 
 fn site(dump: &Dump, trace: TraceId, max_frames: usize, style: &Style<'_>) -> Site {
     let all = dump.trace(trace);
-    let shown = &without_library(dump, all);
-    let shown: Vec<Parts<'_>> =
-        shown.iter().map(|frame| Parts::of(&dump.frames[frame.index()])).collect();
+    let shown = without_library(dump, all);
     let own = shown.iter().position(Parts::is_own);
     let through = own.filter(|&at| at > 0).and_then(|_| shown.first()?.crate_name());
     let indent = FRAME_INDENT;
     Site {
         block_type: BlockType::of_trace(dump, all),
-        frames: shown.iter().take(max_frames).map(|parts| style.frame(parts, indent)).collect(),
+        frames: lines(&shown, max_frames, style),
         own: own.map(|at| style.frame(&shown[at], indent)),
+        krate: shown.first().and_then(Parts::crate_name).map(str::to_owned),
         through: through.map(str::to_owned),
     }
+}
+
+/// The lines of a stack. A function that calls itself takes one line, however deep it went.
+fn lines(frames: &[Parts<'_>], max_frames: usize, style: &Style<'_>) -> Vec<String> {
+    const AGAIN: &str = ", recursively";
+    let mut lines: Vec<String> = Vec::new();
+    for parts in frames {
+        let line = style.frame(parts, FRAME_INDENT);
+        let is_full = lines.len() == max_frames;
+        match lines.last_mut() {
+            Some(last) if last.strip_suffix(AGAIN) == Some(&*line) => {}
+            Some(last) if *last == line => last.push_str(AGAIN),
+            _ if is_full => break,
+            _ => lines.push(line),
+        }
+    }
+    lines
 }
 
 /// Columns before a frame: `    #01: `.
@@ -229,9 +256,7 @@ fn reporter(dump: &Dump, trace: Option<TraceId>, style: &Style<'_>) -> String {
         return describe_report(site, style);
     }
     let frames = without_library(dump, dump.trace(trace));
-    let first = frames
-        .first()
-        .map(|frame| style.frame(&Parts::of(&dump.frames[frame.index()]), FRAME_INDENT));
+    let first = frames.first().map(|parts| style.frame(parts, FRAME_INDENT));
     first.unwrap_or_else(|| "an unknown reporter".to_owned())
 }
 

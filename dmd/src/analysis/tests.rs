@@ -4,6 +4,7 @@ use super::{Filter, Grouping, SortBy, Stacks, TextOptions, clamp, diff, digest, 
 use crate::dump::read::{Dump, read_slice};
 
 mod explained;
+mod grouped;
 
 /// A dump of `mode` with frames `a` to `f` in traces of one frame each, `AB` to `ABCDEF` of several, and `M` of malloc and a.
 pub(super) fn dump(mode: &str, blocks: &str) -> Dump {

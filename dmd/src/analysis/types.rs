@@ -5,7 +5,7 @@
 //! code that the linker or the compiler folded, so that one address stands for several functions; and the out-of-line
 //! growth of vectors, which the standard library shares between all types of a layout (an inlined caller tells it then).
 
-use super::people::Parts;
+use super::people::{Parts, library_frames, parts};
 use crate::dump::read::{Dump, FrameId};
 
 /// What is known of a block's type.
@@ -24,13 +24,12 @@ impl BlockType {
     /// The type of a block with this allocation stack.
     #[must_use]
     pub fn of_trace(dump: &Dump, trace: &[FrameId]) -> Self {
-        let frames: Vec<Parts<'_>> =
-            trace.iter().map(|frame| Parts::of(&dump.frames[frame.index()])).collect();
-        let library = frames.iter().take_while(|parts| parts.is_library()).count();
+        let frames = parts(dump, trace);
+        let library = library_frames(&frames);
         if let Some(known) =
             (0..library).find_map(|at| told_by(&frames[at], &frames[at + 1..library]))
         {
-            return Self::Known(known);
+            return Self::Known(without_std_paths(&known));
         }
         let asker =
             frames.get(library).map(|parts| parts.name.filter(|_| !parts.function.contains("::")));
@@ -49,6 +48,21 @@ impl BlockType {
             Self::Unknown => "type unknown".to_owned(),
         }
     }
+}
+
+/// Types of the standard library by the names that everyone uses for them.
+fn without_std_paths(name: &str) -> String {
+    const PATHS: [&str; 8] = [
+        ", alloc::alloc::Global",
+        "alloc::string::",
+        "alloc::vec::",
+        "alloc::boxed::",
+        "alloc::sync::",
+        "alloc::rc::",
+        "alloc::borrow::",
+        "core::option::",
+    ];
+    PATHS.iter().fold(name.to_owned(), |name, path| name.replace(path, ""))
 }
 
 /// The type that one library function tells, if it does; `outer` are the library functions around it.
@@ -197,6 +211,10 @@ mod tests {
             ),
             ("new<alloc::sync::ArcInner<subject::User>> @ alloc/boxed.rs", "Arc<subject::User>"),
             ("new<alloc::rc::RcInner<[u8; 4]>> @ alloc/boxed.rs", "Rc<[u8; 4]>"),
+            (
+                "reserve<alloc::sync::Arc<X, alloc::alloc::Global>, A> @ alloc/vec/mod.rs",
+                "[Arc<X>]",
+            ),
             (
                 "new<alloc::collections::btree::node::LeafNode<u32, fn(u8) -> u8>> @ alloc/boxed.rs",
                 "BTreeMap<u32, fn(u8) -> u8> node",

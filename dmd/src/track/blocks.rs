@@ -365,6 +365,6 @@ mod tests {
         blocks.age(GLIBC, Generation::FIRST);
         let mut births = Vec::new();
         blocks.for_each(GLIBC, |_, block, _| births.push(block.birth));
-        assert_eq!(births, [Generation::OLD, second]);
+        assert_eq!(births, [Generation::from_number(0), second]);
     }
 }

@@ -33,15 +33,14 @@ pub(crate) struct Block {
 pub(crate) struct Generation(u8);
 
 impl Generation {
-    /// That of blocks so old that nobody need know.
-    pub(crate) const OLD: Generation = Generation(0);
+    /// The first, before any collection. 0 is that of blocks so old that nobody need know.
     pub(crate) const FIRST: Generation = Generation(1);
 
     pub(crate) fn from_number(number: u8) -> Self {
         Generation(number & 3)
     }
 
-    pub(crate) fn number(self) -> u8 {
+    pub(crate) const fn number(self) -> u8 {
         self.0
     }
 
@@ -172,7 +171,7 @@ mod tests {
             assert_eq!(entry.site().number(), 0xab_cdef);
             assert_eq!(entry.birth(), Generation::FIRST.next());
             assert!(entry.is_second_half());
-            assert_eq!(entry.aged().birth(), Generation::OLD);
+            assert_eq!(entry.aged().birth(), Generation(0));
             assert_eq!(entry.aged().sizes(), entry.sizes());
         }
     }
@@ -190,10 +189,6 @@ mod tests {
     fn generations_take_turns_and_never_fall_on_old() {
         let first = Generation::FIRST;
         assert_eq!(first.next().next().next(), first);
-        assert!(
-            [first, first.next(), first.next().next()]
-                .iter()
-                .all(|birth| *birth != Generation::OLD)
-        );
+        assert!([first, first.next(), first.next().next()].iter().all(|birth| birth.number() != 0));
     }
 }

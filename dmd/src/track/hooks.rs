@@ -35,7 +35,7 @@ pub(crate) static BLOCKS: Blocks = Blocks::new();
 static STATE: AtomicU8 = AtomicU8::new(State::Undecided as u8);
 
 /// The generation that blocks are born in.
-static GENERATION: AtomicU8 = AtomicU8::new(1);
+static GENERATION: AtomicU8 = AtomicU8::new(Generation::FIRST.number());
 
 /// What the hooks do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -28,15 +28,6 @@ unsafe impl Zeroed for std::sync::atomic::AtomicU32 {}
 // SAFETY: zero is a valid number.
 unsafe impl Zeroed for std::sync::atomic::AtomicU64 {}
 
-/// A slice of zeros that lives for ever, or `None` when memory is short.
-pub(crate) fn zeroed<T: Zeroed>(length: usize) -> Option<&'static [T]> {
-    let bytes = length.checked_mul(size_of::<T>())?;
-    let pages = sys::map(bytes)?;
-    MAPPED.fetch_add(bytes, Relaxed);
-    // SAFETY: a fresh mapping of that size, aligned to pages, all zeros, never unmapped.
-    Some(unsafe { std::slice::from_raw_parts(pages.as_ptr().cast(), length) })
-}
-
 /// A place for a slice of zeros that is made when first needed. Threads that need it at once make it once.
 pub(crate) struct Lazy<T> {
     start: AtomicPtr<T>,

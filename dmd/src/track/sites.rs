@@ -124,8 +124,3 @@ pub(crate) fn frames(stack: u32) -> impl Iterator<Item = usize> {
         Some(frame as usize)
     })
 }
-
-/// How many sites are known.
-pub(crate) fn count() -> usize {
-    SITES.len()
-}

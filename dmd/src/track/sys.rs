@@ -2,9 +2,10 @@
 #![expect(unsafe_code, reason = "system calls")]
 
 use std::ffi::{CStr, c_int, c_void};
+use std::num::NonZeroUsize;
 use std::ptr::{self, NonNull};
-use std::sync::atomic::AtomicUsize;
-use std::sync::atomic::Ordering::Relaxed;
+
+use once_cell::race::OnceNonZeroUsize;
 
 /// The bytes of a page, at most: used for rounding only.
 pub(crate) const PAGE: usize = 4096;
@@ -100,9 +101,9 @@ pub(crate) struct StackBounds {
     pub(crate) high: usize,
 }
 
-/// Where the main thread's stack ends; 0 until [`note_main_stack`] was called.
-static MAIN_STACK_HIGH: AtomicUsize = AtomicUsize::new(0);
-static MAIN_STACK_LOW: AtomicUsize = AtomicUsize::new(0);
+/// Where the main thread's stack is, once [`note_main_stack`] was called. Read by hooks, so without a lock.
+static MAIN_STACK_HIGH: OnceNonZeroUsize = OnceNonZeroUsize::new();
+static MAIN_STACK_LOW: OnceNonZeroUsize = OnceNonZeroUsize::new();
 
 /// Remembers where the stack of the main thread is. To be called on it, before `main`.
 ///
@@ -112,17 +113,19 @@ pub(crate) fn note_main_stack(above_all_frames: usize) {
     // SAFETY: `limit` is a valid place for the answer.
     let known = unsafe { libc::getrlimit(libc::RLIMIT_STACK, &raw mut limit) } == 0;
     let most = if known { usize::try_from(limit.rlim_cur).unwrap_or(usize::MAX) } else { 8 << 20 };
-    MAIN_STACK_LOW.store(above_all_frames.saturating_sub(most.min(1 << 30)), Relaxed);
-    MAIN_STACK_HIGH.store(above_all_frames, Relaxed);
+    let low = above_all_frames.saturating_sub(most.min(1 << 30));
+    if let (Some(low), Some(high)) = (NonZeroUsize::new(low), NonZeroUsize::new(above_all_frames)) {
+        // Low first: whoever sees the end sees the beginning. Set before, they stay as they are.
+        let _ = MAIN_STACK_LOW.set(low);
+        let _ = MAIN_STACK_HIGH.set(high);
+    }
 }
 
 /// Where this thread's stack is. Neither allocates through Rust nor does I/O.
 pub(crate) fn stack_bounds() -> Option<StackBounds> {
-    // SAFETY: plain calls.
-    let is_main = unsafe { libc::syscall(libc::SYS_gettid) } == i64::from(unsafe_getpid());
-    if is_main {
-        let high = MAIN_STACK_HIGH.load(Relaxed);
-        return (high != 0).then(|| StackBounds { low: MAIN_STACK_LOW.load(Relaxed), high });
+    if thread_id() == std::process::id() {
+        let (high, low) = (MAIN_STACK_HIGH.get()?, MAIN_STACK_LOW.get()?);
+        return Some(StackBounds { low: low.get(), high: high.get() });
     }
     let mut attributes = std::mem::MaybeUninit::<libc::pthread_attr_t>::zeroed();
     // SAFETY: `pthread_self` is this thread, and `attributes` a valid place for the answer.
@@ -137,11 +140,6 @@ pub(crate) fn stack_bounds() -> Option<StackBounds> {
     // SAFETY: filled in by the first call, and not used after this.
     unsafe { libc::pthread_attr_destroy(attributes.as_mut_ptr()) };
     known.then(|| StackBounds { low: low.addr(), high: low.addr() + size })
-}
-
-fn unsafe_getpid() -> c_int {
-    // SAFETY: a plain call.
-    unsafe { libc::getpid() }
 }
 
 /// A piece of code that the dynamic linker has loaded.

@@ -1,5 +1,7 @@
 //! Hash maps and sets, with any hasher. *Exact with the tracker*; without it a *formula*.
 //!
+//! What the hasher owns is not measured; that of std owns nothing.
+//!
 //! The formula is the size of hashbrown's table for the capacity. It falls short by what the allocator rounds up, and after
 //! removals, which may leave a map with less capacity than its table was made for.
 

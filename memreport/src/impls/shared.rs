@@ -70,7 +70,7 @@ impl<T: ?Sized> MallocSizeOf for sync::Weak<T> {
     }
 }
 
-/// Counts the block of a value behind `Rc` or `Arc`; says whether it is counted here.
+/// Counts the block of a value behind `Rc` or `Arc`; says whether the value is to be measured here.
 ///
 /// # Safety
 ///

@@ -7,13 +7,39 @@ use std::path::{Path, PathBuf};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde::Serialize;
+use serde_json::Serializer;
+use serde_json::ser::Formatter;
 
 use super::Snapshot;
 use crate::report::{Kind, Report, Units};
 
 /// Writes the file under a name that nobody looks for, and renames it when it is whole.
 pub(super) fn save(snapshot: &Snapshot, path: &Path) -> io::Result<()> {
-    atomically(path, |out| Ok(serde_json::to_writer(out, &WireFile::from(snapshot))?))
+    atomically(path, |out| {
+        let mut to = Serializer::with_formatter(out, Ascii);
+        Ok(WireFile::from(snapshot).serialize(&mut to)?)
+    })
+}
+
+/// Writes all but ASCII as escapes: Firefox takes each byte of gzipped text for a character of its own.
+struct Ascii;
+
+impl Formatter for Ascii {
+    fn write_string_fragment<W: ?Sized + Write>(
+        &mut self,
+        to: &mut W,
+        fragment: &str,
+    ) -> io::Result<()> {
+        let mut plain = 0;
+        for (at, letter) in fragment.char_indices().filter(|(_, letter)| !letter.is_ascii()) {
+            to.write_all(&fragment.as_bytes()[plain..at])?;
+            for unit in letter.encode_utf16(&mut [0; 2]) {
+                write!(to, "\\u{unit:04x}")?;
+            }
+            plain = at + letter.len_utf8();
+        }
+        to.write_all(&fragment.as_bytes()[plain..])
+    }
 }
 
 /// Makes the file at `path`, gzipped if its name says so, such that it is never seen half written.
@@ -168,4 +194,26 @@ fn own_name() -> String {
     let name =
         path.as_deref().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
     name.unwrap_or_else(|| "unknown".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_written_in_ascii() {
+        let table = [
+            ("plain", r#""plain""#),
+            ("é", r#""\u00e9""#),
+            ("a é b", r#""a \u00e9 b""#),
+            ("𝄞", r#""\ud834\udd1e""#),
+            ("\"\\\t", r#""\"\\\t""#),
+        ];
+        for (text, expected) in table {
+            let mut written = Vec::new();
+            text.serialize(&mut Serializer::with_formatter(&mut written, Ascii)).unwrap();
+            assert_eq!(String::from_utf8(written).unwrap(), expected);
+            assert_eq!(serde_json::from_str::<String>(expected).unwrap(), text);
+        }
+    }
 }

@@ -13,6 +13,8 @@ struct Page {
     third: Rc<u8>,
     #[malloc_size_of(shared = here, shared = first)]
     fourth: Rc<u8>,
+    #[malloc_size_of(shared = here, ignore = "cannot be both")]
+    fifth: Rc<u8>,
 }
 
 fn main() {}

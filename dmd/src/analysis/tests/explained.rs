@@ -3,7 +3,7 @@
 use crate::analysis::{ExplainOptions, explain, write_explained};
 use crate::dump::read::read_slice;
 
-const DUMP: &str = r##"{"version":5,"invocation":{"dmdEnvVar":null,"mode":"dark-matter"},
+pub(super) const DUMP: &str = r##"{"version":5,"invocation":{"dmdEnvVar":null,"mode":"dark-matter"},
 "memreport":{"version":1,"needs":[],"reports":{
     "R":{"path":"explicit/index","type":"subject::Index","field":"words","file":"/s/src/main.rs","line":12},
     "S":{"path":"explicit/store"}},
@@ -87,7 +87,7 @@ Wrong (partial) {
 
 ";
 
-fn options() -> ExplainOptions {
+pub(super) fn options() -> ExplainOptions {
     ExplainOptions { top: 2, root: Some("/s".to_owned()), ..ExplainOptions::default() }
 }
 

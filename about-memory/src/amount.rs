@@ -1,0 +1,224 @@
+//! An amount, as JavaScript sees it: a double in every sane file, but Firefox reckons with whatever stands there.
+
+use memreport::snapshot::read::Field;
+use std::borrow::Cow;
+use std::cmp::Ordering;
+
+/// An amount of any type that a file can hold. The operations are JavaScript's operators.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Amount {
+    /// The report has none; also that of an interior node before its total is known.
+    #[default]
+    Undefined,
+    /// `null`.
+    Null,
+    /// `true` or `false`.
+    Bool(bool),
+    /// A number.
+    Number(f64),
+    /// A string; also what adding to one gives.
+    Text(Box<str>),
+    /// An object or array, as the string it turns into.
+    Object(Box<str>),
+}
+
+impl From<f64> for Amount {
+    fn from(number: f64) -> Self {
+        Amount::Number(number)
+    }
+}
+
+impl From<&Field<'_>> for Amount {
+    fn from(field: &Field<'_>) -> Self {
+        match field {
+            Field::Missing => Amount::Undefined,
+            Field::Null => Amount::Null,
+            Field::Bool(value) => Amount::Bool(*value),
+            Field::Number(value) => Amount::Number(*value),
+            Field::Text(text) => Amount::Text(text.as_ref().into()),
+            Field::Composite(text) => Amount::Object(text.as_ref().into()),
+        }
+    }
+}
+
+impl Amount {
+    /// `Number(amount)`.
+    pub fn number(&self) -> f64 {
+        match self {
+            Amount::Undefined => f64::NAN,
+            Amount::Null => 0.0,
+            Amount::Bool(value) => f64::from(u8::from(*value)),
+            Amount::Number(value) => *value,
+            Amount::Text(text) | Amount::Object(text) => string_to_number(text),
+        }
+    }
+
+    /// What `if` says of it.
+    pub fn is_truthy(&self) -> bool {
+        match self {
+            Amount::Undefined | Amount::Null => false,
+            Amount::Bool(value) => *value,
+            Amount::Number(value) => *value != 0.0 && !value.is_nan(),
+            Amount::Text(text) => !text.is_empty(),
+            Amount::Object(_) => true,
+        }
+    }
+
+    /// `self += other`.
+    pub fn add(&mut self, other: &Amount) {
+        *self = match (&*self, other) {
+            (Amount::Number(a), Amount::Number(b)) => Amount::Number(a + b),
+            (a, b) if a.is_string() || b.is_string() => {
+                Amount::Text(format!("{}{}", a.string(), b.string()).into())
+            }
+            (a, b) => Amount::Number(a.number() + b.number()),
+        };
+    }
+
+    /// `self - other`.
+    pub fn minus(&self, other: &Amount) -> Amount {
+        Amount::Number(self.number() - other.number())
+    }
+
+    /// `self < other` and its like: none holds where this is `None`.
+    pub fn compare(&self, other: &Amount) -> Option<Ordering> {
+        match (self, other) {
+            (Amount::Text(a) | Amount::Object(a), Amount::Text(b) | Amount::Object(b)) => {
+                Some(compare_strings(a, b))
+            }
+            (a, b) => a.number().partial_cmp(&b.number()),
+        }
+    }
+
+    fn is_string(&self) -> bool {
+        matches!(self, Amount::Text(_) | Amount::Object(_))
+    }
+
+    /// `String(amount)`.
+    fn string(&self) -> Cow<'_, str> {
+        match self {
+            Amount::Undefined => "undefined".into(),
+            Amount::Null => "null".into(),
+            Amount::Bool(value) => value.to_string().into(),
+            Amount::Number(value) => number_to_string(*value).into(),
+            Amount::Text(text) | Amount::Object(text) => Cow::Borrowed(text),
+        }
+    }
+}
+
+/// `a < b` of two strings: by UTF-16 code units.
+pub fn compare_strings(a: &str, b: &str) -> Ordering {
+    a.encode_utf16().cmp(b.encode_utf16())
+}
+
+/// `Number(text)`.
+fn string_to_number(text: &str) -> f64 {
+    let text = trim(text);
+    let radix = match text.get(..2) {
+        Some("0x" | "0X") => 16,
+        Some("0o" | "0O") => 8,
+        Some("0b" | "0B") => 2,
+        _ if text.is_empty() => return 0.0,
+        _ if is_decimal(text) => return text.parse().unwrap_or(f64::NAN),
+        _ => {
+            return match text {
+                "Infinity" | "+Infinity" => f64::INFINITY,
+                "-Infinity" => f64::NEG_INFINITY,
+                _ => f64::NAN,
+            };
+        }
+    };
+    let mut digits = text[2..].chars().map(|digit| digit.to_digit(radix));
+    let value = digits.try_fold(0.0, |sum, digit| Some(sum * f64::from(radix) + f64::from(digit?)));
+    value.filter(|_| text.len() > 2).unwrap_or(f64::NAN)
+}
+
+/// What JavaScript takes for blanks around a number.
+pub(crate) fn trim(text: &str) -> &str {
+    text.trim_matches(|c: char| (c.is_whitespace() && c != '\u{85}') || c == '\u{feff}')
+}
+
+/// Whether this is a decimal literal, without the words (`inf`, `nan`) that Rust would read as well.
+pub(crate) fn is_decimal(text: &str) -> bool {
+    text.contains(|c: char| c.is_ascii_digit())
+        && text.chars().all(|c| c.is_ascii_digit() || matches!(c, '+' | '-' | '.' | 'e' | 'E'))
+        && text.parse::<f64>().is_ok()
+}
+
+/// `String(number)`.
+pub(crate) fn number_to_string(number: f64) -> String {
+    if number.is_nan() {
+        return "NaN".into();
+    }
+    if number.is_infinite() {
+        return if number > 0.0 { "Infinity" } else { "-Infinity" }.into();
+    }
+    if number == 0.0 {
+        return "0".into();
+    }
+    if number.abs() >= 1e21 || number.abs() < 1e-6 {
+        let text = format!("{number:e}");
+        return if text.contains("e-") { text } else { text.replace('e', "e+") };
+    }
+    format!("{number}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(text: &str) -> Amount {
+        Amount::Text(text.into())
+    }
+
+    #[test]
+    fn strings_are_appended_to_and_everything_else_is_added() {
+        for (a, b, sum) in [
+            (Amount::Number(1.0), Amount::Number(2.5), Amount::Number(3.5)),
+            (Amount::Number(0.0), text("5"), text("05")),
+            (Amount::Number(1e21), text(""), text("1e+21")),
+            (Amount::Number(-0.0), text("x"), text("0x")),
+            (Amount::Null, Amount::Bool(true), Amount::Number(1.0)),
+            (
+                Amount::Number(1.0),
+                Amount::Object("[object Object]".into()),
+                text("1[object Object]"),
+            ),
+        ] {
+            let mut result = a.clone();
+            result.add(&b);
+            assert_eq!(result, sum, "{a:?} + {b:?}");
+        }
+        let mut nothing = Amount::Undefined;
+        nothing.add(&Amount::Number(1.0));
+        assert!(nothing.number().is_nan());
+    }
+
+    #[test]
+    fn a_string_is_a_number_where_javascript_reads_one() {
+        for (string, number) in [
+            (" 12\n", 12.0),
+            ("", 0.0),
+            ("0x10", 16.0),
+            ("0b101", 5.0),
+            ("1e3", 1000.0),
+            (".5", 0.5),
+            ("5.", 5.0),
+            ("-Infinity", f64::NEG_INFINITY),
+        ] {
+            assert_eq!(text(string).number(), number, "{string:?}");
+        }
+        for string in ["inf", "nan", "1 2", "0x", "--1", "e5", "-0x10"] {
+            assert!(text(string).number().is_nan(), "{string:?}");
+        }
+    }
+
+    #[test]
+    fn strings_are_compared_as_strings_and_with_numbers_as_numbers() {
+        assert_eq!(text("10").compare(&text("9")), Some(Ordering::Less));
+        assert_eq!(text("10").compare(&Amount::Number(9.0)), Some(Ordering::Greater));
+        assert_eq!(Amount::Undefined.compare(&Amount::Number(9.0)), None);
+        // U+FF5E is one unit, and greater than the first unit of a character beyond the first plane.
+        assert_eq!(compare_strings("\u{ff5e}", "\u{1f600}"), Ordering::Greater);
+    }
+}

@@ -1,0 +1,100 @@
+//! Which paths are wanted.
+
+use regress::Regex;
+
+/// What a path must hold, as it stands in the file: with backslashes for the slashes of URLs.
+#[derive(Clone, Debug, Default)]
+pub enum Filter {
+    /// Every path.
+    #[default]
+    All,
+    /// Paths that hold this text; upper and lower case differ.
+    Text(String),
+    /// Paths in which this regular expression of JavaScript's finds something.
+    Regex(Box<Regex>),
+    /// Only the empty path: what an expression that is none comes to in Firefox.
+    Empty,
+}
+
+impl Filter {
+    /// A filter as typed into Firefox's page. Empty text filters nothing.
+    pub fn text(text: &str) -> Self {
+        if text.is_empty() { Filter::All } else { Filter::Text(text.to_owned()) }
+    }
+
+    /// A regular expression as typed into Firefox's page; with what is wrong with it, where it matches nothing.
+    pub fn regex(pattern: &str) -> (Self, Option<String>) {
+        if pattern.is_empty() {
+            return (Filter::All, None);
+        }
+        match Regex::new(pattern) {
+            Ok(regex) => (Filter::Regex(Box::new(regex)), None),
+            Err(error) => (Filter::Empty, Some(error.text)),
+        }
+    }
+
+    /// Whether anything is left out.
+    pub fn is_all(&self) -> bool {
+        matches!(self, Filter::All)
+    }
+
+    /// Whether a path is wanted.
+    pub fn matches(&self, path: &str) -> bool {
+        match self {
+            Filter::All => true,
+            Filter::Text(text) => path.contains(text.as_str()),
+            // As JavaScript without the flag `u`: by UTF-16 code units.
+            Filter::Regex(regex) => {
+                let units: Vec<u16> = path.encode_utf16().collect();
+                regex.find_from_ucs2(&units, 0).next().is_some()
+            }
+            Filter::Empty => path.is_empty(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_found_as_it_is() {
+        for (filter, path, matches) in [
+            ("", "a/b", true),
+            ("b", "a/b", true),
+            ("B", "a/b", false),
+            ("a.b", "a/b", false),
+            ("http:\\\\x", "a/http:\\\\x/b", true),
+            ("http://x", "a/http:\\\\x/b", false),
+        ] {
+            assert_eq!(Filter::text(filter).matches(path), matches, "{filter} in {path}");
+        }
+    }
+
+    #[test]
+    fn expressions_are_javascripts() {
+        for (pattern, path, matches) in [
+            ("", "a/b", true),
+            ("a.b", "a/b", true),
+            ("^b", "a/b", false),
+            ("B$", "a/b", false),
+            (r"(\w)\1", "a/bb", true),
+            (r"^(?!explicit)", "explicit/a", false),
+            ("^.$", "😀", false),
+            ("^..$", "😀", true),
+            (r"a{", "a{", true),
+        ] {
+            let (filter, fault) = Filter::regex(pattern);
+            assert_eq!(fault, None, "{pattern}");
+            assert_eq!(filter.matches(path), matches, "{pattern} in {path}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_expression_matches_the_empty_path() {
+        let (filter, fault) = Filter::regex("(");
+        assert!(fault.is_some());
+        assert!(!filter.matches("("));
+        assert!(filter.matches(""));
+    }
+}

@@ -1,0 +1,177 @@
+//! The totals of all nodes, and the trees as they are shown: chains of single kids made one, `heap-unclassified` added.
+
+use super::{Forest, Name, Node, NodeId, Presence, Process};
+use crate::amount::Amount;
+use crate::numbers::Unit;
+use crate::refusal::Refusal;
+
+impl Forest {
+    /// Adds up every tree, once all reports are in.
+    ///
+    /// # Errors
+    /// Says where a tree contradicts itself: Firefox's page would refuse the file.
+    pub fn total(&mut self) -> Result<(), Refusal> {
+        // A node is made before its kids, so the way back meets every kid before its parent.
+        for index in (0..self.nodes.len()).rev() {
+            let id = NodeId(u32::try_from(index).unwrap_or(u32::MAX));
+            match self.nodes[index].kids {
+                0 => {}
+                1 if self.nodes[index].parent.0 < NodeId::LAST => self.absorb(id),
+                _ => self.sum(id)?,
+            }
+        }
+        for process in 0..self.processes.len() {
+            self.add_heap_unclassified(process);
+        }
+        self.check_units()
+    }
+
+    /// Makes one of a node and its only kid, which has been filled in.
+    fn absorb(&mut self, id: NodeId) {
+        let kid_id = self.node(id).first_kid;
+        let kid = self.node(kid_id);
+        let (amount, description, merged) = (kid.amount.clone(), kid.description, kid.merged);
+        let (first_kid, last_kid, kids) = (kid.first_kid, kid.last_kid, kid.kids);
+        let node = &mut self.nodes[id.0 as usize];
+        (node.amount, node.description) = (amount, description);
+        (node.first_kid, node.last_kid, node.kids) = (first_kid, last_kid, kids);
+        node.absorbed = kid_id;
+        if merged > 0 {
+            node.merged = merged;
+        }
+    }
+
+    fn sum(&mut self, id: NodeId) -> Result<(), Refusal> {
+        let mut sum = Amount::Number(0.0);
+        let mut kid = self.node(id).first_kid;
+        while !kid.is_none() {
+            sum.add(&self.node(kid).amount);
+            kid = self.node(kid).next;
+        }
+        let node = &mut self.nodes[id.0 as usize];
+        if node.amount == Amount::Undefined {
+            node.amount = sum;
+            return Ok(());
+        }
+        // One of two files has a leaf here and the other a tree. A kid that is in neither makes them comparable.
+        if !matches!(node.presence, Presence::First | Presence::Second) {
+            return Err(self.refuse(id, |path| Refusal::LeafAndTree { path }));
+        }
+        node.amount.add(&sum);
+        node.presence = Presence::Both;
+        let own = node.amount.minus(&sum);
+        let unit = node.unit;
+        self.add_fake_kid(id, own, unit);
+        Ok(())
+    }
+
+    fn add_fake_kid(&mut self, id: NodeId, amount: Amount, unit: Unit) {
+        let name = self.names.intern("(fake child)", false);
+        let fake = match self.kids.get(&(id, name)) {
+            Some(&kid) => kid,
+            None => self.push_kid(id, name, unit),
+        };
+        let node = &mut self.nodes[fake.0 as usize];
+        *node = Node {
+            amount,
+            unit,
+            presence: Presence::Added,
+            first_kid: NodeId::NONE,
+            last_kid: NodeId::NONE,
+            kids: 0,
+            absorbed: NodeId::NONE,
+            merged: 0,
+            description: Name::NONE,
+            ..node.clone()
+        };
+    }
+
+    /// What the allocator has handed out and no report names.
+    fn add_heap_unclassified(&mut self, process: usize) {
+        let (Some(explicit), Some(allocated)) =
+            (self.tree(process, "explicit"), self.flat(process, "heap-allocated"))
+        else {
+            return;
+        };
+        let name = self.names.intern("heap-unclassified", false);
+        if self.kids.contains_key(&(explicit, name)) {
+            return;
+        }
+        let amount = self.node(allocated).amount.minus(&self.processes[process].heap_total);
+        let described = "What the allocator has handed out beyond what the HEAP reports of this tree name; the \
+                         allocator's rounding of unreported blocks is in it.";
+        let description = self.names.intern(described, false);
+        let added = self.push_kid(explicit, name, Unit::Bytes);
+        self.nodes[added.0 as usize].description = description;
+        self.nodes[added.0 as usize].amount = amount.clone();
+        self.nodes[explicit.0 as usize].amount.add(&amount);
+    }
+
+    /// A tree of a process, by its name.
+    pub(crate) fn tree(&mut self, process: usize, name: &str) -> Option<NodeId> {
+        let name = self.names.intern(name, false);
+        self.kids.get(&(NodeId::root_parent(process, false), name)).copied()
+    }
+
+    /// A flat measurement of a process, by its name.
+    fn flat(&mut self, process: usize, name: &str) -> Option<NodeId> {
+        let name = self.names.intern(name, false);
+        self.kids.get(&(NodeId::root_parent(process, true), name)).copied()
+    }
+
+    /// All nodes that are shown must have the unit of their root, and a known one.
+    fn check_units(&self) -> Result<(), Refusal> {
+        let mut is_absorbed = vec![false; self.nodes.len()];
+        let mut roots: Vec<NodeId> = Vec::with_capacity(self.nodes.len());
+        for (index, node) in self.nodes.iter().enumerate() {
+            let id = NodeId(u32::try_from(index).unwrap_or(u32::MAX));
+            let root =
+                if node.parent.0 < NodeId::LAST { roots[node.parent.0 as usize] } else { id };
+            roots.push(root);
+            if !node.absorbed.is_none() {
+                is_absorbed[node.absorbed.0 as usize] = true;
+            }
+            if is_absorbed[index] {
+                continue;
+            }
+            if node.unit == Unit::Unknown {
+                return Err(self.refuse(id, |path| Refusal::UnknownUnits { path }));
+            }
+            let wanted = self.node(root).unit;
+            if node.unit != wanted {
+                return Err(self.refuse(id, |path| Refusal::MixedUnits {
+                    path,
+                    unit: node.unit,
+                    tree: wanted,
+                }));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Process {
+    /// How much of the machine's memory this process has to itself, roughly; what is shared is counted with the main one.
+    pub(crate) fn resident_share(&self) -> Amount {
+        let share = if self.is_main() || !self.resident_unique.is_truthy() {
+            &self.resident
+        } else {
+            &self.resident_unique
+        };
+        if share.is_truthy() { share.clone() } else { Amount::Number(0.0) }
+    }
+}
+
+/// The path of a node, with the process, for a message.
+pub(crate) fn path_of(forest: &Forest, node: NodeId) -> String {
+    let mut segments = Vec::new();
+    let mut at = node;
+    while at.0 < NodeId::LAST {
+        segments.push(forest.names.get(forest.node(at).name));
+        at = forest.node(at).parent;
+    }
+    segments.reverse();
+    let root_parent = (u32::MAX - 1 - at.0) / 2;
+    let process = forest.processes.get(root_parent as usize).map_or("", |process| &*process.name);
+    format!("{} of {process}", segments.join("/"))
+}

@@ -1,0 +1,112 @@
+//! Whether a program's memory is accounted for: what `--fail-above` asks.
+
+use std::error::Error;
+use std::fs::File;
+use std::path::Path;
+
+use dmd::analysis::{Class, Explained};
+use memreport::snapshot::read::{self, Entry, Field, Sink};
+
+/// What a snapshot is judged by.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Verdict {
+    /// The share of the heap that nobody reports, in percent.
+    unclassified: f64,
+    /// Blocks that are reported twice.
+    doubles: i128,
+    /// Reports that are no block's, or not all of it.
+    wrong: usize,
+}
+
+impl Verdict {
+    pub(super) fn new(explained: &Explained, unclassified: f64) -> Self {
+        let doubles = explained.totals(Class::TwiceReported).blocks;
+        Verdict { unclassified, doubles, wrong: explained.wrong.len() }
+    }
+
+    /// What is wrong, as sentences.
+    pub(super) fn complaints(self, most: f64) -> Vec<String> {
+        let mut complaints = Vec::new();
+        if self.unclassified > most {
+            complaints.push(format!(
+                "{:.2} % of the heap is unclassified, and at most {most} % may be",
+                self.unclassified
+            ));
+        }
+        if self.doubles > 0 {
+            complaints.push(format!("{} reported twice", count(self.doubles, "block")));
+        }
+        if self.wrong > 0 {
+            complaints.push(format!(
+                "{} of memory that is not a whole block",
+                count(self.wrong, "report")
+            ));
+        }
+        complaints
+    }
+}
+
+fn count<N: std::fmt::Display + PartialEq + From<u8>>(number: N, what: &str) -> String {
+    let ending = if number == N::from(1) { "" } else { "s" };
+    format!("{number} {what}{ending}")
+}
+
+/// `heap-unclassified` in percent of `heap-allocated`, as the tree shows it: by subtraction.
+pub(super) fn unclassified(report: &Path) -> Result<f64, Box<dyn Error + Send + Sync>> {
+    let mut sums = Sums::default();
+    read::read(
+        &mut File::open(report)?,
+        read::Options { utf8: true, ..read::Options::default() },
+        &mut sums,
+    )?;
+    if sums.allocated == 0.0 {
+        return Ok(0.0);
+    }
+    Ok((sums.allocated - sums.reported) * 100.0 / sums.allocated)
+}
+
+/// The two numbers that `heap-unclassified` is the difference of.
+#[derive(Default)]
+struct Sums {
+    allocated: f64,
+    reported: f64,
+}
+
+impl Sink for Sums {
+    fn restart(&mut self) {
+        *self = Sums::default();
+    }
+
+    fn report(&mut self, entry: &Entry<'_>) -> Result<(), Box<dyn Error + Send + Sync>> {
+        const HEAP: f64 = 1.0;
+        let Field::Number(amount) = entry.amount else { return Ok(()) };
+        if entry.path == "heap-allocated" {
+            self.allocated += amount;
+        } else if entry.path.starts_with("explicit/") && entry.kind == Field::Number(HEAP) {
+            self.reported += amount;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_complaint_is_a_sentence() {
+        let verdict = |unclassified, doubles, wrong| Verdict { unclassified, doubles, wrong };
+        let table: [(Verdict, &[&str]); 4] = [
+            (verdict(4.9, 0, 0), &[]),
+            (verdict(5.126, 0, 0), &["5.13 % of the heap is unclassified, and at most 5 % may be"]),
+            (
+                verdict(0.0, 1, 2),
+                &["1 block reported twice", "2 reports of memory that is not a whole block"],
+            ),
+            (verdict(-3.0, 7, 0), &["7 blocks reported twice"]),
+        ];
+        for (verdict, expected) in table {
+            assert_eq!(verdict.complaints(5.0), expected);
+        }
+    }
+}

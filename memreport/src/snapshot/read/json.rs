@@ -1,0 +1,419 @@
+//! Pulls JSON out of a stream, a token at a time, as a browser's `JSON.parse` understands it.
+//!
+//! Not `serde_json`, for three things that Firefox accepts in a memory report and it does not: bytes that are no UTF-8
+//! (U+FFFD takes their place), escapes of half a surrogate pair (the same), and numbers beyond every double (infinity).
+
+use super::{Options, ReadError};
+use serde_json::Value;
+use std::io::Read;
+
+const CHUNK: usize = 128 * 1024;
+
+/// A reader of JSON text that holds one chunk of it, and never more than one string besides.
+pub(super) struct Json<'r> {
+    source: &'r mut dyn Read,
+    buffer: Vec<u8>,
+    /// Invariant: `next <= filled <= buffer.len()`.
+    next: usize,
+    filled: usize,
+    /// Bytes that were in the buffer before what is there now.
+    before: u64,
+    options: Options,
+}
+
+/// What a value begins with.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Start {
+    Object,
+    Array,
+    String,
+    Number,
+    Word,
+}
+
+impl<'r> Json<'r> {
+    pub(super) fn new(source: &'r mut dyn Read, options: Options) -> Self {
+        Json { source, buffer: vec![0; CHUNK], next: 0, filled: 0, before: 0, options }
+    }
+
+    /// The first bytes of the text, without taking them.
+    pub(super) fn first_bytes(&mut self) -> Result<&[u8], ReadError> {
+        while self.filled < 3 && self.read_more()? {}
+        Ok(&self.buffer[..self.filled])
+    }
+
+    pub(super) fn skip_bytes(&mut self, count: usize) {
+        self.next += count;
+    }
+
+    /// Where the reader stands, in bytes from the start of the text.
+    pub(super) fn offset(&self) -> u64 {
+        self.before + self.next as u64
+    }
+
+    pub(super) fn fault(&self, what: impl Into<String>) -> ReadError {
+        ReadError::Json { offset: self.offset(), what: what.into() }
+    }
+
+    /// Appends to the buffer, which has room; answers whether there was anything left to read.
+    fn read_more(&mut self) -> Result<bool, ReadError> {
+        let count = loop {
+            match self.source.read(&mut self.buffer[self.filled..]) {
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(ReadError::from_io(error)),
+                Ok(count) => break count,
+            }
+        };
+        self.filled += count;
+        if self.before + self.filled as u64 > self.options.bytes {
+            return Err(ReadError::TooLarge { limit: self.options.bytes });
+        }
+        Ok(count > 0)
+    }
+
+    fn peek(&mut self) -> Result<Option<u8>, ReadError> {
+        if self.next == self.filled {
+            self.before += self.filled as u64;
+            (self.next, self.filled) = (0, 0);
+            if !self.read_more()? {
+                return Ok(None);
+            }
+        }
+        Ok(Some(self.buffer[self.next]))
+    }
+
+    fn take(&mut self) -> Result<u8, ReadError> {
+        let byte = self.peek()?.ok_or_else(|| self.fault("the text ends here, in the middle"))?;
+        self.next += 1;
+        Ok(byte)
+    }
+
+    /// The next byte that is not blank, left where it is.
+    fn peek_token(&mut self) -> Result<Option<u8>, ReadError> {
+        while let Some(byte) = self.peek()? {
+            if !matches!(byte, b' ' | b'\t' | b'\n' | b'\r') {
+                return Ok(Some(byte));
+            }
+            self.next += 1;
+        }
+        Ok(None)
+    }
+
+    fn expect(&mut self, wanted: u8) -> Result<(), ReadError> {
+        match self.peek_token()? {
+            Some(byte) if byte == wanted => {
+                self.next += 1;
+                Ok(())
+            }
+            Some(byte) => {
+                Err(self.fault(format!("`{}` expected, not {}", char::from(wanted), shown(byte))))
+            }
+            None => Err(self.fault("the text ends here, in the middle")),
+        }
+    }
+
+    /// What the next value begins with, left where it is.
+    pub(super) fn start(&mut self) -> Result<Start, ReadError> {
+        match self.peek_token()? {
+            Some(b'{') => Ok(Start::Object),
+            Some(b'[') => Ok(Start::Array),
+            Some(b'"') => Ok(Start::String),
+            Some(b'-' | b'0'..=b'9') => Ok(Start::Number),
+            Some(b't' | b'f' | b'n') => Ok(Start::Word),
+            Some(byte) => Err(self.fault(format!("a value expected, not {}", shown(byte)))),
+            None => Err(self.fault("the text ends here, in the middle")),
+        }
+    }
+
+    /// Nothing but blanks may follow. Where only the end of a gzip stream is cut off, the text is whole all the same.
+    pub(super) fn end(&mut self) -> Result<(), ReadError> {
+        match self.peek_token() {
+            Ok(None) | Err(ReadError::CutGzip(_)) => Ok(()),
+            Err(error) => Err(error),
+            Ok(Some(byte)) => {
+                Err(self.fault(format!("the text should end here, but {} follows", shown(byte))))
+            }
+        }
+    }
+
+    /// Reads a string into `text`, whose old content goes.
+    pub(super) fn string(&mut self, text: &mut String) -> Result<(), ReadError> {
+        self.expect(b'"')?;
+        let mut raw = std::mem::take(text).into_bytes();
+        raw.clear();
+        self.string_rest(&mut raw)?;
+        *text = match String::from_utf8(raw) {
+            Ok(valid) => valid,
+            Err(invalid) => String::from_utf8_lossy(invalid.as_bytes()).into_owned(),
+        };
+        Ok(())
+    }
+
+    fn string_rest(&mut self, raw: &mut Vec<u8>) -> Result<(), ReadError> {
+        loop {
+            let unread = &self.buffer[self.next..self.filled];
+            let plain =
+                unread.iter().position(|&byte| byte == b'"' || byte == b'\\' || byte < 0x20);
+            let taken = &unread[..plain.unwrap_or(unread.len())];
+            if self.options.utf8 || taken.is_ascii() {
+                raw.extend_from_slice(taken);
+            } else {
+                taken.iter().for_each(|&byte| push(raw, u32::from(byte)));
+            }
+            self.next += taken.len();
+            if raw.len() > self.options.string {
+                return Err(ReadError::LongString {
+                    limit: self.options.string,
+                    offset: self.offset(),
+                });
+            }
+            if plain.is_none() {
+                self.peek()?
+                    .ok_or_else(|| self.fault("the text ends here, in the middle of a string"))?;
+                continue;
+            }
+            match self.take()? {
+                b'"' => return Ok(()),
+                b'\\' => self.escape(raw)?,
+                byte => {
+                    return Err(
+                        self.fault(format!("{} may not stand in a string as it is", shown(byte)))
+                    );
+                }
+            }
+        }
+    }
+
+    fn escape(&mut self, raw: &mut Vec<u8>) -> Result<(), ReadError> {
+        let plain = match self.take()? {
+            byte @ (b'"' | b'\\' | b'/') => byte,
+            b'b' => 8,
+            b'f' => 12,
+            b'n' => b'\n',
+            b'r' => b'\r',
+            b't' => b'\t',
+            b'u' => {
+                let mut unit = self.four_hex_digits()?;
+                // A high half takes the low half that follows it; a half alone is no character.
+                while (0xD800..0xDC00).contains(&unit) && self.peek()? == Some(b'\\') {
+                    self.next += 1;
+                    if self.peek()? != Some(b'u') {
+                        push(raw, unit);
+                        return self.escape(raw);
+                    }
+                    self.next += 1;
+                    let low = self.four_hex_digits()?;
+                    if (0xDC00..0xE000).contains(&low) {
+                        unit = 0x10000 + ((unit - 0xD800) << 10) + (low - 0xDC00);
+                    } else {
+                        push(raw, unit);
+                        unit = low;
+                    }
+                }
+                push(raw, unit);
+                return Ok(());
+            }
+            byte => {
+                return Err(self.fault(format!("a backslash before {} means nothing", shown(byte))));
+            }
+        };
+        raw.push(plain);
+        Ok(())
+    }
+
+    fn four_hex_digits(&mut self) -> Result<u32, ReadError> {
+        let mut unit = 0;
+        for _ in 0..4 {
+            let byte = self.take()?;
+            let digit = char::from(byte)
+                .to_digit(16)
+                .ok_or_else(|| self.fault("four hexadecimal digits expected"))?;
+            unit = unit * 16 + digit;
+        }
+        Ok(unit)
+    }
+
+    /// Reads a number, as the double nearest to it.
+    pub(super) fn number(&mut self) -> Result<f64, ReadError> {
+        let mut digits = Vec::new();
+        while let Some(byte @ (b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E')) = self.peek()? {
+            if digits.len() == self.options.string {
+                return Err(ReadError::LongString {
+                    limit: self.options.string,
+                    offset: self.offset(),
+                });
+            }
+            digits.push(byte);
+            self.next += 1;
+        }
+        if !is_number(&digits) {
+            return Err(self.fault(format!(
+                "no number: `{}`",
+                String::from_utf8_lossy(&digits[..digits.len().min(40)])
+            )));
+        }
+        // The grammar of JSON is a part of what `f64` reads, and both round to the nearest.
+        std::str::from_utf8(&digits)
+            .ok()
+            .and_then(|text| text.parse().ok())
+            .ok_or_else(|| self.fault("no number"))
+    }
+
+    /// Reads `true`, `false` or `null` (`None`).
+    pub(super) fn word(&mut self) -> Result<Option<bool>, ReadError> {
+        let (rest, value): (&[u8], _) = match self.take()? {
+            b't' => (b"rue", Some(true)),
+            b'f' => (b"alse", Some(false)),
+            _ => (b"ull", None),
+        };
+        for &wanted in rest {
+            if self.take()? != wanted {
+                return Err(self.fault("an unknown word; only true, false and null are known"));
+            }
+        }
+        Ok(value)
+    }
+
+    /// Enters an object or array, whose start has been seen.
+    pub(super) fn enter(&mut self) {
+        self.next += 1;
+    }
+
+    /// Goes to the next member of the object or array that `close` ends; false at its end, which is taken.
+    pub(super) fn next_member(&mut self, first: &mut bool, close: u8) -> Result<bool, ReadError> {
+        let was_first = std::mem::replace(first, false);
+        match self.peek_token()? {
+            Some(byte) if byte == close => {
+                self.next += 1;
+                return Ok(false);
+            }
+            Some(_) if was_first => return Ok(true),
+            _ => self.expect(b',')?,
+        }
+        match self.peek_token()? {
+            Some(byte) if byte == close => Err(self.fault("a comma before the end")),
+            _ => Ok(true),
+        }
+    }
+
+    /// Reads the key of the next member into `text`, and the colon.
+    pub(super) fn key(&mut self, text: &mut String) -> Result<(), ReadError> {
+        self.string(text)?;
+        self.expect(b':')
+    }
+
+    /// Reads a value and forgets it. Nesting costs a byte a level, up to the limit.
+    pub(super) fn skip(&mut self, scratch: &mut String) -> Result<(), ReadError> {
+        let mut open: Vec<u8> = Vec::new();
+        let mut first = true;
+        loop {
+            let entered = match self.start()? {
+                Start::Object => Some(b'}'),
+                Start::Array => Some(b']'),
+                Start::String => self.string(scratch).map(|()| None)?,
+                Start::Number => self.number().map(|_| None)?,
+                Start::Word => self.word().map(|_| None)?,
+            };
+            if let Some(close) = entered {
+                self.enter();
+                open.push(close);
+                first = true;
+                self.check_depth(open.len())?;
+            }
+            loop {
+                let Some(&close) = open.last() else { return Ok(()) };
+                if self.next_member(&mut first, close)? {
+                    if close == b'}' {
+                        self.key(scratch)?;
+                    }
+                    break;
+                }
+                open.pop();
+                first = false;
+            }
+        }
+    }
+
+    fn check_depth(&self, depth: usize) -> Result<(), ReadError> {
+        if depth > self.options.nesting {
+            return Err(ReadError::TooDeep { limit: self.options.nesting, offset: self.offset() });
+        }
+        Ok(())
+    }
+
+    /// Reads a value and keeps it. Only for what is known to be small: it nests on the stack, 100 levels at most.
+    pub(super) fn value(&mut self, depth: usize) -> Result<Value, ReadError> {
+        self.check_depth(depth)?;
+        if depth > 100 {
+            return Err(ReadError::TooDeep { limit: 100, offset: self.offset() });
+        }
+        let (mut text, mut first) = (String::new(), true);
+        Ok(match self.start()? {
+            Start::Object => {
+                self.enter();
+                let mut members = serde_json::Map::new();
+                while self.next_member(&mut first, b'}')? {
+                    self.key(&mut text)?;
+                    let value = self.value(depth + 1)?;
+                    members.insert(std::mem::take(&mut text), value);
+                }
+                Value::Object(members)
+            }
+            Start::Array => {
+                self.enter();
+                let mut items = Vec::new();
+                while self.next_member(&mut first, b']')? {
+                    items.push(self.value(depth + 1)?);
+                }
+                Value::Array(items)
+            }
+            Start::String => {
+                self.string(&mut text)?;
+                Value::String(text)
+            }
+            Start::Number => Value::from(self.number()?),
+            Start::Word => self.word()?.map_or(Value::Null, Value::Bool),
+        })
+    }
+}
+
+fn push(raw: &mut Vec<u8>, unit: u32) {
+    let character = char::from_u32(unit).unwrap_or(char::REPLACEMENT_CHARACTER);
+    raw.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
+}
+
+/// Whether these bytes are a JSON number: `-0.5e+10`, but not `01`, `1.` or `+1`.
+fn is_number(text: &[u8]) -> bool {
+    fn digits(text: &[u8]) -> (usize, &[u8]) {
+        let count = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        (count, &text[count..])
+    }
+    let text = text.strip_prefix(b"-").unwrap_or(text);
+    let (whole, mut rest) = digits(text);
+    if whole == 0 || (whole > 1 && text[0] == b'0') {
+        return false;
+    }
+    if let Some(fraction) = rest.strip_prefix(b".") {
+        let (count, after) = digits(fraction);
+        if count == 0 {
+            return false;
+        }
+        rest = after;
+    }
+    if let Some((b'e' | b'E', exponent)) = rest.split_first() {
+        let unsigned =
+            exponent.strip_prefix(b"+").or_else(|| exponent.strip_prefix(b"-")).unwrap_or(exponent);
+        let (count, after) = digits(unsigned);
+        return count > 0 && after.is_empty();
+    }
+    rest.is_empty()
+}
+
+/// A byte, for a message.
+fn shown(byte: u8) -> String {
+    match byte {
+        b'\n' => "a line break".into(),
+        b'!'..=b'~' => format!("`{}`", char::from(byte)),
+        _ => format!("byte {byte:#04x}"),
+    }
+}

@@ -1,0 +1,67 @@
+//! How long a dump of 300,000 block records takes, against dmd.py where its path is given.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::dmd_py::generate::{Shape, dump};
+use crate::dmd_py::random::Random;
+use crate::dmd_py::{Scratch, about_memory, has_python};
+
+/// How many times faster than dmd.py an answer must come.
+const TARGET: f64 = 30.0;
+
+const RUNS: usize = 5;
+
+/// Measures and prints: whether the target is met.
+///
+/// # Errors
+///
+/// If a file cannot be written or a program cannot be started.
+pub(crate) fn run(script: Option<&Path>, out: &mut dyn Write) -> io::Result<bool> {
+    let ours = about_memory()?;
+    let scratch = Scratch::new()?;
+    let path = scratch.0.join("large.json");
+    let text = dump("dark-matter", &Shape::large(), &mut Random::new(1));
+    fs::write(&path, &text)?;
+    let mut ours_took = Duration::MAX;
+    for _ in 0..RUNS {
+        ours_took =
+            ours_took.min(time(Command::new(&ours).arg("dmd").arg("--no-fix-stacks").arg(&path))?);
+    }
+    writeln!(out, "analyse: {} MB, 300,000 block records", text.len() / 1_000_000)?;
+    writeln!(out, "  about-memory dmd  {:>8.3} s (best of {RUNS})", ours_took.as_secs_f64())?;
+    let Some(script) = script.filter(|script| script.is_file() && has_python()) else {
+        writeln!(out, "  dmd.py            not run: give its path, and have python3 on the path")?;
+        writeln!(out, "{}", line(ours_took.as_secs_f64(), None))?;
+        return Ok(true);
+    };
+    let theirs_took = time(Command::new("python3").arg(script).arg("--no-fix-stacks").arg(&path))?;
+    let ratio = theirs_took.as_secs_f64() / ours_took.as_secs_f64();
+    writeln!(
+        out,
+        "  dmd.py            {:>8.3} s (once): {ratio:.1} times as long",
+        theirs_took.as_secs_f64()
+    )?;
+    writeln!(out, "{}", line(ours_took.as_secs_f64(), Some(ratio)))?;
+    Ok(ratio >= TARGET)
+}
+
+fn line(seconds: f64, ratio: Option<f64>) -> String {
+    let ratio = ratio.map_or_else(|| "null".to_owned(), |ratio| format!("{ratio:.1}"));
+    format!(
+        r#"{{"bench":"analyse","seconds":{seconds:.3},"times_dmd_py":{ratio},"target":{TARGET}}}"#
+    )
+}
+
+fn time(command: &mut Command) -> io::Result<Duration> {
+    let start = Instant::now();
+    let status = command.stdout(Stdio::null()).status()?;
+    if status.success() {
+        Ok(start.elapsed())
+    } else {
+        Err(io::Error::other(format!("{command:?} failed")))
+    }
+}

@@ -1,0 +1,70 @@
+//! Rules that no tool checks, as tests.
+
+#![cfg(test)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::build::root;
+
+/// The files that may hold `unsafe`, and nothing else may.
+const UNSAFE: [&str; 0] = [];
+
+fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).expect("the folder is there").flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            if !path.ends_with("target") && !path.ends_with(".git") && !path.ends_with("ui") {
+                sources(&path, found);
+            }
+        } else if path.extension().is_some_and(|ending| ending == "rs") {
+            found.push(path);
+        }
+    }
+}
+
+fn all() -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    sources(root(), &mut found);
+    found.sort();
+    let read = |path: PathBuf| {
+        let name =
+            path.strip_prefix(root()).expect("below the root").to_string_lossy().into_owned();
+        (name, fs::read_to_string(&path).expect("source is text"))
+    };
+    found.into_iter().map(read).collect()
+}
+
+#[test]
+fn every_file_says_first_what_it_is() {
+    let silent: Vec<_> = all()
+        .into_iter()
+        .filter(|(_, text)| !text.starts_with("//!"))
+        .map(|(name, _)| name)
+        .collect();
+    assert_eq!(silent, [""; 0]);
+}
+
+#[test]
+fn the_list_of_files_with_unsafe_is_known() {
+    let with_unsafe: Vec<_> = all()
+        .into_iter()
+        .filter(|(name, text)| !name.starts_with("xtask/") && text.contains("expect(unsafe_code"))
+        .map(|(name, _)| name)
+        .collect();
+    assert_eq!(with_unsafe, UNSAFE);
+}
+
+#[test]
+fn no_drawers() {
+    let drawers = ["util", "utils", "common", "helpers", "manager", "misc"];
+    let found: Vec<_> = all()
+        .into_iter()
+        .filter(|(name, _)| {
+            Path::new(name)
+                .file_stem()
+                .is_some_and(|stem| drawers.iter().any(|drawer| stem == *drawer))
+        })
+        .collect();
+    assert!(found.is_empty(), "{:?}", found.iter().map(|(name, _)| name).collect::<Vec<_>>());
+}
