@@ -27,15 +27,15 @@ struct Books {
 /// Runs the subject under DMD on the sources of a crate of this repository.
 fn run(name: &str, faults: &[&str]) -> Run {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("books");
-    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::create_dir_all(&folder).expect("the target folder is ours");
     let (baseline, after) =
         (folder.join(format!("{name}.before.json")), folder.join(format!("{name}.json")));
     let mut command = Command::new(env!("CARGO_BIN_EXE_fulltext"));
     command.env("DMD", "1").arg(concat!(env!("CARGO_MANIFEST_DIR"), "/../memreport"));
     command.arg("--baseline").arg(&baseline).arg("--snapshot").arg(&after);
     command.args(faults.iter().flat_map(|fault| ["--plant", fault]));
-    let output = command.output().unwrap();
-    let said = String::from_utf8(output.stderr).unwrap();
+    let output = command.output().expect("cargo has built it");
+    let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}");
     Run {
         baseline: Books::read(&baseline),
@@ -48,7 +48,7 @@ fn run(name: &str, faults: &[&str]) -> Run {
 fn planted(line: &str) -> Option<(String, i64)> {
     let (fault, text) = line.strip_prefix("planted ")?.split_once(": ")?;
     let (_, moves) = text.split_once("heap-unclassified ")?;
-    Some((fault.to_owned(), moves.parse().unwrap()))
+    Some((fault.to_owned(), moves.parse().ok()?))
 }
 
 impl Books {
@@ -56,25 +56,27 @@ impl Books {
         let json = |path: &Path| {
             let text = std::fs::read_to_string(path)
                 .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-            serde_json::from_str(&text).unwrap()
+            serde_json::from_str(&text)
+                .unwrap_or_else(|error| panic!("{}: {error}", path.display()))
         };
         Books { snapshot: json(snapshot), dump: json(&snapshot.with_extension("dmd.json")) }
     }
 
     fn heap_allocated(&self) -> i64 {
-        let reports = self.snapshot["reports"].as_array().unwrap();
-        let of_path = reports.iter().find(|report| report["path"] == "heap-allocated").unwrap();
-        of_path["amount"].as_i64().unwrap()
+        let mut reports = list(&self.snapshot, "reports").iter();
+        let of_path = reports.find(|report| report["path"] == "heap-allocated");
+        number(of_path.expect("every program reports it"), "amount")
     }
 
     /// As a viewer does it: all that was allocated, less what is reported.
     fn unclassified_by_subtraction(&self) -> i64 {
         const HEAP: i64 = 1;
-        let reports = self.snapshot["reports"].as_array().unwrap();
         let is_explicit = |report: &&Value| {
-            report["kind"] == HEAP && report["path"].as_str().unwrap().starts_with("explicit/")
+            let path = report["path"].as_str().unwrap_or_default();
+            report["kind"] == HEAP && path.starts_with("explicit/")
         };
-        let amounts = reports.iter().filter(is_explicit).map(|report| number(report, "amount"));
+        let reports = list(&self.snapshot, "reports").iter().filter(is_explicit);
+        let amounts = reports.map(|report| number(report, "amount"));
         self.heap_allocated() - amounts.sum::<i64>()
     }
 
@@ -107,15 +109,15 @@ impl Books {
     }
 
     fn blocks(&self) -> impl Iterator<Item = Block> {
-        self.dump["blockList"].as_array().unwrap().iter().map(|block| Block {
+        list(&self.dump, "blockList").iter().map(|block| Block {
             bytes: (number(block, "req") + block["slop"].as_i64().unwrap_or(0))
                 * block["num"].as_i64().unwrap_or(1),
-            reports: i64::try_from(block["reps"].as_array().map_or(0, Vec::len)).unwrap(),
+            reports: block["reps"].as_array().into_iter().flatten().map(|_| 1).sum(),
         })
     }
 
     fn wrong(&self, kind: &str) -> impl Iterator<Item = &Value> {
-        let wrong = self.dump["memreport"]["wrong"].as_array().unwrap();
+        let wrong = list(&self.dump["memreport"], "wrong");
         wrong.iter().filter(move |wrong| wrong["is"] == kind)
     }
 
@@ -146,6 +148,10 @@ struct Block {
     /// Of all of them.
     bytes: i64,
     reports: i64,
+}
+
+fn list<'v>(value: &'v Value, key: &str) -> &'v [Value] {
+    value[key].as_array().unwrap_or_else(|| panic!("no list {key}"))
 }
 
 fn number(value: &Value, key: &str) -> i64 {

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use flate2::read::DeflateDecoder;
 use flate2::{Compress, Compression, FlushCompress, Status};
-use memreport::MallocSizeOf;
+use memreport::{MallocSizeOf, Ops};
 
 use crate::varint;
 
@@ -39,6 +39,11 @@ impl Document {
 
     pub(crate) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Measures the path, and nothing else.
+    pub(crate) fn add_path<'a>(&'a self, ops: &Ops<'a>) {
+        ops.add(&self.path);
     }
 
     pub(crate) fn words(&self) -> u32 {
