@@ -2,6 +2,7 @@
 
 pub mod cli;
 pub mod show;
+pub mod check;
 pub mod open;
 pub mod notes;
 pub mod filter;
@@ -13,5 +14,6 @@ pub mod tree;
 pub mod order;
 pub mod page;
 pub mod numbers;
+pub mod budget;
 pub mod view;
 pub mod paint;

@@ -1,5 +1,6 @@
 //! Shows memory reports and dumps as text.
 
+use about_memory::check;
 use about_memory::cli::{Cli, Command};
 use about_memory::show::{self, Failure};
 use clap::Parser;
@@ -16,6 +17,7 @@ fn main() -> ExitCode {
         Some(Command::Diff(args)) => {
             show::diff(args, &mut out, &mut notes).map(|()| ExitCode::SUCCESS)
         }
+        Some(Command::Check(args)) => check::main(args, &mut out, &mut notes),
     };
     let done = done.and_then(|code| out.flush().map(|()| code).map_err(Failure::from));
     // What is left in the buffer after a failure is not worth a second failure on the way out.
