@@ -34,6 +34,8 @@ pub enum Command {
     Dmd(DmdArgs),
     /// Show what differs between two reports, the second minus the first
     Diff(DiffArgs),
+    /// Compare a report with the ceilings of a budget; exit status 1 if anything is over
+    Check(CheckArgs),
 }
 
 /// `about-memory FILE…`
@@ -65,6 +67,22 @@ pub struct DiffArgs {
     /// How it is shown.
     #[command(flatten)]
     pub display: DisplayArgs,
+    /// How files are read.
+    #[command(flatten)]
+    pub input: InputArgs,
+}
+
+/// `about-memory check FILE --budget BUDGET`
+#[derive(Debug, Args)]
+pub struct CheckArgs {
+    /// The report to check; `-` is standard input
+    pub file: PathBuf,
+    /// The budget, a TOML file: `[ceilings]` with lines like `"explicit/*/strings" = "5%"` or `= "64MB"`
+    #[arg(long, value_name = "BUDGET")]
+    pub budget: PathBuf,
+    /// Raise or lower every ceiling of the budget to what this report has, and keep the rest of the file as it is
+    #[arg(long)]
+    pub bless: bool,
     /// How files are read.
     #[command(flatten)]
     pub input: InputArgs,

@@ -27,7 +27,7 @@ impl Filter {
         if pattern.is_empty() {
             return (Filter::All, None);
         }
-        match Regex::new(pattern) {
+        match Regex::new(&without_code_points(pattern)) {
             Ok(regex) => (Filter::Regex(Box::new(regex)), None),
             Err(error) => (Filter::Empty, Some(error.text)),
         }
@@ -51,6 +51,26 @@ impl Filter {
             Filter::Empty => path.is_empty(),
         }
     }
+}
+
+/// Without the flag `u`, `\u{6a}` is no character but the letter u with `{6a}` after it; the crate reads a character.
+fn without_code_points(pattern: &str) -> String {
+    let mut plain = String::with_capacity(pattern.len());
+    let mut rest = pattern.chars().peekable();
+    while let Some(c) = rest.next() {
+        match (c, rest.peek()) {
+            ('\\', Some('u')) => {
+                rest.next();
+                plain.push_str(if rest.peek() == Some(&'{') { "u" } else { "\\u" });
+            }
+            ('\\', Some(&escaped)) => {
+                rest.next();
+                plain.extend(['\\', escaped]);
+            }
+            _ => plain.push(c),
+        }
+    }
+    plain
 }
 
 #[cfg(test)]
@@ -83,6 +103,10 @@ mod tests {
             ("^.$", "😀", false),
             ("^..$", "😀", true),
             (r"a{", "a{", true),
+            (r"^\u{2}$", "uu", true),
+            (r"\u{6a}", "j", false),
+            (r"^\\u{2}$", "\\uu", true),
+            (r"\u006a", "j", true),
         ] {
             let (filter, fault) = Filter::regex(pattern);
             assert_eq!(fault, None, "{pattern}");

@@ -10,7 +10,7 @@ use crate::amount::Amount;
 use crate::filter::Filter;
 use crate::numbers::Unit;
 use crate::page::File;
-use crate::refusal::{Refusal, ReportFault};
+use crate::refusal::ReportFault;
 use hashbrown::HashMap;
 use memreport::snapshot::read::{Entry, Field};
 use names::{Name, Names};
@@ -354,6 +354,33 @@ impl Forest {
         kid
     }
 
+    /// All nodes, parents before kids.
+    pub(crate) fn ids(&self) -> impl Iterator<Item = NodeId> + use<> {
+        (0..u32::try_from(self.nodes.len()).unwrap_or(NodeId::LAST)).map(NodeId)
+    }
+
+    /// The path of a node, as the file has it. Nodes that are shown as one are still several here.
+    pub(crate) fn segments(&self, node: NodeId) -> Vec<&str> {
+        let mut segments = Vec::new();
+        let mut at = node;
+        while at.0 < NodeId::LAST {
+            segments.push(self.names.get(self.node(at).name));
+            at = self.node(at).parent;
+        }
+        segments.reverse();
+        segments
+    }
+
+    /// The root of a node's tree, and its process.
+    pub(crate) fn root_and_process(&self, node: NodeId) -> (NodeId, &str) {
+        let mut root = node;
+        while self.node(root).parent.0 < NodeId::LAST {
+            root = self.node(root).parent;
+        }
+        let process = (u32::MAX - 1 - self.node(root).parent.0) / 2;
+        (root, self.processes.get(process as usize).map_or("", |process| &process.name))
+    }
+
     pub(crate) fn node(&self, id: NodeId) -> &Node {
         &self.nodes[id.0 as usize]
     }
@@ -419,15 +446,5 @@ fn presence(field: &Field<'_>) -> Result<Presence, ReportFault> {
         Field::Number(1.0) => Ok(Presence::First),
         Field::Number(2.0) => Ok(Presence::Second),
         other => Err(ReportFault::Presence(other.clone().into_owned())),
-    }
-}
-
-/// Where the totals stand: see [`Forest::total`].
-pub(crate) use totals::path_of;
-
-impl Forest {
-    /// A whole-file fault, with the place it was found.
-    fn refuse(&self, node: NodeId, fault: impl FnOnce(String) -> Refusal) -> Refusal {
-        fault(path_of(self, node))
     }
 }

@@ -2,7 +2,7 @@
 
 use about_memory::cli::{Cli, Command};
 use about_memory::show::{self, Failure};
-use about_memory::{dmd, run};
+use about_memory::{check, dmd, run};
 use clap::Parser;
 use std::error::Error;
 use std::io::{self, BufWriter, Write};
@@ -21,6 +21,7 @@ fn main() -> ExitCode {
         Some(Command::Dmd(args)) => {
             dmd::main(args, &mut out, &mut notes).map(|()| ExitCode::SUCCESS).map_err(Failure::from)
         }
+        Some(Command::Check(args)) => check::main(args, &mut out, &mut notes),
     };
     let done = done.and_then(|code| out.flush().map(|()| code).map_err(Failure::from));
     // What is left in the buffer after a failure is not worth a second failure on the way out.

@@ -47,7 +47,7 @@ fn array_index(key: &str) -> Option<u32> {
 /// Sorts as SpiderMonkey does. For a consistent order this is any stable sort; where `compare` contradicts itself, as it
 /// does for amounts that are no numbers and for two main processes, the steps decide.
 pub fn sort_by<T: Copy>(items: &mut Vec<T>, mut compare: impl FnMut(T, T) -> Ordering) {
-    if items.len() < 24 {
+    if items.len() <= 8 {
         return insertion_sort(items, &mut compare);
     }
     let mut width = 4;
@@ -127,13 +127,25 @@ mod tests {
 
     #[test]
     fn sorting_is_stable_at_any_length() {
-        for length in [0, 1, 2, 23, 24, 25, 64, 100, 1000] {
+        for length in [0, 1, 2, 8, 9, 10, 12, 13, 64, 100, 1000] {
             let mut items: Vec<(u32, u32)> = (0..length).map(|i| (i * 7919 % 13, i)).collect();
             let mut expected = items.clone();
             expected.sort();
             sort_by(&mut items, |a, b| a.0.cmp(&b.0));
             assert_eq!(items, expected, "{length}");
         }
+    }
+
+    #[test]
+    fn questions_are_asked_in_firefoxs_order() {
+        let mut asked = Vec::new();
+        let mut items: Vec<u32> = (0..10).collect();
+        sort_by(&mut items, |a, b| {
+            asked.push(format!("{a},{b}"));
+            (a * 7919 % 13).cmp(&(b * 7919 % 13))
+        });
+        let firefox = "0,1 1,2 2,3 4,5 5,6 6,7 5,7 4,7 8,9 3,7 0,7 1,7 1,4 2,4 3,4 6,8 0,8 7,8 1,8 2,8 2,9 3,9";
+        assert_eq!(asked.join(" "), firefox);
     }
 
     #[test]

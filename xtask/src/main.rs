@@ -8,6 +8,7 @@ mod bench_overhead;
 mod bench_analyse;
 mod clients;
 mod dmd_py;
+mod firefox;
 mod tidy;
 
 use std::io::{self, Write};

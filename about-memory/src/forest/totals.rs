@@ -55,7 +55,7 @@ impl Forest {
         }
         // One of two files has a leaf here and the other a tree. A kid that is in neither makes them comparable.
         if !matches!(node.presence, Presence::First | Presence::Second) {
-            return Err(self.refuse(id, |path| Refusal::LeafAndTree { path }));
+            return Err(Refusal::LeafAndTree { path: self.place(id) });
         }
         node.amount.add(&sum);
         node.presence = Presence::Both;
@@ -135,18 +135,25 @@ impl Forest {
                 continue;
             }
             if node.unit == Unit::Unknown {
-                return Err(self.refuse(id, |path| Refusal::UnknownUnits { path }));
+                return Err(Refusal::UnknownUnits { path: self.place(id) });
             }
             let wanted = self.node(root).unit;
             if node.unit != wanted {
-                return Err(self.refuse(id, |path| Refusal::MixedUnits {
-                    path,
+                return Err(Refusal::MixedUnits {
+                    path: self.place(id),
                     unit: node.unit,
                     tree: wanted,
-                }));
+                });
             }
         }
         Ok(())
+    }
+}
+
+impl Forest {
+    /// The path of a node, with the process, for a message.
+    fn place(&self, node: NodeId) -> String {
+        format!("`{}` of {}", self.segments(node).join("/"), self.root_and_process(node).1)
     }
 }
 
@@ -160,18 +167,4 @@ impl Process {
         };
         if share.is_truthy() { share.clone() } else { Amount::Number(0.0) }
     }
-}
-
-/// The path of a node, with the process, for a message.
-pub(crate) fn path_of(forest: &Forest, node: NodeId) -> String {
-    let mut segments = Vec::new();
-    let mut at = node;
-    while at.0 < NodeId::LAST {
-        segments.push(forest.names.get(forest.node(at).name));
-        at = forest.node(at).parent;
-    }
-    segments.reverse();
-    let root_parent = (u32::MAX - 1 - at.0) / 2;
-    let process = forest.processes.get(root_parent as usize).map_or("", |process| &*process.name);
-    format!("{} of {process}", segments.join("/"))
 }

@@ -9,7 +9,7 @@ use std::thread;
 #[derive(Debug)]
 pub(super) enum Event {
     /// A process has connected; requests go to this stream.
-    Hello(u32, UnixStream),
+    Hello(UnixStream),
     /// It has left a snapshot under this name, of this moment.
     Saved(u32, String, String),
     /// It could not.
@@ -41,7 +41,7 @@ fn hear(stream: &UnixStream, events: &Sender<Event>) {
             "hello" => match (rest.parse(), stream.try_clone()) {
                 (Ok(number), Ok(stream)) => {
                     pid = number;
-                    Event::Hello(pid, stream)
+                    Event::Hello(stream)
                 }
                 _ => continue,
             },

@@ -112,19 +112,14 @@ fn keep(snapshot: Snapshot, from: &Path, to: &Path) -> io::Result<Snapshot> {
     Ok(Snapshot { report: bring(&snapshot.report)?, dump: bring(&snapshot.dump)?, ..snapshot })
 }
 
-/// A process that has connected.
-struct Process {
-    pid: u32,
-    requests: UnixStream,
-}
-
 struct Watch<'a> {
     args: &'a RunArgs,
     folder: &'a Path,
     started: Instant,
     /// The program's own process.
     pid: u32,
-    processes: Vec<Process>,
+    /// Where requests to each of its processes go.
+    processes: Vec<UnixStream>,
     snapshots: Vec<Snapshot>,
     notes: Vec<String>,
 }
@@ -146,11 +141,11 @@ impl Watch<'_> {
                 Ok(Event::Ended(status)) => ended = Some(status),
                 Ok(event) => self.hear(event),
                 Err(RecvTimeoutError::Timeout) if ended.is_none() => {
-                    if let (Some(time), Some(every)) = (&mut next, self.args.every) {
-                        if *time <= Instant::now() {
-                            *time = Instant::now() + every;
-                            self.request("snapshot at the interval");
-                        }
+                    if let (Some(time), Some(every)) = (&mut next, self.args.every)
+                        && *time <= Instant::now()
+                    {
+                        *time = Instant::now() + every;
+                        self.request("snapshot at an interval");
                     }
                 }
                 Err(_) => break,
@@ -162,15 +157,15 @@ impl Watch<'_> {
 
     fn hear(&mut self, event: Event) {
         match event {
-            Event::Hello(pid, mut requests) => {
+            Event::Hello(mut requests) => {
                 if self.args.at_peak {
                     let _ = requests.write_all(b"peak\n");
                 }
-                self.processes.push(Process { pid, requests });
+                self.processes.push(requests);
             }
             Event::Saved(pid, name, moment) => self.saved(pid, &name, moment),
             Event::Failed(pid, message) => {
-                self.notes.push(format!("process {pid} could not save a snapshot: {message}"))
+                self.notes.push(format!("process {pid} could not save a snapshot: {message}"));
             }
             Event::Highest(pid, bytes) => {
                 self.notes.push(format!(
@@ -193,7 +188,7 @@ impl Watch<'_> {
     /// Asks every process that still listens.
     fn request(&mut self, request: &str) {
         let line = format!("{request}\n");
-        self.processes.retain_mut(|process| process.requests.write_all(line.as_bytes()).is_ok());
+        self.processes.retain_mut(|requests| requests.write_all(line.as_bytes()).is_ok());
     }
 
     fn explain_silence(&mut self) {

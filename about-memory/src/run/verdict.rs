@@ -15,13 +15,17 @@ pub(super) struct Verdict {
     /// Blocks that are reported twice.
     doubles: i128,
     /// Reports that are no block's, or not all of it.
-    wrong: usize,
+    wrong: i128,
 }
 
 impl Verdict {
     pub(super) fn new(explained: &Explained, unclassified: f64) -> Self {
         let doubles = explained.totals(Class::TwiceReported).blocks;
-        Verdict { unclassified, doubles, wrong: explained.wrong.len() }
+        Verdict {
+            unclassified,
+            doubles,
+            wrong: explained.wrong.iter().map(|place| i128::from(place.num)).sum(),
+        }
     }
 
     /// What is wrong, as sentences.
@@ -46,8 +50,8 @@ impl Verdict {
     }
 }
 
-fn count<N: std::fmt::Display + PartialEq + From<u8>>(number: N, what: &str) -> String {
-    let ending = if number == N::from(1) { "" } else { "s" };
+fn count(number: i128, what: &str) -> String {
+    let ending = if number == 1 { "" } else { "s" };
     format!("{number} {what}{ending}")
 }
 

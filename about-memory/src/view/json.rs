@@ -15,7 +15,7 @@ use std::io::{self, Write};
 struct WireNode<'a> {
     name: &'a str,
     /// The amount as a number; null for one that is none.
-    amount: Option<f64>,
+    amount: serde_json::Value,
     value: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     share: Option<&'a str>,
@@ -112,8 +112,12 @@ fn is_zero(number: &u32) -> bool {
     *number == 0
 }
 
-fn number(amount: &Amount) -> Option<f64> {
-    Some(amount.number()).filter(|number| number.is_finite())
+/// Whole numbers without a point, as the file has them.
+fn number(amount: &Amount) -> serde_json::Value {
+    let double = amount.number();
+    let whole = (double.fract() == 0.0 && double.abs() < 1e15)
+        .then(|| format!("{double:.0}").parse::<i64>());
+    whole.and_then(Result::ok).map_or_else(|| double.into(), serde_json::Value::from)
 }
 
 fn unit(unit: Unit) -> &'static str {

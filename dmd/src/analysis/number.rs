@@ -8,7 +8,7 @@ pub(super) fn commas(n: i128) -> String {
         text.push('-');
     }
     for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at) % 3 == 0 {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
             text.push(',');
         }
         text.push(digit);
@@ -36,7 +36,7 @@ fn divide(a: u128, b: u128) -> f64 {
     // Make the quotient longer than an f64, note in its last bit whether more follows, and round once.
     let shift = a.leading_zeros().min(127);
     let shifted = a << shift;
-    let more = u128::from(shifted % b != 0);
+    let more = u128::from(!shifted.is_multiple_of(b));
     ((shifted / b) | more) as f64 / (1_u128 << shift) as f64
 }
 

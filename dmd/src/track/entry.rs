@@ -10,6 +10,7 @@
 //! bit 58      big: the sizes stand in a record
 //! bits 59-63  spare
 //! ```
+#![expect(clippy::cast_possible_truncation, reason = "fields are masked out of a word")]
 
 use std::num::NonZeroU64;
 

@@ -1,4 +1,8 @@
 //! Numbers for pairs of words: the same pair gets the same number, from any thread, without a lock.
+#![expect(
+    clippy::cast_possible_truncation,
+    reason = "hashes are cut to the table, and addresses have 64 bits"
+)]
 
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize};

@@ -1,4 +1,5 @@
 //! Sizes too big for a block's word, in numbered records that are used again.
+#![expect(clippy::cast_possible_truncation, reason = "sizes went in as usize")]
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};

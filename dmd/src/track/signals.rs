@@ -47,7 +47,7 @@ pub(crate) fn to_pipe(signals: &[c_int]) -> io::Result<()> {
 }
 
 extern "C" fn handle(signal: c_int) {
-    let byte = signal as u8;
+    let byte = u8::try_from(signal).unwrap_or(0);
     // SAFETY: a place of this thread's.
     let errno = unsafe { libc::__errno_location() };
     // SAFETY: as above.
@@ -68,10 +68,8 @@ pub(crate) fn wait(descriptor: c_int, patience: c_int) -> Event {
         return Event::TimedOut;
     }
     let mut signal = 0_u8;
-    // SAFETY: a byte to read into; the pipe does not block.
-    if polled[0].revents != 0
-        && unsafe { libc::read(polled[0].fd, (&raw mut signal).cast(), 1) } == 1
-    {
+    // SAFETY: a byte to read into; the pipe does not block, and an empty one gives none.
+    if unsafe { libc::read(polled[0].fd, (&raw mut signal).cast(), 1) } == 1 {
         return Event::Signal(c_int::from(signal));
     }
     Event::Readable

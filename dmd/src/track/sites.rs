@@ -1,4 +1,5 @@
 //! Sites: where a block was allocated, on which thread, and in whose name. A site is a number that stands for all of it.
+#![expect(clippy::cast_possible_truncation, reason = "fields are cut out of a word")]
 
 use memreport::__private::current_on_alloc;
 

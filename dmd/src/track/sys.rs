@@ -1,5 +1,9 @@
 //! The operating system, and nothing of it anywhere else: pages, stacks, threads, modules.
 #![expect(unsafe_code, reason = "system calls")]
+#![expect(
+    clippy::cast_possible_truncation,
+    reason = "addresses have 64 bits on all systems that are written for"
+)]
 
 use std::ffi::{CStr, c_int, c_void};
 use std::num::NonZeroUsize;
@@ -128,8 +132,10 @@ pub(crate) fn stack_bounds() -> Option<StackBounds> {
         return Some(StackBounds { low: low.get(), high: high.get() });
     }
     let mut attributes = std::mem::MaybeUninit::<libc::pthread_attr_t>::zeroed();
-    // SAFETY: `pthread_self` is this thread, and `attributes` a valid place for the answer.
-    if unsafe { libc::pthread_getattr_np(libc::pthread_self(), attributes.as_mut_ptr()) } != 0 {
+    // SAFETY: a plain call.
+    let own = unsafe { libc::pthread_self() };
+    // SAFETY: this thread, and a valid place for the answer.
+    if unsafe { libc::pthread_getattr_np(own, attributes.as_mut_ptr()) } != 0 {
         return None;
     }
     let (mut low, mut size) = (ptr::null_mut::<c_void>(), 0);
