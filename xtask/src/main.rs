@@ -1,5 +1,6 @@
 //! Every check as one command.
 
+mod bench_show;
 mod firefox;
 
 use std::io::{self, Write};
@@ -10,7 +11,8 @@ fn main() -> ExitCode {
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
     let done = match words.as_slice() {
         ["clients", "firefox", ..] => firefox::run(&args[2..], &mut io::stdout()),
-        _ => Err("known are: clients firefox [--seed N] [--cases N] [--keep DIR]".into()),
+        ["bench", "show", ..] => bench_show::run(&args[2..], &mut io::stdout()),
+        _ => Err("known are: clients firefox [--seed N] [--cases N] [--keep DIR]; bench show [--quick] [--capture FILE]".into()),
     };
     match done {
         Ok(code) => code,
