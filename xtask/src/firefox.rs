@@ -3,8 +3,8 @@
 mod cases;
 mod corners;
 mod driver;
-mod random;
-mod shapes;
+pub(crate) mod random;
+pub(crate) mod shapes;
 
 use about_memory::cli::{Cli, Command};
 use about_memory::show;

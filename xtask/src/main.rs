@@ -6,6 +6,7 @@ mod ci;
 mod bench;
 mod bench_overhead;
 mod bench_analyse;
+mod bench_show;
 mod clients;
 mod dmd_py;
 mod firefox;

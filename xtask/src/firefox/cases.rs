@@ -155,7 +155,7 @@ fn change(random: &mut Random, reports: &mut Vec<Value>, changes: usize) {
             _ => {
                 let amount = reports[at]["amount"].as_i64().unwrap_or(0);
                 reports[at]["amount"] =
-                    (amount + random.up_to_bits(22) - random.up_to_bits(22)).into();
+                    (amount / 2 + random.up_to_bits(22) - random.up_to_bits(22)).into();
             }
         }
     }

@@ -2,10 +2,10 @@
 
 /// A small generator (splitmix64).
 #[derive(Clone, Debug)]
-pub(super) struct Random(u64);
+pub(crate) struct Random(u64);
 
 impl Random {
-    pub(super) fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Random(seed)
     }
 
@@ -18,21 +18,21 @@ impl Random {
     }
 
     /// From 0 up to, but without, `end`.
-    pub(super) fn below(&mut self, end: usize) -> usize {
+    pub(crate) fn below(&mut self, end: usize) -> usize {
         usize::try_from(self.next() % u64::try_from(end).unwrap_or(u64::MAX)).unwrap_or(0)
     }
 
     /// Whether something that happens once in `times` happens.
-    pub(super) fn once_in(&mut self, times: usize) -> bool {
+    pub(crate) fn once_in(&mut self, times: usize) -> bool {
         self.below(times) == 0
     }
 
-    pub(super) fn pick<T: Copy>(&mut self, from: &[T]) -> T {
+    pub(crate) fn pick<T: Copy>(&mut self, from: &[T]) -> T {
         from[self.below(from.len())]
     }
 
     /// A number of up to `bits` bits; each length is as likely as any other.
-    pub(super) fn up_to_bits(&mut self, bits: usize) -> i64 {
+    pub(crate) fn up_to_bits(&mut self, bits: usize) -> i64 {
         let bits = self.below(bits + 1);
         i64::try_from(self.next() & ((1 << bits) - 1)).unwrap_or(i64::MAX)
     }

@@ -101,7 +101,7 @@ const OTHERS: &[(&str, usize, usize)] = &[
 ];
 
 /// The reports of a whole capture.
-pub(super) fn capture(random: &mut Random) -> Vec<Value> {
+pub(crate) fn capture(random: &mut Random) -> Vec<Value> {
     let mut reports = Vec::new();
     let first = random.below(2);
     for process in PROCESSES.iter().skip(first).take(1 + random.below(4)) {
@@ -146,7 +146,7 @@ fn filled(random: &mut Random, pattern: &str) -> String {
 }
 
 /// One report, as a file has it.
-pub(super) fn report(process: &str, path: &str, kind: usize, units: usize, amount: i64) -> Value {
+pub(crate) fn report(process: &str, path: &str, kind: usize, units: usize, amount: i64) -> Value {
     json!({
         "process": process,
         "path": path,

@@ -1,0 +1,76 @@
+//! A program that ends in every way there is, with something reported and something forgotten.
+
+use std::time::Duration;
+
+use memreport::{Collector, MallocSizeOf};
+
+dmd::global_allocator!();
+
+#[derive(MallocSizeOf)]
+struct Kept {
+    words: Vec<String>,
+}
+
+static KEPT: std::sync::Mutex<Option<Kept>> = std::sync::Mutex::new(None);
+
+memreport::reporter!("explicit/moments/kept", KEPT, "Words that are kept.");
+
+/// What nobody reports: a local of `main`, gone when it returns.
+#[inline(never)]
+fn forgotten() -> Vec<u8> {
+    vec![7; 1_000_000]
+}
+
+fn main() -> std::io::Result<()> {
+    let words = (0..1000).map(|number| format!("word number {number}")).collect();
+    *KEPT.lock().expect("nobody panics") = Some(Kept { words });
+    let forgotten = std::hint::black_box(forgotten());
+    let mut args = std::env::args().skip(1);
+    match args.next().as_deref() {
+        Some("save") => save()?,
+        Some("wait") => {
+            let seconds = args.next().and_then(|text| text.parse().ok()).unwrap_or(0.0);
+            std::thread::sleep(Duration::from_secs_f64(seconds));
+        }
+        Some("peak") => peak(),
+        Some("terminate") => {
+            kill_self()?;
+            std::thread::sleep(Duration::from_secs(10));
+        }
+        #[expect(clippy::exit, reason = "what is tested")]
+        Some("fail") => std::process::exit(7),
+        Some("abort") => std::process::abort(),
+        Some("fork") => {
+            // The shell that is started is a fork of this process until it is replaced.
+            std::process::Command::new("true").status()?;
+            save()?;
+        }
+        _ => {}
+    }
+    drop(forgotten);
+    Ok(())
+}
+
+fn save() -> std::io::Result<()> {
+    let path = std::env::temp_dir().join(format!("moments-{}.json.gz", std::process::id()));
+    Collector::default().moment("after the work was done").snapshot().save(&path)?;
+    std::fs::remove_file(path.with_extension("").with_extension("dmd.json.gz")).ok();
+    std::fs::remove_file(path)
+}
+
+/// Grows to 32 MB, stays a while, and shrinks.
+fn peak() {
+    let mut heap = Vec::new();
+    for _ in 0..32 {
+        heap.push(vec![1_u8; 1_000_000]);
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    std::thread::sleep(Duration::from_millis(100));
+    drop(heap);
+    std::thread::sleep(Duration::from_millis(50));
+}
+
+fn kill_self() -> std::io::Result<()> {
+    let pid = std::process::id().to_string();
+    std::process::Command::new("kill").args(["-TERM", &pid]).status().map(|_| ())
+}

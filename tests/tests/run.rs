@@ -1,0 +1,221 @@
+//! `about-memory run`: programs under DMD, from start to end, in every way they may end.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use about_memory::cli::{Cli, Command as Wanted};
+use about_memory::run::{self, RunArgs};
+use clap::Parser;
+
+const MOMENTS: &str = env!("CARGO_BIN_EXE_moments");
+
+/// The words after `about-memory run`, as a person types them.
+fn args(words: &[&str]) -> RunArgs {
+    let words = ["about-memory", "run"].iter().chain(words);
+    match Cli::try_parse_from(words).expect("the words are right").command {
+        Some(Wanted::Run(args)) => args,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// What is printed: the report, the notes, and the exit code.
+fn run(words: &[&str]) -> (String, String, u8) {
+    let (mut out, mut notes) = (Vec::new(), Vec::new());
+    let code =
+        run::main(&args(words), &mut out, &mut notes).unwrap_or_else(|error| panic!("{error}"));
+    (String::from_utf8(out).expect("text"), String::from_utf8(notes).expect("text"), code)
+}
+
+fn refusal(words: &[&str]) -> String {
+    run::run(&args(words)).expect_err("it must not run").to_string()
+}
+
+#[track_caller]
+fn assert_has(text: &str, wanted: &str) {
+    assert!(text.contains(wanted), "no `{wanted}` in:\n{text}");
+}
+
+#[test]
+fn the_snapshot_that_the_program_asks_for_is_shown() {
+    let (out, notes, code) = run(&["--", MOMENTS, "save"]);
+    assert_has(&out, "after the work was done, ");
+    assert_has(&out, "(one of 2 snapshots)");
+    assert_has(&out, "── kept");
+    assert_has(&out, "heap-unclassified");
+    assert_has(&out, "moments::forgotten");
+    assert_eq!((notes.as_str(), code), ("", 0));
+}
+
+#[test]
+fn a_program_that_asks_for_nothing_is_seen_at_exit_only_and_that_is_said() {
+    let (out, _, code) = run(&["--", MOMENTS, "return"]);
+    assert_has(&out, "at exit, ");
+    assert_has(&out, "Only the state at exit was seen");
+    assert_eq!(code, 0);
+}
+
+#[test]
+fn snapshots_at_intervals_see_what_is_gone_at_exit() {
+    let (out, _, code) = run(&["--every", "0.05", "--", MOMENTS, "wait", "0.6"]);
+    assert_has(&out, "at an interval, ");
+    assert_has(&out, "moments::forgotten");
+    assert_eq!(code, 0);
+}
+
+#[test]
+fn near_the_peak_is_near_the_peak() {
+    let (out, notes, code) = run(&["--at-peak", "--verbose", "--", MOMENTS, "peak"]);
+    assert_has(&out, "near the peak, with ");
+    let bytes: u64 = out
+        .split_once("near the peak, with ")
+        .and_then(|(_, rest)| rest.split_once(" bytes"))
+        .expect("a number")
+        .0
+        .parse()
+        .expect("a number");
+    assert!(bytes > 30_000_000, "the program holds 32 MB at its peak, and {bytes} bytes were seen");
+    assert_has(&notes, "the most that was seen allocated is ");
+    assert_eq!(code, 0);
+}
+
+#[test]
+fn a_signal_is_answered_by_a_snapshot_and_then_obeyed() {
+    let (out, notes, code) = run(&["--", MOMENTS, "terminate"]);
+    assert_has(&out, "on SIGTERM, ");
+    assert_has(&out, "moments::forgotten");
+    assert_has(&notes, "the program was ended by signal 15");
+    assert_eq!(code, 128 + 15);
+}
+
+#[test]
+fn a_bad_end_is_said_and_its_exit_code_handed_on() {
+    let (_, notes, code) = run(&["--", MOMENTS, "fail"]);
+    assert_has(&notes, "the program ended with exit code 7");
+    assert_eq!(code, 7);
+
+    let (out, notes, code) = run(&["--", MOMENTS, "abort"]);
+    assert_eq!((out.as_str(), code), ("", 128 + 6));
+    assert_has(&notes, "the program left no snapshot: it ended without its exit handlers");
+    assert_has(&notes, "the program was ended by signal 6");
+}
+
+#[test]
+fn a_forked_child_does_not_speak_for_its_parent() {
+    let (out, notes, code) = run(&["--", MOMENTS, "fork"]);
+    assert_has(&out, "after the work was done, ");
+    assert_has(&out, "(one of 2 snapshots)");
+    assert_eq!((notes.as_str(), code), ("", 0));
+}
+
+#[test]
+fn the_limit_is_kept_or_the_exit_code_is_1() {
+    let (_, notes, code) = run(&["--fail-above", "100", "--", MOMENTS, "save"]);
+    assert_eq!((notes.as_str(), code), ("", 0));
+    let (_, notes, code) = run(&["--fail-above", "5", "--", MOMENTS, "save"]);
+    assert_has(&notes, " of the heap is unclassified, and at most 5 % may be");
+    assert_eq!(code, 1);
+    let (_, notes, code) = run(&["--fail-above", "5", "--", MOMENTS, "abort"]);
+    assert_has(&notes, "nothing was measured, so nothing is within the limit");
+    assert_eq!(code, 128 + 6);
+}
+
+#[test]
+fn the_files_are_kept_where_the_user_wants_them() {
+    let folder = Scratch::new("kept");
+    let folder_name = folder.0.join("deep/er");
+    run(&["--output", folder_name.to_str().expect("text"), "--", MOMENTS, "save"]);
+    let mut names: Vec<_> = std::fs::read_dir(&folder_name)
+        .expect("made")
+        .flatten()
+        .map(|entry| entry.file_name())
+        .collect();
+    names.sort();
+    assert_eq!(names.len(), 4, "two snapshots and two dumps: {names:?}");
+}
+
+#[test]
+fn what_cannot_be_run_is_refused_with_the_remedy() {
+    let folder = Scratch::new("refused");
+    let script = folder.file("script", b"#!/bin/sh\n", 0o755);
+    let plain = folder.file("plain", b"#!/bin/sh\n", 0o644);
+    let table = [
+        ("no-such-program-here", "no-such-program-here: no such program, here or in $PATH"),
+        ("./no/such", "./no/such: no such program, here or in $PATH"),
+        ("/bin/true", "dmd::global_allocator!();"),
+        ("/bin/true", "if the program only starts another that has it, say --wrapper"),
+        (env!("CARGO_BIN_EXE_workload-system"), "this program has no DMD"),
+        (
+            script.to_str().expect("text"),
+            "not a program but a file that starts one; name the program, or say --wrapper",
+        ),
+        (plain.to_str().expect("text"), "not a program"),
+        (folder.0.to_str().expect("text"), "is a directory"),
+    ];
+    for (program, wanted) in table {
+        assert_has(&refusal(&["--", program]), wanted);
+    }
+}
+
+#[test]
+fn a_wrapper_is_followed_to_the_program_that_it_starts() {
+    let folder = Scratch::new("wrapper");
+    let script = folder.file("start", format!("#!/bin/sh\n{MOMENTS} save\n").as_bytes(), 0o755);
+    let (out, _, code) = run(&["--wrapper", "--", script.to_str().expect("text")]);
+    assert_has(&out, "after the work was done, ");
+    assert_eq!(code, 0);
+    let idle = folder.file("idle", b"#!/bin/sh\ntrue\n", 0o755);
+    let (_, notes, _) = run(&["--wrapper", "--", idle.to_str().expect("text")]);
+    assert_has(&notes, "no process with DMD was seen");
+}
+
+#[test]
+fn a_bad_word_in_the_variable_stops_the_program_at_once() {
+    let ended = Command::new(MOMENTS)
+        .arg("save")
+        .env("DMD", "--mode=nonsense")
+        .output()
+        .expect("it starts");
+    assert_eq!(ended.status.code(), Some(1));
+    let text = String::from_utf8_lossy(&ended.stderr);
+    assert_has(&text, "Bad entry in the $DMD environment variable: '--mode=nonsense'");
+    assert_eq!(ended.stdout, b"");
+}
+
+#[test]
+fn without_anybody_to_ask_a_program_runs_as_ever() {
+    let ended = Command::new(MOMENTS)
+        .arg("return")
+        .env("DMD", "1")
+        .env("MEMREPORT_RUN", "/no/such/folder")
+        .output()
+        .expect("it starts");
+    assert!(ended.status.success());
+    assert_eq!((ended.stdout, ended.stderr), (Vec::new(), Vec::new()));
+}
+
+/// A folder that goes when the test ends.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str) -> Self {
+        let path =
+            std::env::temp_dir().join(format!("memreport-tests-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).expect("a place for files");
+        Scratch(path)
+    }
+
+    fn file(&self, name: &str, text: &[u8], mode: u32) -> PathBuf {
+        use std::os::unix::fs::PermissionsExt;
+        let path = self.0.join(name);
+        std::fs::write(&path, text).expect("written");
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode))
+            .expect("its own file");
+        path
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}

@@ -1,0 +1,250 @@
+//! `cargo xtask bench show`: how fast reports are shown, and in how much memory, beside a plain `serde_json::Value`.
+//!
+//! Every figure comes from a process of its own, in release mode: a fresh heap, and a peak that is its own.
+
+use crate::firefox::random::Random;
+use crate::firefox::shapes;
+use about_memory::cli::Cli;
+use about_memory::show;
+use clap::Parser;
+use flate2::{Compression, write::GzEncoder};
+use serde_json::{Value, json};
+use std::error::Error;
+use std::fs;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+use std::time::Instant;
+
+type Failure = Box<dyn Error + Send + Sync>;
+
+/// What to measure.
+#[derive(Debug, Parser)]
+#[command(no_binary_name = true)]
+struct Options {
+    /// A tenth of the reports, and fewer runs
+    #[arg(long)]
+    quick: bool,
+    /// A capture to show, in place of a generated one of the size of a real one
+    #[arg(long, value_name = "FILE")]
+    capture: Option<PathBuf>,
+    /// Used inside: what this process is to do with the file
+    #[arg(long, hide = true, num_args = 2, value_names = ["WHAT", "FILE"])]
+    child: Option<Vec<String>>,
+}
+
+/// One figure, with what it should be at most.
+struct Figure {
+    name: &'static str,
+    value: f64,
+    unit: &'static str,
+    target: f64,
+}
+
+/// Runs the benchmark; fails with 1 if a target is missed.
+pub(crate) fn run(args: &[String], out: &mut dyn Write) -> Result<ExitCode, Failure> {
+    let options = Options::try_parse_from(args)?;
+    if let Some([what, file]) = options.child.as_deref() {
+        return child(what, file, out);
+    }
+    let release = build_release()?;
+    let directory = std::env::temp_dir().join(format!("about-memory-bench-{}", std::process::id()));
+    fs::create_dir_all(&directory)?;
+    let figures = measure(&options, &release, &directory);
+    fs::remove_dir_all(&directory)?;
+    let figures = figures?;
+    writeln!(out, "{:<44} {:>10} {:>10}", "figure", "measured", "target")?;
+    for Figure { name, value, unit, target } in &figures {
+        let verdict = if value <= target { "" } else { "  missed" };
+        writeln!(out, "{name:<44} {value:>7.2} {unit:<2} {target:>7.2} {unit:<2}{verdict}")?;
+    }
+    for Figure { name, value, unit, target } in &figures {
+        writeln!(
+            out,
+            "{}",
+            json!({"bench": "show", "figure": name, "value": value, "unit": unit, "target": target})
+        )?;
+    }
+    Ok(ExitCode::from(u8::from(figures.iter().any(|figure| figure.value > figure.target))))
+}
+
+/// Builds what is measured; answers where it is.
+fn build_release() -> Result<PathBuf, Failure> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let built = Command::new(cargo)
+        .args(["build", "--quiet", "--release", "-p", "about-memory", "-p", "xtask"])
+        .status()?;
+    if !built.success() {
+        return Err("the release build failed".into());
+    }
+    let here = std::env::current_exe()?;
+    let target = here.parent().and_then(Path::parent).ok_or("no target directory")?;
+    Ok(target.join("release"))
+}
+
+fn measure(options: &Options, release: &Path, directory: &Path) -> Result<Vec<Figure>, Failure> {
+    let runs = if options.quick { 3 } else { 5 };
+    let (large, deep, capture) = (
+        directory.join("large.json"),
+        directory.join("deep.json"),
+        directory.join("capture.json.gz"),
+    );
+    let scale = if options.quick { 10 } else { 1 };
+    write_large(&large, 1_000_000 / scale)?;
+    write_deep(&deep, 100_000 / scale)?;
+    let mut figures = Vec::new();
+    for (file, time, memory) in [
+        (&large, "1 M reports, time beside a Value", "1 M reports, peak beside a Value"),
+        (&deep, "400 levels deep, time beside a Value", "400 levels deep, peak beside a Value"),
+    ] {
+        let value = best(release, "value", file, runs)?;
+        let ours = best(release, "show", file, runs)?;
+        figures.push(Figure { name: time, value: ours.0 / value.0, unit: "x", target: 2.0 });
+        figures.push(Figure { name: memory, value: ours.1 / value.1, unit: "x", target: 1.0 });
+        fs::remove_file(file)?;
+    }
+    let shown = match &options.capture {
+        Some(file) => file,
+        None => {
+            write_capture(&capture)?;
+            &capture
+        }
+    };
+    let value = whole_process(release, shown, if options.quick { 5 } else { 20 })?;
+    figures.push(Figure {
+        name: "a capture of Firefox, whole process",
+        value,
+        unit: "ms",
+        target: 60.0,
+    });
+    Ok(figures)
+}
+
+/// The least time, in seconds, and peak, in KiB.
+fn best(release: &Path, what: &str, file: &Path, runs: usize) -> Result<(f64, f64), Failure> {
+    let mut least = (f64::INFINITY, f64::INFINITY);
+    for _ in 0..runs {
+        let mut command = Command::new(release.join("xtask"));
+        let output = command
+            .args(["bench", "show", "--child", what])
+            .arg(file)
+            .stderr(Stdio::inherit())
+            .output()?;
+        let said: Value = serde_json::from_slice(&output.stdout)?;
+        let number = |key: &str| said[key].as_f64().ok_or(format!("{what}: no {key}"));
+        least = (least.0.min(number("seconds")?), least.1.min(number("peak")?));
+    }
+    Ok(least)
+}
+
+fn whole_process(release: &Path, file: &Path, runs: usize) -> Result<f64, Failure> {
+    let mut times = Vec::new();
+    for _ in 0..runs {
+        let start = Instant::now();
+        let status =
+            Command::new(release.join("about-memory")).arg(file).stdout(Stdio::null()).status()?;
+        times.push(start.elapsed().as_secs_f64() * 1000.0);
+        if !status.success() {
+            return Err("about-memory failed".into());
+        }
+    }
+    times.sort_by(f64::total_cmp);
+    Ok(times[times.len() / 2])
+}
+
+/// In a process of its own: reads the file in one of two ways, and says what it took.
+fn child(what: &str, file: &str, out: &mut dyn Write) -> Result<ExitCode, Failure> {
+    let start = Instant::now();
+    let seconds = match what {
+        "value" => {
+            let value: Value = serde_json::from_slice(&fs::read(file)?)?;
+            let seconds = start.elapsed().as_secs_f64();
+            std::hint::black_box(&value);
+            seconds
+        }
+        _ => {
+            let cli = Cli::try_parse_from(["about-memory", file])?;
+            show::show(&cli.show, &mut BufWriter::new(io::sink()), &mut io::stderr())?;
+            start.elapsed().as_secs_f64()
+        }
+    };
+    writeln!(out, "{}", json!({"seconds": seconds, "peak": peak()?}))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The most resident memory this process has had, in KiB.
+fn peak() -> Result<f64, Failure> {
+    let status = fs::read_to_string("/proc/self/status")?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))
+        .ok_or("no VmHWM in /proc/self/status")?;
+    Ok(line.trim_end_matches("kB").trim().parse()?)
+}
+
+/// Writes a file of reports, one by one.
+struct Reports<W: Write> {
+    out: W,
+    is_first: bool,
+}
+
+impl<W: Write> Reports<W> {
+    fn new(mut out: W) -> io::Result<Self> {
+        write!(out, "{{\"version\": 1, \"hasMozMallocUsableSize\": true, \"reports\": [")?;
+        Ok(Reports { out, is_first: true })
+    }
+
+    fn add(&mut self, report: &Value) -> io::Result<()> {
+        let separator = if self.is_first { "\n" } else { ",\n" };
+        self.is_first = false;
+        write!(self.out, "{separator}{report}")
+    }
+
+    fn end(mut self) -> io::Result<W> {
+        write!(self.out, "]}}")?;
+        Ok(self.out)
+    }
+}
+
+/// In each of 20 processes 400 branches, up to 20 levels deep, with as many leaves as it takes: all paths differ.
+fn write_large(path: &Path, count: usize) -> io::Result<()> {
+    let mut reports = Reports::new(BufWriter::new(fs::File::create(path)?))?;
+    let mut random = Random::new(1);
+    for index in 0..count {
+        let process = format!("server {0} (pid {0})", index / (count / 20).max(1));
+        let branch = random.below(400);
+        let levels: String = (0..branch % 20).map(|level| format!("level{level}/")).collect();
+        let path = format!("explicit/branch{branch}/{levels}leaf{index}");
+        let amount = random.up_to_bits(24);
+        reports.add(&shapes::report(&process, &path, 1, 0, amount))?;
+    }
+    reports.end()?.flush()
+}
+
+/// 400 paths in each of 20 processes, each a level deeper than the one before, reported over and over.
+fn write_deep(path: &Path, count: usize) -> io::Result<()> {
+    let mut reports = Reports::new(BufWriter::new(fs::File::create(path)?))?;
+    let mut random = Random::new(2);
+    for index in 0..count {
+        let process = format!("server {} (pid 1)", index % 20);
+        let path = format!("explicit/{}leaf", "n/".repeat(index / 20 % 400));
+        reports.add(&shapes::report(&process, &path, 1, 0, random.up_to_bits(24)))?;
+    }
+    reports.end()?.flush()
+}
+
+/// As many reports as a Firefox with a dozen processes has.
+fn write_capture(path: &Path) -> io::Result<()> {
+    let gzip = GzEncoder::new(BufWriter::new(fs::File::create(path)?), Compression::default());
+    let mut reports = Reports::new(gzip)?;
+    let mut random = Random::new(3);
+    for process in 0..12 {
+        for report in (0..60).flat_map(|_| shapes::capture(&mut random)).take(1500) {
+            let process = format!("{} {process}", report["process"].as_str().unwrap_or("web"));
+            let mut report = report;
+            report["process"] = process.into();
+            reports.add(&report)?;
+        }
+    }
+    reports.end()?.finish()?.flush()
+}
