@@ -3,12 +3,14 @@
 
 use std::collections::HashMap;
 
+use memreport::MallocSizeOf;
+
 use crate::index::Index;
 use crate::postings::DocumentId;
 use crate::words::Words;
 
 /// The constants of BM25.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, MallocSizeOf)]
 pub(crate) struct Ranking {
     /// How soon more occurrences stop to count.
     pub(crate) k1: f64,

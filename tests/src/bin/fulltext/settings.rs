@@ -71,7 +71,6 @@ pub(crate) struct Limits {
     /// Bytes of answers, and of texts, that are kept.
     pub(crate) answers: usize,
     pub(crate) texts: usize,
-    #[malloc_size_of(ignore = "two numbers")]
     pub(crate) ranking: Ranking,
 }
 
