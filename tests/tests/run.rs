@@ -40,7 +40,7 @@ fn the_snapshot_that_the_program_asks_for_is_shown() {
     let (out, notes, code) = run(&["--", MOMENTS, "save"]);
     assert_has(&out, "after the work was done, ");
     assert_has(&out, "(one of 2 snapshots)");
-    assert_has(&out, "── kept");
+    assert_has(&out, "── moments/kept");
     assert_has(&out, "heap-unclassified");
     assert_has(&out, "moments::forgotten");
     assert_eq!((notes.as_str(), code), ("", 0));
