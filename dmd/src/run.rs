@@ -73,7 +73,8 @@ pub(crate) fn saved(report: &Path, moment: &str) {
     if report.starts_with(&folder) {
         return;
     }
-    let name = next_name();
+    let ending = if report.extension().is_some_and(|ending| ending == "gz") { ".gz" } else { "" };
+    let name = next_name() + ending;
     let copy = folder.join(&name);
     let copied = fs::copy(report, &copy).and_then(|_| fs::copy(beside(report), beside(&copy)));
     tell(copied.map(|_| name), moment);

@@ -113,11 +113,10 @@ impl Reports<'_> {
                 part.description,
             ));
         }
-        self.add_counted(Report::heap(
-            format!("{path}/other"),
-            amount(measured.bytes - in_parts),
-            description,
-        ));
+        let rest = measured.bytes - in_parts;
+        if rest > 0 {
+            self.add_counted(Report::heap(format!("{path}/other"), amount(rest), description));
+        }
     }
 }
 

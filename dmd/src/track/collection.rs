@@ -102,7 +102,7 @@ impl Recording for Collection {
         let lost_marks = marks.lost;
         let marks = marks.as_mut_slice();
         marks.sort_by_key(|mark| mark.address);
-        let mut books = Books::new(ending.reporters);
+        let mut books = Books::new(self.granule, ending.reporters);
         // Back to back, with no allocation of this thread in between: what is live now, and what of it is new.
         let live = heap_counters().map_or(0, |counters| counters.live_bytes());
         let mut born_during = Sum::default();
@@ -146,6 +146,7 @@ impl Recording for Collection {
 
 /// What a collection finds, while it is found.
 struct Books<'e> {
+    granule: Granule,
     reporters: &'e [String],
     summary: Summary,
     groups: HashMap<GroupKey, u64>,
@@ -178,8 +179,9 @@ impl GroupKey {
 const ON_ALLOC: u32 = 1 << 31;
 
 impl<'e> Books<'e> {
-    fn new(reporters: &'e [String]) -> Self {
+    fn new(granule: Granule, reporters: &'e [String]) -> Self {
         Books {
+            granule,
             reporters,
             summary: Summary::default(),
             groups: HashMap::new(),
@@ -244,6 +246,13 @@ impl<'e> Books<'e> {
     }
 
     fn enter_wrong(&mut self, mark: &Mark, block: Option<Block>) {
+        let block = match mark.wrong {
+            // The mark is about the address; the block around it is worth knowing.
+            Some(Wrong::Interior) => {
+                BLOCKS.enclosing(self.granule, mark.address).map(|(_, block, _)| block)
+            }
+            _ => block,
+        };
         let is = match mark.wrong {
             Some(Wrong::NonHeap) => WrongIs::NonHeap,
             Some(Wrong::Interior) => WrongIs::Interior,

@@ -37,7 +37,6 @@ fn main() -> std::io::Result<()> {
             kill_self()?;
             std::thread::sleep(Duration::from_secs(10));
         }
-        #[expect(clippy::exit, reason = "what is tested")]
         Some("fail") => std::process::exit(7),
         Some("abort") => std::process::abort(),
         Some("fork") => {
