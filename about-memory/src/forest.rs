@@ -1,7 +1,7 @@
 //! Reports on their way into trees: one node for each path of each process, and the totals of all nodes.
 //!
-//! This is the part of Firefox's page that takes reports one by one. A forest keeps each name once and a node in 72
-//! bytes, so a report that adds to a path already seen costs no memory at all.
+//! This is the part of Firefox's page that takes reports one by one. A report that adds to a path already seen costs no
+//! memory at all.
 
 mod names;
 mod totals;
@@ -11,9 +11,10 @@ use crate::filter::Filter;
 use crate::numbers::Unit;
 use crate::page::File;
 use crate::refusal::ReportFault;
-use hashbrown::HashMap;
+use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
 use memreport::snapshot::read::{Entry, Field};
-use names::{Name, Names};
+use names::{Directories, Name, NewName, Span, Texts};
+use std::hash::BuildHasher;
 
 pub use names::shown_name;
 
@@ -64,7 +65,7 @@ pub(crate) struct Node {
     pub(crate) absorbed: NodeId,
     /// How many reports were added up here; 0 for one.
     pub(crate) merged: u32,
-    pub(crate) description: Name,
+    description: Span,
     /// That of the leaf; after [`Forest::total`], of each node the sum of all at or below it.
     pub(crate) amount: Amount,
     pub(crate) unit: Unit,
@@ -97,24 +98,19 @@ impl Process {
 #[derive(Debug, Default)]
 pub struct Forest {
     pub(crate) nodes: Vec<Node>,
-    names: Names,
-    /// From parent and name to the node.
-    kids: HashMap<(NodeId, Name), NodeId>,
+    names: String,
+    descriptions: Texts,
+    /// From parent and name to the node, each with its hash.
+    kids: HashTable<(u64, NodeId)>,
+    directories: Directories,
+    hasher: DefaultHashBuilder,
     pub(crate) processes: Vec<Process>,
     processes_by_name: HashMap<Box<str>, usize>,
     filter: Filter,
-    last: LastPath,
+    /// That of the report before; most often it is the next one's too.
+    last_process: Option<usize>,
     /// Measurements that have a name on which Firefox's page loses them.
     pub lost: Vec<String>,
-}
-
-/// The way to the previous report's leaf: most reports share much of it with the one before.
-#[derive(Debug, Default)]
-struct LastPath {
-    process: usize,
-    path: String,
-    /// Where each segment ends in `path`, and its node.
-    nodes: Vec<(usize, NodeId)>,
 }
 
 /// Names that every JavaScript object has already.
@@ -218,7 +214,7 @@ impl Forest {
             node.presence = presence;
         }
         if let Field::Text(text) = description {
-            let description = self.names.intern(text, false);
+            let description = self.descriptions.keep(text);
             self.nodes[leaf.0 as usize].description = description;
         }
         Ok(())
@@ -231,7 +227,14 @@ impl Forest {
             Field::Number(number) if field.is_truthy() => &crate::amount::number_to_string(*number),
             _ => "",
         };
+        let is_named = |process: &Process| {
+            if process.is_writer { name.is_empty() } else { process.name == name }
+        };
+        if let Some(last) = self.last_process.filter(|&last| is_named(&self.processes[last])) {
+            return last;
+        }
         if let Some(&process) = self.processes_by_name.get(name) {
+            self.last_process = Some(process);
             return process;
         }
         let process = self.processes.len();
@@ -266,8 +269,11 @@ impl Forest {
             Some(segments) => {
                 let mut node = NodeId::root_parent(process, is_flat);
                 for segment in segments {
-                    let name = self.names.intern_segment(segment);
-                    node = self.kid(node, name, process, unit);
+                    // A segment is as it is meant; its slashes are what a path writes as backslashes.
+                    let is_literal = segment.contains('\\');
+                    let text =
+                        if is_literal { segment.clone() } else { segment.replace('/', "\\") };
+                    node = self.kid(node, NewName { text: &text, is_literal }, process, unit);
                 }
                 node
             }
@@ -278,40 +284,24 @@ impl Forest {
         Ok(Some(leaf))
     }
 
-    /// Follows a path, from where it leaves that of the report before.
+    /// Follows a path, making what is missing of it.
     fn walk(&mut self, process: usize, path: &str, is_flat: bool, unit: Unit) -> NodeId {
-        if self.last.process != process {
-            self.last.nodes.clear();
-        }
-        let common = self.last.path.bytes().zip(path.bytes()).take_while(|(a, b)| a == b).count();
-        let ends_here = |end: usize| end == path.len() || path.as_bytes()[end] == b'/';
-        let shared = |&(end, _): &(usize, NodeId)| end <= common && ends_here(end);
-        let depth = self.last.nodes.iter().take_while(|step| shared(step)).count();
-        self.last.nodes.truncate(depth);
-        let flat_before = !self.last.path.contains('/');
-        if is_flat != flat_before {
-            self.last.nodes.clear();
-        }
-        let (mut end, mut node) = match self.last.nodes.last() {
-            Some(&(end, node)) => (end + 1, node),
-            None => (0, NodeId::root_parent(process, is_flat)),
+        let root_parent = NodeId::root_parent(process, is_flat);
+        let Some((directory, name)) = path.rsplit_once('/') else {
+            return self.kid(root_parent, path.into(), process, unit);
         };
-        if end <= path.len() {
-            for segment in path[end..].split('/') {
-                let name = self.names.intern(segment, false);
-                node = self.kid(node, name, process, unit);
-                end += segment.len();
-                self.last.nodes.push((end, node));
-                end += 1;
-            }
-        }
-        self.last.process = process;
-        path.clone_into(&mut self.last.path);
-        node
+        let parent = self.directories.find(process, directory).unwrap_or_else(|| {
+            let segments = directory.split('/');
+            let parent = segments
+                .fold(root_parent, |node, segment| self.kid(node, segment.into(), process, unit));
+            self.directories.insert(process, directory, parent);
+            parent
+        });
+        self.kid(parent, name.into(), process, unit)
     }
 
-    fn kid(&mut self, parent: NodeId, name: Name, process: usize, unit: Unit) -> NodeId {
-        if let Some(&kid) = self.kids.get(&(parent, name)) {
+    fn kid(&mut self, parent: NodeId, name: NewName<'_>, process: usize, unit: Unit) -> NodeId {
+        if let Some(kid) = self.find_kid(parent, name) {
             return kid;
         }
         let kid = self.push_kid(parent, name, unit);
@@ -323,10 +313,29 @@ impl Forest {
         kid
     }
 
-    fn push_kid(&mut self, parent: NodeId, name: Name, unit: Unit) -> NodeId {
+    fn find_kid(&self, parent: NodeId, name: NewName<'_>) -> Option<NodeId> {
+        let hash = self.hash(parent, name);
+        let is_same = |&(known_hash, kid): &(u64, NodeId)| {
+            let node = self.node(kid);
+            known_hash == hash
+                && node.parent == parent
+                && node.name.is_literal == name.is_literal
+                && node.name.span.of(&self.names) == name.text
+        };
+        self.kids.find(hash, is_same).map(|&(_, kid)| kid)
+    }
+
+    fn hash(&self, parent: NodeId, name: NewName<'_>) -> u64 {
+        self.hasher.hash_one((parent, name.text))
+    }
+
+    fn push_kid(&mut self, parent: NodeId, name: NewName<'_>, unit: Unit) -> NodeId {
         // Two thousand million nodes are 140 GB: the reader's limit on the text comes first.
         let kid = NodeId(u32::try_from(self.nodes.len()).unwrap_or(NodeId::LAST));
-        self.kids.insert((parent, name), kid);
+        let hash = self.hash(parent, name);
+        self.kids.insert_unique(hash, (hash, kid), |known| known.0);
+        let name =
+            Name { span: Span::append(&mut self.names, name.text), is_literal: name.is_literal };
         self.nodes.push(Node {
             name,
             parent,
@@ -336,7 +345,7 @@ impl Forest {
             kids: 0,
             absorbed: NodeId::NONE,
             merged: 0,
-            description: Name::NONE,
+            description: Span::default(),
             amount: Amount::Undefined,
             unit,
             presence: Presence::Both,
@@ -364,7 +373,7 @@ impl Forest {
         let mut segments = Vec::new();
         let mut at = node;
         while at.0 < NodeId::LAST {
-            segments.push(self.names.get(self.node(at).name));
+            segments.push(self.node(at).name.span.of(&self.names));
             at = self.node(at).parent;
         }
         segments.reverse();
@@ -395,17 +404,17 @@ impl Forest {
 
     /// The name of a node as the file has it, with those it has absorbed.
     pub(crate) fn name(&self, id: NodeId) -> String {
-        self.join_names(id, |name| self.names.get(name).to_owned())
+        self.join_names(id, |name| name.span.of(&self.names).to_owned())
     }
 
     /// The same as people read it; `None` where that is only a matter of turning backslashes round.
     pub(crate) fn literal_name(&self, mut id: NodeId) -> Option<String> {
         let whole = id;
         loop {
-            if self.node(id).name.is_literal() {
-                return Some(self.join_names(whole, |name| match name.is_literal() {
-                    true => self.names.get(name).to_owned(),
-                    false => shown_name(self.names.get(name)).into_owned(),
+            if self.node(id).name.is_literal {
+                return Some(self.join_names(whole, |name| match name.is_literal {
+                    true => name.span.of(&self.names).to_owned(),
+                    false => shown_name(name.span.of(&self.names)).into_owned(),
                 }));
             }
             id = self.node(id).absorbed;
@@ -426,7 +435,7 @@ impl Forest {
     }
 
     pub(crate) fn description(&self, id: NodeId) -> &str {
-        self.names.get(self.node(id).description)
+        self.descriptions.get(self.node(id).description)
     }
 }
 

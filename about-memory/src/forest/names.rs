@@ -1,75 +1,106 @@
-//! Names and descriptions, each kept once.
+//! The texts of a forest: names of nodes, descriptions, and the paths of those who have measurements below them.
 
+use super::NodeId;
 use hashbrown::{DefaultHashBuilder, HashTable};
 use std::borrow::Cow;
 use std::hash::BuildHasher;
 
-/// A name in the table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Name(u32);
+/// A piece of text that is kept for good.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Span {
+    start: usize,
+    length: usize,
+}
 
-const LITERAL: u32 = 1 << 31;
-
-impl Name {
-    /// No name; reads as the empty one.
-    pub(super) const NONE: Name = Name(u32::MAX);
-
-    /// Whether its backslashes are meant, and do not stand for slashes.
-    pub(crate) fn is_literal(self) -> bool {
-        self != Name::NONE && self.0 & LITERAL != 0
+impl Span {
+    pub(super) fn of(self, text: &str) -> &str {
+        &text[self.start..self.start + self.length]
     }
 
-    fn index(self) -> usize {
-        (self.0 & !LITERAL) as usize
+    pub(super) fn append(text: &mut String, piece: &str) -> Self {
+        let start = text.len();
+        text.push_str(piece);
+        Span { start, length: piece.len() }
     }
 }
 
+/// The name of a node.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Name {
+    pub(super) span: Span,
+    /// Whether its backslashes are meant, and do not stand for slashes.
+    pub(crate) is_literal: bool,
+}
+
+/// A name that may not be kept yet.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct NewName<'n> {
+    pub(super) text: &'n str,
+    pub(super) is_literal: bool,
+}
+
+impl<'n> From<&'n str> for NewName<'n> {
+    fn from(text: &'n str) -> Self {
+        NewName { text, is_literal: false }
+    }
+}
+
+/// Texts that are kept once each.
 #[derive(Debug, Default)]
-pub(super) struct Names {
+pub(super) struct Texts {
     text: String,
-    /// Where each name ends in `text`; it starts where the one before ends.
-    ends: Vec<usize>,
-    table: HashTable<u32>,
+    /// With its hash, so that growing does not need the texts.
+    known: HashTable<(u64, Span)>,
     hasher: DefaultHashBuilder,
 }
 
-impl Names {
-    pub(super) fn get(&self, name: Name) -> &str {
-        if name == Name::NONE { "" } else { at(&self.text, &self.ends, name.index()) }
+impl Texts {
+    pub(super) fn get(&self, span: Span) -> &str {
+        span.of(&self.text)
     }
 
-    /// A segment as it is meant: its slashes are what a file writes as backslashes.
-    pub(super) fn intern_segment(&mut self, segment: &str) -> Name {
-        if segment.contains('\\') {
-            self.intern(segment, true)
-        } else {
-            self.intern(&segment.replace('/', "\\"), false)
+    pub(super) fn keep(&mut self, text: &str) -> Span {
+        let hash = self.hasher.hash_one(text);
+        let is_same = |known: &(u64, Span)| known.0 == hash && known.1.of(&self.text) == text;
+        if let Some(known) = self.known.find(hash, is_same) {
+            return known.1;
         }
-    }
-
-    pub(super) fn intern(&mut self, name: &str, is_literal: bool) -> Name {
-        let Names { text, ends, table, hasher } = self;
-        let hash = hasher.hash_one(name);
-        let found = table.find(hash, |&index| at(text, ends, index as usize) == name);
-        let index = match found {
-            Some(&index) => index,
-            None => {
-                let index = u32::try_from(ends.len()).unwrap_or(u32::MAX) & !LITERAL;
-                text.push_str(name);
-                ends.push(text.len());
-                table.insert_unique(hash, index, |&index| {
-                    hasher.hash_one(at(text, ends, index as usize))
-                });
-                index
-            }
-        };
-        Name(index | if is_literal { LITERAL } else { 0 })
+        let span = Span::append(&mut self.text, text);
+        self.known.insert_unique(hash, (hash, span), |known| known.0);
+        span
     }
 }
 
-fn at<'t>(text: &'t str, ends: &[usize], index: usize) -> &'t str {
-    let start = if index == 0 { 0 } else { ends[index - 1] };
-    &text[start..ends[index]]
+/// From a process and the path down to the last slash to the node there: most reports stand beside others, so that one
+/// look-up takes the place of one for each segment.
+#[derive(Debug, Default)]
+pub(super) struct Directories {
+    text: String,
+    known: HashTable<(u64, Directory)>,
+    hasher: DefaultHashBuilder,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Directory {
+    process: usize,
+    path: Span,
+    node: NodeId,
+}
+
+impl Directories {
+    pub(super) fn find(&self, process: usize, path: &str) -> Option<NodeId> {
+        let hash = self.hasher.hash_one((process, path));
+        let is_same = |(known_hash, known): &(u64, Directory)| {
+            *known_hash == hash && known.process == process && known.path.of(&self.text) == path
+        };
+        self.known.find(hash, is_same).map(|(_, known)| known.node)
+    }
+
+    pub(super) fn insert(&mut self, process: usize, path: &str, node: NodeId) {
+        let hash = self.hasher.hash_one((process, path));
+        let path = Span::append(&mut self.text, path);
+        self.known.insert_unique(hash, (hash, Directory { process, path, node }), |known| known.0);
+    }
 }
 
 /// A name as people read it: paths write the slash of a URL as a backslash.

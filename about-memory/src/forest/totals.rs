@@ -1,6 +1,6 @@
 //! The totals of all nodes, and the trees as they are shown: chains of single kids made one, `heap-unclassified` added.
 
-use super::{Forest, Name, Node, NodeId, Presence, Process};
+use super::{Forest, Node, NodeId, Presence, Process, Span};
 use crate::amount::Amount;
 use crate::numbers::Unit;
 use crate::refusal::Refusal;
@@ -66,11 +66,8 @@ impl Forest {
     }
 
     fn add_fake_kid(&mut self, id: NodeId, amount: Amount, unit: Unit) {
-        let name = self.names.intern("(fake child)", false);
-        let fake = match self.kids.get(&(id, name)) {
-            Some(&kid) => kid,
-            None => self.push_kid(id, name, unit),
-        };
+        let name = "(fake child)".into();
+        let fake = self.find_kid(id, name).unwrap_or_else(|| self.push_kid(id, name, unit));
         let node = &mut self.nodes[fake.0 as usize];
         *node = Node {
             amount,
@@ -81,7 +78,7 @@ impl Forest {
             kids: 0,
             absorbed: NodeId::NONE,
             merged: 0,
-            description: Name::NONE,
+            description: Span::default(),
             ..node.clone()
         };
     }
@@ -93,14 +90,14 @@ impl Forest {
         else {
             return;
         };
-        let name = self.names.intern("heap-unclassified", false);
-        if self.kids.contains_key(&(explicit, name)) {
+        let name = "heap-unclassified".into();
+        if self.find_kid(explicit, name).is_some() {
             return;
         }
         let amount = self.node(allocated).amount.minus(&self.processes[process].heap_total);
         let described = "What the allocator has handed out beyond what the HEAP reports of this tree name; the \
                          allocator's rounding of unreported blocks is in it.";
-        let description = self.names.intern(described, false);
+        let description = self.descriptions.keep(described);
         let added = self.push_kid(explicit, name, Unit::Bytes);
         self.nodes[added.0 as usize].description = description;
         self.nodes[added.0 as usize].amount = amount.clone();
@@ -108,15 +105,13 @@ impl Forest {
     }
 
     /// A tree of a process, by its name.
-    pub(crate) fn tree(&mut self, process: usize, name: &str) -> Option<NodeId> {
-        let name = self.names.intern(name, false);
-        self.kids.get(&(NodeId::root_parent(process, false), name)).copied()
+    pub(crate) fn tree(&self, process: usize, name: &str) -> Option<NodeId> {
+        self.find_kid(NodeId::root_parent(process, false), name.into())
     }
 
     /// A flat measurement of a process, by its name.
-    fn flat(&mut self, process: usize, name: &str) -> Option<NodeId> {
-        let name = self.names.intern(name, false);
-        self.kids.get(&(NodeId::root_parent(process, true), name)).copied()
+    fn flat(&self, process: usize, name: &str) -> Option<NodeId> {
+        self.find_kid(NodeId::root_parent(process, true), name.into())
     }
 
     /// All nodes that are shown must have the unit of their root, and a known one.
