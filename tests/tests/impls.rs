@@ -495,7 +495,9 @@ impl Drop for Chain {
 }
 
 fn on_a_small_stack(test: impl FnOnce() + Send + 'static) {
-    std::thread::Builder::new().stack_size(512 * 1024).spawn(test).unwrap().join().unwrap();
+    let thread =
+        std::thread::Builder::new().stack_size(512 * 1024).spawn(test).expect("threads can be had");
+    thread.join().expect("the stack is enough");
 }
 
 fn list(nodes: usize) -> List {
