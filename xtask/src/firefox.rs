@@ -93,7 +93,7 @@ pub(crate) fn shows_as_we_do(file: &Path, out: &mut dyn Write) -> Result<bool, F
     match &difference {
         Some(difference) => writeln!(out, "clients snapshot: {difference}")?,
         None => {
-            writeln!(out, "clients snapshot: Firefox shows our snapshot as we do, to the byte")?
+            writeln!(out, "clients snapshot: Firefox shows our snapshot as we do, to the byte")?;
         }
     }
     Ok(difference.is_none())

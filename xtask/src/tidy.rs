@@ -8,7 +8,32 @@ use std::path::{Path, PathBuf};
 use crate::build::root;
 
 /// The files that may hold `unsafe`, and nothing else may.
-const UNSAFE: [&str; 0] = [];
+const UNSAFE: [&str; 24] = [
+    "dmd/src/run.rs",
+    "dmd/src/track/blocks.rs",
+    "dmd/src/track/hooks.rs",
+    "dmd/src/track/pages.rs",
+    "dmd/src/track/signals.rs",
+    "dmd/src/track/start.rs",
+    "dmd/src/track/sys.rs",
+    "dmd/src/track/walk.rs",
+    "dmd/tests/proof.rs",
+    "memreport/src/allocator.rs",
+    "memreport/src/counted_heap.rs",
+    "memreport/src/counters.rs",
+    "memreport/src/guard.rs",
+    "memreport/src/impls/boxed.rs",
+    "memreport/src/impls/sequence.rs",
+    "memreport/src/impls/shared.rs",
+    "memreport/src/impls/text.rs",
+    "memreport/src/ops.rs",
+    "memreport/src/process.rs",
+    "memreport/src/size_of.rs",
+    "memreport/src/words.rs",
+    "memreport/tests/derive.rs",
+    "memreport/tests/sizes.rs",
+    "tests/src/bin/fulltext/faults.rs",
+];
 
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).expect("the folder is there").flatten() {
@@ -45,11 +70,16 @@ fn every_file_says_first_what_it_is() {
     assert_eq!(silent, [""; 0]);
 }
 
+/// Whether the file lifts the workspace's ban, on however many lines.
+fn has_unsafe(text: &str) -> bool {
+    text.split_whitespace().collect::<String>().contains("expect(unsafe_code")
+}
+
 #[test]
 fn the_list_of_files_with_unsafe_is_known() {
     let with_unsafe: Vec<_> = all()
         .into_iter()
-        .filter(|(name, text)| !name.starts_with("xtask/") && text.contains("expect(unsafe_code"))
+        .filter(|(name, text)| !name.starts_with("xtask/") && has_unsafe(text))
         .map(|(name, _)| name)
         .collect();
     assert_eq!(with_unsafe, UNSAFE);
