@@ -96,7 +96,14 @@ pub struct DisplayArgs {
     #[arg(short, long)]
     pub verbose: bool,
     /// Only reports with TEXT in their path; in it, the slashes of URLs are written as backslashes
-    #[arg(short, long, value_name = "TEXT", default_value = "")]
+    #[arg(
+        short,
+        long,
+        value_name = "TEXT",
+        default_value = "",
+        hide_default_value = true,
+        allow_hyphen_values = true
+    )]
     pub filter: String,
     /// Take the filter for a regular expression of JavaScript's
     #[arg(long, requires = "filter")]

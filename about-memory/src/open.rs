@@ -119,10 +119,28 @@ pub fn open(
 ) -> Result<Opened, OpenError> {
     let mut forests = Forests::new(filter);
     let header = read(path, options, &mut forests)?;
-    let file = forests.finish(writer(&header).as_deref(), header.usable_size.is_truthy(), settings);
-    let file = file
-        .map_err(|refusal| OpenError { path: path.to_owned(), reason: Reason::Refused(refusal) })?;
-    Ok(Opened { file, notes: notes::of(&header.own) })
+    opened(forests, &header, settings).map_err(|reason| OpenError { path: path.to_owned(), reason })
+}
+
+/// The same of what is not in a file: of the bytes of one, under the name that messages should give it.
+///
+/// # Errors
+/// Says why it cannot be shown.
+pub fn open_bytes(
+    (name, mut bytes): (&str, &[u8]),
+    options: Options,
+    filter: Filter,
+    settings: &Settings,
+) -> Result<Opened, OpenError> {
+    let mut forests = Forests::new(filter);
+    let header = read::read(&mut bytes, options, &mut forests).map_err(Reason::Read);
+    let opened = header.and_then(|header| opened(forests, &header, settings));
+    opened.map_err(|reason| OpenError { path: name.into(), reason })
+}
+
+fn opened(forests: Forests, header: &Header, settings: &Settings) -> Result<Opened, Reason> {
+    let file = forests.finish(writer(header).as_deref(), header.usable_size.is_truthy(), settings);
+    Ok(Opened { file: file.map_err(Reason::Refused)?, notes: notes::of(&header.own) })
 }
 
 /// How the process that wrote a file is called: its reports do not name it.

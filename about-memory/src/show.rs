@@ -4,7 +4,7 @@ use crate::cli::{Color, DiffArgs, DisplayArgs, ShowArgs};
 use crate::filter::Filter;
 use crate::open::{self, Opened};
 use crate::page::{File, Page};
-use crate::tree::Settings;
+use crate::tree::{Least, Settings};
 use crate::view::{self, text::Medium};
 use std::error::Error;
 use std::io::{self, IsTerminal, Write};
@@ -17,7 +17,7 @@ pub type Failure = Box<dyn Error + Send + Sync>;
 /// # Errors
 /// Files that cannot be shown, and those of `out`.
 pub fn show(args: &ShowArgs, out: &mut dyn Write, notes: &mut dyn Write) -> Result<(), Failure> {
-    let settings = args.display.settings();
+    let settings = settings(&args.display);
     let filter = filter(&args.display, notes)?;
     let mut files = Vec::new();
     let mut sentences = Vec::new();
@@ -36,7 +36,7 @@ pub fn show(args: &ShowArgs, out: &mut dyn Write, notes: &mut dyn Write) -> Resu
 /// # Errors
 /// Files that cannot be compared, and those of `out`.
 pub fn diff(args: &DiffArgs, out: &mut dyn Write, notes: &mut dyn Write) -> Result<(), Failure> {
-    let settings = Settings { is_diff: true, ..args.display.settings() };
+    let settings = Settings { is_diff: true, ..settings(&args.display) };
     let filter = filter(&args.display, notes)?;
     let sides = open::open_two([&args.first, &args.second], args.input.options())?;
     if args.markdown {
@@ -46,6 +46,15 @@ pub fn diff(args: &DiffArgs, out: &mut dyn Write, notes: &mut dyn Write) -> Resu
     }
     let Opened { file, notes: sentences } = sides.compare(filter, &settings)?;
     present(&[file], &settings, &args.display, sentences, (out, notes))
+}
+
+/// Scripts get every node, unless they ask for less.
+fn settings(args: &DisplayArgs) -> Settings {
+    let mut settings = args.settings();
+    if args.json {
+        settings.least = settings.least.or(Some(Least::Amount(0.0)));
+    }
+    settings
 }
 
 fn filter(args: &DisplayArgs, notes: &mut dyn Write) -> Result<Filter, Failure> {

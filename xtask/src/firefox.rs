@@ -164,3 +164,33 @@ fn keep(
     fs::write(directory.join("ours.txt"), ours)?;
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_differs_is_found() {
+        let text = |text: &str| Shown::Text(text.to_owned());
+        let refused = Shown::Refused("no".into());
+        assert_eq!(difference(&text("a\nb\n"), &Ok("a\nb\n".into())), None);
+        assert_eq!(difference(&refused, &Err("no".into())), None);
+        for (theirs, ours, words) in [
+            (
+                text("a\nb\n"),
+                Ok("a\nc\n".to_owned()),
+                "line 2\n  Firefox: Some(\"b\")\n  we:      Some(\"c\")",
+            ),
+            (
+                text("a\n"),
+                Ok("a\nb\n".to_owned()),
+                "line 2\n  Firefox: None\n  we:      Some(\"b\")",
+            ),
+            (text("a\n"), Ok("a".to_owned()), "only the line ends differ"),
+            (text("a\n"), Err("no".into()), "Firefox shows it, we refuse (no)"),
+            (refused, Ok("a\n".to_owned()), "Firefox refuses (no), we show it"),
+        ] {
+            assert_eq!(difference(&theirs, &ours).as_deref(), Some(words));
+        }
+    }
+}

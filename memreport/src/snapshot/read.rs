@@ -7,6 +7,8 @@ mod error;
 mod json;
 mod own;
 mod report;
+#[cfg(test)]
+mod tests;
 
 pub use error::ReadError;
 pub use own::{Own, OwnProcess, Sizes, Skipped};

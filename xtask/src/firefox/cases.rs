@@ -101,6 +101,13 @@ fn one(seed: u64, index: usize) -> Case {
         Case::of(&name, &first)
     };
     case.is_gzipped = random.once_in(4);
+    if random.once_in(6) {
+        let usable = random.pick(&["false", "null", "0", "1", "\"\"", "\"yes\""]);
+        let text = |file: &Vec<u8>| {
+            String::from_utf8_lossy(file).replace("Size\":true", &format!("Size\":{usable}"))
+        };
+        case.files = case.files.iter().map(|file| text(file).into_bytes()).collect();
+    }
     if random.once_in(3) {
         case = case.verbose();
     }

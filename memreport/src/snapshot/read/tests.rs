@@ -1,0 +1,226 @@
+//! Texts in, reports out.
+
+use super::{
+    Entry, Field, Header, Options, Own, OwnProcess, ReadError, Sink, Sizes, Skipped, read,
+};
+use std::error::Error;
+use std::io::{self, Read};
+
+/// Keeps each report as a line of text.
+#[derive(Default)]
+struct Lines(Vec<String>);
+
+impl Sink for Lines {
+    fn restart(&mut self) {
+        self.0.clear();
+    }
+
+    fn report(&mut self, entry: &Entry<'_>) -> Result<(), Box<dyn Error + Send + Sync>> {
+        if entry.path == "bad" {
+            return Err("it is bad".into());
+        }
+        let Entry { index, process, path, kind, units, amount, description, presence, segments } =
+            entry;
+        let mut line = format!("{index} {process}: {path:?} {kind} {units} {amount} {description}");
+        if *presence != Field::Missing {
+            line += &format!(", marked {presence}");
+        }
+        if let Some(segments) = segments {
+            line += &format!(", {segments:?}");
+        }
+        self.0.push(line);
+        Ok(())
+    }
+}
+
+fn read_text(text: impl AsRef<[u8]>) -> Result<(Vec<String>, Header), ReadError> {
+    let mut lines = Lines::default();
+    let header = read(&mut text.as_ref(), Options::default(), &mut lines)?;
+    Ok((lines.0, header))
+}
+
+/// The text of a file with these reports.
+fn file(reports: &str) -> String {
+    format!("{{\"version\": 1, \"hasMozMallocUsableSize\": true, \"reports\": [{reports}]}}")
+}
+
+fn lines(reports: &str) -> Vec<String> {
+    read_text(file(reports)).unwrap().0
+}
+
+#[test]
+fn a_report_is_handed_on_as_the_file_has_it() {
+    for (report, line) in [
+        (
+            r#"{"process": "P", "path": "a/b", "kind": 1, "units": 0, "amount": -7, "description": "d"}"#,
+            r#"0 the string "P": "a/b" 1 0 -7 the string "d""#,
+        ),
+        (r#"{"path": ""}"#, r#"0 nothing: "" nothing nothing nothing nothing"#),
+        (
+            r#"{"path": "a", "amount": null, "kind": true}"#,
+            r#"0 nothing: "a" true nothing null nothing"#,
+        ),
+        (
+            r#"{"path": "a", "amount": 1.5e3, "units": 18446744073709551616}"#,
+            r#"0 nothing: "a" nothing 18446744073709552000 1500 nothing"#,
+        ),
+        (
+            r#"{"path": "a", "amount": 1e999, "kind": -0}"#,
+            r#"0 nothing: "a" -0 nothing inf nothing"#,
+        ),
+        (
+            r#"{"path": "a", "amount": [1, {}], "kind": {}}"#,
+            r#"0 nothing: "a" an object or array nothing an object or array nothing"#,
+        ),
+        (r#"{"path": "a", "path": "b"}"#, r#"0 nothing: "b" nothing nothing nothing nothing"#),
+        (
+            r#"{"path": "a", "_presence": 2, "more": [[], {"x": {}}]}"#,
+            r#"0 nothing: "a" nothing nothing nothing nothing, marked 2"#,
+        ),
+        (
+            r#"{"path": "a\\b", "segments": ["a\\b"]}"#,
+            r#"0 nothing: "a\\b" nothing nothing nothing nothing, ["a\\b"]"#,
+        ),
+        (
+            r#"{"path": "a", "segments": ["a", 5]}"#,
+            r#"0 nothing: "a" nothing nothing nothing nothing"#,
+        ),
+        (r#"{"path": "a", "segments": []}"#, r#"0 nothing: "a" nothing nothing nothing nothing"#),
+    ] {
+        assert_eq!(lines(report), [line], "{report}");
+    }
+}
+
+#[test]
+fn strings_are_what_javascript_makes_of_them() {
+    for (written, path) in [
+        (r#"\"\\\/\b\f\n\r\t"#, "\"\\/\u{8}\u{c}\n\r\t"),
+        (r"\u0041\u00e9\u20AC", "Aé€"),
+        (r"\ud83d\ude00", "😀"),
+        (r"\ud83d", "\u{fffd}"),
+        (r"\ude00x", "\u{fffd}x"),
+        (r"\ud83d\n", "\u{fffd}\n"),
+        (r"\ud83d\ud83d\ude00", "\u{fffd}😀"),
+        (r"\ud83d\u0041", "\u{fffd}A"),
+        ("é😀\u{7f}", "é😀\u{7f}"),
+    ] {
+        let line = format!("0 nothing: {path:?} nothing nothing nothing nothing");
+        assert_eq!(lines(&format!("{{\"path\": \"{written}\"}}")), [line], "{written}");
+    }
+    let broken = file("{\"path\": \"@\"}").into_bytes();
+    let broken: Vec<u8> = broken
+        .into_iter()
+        .flat_map(|byte| if byte == b'@' { vec![0xff, b'x', 0xf0, 0x9f] } else { vec![byte] })
+        .collect();
+    assert!(read_text(broken).unwrap().0[0].contains("\"\u{fffd}x\u{fffd}\""));
+}
+
+#[test]
+fn strings_of_any_length_and_place_are_found_whole() {
+    // Quotes, escapes and the ends of chunks at every offset of a word.
+    for length in 0..40 {
+        let text = format!("{}\\n{}é", "x".repeat(length), "y".repeat(40 - length));
+        let line = lines(&format!("{{\"path\": \"{text}\"}}")).remove(0);
+        assert!(line.contains(&format!("{:?}", text.replace("\\n", "\n"))), "{line}");
+    }
+}
+
+/// Gives one byte at a time, with an interruption before each.
+struct Trickle<'t>(&'t [u8], bool);
+
+impl Read for Trickle<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.1 = !self.1;
+        if self.1 {
+            return Err(io::ErrorKind::Interrupted.into());
+        }
+        self.0.read(&mut buffer[..1])
+    }
+}
+
+#[test]
+fn a_slow_reader_changes_nothing() {
+    let text = file(
+        r#"{"path": "\ud83d\ude00é", "amount": 12345678901234567890, "more": {"a": [true, false, null]}}, {"path": "b"}"#,
+    );
+    let mut slow = Lines::default();
+    read(&mut Trickle(text.as_bytes(), false), Options::default(), &mut slow).unwrap();
+    assert_eq!(slow.0, read_text(&text).unwrap().0);
+}
+
+#[test]
+fn the_last_list_counts_wherever_the_rest_stands() {
+    let list = |path: &str| format!("[{{\"path\": \"{path}\"}}]");
+    let rest = "\"version\": 1, \"hasMozMallocUsableSize\": null";
+    for (text, path) in [
+        (format!("{{\"reports\": {}, {rest}}}", list("a")), "a"),
+        (format!("{{\"reports\": {}, {rest}, \"reports\": {}}}", list("a"), list("b")), "b"),
+        (
+            format!(
+                "{{\"memory_report\": {{{rest}, \"reports\": {}}}, \"reports\": {}}}",
+                list("a"),
+                list("b")
+            ),
+            "a",
+        ),
+        (
+            format!(
+                "{{\"reports\": {}, \"version\": 7, \"memory_report\": {{{rest}, \"reports\": {}}}}}",
+                list("bad"),
+                list("b")
+            ),
+            "b",
+        ),
+    ] {
+        let (lines, header) = read_text(&text).unwrap();
+        assert_eq!(
+            lines,
+            [format!("0 nothing: {path:?} nothing nothing nothing nothing")],
+            "{text}"
+        );
+        assert_eq!((header.reports, header.usable_size), (1, Field::Null));
+    }
+}
+
+#[test]
+fn a_fault_of_the_file_comes_before_one_of_a_report() {
+    let text = |version| {
+        format!("{{\"reports\": [5], \"hasMozMallocUsableSize\": 1, \"version\": {version}}}")
+    };
+    assert!(matches!(read_text(text("2")), Err(ReadError::Version { .. })));
+    assert!(matches!(read_text(text("1")), Err(ReadError::ReportIsNoObject { index: 0 })));
+    assert!(matches!(read_text(text("1") + "x"), Err(ReadError::Json { .. })));
+    let refused = read_text(file("{\"path\": \"bad\"}, {}")).unwrap_err();
+    assert_eq!(refused.to_string(), "report 0 (`bad`)");
+    assert_eq!(refused.source().unwrap().to_string(), "it is bad");
+}
+
+#[test]
+fn what_we_add_is_understood_or_named() {
+    let own = |own: &str| {
+        read_text(file("").replacen('{', &format!("{{\"memreport\": {own}, "), 1)).unwrap().1.own
+    };
+    let Own { process, notes, sizes, skipped, unknown } = own(
+        r#"{"version": 1, "process": {"name": "server", "pid": 7}, "notes": ["busy"], "sizes": "layouts", "colour": 1,
+            "skipped": [{"owner": "O", "field": "f", "reason": "r", "file": "o.rs", "line": 3}, {"owner": "P"}]}"#,
+    );
+    assert_eq!(process, Some(OwnProcess { name: "server".into(), pid: Some(7) }));
+    assert_eq!(
+        (notes, sizes, unknown),
+        (vec!["busy".to_owned()], Some(Sizes::Layouts), vec!["colour".to_owned()])
+    );
+    let o = Skipped {
+        owner: "O".into(),
+        field: "f".into(),
+        reason: "r".into(),
+        file: "o.rs".into(),
+        line: 3,
+    };
+    assert_eq!(skipped, [o, Skipped { owner: "P".into(), ..Skipped::default() }]);
+    assert_eq!(
+        own("{\"version\": 2, \"sizes\": \"guessed\"}").unknown,
+        ["version 2", "sizes \"guessed\""]
+    );
+    assert_eq!(own("5").unknown.len(), 1);
+    assert_eq!(own("{\"notes\": 5}").unknown.len(), 1);
+}
