@@ -113,17 +113,26 @@ impl<A: UsableSize> Dmd<A> {
         if address.is_null() {
             return;
         }
-        // SAFETY: fresh from the inner allocator.
-        let usable = unsafe { self.inner.usable_size(address, layout) };
-        counters::allocated(usable);
-        if state() != State::Asleep {
-            self.enter(address.addr(), requested, usable);
+        if state() == State::Asleep {
+            // SAFETY: fresh from the inner allocator.
+            counters::allocated(unsafe { self.inner.usable_size(address, layout) });
+        } else {
+            // SAFETY: as above.
+            unsafe { self.enter(address, layout, requested) };
         }
     }
 
     /// Apart from the hook, so that a sleeping tracker's is short.
+    ///
+    /// # Safety
+    ///
+    /// As for [`born`](Self::born), and `address` is not null.
     #[inline(never)]
-    fn enter(&self, address: usize, requested: usize, usable: usize) {
+    unsafe fn enter(&self, address: *mut u8, layout: Layout, requested: usize) {
+        // SAFETY: fresh from the inner allocator.
+        let usable = unsafe { self.inner.usable_size(address, layout) };
+        counters::allocated(usable);
+        let address = address.addr();
         let with_stack = match self.decided() {
             State::Undecided | State::Asleep => return,
             State::Table => false,
@@ -150,7 +159,7 @@ impl<A: UsableSize> Dmd<A> {
     /// # Safety
     ///
     /// `address` is a live block of the inner allocator, made with the rounded layout.
-    #[inline(always)]
+    #[inline(never)]
     unsafe fn dies(&self, address: *mut u8, layout: Layout) -> (usize, Option<Block>) {
         let known = if state() == State::Asleep { None } else { Self::forget(address.addr()) };
         let usable = match known {
@@ -161,7 +170,7 @@ impl<A: UsableSize> Dmd<A> {
         (usable, known)
     }
 
-    #[inline(never)]
+    #[inline]
     fn forget(address: usize) -> Option<Block> {
         let block = BLOCKS.remove(Self::GRANULE, address)?;
         let Block { requested, usable, site, .. } = block;
@@ -204,10 +213,15 @@ unsafe impl<A: UsableSize> GlobalAlloc for Dmd<A> {
     #[inline]
     unsafe fn dealloc(&self, address: *mut u8, layout: Layout) {
         let rounded = Self::rounded(layout);
-        // Forget first: once freed, the address may be another thread's new block.
-        // SAFETY: the block lives until the last line.
-        let (usable, _) = unsafe { self.dies(address, rounded) };
-        counters::freed(usable);
+        if state() == State::Asleep {
+            // SAFETY: the block lives until the last line.
+            counters::freed(unsafe { self.inner.usable_size(address, rounded) });
+        } else {
+            // Forget first: once freed, the address may be another thread's new block.
+            // SAFETY: as above.
+            let (usable, _) = unsafe { self.dies(address, rounded) };
+            counters::freed(usable);
+        }
         // SAFETY: handed on.
         unsafe { self.inner.dealloc(address, rounded) };
     }
