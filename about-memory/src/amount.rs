@@ -83,6 +83,7 @@ impl Amount {
     /// `self < other` and its like: none holds where this is `None`.
     pub fn compare(&self, other: &Amount) -> Option<Ordering> {
         match (self, other) {
+            (Amount::Number(a), Amount::Number(b)) => a.partial_cmp(b),
             (Amount::Text(a) | Amount::Object(a), Amount::Text(b) | Amount::Object(b)) => {
                 Some(compare_strings(a, b))
             }

@@ -4,7 +4,11 @@ use super::{Item, Least, Settings};
 use crate::amount::Amount;
 use crate::forest::{Forest, NodeId, Presence};
 use crate::order::{self, Names};
+use std::cell::OnceCell;
 use std::cmp::Ordering;
+
+/// From so many kids on, keys are made of names that are compared.
+const MANY: usize = 32;
 
 /// The items of the tree that grows from `root`, which is the first.
 pub(super) fn arrange(
@@ -124,17 +128,32 @@ impl Arrange<'_> {
 
     /// By amount, the greatest first, then by name.
     fn sort(&self, kids: &mut Vec<usize>) {
-        order::sort_by(kids, |a, b| {
-            let (a, b) = (&self.items[a], &self.items[b]);
-            let amounts = match self.settings.is_diff {
-                true => b.weight.partial_cmp(&a.weight),
-                false => b.amount.compare(&a.amount),
-            };
-            match amounts {
-                Some(order @ (Ordering::Less | Ordering::Greater)) => order,
-                _ => self.names.compare(&a.name, &b.name),
-            }
+        if kids.len() <= MANY {
+            order::sort_by(kids, |a, b| {
+                let (a, b) = (&self.items[a], &self.items[b]);
+                self.compare_amounts(a, b).unwrap_or_else(|| self.names.compare(&a.name, &b.name))
+            });
+            return;
+        }
+        let keys: Vec<OnceCell<Vec<u8>>> = vec![OnceCell::new(); kids.len()];
+        let key = |place: usize| {
+            keys[place].get_or_init(|| self.names.key(&self.items[kids[place]].name))
+        };
+        let mut places: Vec<usize> = (0..kids.len()).collect();
+        order::sort_by(&mut places, |a, b| {
+            let amounts = self.compare_amounts(&self.items[kids[a]], &self.items[kids[b]]);
+            amounts.unwrap_or_else(|| key(a).cmp(key(b)))
         });
+        *kids = places.into_iter().map(|place| kids[place]).collect();
+    }
+
+    /// None where the names decide.
+    fn compare_amounts(&self, a: &Item, b: &Item) -> Option<Ordering> {
+        let amounts = match self.settings.is_diff {
+            true => b.weight.partial_cmp(&a.weight),
+            false => b.amount.compare(&a.amount),
+        };
+        amounts.filter(|order| order.is_ne())
     }
 
     fn is_tiny(&self, item: usize) -> bool {
