@@ -40,7 +40,10 @@ fn fail(error: &(dyn Error + 'static)) -> ExitCode {
     let mut message = format!("about-memory: {error}");
     let mut source = error.source();
     while let Some(cause) = source {
-        message = format!("{message}: {cause}");
+        // Some errors tell their cause themselves.
+        if !message.ends_with(&cause.to_string()) {
+            message = format!("{message}: {cause}");
+        }
         source = cause.source();
     }
     // Standard error may be closed as well; then there is nobody to tell.
