@@ -41,7 +41,7 @@ fn fail(error: &(dyn Error + 'static)) -> ExitCode {
     let mut source = error.source();
     while let Some(cause) = source {
         // Some errors tell their cause themselves.
-        if !message.ends_with(&cause.to_string()) {
+        if !message.contains(&cause.to_string()) {
             message = format!("{message}: {cause}");
         }
         source = cause.source();
