@@ -111,30 +111,25 @@ fn walk_frame_pointers(bounds: StackBounds, inside: &Inside<'_>) -> usize {
 /// No program has code in its first page.
 const LOWEST_CODE: usize = 4096;
 
+/// The unwinder's own frames come first, and how many they are depends on the build: whoever reads the dump drops all up to
+/// the allocator's.
 #[cold]
 #[inline(never)]
 fn walk_backtrace(inside: &Inside<'_>) -> usize {
     let mut begin = MAX_FRAMES;
-    let mut own = OWN_FRAMES;
     let keep = |frame: &backtrace::Frame| {
-        if own > 0 {
-            own -= 1;
-        } else if begin == 0 {
+        if begin == 0 {
             CUT.fetch_add(1, Relaxed);
             return false;
-        } else {
-            begin -= 1;
-            inside.thread.frames[begin].set(frame.ip().addr());
         }
+        begin -= 1;
+        inside.thread.frames[begin].set(frame.ip().addr());
         true
     };
     // SAFETY: what is synchronised otherwise is the resolving of symbols, which does not happen here.
     unsafe { backtrace::trace_unsynchronized(keep) };
     begin
 }
-
-/// The frames between the unwinder and the hook that called it.
-const OWN_FRAMES: usize = 3;
 
 /// Whether frame pointers give the same frames as the reference does, in code built as this program is.
 fn agrees_with_reference() -> bool {
