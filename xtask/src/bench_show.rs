@@ -221,13 +221,14 @@ fn write_large(path: &Path, count: usize) -> io::Result<()> {
     reports.end()?.flush()
 }
 
-/// 400 paths in each of 20 processes, each a level deeper than the one before, reported over and over.
+/// 400 paths in each process, each a level deeper than the one before, reported 12 times or more; up to 20 processes.
 fn write_deep(path: &Path, count: usize) -> io::Result<()> {
     let mut reports = Reports::new(BufWriter::new(fs::File::create(path)?))?;
     let mut random = Random::new(2);
+    let processes = (count / 5000).clamp(1, 20);
     for index in 0..count {
-        let process = format!("server {} (pid 1)", index % 20);
-        let path = format!("explicit/{}leaf", "n/".repeat(index / 20 % 400));
+        let process = format!("server {} (pid 1)", index % processes);
+        let path = format!("explicit/{}leaf", "n/".repeat(index / processes % 400));
         reports.add(&shapes::report(&process, &path, 1, 0, random.up_to_bits(24)))?;
     }
     reports.end()?.flush()
