@@ -290,14 +290,25 @@ impl Forest {
         let Some((directory, name)) = path.rsplit_once('/') else {
             return self.kid(root_parent, path.into(), process, unit);
         };
-        let parent = self.directories.find(process, directory).unwrap_or_else(|| {
-            let segments = directory.split('/');
-            let parent = segments
-                .fold(root_parent, |node, segment| self.kid(node, segment.into(), process, unit));
-            self.directories.insert(process, directory, parent);
-            parent
-        });
+        let parent = self.directory(process, directory, root_parent, unit);
         self.kid(parent, name.into(), process, unit)
+    }
+
+    /// The node at which others hang: known, or below one that is known, or else followed from the root.
+    fn directory(&mut self, process: usize, path: &str, root_parent: NodeId, unit: Unit) -> NodeId {
+        if let Some(known) = self.directories.find(process, path) {
+            return known;
+        }
+        let above = path.rsplit_once('/');
+        let above = above.and_then(|(above, name)| {
+            self.directories.find(process, above).map(|node| (node, name))
+        });
+        let (start, rest) = above.unwrap_or((root_parent, path));
+        let node = rest
+            .split('/')
+            .fold(start, |node, segment| self.kid(node, segment.into(), process, unit));
+        self.directories.insert(process, path, node);
+        node
     }
 
     fn kid(&mut self, parent: NodeId, name: NewName<'_>, process: usize, unit: Unit) -> NodeId {

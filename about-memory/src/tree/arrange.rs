@@ -8,7 +8,7 @@ use std::cell::OnceCell;
 use std::cmp::Ordering;
 
 /// From so many kids on, keys are made of names that are compared.
-const MANY: usize = 32;
+const MANY: usize = 256;
 
 /// The items of the tree that grows from `root`, which is the first.
 pub(super) fn arrange(
