@@ -122,8 +122,11 @@ fn walk_backtrace(inside: &Inside<'_>) -> usize {
             CUT.fetch_add(1, Relaxed);
             return false;
         }
-        begin -= 1;
-        inside.thread.frames[begin].set(frame.ip().addr());
+        // Some unwinders end with a frame that is none.
+        if !frame.ip().is_null() {
+            begin -= 1;
+            inside.thread.frames[begin].set(frame.ip().addr());
+        }
         true
     };
     // SAFETY: what is synchronised otherwise is the resolving of symbols, which does not happen here.

@@ -200,11 +200,12 @@ fn what_we_add_is_understood_or_named() {
     let own = |own: &str| {
         read_text(file("").replacen('{', &format!("{{\"memreport\": {own}, "), 1)).unwrap().1.own
     };
-    let Own { process, notes, sizes, skipped, unknown } = own(
-        r#"{"version": 1, "process": {"name": "server", "pid": 7}, "notes": ["busy"], "sizes": "layouts", "colour": 1,
+    let Own { process, moment, notes, sizes, skipped, unknown } = own(
+        r#"{"version": 1, "process": {"name": "server", "pid": 7}, "moment": "at exit", "notes": ["busy"], "sizes": "layouts", "colour": 1,
             "skipped": [{"owner": "O", "field": "f", "reason": "r", "file": "o.rs", "line": 3}, {"owner": "P"}]}"#,
     );
     assert_eq!(process, Some(OwnProcess { name: "server".into(), pid: Some(7) }));
+    assert_eq!(moment.as_deref(), Some("at exit"));
     assert_eq!(
         (notes, sizes, unknown),
         (vec!["busy".to_owned()], Some(Sizes::Layouts), vec!["colour".to_owned()])
