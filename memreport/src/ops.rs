@@ -4,18 +4,22 @@
     reason = "hands block pointers to the allocator's size query; the duty is the caller's, stated at each method"
 )]
 
+mod collection;
+mod sums;
+
 use alloc::boxed::Box;
-use alloc::string::String;
 use alloc::vec::Vec;
 use core::alloc::Layout;
 use core::cell::{Cell, RefCell};
-use core::hash::{BuildHasherDefault, Hasher};
-use std::collections::HashMap;
 
-use crate::allocator::{Sizes, UsableSizeFn};
+pub(crate) use collection::Collection;
+use sums::Sums;
+pub(crate) use sums::Total;
+
+use crate::allocator::Sizes;
 use crate::field::{Field, Shared};
-use crate::size_of::{MallocShallowSizeOf, MallocSizeOf, Measured, Part};
-use crate::tracker::{Claim, Place, Recorder, Tracker, Who};
+use crate::size_of::{MallocShallowSizeOf, MallocSizeOf, Measured};
+use crate::tracker::{Claim, Place, Tracker, Who};
 
 /// How deep the stack may grow, in bytes, before further values wait on a list: half of the smallest stack in use.
 const STACK_BUDGET: usize = 48 * 1024;
@@ -27,7 +31,7 @@ const STACK_BUDGET: usize = 48 * 1024;
 /// lock, is measured by [`now`](Self::now).
 pub struct Ops<'a> {
     collection: &'a Collection<'a>,
-    state: &'a State,
+    sums: &'a Sums,
     scope: Cell<Scope>,
     /// Where the stack stood when measuring began.
     stack: usize,
@@ -93,7 +97,7 @@ impl<'a> Ops<'a> {
         let outer = self.scope.get();
         let part = match field.own_part() {
             None => outer.part,
-            Some((name, description)) => self.state.part(outer.part, name, description),
+            Some((name, description)) => self.sums.part(outer.part, name, description),
         };
         self.visit(field, value);
         self.scope.set(Scope { field: Some(field), part });
@@ -264,7 +268,7 @@ impl<'a> Ops<'a> {
 
     /// A value is locked by somebody else, and so is left out; the outcome says so.
     pub fn busy(&self) {
-        self.state.busy.set(self.state.busy.get() + 1);
+        self.sums.busy.set(self.sums.busy.get() + 1);
     }
 
     /// Measures what is lent for less than `'a`, and is done with it on return.
@@ -278,7 +282,7 @@ impl<'a> Ops<'a> {
     {
         let ops = Ops {
             collection: self.collection,
-            state: self.state,
+            sums: self.sums,
             scope: self.scope.clone(),
             stack: self.stack,
             later: RefCell::default(),
@@ -292,7 +296,7 @@ impl<'a> Ops<'a> {
     /// What was added so far.
     #[must_use]
     pub(crate) fn total(&self) -> Total {
-        self.state.total.get()
+        self.sums.total.get()
     }
 
     /// Holds a guard until these `Ops` have nothing left to do.
@@ -339,19 +343,19 @@ impl<'a> Ops<'a> {
 
     #[inline]
     fn count(&self, bytes: usize) {
-        let mut total = self.state.total.get();
+        let mut total = self.sums.total.get();
         total.bytes += bytes;
         total.blocks += 1;
-        self.state.total.set(total);
-        self.state.count_part(self.scope.get().part, bytes);
+        self.sums.total.set(total);
+        self.sums.count_part(self.scope.get().part, bytes);
     }
 
     fn count_computed(&self, bytes: usize) {
-        let mut total = self.state.total.get();
+        let mut total = self.sums.total.get();
         total.bytes += bytes;
         total.computed += bytes;
-        self.state.total.set(total);
-        self.state.count_part(self.scope.get().part, bytes);
+        self.sums.total.set(total);
+        self.sums.count_part(self.scope.get().part, bytes);
     }
 
     #[inline]
@@ -386,10 +390,10 @@ pub(crate) fn measure_with<T: ?Sized>(
     value: &T,
     measure: impl for<'a> FnOnce(&'a T, &Ops<'a>),
 ) -> Measured {
-    let state = State::default();
+    let sums = Sums::default();
     let ops = Ops {
         collection,
-        state: &state,
+        sums: &sums,
         scope: Cell::default(),
         stack: stack_position(),
         later: RefCell::default(),
@@ -398,7 +402,7 @@ pub(crate) fn measure_with<T: ?Sized>(
     measure(value, &ops);
     ops.drain();
     drop(ops);
-    state.into_measured()
+    sums.into_measured()
 }
 
 /// An address in the current frame. Only differences are used.
@@ -407,162 +411,3 @@ fn stack_position() -> usize {
     let here = 0_u8;
     core::hint::black_box(&raw const here).addr()
 }
-
-/// What all measurements of one collection share: who answers, who listens, which shared blocks were met.
-pub(crate) struct Collection<'c> {
-    sizes: Sizes,
-    recorder: Option<&'c dyn Recorder>,
-    /// Shared blocks by address, and the reporter that met each.
-    met: RefCell<HashMap<usize, u32, BuildHasherDefault<AddressHasher>>>,
-    /// Which of the collection's reporters runs.
-    source: Cell<u32>,
-    /// In whose name blocks are claimed.
-    reporter: Cell<u32>,
-}
-
-impl<'c> Collection<'c> {
-    /// One that tells nobody: for a look at a value.
-    pub(crate) fn unmarked() -> Self {
-        Collection::new(Sizes::declared(), None)
-    }
-
-    pub(crate) fn new(sizes: Sizes, recorder: Option<&'c dyn Recorder>) -> Self {
-        Collection {
-            sizes,
-            recorder,
-            met: RefCell::default(),
-            source: Cell::new(0),
-            reporter: Cell::new(0),
-        }
-    }
-
-    /// The next reporter begins.
-    pub(crate) fn next_source(&self) {
-        self.source.set(self.source.get() + 1);
-    }
-
-    /// What is measured from now on is measured in the name of this reporter.
-    pub(crate) fn set_reporter(&self, reporter: u32) {
-        self.reporter.set(reporter);
-    }
-
-    /// The reporter that runs failed: the shared blocks that it met are free for others to count.
-    pub(crate) fn forget_source(&self) {
-        let failed = self.source.get();
-        self.met.borrow_mut().retain(|_, source| *source != failed);
-    }
-
-    /// Whether somebody can be asked for the size of a block.
-    pub(crate) fn asks(&self) -> bool {
-        !matches!(self.sizes, Sizes::Layouts)
-    }
-
-    /// Who hears of each claim.
-    pub(crate) fn recorder(&self) -> Option<&'c dyn Recorder> {
-        self.recorder
-    }
-
-    /// Whether the shared block is met for the first time.
-    fn meet(&self, address: usize) -> bool {
-        let mut first = false;
-        self.met.borrow_mut().entry(address).or_insert_with(|| {
-            first = true;
-            self.source.get()
-        });
-        first
-    }
-}
-
-impl core::fmt::Debug for Collection<'_> {
-    fn fmt(&self, out: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        out.debug_struct("Collection").field("sizes", &self.sizes).finish_non_exhaustive()
-    }
-}
-
-/// Spreads addresses, whose low bits are all alike, over a table.
-#[derive(Default)]
-struct AddressHasher(u64);
-
-impl Hasher for AddressHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.write_usize(usize::from(*byte));
-        }
-    }
-
-    fn write_usize(&mut self, address: usize) {
-        // Fibonacci hashing; the rotation brings the good bits to where the table looks.
-        self.0 = (self.0 ^ address as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(32);
-    }
-}
-
-/// The sums of one measurement.
-#[derive(Default)]
-struct State {
-    total: Cell<Total>,
-    busy: Cell<usize>,
-    parts: RefCell<Vec<PartSum>>,
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Total {
-    pub(crate) bytes: usize,
-    pub(crate) blocks: usize,
-    pub(crate) computed: usize,
-}
-
-struct PartSum {
-    parent: usize,
-    name: &'static str,
-    description: &'static str,
-    bytes: usize,
-}
-
-impl State {
-    /// The part of this name below `parent`; parts are counted from 1, as 0 is the value itself.
-    fn part(&self, parent: usize, name: &'static str, description: &'static str) -> usize {
-        let mut parts = self.parts.borrow_mut();
-        let known = parts.iter().position(|part| part.parent == parent && part.name == name);
-        let index = known.unwrap_or_else(|| {
-            parts.push(PartSum { parent, name, description, bytes: 0 });
-            parts.len() - 1
-        });
-        index + 1
-    }
-
-    #[inline]
-    fn count_part(&self, part: usize, bytes: usize) {
-        if part > 0 {
-            self.parts.borrow_mut()[part - 1].bytes += bytes;
-        }
-    }
-
-    fn into_measured(self) -> Measured {
-        let total = self.total.get();
-        let sums = self.parts.into_inner();
-        let mut parts: Vec<Part> = Vec::with_capacity(sums.len());
-        for sum in &sums {
-            // A parent is always made before its children.
-            let mut path = String::new();
-            if let Some(parent) = sum.parent.checked_sub(1) {
-                path.push_str(&parts[parent].path);
-                path.push('/');
-            }
-            path.push_str(sum.name);
-            parts.push(Part { path, bytes: sum.bytes, description: sum.description });
-        }
-        Measured {
-            bytes: total.bytes,
-            blocks: total.blocks,
-            computed: total.computed,
-            busy: self.busy.get(),
-            parts,
-        }
-    }
-}
-
-const _: () = assert!(size_of::<UsableSizeFn>() == size_of::<usize>());

@@ -1,6 +1,6 @@
 //! What reporters claim during a collection.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 
 use memreport::__private::{Claim, Found, Recorder, Who, Wrong};
 use memreport::Field;
@@ -25,13 +25,11 @@ pub(crate) struct Mark {
 #[derive(Debug)]
 pub(crate) struct Marks {
     list: RefCell<PageList<Mark>>,
-    /// Claims that were heard, those that memory was short for included.
-    heard: Cell<usize>,
 }
 
 impl Marks {
     pub(crate) fn new() -> Self {
-        Marks { list: RefCell::new(PageList::new()), heard: Cell::new(0) }
+        Marks { list: RefCell::new(PageList::new()) }
     }
 
     pub(crate) fn into_list(self) -> PageList<Mark> {
@@ -47,7 +45,6 @@ impl Recorder for Marks {
         }
         // A claim inside a block is about that address, not about the block.
         let block = found.block.filter(|_| found.wrong != Some(Wrong::Interior));
-        self.heard.set(self.heard.get() + 1);
         self.list.borrow_mut().push(Mark {
             address: block.map_or(claim.address, |block| block.start),
             identity: block.map_or(0, |block| block.identity),
