@@ -17,7 +17,7 @@ use memreport::Field;
 use crate::track::entry::Block;
 use crate::track::sites::{self, SiteId};
 use crate::track::sys::{self, Module};
-use crate::track::{thread, walk};
+use crate::track::{pages, thread, walk};
 
 /// What DMD found in one collection. [`of`](Self::of) gets it from a snapshot.
 #[derive(Debug)]
@@ -95,6 +95,7 @@ impl Summary {
 pub(crate) struct Wish {
     pub(crate) variable: Option<String>,
     pub(crate) mode: &'static str,
+    pub(crate) shows_stats: bool,
 }
 
 /// Blocks that are alike in size, site and reports.
@@ -228,7 +229,27 @@ impl Dump {
     ///
     /// Those of making, writing or renaming the file; the message names it.
     pub fn save(&self, path: impl AsRef<Path>) -> io::Result<()> {
-        atomically(path.as_ref(), |out| write::write(self, out))
+        let path = path.as_ref();
+        atomically(path, |out| write::write(self, out))?;
+        if self.wish.shows_stats {
+            self.show_stats(path);
+        }
+        Ok(())
+    }
+
+    /// What `--show-dump-stats=yes` asks for.
+    #[expect(clippy::print_stderr, reason = "asked for in $DMD")]
+    fn show_stats(&self, path: &Path) {
+        let Summary { unreported, once, twice, born_during, .. } = self.summary;
+        eprintln!(
+            "DMD[{}] {}: {} blocks in {} groups, {} more born meanwhile; {} bytes of tables",
+            std::process::id(),
+            path.display(),
+            unreported.blocks + once.blocks + twice.blocks,
+            self.groups.len(),
+            born_during.blocks,
+            pages::mapped(),
+        );
     }
 
     pub(crate) fn groups(&self) -> &[Group] {

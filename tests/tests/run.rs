@@ -182,6 +182,17 @@ fn a_bad_word_in_the_variable_stops_the_program_at_once() {
 }
 
 #[test]
+fn statistics_are_shown_if_the_variable_asks_for_them() {
+    let ended = Command::new(MOMENTS)
+        .arg("save")
+        .env("DMD", "--stacks=none --show-dump-stats=yes")
+        .output()
+        .expect("it starts");
+    assert!(ended.status.success());
+    assert_has(&String::from_utf8_lossy(&ended.stderr), " groups, ");
+}
+
+#[test]
 fn without_anybody_to_ask_a_program_runs_as_ever() {
     let ended = Command::new(MOMENTS)
         .arg("return")

@@ -131,7 +131,11 @@ impl Recording for Collection {
         let summary = Summary { heap_allocated, unmeasured: ending.unmeasured, ..books.summary };
         let options = start::variable().and_then(Result::ok).unwrap_or_default();
         Box::new(Dump::new(
-            Wish { variable: start::variable_text().map(str::to_owned), mode: options.mode.name() },
+            Wish {
+                variable: start::variable_text().map(str::to_owned),
+                mode: options.mode.name(),
+                shows_stats: options.show_dump_stats,
+            },
             ending.moment,
             Summary { born_during, lost_blocks: BLOCKS.lost(), lost_marks, ..summary },
             books
