@@ -2,7 +2,7 @@
 
 mod listen;
 mod program;
-mod session;
+mod watch;
 mod verdict;
 
 use std::ffi::OsString;
@@ -15,8 +15,8 @@ use clap::Args;
 use dmd::analysis::{self, ExplainOptions};
 use dmd::symbols::{self, Symboliser};
 
-use session::Session;
 use verdict::Verdict;
+use watch::Setup;
 
 use crate::cli::{DisplayArgs, InputArgs, ShowArgs};
 use crate::show::{self, Failure};
@@ -142,7 +142,7 @@ pub struct Ran {
     /// What a person should know besides.
     pub notes: Vec<String>,
     /// The folder that holds the files, for as long as this lives.
-    folder: session::Folder,
+    folder: watch::Folder,
 }
 
 /// A snapshot that a program left in the folder.
@@ -207,7 +207,7 @@ pub fn run(args: &RunArgs) -> Result<Ran, RunError> {
     if !args.wrapper {
         program::check(&program)?;
     }
-    Session::open(args.output.as_deref())?.run(args, &program)
+    Setup::open(args.output.as_deref())?.run(args, &program)
 }
 
 /// Why a program was not run, or not to its end.

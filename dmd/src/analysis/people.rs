@@ -237,7 +237,7 @@ mod tests {
 
     #[test]
     fn frames_are_taken_apart_and_put_in_few_words() {
-        const REGISTRY: &str = "/root/.cargo/registry/src/index.crates.io-1949cf8c6b5b557f";
+        const REGISTRY: &str = "/home/me/.cargo/registry/src/index.crates.io-1949cf8c6b5b557f";
         let rustc = "/rustc/59807616e1fa2540724bfbac14d7976d7e4a3860";
         let table = [
             // text of the frame, shown as, whose crate, library, own

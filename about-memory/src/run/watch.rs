@@ -12,7 +12,7 @@ use std::{fs, thread};
 use super::listen::{self, Event};
 use super::{Ran, RunArgs, RunError, Snapshot};
 
-/// Where the snapshots go: gone with the session, unless the user named it.
+/// Where the snapshots go: gone with the run, unless the user named it.
 #[derive(Debug)]
 pub(super) struct Folder {
     path: PathBuf,
@@ -26,14 +26,14 @@ impl Folder {
 }
 
 /// A run that has not begun.
-pub(super) struct Session {
+pub(super) struct Setup {
     folder: Folder,
     /// The socket's own folder, which only this user may enter.
     socket_folder: PathBuf,
     listener: UnixListener,
 }
 
-impl Session {
+impl Setup {
     pub(super) fn open(output: Option<&Path>) -> Result<Self, RunError> {
         let private = tempfile::Builder::new()
             .prefix("about-memory-")
@@ -51,7 +51,7 @@ impl Session {
         let listener = UnixListener::bind(socket_folder.join(dmd::run::SOCKET))
             .map_err(bad(&socket_folder))?;
         let path = output.map_or_else(|| socket_folder.clone(), Path::to_owned);
-        Ok(Session { folder: Folder { path, _temporary: private }, socket_folder, listener })
+        Ok(Setup { folder: Folder { path, _temporary: private }, socket_folder, listener })
     }
 
     /// Runs the program to its end.
