@@ -47,7 +47,7 @@ pub mod __private {
     pub use crate::size_of::measure_recorded;
     pub use crate::snapshot::atomically;
     pub use crate::tracker::{
-        Block, Claim, Ending, Findings, Found, Place, Recorder, Recording, Tracker, Who, Wrong,
-        current_on_alloc,
+        Block, Claim, Ending, Findings, Found, OWN, Place, Recorder, Recording, Tracker, Who,
+        Wrong, as_own, current_on_alloc,
     };
 }

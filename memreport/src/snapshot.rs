@@ -14,7 +14,7 @@ use std::{fmt, io};
 
 use crate::field::SkippedField;
 use crate::report::Report;
-use crate::tracker::Findings;
+use crate::tracker::{Findings, as_own};
 
 /// All reports of one moment.
 #[non_exhaustive]
@@ -42,7 +42,10 @@ impl Snapshot {
     ///
     /// Those of making, writing or renaming the files; the message names the file.
     pub fn save(&self, path: impl AsRef<Path>) -> io::Result<()> {
-        let path = path.as_ref();
+        as_own(|| self.save_both(path.as_ref()))
+    }
+
+    fn save_both(&self, path: &Path) -> io::Result<()> {
         if let Some(findings) = &self.findings {
             findings.save_beside(path)?;
         }

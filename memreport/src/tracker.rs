@@ -143,6 +143,15 @@ pub trait Findings: Any + Send {
     fn as_any(&self) -> &dyn Any;
 }
 
+/// Stands for the tracker itself where a reporter's number is asked for. No reporter gets it.
+pub const OWN: u32 = 0xffff;
+
+/// Runs `work` with the blocks it makes marked as the tracker's own, which are in no sum: what it finds and writes must not
+/// look like the program's when another collection begins meanwhile.
+pub fn as_own<R>(work: impl FnOnce() -> R) -> R {
+    on_alloc::marked(OWN, work)
+}
+
 /// How an allocating wrapper names itself while it allocates: blocks born meanwhile count as reported by it.
 pub(crate) mod on_alloc {
     use core::cell::Cell;

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::marker::PhantomData;
 
 use memreport::__private::{
-    Block as FoundBlock, Claim, Ending, Findings, Found, Place, Recorder, Recording, Tracker,
-    Wrong, on_alloc_path,
+    Block as FoundBlock, Claim, Ending, Findings, Found, OWN, Place, Recorder, Recording, Tracker,
+    Wrong, as_own, on_alloc_path,
 };
 use memreport::{Field, UsableSize, heap_counters};
 
@@ -98,7 +98,19 @@ impl Recording for Collection {
     }
 
     fn finish(self: Box<Self>, ending: Ending<'_>) -> Box<dyn Findings> {
-        let mut marks = self.marks.into_list();
+        as_own(|| Box::new(self.found(ending)) as Box<dyn Findings>)
+    }
+}
+
+impl Collection {
+    /// Whether the block is in the books: born before the collection, and not the tracker's own.
+    fn counts(&self, block: Block) -> bool {
+        block.birth != self.new
+            && sites::site(block.site).is_none_or(|site| u32::from(site.on_alloc) != OWN)
+    }
+
+    fn found(mut self, ending: Ending<'_>) -> Dump {
+        let mut marks = std::mem::replace(&mut self.marks, Marks::new()).into_list();
         let lost_marks = marks.lost;
         let marks = marks.as_mut_slice();
         marks.sort_by_key(|mark| mark.address);
@@ -106,9 +118,12 @@ impl Recording for Collection {
         // Back to back, with no allocation of this thread in between: what is live now, and what of it is new.
         let live = heap_counters().map_or(0, |counters| counters.live_bytes());
         let mut born_during = Sum::default();
+        let mut own_bytes = 0;
         BLOCKS.for_each(self.granule, |_, block, _| {
             if block.birth == self.new {
                 born_during.add(block.usable);
+            } else if !self.counts(block) {
+                own_bytes += block.usable;
             }
         });
         let mut unread = &*marks;
@@ -119,18 +134,19 @@ impl Recording for Collection {
             let (own, rest) = rest.split_at(own);
             unread = rest;
             books.enter_gone(gone);
-            if block.birth == self.new {
-                books.enter_gone(own);
-            } else {
+            if self.counts(block) {
                 books.enter(block, entry, own);
+            } else {
+                books.enter_gone(own);
             }
         });
         books.enter_gone(unread);
-        let heap_allocated =
-            usize::try_from(live).unwrap_or(usize::MAX).saturating_sub(born_during.bytes);
+        let heap_allocated = usize::try_from(live)
+            .unwrap_or(usize::MAX)
+            .saturating_sub(born_during.bytes + own_bytes);
         let summary = Summary { heap_allocated, unmeasured: ending.unmeasured, ..books.summary };
         let options = start::variable().and_then(Result::ok).unwrap_or_default();
-        Box::new(Dump::new(
+        Dump::new(
             Wish {
                 variable: start::variable_text().map(str::to_owned),
                 mode: options.mode.name(),
@@ -144,7 +160,7 @@ impl Recording for Collection {
                 .map(|(key, count)| key.group(count, &books.report_sets))
                 .collect(),
             (books.reports, books.wrong),
-        ))
+        )
     }
 }
 
