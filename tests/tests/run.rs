@@ -100,8 +100,8 @@ fn a_bad_end_is_said_and_its_exit_code_handed_on() {
 }
 
 #[test]
-fn a_forked_child_does_not_speak_for_its_parent() {
-    let (out, notes, code) = run(&["--", MOMENTS, "fork"]);
+fn starting_another_program_adds_no_snapshot() {
+    let (out, notes, code) = run(&["--", MOMENTS, "start"]);
     assert_has(&out, "after the work was done, ");
     assert_has(&out, "(one of 2 snapshots)");
     assert_eq!((notes.as_str(), code), ("", 0));

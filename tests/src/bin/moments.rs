@@ -39,8 +39,8 @@ fn main() -> std::io::Result<()> {
         }
         Some("fail") => std::process::exit(7),
         Some("abort") => std::process::abort(),
-        Some("fork") => {
-            // The shell that is started is a fork of this process until it is replaced.
+        Some("start") => {
+            // It inherits the environment, but has no DMD to speak with.
             std::process::Command::new("true").status()?;
             save()?;
         }
