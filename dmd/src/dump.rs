@@ -7,6 +7,7 @@ pub mod read;
 mod write;
 
 use std::any::Any;
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -14,26 +15,63 @@ use std::time::Duration;
 use memreport::__private::{Findings, atomically};
 use memreport::Field;
 
+use crate::track::books::{Kind, Kinds, ReportSet};
 use crate::track::entry::Block;
+use crate::track::options::Mode;
+use crate::track::pages::{self, PageList};
+use crate::track::scan::Place;
 use crate::track::sites::{self, SiteId};
 use crate::track::sys::{self, Module};
-use crate::track::{pages, thread, walk};
+use crate::track::{plan, start, thread, walk};
 
 /// What DMD found in one collection. [`of`](Self::of) gets it from a snapshot.
+///
+/// The collection is a moment: blocks that were born before it began and live when it ends are in the dump, exactly once
+/// each. Those that other threads make or give back meanwhile are left out, and what was reported of them is listed as freed
+/// since. Under [`Mode::Scan`](crate::Mode::Scan) it ends at one instant, of which a copy of the heap is read.
 #[derive(Debug)]
 pub struct Dump {
-    wish: Wish,
+    variable: Option<String>,
+    mode: Mode,
     moment: String,
     uptime: Duration,
     summary: Summary,
-    groups: Vec<Group>,
-    reports: Vec<Report>,
-    wrong: Vec<WrongReport>,
+    contents: Contents,
     modules: Vec<Module>,
     /// Number, kernel's number, name of those that live.
     threads: Vec<(u32, u32, Option<String>)>,
     unwinder: &'static str,
     cut_stacks: usize,
+}
+
+/// The blocks, and what is said of them.
+#[derive(Debug)]
+pub(crate) struct Contents {
+    pub(crate) kinds: Kinds,
+    /// The blocks one by one.
+    pub(crate) scanned: Option<Scanned>,
+    /// Who reports, by number.
+    pub(crate) reports: Vec<Report>,
+    pub(crate) wrong: Vec<WrongReport>,
+    /// What went wrong, as sentences.
+    pub(crate) notes: Vec<String>,
+    pub(crate) sampled: Option<Sampled>,
+}
+
+/// Blocks with their addresses, and the file that has what was in them.
+#[derive(Debug)]
+pub(crate) struct Scanned {
+    pub(crate) file: File,
+    pub(crate) blocks: PageList<ScannedBlock>,
+}
+
+/// A block of a scan.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ScannedBlock {
+    pub(crate) address: usize,
+    pub(crate) block: Block,
+    pub(crate) reports: ReportSet,
+    pub(crate) contents: Option<Place>,
 }
 
 /// A number of blocks and their usable bytes.
@@ -50,6 +88,43 @@ impl Sum {
         self.blocks += 1;
         self.bytes += bytes;
     }
+
+    pub(crate) fn and(self, other: Sum) -> Sum {
+        Sum { blocks: self.blocks + other.blocks, bytes: self.bytes + other.bytes }
+    }
+}
+
+/// What a sample says of all blocks, with its spread.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Estimate {
+    /// How many blocks.
+    pub blocks: f64,
+    /// Their usable bytes.
+    pub bytes: f64,
+    pub(crate) variance: f64,
+}
+
+impl Estimate {
+    /// The standard error of [`bytes`](Self::bytes): the true number lies within twice that in nineteen of twenty samples,
+    /// where the sample has a few dozen blocks at least.
+    #[must_use]
+    pub fn error(&self) -> f64 {
+        self.variance.sqrt()
+    }
+}
+
+/// The books of a profile, extrapolated from the blocks in the sample to those made since it began.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Sampled {
+    /// All blocks.
+    pub all: Estimate,
+    /// Blocks that nobody reports.
+    pub unreported: Estimate,
+    /// Blocks that one reporter reports.
+    pub once: Estimate,
+    /// Blocks that are reported twice or more.
+    pub twice: Estimate,
 }
 
 /// The books of one collection. All are usable bytes of blocks that were born before the collection and live still.
@@ -70,6 +145,11 @@ pub struct Summary {
     pub over_counted: usize,
     /// Bytes that were reported as heap without having been measured block by block.
     pub unmeasured: i64,
+    /// Blocks that the table was never told of: made before tracking began or while it was off, or not in the sample. None of
+    /// the sums above has them.
+    pub untracked: Sum,
+    /// Bytes of such blocks that are reported.
+    pub reported_untracked: usize,
     /// Blocks that were born during the collection, and are in none of these.
     pub born_during: Sum,
     /// Blocks that the table had no place for.
@@ -87,25 +167,16 @@ impl Summary {
         signed(self.unreported.bytes) + signed(self.short)
             - signed(self.over_counted)
             - self.unmeasured
+            + signed(self.untracked.bytes)
+            - signed(self.reported_untracked)
     }
 }
 
-/// What `$DMD` asked for.
-#[derive(Clone, Debug)]
-pub(crate) struct Wish {
-    pub(crate) variable: Option<String>,
-    pub(crate) mode: &'static str,
-    pub(crate) shows_stats: bool,
-}
-
-/// Blocks that are alike in size, site and reports.
-#[derive(Clone, Debug)]
-pub(crate) struct Group {
-    pub(crate) requested: usize,
-    pub(crate) usable: usize,
-    pub(crate) site: SiteId,
-    /// Numbers of reports.
-    pub(crate) reports: Vec<u32>,
+/// Live blocks that are alike.
+#[derive(Debug)]
+pub(crate) struct Group<'d> {
+    pub(crate) kind: Kind,
+    pub(crate) reports: Vec<&'d Report>,
     pub(crate) count: u64,
 }
 
@@ -117,7 +188,7 @@ pub(crate) struct Report {
 }
 
 /// A report that is no block's, or not all of it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct WrongReport {
     pub(crate) is: WrongIs,
     pub(crate) address: usize,
@@ -162,21 +233,14 @@ impl WrongIs {
 }
 
 impl Dump {
-    pub(crate) fn new(
-        wish: Wish,
-        moment: &str,
-        summary: Summary,
-        groups: Vec<Group>,
-        (reports, wrong): (Vec<Report>, Vec<WrongReport>),
-    ) -> Self {
+    pub(crate) fn new(contents: Contents, summary: Summary, moment: &str) -> Self {
         Dump {
-            wish,
+            variable: start::variable_text().map(str::to_owned),
+            mode: plan::mode(),
             moment: moment.to_owned(),
             uptime: sys::uptime(),
             summary,
-            groups,
-            reports,
-            wrong,
+            contents,
             modules: sys::modules(),
             threads: thread::met().map(|(number, id)| (number, id, sys::thread_name(id))).collect(),
             unwinder: walk::unwinder().name(),
@@ -196,15 +260,20 @@ impl Dump {
         self.summary
     }
 
+    /// Under [`Mode::Profile`](crate::Mode::Profile), what the sample says of all blocks.
+    #[must_use]
+    pub fn sampled(&self) -> Option<Sampled> {
+        self.contents.sampled
+    }
+
     /// Reports that are no block's, or not all of it: what is wrong, and with whose report, as a sentence each.
     #[must_use]
     pub fn wrong_reports(&self) -> Vec<String> {
-        self.wrong.iter().map(|wrong| self.describe(wrong)).collect()
+        self.contents.wrong.iter().map(|wrong| self.describe(wrong)).collect()
     }
 
     fn describe(&self, wrong: &WrongReport) -> String {
-        let reporter =
-            self.reports.get(wrong.report as usize).map_or_else(String::new, Report::describe);
+        let reporter = self.report(wrong.report).map_or_else(String::new, Report::describe);
         let claimed = wrong.claimed;
         match wrong.is {
             WrongIs::NonHeap => {
@@ -231,7 +300,7 @@ impl Dump {
     pub fn save(&self, path: impl AsRef<Path>) -> io::Result<()> {
         let path = path.as_ref();
         atomically(path, |out| write::write(self, out))?;
-        if self.wish.shows_stats {
+        if plan::shows_stats() {
             self.show_stats(path);
         }
         Ok(())
@@ -246,18 +315,25 @@ impl Dump {
             std::process::id(),
             path.display(),
             unreported.blocks + once.blocks + twice.blocks,
-            self.groups.len(),
+            self.contents.kinds.iter().count(),
             born_during.blocks,
             pages::mapped(),
         );
     }
 
-    pub(crate) fn groups(&self) -> &[Group] {
-        &self.groups
+    /// Live blocks that are alike, who reports them, and how many they are.
+    pub(crate) fn groups(&self) -> impl Iterator<Item = Group<'_>> {
+        let Contents { kinds, reports, .. } = &self.contents;
+        let live = kinds.iter().filter(|(kind, _)| !kind.is_dead);
+        live.map(|(kind, count)| {
+            let numbers = kinds.reports(kind.reports);
+            let reports = numbers.filter_map(|number| reports.get(number as usize)).collect();
+            Group { kind: *kind, reports, count }
+        })
     }
 
     pub(crate) fn report(&self, number: u32) -> Option<&Report> {
-        self.reports.get(number as usize)
+        self.contents.reports.get(number as usize)
     }
 
     pub(crate) fn stack(site: SiteId) -> Option<u32> {

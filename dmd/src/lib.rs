@@ -11,6 +11,8 @@ pub mod analysis;
 
 pub use dump::{Dump, Sum, Summary};
 pub use track::hooks::Dmd;
+pub use track::options::{DEFAULT_SAMPLE_BYTES, Mode, Options, OptionsError, Stacks};
+pub use track::start::{StartError, start, stop};
 
 /// Not public: for what the macros write.
 #[doc(hidden)]

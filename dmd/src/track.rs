@@ -1,6 +1,8 @@
 //! In the measured process: from the allocator's hooks to a dump.
 
 pub(crate) mod options;
+pub(crate) mod sample;
+pub(crate) mod plan;
 pub(crate) mod sys;
 pub(crate) mod signals;
 pub(crate) mod pages;
@@ -12,8 +14,12 @@ pub(crate) mod interner;
 pub(crate) mod thread;
 pub(crate) mod walk;
 pub(crate) mod sites;
+pub(crate) mod dead;
 pub(crate) mod journal;
 pub(crate) mod hooks;
 pub(crate) mod marks;
+pub(crate) mod numbers;
+pub(crate) mod books;
+pub(crate) mod scan;
 pub(crate) mod collection;
 pub(crate) mod start;

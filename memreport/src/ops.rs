@@ -19,7 +19,7 @@ pub(crate) use sums::Total;
 use crate::allocator::Sizes;
 use crate::field::{Field, Shared};
 use crate::size_of::{MallocShallowSizeOf, MallocSizeOf, Measured};
-use crate::tracker::{Claim, Place, Tracker, Who};
+use crate::tracker::{Claim, Found, Place, Tracker, Who, Wrong};
 
 /// How deep the stack may grow, in bytes, before further values wait on a list: half of the smallest stack in use.
 const STACK_BUDGET: usize = 48 * 1024;
@@ -128,7 +128,8 @@ impl<'a> Ops<'a> {
             Sizes::Asked(usable_size) => self.count(unsafe { usable_size(start, layout) }),
             Sizes::Tracked(tracker) => {
                 let size = Some(layout.size());
-                self.claim(tracker, Claim { address: start.addr(), size, place: Place::Start });
+                // SAFETY: the caller's promise.
+                unsafe { self.claim_start(tracker, start, size, layout) };
             }
         }
     }
@@ -149,10 +150,8 @@ impl<'a> Ops<'a> {
                 self.count(unsafe { usable_size(start, Layout::new::<()>()) });
             }
             Sizes::Tracked(tracker) => {
-                self.claim(
-                    tracker,
-                    Claim { address: start.addr(), size: None, place: Place::Start },
-                );
+                // SAFETY: the caller's promise; the layout of `()` says that it is not known.
+                unsafe { self.claim_start(tracker, start, None, Layout::new::<()>()) };
             }
         }
     }
@@ -180,10 +179,11 @@ impl<'a> Ops<'a> {
     pub fn enclosing_block<T: ?Sized>(&self, inside: *const T, otherwise: usize) {
         match self.collection.sizes {
             Sizes::Tracked(tracker) => {
-                self.claim(
-                    tracker,
-                    Claim { address: inside.cast::<u8>().addr(), size: None, place: Place::Inside },
-                );
+                let address = inside.cast::<u8>().addr();
+                let claim = Claim { address, size: None, place: Place::Inside };
+                if self.claim(tracker, claim) == 0 && !tracker.knows_all() {
+                    self.count_computed(otherwise);
+                }
             }
             Sizes::Layouts | Sizes::Asked(_) => self.count_computed(otherwise),
         }
@@ -223,8 +223,13 @@ impl<'a> Ops<'a> {
         }
         blocks.sort_unstable();
         blocks.dedup();
+        let mut found = 0;
         for start in blocks {
-            self.claim(tracker, Claim { address: start, size: None, place: Place::Inside });
+            found +=
+                self.claim(tracker, Claim { address: start, size: None, place: Place::Inside });
+        }
+        if !tracker.knows_all() {
+            self.count_computed(otherwise.saturating_sub(found));
         }
     }
 
@@ -258,7 +263,7 @@ impl<'a> Ops<'a> {
     /// Whether blocks can be found by pointers into them at this moment.
     #[must_use]
     pub fn finds_enclosing_blocks(&self) -> bool {
-        matches!(self.collection.sizes, Sizes::Tracked(_))
+        matches!(self.collection.sizes, Sizes::Tracked(tracker) if tracker.knows_all())
     }
 
     /// A container's own blocks, without what its elements own.
@@ -328,9 +333,36 @@ impl<'a> Ops<'a> {
         }
     }
 
+    /// Claims the block, and says how many bytes that added.
     #[inline]
-    fn claim(&self, tracker: &dyn Tracker, claim: Claim) {
-        let found = tracker.look_up(claim);
+    fn claim(&self, tracker: &dyn Tracker, claim: Claim) -> usize {
+        self.found(claim, tracker.look_up(claim))
+    }
+
+    /// Claims a block by its start. One that the tracker was never told of is measured by asking the allocator.
+    ///
+    /// # Safety
+    ///
+    /// `start` is that of a live block of the global allocator, made with this layout, or that of `()` if unknown.
+    #[inline]
+    unsafe fn claim_start(
+        &self,
+        tracker: &dyn Tracker,
+        start: *const u8,
+        size: Option<usize>,
+        layout: Layout,
+    ) {
+        let claim = Claim { address: start.addr(), size, place: Place::Start };
+        let mut found = tracker.look_up(claim);
+        if found.wrong == Some(Wrong::Untracked) {
+            // SAFETY: the caller's promise.
+            found.bytes = unsafe { crate::allocator::usable_size(start, layout) };
+        }
+        self.found(claim, found);
+    }
+
+    #[inline]
+    fn found(&self, claim: Claim, found: Found) -> usize {
         if let Some(recorder) = self.collection.recorder {
             let who =
                 Who { reporter: self.collection.reporter.get(), field: self.scope.get().field };
@@ -339,6 +371,7 @@ impl<'a> Ops<'a> {
         if found.bytes > 0 {
             self.count(found.bytes);
         }
+        found.bytes
     }
 
     #[inline]

@@ -53,6 +53,7 @@ impl Reports<'_> {
         let path = path.into();
         self.collection.set_reporter(self.names.number(&path));
         let measured = measure_with(self.collection, value, T::add_size_of_excluding_this);
+        self.gathered.unmeasured += amount(measured.computed);
         self.note_limits(&path, &measured);
         self.report_parts(path, &measured, description);
         measured

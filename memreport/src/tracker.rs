@@ -13,6 +13,9 @@ pub trait Tracker: Sync {
     /// Whether the table of blocks is kept at this moment.
     fn is_awake(&self) -> bool;
 
+    /// Whether every live block is in the table: not so where tracking began late, was off for a time, or takes samples.
+    fn knows_all(&self) -> bool;
+
     /// What lies at the claimed address, by the table alone: the memory is never touched.
     fn look_up(&self, claim: Claim) -> Found;
 
@@ -87,6 +90,8 @@ pub enum Wrong {
     Interior,
     /// The block has another size than was claimed.
     Partial,
+    /// Nothing, as far as can be told: the tracker does not know all blocks, and not this one.
+    Untracked,
 }
 
 /// Hears every claim of one collection, in its order.

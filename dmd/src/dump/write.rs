@@ -1,24 +1,30 @@
-//! Writes a dump, group by group: the file is never in memory as a whole.
+//! Writes a dump, group by group: the file is never in memory as a whole, and what is kept to write it is in the tracker's
+//! own pages.
 
-use std::collections::HashMap;
 use std::io::{self, Write};
+use std::os::unix::fs::FileExt;
 
 use serde::Serialize;
 use serde_json::json;
 
-use super::{Dump, Group, Report, WrongReport};
+use super::{Contents, Dump, Estimate, Report, Sampled, Scanned, ScannedBlock, WrongReport};
+use crate::track::books::{Kind, Kinds, ReportSet};
+use crate::track::numbers::{Key, Numbers};
+use crate::track::pages::PageList;
 use crate::track::sites::{self, SiteId};
 use crate::track::sys::Module;
 
 /// Writes the file.
 pub(super) fn write(dump: &Dump, out: &mut dyn Write) -> io::Result<()> {
-    let mut keys = Keys::default();
+    let mut out = io::BufWriter::with_capacity(1 << 16, out);
+    let out = &mut out;
+    let mut keys = Keys::new();
     out.write_all(b"{\"version\":5,\n\"invocation\":")?;
-    put(out, &json!({ "dmdEnvVar": dump.wish.variable, "mode": dump.wish.mode }))?;
+    put(out, &json!({ "dmdEnvVar": dump.variable, "mode": dump.mode.name_in_dumps() }))?;
     out.write_all(b",\n\"blockList\":[")?;
-    for (index, group) in dump.groups.iter().enumerate() {
-        out.write_all(if index == 0 { b"\n" } else { b",\n" })?;
-        put(out, &WireBlock::new(group, &mut keys))?;
+    match &dump.contents.scanned {
+        Some(scanned) => write_scanned(scanned, dump, &mut keys, out)?,
+        None => write_groups(dump, &mut keys, out)?,
     }
     out.write_all(b"],\n\"memreport\":")?;
     put(out, &own_fields(dump, &mut keys))?;
@@ -26,156 +32,252 @@ pub(super) fn write(dump: &Dump, out: &mut dyn Write) -> io::Result<()> {
     write_traces(dump, &mut keys, out)?;
     out.write_all(b"},\n\"frameTable\":{")?;
     write_frames(dump, &keys, out)?;
-    out.write_all(b"}}\n")
+    out.write_all(b"}}\n")?;
+    out.flush()
 }
 
-fn put(out: &mut dyn Write, value: &impl Serialize) -> io::Result<()> {
+fn put(out: &mut impl Write, value: &impl Serialize) -> io::Result<()> {
     Ok(serde_json::to_writer(out, value)?)
 }
 
-/// One entry of the block list: blocks that are alike.
-#[derive(Serialize)]
-struct WireBlock {
-    req: usize,
-    #[serde(skip_serializing_if = "is_zero")]
-    slop: usize,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    alloc: Option<String>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    reps: Vec<String>,
-    #[serde(skip_serializing_if = "is_one")]
-    num: u64,
-    /// Ours: the number of the thread.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    thread: Option<u32>,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
-fn is_zero(number: &usize) -> bool {
-    *number == 0
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
-fn is_one(number: &u64) -> bool {
-    *number == 1
-}
-
-impl WireBlock {
-    fn new(group: &Group, keys: &mut Keys) -> Self {
-        WireBlock {
-            req: group.requested,
-            slop: group.usable - group.requested,
-            alloc: keys.alloc(group.site),
-            reps: group.reports.iter().map(|report| keys.report(*report)).collect(),
-            num: group.count,
-            thread: sites::site(group.site).map(|site| site.thread),
+fn write_groups(dump: &Dump, keys: &mut Keys, out: &mut impl Write) -> io::Result<()> {
+    let Contents { kinds, .. } = &dump.contents;
+    let mut separator = "\n";
+    for (kind, count) in kinds.iter() {
+        let Kind { requested, usable, site, reports, rate, is_dead } = *kind;
+        write!(out, "{separator}{{\"req\":{requested}")?;
+        separator = ",\n";
+        write_slop_and_site(usable - requested, site, keys, out)?;
+        if dump.mode.has_reports() {
+            write_reports("reps", (kinds, reports), keys, out)?;
         }
+        if count != 1 {
+            write!(out, ",\"num\":{count}")?;
+        }
+        let weight = rate.weight(usable);
+        if weight > 1.0 {
+            write!(out, ",\"weight\":{weight}")?;
+        }
+        out.write_all(if is_dead { b",\"freed\":true}" } else { b"}" })?;
     }
+    Ok(())
+}
+
+fn write_slop_and_site(
+    slop: usize,
+    site: SiteId,
+    keys: &mut Keys,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    if slop != 0 {
+        write!(out, ",\"slop\":{slop}")?;
+    }
+    if let Some(stack) = Dump::stack(site) {
+        write!(out, ",\"alloc\":\"{}\"", keys.stacks.key(stack, &mut keys.next))?;
+    }
+    if let Some(site) = sites::site(site) {
+        write!(out, ",\"thread\":{}", site.thread)?;
+    }
+    Ok(())
+}
+
+/// Who reports a block: nothing if nobody does.
+fn write_reports(
+    name: &str,
+    (kinds, reports): (&Kinds, ReportSet),
+    keys: &mut Keys,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    if reports == ReportSet::NOBODY {
+        return Ok(());
+    }
+    let mut before = "";
+    write!(out, ",\"{name}\":[")?;
+    for report in kinds.reports(reports) {
+        write!(out, "{before}\"{}\"", keys.reports.key(report, &mut keys.next))?;
+        before = ",";
+    }
+    out.write_all(b"]")
+}
+
+/// Every block for itself, with the words that were in it.
+fn write_scanned(
+    scanned: &Scanned,
+    dump: &Dump,
+    keys: &mut Keys,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let mut separator = "\n";
+    for ScannedBlock { address, block, reports, contents } in scanned.blocks.as_slice() {
+        write!(out, "{separator}{{\"req\":{},\"addr\":\"{address:x}\"", block.requested)?;
+        separator = ",\n";
+        write_slop_and_site(block.usable - block.requested, block.site, keys, out)?;
+        // Mozilla's readers refuse `reps` in this mode.
+        write_reports("reportedBy", (&dump.contents.kinds, *reports), keys, out)?;
+        if let Some(place) = contents.filter(|place| place.bytes > 0) {
+            out.write_all(b",\"contents\":[")?;
+            write_words(scanned, place.offset, place.bytes, out)?;
+            out.write_all(b"]")?;
+        }
+        out.write_all(b"}")?;
+    }
+    Ok(())
+}
+
+fn write_words(scanned: &Scanned, offset: u64, bytes: u64, out: &mut impl Write) -> io::Result<()> {
+    let mut piece = [0; 4096];
+    let mut before = "";
+    let mut done = 0;
+    while done < bytes {
+        let length = usize::try_from(bytes - done).unwrap_or(usize::MAX).min(piece.len());
+        let piece = &mut piece[..length];
+        scanned.file.read_exact_at(piece, offset + done)?;
+        for word in piece.chunks_exact(size_of::<usize>()) {
+            let word = word.try_into().map(usize::from_ne_bytes).unwrap_or_default();
+            write!(out, "{before}\"{word:x}\"")?;
+            before = ",";
+        }
+        done += length as u64;
+    }
+    Ok(())
 }
 
 /// The base-32 keys of traces and frames: one count for both.
-#[derive(Default)]
 struct Keys {
     next: u32,
-    stacks: Vec<(u32, u32)>,
-    by_stack: HashMap<u32, u32>,
-    by_report: HashMap<u32, u32>,
+    /// By the number of the stack.
+    stacks: Keyed<u32>,
+    reports: Keyed<u32>,
     /// By return address.
-    frames: HashMap<usize, u32>,
-    /// By what they say, for the frames of report traces.
-    words: HashMap<String, u32>,
+    frames: Keyed<usize>,
+    /// What the frames of report traces say.
+    words: Vec<(u32, String)>,
+}
+
+/// Values that have keys, in the order of their keys.
+struct Keyed<K> {
+    numbers: Numbers<K>,
+    keys: PageList<u32>,
+}
+
+impl<K: Key> Keyed<K> {
+    const fn new() -> Self {
+        Keyed { numbers: Numbers::new(), keys: PageList::new() }
+    }
+
+    /// The key of the value. When memory is short, values share the first.
+    fn key(&mut self, value: K, next: &mut u32) -> Base32 {
+        let number = self.numbers.number(value).unwrap_or(0) as usize;
+        if number == self.keys.as_slice().len() && self.keys.push(*next) {
+            *next += 1;
+        }
+        Base32(self.keys.as_slice().get(number).copied().unwrap_or(0))
+    }
+
+    fn get(&self, index: usize) -> Option<(Base32, K)> {
+        Some((Base32(*self.keys.as_slice().get(index)?), *self.numbers.keys().get(index)?))
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (Base32, K)> {
+        (0..self.keys.as_slice().len()).map_while(|index| self.get(index))
+    }
+
+    fn len(&self) -> usize {
+        self.keys.as_slice().len()
+    }
 }
 
 impl Keys {
-    fn alloc(&mut self, site: SiteId) -> Option<String> {
-        let stack = Dump::stack(site)?;
-        if let Some(key) = self.by_stack.get(&stack) {
-            return Some(base_32(*key));
+    const fn new() -> Self {
+        Keys {
+            next: 0,
+            stacks: Keyed::new(),
+            reports: Keyed::new(),
+            frames: Keyed::new(),
+            words: Vec::new(),
         }
-        let key = self.take();
-        self.by_stack.insert(stack, key);
-        self.stacks.push((key, stack));
-        Some(base_32(key))
     }
 
-    fn report(&mut self, report: u32) -> String {
-        let known = self.by_report.get(&report).copied();
-        base_32(known.unwrap_or_else(|| {
-            let key = self.take();
-            self.by_report.insert(report, key);
-            key
+    fn word(&mut self, word: String) -> Base32 {
+        let known = self.words.iter().find(|(_, known)| *known == word).map(|(key, _)| *key);
+        Base32(known.unwrap_or_else(|| {
+            self.words.push((self.next, word));
+            self.next += 1;
+            self.next - 1
         }))
-    }
-
-    fn frame(&mut self, address: usize) -> String {
-        let known = self.frames.get(&address).copied();
-        base_32(known.unwrap_or_else(|| {
-            let key = self.take();
-            self.frames.insert(address, key);
-            key
-        }))
-    }
-
-    fn word(&mut self, word: String) -> String {
-        let known = self.words.get(&word).copied();
-        base_32(known.unwrap_or_else(|| {
-            let key = self.take();
-            self.words.insert(word, key);
-            key
-        }))
-    }
-
-    fn take(&mut self) -> u32 {
-        self.next += 1;
-        self.next - 1
     }
 }
 
 /// A number in digits `A` to `Z`, `a` to `f`.
-fn base_32(mut number: u32) -> String {
-    const DIGITS: &[u8; 32] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdef";
-    let mut digits = Vec::new();
-    loop {
-        digits.push(char::from(DIGITS[(number % 32) as usize]));
-        number /= 32;
-        if number == 0 {
-            return digits.iter().rev().collect();
-        }
+#[derive(Clone, Copy)]
+struct Base32(u32);
+
+impl std::fmt::Display for Base32 {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        use std::fmt::Write as _;
+        const DIGITS: &[u8; 32] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdef";
+        let digits = (32 - self.0.leading_zeros()).div_ceil(5).max(1);
+        (0..digits).rev().try_for_each(|digit| {
+            out.write_char(char::from(DIGITS[(self.0 >> (5 * digit)) as usize & 31]))
+        })
     }
 }
 
 /// The extension key.
 fn own_fields(dump: &Dump, keys: &mut Keys) -> serde_json::Value {
-    let wrong: Vec<_> = dump.wrong.iter().map(|wrong| wrong_fields(wrong, keys)).collect();
-    let mut reported: Vec<_> = keys.by_report.iter().map(|(report, key)| (*key, *report)).collect();
-    reported.sort_unstable();
-    let reports: serde_json::Map<_, _> = reported
-        .into_iter()
-        .filter_map(|(key, report)| Some((base_32(key), report_fields(dump.report(report)?))))
+    let Contents { wrong, notes, sampled, .. } = &dump.contents;
+    let wrong: Vec<_> = wrong.iter().map(|wrong| wrong_fields(wrong, keys)).collect();
+    let reports: serde_json::Map<_, _> = keys
+        .reports
+        .iter()
+        .filter_map(|(key, report)| Some((key.to_string(), report_fields(dump.report(report)?))))
         .collect();
     let summary = dump.summary;
     let modules = dump.modules.iter().map(|module| {
         json!({ "path": module.path, "buildId": module.build_id, "base": format!("{:x}", module.bias) })
     });
+    let sum = |sum: super::Sum| json!({ "blocks": sum.blocks, "bytes": sum.bytes });
     json!({
         "version": 1,
         "needs": [],
+        "mode": dump.mode.name(),
         "program": std::env::current_exe().map(|path| path.to_string_lossy().into_owned()).ok(),
         "pid": std::process::id(),
         "uptimeMs": u64::try_from(dump.uptime.as_millis()).unwrap_or(u64::MAX),
         "reason": dump.moment,
+        "notes": notes,
         "unwinder": dump.unwinder,
-        "stacks": keys.by_stack.len(),
+        "stacks": keys.stacks.len(),
         "truncatedStacks": dump.cut_stacks,
         "lostBlocks": summary.lost_blocks,
         "lostMarks": summary.lost_marks,
         "heapAllocated": summary.heap_allocated,
         "unmeasured": summary.unmeasured,
-        "bornDuring": { "blocks": summary.born_during.blocks, "bytes": summary.born_during.bytes },
+        "untracked": sum(summary.untracked),
+        "reportedUntracked": summary.reported_untracked,
+        "sampled": sampled.map(sampled_fields),
+        "bornDuring": sum(summary.born_during),
         "modules": modules.collect::<Vec<_>>(),
         "threads": dump.threads.iter().map(|(number, id, name)| json!({ "id": number, "tid": id, "name": name })).collect::<Vec<_>>(),
         "reports": reports,
         "wrong": wrong,
+    })
+}
+
+fn sampled_fields(sampled: Sampled) -> serde_json::Value {
+    let fields = |estimate: Estimate| {
+        json!({
+            "blocks": estimate.blocks.round(),
+            "bytes": estimate.bytes.round(),
+            "error": estimate.error().round(),
+        })
+    };
+    json!({
+        "sampleBytes": crate::track::plan::sample_bytes(),
+        "all": fields(sampled.all),
+        "unreported": fields(sampled.unreported),
+        "once": fields(sampled.once),
+        "twice": fields(sampled.twice),
     })
 }
 
@@ -193,39 +295,43 @@ fn report_fields(report: &Report) -> serde_json::Value {
 }
 
 fn wrong_fields(wrong: &WrongReport, keys: &mut Keys) -> serde_json::Value {
-    let rep = keys.report(wrong.report);
     let mut fields = json!({
         "is": wrong.is.name(),
         "addr": format!("{:x}", wrong.address),
         "claimed": wrong.claimed,
-        "rep": rep,
+        "rep": keys.reports.key(wrong.report, &mut keys.next).to_string(),
     });
     if let Some(block) = wrong.block {
         fields["req"] = block.requested.into();
         fields["usable"] = block.usable.into();
-        if let Some(key) = keys.alloc(block.site) {
-            fields["alloc"] = key.into();
+        if let Some(stack) = Dump::stack(block.site) {
+            fields["alloc"] = keys.stacks.key(stack, &mut keys.next).to_string().into();
         }
     }
     fields
 }
 
-fn write_traces(dump: &Dump, keys: &mut Keys, out: &mut dyn Write) -> io::Result<()> {
+fn write_traces(dump: &Dump, keys: &mut Keys, out: &mut impl Write) -> io::Result<()> {
     let mut separator = "\n";
-    for (key, stack) in std::mem::take(&mut keys.stacks) {
-        let frames: Vec<String> = sites::frames(stack).map(|address| keys.frame(address)).collect();
-        write!(out, "{separator}\"{}\":", base_32(key))?;
-        put(out, &frames)?;
+    let Keys { next, stacks, frames, .. } = keys;
+    for (key, stack) in stacks.iter() {
+        write!(out, "{separator}\"{key}\":[")?;
         separator = ",\n";
+        let mut before = "";
+        for address in sites::frames(stack) {
+            write!(out, "{before}\"{}\"", frames.key(address, next))?;
+            before = ",";
+        }
+        out.write_all(b"]")?;
     }
-    let mut reported: Vec<_> = keys.by_report.iter().map(|(report, key)| (*key, *report)).collect();
-    reported.sort_unstable();
-    for (key, report) in reported {
+    for index in 0..keys.reports.len() {
+        let Some((key, report)) = keys.reports.get(index) else { continue };
         let Some(report) = dump.report(report) else { continue };
-        let frames: Vec<String> = report_words(report).map(|word| keys.word(word)).collect();
-        write!(out, "{separator}\"{}\":", base_32(key))?;
-        put(out, &frames)?;
+        let frames: Vec<String> =
+            report_words(report).map(|word| keys.word(word).to_string()).collect();
+        write!(out, "{separator}\"{key}\":")?;
         separator = ",\n";
+        put(out, &frames)?;
     }
     Ok(())
 }
@@ -238,17 +344,19 @@ fn report_words(report: &Report) -> impl Iterator<Item = String> {
     field.into_iter().chain([report.path.clone()])
 }
 
-fn write_frames(dump: &Dump, keys: &Keys, out: &mut dyn Write) -> io::Result<()> {
+fn write_frames(dump: &Dump, keys: &Keys, out: &mut impl Write) -> io::Result<()> {
     let places = Places::new(&dump.modules);
-    let addresses = keys.frames.iter().map(|(address, key)| (*key, places.describe(*address)));
-    let words = keys.words.iter().map(|(word, key)| (*key, word.clone()));
-    let mut frames: Vec<_> = addresses.chain(words).collect();
-    frames.sort_unstable();
     let mut separator = "\n";
-    for (key, description) in frames {
-        write!(out, "{separator}\"{}\":", base_32(key))?;
-        put(out, &format!("#00: {description}"))?;
+    let mut frame = |key: Base32, description: &str| {
+        write!(out, "{separator}\"{key}\":")?;
         separator = ",\n";
+        put(out, &format_args!("#00: {description}"))
+    };
+    for (key, address) in keys.frames.iter() {
+        frame(key, &places.describe(address))?;
+    }
+    for (key, word) in &keys.words {
+        frame(Base32(*key), word)?;
     }
     Ok(())
 }
@@ -289,7 +397,7 @@ mod tests {
     fn keys_are_written_as_mozilla_writes_them() {
         let table = [(0, "A"), (25, "Z"), (26, "a"), (31, "f"), (32, "BA"), (1024, "BAA")];
         for (number, key) in table {
-            assert_eq!(base_32(number), key);
+            assert_eq!(Base32(number).to_string(), key);
         }
     }
 

@@ -77,9 +77,9 @@ pub fn assert_classified(max_percent: f64) {
 /// How many groups of blocks a failure lists.
 const LISTED: usize = 10;
 
-fn list(text: &mut String, dump: &Dump, wanted: impl Fn(&Group) -> bool) {
-    let bytes = |group: &&Group| group.usable as u64 * group.count;
-    let mut groups: Vec<_> = dump.groups().iter().filter(|group| wanted(group)).collect();
+fn list(text: &mut String, dump: &Dump, wanted: impl Fn(&Group<'_>) -> bool) {
+    let bytes = |group: &Group<'_>| group.kind.usable as u64 * group.count;
+    let mut groups: Vec<_> = dump.groups().filter(wanted).collect();
     groups.sort_by_key(|group| std::cmp::Reverse(bytes(group)));
     for group in groups.iter().take(LISTED) {
         let blocks = if group.count == 1 { "block" } else { "blocks" };
@@ -88,12 +88,12 @@ fn list(text: &mut String, dump: &Dump, wanted: impl Fn(&Group) -> bool) {
             "  {} bytes in {} {blocks} of {}",
             bytes(group),
             group.count,
-            group.usable
+            group.kind.usable
         );
-        for report in group.reports.iter().filter_map(|number| dump.report(*number)) {
+        for report in &group.reports {
             let _ = writeln!(text, "    reported by {}", report.describe());
         }
-        match Dump::stack(group.site) {
+        match Dump::stack(group.kind.site) {
             Some(stack) => write_stack(text, stack),
             None => text.push_str(
                 "    start the program with DMD=--stacks=full to see where they were allocated\n",

@@ -124,6 +124,12 @@ impl Blocks {
         Some(block)
     }
 
+    /// Whether a block at this address can be in the table: quick where few are, since its word need not be read.
+    #[inline]
+    pub(crate) fn may_hold(&self, granule: Granule, address: usize) -> bool {
+        self.leaf(granule, address).is_some_and(|words| is_touched(words, place(granule, address)))
+    }
+
     /// The block that starts at this address.
     pub(crate) fn starting_at(&self, granule: Granule, address: usize) -> Option<(Block, Entry)> {
         let words = self.leaf(granule, address)?;
@@ -226,7 +232,7 @@ impl Blocks {
             Sizes::Here { requested, usable } => (requested, usable),
             Sizes::Record(record) => self.records.get(record),
         };
-        Block { requested, usable, site: entry.site(), birth: entry.birth() }
+        Block { requested, usable, site: entry.site(), birth: entry.birth(), rate: entry.rate() }
     }
 
     /// The start of the last block of the leaf that starts at or before `address`.
@@ -310,6 +316,13 @@ fn touch(words: &[AtomicU64], place: usize) {
     }
 }
 
+#[inline]
+fn is_touched(words: &[AtomicU64], place: usize) -> bool {
+    let page = place / WORDS_PER_PAGE;
+    // Relaxed: whoever gives a block back has seen it entered.
+    words[page / 64].load(Relaxed) >> (page % 64) & 1 != 0
+}
+
 fn touched_pages(words: &[AtomicU64]) -> impl Iterator<Item = usize> {
     let touched: [u64; TOUCHED_WORDS] = std::array::from_fn(|index| words[index].load(Relaxed));
     (0..TOUCHED_WORDS * 64).filter(move |page| touched[page / 64] >> (page % 64) & 1 != 0)
@@ -317,13 +330,20 @@ fn touched_pages(words: &[AtomicU64]) -> impl Iterator<Item = usize> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::sample::Rate;
     use super::super::sites::SiteId;
     use super::*;
 
     const GLIBC: Granule = Granule::of_spacing(32);
 
     fn block(requested: usize, usable: usize) -> Block {
-        Block { requested, usable, site: SiteId::from_number(7), birth: Generation::FIRST }
+        Block {
+            requested,
+            usable,
+            site: SiteId::from_number(7),
+            birth: Generation::FIRST,
+            rate: Rate::EVERY,
+        }
     }
 
     fn all(blocks: &Blocks, granule: Granule) -> Vec<(usize, usize)> {

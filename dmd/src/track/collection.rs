@@ -1,21 +1,23 @@
 //! A collection: the blocks that live, merged with what was claimed of them.
 
-use std::collections::HashMap;
 use std::marker::PhantomData;
 
 use memreport::__private::{
     Block as FoundBlock, Claim, Ending, Findings, Found, OWN, Place, Recorder, Recording, Tracker,
-    Wrong, as_own, on_alloc_path,
+    Wrong, as_own,
 };
-use memreport::{Field, UsableSize, heap_counters};
+use memreport::{HeapCounters, UsableSize, heap_counters};
 
 use super::blocks::Granule;
+use super::books::{Books, ReportSet};
 use super::entry::{Block, Entry, Generation};
-use super::hooks::{BLOCKS, State, generation, next_generation, state};
+use super::hooks::{BLOCKS, DEAD, generation, next_generation};
 use super::marks::{Mark, Marks};
-use super::sites::{self, SiteId};
-use super::{pages, start};
-use crate::dump::{Dump, Group, Report, Sum, Summary, Wish, WrongIs, WrongReport};
+use super::options::Mode;
+use super::pages::{self, PageList};
+use super::scan::{Frozen, FrozenBlock};
+use super::{plan, sites};
+use crate::dump::{Contents, Dump, Scanned, ScannedBlock, Sum, Summary};
 
 /// The tracker of a program whose allocator is over `A`.
 #[derive(Debug)]
@@ -32,7 +34,11 @@ impl<A: UsableSize> Tracking<A> {
 
 impl<A: UsableSize + 'static> Tracker for Tracking<A> {
     fn is_awake(&self) -> bool {
-        matches!(state(), State::Table | State::Stacks)
+        plan::plan().is_awake()
+    }
+
+    fn knows_all(&self) -> bool {
+        !plan::has_gaps()
     }
 
     fn look_up(&self, claim: Claim) -> Found {
@@ -49,7 +55,8 @@ impl<A: UsableSize + 'static> Tracker for Tracking<A> {
         // The next generation must be free: blocks of the last time it was in use grow old now.
         BLOCKS.age(Self::GRANULE, generation().next());
         let new = next_generation();
-        Box::new(Collection { marks: Marks::new(), granule: Self::GRANULE, new })
+        let at_begin = heap_counters().unwrap_or_default();
+        Box::new(Collection { marks: Marks::new(), granule: Self::GRANULE, new, at_begin })
     }
 
     fn own_memory(&self, report: &mut dyn FnMut(&'static str, usize, &'static str)) {
@@ -72,7 +79,11 @@ fn look_up_start(granule: Granule, claim: Claim) -> Found {
         };
     }
     let block = enclosing(granule, claim.address);
-    let wrong = if block.is_some() { Wrong::Interior } else { Wrong::NonHeap };
+    let wrong = match block {
+        Some(_) => Wrong::Interior,
+        None if plan::has_gaps() => Wrong::Untracked,
+        None => Wrong::NonHeap,
+    };
     Found { bytes: claim.size.unwrap_or(0), block, wrong: Some(wrong) }
 }
 
@@ -90,6 +101,8 @@ struct Collection {
     granule: Granule,
     /// The generation of blocks that are born during the collection, and so are left out of it.
     new: Generation,
+    /// What lived when the collection began. Where blocks are not entered, it cannot be told later which are new.
+    at_begin: HeapCounters,
 }
 
 impl Recording for Collection {
@@ -103,218 +116,126 @@ impl Recording for Collection {
 }
 
 impl Collection {
-    /// Whether the block is in the books: born before the collection, and not the tracker's own.
-    fn counts(&self, block: Block) -> bool {
-        block.birth != self.new
-            && sites::site(block.site).is_none_or(|site| u32::from(site.on_alloc) != OWN)
-    }
-
     fn found(mut self, ending: Ending<'_>) -> Dump {
         let mut marks = std::mem::replace(&mut self.marks, Marks::new()).into_list();
         let lost_marks = marks.lost;
         let marks = marks.as_mut_slice();
-        marks.sort_by_key(|mark| mark.address);
-        let mut books = Books::new(self.granule, ending.reporters);
-        // Back to back, with no allocation of this thread in between: what is live now, and what of it is new.
-        let live = heap_counters().map_or(0, |counters| counters.live_bytes());
-        let mut born_during = Sum::default();
-        let mut own_bytes = 0;
-        BLOCKS.for_each(self.granule, |_, block, _| {
-            if block.birth == self.new {
-                born_during.add(block.usable);
-            } else if !self.counts(block) {
-                own_bytes += block.usable;
-            }
-        });
-        let mut unread = &*marks;
-        BLOCKS.for_each(self.granule, |address, block, entry| {
-            let before = unread.partition_point(|mark| mark.address < address);
-            let (gone, rest) = unread.split_at(before);
-            let own = rest.partition_point(|mark| mark.address == address);
-            let (own, rest) = rest.split_at(own);
-            unread = rest;
-            books.enter_gone(gone);
-            if self.counts(block) {
-                books.enter(block, entry, own);
-            } else {
-                books.enter_gone(own);
-            }
-        });
-        books.enter_gone(unread);
-        let heap_allocated = usize::try_from(live)
-            .unwrap_or(usize::MAX)
-            .saturating_sub(born_during.bytes + own_bytes);
-        let summary = Summary { heap_allocated, unmeasured: ending.unmeasured, ..books.summary };
-        let options = start::variable().and_then(Result::ok).unwrap_or_default();
+        // The order of claims decides which of two is the first.
+        marks.sort_unstable_by_key(|mark| (mark.address, mark.order));
+        let mut count = Count::new(&self, marks);
+        let mut notes = Vec::new();
+        let scanned = if plan::mode() == Mode::Scan { count.scan(&mut notes) } else { None };
+        if scanned.is_none() {
+            count.all_blocks();
+        }
+        let Count { mut books, heap, born_during, own, .. } = count;
+        let has_gaps = plan::has_gaps();
+        let heap = if has_gaps { self.at_begin } else { heap };
+        let outside = if has_gaps { Sum::default() } else { born_during.and(own) };
+        let of = |counted: u64, outside: usize| {
+            usize::try_from(counted).unwrap_or(usize::MAX).saturating_sub(outside)
+        };
+        let heap_allocated = of(heap.live_bytes(), outside.bytes);
+        let summary = &mut books.summary;
+        let tracked = summary.unreported.and(summary.once).and(summary.twice);
+        if has_gaps {
+            let blocks = of(heap.live_blocks(), outside.blocks).saturating_sub(tracked.blocks);
+            summary.untracked = Sum { blocks, bytes: heap_allocated.saturating_sub(tracked.bytes) };
+        }
+        if plan::mode() == Mode::Cumulative {
+            let is_own =
+                |site| sites::site(site).is_some_and(|site| u32::from(site.on_alloc) == OWN);
+            DEAD.kinds().filter(|kind| !is_own(kind.site)).for_each(|kind| books.bury(kind));
+        }
+        let summary = Summary {
+            heap_allocated,
+            unmeasured: ending.unmeasured,
+            born_during,
+            lost_blocks: BLOCKS.lost() + DEAD.lost() + books.kinds.lost,
+            lost_marks: lost_marks + books.lost(),
+            ..books.summary
+        };
+        let (reports, wrong) = books.reports(ending.reporters);
+        let sampled = plan::sample_bytes().map(|_| books.sampled);
         Dump::new(
-            Wish {
-                variable: start::variable_text().map(str::to_owned),
-                mode: options.mode.name(),
-                shows_stats: options.show_dump_stats,
-            },
+            Contents { kinds: books.kinds, scanned, reports, wrong, notes, sampled },
+            summary,
             ending.moment,
-            Summary { born_during, lost_blocks: BLOCKS.lost(), lost_marks, ..summary },
-            books
-                .groups
-                .into_iter()
-                .map(|(key, count)| key.group(count, &books.report_sets))
-                .collect(),
-            (books.reports, books.wrong),
         )
     }
 }
 
-/// What a collection finds, while it is found.
-struct Books<'e> {
-    granule: Granule,
-    reporters: &'e [String],
-    summary: Summary,
-    groups: HashMap<GroupKey, u64>,
-    /// Who reports, by number.
-    reports: Vec<Report>,
-    report_numbers: HashMap<(u32, Option<*const Field>), u32>,
-    /// Which of them report a block together, by number; 0 is nobody.
-    report_sets: Vec<Vec<u32>>,
-    report_set_numbers: HashMap<Vec<u32>, u32>,
-    wrong: Vec<WrongReport>,
+/// One pass over all blocks. The sums of the heap are read with it, and nothing is allocated in between.
+struct Count<'c> {
+    collection: &'c Collection,
+    books: Books,
+    /// Marks whose addresses are still to come.
+    unread: &'c [Mark],
+    heap: HeapCounters,
+    born_during: Sum,
+    own: Sum,
 }
 
-/// Blocks that are alike.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-struct GroupKey {
-    requested: usize,
-    usable: usize,
-    site: SiteId,
-    reports: u32,
-}
-
-impl GroupKey {
-    fn group(self, count: u64, report_sets: &[Vec<u32>]) -> Group {
-        let reports = report_sets.get(self.reports as usize).cloned().unwrap_or_default();
-        Group { requested: self.requested, usable: self.usable, site: self.site, reports, count }
-    }
-}
-
-/// Marks in the name of a heap that reports on allocation have this bit in their reporter's number.
-const ON_ALLOC: u32 = 1 << 31;
-
-impl<'e> Books<'e> {
-    fn new(granule: Granule, reporters: &'e [String]) -> Self {
-        Books {
-            granule,
-            reporters,
-            summary: Summary::default(),
-            groups: HashMap::new(),
-            reports: Vec::new(),
-            report_numbers: HashMap::new(),
-            report_sets: vec![Vec::new()],
-            report_set_numbers: HashMap::from([(Vec::new(), 0)]),
-            wrong: Vec::new(),
+impl<'c> Count<'c> {
+    fn new(collection: &'c Collection, marks: &'c [Mark]) -> Self {
+        Count {
+            collection,
+            books: Books::new(collection.granule),
+            unread: marks,
+            heap: HeapCounters::default(),
+            born_during: Sum::default(),
+            own: Sum::default(),
         }
     }
 
-    /// A block that lived before the collection, and the marks at its start.
-    fn enter(&mut self, block: Block, entry: Entry, marks: &[Mark]) {
-        let on_alloc = sites::site(block.site).map_or(0, |site| u32::from(site.on_alloc));
-        let (own, strange): (Vec<&Mark>, Vec<&Mark>) =
-            marks.iter().partition(|mark| mark.identity == entry.word());
-        for mark in strange {
-            self.enter_wrong(mark, None);
-        }
-        let mut set = Vec::new();
-        let mut claimed = Vec::new();
-        if on_alloc != 0 {
-            set.push(self.report_number(on_alloc | ON_ALLOC, None));
-            claimed.push(block.usable);
-        }
-        for mark in own {
-            set.push(self.report_number(mark.reporter, mark.field));
-            claimed.push(mark.bytes);
-            if mark.wrong.is_some() {
-                self.enter_wrong(mark, Some(block));
+    fn all_blocks(&mut self) {
+        self.heap = heap_counters().unwrap_or_default();
+        BLOCKS.for_each(self.collection.granule, |address, block, entry| {
+            if let Some(reports) = self.enter(address, block, entry) {
+                self.books.group(block, reports);
             }
-        }
-        self.sum_up(block, &claimed);
-        let key = GroupKey {
-            requested: block.requested,
-            usable: block.usable,
-            site: block.site,
-            reports: self.set_number(set),
-        };
-        *self.groups.entry(key).or_default() += 1;
-    }
-
-    fn sum_up(&mut self, block: Block, claimed: &[usize]) {
-        let summary = &mut self.summary;
-        match claimed {
-            [] => summary.unreported.add(block.usable),
-            [_] => summary.once.add(block.usable),
-            _ => summary.twice.add(block.usable),
-        }
-        if let Some((first, others)) = claimed.split_first() {
-            summary.short += block.usable.saturating_sub(*first);
-            summary.over_counted +=
-                first.saturating_sub(block.usable) + others.iter().sum::<usize>();
-        }
-    }
-
-    /// Marks of blocks that are not there: never were, or are gone by now.
-    fn enter_gone(&mut self, marks: &[Mark]) {
-        for mark in marks {
-            self.enter_wrong(mark, None);
-        }
-    }
-
-    fn enter_wrong(&mut self, mark: &Mark, block: Option<Block>) {
-        let block = match mark.wrong {
-            // The mark is about the address; the block around it is worth knowing.
-            Some(Wrong::Interior) => {
-                BLOCKS.enclosing(self.granule, mark.address).map(|(_, block, _)| block)
-            }
-            _ => block,
-        };
-        let is = match mark.wrong {
-            Some(Wrong::NonHeap) => WrongIs::NonHeap,
-            Some(Wrong::Interior) => WrongIs::Interior,
-            Some(Wrong::Partial) if block.is_some() => WrongIs::Partial,
-            _ => WrongIs::FreedSince,
-        };
-        if is != WrongIs::Partial {
-            self.summary.over_counted += mark.bytes;
-        }
-        let report = self.report_number(mark.reporter, mark.field);
-        self.wrong.push(WrongReport {
-            is,
-            address: mark.address,
-            claimed: mark.bytes,
-            report,
-            block: block.map(Into::into),
         });
+        self.books.enter_gone(self.unread);
     }
 
-    fn report_number(&mut self, reporter: u32, field: Option<&'static Field>) -> u32 {
-        let key = (reporter, field.map(std::ptr::from_ref));
-        if let Some(number) = self.report_numbers.get(&key) {
-            return *number;
-        }
-        let path = if reporter & ON_ALLOC != 0 {
-            on_alloc_path(reporter & !ON_ALLOC).map(str::to_owned)
-        } else {
-            (reporter as usize).checked_sub(1).and_then(|index| self.reporters.get(index)).cloned()
+    /// As [`all_blocks`](Self::all_blocks), from a frozen copy of the heap. If that cannot be made, the notes say why.
+    fn scan(&mut self, notes: &mut Vec<String>) -> Option<Scanned> {
+        let mut failed = |error| notes.push(format!("the contents of blocks are missing: {error}"));
+        let frozen = Frozen::take(&BLOCKS, self.collection.granule).map_err(&mut failed).ok()?;
+        // The sums of that instant.
+        self.heap = HeapCounters {
+            allocated_bytes: frozen.live_bytes,
+            allocations: frozen.live_blocks,
+            ..HeapCounters::default()
         };
-        let number = u32::try_from(self.reports.len()).unwrap_or(u32::MAX);
-        self.reports.push(Report { path: path.unwrap_or_default(), field });
-        self.report_numbers.insert(key, number);
-        number
+        let mut blocks = PageList::new();
+        let read = frozen.for_each(|FrozenBlock { address, entry, block, contents }| {
+            if let Some(reports) = self.enter(address, block, entry) {
+                self.books.group(block, reports);
+                blocks.push(ScannedBlock { address, block, reports, contents });
+            }
+        });
+        read.map_err(&mut failed).ok()?;
+        self.books.enter_gone(self.unread);
+        Some(Scanned { file: frozen.file, blocks })
     }
 
-    fn set_number(&mut self, set: Vec<u32>) -> u32 {
-        if let Some(number) = self.report_set_numbers.get(&set) {
-            return *number;
+    /// Enters a block, unless it is none of the program's: born during the collection, or the tracker's own.
+    fn enter(&mut self, address: usize, block: Block, entry: Entry) -> Option<ReportSet> {
+        let before = self.unread.iter().take_while(|mark| mark.address < address).count();
+        let (gone, rest) = self.unread.split_at(before);
+        let own = rest.iter().take_while(|mark| mark.address == address).count();
+        let (marks, rest) = rest.split_at(own);
+        self.unread = rest;
+        self.books.enter_gone(gone);
+        let site = sites::site(block.site);
+        let is_own = site.is_some_and(|site| u32::from(site.on_alloc) == OWN);
+        if block.birth == self.collection.new || is_own {
+            let sum = if is_own { &mut self.own } else { &mut self.born_during };
+            sum.add(block.usable);
+            self.books.enter_gone(marks);
+            return None;
         }
-        let number = u32::try_from(self.report_sets.len()).unwrap_or(u32::MAX);
-        self.report_sets.push(set.clone());
-        self.report_set_numbers.insert(set, number);
-        number
+        Some(self.books.enter(block, entry, site, marks))
     }
 }

@@ -8,12 +8,14 @@
 //! bits 28-47  requested bytes    } or, of a big block, the number of its record
 //! bits 48-57  slop bytes         }
 //! bit 58      big: the sizes stand in a record
-//! bits 59-63  spare
+//! bits 59-61  rate: that of the sample it is in
+//! bits 62-63  spare
 //! ```
 #![expect(clippy::cast_possible_truncation, reason = "fields are masked out of a word")]
 
 use std::num::NonZeroU64;
 
+use super::sample::Rate;
 use super::sites::SiteId;
 
 /// What is known of a live block.
@@ -27,6 +29,8 @@ pub(crate) struct Block {
     pub(crate) site: SiteId,
     /// The generation it was born in.
     pub(crate) birth: Generation,
+    /// The rate of the sample that it is in.
+    pub(crate) rate: Rate,
 }
 
 /// Which collection a block was born before: a new generation begins with each, and three are enough in turn.
@@ -72,6 +76,7 @@ const SITE: u32 = 4;
 const REQUESTED: u32 = 28;
 const SLOP: u32 = 48;
 const BIG: u64 = 1 << 58;
+const RATE: u32 = 59;
 
 const SITE_BITS: u32 = REQUESTED - SITE;
 const REQUESTED_BITS: u32 = SLOP - REQUESTED;
@@ -104,7 +109,8 @@ impl Entry {
         let half = if second_half { SECOND_HALF } else { 0 };
         let birth = u64::from(block.birth.0) << BIRTH;
         let site = u64::from(block.site.number()) << SITE;
-        Entry(NonZeroU64::MIN | (half | birth | site | sizes))
+        let rate = u64::from(block.rate.number() & 7) << RATE;
+        Entry(NonZeroU64::MIN | (half | birth | site | sizes | rate))
     }
 
     #[inline]
@@ -138,6 +144,11 @@ impl Entry {
     }
 
     #[inline]
+    pub(crate) fn rate(self) -> Rate {
+        Rate::from_number((self.word() >> RATE) as u8 & 7)
+    }
+
+    #[inline]
     pub(crate) fn sizes(self) -> Sizes {
         let requested = (self.word() >> REQUESTED) as usize & ((1 << REQUESTED_BITS) - 1);
         let slop = (self.word() >> SLOP) as usize & ((1 << SLOP_BITS) - 1);
@@ -159,6 +170,7 @@ mod tests {
             usable,
             site: SiteId::from_number(0xab_cdef),
             birth: Generation::FIRST.next(),
+            rate: Rate::from_number(5),
         }
     }
 
@@ -171,6 +183,7 @@ mod tests {
             assert_eq!(entry.sizes(), Sizes::Here { requested, usable });
             assert_eq!(entry.site().number(), 0xab_cdef);
             assert_eq!(entry.birth(), Generation::FIRST.next());
+            assert_eq!(entry.rate(), Rate::from_number(5));
             assert!(entry.is_second_half());
             assert_eq!(entry.aged().birth(), Generation(0));
             assert_eq!(entry.aged().sizes(), entry.sizes());

@@ -12,9 +12,11 @@ use memreport::__private as counters;
 use memreport::UsableSize;
 
 use super::blocks::{Blocks, Granule};
+use super::dead::Dead;
 use super::entry::{Block, Generation};
 use super::journal::Event;
-use super::sites;
+use super::plan::{Plan, plan};
+use super::sites::{self, Born};
 use super::start;
 use super::thread::Thread;
 
@@ -28,43 +30,14 @@ pub struct Dmd<A> {
     wakes_in_tests: bool,
 }
 
-/// Every live block, while the tracker is awake.
+/// Every live block that entered while the tracker was awake.
 pub(crate) static BLOCKS: Blocks = Blocks::new();
 
-/// What the hooks do; see [`State`].
-static STATE: AtomicU8 = AtomicU8::new(State::Undecided as u8);
+/// Every block that was given back, where those are counted.
+pub(crate) static DEAD: Dead = Dead::new();
 
 /// The generation that blocks are born in.
 static GENERATION: AtomicU8 = AtomicU8::new(Generation::FIRST.number());
-
-/// What the hooks do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub(crate) enum State {
-    /// `$DMD` was not looked at yet.
-    Undecided = 0,
-    /// Count, and nothing else.
-    Asleep = 1,
-    /// Keep the table, without stacks.
-    Table = 2,
-    /// Keep the table, with the stack of each block.
-    Stacks = 3,
-}
-
-pub(crate) fn set_state(state: State) {
-    STATE.store(state as u8, Relaxed);
-}
-
-/// What the hooks do now.
-#[inline(always)]
-pub(crate) fn state() -> State {
-    match STATE.load(Relaxed) {
-        0 => State::Undecided,
-        1 => State::Asleep,
-        2 => State::Table,
-        _ => State::Stacks,
-    }
-}
 
 /// The generation that blocks are born in now.
 #[inline]
@@ -113,7 +86,7 @@ impl<A: UsableSize> Dmd<A> {
         if address.is_null() {
             return;
         }
-        if state() == State::Asleep {
+        if plan() == Plan::ASLEEP {
             // SAFETY: fresh from the inner allocator.
             counters::allocated(unsafe { self.inner.usable_size(address, layout) });
         } else {
@@ -132,25 +105,22 @@ impl<A: UsableSize> Dmd<A> {
         // SAFETY: fresh from the inner allocator.
         let usable = unsafe { self.inner.usable_size(address, layout) };
         counters::allocated(usable);
+        let plan = self.decided();
+        if !plan.enters() {
+            return;
+        }
+        let Some(Born { site, rate }) = sites::here(plan, usable) else { return };
         let address = address.addr();
-        let with_stack = match self.decided() {
-            State::Undecided | State::Asleep => return,
-            State::Table => false,
-            State::Stacks => true,
-        };
-        let site = sites::here(with_stack);
-        BLOCKS.insert(
-            Self::GRANULE,
-            address,
-            Block { requested, usable, site, birth: generation() },
-        );
+        let block = Block { requested, usable, site, birth: generation(), rate };
+        BLOCKS.insert(Self::GRANULE, address, block);
         note(|| Event::Born { address, usable });
     }
 
-    fn decided(&self) -> State {
-        match state() {
-            State::Undecided => start::decide(self.wakes_in_tests),
-            state => state,
+    #[inline]
+    fn decided(&self) -> Plan {
+        match plan() {
+            Plan::UNDECIDED => start::decide(self.wakes_in_tests),
+            plan => plan,
         }
     }
 
@@ -161,7 +131,7 @@ impl<A: UsableSize> Dmd<A> {
     /// `address` is a live block of the inner allocator, made with the rounded layout.
     #[inline(never)]
     unsafe fn dies(&self, address: *mut u8, layout: Layout) -> (usize, Option<Block>) {
-        let known = if state() == State::Asleep { None } else { Self::forget(address.addr()) };
+        let known = if plan() == Plan::ASLEEP { None } else { Self::forget(address.addr()) };
         let usable = match known {
             Some(block) => block.usable,
             // SAFETY: it still lives.
@@ -172,10 +142,21 @@ impl<A: UsableSize> Dmd<A> {
 
     #[inline]
     fn forget(address: usize) -> Option<Block> {
+        if plan().samples() && !BLOCKS.may_hold(Self::GRANULE, address) {
+            return None;
+        }
         let block = BLOCKS.remove(Self::GRANULE, address)?;
         let Block { requested, usable, site, .. } = block;
         note(|| Event::Freed { address, requested, usable, site });
         Some(block)
+    }
+
+    /// A block that was known was given back.
+    #[inline]
+    fn bury(known: Option<Block>) {
+        if let Some(block) = known.filter(|_| plan().counts_dead()) {
+            DEAD.count(block);
+        }
     }
 }
 
@@ -213,14 +194,15 @@ unsafe impl<A: UsableSize> GlobalAlloc for Dmd<A> {
     #[inline]
     unsafe fn dealloc(&self, address: *mut u8, layout: Layout) {
         let rounded = Self::rounded(layout);
-        if state() == State::Asleep {
+        if plan() == Plan::ASLEEP {
             // SAFETY: the block lives until the last line.
             counters::freed(unsafe { self.inner.usable_size(address, rounded) });
         } else {
             // Forget first: once freed, the address may be another thread's new block.
             // SAFETY: as above.
-            let (usable, _) = unsafe { self.dies(address, rounded) };
+            let (usable, known) = unsafe { self.dies(address, rounded) };
             counters::freed(usable);
+            Self::bury(known);
         }
         // SAFETY: handed on.
         unsafe { self.inner.dealloc(address, rounded) };
@@ -239,6 +221,7 @@ unsafe impl<A: UsableSize> GlobalAlloc for Dmd<A> {
         let moved = unsafe { self.inner.realloc(address, rounded, wanted.size()) };
         if !moved.is_null() {
             counters::freed(usable);
+            Self::bury(known);
             // SAFETY: fresh.
             unsafe { self.born(moved, wanted, new_size) };
         } else if let Some(block) = known {

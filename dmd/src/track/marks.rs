@@ -17,6 +17,8 @@ pub(crate) struct Mark {
     /// The bytes that were added to the report.
     pub(crate) bytes: usize,
     pub(crate) reporter: u32,
+    /// The number of the claim, so that claims of one block keep their order.
+    pub(crate) order: u32,
     pub(crate) wrong: Option<Wrong>,
     pub(crate) field: Option<&'static Field>,
 }
@@ -45,7 +47,11 @@ impl Recorder for Marks {
         }
         // A claim inside a block is about that address, not about the block.
         let block = found.block.filter(|_| found.wrong != Some(Wrong::Interior));
-        self.list.borrow_mut().push(Mark {
+        let mut list = self.list.borrow_mut();
+        let order = u32::try_from(list.as_slice().len()).unwrap_or(u32::MAX);
+        // A mark that is lost is counted there.
+        let _ = list.push(Mark {
+            order,
             address: block.map_or(claim.address, |block| block.start),
             identity: block.map_or(0, |block| block.identity),
             bytes: found.bytes,

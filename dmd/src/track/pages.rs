@@ -24,6 +24,8 @@ pub(crate) fn mapped() -> usize {
 pub(crate) unsafe trait Zeroed: Sync + 'static {}
 
 // SAFETY: zero is a valid number.
+unsafe impl Zeroed for u32 {}
+// SAFETY: zero is a valid number.
 unsafe impl Zeroed for std::sync::atomic::AtomicU32 {}
 // SAFETY: zero is a valid number.
 unsafe impl Zeroed for std::sync::atomic::AtomicU64 {}
@@ -82,8 +84,10 @@ pub(crate) struct PageList<T> {
 
 // SAFETY: it owns its pages, and the values are plain.
 unsafe impl<T: Copy + Send> Send for PageList<T> {}
+// SAFETY: a shared reference only reads them.
+unsafe impl<T: Copy + Sync> Sync for PageList<T> {}
 
-impl<T: Copy> PageList<T> {
+impl<T> PageList<T> {
     pub(crate) const fn new() -> Self {
         assert!(align_of::<T>() <= sys::PAGE, "pages are not aligned any further");
         PageList {
@@ -94,17 +98,21 @@ impl<T: Copy> PageList<T> {
             _values: std::marker::PhantomData,
         }
     }
+}
 
-    pub(crate) fn push(&mut self, value: T) {
+impl<T: Copy> PageList<T> {
+    /// Adds a value at the end; `false`, and counted as lost, when memory is short.
+    pub(crate) fn push(&mut self, value: T) -> bool {
         if self.length == self.capacity && self.grow().is_none() {
             self.lost += 1;
-            return;
+            return false;
         }
         // SAFETY: below the capacity, so inside the mapping.
         let place = unsafe { self.pages.cast::<T>().add(self.length) };
         // SAFETY: valid for writes, and aligned to pages.
         unsafe { place.write(value) };
         self.length += 1;
+        true
     }
 
     pub(crate) fn truncate(&mut self, length: usize) {
@@ -139,6 +147,16 @@ impl<T: Copy> PageList<T> {
         self.pages = pages;
         self.capacity = capacity;
         Some(())
+    }
+}
+
+impl<T: Copy + Zeroed> PageList<T> {
+    /// That many zeros. `None` when memory is short.
+    pub(crate) fn zeros(length: usize) -> Option<Self> {
+        let pages = sys::map(length.checked_mul(size_of::<T>())?)?;
+        let mut list = Self::new();
+        (list.pages, list.capacity, list.length) = (pages, length, length);
+        Some(list)
     }
 }
 

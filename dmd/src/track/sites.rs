@@ -4,6 +4,8 @@
 use memreport::__private::current_on_alloc;
 
 use super::interner::Interner;
+use super::plan::Plan;
+use super::sample::Rate;
 use super::thread::{FRAME_MEMO, Inside, MEMO, Thread};
 use super::walk;
 
@@ -44,15 +46,35 @@ static FRAMES: Interner = Interner::new(1 << 31);
 /// Pairs of (stack and thread, scope and reporter).
 static SITES: Interner = Interner::new(1 << 24);
 
-/// The site of an allocation that happens here and now.
+/// What is found out about a block that enters the table.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Born {
+    pub(crate) site: SiteId,
+    pub(crate) rate: Rate,
+}
+
+impl Born {
+    /// Within the tracker itself.
+    const INSIDE: Born = Born { site: SiteId::UNKNOWN, rate: Rate::EVERY };
+}
+
+/// The site of an allocation of this many bytes that happens here and now; `None` if it is not in the sample.
 #[inline(always)]
-pub(crate) fn here(with_stack: bool) -> SiteId {
-    Thread::current(|thread| {
-        let Some(inside) = Inside::enter(thread) else { return SiteId::UNKNOWN };
+pub(crate) fn here(plan: Plan, usable: usize) -> Option<Born> {
+    let born = Thread::current(|thread| {
+        let is_hit = || thread.sampler.takes(usable, || thread.number());
+        if plan.samples() && !is_hit() {
+            return None;
+        }
+        let rate = if plan.samples() { thread.sampler.rate() } else { Rate::EVERY };
+        let Some(inside) = Inside::enter(thread) else {
+            return Some(Born { rate, ..Born::INSIDE });
+        };
+        let with_stack = plan.has_stacks() && (!plan.has_partial_stacks() || is_hit());
         let stack = if with_stack { intern_stack(walk::walk(&inside), &inside) } else { 0 };
-        intern_site(stack, &inside)
-    })
-    .unwrap_or(SiteId::UNKNOWN)
+        Some(Born { site: intern_site(stack, &inside), rate })
+    });
+    born.unwrap_or(Some(Born::INSIDE))
 }
 
 /// The number of the stack in the thread's buffer, which begins there. Most of it is that of the stack before: only the

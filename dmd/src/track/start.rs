@@ -2,28 +2,93 @@
 #![expect(unsafe_code, reason = "reads the environment before Rust may, and runs before main")]
 
 use std::ffi::{CStr, c_char, c_int};
+use std::fmt;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
-use super::hooks::{State, set_state, state};
 use super::options::{Options, Stacks};
-use super::{sys, walk};
+use super::plan::{self, Plan};
+use super::{sample, sys, walk};
 
 /// Decides what the hooks do from now on. Called from the first hook, so it neither allocates nor does I/O; threads that
 /// come here at once decide alike.
 #[cold]
-pub(crate) fn decide(wakes_in_tests: bool) -> State {
-    let decided = match variable() {
-        Some(Ok(options)) if options.stacks == Stacks::Full => State::Stacks,
-        Some(Ok(_)) => State::Table,
+pub(crate) fn decide(wakes_in_tests: bool) -> Plan {
+    let wish = match variable() {
+        Some(Ok(options)) => Some(options),
         // Said at start-up, where one may print.
-        Some(Err(_)) => State::Asleep,
-        None if wakes_in_tests && !cfg!(miri) => State::Table,
-        None => State::Asleep,
+        Some(Err(_)) => None,
+        None if wakes_in_tests && !cfg!(miri) => Some(Options::default().stacks(Stacks::None)),
+        None => None,
     };
-    set_state(decided);
-    decided
+    // The first rate of all has a place.
+    let decided = wish.and_then(|options| plan::begin(options).ok());
+    decided.unwrap_or_else(|| {
+        plan::sleep();
+        Plan::ASLEEP
+    })
 }
+
+/// Starts tracking while the program runs. Blocks that were made before are known as just that: their reports are taken at
+/// the allocator's word, and no dump lists them.
+///
+/// Tracking that has started already goes on with the new options; what was tracked under others stays in the table.
+///
+/// # Errors
+///
+/// When the program's allocator is not DMD's, so that there is nothing to track, and when more than seven profiles of
+/// different sample sizes are asked for in one process.
+///
+/// ```
+/// dmd::global_allocator!();
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// dmd::start("--mode=profile --sample-bytes=64K".parse()?)?;
+/// // … the work that is to be understood …
+/// dmd::stop();
+/// # Ok(())
+/// # }
+/// ```
+pub fn start(options: Options) -> Result<(), StartError> {
+    if memreport::__private::tracker().is_none() {
+        return Err(StartError::NotDeclared);
+    }
+    if options.which_stacks() != Stacks::None {
+        walk::choose();
+    }
+    plan::begin(options).map(|_| ()).map_err(|sample::TooManyRates| StartError::TooManyRates)
+}
+
+/// Stops tracking: blocks made from now on are not entered. Those in the table stay there until they are given back, so that
+/// tracking can start again at any time.
+pub fn stop() {
+    plan::stop_entering();
+}
+
+/// Why tracking did not start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum StartError {
+    /// The program's allocator is not DMD's.
+    NotDeclared,
+    /// A block's entry tells seven sample sizes apart, and all were used.
+    TooManyRates,
+}
+
+impl fmt::Display for StartError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            StartError::NotDeclared => {
+                "nothing to track: the program's allocator is not DMD's; put `dmd::global_allocator!();` into its main.rs"
+            }
+            StartError::TooManyRates => {
+                "seven sample sizes were used in this process, and no more can be told apart: choose one of them"
+            }
+        })
+    }
+}
+
+impl std::error::Error for StartError {}
 
 /// The value of `$DMD`, if it is set, as text.
 pub(crate) fn variable_text() -> Option<&'static str> {
@@ -53,11 +118,11 @@ pub extern "C" fn at_start(_count: c_int, arguments: *const *const c_char) {
         return;
     }
     if let Some(Err(bad)) = variable() {
-        stop(&bad.to_string());
+        refuse(&bad.to_string());
     }
-    if matches!(state(), State::Table | State::Stacks) || variable().is_some() {
-        // The arguments lie above all frames of the main thread.
-        sys::note_main_stack(arguments.addr());
+    // The arguments lie above all frames of the main thread. Known even if tracking starts later, or never.
+    sys::note_main_stack(arguments.addr());
+    if plan::plan().is_awake() || variable().is_some() {
         walk::choose();
     }
     crate::run::keep_mark();
@@ -70,7 +135,7 @@ pub extern "C" fn at_start(_count: c_int, arguments: *const *const c_char) {
     clippy::exit,
     reason = "the program has not begun, and is not going to"
 )]
-fn stop(message: &str) -> ! {
+fn refuse(message: &str) -> ! {
     eprintln!("DMD[{}] {message}", std::process::id());
     std::process::exit(1);
 }

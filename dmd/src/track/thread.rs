@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 
+use super::sample::Sampler;
 use super::segments::Segments;
 use super::sys::{self, StackBounds};
 
@@ -32,6 +33,7 @@ pub(crate) struct Thread {
     pub(crate) frame_memo: [Cell<(usize, u32, u32)>; FRAME_MEMO],
     /// Sites by stack: the stack's number, and the site's.
     pub(crate) sites: [Cell<(u32, u32)>; MEMO],
+    pub(crate) sampler: Sampler,
     /// Hears of every block that this thread makes or gives back.
     pub(crate) journal: Cell<Option<&'static super::journal::Journal>>,
 }
@@ -49,6 +51,7 @@ std::thread_local! {
             last_length: Cell::new(0),
             frame_memo: [const { Cell::new((0, 0, 0)) }; FRAME_MEMO],
             sites: [const { Cell::new((0, 0)) }; MEMO],
+            sampler: Sampler::new(),
             journal: Cell::new(None),
         }
     };

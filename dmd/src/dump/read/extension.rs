@@ -27,8 +27,16 @@ pub struct Extension {
     pub truncated_stacks: u64,
     /// Stacks that found no room in the table.
     pub lost_stacks: u64,
+    /// What was kept, in our words: `profile` is one that Mozilla's format does not know.
+    pub mode: Option<String>,
+    /// What went wrong when the dump was taken, as sentences.
+    pub notes: Vec<String>,
     /// Usable bytes of all live blocks, by the allocator's counters.
     pub heap_allocated: Option<u64>,
+    /// Live blocks that the tracker was never told of, and so are not in `blockList`.
+    pub untracked: Sum,
+    /// Of a profile: what the sample says of all blocks.
+    pub sampled: Option<Sampled>,
     /// Blocks born while reporters ran, which `blockList` leaves out.
     pub born_during_blocks: u64,
     /// Their usable bytes.
@@ -41,6 +49,46 @@ pub struct Extension {
     pub reports: HashMap<TraceId, ReportSite>,
     /// Reports that do not fit the heap.
     pub wrong: Vec<Wrong>,
+}
+
+/// A number of blocks and their usable bytes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct Sum {
+    /// How many.
+    pub blocks: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+/// What a profile's sample says of all blocks that were made since it began.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Sampled {
+    /// The bytes between two samples, on average.
+    pub sample_bytes: u64,
+    /// All blocks.
+    pub all: Estimate,
+    /// Blocks that nobody reports.
+    pub unreported: Estimate,
+    /// Blocks that one reporter reports.
+    pub once: Estimate,
+    /// Blocks that are reported twice or more.
+    pub twice: Estimate,
+}
+
+/// An estimate with its spread.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize)]
+#[serde(default)]
+#[non_exhaustive]
+pub struct Estimate {
+    /// How many blocks.
+    pub blocks: f64,
+    /// Their usable bytes.
+    pub bytes: f64,
+    /// The standard error of the bytes.
+    pub error: f64,
 }
 
 /// An executable or library of the process.
@@ -141,19 +189,16 @@ pub(super) struct WireExtension {
     stacks: u64,
     truncated_stacks: u64,
     lost_stacks: u64,
+    mode: Option<String>,
+    notes: Vec<String>,
     heap_allocated: Option<u64>,
-    born_during: WireBorn,
+    untracked: Sum,
+    sampled: Option<Sampled>,
+    born_during: Sum,
     modules: Vec<Module>,
     threads: Vec<Thread>,
     reports: HashMap<String, ReportSite>,
     wrong: Vec<WireWrong>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct WireBorn {
-    blocks: u64,
-    bytes: u64,
 }
 
 #[derive(Deserialize)]
@@ -200,7 +245,11 @@ impl WireExtension {
             stacks: self.stacks,
             truncated_stacks: self.truncated_stacks,
             lost_stacks: self.lost_stacks,
+            mode: self.mode,
+            notes: self.notes,
             heap_allocated: self.heap_allocated,
+            untracked: self.untracked,
+            sampled: self.sampled,
             born_during_blocks: self.born_during.blocks,
             born_during_bytes: self.born_during.bytes,
             modules: self.modules,

@@ -92,6 +92,10 @@ pub struct Block {
     pub alloc: Option<TraceId>,
     /// The thread that allocated it, as an index into the extension's threads.
     pub thread: Option<u32>,
+    /// Of a sampled block: how many like it the block stands for; 1 elsewhere.
+    pub weight: f64,
+    /// The blocks were given back, and are only counted (cumulative mode).
+    pub freed: bool,
     pub(crate) reports: Option<Range<u32>>,
 }
 

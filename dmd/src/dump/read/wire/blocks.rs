@@ -42,6 +42,8 @@ enum Field {
     Addr,
     Contents,
     Thread,
+    Weight,
+    Freed,
     Unknown,
 }
 
@@ -51,11 +53,13 @@ impl Field {
             b"req" => Self::Req,
             b"slop" => Self::Slop,
             b"alloc" => Self::Alloc,
-            b"reps" => Self::Reps,
+            b"reps" | b"reportedBy" => Self::Reps,
             b"num" => Self::Num,
             b"addr" => Self::Addr,
             b"contents" => Self::Contents,
             b"thread" => Self::Thread,
+            b"weight" => Self::Weight,
+            b"freed" => Self::Freed,
             _ => Self::Unknown,
         }
     }
@@ -81,8 +85,17 @@ impl<'de> Visitor<'de> for BlockSeed<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Block, A::Error> {
         let state = self.0;
         let index = state.dump.blocks.len();
-        let mut block =
-            Block { req: 0, slop: 0, num: 1, addr: None, alloc: None, thread: None, reports: None };
+        let mut block = Block {
+            req: 0,
+            slop: 0,
+            num: 1,
+            addr: None,
+            alloc: None,
+            thread: None,
+            weight: 1.0,
+            freed: false,
+            reports: None,
+        };
         let mut has_req = false;
         while let Some(key) = map.next_key::<Key<'de>>()? {
             match Field::of(&key) {
@@ -93,6 +106,8 @@ impl<'de> Visitor<'de> for BlockSeed<'_> {
                 Field::Slop => block.slop = map.next_value()?,
                 Field::Num => block.num = map.next_value()?,
                 Field::Thread => block.thread = map.next_value()?,
+                Field::Weight => block.weight = map.next_value()?,
+                Field::Freed => block.freed = map.next_value()?,
                 Field::Alloc => block.alloc = Some(state.trace(&map.next_value::<Key<'de>>()?.0)),
                 Field::Reps => {
                     let start = state.dump.reports.len();

@@ -1,0 +1,201 @@
+//! What the hooks do, in one byte: each mode is a row of answers.
+
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64};
+
+use super::options::{Mode, Options, Stacks};
+use super::sample::{self, Rate};
+
+/// What the hooks do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Plan(u8);
+
+/// `$DMD` was looked at.
+const DECIDED: u8 = 1;
+/// The table is kept: whatever is given back is looked for in it.
+const AWAKE: u8 = 1 << 1;
+/// New blocks enter the table.
+const ENTERS: u8 = 1 << 2;
+/// Only those that the sampler hits.
+const SAMPLES: u8 = 1 << 3;
+/// They get their stacks.
+const STACKS: u8 = 1 << 4;
+/// Only those that the sampler hits.
+const PARTIAL_STACKS: u8 = 1 << 5;
+/// Blocks that are given back are counted.
+const COUNTS_DEAD: u8 = 1 << 6;
+
+impl Plan {
+    /// `$DMD` was not looked at yet.
+    pub(crate) const UNDECIDED: Plan = Plan(0);
+    /// Count bytes, and nothing else.
+    pub(crate) const ASLEEP: Plan = Plan(DECIDED);
+
+    fn of(options: Options) -> Plan {
+        let stacks = match options.which_stacks() {
+            Stacks::Full => STACKS,
+            // Under a profile a block is in the sample or it is not; once in, it has a stack.
+            Stacks::Partial if options.mode == Mode::Profile => STACKS,
+            Stacks::Partial => STACKS | PARTIAL_STACKS,
+            Stacks::None => 0,
+        };
+        let more = match options.mode {
+            Mode::Live | Mode::DarkMatter | Mode::Scan => 0,
+            Mode::Cumulative => COUNTS_DEAD,
+            Mode::Profile => SAMPLES,
+        };
+        Plan(DECIDED | AWAKE | ENTERS | stacks | more)
+    }
+
+    /// No new block enters; those that are in the table go as ever.
+    fn without_entering(self) -> Plan {
+        Plan(self.0 & !(ENTERS | SAMPLES | STACKS | PARTIAL_STACKS))
+    }
+
+    const fn has(self, what: u8) -> bool {
+        self.0 & what != 0
+    }
+
+    #[inline(always)]
+    pub(crate) fn is_awake(self) -> bool {
+        self.has(AWAKE)
+    }
+
+    #[inline(always)]
+    pub(crate) fn enters(self) -> bool {
+        self.has(ENTERS)
+    }
+
+    #[inline(always)]
+    pub(crate) fn samples(self) -> bool {
+        self.has(SAMPLES)
+    }
+
+    #[inline(always)]
+    pub(crate) fn has_stacks(self) -> bool {
+        self.has(STACKS)
+    }
+
+    #[inline(always)]
+    pub(crate) fn has_partial_stacks(self) -> bool {
+        self.has(PARTIAL_STACKS)
+    }
+
+    #[inline(always)]
+    pub(crate) fn counts_dead(self) -> bool {
+        self.has(COUNTS_DEAD)
+    }
+}
+
+static PLAN: AtomicU8 = AtomicU8::new(Plan::UNDECIDED.0);
+
+/// The options that the plan was made from: mode and the wish for statistics; for dumps.
+static MODE: AtomicU8 = AtomicU8::new(Mode::DarkMatter as u8);
+static SHOWS_STATS: AtomicBool = AtomicBool::new(false);
+/// The mean of the samples, in bytes; 0 where every block enters.
+static SAMPLE_BYTES: AtomicU64 = AtomicU64::new(0);
+
+/// Whether live blocks may be missing from the table: those from before tracking began, from while it was off, and those
+/// that were not sampled.
+static HAS_GAPS: AtomicBool = AtomicBool::new(false);
+
+/// What the hooks do now.
+#[inline(always)]
+pub(crate) fn plan() -> Plan {
+    Plan(PLAN.load(Relaxed))
+}
+
+/// Nobody asked for tracking.
+pub(crate) fn sleep() {
+    PLAN.store(Plan::ASLEEP.0, Relaxed);
+}
+
+/// From now on blocks enter the table as the options say. What was decided before tells whether earlier blocks are missing.
+pub(crate) fn begin(options: Options) -> Result<Plan, sample::TooManyRates> {
+    let is_profile = options.mode == Mode::Profile;
+    let rate = if is_profile { Rate::of_mean(options.sample_bytes)? } else { Rate::EVERY };
+    let before = plan();
+    if is_profile || before.has(DECIDED) && (!before.enters() || before.samples()) {
+        HAS_GAPS.store(true, Release);
+    }
+    sample::set_rate(if options.which_stacks() == Stacks::Partial && !is_profile {
+        Rate::PARTIAL
+    } else {
+        rate
+    });
+    MODE.store(options.mode as u8, Relaxed);
+    SHOWS_STATS.store(options.show_dump_stats, Relaxed);
+    SAMPLE_BYTES.store(if is_profile { options.sample_bytes.get() } else { 0 }, Relaxed);
+    let plan = Plan::of(options);
+    PLAN.store(plan.0, Relaxed);
+    Ok(plan)
+}
+
+/// No further block enters the table.
+pub(crate) fn stop_entering() {
+    let now = plan();
+    if now.is_awake() {
+        // Release, with the Acquire of `has_gaps`: whoever misses a block knows that it may be missing.
+        HAS_GAPS.store(true, Release);
+        PLAN.store(now.without_entering().0, Relaxed);
+    }
+}
+
+/// Whether live blocks may be missing from the table.
+pub(crate) fn has_gaps() -> bool {
+    HAS_GAPS.load(Acquire)
+}
+
+/// What is kept of the blocks.
+pub(crate) fn mode() -> Mode {
+    let number = MODE.load(Relaxed);
+    Mode::ALL.into_iter().find(|mode| *mode as u8 == number).unwrap_or(Mode::DarkMatter)
+}
+
+/// Whether statistics of each dump are asked for.
+pub(crate) fn shows_stats() -> bool {
+    SHOWS_STATS.load(Relaxed)
+}
+
+/// The bytes between two samples on average; `None` where every block enters.
+pub(crate) fn sample_bytes() -> Option<u64> {
+    Some(SAMPLE_BYTES.load(Relaxed)).filter(|bytes| *bytes != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_mode_is_a_row() {
+        let row = |options| {
+            let plan = Plan::of(options);
+            [
+                plan.is_awake() && plan.enters(),
+                plan.samples(),
+                plan.has_stacks(),
+                plan.has_partial_stacks(),
+                plan.counts_dead(),
+            ]
+        };
+        let of = |mode, stacks| Options::default().mode(mode).stacks(stacks);
+        let table = [
+            (of(Mode::Live, Stacks::Full), [true, false, true, false, false]),
+            (of(Mode::DarkMatter, Stacks::Partial), [true, false, true, true, false]),
+            (of(Mode::DarkMatter, Stacks::None), [true, false, false, false, false]),
+            (of(Mode::Cumulative, Stacks::None), [true, false, false, false, true]),
+            (of(Mode::Scan, Stacks::None), [true, false, true, false, false]),
+            (of(Mode::Profile, Stacks::Partial), [true, true, true, false, false]),
+            (of(Mode::Profile, Stacks::None), [true, true, false, false, false]),
+        ];
+        for (options, expected) in table {
+            assert_eq!(row(options), expected, "{options:?}");
+        }
+    }
+
+    #[test]
+    fn what_no_longer_enters_still_leaves() {
+        let plan = Plan::of(Options::default().mode(Mode::Cumulative)).without_entering();
+        assert!(plan.is_awake() && plan.counts_dead() && !plan.enters() && !plan.has_stacks());
+    }
+}
