@@ -14,7 +14,9 @@ use std::io::Read;
 use std::path::Path;
 
 pub use error::ReadError;
-pub use extension::{Estimate, Extension, Module, ReportSite, Sampled, Sum, Thread, Wrong, WrongKind};
+pub use extension::{
+    Estimate, Extension, Module, ReportSite, Sampled, Sum, Thread, Wrong, WrongKind,
+};
 pub use model::{Block, Contents, Dump, Frame, FrameId, Invocation, Mode, Symbol, TraceId};
 pub use unpack::DEFAULT_LIMIT;
 

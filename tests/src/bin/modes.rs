@@ -1,0 +1,109 @@
+//! A program whose blocks are all known, for every mode of the tracker: `modes CASE REPORT` saves what it sees.
+
+use std::hint::black_box;
+use std::io::Write as _;
+use std::path::Path;
+use std::sync::Mutex;
+
+use dmd::testing::unclassified;
+use memreport::{MallocSizeOf, Snapshot};
+
+dmd::global_allocator!();
+
+/// What is reported, exactly.
+#[derive(Default, MallocSizeOf)]
+struct Kept {
+    lists: Vec<Vec<u8>>,
+}
+
+static KEPT: Mutex<Option<Kept>> = Mutex::new(None);
+
+memreport::reporter!("explicit/modes/kept", KEPT, "Lists that are kept.");
+
+/// Blocks of three sizes, as many of each as asked for.
+#[inline(never)]
+fn three_sizes(count: usize) -> Vec<Vec<u8>> {
+    let sizes = [16, 128, 1024];
+    let mut lists = Vec::with_capacity(3 * count);
+    for size in sizes {
+        lists.extend((0..count).map(|_| black_box(vec![1_u8; size])));
+    }
+    lists
+}
+
+/// Blocks that come and go: 500 of 300 bytes, and one that grows from 200 to 400 and 800.
+#[inline(never)]
+fn short_lived() {
+    for _ in 0..500 {
+        drop(black_box(vec![1_u8; 300]));
+    }
+    let mut growing = black_box(Vec::<u8>::with_capacity(200));
+    growing.reserve_exact(400);
+    black_box(&mut growing).reserve_exact(800);
+    drop(black_box(growing));
+}
+
+/// A block that points at another.
+#[inline(never)]
+fn pointing() -> Box<[usize; 100]> {
+    let target = Box::leak(black_box(Box::new([0xfeed_f00d_usize; 11])));
+    let mut words = black_box(Box::new([0_usize; 100]));
+    words[7] = target.as_ptr().addr();
+    words[99] = usize::MAX;
+    words
+}
+
+fn keep(lists: Vec<Vec<u8>>) {
+    KEPT.lock().expect("nobody panics").get_or_insert_default().lists.extend(lists);
+}
+
+/// Saves the snapshot, and prints heap-unclassified as subtraction finds it and as the books do.
+fn save(snapshot: &Snapshot, report: &Path) -> std::io::Result<()> {
+    snapshot.save(report)?;
+    let mut out = std::io::stdout();
+    match unclassified(snapshot) {
+        None => writeln!(out, "asleep"),
+        Some(found) => writeln!(out, "{} {}", found.bytes, found.summary.unclassified()),
+    }
+}
+
+fn main() -> std::io::Result<()> {
+    let mut args = std::env::args().skip(1);
+    let (case, report) = (args.next().unwrap_or_default(), args.next().unwrap_or_default());
+    let report = Path::new(&report);
+    match case.as_str() {
+        "three-sizes" => keep(three_sizes(10_000)),
+        "short-lived" => short_lived(),
+        "pointing" => drop(black_box(Box::leak(pointing()))),
+        "sample" => keep(three_sizes(100_000)),
+        "balanced" => drop(black_box(three_sizes(100_000))),
+        "on-and-off" => return on_and_off(report),
+        _ => return Err(std::io::Error::other("no such case")),
+    }
+    save(&memreport::snapshot(), report)
+}
+
+/// Blocks from before, during and after; some of each are reported, and some are given back.
+fn on_and_off(report: &Path) -> std::io::Result<()> {
+    let before = black_box(vec![1_u8; 5000]);
+    keep(vec![vec![2_u8; 6000]]);
+    let given_back = black_box(vec![3_u8; 7000]);
+    save(&memreport::snapshot(), &report.with_extension("asleep"))?;
+    dmd::start("--mode=dark-matter".parse().map_err(std::io::Error::other)?)
+        .map_err(std::io::Error::other)?;
+    let during = black_box(vec![4_u8; 8000]);
+    keep(vec![vec![5_u8; 9000]]);
+    drop(given_back);
+    let short = black_box(vec![6_u8; 10_000]);
+    save(&memreport::snapshot(), report)?;
+    dmd::stop();
+    drop(short);
+    let after = black_box(vec![7_u8; 11_000]);
+    keep(vec![vec![8_u8; 12_000]]);
+    save(&memreport::snapshot(), &report.with_extension("stopped"))?;
+    dmd::start(dmd::Options::default()).map_err(std::io::Error::other)?;
+    let again = black_box(vec![9_u8; 13_000]);
+    save(&memreport::snapshot(), &report.with_extension("again"))?;
+    black_box((before, during, after, again));
+    Ok(())
+}
