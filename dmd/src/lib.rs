@@ -1,20 +1,28 @@
 //! The dark matter detector: which heap blocks no memory reporter covers, and which are reported twice or wrongly.
 
 mod track;
+#[cfg(not(loom))]
 pub mod run;
+#[cfg(not(loom))]
 pub mod dump;
+#[cfg(not(loom))]
 pub mod testing;
-#[cfg(feature = "analysis")]
+#[cfg(all(feature = "analysis", not(loom)))]
 pub mod symbols;
-#[cfg(feature = "analysis")]
+#[cfg(all(feature = "analysis", not(loom)))]
 pub mod analysis;
 
+#[cfg(not(loom))]
 pub use dump::{Dump, Sum, Summary};
+#[cfg(not(loom))]
 pub use track::hooks::Dmd;
+#[cfg(not(loom))]
 pub use track::options::{DEFAULT_SAMPLE_BYTES, Mode, Options, OptionsError, Stacks};
+#[cfg(not(loom))]
 pub use track::start::{StartError, start, stop};
 
 /// Not public: for what the macros write.
+#[cfg(not(loom))]
 #[doc(hidden)]
 pub mod __private {
     pub use memreport;

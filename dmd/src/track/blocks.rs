@@ -4,28 +4,28 @@
 //! owner of a block writes its word, after the allocator has handed it out and before it takes it back, so neither a lock
 //! nor a read-modify-write is needed. Others read at any time. Nothing is ever unmapped.
 
-use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use std::sync::atomic::{AtomicU64, AtomicUsize};
-
 use super::entry::{Block, Entry, Generation, Sizes};
 use super::pages::Lazy;
 use super::records::Records;
+use super::sync::Ordering::{Acquire, Relaxed, Release};
+use super::sync::{AtomicU64, AtomicUsize, array_of, const_fn, load_own};
 use super::sys;
 
-const LEAF_BITS: u32 = 20;
-const MIDDLE_BITS: u32 = 14;
-const TOP_BITS: u32 = 13;
+/// A model has a table of two leaves of four granules, since loom tries all that can happen in it.
+const LEAF_BITS: u32 = if cfg!(loom) { 7 } else { 20 };
+const MIDDLE_BITS: u32 = if cfg!(loom) { 1 } else { 14 };
+const TOP_BITS: u32 = if cfg!(loom) { 0 } else { 13 };
 
-const _: () = assert!(1 << (LEAF_BITS + MIDDLE_BITS + TOP_BITS) == sys::ADDRESS_END);
+const _: () = assert!(cfg!(loom) || 1 << (LEAF_BITS + MIDDLE_BITS + TOP_BITS) == sys::ADDRESS_END);
 
 /// The words of one page: the unit in which a leaf knows what it has touched.
-const WORDS_PER_PAGE: usize = sys::PAGE / size_of::<AtomicU64>();
+const WORDS_PER_PAGE: usize = if cfg!(loom) { 2 } else { sys::PAGE / size_of::<AtomicU64>() };
 
 /// Words before those of the granules: one bit for each touched page, then the start of the block that reaches in.
 const TOUCHED_WORDS: usize = 2;
 const REACHES_IN: usize = TOUCHED_WORDS;
 /// The granules' words begin on a page of their own.
-const HEADER: usize = WORDS_PER_PAGE;
+const HEADER: usize = if cfg!(loom) { REACHES_IN + 1 } else { WORDS_PER_PAGE };
 
 /// The stretch of memory in which at most one block starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,19 +73,25 @@ struct Leaf {
 
 #[expect(unsafe_code, reason = "a null pointer is a leaf that was not made yet")]
 // SAFETY: all zeros is an empty `Lazy`, which has no destructor.
-unsafe impl super::pages::Zeroed for Leaf {}
+unsafe impl super::pages::Zeroed for Leaf {
+    #[cfg(loom)]
+    fn zero() -> Self {
+        Leaf { words: Lazy::new() }
+    }
+}
 
 impl Blocks {
-    pub(crate) const fn new() -> Self {
-        Blocks {
-            top: [const { Lazy::new() }; 1 << TOP_BITS],
-            records: Records::new(),
-            lost: AtomicUsize::new(0),
+    const_fn! {
+        pub(crate) fn new() -> Self {
+            Blocks {
+                top: array_of!(Lazy::new(); 1 << TOP_BITS),
+                records: Records::new(),
+                lost: AtomicUsize::new(0),
+            }
         }
     }
 
     /// Enters a block that the allocator has just handed out.
-    #[inline]
     pub(crate) fn insert(&self, granule: Granule, address: usize, block: Block) {
         let Some(words) = self.leaf_or_make(granule, address) else { return self.lose() };
         let half = granule.is_second_half(address);
@@ -94,12 +100,22 @@ impl Blocks {
             Some(Entry::big(block, half, record))
         });
         let Some(entry) = entry else { return self.lose() };
-        let place = place(granule, address);
-        touch(words, place);
-        // Release, with the Acquire of readers: a record is there before the word that names it.
-        words[HEADER + place].store(entry.word(), Release);
-        if (address ^ (address + block.usable - usize::from(block.usable > 0))) >> LEAF_BITS != 0 {
+        enter(words, place(granule, address), entry);
+        if crosses_leaves(address, block.usable) {
             self.reach(granule, address, block.usable, address);
+        }
+    }
+
+    /// As [`insert`](Self::insert), unless the leaf is not made yet, or the block is big, or reaches into another leaf.
+    #[inline(always)]
+    pub(crate) fn insert_quickly(&self, granule: Granule, address: usize, block: Block) -> bool {
+        let entry = Entry::small(block, granule.is_second_half(address));
+        match (self.leaf(granule, address), entry) {
+            (Some(words), Some(entry)) if !crosses_leaves(address, block.usable) => {
+                enter(words, place(granule, address), entry);
+                true
+            }
+            _ => false,
         }
     }
 
@@ -108,7 +124,7 @@ impl Blocks {
     pub(crate) fn remove(&self, granule: Granule, address: usize) -> Option<Block> {
         let words = self.leaf(granule, address)?;
         let word = &words[HEADER + place(granule, address)];
-        let entry = Entry::from_word(word.load(Relaxed))?;
+        let entry = Entry::from_word(load_own(word))?;
         if entry.is_second_half() != granule.is_second_half(address) {
             return None;
         }
@@ -118,10 +134,30 @@ impl Blocks {
         if let Sizes::Record(record) = entry.sizes() {
             self.records.release(record);
         }
-        if (address ^ (address + block.usable - usize::from(block.usable > 0))) >> LEAF_BITS != 0 {
+        if crosses_leaves(address, block.usable) {
             self.reach(granule, address, block.usable, 0);
         }
         Some(block)
+    }
+
+    /// As [`remove`](Self::remove), but for big blocks and those that reach into another leaf. Says only how many bytes of the
+    /// block could be used.
+    #[inline(always)]
+    pub(crate) fn take_quickly(&self, granule: Granule, address: usize) -> Option<usize> {
+        let words = self.leaf(granule, address)?;
+        let word = &words[HEADER + place(granule, address)];
+        let entry = Entry::from_word(load_own(word))?;
+        match entry.sizes() {
+            Sizes::Here { usable, .. }
+                if entry.is_second_half() == granule.is_second_half(address)
+                    && !crosses_leaves(address, usable) =>
+            {
+                // As in `remove`.
+                word.store(0, Release);
+                Some(usable)
+            }
+            _ => None,
+        }
     }
 
     /// Whether a block at this address can be in the table: quick where few are, since its word need not be read.
@@ -299,6 +335,19 @@ impl Blocks {
     }
 }
 
+#[inline(always)]
+fn enter(words: &[AtomicU64], place: usize, entry: Entry) {
+    touch(words, place);
+    // Release, with the Acquire of readers: a record is there before the word that names it.
+    words[HEADER + place].store(entry.word(), Release);
+}
+
+/// Whether the last byte of a block is in another leaf than the first.
+#[inline]
+fn crosses_leaves(address: usize, usable: usize) -> bool {
+    (address ^ (address + usable - usize::from(usable > 0))) >> LEAF_BITS != 0
+}
+
 /// The word of the granule in its leaf.
 #[inline]
 fn place(granule: Granule, address: usize) -> usize {
@@ -328,7 +377,7 @@ fn touched_pages(words: &[AtomicU64]) -> impl Iterator<Item = usize> {
     (0..TOUCHED_WORDS * 64).filter(move |page| touched[page / 64] >> (page % 64) & 1 != 0)
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::super::sample::Rate;
     use super::super::sites::SiteId;
@@ -405,5 +454,32 @@ mod tests {
         let mut births = Vec::new();
         blocks.for_each(GLIBC, |_, block, _| births.push(block.birth));
         assert_eq!(births, [Generation::from_number(0), second]);
+    }
+
+    #[test]
+    fn ageing_gives_way_to_the_owner() {
+        let blocks = Box::new(Blocks::new());
+        let (old, new) = (Generation::FIRST, Generation::FIRST.next());
+        let is_done = std::sync::atomic::AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_done.load(Relaxed) {
+                    blocks.age(GLIBC, old);
+                }
+            });
+            for turn in 0..200_000 {
+                blocks.insert(GLIBC, 0x1000, Block { birth: old, ..block(1, 24) });
+                let taken = blocks.remove(GLIBC, 0x1000).map(|block| block.requested);
+                assert_eq!(taken, Some(1), "{turn}");
+                blocks.insert(GLIBC, 0x1000, Block { birth: new, ..block(2, 24) });
+                assert_eq!(
+                    blocks.remove(GLIBC, 0x1000).map(|block| block.birth),
+                    Some(new),
+                    "{turn}"
+                );
+            }
+            is_done.store(true, Relaxed);
+        });
+        assert!(all(&blocks, GLIBC).is_empty());
     }
 }

@@ -16,7 +16,25 @@
 use std::num::NonZeroU64;
 
 use super::sample::Rate;
-use super::sites::SiteId;
+
+/// The number of a site, which stands for where a block was allocated, on which thread, and in whose name; 0 is one that
+/// nothing is known of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct SiteId(u32);
+
+impl SiteId {
+    pub(crate) const UNKNOWN: SiteId = SiteId(0);
+
+    #[inline]
+    pub(crate) fn from_number(number: u32) -> Self {
+        SiteId(number)
+    }
+
+    #[inline]
+    pub(crate) fn number(self) -> u32 {
+        self.0
+    }
+}
 
 /// What is known of a live block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -16,6 +16,7 @@ use super::dead::Dead;
 use super::entry::{Block, Generation};
 use super::journal::Event;
 use super::plan::{Plan, plan};
+use super::sample::Rate;
 use super::sites::{self, Born};
 use super::start;
 use super::thread::Thread;
@@ -86,86 +87,155 @@ impl<A: UsableSize> Dmd<A> {
         if address.is_null() {
             return;
         }
-        if plan() == Plan::ASLEEP {
-            // SAFETY: fresh from the inner allocator.
-            counters::allocated(unsafe { self.inner.usable_size(address, layout) });
-        } else {
-            // SAFETY: as above.
-            unsafe { self.enter(address, layout, requested) };
-        }
-    }
-
-    /// Apart from the hook, so that a sleeping tracker's is short.
-    ///
-    /// # Safety
-    ///
-    /// As for [`born`](Self::born), and `address` is not null.
-    #[inline(never)]
-    unsafe fn enter(&self, address: *mut u8, layout: Layout, requested: usize) {
         // SAFETY: fresh from the inner allocator.
         let usable = unsafe { self.inner.usable_size(address, layout) };
         counters::allocated(usable);
-        let plan = self.decided();
+        let plan = plan();
+        if plan.samples() {
+            self.enter_if_hit(plan, address.addr(), requested, usable);
+        } else if plan != Plan::ASLEEP {
+            self.enter(plan, address.addr(), requested, usable);
+        }
+    }
+
+    // The hooks' inner parts come in pairs: a quick one that needs no registers saved, and ends with a call of the other.
+
+    #[inline(never)]
+    fn enter_if_hit(&self, plan: Plan, address: usize, requested: usize, usable: usize) {
+        if !sites::misses(usable) {
+            self.enter_if_drawn(plan, address, requested, usable);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn enter_if_drawn(&self, plan: Plan, address: usize, requested: usize, usable: usize) {
+        if sites::is_hit(usable) {
+            self.enter_slowly(plan, address, requested, usable);
+        }
+    }
+
+    #[inline(never)]
+    fn enter(&self, plan: Plan, address: usize, requested: usize, usable: usize) {
+        if plan.is_plain()
+            && let Some(site) = sites::known_without_stack()
+        {
+            let block = Block { requested, usable, site, birth: generation(), rate: Rate::EVERY };
+            if BLOCKS.insert_quickly(Self::GRANULE, address, block) {
+                return;
+            }
+        }
+        self.enter_slowly(plan, address, requested, usable);
+    }
+
+    #[inline(never)]
+    fn enter_slowly(&self, plan: Plan, address: usize, requested: usize, usable: usize) {
+        let plan = if plan.is_decided() { plan } else { start::decide(self.wakes_in_tests) };
         if !plan.enters() {
             return;
         }
-        let Some(Born { site, rate }) = sites::here(plan, usable) else { return };
-        let address = address.addr();
+        let Born { site, rate } = sites::here(plan, usable);
         let block = Block { requested, usable, site, birth: generation(), rate };
         BLOCKS.insert(Self::GRANULE, address, block);
-        note(|| Event::Born { address, usable });
-    }
-
-    #[inline]
-    fn decided(&self) -> Plan {
-        match plan() {
-            Plan::UNDECIDED => start::decide(self.wakes_in_tests),
-            plan => plan,
+        if plan.is_watched() {
+            note(Event::Born { address, usable });
         }
     }
 
-    /// A block is about to be given back. Says how big it is, and what was known of it.
+    /// A block is about to be given back. Says how big it is.
     ///
     /// # Safety
     ///
     /// `address` is a live block of the inner allocator, made with the rounded layout.
     #[inline(never)]
-    unsafe fn dies(&self, address: *mut u8, layout: Layout) -> (usize, Option<Block>) {
-        let known = if plan() == Plan::ASLEEP { None } else { Self::forget(address.addr()) };
-        let usable = match known {
+    unsafe fn leaves(&self, address: *mut u8, layout: Layout) -> usize {
+        let plan = plan();
+        if plan.samples() && !BLOCKS.may_hold(Self::GRANULE, address.addr()) {
+            // SAFETY: it still lives.
+            return unsafe { self.inner.usable_size(address, layout) };
+        }
+        if !plan.is_watched()
+            && let Some(usable) = BLOCKS.take_quickly(Self::GRANULE, address.addr())
+        {
+            return usable;
+        }
+        // SAFETY: handed on.
+        unsafe { self.leaves_slowly(address, layout) }
+    }
+
+    /// # Safety
+    ///
+    /// As for [`leaves`](Self::leaves).
+    #[inline(never)]
+    unsafe fn leaves_slowly(&self, address: *mut u8, layout: Layout) -> usize {
+        let known = Self::forget(address.addr());
+        Self::bury(known);
+        match known {
             Some(block) => block.usable,
             // SAFETY: it still lives.
             None => unsafe { self.inner.usable_size(address, layout) },
-        };
-        (usable, known)
+        }
     }
 
-    #[inline]
     fn forget(address: usize) -> Option<Block> {
-        if plan().samples() && !BLOCKS.may_hold(Self::GRANULE, address) {
-            return None;
-        }
         let block = BLOCKS.remove(Self::GRANULE, address)?;
         let Block { requested, usable, site, .. } = block;
-        note(|| Event::Freed { address, requested, usable, site });
+        if plan().is_watched() {
+            note(Event::Freed { address, requested, usable, site });
+        }
         Some(block)
     }
 
     /// A block that was known was given back.
-    #[inline]
     fn bury(known: Option<Block>) {
         if let Some(block) = known.filter(|_| plan().counts_dead()) {
             DEAD.count(block);
         }
     }
+
+    /// The block is to be made bigger or smaller, which forgets it. The old one is entered again if that fails.
+    ///
+    /// # Safety
+    ///
+    /// As for `GlobalAlloc::realloc`; both layouts are rounded.
+    #[inline(never)]
+    unsafe fn moves(
+        &self,
+        address: *mut u8,
+        (layout, wanted): (Layout, Layout),
+        requested: usize,
+    ) -> *mut u8 {
+        // Forget first: once given back, the address may be another thread's new block.
+        let known = Self::forget(address.addr());
+        let usable = match known {
+            Some(block) => block.usable,
+            // SAFETY: it lives until it is handed on.
+            None => unsafe { self.inner.usable_size(address, layout) },
+        };
+        // SAFETY: handed on.
+        let moved = unsafe { self.inner.realloc(address, layout, wanted.size()) };
+        if !moved.is_null() {
+            counters::freed(usable);
+            Self::bury(known);
+            // SAFETY: fresh.
+            unsafe { self.born(moved, wanted, requested) };
+        } else if let Some(block) = known {
+            // The old block lives on, unchanged.
+            BLOCKS.insert(Self::GRANULE, address.addr(), block);
+            if plan().is_watched() {
+                note(Event::Born { address: address.addr(), usable });
+            }
+        }
+        moved
+    }
 }
 
-/// Tells this thread's journal, if somebody watches the thread.
-#[inline]
-fn note(event: impl FnOnce() -> Event) {
+/// Tells this thread's journal, if somebody watches this thread.
+#[cold]
+fn note(event: Event) {
     let journal = Thread::current(|thread| thread.journal.get()).flatten();
     if let Some(journal) = journal {
-        journal.note(event());
+        journal.note(event);
     }
 }
 
@@ -194,16 +264,15 @@ unsafe impl<A: UsableSize> GlobalAlloc for Dmd<A> {
     #[inline]
     unsafe fn dealloc(&self, address: *mut u8, layout: Layout) {
         let rounded = Self::rounded(layout);
-        if plan() == Plan::ASLEEP {
+        let usable = if plan() == Plan::ASLEEP {
             // SAFETY: the block lives until the last line.
-            counters::freed(unsafe { self.inner.usable_size(address, rounded) });
+            unsafe { self.inner.usable_size(address, rounded) }
         } else {
             // Forget first: once freed, the address may be another thread's new block.
             // SAFETY: as above.
-            let (usable, known) = unsafe { self.dies(address, rounded) };
-            counters::freed(usable);
-            Self::bury(known);
-        }
+            unsafe { self.leaves(address, rounded) }
+        };
+        counters::freed(usable);
         // SAFETY: handed on.
         unsafe { self.inner.dealloc(address, rounded) };
     }
@@ -213,23 +282,9 @@ unsafe impl<A: UsableSize> GlobalAlloc for Dmd<A> {
         let rounded = Self::rounded(layout);
         // SAFETY: the caller vouches that the size fits the alignment.
         let wanted = unsafe { Layout::from_size_align_unchecked(new_size, layout.align()) };
-        let wanted = Self::rounded(wanted);
-        // Forget first, as in `dealloc`.
-        // SAFETY: the block lives until it is handed on.
-        let (usable, known) = unsafe { self.dies(address, rounded) };
+        let layouts = (rounded, Self::rounded(wanted));
         // SAFETY: handed on.
-        let moved = unsafe { self.inner.realloc(address, rounded, wanted.size()) };
-        if !moved.is_null() {
-            counters::freed(usable);
-            Self::bury(known);
-            // SAFETY: fresh.
-            unsafe { self.born(moved, wanted, new_size) };
-        } else if let Some(block) = known {
-            // The old block lives on, unchanged.
-            BLOCKS.insert(Self::GRANULE, address.addr(), block);
-            note(|| Event::Born { address: address.addr(), usable });
-        }
-        moved
+        unsafe { self.moves(address, layouts, new_size) }
     }
 }
 

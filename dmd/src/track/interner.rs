@@ -4,11 +4,10 @@
     reason = "hashes are cut to the table, and addresses have 64 bits"
 )]
 
-use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
-use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize};
-
 use super::pages::Lazy;
 use super::segments::Segments;
+use super::sync::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use super::sync::{AtomicU32, AtomicU64, AtomicUsize, array_of, const_fn};
 
 /// Pairs by number and numbers by pair. Pairs are never forgotten and never move.
 ///
@@ -26,18 +25,20 @@ pub(crate) struct Interner {
 }
 
 /// The places of the first table.
-const FIRST_TABLE: usize = 1 << 12;
-const TABLES: usize = 18;
+const FIRST_TABLE: usize = if cfg!(loom) { 2 } else { 1 << 12 };
+const TABLES: usize = if cfg!(loom) { 2 } else { 18 };
 
 impl Interner {
-    /// Gives out numbers below `limit`.
-    pub(crate) const fn new(limit: u32) -> Self {
-        Interner {
-            words: Segments::new(),
-            made: AtomicUsize::new(0),
-            tables: [const { Lazy::new() }; TABLES],
-            newest: AtomicUsize::new(0),
-            limit,
+    const_fn! {
+        /// Gives out numbers below `limit`.
+        pub(crate) fn new(limit: u32) -> Self {
+            Interner {
+                words: Segments::new(),
+                made: AtomicUsize::new(0),
+                tables: array_of!(Lazy::new(); TABLES),
+                newest: AtomicUsize::new(0),
+                limit,
+            }
         }
     }
 
@@ -132,7 +133,7 @@ impl Interner {
 
 /// Tables are at most half full, so a longer row of taken places hardly ever happens; a pair that meets one is entered
 /// nowhere, and gets a new number each time until the next table is made.
-const PROBES: usize = 64;
+const PROBES: usize = if cfg!(loom) { 2 } else { 64 };
 
 fn table_size(table: usize) -> usize {
     FIRST_TABLE << table
@@ -152,7 +153,7 @@ fn hash(pair: (u64, u64)) -> u64 {
     (product >> 64) as u64 ^ product as u64
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
     use std::collections::HashMap;

@@ -3,6 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use super::pages::PageList;
+use super::plan;
 
 /// An event of the watched thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +20,8 @@ pub(crate) struct Journal {
 
 impl Journal {
     pub(crate) fn new() -> Self {
+        // From the first journal on, the hooks look whether their thread has one.
+        plan::note_blocks();
         Journal { events: Mutex::new(PageList::new()) }
     }
 

@@ -3,13 +3,14 @@
 
 use std::mem::size_of;
 use std::ptr::NonNull;
-use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
-use std::sync::atomic::{AtomicPtr, AtomicUsize};
+use std::sync::atomic::AtomicUsize as Counter;
 
+use super::sync::Ordering::{AcqRel, Acquire, Relaxed};
+use super::sync::{AtomicPtr, const_fn};
 use super::sys;
 
 /// Bytes of address space that the tracker has mapped for itself; what was never touched is not resident.
-static MAPPED: AtomicUsize = AtomicUsize::new(0);
+static MAPPED: Counter = Counter::new(0);
 
 /// How much the tracker has mapped for itself, in bytes.
 pub(crate) fn mapped() -> usize {
@@ -21,14 +22,31 @@ pub(crate) fn mapped() -> usize {
 /// # Safety
 ///
 /// All zeros is a valid value, and the type has no destructor.
-pub(crate) unsafe trait Zeroed: Sync + 'static {}
+pub(crate) unsafe trait Zeroed: Sync + 'static {
+    /// What all zeros stand for: loom's atomics are not made of zeros.
+    #[cfg(loom)]
+    fn zero() -> Self;
+}
 
-// SAFETY: zero is a valid number.
-unsafe impl Zeroed for u32 {}
-// SAFETY: zero is a valid number.
-unsafe impl Zeroed for std::sync::atomic::AtomicU32 {}
-// SAFETY: zero is a valid number.
-unsafe impl Zeroed for std::sync::atomic::AtomicU64 {}
+macro_rules! zeroed {
+    ($($type:ty = $zero:expr,)*) => {
+        $(
+            // SAFETY: zero is a valid number, and atomics are as their numbers.
+            unsafe impl Zeroed for $type {
+                #[cfg(loom)]
+                fn zero() -> Self {
+                    $zero
+                }
+            }
+        )*
+    };
+}
+
+zeroed! {
+    u32 = 0,
+    super::sync::AtomicU32 = super::sync::AtomicU32::new(0),
+    super::sync::AtomicU64 = super::sync::AtomicU64::new(0),
+}
 
 /// A place for a slice of zeros that is made when first needed. Threads that need it at once make it once.
 pub(crate) struct Lazy<T> {
@@ -36,8 +54,10 @@ pub(crate) struct Lazy<T> {
 }
 
 impl<T: Zeroed> Lazy<T> {
-    pub(crate) const fn new() -> Self {
-        Lazy { start: AtomicPtr::new(std::ptr::null_mut()) }
+    const_fn! {
+        pub(crate) fn new() -> Self {
+            Lazy { start: AtomicPtr::new(std::ptr::null_mut()) }
+        }
     }
 
     /// The slice, if it was made. `length` is the same in every call.
@@ -57,19 +77,48 @@ impl<T: Zeroed> Lazy<T> {
 
     #[cold]
     fn make(&self, length: usize) -> Option<&'static [T]> {
-        let bytes = length.checked_mul(size_of::<T>())?;
-        let pages = sys::map(bytes)?;
-        let fresh = pages.as_ptr().cast::<T>();
-        match self.start.compare_exchange(std::ptr::null_mut(), fresh, AcqRel, Acquire) {
-            Ok(_) => {
-                MAPPED.fetch_add(bytes, Relaxed);
-            }
-            // SAFETY: another thread was first, and nobody has seen this mapping.
-            Err(_) => unsafe { sys::unmap(pages, bytes) },
+        let fresh = fresh(length)?;
+        if self.publish(fresh) {
+            MAPPED.fetch_add(length * size_of::<T>(), Relaxed);
+        } else {
+            // SAFETY: another thread was first, and nobody has seen these.
+            unsafe { give_back(fresh, length) };
         }
         self.get(length)
     }
+
+    /// Whether this thread is the first.
+    fn publish(&self, fresh: NonNull<T>) -> bool {
+        let exchanged =
+            self.start.compare_exchange(std::ptr::null_mut(), fresh.as_ptr(), AcqRel, Acquire);
+        exchanged.is_ok()
+    }
 }
+
+/// Zeros of the system's, for as long as the process runs.
+#[cfg(not(loom))]
+fn fresh<T: Zeroed>(length: usize) -> Option<NonNull<T>> {
+    Some(sys::map(length.checked_mul(size_of::<T>())?)?.cast())
+}
+
+/// # Safety
+///
+/// They are [`fresh`], as many, and nobody uses them any more.
+#[cfg(not(loom))]
+unsafe fn give_back<T>(start: NonNull<T>, length: usize) {
+    // SAFETY: the caller's promise.
+    unsafe { sys::unmap(start.cast(), length * size_of::<T>()) };
+}
+
+/// Zeros whose atomics loom knows.
+#[cfg(loom)]
+fn fresh<T: Zeroed>(length: usize) -> Option<NonNull<T>> {
+    let zeros: Box<[T]> = (0..length).map(|_| T::zero()).collect();
+    NonNull::new(Box::leak(zeros).as_mut_ptr())
+}
+
+#[cfg(loom)]
+unsafe fn give_back<T>(_start: NonNull<T>, _length: usize) {}
 
 /// A list of plain values in pages of its own, for one thread.
 #[derive(Debug)]
@@ -176,7 +225,7 @@ impl<T> Drop for PageList<T> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
     use std::sync::atomic::AtomicU64;

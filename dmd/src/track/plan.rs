@@ -24,6 +24,8 @@ const STACKS: u8 = 1 << 4;
 const PARTIAL_STACKS: u8 = 1 << 5;
 /// Blocks that are given back are counted.
 const COUNTS_DEAD: u8 = 1 << 6;
+/// A thread keeps a journal.
+const JOURNALS: u8 = 1 << 7;
 
 impl Plan {
     /// `$DMD` was not looked at yet.
@@ -57,6 +59,11 @@ impl Plan {
     }
 
     #[inline(always)]
+    pub(crate) fn is_decided(self) -> bool {
+        self.has(DECIDED)
+    }
+
+    #[inline(always)]
     pub(crate) fn is_awake(self) -> bool {
         self.has(AWAKE)
     }
@@ -79,6 +86,18 @@ impl Plan {
     #[inline(always)]
     pub(crate) fn has_partial_stacks(self) -> bool {
         self.has(PARTIAL_STACKS)
+    }
+
+    /// Every block enters, none gets a stack, and nobody wants to hear of single blocks.
+    #[inline(always)]
+    pub(crate) fn is_plain(self) -> bool {
+        self.0 & (ENTERS | STACKS | JOURNALS) == ENTERS
+    }
+
+    /// Somebody wants to hear of single blocks.
+    #[inline(always)]
+    pub(crate) fn is_watched(self) -> bool {
+        self.has(COUNTS_DEAD | JOURNALS)
     }
 
     #[inline(always)]
@@ -127,7 +146,7 @@ pub(crate) fn begin(options: Options) -> Result<Plan, sample::TooManyRates> {
     SHOWS_STATS.store(options.show_dump_stats, Relaxed);
     SAMPLE_BYTES.store(if is_profile { options.sample_bytes.get() } else { 0 }, Relaxed);
     let plan = Plan::of(options);
-    PLAN.store(plan.0, Relaxed);
+    replace(|before| Plan(plan.0 | before.0 & JOURNALS));
     Ok(plan)
 }
 
@@ -137,8 +156,17 @@ pub(crate) fn stop_entering() {
     if now.is_awake() {
         // Release, with the Acquire of `has_gaps`: whoever misses a block knows that it may be missing.
         HAS_GAPS.store(true, Release);
-        PLAN.store(now.without_entering().0, Relaxed);
+        replace(Plan::without_entering);
     }
+}
+
+/// From now on threads with a journal hear of their blocks.
+pub(crate) fn note_blocks() {
+    replace(|plan| Plan(plan.0 | JOURNALS));
+}
+
+fn replace(change: impl Fn(Plan) -> Plan) {
+    let _ = PLAN.fetch_update(Relaxed, Relaxed, |now| Some(change(Plan(now)).0));
 }
 
 /// Whether live blocks may be missing from the table.

@@ -1,11 +1,10 @@
 //! Sizes too big for a block's word, in numbered records that are used again.
 #![expect(clippy::cast_possible_truncation, reason = "sizes went in as usize")]
 
-use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
-
 use super::entry::RECORD_LIMIT;
 use super::segments::Segments;
+use super::sync::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use super::sync::{AtomicU64, const_fn};
 
 /// Two words for each record: requested and usable bytes; in a free one, the number of the next free one.
 pub(crate) struct Records {
@@ -17,16 +16,19 @@ pub(crate) struct Records {
 }
 
 impl Records {
-    pub(crate) const fn new() -> Self {
-        Records { words: Segments::new(), made: AtomicU64::new(0), free: AtomicU64::new(0) }
+    const_fn! {
+        pub(crate) fn new() -> Self {
+            Records { words: Segments::new(), made: AtomicU64::new(0), free: AtomicU64::new(0) }
+        }
     }
 
     /// Keeps the sizes of a block; `None` when memory is short.
     #[cold]
     pub(crate) fn keep(&self, requested: usize, usable: usize) -> Option<u32> {
         let record = self.take_free().or_else(|| self.take_new())?;
-        self.word(record, 0)?.store(requested as u64, Relaxed);
-        self.word(record, 1)?.store(usable as u64, Relaxed);
+        // Release, with the Acquire of `get`: whoever reads these sees that the former block of the record is gone.
+        self.word(record, 0)?.store(requested as u64, Release);
+        self.word(record, 1)?.store(usable as u64, Release);
         Some(record)
     }
 
@@ -44,7 +46,8 @@ impl Records {
         let Some(next) = self.word(record, 0) else { return };
         let mut head = self.free.load(Relaxed);
         loop {
-            next.store(head & LOW, Relaxed);
+            // Release, as in `keep`.
+            next.store(head & LOW, Release);
             let new = (head & !LOW).wrapping_add(1 << 32) | u64::from(record + 1);
             // Release, with the Acquire of `take_free`: the link is there before the record is offered.
             match self.free.compare_exchange_weak(head, new, Release, Relaxed) {
@@ -83,7 +86,7 @@ impl Records {
 
 const LOW: u64 = 0xffff_ffff;
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
 

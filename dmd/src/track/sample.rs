@@ -122,16 +122,21 @@ impl Sampler {
         Sampler { left: Cell::new(0), rate: Cell::new(0), random: Cell::new(0) }
     }
 
+    /// Counts down a block of this many bytes, if the next winner is known and is not in it.
+    #[inline]
+    pub(crate) fn misses(&self, bytes: usize) -> bool {
+        let left = self.left.get();
+        let misses = left > bytes as u64 && self.rate.get() == rate().0;
+        if misses {
+            self.left.set(left - bytes as u64);
+        }
+        misses
+    }
+
     /// Whether a block of this many bytes is in the sample. `seed` tells threads apart.
     #[inline]
     pub(crate) fn takes(&self, bytes: usize, seed: impl FnOnce() -> u32) -> bool {
-        let left = self.left.get();
-        let rate = rate();
-        if left > bytes as u64 && self.rate.get() == rate.0 {
-            self.left.set(left - bytes as u64);
-            return false;
-        }
-        self.draws(bytes as u64, rate, seed)
+        !self.misses(bytes) && self.draws(bytes as u64, rate(), seed)
     }
 
     /// The rate of the last draw.

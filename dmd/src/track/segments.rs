@@ -1,10 +1,11 @@
 //! An array that grows and never moves: each segment holds as much as all before it.
 
 use super::pages::{Lazy, Zeroed};
+use super::sync::{array_of, const_fn};
 
 /// The elements of the first segment: a page of words.
-const FIRST: usize = 512;
-const SEGMENTS: usize = 24;
+const FIRST: usize = if cfg!(loom) { 4 } else { 512 };
+const SEGMENTS: usize = if cfg!(loom) { 2 } else { 24 };
 
 /// Elements that begin as zeros, and stay where they are.
 pub(crate) struct Segments<T> {
@@ -12,8 +13,10 @@ pub(crate) struct Segments<T> {
 }
 
 impl<T: Zeroed> Segments<T> {
-    pub(crate) const fn new() -> Self {
-        Segments { segments: [const { Lazy::new() }; SEGMENTS] }
+    const_fn! {
+        pub(crate) fn new() -> Self {
+            Segments { segments: array_of!(Lazy::new(); SEGMENTS) }
+        }
     }
 
     /// The element, if its segment was made.
@@ -39,7 +42,7 @@ fn split(index: usize) -> (usize, usize, usize) {
     (segment, length, index + FIRST - length)
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
 

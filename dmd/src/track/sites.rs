@@ -3,29 +3,12 @@
 
 use memreport::__private::current_on_alloc;
 
+pub(crate) use super::entry::SiteId;
 use super::interner::Interner;
 use super::plan::Plan;
 use super::sample::Rate;
 use super::thread::{FRAME_MEMO, Inside, MEMO, Thread};
 use super::walk;
-
-/// The number of a site; 0 is one that nothing is known of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct SiteId(u32);
-
-impl SiteId {
-    pub(crate) const UNKNOWN: SiteId = SiteId(0);
-
-    #[inline]
-    pub(crate) fn from_number(number: u32) -> Self {
-        SiteId(number)
-    }
-
-    #[inline]
-    pub(crate) fn number(self) -> u32 {
-        self.0
-    }
-}
 
 /// What a site stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,28 +36,51 @@ pub(crate) struct Born {
     pub(crate) rate: Rate,
 }
 
-impl Born {
-    /// Within the tracker itself.
-    const INSIDE: Born = Born { site: SiteId::UNKNOWN, rate: Rate::EVERY };
+/// Whether it is quickly told that an allocation of this many bytes is not in the sample. If not, ask [`is_hit`].
+#[inline(always)]
+pub(crate) fn misses(usable: usize) -> bool {
+    Thread::current(|thread| thread.sampler.misses(usable)).unwrap_or(false)
 }
 
-/// The site of an allocation of this many bytes that happens here and now; `None` if it is not in the sample.
+/// The site of an allocation without a stack that happens here and now, if this thread remembers it.
 #[inline(always)]
-pub(crate) fn here(plan: Plan, usable: usize) -> Option<Born> {
+pub(crate) fn known_without_stack() -> Option<SiteId> {
+    if current_on_alloc() != 0 {
+        return None;
+    }
+    Thread::current(|thread| match thread.sites[0].get() {
+        (0, number) if number != 0 => Some(SiteId::from_number(number)),
+        _ => None,
+    })
+    .flatten()
+}
+
+/// Whether an allocation of this many bytes that happens here and now is in the sample.
+#[inline]
+pub(crate) fn is_hit(usable: usize) -> bool {
+    Thread::current(|thread| thread.sampler.takes(usable, || thread.number())).unwrap_or(false)
+}
+
+/// The site of an allocation of this many bytes that happens here and now. Under a plan that samples, it is in the sample.
+#[inline(always)]
+pub(crate) fn here(plan: Plan, usable: usize) -> Born {
     let born = Thread::current(|thread| {
-        let is_hit = || thread.sampler.takes(usable, || thread.number());
-        if plan.samples() && !is_hit() {
-            return None;
-        }
         let rate = if plan.samples() { thread.sampler.rate() } else { Rate::EVERY };
-        let Some(inside) = Inside::enter(thread) else {
-            return Some(Born { rate, ..Born::INSIDE });
-        };
-        let with_stack = plan.has_stacks() && (!plan.has_partial_stacks() || is_hit());
-        let stack = if with_stack { intern_stack(walk::walk(&inside), &inside) } else { 0 };
-        Some(Born { site: intern_site(stack, &inside), rate })
+        let with_stack = plan.has_stacks()
+            && (!plan.has_partial_stacks() || thread.sampler.takes(usable, || thread.number()));
+        let stack = if with_stack { stack_here(thread) } else { 0 };
+        Born { site: intern_site(stack, thread), rate }
     });
-    born.unwrap_or(Some(Born::INSIDE))
+    born.unwrap_or(Born { site: SiteId::UNKNOWN, rate: Rate::EVERY })
+}
+
+/// The number of the stack; 0 within the unwinder itself.
+#[inline(always)]
+fn stack_here(thread: &Thread) -> u32 {
+    match Inside::enter(thread) {
+        Some(inside) => intern_stack(walk::walk(&inside), &inside),
+        None => 0,
+    }
 }
 
 /// The number of the stack in the thread's buffer, which begins there. Most of it is that of the stack before: only the
@@ -110,26 +116,31 @@ fn intern_frame(outer: u32, frame: usize, thread: &Thread) -> u32 {
     number
 }
 
-#[inline]
-fn intern_site(stack: u32, inside: &Inside<'_>) -> SiteId {
-    let thread = inside.thread;
+#[inline(always)]
+fn intern_site(stack: u32, thread: &Thread) -> SiteId {
     let on_alloc = current_on_alloc();
     let memo = &thread.sites[stack as usize % MEMO];
     let (known, number) = memo.get();
     if known == stack && number != 0 && on_alloc == 0 {
-        return SiteId(number);
+        return SiteId::from_number(number);
     }
+    intern_new_site(stack, on_alloc, thread)
+}
+
+#[cold]
+#[inline(never)]
+fn intern_new_site(stack: u32, on_alloc: u32, thread: &Thread) -> SiteId {
     let place = u64::from(stack) << 32 | u64::from(thread.number());
     let number = SITES.intern((place, u64::from(on_alloc & 0xffff)));
     if on_alloc == 0 {
-        memo.set((stack, number));
+        thread.sites[stack as usize % MEMO].set((stack, number));
     }
-    SiteId(number)
+    SiteId::from_number(number)
 }
 
 /// What the site stands for; `None` of an unknown one.
 pub(crate) fn site(id: SiteId) -> Option<Site> {
-    let (place, names) = SITES.get(id.0)?;
+    let (place, names) = SITES.get(id.number())?;
     Some(Site {
         stack: (place >> 32) as u32,
         thread: place as u32,
