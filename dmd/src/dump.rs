@@ -7,6 +7,7 @@ pub mod read;
 mod write;
 
 use std::any::Any;
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -319,6 +320,18 @@ impl Dump {
             born_during.blocks,
             pages::mapped(),
         );
+    }
+
+    /// The live blocks by the bytes that were asked for.
+    #[must_use]
+    pub fn by_requested_size(&self) -> BTreeMap<usize, Sum> {
+        let mut sizes = BTreeMap::<usize, Sum>::new();
+        for (kind, count) in self.contents.kinds.iter().filter(|(kind, _)| !kind.is_dead) {
+            let count = usize::try_from(count).unwrap_or(usize::MAX);
+            let sum = sizes.entry(kind.requested).or_default();
+            *sum = sum.and(Sum { blocks: count, bytes: count * kind.usable });
+        }
+        sizes
     }
 
     /// Live blocks that are alike, who reports them, and how many they are.

@@ -8,6 +8,7 @@ mod bench_overhead;
 mod bench_analyse;
 mod bench_show;
 mod clients;
+mod stress;
 mod dmd_py;
 mod firefox;
 mod tidy;
@@ -20,6 +21,7 @@ cargo xtask demo [FOLDER]             runs the example program under DMD on a fo
 cargo xtask pre-commit                fmt, clippy, tests, tidy
 cargo xtask ci                        all that CI runs
 cargo xtask bench NAME [--quick]      overhead, show, analyse: a table, then a line of JSON for each figure
+cargo xtask stress [SECONDS]          threads against the table of blocks, in each mode for 30 seconds or so many
 cargo xtask clients [NAME [ARGS]]     snapshot, firefox, dmd-py: checks against real programs";
 
 /// Why a command stopped.
@@ -34,6 +36,8 @@ fn main() -> ExitCode {
         ["pre-commit"] => ci::pre_commit(out),
         ["ci"] => ci::ci(out),
         ["bench", name, ref rest @ ..] => bench::run(name, rest, out),
+        ["stress"] => stress::run(None, out),
+        ["stress", seconds] => stress::run(Some(seconds), out),
         ["clients", ref rest @ ..] => clients::run(rest, out),
         _ => Err(USAGE.into()),
     };
