@@ -1,6 +1,4 @@
-//! What the subject programs of this folder share.
-
-pub mod workload;
+//! Subject programs are in `bin`; here is only what keeps the README true.
 
 /// The README's examples, run as tests.
 #[cfg(doctest)]
