@@ -3,6 +3,10 @@
 
 mod chunk;
 mod system;
+#[cfg(feature = "jemalloc")]
+mod jemalloc;
+#[cfg(feature = "mimalloc")]
+mod mimalloc;
 
 use core::alloc::Layout;
 use core::fmt;
@@ -160,14 +164,18 @@ unsafe impl<A: UsableSize> UsableSize for Counted<A> {
 /// ```
 ///
 /// Another allocator is named by the path of its unit struct, or by a value and its type:
-/// `global_allocator!(tikv_jemallocator::Jemalloc)`, `global_allocator!(LayoutSizes(Mine::new()): LayoutSizes<Mine>)`.
+/// `global_allocator!(tikv_jemallocator::Jemalloc)` with the feature `jemalloc`, `global_allocator!(mimalloc::MiMalloc)` with
+/// the feature `mimalloc`, `global_allocator!(LayoutSizes(Mine::new()): LayoutSizes<Mine>)` with any.
 #[macro_export]
 macro_rules! global_allocator {
     () => {
-        $crate::global_allocator!(::std::alloc::System: ::std::alloc::System);
+        $crate::global_allocator!((::std::alloc::System): ::std::alloc::System);
     };
     ($allocator:path) => {
         $crate::global_allocator!($allocator: $allocator);
+    };
+    ($($name:ident)::+ ($($argument:tt)*) : $allocator:ty) => {
+        $crate::global_allocator!(($($name)::+ ($($argument)*)): $allocator);
     };
     ($value:path : $allocator:ty) => {
         $crate::global_allocator!(($value): $allocator);

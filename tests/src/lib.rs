@@ -1,4 +1,6 @@
-//! Subject programs are in `bin`; here is only what keeps the README true.
+//! What the subject programs in `bin` share.
+
+pub mod exercise;
 
 /// The README's examples, run as tests.
 #[cfg(doctest)]

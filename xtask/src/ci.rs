@@ -12,6 +12,10 @@ const LINTS: Step = (
     &["clippy", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"],
 );
 const TESTS: Step = ("the tests pass", &["test", "--workspace"]);
+const ALLOCATORS: Step = (
+    "the books agree on every inner allocator",
+    &["test", "--package", "memreport-tests", "--all-features", "--test", "allocators"],
+);
 const DOCS: Step = ("the docs build", &["doc", "--workspace", "--no-deps", "--all-features"]);
 
 /// Before every commit.
@@ -21,7 +25,7 @@ pub(crate) fn pre_commit(out: &mut dyn Write) -> Result<bool, Failure> {
 
 /// Before a change lands.
 pub(crate) fn ci(out: &mut dyn Write) -> Result<bool, Failure> {
-    steps(&[FORMAT, LINTS, TESTS, DOCS], out)
+    steps(&[FORMAT, LINTS, TESTS, ALLOCATORS, DOCS], out)
 }
 
 fn steps(steps: &[Step], out: &mut dyn Write) -> Result<bool, Failure> {
