@@ -4,6 +4,7 @@ pub(crate) mod options;
 pub(crate) mod sys;
 pub(crate) mod signals;
 pub(crate) mod pages;
+pub(crate) mod copies;
 pub(crate) mod entry;
 pub(crate) mod segments;
 pub(crate) mod records;

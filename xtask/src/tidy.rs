@@ -8,9 +8,10 @@ use std::path::{Path, PathBuf};
 use crate::build::root;
 
 /// The files that may hold `unsafe`, and nothing else may.
-const UNSAFE: [&str; 30] = [
+const UNSAFE: [&str; 38] = [
     "dmd/src/run.rs",
     "dmd/src/track/blocks.rs",
+    "dmd/src/track/copies.rs",
     "dmd/src/track/hooks.rs",
     "dmd/src/track/pages.rs",
     "dmd/src/track/signals.rs",
@@ -36,7 +37,14 @@ const UNSAFE: [&str; 30] = [
     "memreport/src/words.rs",
     "memreport/tests/derive.rs",
     "memreport/tests/sizes.rs",
+    "tests/plugins/plain/src/lib.rs",
+    "tests/plugins/second-tracker/src/lib.rs",
     "tests/src/bin/fulltext/faults.rs",
+    "tests/src/bin/programs/forks.rs",
+    "tests/src/bin/programs/interrupts.rs",
+    "tests/src/bin/programs/plugins.rs",
+    "tests/src/bin/programs/stacks.rs",
+    "tests/src/bin/programs/streams.rs",
     "tests/src/exercise.rs",
     "tests/workload/src/processor.rs",
 ];

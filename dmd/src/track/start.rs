@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use super::hooks::{State, set_state, state};
 use super::options::{Options, Stacks};
-use super::{sys, walk};
+use super::{copies, sys, walk};
 
 /// Decides what the hooks do from now on. Called from the first hook, so it neither allocates nor does I/O; threads that
 /// come here at once decide alike.
@@ -21,6 +21,8 @@ pub(crate) fn decide(wakes_in_tests: bool) -> State {
         None if wakes_in_tests && !cfg!(miri) => State::Table,
         None => State::Asleep,
     };
+    let decided =
+        if decided == State::Asleep || copies::is_first() { decided } else { State::Asleep };
     set_state(decided);
     decided
 }
@@ -55,6 +57,11 @@ pub extern "C" fn at_start(_count: c_int, arguments: *const *const c_char) {
     if let Some(Err(bad)) = variable() {
         stop(&bad.to_string());
     }
+    // The first block decides: it is made now, so that a copy that sleeps says so before it is used.
+    drop(std::hint::black_box(Box::new(0_u8)));
+    if copies::is_later() {
+        return say_that_it_sleeps();
+    }
     if matches!(state(), State::Table | State::Stacks) || variable().is_some() {
         // The arguments lie above all frames of the main thread.
         sys::note_main_stack(arguments.addr());
@@ -73,6 +80,19 @@ pub extern "C" fn at_start(_count: c_int, arguments: *const *const c_char) {
 fn stop(message: &str) -> ! {
     eprintln!("DMD[{}] {message}", std::process::id());
     std::process::exit(1);
+}
+
+/// Two that track would each know a part of the heap, and dump it over the other's.
+#[expect(clippy::print_stderr, reason = "whoever asked for DMD must know what it leaves out")]
+fn say_that_it_sleeps() {
+    if copies::is_to_say() {
+        eprintln!(
+            "DMD[{}] is in this process more than once. The first copy tracks; the one in {} sleeps, and its blocks are in no \
+             dump.",
+            std::process::id(),
+            sys::own_file().as_deref().unwrap_or("another file")
+        );
+    }
 }
 
 /// Has [`at_start`] run before `main`.
