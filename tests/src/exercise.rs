@@ -100,8 +100,9 @@ impl MallocSizeOf for Block {
 impl Block {
     fn new(size: usize, align: usize, is_zeroed: bool) -> Result<Self, Failure> {
         let layout = Layout::from_size_align(size, align)?;
+        let ask = if is_zeroed { alloc_zeroed } else { alloc };
         // SAFETY: the size is not zero.
-        let start = unsafe { if is_zeroed { alloc_zeroed(layout) } else { alloc(layout) } };
+        let start = unsafe { ask(layout) };
         if start.is_null() {
             return Err(format!("no memory for {layout:?}").into());
         }

@@ -59,10 +59,10 @@ pub(crate) fn own(path: &Path) -> Result<(), Failure> {
 /// More frames than there is room for, each with a block.
 #[expect(unconditional_recursion, reason = "what is tested")]
 #[inline(never)]
-fn without_end(kept: Vec<u8>) -> Vec<u8> {
+fn without_end(kept: &[u8]) -> Vec<u8> {
     let more = black_box(vec![1_u8; 64]);
-    let mut below = without_end(black_box(more));
-    below.extend(&kept);
+    let mut below = without_end(black_box(&more));
+    below.extend(kept);
     black_box(below)
 }
 
@@ -70,7 +70,7 @@ fn without_end(kept: Vec<u8>) -> Vec<u8> {
 pub(crate) fn overflow(path: &Path) -> Result<(), Failure> {
     let planted = plant(6);
     save(path)?;
-    black_box(without_end(Vec::new()));
+    black_box(without_end(&[]));
     drop(planted);
     Ok(())
 }
@@ -80,7 +80,7 @@ pub(crate) fn overflow_of_a_thread(path: &Path) -> Result<(), Failure> {
     let planted = plant(6);
     save(path)?;
     let thread = thread::Builder::new().name("deep".to_owned()).stack_size(256 << 10);
-    let thread = thread.spawn(|| black_box(without_end(Vec::new())))?;
+    let thread = thread.spawn(|| black_box(without_end(&[])))?;
     let ended = thread.join();
     drop(planted);
     ended.map(drop).map_err(|_| "it panicked".into())
