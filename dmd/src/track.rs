@@ -13,6 +13,7 @@ pub(crate) mod sys;
 #[cfg(not(loom))]
 pub(crate) mod signals;
 pub(crate) mod pages;
+pub(crate) mod copies;
 pub(crate) mod entry;
 pub(crate) mod segments;
 pub(crate) mod records;

@@ -1,9 +1,16 @@
 //! The program's allocator: declared once, so that asking it about blocks can never ask the wrong one.
 #![expect(unsafe_code, reason = "a global allocator and its size queries are unsafe by nature")]
 
+mod chunk;
+mod system;
+#[cfg(feature = "jemalloc")]
+mod jemalloc;
+#[cfg(feature = "mimalloc")]
+mod mimalloc;
+
 use core::alloc::Layout;
 use core::fmt;
-use std::alloc::{GlobalAlloc, System};
+use std::alloc::GlobalAlloc;
 
 use crate::counters;
 use crate::tracker::Tracker;
@@ -25,30 +32,6 @@ pub unsafe trait UsableSize: GlobalAlloc {
     ///
     /// `block` is a live block of this allocator. `layout` is the one that it has now, or that of `()` if unknown.
     unsafe fn usable_size(&self, block: *const u8, layout: Layout) -> usize;
-}
-
-#[cfg(all(unix, not(target_vendor = "apple")))]
-// SAFETY: on these systems `System` is the C library's malloc, which `malloc_usable_size` belongs to. glibc's smallest chunk
-// is 32 bytes; the sizes of all are multiples of 16.
-unsafe impl UsableSize for System {
-    const SPACING: usize =
-        if cfg!(target_env = "gnu") && size_of::<usize>() == 8 { 32 } else { 16 };
-
-    #[inline]
-    unsafe fn usable_size(&self, block: *const u8, _layout: Layout) -> usize {
-        // SAFETY: a live block of malloc, by the caller's promise. The function only reads its header.
-        unsafe { libc::malloc_usable_size(block.cast_mut().cast()) }
-    }
-}
-
-#[cfg(target_vendor = "apple")]
-// SAFETY: `System` is the default malloc zone, which `malloc_size` belongs to.
-unsafe impl UsableSize for System {
-    #[inline]
-    unsafe fn usable_size(&self, block: *const u8, _layout: Layout) -> usize {
-        // SAFETY: a live block of malloc, by the caller's promise.
-        unsafe { libc::malloc_size(block.cast()) }
-    }
 }
 
 /// An allocator that cannot say how big its blocks are: their layouts stand in, so slop is not seen.
@@ -181,14 +164,18 @@ unsafe impl<A: UsableSize> UsableSize for Counted<A> {
 /// ```
 ///
 /// Another allocator is named by the path of its unit struct, or by a value and its type:
-/// `global_allocator!(tikv_jemallocator::Jemalloc)`, `global_allocator!(LayoutSizes(Mine::new()): LayoutSizes<Mine>)`.
+/// `global_allocator!(tikv_jemallocator::Jemalloc)` with the feature `jemalloc`, `global_allocator!(mimalloc::MiMalloc)` with
+/// the feature `mimalloc`, `global_allocator!(LayoutSizes(Mine::new()): LayoutSizes<Mine>)` with any.
 #[macro_export]
 macro_rules! global_allocator {
     () => {
-        $crate::global_allocator!(::std::alloc::System: ::std::alloc::System);
+        $crate::global_allocator!((::std::alloc::System): ::std::alloc::System);
     };
     ($allocator:path) => {
         $crate::global_allocator!($allocator: $allocator);
+    };
+    ($($name:ident)::+ ($($argument:tt)*) : $allocator:ty) => {
+        $crate::global_allocator!(($($name)::+ ($($argument)*)): $allocator);
     };
     ($value:path : $allocator:ty) => {
         $crate::global_allocator!(($value): $allocator);

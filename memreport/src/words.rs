@@ -38,7 +38,7 @@ impl Iterator for Words<'_> {
     }
 }
 
-const CAN_READ: bool = cfg!(all(
+pub(crate) const CAN_READ: bool = cfg!(all(
     not(miri),
     target_pointer_width = "64",
     any(target_arch = "x86_64", target_arch = "aarch64")
@@ -51,7 +51,8 @@ const CAN_READ: bool = cfg!(all(
 ///
 /// `address` is aligned for a word, and one may be read there.
 #[cfg(all(not(miri), target_pointer_width = "64", target_arch = "x86_64"))]
-unsafe fn read(address: usize) -> usize {
+#[inline]
+pub(crate) unsafe fn read(address: usize) -> usize {
     let word;
     // SAFETY: loads one readable word, by the caller's promise, and touches neither memory nor stack nor flags.
     unsafe {
@@ -71,7 +72,8 @@ unsafe fn read(address: usize) -> usize {
 ///
 /// `address` is aligned for a word, and one may be read there.
 #[cfg(all(not(miri), target_pointer_width = "64", target_arch = "aarch64"))]
-unsafe fn read(address: usize) -> usize {
+#[inline]
+pub(crate) unsafe fn read(address: usize) -> usize {
     let word;
     // SAFETY: loads one readable word, by the caller's promise, and touches neither memory nor stack nor flags.
     unsafe {
@@ -95,7 +97,8 @@ unsafe fn read(address: usize) -> usize {
     target_pointer_width = "64",
     any(target_arch = "x86_64", target_arch = "aarch64")
 )))]
-unsafe fn read(_address: usize) -> usize {
+#[inline]
+pub(crate) unsafe fn read(_address: usize) -> usize {
     0
 }
 

@@ -1,6 +1,6 @@
-//! What the subject programs of this folder share.
+//! What the subject programs in `bin` share.
 
-pub mod workload;
+pub mod exercise;
 
 /// The README's examples, run as tests.
 #[cfg(doctest)]

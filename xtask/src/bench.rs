@@ -1,5 +1,6 @@
 //! Benchmarks: figures with their targets, as a table and as JSON.
 
+use std::fmt;
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
@@ -8,9 +9,8 @@ use crate::{Failure, bench_analyse, bench_overhead, bench_show};
 
 /// Runs a benchmark by name. `false` when a target is missed.
 pub(crate) fn run(name: &str, args: &[&str], out: &mut dyn Write) -> Result<bool, Failure> {
-    let is_quick = args.contains(&"--quick");
     match name {
-        "overhead" => bench_overhead::run(is_quick, out),
+        "overhead" => bench_overhead::run(args, out),
         "show" => {
             let args: Vec<String> = args.iter().map(|word| (*word).to_owned()).collect();
             Ok(bench_show::run(&args, out)? == ExitCode::SUCCESS)
@@ -25,26 +25,94 @@ pub(crate) fn run(name: &str, args: &[&str], out: &mut dyn Write) -> Result<bool
     }
 }
 
-/// A measured number and what it is held to.
+/// A number, and what it is held to.
 pub(crate) struct Figure {
     /// What was measured.
     pub(crate) name: String,
-    /// The median.
-    pub(crate) value: f64,
-    /// Where the true median lies with 95 % certainty.
-    pub(crate) interval: (f64, f64),
-    /// At most this.
-    pub(crate) target: f64,
+    /// What came out.
+    pub(crate) outcome: Outcome,
+    /// At most this; without it, the number is only shown.
+    pub(crate) target: Option<f64>,
     /// In what.
     pub(crate) unit: &'static str,
 }
 
+/// What came out of a measurement.
+pub(crate) enum Outcome {
+    Measured {
+        median: f64,
+        /// Where the true median lies with 95 % certainty.
+        interval: (f64, f64),
+    },
+    /// And why.
+    NotRun(String),
+}
+
 impl Figure {
-    /// The target is missed only if noise cannot explain it.
+    /// What was measured several times.
+    pub(crate) fn new(name: impl Into<String>, values: Vec<f64>) -> Self {
+        let (median, interval) = median(values);
+        let outcome = Outcome::Measured { median, interval };
+        Figure { name: name.into(), outcome, target: None, unit: "x" }
+    }
+
+    pub(crate) fn not_run(name: impl Into<String>, why: impl Into<String>) -> Self {
+        let outcome = Outcome::NotRun(why.into());
+        Figure { name: name.into(), outcome, target: None, unit: "x" }
+    }
+
+    /// The same, held to this.
+    pub(crate) fn at_most(self, target: impl Into<Option<f64>>, unit: &'static str) -> Self {
+        Figure { target: target.into(), unit, ..self }
+    }
+
+    /// The target is missed only if noise cannot explain it. What did not run has missed nothing, and says so itself.
     pub(crate) fn is_met(&self) -> bool {
-        self.interval.0 <= self.target
+        match (&self.outcome, self.target) {
+            (Outcome::Measured { interval, .. }, Some(target)) => interval.0 <= target,
+            _ => true,
+        }
+    }
+
+    fn json(&self) -> serde_json::Value {
+        let mut line = serde_json::json!({ "figure": self.name, "unit": self.unit });
+        match &self.outcome {
+            Outcome::Measured { median, interval } => {
+                line["median"] = (*median).into();
+                line["low"] = interval.0.into();
+                line["high"] = interval.1.into();
+            }
+            Outcome::NotRun(why) => line["not run"] = why.as_str().into(),
+        }
+        if let Some(target) = self.target {
+            line["target"] = target.into();
+            line["met"] = match self.outcome {
+                Outcome::Measured { .. } => self.is_met().into(),
+                Outcome::NotRun(_) => serde_json::Value::Null,
+            };
+        }
+        line
     }
 }
+
+impl fmt::Display for Figure {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Figure { name, outcome, target, unit } = self;
+        match outcome {
+            Outcome::NotRun(why) => write!(out, "{name:NAME_WIDTH$}  not run: {why}"),
+            Outcome::Measured { median, interval: (low, high) } => {
+                write!(out, "{name:NAME_WIDTH$}  {median:>7.3}  {low:>7.3}–{high:<7.3}")?;
+                match target {
+                    Some(target) => write!(out, "  {target:>6.2} {unit:<2}")?,
+                    None => write!(out, "  {:>6} {unit:<2}", "")?,
+                }
+                out.write_str(if self.is_met() { "" } else { "  MISSED" })
+            }
+        }
+    }
+}
+
+const NAME_WIDTH: usize = 33;
 
 /// The median of what was measured, and its 95 % interval by order statistics: no shape is assumed.
 pub(crate) fn median(mut values: Vec<f64>) -> (f64, (f64, f64)) {
@@ -65,31 +133,20 @@ pub(crate) fn median(mut values: Vec<f64>) -> (f64, (f64, f64)) {
     (middle, (values[low], values[high]))
 }
 
-/// Prints the figures; `false` when a target is missed.
-pub(crate) fn report(title: &str, figures: &[Figure], out: &mut dyn Write) -> io::Result<bool> {
-    writeln!(out, "{title}\n")?;
-    let width = figures.iter().map(|figure| figure.name.len()).max().unwrap_or(0);
-    writeln!(out, "{:width$}  {:>8}  {:>17}  {:>8}", "", "median", "95 % interval", "target")?;
+/// Prints the figures for people.
+pub(crate) fn table(title: &str, figures: &[Figure], out: &mut dyn Write) -> io::Result<()> {
+    let title = format!("{title:NAME_WIDTH$}");
+    writeln!(out, "{title}  {:>7}  {:^15}  {:>6}", "median", "95 % interval", "target")?;
     for figure in figures {
-        let Figure { name, value, interval: (low, high), target, unit } = figure;
-        let verdict = if figure.is_met() { "" } else { "  MISSED" };
-        writeln!(
-            out,
-            "{name:width$}  {value:>8.3}  {low:>8.3}–{high:<8.3}  {target:>8.2} {unit}{verdict}"
-        )?;
+        writeln!(out, "{}", figure.to_string().trim_end())?;
     }
-    writeln!(out)?;
+    writeln!(out)
+}
+
+/// Prints the figures for programs; `false` when a target is missed.
+pub(crate) fn lines(figures: &[Figure], out: &mut dyn Write) -> io::Result<bool> {
     for figure in figures {
-        let line = serde_json::json!({
-            "figure": figure.name,
-            "median": figure.value,
-            "low": figure.interval.0,
-            "high": figure.interval.1,
-            "target": figure.target,
-            "unit": figure.unit,
-            "met": figure.is_met(),
-        });
-        writeln!(out, "{line}")?;
+        writeln!(out, "{}", figure.json())?;
     }
     Ok(figures.iter().all(Figure::is_met))
 }
@@ -108,9 +165,19 @@ mod tests {
 
     #[test]
     fn a_target_is_missed_only_beyond_the_noise() {
-        let figure =
-            |interval| Figure { name: String::new(), value: 1.1, interval, target: 1.05, unit: "" };
-        assert!(figure((1.04, 1.2)).is_met());
-        assert!(!figure((1.06, 1.2)).is_met());
+        let figure = |values: [f64; 3]| Figure::new("", values.into()).at_most(1.05, "x");
+        assert!(figure([1.04, 1.1, 1.2]).is_met());
+        assert!(!figure([1.06, 1.1, 1.2]).is_met());
+        assert!(Figure::new("", vec![9.0]).is_met());
+    }
+
+    #[test]
+    fn what_did_not_run_says_so_and_is_neither_met_nor_missed() {
+        let figure = Figure::not_run("a peer", "it is not installed").at_most(1.05, "x");
+        assert!(figure.to_string().ends_with("  not run: it is not installed"));
+        assert_eq!(
+            figure.json().to_string(),
+            r#"{"figure":"a peer","met":null,"not run":"it is not installed","target":1.05,"unit":"x"}"#
+        );
     }
 }

@@ -1,58 +1,86 @@
-//! What tracking costs: the same work on the system's allocator alone and with DMD, asleep and awake.
+//! What tracking costs, beside what other heap trackers cost: the same work on the system's allocator alone, with DMD in
+//! each of its modes, and with its peers, in turn.
+//!
+//! Every run is a process of its own. A round runs each variant once, so the machine's moods fall on all alike, and a ratio
+//! is always to the run of the system's allocator in the same round.
+
+mod variants;
+mod programs;
+mod rounds;
+mod held;
+mod instructions;
+mod space;
 
 use std::io::Write;
-use std::path::PathBuf;
-use std::process::Command;
 
-use crate::bench::{Figure, median, report};
-use crate::{Failure, build};
+use self::programs::{Files, Programs};
+use self::rounds::Effort;
+use self::variants::{Variant, WORKS, Work};
+use crate::Failure;
+use crate::bench::{Figure, lines, table};
+use crate::dmd_py::Scratch;
 
-/// What is timed: a name, `$DMD`, and the ratio to the system's allocator that it may cost.
-const VARIANTS: [(&str, Option<&str>, f64); 3] = [
-    ("compiled in, asleep", None, 1.05),
-    ("every block, no stacks", Some("--stacks=none"), 1.3),
-    ("every block, full stacks", Some("--stacks=full"), 1.8),
-];
-
-/// Times all variants in turn, round by round, and compares them within a round: the machine's moods fall on all alike.
-pub(crate) fn run(is_quick: bool, out: &mut dyn Write) -> Result<bool, Failure> {
-    let system = build::release("memreport-tests", "workload-system")?;
-    let tracked = build::release("memreport-tests", "workload-dmd")?;
-    let (rounds, work) = if is_quick { (7, 10) } else { (31, 30) };
-    let mut ratios: [Vec<f64>; VARIANTS.len()] = Default::default();
-    for _ in 0..rounds {
-        let alone = time(&system, None, work)?;
-        for ((_, variable, _), ratios) in VARIANTS.iter().zip(&mut ratios) {
-            ratios.push(time(&tracked, *variable, work)? / alone);
-        }
+/// Runs `cargo xtask bench overhead [--quick] [--only WORD]`; `false` when a target is missed.
+pub(crate) fn run(args: &[&str], out: &mut dyn Write) -> Result<bool, Failure> {
+    let only = match args {
+        [.., "--only", word] | ["--only", word, ..] => Some(*word),
+        _ => None,
+    };
+    let effort = if args.contains(&"--quick") { Effort::QUICK } else { Effort::FULL };
+    let wanted = |name: &str| only.is_none_or(|word| name.contains(word));
+    let scratch = Scratch::new()?;
+    let programs = Programs::build(out)?;
+    let files = Files::write(&scratch.0, effort)?;
+    let mut all = Vec::new();
+    for work in &WORKS {
+        let wanted = |variant: &Variant| wanted(&format!("{}, {}", work.name, variant.name));
+        show(work_figures(work, effort, (&programs, &files), &wanted)?, &mut all, out)?;
     }
-    let figures: Vec<Figure> = VARIANTS
-        .iter()
-        .zip(ratios)
-        .map(|((name, _, target), ratios)| {
-            let (value, interval) = median(ratios);
-            Figure { name: (*name).to_owned(), value, interval, target: *target, unit: "x" }
-        })
-        .collect();
-    let title = format!(
-        "Processor time of JSON parsing, maps and shared nodes, as ratios to the system's allocator alone \
-         ({rounds} interleaved rounds)"
-    );
-    Ok(report(&title, &figures, out)?)
+    for (title, measure) in APART {
+        let figures = measure(&programs, effort)?;
+        let figures =
+            figures.into_iter().filter(|figure| wanted(&format!("{title}, {}", figure.name)));
+        show((title.to_owned(), figures.collect()), &mut all, out)?;
+    }
+    Ok(lines(&all, out)?)
 }
 
-/// The nanoseconds of processor time that the work took.
-fn time(program: &PathBuf, variable: Option<&str>, work: u32) -> Result<f64, Failure> {
-    let mut command = Command::new(program);
-    command.arg(work.to_string()).env_remove("DMD");
-    if let Some(variable) = variable {
-        command.env("DMD", variable);
+type Section = (String, Vec<Figure>);
+
+type Measure = fn(&Programs, Effort) -> Result<Vec<Figure>, Failure>;
+
+/// What is not a matter of time.
+const APART: [(&str, Measure); 3] = [
+    ("instructions (valgrind)", instructions::measure),
+    ("memory for each live block", space::memory),
+    ("dump", space::dump),
+];
+
+fn work_figures(
+    work: &Work,
+    effort: Effort,
+    (programs, files): (&Programs, &Files),
+    wanted: &dyn Fn(&Variant) -> bool,
+) -> Result<Section, Failure> {
+    let times = rounds::run(work, effort, (programs, files), wanted)?;
+    let mut figures: Vec<Figure> = times.iter().map(|of_variant| of_variant.figure(work)).collect();
+    figures.extend(held::figures(work, &times));
+    Ok((format!("{} ({})", work.name, if work.is_wall { "wall" } else { "cpu" }), figures))
+}
+
+fn show(
+    (title, figures): Section,
+    all: &mut Vec<Figure>,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
+    if figures.is_empty() {
+        return Ok(());
     }
-    let output = command.output()?;
-    if !output.status.success() {
-        return Err(
-            format!("{}: {}", program.display(), String::from_utf8_lossy(&output.stderr)).into()
-        );
-    }
-    Ok(String::from_utf8_lossy(&output.stdout).trim().parse()?)
+    table(&title, &figures, out)?;
+    out.flush()?;
+    all.extend(figures.into_iter().map(|figure| {
+        let name = format!("{title}: {}", figure.name);
+        Figure { name, ..figure }
+    }));
+    Ok(())
 }

@@ -17,18 +17,21 @@ pub(crate) fn cargo() -> Command {
     cargo
 }
 
+/// Where programs are built.
+pub(crate) fn target() -> Result<PathBuf, Failure> {
+    let here = std::env::current_exe()?;
+    let target = here.parent().and_then(Path::parent).ok_or("no target folder")?;
+    Ok(target.to_path_buf())
+}
+
 /// Builds a program for release, and says where it is.
 pub(crate) fn release(package: &str, program: &str) -> Result<PathBuf, Failure> {
-    let mut build = cargo();
-    build.args([
-        "build",
-        "--release",
-        "--package",
-        package,
-        "--bin",
-        program,
-        "--message-format=json-render-diagnostics",
-    ]);
+    executable(cargo().args(["build", "--release", "--package", package]), program)
+}
+
+/// Has cargo build a program, by a command that needs nothing but the program's name, and says where it is.
+pub(crate) fn executable(build: &mut Command, program: &str) -> Result<PathBuf, Failure> {
+    build.args(["--bin", program, "--message-format=json-render-diagnostics"]);
     let output = build.stderr(Stdio::inherit()).output()?;
     if !output.status.success() {
         return Err(format!("{program} could not be built").into());

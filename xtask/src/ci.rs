@@ -12,6 +12,10 @@ const LINTS: Step = (
     &["clippy", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"],
 );
 const TESTS: Step = ("the tests pass", &["test", "--workspace"]);
+const ALLOCATORS: Step = (
+    "the books agree on every inner allocator",
+    &["test", "--package", "memreport-tests", "--all-features", "--test", "allocators"],
+);
 const DOCS: Step = ("the docs build", &["doc", "--workspace", "--no-deps", "--all-features"]);
 
 /// What threads share, under every interleaving. Built apart: loom takes the place of the atomics.
@@ -35,7 +39,7 @@ pub(crate) fn pre_commit(out: &mut dyn Write) -> Result<bool, Failure> {
 
 /// Before a change lands.
 pub(crate) fn ci(out: &mut dyn Write) -> Result<bool, Failure> {
-    Ok(steps(&[FORMAT, LINTS, TESTS, DOCS], out)? && models(out)? && all_holds(out)?)
+    Ok(steps(&[FORMAT, LINTS, TESTS, ALLOCATORS, DOCS], out)? && models(out)? && all_holds(out)?)
 }
 
 fn steps(steps: &[Step], out: &mut dyn Write) -> Result<bool, Failure> {

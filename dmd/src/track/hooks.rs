@@ -72,9 +72,8 @@ impl<A: UsableSize> Dmd<A> {
             return layout;
         }
         let (size, align) = (layout.size().max(16), layout.align().max(8));
-        // SAFETY: the alignment is a power of two, and 16 fits any; a bigger size is the caller's own, and with an
-        // alignment raised to 8 it still fits, since sizes near the end of the address space fail in any allocator.
-        unsafe { Layout::from_size_align_unchecked(size, align) }
+        // So near the end of the address space that a bigger alignment does not fit: no allocator has such a block.
+        Layout::from_size_align(size, align).unwrap_or(layout)
     }
 
     /// A block was born.
@@ -316,10 +315,13 @@ unsafe impl<A: UsableSize> UsableSize for Dmd<A> {
 #[macro_export]
 macro_rules! global_allocator {
     () => {
-        $crate::global_allocator!(::std::alloc::System: ::std::alloc::System);
+        $crate::global_allocator!((::std::alloc::System): ::std::alloc::System);
     };
     ($allocator:path) => {
         $crate::global_allocator!($allocator: $allocator);
+    };
+    ($($name:ident)::+ ($($argument:tt)*) : $allocator:ty) => {
+        $crate::global_allocator!(($($name)::+ ($($argument)*)): $allocator);
     };
     ($value:path : $allocator:ty) => {
         $crate::global_allocator!(($value): $allocator);

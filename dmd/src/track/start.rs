@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use super::options::{Options, Stacks};
 use super::plan::{self, Plan};
-use super::{sample, sys, walk};
+use super::{copies, sample, sys, walk};
 
 /// Decides what the hooks do from now on. Called from the first hook, so it neither allocates nor does I/O; threads that
 /// come here at once decide alike.
@@ -21,8 +21,8 @@ pub(crate) fn decide(wakes_in_tests: bool) -> Plan {
         None if wakes_in_tests && !cfg!(miri) => Some(Options::default().stacks(Stacks::None)),
         None => None,
     };
-    // The first rate of all has a place.
-    let decided = wish.and_then(|options| plan::begin(options).ok());
+    // Another copy of the tracker may have the process already. The first rate of all has a place.
+    let decided = wish.filter(|_| copies::is_first()).and_then(|options| plan::begin(options).ok());
     decided.unwrap_or_else(|| {
         plan::sleep();
         Plan::ASLEEP
@@ -36,7 +36,8 @@ pub(crate) fn decide(wakes_in_tests: bool) -> Plan {
 ///
 /// # Errors
 ///
-/// When the program's allocator is not DMD's, so that there is nothing to track, and when more than seven profiles of
+/// When the program's allocator is not DMD's, so that there is nothing to track; when another copy of DMD tracks the
+/// process, as that of a plugin may; and when more than seven profiles of
 /// different sample sizes are asked for in one process.
 ///
 /// ```
@@ -52,6 +53,9 @@ pub(crate) fn decide(wakes_in_tests: bool) -> Plan {
 pub fn start(options: Options) -> Result<(), StartError> {
     if memreport::__private::tracker().is_none() {
         return Err(StartError::NotDeclared);
+    }
+    if !copies::is_first() {
+        return Err(StartError::OtherCopy);
     }
     if options.which_stacks() != Stacks::None {
         walk::choose();
@@ -71,6 +75,8 @@ pub fn stop() {
 pub enum StartError {
     /// The program's allocator is not DMD's.
     NotDeclared,
+    /// Another copy of the tracker, as in a plugin of its own, tracks this process.
+    OtherCopy,
     /// A block's entry tells seven sample sizes apart, and all were used.
     TooManyRates,
 }
@@ -80,6 +86,9 @@ impl fmt::Display for StartError {
         out.write_str(match self {
             StartError::NotDeclared => {
                 "nothing to track: the program's allocator is not DMD's; put `dmd::global_allocator!();` into its main.rs"
+            }
+            StartError::OtherCopy => {
+                "another copy of DMD tracks this process already: build the plugin and the program with the same one"
             }
             StartError::TooManyRates => {
                 "seven sample sizes were used in this process, and no more can be told apart: choose one of them"
@@ -120,6 +129,11 @@ pub extern "C" fn at_start(_count: c_int, arguments: *const *const c_char) {
     if let Some(Err(bad)) = variable() {
         refuse(&bad.to_string());
     }
+    // The first block decides: it is made now, so that a copy that sleeps says so before it is used.
+    drop(std::hint::black_box(Box::new(0_u8)));
+    if copies::is_later() {
+        return say_that_it_sleeps();
+    }
     // The arguments lie above all frames of the main thread. Known even if tracking starts later, or never.
     sys::note_main_stack(arguments.addr());
     if plan::plan().is_awake() || variable().is_some() {
@@ -138,6 +152,19 @@ pub extern "C" fn at_start(_count: c_int, arguments: *const *const c_char) {
 fn refuse(message: &str) -> ! {
     eprintln!("DMD[{}] {message}", std::process::id());
     std::process::exit(1);
+}
+
+/// Two that track would each know a part of the heap, and dump it over the other's.
+#[expect(clippy::print_stderr, reason = "whoever asked for DMD must know what it leaves out")]
+fn say_that_it_sleeps() {
+    if copies::is_to_say() {
+        eprintln!(
+            "DMD[{}] is in this process more than once. The first copy tracks; the one in {} sleeps, and its blocks are in no \
+             dump.",
+            std::process::id(),
+            sys::own_file().as_deref().unwrap_or("another file")
+        );
+    }
 }
 
 /// Has [`at_start`] run before `main`.

@@ -26,6 +26,47 @@ pub(crate) fn map(bytes: usize) -> Option<NonNull<u8>> {
     if pages == libc::MAP_FAILED { None } else { NonNull::new(pages.cast()) }
 }
 
+/// Maps fresh zeroed pages at this very address; `false` if something is there already, or the system cannot.
+pub(crate) fn map_at(address: usize, bytes: usize) -> bool {
+    let access = libc::PROT_READ | libc::PROT_WRITE;
+    let kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;
+    let wanted = ptr::with_exposed_provenance_mut::<c_void>(address);
+    // SAFETY: replaces no mapping.
+    let pages = unsafe { libc::mmap(wanted, bytes, access, kind, -1, 0) };
+    if pages != libc::MAP_FAILED && pages != wanted {
+        // An old kernel takes the address for a hint.
+        // SAFETY: mapped above, and unknown to anybody.
+        unsafe { libc::munmap(pages, bytes) };
+    }
+    pages == wanted
+}
+
+/// The word at this address of this process, whatever it is; `None` if it cannot be read.
+pub(crate) fn own_word(address: usize) -> Option<u64> {
+    let mut word = 0_u64;
+    let size = size_of_val(&word);
+    let here = libc::iovec { iov_base: (&raw mut word).cast(), iov_len: size };
+    let there = libc::iovec { iov_base: ptr::with_exposed_provenance_mut(address), iov_len: size };
+    // SAFETY: a plain call.
+    let own = unsafe { libc::getpid() };
+    // SAFETY: the system checks what it reads, and writes to a place of this size.
+    let read = unsafe { libc::process_vm_readv(own, &raw const here, 1, &raw const there, 1, 0) };
+    (usize::try_from(read) == Ok(size)).then_some(word)
+}
+
+/// The file that holds this code.
+pub(crate) fn own_file() -> Option<String> {
+    let mut found = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
+    // SAFETY: a valid place for the answer.
+    if unsafe { libc::dladdr(own_file as *const c_void, found.as_mut_ptr()) } == 0 {
+        return None;
+    }
+    // SAFETY: filled in by the call above.
+    let name = unsafe { found.assume_init() }.dli_fname;
+    // SAFETY: a string of the linker, alive while this code is loaded.
+    (!name.is_null()).then(|| unsafe { CStr::from_ptr(name) }.to_string_lossy().into_owned())
+}
+
 /// Gives pages back.
 ///
 /// # Safety

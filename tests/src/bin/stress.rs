@@ -11,7 +11,7 @@ use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::time::{Duration, Instant};
 
 use dmd::Dump;
-use memreport_tests::workload::Numbers;
+use memreport_workload::Numbers;
 
 dmd::global_allocator!();
 

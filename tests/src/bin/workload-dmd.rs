@@ -1,7 +1,9 @@
 //! The workload with DMD, asleep or awake as `$DMD` says.
 
+use std::error::Error;
+
 dmd::global_allocator!();
 
-fn main() -> std::io::Result<()> {
-    memreport_tests::workload::run()
+fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
+    memreport_workload::run()
 }

@@ -1,5 +1,7 @@
 //! The workload on the system's allocator alone.
 
-fn main() -> std::io::Result<()> {
-    memreport_tests::workload::run()
+use std::error::Error;
+
+fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
+    memreport_workload::run()
 }

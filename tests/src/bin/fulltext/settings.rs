@@ -41,6 +41,9 @@ pub(crate) struct Arguments {
     /// folder for temporary files.
     #[arg(long, value_name = "FILE")]
     pub(crate) snapshot: Option<PathBuf>,
+    /// Save no memory report at the end, though DMD is awake.
+    #[arg(long)]
+    pub(crate) no_snapshot: bool,
     /// Save another memory report here, from before the faults are planted.
     #[arg(long, value_name = "FILE")]
     pub(crate) baseline: Option<PathBuf>,

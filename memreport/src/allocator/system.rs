@@ -1,0 +1,31 @@
+//! How much of a block the C library's malloc gave.
+#![expect(unsafe_code, reason = "asks about blocks, or reads the word before them")]
+
+use core::alloc::Layout;
+use std::alloc::System;
+
+use super::UsableSize;
+
+#[cfg(all(unix, not(target_vendor = "apple")))]
+// SAFETY: on these systems `System` is the C library's malloc, which `malloc_usable_size` belongs to. glibc's smallest chunk
+// is 32 bytes; the sizes of all are multiples of 16.
+unsafe impl UsableSize for System {
+    const SPACING: usize =
+        if cfg!(target_env = "gnu") && size_of::<usize>() == 8 { 32 } else { 16 };
+
+    #[inline]
+    unsafe fn usable_size(&self, block: *const u8, _layout: Layout) -> usize {
+        // SAFETY: a live block of malloc, by the caller's promise.
+        unsafe { super::chunk::usable_size(block) }
+    }
+}
+
+#[cfg(target_vendor = "apple")]
+// SAFETY: `System` is the default malloc zone, which `malloc_size` belongs to.
+unsafe impl UsableSize for System {
+    #[inline]
+    unsafe fn usable_size(&self, block: *const u8, _layout: Layout) -> usize {
+        // SAFETY: a live block of malloc, by the caller's promise.
+        unsafe { libc::malloc_size(block.cast()) }
+    }
+}

@@ -1,0 +1,23 @@
+//! A plugin without DMD: it makes blocks on the system's allocator, and calls back into the program for more.
+#![expect(unsafe_code, reason = "called by name")]
+
+use std::cell::RefCell;
+
+thread_local! {
+    static KEPT: RefCell<Vec<Vec<u8>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Keeps so many blocks of its own, has the program make one with this frame on the stack, and says how many it keeps.
+// SAFETY: nobody else defines a function of this name in a program of these tests.
+#[unsafe(no_mangle)]
+pub extern "C" fn work(blocks: usize, call_back: extern "C" fn()) -> usize {
+    call_back();
+    KEPT.try_with(|kept| {
+        let mut kept = kept.borrow_mut();
+        kept.extend((0..blocks).map(|number| vec![1; 100 + number]));
+        let count = kept.len();
+        kept.clear();
+        count
+    })
+    .unwrap_or(0)
+}

@@ -1,0 +1,12 @@
+//! All that an allocator can be asked for, of mimalloc under DMD.
+
+use std::process::ExitCode;
+
+use memreport_tests::exercise::{self, Failing};
+use mimalloc::MiMalloc;
+
+dmd::global_allocator!(Failing(MiMalloc): Failing<MiMalloc>);
+
+fn main() -> ExitCode {
+    exercise::main()
+}

@@ -1,0 +1,355 @@
+//! All that an allocator can be asked for; after each step the table, the counters, and what the program holds must agree.
+#![expect(unsafe_code, reason = "calls the allocator as containers do")]
+
+use std::alloc::{GlobalAlloc, Layout, alloc, alloc_zeroed, dealloc, realloc};
+use std::io::{self, Write};
+use std::process::ExitCode;
+use std::ptr;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+use std::thread;
+
+use dmd::Dump;
+use memreport::{MallocSizeOf, Ops, UsableSize, heap_counters, measure};
+
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+/// An allocator that fails when it is told to.
+#[derive(Debug)]
+pub struct Failing<A>(pub A);
+
+static FAILS: AtomicBool = AtomicBool::new(false);
+
+// SAFETY: handed on unchanged, or failed, which any allocator may.
+unsafe impl<A: GlobalAlloc> GlobalAlloc for Failing<A> {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: handed on.
+        if FAILS.load(Relaxed) { ptr::null_mut() } else { unsafe { self.0.alloc(layout) } }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: handed on.
+        if FAILS.load(Relaxed) { ptr::null_mut() } else { unsafe { self.0.alloc_zeroed(layout) } }
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        // SAFETY: handed on.
+        unsafe { self.0.dealloc(block, layout) }
+    }
+
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
+        if FAILS.load(Relaxed) {
+            return ptr::null_mut();
+        }
+        // SAFETY: handed on.
+        unsafe { self.0.realloc(block, layout, new_size) }
+    }
+}
+
+// SAFETY: the inner allocator's answers about the inner allocator's blocks.
+unsafe impl<A: UsableSize> UsableSize for Failing<A> {
+    const SPACING: usize = A::SPACING;
+
+    unsafe fn usable_size(&self, block: *const u8, layout: Layout) -> usize {
+        // SAFETY: handed on.
+        unsafe { self.0.usable_size(block, layout) }
+    }
+}
+
+/// Does all of it; the exit code and the standard error stream say what is wrong.
+#[must_use]
+pub fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // If even that cannot be said, the exit code is left.
+            let _ = writeln!(io::stderr(), "{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Result<(), Failure> {
+    let mut heap = Heap::new()?;
+    heap.aligned()?;
+    heap.without_size()?;
+    heap.resized()?;
+    heap.failing()?;
+    heap.zeroed()?;
+    heap.huge()?;
+    heap.freed_by_others()
+}
+
+/// A block, held as a container holds it. All its bytes have the same value.
+struct Block {
+    start: *mut u8,
+    layout: Layout,
+    fill: u8,
+}
+
+// SAFETY: it owns its block, as a vector does.
+unsafe impl Send for Block {}
+
+impl MallocSizeOf for Block {
+    fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
+        // SAFETY: its own live block, with the layout that it has now.
+        unsafe { ops.block(self.start.cast_const(), self.layout) };
+    }
+}
+
+impl Block {
+    fn new(size: usize, align: usize, is_zeroed: bool) -> Result<Self, Failure> {
+        let layout = Layout::from_size_align(size, align)?;
+        let ask = if is_zeroed { alloc_zeroed } else { alloc };
+        // SAFETY: the size is not zero.
+        let start = unsafe { ask(layout) };
+        if start.is_null() {
+            return Err(format!("no memory for {layout:?}").into());
+        }
+        if !start.addr().is_multiple_of(align) {
+            return Err(format!("{start:p} is not aligned for {layout:?}").into());
+        }
+        Ok(Block { start, layout, fill: 0 })
+    }
+
+    /// How many bytes may be used, as the program measures them.
+    fn usable(&self) -> usize {
+        measure(self).bytes
+    }
+
+    /// Writes all of it, slop included: blocks that overlap, or are smaller than they say, spoil each other.
+    fn fill(&mut self, fill: u8) {
+        self.fill = fill;
+        // SAFETY: that many bytes may be used.
+        unsafe { self.start.write_bytes(fill, self.usable()) };
+    }
+
+    /// Whether the first bytes are as they were written.
+    fn holds(&self, bytes: usize) -> bool {
+        // SAFETY: a live block of at least this many bytes, all of them written.
+        let bytes = unsafe { std::slice::from_raw_parts(self.start, bytes) };
+        bytes.iter().all(|byte| *byte == self.fill)
+    }
+
+    /// Whether the allocator could.
+    fn resize(&mut self, size: usize) -> bool {
+        // SAFETY: live, with this layout; the size is not zero, and far from the end of the address space.
+        let moved = unsafe { realloc(self.start, self.layout, size) };
+        if moved.is_null() {
+            return false;
+        }
+        self.start = moved;
+        // SAFETY: the alignment was good before, and the size is far from overflowing.
+        self.layout = unsafe { Layout::from_size_align_unchecked(size, self.layout.align()) };
+        true
+    }
+}
+
+impl Drop for Block {
+    fn drop(&mut self) {
+        // SAFETY: live, with this layout, and never used again.
+        unsafe { dealloc(self.start, self.layout) };
+    }
+}
+
+/// Blocks and their bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Sum {
+    blocks: usize,
+    bytes: usize,
+}
+
+/// What the program holds, beside what it held at the beginning.
+struct Heap {
+    blocks: Vec<Block>,
+    before: Sum,
+}
+
+impl Heap {
+    fn new() -> Result<Self, Failure> {
+        let blocks = Vec::with_capacity(10_000);
+        // Whatever is made once and kept, such as a thread's name, is made now.
+        spawned(Vec::new())?;
+        books("at the beginning")?;
+        Ok(Heap { blocks, before: books("at the beginning")? })
+    }
+
+    /// Holds the books to what the program holds.
+    fn check(&self, step: &str) -> Result<(), Failure> {
+        let own = Sum {
+            blocks: self.before.blocks + self.blocks.len(),
+            bytes: self.before.bytes + self.blocks.iter().map(Block::usable).sum::<usize>(),
+        };
+        let books = books(step)?;
+        if books != own {
+            return Err(format!("{step}: {own:?} is held, and the books have {books:?}").into());
+        }
+        Ok(())
+    }
+
+    fn make(&mut self, size: usize, align: usize) -> Result<&mut Block, Failure> {
+        let mut block = Block::new(size, align, false)?;
+        let usable = block.usable();
+        // Small requests are rounded up, awake and asleep alike, where blocks could stand closer than the table's words.
+        if usable < size.max(16) {
+            return Err(format!("{usable} bytes of {size} may be used").into());
+        }
+        block.fill(u8::try_from(self.blocks.len() % 255).unwrap_or(0) + 1);
+        self.blocks.push(block);
+        self.blocks.last_mut().ok_or_else(|| "it was pushed".into())
+    }
+
+    /// Every second first, so that neighbours are seen to be whole when a block goes.
+    fn clear(&mut self, step: &str) -> Result<(), Failure> {
+        let spoilt = self.blocks.iter().filter(|block| !block.holds(block.usable())).count();
+        if spoilt > 0 {
+            return Err(format!("{step}: {spoilt} blocks were written over").into());
+        }
+        let mut number = 0;
+        self.blocks.retain(|_| {
+            number += 1;
+            number % 2 == 0
+        });
+        self.check(step)?;
+        self.blocks.clear();
+        self.check(step)
+    }
+
+    fn aligned(&mut self) -> Result<(), Failure> {
+        for align in (0..13).map(|bits| 1 << bits) {
+            for size in (1..40).chain([63, 64, 100, 255, 1000, 4096, 5000, 40_000]) {
+                self.make(size, align)?;
+            }
+            self.check("aligned blocks")?;
+        }
+        self.clear("aligned blocks")
+    }
+
+    /// What has no size is no block, and never comes to the allocator.
+    fn without_size(&mut self) -> Result<(), Failure> {
+        let nothing = (Box::new(()), vec![(); 1000], Vec::<u64>::new(), String::new());
+        self.check("values without size")?;
+        drop(std::hint::black_box(nothing));
+        self.check("values without size")
+    }
+
+    fn resized(&mut self) -> Result<(), Failure> {
+        const SIZES: [usize; 14] =
+            [1, 2, 8, 15, 16, 17, 31, 33, 100, 101, 5000, 3_000_000, 6_000_000, 7];
+        for align in [1, 8, 16, 64, 4096] {
+            self.make(SIZES[13], align)?;
+            // In its way when the other grows.
+            self.make(24, 8)?;
+            let grown = self.blocks.len() - 2;
+            for size in SIZES {
+                let Some(block) = self.blocks.get_mut(grown) else { continue };
+                let kept = size.min(block.layout.size());
+                if !block.resize(size) || !block.holds(kept) {
+                    return Err(format!("resized to {size}, aligned to {align}").into());
+                }
+                let fill = block.fill;
+                block.fill(fill);
+                self.check("resized blocks")?;
+            }
+        }
+        self.clear("resized blocks")
+    }
+
+    /// A request that fails leaves everything as it was.
+    fn failing(&mut self) -> Result<(), Failure> {
+        let mut list = vec![7_u8; 100];
+        let before = books("before failing")?;
+        for fails in [true, false] {
+            FAILS.store(fails, Relaxed);
+            let grown = list.try_reserve(if fails { 1000 } else { isize::MAX as usize / 2 });
+            let made = Vec::<u8>::new().try_reserve(if fails { 10 } else { isize::MAX as usize });
+            FAILS.store(false, Relaxed);
+            if grown.is_ok() || made.is_ok() {
+                return Err("what cannot be had was had".into());
+            }
+            if books("after failing")? != before || measure(&list).blocks != 1 {
+                return Err("a request that failed has left its mark".into());
+            }
+        }
+        list.reserve(1000);
+        if list != [7; 100] {
+            return Err("a list that could not grow was spoilt".into());
+        }
+        drop(list);
+        self.check("failing requests")
+    }
+
+    /// On memory that was in use before.
+    fn zeroed(&mut self) -> Result<(), Failure> {
+        for size in [1, 7, 16, 24, 100, 1000, 5000, 100_000, 2_000_000] {
+            for align in [1, 16, 4096] {
+                drop({
+                    let mut dirty = Block::new(size, align, false)?;
+                    dirty.fill(255);
+                    dirty
+                });
+                let mut block = Block::new(size, align, true)?;
+                if !block.holds(size) {
+                    return Err(format!("{size} bytes aligned to {align} are not zero").into());
+                }
+                block.fill(1);
+                self.blocks.push(block);
+            }
+        }
+        self.check("zeroed blocks")?;
+        self.clear("zeroed blocks")
+    }
+
+    /// Of the biggest only the first page is touched.
+    fn huge(&mut self) -> Result<(), Failure> {
+        for (size, align) in [(1 << 20, 1), ((1 << 20) + 1, 1 << 21), (64 << 20, 16)] {
+            self.make(size, align)?;
+            self.check("huge blocks")?;
+        }
+        self.clear("huge blocks")?;
+        self.blocks.push(Block::new(3 << 30, 16, true)?);
+        self.check("a block of 3 GiB")?;
+        self.blocks.clear();
+        self.check("a block of 3 GiB")
+    }
+
+    fn freed_by_others(&mut self) -> Result<(), Failure> {
+        for size in (1..2000).step_by(3) {
+            self.make(size, 8)?;
+        }
+        let others = self.blocks.split_off(self.blocks.len() / 2);
+        // Its own buffer is not one of the blocks that are counted.
+        spawned(others)?;
+        self.check("blocks freed by another thread")?;
+        self.clear("blocks freed by another thread")
+    }
+}
+
+/// Has another thread drop them, and waits until it has gone.
+fn spawned(blocks: Vec<Block>) -> Result<(), Failure> {
+    let thread = thread::spawn(move || drop(blocks));
+    thread.join().map_err(|_| "the thread panicked".into())
+}
+
+/// What the counters say, and, while DMD is awake, the table too.
+fn books(step: &str) -> Result<Sum, Failure> {
+    let counters = heap_counters().ok_or("no allocator is declared")?;
+    let counted = Sum {
+        blocks: usize::try_from(counters.live_blocks())?,
+        bytes: usize::try_from(counters.live_bytes())?,
+    };
+    if std::env::var_os("DMD").is_none() {
+        return Ok(counted);
+    }
+    let snapshot = memreport::snapshot();
+    let summary = Dump::of(&snapshot).ok_or("DMD sleeps")?.summary();
+    let parts = [summary.unreported, summary.once, summary.twice];
+    let tabled = Sum {
+        blocks: parts.iter().map(|part| part.blocks).sum(),
+        bytes: parts.iter().map(|part| part.bytes).sum(),
+    };
+    if tabled != counted || tabled.bytes != summary.heap_allocated || summary.lost_blocks > 0 {
+        return Err(format!("{step}: {counted:?} is counted, {tabled:?} in the table").into());
+    }
+    Ok(counted)
+}

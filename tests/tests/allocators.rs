@@ -1,0 +1,33 @@
+//! Every inner allocator, asked for all that it can be asked for, with DMD asleep and awake.
+
+use std::process::Command;
+
+/// Asleep, and awake with each kind of table.
+const WISHES: [Option<&str>; 3] = [None, Some("--stacks=none"), Some("--stacks=full")];
+
+fn exercise(program: &str) {
+    for wish in WISHES {
+        let mut command = Command::new(program);
+        command.env_remove("DMD").envs(wish.map(|wish| ("DMD", wish)));
+        let ended = command.output().expect("cargo has built it");
+        let said = String::from_utf8_lossy(&ended.stderr);
+        assert!(ended.status.success(), "{program} with {wish:?}: {} {said}", ended.status);
+    }
+}
+
+#[test]
+fn the_books_agree_on_the_systems_allocator() {
+    exercise(env!("CARGO_BIN_EXE_allocators-system"));
+}
+
+#[cfg(feature = "jemalloc")]
+#[test]
+fn the_books_agree_on_jemalloc() {
+    exercise(env!("CARGO_BIN_EXE_allocators-jemalloc"));
+}
+
+#[cfg(feature = "mimalloc")]
+#[test]
+fn the_books_agree_on_mimalloc() {
+    exercise(env!("CARGO_BIN_EXE_allocators-mimalloc"));
+}

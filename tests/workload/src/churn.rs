@@ -1,0 +1,80 @@
+//! Blocks of many sizes replaced at random, deep below `main`: what a tracker that wants a stack for each has to fear.
+
+use std::hint::black_box;
+
+use crate::Numbers;
+
+/// From 16 to 2896 bytes, each √2 times the one before.
+const SIZES: [usize; 16] =
+    [16, 23, 32, 45, 64, 91, 128, 181, 256, 362, 512, 724, 1024, 1448, 2048, 2896];
+
+/// So many calls lie between the caller and the replacements; with those around them a stack has about 30 frames.
+const DEPTH: u32 = 24;
+
+/// So many ways lead there.
+const PATHS: usize = 512;
+
+/// So many blocks are replaced at the end of each way.
+const PER_PATH: u32 = 4;
+
+/// Blocks that live, and the dice.
+pub(crate) struct Heap {
+    blocks: Vec<Vec<u8>>,
+    paths: Vec<u64>,
+    numbers: Numbers,
+}
+
+impl Heap {
+    /// A heap of that many blocks.
+    pub(crate) fn new(live: usize, seed: u64) -> Self {
+        let mut numbers = Numbers::new(seed);
+        let paths = (0..PATHS).map(|_| numbers.word()).collect();
+        let mut heap = Heap { blocks: vec![Vec::new(); live], paths, numbers };
+        for slot in 0..live {
+            heap.blocks[slot] = heap.block(slot);
+        }
+        heap
+    }
+
+    /// Replaces that many blocks; the answer depends on all of it.
+    pub(crate) fn churn(&mut self, operations: u64) -> u64 {
+        let mut sum = 0_u64;
+        for _ in 0..operations / u64::from(PER_PATH) {
+            let path = self.paths[self.numbers.index(PATHS)];
+            sum = sum.wrapping_add(go::<0>(self, path, DEPTH));
+        }
+        sum
+    }
+
+    fn block(&mut self, slot: usize) -> Vec<u8> {
+        let mut block = Vec::with_capacity(SIZES[self.numbers.index(SIZES.len())]);
+        block.extend_from_slice(&slot.to_ne_bytes());
+        black_box(block)
+    }
+
+    #[inline(never)]
+    fn replace(&mut self) -> u64 {
+        let mut sum = 0;
+        for _ in 0..PER_PATH {
+            let slot = self.numbers.index(self.blocks.len());
+            let block = self.block(slot);
+            sum += self.blocks[slot].capacity() as u64;
+            self.blocks[slot] = block;
+        }
+        sum
+    }
+}
+
+/// One of four functions that call each other: which, the path says at every step.
+#[inline(never)]
+fn go<const TURN: u64>(heap: &mut Heap, path: u64, depth: u32) -> u64 {
+    let below = match (depth, path & 3) {
+        (0, _) => heap.replace(),
+        (_, 0) => go::<0>(heap, path >> 2, depth - 1),
+        (_, 1) => go::<1>(heap, path >> 2, depth - 1),
+        (_, 2) => go::<2>(heap, path >> 2, depth - 1),
+        _ => go::<3>(heap, path >> 2, depth - 1),
+    };
+    // Work after the call: without it the call would be a jump, and leave no frame.
+    black_box(below).wrapping_mul(2 * TURN + 3)
+}

@@ -1,0 +1,13 @@
+//! The work that the overhead benchmark times: the same in every program, whatever its allocator.
+
+mod numbers;
+mod processor;
+mod maps;
+mod json;
+mod churn;
+mod live;
+mod run;
+
+pub use json::write_text;
+pub use numbers::Numbers;
+pub use run::run;

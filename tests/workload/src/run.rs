@@ -1,0 +1,109 @@
+//! The command line of every program that does the work: what to do, then how much of it.
+//!
+//! | words | work | prints |
+//! |---|---|---|
+//! | `churn OPERATIONS THREADS` | 200,000 live blocks, shared out among the threads, are replaced at random | two times |
+//! | `json FILE` | the file is parsed and dropped | two times |
+//! | `maps ROUNDS` | JSON, maps and shared nodes | two times |
+//! | `live BLOCKS` | that many blocks of 64 bytes | bytes of memory for each |
+//!
+//! The times are of the work without its preparation, in nanoseconds: of the processor, in the thread that does it, and
+//! on the wall. Threads stay on a processor each.
+
+use std::error::Error;
+use std::hint::black_box;
+use std::io::{self, Write};
+use std::sync::Barrier;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::churn::Heap;
+use crate::{json, live, maps, processor};
+
+const LIVE: usize = 200_000;
+
+/// Does what the command line says.
+///
+/// # Errors
+///
+/// If it says nothing that is known, a file cannot be read, or the system does not tell what is asked of it.
+pub fn run() -> Result<(), Box<dyn Error + Send + Sync>> {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let answer = match words[..] {
+        ["churn", operations, "1"] => in_words(churn(operations.parse()?)?),
+        ["churn", operations, threads] => {
+            in_words(churn_at_once(operations.parse()?, threads.parse()?)?)
+        }
+        ["json", file] => in_words(parse(&std::fs::read_to_string(file)?)?),
+        ["maps", rounds] => in_words(fill_maps(rounds.parse()?)?),
+        ["live", blocks] => format!("{:.2}", live::bytes_per_block(blocks.parse()?)?),
+        _ => return Err("churn OPERATIONS THREADS, json FILE, maps ROUNDS, or live BLOCKS".into()),
+    };
+    Ok(writeln!(io::stdout(), "{answer}")?)
+}
+
+/// Processor time and wall time.
+type Times = (Duration, Duration);
+
+fn in_words((processor, wall): Times) -> String {
+    format!("{} {}", processor.as_nanos(), wall.as_nanos())
+}
+
+fn timed<T>(work: impl FnOnce() -> T) -> io::Result<(T, Times)> {
+    let (wall, processor) = (Instant::now(), processor::time()?);
+    let result = black_box(work());
+    let processor = processor::time()?.saturating_sub(processor);
+    Ok((result, (processor, wall.elapsed())))
+}
+
+fn churn(operations: u64) -> io::Result<Times> {
+    processor::pin(0)?;
+    let mut heap = Heap::new(LIVE, 1);
+    Ok(timed(|| heap.churn(operations))?.1)
+}
+
+/// All threads begin together; the time is that of the last to finish.
+fn churn_at_once(operations: u64, threads: usize) -> io::Result<Times> {
+    let ready = Barrier::new(threads);
+    let work = |number: usize| -> io::Result<Times> {
+        processor::pin(number)?;
+        let mut heap = Heap::new(LIVE / threads, 1 + number as u64);
+        ready.wait();
+        Ok(timed(|| heap.churn(operations / threads as u64))?.1)
+    };
+    // A thread that cannot be pinned would leave the others waiting.
+    thread::scope(|scope| scope.spawn(|| processor::pin(threads.saturating_sub(1))).join())
+        .map_err(|_| io::Error::other("a thread panicked"))??;
+    thread::scope(|scope| {
+        let work = &work;
+        let threads: Vec<_> =
+            (0..threads).map(|number| scope.spawn(move || work(number))).collect();
+        let times = threads.into_iter().map(|thread| {
+            thread.join().unwrap_or_else(|_| Err(io::Error::other("a thread panicked")))
+        });
+        times.reduce(longer).unwrap_or_else(|| Err(io::Error::other("no thread")))
+    })
+}
+
+fn longer(one: io::Result<Times>, other: io::Result<Times>) -> io::Result<Times> {
+    let (one, other) = (one?, other?);
+    Ok((one.0 + other.0, one.1.max(other.1)))
+}
+
+fn parse(text: &str) -> Result<Times, Box<dyn Error + Send + Sync>> {
+    processor::pin(0)?;
+    let (objects, times) = timed(|| json::parse(text))?;
+    black_box(objects?);
+    Ok(times)
+}
+
+fn fill_maps(rounds: u32) -> Result<Times, Box<dyn Error + Send + Sync>> {
+    processor::pin(0)?;
+    let mut text = Vec::new();
+    json::write_text(300_000, &mut text)?;
+    let text = String::from_utf8(text)?;
+    black_box(maps::round(&text));
+    let work = || (0..rounds).fold(0, |sum, _| sum ^ black_box(maps::round(black_box(&text))));
+    Ok(timed(work)?.1)
+}
