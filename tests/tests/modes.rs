@@ -177,3 +177,26 @@ fn tracking_starts_and_stops_while_the_program_runs() {
     }
     std::fs::remove_dir_all(&folder).expect("the folder is ours");
 }
+
+#[test]
+fn a_dump_is_whole_when_the_program_has_used_up_its_memory() {
+    let folder = folder("exhausted");
+    let report = folder.join("heap.json");
+    let mut shell = Command::new("sh");
+    shell.args([
+        "-c",
+        "ulimit -v 1000000; exec \"$@\"",
+        "sh",
+        env!("CARGO_BIN_EXE_modes"),
+        "exhausted",
+    ]);
+    let output = shell.arg(&report).env("DMD", "1").output().expect("there is a shell");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    balances(&String::from_utf8_lossy(&output.stdout));
+    let dump = read(&dmd::dump::beside(&report));
+    assert_eq!(count(&of_size(&dump, 1024)), 10_000);
+    // Most of a gigabyte; the rest is address space for the table.
+    let hoarded = count(&of_size(&dump, 1 << 20));
+    assert!((400..1000).contains(&hoarded), "{hoarded}");
+    std::fs::remove_dir_all(&folder).expect("the folder is ours");
+}

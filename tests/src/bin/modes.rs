@@ -53,6 +53,21 @@ fn pointing() -> Box<[usize; 100]> {
     words
 }
 
+/// Takes all memory there is, a megabyte at a time, and gives back sixteen.
+fn exhaust() -> Vec<Vec<u8>> {
+    const MEGABYTE: usize = 1 << 20;
+    let mut taken = Vec::with_capacity(1 << 16);
+    loop {
+        let mut block = Vec::new();
+        if taken.len() == taken.capacity() || block.try_reserve_exact(MEGABYTE).is_err() {
+            break;
+        }
+        taken.push(block);
+    }
+    taken.truncate(taken.len().saturating_sub(16));
+    taken
+}
+
 fn keep(lists: Vec<Vec<u8>>) {
     KEPT.lock().expect("nobody panics").get_or_insert_default().lists.extend(lists);
 }
@@ -77,6 +92,10 @@ fn main() -> std::io::Result<()> {
         "pointing" => drop(black_box(Box::leak(pointing()))),
         "sample" => keep(three_sizes(100_000)),
         "balanced" => drop(black_box(three_sizes(100_000))),
+        "exhausted" => {
+            keep(three_sizes(10_000));
+            keep(exhaust());
+        }
         "on-and-off" => return on_and_off(report),
         _ => return Err(std::io::Error::other("no such case")),
     }
