@@ -60,10 +60,10 @@ pub fn group_by(dump: &Dump, by: By, options: &ExplainOptions) -> Vec<Group> {
             groups.len() - 1
         });
         let group = &mut groups[at];
-        group.all.add(block.num, block.req, block.slop);
+        group.all.add_weighted(block);
         match class(dump.invocation.mode, dump.reports(block)) {
-            Class::Unreported => group.unreported.add(block.num, block.req, block.slop),
-            Class::TwiceReported => group.twice.add(block.num, block.req, block.slop),
+            Class::Unreported => group.unreported.add_weighted(block),
+            Class::TwiceReported => group.twice.add_weighted(block),
             _ => {}
         }
     }

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use super::Class;
 use super::number::{commas, percent};
 use super::sites::{ExplainOptions, Explained, Place, WrongPlace};
-use crate::dump::read::{Mode, WrongKind};
+use crate::dump::read::{Estimate, Mode, Sampled, WrongKind};
 
 /// Writes the summary and then the records.
 ///
@@ -73,7 +73,41 @@ fn main_class(mode: Mode) -> Option<Class> {
     })
 }
 
+/// What the figures below are of, if not of all blocks.
+fn preface(explained: &Explained, out: &mut dyn Write) -> io::Result<()> {
+    let untracked = explained.untracked;
+    if let Some(Sampled { sample_bytes, all, unreported, .. }) = explained.sampled {
+        let estimate = |of: Estimate| {
+            // Nineteen of twenty samples are no further off.
+            format!("{} ± {} bytes", commas(rounded(of.bytes)), commas(rounded(2.0 * of.error)))
+        };
+        writeln!(
+            out,
+            "A profile: all figures are estimates from a sample, one byte in {}. Blocks made since it began have {}, of which {} \
+             are dark.",
+            commas(sample_bytes.into()),
+            estimate(all),
+            estimate(unreported)
+        )
+    } else if untracked.blocks > 0 {
+        writeln!(
+            out,
+            "{} in {} are from before tracking began, or from while it was off, and in none of these figures.",
+            bytes(untracked.bytes.into()),
+            count(untracked.blocks.into(), "block")
+        )
+    } else {
+        Ok(())
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "an estimate, and the conversion saturates")]
+fn rounded(number: f64) -> i128 {
+    number.round() as i128
+}
+
 fn totals(explained: &Explained, main: Class, out: &mut dyn Write) -> io::Result<()> {
+    preface(explained, out)?;
     let heap = explained.heap;
     let (bytes, blocks) = (bytes(heap.usable()), count(heap.blocks, "block"));
     if main != Class::Unreported {

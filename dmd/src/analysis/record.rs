@@ -2,6 +2,8 @@
 
 use super::{ListId, StackId};
 
+use crate::dump::read::Block;
+
 /// Blocks and bytes. Negative in a difference.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Totals {
@@ -25,6 +27,25 @@ impl Totals {
         self.blocks = self.blocks.saturating_add(num);
         self.req = self.req.saturating_add(num.saturating_mul(req.into()));
         self.slop = self.slop.saturating_add(num.saturating_mul(slop.into()));
+    }
+
+    /// Adds blocks for what they stand for: sampled ones for all that are like them.
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        reason = "an estimate, as good as its digits"
+    )]
+    pub(super) fn add_weighted(&mut self, block: &Block) {
+        // A weight of 1 is written by leaving it out, so it is exact.
+        if block.weight <= 1.0 || !block.weight.is_finite() {
+            return self.add(block.num, block.req, block.slop);
+        }
+        let blocks = block.num as f64 * block.weight;
+        *self = self.plus(&Self {
+            blocks: blocks.round() as i128,
+            req: (blocks * block.req as f64).round() as i128,
+            slop: (blocks * block.slop as f64).round() as i128,
+        });
     }
 
     pub(super) fn plus(&self, other: &Self) -> Self {

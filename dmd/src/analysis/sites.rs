@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::people::{Parts, Style, without_library};
 use super::types::BlockType;
 use super::{Class, Totals};
-use crate::dump::read::{Dump, Mode, ReportSite, TraceId, WrongKind};
+use crate::dump::read::{Dump, Mode, ReportSite, Sampled, Sum, TraceId, WrongKind};
 
 /// Where blocks were allocated.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -81,6 +81,10 @@ impl Default for ExplainOptions {
 pub struct Explained {
     /// What was recorded.
     pub mode: Mode,
+    /// Of a profile, what the sample says of all blocks. The figures below are estimates then.
+    pub sampled: Option<Sampled>,
+    /// Live blocks that the tracker was never told of. No figure below has them.
+    pub untracked: Sum,
     /// All blocks.
     pub heap: Totals,
     /// Blocks by class, largest place first.
@@ -133,13 +137,13 @@ pub fn explain(dump: &Dump, options: &ExplainOptions) -> Explained {
     let mut heap = Totals::default();
     let mut by_place: HashMap<(Class, usize, &[TraceId]), Totals> = HashMap::new();
     for block in &dump.blocks {
-        heap.add(block.num, block.req, block.slop);
+        heap.add_weighted(block);
         let reports = dump.reports(block);
         let site = sites.of(block.alloc);
         let totals = by_place
             .entry((class(dump.invocation.mode, reports), site, reports.unwrap_or(&[])))
             .or_default();
-        totals.add(block.num, block.req, block.slop);
+        totals.add_weighted(block);
     }
     let mut places: Vec<(Class, Vec<Place>)> = Vec::new();
     for ((class, site, reports), totals) in by_place {
@@ -162,7 +166,12 @@ pub fn explain(dump: &Dump, options: &ExplainOptions) -> Explained {
             )
         });
     }
-    Explained { mode: dump.invocation.mode, heap, places, wrong: wrong(dump, &sites, &style) }
+    let (sampled, untracked) = dump
+        .extension
+        .as_ref()
+        .map_or((None, Sum::default()), |ours| (ours.sampled, ours.untracked));
+    let wrong = wrong(dump, &sites, &style);
+    Explained { mode: dump.invocation.mode, sampled, untracked, heap, places, wrong }
 }
 
 pub(super) fn class(mode: Mode, reports: Option<&[TraceId]>) -> Class {
