@@ -29,6 +29,7 @@ mod text;
 mod clamp;
 mod people;
 mod types;
+mod remedies;
 mod sites;
 mod explain;
 mod by;

@@ -11,6 +11,7 @@ mod elf;
 mod dwarf;
 mod names;
 mod rewrite;
+mod statics;
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
@@ -61,6 +62,7 @@ impl Symboliser {
 
     /// Replaces each frame that holds an address by the functions at that address.
     pub fn symbolicate(&mut self, dump: &mut Dump) -> Report {
+        statics::name_statics(self, dump);
         let addresses: Vec<_> =
             dump.frames.iter().map(|frame| Address::parse(&frame.text)).collect();
         let mut report = Report { asked: addresses.iter().flatten().count(), ..Report::default() };

@@ -5,6 +5,7 @@
 
 mod error;
 mod extension;
+mod holder;
 mod keys;
 mod model;
 mod unpack;
@@ -17,7 +18,10 @@ pub use error::ReadError;
 pub use extension::{
     Estimate, Extension, Module, ReportSite, Sampled, Sum, Thread, Wrong, WrongKind,
 };
-pub use model::{Block, Contents, Dump, Frame, FrameId, Invocation, Mode, Symbol, TraceId};
+pub use holder::{FieldPlace, Holder, StaticPlace};
+pub use model::{
+    Block, Contents, Dump, Frame, FrameId, HolderId, Invocation, Mode, Symbol, TraceId,
+};
 pub use unpack::DEFAULT_LIMIT;
 
 /// Reads the dump in the file at `path`.

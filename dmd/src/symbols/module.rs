@@ -9,8 +9,9 @@ use rustc_hash::FxBuildHasher;
 
 use super::Options;
 use super::dwarf::{Lookup, Sources};
+use super::elf::{Elf, function_at};
 use super::locate::{Files, NotFound};
-use super::names::NameCache;
+use super::names::{NameCache, demangle};
 use crate::dump::read::Symbol;
 
 /// Below this many addresses another thread is not worth what it has to read first.
@@ -80,6 +81,18 @@ impl Module {
             .get(&offset)
             .map(|symbols| Arc::clone(&symbols))
             .filter(|symbols| !symbols.is_empty())
+    }
+
+    /// The statics at these offsets, in their order.
+    pub(super) fn statics(&self, offsets: &[u64]) -> Vec<Option<String>> {
+        let Ok(files) = &self.files else { return vec![None; offsets.len()] };
+        let elf = Elf::parse(files.debug.as_ref().unwrap_or(&files.main));
+        let statics = elf.as_ref().map(Elf::statics).unwrap_or_default();
+        let name = |&offset: &u64| {
+            let name = function_at(&statics, offset)?.name;
+            Some(demangle(name).unwrap_or_else(|| name.to_owned()))
+        };
+        offsets.iter().map(name).collect()
     }
 
     /// What is wrong with the module, as a sentence.

@@ -96,6 +96,8 @@ pub struct Block {
     pub weight: f64,
     /// The blocks were given back, and are only counted (cumulative mode).
     pub freed: bool,
+    /// What holds it, if nobody reports it and that was found.
+    pub held_by: Option<HolderId>,
     pub(crate) reports: Option<Range<u32>>,
 }
 
@@ -126,6 +128,10 @@ impl TraceId {
         self.0 as usize
     }
 }
+
+/// What holds blocks, as a key of the extension's holders.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct HolderId(pub(crate) u32);
 
 /// A frame of the dump.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -38,6 +38,7 @@ pub(super) fn parse(json: &[u8]) -> Result<Dump, ReadError> {
 struct State {
     dump: Dump,
     trace_keys: Keys,
+    holder_keys: Keys,
     frame_keys: Keys,
     traces: Vec<Option<Box<[FrameId]>>>,
     frames: Vec<Option<Box<str>>>,
@@ -184,7 +185,8 @@ impl<'de> Visitor<'de> for TopSeed<'_> {
                 Top::Extension => {
                     let wire: WireExtension = map.next_value()?;
                     check(&wire).map_err(|failure| state.fail(failure))?;
-                    state.dump.extension = Some(wire.resolve(&mut state.trace_keys));
+                    state.dump.extension =
+                        Some(wire.resolve(&mut state.trace_keys, &mut state.holder_keys));
                 }
                 Top::Blocks => map.next_value_seed(blocks::BlockListSeed(state))?,
                 Top::Traces => map.next_value_seed(TraceTableSeed(state))?,

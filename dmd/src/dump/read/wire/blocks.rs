@@ -6,7 +6,7 @@ use std::num::NonZeroU64;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use super::{Key, State, Text};
-use crate::dump::read::{Block, Contents, ReadError};
+use crate::dump::read::{Block, Contents, HolderId, ReadError};
 
 pub(super) struct BlockListSeed<'a>(pub(super) &'a mut State);
 
@@ -44,6 +44,7 @@ enum Field {
     Thread,
     Weight,
     Freed,
+    HeldBy,
     Unknown,
 }
 
@@ -60,6 +61,7 @@ impl Field {
             b"thread" => Self::Thread,
             b"weight" => Self::Weight,
             b"freed" => Self::Freed,
+            b"heldBy" => Self::HeldBy,
             _ => Self::Unknown,
         }
     }
@@ -94,6 +96,7 @@ impl<'de> Visitor<'de> for BlockSeed<'_> {
             thread: None,
             weight: 1.0,
             freed: false,
+            held_by: None,
             reports: None,
         };
         let mut has_req = false;
@@ -108,6 +111,10 @@ impl<'de> Visitor<'de> for BlockSeed<'_> {
                 Field::Thread => block.thread = map.next_value()?,
                 Field::Weight => block.weight = map.next_value()?,
                 Field::Freed => block.freed = map.next_value()?,
+                Field::HeldBy => {
+                    let key = map.next_value::<Key<'de>>()?;
+                    block.held_by = Some(HolderId(state.holder_keys.number(&key.0)));
+                }
                 Field::Alloc => block.alloc = Some(state.trace(&map.next_value::<Key<'de>>()?.0)),
                 Field::Reps => {
                     let start = state.dump.reports.len();
