@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::{error, fmt, io};
 
-use dmd::analysis::{ClampError, DifferentModes};
+use dmd::analysis::{ClampError, DifferentModes, ReferrersError};
 use dmd::dump::read::ReadError;
 
 /// Why `about-memory dmd` gave no answer.
@@ -14,6 +14,8 @@ pub enum DmdError {
     Read(PathBuf, ReadError),
     /// A dump could not be clamped.
     Clamp(PathBuf, ClampError),
+    /// Nothing can be said of an address.
+    Referrers(PathBuf, ReferrersError),
     /// The two dumps cannot be compared.
     Modes(DifferentModes),
     /// The output file could not be made.
@@ -27,6 +29,7 @@ impl fmt::Display for DmdError {
         match self {
             Self::Read(path, error) => write!(f, "{}: {error}", path.display()),
             Self::Clamp(path, error) => write!(f, "{}: {error}", path.display()),
+            Self::Referrers(path, error) => write!(f, "{}: {error}", path.display()),
             Self::Modes(error) => error.fmt(f),
             Self::Create(path, error) => {
                 write!(f, "{}: cannot be written: {error}", path.display())
@@ -41,6 +44,7 @@ impl error::Error for DmdError {
         match self {
             Self::Read(_, error) => Some(error),
             Self::Clamp(_, error) => Some(error),
+            Self::Referrers(_, error) => Some(error),
             Self::Modes(error) => Some(error),
             Self::Create(_, error) | Self::Write(error) => Some(error),
         }

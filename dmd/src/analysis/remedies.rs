@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use super::Totals;
+use super::links::Links;
 use super::number::commas;
 use super::people::{Parts, Style};
 use super::sites::Site;
@@ -57,6 +58,28 @@ pub(super) struct Remedies<'d> {
     reported_statics: HashSet<&'d str>,
     /// The crates of the program's own code.
     own_crates: HashSet<&'d str>,
+    /// Who points at whom, in a scan.
+    links: Option<Links>,
+}
+
+/// Blocks that nobody reports, by what each has to do with.
+#[derive(Debug, Default)]
+pub(super) struct Dark<'d> {
+    /// By what holds them.
+    pub(super) held: Vec<(HolderId, Totals)>,
+    /// By a reported block that points at them.
+    pub(super) pointed: Vec<(Pointing<'d>, Totals)>,
+}
+
+/// A reported block that points at one that is not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Pointing<'d> {
+    /// Where that block was allocated.
+    alloc: Option<TraceId>,
+    /// Who reports it.
+    report: Option<&'d ReportSite>,
+    /// Where the word is in it, in bytes.
+    at: u32,
 }
 
 impl<'d> Remedies<'d> {
@@ -72,7 +95,18 @@ impl<'d> Remedies<'d> {
             measured: fields.map(|field| without_arguments(&field.type_name)).collect(),
             reported_statics: statics.filter_map(|place| place.name.as_deref()).collect(),
             own_crates: own.filter_map(|parts| parts.crate_name()).collect(),
+            links: extension.and_then(|_| Links::new(dump).ok()),
         }
+    }
+
+    /// The first reported block that points at this one, in a scan.
+    pub(super) fn pointing(&self, dump: &'d Dump, block: usize) -> Option<Pointing<'d>> {
+        let links = self.links.as_ref()?.to(u32::try_from(block).ok()?);
+        links.iter().find_map(|link| {
+            let from = &dump.blocks[link.from as usize];
+            let report = self.extension?.reports.get(dump.reports(from)?.first()?);
+            Some(Pointing { alloc: from.alloc, report, at: link.at })
+        })
     }
 
     /// For blocks that nobody reports, some of which are held by something that is known.
@@ -80,9 +114,11 @@ impl<'d> Remedies<'d> {
         &self,
         site: &Site,
         totals: Totals,
-        held: &[(HolderId, Totals)],
+        dark: &Dark<'_>,
+        type_of: impl Fn(Option<TraceId>) -> BlockType,
     ) -> Option<String> {
-        let biggest = held.iter().max_by_key(|(id, held)| (held.usable(), std::cmp::Reverse(*id)));
+        let biggest =
+            dark.held.iter().max_by_key(|(id, held)| (held.usable(), std::cmp::Reverse(*id)));
         let by_holder = biggest.and_then(|(id, held)| {
             let line = self.held_by(self.extension?.holders.get(id)?)?;
             Some(if held.blocks < totals.blocks {
@@ -91,7 +127,44 @@ impl<'d> Remedies<'d> {
                 line
             })
         });
-        by_holder.or_else(|| self.by_type(site)).or_else(|| by_crate(site))
+        let by_pointer = || {
+            let (pointing, _) = dark.pointed.iter().max_by_key(|(_, totals)| totals.usable())?;
+            self.pointed_by(*pointing, &type_of(pointing.alloc))
+        };
+        by_holder.or_else(by_pointer).or_else(|| self.by_type(site)).or_else(|| by_crate(site))
+    }
+
+    /// A reported block points there: whoever measured it knew of the pointer, and did not follow it.
+    fn pointed_by(&self, pointing: Pointing<'_>, block_type: &BlockType) -> Option<String> {
+        let own = match block_type {
+            BlockType::Known(name) => self.own_type(name).map(|own| (own, name)),
+            _ => None,
+        };
+        let Some((own, name)) = own else {
+            let owner = field(pointing.report?)?;
+            return Some(format!("perhaps measured by hand: what {owner} holds points at it"));
+        };
+        // Before the value in a shared block are its two counts.
+        let at = match () {
+            () if name.starts_with("Box<") => Some(pointing.at),
+            () if name.starts_with("Arc<") || name.starts_with("Rc<") => {
+                pointing.at.checked_sub(16)
+            }
+            () => None,
+        };
+        let place = at.map_or_else(String::new, |at| format!(" at byte {at}"));
+        Some(if self.measured.contains(own) {
+            format!("perhaps measured by hand: what {own} holds{place} is not visited")
+        } else {
+            format!("measured by hand: {own}'s impl does not visit what it holds{place}")
+        })
+    }
+
+    /// The first type of the program's own in the name of another.
+    fn own_type<'n>(&self, name: &'n str) -> Option<&'n str> {
+        paths(name).find(|path| {
+            path.split_once("::").is_some_and(|(krate, _)| self.own_crates.contains(krate))
+        })
     }
 
     fn held_by(&self, holder: &Holder) -> Option<String> {
@@ -120,9 +193,7 @@ impl<'d> Remedies<'d> {
         // Without our extension nothing is known of what is measured.
         self.extension?;
         let BlockType::Known(name) = &site.block_type else { return None };
-        let own = paths(name).find(|path| {
-            path.split_once("::").is_some_and(|(krate, _)| self.own_crates.contains(krate))
-        })?;
+        let own = self.own_type(name)?;
         Some(if self.measured.contains(own) {
             format!("perhaps register a reporter for what owns them: {own} can be measured")
         } else {

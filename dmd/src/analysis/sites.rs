@@ -3,12 +3,10 @@
 use std::collections::HashMap;
 
 use super::people::{Parts, Style, without_library};
-use super::remedies::Remedies;
+use super::remedies::{Dark, Remedies};
 use super::types::BlockType;
 use super::{Class, Totals};
-use crate::dump::read::{
-    Block, Dump, HolderId, Mode, ReportSite, Sampled, Sum, TraceId, WrongKind,
-};
+use crate::dump::read::{Block, Dump, Mode, ReportSite, Sampled, Sum, TraceId, WrongKind};
 
 /// Where blocks were allocated.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -143,22 +141,29 @@ pub fn explain(dump: &Dump, options: &ExplainOptions) -> Explained {
     let sites = Sites::new(dump, options.max_frames, &style);
     let mut heap = Totals::default();
     let mode = mode(dump);
-    let mut by_place: HashMap<(Class, usize, &[TraceId]), Blocks> = HashMap::new();
-    for block in &dump.blocks {
+    let mut by_place: HashMap<(Class, usize, &[TraceId]), Blocks<'_>> = HashMap::new();
+    let remedies = Remedies::new(dump, &style);
+    for (index, block) in dump.blocks.iter().enumerate() {
         heap.add_weighted(block);
         let reports = dump.reports(block);
         let site = sites.of(block.alloc);
-        let blocks =
-            by_place.entry((class(mode, reports), site, reports.unwrap_or(&[]))).or_default();
-        blocks.add(block);
+        let class = class(mode, reports);
+        let blocks = by_place.entry((class, site, reports.unwrap_or(&[]))).or_default();
+        blocks.totals.add_weighted(block);
+        if class == Class::Unreported {
+            add(&mut blocks.dark.held, block.held_by, block);
+            add(&mut blocks.dark.pointed, remedies.pointing(dump, index), block);
+        }
     }
-    let remedies = Remedies::new(dump, &style);
     let mut places: Vec<(Class, Vec<Place>)> = Vec::new();
-    for ((class, site, reports), Blocks { totals, held }) in by_place {
+    for ((class, site, reports), Blocks { totals, dark }) in by_place {
         let reporters = reports.iter().map(|&trace| reporter(dump, Some(trace), &style)).collect();
         let site = sites.sites[site].clone();
         let remedy = match class {
-            Class::Unreported => remedies.dark(&site, totals, &held),
+            Class::Unreported => {
+                let type_of = |alloc| sites.get(alloc).block_type.clone();
+                remedies.dark(&site, totals, &dark, type_of)
+            }
             Class::TwiceReported => remedies.double(reports, &site.block_type),
             _ => None,
         };
@@ -190,23 +195,25 @@ pub fn explain(dump: &Dump, options: &ExplainOptions) -> Explained {
 
 /// Blocks of one place.
 #[derive(Default)]
-struct Blocks {
+struct Blocks<'d> {
     totals: Totals,
-    held: Vec<(HolderId, Totals)>,
+    dark: Dark<'d>,
 }
 
-impl Blocks {
-    fn add(&mut self, block: &Block) {
-        self.totals.add_weighted(block);
-        let Some(holder) = block.held_by else { return };
-        match self.held.iter_mut().find(|(other, _)| *other == holder) {
-            Some((_, totals)) => totals.add_weighted(block),
-            None => {
-                let mut totals = Totals::default();
-                totals.add_weighted(block);
-                self.held.push((holder, totals));
-            }
+/// Adds a block to those that have the same to do with.
+fn add<K: PartialEq>(sums: &mut Vec<(K, Totals)>, key: Option<K>, block: &Block) {
+    // A place with more than a few such keys is told by its biggest all the same.
+    const MOST: usize = 64;
+    let Some(key) = key else { return };
+    let is_full = sums.len() == MOST;
+    match sums.iter_mut().find(|(other, _)| *other == key) {
+        Some((_, totals)) => totals.add_weighted(block),
+        None if !is_full => {
+            let mut totals = Totals::default();
+            totals.add_weighted(block);
+            sums.push((key, totals));
         }
+        None => {}
     }
 }
 
@@ -302,7 +309,7 @@ fn lines(frames: &[Parts<'_>], max_frames: usize, style: &Style<'_>) -> Vec<Stri
 const FRAME_INDENT: usize = 9;
 
 /// Who reported, in a line: the path of the report, then the field.
-fn reporter(dump: &Dump, trace: Option<TraceId>, style: &Style<'_>) -> String {
+pub(super) fn reporter(dump: &Dump, trace: Option<TraceId>, style: &Style<'_>) -> String {
     let Some(trace) = trace else { return "an unknown reporter".to_owned() };
     let sites = dump.extension.as_ref().map(|extension| &extension.reports);
     if let Some(site) = sites.and_then(|sites| sites.get(&trace)) {

@@ -14,10 +14,11 @@ type Save<'s> = &'s dyn Fn() -> io::Result<()>;
 
 type Case = (&'static str, fn(Save<'_>) -> io::Result<()>);
 
-const CASES: [Case; 9] = [
+const CASES: [Case; 10] = [
     ("skipped", skipped),
     ("static", unreported_static),
     ("by-hand", by_hand),
+    ("boxed", boxed),
     ("derive", derive),
     ("register", register),
     ("feature", feature),
@@ -100,6 +101,13 @@ fn by_hand(save: Save<'_>) -> io::Result<()> {
     // The cache is of no use here, but must not be seen to be so.
     black_box(PARTLY.lock().map_or(0, |partly| partly.cache.len()));
     Ok(())
+}
+
+fn boxed(save: Save<'_>) -> io::Result<()> {
+    let partly = Box::new(Partly { names: vec![1; 333], cache: vec![1; 999] });
+    let shared = Arc::new(Mutex::new(partly));
+    let _registration = memreport::report_value("explicit/boxed", &shared, "Names, boxed.");
+    save()
 }
 
 /// Nobody can measure it.
