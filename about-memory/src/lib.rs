@@ -3,6 +3,7 @@
 pub mod cli;
 pub mod run;
 pub mod dmd;
+pub mod symbolicate;
 pub mod show;
 pub mod check;
 pub mod open;

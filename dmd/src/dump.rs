@@ -4,7 +4,12 @@
 
 #[cfg(feature = "analysis")]
 pub mod read;
+#[cfg(feature = "analysis")]
+mod symbolicate;
 mod write;
+
+#[cfg(feature = "analysis")]
+pub use symbolicate::symbolicate;
 
 use std::any::Any;
 use std::collections::BTreeMap;

@@ -44,6 +44,15 @@ pub fn read(input: impl Read, limit: u64) -> Result<Dump, ReadError> {
     read_slice(&unpack::unpack(input, 0, limit)?)
 }
 
+/// The JSON text of a dump, plain or gzipped.
+///
+/// # Errors
+///
+/// If it cannot be read, or is damaged or larger than [`DEFAULT_LIMIT`] once unpacked.
+pub fn unpack(input: impl Read) -> Result<Vec<u8>, ReadError> {
+    unpack::unpack(input, 0, DEFAULT_LIMIT)
+}
+
 /// Reads a dump from its JSON text.
 ///
 /// # Errors

@@ -141,3 +141,49 @@ fn a_module_is_found_in_the_directories_given_by_name_and_by_build_id() {
     }
     std::fs::remove_dir_all(there).unwrap();
 }
+
+#[test]
+fn a_dump_becomes_self_contained_and_keeps_what_it_says() {
+    let addresses = offsets(&outer());
+    let path = program();
+    let mut keys: Vec<String> = (0..addresses.len()).map(|at| format!("\"f{at}\"")).collect();
+    keys.push("\"gone\"".to_owned());
+    let frames: Vec<String> = addresses
+        .iter()
+        .enumerate()
+        .map(|(at, offset)| format!(r##""f{at}":"#00: ???[{path} +0x{offset:x}]""##))
+        .collect();
+    let text = format!(
+        r##"{{"version":5,"invocation":{{"dmdEnvVar":null,"mode":"dark-matter"}},"later":{{"b":[1.50],"a":null}},
+        "blockList":[{{"req":1,"alloc":"A","reps":["R"],"odd":1}}],
+        "memreport":{{"version":1,"modules":[{{"path":"{path}","base":"0"}}],"reports":{{"R":{{"path":"explicit/r"}}}},"odd":2}},
+        "traceTable":{{"A":[{}],"R":["g"]}},"frameTable":{{{},"g":"#00: explicit/r"}}}}"##,
+        keys.join(","),
+        frames.join(",")
+    );
+    let mut direct = read_slice(text.as_bytes()).unwrap();
+    Symboliser::default().symbolicate(&mut direct);
+    let (written, report) =
+        crate::dump::symbolicate(text.as_bytes(), &mut Symboliser::default()).unwrap();
+    assert_eq!(report.found, report.asked);
+    let read = read_slice(&written).unwrap();
+    let told = |dump: &Dump| {
+        let trace = dump.trace(dump.blocks[0].alloc.unwrap());
+        let frames = trace.iter().map(|frame| &dump.frames[frame.index()]);
+        frames.map(|frame| (frame.text.to_string(), frame.symbol.clone())).collect::<Vec<_>>()
+    };
+    let (mut expected, mut found) = (told(&direct), told(&read));
+    // What the dump lacked it still lacks.
+    assert!(expected.pop().unwrap().0.contains("is missing from the dump"));
+    assert!(found.pop().unwrap().0.contains("is missing from the dump"));
+    assert_eq!(found, expected);
+    let reporter = read.trace(read.reports(&read.blocks[0]).unwrap()[0]);
+    assert_eq!(&*read.frames[reporter[0].index()].text, "#00: explicit/r");
+
+    let written = String::from_utf8(written).unwrap();
+    for kept in [r#""later":{"b":[1.50],"a":null}"#, r#""odd":1"#, r#""odd":2"#] {
+        assert!(written.contains(kept), "{kept}");
+    }
+    let again = crate::dump::symbolicate(written.as_bytes(), &mut Symboliser::default()).unwrap();
+    assert_eq!(again.1.asked, 0, "nothing is left to look up");
+}

@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::holder::WireHolder;
 use super::keys::Keys;
-use super::{FieldPlace, Holder, HolderId, StaticPlace, TraceId};
+use super::{FieldPlace, Holder, HolderId, StaticPlace, Symbol, TraceId};
 
 /// What our tracker adds to a dump.
 #[derive(Debug, Default, Clone)]
@@ -218,6 +218,29 @@ pub(super) struct WireExtension {
     skipped: Vec<FieldPlace>,
     holders: HashMap<String, WireHolder>,
     reported_statics: Vec<StaticPlace>,
+    /// What was looked up of frames, by their keys.
+    pub(super) symbols: HashMap<String, WireSymbol>,
+}
+
+/// A symbol as a self-contained dump has it.
+#[derive(Deserialize)]
+#[serde(default)]
+#[derive(Default)]
+pub(super) struct WireSymbol {
+    function: String,
+    name: Option<String>,
+    file: Option<String>,
+    line: Option<u32>,
+    inlined: bool,
+    folded: bool,
+}
+
+impl From<WireSymbol> for Symbol {
+    fn from(wire: WireSymbol) -> Self {
+        let WireSymbol { function, name, file, line, inlined, folded } = wire;
+        let (name, file) = (name.map(Into::into), file.map(Into::into));
+        Self { function: function.into(), name, file, line, inlined, folded }
+    }
 }
 
 #[derive(Deserialize)]

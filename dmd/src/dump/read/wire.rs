@@ -10,7 +10,7 @@ use serde::{Deserialize, de};
 
 use super::extension::WireExtension;
 use super::keys::Keys;
-use super::{Dump, Frame, FrameId, Invocation, Mode, ReadError, TraceId};
+use super::{Dump, Frame, FrameId, Invocation, Mode, ReadError, Symbol, TraceId};
 
 mod blocks;
 
@@ -42,6 +42,7 @@ struct State {
     frame_keys: Keys,
     traces: Vec<Option<Box<[FrameId]>>>,
     frames: Vec<Option<Box<str>>>,
+    symbols: Vec<Option<Box<Symbol>>>,
     seen: Vec<Top>,
     failure: Option<ReadError>,
 }
@@ -96,6 +97,7 @@ impl State {
     fn resolve_frames(&mut self) {
         self.frames.resize_with(self.frame_keys.len(), || None);
         let names = std::mem::take(&mut self.frame_keys).into_names();
+        let mut symbols = std::mem::take(&mut self.symbols).into_iter();
         let mut lacking = Vec::new();
         for (text, name) in std::mem::take(&mut self.frames).into_iter().zip(names) {
             let text = text.unwrap_or_else(|| {
@@ -103,7 +105,8 @@ impl State {
                 lacking.push(name);
                 text
             });
-            self.dump.frames.push(Frame { text, symbol: None });
+            let symbol = symbols.next().flatten();
+            self.dump.frames.push(Frame { text, symbol });
         }
         self.dump.notes.extend(lacking_note("frame", "frameTable", &lacking));
     }
@@ -183,8 +186,12 @@ impl<'de> Visitor<'de> for TopSeed<'_> {
                     state.dump.invocation = invocation;
                 }
                 Top::Extension => {
-                    let wire: WireExtension = map.next_value()?;
+                    let mut wire: WireExtension = map.next_value()?;
                     check(&wire).map_err(|failure| state.fail(failure))?;
+                    for (key, symbol) in std::mem::take(&mut wire.symbols) {
+                        let frame = state.frame_keys.number(key.as_bytes());
+                        set(&mut state.symbols, frame, Box::new(symbol.into()));
+                    }
                     state.dump.extension =
                         Some(wire.resolve(&mut state.trace_keys, &mut state.holder_keys));
                 }
