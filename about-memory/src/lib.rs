@@ -4,6 +4,7 @@ pub mod cli;
 pub mod run;
 pub mod dmd;
 pub mod symbolicate;
+pub mod coverage;
 pub mod show;
 pub mod check;
 pub mod open;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::{error, fmt, io};
 
-use dmd::analysis::{ClampError, DifferentModes, ReferrersError};
+use dmd::analysis::{ClampError, DifferentModes, NoReports, ReferrersError};
 use dmd::dump::read::ReadError;
 
 /// Why `about-memory dmd` gave no answer.
@@ -16,6 +16,8 @@ pub enum DmdError {
     Clamp(PathBuf, ClampError),
     /// Nothing can be said of an address.
     Referrers(PathBuf, ReferrersError),
+    /// A dump does not say who reports what.
+    NoReports(PathBuf, NoReports),
     /// The two dumps cannot be compared.
     Modes(DifferentModes),
     /// The output file could not be made.
@@ -30,6 +32,7 @@ impl fmt::Display for DmdError {
             Self::Read(path, error) => write!(f, "{}: {error}", path.display()),
             Self::Clamp(path, error) => write!(f, "{}: {error}", path.display()),
             Self::Referrers(path, error) => write!(f, "{}: {error}", path.display()),
+            Self::NoReports(path, error) => write!(f, "{}: {error}", path.display()),
             Self::Modes(error) => error.fmt(f),
             Self::Create(path, error) => {
                 write!(f, "{}: cannot be written: {error}", path.display())
@@ -45,6 +48,7 @@ impl error::Error for DmdError {
             Self::Read(_, error) => Some(error),
             Self::Clamp(_, error) => Some(error),
             Self::Referrers(_, error) => Some(error),
+            Self::NoReports(_, error) => Some(error),
             Self::Modes(error) => Some(error),
             Self::Create(_, error) | Self::Write(error) => Some(error),
         }
