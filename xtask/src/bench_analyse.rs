@@ -1,6 +1,8 @@
 //! How long answers take: a dump of 300,000 block records, against dmd.py where its path is given; who points at a block of a
 //! million; functions and lines of a program of many crates.
 
+mod symbols;
+
 use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
@@ -25,7 +27,8 @@ pub(crate) fn run(script: Option<&Path>, out: &mut dyn Write) -> io::Result<bool
     let ours = about_memory()?;
     let scratch = Scratch::new()?;
     let referrers = referrers(&ours, &scratch, out)?;
-    Ok(records(script, &ours, &scratch, out)? & referrers)
+    let symbols = symbols::run(&ours, &scratch, out)?;
+    Ok(records(script, &ours, &scratch, out)? & referrers & symbols)
 }
 
 /// Who points at a block of a million.
