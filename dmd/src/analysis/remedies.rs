@@ -65,8 +65,8 @@ pub(super) struct Remedies<'d> {
 /// Blocks that nobody reports, by what each has to do with.
 #[derive(Debug, Default)]
 pub(super) struct Dark<'d> {
-    /// By what holds them.
-    pub(super) held: Vec<(HolderId, Totals)>,
+    /// By what holds them, and whether only through other blocks.
+    pub(super) held: Vec<((bool, HolderId), Totals)>,
     /// By a reported block that points at them.
     pub(super) pointed: Vec<(Pointing<'d>, Totals)>,
 }
@@ -117,10 +117,14 @@ impl<'d> Remedies<'d> {
         dark: &Dark<'_>,
         type_of: impl Fn(Option<TraceId>) -> BlockType,
     ) -> Option<String> {
-        let biggest =
-            dark.held.iter().max_by_key(|(id, held)| (held.usable(), std::cmp::Reverse(*id)));
-        let by_holder = biggest.and_then(|(id, held)| {
+        // What holds a block directly is a fact, and comes before any guess.
+        let biggest = dark
+            .held
+            .iter()
+            .max_by_key(|((through, id), held)| (!through, held.usable(), std::cmp::Reverse(*id)));
+        let by_holder = biggest.and_then(|((through, id), held)| {
             let line = self.held_by(self.extension?.holders.get(id)?)?;
+            let line = if *through { format!("perhaps {line}") } else { line };
             Some(if held.blocks < totals.blocks {
                 format!("{line} ({} of the {} blocks)", commas(held.blocks), commas(totals.blocks))
             } else {
@@ -177,12 +181,16 @@ impl<'d> Remedies<'d> {
             }
             Holder::Static(place) => {
                 let name = place.name.as_deref().filter(|name| is_of_program(name))?;
-                Some(if self.reported_statics.contains(name) {
+                let shown = readable(name);
+                let krate = shown.split("::").next().unwrap_or_default();
+                Some(if !self.own_crates.contains(krate) {
+                    format!("held by static {shown} of a library: none of the program's own")
+                } else if self.reported_statics.contains(name) {
                     format!(
-                        "measured by hand: the reporter of static {name} does not visit all it holds"
+                        "measured by hand: the reporter of static {shown} does not visit all it holds"
                     )
                 } else {
-                    format!("no reporter reaches static {name}: register one")
+                    format!("no reporter reaches static {shown}: register one")
                 })
             }
         }
@@ -301,6 +309,17 @@ fn subject(site: &ReportSite) -> String {
 
 fn field(site: &ReportSite) -> Option<String> {
     Some(format!("{}.{}", site.type_name.as_ref()?, site.field.as_ref()?))
+}
+
+/// A static by the name in its source: `lazy_static` makes another one of it, and the compiler takes some apart.
+fn readable(name: &str) -> &str {
+    let lazy =
+        name.strip_prefix('<').and_then(|name| name.split_once(" as core::ops::deref::Deref"));
+    let name = lazy.map_or(name, |(of, _)| of);
+    match name.rsplit_once('.') {
+        Some((whole, part)) if part.bytes().all(|byte| byte.is_ascii_digit()) => whole,
+        _ => name,
+    }
 }
 
 /// Whether a static is somebody's whose code can be changed: not the standard library's, nor C's.

@@ -151,7 +151,8 @@ pub fn explain(dump: &Dump, options: &ExplainOptions) -> Explained {
         let blocks = by_place.entry((class, site, reports.unwrap_or(&[]))).or_default();
         blocks.totals.add_weighted(block);
         if class == Class::Unreported {
-            add(&mut blocks.dark.held, block.held_by, block);
+            let held = block.held_by.map(|by| (block.is_held_through, by));
+            add(&mut blocks.dark.held, held, block);
             add(&mut blocks.dark.pointed, remedies.pointing(dump, index), block);
         }
     }

@@ -109,7 +109,8 @@ fn write_holder(holder: HolderId, keys: &mut Keys, out: &mut impl Write) -> io::
     if holder == HolderId::default() {
         return Ok(());
     }
-    write!(out, ",\"heldBy\":\"{}\"", keys.holders.key(holder.0, &mut keys.next))
+    let name = if holder.is_through_others() { "heldThrough" } else { "heldBy" };
+    write!(out, ",\"{name}\":\"{}\"", keys.holders.key(holder.number(), &mut keys.next))
 }
 
 /// Every block for itself, with the words that were in it.

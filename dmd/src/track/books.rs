@@ -33,7 +33,7 @@ pub(crate) struct Kind {
 impl Key for Kind {
     fn words(self) -> (u64, u64) {
         let sizes = (self.requested as u64) << 20 ^ self.usable as u64;
-        let sizes = sizes ^ u64::from(self.holder.0).rotate_right(16);
+        let sizes = sizes ^ u64::from(self.holder.bits()).rotate_right(16);
         (
             sizes,
             u64::from(self.site.number()) << 32

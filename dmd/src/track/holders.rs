@@ -1,8 +1,9 @@
 //! What holds the blocks that nobody reports: a field that its type skips, a static, or another such block.
 //!
 //! While a skipped field is visited, and in the program's data at the end, each word is taken for a pointer. Where it leads to
-//! a block that no reporter claims, that block is held there, and so is what its own words lead to. As in a scan, a number that
-//! happens to be an address cannot be told from a pointer. Memory is read by the kernel: what is gone by now is passed over.
+//! a block that no reporter claims, that block is held there. What the words of such blocks lead to is held through them, unless
+//! something else holds it as well: spare room in a block has words from its last life, so this is likely and no more. Memory is
+//! read by the kernel: what is gone by now is passed over.
 
 use memreport::Field;
 
@@ -22,9 +23,30 @@ pub(crate) enum Holder {
     Static(usize),
 }
 
-/// The number of a holder, from 1; 0 is none that is known.
+/// The number of a holder, from 1, and whether it holds the block through others; 0 is none that is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct HolderId(pub(crate) u32);
+pub(crate) struct HolderId(u32);
+
+impl HolderId {
+    const THROUGH: u32 = 1 << 31;
+
+    fn through_others(self) -> Self {
+        HolderId(self.0 | Self::THROUGH)
+    }
+
+    pub(crate) fn number(self) -> u32 {
+        self.0 & !Self::THROUGH
+    }
+
+    pub(crate) fn is_through_others(self) -> bool {
+        self.0 & Self::THROUGH != 0
+    }
+
+    /// All of it.
+    pub(crate) fn bits(self) -> u32 {
+        self.0
+    }
+}
 
 /// The most of a skipped value, of the program's data and of unreported blocks that is read, in bytes.
 const MOST_OF_VALUE: usize = 4096;
@@ -87,8 +109,10 @@ pub(crate) struct Holders {
 #[derive(Clone, Copy, Debug)]
 struct Held {
     identity: u64,
-    usable: usize,
+    requested: usize,
     by: HolderId,
+    /// Others hold it too, though not directly.
+    is_disputed: bool,
 }
 
 impl Holders {
@@ -127,7 +151,8 @@ impl Holders {
     pub(crate) fn of(&self, start: usize, entry: Entry) -> HolderId {
         let number = self.blocks.find(start);
         let held = number.and_then(|number| self.held.as_slice().get(number as usize));
-        held.filter(|held| held.identity == entry.word()).map_or_else(HolderId::default, |h| h.by)
+        held.filter(|held| held.identity == entry.word() && !held.is_disputed)
+            .map_or_else(HolderId::default, |held| held.by)
     }
 
     pub(crate) fn list(&self) -> &[Holder] {
@@ -143,7 +168,7 @@ impl Holders {
         if self.is_of_program(block)
             && let Some(by) = self.number(holder)
         {
-            self.hold(start, Held { identity: entry.word(), usable: block.usable, by });
+            self.hold(start, block, entry, by);
         }
         true
     }
@@ -151,30 +176,35 @@ impl Holders {
     /// What lies behind the blocks that were found, in the order in which they were: the nearest holder wins.
     fn follow_blocks(&mut self, marks: &[Mark]) {
         let (mut next, mut read) = (0, 0);
-        while let (Some(&Held { usable, by, .. }), Some(&start)) =
+        while let (Some(&Held { requested, by, .. }), Some(&start)) =
             (self.held.as_slice().get(next), self.blocks.keys().get(next))
         {
             next += 1;
-            read += usable;
+            read += requested;
             if read > MOST_OF_BLOCKS {
                 return;
             }
-            each_word(start, start + usable, |_, word| {
-                let found = BLOCKS.enclosing(self.granule, word);
-                if let Some((start, block, entry)) = found
+            each_word(start, start + requested, |_, word| {
+                let found = BLOCKS.starting_at(self.granule, word);
+                if let Some((block, entry)) = found
                     && self.is_of_program(block)
-                    && !is_claimed(start, marks)
+                    && !is_claimed(word, marks)
                 {
-                    self.hold(start, Held { identity: entry.word(), usable: block.usable, by });
+                    self.hold(word, block, entry, by.through_others());
                 }
             });
         }
     }
 
-    /// The first holder of a block keeps it.
-    fn hold(&mut self, start: usize, held: Held) {
-        if self.blocks.number(start) == u32::try_from(self.held.as_slice().len()).ok() {
-            self.held.push(held);
+    /// A direct holder keeps a block; of others it must be the only one.
+    fn hold(&mut self, start: usize, block: Block, entry: Entry, by: HolderId) {
+        let Some(number) = self.blocks.number(start) else { return };
+        match self.held.as_mut_slice().get_mut(number as usize) {
+            Some(held) => held.is_disputed |= held.by.is_through_others() && held.by != by,
+            None => {
+                let (identity, requested) = (entry.word(), block.requested);
+                self.held.push(Held { identity, requested, by, is_disputed: false });
+            }
         }
     }
 

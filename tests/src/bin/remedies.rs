@@ -68,7 +68,7 @@ static CACHE: Mutex<Vec<Vec<u8>>> = Mutex::new(Vec::new());
 
 fn unreported_static(save: Save<'_>) -> io::Result<()> {
     if let Ok(mut cache) = CACHE.lock() {
-        cache.extend((0..3).map(|_| vec![1; 888]));
+        cache.extend((0..5).map(|_| vec![1; 888]));
     }
     save()
 }

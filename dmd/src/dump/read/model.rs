@@ -98,6 +98,8 @@ pub struct Block {
     pub freed: bool,
     /// What holds it, if nobody reports it and that was found.
     pub held_by: Option<HolderId>,
+    /// It does so through other unreported blocks, as far as can be told.
+    pub is_held_through: bool,
     pub(crate) reports: Option<Range<u32>>,
 }
 

@@ -45,6 +45,7 @@ enum Field {
     Weight,
     Freed,
     HeldBy,
+    HeldThrough,
     Unknown,
 }
 
@@ -62,6 +63,7 @@ impl Field {
             b"weight" => Self::Weight,
             b"freed" => Self::Freed,
             b"heldBy" => Self::HeldBy,
+            b"heldThrough" => Self::HeldThrough,
             _ => Self::Unknown,
         }
     }
@@ -97,11 +99,13 @@ impl<'de> Visitor<'de> for BlockSeed<'_> {
             weight: 1.0,
             freed: false,
             held_by: None,
+            is_held_through: false,
             reports: None,
         };
         let mut has_req = false;
         while let Some(key) = map.next_key::<Key<'de>>()? {
-            match Field::of(&key) {
+            let field = Field::of(&key);
+            match field {
                 Field::Req => {
                     block.req = map.next_value()?;
                     has_req = true;
@@ -111,7 +115,8 @@ impl<'de> Visitor<'de> for BlockSeed<'_> {
                 Field::Thread => block.thread = map.next_value()?,
                 Field::Weight => block.weight = map.next_value()?,
                 Field::Freed => block.freed = map.next_value()?,
-                Field::HeldBy => {
+                Field::HeldBy | Field::HeldThrough => {
+                    block.is_held_through = matches!(field, Field::HeldThrough);
                     let key = map.next_value::<Key<'de>>()?;
                     block.held_by = Some(HolderId(state.holder_keys.number(&key.0)));
                 }
