@@ -123,6 +123,10 @@ impl<'d> Remedies<'d> {
             .iter()
             .max_by_key(|((through, id), held)| (!through, held.usable(), std::cmp::Reverse(*id)));
         let by_holder = biggest.and_then(|((through, id), held)| {
+            // A few blocks of many are as likely to be held by accident.
+            if *through && held.blocks * 2 < totals.blocks {
+                return None;
+            }
             let line = self.held_by(self.extension?.holders.get(id)?)?;
             let line = if *through { format!("perhaps {line}") } else { line };
             Some(if held.blocks < totals.blocks {
@@ -164,11 +168,13 @@ impl<'d> Remedies<'d> {
         })
     }
 
-    /// The first type of the program's own in the name of another.
+    /// The first type of the program's own in the name of another; of a map the last, as keys seldom own much.
     fn own_type<'n>(&self, name: &'n str) -> Option<&'n str> {
-        paths(name).find(|path| {
+        let is_own = |path: &&str| {
             path.split_once("::").is_some_and(|(krate, _)| self.own_crates.contains(krate))
-        })
+        };
+        let is_map = name.starts_with("BTreeMap<") || name.starts_with("HashMap table");
+        if is_map { paths(name).rfind(is_own) } else { paths(name).find(is_own) }
     }
 
     fn held_by(&self, holder: &Holder) -> Option<String> {
@@ -334,7 +340,7 @@ fn without_arguments(name: &str) -> &str {
 }
 
 /// The paths in the name of a type.
-fn paths(name: &str) -> impl Iterator<Item = &str> {
+fn paths(name: &str) -> impl DoubleEndedIterator<Item = &str> {
     let words = name.split(|c: char| !c.is_alphanumeric() && c != '_' && c != ':');
     // What the compiler made has a brace in its path.
     words.filter(|word| word.contains("::") && !word.ends_with(':'))
