@@ -1,4 +1,4 @@
-//! Functions and lines of 100,000 addresses of a big program: this very one, which links most of the workspace.
+//! Functions and lines of 100,000 addresses of a program of fifty megabytes: one of ours, with all its debug information.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::Command;
 
 use super::time;
+use crate::build;
 use crate::dmd_py::Scratch;
 
 const ADDRESSES: u64 = 100_000;
@@ -15,9 +16,11 @@ const ADDRESSES: u64 = 100_000;
 const SECONDS: f64 = 1.0;
 
 pub(super) fn run(ours: &Path, scratch: &Scratch, out: &mut dyn Write) -> io::Result<bool> {
-    let program = std::env::current_exe()?;
+    let mut command = build::cargo();
+    command.args(["build", "--package", "memreport-tests"]);
+    let program = build::executable(&mut command, "fulltext").map_err(io::Error::other)?;
     let bytes = fs::read(&program)?;
-    let code = code(&bytes).ok_or_else(|| io::Error::other("this program is no ELF file"))?;
+    let code = code(&bytes).ok_or_else(|| io::Error::other("the program is no ELF file"))?;
     let path = scratch.0.join("addresses.json");
     fs::write(&path, dump(&program, code))?;
     // The first run has the file read from the disk.
