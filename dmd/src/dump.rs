@@ -35,7 +35,7 @@ use crate::track::{plan, start, thread, walk};
 ///
 /// The collection is a moment: blocks that were born before it began and live when it ends are in the dump, exactly once
 /// each. Those that other threads make or give back meanwhile are left out, and what was reported of them is listed as freed
-/// since. Under [`Mode::Scan`](crate::Mode::Scan) it ends at one instant, of which a copy of the heap is read.
+/// since. Under [`Mode::Scan`] it ends at one instant, of which a copy of the heap is read.
 #[derive(Debug)]
 pub struct Dump {
     variable: Option<String>,
@@ -267,7 +267,7 @@ impl Dump {
         self.summary
     }
 
-    /// Under [`Mode::Profile`](crate::Mode::Profile), what the sample says of all blocks.
+    /// Under [`Mode::Profile`], what the sample says of all blocks.
     #[must_use]
     pub fn sampled(&self) -> Option<Sampled> {
         self.contents.sampled

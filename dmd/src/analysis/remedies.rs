@@ -11,17 +11,17 @@ use super::types::BlockType;
 use crate::dump::read::{Dump, Extension, Holder, HolderId, ReportSite, TraceId, Wrong, WrongKind};
 
 /// Crates whose types memreport measures if the feature of this name is on.
-const FEATURES: [&str; 34] = [
+const FEATURES: [&str; 33] = [
     "ahash",
-    "arc_swap",
+    "arc-swap",
     "arrayvec",
-    "arrow_buffer",
+    "arrow-buffer",
     "bumpalo",
     "bytes",
     "chrono",
     "compact_str",
-    "crossbeam_queue",
-    "crossbeam_utils",
+    "crossbeam-queue",
+    "crossbeam-utils",
     "dashmap",
     "either",
     "http",
@@ -32,20 +32,19 @@ const FEATURES: [&str; 34] = [
     "once_cell",
     "parking_lot",
     "petgraph",
-    "rustc_hash",
+    "rustc-hash",
     "serde_json",
     "slab",
     "slotmap",
     "smallvec",
     "smol_str",
-    "thin_vec",
+    "thin-vec",
     "time",
     "tinyvec",
     "tokio",
     "triomphe",
     "url",
     "uuid",
-    "hashbrown",
 ];
 
 /// Finds remedies in one dump.
@@ -139,7 +138,7 @@ impl<'d> Remedies<'d> {
             let (pointing, _) = dark.pointed.iter().max_by_key(|(_, totals)| totals.usable())?;
             self.pointed_by(*pointing, &type_of(pointing.alloc))
         };
-        by_holder.or_else(by_pointer).or_else(|| self.by_type(site)).or_else(|| by_crate(site))
+        by_holder.or_else(by_pointer).or_else(|| self.by_type(site)).or_else(|| self.by_crate(site))
     }
 
     /// A reported block points there: whoever measured it knew of the pointer, and did not follow it.
@@ -215,14 +214,25 @@ impl<'d> Remedies<'d> {
         })
     }
 
+    /// By the crate whose code asked for the blocks.
+    fn by_crate(&self, site: &Site) -> Option<String> {
+        // Other languages' programs have no features of ours.
+        self.extension?;
+        let krate = site.krate.as_deref()?;
+        // Hyphens are underscores in paths.
+        let same = |feature: &&&str| feature.replace('-', "_") == krate.replace('-', "_");
+        let feature = FEATURES.iter().find(same)?;
+        Some(format!("perhaps enable feature \"{feature}\" of memreport"))
+    }
+
     /// For blocks that are reported more than once.
     pub(super) fn double(&self, reports: &[TraceId], block_type: &BlockType) -> Option<String> {
         let sites = &self.extension?.reports;
         let first = sites.get(reports.first()?)?;
-        let again = sites.get(reports.iter().find(|&report| report != &reports[0])?);
-        let Some(again) = again else {
+        let Some(other) = reports.iter().find(|&report| report != &reports[0]) else {
             return Some(format!("{} comes to it twice: once is enough", subject(first)));
         };
+        let again = sites.get(other)?;
         let here = |site: &ReportSite| site.shared.as_deref() == Some("here");
         let is_shared = matches!(block_type, BlockType::Known(name)
             if name.starts_with("Arc<") || name.starts_with("Rc<"));
@@ -292,20 +302,6 @@ impl<'d> Remedies<'d> {
 
 fn by_hand(site: &ReportSite, owner: &str) -> String {
     format!("{} counts by hand what {owner} owns: leave it out there", site.path)
-}
-
-/// By the crate whose code asked for the blocks.
-fn by_crate(site: &Site) -> Option<String> {
-    let krate = site.krate.as_deref()?;
-    let known = FEATURES.contains(&krate);
-    // Crates are named with underscores in paths, and with hyphens in manifests.
-    let feature = match krate {
-        "compact_str" | "once_cell" | "lock_api" | "parking_lot" | "serde_json" | "smol_str" => {
-            krate.to_owned()
-        }
-        other => other.replace('_', "-"),
-    };
-    known.then(|| format!("perhaps enable feature \"{feature}\" of memreport"))
 }
 
 /// The field that made a report, or else its path.
