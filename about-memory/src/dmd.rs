@@ -51,7 +51,7 @@ impl Answer {
     fn prepare(args: &DmdArgs, err: &mut dyn Write) -> Result<Self, DmdError> {
         let mut reader = input::Reader::new(args);
         let first = reader.read(&args.input, err)?;
-        let options = explain_options(args);
+        let mut options = explain_options(args);
         if let Some(address) = args.referrers {
             let referred = analysis::referrers(&first, address)
                 .map_err(|error| DmdError::Referrers(args.input.clone(), error))?;
@@ -61,6 +61,7 @@ impl Answer {
             return Ok(Self::Groups(analysis::group_by(&first, by.into(), &options), options.top));
         }
         if args.explain || args.json {
+            reader.complete(&first, &mut options);
             return Ok(Self::Explained(analysis::explain(&first, &options), options));
         }
         let how = Grouping::new(args.max_frames.into(), args.ignore_alloc_fns);

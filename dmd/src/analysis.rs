@@ -50,7 +50,7 @@ pub use order::{Filter, SortBy};
 pub use people::shorten;
 pub use record::{Record, Sizes, Totals};
 pub use referrers::{Chain, Referred, Referrer, ReferrersError, referrers, write_referrers};
-pub use sites::{ExplainOptions, Explained, Place, Site, WrongPlace, explain};
+pub use sites::{ExplainOptions, Explained, Place, Site, WrongPlace, explain, pointing_types};
 pub use stacks::{Grouping, ListId, StackId, Stacks};
 pub use text::{TextOptions, write_text};
 pub use types::BlockType;

@@ -11,6 +11,7 @@ mod module;
 mod elf;
 mod dwarf;
 mod names;
+mod members;
 mod rewrite;
 mod statics;
 
@@ -24,6 +25,7 @@ use address::Address;
 use module::Module;
 
 pub use locate::NotFound;
+pub use members::Members;
 
 /// Where symbols are looked for.
 #[derive(Debug, Default, Clone)]
@@ -94,6 +96,16 @@ impl Symboliser {
         }
         rewrite::rewrite(dump, &symbols);
         report
+    }
+
+    /// Where the fields of these types are, in the program that wrote `dump`. Types without debug information are left out.
+    pub fn members(&mut self, dump: &Dump, types: &[String]) -> Members {
+        let program = dump.extension.as_ref().and_then(|ours| ours.program.clone());
+        let wanted = types.iter().map(|name| &**name).collect();
+        program
+            .map(|path| self.module(dump, &path).members(&wanted))
+            .filter(|_| !types.is_empty())
+            .unwrap_or_default()
     }
 
     /// The module at `path` of the program that wrote `dump`.

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use dmd::analysis::{self, ClampStats};
+use dmd::analysis::{self, ClampStats, ExplainOptions};
 use dmd::dump::read::{self, Dump};
 use dmd::symbols::{self, Symboliser};
 
@@ -22,6 +22,14 @@ impl<'a> Reader<'a> {
         let mut options = symbols::Options::default();
         options.search.clone_from(&args.symbols);
         Self { args, symboliser: Symboliser::new(options), said: Vec::new() }
+    }
+
+    /// Adds to `options` what only the program's file can tell.
+    pub(super) fn complete(&mut self, dump: &Dump, options: &mut ExplainOptions) {
+        if !self.args.no_fix_stacks {
+            let types = analysis::pointing_types(dump, options);
+            options.members = self.symboliser.members(dump, &types);
+        }
     }
 
     pub(super) fn read(&mut self, path: &Path, err: &mut dyn Write) -> Result<Dump, DmdError> {

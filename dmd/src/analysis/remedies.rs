@@ -9,6 +9,7 @@ use super::people::{Parts, Style};
 use super::sites::Site;
 use super::types::BlockType;
 use crate::dump::read::{Dump, Extension, Holder, HolderId, ReportSite, TraceId, Wrong, WrongKind};
+use crate::symbols::Members;
 
 /// Crates whose types memreport measures if the feature of this name is on.
 const FEATURES: [&str; 33] = [
@@ -59,6 +60,7 @@ pub(super) struct Remedies<'d> {
     own_crates: HashSet<&'d str>,
     /// Who points at whom, in a scan.
     links: Option<Links>,
+    members: &'d Members,
 }
 
 /// Blocks that nobody reports, by what each has to do with.
@@ -74,7 +76,7 @@ pub(super) struct Dark<'d> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Pointing<'d> {
     /// Where that block was allocated.
-    alloc: Option<TraceId>,
+    pub(super) alloc: Option<TraceId>,
     /// Who reports it.
     report: Option<&'d ReportSite>,
     /// Where the word is in it, in bytes.
@@ -82,7 +84,7 @@ pub(super) struct Pointing<'d> {
 }
 
 impl<'d> Remedies<'d> {
-    pub(super) fn new(dump: &'d Dump, style: &'d Style<'d>) -> Self {
+    pub(super) fn new(dump: &'d Dump, style: &'d Style<'d>, members: &'d Members) -> Self {
         let extension = dump.extension.as_ref();
         let fields =
             extension.iter().flat_map(|ours| ours.measured.iter().chain(ours.skipped.iter()));
@@ -94,6 +96,7 @@ impl<'d> Remedies<'d> {
             measured: fields.map(|field| without_arguments(&field.type_name)).collect(),
             reported_statics: statics.filter_map(|place| place.name.as_deref()).collect(),
             own_crates: own.filter_map(|parts| parts.crate_name()).collect(),
+            members,
             links: extension.and_then(|_| Links::new(dump).ok()),
         }
     }
@@ -159,16 +162,25 @@ impl<'d> Remedies<'d> {
             }
             () => None,
         };
+        let field = at.and_then(|at| self.member(own, at));
         let place = at.map_or_else(String::new, |at| format!(" at byte {at}"));
-        Some(if self.measured.contains(own) {
+        Some(if let Some(field) = field.filter(|_| !self.measured.contains(own)) {
+            format!("measured by hand: {own}'s impl does not visit .{field}")
+        } else if self.measured.contains(own) {
             format!("perhaps measured by hand: what {own} holds{place} is not visited")
         } else {
             format!("measured by hand: {own}'s impl does not visit what it holds{place}")
         })
     }
 
+    /// The field that has this byte of the type.
+    fn member(&self, of: &str, at: u32) -> Option<&str> {
+        let before = self.members.get(of)?.iter().filter(|(start, _)| *start <= at.into());
+        before.max_by_key(|(start, _)| *start).map(|(_, name)| &**name)
+    }
+
     /// The first type of the program's own in the name of another; of a map the last, as keys seldom own much.
-    fn own_type<'n>(&self, name: &'n str) -> Option<&'n str> {
+    pub(super) fn own_type<'n>(&self, name: &'n str) -> Option<&'n str> {
         let is_own = |path: &&str| {
             path.split_once("::").is_some_and(|(krate, _)| self.own_crates.contains(krate))
         };

@@ -1,12 +1,13 @@
 //! The places of a program where its blocks come from, as people look for them: by the program's own frames and the type.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use super::people::{Parts, Style, without_library};
 use super::remedies::{Dark, Remedies};
 use super::types::BlockType;
 use super::{Class, Totals};
 use crate::dump::read::{Block, Dump, Mode, ReportSite, Sampled, Sum, TraceId, WrongKind};
+use crate::symbols::Members;
 
 /// Where blocks were allocated.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -72,11 +73,13 @@ pub struct ExplainOptions {
     pub width: usize,
     /// The program's directory, left out of its paths.
     pub root: Option<String>,
+    /// Where the fields of [`pointing_types`] are, if that was looked up.
+    pub members: Members,
 }
 
 impl Default for ExplainOptions {
     fn default() -> Self {
-        Self { top: 5, max_frames: 8, width: 0, root: None }
+        Self { top: 5, max_frames: 8, width: 0, root: None, members: Members::new() }
     }
 }
 
@@ -142,7 +145,7 @@ pub fn explain(dump: &Dump, options: &ExplainOptions) -> Explained {
     let mut heap = Totals::default();
     let mode = mode(dump);
     let mut by_place: HashMap<(Class, usize, &[TraceId]), Blocks<'_>> = HashMap::new();
-    let remedies = Remedies::new(dump, &style);
+    let remedies = Remedies::new(dump, &style, &options.members);
     for (index, block) in dump.blocks.iter().enumerate() {
         heap.add_weighted(block);
         let reports = dump.reports(block);
@@ -192,6 +195,28 @@ pub fn explain(dump: &Dump, options: &ExplainOptions) -> Explained {
         .map_or((None, Sum::default()), |ours| (ours.sampled, ours.untracked));
     let wrong = wrong(dump, &sites, &remedies, &style);
     Explained { mode, sampled, untracked, heap, places, wrong }
+}
+
+/// In a scan, the types whose values point at blocks that nobody reports, though they are reported themselves: what their
+/// fields are called makes remedies clearer.
+#[must_use]
+pub fn pointing_types(dump: &Dump, options: &ExplainOptions) -> Vec<String> {
+    let mode = mode(dump);
+    if dump.invocation.mode != Mode::Scan || mode != Mode::DarkMatter {
+        return Vec::new();
+    }
+    let style = Style::default();
+    let sites = Sites::new(dump, options.max_frames, &style);
+    let members = Members::new();
+    let remedies = Remedies::new(dump, &style, &members);
+    let dark = dump.blocks.iter().enumerate().filter(|(_, block)| dump.reports(block).is_none());
+    let types = dark.filter_map(|(index, _)| {
+        let pointing = remedies.pointing(dump, index)?;
+        let BlockType::Known(name) = &sites.get(pointing.alloc).block_type else { return None };
+        remedies.own_type(name).map(str::to_owned)
+    });
+    let types: BTreeSet<String> = types.collect();
+    types.into_iter().collect()
 }
 
 /// Blocks of one place.

@@ -1,5 +1,6 @@
 //! One module of a dump: the symbols of its addresses, looked up by several threads, each in a part of the module.
 
+use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 use std::thread;
@@ -12,6 +13,7 @@ use super::breakpad::SymbolFile;
 use super::dwarf::{Lookup, Sources};
 use super::elf::{Elf, function_at};
 use super::locate::{Files, NotFound};
+use super::members::{Members, members};
 use super::names::{NameCache, demangle};
 use crate::dump::read::Symbol;
 
@@ -97,6 +99,11 @@ impl Module {
             .get(&offset)
             .map(|symbols| Arc::clone(&symbols))
             .filter(|symbols| !symbols.is_empty())
+    }
+
+    /// The fields of types.
+    pub(super) fn members(&self, wanted: &HashSet<&str>) -> Members {
+        self.files.as_ref().map(|files| members(files, wanted)).unwrap_or_default()
     }
 
     /// The statics at these offsets, in their order.
