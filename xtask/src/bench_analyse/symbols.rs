@@ -17,7 +17,8 @@ const SECONDS: f64 = 1.0;
 
 pub(super) fn run(ours: &Path, scratch: &Scratch, out: &mut dyn Write) -> io::Result<bool> {
     let mut command = build::cargo();
-    command.args(["build", "--package", "memreport-tests"]);
+    // With what reads dumps linked in as well.
+    command.args(["build", "--package", "memreport-tests", "--package", "about-memory"]);
     let program = build::executable(&mut command, "fulltext").map_err(io::Error::other)?;
     let bytes = fs::read(&program)?;
     let code = code(&bytes).ok_or_else(|| io::Error::other("the program is no ELF file"))?;
