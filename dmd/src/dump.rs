@@ -17,6 +17,7 @@ use memreport::Field;
 use crate::track::entry::Block;
 use crate::track::sites::{self, SiteId};
 use crate::track::sys::{self, Module};
+use crate::track::walk::tally::Tally;
 use crate::track::{pages, thread, walk};
 
 /// What DMD found in one collection. [`of`](Self::of) gets it from a snapshot.
@@ -33,7 +34,7 @@ pub struct Dump {
     /// Number, kernel's number, name of those that live.
     threads: Vec<(u32, u32, Option<String>)>,
     unwinder: &'static str,
-    cut_stacks: usize,
+    tally: Tally,
 }
 
 /// A number of blocks and their usable bytes.
@@ -180,7 +181,7 @@ impl Dump {
             modules: sys::modules(),
             threads: thread::met().map(|(number, id)| (number, id, sys::thread_name(id))).collect(),
             unwinder: walk::unwinder().name(),
-            cut_stacks: walk::cut(),
+            tally: walk::tally(),
         }
     }
 

@@ -2,12 +2,16 @@
 
 use std::fmt;
 
+use super::walk::Unwinder;
+
 /// The wishes in `$DMD`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Options {
     pub(crate) mode: Mode,
     pub(crate) stacks: Stacks,
     pub(crate) show_dump_stats: bool,
+    /// How stacks are to be walked; else the best way is found out.
+    pub(crate) unwinder: Option<Unwinder>,
 }
 
 /// What is kept of the program's blocks.
@@ -39,7 +43,7 @@ pub(crate) enum Stacks {
 
 impl Default for Options {
     fn default() -> Self {
-        Options { mode: Mode::DarkMatter, stacks: Stacks::Full, show_dump_stats: false }
+        Options { mode: Mode::DarkMatter, stacks: Stacks::Full, show_dump_stats: false, unwinder: None }
     }
 }
 
@@ -67,6 +71,11 @@ impl Options {
                         _ => return Err(bad),
                     }
                 }
+                ("--unwinder", "cfi") => options.unwinder = Some(Unwinder::Cfi),
+                ("--unwinder", "frame-pointers") => {
+                    options.unwinder = Some(Unwinder::FramePointers);
+                }
+                ("--unwinder", "backtrace") => options.unwinder = Some(Unwinder::Backtrace),
                 ("--show-dump-stats", "yes") => options.show_dump_stats = true,
                 ("--show-dump-stats", "no") => options.show_dump_stats = false,
                 _ => return Err(bad),
@@ -87,7 +96,8 @@ impl fmt::Display for BadWord<'_> {
         write!(
             out,
             "Bad entry in the $DMD environment variable: '{}'. It takes --mode=live|dark-matter, \
-             --stacks=full|none and --show-dump-stats=yes|no, separated by blanks, or 1 for the defaults.",
+             --stacks=full|none, --show-dump-stats=yes|no and \
+             --unwinder=cfi|frame-pointers|backtrace, separated by blanks, or 1 for the defaults.",
             self.word
         )
     }
@@ -110,6 +120,10 @@ mod tests {
                 Ok(Options { mode: Mode::Live, stacks: Stacks::None, ..default }),
             ),
             ("--show-dump-stats=yes", Ok(Options { show_dump_stats: true, ..default })),
+            (
+                "--unwinder=frame-pointers",
+                Ok(Options { unwinder: Some(Unwinder::FramePointers), ..default }),
+            ),
             ("--mode=nonsense", Err("--mode=nonsense")),
             ("--stacks", Err("--stacks")),
             ("--show-dump-stats=maybe", Err("--show-dump-stats=maybe")),

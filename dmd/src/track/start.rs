@@ -58,7 +58,7 @@ pub extern "C" fn at_start(_count: c_int, arguments: *const *const c_char) {
     if matches!(state(), State::Table | State::Stacks) || variable().is_some() {
         // The arguments lie above all frames of the main thread.
         sys::note_main_stack(arguments.addr());
-        walk::choose();
+        walk::choose(variable().and_then(Result::ok).and_then(|options| options.unwinder));
     }
     crate::run::keep_mark();
     crate::run::connect();

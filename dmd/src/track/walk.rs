@@ -1,21 +1,41 @@
 //! Call stacks: the return addresses from here outwards.
-#![expect(unsafe_code, reason = "reads the stack of its own thread")]
+//!
+//! A walk goes from frame to frame by rules, which come from call frame information or are known of frame pointers. What a
+//! thread's last stack has in common with this one is verified instead of walked. What no rule describes, the reference walks.
 
-use std::ptr;
+mod rule;
+mod rules;
+mod unwind_info;
+mod modules;
+mod cfi;
+mod frame_pointers;
+mod registers;
+mod memory;
+pub(crate) mod last;
+mod frames;
+mod reference;
+pub(crate) mod tally;
+
 use std::sync::atomic::AtomicU8;
-use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
 
-use super::sys::StackBounds;
-use super::thread::{Inside, MAX_FRAMES};
+use self::frames::End;
+use self::last::{LastStack, Registers};
+use self::memory::Memory;
+pub(crate) use self::tally::tally;
+use super::thread::{Inside, MAX_FRAMES, Thread};
 
 /// How stacks are walked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unwinder {
     /// Not decided yet: no stacks.
     None,
-    /// Along the saved frame pointers: nanoseconds, for programs built with them.
+    /// By call frame information, which every program has that can panic.
+    Cfi,
+    /// Along the saved frame pointers, for programs built with them; in libraries by call frame information.
     FramePointers,
+    /// Along the saved frame pointers everywhere.
+    FramePointersOnly,
     /// By the crate `backtrace`: microseconds, for all others.
     Backtrace,
 }
@@ -24,7 +44,8 @@ impl Unwinder {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Unwinder::None => "none",
-            Unwinder::FramePointers => "frame pointers",
+            Unwinder::Cfi => "call frame information",
+            Unwinder::FramePointers | Unwinder::FramePointersOnly => "frame pointers",
             Unwinder::Backtrace => "backtrace",
         }
     }
@@ -32,185 +53,152 @@ impl Unwinder {
 
 static UNWINDER: AtomicU8 = AtomicU8::new(0);
 
-/// Stacks with more frames than are kept, and stacks on memory that is not the thread's own.
-static CUT: AtomicUsize = AtomicUsize::new(0);
-
 /// The unwinder in use.
 #[inline]
 pub(crate) fn unwinder() -> Unwinder {
     match UNWINDER.load(Relaxed) {
-        1 => Unwinder::FramePointers,
-        2 => Unwinder::Backtrace,
+        1 => Unwinder::Cfi,
+        2 => Unwinder::FramePointers,
+        3 => Unwinder::FramePointersOnly,
+        4 => Unwinder::Backtrace,
         _ => Unwinder::None,
     }
 }
 
-/// How many stacks were cut short.
-pub(crate) fn cut() -> usize {
-    CUT.load(Relaxed)
+/// Finds out which unwinder serves this program: the first of these that agrees with the reference, or the one that is wished
+/// for, if it does. Not from a hook: the reference unwinder may take locks.
+pub(crate) fn choose(wish: Option<Unwinder>) {
+    modules::learn();
+    let order = [Unwinder::Cfi, Unwinder::FramePointers, Unwinder::FramePointersOnly];
+    let is_wished = |unwinder: &Unwinder| wish.is_none_or(|wish| wish.name() == unwinder.name());
+    let chosen = order.into_iter().filter(is_wished).find(|unwinder| agrees(*unwinder));
+    UNWINDER.store(chosen.unwrap_or(Unwinder::Backtrace) as u8, Relaxed);
 }
 
-/// Finds out which unwinder this program was built for. Not from a hook: the reference unwinder may take locks.
-pub(crate) fn choose() {
-    let chosen =
-        if agrees_with_reference() { Unwinder::FramePointers } else { Unwinder::Backtrace };
-    UNWINDER.store(chosen as u8, Relaxed);
-}
-
-/// Leaves the frames of this stack at the end of the thread's buffer, the outermost first, and says where they begin.
+/// Leaves the frames of this stack in the thread's last stack, without the one that this is inlined in and its caller.
 #[inline(always)]
-pub(crate) fn walk(inside: &Inside<'_>) -> usize {
-    match unwinder() {
-        Unwinder::FramePointers => {
-            let Some(bounds) = inside.thread.bounds(inside) else { return MAX_FRAMES };
-            walk_frame_pointers(bounds, inside)
-        }
-        Unwinder::Backtrace => walk_backtrace(inside),
-        Unwinder::None => MAX_FRAMES,
-    }
+pub(crate) fn walk(inside: &Inside<'_>) {
+    walk_from(unwinder(), registers::here(), inside);
 }
 
-#[inline(always)]
-fn walk_frame_pointers(bounds: StackBounds, inside: &Inside<'_>) -> usize {
-    let frames = &inside.thread.frames;
-    let mut begin = MAX_FRAMES;
-    // Two words are read of each frame: the caller's frame, and the return address.
-    let last = bounds.high - 2 * size_of::<usize>();
-    let mut frame = frame_pointer();
-    if frame < bounds.low || frame > last || !frame.is_multiple_of(size_of::<usize>()) {
-        CUT.fetch_add(1, Relaxed);
-        return begin;
-    }
-    // The first return address is in the hook that this is called from.
-    let own = ptr::with_exposed_provenance::<usize>(frame);
-    // SAFETY: as below.
-    let caller = unsafe { own.read() };
-    if caller > frame && caller <= last && caller.is_multiple_of(size_of::<usize>()) {
-        frame = caller;
-    }
-    loop {
-        let saved = ptr::with_exposed_provenance::<[usize; 2]>(frame);
-        // SAFETY: inside this thread's stack and above its top, so mapped; only this thread writes there.
-        let [outer, return_address] = unsafe { saved.read() };
-        if return_address < LOWEST_CODE {
-            return begin;
-        }
-        begin -= 1;
-        frames[begin].set(return_address);
-        if outer <= frame || outer > last || !outer.is_multiple_of(size_of::<usize>()) {
-            return begin;
-        }
-        if begin == 0 {
-            CUT.fetch_add(1, Relaxed);
-            return begin;
-        }
-        frame = outer;
-    }
-}
-
-/// No program has code in its first page.
-const LOWEST_CODE: usize = 4096;
-
-/// The unwinder's own frames come first, and how many they are depends on the build: whoever reads the dump drops all up to
-/// the allocator's.
-#[cold]
 #[inline(never)]
-fn walk_backtrace(inside: &Inside<'_>) -> usize {
-    let mut begin = MAX_FRAMES;
-    let keep = |frame: &backtrace::Frame| {
-        if begin == 0 {
-            CUT.fetch_add(1, Relaxed);
-            return false;
+fn walk_from(unwinder: Unwinder, here: Registers, inside: &Inside<'_>) -> bool {
+    let last = &inside.thread.last_stack;
+    let is_whole = match inside.thread.bounds(inside) {
+        Some(bounds) => {
+            let memory = || Memory::new(bounds, here.stack_pointer);
+            match unwinder {
+                Unwinder::Cfi => by_cfi(here, memory(), last),
+                Unwinder::FramePointers => {
+                    by_frame_pointers(here, memory(), last) || by_cfi(here, memory(), last)
+                }
+                Unwinder::FramePointersOnly => by_frame_pointers_only(here, memory(), last),
+                Unwinder::Backtrace => reference::walk(None, last),
+                Unwinder::None => return nothing(last),
+            }
         }
-        // Some unwinders end with a frame that is none.
-        if !frame.ip().is_null() {
-            begin -= 1;
-            inside.thread.frames[begin].set(frame.ip().addr());
-        }
-        true
+        None => nothing(last),
     };
-    // SAFETY: what is synchronised otherwise is the resolving of symbols, which does not happen here.
-    unsafe { backtrace::trace_unsynchronized(keep) };
-    begin
+    inside.thread.count_walk(is_whole);
+    is_whole
 }
 
-/// Whether frame pointers give the same frames as the reference does, in code built as this program is.
-fn agrees_with_reference() -> bool {
-    std::hint::black_box(third as fn() -> bool)()
+fn nothing(last: &LastStack) -> bool {
+    last.replace_by_addresses(&[]);
+    false
 }
 
-#[inline(never)]
-fn third() -> bool {
-    std::hint::black_box(second as fn() -> bool)()
-}
-
-#[inline(never)]
-fn second() -> bool {
-    std::hint::black_box(first as fn() -> bool)()
-}
-
-#[inline(never)]
-fn first() -> bool {
-    let local = 0_u8;
-    let low = (&raw const local).addr();
-    // These three functions' frames lie close above this one.
-    let bounds = StackBounds { low: low.saturating_sub(sys_page()), high: low + sys_page() };
-    let own = few_frames(bounds);
-    let mut reference = [0; 16];
-    let mut length = 0;
-    backtrace::trace(|frame| {
-        if length < reference.len() {
-            reference[length] = frame.ip().addr();
-            length += 1;
-        }
-        length < reference.len()
-    });
-    // The reference begins inside itself; the callers of this function are the same for both.
-    own[0] != 0 && reference.windows(own.len()).any(|window| window == own)
-}
-
-fn sys_page() -> usize {
-    super::sys::PAGE
-}
-
-/// The return addresses of this function's callers' frames: of `first`, `second` and `third`.
 #[inline(always)]
-fn few_frames(bounds: StackBounds) -> [usize; 3] {
-    let mut frames = [0; 3];
-    let mut frame = frame_pointer();
-    for place in &mut frames {
-        if frame < bounds.low || frame + 16 > bounds.high || !frame.is_multiple_of(8) {
-            break;
-        }
-        let saved = ptr::with_exposed_provenance::<[usize; 2]>(frame);
-        // SAFETY: within a page of a local variable, above it or in its frame: this thread's stack.
-        let [outer, return_address] = unsafe { saved.read() };
-        *place = return_address;
-        if outer <= frame {
-            break;
-        }
-        frame = outer;
-    }
-    frames
+fn by_cfi(here: Registers, memory: Memory, last: &LastStack) -> bool {
+    let end = frames::walk(here, memory, last, cfi::look_up);
+    end == End::Outermost || (end == End::Odd && by_reference(last))
 }
 
-/// The frame pointer of the function that this is inlined in.
-#[inline(always)]
-fn frame_pointer() -> usize {
-    let frame: usize;
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: reads a register.
-    unsafe {
-        std::arch::asm!("mov {}, rbp", out(reg) frame, options(nomem, nostack, preserves_flags));
+#[inline(never)]
+fn by_frame_pointers(here: Registers, memory: Memory, last: &LastStack) -> bool {
+    frames::walk(here, memory, last, frame_pointers::look_up) == End::Outermost
+}
+
+#[inline(never)]
+fn by_frame_pointers_only(here: Registers, memory: Memory, last: &LastStack) -> bool {
+    let end = frames::walk(here, memory, last, frame_pointers::look_up_everywhere);
+    // The chain ends where the C library starts the thread, always in the same frame: any other end is too early.
+    if end == End::Outermost || last.ends_in_root() {
+        return true;
     }
-    #[cfg(target_arch = "aarch64")]
-    // SAFETY: reads a register.
-    unsafe {
-        std::arch::asm!("mov {}, x29", out(reg) frame, options(nomem, nostack, preserves_flags));
-    }
-    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-    {
-        frame = 0;
-    }
-    frame
+    let outermost = last.outermost();
+    let is_whole = by_reference(last);
+    last.learn_root(outermost);
+    is_whole
+}
+
+#[cold]
+fn by_reference(last: &LastStack) -> bool {
+    reference::walk(last.innermost(), last)
+}
+
+/// Whether this unwinder gives the same frames as the reference does, in code built as this program is.
+fn agrees(unwinder: Unwinder) -> bool {
+    std::hint::black_box(third as fn(Unwinder) -> bool)(unwinder)
+}
+
+#[inline(never)]
+fn third(unwinder: Unwinder) -> bool {
+    std::hint::black_box(second as fn(Unwinder) -> bool)(unwinder)
+}
+
+#[inline(never)]
+fn second(unwinder: Unwinder) -> bool {
+    std::hint::black_box(first as fn(Unwinder) -> bool)(unwinder)
+}
+
+#[inline(never)]
+fn first(unwinder: Unwinder) -> bool {
+    let compare = |thread: &Thread| {
+        let inside = Inside::enter(thread)?;
+        let is_whole = walk_from(unwinder, registers::here(), &inside);
+        let (mut own, mut reference) = ([0; MAX_FRAMES], [0; MAX_FRAMES]);
+        let own = inside.thread.last_stack.copy_to(&mut own);
+        let mut length = 0;
+        backtrace::trace(|frame| {
+            if let Some(place) = reference.get_mut(length).filter(|_| !frame.ip().is_null()) {
+                *place = frame.ip().addr();
+                length += 1;
+            }
+            true
+        });
+        let reference = &reference[..length];
+        inside.thread.last_stack.forget();
+        Some(match unwinder {
+            // It stops where the C library begins.
+            Unwinder::FramePointersOnly => {
+                own.len() >= 2 && reference.windows(2).any(|frames| frames == &own[..2])
+            }
+            _ => is_whole && own.len() >= 2 && reference.ends_with(own),
+        })
+    };
+    Thread::current(compare).flatten().unwrap_or(false)
+}
+
+/// For tests and benchmarks: the unwinder in use.
+pub fn unwinder_name() -> &'static str {
+    unwinder().name()
+}
+
+/// For tests and benchmarks: this stack as a hook would take it, the innermost frame, in the caller of this, first. How many
+/// frames there are, and whether they reach the thread's outermost one.
+#[inline(never)]
+pub fn stack(addresses: &mut [usize]) -> Option<(usize, bool)> {
+    taken(addresses)
+}
+
+#[inline(never)]
+fn taken(addresses: &mut [usize]) -> Option<(usize, bool)> {
+    let here = registers::here();
+    Thread::current(|thread| {
+        let inside = Inside::enter(thread)?;
+        let is_whole = walk_from(unwinder(), here, &inside);
+        Some((inside.thread.last_stack.copy_to(addresses).len(), is_whole))
+    })
+    .flatten()
 }

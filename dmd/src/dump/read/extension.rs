@@ -23,7 +23,9 @@ pub struct Extension {
     pub unwinder: Option<String>,
     /// Stacks in the table.
     pub stacks: u64,
-    /// Stacks that end before their thread's first frame.
+    /// Stacks that were taken since the tracker woke.
+    pub walked_stacks: u64,
+    /// Those of them that end before their thread's first frame.
     pub truncated_stacks: u64,
     /// Stacks that found no room in the table.
     pub lost_stacks: u64,
@@ -139,6 +141,7 @@ pub(super) struct WireExtension {
     reason: Option<String>,
     unwinder: Option<String>,
     stacks: u64,
+    walked_stacks: u64,
     truncated_stacks: u64,
     lost_stacks: u64,
     heap_allocated: Option<u64>,
@@ -198,6 +201,7 @@ impl WireExtension {
             reason: self.reason,
             unwinder: self.unwinder,
             stacks: self.stacks,
+            walked_stacks: self.walked_stacks,
             truncated_stacks: self.truncated_stacks,
             lost_stacks: self.lost_stacks,
             heap_allocated: self.heap_allocated,

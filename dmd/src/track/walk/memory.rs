@@ -1,0 +1,143 @@
+//! Which part of the stack may be read: the thread's own above its stack pointer, and of any other what proves readable.
+
+use crate::track::sys::{self, PAGE, StackBounds};
+
+use super::rule::WORD;
+
+/// The addresses that the walk may read, where it has come to.
+pub(super) struct Memory {
+    low: usize,
+    high: usize,
+    own: StackBounds,
+    /// How often the walk has gone from one stack to another.
+    changes: u32,
+    /// Whether it has been on another stack than the thread's own.
+    has_left: bool,
+}
+
+/// A signal's stack, a coroutine's and the thread's own, with some to spare.
+const MOST_CHANGES: u32 = 8;
+
+/// The bytes of another stack that are asked for at once, at most.
+const FARTHEST: usize = 64 * PAGE;
+
+impl Memory {
+    pub(super) fn new(own: StackBounds, stack_pointer: usize) -> Self {
+        let is_own = own.low <= stack_pointer && stack_pointer < own.high;
+        let high = if is_own { own.high } else { stack_pointer };
+        Memory { low: stack_pointer, high, own, changes: 0, has_left: !is_own }
+    }
+
+    pub(super) fn has_left(&self) -> bool {
+        self.has_left
+    }
+
+    /// Whether the walk may go on from a frame with this stack pointer to one with that: up the stack, or to another one.
+    #[inline(always)]
+    pub(super) fn leads(&mut self, from: usize, to: usize) -> bool {
+        if !to.is_multiple_of(WORD) {
+            return false;
+        }
+        (from < to && to <= self.high) || self.reach(from, to)
+    }
+
+    /// The word there, if it may be read.
+    #[inline(always)]
+    pub(super) fn word(&self, address: usize) -> Option<usize> {
+        let may = self.low <= address && address <= self.high.wrapping_sub(WORD);
+        may.then(|| sys::word_at(address))
+    }
+
+    /// Asks the system about the stack just below `to`.
+    #[cold]
+    fn reach(&mut self, from: usize, to: usize) -> bool {
+        let Some(top) = to.checked_sub(WORD) else { return false };
+        let on_own = self.own.low <= from && from < self.own.high;
+        let to_own = self.own.low <= top && top < self.own.high;
+        if on_own && to_own {
+            // Not upwards, or beyond the end.
+            return false;
+        }
+        let first_page = top & !(PAGE - 1);
+        if !to_own && from < to && to - from <= FARTHEST && self.extend(to) {
+            return true;
+        }
+        if self.changes == MOST_CHANGES || !sys::is_readable(top) {
+            return false;
+        }
+        self.changes += 1;
+        self.has_left = true;
+        (self.low, self.high) =
+            if to_own { (top, self.own.high) } else { (first_page, first_page + PAGE) };
+        true
+    }
+
+    /// Page by page upwards, on a stack whose end nobody knows.
+    fn extend(&mut self, to: usize) -> bool {
+        let mut high = self.high.max(self.low & !(PAGE - 1));
+        while high < to {
+            let next = (high & !(PAGE - 1)) + PAGE;
+            if !sys::is_readable(next - PAGE) {
+                return false;
+            }
+            high = next;
+        }
+        self.high = high;
+        self.has_left = true;
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bounds(words: &[usize]) -> StackBounds {
+        let range = words.as_ptr_range();
+        StackBounds { low: range.start.addr(), high: range.end.addr() }
+    }
+
+    #[test]
+    fn the_own_stack_is_read_upwards_and_to_its_end() {
+        let words = [7_usize; 16];
+        let own = bounds(&words);
+        let mut memory = Memory::new(own, own.low + 8);
+        assert_eq!(memory.word(own.low), None);
+        assert_eq!(memory.word(own.low + 8), Some(7));
+        assert_eq!(memory.word(own.high - 8), Some(7));
+        assert_eq!(memory.word(own.high - 4), None);
+        assert!(memory.leads(own.low + 8, own.high));
+        assert!(!memory.leads(own.low + 8, own.low + 8));
+        assert!(!memory.leads(own.low + 8, own.low + 20));
+        assert!(!memory.has_left());
+    }
+
+    #[test]
+    fn another_stack_is_read_only_if_it_is_there_and_leads_back() {
+        let (words, other) = ([7_usize; 16], vec![8_usize; 4096]);
+        let (own, other) = (bounds(&words), bounds(&other));
+        let mut memory = Memory::new(own, other.low);
+        assert_eq!(memory.word(other.low), None);
+        assert!(memory.leads(other.low, other.low + 64));
+        assert_eq!(memory.word(other.low), Some(8));
+        assert!(memory.leads(other.low + 64, other.low + 5 * PAGE));
+        assert!(memory.leads(other.low + 5 * PAGE, own.low + 64));
+        assert_eq!(memory.word(own.low + 56), Some(7));
+        assert!(memory.has_left());
+        // Nobody has a stack there.
+        assert!(!memory.leads(own.low + 64, 0x7000));
+    }
+
+    #[test]
+    fn a_circle_of_stacks_ends() {
+        let (words, other) = ([7_usize; 16], vec![8_usize; 64]);
+        let (own, other) = (bounds(&words), bounds(&other));
+        let mut memory = Memory::new(own, own.low);
+        let turns = (0..100)
+            .take_while(|_| {
+                memory.leads(own.low, other.low + 64) && memory.leads(other.low + 64, own.low + 64)
+            })
+            .count();
+        assert_eq!(turns, 4);
+    }
+}

@@ -1,0 +1,210 @@
+//! An unwind rule in a word: where the caller's registers are, seen from those of a frame.
+
+use std::fmt;
+
+/// What leads from a frame to its caller. The canonical frame address (CFA) is the caller's stack pointer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rule {
+    /// The CFA lies that far above a register, and the return address just below it.
+    Plain { base: Base, cfa: usize, frame_pointer: Saved },
+    /// The CFA is in memory, that far from a register: signal frames, and functions that align their stack.
+    Indirect { base: Base, cfa: isize, places: Places, is_signal: bool },
+    /// This is the outermost frame.
+    Outermost,
+    /// Anything else: for the reference unwinder.
+    Other,
+}
+
+/// The register that distances are measured from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Base {
+    StackPointer,
+    FramePointer,
+}
+
+/// Where the caller's frame pointer is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Saved {
+    /// Still in its register.
+    Unchanged,
+    /// That far below the CFA.
+    Below(usize),
+}
+
+/// Where an indirect rule finds the caller's registers, in bytes from its base; `None` is the return address just below the
+/// CFA, and the frame pointer in its register.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Places {
+    pub(crate) return_address: Option<isize>,
+    pub(crate) frame_pointer: Option<isize>,
+}
+
+/// The bytes of a word of the stack.
+pub(crate) const WORD: usize = size_of::<usize>();
+
+impl Rule {
+    /// What every function built with frame pointers does once its frame is set up.
+    pub(crate) const FRAME: Rule = Rule::Plain {
+        base: Base::FramePointer,
+        cfa: 2 * WORD,
+        frame_pointer: Saved::Below(2 * WORD),
+    };
+}
+
+/// A rule in 29 bits; never 0. What does not fit is [`Rule::Other`].
+///
+/// From the lowest bit: the kind (2), the base (1), and then of a plain rule where the frame pointer is (8) and the CFA (18),
+/// both in words; of an indirect one whether it is a signal frame's (1), and the CFA, the return address and the frame pointer
+/// (8 each), in words with a sign.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Packed(u32);
+
+const PLAIN: u32 = 0;
+const INDIRECT: u32 = 1;
+const OUTERMOST: u32 = 2;
+const OTHER: u32 = 3;
+
+/// Stands for `None` in eight bits.
+const NOWHERE: i8 = i8::MIN;
+
+impl Packed {
+    /// How many bits a rule has.
+    pub(crate) const BITS: u32 = 29;
+
+    pub(crate) fn new(rule: Rule) -> Self {
+        Packed(pack(rule).unwrap_or(OTHER))
+    }
+
+    /// From what [`bits`](Self::bits) gave.
+    #[inline]
+    pub(crate) fn from_bits(bits: u32) -> Self {
+        Packed(bits)
+    }
+
+    #[inline]
+    pub(crate) fn bits(self) -> u32 {
+        self.0
+    }
+
+    #[inline]
+    pub(crate) fn rule(self) -> Rule {
+        let base = if self.0 >> 2 & 1 == 0 { Base::StackPointer } else { Base::FramePointer };
+        match self.0 & 3 {
+            PLAIN => Rule::Plain {
+                base,
+                cfa: (self.0 >> 11) as usize * WORD,
+                frame_pointer: match (self.0 >> 3 & 0xff) as usize {
+                    0 => Saved::Unchanged,
+                    words => Saved::Below(words * WORD),
+                },
+            },
+            INDIRECT => self.indirect(base),
+            OUTERMOST => Rule::Outermost,
+            _ => Rule::Other,
+        }
+    }
+
+    #[cold]
+    fn indirect(self, base: Base) -> Rule {
+        let words = |shift: u32| {
+            let words = (self.0 >> shift & 0xff).to_le_bytes()[0].cast_signed();
+            (words != NOWHERE).then_some(isize::from(words) * WORD.cast_signed())
+        };
+        Rule::Indirect {
+            base,
+            cfa: words(4).unwrap_or(0),
+            places: Places { return_address: words(12), frame_pointer: words(20) },
+            is_signal: self.0 >> 3 & 1 == 1,
+        }
+    }
+}
+
+/// `None` if it does not fit.
+fn pack(rule: Rule) -> Option<u32> {
+    let base = |base: Base| u32::from(base == Base::FramePointer) << 2;
+    match rule {
+        Rule::Plain { base: from, cfa, frame_pointer } => {
+            let saved = match frame_pointer {
+                Saved::Unchanged => 0,
+                Saved::Below(0) => return None,
+                Saved::Below(bytes) => words(bytes, 8)?,
+            };
+            let cfa = words(cfa, 18).filter(|&cfa| cfa > 0)?;
+            Some(PLAIN | base(from) | saved << 3 | cfa << 11)
+        }
+        Rule::Indirect { base: from, cfa, places, is_signal } => {
+            let place = |place: Option<isize>| place.map_or(Some(NOWHERE), signed_words);
+            let byte = |words: i8| u32::from(words.cast_unsigned());
+            let signal = u32::from(is_signal) << 3;
+            let cfa = byte(signed_words(cfa)?) << 4;
+            let return_address = byte(place(places.return_address)?) << 12;
+            let frame_pointer = byte(place(places.frame_pointer)?) << 20;
+            Some(INDIRECT | base(from) | signal | cfa | return_address | frame_pointer)
+        }
+        Rule::Outermost => Some(OUTERMOST),
+        Rule::Other => Some(OTHER),
+    }
+}
+
+/// Whole words, if they fit these bits.
+fn words(bytes: usize, bits: u32) -> Option<u32> {
+    let words = u32::try_from(bytes / WORD).ok()?;
+    (bytes.is_multiple_of(WORD) && words < 1 << bits).then_some(words)
+}
+
+fn signed_words(bytes: isize) -> Option<i8> {
+    let word = WORD.cast_signed();
+    let words = i8::try_from(bytes / word).ok()?;
+    (bytes % word == 0 && words != NOWHERE).then_some(words)
+}
+
+impl fmt::Debug for Packed {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.rule().fmt(out)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use super::Base::{FramePointer, StackPointer};
+
+    fn plain(cfa: usize, frame_pointer: Saved) -> Rule {
+        Rule::Plain { base: StackPointer, cfa, frame_pointer }
+    }
+
+    fn indirect(cfa: isize, return_address: Option<isize>) -> Rule {
+        let places = Places { return_address, frame_pointer: Some(120) };
+        Rule::Indirect { base: FramePointer, cfa, places, is_signal: true }
+    }
+
+    #[test]
+    fn what_fits_comes_back_and_what_does_not_is_left_to_others() {
+        let fits = [
+            Rule::FRAME,
+            Rule::Outermost,
+            Rule::Other,
+            plain(8, Saved::Unchanged),
+            plain(8 * ((1 << 18) - 1), Saved::Below(8 * 255)),
+            indirect(160, Some(168)),
+            indirect(-8, None),
+        ];
+        for rule in fits {
+            let packed = Packed::new(rule);
+            assert_eq!(packed.rule(), rule);
+            assert!(packed.bits() != 0 && packed.bits() < 1 << Packed::BITS, "{packed:?}");
+        }
+        let too_big = [
+            plain(0, Saved::Unchanged),
+            plain(12, Saved::Unchanged),
+            plain(8 << 18, Saved::Unchanged),
+            plain(16, Saved::Below(0)),
+            plain(16, Saved::Below(8 * 256)),
+            indirect(8 * 128, None),
+            indirect(16, Some(-8 * 128)),
+        ];
+        for rule in too_big {
+            assert_eq!(Packed::new(rule).rule(), Rule::Other, "{rule:?}");
+        }
+    }
+}

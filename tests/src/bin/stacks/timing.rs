@@ -1,0 +1,75 @@
+//! What a stack costs: 36 frames at the end of random paths, each taken four times.
+
+use std::hint::black_box;
+use std::io::{self, Write};
+use std::time::{Duration, Instant};
+
+use memreport_tests::workload::Numbers;
+
+const PATHS: usize = 512;
+const TAKEN: u32 = 4;
+const DEPTH: u32 = 25;
+
+/// What is done at the end of a path.
+type Leaf = fn(&mut [usize]) -> usize;
+
+/// Prints, for each round, the nanoseconds of a stack, and how many frames it has.
+pub(crate) fn run(rounds: usize, out: &mut dyn Write) -> io::Result<()> {
+    let mut frames = 0;
+    for round in 0..rounds + 2 {
+        let seed = round as u64 / 2 * 7919 + 1;
+        let (with, all) = descend_all(seed, |frames| {
+            dmd::__private::stack(frames).map_or(0, |(length, _)| length)
+        });
+        let (without, _) = descend_all(seed, |_| 0);
+        let stacks = PATHS as f64 * f64::from(TAKEN);
+        frames += all;
+        // The first rounds fill caches.
+        if round >= 2 {
+            let nanoseconds = with.saturating_sub(without).as_nanos() as f64 / stacks;
+            writeln!(out, "{nanoseconds:.2}")?;
+        } else if round == 1 {
+            writeln!(out, "frames: {:.1}", frames as f64 / 2.0 / stacks)?;
+        }
+    }
+    Ok(())
+}
+
+fn descend_all(seed: u64, leaf: Leaf) -> (Duration, usize) {
+    let mut numbers = Numbers::new(seed);
+    let paths: Vec<u64> = (0..PATHS).map(|_| numbers.below(1 << 31)).collect();
+    let mut frames = [0; 256];
+    let start = Instant::now();
+    let all = paths.iter().map(|path| turn(*path, DEPTH, leaf, &mut frames)).sum();
+    (start.elapsed(), all)
+}
+
+#[inline(never)]
+fn turn(path: u64, depth: u32, leaf: Leaf, frames: &mut [usize]) -> usize {
+    if depth == 0 {
+        return (0..TAKEN).map(|_| black_box(leaf)(frames)).sum();
+    }
+    let way = if path & 1 == 0 { left } else { right };
+    let way: fn(u64, u32, Leaf, &mut [usize]) -> usize = if path & 3 == 1 { middle } else { way };
+    black_box(way)(path >> 1, depth - 1, leaf, frames)
+}
+
+#[inline(never)]
+fn left(path: u64, depth: u32, leaf: Leaf, frames: &mut [usize]) -> usize {
+    let length = turn(path, depth, leaf, frames);
+    black_box(length)
+}
+
+#[inline(never)]
+fn right(path: u64, depth: u32, leaf: Leaf, frames: &mut [usize]) -> usize {
+    let length = [path, u64::from(depth), 3];
+    black_box(&length);
+    turn(path, depth, leaf, frames) + black_box(0)
+}
+
+#[inline(never)]
+fn middle(path: u64, depth: u32, leaf: Leaf, frames: &mut [usize]) -> usize {
+    let length = [path; 30];
+    black_box(&length);
+    turn(path, depth, leaf, frames) + black_box(0)
+}
