@@ -18,6 +18,9 @@ pub(super) struct Memory {
 /// A signal's stack, a coroutine's and the thread's own, with some to spare.
 const MOST_CHANGES: u32 = 8;
 
+/// A rule finds the frame pointer in so many bytes below a frame's end.
+const MOST_SAVED: usize = 256 * WORD;
+
 /// The bytes of another stack that are asked for at once, at most.
 const FARTHEST: usize = 64 * PAGE;
 
@@ -67,8 +70,10 @@ impl Memory {
         }
         self.changes += 1;
         self.has_left = true;
-        (self.low, self.high) =
-            if to_own { (top, self.own.high) } else { (first_page, first_page + PAGE) };
+        // What a frame has saved lies a little below its end.
+        let below = top.saturating_sub(MOST_SAVED);
+        self.low = if sys::is_readable(below) { below } else { first_page };
+        self.high = if to_own { self.own.high } else { first_page + PAGE };
         true
     }
 

@@ -7,6 +7,7 @@ use std::io;
 use std::ptr;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
 
 use memreport_tests::workload::Numbers;
 
@@ -74,7 +75,7 @@ extern "C" fn on_signal(signal: c_int) {
     paths::go(&mut Numbers::new(SEED.load(Relaxed)), depth, kind);
 }
 
-/// SIGUSR1 is answered on the thread's stack, SIGUSR2 on the signal stack that every thread has. A handler must not allocate,
+/// SIGUSR1 is answered on the thread's stack, SIGUSR2 on the signal stack. A handler must not allocate,
 /// in general; here each signal is raised by the thread itself, at a place where it may.
 pub(crate) fn answer_signals() -> io::Result<()> {
     for (signal, flags) in [(libc::SIGUSR1, 0), (libc::SIGUSR2, libc::SA_ONSTACK)] {
@@ -90,13 +91,47 @@ pub(crate) fn answer_signals() -> io::Result<()> {
     Ok(())
 }
 
-/// Interrupts itself, and walks a path in the handler. The signal stack is small: there, only a short one.
+/// Interrupts itself, and walks a path in the handler.
 #[inline(never)]
 pub(crate) fn interrupt(on_own_stack: bool, seed: u64, depth: u64) {
     SEED.store(seed, Relaxed);
-    DEPTH.store(if on_own_stack { depth } else { 0 }, Relaxed);
-    // SAFETY: the handlers are those above.
-    unsafe { libc::raise(if on_own_stack { libc::SIGUSR1 } else { libc::SIGUSR2 }) };
+    DEPTH.store(depth, Relaxed);
+    if on_own_stack {
+        // SAFETY: the handler is that above.
+        unsafe { libc::raise(libc::SIGUSR1) };
+    } else {
+        on_signal_stack(|| {
+            // SAFETY: as above.
+            unsafe { libc::raise(libc::SIGUSR2) };
+        });
+    }
+}
+
+/// Gives the thread a signal stack that a path has room on. If it is on one now, it stays there.
+fn on_signal_stack(interrupt: impl FnOnce()) {
+    let mut memory = vec![0_u8; 256 << 10];
+    let own = libc::stack_t {
+        ss_sp: memory.as_mut_ptr().cast(),
+        ss_flags: 0,
+        ss_size: memory.len(),
+    };
+    let mut before = own;
+    // SAFETY: the memory is big enough, and lives until the next call.
+    unsafe { libc::sigaltstack(&raw const own, &raw mut before) };
+    interrupt();
+    // SAFETY: what was there before.
+    unsafe { libc::sigaltstack(&raw const before, ptr::null_mut()) };
+}
+
+/// The processor time of this thread.
+pub(crate) fn processor_time() -> Duration {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: a valid place for the answer.
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
+    Duration::new(
+        u64::try_from(time.tv_sec).unwrap_or(0),
+        u32::try_from(time.tv_nsec).unwrap_or(0),
+    )
 }
 
 /// Works on another stack, from which the frames lead back to the thread's own.

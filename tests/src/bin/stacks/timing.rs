@@ -2,9 +2,11 @@
 
 use std::hint::black_box;
 use std::io::{self, Write};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use memreport_tests::workload::Numbers;
+
+use crate::foreign::processor_time;
 
 const PATHS: usize = 512;
 const TAKEN: u32 = 4;
@@ -39,37 +41,35 @@ fn descend_all(seed: u64, leaf: Leaf) -> (Duration, usize) {
     let mut numbers = Numbers::new(seed);
     let paths: Vec<u64> = (0..PATHS).map(|_| numbers.below(1 << 31)).collect();
     let mut frames = [0; 256];
-    let start = Instant::now();
+    let before = processor_time();
     let all = paths.iter().map(|path| turn(*path, DEPTH, leaf, &mut frames)).sum();
-    (start.elapsed(), all)
+    (processor_time().saturating_sub(before), all)
 }
 
-#[inline(never)]
+#[inline(always)]
 fn turn(path: u64, depth: u32, leaf: Leaf, frames: &mut [usize]) -> usize {
     if depth == 0 {
         return (0..TAKEN).map(|_| black_box(leaf)(frames)).sum();
     }
-    let way = if path & 1 == 0 { left } else { right };
-    let way: fn(u64, u32, Leaf, &mut [usize]) -> usize = if path & 3 == 1 { middle } else { way };
-    black_box(way)(path >> 1, depth - 1, leaf, frames)
+    let ways: [fn(u64, u32, Leaf, &mut [usize]) -> usize; 4] = [left, right, left, middle];
+    black_box(ways[(path & 3) as usize])(path >> 1, depth - 1, leaf, frames)
 }
 
 #[inline(never)]
 fn left(path: u64, depth: u32, leaf: Leaf, frames: &mut [usize]) -> usize {
-    let length = turn(path, depth, leaf, frames);
-    black_box(length)
+    black_box(turn(path, depth, leaf, frames))
 }
 
 #[inline(never)]
 fn right(path: u64, depth: u32, leaf: Leaf, frames: &mut [usize]) -> usize {
-    let length = [path, u64::from(depth), 3];
-    black_box(&length);
-    turn(path, depth, leaf, frames) + black_box(0)
+    let local = [path, u64::from(depth), 3];
+    black_box(&local);
+    black_box(turn(path, depth, leaf, frames))
 }
 
 #[inline(never)]
 fn middle(path: u64, depth: u32, leaf: Leaf, frames: &mut [usize]) -> usize {
-    let length = [path; 30];
-    black_box(&length);
-    turn(path, depth, leaf, frames) + black_box(0)
+    let local = [path; 30];
+    black_box(&local);
+    black_box(turn(path, depth, leaf, frames))
 }
