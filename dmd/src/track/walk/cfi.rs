@@ -11,7 +11,7 @@ static RULES: Rules = Rules::new();
 #[inline(always)]
 pub(super) fn look_up(place: Place) -> Option<Looked> {
     match RULES.get(place.code) {
-        Some(Known::Fixed(rule)) => Some(Looked { rule: rule.rule(), is_fixed: true }),
+        Some(Known::Fixed(rule)) => Some(Looked { rule, is_fixed: true }),
         known => find(place, known),
     }
 }
@@ -22,7 +22,7 @@ fn find(place: Place, known: Option<Known>) -> Option<Looked> {
     if let Some(Known::Loose(rule)) = known
         && modules::seal(place.code).is_some_and(|seal| RULES.is_sealed(place.code, rule, seal))
     {
-        return Some(Looked { rule: rule.rule(), is_fixed: false });
+        return Some(Looked { rule, is_fixed: false });
     }
     // What is unknown now may be known later: nothing is remembered of it.
     let found = modules::find(place.code)?;
@@ -32,5 +32,5 @@ fn find(place: Place, known: Option<Known>) -> Option<Looked> {
         Seal::Loose(seal) => RULES.put_loose(place.code, rule, seal),
         Seal::None => {}
     }
-    Some(Looked { rule: rule.rule(), is_fixed: found.seal == Seal::Fixed })
+    Some(Looked { rule, is_fixed: found.seal == Seal::Fixed })
 }

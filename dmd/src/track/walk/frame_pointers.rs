@@ -3,13 +3,13 @@
 use super::cfi;
 use super::frames::{Looked, Place};
 use super::modules;
-use super::rule::Rule;
+use super::rule::Packed;
 
 /// The rule of the code there: that of frame pointers in the program itself. Libraries were built by others, as they liked.
 #[inline(always)]
 pub(super) fn look_up(place: Place) -> Option<Looked> {
-    if modules::is_own(place.code) && !place.is_exact {
-        Some(Looked { rule: Rule::FRAME, is_fixed: true })
+    if !place.is_exact && modules::is_own(place.code) {
+        Some(Looked { rule: Packed::FRAME, is_fixed: true })
     } else {
         cfi::look_up(place)
     }
@@ -18,5 +18,5 @@ pub(super) fn look_up(place: Place) -> Option<Looked> {
 /// Where nothing but frame pointers is understood.
 #[inline(always)]
 pub(super) fn look_up_everywhere(_place: Place) -> Option<Looked> {
-    Some(Looked { rule: Rule::FRAME, is_fixed: true })
+    Some(Looked { rule: Packed::FRAME, is_fixed: true })
 }

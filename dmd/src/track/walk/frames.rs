@@ -1,10 +1,11 @@
 //! The walk itself, frame by frame outwards, until it comes to frames that are known from the last stack.
 
 use std::cell::Cell;
+use std::hint::select_unpredictable;
 
 use super::last::{Frame, LastStack, Registers, retrace};
 use super::memory::Memory;
-use super::rule::{Base, Places, Rule, Saved, WORD};
+use super::rule::{Base, Packed, Places, Plain, Rule, WORD};
 
 /// How a walk ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +31,7 @@ pub(super) struct Place {
 /// A rule that was looked up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Looked {
-    pub(super) rule: Rule,
+    pub(super) rule: Packed,
     /// Whether it is good for as long as the process.
     pub(super) is_fixed: bool,
 }
@@ -51,7 +52,7 @@ pub(super) fn walk(
     look_up: impl Fn(Place) -> Option<Looked>,
 ) -> End {
     let lasting = last.lasting();
-    let mut position = Position { registers: here, is_interrupted: true };
+    let mut position = Position { registers: here, is_interrupted: false };
     let mut fresh = 0;
     // Frames of the last stack below the stack pointer are gone.
     let mut left = lasting.len();
@@ -72,13 +73,31 @@ pub(super) fn walk(
             position.registers = frame.registers;
             position.is_interrupted = frame.is_interrupted();
         }
-        let (frame, next) = go_on(position, &mut memory, &look_up);
+        let Position { registers, is_interrupted } = position;
+        let code = registers.instruction.wrapping_sub(usize::from(!is_interrupted));
+        let looked = look_up(Place { code, is_exact: is_interrupted });
+        if !is_interrupted
+            && let Some(Looked { rule, is_fixed: true }) = looked
+            && let Some(rule) = rule.plain()
+            && let cfa = value(registers, rule.base).wrapping_add(rule.cfa)
+            && memory.has(registers.stack_pointer, cfa)
+            && let Some((saved, caller)) = caller(registers, rule, cfa, memory)
+            && caller.instruction != 0
+        {
+            if !last.keep(&mut fresh, Frame { registers, saved }) {
+                left = 0;
+                break End::Early;
+            }
+            position.registers = caller;
+            continue;
+        }
+        let (frame, next) = go_on_oddly(position, memory, looked);
         if !last.keep(&mut fresh, frame) {
             left = 0;
             break End::Early;
         }
         match next {
-            Ok(next) => position = next,
+            Ok(next) => (position, memory) = next,
             Err(end) => {
                 left = 0;
                 break end;
@@ -116,93 +135,79 @@ fn meets(lasting: &[Cell<Frame>], left: usize, position: Position) -> Option<usi
     is_it.then_some(met)
 }
 
-/// One frame outwards: this one as it is to be kept, and where the walk is then.
-#[inline(always)]
-fn go_on(
-    position: Position,
-    memory: &mut Memory,
-    look_up: &impl Fn(Place) -> Option<Looked>,
-) -> (Frame, Result<Position, End>) {
-    let Position { registers, is_interrupted } = position;
-    let opaque = if is_interrupted { Frame::INTERRUPTED } else { Frame::OPAQUE };
-    let code = registers.instruction.wrapping_sub(usize::from(!is_interrupted));
-    let looked = look_up(Place { code, is_exact: is_interrupted });
-    let fixed = |saved| match looked {
-        Some(Looked { is_fixed: true, .. }) if !is_interrupted => saved,
-        _ => opaque,
-    };
-    let (saved, next) = match looked.map(|looked| looked.rule) {
-        Some(Rule::Plain { base, cfa, frame_pointer }) => {
-            match plain(registers, base, cfa, frame_pointer, memory) {
-                Some((saved, caller)) => (fixed(saved), called(caller, false)),
-                None => (opaque, Err(End::Early)),
-            }
-        }
-        Some(Rule::Indirect { base, cfa, places, is_signal }) => {
-            match indirect(registers, base, cfa, places, memory) {
-                Some(caller) => (opaque, called(caller, is_signal)),
-                None => (opaque, Err(End::Early)),
-            }
-        }
-        Some(Rule::Outermost) => (fixed(Frame::UNCHANGED), Err(End::Outermost)),
-        Some(Rule::Other) => (opaque, Err(End::Odd)),
-        None => (opaque, Err(End::Early)),
-    };
-    // That nobody called it is in memory, not in a rule.
-    let saved = if next.is_err() && !matches!(looked, Some(Looked { rule: Rule::Outermost, .. })) {
-        opaque
-    } else {
-        saved
-    };
-    (Frame { registers, saved }, next)
-}
+/// Where the walk is next, and what it may read there.
+type Next = Result<(Position, Memory), End>;
 
-/// The caller, unless there is none.
+/// Where the caller's frame pointer was read, and the caller's registers, by a plain rule that comes to this CFA.
 #[inline(always)]
-fn called(registers: Registers, is_interrupted: bool) -> Result<Position, End> {
-    if registers.instruction == 0 {
-        return Err(End::Outermost);
-    }
-    Ok(Position { registers, is_interrupted })
-}
-
-/// Where the frame pointer was read, and the caller's registers.
-#[inline(always)]
-fn plain(
+fn caller(
     registers: Registers,
-    base: Base,
+    rule: Plain,
     cfa: usize,
-    frame_pointer: Saved,
-    memory: &mut Memory,
+    memory: Memory,
 ) -> Option<(usize, Registers)> {
-    let cfa = value(registers, base).wrapping_add(cfa);
-    memory.leads(registers.stack_pointer, cfa).then_some(())?;
     let instruction = memory.word(cfa.wrapping_sub(WORD))?;
-    let (saved, frame_pointer) = match frame_pointer {
-        Saved::Unchanged => (Frame::UNCHANGED, registers.frame_pointer),
-        Saved::Below(distance) => {
-            let saved = cfa.wrapping_sub(distance);
-            (saved, memory.word(saved)?)
-        }
-    };
+    // A jump would be guessed wrongly too often: where nothing was saved, the return address is read once more.
+    let is_saved = rule.saved != 0;
+    let saved = cfa.wrapping_sub(select_unpredictable(is_saved, rule.saved, WORD));
+    let word = memory.word(saved)?;
+    let frame_pointer = select_unpredictable(is_saved, word, registers.frame_pointer);
+    let saved = select_unpredictable(is_saved, saved, Frame::UNCHANGED);
     Some((saved, Registers { stack_pointer: cfa, instruction, frame_pointer }))
 }
 
+/// All that is rare.
 #[cold]
+#[inline(never)]
+fn go_on_oddly(position: Position, memory: Memory, looked: Option<Looked>) -> (Frame, Next) {
+    let Position { registers, is_interrupted } = position;
+    let saved = if is_interrupted { Frame::INTERRUPTED } else { Frame::OPAQUE };
+    let opaque = Frame { registers, saved };
+    let rule = looked.map(|looked| (looked.rule.rule(), looked.is_fixed));
+    let next = match rule {
+        Some((Rule::Plain(rule), _)) => {
+            let cfa = value(registers, rule.base).wrapping_add(rule.cfa);
+            memory.leads(registers.stack_pointer, cfa).and_then(|memory| {
+                let (_, registers) = caller(registers, rule, cfa, memory)?;
+                Some((Position { registers, is_interrupted: false }, memory))
+            })
+        }
+        Some((Rule::Indirect { base, cfa, places, is_signal }, _)) => {
+            let base = value(registers, base);
+            indirect(registers, memory, |distance| base.wrapping_add_signed(distance), (cfa, places))
+                .map(|(registers, memory)| (Position { registers, is_interrupted: is_signal }, memory))
+        }
+        Some((Rule::Outermost, is_fixed)) => {
+            let frame = Frame { registers, saved: Frame::UNCHANGED };
+            return (if is_fixed && !is_interrupted { frame } else { opaque }, Err(End::Outermost));
+        }
+        Some((Rule::Other, _)) => return (opaque, Err(End::Odd)),
+        None => None,
+    };
+    match next {
+        // Nobody called it.
+        Some((Position { registers: Registers { instruction: 0, .. }, .. }, _)) => {
+            (opaque, Err(End::Outermost))
+        }
+        Some(next) => (opaque, Ok(next)),
+        None => (opaque, Err(End::Early)),
+    }
+}
+
+/// The caller by an indirect rule.
 fn indirect(
     registers: Registers,
-    base: Base,
-    cfa: isize,
-    places: Places,
-    memory: &mut Memory,
-) -> Option<Registers> {
+    memory: Memory,
+    address: impl Fn(isize) -> usize,
+    (cfa, places): (isize, Places),
+) -> Option<(Registers, Memory)> {
     let from = registers.stack_pointer;
-    let mut read = |distance: isize| {
-        let address = value(registers, base).wrapping_add_signed(distance);
-        memory.leads(from, address.wrapping_add(WORD)).then(|| memory.word(address))?
+    let read = |distance: isize| {
+        let address = address(distance);
+        memory.leads(from, address.wrapping_add(WORD))?.word(address)
     };
     let cfa = read(cfa)?;
-    let instruction = match places.return_address {
+    let return_address = match places.return_address {
         Some(distance) => Some(read(distance)?),
         None => None,
     };
@@ -210,18 +215,16 @@ fn indirect(
         Some(distance) => read(distance)?,
         None => registers.frame_pointer,
     };
-    memory.leads(from, cfa).then_some(())?;
-    let instruction = match instruction {
-        Some(instruction) => instruction,
+    let memory = memory.leads(from, cfa)?;
+    let instruction = match return_address {
+        Some(address) => address,
         None => memory.word(cfa.wrapping_sub(WORD))?,
     };
-    Some(Registers { stack_pointer: cfa, instruction, frame_pointer })
+    Some((Registers { stack_pointer: cfa, instruction, frame_pointer }, memory))
 }
 
 #[inline(always)]
 fn value(registers: Registers, base: Base) -> usize {
-    match base {
-        Base::StackPointer => registers.stack_pointer,
-        Base::FramePointer => registers.frame_pointer,
-    }
+    let is_frame = base == Base::FramePointer;
+    select_unpredictable(is_frame, registers.frame_pointer, registers.stack_pointer)
 }

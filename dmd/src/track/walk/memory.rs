@@ -5,6 +5,7 @@ use crate::track::sys::{self, PAGE, StackBounds};
 use super::rule::WORD;
 
 /// The addresses that the walk may read, where it has come to.
+#[derive(Clone, Copy)]
 pub(super) struct Memory {
     low: usize,
     high: usize,
@@ -31,65 +32,69 @@ impl Memory {
         Memory { low: stack_pointer, high, own, changes: 0, has_left: !is_own }
     }
 
-    pub(super) fn has_left(&self) -> bool {
+    pub(super) fn has_left(self) -> bool {
         self.has_left
     }
 
-    /// Whether the walk may go on from a frame with this stack pointer to one with that: up the stack, or to another one.
+    /// Whether that leads up the stack, inside what may be read.
     #[inline(always)]
-    pub(super) fn leads(&mut self, from: usize, to: usize) -> bool {
-        if !to.is_multiple_of(WORD) {
-            return false;
-        }
-        (from < to && to <= self.high) || self.reach(from, to)
+    pub(super) fn has(self, from: usize, to: usize) -> bool {
+        from < to && to <= self.high && to.is_multiple_of(WORD)
+    }
+
+    /// What may be read once the walk goes on from a frame with this stack pointer to one with that: up the stack, or to
+    /// another one. `None` if it must not.
+    pub(super) fn leads(self, from: usize, to: usize) -> Option<Memory> {
+        if self.has(from, to) { Some(self) } else { self.reach(from, to) }
     }
 
     /// The word there, if it may be read.
     #[inline(always)]
-    pub(super) fn word(&self, address: usize) -> Option<usize> {
+    pub(super) fn word(self, address: usize) -> Option<usize> {
         let may = self.low <= address && address <= self.high.wrapping_sub(WORD);
         may.then(|| sys::word_at(address))
     }
 
     /// Asks the system about the stack just below `to`.
-    #[cold]
-    fn reach(&mut self, from: usize, to: usize) -> bool {
-        let Some(top) = to.checked_sub(WORD) else { return false };
+    fn reach(self, from: usize, to: usize) -> Option<Memory> {
+        let top = to.checked_sub(WORD).filter(|top| top.is_multiple_of(WORD))?;
         let on_own = self.own.low <= from && from < self.own.high;
         let to_own = self.own.low <= top && top < self.own.high;
         if on_own && to_own {
             // Not upwards, or beyond the end.
-            return false;
+            return None;
         }
-        let first_page = top & !(PAGE - 1);
-        if !to_own && from < to && to - from <= FARTHEST && self.extend(to) {
-            return true;
+        if !to_own
+            && from < to
+            && to - from <= FARTHEST
+            && let Some(farther) = self.extended(to)
+        {
+            return Some(farther);
         }
         if self.changes == MOST_CHANGES || !sys::is_readable(top) {
-            return false;
+            return None;
         }
-        self.changes += 1;
-        self.has_left = true;
+        let first_page = top & !(PAGE - 1);
         // What a frame has saved lies a little below its end.
         let below = top.saturating_sub(MOST_SAVED);
-        self.low = if sys::is_readable(below) { below } else { first_page };
-        self.high = if to_own { self.own.high } else { first_page + PAGE };
-        true
+        Some(Memory {
+            low: if sys::is_readable(below) { below } else { first_page },
+            high: if to_own { self.own.high } else { first_page + PAGE },
+            changes: self.changes + 1,
+            has_left: true,
+            ..self
+        })
     }
 
     /// Page by page upwards, on a stack whose end nobody knows.
-    fn extend(&mut self, to: usize) -> bool {
+    fn extended(self, to: usize) -> Option<Memory> {
         let mut high = self.high.max(self.low & !(PAGE - 1));
         while high < to {
-            let next = (high & !(PAGE - 1)) + PAGE;
-            if !sys::is_readable(next - PAGE) {
-                return false;
-            }
-            high = next;
+            let page = high & !(PAGE - 1);
+            sys::is_readable(page).then_some(())?;
+            high = page + PAGE;
         }
-        self.high = high;
-        self.has_left = true;
-        true
+        Some(Memory { high, has_left: true, ..self })
     }
 }
 
@@ -106,31 +111,30 @@ mod tests {
     fn the_own_stack_is_read_upwards_and_to_its_end() {
         let words = [7_usize; 16];
         let own = bounds(&words);
-        let mut memory = Memory::new(own, own.low + 8);
+        let memory = Memory::new(own, own.low + 8);
         assert_eq!(memory.word(own.low), None);
         assert_eq!(memory.word(own.low + 8), Some(7));
         assert_eq!(memory.word(own.high - 8), Some(7));
         assert_eq!(memory.word(own.high - 4), None);
-        assert!(memory.leads(own.low + 8, own.high));
-        assert!(!memory.leads(own.low + 8, own.low + 8));
-        assert!(!memory.leads(own.low + 8, own.low + 20));
-        assert!(!memory.has_left());
+        assert!(memory.leads(own.low + 8, own.high).is_some_and(|memory| !memory.has_left()));
+        assert!(memory.leads(own.low + 8, own.low + 8).is_none());
+        assert!(memory.leads(own.low + 8, own.low + 20).is_none());
     }
 
     #[test]
     fn another_stack_is_read_only_if_it_is_there_and_leads_back() {
         let (words, other) = ([7_usize; 16], vec![8_usize; 4096]);
         let (own, other) = (bounds(&words), bounds(&other));
-        let mut memory = Memory::new(own, other.low);
+        let memory = Memory::new(own, other.low);
         assert_eq!(memory.word(other.low), None);
-        assert!(memory.leads(other.low, other.low + 64));
+        let memory = memory.leads(other.low, other.low + 64).unwrap();
         assert_eq!(memory.word(other.low), Some(8));
-        assert!(memory.leads(other.low + 64, other.low + 5 * PAGE));
-        assert!(memory.leads(other.low + 5 * PAGE, own.low + 64));
+        let memory = memory.leads(other.low + 64, other.low + 5 * PAGE).unwrap();
+        let memory = memory.leads(other.low + 5 * PAGE, own.low + 64).unwrap();
         assert_eq!(memory.word(own.low + 56), Some(7));
         assert!(memory.has_left());
         // Nobody has a stack there.
-        assert!(!memory.leads(own.low + 64, 0x7000));
+        assert!(memory.leads(own.low + 64, 0x7000).is_none());
     }
 
     #[test]
@@ -138,11 +142,11 @@ mod tests {
         let (words, other) = ([7_usize; 16], vec![8_usize; 64]);
         let (own, other) = (bounds(&words), bounds(&other));
         let mut memory = Memory::new(own, own.low);
-        let turns = (0..100)
-            .take_while(|_| {
-                memory.leads(own.low, other.low + 64) && memory.leads(other.low + 64, own.low + 64)
-            })
-            .count();
-        assert_eq!(turns, 4);
+        let mut turn = || {
+            let there = memory.leads(own.low, other.low + 64)?;
+            memory = there.leads(other.low + 64, own.low + 64)?;
+            Some(())
+        };
+        assert_eq!(std::iter::from_fn(|| turn()).take(100).count(), 4);
     }
 }

@@ -3,7 +3,7 @@
 
 use super::last::Registers;
 
-/// Those of the function that this is inlined in.
+/// Those of the function that this is inlined in, as if it had called something: the instruction is one past where it is.
 #[inline(always)]
 pub(super) fn here() -> Registers {
     let mut here = Registers::default();
@@ -25,5 +25,6 @@ pub(super) fn here() -> Registers {
             options(nomem, nostack, preserves_flags)
         );
     }
+    here.instruction += 1;
     here
 }

@@ -5,8 +5,8 @@ use std::fmt;
 /// What leads from a frame to its caller. The canonical frame address (CFA) is the caller's stack pointer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rule {
-    /// The CFA lies that far above a register, and the return address just below it.
-    Plain { base: Base, cfa: usize, frame_pointer: Saved },
+    /// The CFA lies above a register, and the return address just below it.
+    Plain(Plain),
     /// The CFA is in memory, that far from a register: signal frames, and functions that align their stack.
     Indirect { base: Base, cfa: isize, places: Places, is_signal: bool },
     /// This is the outermost frame.
@@ -22,13 +22,14 @@ pub(crate) enum Base {
     FramePointer,
 }
 
-/// Where the caller's frame pointer is.
+/// The rule of nearly all code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Saved {
-    /// Still in its register.
-    Unchanged,
-    /// That far below the CFA.
-    Below(usize),
+pub(crate) struct Plain {
+    pub(crate) base: Base,
+    /// How far above its base the CFA is.
+    pub(crate) cfa: usize,
+    /// How far below the CFA the frame pointer was saved; 0 if it is in its register still.
+    pub(crate) saved: usize,
 }
 
 /// Where an indirect rule finds the caller's registers, in bytes from its base; `None` is the return address just below the
@@ -41,15 +42,6 @@ pub(crate) struct Places {
 
 /// The bytes of a word of the stack.
 pub(crate) const WORD: usize = size_of::<usize>();
-
-impl Rule {
-    /// What every function built with frame pointers does once its frame is set up.
-    pub(crate) const FRAME: Rule = Rule::Plain {
-        base: Base::FramePointer,
-        cfa: 2 * WORD,
-        frame_pointer: Saved::Below(2 * WORD),
-    };
-}
 
 /// A rule in 29 bits; never 0. What does not fit is [`Rule::Other`].
 ///
@@ -68,6 +60,9 @@ const OTHER: u32 = 3;
 const NOWHERE: i8 = i8::MIN;
 
 impl Packed {
+    /// What every function built with frame pointers does once its frame is set up.
+    pub(crate) const FRAME: Packed = Packed(PLAIN | 1 << 2 | 2 << 3 | 2 << 11);
+
     /// How many bits a rule has.
     pub(crate) const BITS: u32 = 29;
 
@@ -86,32 +81,36 @@ impl Packed {
         self.0
     }
 
-    #[inline]
+    /// The rule, if it is plain.
+    #[inline(always)]
+    pub(crate) fn plain(self) -> Option<Plain> {
+        (self.0 & 3 == PLAIN).then(|| Plain {
+            base: self.base(),
+            cfa: (self.0 >> 11) as usize * WORD,
+            saved: (self.0 >> 3 & 0xff) as usize * WORD,
+        })
+    }
+
     pub(crate) fn rule(self) -> Rule {
-        let base = if self.0 >> 2 & 1 == 0 { Base::StackPointer } else { Base::FramePointer };
         match self.0 & 3 {
-            PLAIN => Rule::Plain {
-                base,
-                cfa: (self.0 >> 11) as usize * WORD,
-                frame_pointer: match (self.0 >> 3 & 0xff) as usize {
-                    0 => Saved::Unchanged,
-                    words => Saved::Below(words * WORD),
-                },
-            },
-            INDIRECT => self.indirect(base),
+            INDIRECT => self.indirect(),
             OUTERMOST => Rule::Outermost,
-            _ => Rule::Other,
+            _ => self.plain().map_or(Rule::Other, Rule::Plain),
         }
     }
 
-    #[cold]
-    fn indirect(self, base: Base) -> Rule {
+    #[inline(always)]
+    fn base(self) -> Base {
+        if self.0 >> 2 & 1 == 0 { Base::StackPointer } else { Base::FramePointer }
+    }
+
+    fn indirect(self) -> Rule {
         let words = |shift: u32| {
             let words = (self.0 >> shift & 0xff).to_le_bytes()[0].cast_signed();
             (words != NOWHERE).then_some(isize::from(words) * WORD.cast_signed())
         };
         Rule::Indirect {
-            base,
+            base: self.base(),
             cfa: words(4).unwrap_or(0),
             places: Places { return_address: words(12), frame_pointer: words(20) },
             is_signal: self.0 >> 3 & 1 == 1,
@@ -123,14 +122,9 @@ impl Packed {
 fn pack(rule: Rule) -> Option<u32> {
     let base = |base: Base| u32::from(base == Base::FramePointer) << 2;
     match rule {
-        Rule::Plain { base: from, cfa, frame_pointer } => {
-            let saved = match frame_pointer {
-                Saved::Unchanged => 0,
-                Saved::Below(0) => return None,
-                Saved::Below(bytes) => words(bytes, 8)?,
-            };
-            let cfa = words(cfa, 18).filter(|&cfa| cfa > 0)?;
-            Some(PLAIN | base(from) | saved << 3 | cfa << 11)
+        Rule::Plain(plain) => {
+            let cfa = words(plain.cfa, 18).filter(|&cfa| cfa > 0)?;
+            Some(PLAIN | base(plain.base) | words(plain.saved, 8)? << 3 | cfa << 11)
         }
         Rule::Indirect { base: from, cfa, places, is_signal } => {
             let place = |place: Option<isize>| place.map_or(Some(NOWHERE), signed_words);
@@ -169,8 +163,8 @@ mod tests {
     use super::*;
     use super::Base::{FramePointer, StackPointer};
 
-    fn plain(cfa: usize, frame_pointer: Saved) -> Rule {
-        Rule::Plain { base: StackPointer, cfa, frame_pointer }
+    fn plain(cfa: usize, saved: usize) -> Rule {
+        Rule::Plain(Plain { base: StackPointer, cfa, saved })
     }
 
     fn indirect(cfa: isize, return_address: Option<isize>) -> Rule {
@@ -181,11 +175,11 @@ mod tests {
     #[test]
     fn what_fits_comes_back_and_what_does_not_is_left_to_others() {
         let fits = [
-            Rule::FRAME,
+            Rule::Plain(Plain { base: FramePointer, cfa: 16, saved: 16 }),
             Rule::Outermost,
             Rule::Other,
-            plain(8, Saved::Unchanged),
-            plain(8 * ((1 << 18) - 1), Saved::Below(8 * 255)),
+            plain(8, 0),
+            plain(8 * ((1 << 18) - 1), 8 * 255),
             indirect(160, Some(168)),
             indirect(-8, None),
         ];
@@ -195,16 +189,16 @@ mod tests {
             assert!(packed.bits() != 0 && packed.bits() < 1 << Packed::BITS, "{packed:?}");
         }
         let too_big = [
-            plain(0, Saved::Unchanged),
-            plain(12, Saved::Unchanged),
-            plain(8 << 18, Saved::Unchanged),
-            plain(16, Saved::Below(0)),
-            plain(16, Saved::Below(8 * 256)),
+            plain(0, 0),
+            plain(12, 0),
+            plain(8 << 18, 0),
+            plain(16, 8 * 256),
             indirect(8 * 128, None),
             indirect(16, Some(-8 * 128)),
         ];
         for rule in too_big {
             assert_eq!(Packed::new(rule).rule(), Rule::Other, "{rule:?}");
         }
+        assert_eq!(Packed::FRAME, Packed::new(fits[0]));
     }
 }

@@ -139,11 +139,11 @@ fn sealed(word: u64, seal: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::track::walk::rule::{Base, Rule, Saved};
+    use crate::track::walk::rule::{Base, Plain, Rule};
 
     fn rule(number: usize) -> Packed {
         let cfa = 8 * (number % 1000 + 1);
-        Packed::new(Rule::Plain { base: Base::StackPointer, cfa, frame_pointer: Saved::Unchanged })
+        Packed::new(Rule::Plain(Plain { base: Base::StackPointer, cfa, saved: 0 }))
     }
 
     #[test]

@@ -7,7 +7,7 @@ use gimli::{
 };
 
 use super::frames::Place;
-use super::rule::{Base, Places, Rule, Saved, WORD};
+use super::rule::{Base, Places, Plain, Rule, WORD};
 
 /// The part of a module, as it lies in memory, that holds its `.eh_frame` and the index to it, `.eh_frame_hdr`.
 #[derive(Clone, Copy, Debug)]
@@ -117,14 +117,14 @@ impl Row<'_, '_> {
     fn plain(&self, base: Base, offset: i64) -> Option<Rule> {
         self.returns_below_cfa().then_some(())?;
         let cfa = usize::try_from(offset).ok()?;
-        let frame_pointer = match self.row.register(X86_64::RBP) {
-            None | Some(RegisterRule::SameValue | RegisterRule::Undefined) => Saved::Unchanged,
-            Some(RegisterRule::Offset(offset)) => {
-                Saved::Below(usize::try_from(offset.checked_neg()?).ok()?)
-            }
+        let saved = match self.row.register(X86_64::RBP) {
+            None | Some(RegisterRule::SameValue | RegisterRule::Undefined) => 0,
+            Some(RegisterRule::Offset(offset)) => usize::try_from(offset.checked_neg()?)
+                .ok()
+                .filter(|&distance| distance > 0)?,
             Some(_) => return None,
         };
-        Some(Rule::Plain { base, cfa, frame_pointer })
+        Some(Rule::Plain(Plain { base, cfa, saved }))
     }
 
     fn indirect(&self, base: Base, offset: i64) -> Option<Rule> {

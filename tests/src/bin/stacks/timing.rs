@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use memreport_tests::workload::Numbers;
 
-use crate::foreign::processor_time;
+use crate::foreign::{self, processor_time};
 
 const PATHS: usize = 512;
 const TAKEN: u32 = 4;
@@ -15,24 +15,19 @@ const DEPTH: u32 = 25;
 /// What is done at the end of a path.
 type Leaf = fn(&mut [usize]) -> usize;
 
-/// Prints, for each round, the nanoseconds of a stack, and how many frames it has.
+/// Prints, for each round, the nanoseconds of a stack as a hook takes it, and along frame pointers with nothing checked.
 pub(crate) fn run(rounds: usize, out: &mut dyn Write) -> io::Result<()> {
-    let mut frames = 0;
-    for round in 0..rounds + 2 {
-        let seed = round as u64 / 2 * 7919 + 1;
-        let (with, all) = descend_all(seed, |frames| {
-            dmd::__private::stack(frames).map_or(0, |(length, _)| length)
-        });
-        let (without, _) = descend_all(seed, |_| 0);
-        let stacks = PATHS as f64 * f64::from(TAKEN);
-        frames += all;
-        // The first rounds fill caches.
-        if round >= 2 {
-            let nanoseconds = with.saturating_sub(without).as_nanos() as f64 / stacks;
-            writeln!(out, "{nanoseconds:.2}")?;
-        } else if round == 1 {
-            writeln!(out, "frames: {:.1}", frames as f64 / 2.0 / stacks)?;
-        }
+    let take: Leaf = |frames| dmd::__private::stack(frames).map_or(0, |(length, _)| length);
+    let stacks = PATHS as f64 * f64::from(TAKEN);
+    // The first rounds fill caches.
+    let frames: usize = (0..2).map(|_| descend_all(1, take).1).sum();
+    writeln!(out, "frames: {:.1}", frames as f64 / 2.0 / stacks)?;
+    for round in 0..rounds {
+        let seed = round as u64 * 7919 + 1;
+        let nothing = descend_all(seed, |_| 0).0;
+        let cost = |leaf: Leaf| descend_all(seed, leaf).0.saturating_sub(nothing).as_nanos() as f64;
+        let (taken, least) = (cost(take), cost(foreign::along_frame_pointers));
+        writeln!(out, "{:.2} {:.2}", taken / stacks, least / stacks)?;
     }
     Ok(())
 }
