@@ -53,23 +53,20 @@ pub(super) fn walk(
 ) -> End {
     let lasting = last.lasting();
     let mut position = Position { registers: here, is_interrupted: false };
-    let mut fresh = 0;
-    // Frames of the last stack below the stack pointer are gone.
-    let mut left = lasting.len();
+    let (mut same, mut fresh) = (0, 0);
     let end = loop {
-        left = still_there(lasting, left, position.registers.stack_pointer);
-        if let Some(met) = meets(lasting, left, position) {
+        if !position.is_interrupted
+            && let Some(met) = last.find(position.registers)
+        {
             let certain = retrace(lasting, met);
             let Some(frame) = lasting.get(certain).map(Cell::get) else { break End::Early };
             if certain == 0 && !frame.is_opaque() {
+                same = met + 1;
                 break End::Outermost;
             }
-            let between = lasting.get(certain + 1..left).unwrap_or(&[]);
-            if !between.iter().rev().all(|frame| last.keep(&mut fresh, frame.get())) {
-                left = 0;
+            if !last.keep_again(&mut fresh, lasting.get(certain + 1..=met).unwrap_or(&[])) {
                 break End::Early;
             }
-            left = certain;
             position.registers = frame.registers;
             position.is_interrupted = frame.is_interrupted();
         }
@@ -85,7 +82,6 @@ pub(super) fn walk(
             && caller.instruction != 0
         {
             if !last.keep(&mut fresh, Frame { registers, saved }) {
-                left = 0;
                 break End::Early;
             }
             position.registers = caller;
@@ -93,46 +89,18 @@ pub(super) fn walk(
         }
         let (frame, next) = go_on_oddly(position, memory, looked);
         if !last.keep(&mut fresh, frame) {
-            left = 0;
             break End::Early;
         }
         match next {
             Ok(next) => (position, memory) = next,
-            Err(end) => {
-                left = 0;
-                break end;
-            }
+            Err(end) => break end,
         }
     };
-    let is_whole = last.replace(left, fresh);
+    let is_whole = last.replace(same, fresh);
     let end = if is_whole { end } else { End::Early };
     let lasts = end == End::Outermost && !memory.has_left();
     last.lasting.set(if lasts { last.length.get() } else { 0 });
     end
-}
-
-/// How many of the frames that are left lie at this stack pointer or above.
-#[inline(always)]
-fn still_there(lasting: &[Cell<Frame>], mut left: usize, stack_pointer: usize) -> usize {
-    while let Some(inner) = left.checked_sub(1)
-        && lasting.get(inner).is_some_and(|frame| {
-            frame.get().registers.stack_pointer < stack_pointer
-        })
-    {
-        left = inner;
-    }
-    left
-}
-
-/// Whether the walk has come to the innermost of the frames that are left: its index.
-#[inline(always)]
-fn meets(lasting: &[Cell<Frame>], left: usize, position: Position) -> Option<usize> {
-    let met = left.checked_sub(1)?;
-    let frame = lasting.get(met)?.get();
-    let is_it = frame.registers == position.registers
-        && !position.is_interrupted
-        && !frame.is_opaque();
-    is_it.then_some(met)
 }
 
 /// Where the walk is next, and what it may read there.

@@ -1,7 +1,6 @@
 //! The stack that a thread took last. Most of the next one is the same: what is still there is verified, not walked again.
 
 use std::cell::Cell;
-use std::hint::select_unpredictable;
 
 use super::rule::WORD;
 use crate::track::sys;
@@ -25,7 +24,8 @@ pub(crate) struct Frame {
 }
 
 impl Frame {
-    /// The frame pointer was left as it was.
+    /// The frame pointer was left as it was. In a last stack it is instead the address of the caller's in that stack, where
+    /// of course it is what it was: so every frame is retraced alike.
     pub(super) const UNCHANGED: usize = 0;
 
     /// The way from this frame is not to be retraced: it depends on more than its registers and two words.
@@ -60,6 +60,9 @@ pub(crate) struct LastStack {
     /// The number of each prefix, in the interner's count, and of how many of the outermost frames it is known.
     pub(crate) numbers: [Cell<u32>; MAX_FRAMES],
     pub(crate) numbered: Cell<usize>,
+    /// Indices of frames by their stack pointers: where a frame would be if it is in the last stack. What is wrong or out of
+    /// date is found out by looking at the frame.
+    places: [Cell<u8>; PLACES],
     /// Where chains of frame pointers end on this thread.
     root: Cell<Option<Registers>>,
     /// The frames that a walk has come by that are not, or not yet known to be, in the last stack: the innermost first.
@@ -72,12 +75,25 @@ pub(super) const OWN_FRAMES: usize = 2;
 /// The C library has no more frames than these around a thread.
 const NEAR_ROOT: usize = 4;
 
+const PLACES: usize = 256;
+const _: () = assert!(MAX_FRAMES <= 1 << 8, "an index is a byte");
+
 const FRESH: usize = MAX_FRAMES + OWN_FRAMES;
 
 const NOTHING: Frame = Frame {
     registers: Registers { stack_pointer: 0, instruction: 0, frame_pointer: 0 },
     saved: Frame::UNCHANGED,
 };
+
+/// Stack pointers are aligned to 16 where functions are called.
+#[inline(always)]
+fn place(registers: Registers) -> usize {
+    (registers.stack_pointer >> 4) % PLACES
+}
+
+fn address_of_frame_pointer(frame: &Cell<Frame>) -> usize {
+    frame.as_ptr().expose_provenance() + std::mem::offset_of!(Frame, registers.frame_pointer)
+}
 
 impl LastStack {
     pub(crate) const fn new() -> Self {
@@ -87,6 +103,7 @@ impl LastStack {
             lasting: Cell::new(0),
             numbers: [const { Cell::new(0) }; MAX_FRAMES],
             numbered: Cell::new(0),
+            places: [const { Cell::new(0) }; PLACES],
             root: Cell::new(None),
             fresh: [const { Cell::new(NOTHING) }; FRESH],
         }
@@ -96,6 +113,27 @@ impl LastStack {
     #[inline(always)]
     pub(super) fn lasting(&self) -> &[Cell<Frame>] {
         self.frames.get(..self.lasting.get()).unwrap_or(&[])
+    }
+
+    /// The index of the frame with these registers, if the last stack has one from which the walk may go on.
+    #[inline(always)]
+    pub(super) fn find(&self, registers: Registers) -> Option<usize> {
+        let index = usize::from(self.places.get(place(registers))?.get());
+        let frame = self.lasting().get(index)?.get();
+        (frame.registers == registers && !frame.is_opaque()).then_some(index)
+    }
+
+    /// Keeps frames of the last stack among the fresh ones, unless there is no room.
+    pub(super) fn keep_again(&self, count: &mut usize, frames: &[Cell<Frame>]) -> bool {
+        let own = self.frames.as_ptr_range();
+        let own = own.start.addr()..own.end.addr();
+        frames.iter().rev().all(|frame| {
+            let mut frame = frame.get();
+            if own.contains(&frame.saved) {
+                frame.saved = Frame::UNCHANGED;
+            }
+            self.keep(count, frame)
+        })
     }
 
     /// Keeps the next fresh frame, unless there is no room.
@@ -120,12 +158,29 @@ impl LastStack {
         let places = self.frames.get(same..).unwrap_or(&[]).iter();
         let own = OWN_FRAMES.min(fresh);
         let frames = self.fresh.get(own..fresh).unwrap_or(&[]).iter().rev();
-        for (place, frame) in places.zip(frames) {
-            place.set(frame.get());
+        let mut outer = self.frames.get(same.wrapping_sub(1));
+        for ((index, place), frame) in (same..).zip(places).zip(frames) {
+            let mut frame = frame.get();
+            self.note_place(frame.registers, index);
+            if frame.saved == Frame::UNCHANGED
+                && let Some(outer) = outer
+            {
+                frame.saved = address_of_frame_pointer(outer);
+            }
+            place.set(frame);
+            outer = Some(place);
         }
         self.length.set((same + new).min(MAX_FRAMES));
         self.numbered.set(if over > 0 { 0 } else { self.numbered.get().min(same) });
         over == 0
+    }
+
+    #[inline(always)]
+    fn note_place(&self, registers: Registers, index: usize) {
+        #[expect(clippy::cast_possible_truncation, reason = "there are at most 256 frames")]
+        if let Some(place) = self.places.get(place(registers)) {
+            place.set(index as u8);
+        }
     }
 
     #[cold]
@@ -202,23 +257,19 @@ impl LastStack {
 /// stack pointer of a frame that the walk has come to, on the thread's own stack.
 #[inline(always)]
 pub(super) fn retrace(frames: &[Cell<Frame>], from: usize) -> usize {
-    let mut inner = from;
-    let Some(mut frame) = frames.get(from).map(Cell::get) else { return from };
-    while let Some(outer) = inner.checked_sub(1).and_then(|outer| frames.get(outer)) {
-        if frame.is_opaque() {
+    let pairs = frames.get(..=from).unwrap_or(&[]).windows(2).rev();
+    let mut certain = from;
+    for pair in pairs {
+        let [outer, inner] = pair else { break };
+        let (Registers { stack_pointer, instruction, frame_pointer }, inner) =
+            (outer.get().registers, inner.get());
+        if inner.is_opaque()
+            || sys::word_at(stack_pointer.wrapping_sub(WORD)) != instruction
+            || sys::word_at(inner.saved) != frame_pointer
+        {
             break;
         }
-        let unchanged = outer.as_ptr().addr() + std::mem::offset_of!(Frame, registers.frame_pointer);
-        // Which of the two differs from frame to frame: a jump would be guessed wrongly too often.
-        let saved = select_unpredictable(frame.saved == Frame::UNCHANGED, unchanged, frame.saved);
-        let registers = outer.get().registers;
-        let differs = (sys::word_at(registers.stack_pointer.wrapping_sub(WORD)) ^ registers.instruction)
-            | (sys::word_at(saved) ^ registers.frame_pointer);
-        if differs != 0 {
-            break;
-        }
-        frame = outer.get();
-        inner -= 1;
+        certain -= 1;
     }
-    inner
+    certain
 }
