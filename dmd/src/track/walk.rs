@@ -21,8 +21,8 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use self::frames::End;
 use self::last::{LastStack, Registers};
-use self::memory::Memory;
 pub(crate) use self::tally::tally;
+use super::sys::StackBounds;
 use super::thread::{Inside, MAX_FRAMES, Thread};
 
 /// How stacks are walked.
@@ -84,51 +84,35 @@ pub(crate) fn walk(inside: &Inside<'_>) {
 #[inline(never)]
 fn walk_from(unwinder: Unwinder, here: Registers, inside: &Inside<'_>) -> bool {
     let last = &inside.thread.last_stack;
-    let is_whole = match inside.thread.bounds(inside) {
-        Some(bounds) => {
-            let memory = || Memory::new(bounds, here.stack_pointer);
-            match unwinder {
-                Unwinder::Cfi => by_cfi(here, memory(), last),
-                Unwinder::FramePointers => {
-                    by_frame_pointers(here, memory(), last) || by_cfi(here, memory(), last)
-                }
-                Unwinder::FramePointersOnly => by_frame_pointers_only(here, memory(), last),
-                Unwinder::Backtrace => reference::walk(None, last),
-                Unwinder::None => return nothing(last),
-            }
-        }
-        None => nothing(last),
+    let Some(own) = inside.thread.bounds(inside) else {
+        last.replace_by_addresses(&[]);
+        return false;
+    };
+    let is_whole = match unwinder {
+        Unwinder::Cfi => by_cfi(here, own, last),
+        Unwinder::FramePointers => frame_pointers::walk(here, own, last) || by_cfi(here, own, last),
+        Unwinder::FramePointersOnly => by_frame_pointers_only(here, own, last),
+        Unwinder::Backtrace => reference::walk(None, last),
+        Unwinder::None => return false,
     };
     inside.thread.count_walk(is_whole);
     is_whole
 }
 
-fn nothing(last: &LastStack) -> bool {
-    last.replace_by_addresses(&[]);
-    false
-}
-
-#[inline(always)]
-fn by_cfi(here: Registers, memory: Memory, last: &LastStack) -> bool {
-    let end = frames::walk(here, memory, last, cfi::look_up);
+#[inline(never)]
+fn by_cfi(here: Registers, own: StackBounds, last: &LastStack) -> bool {
+    let end = frames::walk(here, own, last, last::OWN_FRAMES);
     end == End::Outermost || (end == End::Odd && by_reference(last))
 }
 
-#[inline(never)]
-fn by_frame_pointers(here: Registers, memory: Memory, last: &LastStack) -> bool {
-    frames::walk(here, memory, last, frame_pointers::look_up) == End::Outermost
-}
-
-#[inline(never)]
-fn by_frame_pointers_only(here: Registers, memory: Memory, last: &LastStack) -> bool {
-    let end = frames::walk(here, memory, last, frame_pointers::look_up_everywhere);
+fn by_frame_pointers_only(here: Registers, own: StackBounds, last: &LastStack) -> bool {
+    let root = frame_pointers::walk_to_end(here, own, last);
     // The chain ends where the C library starts the thread, always in the same frame: any other end is too early.
-    if end == End::Outermost || last.ends_in_root() {
+    if last.is_root(root) {
         return true;
     }
-    let outermost = last.outermost();
     let is_whole = by_reference(last);
-    last.learn_root(outermost);
+    last.learn_root(root);
     is_whole
 }
 

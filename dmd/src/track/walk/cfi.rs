@@ -2,13 +2,18 @@
 
 use super::frames::{Looked, Place};
 use super::modules::{self, Seal};
-use super::rule::Packed;
+use super::rule::{Packed, Plain};
 use super::rules::{Known, Rules};
 
 static RULES: Rules = Rules::new();
 
-/// The rule of the code there.
+/// The rule of the code there, if it is plain, stays, and was looked up before.
 #[inline(always)]
+pub(super) fn plain(code: usize) -> Option<Plain> {
+    RULES.plain(code)
+}
+
+/// The rule of the code there.
 pub(super) fn look_up(place: Place) -> Option<Looked> {
     match RULES.get(place.code) {
         Some(Known::Fixed(rule)) => Some(Looked { rule, is_fixed: true }),
@@ -16,8 +21,6 @@ pub(super) fn look_up(place: Place) -> Option<Looked> {
     }
 }
 
-#[cold]
-#[inline(never)]
 fn find(place: Place, known: Option<Known>) -> Option<Looked> {
     if let Some(Known::Loose(rule)) = known
         && modules::seal(place.code).is_some_and(|seal| RULES.is_sealed(place.code, rule, seal))

@@ -3,9 +3,11 @@
 use std::cell::Cell;
 use std::hint::select_unpredictable;
 
+use super::cfi;
 use super::last::{Frame, LastStack, Registers, retrace};
 use super::memory::Memory;
 use super::rule::{Base, Packed, Places, Plain, Rule, WORD};
+use crate::track::sys::StackBounds;
 
 /// How a walk ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,82 +45,74 @@ struct Position {
     is_interrupted: bool,
 }
 
-/// Walks from here outwards by these rules, and leaves the frames in the thread's last stack.
+/// Where the walk is next, and what it may read there.
+type Next = Result<(Position, Memory), End>;
+
+/// Walks from there outwards, and leaves the frames in the thread's last stack, without the innermost `skip`.
 #[inline(always)]
-pub(super) fn walk(
-    here: Registers,
-    mut memory: Memory,
-    last: &LastStack,
-    look_up: impl Fn(Place) -> Option<Looked>,
-) -> End {
-    let lasting = last.lasting();
-    let mut position = Position { registers: here, is_interrupted: false };
+pub(super) fn walk(start: Registers, own: StackBounds, last: &LastStack, skip: usize) -> End {
+    let mut memory = Memory::new(own, start.stack_pointer);
+    let mut registers = start;
     let (mut same, mut fresh) = (0, 0);
-    let end = loop {
-        if !position.is_interrupted
-            && let Some(met) = last.find(position.registers)
-        {
-            let certain = retrace(lasting, met);
-            let Some(frame) = lasting.get(certain).map(Cell::get) else { break End::Early };
-            if certain == 0 && !frame.is_opaque() {
-                same = met + 1;
-                break End::Outermost;
+    let end = 'walk: loop {
+        // Plain rules, and what is known from the last stack: nearly all frames.
+        let mut is_interrupted = false;
+        loop {
+            if let Some(met) = last.find(registers) {
+                let certain = retrace(last.lasting(), met);
+                let Some(frame) = last.lasting().get(certain).map(Cell::get) else { break };
+                if certain == 0 && !frame.is_opaque() {
+                    same = met + 1;
+                    break 'walk End::Outermost;
+                }
+                if !last.keep_again(&mut fresh, certain + 1, met) {
+                    break 'walk End::Early;
+                }
+                registers = frame.registers;
+                if frame.is_opaque() {
+                    is_interrupted = frame.is_interrupted();
+                    break;
+                }
             }
-            if !last.keep_again(&mut fresh, lasting.get(certain + 1..=met).unwrap_or(&[])) {
-                break End::Early;
+            let Some(rule) = cfi::plain(registers.instruction.wrapping_sub(1)) else { break };
+            let Some((saved, caller)) = caller(registers, rule, memory) else { break };
+            if caller.instruction == 0 || !last.keep(&mut fresh, Frame { registers, saved }) {
+                break;
             }
-            position.registers = frame.registers;
-            position.is_interrupted = frame.is_interrupted();
+            registers = caller;
         }
-        let Position { registers, is_interrupted } = position;
-        let code = registers.instruction.wrapping_sub(usize::from(!is_interrupted));
-        let looked = look_up(Place { code, is_exact: is_interrupted });
-        if !is_interrupted
-            && let Some(Looked { rule, is_fixed: true }) = looked
-            && let Some(rule) = rule.plain()
-            && let cfa = value(registers, rule.base).wrapping_add(rule.cfa)
-            && memory.has(registers.stack_pointer, cfa)
-            && let Some((saved, caller)) = caller(registers, rule, cfa, memory)
-            && caller.instruction != 0
-        {
-            if !last.keep(&mut fresh, Frame { registers, saved }) {
-                break End::Early;
+        let mut position = Position { registers, is_interrupted };
+        loop {
+            let (frame, next) = go_on_oddly(position, memory);
+            if !last.keep(&mut fresh, frame) {
+                break 'walk End::Early;
             }
-            position.registers = caller;
-            continue;
+            match next {
+                Ok(next) => (position, memory) = next,
+                Err(end) => break 'walk end,
+            }
+            if !position.is_interrupted {
+                break;
+            }
         }
-        let (frame, next) = go_on_oddly(position, memory, looked);
-        if !last.keep(&mut fresh, frame) {
-            break End::Early;
-        }
-        match next {
-            Ok(next) => (position, memory) = next,
-            Err(end) => break end,
-        }
+        registers = position.registers;
     };
-    let is_whole = last.replace(same, fresh);
+    let is_whole = last.replace(same, fresh, skip);
     let end = if is_whole { end } else { End::Early };
     let lasts = end == End::Outermost && !memory.has_left();
     last.lasting.set(if lasts { last.length.get() } else { 0 });
     end
 }
 
-/// Where the walk is next, and what it may read there.
-type Next = Result<(Position, Memory), End>;
-
-/// Where the caller's frame pointer was read, and the caller's registers, by a plain rule that comes to this CFA.
+/// Where the caller's frame pointer was read, and the caller's registers, by a plain rule. `None` if it leads anywhere but up
+/// the stack.
 #[inline(always)]
-fn caller(
-    registers: Registers,
-    rule: Plain,
-    cfa: usize,
-    memory: Memory,
-) -> Option<(usize, Registers)> {
-    let instruction = memory.word(cfa.wrapping_sub(WORD))?;
+fn caller(registers: Registers, rule: Plain, memory: Memory) -> Option<(usize, Registers)> {
+    let cfa = value(registers, rule.base).wrapping_add(rule.cfa);
     // A jump would be guessed wrongly too often: where nothing was saved, the return address is read once more.
     let is_saved = rule.saved != 0;
     let saved = cfa.wrapping_sub(select_unpredictable(is_saved, rule.saved, WORD));
-    let word = memory.word(saved)?;
+    let (instruction, word) = memory.frame(registers.stack_pointer, cfa, saved)?;
     let frame_pointer = select_unpredictable(is_saved, word, registers.frame_pointer);
     let saved = select_unpredictable(is_saved, saved, Frame::UNCHANGED);
     Some((saved, Registers { stack_pointer: cfa, instruction, frame_pointer }))
@@ -127,19 +121,23 @@ fn caller(
 /// All that is rare.
 #[cold]
 #[inline(never)]
-fn go_on_oddly(position: Position, memory: Memory, looked: Option<Looked>) -> (Frame, Next) {
+fn go_on_oddly(position: Position, memory: Memory) -> (Frame, Next) {
     let Position { registers, is_interrupted } = position;
     let saved = if is_interrupted { Frame::INTERRUPTED } else { Frame::OPAQUE };
     let opaque = Frame { registers, saved };
-    let rule = looked.map(|looked| (looked.rule.rule(), looked.is_fixed));
-    let next = match rule {
-        Some((Rule::Plain(rule), _)) => {
-            let cfa = value(registers, rule.base).wrapping_add(rule.cfa);
-            memory.leads(registers.stack_pointer, cfa).and_then(|memory| {
-                let (_, registers) = caller(registers, rule, cfa, memory)?;
-                Some((Position { registers, is_interrupted: false }, memory))
-            })
+    let code = registers.instruction.wrapping_sub(usize::from(!is_interrupted));
+    let looked = cfi::look_up(Place { code, is_exact: is_interrupted });
+    let next = match looked.map(|looked| (looked.rule.rule(), looked.is_fixed)) {
+        // A rule that was just looked up for the first time is as good as others.
+        Some((Rule::Plain(rule), true)) if !is_interrupted
+            && let Some((saved, caller)) = caller(registers, rule, memory)
+            && caller.instruction != 0 =>
+        {
+            let position = Position { registers: caller, is_interrupted: false };
+            return (Frame { registers, saved }, Ok((position, memory)));
         }
+        Some((Rule::Plain(rule), _)) => far_caller(registers, rule, memory)
+            .map(|(registers, memory)| (Position { registers, is_interrupted: false }, memory)),
         Some((Rule::Indirect { base, cfa, places, is_signal }, _)) => {
             let base = value(registers, base);
             indirect(registers, memory, |distance| base.wrapping_add_signed(distance), (cfa, places))
@@ -160,6 +158,18 @@ fn go_on_oddly(position: Position, memory: Memory, looked: Option<Looked>) -> (F
         Some(next) => (opaque, Ok(next)),
         None => (opaque, Err(End::Early)),
     }
+}
+
+/// The caller by a plain rule, on this stack or another one.
+fn far_caller(registers: Registers, rule: Plain, memory: Memory) -> Option<(Registers, Memory)> {
+    let cfa = value(registers, rule.base).wrapping_add(rule.cfa);
+    let memory = memory.leads(registers.stack_pointer, cfa)?;
+    let frame_pointer = match rule.saved {
+        0 => registers.frame_pointer,
+        distance => memory.word(cfa.wrapping_sub(distance))?,
+    };
+    let instruction = memory.word(cfa.wrapping_sub(WORD))?;
+    Some((Registers { stack_pointer: cfa, instruction, frame_pointer }, memory))
 }
 
 /// The caller by an indirect rule.

@@ -63,8 +63,11 @@ pub(crate) struct LastStack {
     /// Indices of frames by their stack pointers: where a frame would be if it is in the last stack. What is wrong or out of
     /// date is found out by looking at the frame.
     places: [Cell<u8>; PLACES],
+    /// The addresses that a walk along frame pointers has come by, the innermost first, and the last one's frame.
+    addresses: [Cell<usize>; FRESH],
+    end: Cell<usize>,
     /// Where chains of frame pointers end on this thread.
-    root: Cell<Option<Registers>>,
+    root: Cell<Option<(usize, usize)>>,
     /// The frames that a walk has come by that are not, or not yet known to be, in the last stack: the innermost first.
     fresh: [Cell<Frame>; FRESH],
 }
@@ -104,6 +107,8 @@ impl LastStack {
             numbers: [const { Cell::new(0) }; MAX_FRAMES],
             numbered: Cell::new(0),
             places: [const { Cell::new(0) }; PLACES],
+            addresses: [const { Cell::new(0) }; FRESH],
+            end: Cell::new(0),
             root: Cell::new(None),
             fresh: [const { Cell::new(NOTHING) }; FRESH],
         }
@@ -119,12 +124,21 @@ impl LastStack {
     #[inline(always)]
     pub(super) fn find(&self, registers: Registers) -> Option<usize> {
         let index = usize::from(self.places.get(place(registers))?.get());
-        let frame = self.lasting().get(index)?.get();
-        (frame.registers == registers && !frame.is_opaque()).then_some(index)
+        if index >= self.lasting.get() {
+            return None;
+        }
+        let frame = self.frames.get(index)?.get();
+        let is_it = frame.registers.stack_pointer == registers.stack_pointer
+            && frame.registers.instruction == registers.instruction
+            && frame.registers.frame_pointer == registers.frame_pointer
+            && !frame.is_opaque();
+        is_it.then_some(index)
     }
 
     /// Keeps frames of the last stack among the fresh ones, unless there is no room.
-    pub(super) fn keep_again(&self, count: &mut usize, frames: &[Cell<Frame>]) -> bool {
+    #[cold]
+    pub(super) fn keep_again(&self, count: &mut usize, outermost: usize, innermost: usize) -> bool {
+        let frames = self.frames.get(outermost..=innermost).unwrap_or(&[]);
         let own = self.frames.as_ptr_range();
         let own = own.start.addr()..own.end.addr();
         frames.iter().rev().all(|frame| {
@@ -145,18 +159,18 @@ impl LastStack {
         true
     }
 
-    /// The walk is over: the stack is `same` frames of the one before and these fresh ones. Says whether there was room for
-    /// all; otherwise the outermost are left out.
+    /// The walk is over: the stack is `same` frames of the one before and these fresh ones, without the innermost `skip`. Says
+    /// whether there was room for all; otherwise the outermost are left out.
     #[inline(always)]
-    pub(super) fn replace(&self, same: usize, fresh: usize) -> bool {
-        let new = fresh.saturating_sub(OWN_FRAMES);
+    pub(super) fn replace(&self, same: usize, fresh: usize, skip: usize) -> bool {
+        let new = fresh.saturating_sub(skip);
         let over = (same + new).saturating_sub(MAX_FRAMES);
         if over > 0 {
             self.drop_outermost(over, same);
         }
         let same = same.saturating_sub(over);
         let places = self.frames.get(same..).unwrap_or(&[]).iter();
-        let own = OWN_FRAMES.min(fresh);
+        let own = skip.min(fresh);
         let frames = self.fresh.get(own..fresh).unwrap_or(&[]).iter().rev();
         let mut outer = self.frames.get(same.wrapping_sub(1));
         for ((index, place), frame) in (same..).zip(places).zip(frames) {
@@ -214,27 +228,70 @@ impl LastStack {
         Some(innermost.get().address())
     }
 
-    pub(super) fn outermost(&self) -> Option<Registers> {
-        (self.length.get() > 0).then(|| self.frames.first().map(|frame| frame.get().registers))?
+    /// Notes the next address along the frame pointers, unless there is no room.
+    #[inline(always)]
+    pub(super) fn note(&self, count: &mut usize, frame: usize, address: usize) -> bool {
+        let Some(place) = self.addresses.get(*count) else { return false };
+        place.set(address);
+        self.end.set(frame);
+        *count += 1;
+        true
     }
 
-    /// Whether this stack ends in the same frame as the thread's others.
-    pub(super) fn ends_in_root(&self) -> bool {
-        let is_root = self.root.get().is_some() && self.outermost() == self.root.get();
-        if is_root {
-            self.lasting.set(self.length.get());
+    /// The walk along frame pointers is over: the stack is so many frames of the one before, and what was noted on top, without
+    /// the tracker's own frame. Says whether there was room for all.
+    #[inline(always)]
+    pub(super) fn put_on(&self, outer: usize, noted: usize) -> bool {
+        let noted = self.addresses.get(1..noted).unwrap_or(&[]);
+        let length = outer + noted.len();
+        if length > MAX_FRAMES {
+            self.cut(outer, noted);
+            return false;
         }
-        is_root
+        let frames = self.frames.get(outer..).unwrap_or(&[]).iter().zip(noted.iter().rev());
+        let same = frames.take_while(|(frame, code)| frame.get().address() == code.get()).count();
+        let known = self.length.get().min(outer + same);
+        let new = noted.iter().rev().skip(known.saturating_sub(outer));
+        for (frame, code) in self.frames.get(known..).unwrap_or(&[]).iter().zip(new) {
+            let registers = Registers { instruction: code.get(), ..NOTHING.registers };
+            frame.set(Frame { registers, saved: Frame::OPAQUE });
+        }
+        self.length.set(length);
+        self.lasting.set(self.lasting.get().min(outer));
+        self.numbered.set(self.numbered.get().min(known));
+        true
+    }
+
+    #[cold]
+    fn cut(&self, outer: usize, noted: &[Cell<usize>]) {
+        let mut addresses = [0; MAX_FRAMES];
+        let outer = self.frames.get(..outer).unwrap_or(&[]).iter().rev();
+        let all = noted.iter().map(Cell::get).chain(outer.map(|frame| frame.get().address()));
+        for (place, address) in addresses.iter_mut().zip(all) {
+            *place = address;
+        }
+        self.replace_by_addresses(&addresses);
+    }
+
+    /// The outermost frame that was noted: where it is, and its address.
+    pub(super) fn outermost_of(&self, noted: usize) -> Option<(usize, usize)> {
+        let code = self.addresses.get(noted.checked_sub(1)?)?;
+        Some((self.end.get(), code.get()))
+    }
+
+    /// Whether all of this thread's chains of frame pointers end there.
+    pub(super) fn is_root(&self, end: Option<(usize, usize)>) -> bool {
+        end.is_some() && end == self.root.get()
     }
 
     /// The chain of frame pointers ended there, and this is the whole stack: if it is close to the thread's beginning, all
     /// chains of the thread should end there.
-    pub(super) fn learn_root(&self, end: Option<Registers>) {
-        let Some(end) = end else { return };
-        let length = self.length.get();
-        let outermost = self.frames.get(..length.min(NEAR_ROOT)).unwrap_or(&[]);
-        if outermost.iter().any(|frame| frame.get().address() == end.instruction) {
-            self.root.set(Some(end));
+    pub(super) fn learn_root(&self, end: Option<(usize, usize)>) {
+        let outermost = self.frames.get(..self.length.get().min(NEAR_ROOT)).unwrap_or(&[]);
+        if let Some((_, code)) = end
+            && outermost.iter().any(|frame| frame.get().address() == code)
+        {
+            self.root.set(end);
         }
     }
 

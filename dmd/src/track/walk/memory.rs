@@ -36,16 +36,20 @@ impl Memory {
         self.has_left
     }
 
-    /// Whether that leads up the stack, inside what may be read.
+    /// The last word of a frame, and one in it, if the frame lies inside what may be read, and upwards.
     #[inline(always)]
-    pub(super) fn has(self, from: usize, to: usize) -> bool {
-        from < to && to <= self.high && to.is_multiple_of(WORD)
+    pub(super) fn frame(self, from: usize, to: usize, saved: usize) -> Option<(usize, usize)> {
+        if from < to && to <= self.high && from <= saved && to.is_multiple_of(WORD) {
+            Some((sys::word_at(to - WORD), sys::word_at(saved)))
+        } else {
+            None
+        }
     }
 
     /// What may be read once the walk goes on from a frame with this stack pointer to one with that: up the stack, or to
     /// another one. `None` if it must not.
     pub(super) fn leads(self, from: usize, to: usize) -> Option<Memory> {
-        if self.has(from, to) { Some(self) } else { self.reach(from, to) }
+        if self.frame(from, to, from).is_some() { Some(self) } else { self.reach(from, to) }
     }
 
     /// The word there, if it may be read.

@@ -168,10 +168,10 @@ impl Module {
     }
 }
 
-/// Whether the code is in the same module as the tracker.
+/// The addresses of the module that the tracker is part of; nothing before they are known.
 #[inline(always)]
-pub(super) fn is_own(code: usize) -> bool {
-    OWN_LOW.load(Relaxed) <= code && code < OWN_HIGH.load(Relaxed)
+pub(super) fn own() -> (usize, usize) {
+    (OWN_LOW.load(Relaxed), OWN_HIGH.load(Relaxed))
 }
 
 /// The module of this code, which is on this thread's stack and so cannot go meanwhile.

@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-use super::rule::Packed;
+use super::rule::{Packed, Plain};
 use crate::track::pages::Lazy;
 
 /// Rules by code address. Each is one word, which says of itself whose it is: threads may overwrite each other's, and whoever
@@ -40,17 +40,37 @@ impl Rules {
     }
 
     /// The rule of the code at this address.
-    #[inline(always)]
     pub(crate) fn get(&self, code: usize) -> Option<Known> {
         let row = row_of(self.words.get(PLACES)?, code)?;
         for step in 0..ROW {
             // Each word is true on its own: no order is needed.
-            let word = row.get((code + step) % ROW)?.load(Relaxed);
+            let word = row.get((first(code) + step) % ROW)?.load(Relaxed);
             if word >> (Packed::BITS + 1) == tag(code) {
                 return known(word);
             }
         }
         None
+    }
+
+    /// The rule of the code at this address, if it is plain and stays.
+    #[inline(always)]
+    pub(crate) fn plain(&self, code: usize) -> Option<Plain> {
+        // Nearly always it is in the first place.
+        let row = row_of(self.words.get(PLACES)?, code)?;
+        let word = row.get(first(code))?.load(Relaxed);
+        if word >> (Packed::BITS + 1) == tag(code) && word & LOOSE == 0 {
+            rule(word).plain()
+        } else {
+            self.plain_elsewhere(code)
+        }
+    }
+
+    #[inline(never)]
+    fn plain_elsewhere(&self, code: usize) -> Option<Plain> {
+        match self.get(code)? {
+            Known::Fixed(rule) => rule.plain(),
+            Known::Loose(_) => None,
+        }
     }
 
     /// Remembers a rule. Where its row is full, another one is forgotten.
@@ -93,7 +113,7 @@ impl Rules {
         }
         let row = row_of(self.words.get_or_make(PLACES)?, code)?;
         let is_free = |word: u64| word == 0 || word >> (Packed::BITS + 1) == tag(code);
-        let own = |step: usize| (code + step) % ROW;
+        let own = |step: usize| (first(code) + step) % ROW;
         let free = (0..ROW).map(own).find(|&at| is_free(row[at % ROW].load(Relaxed)));
         let at = free.unwrap_or(own(0));
         Some((row.get(at)?, row_start(code) + at))
@@ -105,16 +125,23 @@ fn row_of(words: &'static [AtomicU64], code: usize) -> Option<&'static [AtomicU6
     words.as_chunks::<ROW>().0.get(row_start(code) / ROW)
 }
 
-/// Neighbours in the code are neighbours here, so that few pages are touched.
+/// Neighbours in the code are neighbours here, so that few lines of the processor's cache are touched: a row is for 64 bytes of
+/// code, which hardly ever hold more calls than it has places.
 #[inline(always)]
 fn row_start(code: usize) -> usize {
-    (code ^ code >> 16) % PLACES / ROW * ROW
+    (code >> 6 ^ code >> 19) % (PLACES / ROW) * ROW
 }
 
-/// What a place in a row does not say of the address: all but the bits that choose the row, which the others give back.
+/// The place in its row where a rule is looked for first.
+#[inline(always)]
+fn first(code: usize) -> usize {
+    (code ^ code >> 3) % ROW
+}
+
+/// What the row does not say of the address: all but the 13 bits that choose it, which the others give back.
 #[inline(always)]
 fn tag(code: usize) -> u64 {
-    (code as u64) >> 16 << 3 | (code % ROW) as u64
+    (code as u64) >> 19 << 6 | (code as u64) % 64
 }
 
 fn word(code: usize, rule: Packed) -> u64 {
@@ -122,9 +149,13 @@ fn word(code: usize, rule: Packed) -> u64 {
 }
 
 #[inline(always)]
-fn known(word: u64) -> Option<Known> {
+fn rule(word: u64) -> Packed {
     #[expect(clippy::cast_possible_truncation, reason = "the rule is the lower part")]
-    let rule = Packed::from_bits((word & (LOOSE - 1)) as u32);
+    Packed::from_bits((word & (LOOSE - 1)) as u32)
+}
+
+fn known(word: u64) -> Option<Known> {
+    let rule = rule(word);
     match (rule.bits(), word & LOOSE) {
         (0, _) => None,
         (_, 0) => Some(Known::Fixed(rule)),
@@ -139,7 +170,7 @@ fn sealed(word: u64, seal: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::track::walk::rule::{Base, Plain, Rule};
+    use crate::track::walk::rule::{Base, Rule};
 
     fn rule(number: usize) -> Packed {
         let cfa = 8 * (number % 1000 + 1);
@@ -171,7 +202,7 @@ mod tests {
     #[test]
     fn addresses_that_share_a_row_are_told_apart() {
         let rules = Rules::new();
-        let row = |high: usize| high << 16 | (high & 0xffff);
+        let row = |high: usize| high << 19 | (high & 0x1fff) << 6;
         for high in 0..ROW {
             rules.put(row(0x1000 + high), rule(high));
         }

@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 use std::sync::Mutex;
-use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 
 /// Where a stack was taken: what is odd about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +30,7 @@ const KINDS: [Kind; 8] = [
 ];
 
 static COMPARED: [AtomicU64; KINDS.len()] = [const { AtomicU64::new(0) }; KINDS.len()];
+static ALLOCATED: AtomicBool = AtomicBool::new(false);
 static EQUAL: AtomicU64 = AtomicU64::new(0);
 static DIFFERENT: Mutex<Option<Different>> = Mutex::new(None);
 
@@ -52,11 +53,14 @@ pub(crate) fn all_agree() -> bool {
     compared() == EQUAL.load(Relaxed)
 }
 
-/// Takes the stack from here outwards, both ways. Neither allocates: signal handlers call this too.
+/// Takes the stack from here outwards, both ways. Neither may allocate: signal handlers call this too.
 #[inline(never)]
 pub(crate) fn take(kind: Kind) {
     let (mut own, mut reference) = ([0; 2 * KEPT], [0; 512]);
+    let allocations = || memreport::heap_counters().map(|counters| counters.allocations);
+    let before = allocations();
     let (length, is_whole) = dmd::__private::stack(&mut own).unwrap_or((0, false));
+    ALLOCATED.fetch_or(allocations() != before, Relaxed);
     let mut count = 0;
     let mut found = false;
     // From the caller of this function on: inside it, the two are called from different places.
@@ -83,12 +87,15 @@ pub(crate) fn take(kind: Kind) {
     }
 }
 
-/// Prints what was compared; `false` if any stacks differ.
+/// Prints what was compared; `false` if any stacks differ, or anything was allocated to take them.
 pub(crate) fn report(out: &mut dyn Write) -> io::Result<bool> {
     for (kind, count) in KINDS.iter().zip(&COMPARED) {
         writeln!(out, "{kind:?}: {}", count.load(Relaxed))?;
     }
     writeln!(out, "compared: {}, equal: {}", compared(), EQUAL.load(Relaxed))?;
+    if ALLOCATED.load(Relaxed) {
+        writeln!(out, "taking a stack allocated")?;
+    }
     if let Ok(different) = DIFFERENT.lock()
         && let Some(different) = different.as_ref()
     {
@@ -97,7 +104,7 @@ pub(crate) fn report(out: &mut dyn Write) -> io::Result<bool> {
         writeln!(out, "the reference's:")?;
         print(&different.reference, out)?;
     }
-    Ok(all_agree())
+    Ok(all_agree() && !ALLOCATED.load(Relaxed))
 }
 
 fn print(frames: &[usize], out: &mut dyn Write) -> io::Result<()> {
