@@ -52,12 +52,14 @@ type Next = Result<(Position, Memory), End>;
 #[inline(always)]
 pub(super) fn walk(start: Registers, own: StackBounds, last: &LastStack, skip: usize) -> End {
     let mut memory = Memory::new(own, start.stack_pointer);
-    let mut registers = start;
+    // Three values, not one struct: that stays in registers.
+    let Registers { mut stack_pointer, mut instruction, mut frame_pointer } = start;
     let (mut same, mut fresh) = (0, 0);
     let end = 'walk: loop {
         // Plain rules, and what is known from the last stack: nearly all frames.
         let mut is_interrupted = false;
         loop {
+            let registers = Registers { stack_pointer, instruction, frame_pointer };
             if let Some(met) = last.find(registers) {
                 let certain = retrace(last.lasting(), met);
                 let Some(frame) = last.lasting().get(certain).map(Cell::get) else { break };
@@ -68,19 +70,21 @@ pub(super) fn walk(start: Registers, own: StackBounds, last: &LastStack, skip: u
                 if !last.keep_again(&mut fresh, certain + 1, met) {
                     break 'walk End::Early;
                 }
-                registers = frame.registers;
+                Registers { stack_pointer, instruction, frame_pointer } = frame.registers;
                 if frame.is_opaque() {
                     is_interrupted = frame.is_interrupted();
                     break;
                 }
             }
-            let Some(rule) = cfi::plain(registers.instruction.wrapping_sub(1)) else { break };
+            let registers = Registers { stack_pointer, instruction, frame_pointer };
+            let Some(rule) = cfi::plain(instruction.wrapping_sub(1)) else { break };
             let Some((saved, caller)) = caller(registers, rule, memory) else { break };
             if caller.instruction == 0 || !last.keep(&mut fresh, Frame { registers, saved }) {
                 break;
             }
-            registers = caller;
+            Registers { stack_pointer, instruction, frame_pointer } = caller;
         }
+        let registers = Registers { stack_pointer, instruction, frame_pointer };
         let mut position = Position { registers, is_interrupted };
         loop {
             let (frame, next) = go_on_oddly(position, memory);
@@ -95,7 +99,7 @@ pub(super) fn walk(start: Registers, own: StackBounds, last: &LastStack, skip: u
                 break;
             }
         }
-        registers = position.registers;
+        Registers { stack_pointer, instruction, frame_pointer } = position.registers;
     };
     let is_whole = last.replace(same, fresh, skip);
     let end = if is_whole { end } else { End::Early };
