@@ -38,7 +38,9 @@ fn check(unwinder: &str, seed: &str, plugins: &[&Path]) {
     assert!(output.status.success(), "{:?}\n{text}\n{errors}", output.status);
     let (compared, equal) = (number(&text, "compared: ", ","), number(&text, "equal: ", "\n"));
     assert!(compared >= 10_000 && compared == equal, "{text}");
-    for kind in ["Plain", "InPanic", "InCallback", "InSignal", "OnSignalStack", "OnOtherStack", "Deep"] {
+    for kind in
+        ["Plain", "InPanic", "InCallback", "InSignal", "OnSignalStack", "OnOtherStack", "Deep"]
+    {
         assert!(number(&text, &format!("{kind}: "), "\n") > 100, "{text}");
     }
     if !plugins.is_empty() {
@@ -52,7 +54,8 @@ fn check(unwinder: &str, seed: &str, plugins: &[&Path]) {
 fn call_frame_information_gives_the_stacks_of_the_reference() {
     let folder = std::env::temp_dir().join(format!("memreport-plugins-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a place for files");
-    let (small, big) = (plugin(&folder, "small.so", &[]), plugin(&folder, "big.so", &["--cfg=big"]));
+    let (small, big) =
+        (plugin(&folder, "small.so", &[]), plugin(&folder, "big.so", &["--cfg=big"]));
     check("cfi", "1", &[&small, &big]);
     check("frame-pointers", "1", &[&small, &big]);
     std::fs::remove_dir_all(&folder).expect("its own folder");

@@ -43,7 +43,12 @@ pub(crate) enum Stacks {
 
 impl Default for Options {
     fn default() -> Self {
-        Options { mode: Mode::DarkMatter, stacks: Stacks::Full, show_dump_stats: false, unwinder: None }
+        Options {
+            mode: Mode::DarkMatter,
+            stacks: Stacks::Full,
+            show_dump_stats: false,
+            unwinder: None,
+        }
     }
 }
 

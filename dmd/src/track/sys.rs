@@ -69,7 +69,8 @@ pub(crate) fn is_readable(address: usize) -> bool {
     // SAFETY: a plain call.
     let process = unsafe { libc::getpid() };
     // SAFETY: copies to `word`, of its size; what may be read is checked by the system.
-    let copied = unsafe { libc::process_vm_readv(process, &raw const own, 1, &raw const there, 1, 0) };
+    let copied =
+        unsafe { libc::process_vm_readv(process, &raw const own, 1, &raw const there, 1, 0) };
     copied == size_of::<usize>().cast_signed()
 }
 

@@ -16,6 +16,7 @@ mod frames;
 mod reference;
 pub(crate) mod tally;
 
+use std::ffi::c_void;
 use std::sync::atomic::AtomicU8;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -30,10 +31,10 @@ use super::thread::{Inside, MAX_FRAMES, Thread};
 pub(crate) enum Unwinder {
     /// Not decided yet: no stacks.
     None,
-    /// By call frame information, which every program has that can panic.
-    Cfi,
     /// Along the saved frame pointers, for programs built with them; in libraries by call frame information.
     FramePointers,
+    /// By call frame information, which every program has that can panic.
+    Cfi,
     /// Along the saved frame pointers everywhere.
     FramePointersOnly,
     /// By the crate `backtrace`: microseconds, for all others.
@@ -57,8 +58,8 @@ static UNWINDER: AtomicU8 = AtomicU8::new(0);
 #[inline]
 pub(crate) fn unwinder() -> Unwinder {
     match UNWINDER.load(Relaxed) {
-        1 => Unwinder::Cfi,
-        2 => Unwinder::FramePointers,
+        1 => Unwinder::FramePointers,
+        2 => Unwinder::Cfi,
         3 => Unwinder::FramePointersOnly,
         4 => Unwinder::Backtrace,
         _ => Unwinder::None,
@@ -69,7 +70,7 @@ pub(crate) fn unwinder() -> Unwinder {
 /// for, if it does. Not from a hook: the reference unwinder may take locks.
 pub(crate) fn choose(wish: Option<Unwinder>) {
     modules::learn();
-    let order = [Unwinder::Cfi, Unwinder::FramePointers, Unwinder::FramePointersOnly];
+    let order = [Unwinder::FramePointers, Unwinder::Cfi, Unwinder::FramePointersOnly];
     let is_wished = |unwinder: &Unwinder| wish.is_none_or(|wish| wish.name() == unwinder.name());
     let chosen = order.into_iter().filter(is_wished).find(|unwinder| agrees(*unwinder));
     UNWINDER.store(chosen.unwrap_or(Unwinder::Backtrace) as u8, Relaxed);
@@ -143,11 +144,14 @@ fn first(unwinder: Unwinder) -> bool {
         let is_whole = walk_from(unwinder, registers::here(), &inside);
         let (mut own, mut reference) = ([0; MAX_FRAMES], [0; MAX_FRAMES]);
         let own = inside.thread.last_stack.copy_to(&mut own);
-        let mut length = 0;
+        let (mut length, mut outermost_test) = (0, 0);
         backtrace::trace(|frame| {
             if let Some(place) = reference.get_mut(length).filter(|_| !frame.ip().is_null()) {
                 *place = frame.ip().addr();
                 length += 1;
+            }
+            if frame.symbol_address() == third as *mut c_void {
+                outermost_test = length;
             }
             true
         });
@@ -158,7 +162,10 @@ fn first(unwinder: Unwinder) -> bool {
             Unwinder::FramePointersOnly => {
                 own.len() >= 2 && reference.windows(2).any(|frames| frames == &own[..2])
             }
-            _ => is_whole && own.len() >= 2 && reference.ends_with(own),
+            // All of it, from inside these functions on.
+            _ => {
+                is_whole && reference.ends_with(own) && reference.len() - own.len() < outermost_test
+            }
         })
     };
     Thread::current(compare).flatten().unwrap_or(false)

@@ -133,9 +133,10 @@ fn go_on_oddly(position: Position, memory: Memory) -> (Frame, Next) {
     let looked = cfi::look_up(Place { code, is_exact: is_interrupted });
     let next = match looked.map(|looked| (looked.rule.rule(), looked.is_fixed)) {
         // A rule that was just looked up for the first time is as good as others.
-        Some((Rule::Plain(rule), true)) if !is_interrupted
-            && let Some((saved, caller)) = caller(registers, rule, memory)
-            && caller.instruction != 0 =>
+        Some((Rule::Plain(rule), true))
+            if !is_interrupted
+                && let Some((saved, caller)) = caller(registers, rule, memory)
+                && caller.instruction != 0 =>
         {
             let position = Position { registers: caller, is_interrupted: false };
             return (Frame { registers, saved }, Ok((position, memory)));
@@ -144,8 +145,13 @@ fn go_on_oddly(position: Position, memory: Memory) -> (Frame, Next) {
             .map(|(registers, memory)| (Position { registers, is_interrupted: false }, memory)),
         Some((Rule::Indirect { base, cfa, places, is_signal }, _)) => {
             let base = value(registers, base);
-            indirect(registers, memory, |distance| base.wrapping_add_signed(distance), (cfa, places))
-                .map(|(registers, memory)| (Position { registers, is_interrupted: is_signal }, memory))
+            indirect(
+                registers,
+                memory,
+                |distance| base.wrapping_add_signed(distance),
+                (cfa, places),
+            )
+            .map(|(registers, memory)| (Position { registers, is_interrupted: is_signal }, memory))
         }
         Some((Rule::Outermost, is_fixed)) => {
             let frame = Frame { registers, saved: Frame::UNCHANGED };

@@ -124,13 +124,12 @@ impl LastStack {
     #[inline(always)]
     pub(super) fn find(&self, registers: Registers) -> Option<usize> {
         let index = usize::from(self.places.get(place(registers))?.get());
-        if index >= self.lasting.get() {
-            return None;
-        }
-        let frame = self.frames.get(index)?.get();
+        let frame = self.frames.get(index % MAX_FRAMES)?.get();
+        // The stack pointer first: of a frame that is not in the last stack, it is another one.
         let is_it = frame.registers.stack_pointer == registers.stack_pointer
             && frame.registers.instruction == registers.instruction
             && frame.registers.frame_pointer == registers.frame_pointer
+            && index < self.lasting.get()
             && !frame.is_opaque();
         is_it.then_some(index)
     }

@@ -1,5 +1,8 @@
 //! Which module a piece of code belongs to, and where its unwind information is: asked of the dynamic linker without a lock.
-#![expect(unsafe_code, reason = "calls the dynamic linker, and reads modules where they are loaded")]
+#![expect(
+    unsafe_code,
+    reason = "calls the dynamic linker, and reads modules where they are loaded"
+)]
 #![expect(
     clippy::cast_possible_truncation,
     reason = "addresses have 64 bits on all systems that are written for"
@@ -135,8 +138,7 @@ impl Module {
             let start = bias.wrapping_add(header.p_vaddr as usize);
             (start, start.wrapping_add(header.p_memsz as usize))
         };
-        let segments =
-            || headers.iter().filter(|header| header.p_type == libc::PT_LOAD).map(place);
+        let segments = || headers.iter().filter(|header| header.p_type == libc::PT_LOAD).map(place);
         let index = headers.iter().find(|header| header.p_type == libc::PT_GNU_EH_FRAME);
         let (index, _) = place(index?);
         let (start, end) = segments().find(|&(low, high)| low <= index && index < high)?;
@@ -178,9 +180,10 @@ pub(super) fn own() -> (usize, usize) {
 pub(super) fn find(code: usize) -> Option<Found> {
     // Acquire, with the Release of `remember`.
     let count = FIXED_COUNT.load(Acquire).min(FIXED.len());
-    let fixed = FIXED.iter().take(count).find(|place| {
-        place.low.load(Relaxed) <= code && code < place.high.load(Relaxed)
-    });
+    let fixed = FIXED
+        .iter()
+        .take(count)
+        .find(|place| place.low.load(Relaxed) <= code && code < place.high.load(Relaxed));
     if let Some(place) = fixed {
         let module = Module {
             low: place.low.load(Relaxed),
@@ -252,9 +255,8 @@ fn seal_of(object: &Object) -> Option<u64> {
         // SAFETY: as above.
         sys::build_id(unsafe { std::slice::from_raw_parts(notes, header.p_memsz as usize) })
     })?;
-    let mix = |seal: u64, word: u64| {
-        (seal ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29)
-    };
+    let mix =
+        |seal: u64, word: u64| (seal ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
     let place = mix(object.start.addr() as u64, object.index.addr() as u64);
     let words = build_id.as_chunks::<8>();
     let rest = words.1.iter().fold(0, |word, &byte| word << 8 | u64::from(byte));

@@ -45,16 +45,25 @@ pub(crate) const WORD: usize = size_of::<usize>();
 
 /// A rule in 29 bits; never 0. What does not fit is [`Rule::Other`].
 ///
-/// From the lowest bit: the kind (2), the base (1), and then of a plain rule where the frame pointer is (8) and the CFA (18),
-/// both in words; of an indirect one whether it is a signal frame's (1), and the CFA, the return address and the frame pointer
-/// (8 each), in words with a sign.
+/// From the highest bit: the kind (2); then of a plain rule the base (1), and where the frame pointer is (8) and the CFA (18),
+/// both in words; of an indirect one the base (1), whether it is a signal frame's (1), and the CFA, the return address and the
+/// frame pointer (8 each), in words with a sign.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Packed(u32);
 
+/// 0, so that the kind of the common rule is compared together with what stands before it.
 const PLAIN: u32 = 0;
 const INDIRECT: u32 = 1;
 const OUTERMOST: u32 = 2;
 const OTHER: u32 = 3;
+
+/// Where the fields begin.
+const KIND: u32 = 27;
+const BASE: u32 = 26;
+const SAVED: u32 = 18;
+const IS_SIGNAL: u32 = 25;
+const RETURN_ADDRESS: u32 = 8;
+const FRAME_POINTER: u32 = 16;
 
 /// Stands for `None` in eight bits.
 const NOWHERE: i8 = i8::MIN;
@@ -64,7 +73,7 @@ impl Packed {
     pub(crate) const BITS: u32 = 29;
 
     pub(crate) fn new(rule: Rule) -> Self {
-        Packed(pack(rule).unwrap_or(OTHER))
+        Packed(pack(rule).unwrap_or(OTHER << KIND))
     }
 
     /// From what [`bits`](Self::bits) gave.
@@ -78,27 +87,34 @@ impl Packed {
         self.0
     }
 
-    /// The rule, if it is plain.
+    /// The plain rule; nonsense of another kind.
     #[inline(always)]
-    pub(crate) fn plain(self) -> Option<Plain> {
-        (self.0 & 3 == PLAIN).then(|| Plain {
+    pub(crate) fn plain(self) -> Plain {
+        Plain {
             base: self.base(),
-            cfa: (self.0 >> 11) as usize * WORD,
-            saved: (self.0 >> 3 & 0xff) as usize * WORD,
-        })
+            cfa: (self.0 & 0x3_ffff) as usize * WORD,
+            saved: (self.0 >> SAVED & 0xff) as usize * WORD,
+        }
     }
 
     pub(crate) fn rule(self) -> Rule {
-        match self.0 & 3 {
+        match self.0 >> KIND {
+            PLAIN => Rule::Plain(self.plain()),
             INDIRECT => self.indirect(),
             OUTERMOST => Rule::Outermost,
-            _ => self.plain().map_or(Rule::Other, Rule::Plain),
+            _ => Rule::Other,
         }
+    }
+
+    /// Whether bits are those of a plain rule with nothing before it.
+    #[inline(always)]
+    pub(crate) fn are_plain(bits: u64) -> bool {
+        bits >> KIND == 0
     }
 
     #[inline(always)]
     fn base(self) -> Base {
-        if self.0 >> 2 & 1 == 0 { Base::StackPointer } else { Base::FramePointer }
+        if self.0 >> BASE & 1 == 0 { Base::StackPointer } else { Base::FramePointer }
     }
 
     fn indirect(self) -> Rule {
@@ -106,34 +122,36 @@ impl Packed {
             let words = (self.0 >> shift & 0xff).to_le_bytes()[0].cast_signed();
             (words != NOWHERE).then_some(isize::from(words) * WORD.cast_signed())
         };
+        let places =
+            Places { return_address: words(RETURN_ADDRESS), frame_pointer: words(FRAME_POINTER) };
         Rule::Indirect {
             base: self.base(),
-            cfa: words(4).unwrap_or(0),
-            places: Places { return_address: words(12), frame_pointer: words(20) },
-            is_signal: self.0 >> 3 & 1 == 1,
+            cfa: words(0).unwrap_or(0),
+            places,
+            is_signal: self.0 >> IS_SIGNAL & 1 == 1,
         }
     }
 }
 
 /// `None` if it does not fit.
 fn pack(rule: Rule) -> Option<u32> {
-    let base = |base: Base| u32::from(base == Base::FramePointer) << 2;
+    let base = |base: Base| u32::from(base == Base::FramePointer) << BASE;
     match rule {
         Rule::Plain(plain) => {
             let cfa = words(plain.cfa, 18).filter(|&cfa| cfa > 0)?;
-            Some(PLAIN | base(plain.base) | words(plain.saved, 8)? << 3 | cfa << 11)
+            Some(PLAIN << KIND | base(plain.base) | words(plain.saved, 8)? << SAVED | cfa)
         }
         Rule::Indirect { base: from, cfa, places, is_signal } => {
             let place = |place: Option<isize>| place.map_or(Some(NOWHERE), signed_words);
             let byte = |words: i8| u32::from(words.cast_unsigned());
-            let signal = u32::from(is_signal) << 3;
-            let cfa = byte(signed_words(cfa)?) << 4;
-            let return_address = byte(place(places.return_address)?) << 12;
-            let frame_pointer = byte(place(places.frame_pointer)?) << 20;
-            Some(INDIRECT | base(from) | signal | cfa | return_address | frame_pointer)
+            let signal = u32::from(is_signal) << IS_SIGNAL;
+            let cfa = byte(signed_words(cfa)?);
+            let return_address = byte(place(places.return_address)?) << RETURN_ADDRESS;
+            let frame_pointer = byte(place(places.frame_pointer)?) << FRAME_POINTER;
+            Some(INDIRECT << KIND | base(from) | signal | cfa | return_address | frame_pointer)
         }
-        Rule::Outermost => Some(OUTERMOST),
-        Rule::Other => Some(OTHER),
+        Rule::Outermost => Some(OUTERMOST << KIND),
+        Rule::Other => Some(OTHER << KIND),
     }
 }
 
@@ -157,8 +175,8 @@ impl fmt::Debug for Packed {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use super::Base::{FramePointer, StackPointer};
+    use super::*;
 
     fn plain(cfa: usize, saved: usize) -> Rule {
         Rule::Plain(Plain { base: StackPointer, cfa, saved })

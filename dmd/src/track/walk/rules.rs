@@ -45,7 +45,7 @@ impl Rules {
         for step in 0..ROW {
             // Each word is true on its own: no order is needed.
             let word = row.get((first(code) + step) % ROW)?.load(Relaxed);
-            if word >> (Packed::BITS + 1) == tag(code) {
+            if is_of(word, code) {
                 return known(word);
             }
         }
@@ -56,10 +56,9 @@ impl Rules {
     #[inline(always)]
     pub(crate) fn plain(&self, code: usize) -> Option<Plain> {
         // Nearly always it is in the first place.
-        let row = row_of(self.words.get(PLACES)?, code)?;
-        let word = row.get(first(code))?.load(Relaxed);
-        if word >> (Packed::BITS + 1) == tag(code) && word & LOOSE == 0 {
-            rule(word).plain()
+        let word = self.words.get(PLACES)?.get(first(code))?.load(Relaxed);
+        if Packed::are_plain(word ^ tag(code)) {
+            Some(rule(word).plain())
         } else {
             self.plain_elsewhere(code)
         }
@@ -68,8 +67,8 @@ impl Rules {
     #[inline(never)]
     fn plain_elsewhere(&self, code: usize) -> Option<Plain> {
         match self.get(code)? {
-            Known::Fixed(rule) => rule.plain(),
-            Known::Loose(_) => None,
+            Known::Fixed(rule) if Packed::are_plain(rule.bits().into()) => Some(rule.plain()),
+            _ => None,
         }
     }
 
@@ -112,9 +111,12 @@ impl Rules {
             return None;
         }
         let row = row_of(self.words.get_or_make(PLACES)?, code)?;
-        let is_free = |word: u64| word == 0 || word >> (Packed::BITS + 1) == tag(code);
         let own = |step: usize| (first(code) + step) % ROW;
-        let free = (0..ROW).map(own).find(|&at| is_free(row[at % ROW].load(Relaxed)));
+        let is_free = |at: &usize| {
+            let word = row.get(*at).map_or(0, |place| place.load(Relaxed));
+            word == 0 || is_of(word, code)
+        };
+        let free = (0..ROW).map(own).find(is_free);
         let at = free.unwrap_or(own(0));
         Some((row.get(at)?, row_start(code) + at))
     }
@@ -125,27 +127,31 @@ fn row_of(words: &'static [AtomicU64], code: usize) -> Option<&'static [AtomicU6
     words.as_chunks::<ROW>().0.get(row_start(code) / ROW)
 }
 
+/// The place where a rule is looked for first; the others are those of the row that it is in.
+///
 /// Neighbours in the code are neighbours here, so that few lines of the processor's cache are touched: a row is for 64 bytes of
 /// code, which hardly ever hold more calls than it has places.
 #[inline(always)]
-fn row_start(code: usize) -> usize {
-    (code >> 6 ^ code >> 19) % (PLACES / ROW) * ROW
-}
-
-/// The place in its row where a rule is looked for first.
-#[inline(always)]
 fn first(code: usize) -> usize {
-    (code ^ code >> 3) % ROW
+    (code >> 3 ^ code >> 34 << 3) % PLACES
 }
 
-/// What the row does not say of the address: all but the 13 bits that choose it, which the others give back.
+fn row_start(code: usize) -> usize {
+    first(code) / ROW * ROW
+}
+
+/// What the row does not say of the address, at the top of a word: its lowest 34 bits. The row gives the others back.
 #[inline(always)]
 fn tag(code: usize) -> u64 {
-    (code as u64) >> 19 << 6 | (code as u64) % 64
+    (code as u64) << (Packed::BITS + 1)
+}
+
+fn is_of(word: u64, code: usize) -> bool {
+    (word ^ tag(code)) >> (Packed::BITS + 1) == 0
 }
 
 fn word(code: usize, rule: Packed) -> u64 {
-    tag(code) << (Packed::BITS + 1) | u64::from(rule.bits())
+    tag(code) | u64::from(rule.bits())
 }
 
 #[inline(always)]
@@ -202,15 +208,20 @@ mod tests {
     #[test]
     fn addresses_that_share_a_row_are_told_apart() {
         let rules = Rules::new();
-        let row = |high: usize| high << 19 | (high & 0x1fff) << 6;
-        for high in 0..ROW {
-            rules.put(row(0x1000 + high), rule(high));
+        let code = |high: usize| high << 34 | high << 6 | 0x28;
+        for high in 1..=ROW {
+            rules.put(code(high), rule(high));
         }
-        for high in 0..ROW {
-            assert_eq!(rules.get(row(0x1000 + high)), Some(Known::Fixed(rule(high))));
+        for high in 1..=ROW {
+            assert_eq!(rules.get(code(high)), Some(Known::Fixed(rule(high))));
+            assert_eq!(rules.plain(code(high)), Some(rule(high).plain()));
+            assert_eq!(rules.plain(code(high) + 1), None);
         }
-        rules.put(row(0x2000), rule(99));
-        assert_eq!(rules.get(row(0x2000)), Some(Known::Fixed(rule(99))));
+        // The row is full now: another one has to go.
+        rules.put(code(99), rule(99));
+        assert_eq!(rules.get(code(99)), Some(Known::Fixed(rule(99))));
+        let kept = (1..=ROW).filter(|&high| rules.get(code(high)).is_some()).count();
+        assert_eq!(kept, ROW - 1);
     }
 
     #[test]

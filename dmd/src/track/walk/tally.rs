@@ -43,9 +43,6 @@ pub(crate) fn tally() -> Tally {
     let count = |index: usize| COUNTS.get(index).map_or(0, |count| count.load(Relaxed));
     thread::met().fold(Tally::default(), |tally, (number, _)| {
         let own = number as usize * APART;
-        Tally {
-            walked: tally.walked + count(own),
-            truncated: tally.truncated + count(own + 1),
-        }
+        Tally { walked: tally.walked + count(own), truncated: tally.truncated + count(own + 1) }
     })
 }

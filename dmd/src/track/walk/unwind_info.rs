@@ -31,6 +31,8 @@ impl UnwindContextStorage<usize> for OnStack {
 impl UnwindInfo<'_> {
     /// The rule of the code there; `None` if nothing is said of it, or not in a way that we read.
     pub(super) fn rule(&self, place: Place) -> Option<Rule> {
+        // Which register has which number is known of this processor only.
+        cfg!(target_arch = "x86_64").then_some(())?;
         let (frames, entry) = self.search(place.code)?;
         let section = EhFrame::from(EndianSlice::new(self.from(frames)?, NativeEndian));
         let bases = BaseAddresses::default().set_eh_frame(frames as u64);
@@ -104,7 +106,9 @@ impl Row<'_, '_> {
             return Some(Rule::Outermost);
         }
         let cfa = match self.row.cfa() {
-            CfaRule::RegisterAndOffset { register, offset } => Value::From(base(*register)?, *offset),
+            CfaRule::RegisterAndOffset { register, offset } => {
+                Value::From(base(*register)?, *offset)
+            }
             CfaRule::Expression(expression) => self.value(expression)?,
         };
         match cfa {
@@ -119,9 +123,9 @@ impl Row<'_, '_> {
         let cfa = usize::try_from(offset).ok()?;
         let saved = match self.row.register(X86_64::RBP) {
             None | Some(RegisterRule::SameValue | RegisterRule::Undefined) => 0,
-            Some(RegisterRule::Offset(offset)) => usize::try_from(offset.checked_neg()?)
-                .ok()
-                .filter(|&distance| distance > 0)?,
+            Some(RegisterRule::Offset(offset)) => {
+                usize::try_from(offset.checked_neg()?).ok().filter(|&distance| distance > 0)?
+            }
             Some(_) => return None,
         };
         Some(Rule::Plain(Plain { base, cfa, saved }))
@@ -181,9 +185,7 @@ impl Row<'_, '_> {
             Operation::RegisterOffset { register, offset, .. } => From(base(register)?, offset),
             Operation::UnsignedConstant { value } => Number(value.cast_signed()),
             Operation::SignedConstant { value } => Number(value),
-            Operation::PlusConstant { value } => {
-                plus(values.pop()?, Number(value.cast_signed()))?
-            }
+            Operation::PlusConstant { value } => plus(values.pop()?, Number(value.cast_signed()))?,
             Operation::Deref { size: 8, space: false, .. } => match values.pop()? {
                 From(base, offset) => At(base, offset),
                 _ => return None,

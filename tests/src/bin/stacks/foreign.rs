@@ -110,11 +110,8 @@ pub(crate) fn interrupt(on_own_stack: bool, seed: u64, depth: u64) {
 /// Gives the thread a signal stack that a path has room on. If it is on one now, it stays there.
 fn on_signal_stack(interrupt: impl FnOnce()) {
     let mut memory = vec![0_u8; 256 << 10];
-    let own = libc::stack_t {
-        ss_sp: memory.as_mut_ptr().cast(),
-        ss_flags: 0,
-        ss_size: memory.len(),
-    };
+    let own =
+        libc::stack_t { ss_sp: memory.as_mut_ptr().cast(), ss_flags: 0, ss_size: memory.len() };
     let mut before = own;
     // SAFETY: the memory is big enough, and lives until the next call.
     unsafe { libc::sigaltstack(&raw const own, &raw mut before) };
@@ -128,10 +125,7 @@ pub(crate) fn processor_time() -> Duration {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: a valid place for the answer.
     unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
-    Duration::new(
-        u64::try_from(time.tv_sec).unwrap_or(0),
-        u32::try_from(time.tv_nsec).unwrap_or(0),
-    )
+    Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
 /// Works on another stack, from which the frames lead back to the thread's own.
