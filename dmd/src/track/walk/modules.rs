@@ -233,7 +233,8 @@ fn headers(object: &Object) -> Option<&'static [libc::Elf64_Phdr]> {
     let header = unsafe { &*first };
     let table = usize::try_from(header.e_phoff).ok()?;
     let count = usize::from(header.e_phnum);
-    let fits = table + count * size_of::<libc::Elf64_Phdr>() <= sys::PAGE;
+    let end = table.checked_add(count * size_of::<libc::Elf64_Phdr>());
+    let fits = end.is_some_and(|end| end <= sys::PAGE);
     if !header.e_ident.starts_with(b"\x7fELF") || !fits || !table.is_multiple_of(8) {
         return None;
     }

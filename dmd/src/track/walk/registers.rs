@@ -25,6 +25,6 @@ pub(super) fn here() -> Registers {
             options(nomem, nostack, preserves_flags)
         );
     }
-    here.instruction += 1;
+    here.instruction = here.instruction.wrapping_add(1);
     here
 }

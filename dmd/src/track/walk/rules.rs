@@ -156,7 +156,6 @@ fn word(code: usize, rule: Packed) -> u64 {
 
 #[inline(always)]
 fn rule(word: u64) -> Packed {
-    #[expect(clippy::cast_possible_truncation, reason = "the rule is the lower part")]
     Packed::from_bits((word & (LOOSE - 1)) as u32)
 }
 

@@ -156,7 +156,7 @@ impl Row<'_, '_> {
     }
 
     fn returns_below_cfa(&self) -> bool {
-        self.row.register(X86_64::RA) == Some(RegisterRule::Offset(-(WORD as i64)))
+        self.row.register(X86_64::RA) == Some(RegisterRule::Offset(-WORD.cast_signed() as i64))
     }
 
     /// Works an expression out as far as it goes without looking at registers or memory.

@@ -71,7 +71,8 @@ fn generic<T: Debug>(value: T, numbers: &mut Numbers, depth: u64, kind: Kind) {
 
 #[inline(always)]
 fn inlined(numbers: &mut Numbers, depth: u64, kind: Kind) {
-    (|| go(numbers, depth, kind))();
+    let deeper = |numbers: &mut Numbers| go(numbers, depth, kind);
+    deeper(numbers);
     black_box(depth);
 }
 

@@ -44,8 +44,10 @@ fn call(path: &CStr) -> Result<usize, String> {
     // SAFETY: a library of ours, whose initialisers do nothing.
     let library = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW) };
     if library.is_null() {
+        // SAFETY: a plain call.
+        let message = unsafe { libc::dlerror() };
         // SAFETY: the call before has failed, so there is a message.
-        let message = unsafe { CStr::from_ptr(libc::dlerror()) };
+        let message = unsafe { CStr::from_ptr(message) };
         return Err(message.to_string_lossy().into_owned());
     }
     // SAFETY: an open library.

@@ -15,6 +15,9 @@ const DEPTH: u32 = 25;
 /// What is done at the end of a path.
 type Leaf = fn(&mut [usize]) -> usize;
 
+/// A step on a path.
+type Way = fn(u64, u32, Leaf, &mut [usize]) -> usize;
+
 /// Prints, for each round, the nanoseconds of a stack as a hook takes it, and along frame pointers with nothing checked.
 pub(crate) fn run(rounds: usize, out: &mut dyn Write) -> io::Result<()> {
     let count: Leaf = |frames| dmd::__private::stack(frames).map_or(0, |(length, _)| length);
@@ -48,7 +51,7 @@ fn turn(path: u64, depth: u32, leaf: Leaf, frames: &mut [usize]) -> usize {
     if depth == 0 {
         return (0..TAKEN).map(|_| black_box(leaf)(frames)).sum();
     }
-    let ways: [fn(u64, u32, Leaf, &mut [usize]) -> usize; 4] = [left, right, left, middle];
+    let ways: [Way; 4] = [left, right, left, middle];
     black_box(ways[(path & 3) as usize])(path >> 1, depth - 1, leaf, frames)
 }
 
