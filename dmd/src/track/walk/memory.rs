@@ -146,11 +146,11 @@ mod tests {
         let (words, other) = ([7_usize; 16], vec![8_usize; 64]);
         let (own, other) = (bounds(&words), bounds(&other));
         let mut memory = Memory::new(own, own.low);
-        let mut turn = || {
+        let turn = || {
             let there = memory.leads(own.low, other.low + 64)?;
             memory = there.leads(other.low + 64, own.low + 64)?;
             Some(())
         };
-        assert_eq!(std::iter::from_fn(|| turn()).take(100).count(), 4);
+        assert_eq!(std::iter::from_fn(turn).take(100).count(), 4);
     }
 }

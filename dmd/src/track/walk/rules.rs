@@ -192,12 +192,9 @@ mod tests {
             rules.put(code(number), rule(number));
         }
         for number in 0..100_000 {
-            match rules.get(code(number)) {
-                Some(known) => {
-                    assert_eq!(known, Known::Fixed(rule(number)));
-                    kept += 1;
-                }
-                None => {}
+            if let Some(known) = rules.get(code(number)) {
+                assert_eq!(known, Known::Fixed(rule(number)));
+                kept += 1;
             }
             assert_eq!(rules.get(code(number) + 1), None);
         }

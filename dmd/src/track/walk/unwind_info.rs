@@ -247,3 +247,6 @@ impl Values {
         self.values.get(self.count).copied()
     }
 }
+
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests;
