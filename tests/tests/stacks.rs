@@ -65,3 +65,33 @@ fn call_frame_information_gives_the_stacks_of_the_reference() {
 fn frame_pointers_give_the_stacks_of_the_reference() {
     check("frame-pointers", "2", &[]);
 }
+
+#[test]
+fn the_dump_says_how_stacks_were_walked_and_how_many_are_truncated() {
+    let names = [
+        ("frame-pointers", "frame pointers"),
+        ("cfi", "call frame information"),
+        ("backtrace", "backtrace"),
+    ];
+    for (word, name) in names {
+        let file =
+            std::env::temp_dir().join(format!("memreport-{word}-{}.json", std::process::id()));
+        let status = Command::new(STACKS)
+            .arg("dump")
+            .arg(&file)
+            .env("DMD", format!("--unwinder={word}"))
+            .stdout(std::process::Stdio::null())
+            .status()
+            .expect("it starts");
+        assert!(status.success(), "{status:?}");
+        let text = std::fs::read(&file).expect("written");
+        std::fs::remove_file(&file).expect("its own file");
+        let dump: serde_json::Value = serde_json::from_slice(&text).expect("JSON");
+        let own = &dump["memreport"];
+        // In a build without frame pointers that wish cannot be fulfilled.
+        let other = if word == "frame-pointers" { "call frame information" } else { name };
+        assert!(own["unwinder"] == name || own["unwinder"] == other, "{}", own["unwinder"]);
+        assert_eq!(own["truncatedStacks"], 10, "{word}");
+        assert!(own["walkedStacks"].as_u64() > Some(20), "{word}: {}", own["walkedStacks"]);
+    }
+}

@@ -66,13 +66,15 @@ pub(crate) fn unwinder() -> Unwinder {
     }
 }
 
-/// Finds out which unwinder serves this program: the first of these that agrees with the reference, or the one that is wished
-/// for, if it does. Not from a hook: the reference unwinder may take locks.
+/// Finds out which unwinder serves this program: the one that is wished for, or else the first of these, if it agrees with the
+/// reference. Not from a hook: the reference unwinder may take locks.
 pub(crate) fn choose(wish: Option<Unwinder>) {
     modules::learn();
     let order = [Unwinder::FramePointers, Unwinder::Cfi, Unwinder::FramePointersOnly];
-    let is_wished = |unwinder: &Unwinder| wish.is_none_or(|wish| wish.name() == unwinder.name());
-    let chosen = order.into_iter().filter(is_wished).find(|unwinder| agrees(*unwinder));
+    let chosen = match wish {
+        Some(Unwinder::Backtrace) => None,
+        _ => wish.into_iter().chain(order).find(|unwinder| agrees(*unwinder)),
+    };
     UNWINDER.store(chosen.unwrap_or(Unwinder::Backtrace) as u8, Relaxed);
 }
 

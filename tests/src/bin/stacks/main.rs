@@ -1,7 +1,7 @@
 //! Takes stacks as a hook would, in all the places where stacks are odd, and holds each against the crate `backtrace`.
 //!
 //! `stacks check STACKS SEED [PLUGIN PLUGIN]` prints how many stacks were compared, by kind; the two that differ first, if any
-//! do, and then fails. `stacks time ROUNDS` prints what a stack costs, in nanoseconds.
+//! do, and then fails. `stacks dump FILE` writes a dump, with ten truncated stacks behind it. `stacks time ROUNDS` prints what a stack costs, in nanoseconds.
 
 mod compare;
 mod foreign;
@@ -45,10 +45,19 @@ fn run(words: &[&str]) -> Result<bool, Box<dyn std::error::Error>> {
             }
             Ok(compare::report(out)?)
         }
+        ["dump", file] => {
+            paths::allocate_deep_down(300);
+            let snapshot = memreport::snapshot();
+            dmd::Dump::of(&snapshot).ok_or("DMD is asleep")?.save(file)?;
+            Ok(true)
+        }
         ["time", rounds] => {
             timing::run(rounds.parse()?, out)?;
             Ok(true)
         }
-        _ => Err("stacks check STACKS SEED [PLUGIN PLUGIN] | stacks time ROUNDS".into()),
+        _ => {
+            Err("stacks check STACKS SEED [PLUGIN PLUGIN] | stacks dump FILE | stacks time ROUNDS"
+                .into())
+        }
     }
 }

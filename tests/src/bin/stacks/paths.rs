@@ -139,3 +139,16 @@ fn recurse(depth: u64, numbers: &mut Numbers) {
         take(Kind::Deep);
     }
 }
+
+/// Ten blocks, born so many frames down.
+#[inline(never)]
+pub(crate) fn allocate_deep_down(depth: u64) {
+    if depth > 0 {
+        allocate_deep_down(depth - 1);
+        black_box(depth);
+        return;
+    }
+    for number in 0..10 {
+        drop(black_box(Box::new(number)));
+    }
+}
