@@ -143,7 +143,13 @@ fn second(unwinder: Unwinder) -> bool {
 fn first(unwinder: Unwinder) -> bool {
     let compare = |thread: &Thread| {
         let inside = Inside::enter(thread)?;
-        let is_whole = walk_from(unwinder, registers::here(), &inside);
+        let here = registers::here();
+        let bounds = thread.bounds(&inside)?;
+        let is_whole = match unwinder {
+            // Without help from the other where it fails.
+            Unwinder::FramePointers => frame_pointers::walk(here, bounds, &thread.last_stack),
+            _ => walk_from(unwinder, here, &inside),
+        };
         let (mut own, mut reference) = ([0; MAX_FRAMES], [0; MAX_FRAMES]);
         let own = inside.thread.last_stack.copy_to(&mut own);
         let (mut length, mut outermost_test) = (0, 0);
