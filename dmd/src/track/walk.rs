@@ -87,16 +87,17 @@ pub(crate) fn walk(inside: &Inside<'_>) {
 #[inline(never)]
 fn walk_from(unwinder: Unwinder, here: Registers, inside: &Inside<'_>) -> bool {
     let last = &inside.thread.last_stack;
-    let Some(own) = inside.thread.bounds(inside) else {
-        last.replace_by_addresses(&[]);
-        return false;
-    };
-    let is_whole = match unwinder {
-        Unwinder::Cfi => by_cfi(here, own, last),
-        Unwinder::FramePointers => frame_pointers::walk(here, own, last) || by_cfi(here, own, last),
-        Unwinder::FramePointersOnly => by_frame_pointers_only(here, own, last),
-        Unwinder::Backtrace => reference::walk(None, last),
-        Unwinder::None => return false,
+    let is_whole = match (unwinder, inside.thread.bounds(inside)) {
+        (Unwinder::FramePointers, Some(own)) => {
+            frame_pointers::walk(here, own, last) || by_cfi(here, own, last)
+        }
+        (Unwinder::Cfi, Some(own)) => by_cfi(here, own, last),
+        (Unwinder::FramePointersOnly, Some(own)) => by_frame_pointers_only(here, own, last),
+        (Unwinder::Backtrace, _) => reference::walk(None, last),
+        (Unwinder::None, _) | (_, None) => {
+            last.replace_by_addresses(&[]);
+            false
+        }
     };
     inside.thread.count_walk(is_whole);
     is_whole
@@ -202,4 +203,35 @@ fn taken(addresses: &mut [usize]) -> Option<(usize, bool)> {
         Some((inside.thread.last_stack.copy_to(addresses).len(), is_whole))
     })
     .flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unwinders_agree_with_the_reference_on_any_thread() {
+        modules::learn();
+        assert!(agrees(Unwinder::Cfi));
+        let built_with_frame_pointers = agrees(Unwinder::FramePointers);
+        assert_eq!(agrees(Unwinder::FramePointersOnly), built_with_frame_pointers);
+    }
+
+    #[test]
+    fn chains_of_frame_pointers_end_where_the_thread_began() {
+        if !agrees(Unwinder::FramePointersOnly) {
+            // Not run: this was built without frame pointers.
+            return;
+        }
+        let last = LastStack::new();
+        let own = super::super::sys::stack_bounds().expect("a thread has a stack");
+        let end = || frame_pointers::walk_to_end(registers::here(), own, &last);
+        assert!(!last.is_root(end()));
+        assert!(by_frame_pointers_only(registers::here(), own, &last));
+        assert!(last.is_root(end()));
+        // A chain that ends elsewhere is not the whole stack.
+        let here = registers::here();
+        let short = StackBounds { high: here.frame_pointer + 512, ..own };
+        assert!(!last.is_root(frame_pointers::walk_to_end(here, short, &last)));
+    }
 }

@@ -12,10 +12,14 @@ use crate::track::sys::{self, StackBounds};
 pub(super) fn walk(here: Registers, own: StackBounds, last: &LastStack) -> bool {
     let (low, high) = modules::own();
     let is_own = |code: usize| low <= code && code < high;
-    let (count, Some(library)) = follow(here, own, last, is_own) else { return false };
-    let outer = match last.find(library) {
+    let chain = follow(here, own, last, is_own);
+    if !chain.leads_on {
+        return false;
+    }
+    let count = chain.count;
+    let outer = match last.find(chain.end) {
         Some(met) if retrace(last.lasting(), met) == 0 => Some(met + 1),
-        _ => library_frames(library, own, last),
+        _ => library_frames(chain.end, own, last),
     };
     outer.is_some_and(|outer| last.put_on(outer, count))
 }
@@ -29,24 +33,30 @@ fn library_frames(library: Registers, own: StackBounds, last: &LastStack) -> Opt
 }
 
 /// Takes the stack by frame pointers alone, as far as they lead. Says where that is.
-pub(super) fn walk_to_end(
-    here: Registers,
-    own: StackBounds,
-    last: &LastStack,
-) -> Option<(usize, usize)> {
-    let (count, _) = follow(here, own, last, |_| true);
-    last.put_on(0, count);
-    last.outermost_of(count)
+pub(super) fn walk_to_end(here: Registers, own: StackBounds, last: &LastStack) -> Registers {
+    let chain = follow(here, own, last, |_| true);
+    last.put_on(0, chain.count);
+    chain.end
 }
 
-/// Follows the chain while the code is the program's. How many frames that were, and the first that is not.
+/// Frames along frame pointers.
+struct Chain {
+    /// How many there are of the program's.
+    count: usize,
+    /// Where the chain leaves the program, or ends.
+    end: Registers,
+    /// Whether it leaves the program, rather than ends.
+    leads_on: bool,
+}
+
+/// Follows the chain while the code is the program's.
 #[inline(always)]
 fn follow(
     here: Registers,
     own: StackBounds,
     last: &LastStack,
     is_own: impl Fn(usize) -> bool,
-) -> (usize, Option<Registers>) {
+) -> Chain {
     // Two words are read of each frame: the caller's frame pointer, and the return address.
     let highest = own.high - 2 * WORD;
     let is_frame = |frame: usize, above: usize| {
@@ -55,17 +65,17 @@ fn follow(
     let mut frame = here.frame_pointer;
     let mut count = 0;
     if here.stack_pointer < own.low || !is_frame(frame, here.stack_pointer) {
-        return (0, None);
+        return Chain { count, end: here, leads_on: false };
     }
     loop {
         let (outer, code) = (sys::word_at(frame), sys::word_at(frame + WORD));
+        let end =
+            Registers { stack_pointer: frame + 2 * WORD, instruction: code, frame_pointer: outer };
         if !is_own(code) {
-            let stack_pointer = frame + 2 * WORD;
-            let library = Registers { stack_pointer, instruction: code, frame_pointer: outer };
-            return (count, Some(library));
+            return Chain { count, end, leads_on: true };
         }
-        if !last.note(&mut count, frame, code) || !is_frame(outer, frame + WORD) {
-            return (count, None);
+        if !last.note(&mut count, code) || !is_frame(outer, frame + WORD) {
+            return Chain { count, end, leads_on: false };
         }
         frame = outer;
     }

@@ -63,11 +63,10 @@ pub(crate) struct LastStack {
     /// Indices of frames by their stack pointers: where a frame would be if it is in the last stack. What is wrong or out of
     /// date is found out by looking at the frame.
     places: [Cell<u8>; PLACES],
-    /// The addresses that a walk along frame pointers has come by, the innermost first, and the last one's frame.
+    /// The addresses that a walk along frame pointers has come by, the innermost first.
     addresses: [Cell<usize>; FRESH],
-    end: Cell<usize>,
     /// Where chains of frame pointers end on this thread.
-    root: Cell<Option<(usize, usize)>>,
+    root: Cell<Option<Registers>>,
     /// The frames that a walk has come by that are not, or not yet known to be, in the last stack: the innermost first.
     fresh: [Cell<Frame>; FRESH],
 }
@@ -108,7 +107,6 @@ impl LastStack {
             numbered: Cell::new(0),
             places: [const { Cell::new(0) }; PLACES],
             addresses: [const { Cell::new(0) }; FRESH],
-            end: Cell::new(0),
             root: Cell::new(None),
             fresh: [const { Cell::new(NOTHING) }; FRESH],
         }
@@ -229,10 +227,9 @@ impl LastStack {
 
     /// Notes the next address along the frame pointers, unless there is no room.
     #[inline(always)]
-    pub(super) fn note(&self, count: &mut usize, frame: usize, address: usize) -> bool {
+    pub(super) fn note(&self, count: &mut usize, address: usize) -> bool {
         let Some(place) = self.addresses.get(*count) else { return false };
         place.set(address);
-        self.end.set(frame);
         *count += 1;
         true
     }
@@ -272,25 +269,17 @@ impl LastStack {
         self.replace_by_addresses(&addresses);
     }
 
-    /// The outermost frame that was noted: where it is, and its address.
-    pub(super) fn outermost_of(&self, noted: usize) -> Option<(usize, usize)> {
-        let code = self.addresses.get(noted.checked_sub(1)?)?;
-        Some((self.end.get(), code.get()))
-    }
-
     /// Whether all of this thread's chains of frame pointers end there.
-    pub(super) fn is_root(&self, end: Option<(usize, usize)>) -> bool {
-        end.is_some() && end == self.root.get()
+    pub(super) fn is_root(&self, end: Registers) -> bool {
+        self.root.get() == Some(end)
     }
 
     /// The chain of frame pointers ended there, and this is the whole stack: if it is close to the thread's beginning, all
     /// chains of the thread should end there.
-    pub(super) fn learn_root(&self, end: Option<(usize, usize)>) {
+    pub(super) fn learn_root(&self, end: Registers) {
         let outermost = self.frames.get(..self.length.get().min(NEAR_ROOT)).unwrap_or(&[]);
-        if let Some((_, code)) = end
-            && outermost.iter().any(|frame| frame.get().address() == code)
-        {
-            self.root.set(end);
+        if outermost.iter().any(|frame| frame.get().address() == end.instruction) {
+            self.root.set(Some(end));
         }
     }
 
@@ -432,7 +421,7 @@ mod tests {
         let put_on = |noted: &[usize]| {
             let mut count = 0;
             for address in noted {
-                assert!(last.note(&mut count, 0, *address));
+                assert!(last.note(&mut count, *address));
             }
             let fits = last.put_on(2, count);
             (fits, addresses(&last))
