@@ -5,12 +5,13 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use crate::{Failure, bench_analyse, bench_overhead, bench_show};
+use crate::{Failure, bench_analyse, bench_overhead, bench_show, bench_stacks};
 
 /// Runs a benchmark by name. `false` when a target is missed.
 pub(crate) fn run(name: &str, args: &[&str], out: &mut dyn Write) -> Result<bool, Failure> {
     match name {
         "overhead" => bench_overhead::run(args, out),
+        "stacks" => bench_stacks::run(args.contains(&"--quick"), out),
         "show" => {
             let args: Vec<String> = args.iter().map(|word| (*word).to_owned()).collect();
             Ok(bench_show::run(&args, out)? == ExitCode::SUCCESS)
@@ -19,9 +20,10 @@ pub(crate) fn run(name: &str, args: &[&str], out: &mut dyn Write) -> Result<bool
             let script = args.iter().find(|word| !word.starts_with("--"));
             Ok(bench_analyse::run(script.map(Path::new), out)?)
         }
-        _ => {
-            Err(format!("no benchmark is called {name}; there are: overhead, show, analyse").into())
-        }
+        _ => Err(format!(
+            "no benchmark is called {name}; there are: overhead, stacks, show, analyse"
+        )
+        .into()),
     }
 }
 

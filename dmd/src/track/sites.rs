@@ -78,28 +78,26 @@ pub(crate) fn here(plan: Plan, usable: usize) -> Born {
 #[inline(always)]
 fn stack_here(thread: &Thread) -> u32 {
     match Inside::enter(thread) {
-        Some(inside) => intern_stack(walk::walk(&inside), &inside),
+        Some(inside) => {
+            walk::walk(&inside);
+            intern_stack(&inside)
+        }
         None => 0,
     }
 }
 
-/// The number of the stack in the thread's buffer, which begins there. Most of it is that of the stack before: only the
-/// rest is looked up.
+/// The number of the thread's last stack. Of the frames that it has in common with the one before, the numbers are known.
 #[inline(always)]
-fn intern_stack(begin: usize, inside: &Inside<'_>) -> u32 {
+fn intern_stack(inside: &Inside<'_>) -> u32 {
     let thread = inside.thread;
-    let frames = &thread.frames[begin..];
-    let last = &thread.last_frames[..thread.last_length.get().min(frames.len())];
-    let differ = frames.iter().zip(last).position(|(frame, last)| frame.get() != last.get());
-    let same = differ.unwrap_or(last.len());
-    let mut number = if same == 0 { 0 } else { thread.last_numbers[same - 1].get() };
-    let remembered = thread.last_frames[same..].iter().zip(&thread.last_numbers[same..]);
-    for (frame, (last_frame, last_number)) in frames[same..].iter().zip(remembered) {
-        number = intern_frame(number, frame.get(), thread);
-        last_frame.set(frame.get());
-        last_number.set(number);
+    let stack = &thread.last_stack;
+    let (known, length) = (stack.numbered.get(), stack.length.get());
+    let mut number = if known == 0 { 0 } else { stack.numbers[known - 1].get() };
+    for (frame, place) in stack.frames[known..length].iter().zip(&stack.numbers[known..length]) {
+        number = intern_frame(number, frame.get().address(), thread);
+        place.set(number);
     }
-    thread.last_length.set(frames.len());
+    stack.numbered.set(length);
     number
 }
 

@@ -23,7 +23,9 @@ pub struct Extension {
     pub unwinder: Option<String>,
     /// Stacks in the table.
     pub stacks: u64,
-    /// Stacks that end before their thread's first frame.
+    /// Stacks that were taken since the tracker woke.
+    pub walked_stacks: u64,
+    /// Those of them that end before their thread's first frame.
     pub truncated_stacks: u64,
     /// Stacks that found no room in the table.
     pub lost_stacks: u64,
@@ -187,6 +189,7 @@ pub(super) struct WireExtension {
     reason: Option<String>,
     unwinder: Option<String>,
     stacks: u64,
+    walked_stacks: u64,
     truncated_stacks: u64,
     lost_stacks: u64,
     mode: Option<String>,
@@ -243,6 +246,7 @@ impl WireExtension {
             reason: self.reason,
             unwinder: self.unwinder,
             stacks: self.stacks,
+            walked_stacks: self.walked_stacks,
             truncated_stacks: self.truncated_stacks,
             lost_stacks: self.lost_stacks,
             mode: self.mode,

@@ -1,0 +1,82 @@
+//! The walk along saved frame pointers, for programs that were built with them. Libraries were built by others, as they liked:
+//! from the first frame of one on, call frame information leads further.
+
+use super::frames::{self, End};
+use super::last::{LastStack, Registers, retrace};
+use super::modules;
+use super::rule::WORD;
+use crate::track::sys::{self, StackBounds};
+
+/// Takes the stack. `false` if that did not lead to the thread's outermost frame.
+#[inline(always)]
+pub(super) fn walk(here: Registers, own: StackBounds, last: &LastStack) -> bool {
+    let (low, high) = modules::own();
+    let is_own = |code: usize| low <= code && code < high;
+    let chain = follow(here, own, last, is_own);
+    if !chain.leads_on {
+        return false;
+    }
+    let count = chain.count;
+    let outer = match last.find(chain.end) {
+        Some(met) if retrace(last.lasting(), met) == 0 => Some(met + 1),
+        _ => library_frames(chain.end, own, last),
+    };
+    outer.is_some_and(|outer| last.put_on(outer, count))
+}
+
+/// How many frames are left, by the rules of libraries. Usually they are those around the thread's first function.
+#[cold]
+#[inline(never)]
+fn library_frames(library: Registers, own: StackBounds, last: &LastStack) -> Option<usize> {
+    let end = frames::walk(library, own, last, 0);
+    (end == End::Outermost).then(|| last.length.get())
+}
+
+/// Takes the stack by frame pointers alone, as far as they lead. Says where that is.
+pub(super) fn walk_to_end(here: Registers, own: StackBounds, last: &LastStack) -> Registers {
+    let chain = follow(here, own, last, |_| true);
+    last.put_on(0, chain.count);
+    chain.end
+}
+
+/// Frames along frame pointers.
+struct Chain {
+    /// How many there are of the program's.
+    count: usize,
+    /// Where the chain leaves the program, or ends.
+    end: Registers,
+    /// Whether it leaves the program, rather than ends.
+    leads_on: bool,
+}
+
+/// Follows the chain while the code is the program's.
+#[inline(always)]
+fn follow(
+    here: Registers,
+    own: StackBounds,
+    last: &LastStack,
+    is_own: impl Fn(usize) -> bool,
+) -> Chain {
+    // Two words are read of each frame: the caller's frame pointer, and the return address.
+    let highest = own.high - 2 * WORD;
+    let is_frame = |frame: usize, above: usize| {
+        above <= frame && frame <= highest && frame.is_multiple_of(WORD)
+    };
+    let mut frame = here.frame_pointer;
+    let mut count = 0;
+    if here.stack_pointer < own.low || !is_frame(frame, here.stack_pointer) {
+        return Chain { count, end: here, leads_on: false };
+    }
+    loop {
+        let (outer, code) = (sys::word_at(frame), sys::word_at(frame + WORD));
+        let end =
+            Registers { stack_pointer: frame + 2 * WORD, instruction: code, frame_pointer: outer };
+        if !is_own(code) {
+            return Chain { count, end, leads_on: true };
+        }
+        if !last.note(&mut count, code) || !is_frame(outer, frame + WORD) {
+            return Chain { count, end, leads_on: false };
+        }
+        frame = outer;
+    }
+}
