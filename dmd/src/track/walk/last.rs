@@ -248,9 +248,11 @@ impl LastStack {
         let same = frames.take_while(|(frame, code)| frame.get().address() == code.get()).count();
         let known = self.length.get().min(outer + same);
         let new = noted.iter().rev().skip(known.saturating_sub(outer));
-        for (frame, code) in self.frames.get(known..).unwrap_or(&[]).iter().zip(new) {
-            let registers = Registers { instruction: code.get(), ..NOTHING.registers };
-            frame.set(Frame { registers, saved: Frame::OPAQUE });
+        for (place, code) in self.frames.get(known..).unwrap_or(&[]).iter().zip(new) {
+            // Nobody looks at the rest of a frame that does not last.
+            let mut frame = place.get();
+            frame.registers.instruction = code.get();
+            place.set(frame);
         }
         self.length.set(length);
         self.lasting.set(self.lasting.get().min(outer));
