@@ -11,17 +11,21 @@ use crate::track::sys::{self, StackBounds};
 #[inline(always)]
 pub(super) fn walk(here: Registers, own: StackBounds, last: &LastStack) -> bool {
     let (low, high) = modules::own();
-    let is_own = |code: usize| low <= code && code < high;
+    let length = high - low;
+    let is_own = |code: usize| code.wrapping_sub(low) < length;
     let chain = follow(here, own, last, is_own);
     if !chain.leads_on {
         return false;
     }
     let count = chain.count;
     let outer = match last.find(chain.end) {
-        Some(met) if retrace(last.lasting(), met) == 0 => Some(met + 1),
-        _ => library_frames(chain.end, own, last),
+        Some(met) if retrace(last.lasting(), met) == 0 => met + 1,
+        _ => match library_frames(chain.end, own, last) {
+            Some(outer) => outer,
+            None => return false,
+        },
     };
-    outer.is_some_and(|outer| last.put_on(outer, count))
+    last.put_on(outer, count)
 }
 
 /// How many frames are left, by the rules of libraries. Usually they are those around the thread's first function.
@@ -59,9 +63,8 @@ fn follow(
 ) -> Chain {
     // Two words are read of each frame: the caller's frame pointer, and the return address.
     let highest = own.high - 2 * WORD;
-    let is_frame = |frame: usize, above: usize| {
-        above <= frame && frame <= highest && frame.is_multiple_of(WORD)
-    };
+    // What is no frame but lies there is harmless to read, and has no code of the program's in it.
+    let is_frame = |frame: usize, above: usize| above <= frame && frame <= highest;
     let mut frame = here.frame_pointer;
     let mut count = 0;
     if here.stack_pointer < own.low || !is_frame(frame, here.stack_pointer) {

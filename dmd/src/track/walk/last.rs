@@ -244,8 +244,11 @@ impl LastStack {
             self.cut(outer, noted);
             return false;
         }
-        let frames = self.frames.get(outer..).unwrap_or(&[]).iter().zip(noted.iter().rev());
-        let same = frames.take_while(|(frame, code)| frame.get().address() == code.get()).count();
+        let frames = self.frames.get(outer..).unwrap_or(&[]).iter();
+        let differs = |(frame, code): (&Cell<Frame>, &Cell<usize>)| {
+            frame.get().registers.instruction != code.get()
+        };
+        let same = frames.zip(noted.iter().rev()).position(differs).unwrap_or(noted.len());
         let known = self.length.get().min(outer + same);
         let new = noted.iter().rev().skip(known.saturating_sub(outer));
         for (place, code) in self.frames.get(known..).unwrap_or(&[]).iter().zip(new) {
