@@ -51,12 +51,16 @@ fn check(unwinder: &str, seed: &str, plugins: &[&Path]) {
 }
 
 #[test]
-fn call_frame_information_gives_the_stacks_of_the_reference() {
+fn stacks_are_right_through_libraries_that_come_and_go() {
     let folder = std::env::temp_dir().join(format!("memreport-plugins-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a place for files");
-    let (small, big) =
-        (plugin(&folder, "small.so", &[]), plugin(&folder, "big.so", &["--cfg=big"]));
+    let small = plugin(&folder, "small.so", &[]);
+    let big = plugin(&folder, "big.so", &["--cfg=big"]);
     check("cfi", "1", &[&small, &big]);
+    // Nothing tells these two apart.
+    let no_id = "-Clink-arg=-Wl,--build-id=none";
+    let small = plugin(&folder, "small.so", &[no_id]);
+    let big = plugin(&folder, "big.so", &[no_id, "--cfg=big"]);
     check("frame-pointers", "1", &[&small, &big]);
     std::fs::remove_dir_all(&folder).expect("its own folder");
 }

@@ -8,12 +8,12 @@ use crate::bench::{Figure, lines, median, table};
 use crate::{Failure, build};
 
 /// A program that takes stacks, and how: a name, whether the program has frame pointers, the word for `$DMD`, and the most
-/// nanoseconds that a stack may cost.
+/// nanoseconds that a stack may cost on a quiet machine.
 const VARIANTS: [(&str, bool, &str, f64); 4] = [
     ("frame pointers", true, "frame-pointers", 45.0),
     ("call frame information, program with frame pointers", true, "cfi", 130.0),
     ("call frame information, program without", false, "cfi", 130.0),
-    ("the crate backtrace", true, "backtrace", 10_000.0),
+    ("the crate backtrace", true, "backtrace", f64::INFINITY),
 ];
 
 /// Times all in turn, round by round.
@@ -38,7 +38,8 @@ pub(crate) fn run(is_quick: bool, out: &mut dyn Write) -> Result<bool, Failure> 
         }
     }
     let variants = VARIANTS.iter().map(|&(name, _, _, target)| (name, target));
-    let chain = [("for comparison: the chain of frame pointers, nothing checked or kept", 45.0)];
+    let chain =
+        [("for comparison: the chain of frame pointers, nothing checked or kept", f64::INFINITY)];
     let figures: Vec<Figure> = variants
         .chain(chain)
         .zip(costs.into_iter().chain([least]))

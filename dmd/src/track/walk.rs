@@ -103,7 +103,7 @@ fn walk_from(unwinder: Unwinder, here: Registers, inside: &Inside<'_>) -> bool {
     let last = &inside.thread.last_stack;
     let is_whole = match (unwinder, inside.thread.bounds(inside)) {
         (Unwinder::FramePointers, Some(own)) => {
-            frame_pointers::walk(here, own, last) || by_cfi(here, own, last)
+            frame_pointers::walk(here, own, last).unwrap_or_else(|| by_cfi(here, own, last))
         }
         (Unwinder::Cfi, Some(own)) => by_cfi(here, own, last),
         (Unwinder::FramePointersOnly, Some(own)) => by_frame_pointers_only(here, own, last),
@@ -167,7 +167,7 @@ fn first(unwinder: Unwinder) -> bool {
         let bounds = thread.bounds(&inside)?;
         let is_whole = match unwinder {
             // Without help from the other where it fails.
-            Unwinder::FramePointers => frame_pointers::walk(here, bounds, &thread.last_stack),
+            Unwinder::FramePointers => frame_pointers::walk(here, bounds, &thread.last_stack)?,
             _ => walk_from(unwinder, here, &inside),
         };
         let (mut own, mut reference) = ([0; MAX_FRAMES], [0; MAX_FRAMES]);

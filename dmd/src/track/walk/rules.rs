@@ -12,7 +12,7 @@ use crate::track::pages::Lazy;
 /// A word is the rest of the address that its place does not say (34 bits), whether its module may go (1), and the rule (29).
 pub(crate) struct Rules {
     words: Lazy<AtomicU64>,
-    /// Of rules whose module may go: what the module looked like, in the same place as the rule. See [`Rules::get_loose`].
+    /// Of rules whose module may go: what the module looked like, in the same place as the rule. See [`Rules::put_loose`].
     seals: Lazy<AtomicU64>,
 }
 
