@@ -13,12 +13,6 @@ use super::walk::tally;
 /// The innermost frames of a stack that are kept.
 pub(crate) const MAX_FRAMES: usize = 128;
 
-/// How many frames a thread remembers the numbers of.
-pub(crate) const FRAME_MEMO: usize = 256;
-
-/// How many sites a thread remembers, so as not to look them up.
-pub(crate) const MEMO: usize = 64;
-
 pub(crate) struct Thread {
     inside: Cell<bool>,
     /// This thread's number among those that the tracker has met, plus one; 0 is not met yet.
@@ -29,10 +23,8 @@ pub(crate) struct Thread {
     pub(crate) last_stack: LastStack,
     /// Where its walks are counted.
     walked: Cell<Option<&'static AtomicU64>>,
-    /// Numbers of stacks: the innermost frame, the number of the outer ones, and that of the whole.
-    pub(crate) frame_memo: [Cell<(usize, u32, u32)>; FRAME_MEMO],
-    /// Sites by stack: the stack's number, and the site's.
-    pub(crate) sites: [Cell<(u32, u32)>; MEMO],
+    /// The site of this thread's blocks without a stack; 0 is not known yet.
+    pub(crate) plain_site: Cell<u32>,
     pub(crate) sampler: Sampler,
     /// Hears of every block that this thread makes or gives back.
     pub(crate) journal: Cell<Option<&'static super::journal::Journal>>,
@@ -47,8 +39,7 @@ std::thread_local! {
             bounds_known: Cell::new(false),
             last_stack: LastStack::new(),
             walked: Cell::new(None),
-            frame_memo: [const { Cell::new((0, 0, 0)) }; FRAME_MEMO],
-            sites: [const { Cell::new((0, 0)) }; MEMO],
+            plain_site: Cell::new(0),
             sampler: Sampler::new(),
             journal: Cell::new(None),
         }

@@ -3,6 +3,7 @@
 use std::cell::Cell;
 
 use super::rule::WORD;
+use crate::track::memo::StackHash;
 use crate::track::sys;
 use crate::track::thread::MAX_FRAMES;
 
@@ -57,9 +58,9 @@ pub(crate) struct LastStack {
     pub(crate) length: Cell<usize>,
     /// How many of the outermost frames the next walk may find again: all, if the stack is whole and the thread's own.
     pub(super) lasting: Cell<usize>,
-    /// The number of each prefix, in the interner's count, and of how many of the outermost frames it is known.
-    pub(crate) numbers: [Cell<u32>; MAX_FRAMES],
-    pub(crate) numbered: Cell<usize>,
+    /// The hash of the stack up to each frame, and of how many of the outermost frames it is known.
+    pub(crate) hashes: [Cell<StackHash>; MAX_FRAMES],
+    pub(crate) hashed: Cell<usize>,
     /// Indices of frames by their stack pointers: where a frame would be if it is in the last stack. What is wrong or out of
     /// date is found out by looking at the frame.
     places: [Cell<u8>; PLACES],
@@ -103,8 +104,8 @@ impl LastStack {
             frames: [const { Cell::new(NOTHING) }; MAX_FRAMES],
             length: Cell::new(0),
             lasting: Cell::new(0),
-            numbers: [const { Cell::new(0) }; MAX_FRAMES],
-            numbered: Cell::new(0),
+            hashes: [const { Cell::new(StackHash::NOTHING) }; MAX_FRAMES],
+            hashed: Cell::new(0),
             places: [const { Cell::new(0) }; PLACES],
             addresses: [const { Cell::new(0) }; FRESH],
             root: Cell::new(None),
@@ -182,7 +183,7 @@ impl LastStack {
             outer = Some(place);
         }
         self.length.set((same + new).min(MAX_FRAMES));
-        self.numbered.set(if over > 0 { 0 } else { self.numbered.get().min(same) });
+        self.hashed.set(if over > 0 { 0 } else { self.hashed.get().min(same) });
         over == 0
     }
 
@@ -217,7 +218,7 @@ impl LastStack {
     pub(super) fn forget(&self) {
         self.length.set(0);
         self.lasting.set(0);
-        self.numbered.set(0);
+        self.hashed.set(0);
     }
 
     pub(super) fn innermost(&self) -> Option<usize> {
@@ -259,7 +260,7 @@ impl LastStack {
         }
         self.length.set(length);
         self.lasting.set(self.lasting.get().min(outer));
-        self.numbered.set(self.numbered.get().min(known));
+        self.hashed.set(self.hashed.get().min(known));
         true
     }
 
@@ -296,7 +297,7 @@ impl LastStack {
         }
         self.length.set(addresses.len().min(MAX_FRAMES));
         self.lasting.set(0);
-        self.numbered.set(0);
+        self.hashed.set(0);
     }
 }
 

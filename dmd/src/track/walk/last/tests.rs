@@ -67,11 +67,11 @@ fn fresh_frames_take_the_place_of_those_that_are_gone() {
     let last = LastStack::new();
     let stack = Stack::new(&[10, 20, 30, 40, 50, 60]);
     stack.keep(&last, 0, 6, 0);
-    last.numbered.set(6);
+    last.hashed.set(6);
     // Only the two outermost frames are the same.
     stack.keep(&last, 3, 4, 2);
     assert_eq!(addresses(&last), [30, 40, 50]);
-    assert_eq!(last.numbered.get(), 2);
+    assert_eq!(last.hashed.get(), 2);
     assert_eq!(retrace(last.lasting(), 2), 0);
 }
 
@@ -89,7 +89,7 @@ fn of_a_deep_stack_the_innermost_frames_are_kept() {
     let kept = addresses(&last);
     assert_eq!(kept.len(), MAX_FRAMES);
     assert_eq!(kept[..4], [7, 8, 1, 10]);
-    assert_eq!(last.numbered.get(), 0);
+    assert_eq!(last.hashed.get(), 0);
 }
 
 #[test]
@@ -107,11 +107,11 @@ fn along_frame_pointers_only_what_differs_is_written() {
     };
     // The first is the tracker's own.
     assert_eq!(put_on(&[0, 5, 6, 7]), (true, vec![5, 6, 7, 10, 20]));
-    last.numbered.set(5);
+    last.hashed.set(5);
     assert_eq!(put_on(&[0, 4, 6, 7]), (true, vec![4, 6, 7, 10, 20]));
-    assert_eq!(last.numbered.get(), 4);
+    assert_eq!(last.hashed.get(), 4);
     assert_eq!(put_on(&[0, 7]), (true, vec![7, 10, 20]));
-    assert_eq!(last.numbered.get(), 3);
+    assert_eq!(last.hashed.get(), 3);
     let deep: Vec<usize> = (0..MAX_FRAMES).collect();
     let (fits, kept) = put_on(&deep);
     assert!(!fits);
