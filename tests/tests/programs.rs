@@ -221,6 +221,19 @@ fn of_two_trackers_in_a_process_one_sleeps_and_says_so_once() {
     assert_eq!((asleep.said().as_str(), asleep.output.status.success()), ("", true));
 }
 
+#[test]
+fn a_plugin_with_a_tracker_tracks_where_it_is_alone_and_threads_may_outlive_its_use() {
+    let plugin = built("memreport-plugin-second-tracker");
+    for (wish, awake) in [(Some("--stacks=full"), "1\n"), (None, "0\n")] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_plugin-host"));
+        command.arg(&plugin).env_remove("DMD").envs(wish.map(|wish| ("DMD", wish)));
+        let output = command.output().expect("cargo has built it");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{} {said}", output.status);
+        assert_eq!((said.as_ref(), output.stdout.as_slice()), ("", awake.as_bytes()));
+    }
+}
+
 /// Has cargo build a library to be loaded at run time, which it does not do for tests by itself.
 fn built(package: &str) -> PathBuf {
     let cargo = std::env::var_os("CARGO").expect("cargo runs the tests");

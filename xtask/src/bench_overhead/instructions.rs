@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use super::programs::Programs;
-use super::rounds::Effort;
+use super::rounds::{Effort, reason};
 use super::variants::{Kind, Program, SYSTEM, VARIANTS, Variant};
 use crate::Failure;
 use crate::bench::Figure;
@@ -45,8 +45,7 @@ fn count(path: &Path, variant: &Variant, operations: u32) -> Result<f64, String>
     let output = command.output().map_err(|_| "valgrind is not installed".to_owned())?;
     let said = String::from_utf8_lossy(&output.stderr);
     if !output.status.success() {
-        let own = said.lines().find(|line| !line.starts_with("==")).unwrap_or("it failed");
-        return Err(own.to_owned());
+        return Err(reason(&said).unwrap_or_else(|| "it failed".to_owned()));
     }
     let collected = said.lines().find_map(|line| line.split_once("Collected :"));
     let count = collected.and_then(|(_, count)| count.trim().parse().ok());
