@@ -10,7 +10,10 @@ use crate::Failure;
 use crate::bench::Figure;
 
 /// Blocks replaced. The start of the program and the filling of the heap are counted apart, and subtracted.
-const OPERATIONS: u32 = 40_000;
+const OPERATIONS: u32 = 20_000;
+
+/// Blocks that live. Few, since caches do not matter here and valgrind is slow.
+const LIVE: &str = "5000";
 
 pub(crate) fn measure(programs: &Programs, _effort: Effort) -> Result<Vec<Figure>, Failure> {
     let kind = Kind::Churn(1);
@@ -40,7 +43,7 @@ pub(crate) fn measure(programs: &Programs, _effort: Effort) -> Result<Vec<Figure
 fn count(path: &Path, variant: &Variant, operations: u32) -> Result<f64, String> {
     let mut command = Command::new("valgrind");
     command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]).arg(path);
-    command.args(["churn", &operations.to_string(), "1"]);
+    command.args(["churn", &operations.to_string(), "1", LIVE]);
     command.env_remove("DMD").envs(variant.variable);
     let output = command.output().map_err(|_| "valgrind is not installed".to_owned())?;
     let said = String::from_utf8_lossy(&output.stderr);
