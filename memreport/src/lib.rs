@@ -12,6 +12,7 @@ mod words;
 mod impls;
 mod allocator;
 mod counters;
+mod loaded;
 mod counted_heap;
 mod report;
 mod reporter;
@@ -43,6 +44,7 @@ pub mod __private {
     pub use crate::allocator::{Declaration, tracker};
     pub use crate::counted_heap::on_alloc_path;
     pub use crate::counters::{allocated, freed};
+    pub use crate::loaded::stay_loaded;
     pub use crate::registry::StaticReporter;
     pub use crate::size_of::measure_recorded;
     pub use crate::snapshot::atomically;

@@ -101,7 +101,7 @@ impl fmt::Display for Figure {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Figure { name, outcome, target, unit } = self;
         match outcome {
-            Outcome::NotRun(why) => write!(out, "{name:NAME_WIDTH$}  not run: {why}"),
+            Outcome::NotRun(why) => write!(out, "{name:NAME_WIDTH$}  not run: {}", cut(why)),
             Outcome::Measured { median, interval: (low, high) } => {
                 write!(out, "{name:NAME_WIDTH$}  {median:>7.3}  {low:>7.3}–{high:<7.3}")?;
                 match target {
@@ -115,6 +115,15 @@ impl fmt::Display for Figure {
 }
 
 const NAME_WIDTH: usize = 33;
+
+/// As much of a reason as has room in a table. The lines of JSON have all of it.
+fn cut(why: &str) -> String {
+    const ROOM: usize = 36;
+    match why.char_indices().nth(ROOM) {
+        None => why.to_owned(),
+        Some((end, _)) => format!("{}…", why.get(..end).unwrap_or(why)),
+    }
+}
 
 /// The median of what was measured, and its 95 % interval by order statistics: no shape is assumed.
 pub(crate) fn median(mut values: Vec<f64>) -> (f64, (f64, f64)) {
