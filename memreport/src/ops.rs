@@ -5,6 +5,7 @@
 )]
 
 mod collection;
+mod find;
 mod sums;
 
 use alloc::boxed::Box;
@@ -157,6 +158,31 @@ impl<'a> Ops<'a> {
         }
     }
 
+    /// A block whose start is known, and of its layout only that it has at least so many bytes.
+    ///
+    /// # Safety
+    ///
+    /// Unless `at_least` is 0, `start` is the start of a live block of the global allocator.
+    pub unsafe fn block_of_at_least<T: ?Sized>(&self, start: *const T, at_least: usize) {
+        let start = start.cast::<u8>();
+        match self.collection.sizes {
+            _ if at_least == 0 => {}
+            Sizes::Layouts => self.count_computed(at_least),
+            Sizes::Asked(usable_size) => {
+                // SAFETY: the caller's promise; the layout of `()` says that it is not known.
+                let bytes = unsafe { usable_size(start, Layout::new::<()>()) };
+                // An allocator that only knows layouts says too little.
+                if bytes < at_least { self.count_computed(at_least) } else { self.count(bytes) }
+            }
+            Sizes::Tracked(tracker) => {
+                self.claim(
+                    tracker,
+                    Claim { address: start.addr(), size: None, place: Place::Start },
+                );
+            }
+        }
+    }
+
     /// A block with several owners, of which this is one. Says whether its contents are to be measured here.
     ///
     /// # Safety
@@ -176,89 +202,9 @@ impl<'a> Ops<'a> {
         share.contents
     }
 
-    /// The block that holds `inside`, by any pointer into it; none is fine. Where no tracker knows, `otherwise` bytes.
-    pub fn enclosing_block<T: ?Sized>(&self, inside: *const T, otherwise: usize) {
-        match self.collection.sizes {
-            Sizes::Tracked(tracker) => {
-                self.claim(
-                    tracker,
-                    Claim { address: inside.cast::<u8>().addr(), size: None, place: Place::Inside },
-                );
-            }
-            Sizes::Layouts | Sizes::Asked(_) => self.count_computed(otherwise),
-        }
-    }
-
-    /// As [`enclosing_block`](Self::enclosing_block), for a block with several owners.
-    pub fn shared_enclosing_block<T: ?Sized>(
-        &self,
-        inside: *const T,
-        otherwise: usize,
-        owners: usize,
-    ) -> bool {
-        let share = self.shares(inside.cast::<u8>().addr(), owners);
-        if share.block {
-            self.enclosing_block(inside, otherwise);
-        }
-        share.contents
-    }
-
-    /// Every block that holds one of these addresses, once each. Where no tracker knows, `otherwise` bytes in all.
-    pub fn enclosing_blocks(&self, inside: impl IntoIterator<Item = *const u8>, otherwise: usize) {
-        let Sizes::Tracked(tracker) = self.collection.sizes else {
-            return self.count_computed(otherwise);
-        };
-        let mut last = 0..0;
-        let mut blocks = Vec::new();
-        for address in inside.into_iter().map(<*const u8>::addr) {
-            if last.contains(&address) {
-                continue;
-            }
-            if let Some(block) =
-                tracker.look_up(Claim { address, size: None, place: Place::Inside }).block
-            {
-                last = block.start..block.start + block.usable;
-                blocks.push(block.start);
-            }
-        }
-        blocks.sort_unstable();
-        blocks.dedup();
-        for start in blocks {
-            self.claim(tracker, Claim { address: start, size: None, place: Place::Inside });
-        }
-    }
-
-    /// The block that one of these machine words points to or into, if `is_it` knows it by the word's offset in it and by the
-    /// size that was asked for.
-    ///
-    /// For containers that own an empty table, with no element left to point at. Says whether it was found.
-    pub fn block_by_words(
-        &self,
-        words: impl IntoIterator<Item = usize>,
-        is_it: impl Fn(usize, usize) -> bool,
-    ) -> bool {
-        let Sizes::Tracked(tracker) = self.collection.sizes else { return false };
-        let claims =
-            words.into_iter().map(|address| Claim { address, size: None, place: Place::Inside });
-        for claim in claims {
-            let block = tracker.look_up(claim).block;
-            if block.is_some_and(|block| is_it(claim.address - block.start, block.requested)) {
-                self.claim(tracker, claim);
-                return true;
-            }
-        }
-        false
-    }
-
     /// Bytes from a formula, where no block can be asked about; the outcome says so.
     pub fn computed(&self, bytes: usize) {
         self.count_computed(bytes);
-    }
-
-    /// Whether blocks can be found by pointers into them at this moment.
-    #[must_use]
-    pub fn finds_enclosing_blocks(&self) -> bool {
-        matches!(self.collection.sizes, Sizes::Tracked(_))
     }
 
     /// A container's own blocks, without what its elements own.

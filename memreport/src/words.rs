@@ -16,7 +16,21 @@ pub(crate) fn words_of<T>(value: &T) -> Words<'_> {
     Words { next, end: if CAN_READ { end } else { next }, value: PhantomData }
 }
 
+/// The aligned words of a value but for those that lie in a part of it, which somebody else answers for.
+#[cfg(any(feature = "indexmap", feature = "lru", feature = "petgraph", feature = "slotmap"))]
+pub(crate) fn words_around<'v, T, P>(
+    value: &'v T,
+    part: &P,
+) -> impl Iterator<Item = usize> + Clone + 'v {
+    let start = core::ptr::from_ref(part).addr();
+    let hole = start..start + size_of::<P>();
+    let words = words_of(value);
+    let places = (words.next..).step_by(size_of::<usize>());
+    places.zip(words).filter(move |(place, _)| !hole.contains(place)).map(|(_, word)| word)
+}
+
 /// See [`words_of`].
+#[derive(Clone)]
 pub(crate) struct Words<'v> {
     next: usize,
     end: usize,

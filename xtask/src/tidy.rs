@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use crate::build::root;
 
 /// The files that may hold `unsafe`, and nothing else may.
-const UNSAFE: [&str; 24] = [
+const UNSAFE: [&str; 34] = [
     "dmd/src/run.rs",
     "dmd/src/track/blocks.rs",
     "dmd/src/track/hooks.rs",
@@ -23,9 +23,19 @@ const UNSAFE: [&str; 24] = [
     "memreport/src/counters.rs",
     "memreport/src/guard.rs",
     "memreport/src/impls/boxed.rs",
+    "memreport/src/impls/bumpalo.rs",
+    "memreport/src/impls/compact_str.rs",
+    "memreport/src/impls/dashmap.rs",
+    "memreport/src/impls/hashbrown_0_14.rs",
+    "memreport/src/impls/lock_api.rs",
+    "memreport/src/impls/once_cell.rs",
+    "memreport/src/impls/petgraph.rs",
     "memreport/src/impls/sequence.rs",
     "memreport/src/impls/shared.rs",
+    "memreport/src/impls/smallvec.rs",
     "memreport/src/impls/text.rs",
+    "memreport/src/impls/tokio.rs",
+    "memreport/src/impls/url.rs",
     "memreport/src/ops.rs",
     "memreport/src/process.rs",
     "memreport/src/size_of.rs",

@@ -75,7 +75,7 @@ struct Inner<K, V> {
 }
 
 /// Counts the one node of a map whose entries cannot lead to it: there are none, or they have no size.
-fn add_lone_leaf<K, V, M>(ops: &Ops<'_>, map: &M, length: usize) {
+pub(super) fn add_lone_leaf<K, V, M>(ops: &Ops<'_>, map: &M, length: usize) {
     if length > 0 && size_of::<(K, V)>() > 0 {
         return;
     }
@@ -91,7 +91,7 @@ fn add_lone_leaf<K, V, M>(ops: &Ops<'_>, map: &M, length: usize) {
 /// The entries of a node lie side by side, those of two nodes never do. In order, they are those of a leaf, then one of an inner
 /// node, then again those of a leaf.
 #[derive(Default)]
-struct Walk {
+pub(super) struct Walk {
     /// The end of the entry before.
     end: usize,
     in_leaf: bool,
@@ -109,7 +109,7 @@ enum Step {
 impl Walk {
     /// Counts the node of this entry, if it is the first of it.
     #[inline]
-    fn add_node<K, V>(&mut self, ops: &Ops<'_>, key: &K, value: &V) {
+    pub(super) fn add_node<K, V>(&mut self, ops: &Ops<'_>, key: &K, value: &V) {
         // The part that has a size: where a part without one lies is not certain.
         let (entry, size) = if size_of::<K>() > 0 {
             (core::ptr::from_ref(key).cast::<u8>(), size_of::<K>())

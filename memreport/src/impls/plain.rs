@@ -19,12 +19,13 @@ use crate::{MallocSizeOf, Ops};
 
 macro_rules! owns_nothing {
     ($($ty:ty),* $(,)?) => {$(
-        impl MallocSizeOf for $ty {
+        impl $crate::MallocSizeOf for $ty {
             #[inline]
-            fn add_size_of_excluding_this<'a>(&'a self, _ops: &Ops<'a>) {}
+            fn add_size_of_excluding_this<'a>(&'a self, _ops: &$crate::Ops<'a>) {}
         }
     )*};
 }
+pub(super) use owns_nothing;
 
 owns_nothing!((), bool, char, f32, f64);
 owns_nothing!(u8, u16, u32, u64, u128, usize, i8, i16, i32, i64, i128, isize);

@@ -62,7 +62,7 @@ impl<T: MallocSizeOf, const N: usize> MallocSizeOf for [T; N] {
 ///
 /// Unless the capacity or the size of `T` is 0, `start` is the start of a live block for that many elements.
 #[inline]
-unsafe fn elements<T>(ops: &Ops<'_>, start: *const T, capacity: usize) {
+pub(super) unsafe fn elements<T>(ops: &Ops<'_>, start: *const T, capacity: usize) {
     // Fails for types of size 0, whose capacity has no limit; they own no block.
     let Ok(layout) = Layout::array::<T>(capacity) else { return };
     // SAFETY: handed on.

@@ -1,0 +1,7 @@
+//! Hashers of `rustc-hash`, which own nothing. *Exact.* Its maps and sets are std's.
+
+use rustc_hash::{FxBuildHasher, FxHasher};
+
+use super::plain::owns_nothing;
+
+owns_nothing!(FxBuildHasher, FxHasher);
