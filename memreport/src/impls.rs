@@ -3,6 +3,7 @@
 //! How exact each is, is said at its impl: *exact* wherever sizes can be asked, *exact with the tracker* (a formula without it),
 //! or a *lower bound*.
 
+#[macro_use]
 mod plain;
 mod composed;
 mod text;
@@ -15,6 +16,9 @@ mod deque;
 mod list;
 mod hash;
 mod btree;
+mod io;
+mod threads;
+mod channel;
 
 #[cfg(feature = "ahash")]
 mod ahash;

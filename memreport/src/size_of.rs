@@ -32,17 +32,26 @@ use crate::tracker::{Recorder, Tracker};
 ///
 /// | type | where the allocator is asked | where DMD is awake |
 /// |---|---|---|
-/// | `Vec`, `String`, `Box`, `Rc`, `Arc`, `BinaryHeap`, `CString`, `OsString`, `PathBuf` | exact | exact |
-/// | `VecDeque`, `LinkedList` | formula | exact |
+/// | `Vec`, `String`, `Box`, `Rc`, `Arc`, `BinaryHeap`, `CString`, `OsString`, `PathBuf`, pinned too | exact | exact |
+/// | `Cursor`, `BufWriter` | exact | exact |
+/// | `VecDeque`, `LinkedList`, `BufReader` | formula | exact |
+/// | `vec::IntoIter` | formula: what is left to come | exact |
 /// | `HashMap`, `HashSet` | formula; after removals, a lower bound | exact |
 /// | `BTreeMap`, `BTreeSet` | formula; emptied by removals, a lower bound: the leaf that is kept is not seen | exact |
 /// | `Weak`, when it alone keeps the block | lower bound: two counts | exact |
 /// | `Mutex`, `RwLock`, `RefCell` | as what is inside, or *busy* | as what is inside, or *busy* |
+/// | `io::Error` | lower bound | lower bound: what its cause owns is not seen |
+/// | ends of channels | nothing | lower bound: not what waits in them, nor more than two blocks of an unbounded one |
+/// | `Thread`, `JoinHandle` | nothing | lower bound: not what the thread will return |
 /// | options, tuples, arrays, ranges, cells | as their parts | as their parts |
 ///
 /// A *formula* adds up what the type asks the allocator for, and is short only by what that rounds up: with glibc, up to 23 bytes
 /// a block. Where no allocator is declared, all blocks count as what was asked for. Where std makes locks of pthreads' (not
 /// on Linux or Windows), the block of a lock is not seen.
+///
+/// `LazyLock` and `LazyCell` do not implement it: before Rust 1.94 they tell nobody whether they were made, and to look inside is to
+/// make them. A `OnceLock`, or a field measured `with` a function that may make the value, serves instead. Nor does a `Cell` of what
+/// cannot be copied, which lends it to nobody.
 #[diagnostic::on_unimplemented(
     message = "nobody knows what heap `{Self}` owns",
     label = "`MallocSizeOf` is not implemented for `{Self}`",

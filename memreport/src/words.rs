@@ -38,6 +38,17 @@ pub(crate) struct Words<'v> {
     value: PhantomData<&'v ()>,
 }
 
+impl<'v> Words<'v> {
+    /// The words of a live block that one of these leads to, as an owner.
+    ///
+    /// # Safety
+    ///
+    /// The value owns or shares a block of that start and size, so that it is not given back while the value is lent.
+    pub(crate) unsafe fn behind(&self, start: usize, size: usize) -> Words<'v> {
+        Words { next: start, end: if CAN_READ { start + size } else { start }, value: PhantomData }
+    }
+}
+
 impl Iterator for Words<'_> {
     type Item = usize;
 

@@ -2,7 +2,6 @@
 
 use ahash::{AHashMap, AHashSet, AHasher, RandomState};
 
-use super::plain::owns_nothing;
 use crate::{MallocSizeOf, Ops};
 
 owns_nothing!(AHasher, RandomState);

@@ -7,7 +7,6 @@ use arrow_buffer::{
     ArrowNativeType, BooleanBuffer, Buffer, MutableBuffer, NullBuffer, OffsetBuffer, ScalarBuffer,
 };
 
-use super::plain::owns_nothing;
 use crate::words::words_of;
 use crate::{MallocSizeOf, Ops};
 

@@ -5,7 +5,6 @@ use chrono::{
     NaiveTime, TimeDelta, TimeZone, Utc, Weekday,
 };
 
-use super::plain::owns_nothing;
 use crate::{MallocSizeOf, Ops};
 
 owns_nothing!(NaiveDate, NaiveDateTime, NaiveTime, TimeDelta, Utc, FixedOffset, Local);

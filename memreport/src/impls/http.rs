@@ -7,7 +7,6 @@
 use http::uri::{Authority, PathAndQuery};
 use http::{Extensions, HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, Version};
 
-use super::plain::owns_nothing;
 use crate::words::{Words, words_of};
 use crate::{MallocShallowSizeOf, MallocSizeOf, Ops};
 

@@ -7,7 +7,6 @@ use core::alloc::Layout;
 use once_cell::race::{OnceBool, OnceBox, OnceNonZeroUsize};
 use once_cell::{sync, unsync};
 
-use super::plain::owns_nothing;
 use crate::{MallocSizeOf, Ops};
 
 owns_nothing!(OnceBool, OnceNonZeroUsize);

@@ -2,6 +2,4 @@
 
 use parking_lot::{Condvar, Once};
 
-use super::plain::owns_nothing;
-
 owns_nothing!(Condvar, Once);

@@ -10,7 +10,6 @@ use petgraph::graphmap::{GraphMap, NodeTrait};
 use petgraph::stable_graph::StableGraph;
 
 use super::hash::{is_table, table_size};
-use super::plain::owns_nothing;
 use super::sequence::elements;
 use crate::words::words_of;
 use crate::{MallocSizeOf, Ops};

@@ -11,7 +11,10 @@ use core::sync::atomic::{
 };
 use core::time::Duration;
 use std::collections::hash_map::{DefaultHasher, RandomState};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
+use std::net::{
+    IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6, TcpListener, TcpStream,
+    UdpSocket,
+};
 use std::thread::ThreadId;
 use std::time::{Instant, SystemTime};
 
@@ -25,7 +28,6 @@ macro_rules! owns_nothing {
         }
     )*};
 }
-pub(super) use owns_nothing;
 
 owns_nothing!((), bool, char, f32, f64);
 owns_nothing!(u8, u16, u32, u64, u128, usize, i8, i16, i32, i64, i128, isize);
@@ -37,6 +39,7 @@ owns_nothing!(AtomicI8, AtomicI16, AtomicI32, AtomicIsize);
 owns_nothing!(AtomicI64, AtomicU64);
 owns_nothing!(Duration, Instant, SystemTime, ThreadId, RandomState, DefaultHasher);
 owns_nothing!(IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6);
+owns_nothing!(TcpListener, TcpStream, UdpSocket, std::fs::File, std::fs::Metadata);
 owns_nothing!(core::cmp::Ordering, core::ops::RangeFull, core::convert::Infallible);
 owns_nothing!(core::alloc::Layout, core::any::TypeId, PhantomPinned);
 owns_nothing!(core::sync::atomic::Ordering, std::io::ErrorKind);

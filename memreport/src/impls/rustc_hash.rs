@@ -2,6 +2,4 @@
 
 use rustc_hash::{FxBuildHasher, FxHasher};
 
-use super::plain::owns_nothing;
-
 owns_nothing!(FxBuildHasher, FxHasher);

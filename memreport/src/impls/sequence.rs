@@ -1,9 +1,12 @@
-//! Vectors and what is like them: one block, slack included, and what the elements own. *Exact.*
+//! Vectors and what is like them: one block, slack included, and what the elements own. *Exact*; an iterator over a vector *exact
+//! with the tracker*, and without it the size of what is left to come.
 #![expect(unsafe_code, reason = "vouches for the block that each of these owns")]
 
 use alloc::collections::BinaryHeap;
+use alloc::vec;
 use core::alloc::Layout;
 
+use crate::words::words_of;
 use crate::{MallocShallowSizeOf, MallocSizeOf, Ops};
 
 impl<T> MallocShallowSizeOf for Vec<T> {
@@ -34,6 +37,20 @@ impl<T: MallocSizeOf> MallocSizeOf for BinaryHeap<T> {
     #[inline]
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
         ops.shallow(self);
+        ops.add(self.as_slice());
+    }
+}
+
+/// What is left to come, and the buffer that it lies in.
+impl<T: MallocSizeOf> MallocSizeOf for vec::IntoIter<T> {
+    fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
+        let left = size_of_val(self.as_slice());
+        let is_buffer = |offset, requested: usize| {
+            offset == 0 && requested >= left && requested % size_of::<T>() == 0
+        };
+        if size_of::<T>() > 0 && !ops.block_by_words(words_of(self), is_buffer) && left > 0 {
+            ops.computed(left);
+        }
         ops.add(self.as_slice());
     }
 }

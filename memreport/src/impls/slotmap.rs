@@ -4,7 +4,6 @@ use core::mem::ManuallyDrop;
 
 use slotmap::{DenseSlotMap, Key, SecondaryMap, SlotMap};
 
-use super::plain::owns_nothing;
 use crate::words::words_of;
 use crate::{MallocShallowSizeOf, MallocSizeOf, Ops};
 

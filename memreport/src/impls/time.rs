@@ -4,7 +4,5 @@ use time::{
     Date, Duration, Month, OffsetDateTime, PrimitiveDateTime, Time, UtcDateTime, UtcOffset, Weekday,
 };
 
-use super::plain::owns_nothing;
-
 owns_nothing!(Date, Duration, Month, OffsetDateTime, PrimitiveDateTime);
 owns_nothing!(Time, UtcDateTime, UtcOffset, Weekday);

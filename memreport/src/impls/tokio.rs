@@ -5,7 +5,6 @@
 
 use tokio::sync::{Mutex, MutexGuard, Notify, OnceCell, RwLock, RwLockReadGuard, Semaphore};
 
-use super::plain::owns_nothing;
 use crate::guard::Guard;
 use crate::{MallocSizeOf, Ops};
 

@@ -1,12 +1,14 @@
 //! Blocks that are not known by their start: found by pointers into them, or by the words of what owns them.
 //!
 //! A tracker's table answers. Where there is none, the caller's formula stands in, and the outcome says so.
+#![expect(unsafe_code, reason = "looks into a block that a handle keeps alive")]
 
 use alloc::vec::Vec;
 
 use super::Ops;
 use crate::allocator::Sizes;
 use crate::tracker::{Block, Claim, Place, Tracker};
+use crate::words::Words;
 
 impl Ops<'_> {
     /// Whether blocks can be found by pointers into them at this moment.
@@ -135,6 +137,32 @@ impl Ops<'_> {
                 self.shared_enclosing_block(pointer, bytes, owners);
             }
         }
+    }
+
+    /// Every block that one of these machine words points to or into, which others own as well. Those that are met for the first
+    /// time are lent to `behind`, as words.
+    ///
+    /// For handles of which all that they own is behind one block.
+    ///
+    /// # Safety
+    ///
+    /// None of the words leads to a block but the pointer to that one, which lives as long as the handle does.
+    pub(crate) unsafe fn shared_blocks_behind_words(
+        &self,
+        words: &Words<'_>,
+        behind: impl Fn(Words<'_>),
+    ) {
+        let Sizes::Tracked(tracker) = self.collection.sizes else { return };
+        each_block(tracker, words, |block, word| {
+            let share = self.shares(block.start, usize::MAX);
+            if share.block {
+                self.claim(tracker, within(word));
+            }
+            if share.contents {
+                // SAFETY: the block lives as long as the handle, by the caller's promise.
+                behind(unsafe { words.behind(block.start, block.requested) });
+            }
+        });
     }
 }
 
