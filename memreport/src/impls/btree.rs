@@ -95,9 +95,19 @@ pub(super) struct Walk {
     /// The end of the entry before.
     end: usize,
     in_leaf: bool,
-    /// The ends of the last entries of inner nodes, root-most first but for those that are finished.
-    inner: [usize; 32],
+    /// The inner nodes that may go on, root-most first, so that their heights fall: the highest trees have few levels, as each
+    /// has six times the entries of the one below.
+    inner: [InnerNode; 32],
     inner_count: usize,
+}
+
+/// An inner node that the walk is in.
+#[derive(Clone, Copy, Default)]
+struct InnerNode {
+    /// The end of its last entry so far.
+    end: usize,
+    /// How many levels are below it.
+    height: usize,
 }
 
 enum Step {
@@ -132,10 +142,29 @@ impl Walk {
         if self.in_leaf {
             return Step::Leaf;
         }
-        let known = self.inner[..self.inner_count].iter().rposition(|end| *end == start);
-        let place = known.unwrap_or(self.inner_count.min(self.inner.len() - 1));
-        self.inner[place] = self.end;
+        let open = &self.inner[..self.inner_count];
+        let known = open.iter().rposition(|node| node.end == start);
+        let (place, height) = match known {
+            Some(place) => (place, open[place].height),
+            None => self.place_of_new(),
+        };
+        self.inner[place] = InnerNode { end: self.end, height };
         self.inner_count = place + 1;
         if known.is_some() { Step::Within } else { Step::Inner }
+    }
+
+    /// Where an inner node belongs whose first entry is met behind a leaf, and its height.
+    ///
+    /// Below a node that has inner nodes as children, it is the parent of that leaf. Otherwise the innermost node is finished, and
+    /// this is the first that is not, of those around it: as the finished ones are children of each other, their heights rise
+    /// one by one.
+    fn place_of_new(&self) -> (usize, usize) {
+        let mut place = self.inner_count;
+        let mut height = 1;
+        while place > 0 && self.inner[place - 1].height == height {
+            place -= 1;
+            height += 1;
+        }
+        (place.min(self.inner.len() - 1), height)
     }
 }

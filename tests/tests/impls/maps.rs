@@ -110,6 +110,14 @@ fn ordered_maps() {
     assert_fully_reported!((BTreeSet::from([()]), BTreeMap::from([((), ())])));
 }
 
+/// Seven levels of nodes.
+#[test]
+fn a_high_ordered_map() {
+    let mut map = BTreeMap::new();
+    (0..300_000_u32).for_each(|key| assert!(map.insert(key, ()).is_none()));
+    assert_fully_reported!(map);
+}
+
 #[test]
 fn emptied_ordered_maps_keep_a_leaf() {
     fn emptied<K: Ord + Clone, V>(entries: impl Iterator<Item = (K, V)>) -> BTreeMap<K, V> {
