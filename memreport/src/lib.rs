@@ -43,6 +43,7 @@ pub mod __private {
     pub use crate::allocator::{Declaration, tracker};
     pub use crate::counted_heap::on_alloc_path;
     pub use crate::counters::{allocated, freed};
+    pub use crate::ops::{Fetch, FetchAny, FetchMeasurable};
     pub use crate::registry::StaticReporter;
     pub use crate::size_of::measure_recorded;
     pub use crate::snapshot::atomically;

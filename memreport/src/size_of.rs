@@ -63,11 +63,20 @@ pub trait MallocSizeOf {
     /// Adds the heap that this value owns, but not the value's own storage, to `ops`.
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>);
 
+    /// Fetches what measuring this value will ask about first, for a container that comes to it soon: a hint to the processor, which
+    /// does nothing by itself. The derive writes it.
+    #[inline]
+    fn prefetch(&self) {}
+
+    /// Fetches what is asked about next, behind the blocks that [`prefetch`](Self::prefetch) has fetched a while ago. A hint as well.
+    #[inline]
+    fn prefetch_behind(&self) {}
+
     /// The heap that this value owns, in bytes, as a number: what this value alone added to `ops`.
     fn size_of_excluding_this(&self, ops: &Ops<'_>) -> usize {
-        let before = ops.total().bytes;
+        let before = ops.bytes();
         ops.now(self, |value, ops| value.add_size_of_excluding_this(ops));
-        ops.total().bytes - before
+        ops.bytes() - before
     }
 
     /// As [`add_size_of_excluding_this`](Self::add_size_of_excluding_this), and the block that this value lives in as well.
@@ -91,10 +100,10 @@ pub trait MallocSizeOf {
     /// As for [`add_size_of_including_this`](Self::add_size_of_including_this).
     #[expect(unsafe_code, reason = "only the caller knows that the value is a block of its own")]
     unsafe fn size_of_including_this(&self, ops: &Ops<'_>) -> usize {
-        let before = ops.total().bytes;
+        let before = ops.bytes();
         // SAFETY: handed on.
         ops.now(self, |value, ops| unsafe { value.add_size_of_including_this(ops) });
-        ops.total().bytes - before
+        ops.bytes() - before
     }
 }
 

@@ -4,13 +4,14 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use crate::{Failure, bench_analyse, bench_overhead, bench_show};
+use crate::{Failure, bench_analyse, bench_measure, bench_overhead, bench_show};
 
 /// Runs a benchmark by name. `false` when a target is missed.
 pub(crate) fn run(name: &str, args: &[&str], out: &mut dyn Write) -> Result<bool, Failure> {
     let is_quick = args.contains(&"--quick");
     match name {
         "overhead" => bench_overhead::run(is_quick, out),
+        "measure" => bench_measure::run(is_quick, out),
         "show" => {
             let args: Vec<String> = args.iter().map(|word| (*word).to_owned()).collect();
             Ok(bench_show::run(&args, out)? == ExitCode::SUCCESS)
@@ -19,9 +20,10 @@ pub(crate) fn run(name: &str, args: &[&str], out: &mut dyn Write) -> Result<bool
             let script = args.iter().find(|word| !word.starts_with("--"));
             Ok(bench_analyse::run(script.map(Path::new), out)?)
         }
-        _ => {
-            Err(format!("no benchmark is called {name}; there are: overhead, show, analyse").into())
-        }
+        _ => Err(format!(
+            "no benchmark is called {name}; there are: overhead, show, analyse, measure"
+        )
+        .into()),
     }
 }
 

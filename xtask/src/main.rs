@@ -7,6 +7,7 @@ mod bench;
 mod bench_overhead;
 mod bench_analyse;
 mod bench_show;
+mod bench_measure;
 mod clients;
 mod dmd_py;
 mod firefox;
@@ -19,7 +20,7 @@ const USAGE: &str = "\
 cargo xtask demo [FOLDER]             runs the example program under DMD on a folder of text: by default this repository
 cargo xtask pre-commit                fmt, clippy, tests, tidy
 cargo xtask ci                        all that CI runs
-cargo xtask bench NAME [--quick]      overhead, show, analyse: a table, then a line of JSON for each figure
+cargo xtask bench NAME [--quick]      overhead, show, analyse, measure: a table, then a line of JSON for each figure
 cargo xtask clients [NAME [ARGS]]     snapshot, firefox, dmd-py: checks against real programs";
 
 /// Why a command stopped.

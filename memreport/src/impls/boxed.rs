@@ -5,6 +5,7 @@ use alloc::borrow::Cow;
 use core::alloc::Layout;
 use core::pin::Pin;
 
+use crate::ops::fetch_header;
 use crate::{MallocShallowSizeOf, MallocSizeOf, Ops};
 
 impl<T: ?Sized> MallocShallowSizeOf for Box<T> {
@@ -21,6 +22,16 @@ impl<T: ?Sized + MallocSizeOf> MallocSizeOf for Box<T> {
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
         ops.shallow(self);
         ops.add::<T>(self);
+    }
+
+    #[inline]
+    fn prefetch(&self) {
+        fetch_header::<T>(&**self);
+    }
+
+    #[inline]
+    fn prefetch_behind(&self) {
+        T::prefetch(self);
     }
 }
 

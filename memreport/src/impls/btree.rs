@@ -22,11 +22,11 @@ impl<K: MallocSizeOf, V: MallocSizeOf> MallocSizeOf for BTreeMap<K, V> {
         add_lone_leaf::<K, V, Self>(ops, self, self.len());
         ops.add_with(self, |map, ops| {
             let mut walk = Walk::default();
-            for (key, value) in map {
-                walk.add_node(ops, key, value);
+            let nodes = map.iter().inspect(|(key, value)| walk.add_node(ops, *key, *value));
+            ops.each_ahead(nodes, |(key, value)| {
                 key.add_size_of_excluding_this(ops);
                 value.add_size_of_excluding_this(ops);
-            }
+            });
         });
     }
 }
@@ -46,10 +46,8 @@ impl<T: MallocSizeOf> MallocSizeOf for BTreeSet<T> {
         add_lone_leaf::<T, (), Self>(ops, self, self.len());
         ops.add_with(self, |set, ops| {
             let mut walk = Walk::default();
-            for element in set {
-                walk.add_node(ops, element, &());
-                element.add_size_of_excluding_this(ops);
-            }
+            let nodes = set.iter().inspect(|element| walk.add_node(ops, *element, &()));
+            ops.each_ahead(nodes, |element| element.add_size_of_excluding_this(ops));
         });
     }
 }

@@ -21,10 +21,10 @@ impl<K: MallocSizeOf, V: MallocSizeOf, S> MallocSizeOf for HashMap<K, V, S> {
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
         ops.shallow(self);
         ops.add_with(self, |map, ops| {
-            for (key, value) in map {
+            ops.each_ahead(map.iter(), |(key, value)| {
                 key.add_size_of_excluding_this(ops);
                 value.add_size_of_excluding_this(ops);
-            }
+            });
         });
     }
 }
@@ -40,9 +40,9 @@ impl<T: MallocSizeOf, S> MallocSizeOf for HashSet<T, S> {
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
         ops.shallow(self);
         ops.add_with(self, |set, ops| {
-            for element in set {
+            ops.each_ahead(set.iter(), |element| {
                 element.add_size_of_excluding_this(ops);
-            }
+            });
         });
     }
 }

@@ -6,6 +6,7 @@ use alloc::collections::BinaryHeap;
 use alloc::vec;
 use core::alloc::Layout;
 
+use crate::ops::{fetch_few, fetch_header};
 use crate::words::words_of;
 use crate::{MallocShallowSizeOf, MallocSizeOf, Ops};
 
@@ -21,7 +22,22 @@ impl<T: MallocSizeOf> MallocSizeOf for Vec<T> {
     #[inline]
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
         ops.shallow(self);
-        ops.add(self.as_slice());
+        if core::mem::needs_drop::<T>() {
+            ops.add(self.as_slice());
+        } else {
+            // Mostly numbers, which lead nowhere deep.
+            self.as_slice().add_size_of_excluding_this(ops);
+        }
+    }
+
+    #[inline]
+    fn prefetch(&self) {
+        fetch_header(self.as_ptr());
+    }
+
+    #[inline]
+    fn prefetch_behind(&self) {
+        fetch_few(self);
     }
 }
 
@@ -38,6 +54,16 @@ impl<T: MallocSizeOf> MallocSizeOf for BinaryHeap<T> {
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
         ops.shallow(self);
         ops.add(self.as_slice());
+    }
+
+    #[inline]
+    fn prefetch(&self) {
+        fetch_header(self.as_slice());
+    }
+
+    #[inline]
+    fn prefetch_behind(&self) {
+        fetch_few(self.as_slice());
     }
 }
 
@@ -59,9 +85,7 @@ impl<T: MallocSizeOf> MallocSizeOf for vec::IntoIter<T> {
 impl<T: MallocSizeOf> MallocSizeOf for [T] {
     #[inline]
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
-        for element in self {
-            element.add_size_of_excluding_this(ops);
-        }
+        ops.each_of_slice(self, |element| element.add_size_of_excluding_this(ops));
     }
 }
 
@@ -70,6 +94,16 @@ impl<T: MallocSizeOf, const N: usize> MallocSizeOf for [T; N] {
     #[inline]
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
         self.as_slice().add_size_of_excluding_this(ops);
+    }
+
+    #[inline]
+    fn prefetch(&self) {
+        self.iter().for_each(T::prefetch);
+    }
+
+    #[inline]
+    fn prefetch_behind(&self) {
+        self.iter().for_each(T::prefetch_behind);
     }
 }
 

@@ -10,6 +10,7 @@ use core::alloc::Layout;
 use core::ffi::CStr;
 use core::pin::Pin;
 
+use crate::ops::fetch_header;
 use crate::{MallocShallowSizeOf, MallocSizeOf, Ops};
 
 impl<T: ?Sized + MallocSizeOf> MallocSizeOf for Rc<T> {
@@ -19,6 +20,16 @@ impl<T: ?Sized + MallocSizeOf> MallocSizeOf for Rc<T> {
         if unsafe { counted::<T>(ops, self, owners) } {
             ops.add::<T>(self);
         }
+    }
+
+    #[inline]
+    fn prefetch(&self) {
+        fetch_header::<T>(&**self);
+    }
+
+    #[inline]
+    fn prefetch_behind(&self) {
+        T::prefetch(self);
     }
 }
 
@@ -38,6 +49,16 @@ impl<T: ?Sized + MallocSizeOf> MallocSizeOf for Arc<T> {
         if !is_static::<T>(self) && unsafe { counted::<T>(ops, self, owners) } {
             ops.add::<T>(self);
         }
+    }
+
+    #[inline]
+    fn prefetch(&self) {
+        fetch_header::<T>(&**self);
+    }
+
+    #[inline]
+    fn prefetch_behind(&self) {
+        T::prefetch(self);
     }
 }
 
