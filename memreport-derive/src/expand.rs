@@ -100,8 +100,8 @@ impl Output<'_> {
     }
 
     // Expands, for a struct, to:
-    //     fn prefetch(&self) { (&Fetch(&self.name)).prefetch(); (&Fetch(&self.links)).prefetch(); }
-    //     fn prefetch_behind(&self) { (&Fetch(&self.name)).prefetch_behind(); (&Fetch(&self.links)).prefetch_behind(); }
+    //     fn prefetch(&self) { (&Fetch(&self.name)).fetch(); (&Fetch(&self.links)).fetch(); }
+    //     fn prefetch_behind(&self) { (&Fetch(&self.name)).fetch_behind(); (&Fetch(&self.links)).fetch_behind(); }
     // Fields that are measured in a way of their own are left out. An enum may have any number of them, and is left alone.
     fn prefetching(&self) -> TokenStream {
         let Body::Struct(fields) = &self.input.body else { return TokenStream::new() };
@@ -114,17 +114,19 @@ impl Output<'_> {
             return TokenStream::new();
         }
         let krate = &self.names.krate;
-        let method = |name: &str| {
-            let name = Ident::new(name, Span::call_site());
+        let method = |name: &str, fetch: &str| {
+            let (name, fetch) =
+                (Ident::new(name, Span::call_site()), Ident::new(fetch, Span::call_site()));
             quote! {
                 #[inline]
                 fn #name(&self) {
                     use #krate::__private::{FetchAny as _, FetchMeasurable as _};
-                    #((&#krate::__private::Fetch(&self.#members)).#name();)*
+                    #((&#krate::__private::Fetch(&self.#members)).#fetch();)*
                 }
             }
         };
-        let (first, then) = (method("prefetch"), method("prefetch_behind"));
+        let (first, then) =
+            (method("prefetch", "fetch"), method("prefetch_behind", "fetch_behind"));
         quote!(#first #then)
     }
 

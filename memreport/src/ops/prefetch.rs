@@ -130,19 +130,19 @@ pub struct Fetch<'v, T: ?Sized>(pub &'v T);
 /// See [`Fetch`].
 pub trait FetchMeasurable {
     /// As [`MallocSizeOf::prefetch`].
-    fn prefetch(&self);
+    fn fetch(&self);
     /// As [`MallocSizeOf::prefetch_behind`].
-    fn prefetch_behind(&self);
+    fn fetch_behind(&self);
 }
 
 impl<T: ?Sized + MallocSizeOf> FetchMeasurable for Fetch<'_, T> {
     #[inline]
-    fn prefetch(&self) {
+    fn fetch(&self) {
         self.0.prefetch();
     }
 
     #[inline]
-    fn prefetch_behind(&self) {
+    fn fetch_behind(&self) {
         self.0.prefetch_behind();
     }
 }
@@ -150,9 +150,9 @@ impl<T: ?Sized + MallocSizeOf> FetchMeasurable for Fetch<'_, T> {
 /// See [`Fetch`]. Takes a reference more, so that the other trait comes first.
 pub trait FetchAny {
     /// Nothing.
-    fn prefetch(&self) {}
+    fn fetch(&self) {}
     /// Nothing.
-    fn prefetch_behind(&self) {}
+    fn fetch_behind(&self) {}
 }
 
 impl<T: ?Sized> FetchAny for &Fetch<'_, T> {}
