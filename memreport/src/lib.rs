@@ -20,6 +20,8 @@ mod process;
 mod collect;
 pub mod snapshot;
 mod tracker;
+#[cfg(feature = "malloc_size_of")]
+pub mod bridge;
 
 pub use allocator::{Counted, LayoutSizes, UsableSize};
 pub use collect::{Collector, snapshot};

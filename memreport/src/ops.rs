@@ -258,6 +258,12 @@ impl<'a> Ops<'a> {
         self.guards.borrow_mut().push(Box::new(guard));
     }
 
+    /// Whether a block that others may own as well is counted here.
+    #[cfg(feature = "malloc_size_of")]
+    pub(crate) fn is_counted_here(&self, start: *const core::ffi::c_void) -> bool {
+        self.shares(start.addr(), usize::MAX).block
+    }
+
     /// Whether the shared block at this address is counted here, and whether its contents are.
     fn shares(&self, address: usize, owners: usize) -> Share {
         match self.field.get().map(Field::ownership).unwrap_or_default() {

@@ -8,6 +8,7 @@ mod bench_overhead;
 mod bench_analyse;
 mod bench_show;
 mod bench_measure;
+mod calibrate;
 mod clients;
 mod dmd_py;
 mod firefox;
@@ -21,6 +22,7 @@ cargo xtask demo [FOLDER]             runs the example program under DMD on a fo
 cargo xtask pre-commit                fmt, clippy, tests, tidy
 cargo xtask ci                        all that CI runs
 cargo xtask bench NAME [--quick]      overhead, show, analyse, measure: a table, then a line of JSON for each figure
+cargo xtask calibrate                  measures how far formulas are off without a tracker, for docs/impls.md
 cargo xtask clients [NAME [ARGS]]     snapshot, firefox, dmd-py: checks against real programs";
 
 /// Why a command stopped.
@@ -35,6 +37,7 @@ fn main() -> ExitCode {
         ["pre-commit"] => ci::pre_commit(out),
         ["ci"] => ci::ci(out),
         ["bench", name, ref rest @ ..] => bench::run(name, rest, out),
+        ["calibrate"] => calibrate::run(out),
         ["clients", ref rest @ ..] => clients::run(rest, out),
         _ => Err(USAGE.into()),
     };

@@ -7,6 +7,7 @@ mod maps;
 mod graphs;
 mod locks;
 mod shared;
+mod bridged;
 mod listed;
 
 use memreport::{MallocSizeOf, Measured, measure};
