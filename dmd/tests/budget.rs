@@ -27,7 +27,7 @@ fn what_was_spent_is_told() {
 
 #[test]
 fn each_limit_is_named_when_it_is_not_kept() {
-    let work = || std::mem::forget((vec![1_u8; 1000], vec![1_u8; 500]));
+    let work = || _ = std::mem::ManuallyDrop::new((vec![1_u8; 1000], vec![1_u8; 500]));
     let table = [
         (Budget::new().max_blocks(1), "2 blocks were allocated, and at most 1 may be"),
         (Budget::new().max_bytes(1100), "1504 bytes were allocated, and at most 1100 may be"),

@@ -10,6 +10,7 @@ use crate::ast::{Body, Field, Input, Measure, Variant, binding};
 use crate::attr::Shared;
 use crate::bounds;
 use crate::errors::Errors;
+use crate::sizes;
 
 /// The impl; or the errors, and an empty impl that keeps them from causing more.
 pub(crate) fn derive(derived: &DeriveInput) -> TokenStream {
@@ -19,9 +20,13 @@ pub(crate) fn derive(derived: &DeriveInput) -> TokenStream {
         Some(path) => quote!(#path),
         None => quote!(::memreport),
     };
+    let sizes = sizes::expand(&input, &krate, &errors);
     let output = Output { names: Names::new(krate), input: &input };
     match errors.into_result() {
-        Ok(()) => output.whole(),
+        Ok(()) => {
+            let whole = output.whole();
+            quote!(#whole #sizes)
+        }
         Err(errors) => {
             let errors = errors.into_compile_error();
             let fallback = output.implementation(&output.method(&TokenStream::new()), false);

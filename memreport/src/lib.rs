@@ -5,6 +5,7 @@ extern crate alloc;
 extern crate self as memreport;
 
 mod size_of;
+mod sizes;
 mod field;
 mod ops;
 mod guard;
@@ -20,6 +21,9 @@ mod process;
 mod collect;
 pub mod snapshot;
 mod tracker;
+#[cfg(feature = "derive")]
+#[doc = include_str!("variations.md")]
+pub mod variations {}
 #[cfg(feature = "malloc_size_of")]
 pub mod bridge;
 
@@ -35,6 +39,7 @@ pub use registry::{Registration, register, register_weak, report_value};
 pub use report::{Kind, Report, Units};
 pub use reporter::{Reporter, Reports};
 pub use size_of::{MallocShallowSizeOf, MallocSizeOf, Measured, Part, measure};
+pub use sizes::{HasSizes, sizes_of};
 pub use snapshot::Snapshot;
 
 /// Not public: for generated code, and for the crate `dmd`.

@@ -154,6 +154,19 @@ pub struct Measured {
     pub parts: Vec<Part>,
 }
 
+impl Measured {
+    /// What the part of this name owns, in bytes, with the parts below it; 0 if there is none.
+    #[must_use]
+    pub fn part(&self, name: &str) -> usize {
+        let is_it = |part: &&Part| {
+            part.path
+                .strip_prefix(name)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        self.parts.iter().filter(is_it).map(|part| part.bytes).sum()
+    }
+}
+
 /// A share of a measured value that is to be reported under a name of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {

@@ -1,4 +1,11 @@
 //! A hundred types of random shape, each of which measures all it owns. What they look like is decided by `build.rs`.
+#![expect(
+    clippy::type_complexity,
+    clippy::large_enum_variant,
+    clippy::redundant_allocation,
+    clippy::box_collection,
+    reason = "nobody would write such types"
+)]
 
 use std::borrow::Cow;
 use std::cell::RefCell;

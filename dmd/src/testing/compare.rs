@@ -89,7 +89,7 @@ impl Lines {
     }
 
     /// A defect that is of no block.
-    pub(super) fn note(&mut self, text: String) {
+    pub(super) fn note(&mut self, text: &str) {
         self.notes.push(format!("  {text}"));
     }
 

@@ -105,7 +105,7 @@ impl<T: MallocSizeOf> Proof<T> {
             if claims.iter().all(|claim| !blocks.contains(&claim.address)) {
                 let text =
                     format!("nothing is shared with the owner of which is said \"{reason}\"");
-                lines.note(text);
+                lines.note(&text);
             }
             kept.extend(blocks);
         }
