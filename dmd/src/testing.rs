@@ -45,8 +45,9 @@ pub use proof::{Defects, Proof, fully_reported};
 #[macro_export]
 macro_rules! assert_fully_reported {
     ($value:expr $(, shared_with($owner:expr, $reason:expr))* $(,)?) => {
-        let proof = $crate::testing::Proof::of($value)$(.shared_with($owner, $reason))*;
-        if let ::core::result::Result::Err(defects) = proof.check() {
+        if let ::core::result::Result::Err(defects) =
+            $crate::testing::Proof::of($value)$(.shared_with($owner, $reason))*.check()
+        {
             ::core::panic!("{}", defects);
         }
     };
