@@ -72,6 +72,16 @@ pub trait MallocSizeOf {
     #[inline]
     fn prefetch_behind(&self) {}
 
+    /// Whether no value of this type ever owns heap, as of numbers: containers then need not look at each.
+    #[inline]
+    #[must_use]
+    fn owns_nothing() -> bool
+    where
+        Self: Sized,
+    {
+        false
+    }
+
     /// The heap that this value owns, in bytes, as a number: what this value alone added to `ops`.
     fn size_of_excluding_this(&self, ops: &Ops<'_>) -> usize {
         let before = ops.bytes();

@@ -20,6 +20,11 @@ macro_rules! tuples {
             }
 
             #[inline]
+            fn owns_nothing() -> bool {
+                $first::owns_nothing() $(&& $rest::owns_nothing())*
+            }
+
+            #[inline]
             fn prefetch(&self) {
                 #[expect(non_snake_case, reason = "one name serves the type and the value")]
                 let ($first, $($rest,)*) = self;
@@ -51,6 +56,11 @@ macro_rules! owns_its_parts {
                 match self {
                     $($pattern => { $($part.add_size_of_excluding_this(ops);)* })*
                 }
+            }
+
+            #[inline]
+            fn owns_nothing() -> bool {
+                true $(&& $param::owns_nothing())*
             }
 
             #[inline]

@@ -20,6 +20,9 @@ impl<K, V, S> MallocShallowSizeOf for HashMap<K, V, S> {
 impl<K: MallocSizeOf, V: MallocSizeOf, S> MallocSizeOf for HashMap<K, V, S> {
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
         ops.shallow(self);
+        if K::owns_nothing() && V::owns_nothing() {
+            return;
+        }
         ops.add_with(self, |map, ops| {
             ops.each_ahead(map.iter(), |(key, value)| {
                 key.add_size_of_excluding_this(ops);
@@ -39,6 +42,9 @@ impl<T, S> MallocShallowSizeOf for HashSet<T, S> {
 impl<T: MallocSizeOf, S> MallocSizeOf for HashSet<T, S> {
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
         ops.shallow(self);
+        if T::owns_nothing() {
+            return;
+        }
         ops.add_with(self, |set, ops| {
             ops.each_ahead(set.iter(), |element| {
                 element.add_size_of_excluding_this(ops);

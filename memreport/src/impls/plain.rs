@@ -25,6 +25,11 @@ macro_rules! owns_nothing {
         impl $crate::MallocSizeOf for $ty {
             #[inline]
             fn add_size_of_excluding_this<'a>(&'a self, _ops: &$crate::Ops<'a>) {}
+
+            #[inline]
+            fn owns_nothing() -> bool {
+                true
+            }
         }
     )*};
 }
@@ -43,8 +48,18 @@ owns_nothing!(TcpListener, TcpStream, UdpSocket, std::fs::File, std::fs::Metadat
 owns_nothing!(core::cmp::Ordering, core::ops::RangeFull, core::convert::Infallible);
 owns_nothing!(core::alloc::Layout, core::any::TypeId, PhantomPinned);
 owns_nothing!(core::sync::atomic::Ordering, std::io::ErrorKind);
-// Slices of text, as behind `Box` and `Rc`, which own their block.
-owns_nothing!(str, std::ffi::OsStr, std::ffi::CStr, std::path::Path);
+
+macro_rules! slices_own_nothing {
+    ($($ty:ty),*) => {$(
+        /// As behind `Box` and `Rc`, which own the block.
+        impl MallocSizeOf for $ty {
+            #[inline]
+            fn add_size_of_excluding_this<'a>(&'a self, _ops: &Ops<'a>) {}
+        }
+    )*};
+}
+
+slices_own_nothing!(str, std::ffi::OsStr, std::ffi::CStr, std::path::Path);
 
 impl<T: ?Sized> MallocSizeOf for PhantomData<T> {
     #[inline]

@@ -97,6 +97,11 @@ impl<T: MallocSizeOf, const N: usize> MallocSizeOf for [T; N] {
     }
 
     #[inline]
+    fn owns_nothing() -> bool {
+        T::owns_nothing()
+    }
+
+    #[inline]
     fn prefetch(&self) {
         self.iter().for_each(T::prefetch);
     }

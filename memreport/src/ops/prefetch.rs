@@ -33,20 +33,23 @@ impl Ops<'_> {
         slice: &'s [T],
         mut visit: impl FnMut(&'s T),
     ) {
-        // What is never dropped owns no block that would be asked about.
+        if T::owns_nothing() {
+            return;
+        }
+        // A few have been fetched from afar.
+        let (Some(ahead), Some(behind)) = (slice.get(AHEAD..), slice.get(BEHIND..)) else {
+            return slice.iter().for_each(visit);
+        };
         if !core::mem::needs_drop::<T>() || !self.reads_headers() {
             return slice.iter().for_each(visit);
         }
         slice.iter().take(AHEAD).for_each(T::prefetch);
-        for (index, element) in slice.iter().enumerate() {
-            if let Some(ahead) = slice.get(index + AHEAD) {
-                ahead.prefetch();
-            }
-            if let Some(ahead) = slice.get(index + BEHIND) {
-                ahead.prefetch_behind();
-            }
+        for ((element, ahead), behind) in slice.iter().zip(ahead).zip(behind) {
+            ahead.prefetch();
+            behind.prefetch_behind();
             visit(element);
         }
+        slice.iter().skip(ahead.len()).for_each(visit);
     }
 
     /// Visits what an iterator yields in order, those ahead being fetched.
@@ -56,7 +59,8 @@ impl Ops<'_> {
         items: impl Iterator<Item = T>,
         mut visit: impl FnMut(T),
     ) {
-        if !self.reads_headers() {
+        let are_few = items.size_hint().1.is_some_and(|items| items <= FEW);
+        if are_few || T::owns_nothing() || !self.reads_headers() {
             return items.for_each(visit);
         }
         let mut waiting: [Option<T>; AHEAD] = [None; AHEAD];
@@ -84,11 +88,17 @@ impl Ops<'_> {
 
 /// An item of an iterator: an element, or an entry.
 pub(crate) trait Ahead {
+    fn owns_nothing() -> bool;
     fn prefetch(self);
     fn prefetch_behind(self);
 }
 
 impl<T: MallocSizeOf> Ahead for &T {
+    #[inline]
+    fn owns_nothing() -> bool {
+        T::owns_nothing()
+    }
+
     #[inline]
     fn prefetch(self) {
         T::prefetch(self);
@@ -101,6 +111,11 @@ impl<T: MallocSizeOf> Ahead for &T {
 }
 
 impl<K: MallocSizeOf, V: MallocSizeOf> Ahead for (&K, &V) {
+    #[inline]
+    fn owns_nothing() -> bool {
+        K::owns_nothing() && V::owns_nothing()
+    }
+
     #[inline]
     fn prefetch(self) {
         self.0.prefetch();
