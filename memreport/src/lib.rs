@@ -5,6 +5,7 @@ extern crate alloc;
 extern crate self as memreport;
 
 mod size_of;
+mod sizes;
 mod field;
 mod ops;
 mod guard;
@@ -21,6 +22,11 @@ mod process;
 mod collect;
 pub mod snapshot;
 mod tracker;
+#[cfg(feature = "derive")]
+#[doc = include_str!("variations.md")]
+pub mod variations {}
+#[cfg(feature = "malloc_size_of")]
+pub mod bridge;
 
 pub use allocator::{Counted, LayoutSizes, UsableSize};
 pub use collect::{Collector, snapshot};
@@ -34,6 +40,7 @@ pub use registry::{Registration, register, register_weak, report_value};
 pub use report::{Kind, Report, Units};
 pub use reporter::{Reporter, Reports};
 pub use size_of::{MallocShallowSizeOf, MallocSizeOf, Measured, Part, measure};
+pub use sizes::{HasSizes, sizes_of};
 pub use snapshot::Snapshot;
 
 /// Not public: for generated code, and for the crate `dmd`.
@@ -45,6 +52,7 @@ pub mod __private {
     pub use crate::counted_heap::on_alloc_path;
     pub use crate::counters::{allocated, freed};
     pub use crate::loaded::stay_loaded;
+    pub use crate::ops::{Fetch, FetchAny, FetchMeasurable};
     pub use crate::registry::StaticReporter;
     pub use crate::size_of::measure_recorded;
     pub use crate::snapshot::atomically;
