@@ -29,6 +29,7 @@ use crate::track::pages::{self, PageList};
 use crate::track::scan::Place;
 use crate::track::sites::{self, SiteId};
 use crate::track::sys::{self, Module};
+use crate::track::walk::tally::Tally;
 use crate::track::{plan, start, thread, walk};
 
 /// What DMD found in one collection. [`of`](Self::of) gets it from a snapshot.
@@ -48,7 +49,7 @@ pub struct Dump {
     /// Number, kernel's number, name of those that live.
     threads: Vec<(u32, u32, Option<String>)>,
     unwinder: &'static str,
-    cut_stacks: usize,
+    tally: Tally,
 }
 
 /// The blocks, and what is said of them.
@@ -251,7 +252,7 @@ impl Dump {
             modules: sys::modules(),
             threads: thread::met().map(|(number, id)| (number, id, sys::thread_name(id))).collect(),
             unwinder: walk::unwinder().name(),
-            cut_stacks: walk::cut(),
+            tally: walk::tally(),
         }
     }
 

@@ -30,4 +30,5 @@ pub mod __private {
     pub use crate::__at_start as at_start;
     pub use crate::track::collection::Tracking;
     pub use crate::track::start::at_start as at_start_function;
+    pub use crate::track::walk::{stack, unwinder_name};
 }

@@ -3,12 +3,16 @@
 //! The test binary declares the allocator: `dmd::global_allocator!();` in its first file. Without it every proof fails, and
 //! says so: a proof that did not run is not a pass.
 
+mod watch;
 mod proof;
 mod blame;
+mod compare;
+mod budget;
 mod classified;
 
+pub use budget::{Budget, Exceeded, Spent, Threads};
 pub use classified::{Unclassified, assert_classified, unclassified};
-pub use proof::{Defects, fully_reported};
+pub use proof::{Defects, Proof, fully_reported};
 
 /// Fails unless the value reports exactly the heap that it owns: drops it, and looks at what was freed.
 ///
@@ -31,14 +35,19 @@ pub use proof::{Defects, fully_reported};
 /// # }
 /// ```
 ///
+/// Blocks that an owner elsewhere keeps alive are named with it, and with the reason:
+/// `assert_fully_reported!(page, shared_with(&cache, "the cache lends its pictures"))`.
+///
 /// # Panics
 ///
 /// When a block is missed, counted twice, not the value's own, or of another size than was reported; the message names
 /// the field. When the binary does not declare DMD's allocator.
 #[macro_export]
 macro_rules! assert_fully_reported {
-    ($value:expr $(,)?) => {
-        if let ::core::result::Result::Err(defects) = $crate::testing::fully_reported($value) {
+    ($value:expr $(, shared_with($owner:expr, $reason:expr))* $(,)?) => {
+        if let ::core::result::Result::Err(defects) =
+            $crate::testing::Proof::of($value)$(.shared_with($owner, $reason))*.check()
+        {
             ::core::panic!("{}", defects);
         }
     };

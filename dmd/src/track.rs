@@ -24,6 +24,8 @@ pub(crate) mod thread;
 #[cfg(not(loom))]
 pub(crate) mod walk;
 #[cfg(not(loom))]
+pub(crate) mod memo;
+#[cfg(not(loom))]
 pub(crate) mod sites;
 #[cfg(not(loom))]
 pub(crate) mod dead;

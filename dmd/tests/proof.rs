@@ -1,7 +1,9 @@
 //! The proof by drop, held to types whose defects are known.
 
 use std::rc::Rc;
+use std::sync::Arc;
 
+use dmd::testing::Proof;
 use memreport::{Field, MallocSizeOf, Ops};
 
 dmd::global_allocator!();
@@ -96,15 +98,10 @@ impl MallocSizeOf for Shared {
 
 #[test]
 fn a_pointer_past_the_counts_is_a_wrong_base() {
-    let text = defects(Shared(Rc::new([0; 4])));
-    assert!(
-        text.contains("proof::Shared counts from inside a block, not from its start: 32 bytes"),
-        "{text}"
-    );
-    assert!(
-        text.contains("something in `proof::Shared` is not measured: 56 bytes in 1 block missed"),
-        "{text}"
-    );
+    let expected = "`proof::Shared` does not report exactly the heap that it owns:\n  \
+        something in `proof::Shared` is not measured: 56 bytes in 1 block missed\n  \
+        proof::Shared counts from inside a block, not from its start: 32 bytes in 1 block counted";
+    assert_eq!(defects(Shared(Rc::new([0; 4]))), expected);
 }
 
 struct Short(Vec<u8>);
@@ -122,29 +119,65 @@ impl MallocSizeOf for Short {
 fn slack_that_is_left_out_is_a_partial_report() {
     let mut short = Vec::with_capacity(1000);
     short.extend([1; 10]);
-    let text = defects(Short(short));
-    assert!(
-        text.contains(
-            "proof::Short counts 10 bytes of a block that has 1000: 990 bytes in 1 block apart"
-        ),
-        "{text}"
-    );
+    let expected = "`proof::Short` does not report exactly the heap that it owns:\n  \
+        proof::Short counts 10 bytes of a block that has 1000: 990 bytes in 1 block apart";
+    assert_eq!(defects(Short(short)), expected);
+}
+
+/// Counts an `Arc` by hand each time, as if nobody shared it.
+struct Twice(Arc<u64>, Arc<u64>);
+
+impl MallocSizeOf for Twice {
+    fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
+        let first =
+            const { &Field::of::<Self>("0", "twice.rs", 1).shared(memreport::Shared::Here) };
+        let second =
+            const { &Field::of::<Self>("1", "twice.rs", 1).shared(memreport::Shared::Here) };
+        ops.field(first, &self.0);
+        ops.field(second, &self.1);
+    }
+}
+
+#[test]
+fn a_shared_value_that_two_fields_count_is_counted_too_often() {
+    let shared = Arc::new(7);
+    let expected = "`proof::Twice` does not report exactly the heap that it owns:\n  \
+        one block is counted 2 times: by proof::Twice.0 (twice.rs:1) and by proof::Twice.1 (twice.rs:1): \
+        24 bytes in 1 block counted too often";
+    assert_eq!(defects(Twice(Arc::clone(&shared), shared)), expected);
+}
+
+/// Counts what an owner elsewhere owns as well.
+struct Borrowed(Rc<Vec<u8>>);
+
+impl MallocSizeOf for Borrowed {
+    fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
+        ops.add(&*self.0);
+    }
 }
 
 #[test]
 fn an_owner_elsewhere_makes_a_block_foreign() {
-    struct Borrowed(Rc<Vec<u8>>);
-    impl MallocSizeOf for Borrowed {
-        fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
-            ops.add(&*self.0);
-        }
-    }
     let owner = Rc::new(vec![1; 100]);
-    let text = defects(Borrowed(Rc::clone(&owner)));
-    assert!(
-        text.contains("counts a block that the value does not own: 104 bytes in 1 block counted"),
-        "{text}"
+    let expected = "`proof::Borrowed` does not report exactly the heap that it owns:\n  \
+        proof::Borrowed counts a block that the value does not own: 104 bytes in 1 block counted";
+    assert_eq!(defects(Borrowed(Rc::clone(&owner))), expected);
+}
+
+#[test]
+fn an_owner_elsewhere_can_be_named() {
+    let owner = Rc::new(vec![1; 100]);
+    dmd::assert_fully_reported!(
+        Borrowed(Rc::clone(&owner)),
+        shared_with(&*owner, "the owner lends it"),
     );
+    let other = vec![1; 100];
+    let proof = Proof::of(Borrowed(Rc::clone(&owner)))
+        .shared_with(&*owner, "the owner lends it")
+        .shared_with(&other, "nobody lends it");
+    let expected = "`proof::Borrowed` does not report exactly the heap that it owns:\n  \
+        nothing is shared with the owner of which is said \"nobody lends it\"";
+    assert_eq!(proof.check().map_err(|defects| defects.to_string()), Err(expected.to_owned()));
 }
 
 #[test]

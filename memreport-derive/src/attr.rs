@@ -17,6 +17,8 @@ pub(crate) struct TypeAttrs {
     /// Instead of the inferred bounds.
     pub(crate) bound: Option<Vec<WherePredicate>>,
     pub(crate) krate: Option<Path>,
+    /// The name of a struct of named amounts.
+    pub(crate) sizes: Option<Ident>,
 }
 
 /// What is said about a field.
@@ -51,10 +53,13 @@ pub(crate) fn of_type(attrs: &[Attribute], errors: &Errors) -> TypeAttrs {
             let message = "write the path without quotes, as `crate = path::to::memreport`";
             unquoted(meta, message)
         }),
+        "sizes" => once(errors, &meta, &mut found.sizes, |meta| {
+            unquoted(meta, "write the struct's name without quotes, as `sizes = PageSizes`")
+        }),
         "ignore" | "with" | "shallow" | "shared" | "part" => {
             refuse(errors, &meta, "not expected here; it belongs on a field of the type");
         }
-        _ => refuse(errors, &meta, "not known; on a type there are `bound` and `crate`"),
+        _ => refuse(errors, &meta, "not known; on a type there are `bound`, `crate` and `sizes`"),
     });
     found
 }
@@ -75,7 +80,7 @@ pub(crate) fn of_field(attrs: &[Attribute], errors: &Errors) -> FieldAttrs {
         "shallow" => once(errors, &meta, &mut found.shallow, parse_shallow),
         "shared" => once(errors, &meta, &mut found.shared, parse_shared),
         "part" => once(errors, &meta, &mut found.part, parse_part),
-        "bound" | "crate" => {
+        "bound" | "crate" | "sizes" => {
             refuse(errors, &meta, "not expected here; it belongs on top of the type");
         }
         _ => refuse(

@@ -10,6 +10,7 @@ use crate::ast::{Body, Field, Input, Measure, Variant, binding};
 use crate::attr::Shared;
 use crate::bounds;
 use crate::errors::Errors;
+use crate::sizes;
 
 /// The impl; or the errors, and an empty impl that keeps them from causing more.
 pub(crate) fn derive(derived: &DeriveInput) -> TokenStream {
@@ -19,12 +20,16 @@ pub(crate) fn derive(derived: &DeriveInput) -> TokenStream {
         Some(path) => quote!(#path),
         None => quote!(::memreport),
     };
+    let sizes = sizes::expand(&input, &krate, &errors);
     let output = Output { names: Names::new(krate), input: &input };
     match errors.into_result() {
-        Ok(()) => output.whole(),
+        Ok(()) => {
+            let whole = output.whole();
+            quote!(#whole #sizes)
+        }
         Err(errors) => {
             let errors = errors.into_compile_error();
-            let fallback = output.implementation(&TokenStream::new(), false);
+            let fallback = output.implementation(&output.method(&TokenStream::new()), false);
             quote!(#errors #fallback)
         }
     }
@@ -55,17 +60,17 @@ struct Output<'a> {
 
 impl Output<'_> {
     fn whole(&self) -> TokenStream {
-        let implementation = self.implementation(&self.body(), true);
+        let mut methods = self.method(&self.body());
+        methods.extend(self.prefetching());
+        let implementation = self.implementation(&methods, true);
         let skipped = self.input.fields().into_iter().filter_map(|field| self.skipped(field));
         quote!(#implementation #(#skipped)*)
     }
 
     // Expands to:
-    //     impl<T> ::memreport::MallocSizeOf for Page<T> where T: ::memreport::MallocSizeOf {
-    //         fn add_size_of_excluding_this<'measured>(&'measured self, ops: &::memreport::Ops<'measured>) { body }
-    //     }
-    fn implementation(&self, body: &TokenStream, bounded: bool) -> TokenStream {
-        let Names { krate, ops, measured } = &self.names;
+    //     impl<T> ::memreport::MallocSizeOf for Page<T> where T: ::memreport::MallocSizeOf { methods }
+    fn implementation(&self, methods: &TokenStream, bounded: bool) -> TokenStream {
+        let krate = &self.names.krate;
         let DeriveInput { ident, generics, .. } = self.input.derived;
         let mut generics = generics.clone();
         if bounded {
@@ -75,33 +80,80 @@ impl Output<'_> {
             }
         }
         let (impl_generics, ty_generics, where_clause) = generics.split_for_impl();
-        let ops = if body.is_empty() { quote!(_) } else { quote!(#ops) };
         quote! {
             #[automatically_derived]
             impl #impl_generics #krate::MallocSizeOf for #ident #ty_generics #where_clause {
-                #[inline]
-                fn add_size_of_excluding_this<#measured>(
-                    &#measured self,
-                    #ops: &#krate::Ops<#measured>,
-                ) {
-                    #body
-                }
+                #methods
             }
         }
     }
 
+    // Expands to:
+    //     fn add_size_of_excluding_this<'measured>(&'measured self, ops: &::memreport::Ops<'measured>) { body }
+    fn method(&self, body: &TokenStream) -> TokenStream {
+        let Names { krate, ops, measured } = &self.names;
+        let ops = if body.is_empty() { quote!(_) } else { quote!(#ops) };
+        quote! {
+            #[inline]
+            fn add_size_of_excluding_this<#measured>(
+                &#measured self,
+                #ops: &#krate::Ops<#measured>,
+            ) {
+                #body
+            }
+        }
+    }
+
+    // Expands, for a struct, to:
+    //     fn prefetch(&self) { (&Fetch(&self.name)).fetch(); (&Fetch(&self.links)).fetch(); }
+    //     fn prefetch_behind(&self) { (&Fetch(&self.name)).fetch_behind(); (&Fetch(&self.links)).fetch_behind(); }
+    // Fields that are measured in a way of their own are left out. An enum may have any number of them, and is left alone.
+    fn prefetching(&self) -> TokenStream {
+        let Body::Struct(fields) = &self.input.body else { return TokenStream::new() };
+        let members: Vec<_> = fields
+            .iter()
+            .filter(|field| matches!(field.measure, Measure::Whole))
+            .map(|field| &field.member)
+            .collect();
+        if members.is_empty() {
+            return TokenStream::new();
+        }
+        let krate = &self.names.krate;
+        let method = |name: &str, fetch: &str| {
+            let (name, fetch) =
+                (Ident::new(name, Span::call_site()), Ident::new(fetch, Span::call_site()));
+            quote! {
+                #[inline]
+                fn #name(&self) {
+                    use #krate::__private::{FetchAny as _, FetchMeasurable as _};
+                    #((&#krate::__private::Fetch(&self.#members)).#fetch();)*
+                }
+            }
+        };
+        let (first, then) =
+            (method("prefetch", "fetch"), method("prefetch_behind", "fetch_behind"));
+        quote!(#first #then)
+    }
+
     fn body(&self) -> TokenStream {
         match &self.input.body {
-            Body::Struct(fields) => fields
-                .iter()
-                .map(|field| {
-                    let member = &field.member;
-                    let span = Span::call_site().located_at(field.ty.span());
-                    self.statement(field, &quote_spanned!(span=> &self.#member))
-                })
-                .collect(),
+            Body::Struct(fields) => self.body_of_struct(fields),
             Body::Enum(variants) => self.body_of_enum(variants),
         }
+    }
+
+    // Expands to the statements of the fields, and before them, if there are several to wait for, to:
+    //     ops.prefetch(self);
+    fn body_of_struct(&self, fields: &[Field<'_>]) -> TokenStream {
+        let ops = &self.names.ops;
+        let whole = fields.iter().filter(|field| matches!(field.measure, Measure::Whole));
+        let ahead = (whole.count() > 1).then(|| quote!(#ops.prefetch(self);));
+        let statements = fields.iter().map(|field| {
+            let member = &field.member;
+            let span = Span::call_site().located_at(field.ty.span());
+            self.statement(field, &quote_spanned!(span=> &self.#member))
+        });
+        quote!(#ahead #(#statements)*)
     }
 
     // Expands to:

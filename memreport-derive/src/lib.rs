@@ -5,6 +5,7 @@ mod attr;
 mod ast;
 mod bounds;
 mod expand;
+mod sizes;
 
 use proc_macro::TokenStream;
 use syn::{DeriveInput, parse_macro_input};
@@ -55,6 +56,8 @@ use syn::{DeriveInput, parse_macro_input};
 /// * `#[malloc_size_of(bound = "T: Trait")]`: the bounds of the impl, instead of the inferred ones. Inferred is `T: MallocSizeOf`
 ///   for each type parameter (and `T::Item: MallocSizeOf` for each associated type) in the type of a measured field, unless it
 ///   owns nothing there, as behind `&` and `PhantomData`, or as the hasher of a map.
+/// * `#[malloc_size_of(sizes = PageSizes)]`: writes a struct of that name with a field for each part, in bytes, and `rest`;
+///   `memreport::sizes_of` fills it. For structs without parameters.
 /// * `#[malloc_size_of(crate = path)]`: where `memreport` is found, if it is renamed or re-exported.
 #[proc_macro_derive(MallocSizeOf, attributes(malloc_size_of))]
 pub fn derive_malloc_size_of(input: TokenStream) -> TokenStream {

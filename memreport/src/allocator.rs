@@ -199,6 +199,10 @@ macro_rules! __declare_allocator {
                 unsafe { $crate::UsableSize::usable_size(&ALLOCATOR, block, layout) }
             }
 
+            #[cfg_attr(target_os = "linux", unsafe(link_section = ".init_array"))]
+            #[used]
+            static STAY_LOADED: extern "C" fn() = $crate::__private::stay_loaded;
+
             $crate::__private::submit! {
                 // SAFETY: there is only one `#[global_allocator]` in a program, and it is the static above.
                 unsafe { $crate::__private::Declaration::new(usable_size, $tracker) }

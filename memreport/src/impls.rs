@@ -1,8 +1,9 @@
-//! What std's types own, a file for each family.
+//! What std's types own, a file for each family; and what the types of other crates do, a file for each crate.
 //!
 //! How exact each is, is said at its impl: *exact* wherever sizes can be asked, *exact with the tracker* (a formula without it),
 //! or a *lower bound*.
 
+#[macro_use]
 mod plain;
 mod composed;
 mod text;
@@ -15,3 +16,77 @@ mod deque;
 mod list;
 mod hash;
 mod btree;
+mod io;
+mod threads;
+mod channel;
+
+#[cfg(feature = "ahash")]
+mod ahash;
+#[cfg(feature = "arc-swap")]
+mod arc_swap;
+#[cfg(feature = "arrayvec")]
+mod arrayvec;
+#[cfg(feature = "arrow-buffer")]
+mod arrow_buffer;
+#[cfg(feature = "bumpalo")]
+mod bumpalo;
+#[cfg(feature = "bytes")]
+mod bytes;
+#[cfg(feature = "chrono")]
+mod chrono;
+#[cfg(feature = "compact_str")]
+mod compact_str;
+#[cfg(feature = "crossbeam-queue")]
+mod crossbeam_queue;
+#[cfg(feature = "crossbeam-utils")]
+mod crossbeam_utils;
+#[cfg(feature = "dashmap")]
+mod dashmap;
+#[cfg(feature = "either")]
+mod either;
+#[cfg(any(feature = "hashbrown", feature = "hashbrown-0_15"))]
+mod hashbrown;
+#[cfg(feature = "hashbrown-0_14")]
+mod hashbrown_0_14;
+#[cfg(feature = "http")]
+mod http;
+#[cfg(feature = "indexmap")]
+mod indexmap;
+#[cfg(feature = "lock_api")]
+mod lock_api;
+#[cfg(feature = "lru")]
+mod lru;
+#[cfg(feature = "moka")]
+mod moka;
+#[cfg(feature = "once_cell")]
+mod once_cell;
+#[cfg(feature = "parking_lot")]
+mod parking_lot;
+#[cfg(feature = "petgraph")]
+mod petgraph;
+#[cfg(feature = "rustc-hash")]
+mod rustc_hash;
+#[cfg(feature = "serde_json")]
+mod serde_json;
+#[cfg(feature = "slab")]
+mod slab;
+#[cfg(feature = "slotmap")]
+mod slotmap;
+#[cfg(feature = "smallvec")]
+mod smallvec;
+#[cfg(feature = "smol_str")]
+mod smol_str;
+#[cfg(feature = "thin-vec")]
+mod thin_vec;
+#[cfg(feature = "time")]
+mod time;
+#[cfg(feature = "tinyvec")]
+mod tinyvec;
+#[cfg(feature = "tokio")]
+mod tokio;
+#[cfg(feature = "triomphe")]
+mod triomphe;
+#[cfg(feature = "url")]
+mod url;
+#[cfg(feature = "uuid")]
+mod uuid;

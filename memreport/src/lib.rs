@@ -5,6 +5,7 @@ extern crate alloc;
 extern crate self as memreport;
 
 mod size_of;
+mod sizes;
 mod field;
 mod ops;
 mod guard;
@@ -12,6 +13,7 @@ mod words;
 mod impls;
 mod allocator;
 mod counters;
+mod loaded;
 mod counted_heap;
 mod report;
 mod reporter;
@@ -20,6 +22,12 @@ mod process;
 mod collect;
 pub mod snapshot;
 mod tracker;
+mod features;
+#[cfg(feature = "derive")]
+#[doc = include_str!("variations.md")]
+pub mod variations {}
+#[cfg(feature = "malloc_size_of")]
+pub mod bridge;
 
 pub use allocator::{Counted, LayoutSizes, UsableSize};
 pub use collect::{Collector, snapshot};
@@ -33,6 +41,7 @@ pub use registry::{Registration, register, register_weak, report_value};
 pub use report::{Kind, Report, Units};
 pub use reporter::{Reporter, Reports};
 pub use size_of::{MallocShallowSizeOf, MallocSizeOf, Measured, Part, measure};
+pub use sizes::{HasSizes, sizes_of};
 pub use snapshot::Snapshot;
 
 /// Not public: for generated code, and for the crate `dmd`.
@@ -43,6 +52,9 @@ pub mod __private {
     pub use crate::allocator::{Declaration, tracker};
     pub use crate::counted_heap::on_alloc_path;
     pub use crate::counters::{allocated, freed};
+    pub use crate::features::FEATURES;
+    pub use crate::loaded::stay_loaded;
+    pub use crate::ops::{Fetch, FetchAny, FetchMeasurable};
     pub use crate::registry::StaticReporter;
     pub use crate::size_of::measure_recorded;
     pub use crate::snapshot::atomically;

@@ -5,6 +5,8 @@
 )]
 
 mod collection;
+mod find;
+mod prefetch;
 mod sums;
 
 use alloc::boxed::Box;
@@ -13,13 +15,14 @@ use core::alloc::Layout;
 use core::cell::{Cell, RefCell};
 
 pub(crate) use collection::Collection;
+pub use prefetch::{Fetch, FetchAny, FetchMeasurable};
+pub(crate) use prefetch::{fetch_few, fetch_header};
 use sums::Sums;
-pub(crate) use sums::Total;
 
 use crate::allocator::Sizes;
 use crate::field::{Field, Shared};
 use crate::size_of::{MallocShallowSizeOf, MallocSizeOf, Measured};
-use crate::tracker::{Claim, Found, Place, Tracker, Who, Wrong};
+use crate::tracker::{Claim, Found, Place, Recorder, Tracker, Who, Wrong};
 
 /// How deep the stack may grow, in bytes, before further values wait on a list: half of the smallest stack in use.
 const STACK_BUDGET: usize = 48 * 1024;
@@ -32,9 +35,10 @@ const STACK_BUDGET: usize = 48 * 1024;
 pub struct Ops<'a> {
     collection: &'a Collection<'a>,
     sums: &'a Sums,
-    scope: Cell<Scope>,
-    /// Where the stack stood when measuring began.
-    stack: usize,
+    /// What is being measured at this moment: blocks are blamed on it.
+    field: Cell<Option<&'static Field>>,
+    /// How deep the stack may grow before values are put off: an address.
+    deepest: usize,
     later: RefCell<Vec<Later<'a>>>,
     /// Guards of what is put off: declared behind it, so that they are dropped after it, should a measurement panic.
     guards: RefCell<Vec<Box<dyn Kept + 'a>>>,
@@ -51,14 +55,11 @@ trait Kept {}
 
 impl<T> Kept for T {}
 
-type Later<'a> = (Scope, Box<dyn FnOnce(&Ops<'a>) + 'a>);
-
-/// What is being measured at this moment: blocks are blamed on it.
-#[derive(Clone, Copy, Default)]
-struct Scope {
+/// What is put off, with the field and the part that it is measured for.
+struct Later<'a> {
     field: Option<&'static Field>,
-    /// Index into the state's parts; 0 is the value itself.
     part: usize,
+    work: Box<dyn FnOnce(&Ops<'a>) + 'a>,
 }
 
 impl<'a> Ops<'a> {
@@ -81,28 +82,35 @@ impl<'a> Ops<'a> {
     }
 
     /// Goes on with a value, and blames what it owns on this field.
-    #[inline]
+    #[inline(always)]
     pub fn field<T: ?Sized + MallocSizeOf>(&self, field: &'static Field, value: &'a T) {
         self.field_with(field, value, T::add_size_of_excluding_this);
     }
 
     /// As [`field`](Self::field), with a function that measures the value.
-    #[inline]
+    #[inline(always)]
     pub fn field_with<T: ?Sized>(
         &self,
         field: &'static Field,
         value: &'a T,
         measure: impl FnOnce(&'a T, &Ops<'a>),
     ) {
-        let outer = self.scope.get();
-        let part = match field.own_part() {
-            None => outer.part,
-            Some((name, description)) => self.sums.part(outer.part, name, description),
-        };
         self.visit(field, value);
-        self.scope.set(Scope { field: Some(field), part });
-        measure(value, self);
-        self.scope.set(outer);
+        let outer = self.field.replace(Some(field));
+        match field.own_part() {
+            None => measure(value, self),
+            Some((name, description)) => self.part(name, description, || measure(value, self)),
+        }
+        self.field.set(outer);
+    }
+
+    /// Counts what `measure` adds for a part of the current part.
+    #[cold]
+    fn part(&self, name: &'static str, description: &'static str, measure: impl FnOnce()) {
+        let outer = self.sums.part();
+        self.sums.turn_to(self.sums.part_below(outer, name, description));
+        measure();
+        self.sums.turn_to(outer);
     }
 
     /// Says that this field is not measured.
@@ -156,6 +164,29 @@ impl<'a> Ops<'a> {
         }
     }
 
+    /// A block whose start is known, and of its layout only that it has at least so many bytes.
+    ///
+    /// # Safety
+    ///
+    /// Unless `at_least` is 0, `start` is the start of a live block of the global allocator.
+    pub unsafe fn block_of_at_least<T: ?Sized>(&self, start: *const T, at_least: usize) {
+        let start = start.cast::<u8>();
+        match self.collection.sizes {
+            _ if at_least == 0 => {}
+            Sizes::Layouts => self.count_computed(at_least),
+            Sizes::Asked(usable_size) => {
+                // SAFETY: the caller's promise; the layout of `()` says that it is not known.
+                let bytes = unsafe { usable_size(start, Layout::new::<()>()) };
+                // An allocator that only knows layouts says too little.
+                if bytes < at_least { self.count_computed(at_least) } else { self.count(bytes) }
+            }
+            Sizes::Tracked(tracker) => {
+                // SAFETY: the caller's promise; the layout of `()` says that it is not known.
+                unsafe { self.claim_start(tracker, start, None, Layout::new::<()>()) };
+            }
+        }
+    }
+
     /// A block with several owners, of which this is one. Says whether its contents are to be measured here.
     ///
     /// # Safety
@@ -175,95 +206,9 @@ impl<'a> Ops<'a> {
         share.contents
     }
 
-    /// The block that holds `inside`, by any pointer into it; none is fine. Where no tracker knows, `otherwise` bytes.
-    pub fn enclosing_block<T: ?Sized>(&self, inside: *const T, otherwise: usize) {
-        match self.collection.sizes {
-            Sizes::Tracked(tracker) => {
-                let address = inside.cast::<u8>().addr();
-                let claim = Claim { address, size: None, place: Place::Inside };
-                if self.claim(tracker, claim) == 0 && !tracker.knows_all() {
-                    self.count_computed(otherwise);
-                }
-            }
-            Sizes::Layouts | Sizes::Asked(_) => self.count_computed(otherwise),
-        }
-    }
-
-    /// As [`enclosing_block`](Self::enclosing_block), for a block with several owners.
-    pub fn shared_enclosing_block<T: ?Sized>(
-        &self,
-        inside: *const T,
-        otherwise: usize,
-        owners: usize,
-    ) -> bool {
-        let share = self.shares(inside.cast::<u8>().addr(), owners);
-        if share.block {
-            self.enclosing_block(inside, otherwise);
-        }
-        share.contents
-    }
-
-    /// Every block that holds one of these addresses, once each. Where no tracker knows, `otherwise` bytes in all.
-    pub fn enclosing_blocks(&self, inside: impl IntoIterator<Item = *const u8>, otherwise: usize) {
-        let Sizes::Tracked(tracker) = self.collection.sizes else {
-            return self.count_computed(otherwise);
-        };
-        let mut last = 0..0;
-        let mut blocks = Vec::new();
-        for address in inside.into_iter().map(<*const u8>::addr) {
-            if last.contains(&address) {
-                continue;
-            }
-            if let Some(block) =
-                tracker.look_up(Claim { address, size: None, place: Place::Inside }).block
-            {
-                last = block.start..block.start + block.usable;
-                blocks.push(block.start);
-            }
-        }
-        blocks.sort_unstable();
-        blocks.dedup();
-        let mut found = 0;
-        for start in blocks {
-            found +=
-                self.claim(tracker, Claim { address: start, size: None, place: Place::Inside });
-        }
-        if !tracker.knows_all() {
-            self.count_computed(otherwise.saturating_sub(found));
-        }
-    }
-
-    /// The block that one of these machine words points to or into, if `is_it` knows it by the word's offset in it and by the
-    /// size that was asked for.
-    ///
-    /// For containers that own an empty table, with no element left to point at. Says whether it was found.
-    pub fn block_by_words(
-        &self,
-        words: impl IntoIterator<Item = usize>,
-        is_it: impl Fn(usize, usize) -> bool,
-    ) -> bool {
-        let Sizes::Tracked(tracker) = self.collection.sizes else { return false };
-        let claims =
-            words.into_iter().map(|address| Claim { address, size: None, place: Place::Inside });
-        for claim in claims {
-            let block = tracker.look_up(claim).block;
-            if block.is_some_and(|block| is_it(claim.address - block.start, block.requested)) {
-                self.claim(tracker, claim);
-                return true;
-            }
-        }
-        false
-    }
-
     /// Bytes from a formula, where no block can be asked about; the outcome says so.
     pub fn computed(&self, bytes: usize) {
         self.count_computed(bytes);
-    }
-
-    /// Whether blocks can be found by pointers into them at this moment.
-    #[must_use]
-    pub fn finds_enclosing_blocks(&self) -> bool {
-        matches!(self.collection.sizes, Sizes::Tracked(tracker) if tracker.knows_all())
     }
 
     /// A container's own blocks, without what its elements own.
@@ -273,7 +218,7 @@ impl<'a> Ops<'a> {
 
     /// A value is locked by somebody else, and so is left out; the outcome says so.
     pub fn busy(&self) {
-        self.sums.busy.set(self.sums.busy.get() + 1);
+        self.sums.count_busy();
     }
 
     /// Measures what is lent for less than `'a`, and is done with it on return.
@@ -288,20 +233,21 @@ impl<'a> Ops<'a> {
         let ops = Ops {
             collection: self.collection,
             sums: self.sums,
-            scope: self.scope.clone(),
-            stack: self.stack,
+            field: self.field.clone(),
+            deepest: self.deepest,
             later: RefCell::default(),
             guards: RefCell::default(),
         };
+        let part = self.sums.part();
         let result = measure(lent, &ops);
         ops.drain();
+        self.sums.turn_to(part);
         result
     }
 
-    /// What was added so far.
-    #[must_use]
-    pub(crate) fn total(&self) -> Total {
-        self.sums.total.get()
+    /// The bytes that were added so far.
+    pub(crate) fn bytes(&self) -> usize {
+        self.sums.bytes()
     }
 
     /// Holds a guard until these `Ops` have nothing left to do.
@@ -309,9 +255,15 @@ impl<'a> Ops<'a> {
         self.guards.borrow_mut().push(Box::new(guard));
     }
 
+    /// Whether a block that others may own as well is counted here.
+    #[cfg(feature = "malloc_size_of")]
+    pub(crate) fn is_counted_here(&self, start: *const core::ffi::c_void) -> bool {
+        self.shares(start.addr(), usize::MAX).block
+    }
+
     /// Whether the shared block at this address is counted here, and whether its contents are.
     fn shares(&self, address: usize, owners: usize) -> Share {
-        match self.scope.get().field.map(Field::ownership).unwrap_or_default() {
+        match self.field.get().map(Field::ownership).unwrap_or_default() {
             Shared::Elsewhere => Share { block: false, contents: false },
             // Contents that were met are not gone into again: they may own this block themselves, in a circle.
             Shared::Here => Share { block: true, contents: self.collection.meet(address) },
@@ -322,14 +274,10 @@ impl<'a> Ops<'a> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn visit<T: ?Sized>(&self, field: &'static Field, value: &T) {
         if let Some(recorder) = self.collection.recorder {
-            recorder.visits(
-                field,
-                core::ptr::from_ref(value).cast::<u8>().addr(),
-                size_of_val(value),
-            );
+            visit(recorder, field, value);
         }
     }
 
@@ -364,8 +312,7 @@ impl<'a> Ops<'a> {
     #[inline]
     fn found(&self, claim: Claim, found: Found) -> usize {
         if let Some(recorder) = self.collection.recorder {
-            let who =
-                Who { reporter: self.collection.reporter.get(), field: self.scope.get().field };
+            let who = Who { reporter: self.collection.reporter.get(), field: self.field.get() };
             recorder.claimed(claim, found, who);
         }
         if found.bytes > 0 {
@@ -376,36 +323,30 @@ impl<'a> Ops<'a> {
 
     #[inline]
     fn count(&self, bytes: usize) {
-        let mut total = self.sums.total.get();
-        total.bytes += bytes;
-        total.blocks += 1;
-        self.sums.total.set(total);
-        self.sums.count_part(self.scope.get().part, bytes);
+        self.sums.count(bytes);
     }
 
     fn count_computed(&self, bytes: usize) {
-        let mut total = self.sums.total.get();
-        total.bytes += bytes;
-        total.computed += bytes;
-        self.sums.total.set(total);
-        self.sums.count_part(self.scope.get().part, bytes);
+        self.sums.count_computed(bytes);
     }
 
     #[inline]
     pub(crate) fn is_deep(&self) -> bool {
-        self.stack.abs_diff(stack_position()) > STACK_BUDGET
+        stack_position() < self.deepest
     }
 
     #[cold]
     fn put_off(&self, work: impl FnOnce(&Ops<'a>) + 'a) {
-        self.later.borrow_mut().push((self.scope.get(), Box::new(work)));
+        let (field, part) = (self.field.get(), self.sums.part());
+        self.later.borrow_mut().push(Later { field, part, work: Box::new(work) });
     }
 
     fn drain(&self) {
         // Lent to a name first: a borrow in the loop's head would last for its body.
         let next = || self.later.borrow_mut().pop();
-        while let Some((scope, work)) = next() {
-            self.scope.set(scope);
+        while let Some(Later { field, part, work }) = next() {
+            self.field.set(field);
+            self.sums.turn_to(part);
             work(self);
         }
     }
@@ -413,8 +354,14 @@ impl<'a> Ops<'a> {
 
 impl core::fmt::Debug for Ops<'_> {
     fn fmt(&self, out: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        out.debug_struct("Ops").field("total", &self.total()).finish_non_exhaustive()
+        out.debug_struct("Ops").field("bytes", &self.bytes()).finish_non_exhaustive()
     }
+}
+
+/// Tells where a field lies.
+#[cold]
+fn visit<T: ?Sized>(recorder: &dyn Recorder, field: &'static Field, value: &T) {
+    recorder.visits(field, core::ptr::from_ref(value).cast::<u8>().addr(), size_of_val(value));
 }
 
 /// Measures one value from its beginning to its end.
@@ -427,8 +374,8 @@ pub(crate) fn measure_with<T: ?Sized>(
     let ops = Ops {
         collection,
         sums: &sums,
-        scope: Cell::default(),
-        stack: stack_position(),
+        field: Cell::default(),
+        deepest: stack_position().saturating_sub(STACK_BUDGET),
         later: RefCell::default(),
         guards: RefCell::default(),
     };
@@ -438,7 +385,7 @@ pub(crate) fn measure_with<T: ?Sized>(
     sums.into_measured()
 }
 
-/// An address in the current frame. Only differences are used.
+/// An address in the current frame. Stacks grow down, on every platform of std.
 #[inline]
 fn stack_position() -> usize {
     let here = 0_u8;

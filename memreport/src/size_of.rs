@@ -32,17 +32,26 @@ use crate::tracker::{Recorder, Tracker};
 ///
 /// | type | where the allocator is asked | where DMD is awake |
 /// |---|---|---|
-/// | `Vec`, `String`, `Box`, `Rc`, `Arc`, `BinaryHeap`, `CString`, `OsString`, `PathBuf` | exact | exact |
-/// | `VecDeque`, `LinkedList` | formula | exact |
+/// | `Vec`, `String`, `Box`, `Rc`, `Arc`, `BinaryHeap`, `CString`, `OsString`, `PathBuf`, pinned too | exact | exact |
+/// | `Cursor`, `BufWriter` | exact | exact |
+/// | `VecDeque`, `LinkedList`, `BufReader` | formula | exact |
+/// | `vec::IntoIter` | formula: what is left to come | exact |
 /// | `HashMap`, `HashSet` | formula; after removals, a lower bound | exact |
 /// | `BTreeMap`, `BTreeSet` | formula; emptied by removals, a lower bound: the leaf that is kept is not seen | exact |
 /// | `Weak`, when it alone keeps the block | lower bound: two counts | exact |
 /// | `Mutex`, `RwLock`, `RefCell` | as what is inside, or *busy* | as what is inside, or *busy* |
+/// | `io::Error` | lower bound | lower bound: what its cause owns is not seen |
+/// | ends of channels | nothing | lower bound: not what waits in them, nor more than two blocks of an unbounded one |
+/// | `Thread`, `JoinHandle` | nothing | lower bound: not what the thread will return |
 /// | options, tuples, arrays, ranges, cells | as their parts | as their parts |
 ///
 /// A *formula* adds up what the type asks the allocator for, and is short only by what that rounds up: with glibc, up to 23 bytes
 /// a block. Where no allocator is declared, all blocks count as what was asked for. Where std makes locks of pthreads' (not
 /// on Linux or Windows), the block of a lock is not seen.
+///
+/// `LazyLock` and `LazyCell` do not implement it: before Rust 1.94 they tell nobody whether they were made, and to look inside is to
+/// make them. A `OnceLock`, or a field measured `with` a function that may make the value, serves instead. Nor does a `Cell` of what
+/// cannot be copied, which lends it to nobody.
 #[diagnostic::on_unimplemented(
     message = "nobody knows what heap `{Self}` owns",
     label = "`MallocSizeOf` is not implemented for `{Self}`",
@@ -54,11 +63,30 @@ pub trait MallocSizeOf {
     /// Adds the heap that this value owns, but not the value's own storage, to `ops`.
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>);
 
+    /// Fetches what measuring this value will ask about first, for a container that comes to it soon: a hint to the processor, which
+    /// does nothing by itself. The derive writes it.
+    #[inline]
+    fn prefetch(&self) {}
+
+    /// Fetches what is asked about next, behind the blocks that [`prefetch`](Self::prefetch) has fetched a while ago. A hint as well.
+    #[inline]
+    fn prefetch_behind(&self) {}
+
+    /// Whether no value of this type ever owns heap, as of numbers: containers then need not look at each.
+    #[inline]
+    #[must_use]
+    fn owns_nothing() -> bool
+    where
+        Self: Sized,
+    {
+        false
+    }
+
     /// The heap that this value owns, in bytes, as a number: what this value alone added to `ops`.
     fn size_of_excluding_this(&self, ops: &Ops<'_>) -> usize {
-        let before = ops.total().bytes;
+        let before = ops.bytes();
         ops.now(self, |value, ops| value.add_size_of_excluding_this(ops));
-        ops.total().bytes - before
+        ops.bytes() - before
     }
 
     /// As [`add_size_of_excluding_this`](Self::add_size_of_excluding_this), and the block that this value lives in as well.
@@ -82,10 +110,10 @@ pub trait MallocSizeOf {
     /// As for [`add_size_of_including_this`](Self::add_size_of_including_this).
     #[expect(unsafe_code, reason = "only the caller knows that the value is a block of its own")]
     unsafe fn size_of_including_this(&self, ops: &Ops<'_>) -> usize {
-        let before = ops.total().bytes;
+        let before = ops.bytes();
         // SAFETY: handed on.
         ops.now(self, |value, ops| unsafe { value.add_size_of_including_this(ops) });
-        ops.total().bytes - before
+        ops.bytes() - before
     }
 }
 
@@ -134,6 +162,19 @@ pub struct Measured {
     pub busy: usize,
     /// What belongs to parts of their own, by the derive's `part`. The remaining bytes belong to the value itself.
     pub parts: Vec<Part>,
+}
+
+impl Measured {
+    /// What the part of this name owns, in bytes, with the parts below it; 0 if there is none.
+    #[must_use]
+    pub fn part(&self, name: &str) -> usize {
+        let is_it = |part: &&Part| {
+            part.path
+                .strip_prefix(name)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        self.parts.iter().filter(is_it).map(|part| part.bytes).sum()
+    }
 }
 
 /// A share of a measured value that is to be reported under a name of its own.

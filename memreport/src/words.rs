@@ -16,12 +16,37 @@ pub(crate) fn words_of<T>(value: &T) -> Words<'_> {
     Words { next, end: if CAN_READ { end } else { next }, value: PhantomData }
 }
 
+/// The aligned words of a value but for those that lie in a part of it, which somebody else answers for.
+#[cfg(feature = "indexmap")]
+pub(crate) fn words_around<'v, T, P>(
+    value: &'v T,
+    part: &P,
+) -> impl Iterator<Item = usize> + Clone + 'v {
+    let start = core::ptr::from_ref(part).addr();
+    let hole = start..start + size_of::<P>();
+    let words = words_of(value);
+    let places = (words.next..).step_by(size_of::<usize>());
+    places.zip(words).filter(move |(place, _)| !hole.contains(place)).map(|(_, word)| word)
+}
+
 /// See [`words_of`].
+#[derive(Clone)]
 pub(crate) struct Words<'v> {
     next: usize,
     end: usize,
     /// Invariant: what lies between `next` and `end` is lent.
     value: PhantomData<&'v ()>,
+}
+
+impl<'v> Words<'v> {
+    /// The words of a live block that one of these leads to, as an owner.
+    ///
+    /// # Safety
+    ///
+    /// The value owns or shares a block of that start and size, so that it is not given back while the value is lent.
+    pub(crate) unsafe fn behind(&self, start: usize, size: usize) -> Words<'v> {
+        Words { next: start, end: if CAN_READ { start + size } else { start }, value: PhantomData }
+    }
 }
 
 impl Iterator for Words<'_> {

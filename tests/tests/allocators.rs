@@ -3,10 +3,21 @@
 use std::process::Command;
 
 /// Asleep, and awake with each kind of table.
-const WISHES: [Option<&str>; 3] = [None, Some("--stacks=none"), Some("--stacks=full")];
+const WISHES: [Option<&str>; 6] = [
+    None,
+    Some("--stacks=none"),
+    Some("--stacks=full"),
+    Some("--mode=cumulative"),
+    Some("--mode=scan"),
+    Some("--stacks=partial"),
+];
 
 fn exercise(program: &str) {
-    for wish in WISHES {
+    exercise_as(program, &WISHES);
+}
+
+fn exercise_as(program: &str, wishes: &[Option<&str>]) {
+    for wish in wishes {
         let mut command = Command::new(program);
         command.env_remove("DMD").envs(wish.map(|wish| ("DMD", wish)));
         let ended = command.output().expect("cargo has built it");
@@ -18,6 +29,11 @@ fn exercise(program: &str) {
 #[test]
 fn the_books_agree_on_the_systems_allocator() {
     exercise(env!("CARGO_BIN_EXE_allocators-system"));
+}
+
+#[test]
+fn the_counters_agree_without_dmd() {
+    exercise_as(env!("CARGO_BIN_EXE_allocators-counted"), &[None]);
 }
 
 #[cfg(feature = "jemalloc")]

@@ -17,7 +17,13 @@ const PROGRAMS: &str = env!("CARGO_BIN_EXE_programs");
 const SIZE: u64 = 12_347;
 
 /// Awake, with each kind of table.
-const WISHES: [&str; 2] = ["--stacks=none", "--stacks=full"];
+const WISHES: [&str; 5] = [
+    "--stacks=none",
+    "--stacks=full",
+    "--stacks=full --unwinder=cfi",
+    "--stacks=partial --mode=cumulative",
+    "--mode=scan",
+];
 
 /// After this long a program hangs.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -33,7 +39,7 @@ impl Run {
     fn of(case: &str, wish: Option<&str>, more: &[&Path]) -> Self {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR"))
             .join("programs")
-            .join(format!("{case}{}", wish.unwrap_or_default()));
+            .join(format!("{case}{}", wish.unwrap_or_default().replace(' ', "")));
         let _ = std::fs::remove_dir_all(&folder);
         std::fs::create_dir_all(&folder).expect("the target folder is ours");
         let mut command = Command::new(PROGRAMS);
@@ -81,7 +87,8 @@ fn without_numbers(text: &str) -> String {
 }
 
 fn planted(dump: &Dump) -> u64 {
-    dump.blocks.iter().filter(|block| block.req == SIZE).map(|block| block.num).sum()
+    let live = dump.blocks.iter().filter(|block| block.req == SIZE && !block.freed);
+    live.map(|block| block.num).sum()
 }
 
 /// Runs a case asleep and awake: it must end alike, say the same, and have this many planted blocks in its dump.
@@ -219,6 +226,19 @@ fn of_two_trackers_in_a_process_one_sleeps_and_says_so_once() {
     }
     let asleep = Run::of("second-tracker", None, &[&plugin]);
     assert_eq!((asleep.said().as_str(), asleep.output.status.success()), ("", true));
+}
+
+#[test]
+fn a_plugin_with_a_tracker_tracks_where_it_is_alone_and_threads_may_outlive_its_use() {
+    let plugin = built("memreport-plugin-second-tracker");
+    for (wish, awake) in [(Some("--stacks=full"), "1\n"), (None, "0\n")] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_plugin-host"));
+        command.arg(&plugin).env_remove("DMD").envs(wish.map(|wish| ("DMD", wish)));
+        let output = command.output().expect("cargo has built it");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{} {said}", output.status);
+        assert_eq!((said.as_ref(), output.stdout.as_slice()), ("", awake.as_bytes()));
+    }
 }
 
 /// Has cargo build a library to be loaded at run time, which it does not do for tests by itself.

@@ -5,12 +5,14 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use crate::{Failure, bench_analyse, bench_overhead, bench_show};
+use crate::{Failure, bench_analyse, bench_measure, bench_overhead, bench_show, bench_stacks};
 
 /// Runs a benchmark by name. `false` when a target is missed.
 pub(crate) fn run(name: &str, args: &[&str], out: &mut dyn Write) -> Result<bool, Failure> {
     match name {
         "overhead" => bench_overhead::run(args, out),
+        "stacks" => bench_stacks::run(args.contains(&"--quick"), out),
+        "measure" => bench_measure::run(args.contains(&"--quick"), out),
         "show" => {
             let args: Vec<String> = args.iter().map(|word| (*word).to_owned()).collect();
             Ok(bench_show::run(&args, out)? == ExitCode::SUCCESS)
@@ -19,9 +21,10 @@ pub(crate) fn run(name: &str, args: &[&str], out: &mut dyn Write) -> Result<bool
             let script = args.iter().find(|word| !word.starts_with("--"));
             Ok(bench_analyse::run(script.map(Path::new), out)?)
         }
-        _ => {
-            Err(format!("no benchmark is called {name}; there are: overhead, show, analyse").into())
-        }
+        _ => Err(format!(
+            "no benchmark is called {name}; there are: overhead, stacks, show, analyse, measure"
+        )
+        .into()),
     }
 }
 
@@ -99,7 +102,7 @@ impl fmt::Display for Figure {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Figure { name, outcome, target, unit } = self;
         match outcome {
-            Outcome::NotRun(why) => write!(out, "{name:NAME_WIDTH$}  not run: {why}"),
+            Outcome::NotRun(why) => write!(out, "{name:NAME_WIDTH$}  not run: {}", cut(why)),
             Outcome::Measured { median, interval: (low, high) } => {
                 write!(out, "{name:NAME_WIDTH$}  {median:>7.3}  {low:>7.3}–{high:<7.3}")?;
                 match target {
@@ -113,6 +116,15 @@ impl fmt::Display for Figure {
 }
 
 const NAME_WIDTH: usize = 33;
+
+/// As much of a reason as has room in a table. The lines of JSON have all of it.
+fn cut(why: &str) -> String {
+    const ROOM: usize = 36;
+    match why.char_indices().nth(ROOM) {
+        None => why.to_owned(),
+        Some((end, _)) => format!("{}…", why.get(..end).unwrap_or(why)),
+    }
+}
 
 /// The median of what was measured, and its 95 % interval by order statistics: no shape is assumed.
 pub(crate) fn median(mut values: Vec<f64>) -> (f64, (f64, f64)) {

@@ -1,6 +1,7 @@
 //! What must hold before a change lands: each step is a command that anybody can run by hand.
 
 use std::io::Write;
+use std::process::Command;
 
 use crate::{Failure, build};
 
@@ -39,7 +40,10 @@ pub(crate) fn pre_commit(out: &mut dyn Write) -> Result<bool, Failure> {
 
 /// Before a change lands.
 pub(crate) fn ci(out: &mut dyn Write) -> Result<bool, Failure> {
-    Ok(steps(&[FORMAT, LINTS, TESTS, ALLOCATORS, DOCS], out)? && models(out)? && all_holds(out)?)
+    Ok(steps(&[FORMAT, LINTS, TESTS, ALLOCATORS, DOCS], out)?
+        && models(out)?
+        && miri(out)?
+        && all_holds(out)?)
 }
 
 fn steps(steps: &[Step], out: &mut dyn Write) -> Result<bool, Failure> {
@@ -53,6 +57,34 @@ fn steps(steps: &[Step], out: &mut dyn Write) -> Result<bool, Failure> {
         }
     }
     Ok(true)
+}
+
+/// The tables under Miri, where the toolchain has it.
+fn miri(out: &mut dyn Write) -> Result<bool, Failure> {
+    const TABLES: [&str; 5] = ["blocks::", "entry::", "records::", "interner::", "numbers::"];
+    let toolchain = |arguments: &[&str]| {
+        let mut command = Command::new("rustup");
+        command
+            .args(["run", "nightly", "cargo", "miri"])
+            .args(arguments)
+            .current_dir(build::root());
+        command
+    };
+    let is_there = toolchain(&["--version"]).output().is_ok_and(|output| output.status.success());
+    if !is_there {
+        writeln!(
+            out,
+            "\nnot run: the tables under Miri, which is not in the nightly toolchain here"
+        )?;
+        return Ok(true);
+    }
+    writeln!(out, "\n# the tables under Miri")?;
+    let mut arguments = vec!["test", "-p", "dmd", "--lib", "--"];
+    arguments.extend(TABLES);
+    Ok(toolchain(&arguments)
+        .env("CARGO_TARGET_DIR", build::root().join("target/miri"))
+        .status()?
+        .success())
 }
 
 fn all_holds(out: &mut dyn Write) -> Result<bool, Failure> {

@@ -7,6 +7,9 @@ mod bench;
 mod bench_overhead;
 mod bench_analyse;
 mod bench_show;
+mod bench_stacks;
+mod bench_measure;
+mod calibrate;
 mod clients;
 mod stress;
 mod dmd_py;
@@ -20,9 +23,10 @@ const USAGE: &str = "\
 cargo xtask demo [FOLDER]             runs the example program under DMD on a folder of text: by default this repository
 cargo xtask pre-commit                fmt, clippy, tests, tidy
 cargo xtask ci                        all that CI runs
-cargo xtask bench NAME [--quick]      overhead, show, analyse: a table, then a line of JSON for each figure
+cargo xtask bench NAME [--quick]      overhead, stacks, show, analyse, measure: a table, then a line of JSON for each figure
 cargo xtask bench overhead --only WORD   the figures with that word in their name
 cargo xtask stress [SECONDS]          threads against the table of blocks, in each mode for 30 seconds or so many
+cargo xtask calibrate                  measures how far formulas are off without a tracker, for docs/impls.md
 cargo xtask clients [NAME [ARGS]]     snapshot, firefox, dmd-py: checks against real programs";
 
 /// Why a command stopped.
@@ -39,6 +43,7 @@ fn main() -> ExitCode {
         ["bench", name, ref rest @ ..] => bench::run(name, rest, out),
         ["stress"] => stress::run(None, out),
         ["stress", seconds] => stress::run(Some(seconds), out),
+        ["calibrate"] => calibrate::run(out),
         ["clients", ref rest @ ..] => clients::run(rest, out),
         _ => Err(USAGE.into()),
     };

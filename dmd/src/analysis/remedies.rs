@@ -229,11 +229,12 @@ impl<'d> Remedies<'d> {
     /// By the crate whose code asked for the blocks.
     fn by_crate(&self, site: &Site) -> Option<String> {
         // Other languages' programs have no features of ours.
-        self.extension?;
+        let on = &self.extension?.features;
         let krate = site.krate.as_deref()?;
         // Hyphens are underscores in paths.
         let same = |feature: &&&str| feature.replace('-', "_") == krate.replace('-', "_");
-        let feature = FEATURES.iter().find(same)?;
+        let feature =
+            FEATURES.iter().find(same).filter(|feature| !on.iter().any(|on| on == *feature))?;
         Some(format!("perhaps enable feature \"{feature}\" of memreport"))
     }
 

@@ -2,16 +2,18 @@
 
 use std::any::type_name;
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
-use std::sync::{Mutex, PoisonError};
 
-use memreport::__private::{Claim, Found, Recorder, Who, Wrong, measure_recorded, tracker};
+use memreport::__private::{
+    Claim, Found, Recorder, Tracker, Who, Wrong, measure_recorded, tracker,
+};
 use memreport::{Field, MallocSizeOf};
 
 use super::blame::{Blame, Range};
-use crate::track::journal::{Event, Journal};
-use crate::track::thread::Thread;
+use super::compare::{Comparison, Lines};
+use super::watch::Watch;
+use crate::track::journal::{Event, Stamped};
 
 /// What is wrong with a type's measuring, as a text for the one who has to mend it.
 #[derive(Clone, PartialEq, Eq)]
@@ -39,24 +41,90 @@ impl std::error::Error for Defects {}
 ///
 /// The defects that were found, or that nobody tracks the blocks of this binary.
 pub fn fully_reported<T: MallocSizeOf>(value: T) -> Result<(), Defects> {
-    let Some(tracker) = tracker().filter(|tracker| tracker.is_awake()) else {
-        return Err(Defects { text: not_tracked() });
-    };
-    if !tracker.knows_all() {
-        return Err(Defects { text: HAS_GAPS.to_owned() });
-    }
-    let claims = Claims::default();
-    measure_recorded(&value, tracker, &claims);
-    let ranges = claims.ranges.into_inner();
-    let claims = claims.claims.into_inner();
-    let blame =
-        Blame::find(&value, &ranges, tracker, &claims.iter().map(|claim| claim.address).collect());
-    let freed = freed_by(|| drop(value));
-    let text = describe(type_name::<T>(), &claims, &freed, &blame);
-    if text.is_empty() { Ok(()) } else { Err(Defects { text }) }
+    Proof::of(value).check()
 }
 
-const HAS_GAPS: &str = "the tracker does not know all blocks, so nothing can be proved: start the tests with another $DMD, \
+/// A value whose measuring is to be proved, with what is known to be shared with others.
+#[derive(Debug)]
+pub struct Proof<T> {
+    value: T,
+    shared: Vec<Shared>,
+}
+
+/// The blocks of an owner that lives on.
+#[derive(Debug)]
+struct Shared {
+    blocks: HashSet<usize>,
+    reason: &'static str,
+}
+
+impl<T: MallocSizeOf> Proof<T> {
+    /// Nothing of the value is shared.
+    pub fn of(value: T) -> Self {
+        Proof { value, shared: Vec::new() }
+    }
+
+    /// The value counts blocks that `owner` owns as well, for this reason: they need not be freed with the value.
+    #[must_use]
+    pub fn shared_with<O: ?Sized + MallocSizeOf>(
+        mut self,
+        owner: &O,
+        reason: &'static str,
+    ) -> Self {
+        if let Some(tracker) = awake() {
+            let claims = Claims::default();
+            measure_recorded(owner, tracker, &claims);
+            let claims = claims.claims.into_inner();
+            let blocks = claims.iter().map(|claim| claim.address).collect();
+            self.shared.push(Shared { blocks, reason });
+        }
+        self
+    }
+
+    /// Measures the value, drops it, and compares what it reported with what was freed.
+    ///
+    /// # Errors
+    ///
+    /// The defects that were found, or that nobody tracks the blocks of this binary.
+    pub fn check(self) -> Result<(), Defects> {
+        let Proof { value, shared } = self;
+        let Some(tracker) = awake() else {
+            return Err(Defects { text: not_tracked() });
+        };
+        if !tracker.knows_all() {
+            return Err(Defects { text: HAS_GAPS.to_owned() });
+        }
+        let claims = Claims::default();
+        measure_recorded(&value, tracker, &claims);
+        let ranges = claims.ranges.into_inner();
+        let claims = claims.claims.into_inner();
+        let measured = claims.iter().map(|claim| claim.address).collect();
+        let blame = Blame::find(&value, &ranges, tracker, &measured);
+        let freed = freed_by(|| drop(value));
+        let type_name = type_name::<T>();
+        let mut lines = Lines::default();
+        let mut kept = HashSet::new();
+        for Shared { blocks, reason } in shared {
+            if claims.iter().all(|claim| !blocks.contains(&claim.address)) {
+                let text =
+                    format!("nothing is shared with the owner of which is said \"{reason}\"");
+                lines.note(&text);
+            }
+            kept.extend(blocks);
+        }
+        let (claims, freed, kept, blame) = (&claims, &freed, &kept, &blame);
+        Comparison { type_name, claims, freed, kept, blame }.add_differences(&mut lines);
+        let text = lines.into_text(type_name);
+        if text.is_empty() { Ok(()) } else { Err(Defects { text }) }
+    }
+}
+
+/// The tracker, if it keeps the table.
+pub(super) fn awake() -> Option<&'static dyn Tracker> {
+    tracker().filter(|tracker| tracker.is_awake())
+}
+
+pub(super) const HAS_GAPS: &str = "the tracker does not know all blocks, so nothing can be proved: start the tests with another $DMD, \
     without --mode=profile, and do not stop tracking";
 
 /// The message of every proof that cannot run.
@@ -68,12 +136,12 @@ pub(super) fn not_tracked() -> String {
 
 /// A claim of the measured value.
 #[derive(Clone, Copy, Debug)]
-struct Claimed {
-    address: usize,
-    bytes: usize,
-    usable: usize,
-    wrong: Option<Wrong>,
-    field: Option<&'static Field>,
+pub(super) struct Claimed {
+    pub(super) address: usize,
+    pub(super) bytes: usize,
+    pub(super) usable: usize,
+    pub(super) wrong: Option<Wrong>,
+    pub(super) field: Option<&'static Field>,
 }
 
 #[derive(Default)]
@@ -112,19 +180,19 @@ impl Recorder for Claims {
 
 /// A block that was freed, and was not born meanwhile.
 #[derive(Clone, Copy, Debug)]
-struct Freed {
-    address: usize,
-    usable: usize,
+pub(super) struct Freed {
+    pub(super) address: usize,
+    pub(super) usable: usize,
 }
 
 /// What this thread frees while `act` runs, of what lived before.
 fn freed_by(act: impl FnOnce()) -> Vec<Freed> {
-    let journal = Watched::begin();
+    let watch = Watch::begin();
     act();
-    let events = journal.end();
+    let events = watch.end();
     let mut born = HashMap::new();
     let mut freed = Vec::new();
-    for event in events {
+    for Stamped { event, .. } in events {
         match event {
             Event::Born { address, .. } => {
                 born.insert(address, ());
@@ -137,134 +205,4 @@ fn freed_by(act: impl FnOnce()) -> Vec<Freed> {
         }
     }
     freed
-}
-
-/// Journals that are not in use. A thread's hook holds a reference, so they live for ever, and are used again.
-static POOL: Mutex<Vec<&'static Journal>> = Mutex::new(Vec::new());
-
-struct Watched {
-    journal: &'static Journal,
-}
-
-impl Watched {
-    fn begin() -> Self {
-        let pooled = POOL.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let journal = pooled.unwrap_or_else(|| Box::leak(Box::new(Journal::new())));
-        journal.take();
-        let _ = Thread::current(|thread| thread.journal.set(Some(journal)));
-        Watched { journal }
-    }
-
-    fn end(self) -> Vec<Event> {
-        let _ = Thread::current(|thread| thread.journal.set(None));
-        self.journal.take()
-    }
-}
-
-impl Drop for Watched {
-    fn drop(&mut self) {
-        // The value's destructor may have panicked.
-        let _ = Thread::current(|thread| thread.journal.set(None));
-        POOL.lock().unwrap_or_else(PoisonError::into_inner).push(self.journal);
-    }
-}
-
-fn describe(type_name: &str, claims: &[Claimed], freed: &[Freed], blame: &Blame) -> String {
-    let owned: HashMap<usize, usize> =
-        freed.iter().map(|block| (block.address, block.usable)).collect();
-    let mut by_address: HashMap<usize, Vec<&Claimed>> = HashMap::new();
-    for claim in claims {
-        by_address.entry(claim.address).or_default().push(claim);
-    }
-    let mut lines = Lines::default();
-    for block in freed.iter().filter(|block| !by_address.contains_key(&block.address)) {
-        lines.add(format!("{} is not measured", blame.of(block.address)), block.usable, "missed");
-    }
-    let mut claimed: Vec<_> = by_address.into_iter().collect();
-    claimed.sort_unstable_by_key(|(address, _)| *address);
-    for (address, claims) in claimed {
-        let place = |claim: &Claimed| {
-            claim.field.map_or_else(|| type_name.to_owned(), |field| format!("{field:?}"))
-        };
-        if let [first, second, ..] = claims[..] {
-            let text = format!(
-                "one block is counted {} times: by {} and by {}",
-                claims.len(),
-                place(first),
-                place(second)
-            );
-            lines.add(text, claims[1..].iter().map(|claim| claim.bytes).sum(), "counted too often");
-        }
-        let first = claims[0];
-        match first.wrong {
-            Some(Wrong::NonHeap) => lines.add(
-                format!("{} counts what is not on the heap", place(first)),
-                first.bytes,
-                "counted",
-            ),
-            Some(Wrong::Interior) => {
-                lines.add(
-                    format!("{} counts from inside a block, not from its start", place(first)),
-                    first.bytes,
-                    "counted",
-                );
-            }
-            Some(Wrong::Partial) => {
-                let text = format!(
-                    "{} counts {} bytes of a block that has {}",
-                    place(first),
-                    first.bytes,
-                    first.usable
-                );
-                lines.add(text, first.usable.abs_diff(first.bytes), "apart");
-            }
-            // The proof runs only where all blocks are known.
-            Some(Wrong::Untracked) => {}
-            None if !owned.contains_key(&address) => {
-                lines.add(
-                    format!("{} counts a block that the value does not own", place(first)),
-                    first.bytes,
-                    "counted",
-                );
-            }
-            None => {}
-        }
-    }
-    lines.into_text(type_name)
-}
-
-/// Equal defects, together.
-#[derive(Default)]
-struct Lines {
-    lines: Vec<(String, &'static str, usize, usize)>,
-}
-
-impl Lines {
-    fn add(&mut self, text: String, bytes: usize, verb: &'static str) {
-        match self.lines.iter_mut().find(|line| line.0 == text && line.1 == verb) {
-            Some(line) => {
-                line.2 += 1;
-                line.3 += bytes;
-            }
-            None => self.lines.push((text, verb, 1, bytes)),
-        }
-    }
-
-    fn into_text(mut self, type_name: &str) -> String {
-        if self.lines.is_empty() {
-            return String::new();
-        }
-        self.lines.sort_by_key(|line| std::cmp::Reverse(line.3));
-        let lines = self.lines.iter().map(|(text, verb, blocks, bytes)| {
-            format!(
-                "  {text}: {bytes} bytes in {blocks} block{} {verb}",
-                if *blocks == 1 { "" } else { "s" }
-            )
-        });
-        let lines: Vec<_> = lines.collect();
-        format!(
-            "`{type_name}` does not report exactly the heap that it owns:\n{}",
-            lines.join("\n")
-        )
-    }
 }

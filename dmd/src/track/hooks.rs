@@ -135,7 +135,9 @@ impl<A: UsableSize> Dmd<A> {
         }
         let Born { site, rate } = sites::here(plan, usable);
         let block = Block { requested, usable, site, birth: generation(), rate };
-        BLOCKS.insert(Self::GRANULE, address, block);
+        if !BLOCKS.insert_quickly(Self::GRANULE, address, block) {
+            BLOCKS.insert(Self::GRANULE, address, block);
+        }
         if plan.is_watched() {
             note(Event::Born { address, usable });
         }

@@ -1,5 +1,7 @@
 //! What one thread allocates and frees while somebody watches: the truth that measurements are held to.
 
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Mutex, PoisonError};
 
 use super::pages::PageList;
@@ -12,10 +14,20 @@ pub(crate) enum Event {
     Freed { address: usize, requested: usize, usable: usize, site: super::sites::SiteId },
 }
 
+/// An event, and which it is of those of all watched threads.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stamped {
+    pub(crate) number: u64,
+    pub(crate) event: Event,
+}
+
+/// The number of the next event.
+static NEXT: AtomicU64 = AtomicU64::new(0);
+
 /// The events of one thread, in their order.
 #[derive(Debug)]
 pub(crate) struct Journal {
-    events: Mutex<PageList<Event>>,
+    events: Mutex<PageList<Stamped>>,
 }
 
 impl Journal {
@@ -26,7 +38,7 @@ impl Journal {
     }
 
     /// The events so far; the journal is empty after this.
-    pub(crate) fn take(&self) -> Vec<Event> {
+    pub(crate) fn take(&self) -> Vec<Stamped> {
         let mut list = self.events.lock().unwrap_or_else(PoisonError::into_inner);
         let events = list.as_slice().to_vec();
         list.truncate(0);
@@ -37,8 +49,19 @@ impl Journal {
     pub(crate) fn note(&self, event: Event) {
         // Never contended, and never waited for: only the watched thread comes here while it is watched.
         if let Ok(mut events) = self.events.try_lock() {
+            // Relaxed: a block is noted before it is handed out, and what gives it back comes after that.
+            let number = NEXT.fetch_add(1, Relaxed);
             // An event that is lost is counted there.
-            let _ = events.push(event);
+            let _ = events.push(Stamped { number, event });
         }
+    }
+
+    /// Takes over what another journal heard on this thread in the meantime.
+    pub(crate) fn append(&self, heard: &[Stamped]) {
+        let mut events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
+        heard.iter().for_each(|event| {
+            // As in `note`.
+            let _ = events.push(*event);
+        });
     }
 }

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::num::NonZeroU64;
 
+use super::walk::Unwinder;
+
 /// What the tracker is asked to do. The default is that of Mozilla's DMD, but with the stack of every block.
 ///
 /// ```
@@ -17,6 +19,8 @@ pub struct Options {
     pub(crate) stacks: Stacks,
     pub(crate) sample_bytes: NonZeroU64,
     pub(crate) show_dump_stats: bool,
+    /// How stacks are to be walked; else the best way is found out.
+    pub(crate) unwinder: Option<Unwinder>,
 }
 
 /// What is kept of the program's blocks.
@@ -99,6 +103,7 @@ impl Default for Options {
             stacks: Stacks::Full,
             sample_bytes: DEFAULT_SAMPLE_BYTES,
             show_dump_stats: false,
+            unwinder: None,
         }
     }
 }
@@ -147,6 +152,10 @@ impl Options {
                 "--sample-bytes" => options.sample_bytes = bytes(value).ok_or(bad)?,
                 "--show-dump-stats" if matches!(value, "yes" | "no") => {
                     options.show_dump_stats = value == "yes";
+                }
+                "--unwinder" => {
+                    options.unwinder =
+                        Some(one_of(Unwinder::ALL, Unwinder::word, value).ok_or(bad)?);
                 }
                 _ => return Err(bad),
             }
@@ -205,7 +214,7 @@ pub(crate) struct BadWord<'t> {
 }
 
 const KNOWN_WORDS: &str = "It takes --mode=live|dark-matter|cumulative|scan|profile, --stacks=full|partial|none, \
-    --sample-bytes=N (with K or M; for --mode=profile) and --show-dump-stats=yes|no, separated by blanks, or 1 for the defaults.";
+    --sample-bytes=N (with K or M; for --mode=profile), --unwinder=cfi|frame-pointers|backtrace and --show-dump-stats=yes|no, separated by blanks, or 1 for the defaults.";
 
 impl fmt::Display for BadWord<'_> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -239,6 +248,10 @@ mod tests {
             ),
             ("--sample-bytes=100", Ok(default.sample_bytes(sampled(100)))),
             ("--show-dump-stats=yes", Ok(Options { show_dump_stats: true, ..default })),
+            (
+                "--unwinder=frame-pointers",
+                Ok(Options { unwinder: Some(Unwinder::FramePointers), ..default }),
+            ),
             ("--mode=nonsense", Err("--mode=nonsense")),
             ("--stacks", Err("--stacks")),
             ("--sample-bytes=0", Err("--sample-bytes=0")),

@@ -1,13 +1,16 @@
 //! Sites: where a block was allocated, on which thread, and in whose name. A site is a number that stands for all of it.
 #![expect(clippy::cast_possible_truncation, reason = "fields are cut out of a word")]
 
+use std::cell::Cell;
+
 use memreport::__private::current_on_alloc;
 
 pub(crate) use super::entry::SiteId;
 use super::interner::Interner;
+use super::memo::{Memo, StackHash};
 use super::plan::Plan;
 use super::sample::Rate;
-use super::thread::{FRAME_MEMO, Inside, MEMO, Thread};
+use super::thread::{Inside, Thread};
 use super::walk;
 
 /// What a site stands for.
@@ -29,6 +32,9 @@ static FRAMES: Interner = Interner::new(1 << 31);
 /// Pairs of (stack and thread, scope and reporter).
 static SITES: Interner = Interner::new(1 << 24);
 
+/// Sites by the hash of stack and thread.
+static MEMO: Memo = Memo::new();
+
 /// What is found out about a block that enters the table.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Born {
@@ -48,11 +54,8 @@ pub(crate) fn known_without_stack() -> Option<SiteId> {
     if current_on_alloc() != 0 {
         return None;
     }
-    Thread::current(|thread| match thread.sites[0].get() {
-        (0, number) if number != 0 => Some(SiteId::from_number(number)),
-        _ => None,
-    })
-    .flatten()
+    let number = Thread::current(|thread| thread.plain_site.get()).filter(|number| *number != 0);
+    number.map(SiteId::from_number)
 }
 
 /// Whether an allocation of this many bytes that happens here and now is in the sample.
@@ -68,74 +71,76 @@ pub(crate) fn here(plan: Plan, usable: usize) -> Born {
         let rate = if plan.samples() { thread.sampler.rate() } else { Rate::EVERY };
         let with_stack = plan.has_stacks()
             && (!plan.has_partial_stacks() || thread.sampler.takes(usable, || thread.number()));
-        let stack = if with_stack { stack_here(thread) } else { 0 };
-        Born { site: intern_site(stack, thread), rate }
+        let site = if with_stack { with_stack_here(thread) } else { without_stack_here(thread) };
+        Born { site, rate }
     });
     born.unwrap_or(Born { site: SiteId::UNKNOWN, rate: Rate::EVERY })
 }
 
-/// The number of the stack; 0 within the unwinder itself.
-#[inline(always)]
-fn stack_here(thread: &Thread) -> u32 {
-    match Inside::enter(thread) {
-        Some(inside) => intern_stack(walk::walk(&inside), &inside),
-        None => 0,
-    }
-}
-
-/// The number of the stack in the thread's buffer, which begins there. Most of it is that of the stack before: only the
-/// rest is looked up.
-#[inline(always)]
-fn intern_stack(begin: usize, inside: &Inside<'_>) -> u32 {
-    let thread = inside.thread;
-    let frames = &thread.frames[begin..];
-    let last = &thread.last_frames[..thread.last_length.get().min(frames.len())];
-    let differ = frames.iter().zip(last).position(|(frame, last)| frame.get() != last.get());
-    let same = differ.unwrap_or(last.len());
-    let mut number = if same == 0 { 0 } else { thread.last_numbers[same - 1].get() };
-    let remembered = thread.last_frames[same..].iter().zip(&thread.last_numbers[same..]);
-    for (frame, (last_frame, last_number)) in frames[same..].iter().zip(remembered) {
-        number = intern_frame(number, frame.get(), thread);
-        last_frame.set(frame.get());
-        last_number.set(number);
-    }
-    thread.last_length.set(frames.len());
-    number
-}
-
-/// The number of a stack by that of its outer frames and its innermost frame; 0 if there is no place for it.
-#[inline]
-fn intern_frame(outer: u32, frame: usize, thread: &Thread) -> u32 {
-    let memo = &thread.frame_memo[(frame >> 2 ^ outer as usize) % FRAME_MEMO];
-    let (known_frame, known_outer, number) = memo.get();
-    if known_frame == frame && known_outer == outer && number != 0 {
-        return number;
-    }
-    let number = FRAMES.intern((u64::from(outer), frame as u64));
-    memo.set((frame, outer, number));
-    number
-}
-
-#[inline(always)]
-fn intern_site(stack: u32, thread: &Thread) -> SiteId {
+fn without_stack_here(thread: &Thread) -> SiteId {
     let on_alloc = current_on_alloc();
-    let memo = &thread.sites[stack as usize % MEMO];
-    let (known, number) = memo.get();
-    if known == stack && number != 0 && on_alloc == 0 {
-        return SiteId::from_number(number);
+    match thread.plain_site.get() {
+        0 => {}
+        number if on_alloc == 0 => return SiteId::from_number(number),
+        _ => {}
     }
-    intern_new_site(stack, on_alloc, thread)
+    let site = intern_site(0, on_alloc, thread);
+    if on_alloc == 0 {
+        thread.plain_site.set(site.number());
+    }
+    site
+}
+
+/// Within the unwinder itself there is no stack.
+#[inline(always)]
+fn with_stack_here(thread: &Thread) -> SiteId {
+    let Some(inside) = Inside::enter(thread) else { return without_stack_here(thread) };
+    walk::walk(&inside);
+    let hash = hash_of_stack(thread);
+    let on_alloc = current_on_alloc();
+    match MEMO.get(hash) {
+        Some(site) if on_alloc == 0 => site,
+        _ => find_out(hash, on_alloc, &inside),
+    }
+}
+
+/// The hash of the thread's last stack. Of the frames that it has in common with the one before, it is known.
+#[inline(always)]
+fn hash_of_stack(thread: &Thread) -> StackHash {
+    let stack = &thread.last_stack;
+    let (known, length) = (stack.hashed.get(), stack.length.get());
+    let outer = stack.hashes.get(known.wrapping_sub(1));
+    let mut hash = outer.map_or_else(|| StackHash::of_thread(thread.number()), Cell::get);
+    let frames = stack.frames.get(known..length).unwrap_or(&[]);
+    let places = stack.hashes.get(known..length).unwrap_or(&[]);
+    for (frame, place) in frames.iter().zip(places) {
+        hash = hash.with(frame.get().address());
+        place.set(hash);
+    }
+    stack.hashed.set(length);
+    hash
+}
+
+/// The site of the thread's last stack, which has this hash.
+#[cold]
+#[inline(never)]
+fn find_out(hash: StackHash, on_alloc: u32, inside: &Inside<'_>) -> SiteId {
+    let stack = &inside.thread.last_stack;
+    let frames = stack.frames.get(..stack.length.get()).unwrap_or(&[]).iter();
+    let number = frames
+        .fold(0, |outer, frame| FRAMES.intern((u64::from(outer), frame.get().address() as u64)));
+    let site = intern_site(number, on_alloc, inside.thread);
+    if on_alloc == 0 && site != SiteId::UNKNOWN {
+        MEMO.put(hash, site);
+    }
+    site
 }
 
 #[cold]
 #[inline(never)]
-fn intern_new_site(stack: u32, on_alloc: u32, thread: &Thread) -> SiteId {
+fn intern_site(stack: u32, on_alloc: u32, thread: &Thread) -> SiteId {
     let place = u64::from(stack) << 32 | u64::from(thread.number());
-    let number = SITES.intern((place, u64::from(on_alloc & 0xffff)));
-    if on_alloc == 0 {
-        thread.sites[stack as usize % MEMO].set((stack, number));
-    }
-    SiteId::from_number(number)
+    SiteId::from_number(SITES.intern((place, u64::from(on_alloc & 0xffff))))
 }
 
 /// What the site stands for; `None` of an unknown one.

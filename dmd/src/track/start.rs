@@ -58,7 +58,7 @@ pub fn start(options: Options) -> Result<(), StartError> {
         return Err(StartError::OtherCopy);
     }
     if options.which_stacks() != Stacks::None {
-        walk::choose();
+        walk::choose(options.unwinder);
     }
     plan::begin(options).map(|_| ()).map_err(|sample::TooManyRates| StartError::TooManyRates)
 }
@@ -137,7 +137,7 @@ pub extern "C" fn at_start(_count: c_int, arguments: *const *const c_char) {
     // The arguments lie above all frames of the main thread. Known even if tracking starts later, or never.
     sys::note_main_stack(arguments.addr());
     if plan::plan().is_awake() || variable().is_some() {
-        walk::choose();
+        walk::choose(variable().and_then(Result::ok).and_then(|options| options.unwinder));
     }
     crate::run::keep_mark();
     crate::run::connect();

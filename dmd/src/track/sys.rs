@@ -91,7 +91,8 @@ pub(crate) unsafe fn unmap(pages: NonNull<u8>, bytes: usize) {
 
 /// The word in memory at this address, as it is: padding and what was never written have some value too.
 ///
-/// The address is that of a live block or value of this program.
+/// The address is that of a live block or value of this program, or of a part of a stack that is known to be there.
+#[inline(always)]
 pub(crate) fn word_at(address: usize) -> usize {
     let word: usize;
     // A load that the compiler knows nothing of: it may not assume that the bytes were ever written.
@@ -111,6 +112,19 @@ pub(crate) fn word_at(address: usize) -> usize {
         word = 0;
     }
     word
+}
+
+/// Whether the word at this address can be read. Asks the system, which says no where a read would end the program.
+pub(crate) fn is_readable(address: usize) -> bool {
+    let mut word = 0_usize;
+    let own = libc::iovec { iov_base: (&raw mut word).cast(), iov_len: size_of::<usize>() };
+    let there = libc::iovec { iov_base: ptr::without_provenance_mut(address), ..own };
+    // SAFETY: a plain call.
+    let process = unsafe { libc::getpid() };
+    // SAFETY: copies to `word`, of its size; what may be read is checked by the system.
+    let copied =
+        unsafe { libc::process_vm_readv(process, &raw const own, 1, &raw const there, 1, 0) };
+    copied == size_of::<usize>().cast_signed()
 }
 
 /// How long the process has been running.
@@ -257,7 +271,8 @@ fn module(name: &CStr, bias: usize, headers: &[libc::Elf64_Phdr]) -> Module {
     let build_id = notes
         .filter(|&(start, end)| segments.iter().any(|&(low, high)| low <= start && end <= high))
         // SAFETY: inside a loaded segment, and notes are never unmapped while the linker's lock is held.
-        .find_map(|(start, end)| build_id(unsafe { bytes_at(start, end) }));
+        .find_map(|(start, end)| build_id(unsafe { bytes_at(start, end) }))
+        .map(|id| id.iter().map(|byte| format!("{byte:02x}")).collect());
     Module { path, bias, segments, data, build_id }
 }
 
@@ -270,7 +285,7 @@ unsafe fn bytes_at(start: usize, end: usize) -> &'static [u8] {
 }
 
 /// The build id among a segment's notes.
-fn build_id(mut notes: &[u8]) -> Option<String> {
+pub(crate) fn build_id(mut notes: &[u8]) -> Option<&[u8]> {
     const NT_GNU_BUILD_ID: u32 = 3;
     loop {
         let (head, rest) = notes.split_at_checked(12)?;
@@ -281,9 +296,7 @@ fn build_id(mut notes: &[u8]) -> Option<String> {
         let (name, rest) = rest.split_at_checked(name_size.next_multiple_of(4))?;
         let (description, rest) = rest.split_at_checked(size.next_multiple_of(4))?;
         if kind == NT_GNU_BUILD_ID && name.starts_with(b"GNU\0") {
-            return Some(
-                description.get(..size)?.iter().map(|byte| format!("{byte:02x}")).collect(),
-            );
+            return description.get(..size);
         }
         notes = rest;
     }
@@ -318,12 +331,20 @@ mod tests {
     }
 
     #[test]
+    fn what_is_readable_is_told_from_what_is_not() {
+        let local = 0_usize;
+        assert!(is_readable((&raw const local).addr()));
+        assert!(!is_readable(0));
+        assert!(!is_readable(usize::MAX - 100));
+    }
+
+    #[test]
     fn notes_without_a_build_id_have_none() {
         assert_eq!(build_id(b""), None);
         assert_eq!(build_id(b"\x04\0\0\0\x02\0\0\0\x01\0\0\0GNU\0ab\0\0"), None);
         assert_eq!(
-            build_id(b"\x04\0\0\0\x02\0\0\0\x03\0\0\0GNU\0\xab\x01\0\0").as_deref(),
-            Some("ab01")
+            build_id(b"\x04\0\0\0\x02\0\0\0\x03\0\0\0GNU\0\xab\x01\0\0"),
+            Some(&[0xab, 1][..])
         );
     }
 }

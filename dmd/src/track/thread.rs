@@ -1,21 +1,17 @@
 //! What the tracker keeps for each thread, without a destructor: a hook may run after all destructors have.
 
 use std::cell::Cell;
-use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use super::sample::Sampler;
 use super::segments::Segments;
 use super::sys::{self, StackBounds};
+use super::walk::last::LastStack;
+use super::walk::tally;
 
 /// The innermost frames of a stack that are kept.
 pub(crate) const MAX_FRAMES: usize = 128;
-
-/// How many frames a thread remembers the numbers of.
-pub(crate) const FRAME_MEMO: usize = 256;
-
-/// How many sites a thread remembers, so as not to look them up.
-pub(crate) const MEMO: usize = 64;
 
 pub(crate) struct Thread {
     inside: Cell<bool>,
@@ -23,16 +19,12 @@ pub(crate) struct Thread {
     number: Cell<u32>,
     bounds: Cell<Option<StackBounds>>,
     bounds_known: Cell<bool>,
-    /// Where the walk leaves its frames: at the end, the outermost first.
-    pub(crate) frames: [Cell<usize>; MAX_FRAMES],
-    /// The last stack that was interned, the outermost frame first, and the number of each prefix.
-    pub(crate) last_frames: [Cell<usize>; MAX_FRAMES],
-    pub(crate) last_numbers: [Cell<u32>; MAX_FRAMES],
-    pub(crate) last_length: Cell<usize>,
-    /// Numbers of stacks: the innermost frame, the number of the outer ones, and that of the whole.
-    pub(crate) frame_memo: [Cell<(usize, u32, u32)>; FRAME_MEMO],
-    /// Sites by stack: the stack's number, and the site's.
-    pub(crate) sites: [Cell<(u32, u32)>; MEMO],
+    /// Where the walk leaves its frames.
+    pub(crate) last_stack: LastStack,
+    /// Where its walks are counted.
+    walked: Cell<Option<&'static AtomicU64>>,
+    /// The site of this thread's blocks without a stack; 0 is not known yet.
+    pub(crate) plain_site: Cell<u32>,
     pub(crate) sampler: Sampler,
     /// Hears of every block that this thread makes or gives back.
     pub(crate) journal: Cell<Option<&'static super::journal::Journal>>,
@@ -45,12 +37,9 @@ std::thread_local! {
             number: Cell::new(0),
             bounds: Cell::new(None),
             bounds_known: Cell::new(false),
-            frames: [const { Cell::new(0) }; MAX_FRAMES],
-            last_frames: [const { Cell::new(0) }; MAX_FRAMES],
-            last_numbers: [const { Cell::new(0) }; MAX_FRAMES],
-            last_length: Cell::new(0),
-            frame_memo: [const { Cell::new((0, 0, 0)) }; FRAME_MEMO],
-            sites: [const { Cell::new((0, 0)) }; MEMO],
+            last_stack: LastStack::new(),
+            walked: Cell::new(None),
+            plain_site: Cell::new(0),
             sampler: Sampler::new(),
             journal: Cell::new(None),
         }
@@ -94,6 +83,20 @@ impl Thread {
             self.find_bounds();
         }
         self.bounds.get()
+    }
+
+    /// A stack was walked, whole or not.
+    #[inline(always)]
+    pub(crate) fn count_walk(&self, is_whole: bool) {
+        if self.walked.get().is_none() {
+            self.walked.set(tally::walked_by(self.number()));
+        }
+        if let Some(walked) = self.walked.get() {
+            tally::add_one(walked);
+        }
+        if !is_whole {
+            tally::count_truncated(self.number());
+        }
     }
 
     #[cold]

@@ -1,30 +1,66 @@
 //! Call stacks: the return addresses from here outwards.
-#![expect(unsafe_code, reason = "reads the stack of its own thread")]
+//!
+//! A walk goes from frame to frame by rules, which come from call frame information or are known of frame pointers. What a
+//! thread's last stack has in common with this one is verified instead of walked. What no rule describes, the reference walks.
 
-use std::ptr;
+mod rule;
+mod rules;
+mod unwind_info;
+mod modules;
+mod cfi;
+mod frame_pointers;
+mod registers;
+mod memory;
+pub(crate) mod last;
+mod frames;
+mod reference;
+pub(crate) mod tally;
+
+use std::ffi::c_void;
 use std::sync::atomic::AtomicU8;
-use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
 
+use self::frames::End;
+use self::last::{LastStack, Registers};
+pub(crate) use self::tally::tally;
 use super::sys::StackBounds;
-use super::thread::{Inside, MAX_FRAMES};
+use super::thread::{Inside, MAX_FRAMES, Thread};
 
 /// How stacks are walked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unwinder {
     /// Not decided yet: no stacks.
     None,
-    /// Along the saved frame pointers: nanoseconds, for programs built with them.
+    /// Along the saved frame pointers, for programs built with them; in libraries by call frame information.
     FramePointers,
+    /// By call frame information, which every program has that can panic.
+    Cfi,
+    /// Along the saved frame pointers everywhere.
+    FramePointersOnly,
     /// By the crate `backtrace`: microseconds, for all others.
     Backtrace,
 }
 
 impl Unwinder {
+    /// Those that can be wished for.
+    pub(crate) const ALL: [Unwinder; 3] =
+        [Unwinder::FramePointers, Unwinder::Cfi, Unwinder::Backtrace];
+
+    /// The word in `$DMD`.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Unwinder::None => "none",
+            Unwinder::Cfi => "cfi",
+            Unwinder::FramePointers | Unwinder::FramePointersOnly => "frame-pointers",
+            Unwinder::Backtrace => "backtrace",
+        }
+    }
+
     pub(crate) fn name(self) -> &'static str {
         match self {
             Unwinder::None => "none",
-            Unwinder::FramePointers => "frame pointers",
+            Unwinder::Cfi => "call frame information",
+            Unwinder::FramePointers | Unwinder::FramePointersOnly => "frame pointers",
             Unwinder::Backtrace => "backtrace",
         }
     }
@@ -32,185 +68,189 @@ impl Unwinder {
 
 static UNWINDER: AtomicU8 = AtomicU8::new(0);
 
-/// Stacks with more frames than are kept, and stacks on memory that is not the thread's own.
-static CUT: AtomicUsize = AtomicUsize::new(0);
-
 /// The unwinder in use.
 #[inline]
 pub(crate) fn unwinder() -> Unwinder {
     match UNWINDER.load(Relaxed) {
         1 => Unwinder::FramePointers,
-        2 => Unwinder::Backtrace,
+        2 => Unwinder::Cfi,
+        3 => Unwinder::FramePointersOnly,
+        4 => Unwinder::Backtrace,
         _ => Unwinder::None,
     }
 }
 
-/// How many stacks were cut short.
-pub(crate) fn cut() -> usize {
-    CUT.load(Relaxed)
+/// Finds out which unwinder serves this program: the one that is wished for, or else the first of these, if it agrees with the
+/// reference. Not from a hook: the reference unwinder may take locks.
+pub(crate) fn choose(wish: Option<Unwinder>) {
+    modules::learn();
+    let order = [Unwinder::FramePointers, Unwinder::Cfi, Unwinder::FramePointersOnly];
+    let chosen = match wish {
+        Some(Unwinder::Backtrace) => None,
+        _ => wish.into_iter().chain(order).find(|unwinder| agrees(*unwinder)),
+    };
+    UNWINDER.store(chosen.unwrap_or(Unwinder::Backtrace) as u8, Relaxed);
 }
 
-/// Finds out which unwinder this program was built for. Not from a hook: the reference unwinder may take locks.
-pub(crate) fn choose() {
-    let chosen =
-        if agrees_with_reference() { Unwinder::FramePointers } else { Unwinder::Backtrace };
-    UNWINDER.store(chosen as u8, Relaxed);
-}
-
-/// Leaves the frames of this stack at the end of the thread's buffer, the outermost first, and says where they begin.
+/// Leaves the frames of this stack in the thread's last stack, without the one that this is inlined in and its caller.
 #[inline(always)]
-pub(crate) fn walk(inside: &Inside<'_>) -> usize {
-    match unwinder() {
-        Unwinder::FramePointers => {
-            let Some(bounds) = inside.thread.bounds(inside) else { return MAX_FRAMES };
-            walk_frame_pointers(bounds, inside)
-        }
-        Unwinder::Backtrace => walk_backtrace(inside),
-        Unwinder::None => MAX_FRAMES,
-    }
+pub(crate) fn walk(inside: &Inside<'_>) {
+    walk_from(unwinder(), registers::here(), inside);
 }
 
-#[inline(always)]
-fn walk_frame_pointers(bounds: StackBounds, inside: &Inside<'_>) -> usize {
-    let frames = &inside.thread.frames;
-    let mut begin = MAX_FRAMES;
-    // Two words are read of each frame: the caller's frame, and the return address.
-    let last = bounds.high - 2 * size_of::<usize>();
-    let mut frame = frame_pointer();
-    if frame < bounds.low || frame > last || !frame.is_multiple_of(size_of::<usize>()) {
-        CUT.fetch_add(1, Relaxed);
-        return begin;
-    }
-    // The first return address is in the hook that this is called from.
-    let own = ptr::with_exposed_provenance::<usize>(frame);
-    // SAFETY: as below.
-    let caller = unsafe { own.read() };
-    if caller > frame && caller <= last && caller.is_multiple_of(size_of::<usize>()) {
-        frame = caller;
-    }
-    loop {
-        let saved = ptr::with_exposed_provenance::<[usize; 2]>(frame);
-        // SAFETY: inside this thread's stack and above its top, so mapped; only this thread writes there.
-        let [outer, return_address] = unsafe { saved.read() };
-        if return_address < LOWEST_CODE {
-            return begin;
-        }
-        begin -= 1;
-        frames[begin].set(return_address);
-        if outer <= frame || outer > last || !outer.is_multiple_of(size_of::<usize>()) {
-            return begin;
-        }
-        if begin == 0 {
-            CUT.fetch_add(1, Relaxed);
-            return begin;
-        }
-        frame = outer;
-    }
-}
-
-/// No program has code in its first page.
-const LOWEST_CODE: usize = 4096;
-
-/// The unwinder's own frames come first, and how many they are depends on the build: whoever reads the dump drops all up to
-/// the allocator's.
-#[cold]
 #[inline(never)]
-fn walk_backtrace(inside: &Inside<'_>) -> usize {
-    let mut begin = MAX_FRAMES;
-    let keep = |frame: &backtrace::Frame| {
-        if begin == 0 {
-            CUT.fetch_add(1, Relaxed);
+fn walk_from(unwinder: Unwinder, here: Registers, inside: &Inside<'_>) -> bool {
+    let last = &inside.thread.last_stack;
+    let is_whole = match (unwinder, inside.thread.bounds(inside)) {
+        (Unwinder::FramePointers, Some(own)) => {
+            frame_pointers::walk(here, own, last).unwrap_or_else(|| by_cfi(here, own, last))
+        }
+        (Unwinder::Cfi, Some(own)) => by_cfi(here, own, last),
+        (Unwinder::FramePointersOnly, Some(own)) => by_frame_pointers_only(here, own, last),
+        (Unwinder::Backtrace, _) => reference::walk(None, last),
+        (Unwinder::None, _) => {
+            // Not a walk: it is not known yet how.
+            last.replace_by_addresses(&[]);
             return false;
         }
-        // Some unwinders end with a frame that is none.
-        if !frame.ip().is_null() {
-            begin -= 1;
-            inside.thread.frames[begin].set(frame.ip().addr());
+        (_, None) => {
+            last.replace_by_addresses(&[]);
+            false
         }
-        true
     };
-    // SAFETY: what is synchronised otherwise is the resolving of symbols, which does not happen here.
-    unsafe { backtrace::trace_unsynchronized(keep) };
-    begin
-}
-
-/// Whether frame pointers give the same frames as the reference does, in code built as this program is.
-fn agrees_with_reference() -> bool {
-    std::hint::black_box(third as fn() -> bool)()
+    inside.thread.count_walk(is_whole);
+    is_whole
 }
 
 #[inline(never)]
-fn third() -> bool {
-    std::hint::black_box(second as fn() -> bool)()
+fn by_cfi(here: Registers, own: StackBounds, last: &LastStack) -> bool {
+    let end = frames::walk(here, own, last, last::OWN_FRAMES);
+    end == End::Outermost || (end == End::Odd && by_reference(last))
+}
+
+fn by_frame_pointers_only(here: Registers, own: StackBounds, last: &LastStack) -> bool {
+    let root = frame_pointers::walk_to_end(here, own, last);
+    // The chain ends where the C library starts the thread, always in the same frame: any other end is too early.
+    if last.is_root(root) {
+        return true;
+    }
+    let is_whole = by_reference(last);
+    last.learn_root(root);
+    is_whole
+}
+
+#[cold]
+fn by_reference(last: &LastStack) -> bool {
+    reference::walk(last.innermost(), last)
+}
+
+/// Whether this unwinder gives the same frames as the reference does, in code built as this program is.
+fn agrees(unwinder: Unwinder) -> bool {
+    std::hint::black_box(third as fn(Unwinder) -> bool)(unwinder)
 }
 
 #[inline(never)]
-fn second() -> bool {
-    std::hint::black_box(first as fn() -> bool)()
+fn third(unwinder: Unwinder) -> bool {
+    std::hint::black_box(second as fn(Unwinder) -> bool)(unwinder)
 }
 
 #[inline(never)]
-fn first() -> bool {
-    let local = 0_u8;
-    let low = (&raw const local).addr();
-    // These three functions' frames lie close above this one.
-    let bounds = StackBounds { low: low.saturating_sub(sys_page()), high: low + sys_page() };
-    let own = few_frames(bounds);
-    let mut reference = [0; 16];
-    let mut length = 0;
-    backtrace::trace(|frame| {
-        if length < reference.len() {
-            reference[length] = frame.ip().addr();
-            length += 1;
-        }
-        length < reference.len()
-    });
-    // The reference begins inside itself; the callers of this function are the same for both.
-    own[0] != 0 && reference.windows(own.len()).any(|window| window == own)
+fn second(unwinder: Unwinder) -> bool {
+    std::hint::black_box(first as fn(Unwinder) -> bool)(unwinder)
 }
 
-fn sys_page() -> usize {
-    super::sys::PAGE
+#[inline(never)]
+fn first(unwinder: Unwinder) -> bool {
+    let compare = |thread: &Thread| {
+        let inside = Inside::enter(thread)?;
+        let here = registers::here();
+        let bounds = thread.bounds(&inside)?;
+        let is_whole = match unwinder {
+            // Without help from the other where it fails.
+            Unwinder::FramePointers => frame_pointers::walk(here, bounds, &thread.last_stack)?,
+            _ => walk_from(unwinder, here, &inside),
+        };
+        let (mut own, mut reference) = ([0; MAX_FRAMES], [0; MAX_FRAMES]);
+        let own = inside.thread.last_stack.copy_to(&mut own);
+        let (mut length, mut outermost_test) = (0, 0);
+        backtrace::trace(|frame| {
+            if let Some(place) = reference.get_mut(length).filter(|_| !frame.ip().is_null()) {
+                *place = frame.ip().addr();
+                length += 1;
+            }
+            if frame.symbol_address() == third as *mut c_void {
+                outermost_test = length;
+            }
+            true
+        });
+        let reference = &reference[..length];
+        inside.thread.last_stack.forget();
+        Some(match unwinder {
+            // It stops where the C library begins.
+            Unwinder::FramePointersOnly => {
+                own.len() >= 2 && reference.windows(2).any(|frames| frames == &own[..2])
+            }
+            // All of it, from inside these functions on.
+            _ => {
+                is_whole && reference.ends_with(own) && reference.len() - own.len() < outermost_test
+            }
+        })
+    };
+    Thread::current(compare).flatten().unwrap_or(false)
 }
 
-/// The return addresses of this function's callers' frames: of `first`, `second` and `third`.
-#[inline(always)]
-fn few_frames(bounds: StackBounds) -> [usize; 3] {
-    let mut frames = [0; 3];
-    let mut frame = frame_pointer();
-    for place in &mut frames {
-        if frame < bounds.low || frame + 16 > bounds.high || !frame.is_multiple_of(8) {
-            break;
-        }
-        let saved = ptr::with_exposed_provenance::<[usize; 2]>(frame);
-        // SAFETY: within a page of a local variable, above it or in its frame: this thread's stack.
-        let [outer, return_address] = unsafe { saved.read() };
-        *place = return_address;
-        if outer <= frame {
-            break;
-        }
-        frame = outer;
-    }
-    frames
+/// For tests and benchmarks: the unwinder in use.
+pub fn unwinder_name() -> &'static str {
+    unwinder().name()
 }
 
-/// The frame pointer of the function that this is inlined in.
-#[inline(always)]
-fn frame_pointer() -> usize {
-    let frame: usize;
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: reads a register.
-    unsafe {
-        std::arch::asm!("mov {}, rbp", out(reg) frame, options(nomem, nostack, preserves_flags));
+/// For tests and benchmarks: this stack as a hook would take it, the innermost frame, in the caller of this, first. How many
+/// frames there are, and whether they reach the thread's outermost one.
+#[inline(never)]
+pub fn stack(addresses: &mut [usize]) -> Option<(usize, bool)> {
+    // This function's frame is one of those that are left out, so it must be there: no call in place of the return.
+    std::hint::black_box(taken(addresses))
+}
+
+#[inline(never)]
+fn taken(addresses: &mut [usize]) -> Option<(usize, bool)> {
+    // In this function itself, and not in the closure.
+    let here = registers::here();
+    Thread::current(|thread| {
+        let inside = Inside::enter(thread)?;
+        let is_whole = walk_from(unwinder(), here, &inside);
+        Some((inside.thread.last_stack.copy_to(addresses).len(), is_whole))
+    })
+    .flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unwinders_agree_with_the_reference_on_any_thread() {
+        modules::learn();
+        assert!(agrees(Unwinder::Cfi));
+        let built_with_frame_pointers = agrees(Unwinder::FramePointers);
+        assert_eq!(agrees(Unwinder::FramePointersOnly), built_with_frame_pointers);
     }
-    #[cfg(target_arch = "aarch64")]
-    // SAFETY: reads a register.
-    unsafe {
-        std::arch::asm!("mov {}, x29", out(reg) frame, options(nomem, nostack, preserves_flags));
+
+    #[test]
+    fn chains_of_frame_pointers_end_where_the_thread_began() {
+        if !agrees(Unwinder::FramePointersOnly) {
+            // Not run: this was built without frame pointers.
+            return;
+        }
+        let last = LastStack::new();
+        let own = super::super::sys::stack_bounds().expect("a thread has a stack");
+        let end = || frame_pointers::walk_to_end(registers::here(), own, &last);
+        assert!(!last.is_root(end()));
+        assert!(by_frame_pointers_only(registers::here(), own, &last));
+        assert!(last.is_root(end()));
+        // A chain that ends elsewhere is not the whole stack.
+        let here = registers::here();
+        let short = StackBounds { high: here.frame_pointer + 512, ..own };
+        assert!(!last.is_root(frame_pointers::walk_to_end(here, short, &last)));
     }
-    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-    {
-        frame = 0;
-    }
-    frame
 }

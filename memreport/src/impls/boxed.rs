@@ -5,6 +5,7 @@ use alloc::borrow::Cow;
 use core::alloc::Layout;
 use core::pin::Pin;
 
+use crate::ops::fetch_header;
 use crate::{MallocShallowSizeOf, MallocSizeOf, Ops};
 
 impl<T: ?Sized> MallocShallowSizeOf for Box<T> {
@@ -17,10 +18,25 @@ impl<T: ?Sized> MallocShallowSizeOf for Box<T> {
 
 /// A boxed slice, text or trait object too; a `Box<dyn Trait>` if `MallocSizeOf` is a supertrait of the trait.
 impl<T: ?Sized + MallocSizeOf> MallocSizeOf for Box<T> {
-    #[inline]
+    #[inline(always)]
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
         ops.shallow(self);
-        ops.add::<T>(self);
+        if core::mem::needs_drop::<T>() {
+            ops.add::<T>(self);
+        } else {
+            // Mostly numbers, which lead nowhere deep.
+            T::add_size_of_excluding_this(self, ops);
+        }
+    }
+
+    #[inline]
+    fn prefetch(&self) {
+        fetch_header::<T>(&**self);
+    }
+
+    #[inline]
+    fn prefetch_behind(&self) {
+        T::prefetch(self);
     }
 }
 

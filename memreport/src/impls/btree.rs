@@ -22,11 +22,11 @@ impl<K: MallocSizeOf, V: MallocSizeOf> MallocSizeOf for BTreeMap<K, V> {
         add_lone_leaf::<K, V, Self>(ops, self, self.len());
         ops.add_with(self, |map, ops| {
             let mut walk = Walk::default();
-            for (key, value) in map {
-                walk.add_node(ops, key, value);
+            let nodes = map.iter().inspect(|(key, value)| walk.add_node(ops, *key, *value));
+            ops.each_ahead(nodes, |(key, value)| {
                 key.add_size_of_excluding_this(ops);
                 value.add_size_of_excluding_this(ops);
-            }
+            });
         });
     }
 }
@@ -46,10 +46,8 @@ impl<T: MallocSizeOf> MallocSizeOf for BTreeSet<T> {
         add_lone_leaf::<T, (), Self>(ops, self, self.len());
         ops.add_with(self, |set, ops| {
             let mut walk = Walk::default();
-            for element in set {
-                walk.add_node(ops, element, &());
-                element.add_size_of_excluding_this(ops);
-            }
+            let nodes = set.iter().inspect(|element| walk.add_node(ops, *element, &()));
+            ops.each_ahead(nodes, |element| element.add_size_of_excluding_this(ops));
         });
     }
 }
@@ -75,7 +73,7 @@ struct Inner<K, V> {
 }
 
 /// Counts the one node of a map whose entries cannot lead to it: there are none, or they have no size.
-fn add_lone_leaf<K, V, M>(ops: &Ops<'_>, map: &M, length: usize) {
+pub(super) fn add_lone_leaf<K, V, M>(ops: &Ops<'_>, map: &M, length: usize) {
     if length > 0 && size_of::<(K, V)>() > 0 {
         return;
     }
@@ -91,13 +89,23 @@ fn add_lone_leaf<K, V, M>(ops: &Ops<'_>, map: &M, length: usize) {
 /// The entries of a node lie side by side, those of two nodes never do. In order, they are those of a leaf, then one of an inner
 /// node, then again those of a leaf.
 #[derive(Default)]
-struct Walk {
+pub(super) struct Walk {
     /// The end of the entry before.
     end: usize,
     in_leaf: bool,
-    /// The ends of the last entries of inner nodes, root-most first but for those that are finished.
-    inner: [usize; 32],
+    /// The inner nodes that may go on, root-most first, so that their heights fall: the highest trees have few levels, as each
+    /// has six times the entries of the one below.
+    inner: [InnerNode; 32],
     inner_count: usize,
+}
+
+/// An inner node that the walk is in.
+#[derive(Clone, Copy, Default)]
+struct InnerNode {
+    /// The end of its last entry so far.
+    end: usize,
+    /// How many levels are below it.
+    height: usize,
 }
 
 enum Step {
@@ -109,7 +117,7 @@ enum Step {
 impl Walk {
     /// Counts the node of this entry, if it is the first of it.
     #[inline]
-    fn add_node<K, V>(&mut self, ops: &Ops<'_>, key: &K, value: &V) {
+    pub(super) fn add_node<K, V>(&mut self, ops: &Ops<'_>, key: &K, value: &V) {
         // The part that has a size: where a part without one lies is not certain.
         let (entry, size) = if size_of::<K>() > 0 {
             (core::ptr::from_ref(key).cast::<u8>(), size_of::<K>())
@@ -132,10 +140,29 @@ impl Walk {
         if self.in_leaf {
             return Step::Leaf;
         }
-        let known = self.inner[..self.inner_count].iter().rposition(|end| *end == start);
-        let place = known.unwrap_or(self.inner_count.min(self.inner.len() - 1));
-        self.inner[place] = self.end;
+        let open = &self.inner[..self.inner_count];
+        let known = open.iter().rposition(|node| node.end == start);
+        let (place, height) = match known {
+            Some(place) => (place, open[place].height),
+            None => self.place_of_new(),
+        };
+        self.inner[place] = InnerNode { end: self.end, height };
         self.inner_count = place + 1;
         if known.is_some() { Step::Within } else { Step::Inner }
+    }
+
+    /// Where an inner node belongs whose first entry is met behind a leaf, and its height.
+    ///
+    /// Below a node that has inner nodes as children, it is the parent of that leaf. Otherwise the innermost node is finished, and
+    /// this is the first that is not, of those around it: as the finished ones are children of each other, their heights rise
+    /// one by one.
+    fn place_of_new(&self) -> (usize, usize) {
+        let mut place = self.inner_count;
+        let mut height = 1;
+        while place > 0 && self.inner[place - 1].height == height {
+            place -= 1;
+            height += 1;
+        }
+        (place.min(self.inner.len() - 1), height)
     }
 }

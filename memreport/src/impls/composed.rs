@@ -18,6 +18,27 @@ macro_rules! tuples {
                 $first.add_size_of_excluding_this(ops);
                 $($rest.add_size_of_excluding_this(ops);)*
             }
+
+            #[inline]
+            fn owns_nothing() -> bool {
+                $first::owns_nothing() $(&& $rest::owns_nothing())*
+            }
+
+            #[inline]
+            fn prefetch(&self) {
+                #[expect(non_snake_case, reason = "one name serves the type and the value")]
+                let ($first, $($rest,)*) = self;
+                $first.prefetch();
+                $($rest.prefetch();)*
+            }
+
+            #[inline]
+            fn prefetch_behind(&self) {
+                #[expect(non_snake_case, reason = "one name serves the type and the value")]
+                let ($first, $($rest,)*) = self;
+                $first.prefetch_behind();
+                $($rest.prefetch_behind();)*
+            }
         }
         tuples!($($rest)*);
     };
@@ -34,6 +55,25 @@ macro_rules! owns_its_parts {
             fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
                 match self {
                     $($pattern => { $($part.add_size_of_excluding_this(ops);)* })*
+                }
+            }
+
+            #[inline]
+            fn owns_nothing() -> bool {
+                true $(&& $param::owns_nothing())*
+            }
+
+            #[inline]
+            fn prefetch(&self) {
+                match self {
+                    $($pattern => { $($part.prefetch();)* })*
+                }
+            }
+
+            #[inline]
+            fn prefetch_behind(&self) {
+                match self {
+                    $($pattern => { $($part.prefetch_behind();)* })*
                 }
             }
         }

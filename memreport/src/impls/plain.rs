@@ -11,7 +11,10 @@ use core::sync::atomic::{
 };
 use core::time::Duration;
 use std::collections::hash_map::{DefaultHasher, RandomState};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
+use std::net::{
+    IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6, TcpListener, TcpStream,
+    UdpSocket,
+};
 use std::thread::ThreadId;
 use std::time::{Instant, SystemTime};
 
@@ -19,9 +22,14 @@ use crate::{MallocSizeOf, Ops};
 
 macro_rules! owns_nothing {
     ($($ty:ty),* $(,)?) => {$(
-        impl MallocSizeOf for $ty {
+        impl $crate::MallocSizeOf for $ty {
             #[inline]
-            fn add_size_of_excluding_this<'a>(&'a self, _ops: &Ops<'a>) {}
+            fn add_size_of_excluding_this<'a>(&'a self, _ops: &$crate::Ops<'a>) {}
+
+            #[inline]
+            fn owns_nothing() -> bool {
+                true
+            }
         }
     )*};
 }
@@ -36,11 +44,22 @@ owns_nothing!(AtomicI8, AtomicI16, AtomicI32, AtomicIsize);
 owns_nothing!(AtomicI64, AtomicU64);
 owns_nothing!(Duration, Instant, SystemTime, ThreadId, RandomState, DefaultHasher);
 owns_nothing!(IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6);
+owns_nothing!(TcpListener, TcpStream, UdpSocket, std::fs::File, std::fs::Metadata);
 owns_nothing!(core::cmp::Ordering, core::ops::RangeFull, core::convert::Infallible);
 owns_nothing!(core::alloc::Layout, core::any::TypeId, PhantomPinned);
 owns_nothing!(core::sync::atomic::Ordering, std::io::ErrorKind);
-// Slices of text, as behind `Box` and `Rc`, which own their block.
-owns_nothing!(str, std::ffi::OsStr, std::ffi::CStr, std::path::Path);
+
+macro_rules! slices_own_nothing {
+    ($($ty:ty),*) => {$(
+        /// As behind `Box` and `Rc`, which own the block.
+        impl MallocSizeOf for $ty {
+            #[inline]
+            fn add_size_of_excluding_this<'a>(&'a self, _ops: &Ops<'a>) {}
+        }
+    )*};
+}
+
+slices_own_nothing!(str, std::ffi::OsStr, std::ffi::CStr, std::path::Path);
 
 impl<T: ?Sized> MallocSizeOf for PhantomData<T> {
     #[inline]

@@ -8,7 +8,9 @@ use alloc::rc::{self, Rc};
 use alloc::sync::{self, Arc};
 use core::alloc::Layout;
 use core::ffi::CStr;
+use core::pin::Pin;
 
+use crate::ops::fetch_header;
 use crate::{MallocShallowSizeOf, MallocSizeOf, Ops};
 
 impl<T: ?Sized + MallocSizeOf> MallocSizeOf for Rc<T> {
@@ -18,6 +20,16 @@ impl<T: ?Sized + MallocSizeOf> MallocSizeOf for Rc<T> {
         if unsafe { counted::<T>(ops, self, owners) } {
             ops.add::<T>(self);
         }
+    }
+
+    #[inline]
+    fn prefetch(&self) {
+        fetch_header::<T>(&**self);
+    }
+
+    #[inline]
+    fn prefetch_behind(&self) {
+        T::prefetch(self);
     }
 }
 
@@ -34,18 +46,50 @@ impl<T: ?Sized + MallocSizeOf> MallocSizeOf for Arc<T> {
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
         let owners = Arc::strong_count(self) + Arc::weak_count(self);
         // SAFETY: lent, so alive; and not one of the statics.
-        if !is_static(self) && unsafe { counted::<T>(ops, self, owners) } {
+        if !is_static::<T>(self) && unsafe { counted::<T>(ops, self, owners) } {
             ops.add::<T>(self);
         }
+    }
+
+    #[inline]
+    fn prefetch(&self) {
+        fetch_header::<T>(&**self);
+    }
+
+    #[inline]
+    fn prefetch_behind(&self) {
+        T::prefetch(self);
     }
 }
 
 impl<T: ?Sized> MallocShallowSizeOf for Arc<T> {
     fn add_shallow_size_of<'a>(&'a self, ops: &Ops<'a>) {
         let owners = Arc::strong_count(self) + Arc::weak_count(self);
-        if !is_static(self) {
+        if !is_static::<T>(self) {
             // SAFETY: lent, so alive; and not one of the statics.
             unsafe { counted::<T>(ops, self, owners) };
+        }
+    }
+}
+
+/// As what is not pinned; how many owners there are is not told.
+impl<T: ?Sized + MallocSizeOf> MallocSizeOf for Pin<Rc<T>> {
+    fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
+        let value: &'a T = self.as_ref().get_ref();
+        // SAFETY: lent, so alive.
+        if unsafe { counted(ops, value, usize::MAX) } {
+            ops.add(value);
+        }
+    }
+}
+
+/// As what is not pinned; how many owners there are is not told.
+impl<T: ?Sized + MallocSizeOf> MallocSizeOf for Pin<Arc<T>> {
+    fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
+        let value: &'a T = self.as_ref().get_ref();
+        // SAFETY: lent, so alive; and not one of the statics.
+        if !is_static(value) && unsafe { counted(ops, value, usize::MAX) } {
+            ops.add(value);
         }
     }
 }
@@ -99,16 +143,16 @@ const fn two_counts() -> Layout {
 }
 
 /// Whether it is one of the values that std shares among all empty ones of a kind.
-fn is_static<T: ?Sized>(value: &Arc<T>) -> bool {
+fn is_static<T: ?Sized>(value: &T) -> bool {
     // They are empty, but for the end of a `CStr`. If std should make them anew each time, none is the same as a live one.
-    size_of_val::<T>(value) <= 1 && {
+    size_of_val(value) <= 1 && {
         let start = start_of(value);
-        start == start_of(&Arc::<str>::default()) || start == start_of(&Arc::<CStr>::default())
+        start == start_of(&*Arc::<str>::default()) || start == start_of(&*Arc::<CStr>::default())
     }
 }
 
 /// The address of the counts.
-fn start_of<T: ?Sized>(value: &Arc<T>) -> usize {
-    let counts = two_counts().size().next_multiple_of(align_of_val::<T>(value));
-    Arc::as_ptr(value).cast::<u8>().addr() - counts
+fn start_of<T: ?Sized>(value: &T) -> usize {
+    let counts = two_counts().size().next_multiple_of(align_of_val(value));
+    core::ptr::from_ref(value).cast::<u8>().addr() - counts
 }

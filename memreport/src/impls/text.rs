@@ -5,6 +5,7 @@ use core::alloc::Layout;
 use std::ffi::{CString, OsString};
 use std::path::PathBuf;
 
+use crate::ops::fetch_header;
 use crate::{MallocShallowSizeOf, MallocSizeOf, Ops};
 
 impl MallocSizeOf for String {
@@ -13,6 +14,11 @@ impl MallocSizeOf for String {
         // SAFETY: a string is a vector of bytes, and `as_ptr` is its start.
         unsafe { bytes(ops, self.as_ptr(), self.capacity()) };
     }
+
+    #[inline]
+    fn prefetch(&self) {
+        fetch_header(self.as_ptr());
+    }
 }
 
 impl MallocSizeOf for OsString {
@@ -20,6 +26,11 @@ impl MallocSizeOf for OsString {
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
         // SAFETY: on every platform of std, it is a vector of bytes, and the encoded bytes begin where that does.
         unsafe { bytes(ops, self.as_encoded_bytes().as_ptr(), self.capacity()) };
+    }
+
+    #[inline]
+    fn prefetch(&self) {
+        fetch_header(self.as_encoded_bytes().as_ptr());
     }
 }
 
@@ -30,6 +41,11 @@ impl MallocSizeOf for PathBuf {
         // SAFETY: a path owns an `OsString`, of which the same is true.
         unsafe { bytes(ops, start, self.capacity()) };
     }
+
+    #[inline]
+    fn prefetch(&self) {
+        fetch_header(self.as_os_str().as_encoded_bytes().as_ptr());
+    }
 }
 
 impl MallocSizeOf for CString {
@@ -38,6 +54,11 @@ impl MallocSizeOf for CString {
         let text = self.as_bytes_with_nul();
         // SAFETY: it owns a boxed slice, which is all of these bytes.
         unsafe { bytes(ops, text.as_ptr(), text.len()) };
+    }
+
+    #[inline]
+    fn prefetch(&self) {
+        fetch_header(self.as_ptr());
     }
 }
 

@@ -9,16 +9,15 @@ use crate::size_of::{Measured, Part};
 /// The sums of one measurement.
 #[derive(Default)]
 pub(super) struct Sums {
-    pub(super) total: Cell<Total>,
-    pub(super) busy: Cell<usize>,
+    bytes: Cell<usize>,
+    blocks: Cell<usize>,
+    computed: Cell<usize>,
+    busy: Cell<usize>,
+    /// What the bytes are counted for at this moment; 0 is the value itself.
+    part: Cell<usize>,
+    /// The bytes that there were when that began.
+    part_began: Cell<usize>,
     parts: RefCell<Vec<PartSum>>,
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Total {
-    pub(crate) bytes: usize,
-    pub(crate) blocks: usize,
-    pub(crate) computed: usize,
 }
 
 struct PartSum {
@@ -30,7 +29,7 @@ struct PartSum {
 
 impl Sums {
     /// The part of this name below `parent`; parts are counted from 1, as 0 is the value itself.
-    pub(super) fn part(
+    pub(super) fn part_below(
         &self,
         parent: usize,
         name: &'static str,
@@ -45,15 +44,54 @@ impl Sums {
         index + 1
     }
 
+    /// A block of this many bytes.
     #[inline]
-    pub(super) fn count_part(&self, part: usize, bytes: usize) {
-        if part > 0 {
-            self.parts.borrow_mut()[part - 1].bytes += bytes;
+    pub(super) fn count(&self, bytes: usize) {
+        self.bytes.set(self.bytes.get() + bytes);
+        self.blocks.set(self.blocks.get() + 1);
+    }
+
+    /// So many bytes from a formula.
+    pub(super) fn count_computed(&self, bytes: usize) {
+        self.bytes.set(self.bytes.get() + bytes);
+        self.computed.set(self.computed.get() + bytes);
+    }
+
+    /// A value that somebody else has locked.
+    pub(super) fn count_busy(&self) {
+        self.busy.set(self.busy.get() + 1);
+    }
+
+    /// The bytes so far.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes.get()
+    }
+
+    /// What bytes are counted for now.
+    pub(super) fn part(&self) -> usize {
+        self.part.get()
+    }
+
+    /// From now on, bytes are counted for this part.
+    #[inline]
+    pub(super) fn turn_to(&self, part: usize) {
+        if part != self.part.get() {
+            self.settle();
+            self.part.set(part);
+        }
+    }
+
+    /// Gives the part what was counted for it.
+    #[cold]
+    fn settle(&self) {
+        let bytes = self.bytes.get() - self.part_began.replace(self.bytes.get());
+        if let Some(part) = self.part.get().checked_sub(1) {
+            self.parts.borrow_mut()[part].bytes += bytes;
         }
     }
 
     pub(super) fn into_measured(self) -> Measured {
-        let total = self.total.get();
+        self.settle();
         let sums = self.parts.into_inner();
         let mut parts: Vec<Part> = Vec::with_capacity(sums.len());
         for sum in &sums {
@@ -67,9 +105,9 @@ impl Sums {
             parts.push(Part { path, bytes: sum.bytes, description: sum.description });
         }
         Measured {
-            bytes: total.bytes,
-            blocks: total.blocks,
-            computed: total.computed,
+            bytes: self.bytes.get(),
+            blocks: self.blocks.get(),
+            computed: self.computed.get(),
             busy: self.busy.get(),
             parts,
         }

@@ -2,7 +2,7 @@
 //!
 //! | words | work | prints |
 //! |---|---|---|
-//! | `churn OPERATIONS THREADS` | 200,000 live blocks, shared out among the threads, are replaced at random | two times |
+//! | `churn OPERATIONS THREADS [LIVE]` | live blocks, 200,000 if not said otherwise, shared out among the threads, are replaced at random | two times |
 //! | `json FILE` | the file is parsed and dropped | two times |
 //! | `maps ROUNDS` | JSON, maps and shared nodes | two times |
 //! | `live BLOCKS` | that many blocks of 64 bytes | bytes of memory for each |
@@ -31,7 +31,8 @@ pub fn run() -> Result<(), Box<dyn Error + Send + Sync>> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let answer = match words[..] {
-        ["churn", operations, "1"] => in_words(churn(operations.parse()?)?),
+        ["churn", operations, "1"] => in_words(churn(operations.parse()?, LIVE)?),
+        ["churn", operations, "1", live] => in_words(churn(operations.parse()?, live.parse()?)?),
         ["churn", operations, threads] => {
             in_words(churn_at_once(operations.parse()?, threads.parse()?)?)
         }
@@ -57,9 +58,9 @@ fn timed<T>(work: impl FnOnce() -> T) -> io::Result<(T, Times)> {
     Ok((result, (processor, wall.elapsed())))
 }
 
-fn churn(operations: u64) -> io::Result<Times> {
+fn churn(operations: u64, live: usize) -> io::Result<Times> {
     processor::pin(0)?;
-    let mut heap = Heap::new(LIVE, 1);
+    let mut heap = Heap::new(live, 1);
     Ok(timed(|| heap.churn(operations))?.1)
 }
 

@@ -6,25 +6,25 @@ use crate::bench::Figure;
 
 /// The peers, and the part of their cost that DMD may cost.
 const PEERS: [(&str, &str, f64); 3] = [
-    (HEAPTRACK, "heaptrack's", 1.0 / 3.0),
-    (DHAT_ALL, "dhat's (all frames)", 1.0 / 15.0),
-    (SERVO, "servo-allocator's", 1.0 / 15.0),
+    (HEAPTRACK, "heaptrack", 1.0 / 3.0),
+    (DHAT_ALL, "dhat, all", 1.0 / 15.0),
+    (SERVO, "servo-allocator", 1.0 / 15.0),
 ];
 
 pub(crate) fn figures(work: &Work, times: &[OfVariant]) -> Vec<Figure> {
     let of = |name: &str| times.iter().find(|of_variant| of_variant.variant.name == name);
     let mut figures: Vec<Figure> =
         times.iter().filter_map(|of_variant| of_variant.beside_jemalloc(work)).collect();
-    for (build, own) in ["frame pointers", "default build"].iter().zip(FULL) {
-        for (peer, whose, target) in PEERS {
+    for (build, own) in ["FP", "default"].iter().zip(FULL) {
+        for (peer, short, target) in PEERS {
             let (Some(own), Some(peer_times)) = (of(own), of(peer)) else { continue };
             let by_wall = work.is_wall || peer == HEAPTRACK;
-            let name = format!("{build} / {whose}");
+            let name = format!("{build}, added / {short}");
             let figure = match (own.ratios(by_wall), peer_times.ratios(by_wall)) {
                 (Ok(own), Ok(peer)) => Figure::new(name, parts(&own, &peer)),
                 (Err(why), _) | (_, Err(why)) => Figure::not_run(name, why),
             };
-            figures.push(figure.at_most(target, "of what it adds"));
+            figures.push(figure.at_most(target, "x"));
         }
     }
     figures

@@ -4,13 +4,16 @@ use std::path::Path;
 use std::process::Command;
 
 use super::programs::Programs;
-use super::rounds::Effort;
+use super::rounds::{Effort, reason};
 use super::variants::{Kind, Program, SYSTEM, VARIANTS, Variant};
 use crate::Failure;
 use crate::bench::Figure;
 
 /// Blocks replaced. The start of the program and the filling of the heap are counted apart, and subtracted.
-const OPERATIONS: u32 = 40_000;
+const OPERATIONS: u32 = 20_000;
+
+/// Blocks that live. Few, since caches do not matter here and valgrind is slow.
+const LIVE: &str = "5000";
 
 pub(crate) fn measure(programs: &Programs, _effort: Effort) -> Result<Vec<Figure>, Failure> {
     let kind = Kind::Churn(1);
@@ -40,13 +43,12 @@ pub(crate) fn measure(programs: &Programs, _effort: Effort) -> Result<Vec<Figure
 fn count(path: &Path, variant: &Variant, operations: u32) -> Result<f64, String> {
     let mut command = Command::new("valgrind");
     command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]).arg(path);
-    command.args(["churn", &operations.to_string(), "1"]);
+    command.args(["churn", &operations.to_string(), "1", LIVE]);
     command.env_remove("DMD").envs(variant.variable);
     let output = command.output().map_err(|_| "valgrind is not installed".to_owned())?;
     let said = String::from_utf8_lossy(&output.stderr);
     if !output.status.success() {
-        let own = said.lines().find(|line| !line.starts_with("==")).unwrap_or("it failed");
-        return Err(own.to_owned());
+        return Err(reason(&said).unwrap_or_else(|| "it failed".to_owned()));
     }
     let collected = said.lines().find_map(|line| line.split_once("Collected :"));
     let count = collected.and_then(|(_, count)| count.trim().parse().ok());

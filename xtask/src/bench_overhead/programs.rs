@@ -20,45 +20,33 @@ pub(crate) struct Programs {
 }
 
 impl Programs {
-    /// Builds with flags of its own, so that none of the caller's gets in. What has frame pointers is built as all of the
-    /// workspace is, and where.
+    /// Builds what is missing.
     pub(crate) fn build(out: &mut dyn Write) -> Result<Self, Failure> {
-        writeln!(out, "building the programs; the first time takes minutes")?;
+        writeln!(out, "building the programs; the first time takes minutes\n")?;
         out.flush()?;
         let target = build::target()?;
-        let bench = target.join("bench");
-        let ours = |folder: &Path, flags: &str, program: &str| {
-            let mut cargo = build::cargo();
-            cargo.args(["build", "--quiet", "--release", "--package", "memreport-tests"]);
-            cargo.arg("--target-dir").arg(folder).env("RUSTFLAGS", flags);
-            build::executable(&mut cargo, program)
-        };
-        let plain = |program| ours(&bench.join("plain"), "-Cforce-frame-pointers=no", program);
-        let framed = |program| ours(&target, "-Cforce-frame-pointers=yes", program);
-        let peer = |program: &str| {
-            let mut cargo = build::cargo();
-            cargo.args(["build", "--quiet", "--release", "--locked"]);
-            cargo.arg("--manifest-path").arg(build::root().join("xtask/peers/Cargo.toml"));
-            cargo.arg("--target-dir").arg(bench.join("peers"));
-            cargo.env("RUSTFLAGS", "-Cforce-frame-pointers=no");
-            build::executable(&mut cargo, program).map_err(|error| error.to_string())
-        };
-        let system = plain("workload-system")?;
+        let plain =
+            Builder { target: target.join("bench/plain"), flags: "-Cforce-frame-pointers=no" };
+        let framed = Builder { target: target.clone(), flags: "-Cforce-frame-pointers=yes" };
+        let peers = Builder { target: target.join("bench/peers"), ..plain };
+        let system = plain.ours("workload-system", &[])?;
+        let over_jemalloc = plain.ours("workload-dmd-jemalloc", &["--features", "jemalloc"]);
         let workload = BTreeMap::from([
             (Program::System, Ok(system.clone())),
-            (Program::Dmd, Ok(plain("workload-dmd")?)),
-            (Program::FramePointers, Ok(framed("workload-dmd")?)),
+            (Program::Dmd, Ok(plain.ours("workload-dmd", &[])?)),
+            (Program::FramePointers, Ok(framed.ours("workload-dmd", &[])?)),
+            (Program::DmdJemalloc, over_jemalloc.map_err(|error| error.to_string())),
             (Program::Heaptrack, heaptrack().map(|()| system)),
-            (Program::Dhat, peer("dhat")),
-            (Program::Jemalloc, peer("jemalloc")),
-            (Program::Servo, peer("servo")),
+            (Program::Dhat, peers.peer("dhat")),
+            (Program::Jemalloc, peers.peer("jemalloc")),
+            (Program::Servo, peers.peer("servo")),
         ]);
         let fulltext = BTreeMap::from([
-            (Program::System, plain("fulltext-system")?),
-            (Program::Dmd, plain("fulltext")?),
-            (Program::FramePointers, framed("fulltext")?),
+            (Program::System, plain.ours("fulltext-system", &[])?),
+            (Program::Dmd, plain.ours("fulltext", &[])?),
+            (Program::FramePointers, framed.ours("fulltext", &[])?),
         ]);
-        Ok(Programs { workload, fulltext, dump: plain("workload-dump")? })
+        Ok(Programs { workload, fulltext, dump: plain.ours("workload-dump", &[])? })
     }
 
     /// Where the program is that does this work; `None` if none does.
@@ -70,6 +58,31 @@ impl Programs {
                 Err(why) => Err(why.clone()),
             }),
         }
+    }
+}
+
+/// Builds with flags of its own, so that none of the caller's gets in. What has frame pointers is built as all of the
+/// workspace is, and where.
+struct Builder {
+    target: PathBuf,
+    flags: &'static str,
+}
+
+impl Builder {
+    fn ours(&self, program: &str, features: &[&str]) -> Result<PathBuf, Failure> {
+        let mut cargo = build::cargo();
+        cargo.args(["build", "--quiet", "--release", "--package", "memreport-tests"]);
+        cargo.args(features).arg("--target-dir").arg(&self.target).env("RUSTFLAGS", self.flags);
+        build::executable(&mut cargo, program)
+    }
+
+    /// Without the network there are no peers, and still figures.
+    fn peer(&self, program: &str) -> Result<PathBuf, String> {
+        let mut cargo = build::cargo();
+        cargo.args(["build", "--quiet", "--release", "--locked", "--manifest-path"]);
+        cargo.arg(build::root().join("xtask/peers/Cargo.toml"));
+        cargo.arg("--target-dir").arg(&self.target).env("RUSTFLAGS", self.flags);
+        build::executable(&mut cargo, program).map_err(|error| error.to_string())
     }
 }
 

@@ -162,13 +162,19 @@ fn time(
     let wall = begin.elapsed().as_secs_f64() * 1e9;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
-        return Err(said.lines().next().map_or_else(|| output.status.to_string(), str::to_owned));
+        return Err(reason(&said).unwrap_or_else(|| output.status.to_string()));
     }
     if kind == Kind::Fulltext {
         return Ok(Times { processor: processor_time_of_children() - before, wall });
     }
     let text = String::from_utf8_lossy(&output.stdout);
     times(&text).ok_or_else(|| format!("it printed no times, but {text:?}"))
+}
+
+/// Why a program refuses to run, in its own words, without its name and number.
+pub(crate) fn reason(said: &str) -> Option<String> {
+    let line = said.lines().find(|line| !line.starts_with("=="))?;
+    Some(line.split_once("] ").map_or(line, |(_, words)| words).to_owned())
 }
 
 /// The two numbers of the line that is nothing else.

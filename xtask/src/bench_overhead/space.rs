@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use super::programs::Programs;
-use super::rounds::Effort;
+use super::rounds::{Effort, reason};
 use super::variants::{Kind, Program};
 use crate::Failure;
 use crate::bench::Figure;
@@ -14,7 +14,10 @@ const BLOCKS: &str = "400000";
 
 /// Bytes beyond what the allocator takes.
 pub(crate) fn memory(programs: &Programs, effort: Effort) -> Result<Vec<Figure>, Failure> {
-    let table = [("64 bytes, glibc", Program::System, Program::Dmd, 25.0)];
+    let table = [
+        ("64 bytes, glibc", Program::System, Program::Dmd, 25.0),
+        ("64 bytes, jemalloc", Program::Jemalloc, Program::DmdJemalloc, 40.0),
+    ];
     let mut figures = Vec::new();
     for (name, plain, tracked, target) in table {
         let path = |program| {
@@ -51,5 +54,7 @@ fn number(program: &Path, args: &[&str]) -> Result<f64, String> {
     let output = output.map_err(|error| error.to_string())?;
     let text = String::from_utf8_lossy(&output.stdout);
     let said = String::from_utf8_lossy(&output.stderr);
-    text.trim().parse().map_err(|_| said.lines().next().unwrap_or("it printed nothing").to_owned())
+    text.trim()
+        .parse()
+        .map_err(|_| reason(&said).unwrap_or_else(|| "it printed nothing".to_owned()))
 }

@@ -60,6 +60,8 @@ pub(crate) enum Program {
     Dmd,
     /// With DMD, built with frame pointers.
     FramePointers,
+    /// With DMD over jemalloc.
+    DmdJemalloc,
     Dhat,
     Jemalloc,
     Servo,

@@ -68,6 +68,8 @@ fn a_few_blocks_of_many_decide_nothing_unless_they_are_held_directly() {
 fn the_crate_that_asked_for_a_block_may_have_a_feature() {
     let found = remedy(Class::Unreported, r#"{"req":8,"alloc":"S"}"#, "");
     assert_eq!(found.as_deref(), Some("perhaps enable feature \"arc-swap\" of memreport"));
+    let on = r#""K":{"module":"/p"}},"features":["arc-swap"],"other":{"#;
+    assert_eq!(remedy(Class::Unreported, r#"{"req":8,"alloc":"S"}"#, on), None, "it is on");
 }
 
 #[test]

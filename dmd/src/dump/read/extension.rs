@@ -24,7 +24,9 @@ pub struct Extension {
     pub unwinder: Option<String>,
     /// Stacks in the table.
     pub stacks: u64,
-    /// Stacks that end before their thread's first frame.
+    /// Stacks that were taken since the tracker woke.
+    pub walked_stacks: u64,
+    /// Those of them that end before their thread's first frame.
     pub truncated_stacks: u64,
     /// Stacks that found no room in the table.
     pub lost_stacks: u64,
@@ -50,6 +52,8 @@ pub struct Extension {
     pub reports: HashMap<TraceId, ReportSite>,
     /// Reports that do not fit the heap.
     pub wrong: Vec<Wrong>,
+    /// The crates whose types this build of memreport measures.
+    pub features: Vec<String>,
     /// The fields that were measured in this collection.
     pub measured: Vec<FieldPlace>,
     /// The fields of the program that are not measured, with the reasons.
@@ -202,6 +206,7 @@ pub(super) struct WireExtension {
     reason: Option<String>,
     unwinder: Option<String>,
     stacks: u64,
+    walked_stacks: u64,
     truncated_stacks: u64,
     lost_stacks: u64,
     mode: Option<String>,
@@ -214,6 +219,7 @@ pub(super) struct WireExtension {
     threads: Vec<Thread>,
     reports: HashMap<String, ReportSite>,
     wrong: Vec<WireWrong>,
+    features: Vec<String>,
     measured: Vec<FieldPlace>,
     skipped: Vec<FieldPlace>,
     holders: HashMap<String, WireHolder>,
@@ -292,6 +298,7 @@ impl WireExtension {
             reason: self.reason,
             unwinder: self.unwinder,
             stacks: self.stacks,
+            walked_stacks: self.walked_stacks,
             truncated_stacks: self.truncated_stacks,
             lost_stacks: self.lost_stacks,
             mode: self.mode,
@@ -303,6 +310,7 @@ impl WireExtension {
             born_during_bytes: self.born_during.bytes,
             modules: self.modules,
             threads: self.threads,
+            features: self.features,
             measured: self.measured,
             skipped: self.skipped,
             holders: held_by.collect(),

@@ -8,6 +8,7 @@ mod forks;
 mod ends;
 mod panics;
 mod interrupts;
+mod library;
 mod plugins;
 mod stacks;
 mod streams;

@@ -1,12 +1,10 @@
-//! Libraries that are loaded while the program runs, and unloaded again: `argv[3]` is the file.
-#![expect(unsafe_code, reason = "loads code and calls it")]
+//! Plugins, loaded while the program runs and unloaded again: `argv[3]` is the file.
 
 use std::cell::RefCell;
-use std::ffi::{CString, c_void};
-use std::mem;
 use std::path::Path;
 
 use crate::Failure;
+use crate::library::loaded;
 use crate::planted::{plant, save};
 
 thread_local! {
@@ -20,8 +18,9 @@ extern "C" fn make_one() {
 
 /// Loaded, called and unloaded 20 times. The plugin's own blocks are not this tracker's.
 pub(crate) fn plain(path: &Path) -> Result<(), Failure> {
+    let file = file()?;
     for _ in 0..20 {
-        if loaded(|work| work(50, make_one))? != 50 {
+        if loaded(&file, |work| work(50, make_one))? != 50 {
             return Err("the plugin lost blocks".into());
         }
     }
@@ -30,31 +29,13 @@ pub(crate) fn plain(path: &Path) -> Result<(), Failure> {
 
 /// The plugin's tracker must be asleep if this one is awake, and is awake if it is alone.
 pub(crate) fn second_tracker(path: &Path) -> Result<(), Failure> {
-    let is_awake = loaded(|work| work(50, make_one))?;
+    let is_awake = loaded(&file()?, |work| work(50, make_one))?;
     if is_awake != 0 {
         return Err("the second tracker is awake too".into());
     }
     save(path)
 }
 
-type Work = extern "C" fn(usize, extern "C" fn()) -> usize;
-
-fn loaded(call: impl FnOnce(Work) -> usize) -> Result<usize, Failure> {
-    let file = CString::new(std::env::args().nth(3).ok_or("which plugin?")?)?;
-    // SAFETY: a library of these tests, whose initialisers may run at any time.
-    let library = unsafe { libc::dlopen(file.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
-    if library.is_null() {
-        return Err(format!("{} cannot be loaded", file.to_string_lossy()).into());
-    }
-    // SAFETY: a library that is loaded.
-    let work = unsafe { libc::dlsym(library, c"work".as_ptr()) };
-    if work.is_null() {
-        return Err("it has no function `work`".into());
-    }
-    // SAFETY: plugins of these tests have it with this type.
-    let work = unsafe { mem::transmute::<*mut c_void, Work>(work) };
-    let answer = call(work);
-    // SAFETY: loaded above; nothing of it is used any more.
-    unsafe { libc::dlclose(library) };
-    Ok(answer)
+fn file() -> Result<String, Failure> {
+    Ok(std::env::args().nth(3).ok_or("which plugin?")?)
 }

@@ -1,0 +1,79 @@
+//! Which other crates' types are measured in this build, so that a dump can say so.
+
+/// The features that are on, of those named as a crate.
+pub const FEATURES: &[&str] = &[
+    #[cfg(feature = "ahash")]
+    "ahash",
+    #[cfg(feature = "arc-swap")]
+    "arc-swap",
+    #[cfg(feature = "arrayvec")]
+    "arrayvec",
+    #[cfg(feature = "arrow-buffer")]
+    "arrow-buffer",
+    #[cfg(feature = "bumpalo")]
+    "bumpalo",
+    #[cfg(feature = "bytes")]
+    "bytes",
+    #[cfg(feature = "chrono")]
+    "chrono",
+    #[cfg(feature = "compact_str")]
+    "compact_str",
+    #[cfg(feature = "crossbeam-queue")]
+    "crossbeam-queue",
+    #[cfg(feature = "crossbeam-utils")]
+    "crossbeam-utils",
+    #[cfg(feature = "dashmap")]
+    "dashmap",
+    #[cfg(feature = "either")]
+    "either",
+    #[cfg(feature = "hashbrown")]
+    "hashbrown",
+    #[cfg(feature = "hashbrown-0_14")]
+    "hashbrown-0_14",
+    #[cfg(feature = "hashbrown-0_15")]
+    "hashbrown-0_15",
+    #[cfg(feature = "http")]
+    "http",
+    #[cfg(feature = "indexmap")]
+    "indexmap",
+    #[cfg(feature = "lock_api")]
+    "lock_api",
+    #[cfg(feature = "lru")]
+    "lru",
+    #[cfg(feature = "malloc_size_of")]
+    "malloc_size_of",
+    #[cfg(feature = "moka")]
+    "moka",
+    #[cfg(feature = "once_cell")]
+    "once_cell",
+    #[cfg(feature = "parking_lot")]
+    "parking_lot",
+    #[cfg(feature = "petgraph")]
+    "petgraph",
+    #[cfg(feature = "rustc-hash")]
+    "rustc-hash",
+    #[cfg(feature = "serde_json")]
+    "serde_json",
+    #[cfg(feature = "slab")]
+    "slab",
+    #[cfg(feature = "slotmap")]
+    "slotmap",
+    #[cfg(feature = "smallvec")]
+    "smallvec",
+    #[cfg(feature = "smol_str")]
+    "smol_str",
+    #[cfg(feature = "thin-vec")]
+    "thin-vec",
+    #[cfg(feature = "time")]
+    "time",
+    #[cfg(feature = "tinyvec")]
+    "tinyvec",
+    #[cfg(feature = "tokio")]
+    "tokio",
+    #[cfg(feature = "triomphe")]
+    "triomphe",
+    #[cfg(feature = "url")]
+    "url",
+    #[cfg(feature = "uuid")]
+    "uuid",
+];

@@ -1,0 +1,33 @@
+//! Slices of shared memory, of `bytes`. *Exact with the tracker*; without it a *formula*: the length of the slice.
+//!
+//! With the tracker the whole memory counts, once for all slices of it, and so does the block that counts the owners. A slice
+//! of nothing that is the last owner is seen with that block alone.
+
+use bytes::{Bytes, BytesMut};
+
+use crate::words::words_of;
+use crate::{MallocSizeOf, Ops};
+
+impl MallocSizeOf for Bytes {
+    fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
+        // What is static owns nothing, and the word that would lead to the owners is null.
+        if words_of(self).any(|word| word == 0) && !self.is_empty() {
+            return;
+        }
+        let owners = if self.is_unique() { 1 } else { usize::MAX };
+        add_handle(ops, self, self.as_ptr(), self.len(), owners);
+    }
+}
+
+impl MallocSizeOf for BytesMut {
+    fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
+        add_handle(ops, self, self.as_ptr(), self.capacity(), usize::MAX);
+    }
+}
+
+/// Counts the blocks that a handle leads to.
+fn add_handle<H>(ops: &Ops<'_>, handle: &H, start: *const u8, bytes: usize, owners: usize) {
+    // An empty slice may point into memory that it does not own.
+    let words = words_of(handle).filter(|word| bytes > 0 || *word != start.addr());
+    ops.shared_blocks_by_words(words, (start, bytes), owners);
+}

@@ -1,0 +1,20 @@
+//! What `crossbeam-utils` wraps around values: as what is inside, or *busy*. Of a `ShardedLock`, a *lower bound*: its shards are
+//! seen with the tracker alone.
+
+use crossbeam_utils::CachePadded;
+use crossbeam_utils::atomic::AtomicCell;
+
+use crate::{MallocSizeOf, Ops};
+
+impl<T: MallocSizeOf> MallocSizeOf for CachePadded<T> {
+    #[inline]
+    fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
+        (**self).add_size_of_excluding_this(ops);
+    }
+}
+
+/// What can be copied owns nothing.
+impl<T: Copy> MallocSizeOf for AtomicCell<T> {
+    #[inline]
+    fn add_size_of_excluding_this<'a>(&'a self, _ops: &Ops<'a>) {}
+}

@@ -1,0 +1,15 @@
+//! One of two. *Exact*, as far as the two are.
+
+use either::Either;
+
+use crate::{MallocSizeOf, Ops};
+
+impl<L: MallocSizeOf, R: MallocSizeOf> MallocSizeOf for Either<L, R> {
+    #[inline]
+    fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
+        match self {
+            Either::Left(value) => value.add_size_of_excluding_this(ops),
+            Either::Right(value) => value.add_size_of_excluding_this(ops),
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! Buffers around readers and writers, and errors. A `Cursor` and a `BufWriter` are *exact*; a `BufReader` is *exact with the tracker*,
+//! and without it its capacity; an `Error` is a *lower bound*: what its cause owns is not seen.
+#![expect(unsafe_code, reason = "vouches for the buffer of a writer")]
+
+use std::io::{BufReader, BufWriter, Cursor, Error, Write};
+
+use super::sequence::elements;
+use crate::words::words_of;
+use crate::{MallocSizeOf, Ops};
+
+impl<T: MallocSizeOf> MallocSizeOf for Cursor<T> {
+    #[inline]
+    fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
+        self.get_ref().add_size_of_excluding_this(ops);
+    }
+}
+
+impl<W: Write + MallocSizeOf> MallocSizeOf for BufWriter<W> {
+    fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
+        // SAFETY: the buffer is a vector of that capacity, lent as a slice.
+        unsafe { elements(ops, self.buffer().as_ptr(), self.capacity()) };
+        self.get_ref().add_size_of_excluding_this(ops);
+    }
+}
+
+impl<R: MallocSizeOf> MallocSizeOf for BufReader<R> {
+    fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
+        let capacity = self.capacity();
+        let is_buffer = |offset, requested| offset == 0 && requested == capacity;
+        if !ops.block_by_words(words_of(self), is_buffer) {
+            ops.computed(capacity);
+        }
+        self.get_ref().add_size_of_excluding_this(ops);
+    }
+}
+
+/// One that has a cause owns it, in a box, and the box that holds that and its kind.
+impl MallocSizeOf for Error {
+    fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
+        if let Some(cause) = self.get_ref() {
+            ops.blocks_by_words(words_of(self), |_, _| true, size_of::<[usize; 3]>());
+            if size_of_val(cause) > 0 {
+                ops.enclosing_block(cause, size_of_val(cause));
+            }
+        }
+    }
+}

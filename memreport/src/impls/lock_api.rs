@@ -1,0 +1,31 @@
+//! Locks of `parking_lot` and others made with `lock_api`, which are tried, never waited for. *Exact*, or *busy* while somebody
+//! else holds them.
+#![expect(unsafe_code, reason = "vouches for guards that keep what they lend")]
+
+use lock_api::{Mutex, MutexGuard, RawMutex, RawRwLock, RwLock, RwLockReadGuard};
+
+use crate::guard::Guard;
+use crate::{MallocSizeOf, Ops};
+
+// SAFETY: the value is inside the mutex, which stays locked until the guard is dropped.
+unsafe impl<R: RawMutex, T: ?Sized> Guard for MutexGuard<'_, R, T> {}
+// SAFETY: the value is inside the lock, which stays locked until the guard is dropped.
+unsafe impl<R: RawRwLock, T: ?Sized> Guard for RwLockReadGuard<'_, R, T> {}
+
+impl<R: RawMutex, T: ?Sized + MallocSizeOf> MallocSizeOf for Mutex<R, T> {
+    fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
+        match self.try_lock() {
+            Some(value) => ops.locked(value),
+            None => ops.busy(),
+        }
+    }
+}
+
+impl<R: RawRwLock, T: ?Sized + MallocSizeOf> MallocSizeOf for RwLock<R, T> {
+    fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
+        match self.try_read() {
+            Some(value) => ops.locked(value),
+            None => ops.busy(),
+        }
+    }
+}

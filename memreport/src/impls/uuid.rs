@@ -1,0 +1,3 @@
+//! Identifiers of `uuid`, which own nothing. *Exact.*
+
+owns_nothing!(uuid::Uuid, uuid::NonNilUuid);

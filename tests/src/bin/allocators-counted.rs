@@ -1,0 +1,12 @@
+//! All that an allocator can be asked for, of the system's allocator without DMD.
+
+use std::alloc::System;
+use std::process::ExitCode;
+
+use memreport_tests::exercise::{self, Failing};
+
+memreport::global_allocator!(Failing(System): Failing<System>);
+
+fn main() -> ExitCode {
+    exercise::main()
+}

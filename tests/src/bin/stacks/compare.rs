@@ -1,0 +1,119 @@
+//! One stack, taken both ways.
+
+use std::io::{self, Write};
+use std::sync::Mutex;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+
+/// Where a stack was taken: what is odd about it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Plain,
+    InPanic,
+    InCallback,
+    InSignal,
+    OnSignalStack,
+    OnOtherStack,
+    Deep,
+    InPlugin,
+}
+
+const KINDS: [Kind; 8] = [
+    Kind::Plain,
+    Kind::InPanic,
+    Kind::InCallback,
+    Kind::InSignal,
+    Kind::OnSignalStack,
+    Kind::OnOtherStack,
+    Kind::Deep,
+    Kind::InPlugin,
+];
+
+static COMPARED: [AtomicU64; KINDS.len()] = [const { AtomicU64::new(0) }; KINDS.len()];
+static ALLOCATED: AtomicBool = AtomicBool::new(false);
+static EQUAL: AtomicU64 = AtomicU64::new(0);
+static DIFFERENT: Mutex<Option<Different>> = Mutex::new(None);
+
+/// Two stacks that should be one, the innermost frame first.
+struct Different {
+    kind: Kind,
+    own: Vec<usize>,
+    is_whole: bool,
+    reference: Vec<usize>,
+}
+
+/// The frames that DMD keeps.
+pub(crate) const KEPT: usize = 128;
+
+pub(crate) fn compared() -> u64 {
+    COMPARED.iter().map(|count| count.load(Relaxed)).sum()
+}
+
+pub(crate) fn all_agree() -> bool {
+    compared() == EQUAL.load(Relaxed)
+}
+
+/// Takes the stack from here outwards, both ways. Neither may allocate: signal handlers call this too.
+#[inline(never)]
+pub(crate) fn take(kind: Kind) {
+    let (mut own, mut reference) = ([0; 2 * KEPT], [0; 512]);
+    let allocations = || memreport::heap_counters().map(|counters| counters.allocations);
+    let before = allocations();
+    let (length, is_whole) = dmd::__private::stack(&mut own).unwrap_or((0, false));
+    ALLOCATED.fetch_or(allocations() != before, Relaxed);
+    let mut count = 0;
+    let mut found = false;
+    // From the caller of this function on: inside it, the two are called from different places.
+    let this = take as fn(Kind) as *const ();
+    let keep = |frame: &backtrace::Frame| {
+        if found && !frame.ip().is_null() && count < reference.len() {
+            reference[count] = frame.ip().addr();
+            count += 1;
+        }
+        found |= frame.symbol_address().addr() == this.addr();
+        true
+    };
+    backtrace::trace(keep);
+    let own = &own[1.min(length)..length];
+    let reference = &reference[..count];
+    let expected = &reference[..count.min(KEPT - 1)];
+    let equal = found && own == expected && is_whole == (count < KEPT);
+    COMPARED[kind as usize].fetch_add(1, Relaxed);
+    if equal {
+        EQUAL.fetch_add(1, Relaxed);
+    } else if let Ok(mut different) = DIFFERENT.try_lock() {
+        let (own, reference) = (own.to_vec(), reference.to_vec());
+        different.get_or_insert(Different { kind, own, is_whole, reference });
+    }
+}
+
+/// Prints what was compared; `false` if any stacks differ, or anything was allocated to take them.
+pub(crate) fn report(out: &mut dyn Write) -> io::Result<bool> {
+    for (kind, count) in KINDS.iter().zip(&COMPARED) {
+        writeln!(out, "{kind:?}: {}", count.load(Relaxed))?;
+    }
+    writeln!(out, "compared: {}, equal: {}", compared(), EQUAL.load(Relaxed))?;
+    if ALLOCATED.load(Relaxed) {
+        writeln!(out, "taking a stack allocated")?;
+    }
+    if let Ok(different) = DIFFERENT.lock()
+        && let Some(different) = different.as_ref()
+    {
+        writeln!(out, "{:?}, whole: {}, ours:", different.kind, different.is_whole)?;
+        print(&different.own, out)?;
+        writeln!(out, "the reference's:")?;
+        print(&different.reference, out)?;
+    }
+    Ok(all_agree() && !ALLOCATED.load(Relaxed))
+}
+
+fn print(frames: &[usize], out: &mut dyn Write) -> io::Result<()> {
+    for address in frames {
+        let mut name = None;
+        backtrace::resolve(std::ptr::without_provenance_mut(*address), |symbol| {
+            name = name.take().or_else(|| symbol.name().map(|name| name.to_string()));
+        });
+        writeln!(out, "  {address:#x} {}", name.as_deref().unwrap_or("?"))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,63 @@
+//! Takes stacks as a hook would, in all the places where stacks are odd, and holds each against the crate `backtrace`.
+//!
+//! `stacks check STACKS SEED [PLUGIN PLUGIN]` prints how many stacks were compared, by kind; the two that differ first, if any
+//! do, and then fails. `stacks dump FILE` writes a dump, with ten truncated stacks behind it. `stacks time ROUNDS` prints what a stack costs, in nanoseconds.
+
+mod compare;
+mod foreign;
+mod paths;
+mod plugin;
+mod timing;
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+dmd::global_allocator!();
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = args.iter().map(String::as_str).collect();
+    match run(&words) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            let _ = writeln!(io::stderr(), "{error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(words: &[&str]) -> Result<bool, Box<dyn std::error::Error>> {
+    let out = &mut io::stdout().lock();
+    writeln!(out, "unwinder: {}", dmd::__private::unwinder_name())?;
+    match words {
+        ["check", stacks, seed, plugins @ ..] => {
+            let stacks = stacks.parse()?;
+            foreign::answer_signals()?;
+            // A panic is part of the test, and its message of nobody's interest.
+            std::panic::set_hook(Box::new(|_| ()));
+            let mut numbers = memreport_workload::Numbers::new(seed.parse()?);
+            while compare::compared() < stacks && compare::all_agree() {
+                paths::walk_one(&mut numbers);
+            }
+            if let [first, second] = plugins {
+                plugin::check(first, second, out)?;
+            }
+            Ok(compare::report(out)?)
+        }
+        ["dump", file] => {
+            paths::allocate_deep_down(300);
+            let snapshot = memreport::snapshot();
+            dmd::Dump::of(&snapshot).ok_or("DMD is asleep")?.save(file)?;
+            Ok(true)
+        }
+        ["time", rounds] => {
+            timing::run(rounds.parse()?, out)?;
+            Ok(true)
+        }
+        _ => {
+            Err("stacks check STACKS SEED [PLUGIN PLUGIN] | stacks dump FILE | stacks time ROUNDS"
+                .into())
+        }
+    }
+}

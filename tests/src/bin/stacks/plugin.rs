@@ -1,0 +1,66 @@
+//! Libraries that are loaded, called and unloaded, in turn: the second lies where the first one was.
+#![expect(unsafe_code, reason = "loads libraries")]
+
+use std::ffi::{CStr, CString};
+use std::io::Write;
+
+use memreport_workload::Numbers;
+
+use crate::compare::Kind;
+use crate::paths;
+
+type CallBack = extern "C" fn(u32, extern "C" fn(usize), usize);
+
+/// How often each library is loaded.
+const TURNS: usize = 20;
+
+/// Calls into both, in turn, and says how often one of them lay where the other had been.
+pub(crate) fn check(
+    first: &str,
+    second: &str,
+    out: &mut dyn Write,
+) -> Result<(), Box<dyn std::error::Error>> {
+    let paths = [CString::new(first)?, CString::new(second)?];
+    let mut before = 0;
+    let mut same = 0;
+    for turn in 0..2 * TURNS {
+        let address = call(&paths[turn % 2])?;
+        same += usize::from(address == before);
+        before = address;
+    }
+    writeln!(out, "reloaded in the same place: {same} of {} times", 2 * TURNS - 1)?;
+    Ok(())
+}
+
+extern "C" fn called_back(seed: usize) {
+    let mut numbers = Numbers::new(seed as u64);
+    for _ in 0..10 {
+        paths::go(&mut numbers, 3, Kind::InPlugin);
+    }
+}
+
+/// Loads the library, calls it, and unloads it. Where its function was.
+fn call(path: &CStr) -> Result<usize, String> {
+    // SAFETY: a library of ours, whose initialisers do nothing.
+    let library = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW) };
+    if library.is_null() {
+        // SAFETY: a plain call.
+        let message = unsafe { libc::dlerror() };
+        // SAFETY: the call before has failed, so there is a message.
+        let message = unsafe { CStr::from_ptr(message) };
+        return Err(message.to_string_lossy().into_owned());
+    }
+    // SAFETY: an open library.
+    let function = unsafe { libc::dlsym(library, c"call_back".as_ptr()) };
+    if function.is_null() {
+        return Err("it has no call_back".to_owned());
+    }
+    // SAFETY: that is its type.
+    let call_back = unsafe { std::mem::transmute::<*mut libc::c_void, CallBack>(function) };
+    for seed in 0..3 {
+        call_back(3, called_back, seed);
+    }
+    // SAFETY: nothing of it is used any more.
+    unsafe { libc::dlclose(library) };
+    Ok(function.addr())
+}

@@ -1,0 +1,270 @@
+//! How far the formulas are off that stand in where no tracker is: measured, and held to the table in the documents.
+//!
+//! `cargo xtask calibrate` writes that table.
+#![expect(unsafe_code, reason = "an allocator is unsafe by nature")]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::collections::{BTreeMap, HashMap, HashSet, LinkedList, VecDeque};
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use memreport::{MallocSizeOf, UsableSize, measure};
+
+memreport::global_allocator!(Counting);
+
+/// The system's allocator, taken for glibc's, with a count for each thread.
+struct Counting;
+
+thread_local! {
+    /// The usable bytes that this thread has allocated and not freed.
+    static ALLOCATED: Cell<usize> = const { Cell::new(0) };
+}
+
+// SAFETY: handed on unchanged; counting does not allocate.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: handed on.
+        let block = unsafe { System.alloc(layout) };
+        if !block.is_null() {
+            // SAFETY: live.
+            let bytes = unsafe { self.usable_size(block, layout) };
+            let _ = ALLOCATED.try_with(|sum| sum.set(sum.get().wrapping_add(bytes)));
+        }
+        block
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        // SAFETY: live until the next line.
+        let bytes = unsafe { self.usable_size(block, layout) };
+        let _ = ALLOCATED.try_with(|sum| sum.set(sum.get().wrapping_sub(bytes)));
+        // SAFETY: handed on.
+        unsafe { System.dealloc(block, layout) };
+    }
+}
+
+// SAFETY: no more than malloc gives, and of a block the same each time that its layout is known.
+unsafe impl UsableSize for Counting {
+    unsafe fn usable_size(&self, _block: *const u8, layout: Layout) -> usize {
+        // As glibc rounds up. That it gives more where a rest would be too small for a block is left out: it depends on
+        // what was freed before.
+        (layout.size() + 8).next_multiple_of(16).max(32) - 8
+    }
+}
+
+/// The numbers of elements that each type is made with.
+const SIZES: [usize; 4] = [1, 10, 100, 1000];
+
+/// By how many percent of the truth a type is reported wrongly: at least, and at most.
+struct Row {
+    name: &'static str,
+    from: f64,
+    to: f64,
+}
+
+/// The rows so far.
+#[derive(Default)]
+struct Table(Vec<Row>);
+
+impl Table {
+    /// Measures a type at each size. What `make` needs besides must be gone when it returns.
+    fn row<T: MallocSizeOf>(&mut self, name: &'static str, make: impl Fn(usize) -> T) {
+        let errors = SIZES.map(|size| {
+            let before = ALLOCATED.get();
+            let value = make(size);
+            let truth = ALLOCATED.get().wrapping_sub(before) as f64;
+            100.0 * (measure(&value).bytes as f64 - truth) / truth
+        });
+        let from = errors.iter().copied().fold(f64::INFINITY, f64::min);
+        let to = errors.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        self.0.push(Row { name, from, to });
+    }
+}
+
+fn number(size: usize) -> u64 {
+    u64::try_from(size).expect("small")
+}
+
+fn text(index: usize) -> String {
+    format!("a text with the number {index}")
+}
+
+fn of_std(table: &mut Table) {
+    table.row("`HashMap<u64, u64>`", |size| {
+        (0..number(size)).map(|key| (key, key)).collect::<HashMap<_, _>>()
+    });
+    table.row("`HashMap<String, String>`", |size| {
+        (0..size).map(|key| (text(key), text(key))).collect::<HashMap<_, _>>()
+    });
+    table.row("`HashMap<u64, u64>`, nine of ten removed", |size| {
+        // Always the same places, since how much capacity is lost depends on them.
+        type Same = std::hash::BuildHasherDefault<std::hash::DefaultHasher>;
+        let mut map: HashMap<u64, u64, Same> = (0..number(size)).map(|key| (key, key)).collect();
+        map.retain(|key, _| key % 10 == 0);
+        map
+    });
+    table.row("`HashSet<u64>`", |size| (0..number(size)).collect::<HashSet<_>>());
+    table.row("`BTreeMap<u64, u64>`", |size| {
+        (0..number(size)).map(|key| (key, key)).collect::<BTreeMap<_, _>>()
+    });
+    table.row("`BTreeMap<u64, u64>`, keys as they come", |size| {
+        let keys = (0..number(size)).map(|key| key.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        keys.fold(BTreeMap::new(), |mut map, key| {
+            map.insert(key, key);
+            map
+        })
+    });
+    table.row("`BTreeMap<u64, u64>`, emptied by removals", |size| {
+        let mut map: BTreeMap<_, _> = (0..number(size)).map(|key| (key, key)).collect();
+        map.retain(|_, _| false);
+        map
+    });
+    table.row("`VecDeque<u64>`", |size| (0..number(size)).collect::<VecDeque<_>>());
+    table.row("`LinkedList<u64>`", |size| (0..number(size)).collect::<LinkedList<_>>());
+    table.row("`vec::IntoIter<u64>`, half of it left", |size| {
+        let mut iterator = (0..2 * number(size)).collect::<Vec<_>>().into_iter();
+        iterator.by_ref().take(size).for_each(drop);
+        iterator
+    });
+    table.row("`BufReader`", |size| {
+        std::io::BufReader::with_capacity(100 * size, std::io::Cursor::new([0_u8; 1]))
+    });
+    table.row("`Weak<[u64; 4]>`, the last owner", |size| {
+        let weak = |_| std::rc::Rc::downgrade(&std::rc::Rc::new([0_u64; 4]));
+        (0..size).map(weak).collect::<Vec<_>>()
+    });
+}
+
+fn maps_of_crates(table: &mut Table) {
+    table.row("hashbrown: `HashMap<u64, u64>`", |size| {
+        (0..number(size)).map(|key| (key, key)).collect::<hashbrown::HashMap<_, _>>()
+    });
+    table.row("indexmap: `IndexMap<u64, u64>`", |size| {
+        (0..number(size)).map(|key| (key, key)).collect::<indexmap::IndexMap<_, _>>()
+    });
+    table.row("lru: `LruCache<u64, u64>`", |size| {
+        let mut cache = lru::LruCache::new(std::num::NonZeroUsize::MIN.saturating_add(size));
+        (0..number(size)).for_each(|key| assert!(cache.put(key, key).is_none()));
+        cache
+    });
+    table.row("serde_json: an object of numbers", |size| {
+        let numbers = (0..size).map(|key| (text(key), serde_json::Value::from(key)));
+        serde_json::Value::Object(numbers.collect())
+    });
+    table.row("http: `HeaderMap`", |size| {
+        let name = |index| http::HeaderName::try_from(format!("name-{index}")).expect("a name");
+        let value = |index| http::HeaderValue::try_from(text(index)).expect("a value");
+        (0..size).map(|index| (name(index), value(index))).collect::<http::HeaderMap>()
+    });
+    table.row("petgraph: `StableGraph<u64, u64>`, a path", |size| {
+        let mut graph = petgraph::stable_graph::StableGraph::<u64, u64>::new();
+        let nodes: Vec<_> = (0..=number(size)).map(|weight| graph.add_node(weight)).collect();
+        nodes.windows(2).for_each(|pair| _ = graph.add_edge(pair[0], pair[1], 1));
+        graph
+    });
+    table.row("petgraph: `DiGraphMap<u64, u64>`, a path", |size| {
+        (0..number(size))
+            .map(|node| (node, node + 1, 1))
+            .collect::<petgraph::graphmap::DiGraphMap<u64, u64>>()
+    });
+}
+
+fn sequences_of_crates(table: &mut Table) {
+    table.row("slab: `Slab<u64>`", |size| {
+        (0..size).map(|key| (key, number(key))).collect::<slab::Slab<_>>()
+    });
+    table.row("slotmap: `SlotMap<u64>`", |size| {
+        let mut map = slotmap::SlotMap::new();
+        (0..number(size)).for_each(|value| _ = map.insert(value));
+        map
+    });
+    table.row("thin-vec: `ThinVec<u64>`", |size| {
+        (0..number(size)).collect::<thin_vec::ThinVec<_>>()
+    });
+    table.row("crossbeam-queue: `ArrayQueue<u64>`", crossbeam_queue::ArrayQueue::<u64>::new);
+    table.row("crossbeam-queue: `SegQueue<u64>`", |size| {
+        let queue = crossbeam_queue::SegQueue::new();
+        (0..number(size)).for_each(|value| queue.push(value));
+        queue
+    });
+    table.row("bumpalo: `Bump`", |size| {
+        let arena = bumpalo::Bump::new();
+        (0..number(size)).for_each(|value| _ = arena.alloc(value));
+        arena
+    });
+}
+
+fn shared_of_crates(table: &mut Table) {
+    table.row("bytes: `Bytes`", |size| bytes::Bytes::from(vec![1; 10 * size]));
+    table.row("bytes: `Bytes`, the last half", |size| {
+        bytes::Bytes::from(vec![1; 10 * size]).slice(5 * size..)
+    });
+    table.row("arrow-buffer: `Buffer`", |size| arrow_buffer::Buffer::from_vec(vec![1_u64; size]));
+    table.row("smol_str: `SmolStr` of 24 bytes and more", |size| {
+        smol_str::SmolStr::from("t".repeat(23 + size))
+    });
+    table.row("triomphe: `Arc<[u64; 4]>`", |size| {
+        (0..size).map(|_| triomphe::Arc::new([0_u64; 4])).collect::<Vec<_>>()
+    });
+}
+
+fn rows() -> Vec<Row> {
+    let mut table = Table::default();
+    of_std(&mut table);
+    maps_of_crates(&mut table);
+    sequences_of_crates(&mut table);
+    shared_of_crates(&mut table);
+    table.0
+}
+
+/// The document's part that the table is.
+const HEAD: &str = "| type | without a tracker it reports |\n|---|---|\n";
+
+fn written(rows: &[Row]) -> String {
+    let mut text = HEAD.to_owned();
+    for Row { name, from, to } in rows {
+        // A zero has no sign.
+        let shown = |error: &f64| if error.abs() < 0.05 { 0.0 } else { *error };
+        let (from, to) = (shown(from), shown(to));
+        let _ = if (to - from).abs() < 0.05 {
+            writeln!(text, "| {name} | {from:+.1} % |")
+        } else {
+            writeln!(text, "| {name} | {from:+.1} % to {to:+.1} % |")
+        };
+    }
+    text
+}
+
+fn read(line: &str) -> Option<(String, f64, f64)> {
+    let (name, range) = line.strip_prefix("| ")?.strip_suffix(" % |")?.rsplit_once(" | ")?;
+    let (from, to) = range.split_once(" % to ").unwrap_or((range, range));
+    Some((name.to_owned(), from.parse().ok()?, to.parse().ok()?))
+}
+
+fn document() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("a workspace").join("docs/impls.md")
+}
+
+/// How many percent a version of std or of a crate may differ from the table.
+const TOLERANCE: f64 = 3.0;
+
+#[test]
+fn the_documents_say_how_far_formulas_are_off() {
+    let rows = rows();
+    if let Some(path) = std::env::var_os("WRITE_CALIBRATION") {
+        std::fs::write(path, written(&rows)).expect("the table can be written");
+        return;
+    }
+    let text = std::fs::read_to_string(document()).expect("the document is there");
+    let known: Vec<_> = text.lines().filter_map(read).collect();
+    for Row { name, from, to } in rows {
+        let found = known.iter().find(|(known, ..)| known == name);
+        let Some((_, known_from, known_to)) = found else {
+            panic!("{name} is missing in docs/impls.md: run `cargo xtask calibrate`");
+        };
+        assert!(
+            (from - known_from).abs() <= TOLERANCE && (to - known_to).abs() <= TOLERANCE,
+            "{name}: {from:+.1} % to {to:+.1} %, and not as docs/impls.md says: run `cargo xtask calibrate`"
+        );
+    }
+}

@@ -1,0 +1,191 @@
+//! A hundred types of random shape, each of which measures all it owns. What they look like is decided by `build.rs`.
+#![expect(
+    clippy::type_complexity,
+    clippy::large_enum_variant,
+    clippy::redundant_allocation,
+    clippy::box_collection,
+    reason = "nobody would write such types"
+)]
+
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap, HashSet, LinkedList, VecDeque};
+use std::ffi::CString;
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::{Arc, Mutex, OnceLock, RwLock};
+use std::vec;
+
+use arrayvec::ArrayVec;
+use indexmap::IndexMap;
+use memreport::MallocSizeOf;
+use smallvec::SmallVec;
+use thin_vec::ThinVec;
+
+dmd::global_allocator!();
+
+/// Numbers that look random, how many more values may be made, and what was.
+struct Random {
+    state: u64,
+    fuel: usize,
+    /// How many blocks the values owned.
+    blocks: usize,
+}
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.state ^= self.state << 13;
+        self.state ^= self.state >> 7;
+        self.state ^= self.state << 17;
+        self.state
+    }
+
+    fn below(&mut self, limit: u64) -> u64 {
+        (self.next() >> 33) % limit
+    }
+
+    /// How many elements a container gets.
+    fn length(&mut self) -> usize {
+        self.fuel = self.fuel.saturating_sub(1);
+        if self.fuel == 0 { 0 } else { usize::try_from(self.below(5)).unwrap_or(0) }
+    }
+}
+
+/// Can be made of random numbers.
+trait Arbitrary {
+    fn make(random: &mut Random) -> Self;
+}
+
+macro_rules! made_by {
+    ($($ty:ty: |$random:ident| $make:expr;)*) => {$(
+        impl Arbitrary for $ty {
+            fn make($random: &mut Random) -> Self {
+                $make
+            }
+        }
+    )*};
+}
+
+/// As above, for types around a `T`.
+macro_rules! made_around {
+    ($($ty:ty: |$random:ident| $make:expr;)*) => {$(
+        impl<T: Arbitrary> Arbitrary for $ty {
+            fn make($random: &mut Random) -> Self {
+                $make
+            }
+        }
+    )*};
+}
+
+fn text(random: &mut Random) -> String {
+    let length = usize::try_from(random.below(60)).unwrap_or(0);
+    "t".repeat(length)
+}
+
+/// A list with some slack.
+fn list<T: Arbitrary>(random: &mut Random) -> Vec<T> {
+    let mut list = Vec::with_capacity(random.length());
+    list.extend((0..random.length()).map(|_| T::make(random)));
+    list
+}
+
+/// A map from which some entries were taken again.
+fn entries<K, T: Arbitrary>(
+    random: &mut Random,
+    key: impl Fn(&mut Random) -> K,
+) -> impl Iterator<Item = (K, T)> {
+    let entries: Vec<_> = (0..random.length()).map(|_| (key(random), T::make(random))).collect();
+    entries.into_iter()
+}
+
+made_by! {
+    u8: |random| random.next().to_le_bytes()[0];
+    u32: |random| u32::try_from(random.below(1 << 31)).unwrap_or(0);
+    (u16, bool): |random| (1, random.below(2) == 0);
+    u64: |random| random.next();
+    f64: |_random| 0.5;
+    std::time::Duration: |random| Self::from_secs(random.below(9));
+    std::num::NonZeroU32: |random| std::num::NonZeroU32::MIN.saturating_add(u32::make(random));
+    String: |random| text(random);
+    Box<str>: |random| text(random).into();
+    Rc<str>: |random| text(random).into();
+    Arc<str>: |random| text(random).into();
+    Cow<'static, str>: |random| if random.below(2) == 0 { "static".into() } else { text(random).into() };
+    PathBuf: |random| text(random).into();
+    CString: |random| Self::new(text(random)).unwrap_or_default();
+    BinaryHeap<u64>: |random| list::<u64>(random).into();
+    BTreeSet<String>: |random| list::<String>(random).into_iter().collect();
+    HashSet<String>: |random| list::<String>(random).into_iter().collect();
+    bytes::Bytes: |random| text(random).into();
+    compact_str::CompactString: |random| text(random).into();
+    smol_str::SmolStr: |random| text(random).into();
+    serde_json::Value: |random| serde_json::json!({ text(random): [1, text(random), null, {}] });
+    url::Url: |random| format!("https://example.org/{}", text(random)).parse().expect("an address");
+    uuid::Uuid: |random| Self::from_u128(u128::from(random.next()));
+}
+
+made_around! {
+    Option<T>: |random| if random.below(3) == 0 { None } else { Some(T::make(random)) };
+    Box<T>: |random| Box::new(T::make(random));
+    Vec<T>: |random| list(random);
+    VecDeque<T>: |random| { let mut deque: Self = list(random).into(); deque.pop_front(); deque };
+    LinkedList<T>: |random| list(random).into_iter().collect();
+    Rc<T>: |random| Rc::new(T::make(random));
+    Arc<T>: |random| Arc::new(T::make(random));
+    Pin<Box<T>>: |random| Box::pin(T::make(random));
+    RefCell<T>: |random| Self::new(T::make(random));
+    Mutex<T>: |random| Self::new(T::make(random));
+    RwLock<T>: |random| Self::new(T::make(random));
+    OnceLock<T>: |random| if random.below(2) == 0 { Self::new() } else { T::make(random).into() };
+    [T; 3]: |random| [T::make(random), T::make(random), T::make(random)];
+    Box<[T]>: |random| list(random).into();
+    Rc<[T]>: |random| list(random).into();
+    Arc<[T]>: |random| list(random).into();
+    BTreeMap<u16, T>: |random| {
+        let mut map: Self = entries(random, |random| u16::from(u8::make(random))).collect();
+        map.pop_last();
+        map
+    };
+    HashMap<String, T>: |random| {
+        let mut map: Self = entries(random, text).collect();
+        map.retain(|key, _| key.len() % 4 > 0);
+        map
+    };
+    Result<T, String>: |random| if random.below(2) == 0 { Err(text(random)) } else { Ok(T::make(random)) };
+    (u8, T): |random| (1, T::make(random));
+    vec::IntoIter<T>: |random| { let mut left = list(random).into_iter(); left.next(); left };
+    SmallVec<[T; 2]>: |random| list(random).into_iter().collect();
+    ThinVec<T>: |random| list(random).into_iter().collect();
+    ArrayVec<T, 4>: |random| list(random).into_iter().collect();
+    IndexMap<String, T>: |random| {
+        let mut map: Self = entries(random, text).collect();
+        map.pop();
+        map
+    };
+    slab::Slab<T>: |random| {
+        let mut slab: Self = list(random).into_iter().enumerate().collect();
+        slab.try_remove(0);
+        slab
+    };
+    parking_lot::Mutex<T>: |random| Self::new(T::make(random));
+    triomphe::Arc<T>: |random| Self::new(T::make(random));
+}
+
+fn prove<T: Arbitrary + MallocSizeOf>(random: &mut Random) {
+    random.fuel = 200;
+    let value = T::make(random);
+    random.blocks += memreport::measure(&value).blocks;
+    dmd::assert_fully_reported!(value);
+}
+
+include!(concat!(env!("OUT_DIR"), "/fuzzed.rs"));
+
+#[test]
+fn every_type_measures_all_it_owns() {
+    let mut random = Random { state: 0x9e37_79b9_7f4a_7c15, fuel: 0, blocks: 0 };
+    for _ in 0..20 {
+        PROOFS.iter().for_each(|prove| prove(&mut random));
+    }
+    assert!(random.blocks > 10_000, "{} blocks prove little", random.blocks);
+}

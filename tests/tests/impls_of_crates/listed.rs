@@ -1,0 +1,32 @@
+//! The documents name every feature that there is.
+
+use std::fs;
+use std::path::Path;
+
+fn read(file: &str) -> String {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("a workspace");
+    fs::read_to_string(root.join(file)).expect("part of the workspace")
+}
+
+/// The optional dependencies of `memreport` that are crates whose types it measures.
+fn crates(manifest: &str) -> Vec<&str> {
+    let optional = manifest.lines().filter(|line| line.contains("optional = true"));
+    let names = optional.filter_map(|line| line.split(" = ").next());
+    // The derive, and allocators.
+    let others = ["memreport-derive", "mimalloc", "tikv-jemallocator"];
+    names.filter(|name| !others.contains(name)).collect()
+}
+
+#[test]
+fn every_crate_is_turned_on_here_and_described() {
+    let manifest = read("memreport/Cargo.toml");
+    let document = read("docs/impls.md");
+    let umbrella = manifest.split("all-crates = [").nth(1).expect("the feature is there");
+    let umbrella = umbrella.split(']').next().expect("the list ends");
+    let crates = crates(&manifest);
+    assert!(crates.len() > 30, "{crates:?}");
+    for name in crates.into_iter().chain(["serde_json"]) {
+        assert!(umbrella.contains(&format!("\"{name}\"")), "{name} is missing in `all-crates`");
+        assert!(document.contains(&format!("`{name}`")), "{name} is missing in docs/impls.md");
+    }
+}

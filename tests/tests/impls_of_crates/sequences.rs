@@ -1,0 +1,106 @@
+//! Vectors and queues.
+
+use arrayvec::{ArrayString, ArrayVec};
+use crossbeam_queue::{ArrayQueue, SegQueue};
+use dmd::assert_fully_reported;
+use either::Either;
+use smallvec::SmallVec;
+use thin_vec::ThinVec;
+use tinyvec::TinyVec;
+
+use super::{Aligned, owns_blocks, text, texts};
+
+#[test]
+fn small_vectors() {
+    assert_fully_reported!(texts(3).collect::<SmallVec<[String; 4]>>());
+    assert_fully_reported!(texts(5).collect::<SmallVec<[String; 4]>>());
+    assert_fully_reported!(SmallVec::<[u8; 4]>::with_capacity(1000));
+    assert_fully_reported!((0..9).map(Aligned).collect::<SmallVec<[Aligned; 1]>>());
+    let mut back: SmallVec<[String; 4]> = texts(9).collect();
+    back.truncate(2);
+    assert_fully_reported!(back.clone());
+    back.shrink_to_fit();
+    assert_fully_reported!(back);
+}
+
+#[test]
+fn tiny_vectors() {
+    assert_fully_reported!(texts(3).collect::<TinyVec<[String; 4]>>());
+    assert_fully_reported!(texts(5).collect::<TinyVec<[String; 4]>>());
+    assert_fully_reported!(texts(4).collect::<tinyvec::ArrayVec<[String; 4]>>());
+}
+
+#[test]
+fn vectors_within_a_value() {
+    assert_fully_reported!(texts(3).collect::<ArrayVec<_, 4>>());
+    owns_blocks(&ArrayString::<16>::from("a text").unwrap(), 0);
+    assert_fully_reported!((
+        Either::<String, Vec<String>>::Left(text(9)),
+        Either::<String, Vec<String>>::Right(vec![text(99)]),
+    ));
+}
+
+#[test]
+fn thin_vectors() {
+    assert_fully_reported!(ThinVec::<String>::new());
+    assert_fully_reported!(ThinVec::<String>::with_capacity(9));
+    assert_fully_reported!(texts(30).collect::<ThinVec<_>>());
+    assert_fully_reported!((0..9).map(Aligned).collect::<ThinVec<_>>());
+    assert_fully_reported!(std::iter::repeat_n((), 9).collect::<ThinVec<_>>());
+}
+
+#[test]
+fn slabs() {
+    assert_fully_reported!(slab::Slab::<String>::new());
+    assert_fully_reported!(slab::Slab::<u8>::with_capacity(100));
+    let mut slab = slab::Slab::new();
+    let keys: Vec<_> = texts(50).map(|text| slab.insert(text)).collect();
+    keys.iter().step_by(3).for_each(|key| drop(slab.remove(*key)));
+    assert_fully_reported!(slab.clone());
+    slab.clear();
+    assert_fully_reported!(slab);
+}
+
+#[test]
+fn slot_maps() {
+    use slotmap::{DenseSlotMap, SecondaryMap, SlotMap};
+    let mut map: SlotMap<slotmap::DefaultKey, String> = SlotMap::new();
+    let keys: Vec<_> = texts(50).map(|text| map.insert(text)).collect();
+    let secondary: SecondaryMap<_, _> = keys.iter().map(|key| (*key, text(40))).collect();
+    keys.iter().step_by(3).for_each(|key| drop(map.remove(*key)));
+    assert_fully_reported!((map, secondary));
+    let mut dense: DenseSlotMap<slotmap::DefaultKey, String> = DenseSlotMap::with_capacity(9);
+    texts(50).for_each(|text| _ = dense.insert(text));
+    assert_fully_reported!(dense);
+}
+
+#[test]
+fn queues_of_what_owns_nothing() {
+    let queue = ArrayQueue::new(100);
+    queue.push(1_u64).unwrap();
+    assert_fully_reported!(queue);
+    assert_fully_reported!(ArrayQueue::<Aligned>::new(3));
+    assert_fully_reported!(SegQueue::<u64>::new());
+    for number in [1, 31, 32, 60] {
+        let queue = SegQueue::new();
+        (0..number).for_each(|index| queue.push(index));
+        assert_fully_reported!(queue);
+    }
+}
+
+/// What waits in a queue cannot be looked at.
+#[test]
+fn queues_are_lower_bounds() {
+    let queue = ArrayQueue::new(2);
+    queue.push(text(100)).unwrap();
+    owns_blocks(&queue, 1);
+    let queue = SegQueue::new();
+    (0..200).for_each(|index| queue.push(index));
+    owns_blocks(&queue, 2);
+}
+
+#[test]
+fn padded_values() {
+    assert_fully_reported!(crossbeam_utils::CachePadded::new(text(9)));
+    assert_fully_reported!(crossbeam_utils::atomic::AtomicCell::new(1_u8));
+}

@@ -1,0 +1,121 @@
+//! What is measured: four structures of known shape, the same for everybody.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use allocative::Allocative;
+use deepsize::DeepSizeOf;
+use get_size2::GetSize;
+use mem_dbg::MemSize;
+use memreport::MallocSizeOf;
+
+/// 100 k keys, each with a few words.
+pub type Map = HashMap<String, Vec<String>>;
+
+/// A million of these, in a tree that is sorted by name.
+#[derive(Allocative, DeepSizeOf, GetSize, MallocSizeOf)]
+pub struct Node {
+    /// Of ten bytes or so.
+    pub name: String,
+    /// The nodes before.
+    pub left: Option<Box<Node>>,
+    /// The nodes behind.
+    pub right: Option<Box<Node>>,
+}
+
+/// 500 k keys, put in as they come, each with a few bytes.
+pub type Ordered = BTreeMap<u64, Vec<u8>>;
+
+/// Half of 500 k owners have a value of their own, and each value has two owners.
+pub type Owners = Vec<Arc<Leaf>>;
+
+/// What is behind an `Arc`.
+#[derive(Allocative, DeepSizeOf, GetSize, MallocSizeOf, MemSize, datasize::DataSize)]
+pub struct Leaf {
+    /// Its number.
+    pub number: u64,
+    /// Of thirty bytes or so.
+    pub name: String,
+}
+
+/// Numbers that look random, and are the same each time.
+pub struct Numbers(u64);
+
+impl Numbers {
+    /// From the beginning.
+    pub fn new() -> Self {
+        Numbers(0x9e37_79b9_7f4a_7c15)
+    }
+
+    fn below(&mut self, limit: u64) -> u64 {
+        self.next() % limit
+    }
+
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    fn text(&mut self, least: u64, most: u64) -> String {
+        let length = least + self.below(most - least);
+        (0..length).map(|_| char::from(b'a' + (self.below(26) as u8))).collect()
+    }
+}
+
+/// The map.
+pub fn map(scale: usize) -> Map {
+    let mut numbers = Numbers::new();
+    let keys = 100_000 / scale;
+    let words = |numbers: &mut Numbers| (0..5).map(|_| numbers.text(4, 40)).collect();
+    (0..keys).map(|key| (format!("key {key}"), words(&mut numbers))).collect()
+}
+
+/// The tree, with names put in as they come.
+pub fn tree(scale: usize) -> Node {
+    let mut numbers = Numbers::new();
+    let node = |name| Node { name, left: None, right: None };
+    let mut root = node(numbers.text(8, 16));
+    for _ in 1..1_000_000 / scale {
+        let name = numbers.text(8, 16);
+        let mut at = &mut root;
+        loop {
+            let side = if name < at.name { &mut at.left } else { &mut at.right };
+            match side {
+                Some(next) => at = next,
+                None => break *side = Some(Box::new(node(name))),
+            }
+        }
+    }
+    root
+}
+
+/// The ordered map.
+pub fn ordered(scale: usize) -> Ordered {
+    let mut numbers = Numbers::new();
+    let entry = |_| {
+        let length = 1 + numbers.below(60);
+        (numbers.next(), vec![7; length as usize])
+    };
+    (0..500_000 / scale).map(entry).fold(BTreeMap::new(), |mut map, (key, value)| {
+        map.insert(key, value);
+        map
+    })
+}
+
+/// The owners.
+pub fn owners(scale: usize) -> Owners {
+    let mut numbers = Numbers::new();
+    let mut owners: Owners = Vec::new();
+    for number in 0..250_000 / scale as u64 {
+        let leaf = Arc::new(Leaf { number, name: numbers.text(4, 40) });
+        owners.push(Arc::clone(&leaf));
+        owners.push(leaf);
+    }
+    // Owners of one value lie apart.
+    for index in (1..owners.len()).rev() {
+        owners.swap(index, numbers.below(index as u64 + 1) as usize);
+    }
+    owners
+}

@@ -1,0 +1,66 @@
+//! Measures one structure with all crates in turn, and prints a line of JSON for each: what it said, the truth, and the time of each round.
+
+mod data;
+mod peers;
+
+use std::hint::black_box;
+use std::io::Write;
+
+use memreport::heap_counters;
+use peers::Measured;
+
+dmd::global_allocator!();
+
+/// Nanoseconds of this thread's processor time.
+fn cpu_time() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the clock exists, and the place is ours.
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+fn run<T: Measured + memreport::MallocSizeOf>(
+    make: impl FnOnce() -> T,
+    rounds: usize,
+    only: Option<&str>,
+) -> std::io::Result<()> {
+    let heap = || heap_counters().map(|heap| (heap.live_bytes(), heap.allocations - heap.frees));
+    let before = heap().unwrap_or_default();
+    let value = make();
+    let after = heap().unwrap_or_default();
+    let (truth, blocks) = (after.0 - before.0, after.1 - before.1);
+    let mut peers = T::peers();
+    peers.retain(|(name, _)| only.is_none_or(|only| only == *name));
+    let mut times = vec![Vec::new(); peers.len()];
+    for _ in 0..rounds {
+        for ((_, measure), times) in peers.iter().zip(&mut times) {
+            let start = cpu_time();
+            black_box(measure(black_box(&value)));
+            times.push(cpu_time() - start);
+        }
+    }
+    for ((name, measure), times) in peers.iter().zip(times) {
+        let line = serde_json::json!({
+            "peer": name, "reported": measure(&value), "truth": truth, "blocks": blocks, "ns": times,
+        });
+        writeln!(std::io::stdout(), "{line}")?;
+    }
+    Ok(())
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let [structure, rounds, scale, only @ ..] = &args[..] else {
+        return Err("usage: peers-measure map|tree|ordered|owners ROUNDS SCALE [PEER]".into());
+    };
+    let (rounds, scale): (usize, usize) = (rounds.parse()?, scale.parse()?);
+    let only = only.first().map(String::as_str);
+    match structure.as_str() {
+        "map" => run(|| data::map(scale), rounds, only)?,
+        "tree" => run(|| data::tree(scale), rounds, only)?,
+        "ordered" => run(|| data::ordered(scale), rounds, only)?,
+        "owners" => run(|| data::owners(scale), rounds, only)?,
+        _ => return Err(format!("no structure is called {structure}").into()),
+    }
+    Ok(())
+}
