@@ -1,8 +1,10 @@
 //! The command line: what can be asked for.
 
+use crate::coverage::CoverageArgs;
 use crate::dmd::DmdArgs;
 use crate::numbers::Bytes;
 use crate::run::RunArgs;
+use crate::symbolicate::SymbolicateArgs;
 use crate::tree::{Least, Settings};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use memreport::snapshot::read::Options;
@@ -32,6 +34,10 @@ pub enum Command {
     Run(RunArgs),
     /// Show the records of a DMD dump, or of what differs between two, as Mozilla's dmd.py does
     Dmd(DmdArgs),
+    /// Show how much of the heap is reported exactly once, by crate, type and field, and what would help most
+    Coverage(CoverageArgs),
+    /// Give the frames of a DMD dump their functions and lines, for good, so that it can be read elsewhere
+    Symbolicate(SymbolicateArgs),
     /// Show what differs between two reports, the second minus the first
     Diff(DiffArgs),
     /// Compare a report with the ceilings of a budget; exit status 1 if anything is over

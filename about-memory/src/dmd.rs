@@ -9,8 +9,9 @@ use std::io::{self, BufWriter, Write};
 use std::mem::ManuallyDrop;
 
 use dmd::analysis::{
-    self, Digest, ExplainOptions, Explained, Filter, Group, Grouping, Stacks, TextOptions,
+    self, Digest, ExplainOptions, Explained, Filter, Group, Grouping, Referred, Stacks, TextOptions,
 };
+use dmd::dump::read::Dump;
 
 pub use args::DmdArgs;
 pub use error::DmdError;
@@ -43,6 +44,7 @@ enum Answer {
     Records(Digest, Stacks),
     Explained(Explained, ExplainOptions),
     Groups(Vec<Group>, usize),
+    Referred(Box<Dump>, Referred, ExplainOptions),
 }
 
 impl Answer {
@@ -50,6 +52,11 @@ impl Answer {
         let mut reader = input::Reader::new(args);
         let first = reader.read(&args.input, err)?;
         let options = explain_options(args);
+        if let Some(address) = args.referrers {
+            let referred = analysis::referrers(&first, address)
+                .map_err(|error| DmdError::Referrers(args.input.clone(), error))?;
+            return Ok(Self::Referred(Box::new(first), referred, options));
+        }
         if let Some(by) = args.by {
             return Ok(Self::Groups(analysis::group_by(&first, by.into(), &options), options.top));
         }
@@ -78,6 +85,9 @@ impl Answer {
                 analysis::write_groups_json(groups, *top, out)
             }
             Self::Groups(groups, top) => analysis::write_groups(groups, *top, out),
+            Self::Referred(dump, referred, options) => {
+                analysis::write_referrers(dump, referred, options, out)
+            }
             Self::Records(digest, stacks) => {
                 let options = TextOptions {
                     heading: heading(),
@@ -93,7 +103,8 @@ impl Answer {
 
 fn explain_options(args: &DmdArgs) -> ExplainOptions {
     let mut options = ExplainOptions::default();
-    options.top = args.top.unwrap_or(if args.by.is_some() { 20 } else { 5 });
+    let is_list = args.by.is_some() || args.referrers.is_some();
+    options.top = args.top.unwrap_or(if is_list { 20 } else { 5 });
     options.max_frames = args.max_frames.into();
     // Paths of the program are shortened where its directory is the one we are in; elsewhere they stay whole.
     options.root =

@@ -3,6 +3,8 @@
 pub mod cli;
 pub mod run;
 pub mod dmd;
+pub mod symbolicate;
+pub mod coverage;
 pub mod show;
 pub mod check;
 pub mod open;

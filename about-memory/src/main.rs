@@ -2,7 +2,7 @@
 
 use about_memory::cli::{Cli, Command};
 use about_memory::show::{self, Failure};
-use about_memory::{check, dmd, run};
+use about_memory::{check, coverage, dmd, run, symbolicate};
 use clap::Parser;
 use std::error::Error;
 use std::io::{self, BufWriter, Write};
@@ -20,6 +20,12 @@ fn main() -> ExitCode {
         Some(Command::Run(args)) => run::main(args, &mut out, &mut notes).map(ExitCode::from),
         Some(Command::Dmd(args)) => {
             dmd::main(args, &mut out, &mut notes).map(|()| ExitCode::SUCCESS).map_err(Failure::from)
+        }
+        Some(Command::Coverage(args)) => coverage::main(args, &mut out, &mut notes)
+            .map(|()| ExitCode::SUCCESS)
+            .map_err(Failure::from),
+        Some(Command::Symbolicate(args)) => {
+            symbolicate::main(args, &mut notes).map(|()| ExitCode::SUCCESS).map_err(Failure::from)
         }
         Some(Command::Check(args)) => check::main(args, &mut out, &mut notes),
     };

@@ -4,7 +4,12 @@
 
 #[cfg(feature = "analysis")]
 pub mod read;
+#[cfg(feature = "analysis")]
+mod symbolicate;
 mod write;
+
+#[cfg(feature = "analysis")]
+pub use symbolicate::symbolicate;
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -18,6 +23,7 @@ use memreport::Field;
 
 use crate::track::books::{Kind, Kinds, ReportSet};
 use crate::track::entry::Block;
+use crate::track::holders::{HolderId, Holders};
 use crate::track::options::Mode;
 use crate::track::pages::{self, PageList};
 use crate::track::scan::Place;
@@ -58,6 +64,9 @@ pub(crate) struct Contents {
     /// What went wrong, as sentences.
     pub(crate) notes: Vec<String>,
     pub(crate) sampled: Option<Sampled>,
+    /// The fields that were visited or skipped.
+    pub(crate) fields: PageList<&'static Field>,
+    pub(crate) holders: Holders,
 }
 
 /// Blocks with their addresses, and the file that has what was in them.
@@ -73,6 +82,7 @@ pub(crate) struct ScannedBlock {
     pub(crate) address: usize,
     pub(crate) block: Block,
     pub(crate) reports: ReportSet,
+    pub(crate) holder: HolderId,
     pub(crate) contents: Option<Place>,
 }
 
@@ -206,12 +216,8 @@ pub(crate) struct WrongBlock {
     pub(crate) requested: usize,
     pub(crate) usable: usize,
     pub(crate) site: SiteId,
-}
-
-impl From<Block> for WrongBlock {
-    fn from(block: Block) -> Self {
-        WrongBlock { requested: block.requested, usable: block.usable, site: block.site }
-    }
+    /// Of a report that points into the block: who reports the block itself.
+    pub(crate) reports: ReportSet,
 }
 
 /// What is wrong with a report.

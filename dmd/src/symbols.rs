@@ -2,15 +2,17 @@
 //!
 //! A dump names modules, their build ids, and addresses within them. Here the modules' files are found, checked to be the
 //! very files that ran, and asked: debug information first (inlined functions become frames of their own), the symbol table
-//! otherwise. What could not be found out is said in words.
+//! otherwise, and where a file is not there, the symbol file that Breakpad made of it. What could not be found out is said in words.
 
 mod address;
+mod breakpad;
 mod locate;
 mod module;
 mod elf;
 mod dwarf;
 mod names;
 mod rewrite;
+mod statics;
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
@@ -27,7 +29,8 @@ pub use locate::NotFound;
 #[derive(Debug, Default, Clone)]
 #[non_exhaustive]
 pub struct Options {
-    /// Directories with the modules' files, or with `.build-id` directories, that come before the places named in the dump.
+    /// Directories with the modules' files, with `.build-id` directories or with Breakpad's symbol files, that come before the
+    /// places named in the dump.
     pub search: Vec<PathBuf>,
     /// Threads to use; as many as there are processors if not given.
     pub threads: Option<usize>,
@@ -61,6 +64,7 @@ impl Symboliser {
 
     /// Replaces each frame that holds an address by the functions at that address.
     pub fn symbolicate(&mut self, dump: &mut Dump) -> Report {
+        statics::name_statics(self, dump);
         let addresses: Vec<_> =
             dump.frames.iter().map(|frame| Address::parse(&frame.text)).collect();
         let mut report = Report { asked: addresses.iter().flatten().count(), ..Report::default() };

@@ -34,9 +34,11 @@ pub(crate) mod journal;
 #[cfg(not(loom))]
 pub(crate) mod hooks;
 #[cfg(not(loom))]
-pub(crate) mod marks;
-#[cfg(not(loom))]
 pub(crate) mod numbers;
+#[cfg(not(loom))]
+pub(crate) mod holders;
+#[cfg(not(loom))]
+pub(crate) mod marks;
 #[cfg(not(loom))]
 pub(crate) mod books;
 #[cfg(not(loom))]

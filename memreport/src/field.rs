@@ -97,7 +97,9 @@ impl Field {
         self.part
     }
 
-    pub(crate) fn ownership(&self) -> Shared {
+    /// Who counts shared blocks that are reached through it.
+    #[must_use]
+    pub fn ownership(&self) -> Shared {
         self.shared
     }
 }

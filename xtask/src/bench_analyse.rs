@@ -1,4 +1,7 @@
-//! How long a dump of 300,000 block records takes, against dmd.py where its path is given.
+//! How long answers take: a dump of 300,000 block records, against dmd.py where its path is given; who points at a block of a
+//! million; functions and lines of a program of many crates.
+
+mod symbols;
 
 use std::fs;
 use std::io::{self, Write};
@@ -23,13 +26,43 @@ const RUNS: usize = 5;
 pub(crate) fn run(script: Option<&Path>, out: &mut dyn Write) -> io::Result<bool> {
     let ours = about_memory()?;
     let scratch = Scratch::new()?;
+    let referrers = referrers(&ours, &scratch, out)?;
+    let symbols = symbols::run(&ours, &scratch, out)?;
+    Ok(records(script, &ours, &scratch, out)? & referrers & symbols)
+}
+
+/// Who points at a block of a million.
+fn referrers(ours: &Path, scratch: &Scratch, out: &mut dyn Write) -> io::Result<bool> {
+    const SECONDS: f64 = 5.0;
+    let path = scratch.0.join("scan.json");
+    let text = dump("scan", &Shape::million(), &mut Random::new(1));
+    fs::write(&path, &text)?;
+    // The block in the middle of the list.
+    let addresses: Vec<_> = text.split("\"addr\": \"").skip(1).collect();
+    let middle = addresses.get(addresses.len() / 2).and_then(|rest| rest.split('"').next());
+    let address = middle.ok_or_else(|| io::Error::other("a scan has addresses"))?;
+    let took = time(
+        Command::new(ours).args(["dmd", "--no-fix-stacks", "--referrers", address]).arg(&path),
+    )?;
+    let seconds = took.as_secs_f64();
+    writeln!(out, "referrers: {} MB, 1,000,000 blocks: {seconds:.3} s", text.len() / 1_000_000)?;
+    writeln!(out, r#"{{"bench":"referrers","seconds":{seconds:.3},"target":{SECONDS}}}"#)?;
+    Ok(seconds <= SECONDS)
+}
+
+fn records(
+    script: Option<&Path>,
+    ours: &Path,
+    scratch: &Scratch,
+    out: &mut dyn Write,
+) -> io::Result<bool> {
     let path = scratch.0.join("large.json");
     let text = dump("dark-matter", &Shape::large(), &mut Random::new(1));
     fs::write(&path, &text)?;
     let mut ours_took = Duration::MAX;
     for _ in 0..RUNS {
         ours_took =
-            ours_took.min(time(Command::new(&ours).arg("dmd").arg("--no-fix-stacks").arg(&path))?);
+            ours_took.min(time(Command::new(ours).arg("dmd").arg("--no-fix-stacks").arg(&path))?);
     }
     writeln!(out, "analyse: {} MB, 300,000 block records", text.len() / 1_000_000)?;
     writeln!(out, "  about-memory dmd  {:>8.3} s (best of {RUNS})", ours_took.as_secs_f64())?;

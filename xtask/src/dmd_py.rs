@@ -4,6 +4,7 @@
 
 pub(crate) mod generate;
 pub(crate) mod random;
+mod written;
 
 use std::fs;
 use std::io::{self, Write};
@@ -39,14 +40,16 @@ pub(crate) fn run(script: Option<&Path>, out: &mut dyn Write) -> io::Result<bool
     let mut tally = Tally::default();
     for seed in 1..=CASES {
         let case = Case::generate(&mut Random::new(seed));
-        match compare(&case, script, &ours, &scratch.0)? {
-            Verdict::Equal => tally.equal += 1,
-            Verdict::BothRefuse => tally.refused += 1,
-            Verdict::Differ(difference) => {
-                tally.differing += 1;
-                writeln!(out, "dmd-py: case {seed} ({}): {difference}", case.options.join(" "))?;
-            }
-        }
+        let name = format!("case {seed} ({})", case.options.join(" "));
+        tally.add(&name, compare(&case, script, &ours, &scratch.0)?, out)?;
+    }
+    for (name, case) in written::cases(&scratch)? {
+        let verdict = match compare(&case, script, &ours, &scratch.0)? {
+            // A dump that we wrote must be read.
+            Verdict::BothRefuse => Verdict::Differ("both refuse it".to_owned()),
+            verdict => verdict,
+        };
+        tally.add(&name, verdict, out)?;
     }
     let Tally { equal, refused, differing } = tally;
     writeln!(out, "dmd-py: {equal} equal texts, {refused} refused by both, {differing} differing")?;
@@ -59,6 +62,20 @@ struct Tally {
     equal: u64,
     refused: u64,
     differing: u64,
+}
+
+impl Tally {
+    fn add(&mut self, name: &str, verdict: Verdict, out: &mut dyn Write) -> io::Result<()> {
+        match verdict {
+            Verdict::Equal => self.equal += 1,
+            Verdict::BothRefuse => self.refused += 1,
+            Verdict::Differ(difference) => {
+                self.differing += 1;
+                writeln!(out, "dmd-py: {name}: {difference}")?;
+            }
+        }
+        Ok(())
+    }
 }
 
 enum Verdict {

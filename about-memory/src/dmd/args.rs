@@ -45,11 +45,15 @@ pub struct DmdArgs {
     #[arg(long, value_enum, value_name = "WHAT", conflicts_with_all = ["input2", "explain"])]
     pub(super) by: Option<ByKey>,
 
+    /// In a scan dump, say who points at the block that has this address (hexadecimal), and who at those, as far as it goes
+    #[arg(long, value_name = "ADDRESS", value_parser = hexadecimal, conflicts_with_all = ["input2", "explain", "by", "json"])]
+    pub(super) referrers: Option<u64>,
+
     /// Answer in JSON: what --explain or --by would say
     #[arg(long, conflicts_with = "input2")]
     pub(super) json: bool,
 
-    /// With --explain, --by or --json: how many places of each class, or groups, to show [default: 5, with --by 20]
+    /// With --explain, --by, --referrers or --json: how many places of each class, or groups, to show [default: 5, with --by 20]
     #[arg(long, value_name = "N")]
     pub(super) top: Option<usize>,
 
@@ -72,6 +76,12 @@ pub struct DmdArgs {
     /// Show only records with this text in a frame of their allocation stack; `!TEXT` for those without; repeat to demand all
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(super) filter: Vec<String>,
+}
+
+/// An address as dumps and debuggers write it, with or without `0x`.
+fn hexadecimal(text: &str) -> Result<u64, String> {
+    let digits = text.strip_prefix("0x").unwrap_or(text);
+    u64::from_str_radix(digits, 16).map_err(|error| format!("not a hexadecimal address: {error}"))
 }
 
 /// What records can be sorted by.

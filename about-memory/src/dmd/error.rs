@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::{error, fmt, io};
 
-use dmd::analysis::{ClampError, DifferentModes};
+use dmd::analysis::{ClampError, DifferentModes, NoReports, ReferrersError};
 use dmd::dump::read::ReadError;
 
 /// Why `about-memory dmd` gave no answer.
@@ -14,6 +14,10 @@ pub enum DmdError {
     Read(PathBuf, ReadError),
     /// A dump could not be clamped.
     Clamp(PathBuf, ClampError),
+    /// Nothing can be said of an address.
+    Referrers(PathBuf, ReferrersError),
+    /// A dump does not say who reports what.
+    NoReports(PathBuf, NoReports),
     /// The two dumps cannot be compared.
     Modes(DifferentModes),
     /// The output file could not be made.
@@ -27,6 +31,8 @@ impl fmt::Display for DmdError {
         match self {
             Self::Read(path, error) => write!(f, "{}: {error}", path.display()),
             Self::Clamp(path, error) => write!(f, "{}: {error}", path.display()),
+            Self::Referrers(path, error) => write!(f, "{}: {error}", path.display()),
+            Self::NoReports(path, error) => write!(f, "{}: {error}", path.display()),
             Self::Modes(error) => error.fmt(f),
             Self::Create(path, error) => {
                 write!(f, "{}: cannot be written: {error}", path.display())
@@ -41,6 +47,8 @@ impl error::Error for DmdError {
         match self {
             Self::Read(_, error) => Some(error),
             Self::Clamp(_, error) => Some(error),
+            Self::Referrers(_, error) => Some(error),
+            Self::NoReports(_, error) => Some(error),
             Self::Modes(error) => Some(error),
             Self::Create(_, error) | Self::Write(error) => Some(error),
         }

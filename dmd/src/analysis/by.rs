@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use super::number::{commas, percent};
 use super::people::Style;
-use super::sites::{ExplainOptions, Sites, class};
+use super::sites::{ExplainOptions, Sites, class, mode};
 use super::{Class, Totals};
 use crate::dump::read::{Block, Dump, ReportSite};
 
@@ -52,6 +52,7 @@ pub fn group_by(dump: &Dump, by: By, options: &ExplainOptions) -> Vec<Group> {
     let sites = Sites::new(dump, options.max_frames, &style);
     let mut groups: Vec<Group> = Vec::new();
     let mut places: HashMap<String, usize> = HashMap::new();
+    let mode = mode(dump);
     for block in &dump.blocks {
         let name = name(dump, block, by, &sites);
         let at = *places.entry(name).or_insert_with_key(|name| {
@@ -61,7 +62,7 @@ pub fn group_by(dump: &Dump, by: By, options: &ExplainOptions) -> Vec<Group> {
         });
         let group = &mut groups[at];
         group.all.add_weighted(block);
-        match class(dump.invocation.mode, dump.reports(block)) {
+        match class(mode, dump.reports(block)) {
             Class::Unreported => group.unreported.add_weighted(block),
             Class::TwiceReported => group.twice.add_weighted(block),
             _ => {}

@@ -58,6 +58,7 @@ pub fn write_summary(
         writeln!(out, "\nWrong reports:")?;
         for place in explained.wrong.iter().take(options.top) {
             writeln!(out, "  {}", wrong_line(place))?;
+            write_remedy("     ", place.remedy.as_deref(), out)?;
         }
         rest(explained.wrong.len(), options.top, out)?;
     }
@@ -149,7 +150,12 @@ fn summary_of_place(
     let (bytes, blocks) = (bytes(totals.usable()), count(totals.blocks, "block"));
     let what = place.site.block_type.describe();
     writeln!(out, "{number:>3}. {bytes} in {blocks}, {share:.2}% of the heap: {what}")?;
-    writeln!(out, "     {}", where_from(place))
+    writeln!(out, "     {}", where_from(place))?;
+    write_remedy("     ", place.remedy.as_deref(), out)
+}
+
+fn write_remedy(indent: &str, remedy: Option<&str>, out: &mut dyn Write) -> io::Result<()> {
+    remedy.map_or(Ok(()), |remedy| writeln!(out, "{indent}→ {remedy}"))
 }
 
 /// The program's own frame, and through which crate it allocated.
@@ -171,7 +177,7 @@ fn summary_of_double(number: usize, place: &Place, out: &mut dyn Write) -> io::R
     for (at, reporter) in place.reporters.iter().enumerate() {
         writeln!(out, "     {} by {reporter}", if at == 0 { "reported" } else { "and again" })?;
     }
-    Ok(())
+    write_remedy("     ", place.remedy.as_deref(), out)
 }
 
 fn rest(all: usize, top: usize, out: &mut dyn Write) -> io::Result<()> {
@@ -241,7 +247,7 @@ fn write_place(place: &Place, number: usize, of: usize, out: &mut dyn Write) -> 
     for (at, reporter) in place.reporters.iter().enumerate() {
         writeln!(out, "  {} by {reporter}", if at == 0 { "Reported" } else { "Reported again" })?;
     }
-    Ok(())
+    write_remedy("  ", place.remedy.as_deref(), out)
 }
 
 fn write_frames(heading: &str, frames: &[String], out: &mut dyn Write) -> io::Result<()> {
@@ -267,6 +273,7 @@ fn write_wrong(place: &WrongPlace, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "  {}", site.block_type.describe())?;
         write_frames("Allocated at", &site.frames, out)?;
     }
+    write_remedy("  ", place.remedy.as_deref(), out)?;
     writeln!(out, "}}\n")
 }
 

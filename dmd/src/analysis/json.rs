@@ -72,6 +72,7 @@ struct WirePlace<'a> {
     #[serde(flatten)]
     site: WireSite<'a>,
     reporters: &'a [String],
+    remedy: Option<&'a str>,
 }
 
 #[derive(Serialize)]
@@ -92,6 +93,7 @@ struct WireWrong<'a> {
     reports: u64,
     claimed: i128,
     usable: i128,
+    remedy: Option<&'a str>,
     #[serde(flatten)]
     site: Option<WireSite<'a>>,
 }
@@ -117,6 +119,7 @@ impl<'a> From<&'a Place> for WirePlace<'a> {
             totals: place.totals.into(),
             site: (&place.site).into(),
             reporters: &place.reporters,
+            remedy: place.remedy.as_deref(),
         }
     }
 }
@@ -129,6 +132,7 @@ impl<'a> From<&'a WrongPlace> for WireWrong<'a> {
             reports: place.num,
             claimed: place.claimed,
             usable: place.usable,
+            remedy: place.remedy.as_deref(),
             site: place.site.as_ref().map(WireSite::from),
         }
     }

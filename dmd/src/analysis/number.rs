@@ -1,7 +1,8 @@
 //! Numbers as dmd.py prints them.
 
 /// `1,234,567`.
-pub(super) fn commas(n: i128) -> String {
+#[must_use]
+pub fn commas(n: i128) -> String {
     let digits = n.unsigned_abs().to_string();
     let mut text = String::with_capacity(digits.len() * 4 / 3 + 1);
     if n < 0 {
@@ -17,7 +18,8 @@ pub(super) fn commas(n: i128) -> String {
 }
 
 /// `part` in percent of `whole`: 0 of nothing is 0; rounded once, as Python divides integers of any size.
-pub(super) fn percent(part: i128, whole: i128) -> f64 {
+#[must_use]
+pub fn percent(part: i128, whole: i128) -> f64 {
     if whole == 0 {
         return 0.0;
     }

@@ -197,7 +197,8 @@ impl Style<'_> {
 }
 
 /// `text` with its middle left out if it is longer than `room` columns.
-pub(super) fn shorten(text: &str, room: usize) -> String {
+#[must_use]
+pub fn shorten(text: &str, room: usize) -> String {
     let length = text.chars().count();
     if length <= room {
         return text.to_owned();

@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 
 use super::people::{Parts, Style, without_library};
+use super::remedies::{Dark, Remedies};
 use super::types::BlockType;
 use super::{Class, Totals};
-use crate::dump::read::{Dump, Mode, ReportSite, Sampled, Sum, TraceId, WrongKind};
+use crate::dump::read::{Block, Dump, Mode, ReportSite, Sampled, Sum, TraceId, WrongKind};
 
 /// Where blocks were allocated.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -33,6 +34,8 @@ pub struct Place {
     pub reporters: Vec<String>,
     /// What they amount to.
     pub totals: Totals,
+    /// What to do about them, in a line, where that is known.
+    pub remedy: Option<String>,
 }
 
 /// Reports of one kind that do not fit the heap, from one reporter.
@@ -53,6 +56,8 @@ pub struct WrongPlace {
     pub addr: String,
     /// Where the blocks were allocated, if that is known.
     pub site: Option<Site>,
+    /// What to do about them, in a line, where that is known.
+    pub remedy: Option<String>,
 }
 
 /// How places are told apart and shown.
@@ -135,20 +140,35 @@ pub fn explain(dump: &Dump, options: &ExplainOptions) -> Explained {
     let style = Style { root: options.root.as_deref(), width: options.width };
     let sites = Sites::new(dump, options.max_frames, &style);
     let mut heap = Totals::default();
-    let mut by_place: HashMap<(Class, usize, &[TraceId]), Totals> = HashMap::new();
-    for block in &dump.blocks {
+    let mode = mode(dump);
+    let mut by_place: HashMap<(Class, usize, &[TraceId]), Blocks<'_>> = HashMap::new();
+    let remedies = Remedies::new(dump, &style);
+    for (index, block) in dump.blocks.iter().enumerate() {
         heap.add_weighted(block);
         let reports = dump.reports(block);
         let site = sites.of(block.alloc);
-        let totals = by_place
-            .entry((class(dump.invocation.mode, reports), site, reports.unwrap_or(&[])))
-            .or_default();
-        totals.add_weighted(block);
+        let class = class(mode, reports);
+        let blocks = by_place.entry((class, site, reports.unwrap_or(&[]))).or_default();
+        blocks.totals.add_weighted(block);
+        if class == Class::Unreported {
+            let held = block.held_by.map(|by| (block.is_held_through, by));
+            add(&mut blocks.dark.held, held, block);
+            add(&mut blocks.dark.pointed, remedies.pointing(dump, index), block);
+        }
     }
     let mut places: Vec<(Class, Vec<Place>)> = Vec::new();
-    for ((class, site, reports), totals) in by_place {
+    for ((class, site, reports), Blocks { totals, dark }) in by_place {
         let reporters = reports.iter().map(|&trace| reporter(dump, Some(trace), &style)).collect();
-        let place = Place { site: sites.sites[site].clone(), reporters, totals };
+        let site = sites.sites[site].clone();
+        let remedy = match class {
+            Class::Unreported => {
+                let type_of = |alloc| sites.get(alloc).block_type.clone();
+                remedies.dark(&site, totals, &dark, type_of)
+            }
+            Class::TwiceReported => remedies.double(reports, &site.block_type),
+            _ => None,
+        };
+        let place = Place { site, reporters, totals, remedy };
         match places.iter_mut().find(|(other, _)| *other == class) {
             Some((_, list)) => list.push(place),
             None => places.push((class, vec![place])),
@@ -170,8 +190,40 @@ pub fn explain(dump: &Dump, options: &ExplainOptions) -> Explained {
         .extension
         .as_ref()
         .map_or((None, Sum::default()), |ours| (ours.sampled, ours.untracked));
-    let wrong = wrong(dump, &sites, &style);
-    Explained { mode: dump.invocation.mode, sampled, untracked, heap, places, wrong }
+    let wrong = wrong(dump, &sites, &remedies, &style);
+    Explained { mode, sampled, untracked, heap, places, wrong }
+}
+
+/// Blocks of one place.
+#[derive(Default)]
+struct Blocks<'d> {
+    totals: Totals,
+    dark: Dark<'d>,
+}
+
+/// Adds a block to those that have the same to do with.
+fn add<K: PartialEq>(sums: &mut Vec<(K, Totals)>, key: Option<K>, block: &Block) {
+    // A place with more than a few such keys is told by its biggest all the same.
+    const MOST: usize = 64;
+    let Some(key) = key else { return };
+    let is_full = sums.len() == MOST;
+    match sums.iter_mut().find(|(other, _)| *other == key) {
+        Some((_, totals)) => totals.add_weighted(block),
+        None if !is_full => {
+            let mut totals = Totals::default();
+            totals.add_weighted(block);
+            sums.push((key, totals));
+        }
+        None => {}
+    }
+}
+
+/// What the blocks are read for. Our scans know who reports what; they only may not say so in Mozilla's words.
+pub(super) fn mode(dump: &Dump) -> Mode {
+    match dump.invocation.mode {
+        Mode::Scan if dump.extension.is_some() => Mode::DarkMatter,
+        mode => mode,
+    }
 }
 
 pub(super) fn class(mode: Mode, reports: Option<&[TraceId]>) -> Class {
@@ -258,7 +310,7 @@ fn lines(frames: &[Parts<'_>], max_frames: usize, style: &Style<'_>) -> Vec<Stri
 const FRAME_INDENT: usize = 9;
 
 /// Who reported, in a line: the path of the report, then the field.
-fn reporter(dump: &Dump, trace: Option<TraceId>, style: &Style<'_>) -> String {
+pub(super) fn reporter(dump: &Dump, trace: Option<TraceId>, style: &Style<'_>) -> String {
     let Some(trace) = trace else { return "an unknown reporter".to_owned() };
     let sites = dump.extension.as_ref().map(|extension| &extension.reports);
     if let Some(site) = sites.and_then(|sites| sites.get(&trace)) {
@@ -283,7 +335,12 @@ fn describe_report(site: &ReportSite, style: &Style<'_>) -> String {
     text
 }
 
-fn wrong(dump: &Dump, sites: &Sites, style: &Style<'_>) -> Vec<WrongPlace> {
+fn wrong(
+    dump: &Dump,
+    sites: &Sites,
+    remedies: &Remedies<'_>,
+    style: &Style<'_>,
+) -> Vec<WrongPlace> {
     let reports = dump.extension.iter().flat_map(|extension| &extension.wrong);
     let mut places: Vec<WrongPlace> = Vec::new();
     let mut numbers = HashMap::new();
@@ -298,6 +355,7 @@ fn wrong(dump: &Dump, sites: &Sites, style: &Style<'_>) -> Vec<WrongPlace> {
                 usable: 0,
                 addr: report.addr.clone(),
                 site: site.map(|site| sites.sites[site].clone()),
+                remedy: remedies.wrong(report),
             });
             places.len() - 1
         });

@@ -5,6 +5,7 @@ use crate::dump::read::{Dump, read_slice};
 
 mod explained;
 mod grouped;
+mod referred;
 
 /// A dump of `mode` with frames `a` to `f` in traces of one frame each, `AB` to `ABCDEF` of several, and `M` of malloc and a.
 pub(super) fn dump(mode: &str, blocks: &str) -> Dump {

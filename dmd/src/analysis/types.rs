@@ -70,6 +70,10 @@ fn told_by(parts: &Parts<'_>, outer: &[Parts<'_>]) -> Option<String> {
     let name = parts.name?;
     let file = parts.file?;
     let (function, arguments) = split_arguments(name)?;
+    // A closure's arguments are those of the function around it, and say less than that function.
+    if function.starts_with('{') {
+        return None;
+    }
     let grows =
         function.contains("grow") || function.contains("reserve") || function.contains("finish");
     if parts.out_of_line && (parts.folded || grows) {
@@ -211,6 +215,10 @@ mod tests {
             ),
             ("new<alloc::sync::ArcInner<subject::User>> @ alloc/boxed.rs", "Arc<subject::User>"),
             ("new<alloc::rc::RcInner<[u8; 4]>> @ alloc/boxed.rs", "Rc<[u8; 4]>"),
+            (
+                "{closure#0}<u8, alloc::alloc::Global> @ alloc/sync.rs\nallocate_for_layout<[u8], F> @ alloc/sync.rs",
+                "Arc<[u8]>",
+            ),
             (
                 "reserve<alloc::sync::Arc<X, alloc::alloc::Global>, A> @ alloc/vec/mod.rs",
                 "[Arc<X>]",

@@ -5,6 +5,7 @@
 
 mod error;
 mod extension;
+mod holder;
 mod keys;
 mod model;
 mod unpack;
@@ -17,7 +18,10 @@ pub use error::ReadError;
 pub use extension::{
     Estimate, Extension, Module, ReportSite, Sampled, Sum, Thread, Wrong, WrongKind,
 };
-pub use model::{Block, Contents, Dump, Frame, FrameId, Invocation, Mode, Symbol, TraceId};
+pub use holder::{FieldPlace, Holder, StaticPlace};
+pub use model::{
+    Block, Contents, Dump, Frame, FrameId, HolderId, Invocation, Mode, Symbol, TraceId,
+};
 pub use unpack::DEFAULT_LIMIT;
 
 /// Reads the dump in the file at `path`.
@@ -38,6 +42,15 @@ pub fn read_file(path: &Path) -> Result<Dump, ReadError> {
 /// See [`ReadError`].
 pub fn read(input: impl Read, limit: u64) -> Result<Dump, ReadError> {
     read_slice(&unpack::unpack(input, 0, limit)?)
+}
+
+/// The JSON text of a dump, plain or gzipped.
+///
+/// # Errors
+///
+/// If it cannot be read, or is damaged or larger than [`DEFAULT_LIMIT`] once unpacked.
+pub fn unpack(input: impl Read) -> Result<Vec<u8>, ReadError> {
+    unpack::unpack(input, 0, DEFAULT_LIMIT)
 }
 
 /// Reads a dump from its JSON text.

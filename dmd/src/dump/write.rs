@@ -1,14 +1,17 @@
 //! Writes a dump, group by group: the file is never in memory as a whole, and what is kept to write it is in the tracker's
 //! own pages.
 
+mod own;
+
 use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 
 use serde::Serialize;
 use serde_json::json;
 
-use super::{Contents, Dump, Estimate, Report, Sampled, Scanned, ScannedBlock, WrongReport};
+use super::{Contents, Dump, Report, Scanned, ScannedBlock};
 use crate::track::books::{Kind, Kinds, ReportSet};
+use crate::track::holders::HolderId;
 use crate::track::numbers::{Key, Numbers};
 use crate::track::pages::PageList;
 use crate::track::sites::{self, SiteId};
@@ -27,7 +30,7 @@ pub(super) fn write(dump: &Dump, out: &mut dyn Write) -> io::Result<()> {
         None => write_groups(dump, &mut keys, out)?,
     }
     out.write_all(b"],\n\"memreport\":")?;
-    put(out, &own_fields(dump, &mut keys))?;
+    put(out, &own::own_fields(dump, &mut keys))?;
     out.write_all(b",\n\"traceTable\":{")?;
     write_traces(dump, &mut keys, out)?;
     out.write_all(b"},\n\"frameTable\":{")?;
@@ -44,12 +47,13 @@ fn write_groups(dump: &Dump, keys: &mut Keys, out: &mut impl Write) -> io::Resul
     let Contents { kinds, .. } = &dump.contents;
     let mut separator = "\n";
     for (kind, count) in kinds.iter() {
-        let Kind { requested, usable, site, reports, rate, is_dead } = *kind;
+        let Kind { requested, usable, site, reports, holder, rate, is_dead } = *kind;
         write!(out, "{separator}{{\"req\":{requested}")?;
         separator = ",\n";
         write_slop_and_site(usable - requested, site, keys, out)?;
         if dump.mode.has_reports() {
             write_reports("reps", (kinds, reports), keys, out)?;
+            write_holder(holder, keys, out)?;
         }
         if count != 1 {
             write!(out, ",\"num\":{count}")?;
@@ -100,6 +104,15 @@ fn write_reports(
     out.write_all(b"]")
 }
 
+/// What holds a block that nobody reports: nothing if that is not known.
+fn write_holder(holder: HolderId, keys: &mut Keys, out: &mut impl Write) -> io::Result<()> {
+    if holder == HolderId::default() {
+        return Ok(());
+    }
+    let name = if holder.is_through_others() { "heldThrough" } else { "heldBy" };
+    write!(out, ",\"{name}\":\"{}\"", keys.holders.key(holder.number(), &mut keys.next))
+}
+
 /// Every block for itself, with the words that were in it.
 fn write_scanned(
     scanned: &Scanned,
@@ -108,12 +121,13 @@ fn write_scanned(
     out: &mut impl Write,
 ) -> io::Result<()> {
     let mut separator = "\n";
-    for ScannedBlock { address, block, reports, contents } in scanned.blocks.as_slice() {
+    for ScannedBlock { address, block, reports, holder, contents } in scanned.blocks.as_slice() {
         write!(out, "{separator}{{\"req\":{},\"addr\":\"{address:x}\"", block.requested)?;
         separator = ",\n";
         write_slop_and_site(block.usable - block.requested, block.site, keys, out)?;
         // Mozilla's readers refuse `reps` in this mode.
         write_reports("reportedBy", (&dump.contents.kinds, *reports), keys, out)?;
+        write_holder(*holder, keys, out)?;
         if let Some(place) = contents.filter(|place| place.bytes > 0) {
             out.write_all(b",\"contents\":[")?;
             write_words(scanned, place.offset, place.bytes, out)?;
@@ -148,6 +162,7 @@ struct Keys {
     /// By the number of the stack.
     stacks: Keyed<u32>,
     reports: Keyed<u32>,
+    holders: Keyed<u32>,
     /// By return address.
     frames: Keyed<usize>,
     /// What the frames of report traces say.
@@ -193,6 +208,7 @@ impl Keys {
             next: 0,
             stacks: Keyed::new(),
             reports: Keyed::new(),
+            holders: Keyed::new(),
             frames: Keyed::new(),
             words: Vec::new(),
         }
@@ -221,95 +237,6 @@ impl std::fmt::Display for Base32 {
             out.write_char(char::from(DIGITS[(self.0 >> (5 * digit)) as usize & 31]))
         })
     }
-}
-
-/// The extension key.
-fn own_fields(dump: &Dump, keys: &mut Keys) -> serde_json::Value {
-    let Contents { wrong, notes, sampled, .. } = &dump.contents;
-    let wrong: Vec<_> = wrong.iter().map(|wrong| wrong_fields(wrong, keys)).collect();
-    let reports: serde_json::Map<_, _> = keys
-        .reports
-        .iter()
-        .filter_map(|(key, report)| Some((key.to_string(), report_fields(dump.report(report)?))))
-        .collect();
-    let summary = dump.summary;
-    let modules = dump.modules.iter().map(|module| {
-        json!({ "path": module.path, "buildId": module.build_id, "base": format!("{:x}", module.bias) })
-    });
-    let sum = |sum: super::Sum| json!({ "blocks": sum.blocks, "bytes": sum.bytes });
-    json!({
-        "version": 1,
-        "needs": [],
-        "mode": dump.mode.name(),
-        "program": std::env::current_exe().map(|path| path.to_string_lossy().into_owned()).ok(),
-        "pid": std::process::id(),
-        "uptimeMs": u64::try_from(dump.uptime.as_millis()).unwrap_or(u64::MAX),
-        "reason": dump.moment,
-        "notes": notes,
-        "unwinder": dump.unwinder,
-        "stacks": keys.stacks.len(),
-        "walkedStacks": dump.tally.walked,
-        "truncatedStacks": dump.tally.truncated,
-        "lostBlocks": summary.lost_blocks,
-        "lostMarks": summary.lost_marks,
-        "heapAllocated": summary.heap_allocated,
-        "unmeasured": summary.unmeasured,
-        "untracked": sum(summary.untracked),
-        "reportedUntracked": summary.reported_untracked,
-        "sampled": sampled.map(sampled_fields),
-        "bornDuring": sum(summary.born_during),
-        "modules": modules.collect::<Vec<_>>(),
-        "threads": dump.threads.iter().map(|(number, id, name)| json!({ "id": number, "tid": id, "name": name })).collect::<Vec<_>>(),
-        "reports": reports,
-        "wrong": wrong,
-    })
-}
-
-fn sampled_fields(sampled: Sampled) -> serde_json::Value {
-    let fields = |estimate: Estimate| {
-        json!({
-            "blocks": estimate.blocks.round(),
-            "bytes": estimate.bytes.round(),
-            "error": estimate.error().round(),
-        })
-    };
-    json!({
-        "sampleBytes": crate::track::plan::sample_bytes(),
-        "all": fields(sampled.all),
-        "unreported": fields(sampled.unreported),
-        "once": fields(sampled.once),
-        "twice": fields(sampled.twice),
-    })
-}
-
-fn report_fields(report: &Report) -> serde_json::Value {
-    match report.field {
-        None => json!({ "path": report.path }),
-        Some(field) => json!({
-            "path": report.path,
-            "type": field.owner(),
-            "field": field.name(),
-            "file": field.file(),
-            "line": field.line(),
-        }),
-    }
-}
-
-fn wrong_fields(wrong: &WrongReport, keys: &mut Keys) -> serde_json::Value {
-    let mut fields = json!({
-        "is": wrong.is.name(),
-        "addr": format!("{:x}", wrong.address),
-        "claimed": wrong.claimed,
-        "rep": keys.reports.key(wrong.report, &mut keys.next).to_string(),
-    });
-    if let Some(block) = wrong.block {
-        fields["req"] = block.requested.into();
-        fields["usable"] = block.usable.into();
-        if let Some(stack) = Dump::stack(block.site) {
-            fields["alloc"] = keys.stacks.key(stack, &mut keys.next).to_string().into();
-        }
-    }
-    fields
 }
 
 fn write_traces(dump: &Dump, keys: &mut Keys, out: &mut impl Write) -> io::Result<()> {
@@ -378,14 +305,23 @@ impl<'d> Places<'d> {
         Places { segments }
     }
 
+    /// The module that holds an address, and the address in its file.
+    fn of(&self, address: usize) -> Option<(&'d Module, usize)> {
+        let after = self.segments.partition_point(|segment| segment.0 <= address);
+        let (_, high, module) = *self.segments.get(after.checked_sub(1)?)?;
+        (address < high).then(|| (module, address - module.bias))
+    }
+
+    fn fields(&self, address: usize) -> Option<serde_json::Value> {
+        let (module, offset) = self.of(address)?;
+        Some(json!({ "module": module.path, "offset": format!("{offset:x}") }))
+    }
+
     /// As Mozilla's stack walker writes what it has no name for.
     fn describe(&self, address: usize) -> String {
-        let after = self.segments.partition_point(|segment| segment.0 <= address);
-        match after.checked_sub(1).map(|index| self.segments[index]) {
-            Some((_, high, module)) if address < high => {
-                format!("???[{} +0x{:x}]", module.path, address - module.bias)
-            }
-            _ => format!("???[0x{address:x}]"),
+        match self.of(address) {
+            Some((module, offset)) => format!("???[{} +0x{offset:x}]", module.path),
+            None => format!("???[0x{address:x}]"),
         }
     }
 }
@@ -408,6 +344,7 @@ mod tests {
             path: path.to_owned(),
             bias,
             segments: segments.to_vec(),
+            data: Vec::new(),
             build_id: None,
         };
         let modules = [

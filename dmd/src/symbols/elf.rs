@@ -66,14 +66,23 @@ impl<'a> Elf<'a> {
         section.and_then(|section| section.uncompressed_data().ok()).unwrap_or_default()
     }
 
+    /// Its statics, sorted by address, one for each.
+    pub(super) fn statics(&self) -> Vec<Function<'a>> {
+        named(self.0.symbols(), SymbolKind::Data)
+    }
+
     /// Its functions, from the symbol table, or from the dynamic one if it was stripped.
     pub(super) fn functions(&self) -> Vec<Function<'a>> {
-        let functions = functions(self.0.symbols());
-        if functions.is_empty() { self::functions(self.0.dynamic_symbols()) } else { functions }
+        let functions = named(self.0.symbols(), SymbolKind::Text);
+        if functions.is_empty() {
+            named(self.0.dynamic_symbols(), SymbolKind::Text)
+        } else {
+            functions
+        }
     }
 }
 
-/// A function of the symbol table.
+/// A function of the symbol table, or a static.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Function<'a> {
     pub(super) address: u64,
@@ -84,10 +93,12 @@ pub(super) struct Function<'a> {
     pub(super) folded: bool,
 }
 
-/// The functions among `symbols`, sorted, one for each address.
-fn functions<'a>(symbols: impl Iterator<Item = impl ObjectSymbol<'a>>) -> Vec<Function<'a>> {
-    let defined =
-        symbols.filter(|symbol| symbol.is_definition() && symbol.kind() == SymbolKind::Text);
+/// What is of that kind among `symbols`, sorted, one for each address.
+fn named<'a>(
+    symbols: impl Iterator<Item = impl ObjectSymbol<'a>>,
+    kind: SymbolKind,
+) -> Vec<Function<'a>> {
+    let defined = symbols.filter(|symbol| symbol.is_definition() && symbol.kind() == kind);
     let mut functions: Vec<Function<'_>> = defined
         .filter_map(|symbol| {
             let name = symbol.name().ok().filter(|name| !name.is_empty())?;

@@ -8,9 +8,11 @@ use dashmap::DashMap;
 use rustc_hash::FxBuildHasher;
 
 use super::Options;
+use super::breakpad::SymbolFile;
 use super::dwarf::{Lookup, Sources};
+use super::elf::{Elf, function_at};
 use super::locate::{Files, NotFound};
-use super::names::NameCache;
+use super::names::{NameCache, demangle};
 use crate::dump::read::Symbol;
 
 /// Below this many addresses another thread is not worth what it has to read first.
@@ -24,6 +26,8 @@ pub(super) type Symbols = Arc<[Symbol]>;
 pub(super) struct Module {
     path: String,
     files: Result<Files, NotFound>,
+    /// Where the module's own file is not there.
+    symbol_file: Option<SymbolFile>,
     from_bias: bool,
     /// By offset. Empty where nothing was found.
     cache: DashMap<u64, Symbols, FxBuildHasher>,
@@ -36,12 +40,25 @@ impl Module {
         from_bias: bool,
         options: &Options,
     ) -> Self {
-        let files = Files::find(Path::new(path), build_id, options);
-        Self { path: path.to_owned(), files, from_bias, cache: DashMap::default() }
+        let mut files = Files::find(Path::new(path), build_id, options);
+        let mut symbol_file = None;
+        if files.is_err() {
+            match SymbolFile::find(Path::new(path), build_id, options) {
+                Some(Ok(found)) => symbol_file = Some(found),
+                Some(Err(refusal)) => files = Err(refusal),
+                None => {}
+            }
+        }
+        Self { path: path.to_owned(), files, symbol_file, from_bias, cache: DashMap::default() }
     }
 
     /// Looks up those of `offsets` (sorted) that have not been looked up before.
     pub(super) fn look_up(&self, offsets: &[u64], threads: Option<usize>) {
+        if let Some(symbols) = &self.symbol_file {
+            for &offset in offsets {
+                self.cache.insert(offset, symbols.symbols(offset.saturating_sub(1)).into());
+            }
+        }
         let Ok(files) = &self.files else { return };
         let new: Vec<u64> =
             offsets.iter().copied().filter(|offset| !self.cache.contains_key(offset)).collect();
@@ -82,6 +99,18 @@ impl Module {
             .filter(|symbols| !symbols.is_empty())
     }
 
+    /// The statics at these offsets, in their order.
+    pub(super) fn statics(&self, offsets: &[u64]) -> Vec<Option<String>> {
+        let Ok(files) = &self.files else { return vec![None; offsets.len()] };
+        let elf = Elf::parse(files.debug.as_ref().unwrap_or(&files.main));
+        let statics = elf.as_ref().map(Elf::statics).unwrap_or_default();
+        let name = |&offset: &u64| {
+            let name = function_at(&statics, offset)?.name;
+            Some(demangle(name).unwrap_or_else(|| name.to_owned()))
+        };
+        offsets.iter().map(name).collect()
+    }
+
     /// What is wrong with the module, as a sentence.
     pub(super) fn note(&self, offsets: &[u64]) -> Option<String> {
         let path = &self.path;
@@ -92,6 +121,7 @@ impl Module {
         };
         let files = match &self.files {
             Ok(files) => files,
+            Err(_) if self.symbol_file.is_some() => return None,
             Err(reason) => {
                 return Some(format!("{path} {reason}; {stay}"));
             }

@@ -141,3 +141,103 @@ fn a_module_is_found_in_the_directories_given_by_name_and_by_build_id() {
     }
     std::fs::remove_dir_all(there).unwrap();
 }
+
+#[test]
+fn a_dump_becomes_self_contained_and_keeps_what_it_says() {
+    let addresses = offsets(&outer());
+    let path = program();
+    let mut keys: Vec<String> = (0..addresses.len()).map(|at| format!("\"f{at}\"")).collect();
+    keys.push("\"gone\"".to_owned());
+    let frames: Vec<String> = addresses
+        .iter()
+        .enumerate()
+        .map(|(at, offset)| format!(r##""f{at}":"#00: ???[{path} +0x{offset:x}]""##))
+        .collect();
+    let text = format!(
+        r##"{{"version":5,"invocation":{{"dmdEnvVar":null,"mode":"dark-matter"}},"later":{{"b":[1.50],"a":null}},
+        "blockList":[{{"req":1,"alloc":"A","reps":["R"],"odd":1}}],
+        "memreport":{{"version":1,"modules":[{{"path":"{path}","base":"0"}}],"reports":{{"R":{{"path":"explicit/r"}}}},"odd":2}},
+        "traceTable":{{"A":[{}],"R":["g"]}},"frameTable":{{{},"g":"#00: explicit/r"}}}}"##,
+        keys.join(","),
+        frames.join(",")
+    );
+    let mut direct = read_slice(text.as_bytes()).unwrap();
+    Symboliser::default().symbolicate(&mut direct);
+    let (written, report) =
+        crate::dump::symbolicate(text.as_bytes(), &mut Symboliser::default()).unwrap();
+    assert_eq!(report.found, report.asked);
+    let read = read_slice(&written).unwrap();
+    let told = |dump: &Dump| {
+        let trace = dump.trace(dump.blocks[0].alloc.unwrap());
+        let frames = trace.iter().map(|frame| &dump.frames[frame.index()]);
+        frames.map(|frame| (frame.text.to_string(), frame.symbol.clone())).collect::<Vec<_>>()
+    };
+    let (mut expected, mut found) = (told(&direct), told(&read));
+    // What the dump lacked it still lacks.
+    assert!(expected.pop().unwrap().0.contains("is missing from the dump"));
+    assert!(found.pop().unwrap().0.contains("is missing from the dump"));
+    assert_eq!(found, expected);
+    let reporter = read.trace(read.reports(&read.blocks[0]).unwrap()[0]);
+    assert_eq!(&*read.frames[reporter[0].index()].text, "#00: explicit/r");
+
+    let written = String::from_utf8(written).unwrap();
+    for kept in [r#""later":{"b":[1.50],"a":null}"#, r#""odd":1"#, r#""odd":2"#] {
+        assert!(written.contains(kept), "{kept}");
+    }
+    let again = crate::dump::symbolicate(written.as_bytes(), &mut Symboliser::default()).unwrap();
+    assert_eq!(again.1.asked, 0, "nothing is left to look up");
+}
+
+/// A directory of this process in the temporary one, empty.
+fn scratch(name: &str) -> PathBuf {
+    let there = std::env::temp_dir().join(format!("dmd-{name}-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&there);
+    std::fs::create_dir_all(&there).unwrap();
+    there
+}
+
+#[test]
+fn a_module_that_is_gone_is_asked_by_its_breakpad_file() {
+    let there = scratch("breakpad");
+    let build_id = "a3a4b5b6c1c2d1d2e1e2e3e4e5e6e7e8f1f2f3f4";
+    let id = super::breakpad::debug_id(build_id).unwrap();
+    let text =
+        format!("MODULE Linux x86_64 {id} gone\nFILE 0 a.rs\nFUNC 10 20 0 a::b\n10 20 7 0\n");
+    let filed = there.join("filed/gone").join(&id);
+    std::fs::create_dir_all(&filed).unwrap();
+    std::fs::write(filed.join("gone.sym"), &text).unwrap();
+    std::fs::write(there.join("gone.sym"), &text).unwrap();
+    for directory in [there.join("filed"), there.clone()] {
+        let mut dump = dump("/nowhere/gone", Some(build_id), &[0x11]);
+        let options = Options { search: vec![directory], threads: None };
+        let report = Symboliser::new(options).symbolicate(&mut dump);
+        assert_eq!((report.found, report.notes), (1, Vec::new()));
+        assert_eq!(&*dump.frames[0].text, "#00: a::b (a.rs:7)");
+    }
+    let other = "00".repeat(20);
+    let mut dump = dump("/nowhere/gone", Some(&other), &[0x11]);
+    let options = Options { search: vec![there.clone()], threads: None };
+    let notes = Symboliser::new(options).symbolicate(&mut dump).notes;
+    assert!(notes[1].contains(&format!("its build id is {id}, the dump's 0000")), "{notes:?}");
+    std::fs::remove_dir_all(there).unwrap();
+}
+
+#[test]
+fn a_stripped_program_says_what_it_lacks() {
+    let there = scratch("stripped");
+    let stripped = there.join("program");
+    std::fs::copy(program(), &stripped).unwrap();
+    let strip = std::process::Command::new("strip").arg(&stripped).status();
+    if !strip.is_ok_and(|status| status.success()) {
+        println!("not run: there is no working `strip` on the path");
+        return;
+    }
+    let path = stripped.to_str().unwrap();
+    let addresses = offsets(&outer());
+    let mut dump = dump(path, build_id().as_deref(), &addresses);
+    let notes = Symboliser::default().symbolicate(&mut dump).notes;
+    let expected = format!("{path} has neither debug information nor symbols for its");
+    assert!(notes.iter().any(|note| note.starts_with(&expected)), "{notes:?}");
+    assert!(dump.frames[0].text.contains(" +0x"), "the address stays");
+    std::fs::remove_dir_all(there).unwrap();
+}

@@ -7,13 +7,14 @@ use memreport::Field;
 
 use super::blocks::Granule;
 use super::entry::{Block, Entry};
+use super::holders::HolderId;
 use super::hooks::BLOCKS;
 use super::marks::Mark;
 use super::numbers::{Key, Numbers};
 use super::pages::PageList;
 use super::sample::Rate;
 use super::sites::{Site, SiteId};
-use crate::dump::{Estimate, Report, Sampled, Summary, WrongIs, WrongReport};
+use crate::dump::{Estimate, Report, Sampled, Summary, WrongBlock, WrongIs, WrongReport};
 
 /// Blocks that are alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +23,8 @@ pub(crate) struct Kind {
     pub(crate) usable: usize,
     pub(crate) site: SiteId,
     pub(crate) reports: ReportSet,
+    /// What holds them, if nobody reports them.
+    pub(crate) holder: HolderId,
     pub(crate) rate: Rate,
     /// They were given back, and are only counted.
     pub(crate) is_dead: bool,
@@ -30,6 +33,7 @@ pub(crate) struct Kind {
 impl Key for Kind {
     fn words(self) -> (u64, u64) {
         let sizes = (self.requested as u64) << 20 ^ self.usable as u64;
+        let sizes = sizes ^ u64::from(self.holder.bits()).rotate_right(16);
         (
             sizes,
             u64::from(self.site.number()) << 32
@@ -111,6 +115,8 @@ pub(super) struct Books {
     reports: Numbers<(u32, u64)>,
     fields: PageList<Option<&'static Field>>,
     wrong: PageList<WrongReport>,
+    /// The start of the block that was entered last, and who reports it.
+    last: (usize, ReportSet),
 }
 
 /// Marks in the name of a heap that reports on allocation have this bit in their reporter's number.
@@ -126,13 +132,14 @@ impl Books {
             reports: Numbers::new(),
             fields: PageList::new(),
             wrong: PageList::new(),
+            last: (0, ReportSet::NOBODY),
         }
     }
 
     /// A block that lived before the collection, and the marks at its start. Says who reports it.
     pub(super) fn enter(
         &mut self,
-        block: Block,
+        (address, block): (usize, Block),
         entry: Entry,
         site: Option<Site>,
         marks: &[Mark],
@@ -156,20 +163,24 @@ impl Books {
             }
         }
         self.sum_up(block, claims);
+        self.last = (address, set);
         set
     }
 
     /// Puts the block among its like.
-    pub(super) fn group(&mut self, block: Block, reports: ReportSet) {
+    pub(super) fn group(&mut self, block: Block, reports: ReportSet, holder: HolderId) {
         let Block { requested, usable, site, rate, .. } = block;
-        self.kinds.add(Kind { requested, usable, site, reports, rate, is_dead: false }, 1);
+        let kind = Kind { requested, usable, site, reports, holder, rate, is_dead: false };
+        self.kinds.add(kind, 1);
     }
 
     /// Blocks that were given back.
     pub(super) fn bury(&mut self, dead: super::dead::DeadKind) {
         let super::dead::DeadKind { requested, usable, site, count } = dead;
         let (reports, rate) = (ReportSet::NOBODY, Rate::EVERY);
-        self.kinds.add(Kind { requested, usable, site, reports, rate, is_dead: true }, count);
+        let holder = HolderId::default();
+        self.kinds
+            .add(Kind { requested, usable, site, reports, holder, rate, is_dead: true }, count);
     }
 
     fn sum_up(&mut self, block: Block, claims: Claims) {
@@ -197,6 +208,7 @@ impl Books {
     }
 
     fn enter_wrong(&mut self, mark: &Mark, block: Option<Block>) {
+        let mut reports = ReportSet::NOBODY;
         let block = match mark.wrong {
             Some(Wrong::Untracked) => {
                 self.summary.reported_untracked += mark.bytes;
@@ -204,7 +216,11 @@ impl Books {
             }
             // The mark is about the address; the block around it is worth knowing.
             Some(Wrong::Interior) => {
-                BLOCKS.enclosing(self.granule, mark.address).map(|(_, block, _)| block)
+                let around = BLOCKS.enclosing(self.granule, mark.address);
+                if around.is_some_and(|(start, ..)| start == self.last.0) {
+                    reports = self.last.1;
+                }
+                around.map(|(_, block, _)| block)
             }
             _ => block,
         };
@@ -219,7 +235,13 @@ impl Books {
         }
         let (address, claimed) = (mark.address, mark.bytes);
         let Some(report) = self.report_number(mark.reporter, mark.field) else { return };
-        self.wrong.push(WrongReport { is, address, claimed, report, block: block.map(Into::into) });
+        let block = block.map(|block| WrongBlock {
+            requested: block.requested,
+            usable: block.usable,
+            site: block.site,
+            reports,
+        });
+        self.wrong.push(WrongReport { is, address, claimed, report, block });
     }
 
     fn reported(

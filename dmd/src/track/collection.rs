@@ -11,12 +11,13 @@ use memreport::{HeapCounters, UsableSize, heap_counters};
 use super::blocks::Granule;
 use super::books::{Books, ReportSet};
 use super::entry::{Block, Entry, Generation};
+use super::holders::{HolderId, Holders};
 use super::hooks::{BLOCKS, DEAD, generation, next_generation};
-use super::marks::{Mark, Marks};
+use super::marks::{Heard, Mark, Marks};
 use super::options::Mode;
 use super::pages::{self, PageList};
 use super::scan::{Frozen, FrozenBlock};
-use super::{plan, sites};
+use super::{plan, sites, sys};
 use crate::dump::{Contents, Dump, Scanned, ScannedBlock, Sum, Summary};
 
 /// The tracker of a program whose allocator is over `A`.
@@ -56,7 +57,8 @@ impl<A: UsableSize + 'static> Tracker for Tracking<A> {
         BLOCKS.age(Self::GRANULE, generation().next());
         let new = next_generation();
         let at_begin = heap_counters().unwrap_or_default();
-        Box::new(Collection { marks: Marks::new(), granule: Self::GRANULE, new, at_begin })
+        let marks = Marks::new(Self::GRANULE);
+        Box::new(Collection { marks, granule: Self::GRANULE, new, at_begin })
     }
 
     fn own_memory(&self, report: &mut dyn FnMut(&'static str, usize, &'static str)) {
@@ -117,12 +119,19 @@ impl Recording for Collection {
 
 impl Collection {
     fn found(mut self, ending: Ending<'_>) -> Dump {
-        let mut marks = std::mem::replace(&mut self.marks, Marks::new()).into_list();
+        let heard = std::mem::replace(&mut self.marks, Marks::new(self.granule)).into_heard();
+        let Heard { mut marks, fields, skips } = heard;
         let lost_marks = marks.lost;
         let marks = marks.as_mut_slice();
         // The order of claims decides which of two is the first.
         marks.sort_unstable_by_key(|mark| (mark.address, mark.order));
-        let mut count = Count::new(&self, marks);
+        let mut holders = Holders::none(self.granule, self.new);
+        if plan::mode().has_reports() || plan::mode() == Mode::Scan {
+            // The first module is the program itself.
+            let data = sys::modules().into_iter().next().map(|module| module.data);
+            holders.find(&skips, marks, &data.unwrap_or_default());
+        }
+        let mut count = Count::new(&self, marks, &holders);
         let mut notes = Vec::new();
         let scanned = if plan::mode() == Mode::Scan { count.scan(&mut notes) } else { None };
         if scanned.is_none() {
@@ -158,7 +167,16 @@ impl Collection {
         let (reports, wrong) = books.reports(ending.reporters);
         let sampled = plan::sample_bytes().map(|_| books.sampled);
         Dump::new(
-            Contents { kinds: books.kinds, scanned, reports, wrong, notes, sampled },
+            Contents {
+                kinds: books.kinds,
+                scanned,
+                reports,
+                wrong,
+                notes,
+                sampled,
+                fields,
+                holders,
+            },
             summary,
             ending.moment,
         )
@@ -171,17 +189,19 @@ struct Count<'c> {
     books: Books,
     /// Marks whose addresses are still to come.
     unread: &'c [Mark],
+    holders: &'c Holders,
     heap: HeapCounters,
     born_during: Sum,
     own: Sum,
 }
 
 impl<'c> Count<'c> {
-    fn new(collection: &'c Collection, marks: &'c [Mark]) -> Self {
+    fn new(collection: &'c Collection, marks: &'c [Mark], holders: &'c Holders) -> Self {
         Count {
             collection,
             books: Books::new(collection.granule),
             unread: marks,
+            holders,
             heap: HeapCounters::default(),
             born_during: Sum::default(),
             own: Sum::default(),
@@ -191,8 +211,8 @@ impl<'c> Count<'c> {
     fn all_blocks(&mut self) {
         self.heap = heap_counters().unwrap_or_default();
         BLOCKS.for_each(self.collection.granule, |address, block, entry| {
-            if let Some(reports) = self.enter(address, block, entry) {
-                self.books.group(block, reports);
+            if let Some((reports, holder)) = self.enter(address, block, entry) {
+                self.books.group(block, reports, holder);
             }
         });
         self.books.enter_gone(self.unread);
@@ -210,9 +230,9 @@ impl<'c> Count<'c> {
         };
         let mut blocks = PageList::new();
         let read = frozen.for_each(|FrozenBlock { address, entry, block, contents }| {
-            if let Some(reports) = self.enter(address, block, entry) {
-                self.books.group(block, reports);
-                blocks.push(ScannedBlock { address, block, reports, contents });
+            if let Some((reports, holder)) = self.enter(address, block, entry) {
+                self.books.group(block, reports, holder);
+                blocks.push(ScannedBlock { address, block, reports, holder, contents });
             }
         });
         read.map_err(&mut failed).ok()?;
@@ -221,7 +241,12 @@ impl<'c> Count<'c> {
     }
 
     /// Enters a block, unless it is none of the program's: born during the collection, or the tracker's own.
-    fn enter(&mut self, address: usize, block: Block, entry: Entry) -> Option<ReportSet> {
+    fn enter(
+        &mut self,
+        address: usize,
+        block: Block,
+        entry: Entry,
+    ) -> Option<(ReportSet, HolderId)> {
         let before = self.unread.iter().take_while(|mark| mark.address < address).count();
         let (gone, rest) = self.unread.split_at(before);
         let own = rest.iter().take_while(|mark| mark.address == address).count();
@@ -236,6 +261,11 @@ impl<'c> Count<'c> {
             self.books.enter_gone(marks);
             return None;
         }
-        Some(self.books.enter(block, entry, site, marks))
+        let reports = self.books.enter((address, block), entry, site, marks);
+        let holder = match reports {
+            ReportSet::NOBODY => self.holders.of(address, entry),
+            _ => HolderId::default(),
+        };
+        Some((reports, holder))
     }
 }

@@ -1,10 +1,13 @@
 //! What reporters claim during a collection.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
 use memreport::__private::{Claim, Found, Recorder, Who, Wrong};
 use memreport::Field;
 
+use super::blocks::Granule;
+use super::holders::Skips;
+use super::numbers::Numbers;
 use super::pages::PageList;
 
 /// A claim and what was found: one line of the buffer.
@@ -27,15 +30,52 @@ pub(crate) struct Mark {
 #[derive(Debug)]
 pub(crate) struct Marks {
     list: RefCell<PageList<Mark>>,
+    fields: RefCell<Fields>,
+    /// Addresses of fields that were just visited, each in the place that its address says.
+    recent: [Cell<usize>; 64],
+    skips: RefCell<Skips>,
+}
+
+/// The fields that were visited, once each.
+#[derive(Debug)]
+struct Fields {
+    numbers: Numbers<usize>,
+    list: PageList<&'static Field>,
+}
+
+/// What was heard in one collection.
+#[derive(Debug)]
+pub(crate) struct Heard {
+    pub(crate) marks: PageList<Mark>,
+    /// The fields that were visited or skipped.
+    pub(crate) fields: PageList<&'static Field>,
+    pub(crate) skips: Skips,
 }
 
 impl Marks {
-    pub(crate) fn new() -> Self {
-        Marks { list: RefCell::new(PageList::new()) }
+    pub(crate) fn new(granule: Granule) -> Self {
+        Marks {
+            list: RefCell::new(PageList::new()),
+            fields: RefCell::new(Fields { numbers: Numbers::new(), list: PageList::new() }),
+            recent: [const { Cell::new(0) }; 64],
+            skips: RefCell::new(Skips::new(granule)),
+        }
     }
 
-    pub(crate) fn into_list(self) -> PageList<Mark> {
-        self.list.into_inner()
+    pub(crate) fn into_heard(self) -> Heard {
+        Heard {
+            marks: self.list.into_inner(),
+            fields: self.fields.into_inner().list,
+            skips: self.skips.into_inner(),
+        }
+    }
+
+    #[cold]
+    fn note(&self, field: &'static Field, place: usize) {
+        let Fields { numbers, list } = &mut *self.fields.borrow_mut();
+        if numbers.number(place) == u32::try_from(list.as_slice().len()).ok() {
+            list.push(field);
+        }
     }
 }
 
@@ -59,6 +99,17 @@ impl Recorder for Marks {
             wrong: found.wrong,
             field: who.field,
         });
+    }
+
+    fn visits(&self, field: &'static Field, address: usize, size: usize) {
+        let place = std::ptr::from_ref(field).addr();
+        let recent = &self.recent[place / align_of::<Field>() % self.recent.len()];
+        if recent.replace(place) != place {
+            self.note(field, place);
+        }
+        if field.reason().is_some() {
+            self.skips.borrow_mut().visit(field, address, size);
+        }
     }
 
     fn position(&self) -> usize {

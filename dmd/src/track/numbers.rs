@@ -48,6 +48,19 @@ impl<K: Key> Numbers<K> {
         }
     }
 
+    /// The number of this value, if it has one.
+    pub(crate) fn find(&self, key: K) -> Option<u32> {
+        let (index, keys) = (self.index.as_slice(), self.keys.as_slice());
+        let mut place = hash(key) as usize & index.len().checked_sub(1)?;
+        loop {
+            let number = index[place].checked_sub(1)?;
+            if keys[number as usize] == key {
+                return Some(number);
+            }
+            place = (place + 1) & (index.len() - 1);
+        }
+    }
+
     /// All values, in the order of their numbers.
     pub(crate) fn keys(&self) -> &[K] {
         self.keys.as_slice()

@@ -54,6 +54,18 @@ pub(crate) fn own_word(address: usize) -> Option<u64> {
     (usize::try_from(read) == Ok(size)).then_some(word)
 }
 
+/// Reads words of this process from an aligned address, whatever they are; says how many could be read.
+pub(crate) fn own_words(address: usize, words: &mut [usize]) -> usize {
+    let size = size_of_val(words);
+    let here = libc::iovec { iov_base: words.as_mut_ptr().cast(), iov_len: size };
+    let there = libc::iovec { iov_base: ptr::with_exposed_provenance_mut(address), iov_len: size };
+    // SAFETY: a plain call.
+    let own = unsafe { libc::getpid() };
+    // SAFETY: the system checks what it reads, and writes to a place of this size.
+    let read = unsafe { libc::process_vm_readv(own, &raw const here, 1, &raw const there, 1, 0) };
+    usize::try_from(read).unwrap_or(0) / size_of::<usize>()
+}
+
 /// The file that holds this code.
 pub(crate) fn own_file() -> Option<String> {
     let mut found = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
@@ -211,6 +223,8 @@ pub(crate) struct Module {
     pub(crate) bias: usize,
     /// The addresses of its segments in memory.
     pub(crate) segments: Vec<(usize, usize)>,
+    /// Those of them that can be written: where its statics are.
+    pub(crate) data: Vec<(usize, usize)>,
     /// The build id, in hexadecimal.
     pub(crate) build_id: Option<String>,
 }
@@ -245,20 +259,21 @@ fn module(name: &CStr, bias: usize, headers: &[libc::Elf64_Phdr]) -> Module {
         let start = bias.wrapping_add(header.p_vaddr as usize);
         (start, start + header.p_memsz as usize)
     };
-    let loaded = headers.iter().filter(|header| header.p_type == libc::PT_LOAD);
+    let loaded = || headers.iter().filter(|header| header.p_type == libc::PT_LOAD);
+    let data = loaded().filter(|header| header.p_flags & libc::PF_W != 0).map(place).collect();
     let notes = headers.iter().filter(|header| header.p_type == libc::PT_NOTE).map(place);
     // The linker leaves the program itself without a name.
     let path = match name.to_bytes() {
         b"" => std::env::current_exe().unwrap_or_default().to_string_lossy().into_owned(),
         name => String::from_utf8_lossy(name).into_owned(),
     };
-    let segments: Vec<_> = loaded.map(place).collect();
+    let segments: Vec<_> = loaded().map(place).collect();
     let build_id = notes
         .filter(|&(start, end)| segments.iter().any(|&(low, high)| low <= start && end <= high))
         // SAFETY: inside a loaded segment, and notes are never unmapped while the linker's lock is held.
         .find_map(|(start, end)| build_id(unsafe { bytes_at(start, end) }))
         .map(|id| id.iter().map(|byte| format!("{byte:02x}")).collect());
-    Module { path, bias, segments, build_id }
+    Module { path, bias, segments, data, build_id }
 }
 
 /// # Safety

@@ -77,6 +77,11 @@ impl Shape {
     pub(crate) fn large() -> Self {
         Self { blocks: 300_000, traces: 20_000, frames: 30_000, size: 20_000, strange: false }
     }
+
+    /// A million blocks.
+    pub(crate) fn million() -> Self {
+        Self { blocks: 1_000_000, ..Self::large() }
+    }
 }
 
 /// A dump of `mode`.

@@ -128,7 +128,7 @@ fn an_explained_dump_is_an_object_for_programs() {
     assert_eq!(dark["all"]["bytes"], 2_057);
     let first = serde_json::json!({
         "bytes": 2048, "blocks": 2, "requested": 2000, "slop": 48, "type": null, "crate": "subject",
-        "own": "subject::Lexicon::intern (src/lexicon.rs:41)", "reporters": [],
+        "own": "subject::Lexicon::intern (src/lexicon.rs:41)", "reporters": [], "remedy": null,
         "frames": ["subject::Lexicon::intern (src/lexicon.rs:41)", "subject::main (src/main.rs:3)"]
     });
     assert_eq!(dark["places"][0], first);

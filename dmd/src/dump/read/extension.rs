@@ -4,8 +4,9 @@ use std::collections::HashMap;
 
 use serde::Deserialize;
 
-use super::TraceId;
+use super::holder::WireHolder;
 use super::keys::Keys;
+use super::{FieldPlace, Holder, HolderId, StaticPlace, Symbol, TraceId};
 
 /// What our tracker adds to a dump.
 #[derive(Debug, Default, Clone)]
@@ -51,6 +52,14 @@ pub struct Extension {
     pub reports: HashMap<TraceId, ReportSite>,
     /// Reports that do not fit the heap.
     pub wrong: Vec<Wrong>,
+    /// The fields that were measured in this collection.
+    pub measured: Vec<FieldPlace>,
+    /// The fields of the program that are not measured, with the reasons.
+    pub skipped: Vec<FieldPlace>,
+    /// What holds blocks that nobody reports.
+    pub holders: HashMap<HolderId, Holder>,
+    /// Words of statics that point into blocks that are reported.
+    pub reported_statics: Vec<StaticPlace>,
 }
 
 /// A number of blocks and their usable bytes.
@@ -135,6 +144,8 @@ pub struct ReportSite {
     pub file: Option<String>,
     /// Line of the field.
     pub line: Option<u32>,
+    /// `here` if the field counts shared blocks whoever else does.
+    pub shared: Option<String>,
 }
 
 /// In what way a report does not fit the heap.
@@ -175,6 +186,10 @@ pub struct Wrong {
     pub req: Option<u64>,
     /// Where the block was allocated.
     pub alloc: Option<TraceId>,
+    /// Of a report that points into a block: who reports the block itself.
+    pub block_reports: Vec<TraceId>,
+    /// Of an address that is in no block: the module that has it.
+    pub module: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -202,6 +217,33 @@ pub(super) struct WireExtension {
     threads: Vec<Thread>,
     reports: HashMap<String, ReportSite>,
     wrong: Vec<WireWrong>,
+    measured: Vec<FieldPlace>,
+    skipped: Vec<FieldPlace>,
+    holders: HashMap<String, WireHolder>,
+    reported_statics: Vec<StaticPlace>,
+    /// What was looked up of frames, by their keys.
+    pub(super) symbols: HashMap<String, WireSymbol>,
+}
+
+/// A symbol as a self-contained dump has it.
+#[derive(Deserialize)]
+#[serde(default)]
+#[derive(Default)]
+pub(super) struct WireSymbol {
+    function: String,
+    name: Option<String>,
+    file: Option<String>,
+    line: Option<u32>,
+    inlined: bool,
+    folded: bool,
+}
+
+impl From<WireSymbol> for Symbol {
+    fn from(wire: WireSymbol) -> Self {
+        let WireSymbol { function, name, file, line, inlined, folded } = wire;
+        let (name, file) = (name.map(Into::into), file.map(Into::into));
+        Self { function: function.into(), name, file, line, inlined, folded }
+    }
 }
 
 #[derive(Deserialize)]
@@ -217,6 +259,9 @@ struct WireWrong {
     usable: Option<u64>,
     req: Option<u64>,
     alloc: Option<String>,
+    #[serde(default, rename = "blockReps")]
+    block_reports: Vec<String>,
+    module: Option<String>,
 }
 
 fn one() -> u64 {
@@ -224,7 +269,7 @@ fn one() -> u64 {
 }
 
 impl WireExtension {
-    pub(super) fn resolve(self, traces: &mut Keys) -> Extension {
+    pub(super) fn resolve(self, traces: &mut Keys, holders: &mut Keys) -> Extension {
         let mut id = |key: String| TraceId(traces.number(key.as_bytes()));
         let reports = self.reports.into_iter().map(|(key, site)| (id(key), site)).collect();
         let mut wrong = |wire: WireWrong| Wrong {
@@ -236,7 +281,11 @@ impl WireExtension {
             usable: wire.usable,
             req: wire.req,
             alloc: wire.alloc.map(&mut id),
+            block_reports: wire.block_reports.into_iter().map(&mut id).collect(),
+            module: wire.module,
         };
+        let mut holder_id = |key: String| HolderId(holders.number(key.as_bytes()));
+        let held_by = self.holders.into_iter().map(|(key, wire)| (holder_id(key), wire.into()));
         Extension {
             wrong: self.wrong.into_iter().map(&mut wrong).collect(),
             reports,
@@ -258,6 +307,10 @@ impl WireExtension {
             born_during_bytes: self.born_during.bytes,
             modules: self.modules,
             threads: self.threads,
+            measured: self.measured,
+            skipped: self.skipped,
+            holders: held_by.collect(),
+            reported_statics: self.reported_statics,
         }
     }
 }

@@ -96,6 +96,10 @@ pub struct Block {
     pub weight: f64,
     /// The blocks were given back, and are only counted (cumulative mode).
     pub freed: bool,
+    /// What holds it, if nobody reports it and that was found.
+    pub held_by: Option<HolderId>,
+    /// It does so through other unreported blocks, as far as can be told.
+    pub is_held_through: bool,
     pub(crate) reports: Option<Range<u32>>,
 }
 
@@ -126,6 +130,10 @@ impl TraceId {
         self.0 as usize
     }
 }
+
+/// What holds blocks, as a key of the extension's holders.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct HolderId(pub(crate) u32);
 
 /// A frame of the dump.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -10,7 +10,7 @@ use serde::{Deserialize, de};
 
 use super::extension::WireExtension;
 use super::keys::Keys;
-use super::{Dump, Frame, FrameId, Invocation, Mode, ReadError, TraceId};
+use super::{Dump, Frame, FrameId, Invocation, Mode, ReadError, Symbol, TraceId};
 
 mod blocks;
 
@@ -38,9 +38,11 @@ pub(super) fn parse(json: &[u8]) -> Result<Dump, ReadError> {
 struct State {
     dump: Dump,
     trace_keys: Keys,
+    holder_keys: Keys,
     frame_keys: Keys,
     traces: Vec<Option<Box<[FrameId]>>>,
     frames: Vec<Option<Box<str>>>,
+    symbols: Vec<Option<Box<Symbol>>>,
     seen: Vec<Top>,
     failure: Option<ReadError>,
 }
@@ -95,6 +97,7 @@ impl State {
     fn resolve_frames(&mut self) {
         self.frames.resize_with(self.frame_keys.len(), || None);
         let names = std::mem::take(&mut self.frame_keys).into_names();
+        let mut symbols = std::mem::take(&mut self.symbols).into_iter();
         let mut lacking = Vec::new();
         for (text, name) in std::mem::take(&mut self.frames).into_iter().zip(names) {
             let text = text.unwrap_or_else(|| {
@@ -102,7 +105,8 @@ impl State {
                 lacking.push(name);
                 text
             });
-            self.dump.frames.push(Frame { text, symbol: None });
+            let symbol = symbols.next().flatten();
+            self.dump.frames.push(Frame { text, symbol });
         }
         self.dump.notes.extend(lacking_note("frame", "frameTable", &lacking));
     }
@@ -182,9 +186,14 @@ impl<'de> Visitor<'de> for TopSeed<'_> {
                     state.dump.invocation = invocation;
                 }
                 Top::Extension => {
-                    let wire: WireExtension = map.next_value()?;
+                    let mut wire: WireExtension = map.next_value()?;
                     check(&wire).map_err(|failure| state.fail(failure))?;
-                    state.dump.extension = Some(wire.resolve(&mut state.trace_keys));
+                    for (key, symbol) in std::mem::take(&mut wire.symbols) {
+                        let frame = state.frame_keys.number(key.as_bytes());
+                        set(&mut state.symbols, frame, Box::new(symbol.into()));
+                    }
+                    state.dump.extension =
+                        Some(wire.resolve(&mut state.trace_keys, &mut state.holder_keys));
                 }
                 Top::Blocks => map.next_value_seed(blocks::BlockListSeed(state))?,
                 Top::Traces => map.next_value_seed(TraceTableSeed(state))?,

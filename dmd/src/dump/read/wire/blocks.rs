@@ -6,7 +6,7 @@ use std::num::NonZeroU64;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use super::{Key, State, Text};
-use crate::dump::read::{Block, Contents, ReadError};
+use crate::dump::read::{Block, Contents, HolderId, ReadError};
 
 pub(super) struct BlockListSeed<'a>(pub(super) &'a mut State);
 
@@ -44,6 +44,8 @@ enum Field {
     Thread,
     Weight,
     Freed,
+    HeldBy,
+    HeldThrough,
     Unknown,
 }
 
@@ -60,6 +62,8 @@ impl Field {
             b"thread" => Self::Thread,
             b"weight" => Self::Weight,
             b"freed" => Self::Freed,
+            b"heldBy" => Self::HeldBy,
+            b"heldThrough" => Self::HeldThrough,
             _ => Self::Unknown,
         }
     }
@@ -94,11 +98,14 @@ impl<'de> Visitor<'de> for BlockSeed<'_> {
             thread: None,
             weight: 1.0,
             freed: false,
+            held_by: None,
+            is_held_through: false,
             reports: None,
         };
         let mut has_req = false;
         while let Some(key) = map.next_key::<Key<'de>>()? {
-            match Field::of(&key) {
+            let field = Field::of(&key);
+            match field {
                 Field::Req => {
                     block.req = map.next_value()?;
                     has_req = true;
@@ -108,6 +115,11 @@ impl<'de> Visitor<'de> for BlockSeed<'_> {
                 Field::Thread => block.thread = map.next_value()?,
                 Field::Weight => block.weight = map.next_value()?,
                 Field::Freed => block.freed = map.next_value()?,
+                Field::HeldBy | Field::HeldThrough => {
+                    block.is_held_through = matches!(field, Field::HeldThrough);
+                    let key = map.next_value::<Key<'de>>()?;
+                    block.held_by = Some(HolderId(state.holder_keys.number(&key.0)));
+                }
                 Field::Alloc => block.alloc = Some(state.trace(&map.next_value::<Key<'de>>()?.0)),
                 Field::Reps => {
                     let start = state.dump.reports.len();

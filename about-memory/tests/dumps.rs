@@ -1,0 +1,148 @@
+//! What is no dump is refused by every command that reads dumps: with exit status 2, the thing and the remedy.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot set itself up has failed")]
+
+use std::fs;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+const FRAMES: &str = r##""traceTable":{"A":["B"]},"frameTable":{"B":"#00: main (main.rs:1)"}"##;
+
+fn dump(mode: &str, blocks: &str) -> String {
+    format!(
+        r#"{{"version":5,"invocation":{{"dmdEnvVar":null,"mode":"{mode}"}},"blockList":[{blocks}],{FRAMES}}}"#
+    )
+}
+
+struct Directory(PathBuf);
+
+impl Directory {
+    fn new(name: &str) -> Self {
+        let path =
+            std::env::temp_dir().join(format!("about-memory-dumps-{name}-{}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        Directory(path)
+    }
+
+    fn run(&self, content: &[u8], args: &[&str]) -> Output {
+        fs::write(self.0.join("d.json"), content).unwrap();
+        Command::new(env!("CARGO_BIN_EXE_about-memory"))
+            .current_dir(&self.0)
+            .args(args)
+            .output()
+            .unwrap()
+    }
+
+    fn refusal(&self, content: &[u8], args: &[&str]) -> String {
+        let output = self.run(content, args);
+        assert_eq!((output.status.code(), output.stdout), (Some(2), Vec::new()), "{args:?}");
+        String::from_utf8(output.stderr).unwrap().trim_end().to_owned()
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn every_command_refuses_what_is_no_dump_in_the_same_words() {
+    let directory = Directory::new("refused");
+    let whole = dump("dark-matter", r#"{"req":8,"alloc":"A"}"#);
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+    gzip.write_all(whole.as_bytes()).unwrap();
+    let gzip = gzip.finish().unwrap();
+    let version = whole.replace("\"version\":5", "\"version\":6");
+    let table: [(&[u8], &str); 5] = [
+        (
+            &whole.as_bytes()[..whole.len() / 2],
+            "about-memory: d.json: dump that ends in the middle, at line 1: the program stopped while writing it, or the \
+             copy is cut",
+        ),
+        (&gzip[..gzip.len() / 2], "about-memory: d.json: damaged gzip data ("),
+        (version.as_bytes(), "about-memory: d.json: DMD dump of version 6; only 5 is known"),
+        (b"[]", "about-memory: d.json: not a DMD dump: "),
+        (b"{\"version\":5}", "about-memory: d.json: not a DMD dump: it has no `"),
+    ];
+    let commands: [&[&str]; 5] = [
+        &["dmd", "d.json"],
+        &["dmd", "--explain", "d.json"],
+        &["dmd", "--referrers", "10", "d.json"],
+        &["coverage", "d.json"],
+        &["symbolicate", "d.json", "-o", "out.json"],
+    ];
+    for (content, expected) in table {
+        for command in commands {
+            let said = directory.refusal(content, command);
+            assert!(said.starts_with(expected), "{command:?}: {said}");
+        }
+    }
+    assert!(!directory.0.join("out.json").exists(), "nothing is written of what is refused");
+}
+
+#[test]
+fn a_question_that_a_dump_cannot_answer_says_which_dump_can() {
+    let directory = Directory::new("questions");
+    let table: [(&str, &[&str], &str); 4] = [
+        (
+            "live",
+            &["coverage", "d.json"],
+            "d.json: a dump of this mode does not say who reports what: take one with DMD=1",
+        ),
+        (
+            "live",
+            &["dmd", "--referrers", "10", "d.json"],
+            "d.json: contents are only in scan dumps: take one with DMD=--mode=scan",
+        ),
+        (
+            "scan",
+            &["dmd", "--referrers", "0x99", "d.json"],
+            "d.json: no block holds 0x99: name an address of this dump, in hexadecimal, as `addr` or `block addresses` has it",
+        ),
+        (
+            "scan",
+            &["dmd", "--referrers", "zebra", "d.json"],
+            "error: invalid value 'zebra' for '--referrers <ADDRESS>': not a hexadecimal address: invalid digit found in string",
+        ),
+    ];
+    for (mode, args, expected) in table {
+        let said = directory.refusal(dump(mode, r#"{"req":8,"addr":"10"}"#).as_bytes(), args);
+        assert!(said.trim_start_matches("about-memory: ").starts_with(expected), "{said}");
+    }
+}
+
+#[test]
+fn what_a_dump_lacks_is_said_and_the_rest_is_answered() {
+    let directory = Directory::new("partial");
+    let blocks = r#"{"req":8,"alloc":"Q","heldBy":"gone"},{"req":16,"alloc":"A"}"#;
+    let text = dump("dark-matter", blocks).replace(r#"["B"]"#, r#"["B","Z"]"#);
+    for command in ["dmd", "coverage"] {
+        let output = directory.run(text.as_bytes(), &[command, "d.json"]);
+        assert_eq!(output.status.code(), Some(0), "{command}");
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(said.contains("1 stack named but not in traceTable (the first is Q)"), "{said}");
+        assert!(said.contains("1 frame named but not in frameTable (the first is Z)"), "{said}");
+        assert!(String::from_utf8(output.stdout).unwrap().contains("24"), "{command}");
+    }
+    let output = directory.run(text.as_bytes(), &["symbolicate", "d.json", "-o", "out.json"]);
+    assert_eq!(output.status.code(), Some(0));
+    let written = fs::read(directory.0.join("out.json")).unwrap();
+    let output = directory.run(&written, &["dmd", "d.json"]);
+    assert!(String::from_utf8(output.stdout).unwrap().contains("16 bytes"));
+}
+
+#[test]
+fn a_self_contained_dump_is_read_as_the_one_it_was_made_of() {
+    let directory = Directory::new("whole");
+    let text = dump("dark-matter", r#"{"req":8,"alloc":"A"},{"req":16,"reps":["A"],"alloc":"A"}"#);
+    let output = directory.run(text.as_bytes(), &["symbolicate", "d.json", "-o", "out.json.gz"]);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let below_heading = |output: Output| {
+        String::from_utf8(output.stdout).unwrap().split_once("\n\n").unwrap().1.to_owned()
+    };
+    let before = below_heading(directory.run(text.as_bytes(), &["dmd", "d.json"]));
+    let after = below_heading(directory.run(text.as_bytes(), &["dmd", "out.json.gz"]));
+    assert_eq!(after, before);
+}

@@ -1,0 +1,98 @@
+//! Which blocks of a scan dump point at which: every word that leads into a block is a link.
+
+use super::clamp::ClampError;
+use crate::dump::read::{Dump, Mode};
+
+/// The links of a dump, by the block that they lead to.
+#[derive(Debug)]
+pub(super) struct Links {
+    /// Blocks by address: the first byte, one past the last, the place in the dump.
+    ranges: Vec<(u64, u64, u32)>,
+    /// Sorted by target.
+    links: Vec<Link>,
+}
+
+/// A word that leads into a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Link {
+    /// The block that it leads into.
+    pub(super) to: u32,
+    /// The block that has the word.
+    pub(super) from: u32,
+    /// Where the word is in that block, in bytes.
+    pub(super) at: u32,
+    /// How far into the other block it leads, in bytes.
+    pub(super) into: u32,
+}
+
+impl Links {
+    /// The links of a scan dump, clamped or not.
+    pub(super) fn new(dump: &Dump) -> Result<Self, ClampError> {
+        if dump.invocation.mode != Mode::Scan {
+            return Err(ClampError::NotScan);
+        }
+        let mut ranges = Vec::with_capacity(dump.blocks.len());
+        for (index, block) in dump.blocks.iter().enumerate() {
+            let start = block.addr.ok_or(ClampError::NoAddress { block: index })?.get();
+            let end = start.saturating_add(block.usable().max(1));
+            ranges.push((start, end, u32::try_from(index).unwrap_or(u32::MAX)));
+        }
+        ranges.sort_unstable();
+        let mut found = Self { ranges, links: Vec::new() };
+        let mut links = found.read(dump);
+        links.sort_unstable();
+        found.links = links;
+        Ok(found)
+    }
+
+    /// The block that has this address, as its place in the dump, and how far into it the address is.
+    pub(super) fn block_at(&self, address: u64) -> Option<(u32, u64)> {
+        let after = self.ranges.partition_point(|range| range.0 <= address);
+        let (start, end, index) = *self.ranges.get(after.checked_sub(1)?)?;
+        (address < end).then_some((index, address - start))
+    }
+
+    /// The links that lead into a block, by the block that they come from.
+    pub(super) fn to(&self, block: u32) -> &[Link] {
+        let first = self.links.partition_point(|link| link.to < block);
+        let rest = &self.links[first..];
+        &rest[..rest.partition_point(|link| link.to == block)]
+    }
+
+    fn read(&self, dump: &Dump) -> Vec<Link> {
+        let (Some(first), Some(last)) = (self.ranges.first(), self.ranges.last()) else {
+            return Vec::new();
+        };
+        let heap = first.0..last.1;
+        let size = word_size(dump);
+        let mut links = Vec::new();
+        // Neighbouring words often lead to neighbouring blocks, and one range is enough to see that.
+        let mut near = (1, 0, 0);
+        for contents in &dump.contents {
+            let from = u32::try_from(contents.block).unwrap_or(u32::MAX);
+            for (&word, number) in dump.words(contents).iter().zip(0_u64..) {
+                if !heap.contains(&word) {
+                    continue;
+                }
+                if !(near.0..near.1).contains(&word) {
+                    let after = self.ranges.partition_point(|range| range.0 <= word);
+                    near = self.ranges[after.saturating_sub(1)];
+                }
+                if (near.0..near.1).contains(&word) {
+                    let short = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
+                    let (at, into) = (short(number * size), short(word - near.0));
+                    links.push(Link { to: near.2, from, at, into });
+                }
+            }
+        }
+        links
+    }
+}
+
+/// The bytes of a word: 4 in a dump of a program of 32 bits, whose blocks have more words than fit otherwise.
+fn word_size(dump: &Dump) -> u64 {
+    let too_many = |contents: &crate::dump::read::Contents| {
+        dump.words(contents).len() as u64 * 8 > dump.blocks[contents.block].usable()
+    };
+    if dump.contents.iter().any(too_many) { 4 } else { 8 }
+}
