@@ -210,9 +210,14 @@ pub fn shorten(text: &str, room: usize) -> String {
     format!("{head}…{tail}")
 }
 
+/// How many frames in front are the allocator's or the tracker's.
+fn behind_door(frames: &[Parts<'_>]) -> usize {
+    frames.iter().rposition(Parts::is_allocator_entry).map_or(0, |at| at + 1)
+}
+
 /// How many frames in front are the libraries', the allocator's or the tracker's.
 pub(super) fn library_frames(frames: &[Parts<'_>]) -> usize {
-    let behind_door = frames.iter().rposition(Parts::is_allocator_entry).map_or(0, |at| at + 1);
+    let behind_door = behind_door(frames);
     behind_door + frames[behind_door..].iter().take_while(|parts| parts.is_library()).count()
 }
 
@@ -221,7 +226,7 @@ pub(super) fn parts<'a>(dump: &'a Dump, trace: &[FrameId]) -> Vec<Parts<'a>> {
     trace.iter().map(|frame| Parts::of(&dump.frames[frame.index()])).collect()
 }
 
-/// The frames of a stack that are not the libraries'; all of them if there is nothing else.
+/// The frames of a stack that are not the libraries'; if there is nothing else, those that are.
 ///
 /// What the standard library does in between (iterators, closures called, threads begun) is known to whoever wrote the
 /// frames around it, and what is beyond `main` is the same in every stack.
@@ -229,12 +234,32 @@ pub(super) fn without_library<'a>(dump: &'a Dump, trace: &[FrameId]) -> Vec<Part
     let frames = parts(dump, trace);
     let rest = frames[library_frames(&frames)..].iter().filter(|parts| !parts.is_library());
     let kept: Vec<Parts<'_>> = rest.copied().collect();
-    if kept.is_empty() { frames } else { kept }
+    match frames.get(behind_door(&frames)..) {
+        Some(all @ [_, ..]) if kept.is_empty() => all.to_vec(),
+        _ if kept.is_empty() => frames,
+        _ => kept,
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::{Frame, Parts, Style, shorten};
+
+    #[test]
+    fn a_stack_of_libraries_begins_behind_the_allocator() {
+        let dump = crate::dump::read::read_slice(
+            br##"{"version": 5, "invocation": {"dmdEnvVar": null, "mode": "live"},
+                "blockList": [{"req": 1, "alloc": "A"}], "traceTable": {"A": ["B", "C", "D", "E"]},
+                "frameTable": {"B": "#00: dmd::track::sites::here (dmd/src/track/sites.rs:7)",
+                    "C": "#00: __rust_alloc (dmd/src/track/hooks.rs:9)",
+                    "D": "#00: alloc::alloc::alloc (/rustc/1/library/alloc/src/alloc.rs:9)",
+                    "E": "#00: std::rt::lang_start (/rustc/1/library/std/src/rt.rs:9)"}}"##,
+        );
+        let dump = dump.expect("it is a dump");
+        let trace = dump.trace(dump.blocks[0].alloc.expect("it has a stack"));
+        let shown = super::without_library(&dump, trace);
+        assert_eq!(shown.first().map(|parts| parts.function), Some("alloc::alloc::alloc"));
+    }
 
     #[test]
     fn frames_are_taken_apart_and_put_in_few_words() {
