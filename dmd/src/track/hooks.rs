@@ -91,20 +91,15 @@ impl<A: UsableSize> Dmd<A> {
         counters::allocated(usable);
         let plan = plan();
         if plan.samples() {
-            self.enter_if_hit(plan, address.addr(), requested, usable);
+            if !sites::misses(usable) {
+                self.enter_if_drawn(plan, address.addr(), requested, usable);
+            }
         } else if plan != Plan::ASLEEP {
             self.enter(plan, address.addr(), requested, usable);
         }
     }
 
     // The hooks' inner parts come in pairs: a quick one that needs no registers saved, and ends with a call of the other.
-
-    #[inline(never)]
-    fn enter_if_hit(&self, plan: Plan, address: usize, requested: usize, usable: usize) {
-        if !sites::misses(usable) {
-            self.enter_if_drawn(plan, address, requested, usable);
-        }
-    }
 
     #[cold]
     #[inline(never)]
@@ -150,12 +145,7 @@ impl<A: UsableSize> Dmd<A> {
     /// `address` is a live block of the inner allocator, made with the rounded layout.
     #[inline(never)]
     unsafe fn leaves(&self, address: *mut u8, layout: Layout) -> usize {
-        let plan = plan();
-        if plan.samples() && !BLOCKS.may_hold(Self::GRANULE, address.addr()) {
-            // SAFETY: it still lives.
-            return unsafe { self.inner.usable_size(address, layout) };
-        }
-        if !plan.is_watched()
+        if !plan().is_watched()
             && let Some(usable) = BLOCKS.take_quickly(Self::GRANULE, address.addr())
         {
             return usable;
@@ -265,7 +255,10 @@ unsafe impl<A: UsableSize> GlobalAlloc for Dmd<A> {
     #[inline]
     unsafe fn dealloc(&self, address: *mut u8, layout: Layout) {
         let rounded = Self::rounded(layout);
-        let usable = if plan() == Plan::ASLEEP {
+        let plan = plan();
+        let is_unknown = plan == Plan::ASLEEP
+            || plan.samples() && !BLOCKS.may_hold(Self::GRANULE, address.addr());
+        let usable = if is_unknown {
             // SAFETY: the block lives until the last line.
             unsafe { self.inner.usable_size(address, rounded) }
         } else {
