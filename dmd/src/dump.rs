@@ -72,7 +72,8 @@ pub(crate) struct Contents {
 /// Blocks with their addresses, and the file that has what was in them.
 #[derive(Debug)]
 pub(crate) struct Scanned {
-    pub(crate) file: File,
+    /// `None` if the contents are missing.
+    pub(crate) file: Option<File>,
     pub(crate) blocks: PageList<ScannedBlock>,
 }
 

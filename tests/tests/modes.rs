@@ -125,6 +125,27 @@ fn a_scan_has_addresses_and_contents() {
 }
 
 #[test]
+fn a_scan_that_finds_no_room_for_contents_says_so_and_has_the_rest() {
+    let folder = folder("no room");
+    let report = folder.join("heap.json");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_modes"));
+    command.args(["pointing".as_ref(), report.as_os_str()]);
+    command.env("DMD", "--mode=scan").env("TMPDIR", "/not/there");
+    let output = command.output().expect("the subject starts");
+    balances(&String::from_utf8_lossy(&output.stdout));
+    let dump = read(&dmd::dump::beside(&report));
+    assert!(dump.contents.is_empty());
+    assert!(dump.blocks.iter().all(|block| block.addr.is_some()));
+    assert_eq!(count(&of_size(&dump, 800)), 1);
+    let [note] = &dump.notes[..] else { panic!("{:?}", dump.notes) };
+    assert!(
+        note.contains("contents of blocks are missing") && note.contains("/not/there"),
+        "{note}"
+    );
+    std::fs::remove_dir_all(&folder).expect("the folder is ours");
+}
+
+#[test]
 fn a_profile_estimates_all_blocks_from_a_sample() {
     let (dump, printed) = run("sample", "--mode=profile --sample-bytes=16K");
     balances(&printed);

@@ -3,6 +3,7 @@
 
 mod own;
 
+use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 
@@ -14,6 +15,7 @@ use crate::track::books::{Kind, Kinds, ReportSet};
 use crate::track::holders::HolderId;
 use crate::track::numbers::{Key, Numbers};
 use crate::track::pages::PageList;
+use crate::track::scan::Place;
 use crate::track::sites::{self, SiteId};
 use crate::track::sys::Module;
 
@@ -128,9 +130,10 @@ fn write_scanned(
         // Mozilla's readers refuse `reps` in this mode.
         write_reports("reportedBy", (&dump.contents.kinds, *reports), keys, out)?;
         write_holder(*holder, keys, out)?;
-        if let Some(place) = contents.filter(|place| place.bytes > 0) {
+        if let (Some(place), Some(file)) = (contents.filter(|place| place.bytes > 0), &scanned.file)
+        {
             out.write_all(b",\"contents\":[")?;
-            write_words(scanned, place.offset, place.bytes, out)?;
+            write_words(file, place, out)?;
             out.write_all(b"]")?;
         }
         out.write_all(b"}")?;
@@ -138,14 +141,15 @@ fn write_scanned(
     Ok(())
 }
 
-fn write_words(scanned: &Scanned, offset: u64, bytes: u64, out: &mut impl Write) -> io::Result<()> {
+fn write_words(file: &File, place: Place, out: &mut impl Write) -> io::Result<()> {
+    let Place { offset, bytes } = place;
     let mut piece = [0; 4096];
     let mut before = "";
     let mut done = 0;
     while done < bytes {
         let length = usize::try_from(bytes - done).unwrap_or(usize::MAX).min(piece.len());
         let piece = &mut piece[..length];
-        scanned.file.read_exact_at(piece, offset + done)?;
+        file.read_exact_at(piece, offset + done)?;
         for word in piece.chunks_exact(size_of::<usize>()) {
             let word = word.try_into().map(usize::from_ne_bytes).unwrap_or_default();
             write!(out, "{before}\"{word:x}\"")?;

@@ -1,5 +1,6 @@
 //! A collection: the blocks that live, merged with what was claimed of them.
 
+use std::io;
 use std::marker::PhantomData;
 
 use memreport::__private::{
@@ -131,13 +132,9 @@ impl Collection {
             let data = sys::modules().into_iter().next().map(|module| module.data);
             holders.find(&skips, marks, &data.unwrap_or_default());
         }
-        let mut count = Count::new(&self, marks, &holders);
         let mut notes = Vec::new();
-        let scanned = if plan::mode() == Mode::Scan { count.scan(&mut notes) } else { None };
-        if scanned.is_none() {
-            count.all_blocks();
-        }
-        let Count { mut books, heap, born_during, own, .. } = count;
+        let count = self.count(marks, &holders, &mut notes);
+        let Count { mut books, heap, born_during, own, scanned, .. } = count;
         let has_gaps = plan::has_gaps();
         let heap = if has_gaps { self.at_begin } else { heap };
         let outside = if has_gaps { Sum::default() } else { born_during.and(own) };
@@ -183,6 +180,27 @@ impl Collection {
     }
 }
 
+impl Collection {
+    /// Counts the blocks: those of a frozen copy of the heap, if contents are wanted and it can be made.
+    fn count<'c>(
+        &'c self,
+        marks: &'c [Mark],
+        holders: &'c Holders,
+        notes: &mut Vec<String>,
+    ) -> Count<'c> {
+        if plan::mode() != Mode::Scan {
+            return Count::new(self, marks, holders).all_blocks();
+        }
+        Count::new(self, marks, holders).scan().unwrap_or_else(|error| {
+            notes.push(format!("the contents of blocks are missing: {error}"));
+            // Begun anew: a copy that cannot be read to its end has been counted in part.
+            let mut count = Count::new(self, marks, holders);
+            count.scanned = Some(Scanned { file: None, blocks: PageList::new() });
+            count.all_blocks()
+        })
+    }
+}
+
 /// One pass over all blocks. The sums of the heap are read with it, and nothing is allocated in between.
 struct Count<'c> {
     collection: &'c Collection,
@@ -193,6 +211,8 @@ struct Count<'c> {
     heap: HeapCounters,
     born_during: Sum,
     own: Sum,
+    /// The blocks one by one, if they are wanted so.
+    scanned: Option<Scanned>,
 }
 
 impl<'c> Count<'c> {
@@ -205,39 +225,44 @@ impl<'c> Count<'c> {
             heap: HeapCounters::default(),
             born_during: Sum::default(),
             own: Sum::default(),
+            scanned: None,
         }
     }
 
-    fn all_blocks(&mut self) {
+    fn all_blocks(mut self) -> Self {
         self.heap = heap_counters().unwrap_or_default();
         BLOCKS.for_each(self.collection.granule, |address, block, entry| {
-            if let Some((reports, holder)) = self.enter(address, block, entry) {
-                self.books.group(block, reports, holder);
-            }
+            self.take(FrozenBlock { address, entry, block, contents: None });
         });
         self.books.enter_gone(self.unread);
+        self
     }
 
-    /// As [`all_blocks`](Self::all_blocks), from a frozen copy of the heap. If that cannot be made, the notes say why.
-    fn scan(&mut self, notes: &mut Vec<String>) -> Option<Scanned> {
-        let mut failed = |error| notes.push(format!("the contents of blocks are missing: {error}"));
-        let frozen = Frozen::take(&BLOCKS, self.collection.granule).map_err(&mut failed).ok()?;
+    /// As [`all_blocks`](Self::all_blocks), from a frozen copy of the heap.
+    fn scan(mut self) -> io::Result<Self> {
+        let frozen = Frozen::take(&BLOCKS, self.collection.granule)?;
+        self.scanned = Some(Scanned { file: None, blocks: PageList::new() });
         // The sums of that instant.
         self.heap = HeapCounters {
             allocated_bytes: frozen.live_bytes,
             allocations: frozen.live_blocks,
             ..HeapCounters::default()
         };
-        let mut blocks = PageList::new();
-        let read = frozen.for_each(|FrozenBlock { address, entry, block, contents }| {
-            if let Some((reports, holder)) = self.enter(address, block, entry) {
-                self.books.group(block, reports, holder);
-                blocks.push(ScannedBlock { address, block, reports, holder, contents });
-            }
-        });
-        read.map_err(&mut failed).ok()?;
+        frozen.for_each(|block| self.take(block))?;
         self.books.enter_gone(self.unread);
-        Some(Scanned { file: frozen.file, blocks })
+        if let Some(scanned) = &mut self.scanned {
+            scanned.file = Some(frozen.file);
+        }
+        Ok(self)
+    }
+
+    fn take(&mut self, FrozenBlock { address, entry, block, contents }: FrozenBlock) {
+        let Some((reports, holder)) = self.enter(address, block, entry) else { return };
+        self.books.group(block, reports, holder);
+        if let Some(scanned) = &mut self.scanned {
+            // One that is lost is counted there.
+            let _ = scanned.blocks.push(ScannedBlock { address, block, reports, holder, contents });
+        }
     }
 
     /// Enters a block, unless it is none of the program's: born during the collection, or the tracker's own.

@@ -111,6 +111,9 @@ impl<A: UsableSize> Dmd<A> {
 
     #[inline(never)]
     fn enter(&self, plan: Plan, address: usize, requested: usize, usable: usize) {
+        if !plan.is_decided() {
+            return self.decide_and_enter(address, requested, usable);
+        }
         if plan.is_plain()
             && let Some(site) = sites::known_without_stack()
         {
@@ -122,9 +125,17 @@ impl<A: UsableSize> Dmd<A> {
         self.enter_slowly(plan, address, requested, usable);
     }
 
+    /// The first block.
+    #[cold]
+    fn decide_and_enter(&self, address: usize, requested: usize, usable: usize) {
+        let plan = start::decide(self.wakes_in_tests);
+        if !plan.samples() || sites::is_hit(usable) {
+            self.enter_slowly(plan, address, requested, usable);
+        }
+    }
+
     #[inline(never)]
     fn enter_slowly(&self, plan: Plan, address: usize, requested: usize, usable: usize) {
-        let plan = if plan.is_decided() { plan } else { start::decide(self.wakes_in_tests) };
         if !plan.enters() {
             return;
         }
@@ -197,7 +208,7 @@ impl<A: UsableSize> Dmd<A> {
         requested: usize,
     ) -> *mut u8 {
         // Forget first: once given back, the address may be another thread's new block.
-        let known = Self::forget(address.addr());
+        let known = if plan().is_awake() { Self::forget(address.addr()) } else { None };
         let usable = match known {
             Some(block) => block.usable,
             // SAFETY: it lives until it is handed on.

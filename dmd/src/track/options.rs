@@ -141,6 +141,7 @@ impl Options {
         if text.trim() == "1" {
             return Ok(options);
         }
+        let mut sample = None;
         for word in text.split_ascii_whitespace() {
             let bad = BadWord { word };
             let (name, value) = word.split_once('=').ok_or(bad)?;
@@ -149,7 +150,10 @@ impl Options {
                 "--stacks" => {
                     options.stacks = one_of(Stacks::ALL, Stacks::name, value).ok_or(bad)?;
                 }
-                "--sample-bytes" => options.sample_bytes = bytes(value).ok_or(bad)?,
+                "--sample-bytes" => {
+                    options.sample_bytes = bytes(value).ok_or(bad)?;
+                    sample = Some(bad);
+                }
                 "--show-dump-stats" if matches!(value, "yes" | "no") => {
                     options.show_dump_stats = value == "yes";
                 }
@@ -160,7 +164,11 @@ impl Options {
                 _ => return Err(bad),
             }
         }
-        Ok(options)
+        match sample {
+            // Elsewhere nothing is sampled: whoever says so expects what does not happen.
+            Some(bad) if options.mode != Mode::Profile => Err(bad),
+            _ => Ok(options),
+        }
     }
 }
 
@@ -246,7 +254,12 @@ mod tests {
                 "--mode=profile --sample-bytes=64K",
                 Ok(default.mode(Mode::Profile).sample_bytes(sampled(65536))),
             ),
-            ("--sample-bytes=100", Ok(default.sample_bytes(sampled(100)))),
+            (
+                "--sample-bytes=100 --mode=profile",
+                Ok(default.mode(Mode::Profile).sample_bytes(sampled(100))),
+            ),
+            ("--sample-bytes=100", Err("--sample-bytes=100")),
+            ("--sample-bytes=100 --mode=scan", Err("--sample-bytes=100")),
             ("--show-dump-stats=yes", Ok(Options { show_dump_stats: true, ..default })),
             (
                 "--unwinder=frame-pointers",

@@ -18,6 +18,7 @@ use std::io::{self, Read};
 use std::mem::{MaybeUninit, size_of};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
 use std::ptr;
 
 use super::blocks::{Blocks, Granule};
@@ -110,9 +111,16 @@ fn next_head(input: &mut impl io::BufRead) -> io::Result<Option<[u64; HEAD]>> {
 /// A file that is gone when it is closed. Its size is that of the heap, so it is on disk, where temporary files are.
 fn nameless() -> io::Result<File> {
     let folder = std::env::temp_dir();
+    nameless_in(&folder).map_err(|error| {
+        let reason = format!("no file could be made in {} ($TMPDIR): {error}", folder.display());
+        io::Error::new(error.kind(), reason)
+    })
+}
+
+fn nameless_in(folder: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).mode(0o600);
-    if let Ok(file) = options.clone().custom_flags(libc::O_TMPFILE).open(&folder) {
+    if let Ok(file) = options.clone().custom_flags(libc::O_TMPFILE).open(folder) {
         return Ok(file);
     }
     // Not every file system can do without a name.

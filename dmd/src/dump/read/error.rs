@@ -67,6 +67,11 @@ impl fmt::Display for ReadError {
             }
             Self::Json(error) => write!(f, "not a DMD dump: {error}"),
             Self::Missing(what) => write!(f, "not a DMD dump: it has no `{what}`"),
+            // What memory reports are of.
+            Self::Version(1) => f.write_str(
+                "DMD dump of version 1; only 5 is known. If it is a memory report, name the dump beside it, which ends in \
+                 .dmd.json or .dmd.json.gz",
+            ),
             Self::Version(found) => write!(f, "DMD dump of version {found}; only 5 is known"),
             Self::Mode(found) => {
                 write!(

@@ -32,8 +32,6 @@ pub struct Extension {
     pub lost_stacks: u64,
     /// What was kept, in our words: `profile` is one that Mozilla's format does not know.
     pub mode: Option<String>,
-    /// What went wrong when the dump was taken, as sentences.
-    pub notes: Vec<String>,
     /// Usable bytes of all live blocks, by the allocator's counters.
     pub heap_allocated: Option<u64>,
     /// Live blocks that the tracker was never told of, and so are not in `blockList`.
@@ -210,7 +208,8 @@ pub(super) struct WireExtension {
     truncated_stacks: u64,
     lost_stacks: u64,
     mode: Option<String>,
-    notes: Vec<String>,
+    /// What went wrong when the dump was taken: becomes the dump's.
+    pub(super) notes: Vec<String>,
     heap_allocated: Option<u64>,
     untracked: Sum,
     sampled: Option<Sampled>,
@@ -302,7 +301,6 @@ impl WireExtension {
             truncated_stacks: self.truncated_stacks,
             lost_stacks: self.lost_stacks,
             mode: self.mode,
-            notes: self.notes,
             heap_allocated: self.heap_allocated,
             untracked: self.untracked,
             sampled: self.sampled,

@@ -15,7 +15,7 @@ pub struct Dump {
     pub blocks: Vec<Block>,
     /// What our own tracker adds; Firefox's dumps have none.
     pub extension: Option<Extension>,
-    /// What was wrong with the dump and passed over, as sentences.
+    /// What went wrong when the dump was taken, and what was wrong with it and passed over; as sentences.
     pub notes: Vec<String>,
     /// The frames that stacks are made of.
     pub frames: Vec<Frame>,

@@ -192,6 +192,7 @@ impl<'de> Visitor<'de> for TopSeed<'_> {
                         let frame = state.frame_keys.number(key.as_bytes());
                         set(&mut state.symbols, frame, Box::new(symbol.into()));
                     }
+                    state.dump.notes.append(&mut wire.notes);
                     state.dump.extension =
                         Some(wire.resolve(&mut state.trace_keys, &mut state.holder_keys));
                 }
