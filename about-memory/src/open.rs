@@ -3,7 +3,7 @@
 use crate::diff::{self, Change, Side, normalise};
 use crate::filter::Filter;
 use crate::forest::Forest;
-use crate::live::{LiveError, Target};
+use crate::live::{LiveError, Target, pid_of};
 use crate::notes;
 use crate::page::{File, Page};
 use crate::refusal::Refusal;
@@ -80,9 +80,12 @@ fn is_stdin(path: &Path) -> bool {
 }
 
 /// The running program that is meant, if no file has that name.
-fn running(path: &Path) -> Option<u32> {
+fn running(path: &Path) -> Option<Target> {
+    if pid_of(path).is_some() {
+        return Some(Target::Socket(path.to_owned()));
+    }
     let pid = path.to_str()?.parse().ok()?;
-    (!path.exists()).then_some(pid)
+    (!path.exists()).then_some(Target::Pid(pid))
 }
 
 /// Reads a file, or what a running program reports, into `sink`.
@@ -95,9 +98,8 @@ pub fn read(path: &Path, options: Options, sink: &mut dyn Sink) -> Result<Header
         return read::read(&mut io::stdin().lock(), options, sink)
             .map_err(|error| fail(Reason::Read(error)));
     }
-    if let Some(pid) = running(path) {
-        let report =
-            snapshot::of(&Target::Pid(pid)).map_err(|error| fail(Reason::Live(Box::new(error))))?;
+    if let Some(target) = running(path) {
+        let report = snapshot::of(&target).map_err(|error| fail(Reason::Live(Box::new(error))))?;
         return read::read(&mut &report[..], options, sink)
             .map_err(|error| fail(Reason::Read(error)));
     }

@@ -1,6 +1,7 @@
 //! `about-memory ps`: the programs that can be asked, and how much of their heap nobody reports.
 
 use std::io::{self, Write};
+use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
@@ -25,6 +26,9 @@ pub struct PsArgs {
     /// How many seconds a program may take to answer
     #[arg(long, value_name = "SECONDS", default_value = "0.25", value_parser = seconds)]
     patience: Duration,
+    /// Look for sockets in this folder alone
+    #[arg(long, value_name = "DIR")]
+    folder: Option<PathBuf>,
     /// Print a JSON array, for scripts: bytes as numbers
     #[arg(long)]
     json: bool,
@@ -53,7 +57,9 @@ struct Row {
 /// # Errors
 /// Those of `out`.
 pub fn main(args: &PsArgs, out: &mut dyn Write, notes: &mut dyn Write) -> io::Result<()> {
-    let rows = ask_all(live::find(), args);
+    let mut found = args.folder.as_deref().map_or_else(live::find, live::find_in);
+    found.sort_by_key(|program| program.pid);
+    let rows = ask_all(found, args);
     let (rows, silent): (Vec<_>, Vec<_>) = rows.into_iter().partition(|row| row.status.is_ok());
     if args.json {
         serde_json::to_writer_pretty(&mut *out, &rows.iter().map(wire).collect::<Vec<_>>())?;
