@@ -190,6 +190,24 @@ pub fn open_two([first, second]: [&Path; 2], options: Options) -> Result<Two, Op
     Ok(Two { first: read_side(first)?, second: read_side(second)? })
 }
 
+/// The same of the bytes of two files, under the name that messages should give them.
+///
+/// # Errors
+/// Says why they cannot be compared.
+pub fn open_two_bytes(
+    name: &str,
+    [first, second]: [&[u8]; 2],
+    options: Options,
+) -> Result<Two, OpenError> {
+    let read_side = |mut bytes: &[u8]| {
+        let mut side = Side::default();
+        let header = read::read(&mut bytes, options, &mut side)
+            .map_err(|error| OpenError { path: name.into(), reason: Reason::Read(error) })?;
+        Ok((side, header))
+    };
+    Ok(Two { first: read_side(first)?, second: read_side(second)? })
+}
+
 impl Two {
     /// The notes of both files.
     pub fn notes(&self) -> Vec<String> {

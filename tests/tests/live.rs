@@ -303,6 +303,19 @@ fn a_server_that_is_stopped_leaves_no_socket_and_a_killed_ones_is_cleared() {
     assert!(!socket.exists());
 }
 
+#[test]
+fn a_forked_child_does_not_keep_clients_waiting() {
+    let mut program = Served::start("fork", &["fork"]);
+    assert!(program.ask(&Request::new("ping")).is_ok());
+    program.child.kill().expect("it runs");
+    program.child.wait().expect("it is dead");
+    let error = UnixStream::connect(&program.socket).expect_err("the child has closed it");
+    assert_eq!(error.kind(), std::io::ErrorKind::ConnectionRefused);
+    let _ = std::fs::remove_dir_all(&program.folder);
+    // Its exit status is that of a killed program.
+    let _ = std::mem::ManuallyDrop::new(program);
+}
+
 fn ps(words: &[&str]) -> String {
     let words = ["about-memory", "ps"].iter().chain(words);
     let Some(Wanted::Ps(args)) = Cli::try_parse_from(words).expect("the words are right").command

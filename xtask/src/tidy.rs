@@ -67,6 +67,7 @@ const UNSAFE: &[&str] = &[
     "tests/src/bin/programs/library.rs",
     "tests/src/bin/programs/stacks.rs",
     "tests/src/bin/programs/streams.rs",
+    "tests/src/bin/served.rs",
     "tests/src/bin/stacks/foreign.rs",
     "tests/src/bin/stacks/plugin.rs",
     "tests/src/exercise.rs",

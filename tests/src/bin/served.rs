@@ -1,4 +1,5 @@
 //! A program that can be asked while it runs; its words say what else it does, until its standard input ends.
+#![expect(unsafe_code, reason = "forks")]
 
 use std::io::Read;
 use std::sync::atomic::AtomicBool;
@@ -70,6 +71,12 @@ fn main() -> std::io::Result<()> {
     let busy = has("busy").then(|| (0..2).map(|_| thread::spawn(work(&stop))).collect::<Vec<_>>());
     // Whoever holds a lock must not be waited for.
     let _locked = has("locked").then(|| WORDS.lock());
+    // SAFETY: the child only sleeps and ends.
+    if has("fork") && unsafe { libc::fork() } == 0 {
+        // It outlives its parent, and must not keep clients of it waiting.
+        thread::sleep(Duration::from_secs(5));
+        std::process::exit(0);
+    }
     println(&serving.socket().display().to_string())?;
     let mut step = [0; 1];
     let mut grown = Vec::new();
