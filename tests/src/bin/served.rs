@@ -74,7 +74,7 @@ fn main() -> std::io::Result<()> {
     // SAFETY: the child only sleeps and ends.
     if has("fork") && unsafe { libc::fork() } == 0 {
         // It outlives its parent, and must not keep clients of it waiting.
-        thread::sleep(Duration::from_secs(5));
+        thread::sleep(Duration::from_secs(60));
         std::process::exit(0);
     }
     println(&serving.socket().display().to_string())?;
