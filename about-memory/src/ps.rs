@@ -77,6 +77,8 @@ pub fn main(args: &PsArgs, out: &mut dyn Write, notes: &mut dyn Write) -> io::Re
         match row.status {
             // A socket that a program has left, or one that was just removed.
             Ok(_) | Err(LiveError::NotServing(..) | LiveError::NoProcess(_)) => {}
+            // One in a container that shares the folder, and has this number there: it is listed by its own here.
+            Err(LiveError::WrongPeer { peer, .. }) if rows.iter().any(|row| row.pid == peer) => {}
             Err(error) => writeln!(notes, "note: {error}")?,
         }
     }
