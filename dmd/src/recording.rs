@@ -5,7 +5,7 @@
 //!
 //! let lines = br#"{"recording":1,"program":"p","pid":7,"startedMs":0,"sampleBytes":null}
 //! ["thread",1,70,"main"]
-//! ["site",1,1,["1000"]]
+//! ["site",1,1,["1000"],0]
 //! ["+",10,1,4096,100,112]
 //! ["+",10,1,8192,50,56]
 //! ["-",5,4096,1]
@@ -47,6 +47,8 @@ pub struct Recording {
     pub marks: Vec<(u64, String)>,
     /// Where blocks were allocated, by number.
     pub sites: BTreeMap<u32, Site>,
+    /// The scopes that the program has entered, from number 1 on: the number of the scope around it (0 is none), and its name.
+    pub scopes: Vec<(u16, String)>,
     /// Threads, by number.
     pub threads: BTreeMap<u32, Thread>,
     /// What was loaded.
@@ -98,6 +100,8 @@ pub struct Site {
     pub thread: u32,
     /// The return addresses, the innermost first.
     pub stack: Vec<u64>,
+    /// In which scope; 0 is none.
+    pub scope: u16,
 }
 
 /// A thread.

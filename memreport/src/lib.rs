@@ -22,6 +22,7 @@ mod registry;
 mod process;
 mod collect;
 mod mark;
+mod scope;
 mod minimize;
 pub mod snapshot;
 mod tracker;
@@ -47,6 +48,7 @@ pub use ops::Ops;
 pub use registry::{Registration, register, register_weak, report_value};
 pub use report::{Kind, Report, Units};
 pub use reporter::{Reporter, Reports};
+pub use scope::{Scope, Scoped, enter_scope, in_scope};
 #[cfg(unix)]
 pub use serve::serve;
 pub use size_of::{MallocShallowSizeOf, MallocSizeOf, Measured, Part, measure};
@@ -66,6 +68,7 @@ pub mod __private {
     pub use crate::mark::marks_from;
     pub use crate::ops::{Fetch, FetchAny, FetchMeasurable};
     pub use crate::registry::StaticReporter;
+    pub use crate::scope::{Entrance, all_scopes, current_scope};
     #[cfg(unix)]
     pub use crate::serve::StaticCommand;
     pub use crate::size_of::measure_recorded;

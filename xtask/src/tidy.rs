@@ -54,6 +54,7 @@ const UNSAFE: &[&str] = &[
     "memreport/src/ops/prefetch.rs",
     "memreport/src/ops.rs",
     "memreport/src/process.rs",
+    "memreport/src/scope.rs",
     "memreport/src/serve/sys.rs",
     "memreport/src/size_of.rs",
     "memreport/src/words.rs",

@@ -124,6 +124,8 @@ pub(super) enum ByKey {
     Crate,
     /// The thread that allocated them
     Thread,
+    /// The scope of the program, as it has named it
+    Scope,
     /// Their usable size
     Size,
 }
@@ -137,6 +139,7 @@ impl From<ByKey> for By {
             ByKey::Field => Self::Field,
             ByKey::Crate => Self::Crate,
             ByKey::Thread => Self::Thread,
+            ByKey::Scope => Self::Scope,
             ByKey::Size => Self::Size,
         }
     }

@@ -25,6 +25,8 @@ pub enum By {
     Crate,
     /// The thread that allocated them.
     Thread,
+    /// The scope of the program that they were allocated in: `request > search`.
+    Scope,
     /// Their usable size.
     Size,
 }
@@ -86,6 +88,7 @@ fn name(dump: &Dump, block: &Block, by: By, sites: &Sites) -> String {
             _ => site.path.clone(),
         }),
         By::Thread => thread(dump, block),
+        By::Scope => scope(dump, block),
         By::Size => format!("{} bytes", commas(block.usable().into())),
     }
 }
@@ -110,6 +113,14 @@ fn thread(dump: &Dump, block: &Block) -> String {
     match threads.find(|thread| thread.id == id).and_then(|thread| thread.name.as_deref()) {
         Some(name) => format!("{name} ({id})"),
         None => format!("thread {id}"),
+    }
+}
+
+fn scope(dump: &Dump, block: &Block) -> String {
+    let names = dump.extension.as_ref().map(|extension| extension.scope_names(block.scope));
+    match names.unwrap_or_default() {
+        names if names.is_empty() => "(in no scope)".to_owned(),
+        names => names.join(" > "),
     }
 }
 

@@ -83,6 +83,9 @@ fn write_slop_and_site(
     }
     if let Some(site) = sites::site(site) {
         write!(out, ",\"thread\":{}", site.thread)?;
+        if site.scope != 0 {
+            write!(out, ",\"scope\":{}", site.scope)?;
+        }
     }
     Ok(())
 }

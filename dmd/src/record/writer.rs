@@ -10,7 +10,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use memreport::__private::{OWN, marks_from};
+use memreport::__private::{OWN, all_scopes, marks_from};
 use memreport::{HeapCounters, heap_counters};
 use serde_json::json;
 
@@ -29,7 +29,9 @@ pub(super) struct Writer {
     last: u64,
     sites: HashSet<u32>,
     threads: HashSet<u32>,
+    /// How many modules and scopes are written.
     modules: usize,
+    scopes: usize,
     next_mark: u64,
     /// How often the sums are taken; when they were taken last; those that are not written yet.
     every: Duration,
@@ -55,6 +57,7 @@ impl Writer {
             sites: HashSet::new(),
             threads: HashSet::new(),
             modules: 0,
+            scopes: 0,
             next_mark,
             every,
             sums_taken: Instant::now(),
@@ -181,8 +184,21 @@ impl Writer {
         }
         let Some(site) = sites::site(id) else { return Ok(()) };
         self.write_thread(site.thread)?;
+        self.write_scopes(site.scope)?;
         let stack: Vec<_> = sites::frames(site.stack).map(|frame| format!("{frame:x}")).collect();
-        writeln!(self.out, "{}", json!(["site", id.number(), site.thread, stack]))
+        writeln!(self.out, "{}", json!(["site", id.number(), site.thread, stack, site.scope]))
+    }
+
+    /// The scopes up to this one; those around it have smaller numbers.
+    fn write_scopes(&mut self, scope: u16) -> io::Result<()> {
+        if usize::from(scope) > self.scopes {
+            let all = all_scopes();
+            for (around, name) in all.iter().skip(self.scopes) {
+                writeln!(self.out, "{}", json!(["scope", around, name]))?;
+            }
+            self.scopes = all.len();
+        }
+        Ok(())
     }
 
     fn write_thread(&mut self, number: u32) -> io::Result<()> {

@@ -46,6 +46,9 @@ impl Recording {
         }
         if let Some(site) = self.sites.get(&site) {
             group.insert("thread".into(), site.thread.into());
+            if site.scope != 0 {
+                group.insert("scope".into(), site.scope.into());
+            }
             if !site.stack.is_empty() {
                 group.insert("alloc".into(), stack_key(site).into());
             }
@@ -131,6 +134,7 @@ impl Recording {
             "notes": notes,
             "modules": modules,
             "threads": threads,
+            "scopes": self.scopes,
             "sampled": self.sample_bytes.map(|bytes| json!({ "sampleBytes": bytes, "all": all })),
         })
     }

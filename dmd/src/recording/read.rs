@@ -205,9 +205,14 @@ impl Reading {
         let fields: Vec<Value> = parse(line)?;
         match fields.first().and_then(Value::as_str) {
             Some("site") => {
-                let (_, number, thread, stack): (String, u32, u32, Vec<String>) = parse(line)?;
+                let (_, number, thread, stack, scope): (String, u32, u32, Vec<String>, u16) =
+                    parse(line)?;
                 let stack = stack.iter().map(|address| hex(address)).collect::<Result<_, _>>()?;
-                self.recording.sites.insert(number, Site { thread, stack });
+                self.recording.sites.insert(number, Site { thread, stack, scope });
+            }
+            Some("scope") => {
+                let (_, around, name): (String, u16, String) = parse(line)?;
+                self.recording.scopes.push((around, name));
             }
             Some("thread") => {
                 let (_, number, tid, name): (String, u32, u32, Option<String>) = parse(line)?;
@@ -258,7 +263,8 @@ mod tests {
 ["module","/bin/p","abcd","1000",["1000-2000"]]
 ["=",0,100,2,0,0,4096]
 ["thread",1,70,"main"]
-["site",1,1,["1010","1020"]]
+["scope",0,"request"]
+["site",1,1,["1010","1020"],1]
 ["+",10,1,4096,100,112,9.5]
 ["!",1,"gc"]
 ["-",5,4096,2]
@@ -278,6 +284,7 @@ mod tests {
         assert_eq!(recording.track[1].live_bytes(), 100);
         assert_eq!((recording.length, recording.lost, recording.is_whole), (25, 3, true));
         assert_eq!(recording.sites[&1].stack, [0x1010, 0x1020]);
+        assert_eq!(recording.scopes[usize::from(recording.sites[&1].scope) - 1].1, "request");
         assert_eq!(recording.modules[0].segments, [(0x1000, 0x2000)]);
     }
 

@@ -3,7 +3,7 @@
 
 use std::cell::Cell;
 
-use memreport::__private::current_on_alloc;
+use memreport::__private::{current_on_alloc, current_scope};
 
 pub(crate) use super::entry::SiteId;
 use super::interner::Interner;
@@ -48,14 +48,22 @@ pub(crate) fn misses(usable: usize) -> bool {
     Thread::current(|thread| thread.sampler.misses(usable)).unwrap_or(false)
 }
 
+/// In whose name this thread allocates now: the scope, and the reporter that counts its blocks from their birth.
+#[inline(always)]
+fn names() -> u32 {
+    u32::from(current_scope()) << 16 | current_on_alloc() & 0xffff
+}
+
 /// The site of an allocation without a stack that happens here and now, if this thread remembers it.
 #[inline(always)]
 pub(crate) fn known_without_stack() -> Option<SiteId> {
-    if current_on_alloc() != 0 {
-        return None;
-    }
-    let number = Thread::current(|thread| thread.plain_site.get()).filter(|number| *number != 0);
-    number.map(SiteId::from_number)
+    Thread::current(known_plain_site).flatten()
+}
+
+#[inline(always)]
+fn known_plain_site(thread: &Thread) -> Option<SiteId> {
+    let (of, number) = thread.plain_site.get();
+    (number != 0 && of == names()).then(|| SiteId::from_number(number))
 }
 
 /// Whether an allocation of this many bytes that happens here and now is in the sample.
@@ -78,16 +86,12 @@ pub(crate) fn here(plan: Plan, usable: usize) -> Born {
 }
 
 fn without_stack_here(thread: &Thread) -> SiteId {
-    let on_alloc = current_on_alloc();
-    match thread.plain_site.get() {
-        0 => {}
-        number if on_alloc == 0 => return SiteId::from_number(number),
-        _ => {}
+    if let Some(site) = known_plain_site(thread) {
+        return site;
     }
-    let site = intern_site(0, on_alloc, thread);
-    if on_alloc == 0 {
-        thread.plain_site.set(site.number());
-    }
+    let names = names();
+    let site = intern_site(0, names, thread);
+    thread.plain_site.set((names, site.number()));
     site
 }
 
@@ -96,11 +100,12 @@ fn without_stack_here(thread: &Thread) -> SiteId {
 fn with_stack_here(thread: &Thread) -> SiteId {
     let Some(inside) = Inside::enter(thread) else { return without_stack_here(thread) };
     walk::walk(&inside);
-    let hash = hash_of_stack(thread);
-    let on_alloc = current_on_alloc();
+    let names = names();
+    let stack = hash_of_stack(thread);
+    let hash = if names == 0 { stack } else { stack.with(names as usize) };
     match MEMO.get(hash) {
-        Some(site) if on_alloc == 0 => site,
-        _ => find_out(hash, on_alloc, &inside),
+        Some(site) => site,
+        None => find_out(hash, names, &inside),
     }
 }
 
@@ -121,16 +126,16 @@ fn hash_of_stack(thread: &Thread) -> StackHash {
     hash
 }
 
-/// The site of the thread's last stack, which has this hash.
+/// The site of the thread's last stack, which has this hash together with the names.
 #[cold]
 #[inline(never)]
-fn find_out(hash: StackHash, on_alloc: u32, inside: &Inside<'_>) -> SiteId {
+fn find_out(hash: StackHash, names: u32, inside: &Inside<'_>) -> SiteId {
     let stack = &inside.thread.last_stack;
     let frames = stack.frames.get(..stack.length.get()).unwrap_or(&[]).iter();
     let number = frames
         .fold(0, |outer, frame| FRAMES.intern((u64::from(outer), frame.get().address() as u64)));
-    let site = intern_site(number, on_alloc, inside.thread);
-    if on_alloc == 0 && site != SiteId::UNKNOWN {
+    let site = intern_site(number, names, inside.thread);
+    if site != SiteId::UNKNOWN {
         MEMO.put(hash, site);
     }
     site
@@ -138,9 +143,9 @@ fn find_out(hash: StackHash, on_alloc: u32, inside: &Inside<'_>) -> SiteId {
 
 #[cold]
 #[inline(never)]
-fn intern_site(stack: u32, on_alloc: u32, thread: &Thread) -> SiteId {
+fn intern_site(stack: u32, names: u32, thread: &Thread) -> SiteId {
     let place = u64::from(stack) << 32 | u64::from(thread.number());
-    SiteId::from_number(SITES.intern((place, u64::from(on_alloc & 0xffff))))
+    SiteId::from_number(SITES.intern((place, u64::from(names))))
 }
 
 /// What the site stands for; `None` of an unknown one.

@@ -23,8 +23,8 @@ pub(crate) struct Thread {
     pub(crate) last_stack: LastStack,
     /// Where its walks are counted.
     walked: Cell<Option<&'static AtomicU64>>,
-    /// The site of this thread's blocks without a stack; 0 is not known yet.
-    pub(crate) plain_site: Cell<u32>,
+    /// In whose name this thread made its last block without a stack, and the site of it; 0 is not known yet.
+    pub(crate) plain_site: Cell<(u32, u32)>,
     pub(crate) sampler: Sampler,
     /// Hears of every block that this thread makes or gives back.
     pub(crate) journal: Cell<Option<&'static super::journal::Journal>>,
@@ -39,7 +39,7 @@ std::thread_local! {
             bounds_known: Cell::new(false),
             last_stack: LastStack::new(),
             walked: Cell::new(None),
-            plain_site: Cell::new(0),
+            plain_site: Cell::new((0, 0)),
             sampler: Sampler::new(),
             journal: Cell::new(None),
         }

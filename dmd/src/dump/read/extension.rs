@@ -46,6 +46,8 @@ pub struct Extension {
     pub modules: Vec<Module>,
     /// Its threads.
     pub threads: Vec<Thread>,
+    /// The scopes that the program has entered, from number 1 on: the number of the scope around it (0 is none), and its name.
+    pub scopes: Vec<(u16, String)>,
     /// What each report stack stands for.
     pub reports: HashMap<TraceId, ReportSite>,
     /// Reports that do not fit the heap.
@@ -60,6 +62,25 @@ pub struct Extension {
     pub holders: HashMap<HolderId, Holder>,
     /// Words of statics that point into blocks that are reported.
     pub reported_statics: Vec<StaticPlace>,
+}
+
+impl Extension {
+    /// The names from the outermost scope to this one; none of number 0.
+    #[must_use]
+    pub fn scope_names(&self, scope: u16) -> Vec<&str> {
+        let mut names = Vec::new();
+        let mut next = usize::from(scope);
+        // Each is named before those inside it.
+        while let Some((around, name)) = next.checked_sub(1).and_then(|at| self.scopes.get(at)) {
+            names.push(name.as_str());
+            if usize::from(*around) >= next {
+                break;
+            }
+            next = usize::from(*around);
+        }
+        names.reverse();
+        names
+    }
 }
 
 /// A number of blocks and their usable bytes.
@@ -216,6 +237,7 @@ pub(super) struct WireExtension {
     born_during: Sum,
     modules: Vec<Module>,
     threads: Vec<Thread>,
+    scopes: Vec<(u16, String)>,
     reports: HashMap<String, ReportSite>,
     wrong: Vec<WireWrong>,
     features: Vec<String>,
@@ -308,6 +330,7 @@ impl WireExtension {
             born_during_bytes: self.born_during.bytes,
             modules: self.modules,
             threads: self.threads,
+            scopes: self.scopes,
             features: self.features,
             measured: self.measured,
             skipped: self.skipped,

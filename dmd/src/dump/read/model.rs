@@ -92,6 +92,8 @@ pub struct Block {
     pub alloc: Option<TraceId>,
     /// The thread that allocated it, as an index into the extension's threads.
     pub thread: Option<u32>,
+    /// The scope of the program that it was allocated in, as a number of the extension's scopes; 0 is none.
+    pub scope: u16,
     /// Of a sampled block: how many like it the block stands for; 1 elsewhere.
     pub weight: f64,
     /// The blocks were given back, and are only counted (cumulative mode).

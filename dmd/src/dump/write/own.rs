@@ -44,6 +44,7 @@ pub(super) fn own_fields(dump: &Dump, keys: &mut Keys) -> serde_json::Value {
         "bornDuring": sum(summary.born_during),
         "modules": modules.collect::<Vec<_>>(),
         "threads": dump.threads.iter().map(|(number, id, name)| json!({ "id": number, "tid": id, "name": name })).collect::<Vec<_>>(),
+        "scopes": memreport::__private::all_scopes(),
         "reports": reports,
         "wrong": wrong,
         "features": memreport::__private::FEATURES,

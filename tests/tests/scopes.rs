@@ -1,0 +1,57 @@
+//! Scopes: whose request a block was allocated for, in a dump and in a recording.
+
+use std::process::Command;
+
+use dmd::analysis::{By, ExplainOptions, group_by};
+use dmd::dump::read::Dump;
+use dmd::recording::Which;
+
+const SCOPED: &str = env!("CARGO_BIN_EXE_scoped");
+
+/// What the requests of each kind keep: two blocks of each size, and what glibc gives beyond, for each of 500.
+const KEPT: [(&str, i128); 3] =
+    [("search", 1000 * 3000), ("store", 1000 * 10_000), ("list", 1000 * 500)];
+
+fn bytes(dump: &Dump, scope: &str) -> i128 {
+    let groups = group_by(dump, By::Scope, &ExplainOptions::default());
+    let inside = format!("{scope} > ");
+    groups
+        .iter()
+        .filter(|group| group.name == scope || group.name.starts_with(&inside))
+        .map(|group| group.all.usable())
+        .sum()
+}
+
+#[test]
+fn requests_keep_what_they_allocate_whichever_thread_they_are_on() {
+    let folder = std::env::temp_dir().join(format!("memreport-scopes-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let report = folder.join("scoped.json");
+    let recording = folder.join("scoped.rec");
+    let run = |command: &mut Command| {
+        assert!(command.arg(&report).status().expect("it starts").success());
+    };
+    run(Command::new(SCOPED).env("DMD", "1"));
+    let dump = dmd::dump::read::read_file(&dmd::dump::beside(&report)).expect("a dump");
+    // The kinds' lists, and what is left of the tasks, are in the scopes too: less than a hundredth.
+    for (kind, kept) in KEPT {
+        let found = bytes(&dump, kind);
+        assert!(found >= kept && found < kept + kept / 100 + 40_000, "{kind}: {found} of {kept}");
+    }
+    let inner = bytes(&dump, "store > index");
+    assert!(inner >= 500 * 10_000 && inner < 501 * 10_000 + 5000, "{inner}");
+
+    run(Command::new(SCOPED).env("DMD", "--mode=live").env(dmd::record::VARIABLE, &recording));
+    let file = std::fs::File::open(&recording).expect("it recorded");
+    let recorded = dmd::recording::read(file).expect("a recording");
+    assert_eq!(recorded.lost, 0);
+    let retained = dmd::dump::read::read_slice(&recorded.dump(Which::Retained)).expect("ours");
+    let all = dmd::dump::read::read_slice(&recorded.dump(Which::Allocated)).expect("ours");
+    for (kind, kept) in KEPT {
+        let found = bytes(&retained, kind);
+        assert!(found >= kept && found < kept + kept / 100 + 40_000, "{kind}: {found} of {kept}");
+        // A third block of each request was freed by another task.
+        assert!(bytes(&all, kind) >= kept + kept / 2, "{kind}");
+    }
+    std::fs::remove_dir_all(folder).expect("ours");
+}
