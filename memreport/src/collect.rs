@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::cell::Cell;
 use std::sync::{Mutex, PoisonError};
+use std::time::SystemTime;
 
 use crate::allocator::{Sizes, is_declared, tracker};
 use crate::counters::totals;
@@ -60,10 +61,11 @@ impl Collector {
     pub fn snapshot(mut self) -> Snapshot {
         let _alone = Alone::enter();
         let moment = self.moment.take().unwrap_or(Cow::Borrowed("asked for by the program"));
+        // Read first: the collection itself allocates.
+        let heap = process::Heap::now();
         match tracker().filter(|tracker| tracker.is_awake()) {
-            Some(tracker) => self.tracked(tracker, moment),
+            Some(tracker) => self.tracked(tracker, heap, moment),
             None => {
-                // Read first: the collection itself allocates.
                 let heap_allocated = is_declared().then(|| totals().live_bytes());
                 let (mut gathered, _) = self.gather(Sizes::declared(), None);
                 if let Some(bytes) = heap_allocated {
@@ -71,12 +73,18 @@ impl Collector {
                         .reports
                         .push(heap_report(usize::try_from(bytes).unwrap_or(usize::MAX)));
                 }
-                finished(gathered, moment, None)
+                heap.report(heap_allocated.unwrap_or(0), &mut gathered.reports);
+                finished(gathered, (moment, heap.allocator()), None)
             }
         }
     }
 
-    fn tracked(&self, tracker: &'static dyn Tracker, moment: Cow<'static, str>) -> Snapshot {
+    fn tracked(
+        &self,
+        tracker: &'static dyn Tracker,
+        heap: process::Heap,
+        moment: Cow<'static, str>,
+    ) -> Snapshot {
         let recording = tracker.begin();
         let (mut gathered, names) =
             self.gather(Sizes::Tracked(tracker), Some(recording.recorder()));
@@ -87,10 +95,11 @@ impl Collector {
             moment: &moment,
         });
         gathered.reports.push(heap_report(findings.heap_allocated()));
+        heap.report(findings.heap_allocated() as u64, &mut gathered.reports);
         tracker.own_memory(&mut |path, bytes, description| {
             gathered.reports.push(Report::non_heap(path, amount(bytes), description));
         });
-        finished(gathered, moment, Some(findings))
+        finished(gathered, (moment, heap.allocator()), Some(findings))
     }
 
     fn gather(&self, sizes: Sizes, recorder: Option<&dyn Recorder>) -> (Gathered, Names) {
@@ -104,7 +113,7 @@ impl Collector {
         };
         registry::run_all(&mut reports);
         let mut gathered = reports.gathered;
-        process::report(&mut gathered.reports);
+        process::report(&mut gathered, self.anonymize);
         (gathered, names)
     }
 }
@@ -120,7 +129,7 @@ fn heap_report(bytes: usize) -> Report {
 
 fn finished(
     gathered: Gathered,
-    moment: Cow<'static, str>,
+    (moment, allocator): (Cow<'static, str>, Option<&'static str>),
     findings: Option<Box<dyn Findings>>,
 ) -> Snapshot {
     Snapshot {
@@ -129,6 +138,8 @@ fn finished(
         sizes_asked: is_declared(),
         skipped: skipped_fields(),
         moment,
+        time: SystemTime::now(),
+        allocator,
         findings,
     }
 }

@@ -19,6 +19,7 @@ mod report;
 mod reporter;
 mod registry;
 mod process;
+pub mod distinguished;
 mod collect;
 pub mod snapshot;
 mod tracker;
@@ -29,7 +30,7 @@ pub mod variations {}
 #[cfg(feature = "malloc_size_of")]
 pub mod bridge;
 
-pub use allocator::{Counted, LayoutSizes, UsableSize};
+pub use allocator::{Counted, HeapRest, HeapStatistics, LayoutSizes, UsableSize};
 pub use collect::{Collector, snapshot};
 pub use counted_heap::CountedHeap;
 pub use counters::{HeapCounters, heap_counters};
