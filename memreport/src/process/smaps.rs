@@ -86,7 +86,7 @@ impl Mapping {
         let pss = match self.rss {
             0 => 0,
             // In KiB, which all three are whole numbers of, the product has room.
-            whole => (self.pss >> 10) * (rss >> 10) / (whole >> 10).max(1) << 10,
+            whole => ((self.pss >> 10) * (rss >> 10) / (whole >> 10).max(1)) << 10,
         };
         self.rss -= rss;
         self.pss -= pss;
