@@ -3,6 +3,7 @@
 use crate::coverage::CoverageArgs;
 use crate::dmd::DmdArgs;
 use crate::numbers::Bytes;
+use crate::resident::ResidentArgs;
 use crate::run::RunArgs;
 use crate::symbolicate::SymbolicateArgs;
 use crate::tree::{Least, Settings};
@@ -36,6 +37,8 @@ pub enum Command {
     Dmd(DmdArgs),
     /// Show how much of the heap is reported exactly once, by crate, type and field, and what would help most
     Coverage(CoverageArgs),
+    /// Explain what the resident memory of a process is, and, from several reports, why it grew
+    Resident(ResidentArgs),
     /// Give the frames of a DMD dump their functions and lines, for good, so that it can be read elsewhere
     Symbolicate(SymbolicateArgs),
     /// Show what differs between two reports, the second minus the first

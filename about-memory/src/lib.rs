@@ -5,6 +5,7 @@ pub mod run;
 pub mod dmd;
 pub mod symbolicate;
 pub mod coverage;
+pub mod resident;
 pub mod show;
 pub mod check;
 pub mod open;

@@ -2,7 +2,7 @@
 
 use about_memory::cli::{Cli, Command};
 use about_memory::show::{self, Failure};
-use about_memory::{check, coverage, dmd, run, symbolicate};
+use about_memory::{check, coverage, dmd, resident, run, symbolicate};
 use clap::Parser;
 use std::error::Error;
 use std::io::{self, BufWriter, Write};
@@ -24,6 +24,9 @@ fn main() -> ExitCode {
         Some(Command::Coverage(args)) => coverage::main(args, &mut out, &mut notes)
             .map(|()| ExitCode::SUCCESS)
             .map_err(Failure::from),
+        Some(Command::Resident(args)) => {
+            resident::main(args, &mut out, &mut notes).map(|()| ExitCode::SUCCESS)
+        }
         Some(Command::Symbolicate(args)) => {
             symbolicate::main(args, &mut notes).map(|()| ExitCode::SUCCESS).map_err(Failure::from)
         }

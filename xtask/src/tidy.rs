@@ -62,6 +62,7 @@ const UNSAFE: &[&str] = &[
     "tests/plugins/plain/src/lib.rs",
     "tests/plugins/second-tracker/src/lib.rs",
     "tests/src/bin/fulltext/faults.rs",
+    "tests/src/bin/growth/mapping.rs",
     "tests/src/bin/programs/forks.rs",
     "tests/src/bin/programs/interrupts.rs",
     "tests/src/bin/programs/library.rs",
