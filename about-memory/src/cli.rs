@@ -2,6 +2,7 @@
 
 use crate::coverage::CoverageArgs;
 use crate::dmd::DmdArgs;
+use crate::metrics::MetricsArgs;
 use crate::numbers::Bytes;
 use crate::resident::ResidentArgs;
 use crate::run::RunArgs;
@@ -39,6 +40,8 @@ pub enum Command {
     Coverage(CoverageArgs),
     /// Explain what the resident memory of a process is, and, from several reports, why it grew
     Resident(ResidentArgs),
+    /// Print a report as metrics in the text of OpenMetrics, as Prometheus reads it
+    Metrics(MetricsArgs),
     /// Give the frames of a DMD dump their functions and lines, for good, so that it can be read elsewhere
     Symbolicate(SymbolicateArgs),
     /// Show what differs between two reports, the second minus the first

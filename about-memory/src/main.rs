@@ -2,7 +2,7 @@
 
 use about_memory::cli::{Cli, Command};
 use about_memory::show::{self, Failure};
-use about_memory::{check, coverage, dmd, resident, run, symbolicate};
+use about_memory::{check, coverage, dmd, metrics, resident, run, symbolicate};
 use clap::Parser;
 use std::error::Error;
 use std::io::{self, BufWriter, Write};
@@ -27,6 +27,7 @@ fn main() -> ExitCode {
         Some(Command::Resident(args)) => {
             resident::main(args, &mut out, &mut notes).map(|()| ExitCode::SUCCESS)
         }
+        Some(Command::Metrics(args)) => metrics::main(args, &mut out).map(|()| ExitCode::SUCCESS),
         Some(Command::Symbolicate(args)) => {
             symbolicate::main(args, &mut notes).map(|()| ExitCode::SUCCESS).map_err(Failure::from)
         }

@@ -22,6 +22,8 @@ mod process;
 pub mod distinguished;
 mod collect;
 pub mod snapshot;
+#[cfg(feature = "metrics")]
+pub mod metrics;
 mod tracker;
 mod features;
 #[cfg(feature = "derive")]

@@ -73,9 +73,10 @@ impl Anonymous {
             bytes
         };
         let dmd = take(moment.mapped().get(DMD).copied().unwrap_or(0));
+        // Where the program's allocator is another, the segment behind the program's data is the C library's.
+        let c_heap = take(moment.below("c-heap").min(moment.below("rss/heap")));
         let committed = moment.below("heap-committed");
         let heap = take(moment.figure("heap-resident").unwrap_or(committed));
-        let c_heap = take(moment.below("c-heap"));
         let others = moment.mapped().iter().filter(|(path, _)| *path != DMD);
         let mapped = others.map(|(path, bytes)| (path.clone(), take(*bytes))).collect();
         Anonymous { heap, c_heap, dmd, mapped, rest: left }

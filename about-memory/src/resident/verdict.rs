@@ -67,6 +67,9 @@ impl Cause {
 const LEAST: i64 = 1 << 20;
 const LEAST_SHARE: i64 = 20;
 
+/// Allocators take memory by the megabyte, so a few more or less say nothing.
+const LEAST_RETAINED: i64 = 4 << 20;
+
 /// One snapshot alone is unusual from here on.
 const LEAST_LEVEL: i64 = 16 << 20;
 
@@ -128,6 +131,8 @@ impl Growth<'_> {
         for (key, before) in parts(self.first) {
             *grown.entry(key).or_default() -= before;
         }
+        let counts = |cause, bytes| cause != Cause::Retained || bytes >= LEAST_RETAINED;
+        grown.retain(|(cause, _), bytes| counts(*cause, *bytes));
         grown.into_iter().max_by_key(|(_, bytes)| *bytes)
     }
 

@@ -95,6 +95,23 @@ fn what_is_committed_and_not_in_memory_is_no_retention() {
 }
 
 #[test]
+fn a_few_megabytes_more_are_an_allocators_way() {
+    let kept = |mb| {
+        ["resident", "rss/anonymous/unnamed", "heap-committed/overhead"].map(|path| (path, mb))
+    };
+    // A small program, of which three are more than a twentieth.
+    let small = "resident 2 10485760\nrss/anonymous/unnamed 2 5242880\nheap-committed/allocated 2 4194304\n\
+                 heap-committed/overhead 2 0\nheap-allocated 2 4194304";
+    let after = |mb| {
+        let more: Vec<_> =
+            kept(mb).iter().map(|(path, mb)| format!("{path} 2 {}", mb << 20)).collect();
+        of(&[moment(0, small), moment(1, &format!("{small}\n{}", more.join("\n")))]).cause
+    };
+    assert_eq!(after(3), Cause::NothingUnusual);
+    assert_eq!(after(5), Cause::Retained);
+}
+
+#[test]
 fn each_other_cause_is_told() {
     for (growth, cause, words) in [
         (
