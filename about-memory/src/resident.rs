@@ -166,9 +166,9 @@ pub fn main(args: &ResidentArgs, out: &mut dyn Write, err: &mut dyn Write) -> Re
     }
     let page = Page::new(moments);
     if args.html {
-        html::write(&page, out)?
+        html::write(&page, out)?;
     } else {
-        text::write(&page, columns(), out)?
+        text::write(&page, columns(), out)?;
     }
     Ok(())
 }

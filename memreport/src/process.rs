@@ -15,7 +15,7 @@ use crate::reporter::Gathered;
 use kinds::Kinds;
 
 /// Adds the reports that every process has. What cannot be read is left out.
-pub(crate) fn report(gathered: &mut Gathered, anonymize: bool) {
+pub(crate) fn report(gathered: &mut Gathered) {
     let reports = &mut gathered.reports;
     if let Some(counters) = heap_counters() {
         let allocations = i64::try_from(counters.allocations).unwrap_or(i64::MAX);
@@ -26,8 +26,12 @@ pub(crate) fn report(gathered: &mut Gathered, anonymize: bool) {
         ));
     }
     report_figures(reports);
+}
+
+/// Adds what resident memory consists of. The kernel counts pages for it.
+pub(crate) fn report_mappings(gathered: &mut Gathered, anonymize: bool) {
     if let Some(mut mappings) = smaps::read() {
-        report_sums(&smaps::sums(&mappings), reports);
+        report_sums(&smaps::sums(&mappings), &mut gathered.reports);
         let stacks = stacks::find(&mut mappings);
         stacks.report(gathered);
         Kinds::new(&mappings, &stacks, anonymize).report(&mut gathered.reports);
