@@ -140,12 +140,12 @@ fn notes(moments: &[Moment]) -> Vec<String> {
             "the files are of different processes, or of one that was started again".to_owned(),
         );
     }
-    if moments.iter().any(|moment| moment.figure("rss/stacks").is_none()) {
+    if moments.iter().any(|moment| !moment.has("rss")) {
         notes.push(
             "not all files say how resident memory is mapped, so it is not explained".to_owned(),
         );
     }
-    if moments.iter().any(|moment| moment.figure("heap-committed/allocated").is_none()) {
+    if moments.iter().any(|moment| !moment.has("heap-committed")) {
         notes.push("not all files say what the allocator has committed".to_owned());
     }
     if let Some(over) = moments.last().map(account::dark).filter(|dark| *dark < 0) {

@@ -19,6 +19,7 @@ use crate::tracker::Tracker;
 
 pub(crate) use statistics::HeapDivision;
 pub use statistics::{HeapRest, HeapStatistics};
+pub(crate) use system::give_back;
 
 /// An allocator that can say how much of a block may be used.
 ///
@@ -282,6 +283,11 @@ pub fn tracker() -> Option<&'static dyn Tracker> {
 /// What the program's allocator says of itself, if one is declared and can say.
 pub(crate) fn statistics() -> Option<HeapStatistics> {
     (declaration()?.statistics)()
+}
+
+/// Whether a tracker is awake.
+pub(crate) fn is_tracking() -> bool {
+    tracker().is_some_and(Tracker::is_awake)
 }
 
 /// What counts for a block: its usable size where the allocator is declared, its layout's elsewhere.

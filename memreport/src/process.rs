@@ -28,6 +28,11 @@ pub(crate) fn report(gathered: &mut Gathered) {
     report_figures(reports);
 }
 
+/// Bytes that are in physical memory now, where the system can say.
+pub(crate) fn resident() -> Option<u64> {
+    Some(statm().ok()?.1)
+}
+
 /// Adds what resident memory consists of. The kernel counts pages for it.
 pub(crate) fn report_mappings(gathered: &mut Gathered, anonymize: bool) {
     if let Some(mut mappings) = smaps::read() {

@@ -116,7 +116,9 @@ fn resident(moment: &Moment) -> Option<Sum> {
 fn in_memory(moment: &Moment) -> Option<Sum> {
     let committed = moment.below("heap-committed");
     let heap = Anonymous::of(moment).heap;
-    moment.figure("heap-committed/allocated")?;
+    if !moment.has("heap-committed") {
+        return None;
+    }
     let whole = line("heap-committed", committed, "allocator");
     let parts = vec![
         line("in memory", heap, "as above"),
@@ -126,7 +128,10 @@ fn in_memory(moment: &Moment) -> Option<Sum> {
 }
 
 fn committed(moment: &Moment) -> Option<Sum> {
-    let allocated = moment.figure("heap-committed/allocated")?;
+    if !moment.has("heap-committed") {
+        return None;
+    }
+    let allocated = moment.below("heap-committed/allocated");
     let whole = line("heap-committed", moment.below("heap-committed"), "allocator");
     let overhead = |part: &str| moment.below(&format!("explicit/heap-overhead/{part}"));
     let parts = vec![

@@ -51,12 +51,15 @@ impl Moment {
         self.figures.get(path).copied()
     }
 
+    /// Whether there is any figure below a path, or at it.
+    pub fn has(&self, path: &str) -> bool {
+        self.figures.keys().any(|other| is_below(other, path))
+    }
+
     /// The sum of all figures below a path, or at it.
     pub fn below(&self, path: &str) -> i64 {
-        let is_below = |other: &str| {
-            other.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-        };
-        self.figures.iter().filter(|(other, _)| is_below(other)).map(|(_, bytes)| bytes).sum()
+        let figures = self.figures.iter().filter(|(other, _)| is_below(other, path));
+        figures.map(|(_, bytes)| bytes).sum()
     }
 
     /// What reporters say is on the heap, by the first two segments of their paths.
@@ -86,6 +89,10 @@ impl Moment {
         };
         *sums.entry(top.to_owned()).or_default() += bytes;
     }
+}
+
+fn is_below(path: &str, of: &str) -> bool {
+    path.strip_prefix(of).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 /// Takes the reports of all processes of a file, and gives one of them.

@@ -305,7 +305,7 @@ fn unknown() -> Verdict {
 fn remedy(allocator: Option<&str>) -> &'static str {
     match allocator {
         Some("glibc") => {
-            "`malloc_trim(0)` gives whole pages back, and `MALLOC_ARENA_MAX=2` keeps arenas few"
+            "`malloc_trim(0)`, or `about-memory minimize`, gives whole pages back, and `MALLOC_ARENA_MAX=2` keeps arenas few"
         }
         Some("jemalloc") => {
             "it gives whole pages back by itself, sooner with a smaller `dirty_decay_ms`, and none that a block is on"

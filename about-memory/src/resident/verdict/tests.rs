@@ -82,8 +82,8 @@ fn what_the_allocator_retains_is_told_with_the_peak_and_a_remedy() {
     assert_eq!(
         verdict.sentence,
         "live heap flat at 100.00 MB in 10 min, heap-committed +300.00 MB, of which +290.00 MB resident, after a peak of \
-         400.00 MB: the allocator retains what the program gave back; `malloc_trim(0)` gives whole pages back, and \
-         `MALLOC_ARENA_MAX=2` keeps arenas few"
+         400.00 MB: the allocator retains what the program gave back; `malloc_trim(0)`, or `about-memory minimize`, \
+         gives whole pages back, and `MALLOC_ARENA_MAX=2` keeps arenas few"
     );
 }
 
