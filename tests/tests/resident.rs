@@ -4,8 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use about_memory::open;
 use about_memory::resident::{Cause, Moments, Page};
+use about_memory::{cli, open};
+use clap::Parser;
 use memreport::snapshot::read::Options;
 
 /// What the program left behind, and what is made of it.
@@ -53,6 +54,19 @@ impl Grown {
     }
 }
 
+/// What the command prints of a folder of snapshots.
+fn printed(folder: &Path, more: &[&str]) -> String {
+    let folder = folder.to_string_lossy();
+    let words = ["about-memory", "resident", &folder].into_iter().chain(more.iter().copied());
+    let Some(cli::Command::Resident(args)) = cli::Cli::parse_from(words).command else {
+        panic!("it is another command");
+    };
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    about_memory::resident::main(&args, &mut out, &mut err).expect("the files can be read");
+    assert!(err.is_empty(), "{}", String::from_utf8_lossy(&err));
+    String::from_utf8(out).expect("it is text")
+}
+
 fn every_reason_is_found(program: &str) {
     let table = [
         ("leak", Cause::DarkMatter, "dark matter grew by 48."),
@@ -74,7 +88,17 @@ fn on_the_systems_allocator() {
 #[test]
 fn on_the_systems_allocator_under_dmd() {
     let program = env!("CARGO_BIN_EXE_growth");
-    run(program, "leak", Some("1")).assert_is(Cause::DarkMatter, "dark matter grew by 48.");
+    let grown = run(program, "leak", Some("1"));
+    let text = printed(&grown.folder, &[]);
+    // Dumps stand beside the snapshots, and are not taken for some.
+    for words in
+        ["3 snapshots over ", "dark matter grew by 48.", "--explain", "+ slop of dark blocks "]
+    {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+    let html = printed(&grown.folder, &["--html"]);
+    assert!(html.starts_with("<section") && html.contains("<p class=\"verdict dark-matter\">"));
+    grown.assert_is(Cause::DarkMatter, "dark matter grew by 48.");
     run(program, "retention", Some("1")).assert_is(Cause::Retained, "after a peak of");
 }
 

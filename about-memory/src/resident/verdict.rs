@@ -40,7 +40,9 @@ pub enum Cause {
     Mapped,
     /// Mappings that nobody reports.
     Anonymous,
-    /// The files do not say how much is resident.
+    /// DMD's own tables.
+    Tracker,
+    /// The files do not say what it is.
     Unknown,
 }
 
@@ -58,6 +60,7 @@ impl Cause {
             Cause::Shared => "shared",
             Cause::Mapped => "mapped",
             Cause::Anonymous => "anonymous",
+            Cause::Tracker => "tracker",
             Cause::Unknown => "unknown",
         }
     }
@@ -90,6 +93,8 @@ fn parts(moment: &Moment) -> Parts {
         (Cause::Stacks, moment.below("rss/stacks")),
         (Cause::Shared, moment.below("rss/shared")),
         (Cause::Anonymous, anonymous.rest),
+        (Cause::Tracker, anonymous.dmd),
+        (Cause::Unknown, unexplained(moment)),
     ];
     let parts = parts.into_iter().map(|(cause, bytes)| ((cause, String::new()), bytes));
     let reported =
@@ -97,6 +102,13 @@ fn parts(moment: &Moment) -> Parts {
     let mapped =
         anonymous.mapped.iter().map(|(path, bytes)| ((Cause::Mapped, path.clone()), *bytes));
     parts.chain(reported).chain(mapped).collect()
+}
+
+/// What is resident and, by the file, neither mapped nor on the heap.
+fn unexplained(moment: &Moment) -> i64 {
+    let resident = moment.figure("resident").unwrap_or(0);
+    let heap = moment.figure("heap-allocated").unwrap_or(0).max(moment.below("heap-committed"));
+    resident - if moment.has("rss") { moment.below("rss") } else { heap }
 }
 
 /// What becomes of the moments, in the order of time.
@@ -146,8 +158,8 @@ impl Growth<'_> {
                  dark nor the allocator"
             ),
             Cause::DarkMatter => format!(
-                "dark matter {grew}{of_resident}: nobody reports it, so it is a leak or a missing reporter; run the \
-                 program with DMD=1 to see where it is allocated"
+                "dark matter {grew}{of_resident}: nobody reports it, so it is a leak or a missing reporter; {}",
+                self.ask_dmd()
             ),
             Cause::Retained => return self.retained(bytes),
             Cause::OtherCode => format!(
@@ -168,12 +180,28 @@ impl Growth<'_> {
             Cause::Mapped => format!(
                 "{path} {grew}{of_resident}: its reporter names it, memory that the program maps without the heap"
             ),
-            _ => format!(
+            Cause::Tracker => format!(
+                "DMD's own tables {grew}{of_resident}: they grow with the number of blocks, and a program without DMD \
+                 does not have them"
+            ),
+            Cause::Unknown => format!(
+                "what these files do not explain {grew}{of_resident}: they say too little of what is mapped"
+            ),
+            Cause::Anonymous | Cause::NothingUnusual => format!(
                 "mappings that stand for no file and that nobody reports {grew}{of_resident}: look for what the program \
                  or a library maps without the heap"
             ),
         };
         Verdict { cause, sentence }
+    }
+
+    /// Where the dark blocks were allocated, a dump says.
+    fn ask_dmd(&self) -> &'static str {
+        if self.last.blocks.is_some() {
+            "`about-memory dmd --explain` of the dump beside the last file shows where it is allocated"
+        } else {
+            "run the program with DMD=1 to see where it is allocated"
+        }
     }
 
     fn retained(&self, bytes: i64) -> Verdict {

@@ -55,6 +55,14 @@ fn dark_matter_is_told() {
 }
 
 #[test]
+fn a_dump_beside_the_file_is_named() {
+    let mut last = moment(10, &after(&HEAP.map(|path| (path, 50))));
+    last.blocks = Some(Default::default());
+    let verdict = of(&[moment(0, BEFORE), last]);
+    assert!(verdict.sentence.contains("`about-memory dmd --explain`"), "{}", verdict.sentence);
+}
+
+#[test]
 fn a_cache_is_told_by_its_path() {
     let growth: Vec<_> =
         HEAP.into_iter().map(|path| (path, 50)).chain([("explicit/cache", 49)]).collect();
@@ -131,6 +139,12 @@ fn each_other_cause_is_told() {
         assert_eq!(found, cause);
         assert!(sentence.contains(words), "{sentence}");
     }
+    let tables = [("resident", 50), ("rss/anonymous/unnamed", 50), ("explicit/dmd/tables", 50)];
+    let (cause, sentence) = on(&tables);
+    assert_eq!(cause, Cause::Tracker, "{sentence}");
+    let (cause, sentence) = on(&[("resident", 50)]);
+    assert_eq!(cause, Cause::Unknown);
+    assert!(sentence.starts_with("what these files do not explain grew by 50.00 MB"), "{sentence}");
     let mapped = [("resident", 50), ("rss/anonymous/unnamed", 50), ("explicit/arena", 45)];
     let (cause, sentence) = on(&mapped);
     assert_eq!(cause, Cause::Mapped);
