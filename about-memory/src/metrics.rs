@@ -14,7 +14,7 @@ use std::path::PathBuf;
 /// `about-memory metrics`
 #[derive(Debug, Args)]
 pub struct MetricsArgs {
-    /// A memory report; `-` is standard input
+    /// A memory report, or the number of a running process; `-` is standard input
     #[arg(value_name = "FILE")]
     file: PathBuf,
 

@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 /// `about-memory resident`
 #[derive(Debug, Args)]
 pub struct ResidentArgs {
-    /// Memory reports of one process, one or several, in any order; or a directory of them
+    /// Memory reports of one process, one or several, in any order; or a directory of them, or the number of a running process
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 
