@@ -28,11 +28,12 @@ pub fn write(page: &Page, columns: usize, out: &mut dyn Write) -> io::Result<()>
     for rows in &sums {
         for [what, bytes, growth, source] in rows {
             let what = shorten(what, name);
-            let line = format!(
-                "{what:name$}  {bytes:>bytes_width$}  {growth:>growth_width$}  {source}",
-                bytes_width = widths[1],
-                growth_width = widths[2],
-            );
+            let mut line = format!("{what:name$}  {bytes:>width$}", width = widths[1]);
+            // One snapshot alone has not grown.
+            if widths[2] > 0 {
+                line += &format!("  {growth:>width$}", width = widths[2]);
+            }
+            line += &format!("  {source}");
             writeln!(out, "{}", line.trim_end())?;
         }
         writeln!(out)?;
@@ -169,6 +170,26 @@ heap-allocated by reporter   90,000,000 B  +70,000,000 B  counters
 = explicit/cache             88,000,000 B  +70,000,000 B  reporter
 + explicit/<b>&/                     77 B            0 B  reporter
 + dark matter                 1,999,923 B            0 B  by subtraction
+");
+    }
+
+    #[test]
+    fn one_snapshot_has_no_changes() {
+        let page = Page::new(vec![moment(0, "resident 2 20\nrss/stacks 2 5\nrss/files/f 2 15")]);
+        let mut out = Vec::new();
+        write(&page, 80, &mut out).unwrap();
+        assert_snapshot!(String::from_utf8(out).unwrap(), @r"
+Resident memory of server (pid 7): 1 snapshot
+
+nothing unusual in this snapshot of 20 B resident; a second one, taken later,
+tells what grows
+
+                             now  from
+resident by kind of memory  20 B  /proc/self/statm
+= other mapped files        15 B  /proc/self/smaps
++ stacks of threads          5 B  /proc/self/smaps
+
+note: not all files say what the allocator has committed
 ");
     }
 
