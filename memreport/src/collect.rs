@@ -8,6 +8,7 @@ use std::time::SystemTime;
 use crate::allocator::{Sizes, is_declared, tracker};
 use crate::counters::totals;
 use crate::field::skipped_fields;
+use crate::mark::mark;
 use crate::ops::Collection;
 use crate::patience::Progress;
 use crate::process::{self, Heap};
@@ -184,6 +185,7 @@ fn finished(
     (moment, allocator): (Cow<'static, str>, Option<&'static str>),
     findings: Option<Box<dyn Findings>>,
 ) -> Snapshot {
+    mark(format!("report: {moment}"));
     Snapshot {
         reports: gathered.reports,
         notes: gathered.notes,
