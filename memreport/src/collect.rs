@@ -16,7 +16,7 @@ use crate::registry;
 use crate::report::Report;
 use crate::reporter::{Gathered, Names, Reports, amount};
 use crate::snapshot::Snapshot;
-use crate::tracker::{Ending, Findings, Recorder, Tracker};
+use crate::tracker::{Ending, Findings, Recorder, Tracker, as_own};
 
 /// Asks all reporters, and gathers what they say.
 ///
@@ -185,7 +185,8 @@ fn finished(
     (moment, allocator): (Cow<'static, str>, Option<&'static str>),
     findings: Option<Box<dyn Findings>>,
 ) -> Snapshot {
-    mark(format!("report: {moment}"));
+    // The words are kept for recorders, and are no more the program's than the list that they stand in.
+    as_own(|| mark(format!("report: {moment}")));
     Snapshot {
         reports: gathered.reports,
         notes: gathered.notes,
