@@ -4,7 +4,7 @@
 //! descriptor, which lies at the outer end of its stack; of one that sleeps in the kernel, the kernel tells the stack pointer.
 //! Memory that the kernel has made one mapping with a stack is told from it by the descriptor, page by page.
 
-use std::fs::{self, File};
+use std::fs;
 use std::ops::Range;
 
 use super::bytes;
@@ -114,6 +114,7 @@ fn holding(address: u64, mappings: &[Mapping]) -> Option<(usize, &Mapping)> {
 /// How much of these addresses is in physical memory, page by page.
 #[cfg(target_os = "linux")]
 fn resident(extent: &Range<u64>) -> Option<u64> {
+    use std::fs::File;
     use std::os::unix::fs::FileExt;
 
     const ENTRY: u64 = 8;
