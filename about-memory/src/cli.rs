@@ -3,9 +3,11 @@
 use crate::ask::{AskArgs, MinimizeArgs, TrackArgs};
 use crate::coverage::CoverageArgs;
 use crate::dmd::DmdArgs;
+use crate::metrics::MetricsArgs;
 use crate::numbers::Bytes;
 use crate::ps::PsArgs;
 use crate::record::{RecordArgs, RecordingArgs};
+use crate::resident::ResidentArgs;
 use crate::run::RunArgs;
 use crate::snapshot::SnapshotArgs;
 use crate::symbolicate::SymbolicateArgs;
@@ -45,6 +47,10 @@ pub enum Command {
     Dmd(DmdArgs),
     /// Show how much of the heap is reported exactly once, by crate, type and field, and what would help most
     Coverage(CoverageArgs),
+    /// Explain what the resident memory of a process is, and, from several reports, why it grew
+    Resident(ResidentArgs),
+    /// Print a report as metrics in the text of OpenMetrics, as Prometheus reads it
+    Metrics(MetricsArgs),
     /// Give the frames of a DMD dump their functions and lines, for good, so that it can be read elsewhere
     Symbolicate(SymbolicateArgs),
     /// Show what differs between two reports, the second minus the first

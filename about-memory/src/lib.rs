@@ -6,6 +6,8 @@ pub mod record;
 pub mod dmd;
 pub mod symbolicate;
 pub mod coverage;
+pub mod resident;
+pub mod metrics;
 pub mod show;
 pub mod check;
 pub mod live;

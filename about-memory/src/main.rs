@@ -2,7 +2,9 @@
 
 use about_memory::cli::{Cli, Command};
 use about_memory::show::{self, Failure};
-use about_memory::{ask, check, coverage, dmd, ps, record, run, snapshot, symbolicate, watch};
+use about_memory::{
+    ask, check, coverage, dmd, metrics, ps, record, resident, run, snapshot, symbolicate, watch,
+};
 use clap::Parser;
 use std::error::Error;
 use std::io::{self, BufWriter, Write};
@@ -30,6 +32,10 @@ fn main() -> ExitCode {
         Some(Command::Coverage(args)) => coverage::main(args, &mut out, &mut notes)
             .map(|()| ExitCode::SUCCESS)
             .map_err(Failure::from),
+        Some(Command::Resident(args)) => {
+            resident::main(args, &mut out, &mut notes).map(|()| ExitCode::SUCCESS)
+        }
+        Some(Command::Metrics(args)) => metrics::main(args, &mut out).map(|()| ExitCode::SUCCESS),
         Some(Command::Symbolicate(args)) => {
             symbolicate::main(args, &mut notes).map(|()| ExitCode::SUCCESS).map_err(Failure::from)
         }

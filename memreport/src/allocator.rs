@@ -2,6 +2,8 @@
 #![expect(unsafe_code, reason = "a global allocator and its size queries are unsafe by nature")]
 
 mod chunk;
+mod statistics;
+pub(crate) mod glibc;
 mod system;
 #[cfg(feature = "jemalloc")]
 mod jemalloc;
@@ -15,6 +17,8 @@ use std::alloc::GlobalAlloc;
 use crate::counters;
 use crate::tracker::Tracker;
 
+pub(crate) use statistics::HeapDivision;
+pub use statistics::{HeapRest, HeapStatistics};
 pub(crate) use system::give_back;
 
 /// An allocator that can say how much of a block may be used.
@@ -34,6 +38,11 @@ pub unsafe trait UsableSize: GlobalAlloc {
     ///
     /// `block` is a live block of this allocator. `layout` is the one that it has now, or that of `()` if unknown.
     unsafe fn usable_size(&self, block: *const u8, layout: Layout) -> usize;
+
+    /// What the allocator says of itself, if it can. It is asked between reporters, and may take locks of its own.
+    fn statistics(&self) -> Option<HeapStatistics> {
+        None
+    }
 }
 
 /// An allocator that cannot say how big its blocks are: their layouts stand in, so slop is not seen.
@@ -150,6 +159,10 @@ unsafe impl<A: UsableSize> UsableSize for Counted<A> {
         // SAFETY: handed on.
         unsafe { self.inner.usable_size(block, layout) }
     }
+
+    fn statistics(&self) -> Option<HeapStatistics> {
+        self.inner.statistics()
+    }
 }
 
 /// Declares the program's global allocator, so that sizes are asked of it and its blocks are counted.
@@ -201,13 +214,17 @@ macro_rules! __declare_allocator {
                 unsafe { $crate::UsableSize::usable_size(&ALLOCATOR, block, layout) }
             }
 
+            fn statistics() -> ::core::option::Option<$crate::HeapStatistics> {
+                $crate::UsableSize::statistics(&ALLOCATOR)
+            }
+
             #[cfg_attr(target_os = "linux", unsafe(link_section = ".init_array"))]
             #[used]
             static STAY_LOADED: extern "C" fn() = $crate::__private::stay_loaded;
 
             $crate::__private::submit! {
                 // SAFETY: there is only one `#[global_allocator]` in a program, and it is the static above.
-                unsafe { $crate::__private::Declaration::new(usable_size, $tracker) }
+                unsafe { $crate::__private::Declaration::new(usable_size, statistics, $tracker) }
             }
         };
     };
@@ -220,19 +237,21 @@ pub(crate) type UsableSizeFn = unsafe fn(*const u8, Layout) -> usize;
 #[derive(Clone, Copy)]
 pub struct Declaration {
     usable_size: UsableSizeFn,
+    statistics: fn() -> Option<HeapStatistics>,
     tracker: Option<&'static dyn Tracker>,
 }
 
 impl Declaration {
     /// # Safety
     ///
-    /// `usable_size` is that of the `#[global_allocator]`, and the tracker is told of every block of it.
+    /// `usable_size` and `statistics` are those of the `#[global_allocator]`, and the tracker is told of every block of it.
     #[doc(hidden)]
     pub const unsafe fn new(
         usable_size: UsableSizeFn,
+        statistics: fn() -> Option<HeapStatistics>,
         tracker: Option<&'static dyn Tracker>,
     ) -> Self {
-        Declaration { usable_size, tracker }
+        Declaration { usable_size, statistics, tracker }
     }
 }
 
@@ -259,6 +278,11 @@ pub(crate) fn is_declared() -> bool {
 #[must_use]
 pub fn tracker() -> Option<&'static dyn Tracker> {
     declaration()?.tracker
+}
+
+/// What the program's allocator says of itself, if one is declared and can say.
+pub(crate) fn statistics() -> Option<HeapStatistics> {
+    (declaration()?.statistics)()
 }
 
 /// Whether a tracker is awake.

@@ -4,6 +4,7 @@
 use core::cell::Cell;
 use core::sync::atomic::AtomicBool;
 use core::sync::atomic::AtomicU64;
+use core::sync::atomic::AtomicUsize;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 /// What the allocator has done since the program began. All sizes are usable bytes.
@@ -100,6 +101,10 @@ struct Slot {
     freed_bytes: AtomicU64,
     frees: AtomicU64,
     taken: AtomicBool,
+    /// Of the last owner: the kernel's number, and the address of what the C library keeps of it, which lies at the outer
+    /// end of its stack.
+    thread: AtomicU64,
+    descriptor: AtomicUsize,
 }
 
 impl Slot {
@@ -110,6 +115,8 @@ impl Slot {
             freed_bytes: AtomicU64::new(0),
             frees: AtomicU64::new(0),
             taken: AtomicBool::new(false),
+            thread: AtomicU64::new(0),
+            descriptor: AtomicUsize::new(0),
         }
     }
 }
@@ -137,7 +144,21 @@ fn take_slot() -> Option<&'static Slot> {
         return None;
     }
     OWN.try_with(|own| own.set(Some(slot))).ok()?;
+    let (thread, descriptor) = exit::current_thread();
+    slot.descriptor.store(descriptor, Relaxed);
+    // Release, with the Acquire of `descriptor_of`: the address is that of this thread.
+    slot.thread.store(thread, Release);
     Some(slot)
+}
+
+/// Where the C library keeps what it knows of a thread, if that thread has allocated and lives.
+pub(crate) fn descriptor_of(thread: u64) -> Option<usize> {
+    let is_of = |slot: &&Slot| {
+        // Acquire, with the Release of `take_slot`.
+        slot.thread.load(Acquire) == thread && slot.taken.load(Relaxed)
+    };
+    let descriptor = SLOTS.iter().find(is_of)?.descriptor.load(Relaxed);
+    (descriptor != 0).then_some(descriptor)
 }
 
 fn give_back(index: usize) {
@@ -157,6 +178,21 @@ mod exit {
 
     /// 0 is none yet; otherwise the key plus one.
     static KEY: AtomicU64 = AtomicU64::new(0);
+
+    /// The kernel's number of this thread, and where its descriptor is.
+    #[cfg(target_os = "linux")]
+    pub(super) fn current_thread() -> (u64, usize) {
+        // SAFETY: a call without arguments.
+        let number = unsafe { libc::syscall(libc::SYS_gettid) };
+        // SAFETY: as above. The C libraries of Linux answer with the descriptor's address.
+        let descriptor = unsafe { libc::pthread_self() };
+        (u64::try_from(number).unwrap_or(0), usize::try_from(descriptor).unwrap_or(0))
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    pub(super) fn current_thread() -> (u64, usize) {
+        (0, 0)
+    }
 
     pub(super) fn key() -> Option<libc::pthread_key_t> {
         let known = KEY.load(Acquire);
@@ -191,6 +227,10 @@ mod exit {
 
 #[cfg(not(all(unix, not(miri))))]
 mod exit {
+    pub(super) fn current_thread() -> (u64, usize) {
+        (0, 0)
+    }
+
     pub(super) fn key() -> Option<()> {
         None
     }

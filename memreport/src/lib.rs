@@ -20,11 +20,14 @@ mod patience;
 mod reporter;
 mod registry;
 mod process;
+pub mod distinguished;
 mod collect;
 mod mark;
 mod scope;
 mod minimize;
 pub mod snapshot;
+#[cfg(feature = "metrics")]
+pub mod metrics;
 mod tracker;
 mod features;
 #[cfg(unix)]
@@ -35,7 +38,7 @@ pub mod variations {}
 #[cfg(feature = "malloc_size_of")]
 pub mod bridge;
 
-pub use allocator::{Counted, LayoutSizes, UsableSize};
+pub use allocator::{Counted, HeapRest, HeapStatistics, LayoutSizes, UsableSize};
 pub use collect::{Collector, snapshot};
 pub use counted_heap::CountedHeap;
 pub use counters::{HeapCounters, heap_counters};

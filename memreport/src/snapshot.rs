@@ -13,6 +13,7 @@ pub(crate) use write::own_name;
 use std::any::Any;
 use std::borrow::Cow;
 use std::path::Path;
+use std::time::SystemTime;
 use std::{fmt, io};
 
 use crate::field::SkippedField;
@@ -32,6 +33,10 @@ pub struct Snapshot {
     pub skipped: Vec<SkippedField>,
     /// At which moment of the program it was taken: "asked for by the program".
     pub moment: Cow<'static, str>,
+    /// When it was taken.
+    pub time: SystemTime,
+    /// What the program's allocator is called, where it says how much memory it has.
+    pub allocator: Option<&'static str>,
     pub(crate) findings: Option<Box<dyn Findings>>,
 }
 

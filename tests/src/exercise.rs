@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::thread;
 
 use dmd::Dump;
-use memreport::{MallocSizeOf, Ops, UsableSize, heap_counters, measure};
+use memreport::{HeapStatistics, MallocSizeOf, Ops, UsableSize, heap_counters, measure};
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
@@ -53,6 +53,10 @@ unsafe impl<A: UsableSize> UsableSize for Failing<A> {
     unsafe fn usable_size(&self, block: *const u8, layout: Layout) -> usize {
         // SAFETY: handed on.
         unsafe { self.0.usable_size(block, layout) }
+    }
+
+    fn statistics(&self) -> Option<HeapStatistics> {
+        self.0.statistics()
     }
 }
 

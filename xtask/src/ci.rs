@@ -14,8 +14,17 @@ const LINTS: Step = (
 );
 const TESTS: Step = ("the tests pass", &["test", "--workspace"]);
 const ALLOCATORS: Step = (
-    "the books agree on every inner allocator",
-    &["test", "--package", "memreport-tests", "--all-features", "--test", "allocators"],
+    "the books agree on every inner allocator, and so does what it says of itself",
+    &[
+        "test",
+        "-p",
+        "memreport-tests",
+        "--all-features",
+        "--test",
+        "allocators",
+        "--test",
+        "resident",
+    ],
 );
 const DOCS: Step = ("the docs build", &["doc", "--workspace", "--no-deps", "--all-features"]);
 

@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicU8;
 use std::sync::atomic::Ordering::Relaxed;
 
 use memreport::__private as counters;
-use memreport::UsableSize;
+use memreport::{HeapStatistics, UsableSize};
 
 use super::blocks::{Blocks, Granule};
 use super::dead::Dead;
@@ -290,6 +290,10 @@ unsafe impl<A: UsableSize> UsableSize for Dmd<A> {
     unsafe fn usable_size(&self, block: *const u8, layout: Layout) -> usize {
         // SAFETY: handed on, with the layout that the inner allocator was given.
         unsafe { self.inner.usable_size(block, Self::rounded(layout)) }
+    }
+
+    fn statistics(&self) -> Option<HeapStatistics> {
+        self.inner.statistics()
     }
 }
 

@@ -1,11 +1,14 @@
 //! jemalloc, by the crate `tikv-jemallocator` 0.7.
-#![expect(unsafe_code, reason = "asks about blocks")]
+#![expect(unsafe_code, reason = "asks about blocks, and for statistics")]
 
 use core::alloc::Layout;
+use core::ffi::CStr;
+use core::ptr;
 
 use tikv_jemallocator::Jemalloc;
 
 use super::UsableSize;
+use super::statistics::{HeapRest, HeapStatistics};
 
 // SAFETY: a block's usable size is that of its size class, which it keeps until it is reallocated, also in place. Size
 // classes of at least 16 bytes are multiples of 16, and blocks of a class lie side by side.
@@ -15,4 +18,52 @@ unsafe impl UsableSize for Jemalloc {
         // SAFETY: a live block of this allocator, by the caller's promise.
         unsafe { tikv_jemallocator::usable_size(block) }
     }
+
+    fn statistics(&self) -> Option<HeapStatistics> {
+        advance()?;
+        let active = figure(c"stats.active")?;
+        let metadata = figure(c"stats.metadata")?;
+        // Pages of live blocks and of none, and jemalloc's own: its upper bound of what is in physical memory.
+        let resident = figure(c"stats.resident")?;
+        Some(HeapStatistics {
+            resident: Some(resident),
+            bookkeeping: metadata,
+            page_cache: resident.saturating_sub(active).saturating_sub(metadata),
+            rest: HeapRest::BinUnused,
+            ..HeapStatistics::new("jemalloc", resident)
+        })
+    }
+}
+
+/// Has all statistics brought up to this moment: jemalloc answers from a copy.
+fn advance() -> Option<()> {
+    let mut epoch = 1_u64;
+    // SAFETY: `epoch` takes a number of 64 bits.
+    let result = unsafe {
+        tikv_jemalloc_sys::mallctl(
+            c"epoch".as_ptr(),
+            ptr::null_mut(),
+            ptr::null_mut(),
+            (&raw mut epoch).cast(),
+            size_of::<u64>(),
+        )
+    };
+    (result == 0).then_some(())
+}
+
+/// One of jemalloc's figures; none if it was built without.
+fn figure(name: &CStr) -> Option<u64> {
+    let mut bytes = 0_usize;
+    let mut length = size_of::<usize>();
+    // SAFETY: the figures that are asked for here are of type `size_t`, and that is how much may be written.
+    let result = unsafe {
+        tikv_jemalloc_sys::mallctl(
+            name.as_ptr(),
+            (&raw mut bytes).cast(),
+            &raw mut length,
+            ptr::null_mut(),
+            0,
+        )
+    };
+    (result == 0).then_some(bytes as u64)
 }

@@ -18,6 +18,10 @@ unsafe impl UsableSize for System {
         // SAFETY: a live block of malloc, by the caller's promise.
         unsafe { super::chunk::usable_size(block) }
     }
+
+    fn statistics(&self) -> Option<super::HeapStatistics> {
+        statistics()
+    }
 }
 
 #[cfg(target_vendor = "apple")]
@@ -28,6 +32,18 @@ unsafe impl UsableSize for System {
         // SAFETY: a live block of malloc, by the caller's promise.
         unsafe { libc::malloc_size(block.cast()) }
     }
+}
+
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+fn statistics() -> Option<super::HeapStatistics> {
+    let statistics = super::glibc::statistics()?;
+    // Another malloc that was preloaded has the blocks, and glibc's own next to none.
+    (statistics.in_use() >= crate::counters::totals().live_bytes()).then_some(statistics)
+}
+
+#[cfg(all(unix, not(target_vendor = "apple"), not(all(target_os = "linux", target_env = "gnu"))))]
+fn statistics() -> Option<super::HeapStatistics> {
+    None
 }
 
 /// Has the C library give free memory back to the system, where it can be told to.

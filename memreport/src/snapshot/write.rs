@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -11,6 +12,7 @@ use serde_json::Serializer;
 use serde_json::ser::Formatter;
 
 use super::Snapshot;
+use crate::process::age;
 use crate::report::{Kind, Report, Units};
 
 /// Writes the file under a name that nobody looks for, and renames it when it is whole.
@@ -115,6 +117,11 @@ struct WireOwn<'s> {
     version: u32,
     process: WireProcess,
     moment: &'s str,
+    /// Milliseconds since 1970 began.
+    #[serde(rename = "timeMs")]
+    time: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    allocator: Option<&'static str>,
     sizes: &'static str,
     notes: &'s [String],
     skipped: Vec<WireSkipped<'s>>,
@@ -124,6 +131,9 @@ struct WireOwn<'s> {
 struct WireProcess {
     name: String,
     pid: u32,
+    /// As `timeMs`: when the process began.
+    #[serde(rename = "startMs", skip_serializing_if = "Option::is_none")]
+    start: Option<u64>,
 }
 
 #[derive(Serialize)]
@@ -138,7 +148,7 @@ struct WireSkipped<'s> {
 
 impl<'s> WireFile<'s> {
     fn new(snapshot: &'s Snapshot, reports: &'s [Report]) -> Self {
-        let process = WireProcess { name: own_name(), pid: std::process::id() };
+        let process = WireProcess { name: own_name(), pid: std::process::id(), start: start() };
         let reports =
             WireReports { process: format!("{} (pid {})", process.name, process.pid), reports };
         let skipped = snapshot.skipped.iter();
@@ -146,6 +156,8 @@ impl<'s> WireFile<'s> {
             version: 1,
             process,
             moment: &snapshot.moment,
+            time: since_1970(snapshot.time),
+            allocator: snapshot.allocator,
             sizes: if snapshot.sizes_asked { "asked" } else { "layouts" },
             notes: &snapshot.notes,
             skipped: skipped
@@ -199,6 +211,16 @@ struct WireReport<'s> {
     units: u8,
     amount: i64,
     description: &'s str,
+}
+
+/// When this process began.
+fn start() -> Option<u64> {
+    Some(since_1970(SystemTime::now()).saturating_sub(age()?))
+}
+
+fn since_1970(time: SystemTime) -> u64 {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// The name of the running program, as `ps` would show it.

@@ -10,6 +10,10 @@ pub struct Own {
     pub process: Option<OwnProcess>,
     /// At which moment of the program it was taken, in words.
     pub moment: Option<String>,
+    /// When it was taken, in milliseconds since 1970 began.
+    pub time_ms: Option<u64>,
+    /// What the program's allocator is called, as `jemalloc`.
+    pub allocator: Option<String>,
     /// Sentences about the collection: who was busy, who panicked, what is incomplete.
     pub notes: Vec<String>,
     /// Where the sizes of blocks come from, if the file says.
@@ -27,6 +31,9 @@ pub struct OwnProcess {
     pub name: String,
     /// Its number, where known.
     pub pid: Option<u64>,
+    /// When it began, in milliseconds since 1970 began. Of the same process it may differ by some hundredths of a second
+    /// from file to file.
+    pub start_ms: Option<u64>,
 }
 
 /// Where the sizes of blocks come from.
@@ -59,6 +66,9 @@ struct WireOwn {
     version: u32,
     process: Option<WireProcess>,
     moment: Option<String>,
+    #[serde(rename = "timeMs")]
+    time_ms: Option<u64>,
+    allocator: Option<String>,
     #[serde(default)]
     notes: Vec<String>,
     sizes: Option<String>,
@@ -72,6 +82,8 @@ struct WireOwn {
 struct WireProcess {
     name: String,
     pid: Option<u64>,
+    #[serde(rename = "startMs")]
+    start_ms: Option<u64>,
 }
 
 #[derive(Deserialize)]
@@ -96,10 +108,14 @@ impl Own {
             }
         };
         let mut own = Own {
-            process: wire
-                .process
-                .map(|process| OwnProcess { name: process.name, pid: process.pid }),
+            process: wire.process.map(|WireProcess { name, pid, start_ms }| OwnProcess {
+                name,
+                pid,
+                start_ms,
+            }),
             moment: wire.moment,
+            time_ms: wire.time_ms,
+            allocator: wire.allocator,
             notes: wire.notes,
             unknown: wire.others.into_keys().collect(),
             ..Own::default()

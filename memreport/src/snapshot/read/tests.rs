@@ -200,11 +200,14 @@ fn what_we_add_is_understood_or_named() {
     let own = |own: &str| {
         read_text(file("").replacen('{', &format!("{{\"memreport\": {own}, "), 1)).unwrap().1.own
     };
-    let Own { process, moment, notes, sizes, skipped, unknown } = own(
-        r#"{"version": 1, "process": {"name": "server", "pid": 7}, "moment": "at exit", "notes": ["busy"], "sizes": "layouts", "colour": 1,
+    let Own { process, moment, time_ms, allocator, notes, sizes, skipped, unknown } = own(
+        r#"{"version": 1, "process": {"name": "server", "pid": 7, "startMs": 1700000000000}, "moment": "at exit",
+            "timeMs": 1700000012345, "allocator": "jemalloc", "notes": ["busy"], "sizes": "layouts", "colour": 1,
             "skipped": [{"owner": "O", "field": "f", "reason": "r", "file": "o.rs", "line": 3}, {"owner": "P"}]}"#,
     );
-    assert_eq!(process, Some(OwnProcess { name: "server".into(), pid: Some(7) }));
+    let start_ms = Some(1_700_000_000_000);
+    assert_eq!(process, Some(OwnProcess { name: "server".into(), pid: Some(7), start_ms }));
+    assert_eq!((time_ms, allocator.as_deref()), (Some(1_700_000_012_345), Some("jemalloc")));
     assert_eq!(moment.as_deref(), Some("at exit"));
     assert_eq!(
         (notes, sizes, unknown),

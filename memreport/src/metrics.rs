@@ -1,0 +1,309 @@
+//! The reports as metrics in the text of OpenMetrics, for Prometheus and what reads the same.
+//!
+//! ```
+//! // In a handler of any HTTP server, for the path `/metrics`:
+//! let (content_type, body) = (memreport::metrics::CONTENT_TYPE, memreport::metrics::gather());
+//! assert!(body.ends_with("# EOF\n"));
+//! # assert!(content_type.starts_with("application/openmetrics-text"));
+//! ```
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
+use prometheus_client::metrics::counter::ConstCounter;
+use prometheus_client::metrics::gauge::ConstGauge;
+use prometheus_client::registry::{Registry, Unit};
+
+use crate::report::{Kind, Report, Units};
+
+/// The content type that the text is served with.
+pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// How many paths have a series of their own, the biggest ones; the others are one series with the path `<other>`.
+pub const MAX_PATHS: usize = 50;
+
+/// Takes a snapshot, and writes it as metrics. A scrape costs what a collection costs.
+///
+/// # Panics
+///
+/// When a reporter calls it: collections do not nest.
+#[must_use]
+pub fn gather() -> String {
+    text(&crate::snapshot().reports)
+}
+
+/// Writes reports of one process as metrics: single figures of the process, and what is at or below each path of two
+/// segments in the tree `explicit`. The series of `memreport_reported_bytes` never overlap, so they can be added up.
+#[must_use]
+pub fn text(reports: &[Report]) -> String {
+    let mut registry = Registry::default();
+    registry.register_collector(Box::new(Figures::of(reports)));
+    let mut text = String::new();
+    // Writing to a string cannot fail.
+    let _ = prometheus_client::encoding::text::encode(&mut text, &registry);
+    text
+}
+
+/// Figures of the process: the report, the metric without its unit, and what it is.
+const BYTES: [(&str, &str, &str); 8] = [
+    ("resident", "process_resident_memory", "Memory in physical memory, shared pages included"),
+    ("vsize", "process_virtual_memory", "Address space, used or not"),
+    ("resident-peak", "memreport_resident_peak", "The most that was ever resident"),
+    (
+        "resident-unique",
+        "memreport_resident_unique",
+        "Resident memory that no other process shares",
+    ),
+    ("pss", "memreport_pss", "Resident memory, shared pages divided by those who share them"),
+    ("swap", "memreport_swap", "Memory that was written to swap"),
+    ("heap-allocated", "memreport_heap_allocated", "Memory in live blocks of the heap allocator"),
+    (
+        "heap-committed",
+        "memreport_heap_committed",
+        "Memory that the heap allocator has of the system",
+    ),
+];
+
+/// What is written, each figure once.
+#[derive(Debug, Default)]
+struct Figures {
+    /// By the report's path.
+    bytes: BTreeMap<&'static str, i64>,
+    threads: Option<i64>,
+    overhead: Option<i64>,
+    allocations: Option<i64>,
+    /// Hard and soft.
+    faults: [Option<i64>; 2],
+    /// By path and kind.
+    reported: Vec<(String, &'static str, i64)>,
+}
+
+impl Figures {
+    fn of(reports: &[Report]) -> Self {
+        let mut figures = Figures::default();
+        let mut reported = Reported::default();
+        for report in reports {
+            let amount = report.amount;
+            match (report.units, report.path.as_str()) {
+                (Units::Count, "threads") => figures.threads = Some(amount),
+                (Units::Percentage, "heap-overhead-fraction") => figures.overhead = Some(amount),
+                (Units::CountCumulative, "heap-allocations") => figures.allocations = Some(amount),
+                (Units::CountCumulative, "page-faults-hard") => figures.faults[0] = Some(amount),
+                (Units::CountCumulative, "page-faults-soft") => figures.faults[1] = Some(amount),
+                (Units::Bytes, path) if path.starts_with("explicit/") => reported.add(report),
+                (Units::Bytes, path) => figures.add_bytes(path, amount),
+                _ => {}
+            }
+        }
+        figures.reported = reported.into_series(figures.bytes.get("heap-allocated").copied());
+        figures
+    }
+
+    /// What stands below a figure's path is part of it.
+    fn add_bytes(&mut self, path: &str, amount: i64) {
+        let top = path.split('/').next().unwrap_or(path);
+        let of = BYTES
+            .iter()
+            .find(|(known, ..)| *known == path || *known == top && top == "heap-committed");
+        if let Some((known, ..)) = of {
+            *self.bytes.entry(known).or_default() += amount;
+        }
+    }
+}
+
+/// What is reported below `explicit`, by its first two segments, and whether it is on the heap.
+#[derive(Debug, Default)]
+struct Reported {
+    sums: BTreeMap<(String, &'static str), i64>,
+    heap: i64,
+}
+
+impl Reported {
+    fn add(&mut self, report: &Report) {
+        let end = report.path.match_indices('/').nth(1).map_or(report.path.len(), |(end, _)| end);
+        let kind = match report.kind {
+            Kind::Heap => "heap",
+            _ => "nonheap",
+        };
+        if report.kind == Kind::Heap {
+            self.heap += report.amount;
+        }
+        *self.sums.entry((report.path[..end].to_owned(), kind)).or_default() += report.amount;
+    }
+
+    /// The biggest paths, what is left of them, and what nobody reports.
+    fn into_series(self, allocated: Option<i64>) -> Vec<(String, &'static str, i64)> {
+        let mut series: Vec<_> =
+            self.sums.into_iter().map(|((path, kind), bytes)| (path, kind, bytes)).collect();
+        // Equal amounts keep the order of their paths.
+        series.sort_by_key(|(_, _, bytes)| std::cmp::Reverse(*bytes));
+        let others = series.split_off(series.len().min(MAX_PATHS));
+        for kind in ["heap", "nonheap"] {
+            let of_kind = || others.iter().filter(|(_, of, _)| *of == kind);
+            if of_kind().next().is_some() {
+                let sum = of_kind().map(|(_, _, bytes)| bytes).sum();
+                series.push(("<other>".to_owned(), kind, sum));
+            }
+        }
+        if let Some(allocated) = allocated {
+            series.push(("explicit/heap-unclassified".to_owned(), "heap", allocated - self.heap));
+        }
+        series
+    }
+}
+
+impl Collector for Figures {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        for (path, name, help) in BYTES {
+            if let Some(bytes) = self.bytes.get(path) {
+                metric(&mut encoder, (name, help, Some(&Unit::Bytes)), &ConstGauge::new(*bytes))?;
+            }
+        }
+        if let Some(threads) = self.threads {
+            metric(
+                &mut encoder,
+                ("process_threads", "Threads of the process", None),
+                &ConstGauge::new(threads),
+            )?;
+        }
+        if let Some(hundredths) = self.overhead {
+            let ratio = f64::from(i32::try_from(hundredths).unwrap_or(i32::MAX)) / 10_000.0;
+            let help =
+                "Of the heap memory of live blocks and the allocator's overhead, the overhead";
+            let unit = Unit::Other("ratio".to_owned());
+            metric(
+                &mut encoder,
+                ("memreport_heap_overhead", help, Some(&unit)),
+                &ConstGauge::new(ratio),
+            )?;
+        }
+        if let Some(allocations) = self.allocations {
+            let help = "Blocks that the heap allocator has handed out";
+            let counter = ConstCounter::new(cumulative(allocations));
+            metric(&mut encoder, ("memreport_heap_allocations", help, None), &counter)?;
+        }
+        self.encode_faults(&mut encoder)?;
+        self.encode_reported(&mut encoder)
+    }
+}
+
+impl Figures {
+    fn encode_faults(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let counters = ["hard", "soft"].into_iter().zip(self.faults);
+        let known: Vec<_> = counters
+            .filter_map(|(kind, faults)| Some((kind, ConstCounter::new(cumulative(faults?)))))
+            .collect();
+        let Some((_, first)) = known.first() else { return Ok(()) };
+        let help = "Page faults that had to read from disk (hard), and others (soft)";
+        let mut metric =
+            encoder.encode_descriptor("memreport_page_faults", help, None, first.metric_type())?;
+        for (kind, counter) in known {
+            counter.encode(metric.encode_family(&[("kind", kind)])?)?;
+        }
+        Ok(())
+    }
+
+    fn encode_reported(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let Some((_, _, first)) = self.reported.first() else { return Ok(()) };
+        let help = "Memory that reporters name, and in heap-unclassified what they do not";
+        let mut metric = encoder.encode_descriptor(
+            "memreport_reported",
+            help,
+            Some(&Unit::Bytes),
+            ConstGauge::new(*first).metric_type(),
+        )?;
+        for (path, kind, bytes) in &self.reported {
+            let labels = [("path", path.as_str()), ("kind", kind)];
+            ConstGauge::new(*bytes).encode(metric.encode_family(&labels)?)?;
+        }
+        Ok(())
+    }
+}
+
+/// One metric without labels.
+fn metric(
+    encoder: &mut DescriptorEncoder<'_>,
+    (name, help, unit): (&str, &str, Option<&Unit>),
+    value: &dyn EncodeMetric,
+) -> fmt::Result {
+    value.encode(encoder.encode_descriptor(name, help, unit, value.metric_type())?)
+}
+
+fn cumulative(count: i64) -> u64 {
+    u64::try_from(count).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_and_paths_are_written() {
+        let reports = [
+            Report::other("resident", 1000, ""),
+            Report::other("heap-allocated", 900, ""),
+            Report::other("heap-committed/allocated", 900, ""),
+            Report::other("heap-committed/overhead", 100, ""),
+            Report::percentage("heap-overhead-fraction", 1000, ""),
+            Report::cumulative("page-faults-soft", 7, ""),
+            Report::count("threads", 3, ""),
+            Report::heap("explicit/a\"b\\c/x", 500, ""),
+            Report::heap("explicit/a\"b\\c/y", 50, ""),
+            Report::non_heap("explicit/map", 80, ""),
+            Report::other("rss/heap", 5, ""),
+        ];
+        let expected = r#"# HELP process_resident_memory_bytes Memory in physical memory, shared pages included
+# TYPE process_resident_memory_bytes gauge
+# UNIT process_resident_memory_bytes bytes
+process_resident_memory_bytes 1000
+# HELP memreport_heap_allocated_bytes Memory in live blocks of the heap allocator
+# TYPE memreport_heap_allocated_bytes gauge
+# UNIT memreport_heap_allocated_bytes bytes
+memreport_heap_allocated_bytes 900
+# HELP memreport_heap_committed_bytes Memory that the heap allocator has of the system
+# TYPE memreport_heap_committed_bytes gauge
+# UNIT memreport_heap_committed_bytes bytes
+memreport_heap_committed_bytes 1000
+# HELP process_threads Threads of the process
+# TYPE process_threads gauge
+process_threads 3
+# HELP memreport_heap_overhead_ratio Of the heap memory of live blocks and the allocator's overhead, the overhead
+# TYPE memreport_heap_overhead_ratio gauge
+# UNIT memreport_heap_overhead_ratio ratio
+memreport_heap_overhead_ratio 0.1
+# HELP memreport_page_faults Page faults that had to read from disk (hard), and others (soft)
+# TYPE memreport_page_faults counter
+memreport_page_faults_total{kind="soft"} 7
+# HELP memreport_reported_bytes Memory that reporters name, and in heap-unclassified what they do not
+# TYPE memreport_reported_bytes gauge
+# UNIT memreport_reported_bytes bytes
+memreport_reported_bytes{path="explicit/a\"b\\c",kind="heap"} 550
+memreport_reported_bytes{path="explicit/map",kind="nonheap"} 80
+memreport_reported_bytes{path="explicit/heap-unclassified",kind="heap"} 350
+# EOF
+"#;
+        assert_eq!(text(&reports), expected);
+    }
+
+    #[test]
+    fn many_paths_are_few_series_and_no_byte_is_lost() {
+        let mut reports: Vec<_> = (1..=1000)
+            .map(|number| Report::heap(format!("explicit/{number}"), number, ""))
+            .collect();
+        reports.push(Report::other("heap-allocated", 1_000_000, ""));
+        let text = text(&reports);
+        let series: Vec<_> =
+            text.lines().filter(|line| line.starts_with("memreport_reported_bytes{")).collect();
+        assert_eq!(series.len(), MAX_PATHS + 2);
+        assert!(series[MAX_PATHS].contains("path=\"<other>\""), "{}", series[MAX_PATHS]);
+        let values = series.iter().map(|line| line.rsplit_once(' ').unwrap().1);
+        assert_eq!(values.map(|value| value.parse::<i64>().unwrap()).sum::<i64>(), 1_000_000);
+    }
+
+    #[test]
+    fn nothing_reported_is_no_metric() {
+        assert_eq!(text(&[]), "# EOF\n");
+    }
+}

@@ -1,0 +1,115 @@
+//! Programs that grow for a known reason: `about-memory resident` finds the reason in their snapshots.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use about_memory::resident::{Cause, Moments, Page};
+use about_memory::{cli, open};
+use clap::Parser;
+use memreport::snapshot::read::Options;
+
+/// What the program left behind, and what is made of it.
+struct Grown {
+    page: Page,
+    folder: PathBuf,
+}
+
+fn run(program: &str, reason: &str, dmd: Option<&str>) -> Grown {
+    let name = Path::new(program).file_name().expect("a program").to_string_lossy();
+    let awake = if dmd.is_some() { "awake" } else { "asleep" };
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{reason}-{awake}"));
+    // One that was interrupted may have left files.
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).expect("the target folder is ours");
+    let mut command = Command::new(program);
+    command.arg(reason).arg(&folder).env_remove("DMD").envs(dmd.map(|dmd| ("DMD", dmd)));
+    let output = command.output().expect("cargo has built it");
+    assert!(output.status.success(), "{reason}: {output:?}");
+    let files = (1..).map(|number| folder.join(format!("{number}.json")));
+    let moments = files.take_while(|file| file.exists()).map(|file| {
+        let mut moments = Moments::default();
+        let header = open::read(&file, Options::default(), &mut moments).expect("it is a report");
+        moments.choose(None, &header).expect("it is of a process")
+    });
+    Grown { page: Page::new(moments.collect()), folder }
+}
+
+impl Grown {
+    #[track_caller]
+    fn assert_is(self, cause: Cause, words: &str) {
+        let Grown { page, folder } = self;
+        assert_eq!(page.verdict.cause, cause, "{}", page.verdict.sentence);
+        assert!(page.verdict.sentence.contains(words), "{}", page.verdict.sentence);
+        assert_eq!(page.notes, [""; 0]);
+        for sum in &page.sums {
+            let parts: i64 = sum.parts.iter().map(|(line, _)| line.bytes).sum();
+            assert_eq!(parts, sum.whole.0.bytes, "{} {}", sum.whole.0.name, sum.by);
+            let rest = sum.parts.iter().find(|(line, _)| line.name == "not explained");
+            let rest = rest.map_or(0, |(line, _)| line.bytes.abs());
+            // The system's figures are read one after the other.
+            assert!(rest < 1 << 20, "{rest} bytes of {} are not explained", sum.whole.0.name);
+        }
+        fs::remove_dir_all(folder).expect("it is ours");
+    }
+}
+
+/// What the command prints of a folder of snapshots.
+fn printed(folder: &Path, more: &[&str]) -> String {
+    let folder = folder.to_string_lossy();
+    let words = ["about-memory", "resident", &folder].into_iter().chain(more.iter().copied());
+    let Some(cli::Command::Resident(args)) = cli::Cli::parse_from(words).command else {
+        panic!("it is another command");
+    };
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    about_memory::resident::main(&args, &mut out, &mut err).expect("the files can be read");
+    assert!(err.is_empty(), "{}", String::from_utf8_lossy(&err));
+    String::from_utf8(out).expect("it is text")
+}
+
+fn every_reason_is_found(program: &str) {
+    let table = [
+        ("leak", Cause::DarkMatter, "dark matter grew by 48."),
+        ("cache", Cause::Reported, "explicit/cache grew by 48."),
+        ("retention", Cause::Retained, "the allocator retains"),
+        ("files", Cause::Files, "mapped files grew by 48."),
+        ("quiet", Cause::NothingUnusual, "nothing unusual"),
+    ];
+    for (reason, cause, words) in table {
+        run(program, reason, None).assert_is(cause, words);
+    }
+}
+
+#[test]
+fn on_the_systems_allocator() {
+    every_reason_is_found(env!("CARGO_BIN_EXE_growth"));
+}
+
+#[test]
+fn on_the_systems_allocator_under_dmd() {
+    let program = env!("CARGO_BIN_EXE_growth");
+    let grown = run(program, "leak", Some("1"));
+    let text = printed(&grown.folder, &[]);
+    // Dumps stand beside the snapshots, and are not taken for some.
+    for words in
+        ["3 snapshots over ", "dark matter grew by 48.", "--explain", "+ slop of dark blocks "]
+    {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+    let html = printed(&grown.folder, &["--html"]);
+    assert!(html.starts_with("<section") && html.contains("<p class=\"verdict dark-matter\">"));
+    grown.assert_is(Cause::DarkMatter, "dark matter grew by 48.");
+    run(program, "retention", Some("1")).assert_is(Cause::Retained, "after a peak of");
+}
+
+#[cfg(feature = "jemalloc")]
+#[test]
+fn on_jemalloc() {
+    every_reason_is_found(env!("CARGO_BIN_EXE_growth-jemalloc"));
+}
+
+#[cfg(feature = "mimalloc")]
+#[test]
+fn on_mimalloc() {
+    every_reason_is_found(env!("CARGO_BIN_EXE_growth-mimalloc"));
+}
