@@ -2,6 +2,7 @@
 
 use crate::coverage::CoverageArgs;
 use crate::dmd::DmdArgs;
+use crate::html::HtmlArgs;
 use crate::numbers::Bytes;
 use crate::run::RunArgs;
 use crate::symbolicate::SymbolicateArgs;
@@ -40,6 +41,8 @@ pub enum Command {
     Symbolicate(SymbolicateArgs),
     /// Show what differs between two reports, the second minus the first
     Diff(DiffArgs),
+    /// Write one page that shows reports in any browser, offline: trees, treemap, differences, dark matter
+    Html(HtmlArgs),
     /// Compare a report with the ceilings of a budget; exit status 1 if anything is over
     Check(CheckArgs),
 }

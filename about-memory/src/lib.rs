@@ -20,4 +20,5 @@ pub mod page;
 pub mod numbers;
 pub mod budget;
 pub mod view;
+pub mod html;
 pub mod paint;
