@@ -5,6 +5,7 @@ use crate::dmd::DmdArgs;
 use crate::html::HtmlArgs;
 use crate::numbers::Bytes;
 use crate::run::RunArgs;
+use crate::serve::ServeArgs;
 use crate::symbolicate::SymbolicateArgs;
 use crate::tree::{Least, Settings};
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -43,6 +44,8 @@ pub enum Command {
     Diff(DiffArgs),
     /// Write one page that shows reports in any browser, offline: trees, treemap, differences, dark matter
     Html(HtmlArgs),
+    /// Serve the same page on this machine, and measure running programs from it
+    Serve(ServeArgs),
     /// Compare a report with the ceilings of a budget; exit status 1 if anything is over
     Check(CheckArgs),
 }

@@ -21,4 +21,5 @@ pub mod numbers;
 pub mod budget;
 pub mod view;
 pub mod html;
+pub mod serve;
 pub mod paint;

@@ -2,7 +2,7 @@
 
 use about_memory::cli::{Cli, Command};
 use about_memory::show::{self, Failure};
-use about_memory::{check, coverage, dmd, html, run, symbolicate};
+use about_memory::{check, coverage, dmd, html, run, serve, symbolicate};
 use clap::Parser;
 use std::error::Error;
 use std::io::{self, BufWriter, Write};
@@ -28,6 +28,9 @@ fn main() -> ExitCode {
             symbolicate::main(args, &mut notes).map(|()| ExitCode::SUCCESS).map_err(Failure::from)
         }
         Some(Command::Html(args)) => html::main(args, &mut notes).map(|()| ExitCode::SUCCESS),
+        Some(Command::Serve(args)) => {
+            serve::main(args, &mut out, &mut notes).map(|()| ExitCode::SUCCESS)
+        }
         Some(Command::Check(args)) => check::main(args, &mut out, &mut notes),
     };
     let done = done.and_then(|code| out.flush().map(|()| code).map_err(Failure::from));

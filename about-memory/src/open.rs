@@ -197,10 +197,8 @@ impl Two {
     ) -> Result<Two, OpenError> {
         let read_side = |(name, mut bytes): (&str, &[u8])| {
             let mut side = Side::default();
-            let header = read::read(&mut bytes, options, &mut side).map_err(|error| OpenError {
-                path: name.into(),
-                reason: Reason::Read(error),
-            })?;
+            let header = read::read(&mut bytes, options, &mut side)
+                .map_err(|error| OpenError { path: name.into(), reason: Reason::Read(error) })?;
             Ok((side, header))
         };
         Ok(Two { first: read_side(first)?, second: read_side(second)? })

@@ -71,7 +71,10 @@ impl Document {
         writeln!(out, "<script type=\"application/json\" id=\"manifest\">{manifest}</script>")?;
         for (name, content) in &self.embedded {
             let text = BASE64_STANDARD.encode(content);
-            writeln!(out, "<script type=\"application/gzip\" data-name=\"{name}\">{text}</script>")?;
+            writeln!(
+                out,
+                "<script type=\"application/gzip\" data-name=\"{name}\">{text}</script>"
+            )?;
         }
         write!(out, "<script>{SCRIPT}</script>\n</body>\n</html>\n")
     }

@@ -3,12 +3,14 @@
 use super::findings::{self, Found};
 use super::reports::Reports;
 use crate::filter::Filter;
+use crate::forest::Forest;
 use crate::open::{self, Compared, OpenError, Opened, Two};
 use crate::page::{Page, ProcessPage};
 use crate::show::Failure;
 use crate::tree::{Settings, Tree};
-use memreport::snapshot::read::{self, Options};
+use memreport::snapshot::read::{self, Entry, Options, Sink};
 use serde_json::{Value, json};
+use std::error::Error;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -75,6 +77,15 @@ impl Moment {
         self
     }
 
+    /// How much memory it takes to keep it.
+    pub(crate) fn bytes(&self) -> usize {
+        let dump = match &self.dump {
+            Some(Dump::Bytes(bytes)) => bytes.len(),
+            Some(Dump::File(_)) | None => 0,
+        };
+        self.report.len() + dump
+    }
+
     /// What a page knows of it before it asks for more.
     pub(crate) fn summary(&self) -> Value {
         let taken = self.taken.and_then(|taken| taken.duration_since(UNIX_EPOCH).ok());
@@ -101,10 +112,30 @@ impl Moment {
 /// What differs between two moments, the second minus the first, as JSON.
 pub(crate) fn difference(first: &Moment, second: &Moment) -> Result<Vec<u8>, Failure> {
     let sides = [first, second].map(|moment| (&*moment.name, &*moment.report));
-    let mut reports = Reports::default();
-    let compared = Two::of_bytes(sides, first.options)?.compare_into(&mut reports)?;
+    let mut both = Checked::default();
+    let compared = Two::of_bytes(sides, first.options)?.compare_into(&mut both)?;
+    both.forest.total()?;
     let Compared { writer, knows_usable_size } = compared;
-    Ok(reports.finish(writer.as_deref(), knows_usable_size))
+    Ok(both.reports.finish(writer.as_deref(), knows_usable_size))
+}
+
+/// Reports for a page, which are refused where the command line would refuse them.
+#[derive(Default)]
+struct Checked {
+    reports: Reports,
+    forest: Forest,
+}
+
+impl Sink for Checked {
+    fn restart(&mut self) {
+        self.reports.restart();
+        self.forest.clear();
+    }
+
+    fn report(&mut self, entry: &Entry<'_>) -> Result<(), Box<dyn Error + Send + Sync>> {
+        self.forest.add(entry)?;
+        self.reports.report(entry)
+    }
 }
 
 /// The sums that a chart follows from moment to moment.
