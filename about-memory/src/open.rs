@@ -3,9 +3,11 @@
 use crate::diff::{self, Change, Side, normalise};
 use crate::filter::Filter;
 use crate::forest::Forest;
+use crate::live::{LiveError, Target};
 use crate::notes;
 use crate::page::{File, Page};
 use crate::refusal::Refusal;
+use crate::snapshot;
 use crate::tree::Settings;
 use memreport::snapshot::read::{self, Entry, Header, Options, ReadError, Sink};
 use std::error::Error;
@@ -28,6 +30,7 @@ enum Reason {
     NotGzip,
     Read(ReadError),
     Refused(Refusal),
+    Live(Box<LiveError>),
 }
 
 impl fmt::Display for OpenError {
@@ -51,6 +54,7 @@ impl fmt::Display for OpenError {
             }
             Reason::Read(error) => write!(f, "{error}"),
             Reason::Refused(refusal) => write!(f, "{refusal}"),
+            Reason::Live(error) => write!(f, "{error}"),
         }
     }
 }
@@ -64,6 +68,7 @@ impl Error for OpenError {
             },
             // Its own words stand in the message already.
             Reason::Read(error) => error.source(),
+            Reason::Live(error) => error.source(),
             Reason::Directory | Reason::NotGzip | Reason::Refused(_) => None,
         }
     }
@@ -74,7 +79,13 @@ fn is_stdin(path: &Path) -> bool {
     path == Path::new("-")
 }
 
-/// Reads a file into `sink`.
+/// The running program that is meant, if no file has that name.
+pub(crate) fn running(path: &Path) -> Option<u32> {
+    let pid = path.to_str()?.parse().ok()?;
+    (!path.exists()).then_some(pid)
+}
+
+/// Reads a file, or what a running program reports, into `sink`.
 ///
 /// # Errors
 /// Says which file, and why it is no memory report.
@@ -99,6 +110,11 @@ fn input(path: &Path) -> Result<Box<dyn Read>, OpenError> {
     let fail = |reason| OpenError { path: path.to_owned(), reason };
     if is_stdin(path) {
         return Ok(Box::new(io::stdin().lock()));
+    }
+    if let Some(pid) = running(path) {
+        let report =
+            snapshot::of(&Target::Pid(pid)).map_err(|error| fail(Reason::Live(Box::new(error))))?;
+        return Ok(Box::new(io::Cursor::new(report)));
     }
     let mut file = fs::File::open(path).map_err(|error| fail(Reason::Open(error)))?;
     if file.metadata().is_ok_and(|metadata| metadata.is_dir()) {

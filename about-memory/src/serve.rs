@@ -3,15 +3,19 @@
 mod answer;
 mod gate;
 mod http;
+mod program;
 mod shelf;
 mod source;
 
 use crate::cli::InputArgs;
 use crate::html::moment::Moment;
+use crate::live;
+use crate::open;
 use crate::show::Failure;
 use answer::Library;
 use clap::Args;
 use gate::Gate;
+use program::Program;
 use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -22,8 +26,9 @@ pub use source::{Measured, Source};
 /// `about-memory serve`
 #[derive(Debug, Args)]
 pub struct ServeArgs {
-    /// Memory reports to show, the oldest first; a DMD dump that lies beside one is shown with it
-    #[arg(required = true, value_name = "FILE")]
+    /// Memory reports to show, the oldest first, and running programs to measure, by number; without any, all running
+    /// programs that can be asked (`about-memory ps` lists them)
+    #[arg(value_name = "FILE|PID")]
     pub targets: Vec<PathBuf>,
     /// The port to listen on [default: a free one]
     #[arg(long, default_value_t = 0, hide_default_value = true)]
@@ -40,7 +45,21 @@ pub struct ServeArgs {
 pub fn main(args: &ServeArgs, out: &mut dyn Write, notes: &mut dyn Write) -> Result<(), Failure> {
     let mut server = Server::bind(args.port)?;
     for path in &args.targets {
-        server.library.add(Moment::of_file(path, args.input.options())?);
+        match open::running(path) {
+            Some(pid) => server.add_source(Box::new(Program::new(live::program(pid)?))),
+            None => server.library.add(Moment::of_file(path, args.input.options())?),
+        }
+    }
+    if args.targets.is_empty() {
+        let running = live::find();
+        if running.is_empty() {
+            return Err(
+                "no running program can be asked, and no file is named; a program that calls \
+                        `memreport::serve()` can be asked"
+                    .into(),
+            );
+        }
+        running.into_iter().for_each(|found| server.add_source(Box::new(Program::new(found))));
     }
     for note in server.measure_all() {
         writeln!(notes, "about-memory: {note}")?;

@@ -38,7 +38,7 @@ impl Source for Growing {
         Ok(Measured { report: report.to_string().into_bytes(), dump: None })
     }
 
-    fn minimise(&self) -> Result<(), Failure> {
+    fn minimize(&self) -> Result<(), Failure> {
         self.bytes.store(100, Ordering::Relaxed);
         Ok(())
     }
@@ -158,9 +158,9 @@ fn nobody_else_is_let_in() {
         ("GET /moments", &[&format!("Host: evil.example:{}", served.port), &cookie], 403),
         ("GET /moments", &[&host, &cookie, &cross], 403),
         ("GET /moments", &[&host, &cookie, &evil], 403),
-        ("POST /minimise/0", &[&host, &origin], 401),
-        ("POST /minimise/0", &[&host, &cookie], 403),
-        ("POST /minimise/0", &[&host, &cookie, &evil], 403),
+        ("POST /minimize/0", &[&host, &origin], 401),
+        ("POST /minimize/0", &[&host, &cookie], 403),
+        ("POST /minimize/0", &[&host, &cookie, &evil], 403),
     ];
     let before = served.json("GET /moments");
     for (line, headers, status) in table {
@@ -174,10 +174,10 @@ fn nobody_else_is_let_in() {
 }
 
 #[test]
-fn a_program_is_measured_and_minimised_from_the_page() {
+fn a_program_is_measured_and_minimized_from_the_page() {
     let served = Served::start();
     assert_eq!(served.json("POST /measure/0"), json!({"moment": 1}));
-    assert_eq!(served.json("POST /minimise/0"), json!({"moment": 2}));
+    assert_eq!(served.json("POST /minimize/0"), json!({"moment": 2}));
     let all = served.json("GET /moments");
     assert_eq!(all["sources"], json!([{"id": 0, "name": "growing (pid 7)"}]));
     let figures: Vec<&Value> =

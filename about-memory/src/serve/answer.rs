@@ -41,7 +41,7 @@ enum Wish {
     File(u64),
     Difference(u64, u64),
     Measure(usize),
-    Minimise(usize),
+    Minimize(usize),
 }
 
 /// The wish of a request line; a path is never one of the file system.
@@ -58,7 +58,7 @@ fn wish(method: &Method, path: &str) -> Option<Wish> {
             Wish::Difference(first.parse().ok()?, second.parse().ok()?)
         }
         (false, ["measure", source]) => Wish::Measure(source.parse().ok()?),
-        (false, ["minimise", source]) => Wish::Minimise(source.parse().ok()?),
+        (false, ["minimize", source]) => Wish::Minimize(source.parse().ok()?),
         _ => return None,
     })
 }
@@ -108,8 +108,8 @@ impl Library {
                 Answer::Json(document::gzip(&json)?)
             }
             Wish::Measure(source) => self.json(&json!({ "moment": self.measure(source)? }))?,
-            Wish::Minimise(source) => {
-                self.source(source)?.minimise()?;
+            Wish::Minimize(source) => {
+                self.source(source)?.minimize()?;
                 self.json(&json!({ "moment": self.measure(source)? }))?
             }
         })
@@ -201,9 +201,9 @@ mod tests {
             ("GET", "/moments/7/reports", Some(Wish::Reports(7))),
             ("GET", "/differences/1/2", Some(Wish::Difference(1, 2))),
             ("POST", "/measure/0", Some(Wish::Measure(0))),
-            ("POST", "/minimise/0", Some(Wish::Minimise(0))),
+            ("POST", "/minimize/0", Some(Wish::Minimize(0))),
             ("GET", "/measure/0", None),
-            ("GET", "/minimise/0", None),
+            ("GET", "/minimize/0", None),
             ("POST", "/", None),
             ("POST", "/moments", None),
             ("GET", "/moments/../../etc/passwd", None),

@@ -18,7 +18,7 @@ pub trait Source: Debug + Send + Sync {
     ///
     /// # Errors
     /// When it does not answer, or cannot.
-    fn minimise(&self) -> Result<(), Failure>;
+    fn minimize(&self) -> Result<(), Failure>;
 }
 
 /// What a program has measured.

@@ -230,7 +230,7 @@ function listen() {
   });
   $("settings").addEventListener("submit", event => event.preventDefault());
   $("measure").addEventListener("click", () => act("measure"));
-  $("minimise").addEventListener("click", () => act("minimise"));
+  $("minimize").addEventListener("click", () => act("minimize"));
   $("measure-and-save").addEventListener("click", measureAndSave);
   $("copy").addEventListener("click", () => navigator.clipboard.writeText(outline.text()).catch(fault => tell(fault.message)));
   $("views").addEventListener("keydown", event => {
