@@ -6,7 +6,7 @@ pub(crate) mod moment;
 mod reports;
 
 use crate::cli::InputArgs;
-use crate::show::Failure;
+use crate::show::{Failure, told};
 use clap::Args;
 use document::Document;
 use moment::Moment;
@@ -56,8 +56,10 @@ pub fn main(args: &HtmlArgs, notes: &mut dyn Write) -> Result<(), Failure> {
             // The trees of both are there all the same.
             Err(error) => writeln!(
                 notes,
-                "about-memory: {} and {} are not compared: {error}",
-                moments[first].name, moments[second].name
+                "about-memory: {} and {} are not compared: {}",
+                moments[first].name,
+                moments[second].name,
+                told(&*error)
             )?,
         }
     }

@@ -56,16 +56,7 @@ fn fail(error: &(dyn Error + 'static)) -> ExitCode {
     {
         return ExitCode::SUCCESS;
     }
-    let mut message = format!("about-memory: {error}");
-    let mut source = error.source();
-    while let Some(cause) = source {
-        // Some errors tell their cause themselves.
-        if !message.contains(&cause.to_string()) {
-            message = format!("{message}: {cause}");
-        }
-        source = cause.source();
-    }
     // Standard error may be closed as well; then there is nobody to tell.
-    let _ = writeln!(io::stderr(), "{message}");
+    let _ = writeln!(io::stderr(), "about-memory: {}", show::told(error));
     ExitCode::from(2)
 }

@@ -4,7 +4,7 @@ use super::shelf::{Kept, Shelf};
 use super::source::{Measured, Source};
 use crate::html::document::{self, Document};
 use crate::html::moment::{self, Moment};
-use crate::show::Failure;
+use crate::show::{Failure, told};
 use hyper::{Method, StatusCode};
 use memreport::snapshot::read::Options;
 use serde_json::{Value, json};
@@ -173,19 +173,6 @@ impl Library {
     fn shelf(&self) -> MutexGuard<'_, Shelf> {
         self.shelf.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// An error with all its causes, as one line.
-fn told(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut message = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        if !message.contains(&cause.to_string()) {
-            message = format!("{message}: {cause}");
-        }
-        source = cause.source();
-    }
-    message
 }
 
 #[cfg(test)]
