@@ -90,9 +90,14 @@ impl Moment {
     pub(crate) fn summary(&self) -> Value {
         let taken = self.taken.and_then(|taken| taken.duration_since(UNIX_EPOCH).ok());
         json!({
-            "name": self.name, "taken": taken.map(|taken| taken.as_secs_f64() * 1000.0),
+            "name": self.label(), "taken": taken.map(|taken| taken.as_secs_f64() * 1000.0),
             "figures": self.figures, "notes": self.notes, "hasFindings": self.dump.is_some(),
         })
+    }
+
+    /// Its name without the folder.
+    fn label(&self) -> &str {
+        Path::new(&self.name).file_name().and_then(|name| name.to_str()).unwrap_or(&self.name)
     }
 
     /// Its reports as JSON.

@@ -43,9 +43,9 @@ pub(super) fn schemes(bench: &Bench) -> Result<String, Failure> {
 }
 
 /// Takes pictures for the README of the example program, before and after a structure that nobody reports.
-pub(super) fn pictures(bench: &Bench, into: &Path) -> Result<(), Failure> {
+pub(super) fn pictures(bench: &Bench, into: &Path, text: &Path) -> Result<(), Failure> {
     fs::create_dir_all(into)?;
-    let files = example(bench)?;
+    let files = example(bench, text)?;
     let page = bench.page(&files)?.ok_or("no page was written")?;
     for (view, scheme, width, height) in [
         ("trees", "light", 1200, 760),
@@ -70,13 +70,13 @@ pub(super) fn pictures(bench: &Bench, into: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Two snapshots of the example program with their dumps.
-fn example(bench: &Bench) -> Result<Vec<PathBuf>, Failure> {
+/// Two snapshots of the example program with their dumps, on this folder of text.
+fn example(bench: &Bench, text: &Path) -> Result<Vec<PathBuf>, Failure> {
     let subject = build::debug("memreport-tests", "fulltext")?;
     let [before, after] =
         ["before", "after"].map(|name| bench.folder.join(format!("{name}.json.gz")));
     let status = Command::new(subject)
-        .arg(build::root())
+        .arg(text)
         .args(["--plant", "unreported", "--plant", "double", "--plant", "interior"])
         .arg("--baseline")
         .arg(&before)

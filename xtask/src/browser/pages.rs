@@ -68,20 +68,18 @@ fn row(name: &str) -> String {
 pub(super) fn folding(bench: &Bench) -> Result<String, Failure> {
     let files = [sample(&bench.folder, "before.json", 1)?, sample(&bench.folder, "after.json", 2)?];
     let page = bench.page(&files)?.ok_or("no page was written")?;
-    bench.open(&page)?;
-    bench.browser.run("sessionStorage.clear()", &[])?;
-    bench.open(&page)?;
+    bench.open_afresh(&page)?;
     let small = row("small");
     let one = row("one");
     let is_shown = |name: &str| -> Result<bool, Failure> {
         Ok(bench.browser.run(&format!("return Boolean({name})"), &[])? == true)
     };
-    let gathering = row("(4 tiny)");
+    let tiny = row("tiny");
     let click = |name: &str| bench.browser.run(&format!("{name}.click()"), &[]).map(drop);
-    if is_shown(&one)? || !is_shown(&gathering)? {
+    if is_shown(&one)? || !is_shown(&tiny)? {
         return Err("what is insignificant is not folded at first".into());
     }
-    click(&gathering)?;
+    click(&tiny)?;
     click(&small)?;
     if !is_shown(&one)? {
         return Err("a click does not unfold".into());
@@ -98,7 +96,7 @@ pub(super) fn folding(bench: &Bench) -> Result<String, Failure> {
     if is_shown(&one)? {
         return Err("a second click does not fold".into());
     }
-    click(&gathering)?;
+    click(&tiny)?;
     let left = bench.browser.run("return folds.known.size", &[])?;
     if left != 0 {
         return Err(format!("{left} folds are remembered after all were undone").into());
@@ -108,7 +106,7 @@ pub(super) fn folding(bench: &Bench) -> Result<String, Failure> {
 
 pub(super) fn keyboard(bench: &Bench) -> Result<String, Failure> {
     let file = sample(&bench.folder, "before.json", 1)?;
-    bench.open(&bench.page(&[file])?.ok_or("no page was written")?)?;
+    bench.open_afresh(&bench.page(&[file])?.ok_or("no page was written")?)?;
     let [right, down, left, end] = ["\u{e014}", "\u{e015}", "\u{e012}", "\u{e010}"];
     let focused = || -> Result<String, Failure> {
         let name = "return document.activeElement.querySelector?.('.name')?.textContent ?? ''";
@@ -120,8 +118,8 @@ pub(super) fn keyboard(bench: &Bench) -> Result<String, Failure> {
         bench.browser.press(&[key])?;
         seen.push(focused()?);
     }
-    let wanted =
-        "explicit index words index words documents (4 tiny) urls (4 tiny) stacks explicit";
+    let wanted = "explicit index words index words documents small urls http://example.com/a http://example.com/a urls \
+                  urls tiny";
     let said = bench.browser.run("return $('description').textContent", &[])?;
     if said.as_str().unwrap_or_default().is_empty() {
         return Err("nothing describes the line that has the focus".into());
@@ -150,7 +148,7 @@ pub(super) fn switches(bench: &Bench) -> Result<String, Failure> {
         bench.drawn()?;
         expect_equal(&args.join(" "), &bench.printed(args)?, &bench.copied()?)
     };
-    bench.open(&page)?;
+    bench.open_afresh(&page)?;
     compare(&[&after])?;
     browser.click("#verbose")?;
     browser.wait("chosen.verbose === '1'")?;
@@ -175,7 +173,7 @@ pub(super) fn switches(bench: &Bench) -> Result<String, Failure> {
 
 pub(super) fn copying(bench: &Bench) -> Result<String, Failure> {
     let file = sample(&bench.folder, "before.json", 1)?;
-    bench.open(&bench.page(std::slice::from_ref(&file))?.ok_or("no page was written")?)?;
+    bench.open_afresh(&bench.page(std::slice::from_ref(&file))?.ok_or("no page was written")?)?;
     let browser = &bench.browser;
     let (control, name) = ("\u{e009}", file.display().to_string());
     browser.press(&[control, "a"])?;

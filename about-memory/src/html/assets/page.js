@@ -12,6 +12,7 @@ const outline = new Outline(element("div", { className: "outline" }), folds, des
 const treemap = new Treemap(element("div", { className: "areas" }), describe);
 
 const VIEWS = { trees: "Trees", treemap: "Treemap", difference: "Difference", time: "Over time" };
+const HINT = "Point at a line, or go to it by the arrow keys, to read what it measures.";
 const DEFAULTS = { view: "trees", moment: "", first: "", second: "", filter: "", regex: "", verbose: "", units: "" };
 
 /** What is chosen. It stands in the address, so that it outlives a reload and can be kept as a bookmark. */
@@ -132,6 +133,8 @@ function drawControls() {
     label.hidden = isPair ? chosen.view !== "difference" : !isTreeLike && !label.contains($("units"));
   }
   document.querySelector(".moment").hidden = ["difference", "time"].includes(chosen.view);
+  describe(null);
+  $("description").hidden = !isTreeLike;
   $("copy").hidden = !["trees", "difference"].includes(chosen.view);
   $("settings").hidden = !isTreeLike && chosen.view !== "time";
   fillSelects();
@@ -182,7 +185,7 @@ function drawNotes(notes) {
 
 function describe(line) {
   $("description").textContent = line
-    ? [line.id.slice(line.id.indexOf(":") + 1), line.description].filter(Boolean).join(" — ") : "";
+    ? [line.id.slice(line.id.indexOf(":") + 1), line.description].filter(Boolean).join(" — ") : HINT;
 }
 
 function tell(trouble) {

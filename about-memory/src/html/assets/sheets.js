@@ -11,32 +11,44 @@ const bytesText = bytes => `${plain.format(bytes)} bytes`;
 const blocksText = blocks => `${plain.format(blocks)} ${blocks === 1 ? "block" : "blocks"}`;
 const percentText = (part, whole) => `${fixed.format(whole === 0 ? 0 : (100 * part) / whole)}%`;
 
+/** The classes of a dump in the order in which they matter, with what people read. */
 const CLASSES = {
-  "Unreported": "Dark: no reporter covers these blocks",
-  "Twice-reported": "Reported twice",
-  "Once-reported": "Reported once",
+  "unreported": "Dark: no reporter covers these blocks",
+  "twice-reported": "Reported twice",
+  "live": "Live blocks",
+  "cumulative": "All blocks that were made",
+  "once-reported": "Reported once, as it should be",
 };
 
-function darkSheet(dark) {
-  const parts = dark.classes.flatMap(({ class: name, all, places }) => {
-    const share = percentText(all.bytes, dark.heap.bytes);
-    const heading = element("h2", {}, CLASSES[name] ?? name);
-    const sum = element("p", {}, `${bytesText(all.bytes)} in ${blocksText(all.blocks)}, ${share} of the heap`);
-    if (places.length === 0) {
-      return [heading, sum];
-    }
-    const list = element("ol", { className: "places" }, ...places.map(place => placeItem(place, dark.heap.bytes)));
-    return name === "Once-reported" ? [element("details", {}, element("summary", {}, heading.textContent), sum, list)]
-      : [heading, sum, list];
-  });
-  const wrong = dark.wrong.map(report => element("li", {},
-    element("p", { className: "what" }, `${report.reporter}: ${report.is}, ${plain.format(report.reports)} × ` +
-      `${bytesText(report.claimed)} claimed, ${bytesText(report.usable)} there`),
+const WRONG = {
+  "non-heap": "no block of the heap", "interior": "the middle of a block", "partial": "another size than the block's",
+  "freed": "a block that was given back",
+};
+
+function darkSheet({ heap, heapUnclassified, classes, wrong }) {
+  const byName = new Map(classes.map(found => [found.class, found]));
+  const parts = Object.entries(CLASSES).flatMap(([name, heading]) =>
+    byName.has(name) ? classParts(byName.get(name), heading, heap.bytes) : []);
+  const wrongs = wrong.map(report => element("li", {},
+    element("p", { className: "what" }, element("code", {}, report.reporter), ` reports ${WRONG[report.is] ?? report.is}: ` +
+      `${bytesText(report.claimed)} claimed, ${bytesText(report.usable)} there` +
+      (report.reports > 1 ? `, ${plain.format(report.reports)} times` : "")),
     ...remedyOf(report), ...framesOf(report.frames)));
-  const wrongs = wrong.length === 0 ? [] : [element("h2", {}, "Wrong reports"), element("ol", { className: "places" }, ...wrong)];
+  const wrongPart = wrongs.length === 0 ? []
+    : [element("h2", {}, "Wrong reports"), element("ol", { className: "places" }, ...wrongs)];
+  // The last class is that of blocks with which nothing is the matter.
+  const last = byName.has("once-reported") ? parts.splice(-1) : [];
   return [element("p", { className: "verdict" },
-    `The heap has ${bytesText(dark.heap.bytes)} in ${blocksText(dark.heap.blocks)}; ${bytesText(dark.heapUnclassified)} are ` +
-    "unclassified."), ...wrongs, ...parts];
+    `The heap has ${bytesText(heap.bytes)} in ${blocksText(heap.blocks)}; ${bytesText(heapUnclassified)} are unclassified.`),
+    ...parts, ...wrongPart, ...last];
+}
+
+function classParts({ class: name, all, places }, heading, heap) {
+  const share = percentText(all.bytes, heap);
+  const sum = element("p", {}, `${bytesText(all.bytes)} in ${blocksText(all.blocks)}, ${share} of the heap`);
+  const list = element("ol", { className: "places" }, ...places.map(place => placeItem(place, heap)));
+  return name === "once-reported" ? [element("details", {}, element("summary", {}, heading), sum, list)]
+    : [element("h2", {}, heading), sum, list];
 }
 
 function placeItem(place, heap) {

@@ -125,7 +125,6 @@ function finishTree(tree, process, { isDiff, isVerbose }) {
 function buildPage(moment, settings) {
   const { pattern, isRegex } = settings;
   const accepts = filterOf(pattern, isRegex);
-  const whole = pattern === "" ? null : buildPage(moment, { ...settings, pattern: "" });
   const arrived = growForest(moment, accepts);
   let total = 0;
   for (const process of arrived) {
@@ -133,7 +132,7 @@ function buildPage(moment, settings) {
     total += share || 0;
   }
   const processes = sortStably(arrived, compareProcesses);
-  let invalid = whole ? whole.unlisted : [];
+  let invalid = pattern === "" ? [] : unlistedOf(moment, settings);
   const pages = [];
   for (const process of processes.filter(process => process.hasReports)) {
     const page = processPage(process, moment, settings);
@@ -145,6 +144,20 @@ function buildPage(moment, settings) {
     pages.push(page);
   }
   return { processes: pages, total: formatAmount(total, Unit.bytes, settings.bytes), unlisted: invalid };
+}
+
+const unlisted = new WeakMap();
+
+/** The invalid paths that the page of a moment leaves unlisted before it is filtered. */
+function unlistedOf(moment, settings) {
+  const known = unlisted.get(moment);
+  if (known?.isVerbose === settings.isVerbose && known?.isDiff === settings.isDiff) {
+    return known.paths;
+  }
+  const { isVerbose, isDiff } = settings;
+  const paths = buildPage(moment, { ...settings, pattern: "" }).unlisted;
+  unlisted.set(moment, { isVerbose, isDiff, paths });
+  return paths;
 }
 
 function compareProcesses(a, b) {
