@@ -11,6 +11,7 @@ use crate::serve::ServeArgs;
 use crate::snapshot::SnapshotArgs;
 use crate::symbolicate::SymbolicateArgs;
 use crate::tree::{Least, Settings};
+use crate::watch::WatchArgs;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use memreport::snapshot::read::Options;
 use std::path::PathBuf;
@@ -53,6 +54,8 @@ pub enum Command {
     Check(CheckArgs),
     /// List the running programs that can be asked, with their memory and what they track
     Ps(PsArgs),
+    /// Watch the tree of a running program: fold, filter, sort, and compare with a moment that you mark
+    Live(WatchArgs),
     /// Save what running programs report at this moment, and DMD's dump of it
     Snapshot(SnapshotArgs),
     /// Have a running program give up what it can do without, its caches first

@@ -11,6 +11,7 @@ pub mod live;
 pub mod ps;
 pub mod snapshot;
 pub mod ask;
+pub mod watch;
 pub mod open;
 pub mod notes;
 pub mod filter;

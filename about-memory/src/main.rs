@@ -2,7 +2,7 @@
 
 use about_memory::cli::{Cli, Command};
 use about_memory::show::{self, Failure};
-use about_memory::{ask, check, coverage, dmd, html, ps, run, serve, snapshot, symbolicate};
+use about_memory::{ask, check, coverage, dmd, html, ps, run, serve, snapshot, symbolicate, watch};
 use clap::Parser;
 use std::error::Error;
 use std::io::{self, BufWriter, Write};
@@ -35,6 +35,7 @@ fn main() -> ExitCode {
         Some(Command::Ps(args)) => {
             ps::main(args, &mut out, &mut notes).map(|()| ExitCode::SUCCESS).map_err(Failure::from)
         }
+        Some(Command::Live(args)) => watch::main(args).map(|()| ExitCode::SUCCESS),
         Some(Command::Snapshot(args)) => {
             snapshot::main(args, &mut notes).map(|()| ExitCode::SUCCESS)
         }

@@ -3,7 +3,7 @@
 use crate::diff::{self, Change, Side, normalise};
 use crate::filter::Filter;
 use crate::forest::Forest;
-use crate::live::{LiveError, Target};
+use crate::live::{LiveError, Target, pid_of};
 use crate::notes;
 use crate::page::{File, Page};
 use crate::refusal::Refusal;
@@ -80,9 +80,12 @@ fn is_stdin(path: &Path) -> bool {
 }
 
 /// The running program that is meant, if no file has that name.
-pub(crate) fn running(path: &Path) -> Option<u32> {
+pub(crate) fn running(path: &Path) -> Option<Target> {
+    if pid_of(path).is_some() {
+        return Some(Target::Socket(path.to_owned()));
+    }
     let pid = path.to_str()?.parse().ok()?;
-    (!path.exists()).then_some(pid)
+    (!path.exists()).then_some(Target::Pid(pid))
 }
 
 /// Reads a file, or what a running program reports, into `sink`.
@@ -111,9 +114,8 @@ fn input(path: &Path) -> Result<Box<dyn Read>, OpenError> {
     if is_stdin(path) {
         return Ok(Box::new(io::stdin().lock()));
     }
-    if let Some(pid) = running(path) {
-        let report =
-            snapshot::of(&Target::Pid(pid)).map_err(|error| fail(Reason::Live(Box::new(error))))?;
+    if let Some(target) = running(path) {
+        let report = snapshot::of(&target).map_err(|error| fail(Reason::Live(Box::new(error))))?;
         return Ok(Box::new(io::Cursor::new(report)));
     }
     let mut file = fs::File::open(path).map_err(|error| fail(Reason::Open(error)))?;
@@ -202,24 +204,24 @@ pub fn open_two([first, second]: [&Path; 2], options: Options) -> Result<Two, Op
     Ok(Two { first: read_side(first)?, second: read_side(second)? })
 }
 
-impl Two {
-    /// Two files of which the bytes are at hand, each under the name that messages should give it.
-    ///
-    /// # Errors
-    /// Says which file, and why it cannot be compared.
-    pub fn of_bytes(
-        [first, second]: [(&str, &[u8]); 2],
-        options: Options,
-    ) -> Result<Two, OpenError> {
-        let read_side = |(name, mut bytes): (&str, &[u8])| {
-            let mut side = Side::default();
-            let header = read::read(&mut bytes, options, &mut side)
-                .map_err(|error| OpenError { path: name.into(), reason: Reason::Read(error) })?;
-            Ok((side, header))
-        };
-        Ok(Two { first: read_side(first)?, second: read_side(second)? })
-    }
+/// The same of two files of which the bytes are at hand, each under the name that messages should give it.
+///
+/// # Errors
+/// Says which file, and why it cannot be compared.
+pub fn open_two_bytes(
+    [first, second]: [(&str, &[u8]); 2],
+    options: Options,
+) -> Result<Two, OpenError> {
+    let read_side = |(name, mut bytes): (&str, &[u8])| {
+        let mut side = Side::default();
+        let header = read::read(&mut bytes, options, &mut side)
+            .map_err(|error| OpenError { path: name.into(), reason: Reason::Read(error) })?;
+        Ok((side, header))
+    };
+    Ok(Two { first: read_side(first)?, second: read_side(second)? })
+}
 
+impl Two {
     /// The notes of both files.
     pub fn notes(&self) -> Vec<String> {
         let of = |which, header: &Header| {

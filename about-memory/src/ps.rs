@@ -1,6 +1,7 @@
 //! `about-memory ps`: the programs that can be asked, and how much of their heap nobody reports.
 
 use std::io::{self, Write};
+use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
@@ -25,6 +26,9 @@ pub struct PsArgs {
     /// How many seconds a program may take to answer
     #[arg(long, value_name = "SECONDS", default_value = "0.25", value_parser = seconds)]
     patience: Duration,
+    /// Look for sockets in this folder alone
+    #[arg(long, value_name = "DIR")]
+    folder: Option<PathBuf>,
     /// Print a JSON array, for scripts: bytes as numbers
     #[arg(long)]
     json: bool,
@@ -53,7 +57,9 @@ struct Row {
 /// # Errors
 /// Those of `out`.
 pub fn main(args: &PsArgs, out: &mut dyn Write, notes: &mut dyn Write) -> io::Result<()> {
-    let rows = ask_all(live::find(), args);
+    let mut found = args.folder.as_deref().map_or_else(live::find, live::find_in);
+    found.sort_by_key(|program| program.pid);
+    let rows = ask_all(found, args);
     let (rows, silent): (Vec<_>, Vec<_>) = rows.into_iter().partition(|row| row.status.is_ok());
     if args.json {
         serde_json::to_writer_pretty(&mut *out, &rows.iter().map(wire).collect::<Vec<_>>())?;
@@ -71,6 +77,8 @@ pub fn main(args: &PsArgs, out: &mut dyn Write, notes: &mut dyn Write) -> io::Re
         match row.status {
             // A socket that a program has left, or one that was just removed.
             Ok(_) | Err(LiveError::NotServing(..) | LiveError::NoProcess(_)) => {}
+            // One in a container that shares the folder, and has this number there: it is listed by its own here.
+            Err(LiveError::WrongPeer { peer, .. }) if rows.iter().any(|row| row.pid == peer) => {}
             Err(error) => writeln!(notes, "note: {error}")?,
         }
     }

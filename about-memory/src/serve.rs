@@ -9,7 +9,7 @@ mod source;
 
 use crate::cli::InputArgs;
 use crate::html::moment::Moment;
-use crate::live;
+use crate::live::{self, Target};
 use crate::open;
 use crate::show::Failure;
 use answer::Library;
@@ -46,7 +46,7 @@ pub fn main(args: &ServeArgs, out: &mut dyn Write, notes: &mut dyn Write) -> Res
     let mut server = Server::bind(args.port)?;
     for path in &args.targets {
         match open::running(path) {
-            Some(pid) => server.add_source(Box::new(Program::new(live::program(pid)?))),
+            Some(target) => server.add_source(Box::new(Program::new(&target)?)),
             None => server.library.add(Moment::of_file(path, args.input.options())?),
         }
     }
@@ -59,7 +59,13 @@ pub fn main(args: &ServeArgs, out: &mut dyn Write, notes: &mut dyn Write) -> Res
                     .into(),
             );
         }
-        running.into_iter().for_each(|found| server.add_source(Box::new(Program::new(found))));
+        for found in running {
+            match Program::new(&Target::Pid(found.pid)) {
+                Ok(program) => server.add_source(Box::new(program)),
+                // It may have ended since it was found.
+                Err(error) => writeln!(notes, "about-memory: {error}")?,
+            }
+        }
     }
     for note in server.measure_all() {
         writeln!(notes, "about-memory: {note}")?;

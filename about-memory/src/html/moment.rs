@@ -4,7 +4,7 @@ use super::findings::{self, Found};
 use super::reports::Reports;
 use crate::filter::Filter;
 use crate::forest::Forest;
-use crate::open::{self, Compared, OpenError, Opened, Two};
+use crate::open::{self, Compared, OpenError, Opened};
 use crate::page::{Page, ProcessPage};
 use crate::show::Failure;
 use crate::tree::{Settings, Tree};
@@ -118,7 +118,7 @@ impl Moment {
 pub(crate) fn difference(first: &Moment, second: &Moment) -> Result<Vec<u8>, Failure> {
     let sides = [first, second].map(|moment| (&*moment.name, &*moment.report));
     let mut both = Checked::default();
-    let compared = Two::of_bytes(sides, first.options)?.compare_into(&mut both)?;
+    let compared = open::open_two_bytes(sides, first.options)?.compare_into(&mut both)?;
     both.forest.total()?;
     let Compared { writer, knows_usable_size } = compared;
     Ok(both.reports.finish(writer.as_deref(), knows_usable_size))

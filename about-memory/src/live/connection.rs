@@ -43,7 +43,11 @@ impl Connection {
         let pid = self.program.pid;
         let io = |error| LiveError::Io(pid, error);
         let mut stream = self.connect()?;
-        stream.write_all(request.line().as_bytes()).map_err(io)?;
+        match stream.write_all(request.line().as_bytes()) {
+            // It may have answered already, that it has no time.
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
+            written => written.map_err(io)?,
+        }
         let mut answer = BufReader::new(stream);
         let mut line = Vec::new();
         answer.by_ref().take(LONGEST_HEADER).read_until(b'\n', &mut line).map_err(io)?;

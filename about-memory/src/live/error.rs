@@ -14,6 +14,8 @@ pub enum LiveError {
     NotServing(u32, PathBuf),
     /// It is another user's.
     NotAllowed(u32),
+    /// It is not called as a program's socket is.
+    NotASocket(PathBuf),
     /// Nobody has this name.
     NoName(String),
     /// Several have it.
@@ -47,6 +49,11 @@ impl fmt::Display for LiveError {
             LiveError::NotAllowed(pid) => {
                 write!(f, "process {pid} is another user's; only its own user and root may ask it")
             }
+            LiveError::NotASocket(path) => write!(
+                f,
+                "{}: no program's socket; those are called memreport-PID.sock",
+                path.display()
+            ),
             LiveError::NoName(name) => write!(
                 f,
                 "no program called `{name}` can be asked; `about-memory ps` lists those that can"

@@ -22,8 +22,7 @@ pub struct Program {
 /// All programs of this user that left a socket, in the order of their numbers. Some may be gone.
 #[must_use]
 pub fn find() -> Vec<Program> {
-    let mut programs: Vec<Program> =
-        folders().iter().flat_map(|folder| sockets(folder)).filter(is_plausible).collect();
+    let mut programs: Vec<Program> = folders().iter().flat_map(|folder| find_in(folder)).collect();
     programs.extend(processes().filter(|pid| is_elsewhere(*pid)).filter_map(|pid| {
         let socket = socket_of(pid)?;
         is_socket(&socket).then_some(Program { pid, socket })
@@ -65,29 +64,33 @@ fn folders() -> Vec<PathBuf> {
         PathBuf::from(format!("/run/user/{own}")),
     ];
     if own == 0 {
-        folders.extend(below("/run/user", ""));
-        folders.extend(below("/tmp", "memreport-"));
+        folders.extend(of_users("/run/user", ""));
+        folders.extend(of_users("/tmp", "memreport-"));
     }
     folders.sort();
     folders.dedup();
     folders
 }
 
-/// The folders in a folder whose names begin so.
-fn below(folder: &str, prefix: &str) -> Vec<PathBuf> {
+/// The folders in a folder that are called so and by the number of a user.
+fn of_users(folder: &str, prefix: &str) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let chosen = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(prefix));
+    let is_a_users =
+        |name: &str| name.strip_prefix(prefix).is_some_and(|number| number.parse::<u32>().is_ok());
+    let chosen = entries.filter(|entry| entry.file_name().to_str().is_some_and(is_a_users));
     chosen.map(|entry| entry.path()).filter(|path| path.is_dir()).collect()
 }
 
-fn sockets(folder: &Path) -> Vec<Program> {
+/// The programs whose sockets are in this folder.
+#[must_use]
+pub fn find_in(folder: &Path) -> Vec<Program> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries
         .filter_map(|entry| {
             let pid = place::pid_of(entry.file_name().to_str()?)?;
             Some(Program { pid, socket: entry.path() })
         })
-        .filter(|program| is_socket(&program.socket))
+        .filter(|program| is_socket(&program.socket) && is_plausible(program))
         .collect()
 }
 

@@ -1,7 +1,7 @@
 //! A running program as the page measures it: over the socket at which it serves.
 
 use super::source::{Measured, Source};
-use crate::live::{self, Connection, LiveError};
+use crate::live::{self, Connection, LiveError, Target};
 use crate::show::Failure;
 use memreport::serve::Request;
 use std::time::Duration;
@@ -20,14 +20,18 @@ pub(super) struct Program {
 }
 
 impl Program {
-    pub(super) fn new(program: live::Program) -> Self {
-        let pid = program.pid;
-        let status = Connection::new(program.clone(), GLANCE).status();
-        let name = status.map_or_else(
+    /// The program that is meant.
+    ///
+    /// # Errors
+    /// When there is none that can be asked.
+    pub(super) fn new(target: &Target) -> Result<Program, LiveError> {
+        let connection = live::choose(target, PATIENCE)?;
+        let pid = connection.pid();
+        let name = live::choose(target, GLANCE)?.status().map_or_else(
             |_| format!("process {pid}"),
             |status| format!("{} (pid {pid})", status.name),
         );
-        Program { name, connection: Connection::new(program, PATIENCE) }
+        Ok(Program { name, connection })
     }
 }
 

@@ -29,6 +29,8 @@ const IDLE: Duration = Duration::from_secs(3600);
 struct Client {
     id: u64,
     stream: UnixStream,
+    /// Its user is ours, or root.
+    is_welcome: bool,
     since: Instant,
     state: State,
 }
@@ -165,16 +167,8 @@ impl Listener {
                 continue;
             }
             self.next += 1;
-            let mut client = Client {
-                id: self.next,
-                stream,
-                since: Instant::now(),
-                state: State::Asking(Vec::new()),
-            };
-            if !is_welcome {
-                let refusal = Err("refused: this program is another user's".to_owned());
-                client.state = State::Answered(Arc::new(bytes(&refusal)), 0);
-            }
+            let state = State::Asking(Vec::new());
+            let client = Client { id: self.next, stream, is_welcome, since: Instant::now(), state };
             if self.clients.len() >= MOST_CLIENTS {
                 self.make_room();
             }
@@ -235,6 +229,7 @@ impl Listener {
     /// Answers at once what needs no other code than ours, and has the rest worked at.
     fn ask(&mut self, client: &mut Client, line: &[u8]) {
         let answer = match Request::parse(line) {
+            _ if !client.is_welcome => Err("refused: this program is another user's".to_owned()),
             Err(message) => Err(message),
             Ok(request) => match &*request.command {
                 "ping" => Ok(Vec::new()),

@@ -1,4 +1,5 @@
 //! A program that can be asked while it runs; its words say what else it does, until its standard input ends.
+#![expect(unsafe_code, reason = "forks")]
 
 use std::io::Read;
 use std::sync::atomic::AtomicBool;
@@ -32,6 +33,9 @@ fn main() -> std::io::Result<()> {
     WORDS.lock().expect("nobody panics").extend((0..1000).map(|number| format!("word {number}")));
     *CACHE.lock().expect("nobody panics") = vec![1; 1_000_000];
     let words: Vec<String> = std::env::args().skip(1).collect();
+    if let Some(socket) = words.iter().find_map(|word| word.strip_prefix("ask=")) {
+        return ask(socket);
+    }
     let has = |word: &str| words.iter().any(|given| given == word);
     memreport::on_minimize(|| {
         if let Ok(mut cache) = CACHE.try_lock() {
@@ -56,12 +60,22 @@ fn main() -> std::io::Result<()> {
     if has("history") {
         server = server.keep_every(Duration::from_millis(50), 3);
     }
+    if let Some(folder) = words.iter().find_map(|word| word.strip_prefix("folder=")) {
+        server = server.folder(folder);
+    }
     let serving = server.start()?;
+    if let Err(error) = memreport::serve() {
+        assert_eq!(error.kind(), std::io::ErrorKind::AlreadyExists, "one server is enough");
+    }
     let stop = Arc::new(AtomicBool::new(false));
     let busy = has("busy").then(|| (0..2).map(|_| thread::spawn(work(&stop))).collect::<Vec<_>>());
-    if has("locked") {
-        // Whoever holds a lock must not be waited for.
-        std::mem::forget(WORDS.lock());
+    // Whoever holds a lock must not be waited for.
+    let _locked = has("locked").then(|| WORDS.lock());
+    // SAFETY: the child only sleeps and ends.
+    if has("fork") && unsafe { libc::fork() } == 0 {
+        // It outlives its parent, and must not keep clients of it waiting.
+        thread::sleep(Duration::from_secs(60));
+        std::process::exit(0);
     }
     println(&serving.socket().display().to_string())?;
     let mut step = [0; 1];
@@ -95,6 +109,15 @@ fn work(stop: &Arc<AtomicBool>) -> impl FnOnce() + Send + 'static {
             std::hint::black_box(vec![0_u8; number % 3000]);
         }
     }
+}
+
+/// Asks another one, as whoever runs this.
+fn ask(socket: &str) -> std::io::Result<()> {
+    let mut stream = std::os::unix::net::UnixStream::connect(socket)?;
+    std::io::Write::write_all(&mut stream, b"{\"command\":\"report\"}\n")?;
+    let mut said = Vec::new();
+    stream.read_to_end(&mut said)?;
+    println(&String::from_utf8_lossy(&said))
 }
 
 /// One line, at once.

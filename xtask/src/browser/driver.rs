@@ -1,4 +1,4 @@
-//! A headless Chromium of our own, driven through chromedriver by W3C's WebDriver protocol; it ends with this value.
+//! A headless Chromium of our own, driven through chromedriver by W3C's `WebDriver` protocol; it ends with this value.
 
 use serde_json::{Value, json};
 use std::fs;

@@ -22,7 +22,7 @@ const CLASSES = {
 
 const WRONG = {
   "non-heap": "no block of the heap", "interior": "the middle of a block", "partial": "another size than the block's",
-  "freed": "a block that was given back",
+  "freed since": "a block that was given back since",
 };
 
 function darkSheet({ heap, heapUnclassified, classes, wrong }) {
