@@ -24,6 +24,9 @@ struct Options {
     /// How many random cases, beside all corners
     #[arg(long, default_value_t = 100)]
     cases: usize,
+    /// Only the checks with this word in their name, without the cases
+    #[arg(long)]
+    only: Option<String>,
     /// Leave pictures of the page in this folder, for the README
     #[arg(long)]
     pictures: Option<PathBuf>,
@@ -72,8 +75,11 @@ pub(crate) fn run(args: &[&str], out: &mut dyn Write) -> Result<bool, Failure> {
     if let Some(pictures) = &options.pictures {
         look::pictures(&bench, pictures, options.text.as_deref().unwrap_or(build::root()))?;
     } else {
-        holds &= cases(&bench, &options, out)?;
-        for (name, check) in CHECKS {
+        let is_wanted = |name: &str| options.only.as_deref().is_none_or(|word| name.contains(word));
+        if options.only.is_none() {
+            holds &= cases(&bench, &options, out)?;
+        }
+        for (name, check) in CHECKS.into_iter().filter(|(name, _)| is_wanted(name)) {
             match check(&bench).and_then(|said| bench.quiet().map(|()| said)) {
                 Ok(said) => writeln!(out, "clients browser: {name}: {said}")?,
                 Err(error) => {

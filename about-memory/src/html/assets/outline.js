@@ -242,13 +242,15 @@ class Outline {
       return null;
     }
     const lines = all.slice(start.row, end.row + 1).map(textOf);
-    if (end.row < all.length && lines.length > 0) {
-      lines[lines.length - 1] = lines[lines.length - 1].slice(0, end.offset);
+    const isToTheEnd = end.row === all.length || (end.row + 1 === all.length && end.offset >= lines.at(-1).length);
+    if (!isToTheEnd) {
+      lines[lines.length - 1] = lines.at(-1).slice(0, end.offset);
     }
     if (lines.length > 0) {
       lines[0] = lines[0].slice(start.offset);
     }
-    return lines.join("\n") + (end.row === all.length ? "\n" : "");
+    // All of it ends with its last line's end, as what the command line prints does.
+    return lines.join("\n") + (isToTheEnd && start.row === 0 && start.offset === 0 ? "\n" : "");
   }
 
   /** Which row a point of the document is in, counted over all blocks, and how far in. */

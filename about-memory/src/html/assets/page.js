@@ -19,13 +19,19 @@ const DEFAULTS = { view: "trees", moment: "", first: "", second: "", filter: "",
 let chosen = readAddress();
 let findings = {};
 let drawing = 0;
+/** The timer that waits for the end of typing, and the text that it waits with. */
+let typing = null;
 
 function readAddress() {
   return { ...DEFAULTS, ...Object.fromEntries(new URLSearchParams(location.hash.slice(1))) };
 }
 
 function choose(change) {
-  chosen = { ...chosen, ...change };
+  // Whoever types and then clicks means both.
+  const typed = typing === null ? {} : { filter: $("filter").value };
+  clearTimeout(typing);
+  typing = null;
+  chosen = { ...chosen, ...typed, ...change };
   const different = Object.entries(chosen).filter(([key, value]) => value !== DEFAULTS[key]);
   history.replaceState(null, "", `#${new URLSearchParams(different)}`);
   return draw();
@@ -226,10 +232,9 @@ function listen() {
   for (const id of ["regex", "verbose"]) {
     $(id).addEventListener("change", event => choose({ [id]: event.target.checked ? "1" : "" }));
   }
-  let typing;
-  $("filter").addEventListener("input", event => {
+  $("filter").addEventListener("input", () => {
     clearTimeout(typing);
-    typing = setTimeout(() => choose({ filter: event.target.value }), 150);
+    typing = setTimeout(() => choose({}), 150);
   });
   $("settings").addEventListener("submit", event => event.preventDefault());
   $("measure").addEventListener("click", () => act("measure"));
