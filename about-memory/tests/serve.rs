@@ -23,7 +23,7 @@ impl Source for Growing {
         "growing (pid 7)".into()
     }
 
-    fn measure(&self) -> Result<Measured, Failure> {
+    fn measure(&self, _with_dump: bool) -> Result<Measured, Failure> {
         // No other memory hangs on it.
         let bytes = self.bytes.fetch_add(1, Ordering::Relaxed);
         if bytes < 0 {

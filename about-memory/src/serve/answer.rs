@@ -41,6 +41,7 @@ enum Wish {
     File(u64),
     Difference(u64, u64),
     Measure(usize),
+    MeasureBriefly(usize),
     Minimize(usize),
 }
 
@@ -58,6 +59,7 @@ fn wish(method: &Method, path: &str) -> Option<Wish> {
             Wish::Difference(first.parse().ok()?, second.parse().ok()?)
         }
         (false, ["measure", source]) => Wish::Measure(source.parse().ok()?),
+        (false, ["measure-briefly", source]) => Wish::MeasureBriefly(source.parse().ok()?),
         (false, ["minimize", source]) => Wish::Minimize(source.parse().ok()?),
         _ => return None,
     })
@@ -75,7 +77,7 @@ impl Library {
     pub(super) fn measure_all(&self) -> Vec<String> {
         let mut faults = Vec::new();
         for (id, source) in self.sources.iter().enumerate() {
-            if let Err(error) = self.measure(id) {
+            if let Err(error) = self.measure(id, true) {
                 faults.push(format!("{}: {}", source.name(), told(&*error)));
             }
         }
@@ -107,10 +109,15 @@ impl Library {
                 let json = moment::difference(&first.moment, &second.moment)?;
                 Answer::Json(document::gzip(&json)?)
             }
-            Wish::Measure(source) => self.json(&json!({ "moment": self.measure(source)? }))?,
+            Wish::Measure(source) => {
+                self.json(&json!({ "moment": self.measure(source, true)? }))?
+            }
+            Wish::MeasureBriefly(source) => {
+                self.json(&json!({ "moment": self.measure(source, false)? }))?
+            }
             Wish::Minimize(source) => {
                 self.source(source)?.minimize()?;
-                self.json(&json!({ "moment": self.measure(source)? }))?
+                self.json(&json!({ "moment": self.measure(source, true)? }))?
             }
         })
     }
@@ -137,9 +144,9 @@ impl Library {
     }
 
     /// Measures a program, and keeps what it says.
-    fn measure(&self, id: usize) -> Result<u64, Failure> {
+    fn measure(&self, id: usize, with_dump: bool) -> Result<u64, Failure> {
         let source = self.source(id)?;
-        let Measured { report, dump } = source.measure()?;
+        let Measured { report, dump } = source.measure(with_dump)?;
         let options = Options { utf8: true, ..Options::default() };
         let moment = Moment::of_bytes(source.name(), report, options)?;
         Ok(self.shelf().add(moment.taken(SystemTime::now(), dump), Some(id)))
@@ -188,6 +195,7 @@ mod tests {
             ("GET", "/moments/7/reports", Some(Wish::Reports(7))),
             ("GET", "/differences/1/2", Some(Wish::Difference(1, 2))),
             ("POST", "/measure/0", Some(Wish::Measure(0))),
+            ("POST", "/measure-briefly/0", Some(Wish::MeasureBriefly(0))),
             ("POST", "/minimize/0", Some(Wish::Minimize(0))),
             ("GET", "/measure/0", None),
             ("GET", "/minimize/0", None),

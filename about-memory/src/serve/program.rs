@@ -40,10 +40,10 @@ impl Source for Program {
         self.name.clone()
     }
 
-    fn measure(&self) -> Result<Measured, Failure> {
-        let report = match self.connection.report(true) {
+    fn measure(&self, with_dump: bool) -> Result<Measured, Failure> {
+        let report = match self.connection.report(with_dump) {
             // DMD sleeps, or is not there.
-            Err(LiveError::Refused(..)) => self.connection.report(false),
+            Err(LiveError::Refused(..)) if with_dump => self.connection.report(false),
             other => other,
         }?;
         Ok(Measured { report: report.report, dump: report.dump })

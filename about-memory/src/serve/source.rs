@@ -8,11 +8,11 @@ pub trait Source: Debug + Send + Sync {
     /// How it is called, with its number.
     fn name(&self) -> String;
 
-    /// Has it measure itself.
+    /// Has it measure itself, with a dump of DMD where one is wanted and DMD is awake.
     ///
     /// # Errors
     /// When it does not answer, or has nothing to say.
-    fn measure(&self) -> Result<Measured, Failure>;
+    fn measure(&self, with_dump: bool) -> Result<Measured, Failure>;
 
     /// Has it give back what memory it can.
     ///

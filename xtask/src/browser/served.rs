@@ -68,8 +68,9 @@ pub(super) fn program(bench: &Bench) -> Result<String, Failure> {
     browser.click("#view-difference")?;
     browser.wait("chosen.view === 'difference'")?;
     browser.run("return choose({ first: '0', second: '1' })", &[])?;
-    if !bench.copied()?.contains("served/cache [-]") && !bench.copied()?.contains("cache") {
-        return Err("the difference does not show the cache".into());
+    let difference = bench.copied()?;
+    if !difference.lines().any(|line| line.contains("-0.96 MB") && line.contains("cache")) {
+        return Err(format!("the difference does not show the cache:\n{difference}").into());
     }
     browser.click("#view-dark")?;
     browser.wait("document.querySelector('.verdict')")?;
@@ -77,11 +78,17 @@ pub(super) fn program(bench: &Bench) -> Result<String, Failure> {
     if !said.as_str().unwrap_or_default().contains("unclassified") {
         return Err(format!("the page of dark matter says {said}").into());
     }
+    browser.click("#view-time")?;
+    browser.run("$('every').value = '1'; $('every').dispatchEvent(new Event('change'))", &[])?;
+    browser.wait("document.querySelectorAll('.chart .dot.series0').length >= 5")?;
+    browser.run("$('every').value = ''; $('every').dispatchEvent(new Event('change'))", &[])?;
     let cookie = browser.run("return document.cookie", &[])?;
     if cookie != "" {
         return Err("the page can read its cookie".into());
     }
-    Ok(format!("the cache fell from {before} bytes to {after}; saved, compared, dark matter shown"))
+    Ok(format!(
+        "the cache fell from {before} bytes to {after}; saved, compared, dark matter shown, followed in time"
+    ))
 }
 
 /// The only file of the folder, once it is whole.

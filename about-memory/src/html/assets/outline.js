@@ -36,6 +36,7 @@ class Outline {
   }
 
   show(blocks, bytes) {
+    const focused = this.rowAt(document.activeElement)?.line?.id;
     this.bytes = bytes;
     this.observer.disconnect();
     this.blocks = blocks;
@@ -52,6 +53,21 @@ class Outline {
     });
     this.host.replaceChildren(...elements);
     this.drawWhatIsInSight();
+    this.focusAgain(focused);
+  }
+
+  /** Goes back to the line that had the focus before an update, where it is still there. */
+  focusAgain(id) {
+    if (id === undefined) {
+      return;
+    }
+    for (const block of this.blocks) {
+      const index = block.rows.findIndex(row => row.line?.id === id);
+      if (index >= 0) {
+        this.focus(block, index, { isQuiet: true });
+        return;
+      }
+    }
   }
 
   /** The whole text, as the command line prints it. */
@@ -165,7 +181,7 @@ class Outline {
     this.focus(block, index);
   }
 
-  focus(block, index) {
+  focus(block, index, { isQuiet = false } = {}) {
     const before = this.rowElement(block, block.active);
     if (before) {
       before.tabIndex = -1;
@@ -174,7 +190,9 @@ class Outline {
     const row = this.rowElement(block, index);
     row.tabIndex = 0;
     row.focus({ preventScroll: true });
-    row.scrollIntoView({ block: "nearest" });
+    if (!isQuiet) {
+      row.scrollIntoView({ block: "nearest" });
+    }
   }
 
   onKey(event) {

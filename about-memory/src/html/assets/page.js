@@ -13,6 +13,7 @@ const treemap = new Treemap(element("div", { className: "areas" }), describe);
 
 const VIEWS = { trees: "Trees", treemap: "Treemap", difference: "Difference", time: "Over time" };
 const HINT = "Point at a line, or go to it by the arrow keys, to read what it measures.";
+const TREEMAP_HINT = "Point at an area to read what it measures; click it, or press Enter on it, to go into it.";
 const DEFAULTS = { view: "trees", moment: "", first: "", second: "", filter: "", regex: "", verbose: "", units: "" };
 
 /** What is chosen. It stands in the address, so that it outlives a reload and can be kept as a bookmark. */
@@ -191,7 +192,8 @@ function drawNotes(notes) {
 
 function describe(line) {
   $("description").textContent = line
-    ? [line.id.slice(line.id.indexOf(":") + 1), line.description].filter(Boolean).join(" — ") : HINT;
+    ? [line.id.slice(line.id.indexOf(":") + 1), line.description].filter(Boolean).join(" — ")
+    : chosen.view === "treemap" ? TREEMAP_HINT : HINT;
 }
 
 function tell(trouble) {
@@ -199,8 +201,20 @@ function tell(trouble) {
   $("trouble").hidden = trouble === "";
 }
 
+let isActing = false;
+let clock;
+
+/** Measures again and again, without the dumps of DMD, which are big; a program that takes long is not asked twice at once. */
+function measureEvery(seconds) {
+  clearInterval(clock);
+  if (seconds > 0) {
+    clock = setInterval(() => isActing || act("measure-briefly"), seconds * 1000);
+  }
+}
+
 /** Asks the server to do something to a program; what comes of it is a new moment. */
 async function act(action) {
+  isActing = true;
   const buttons = $("actions").querySelectorAll("button");
   buttons.forEach(button => (button.disabled = true));
   try {
@@ -213,6 +227,7 @@ async function act(action) {
     tell(fault.message);
     return null;
   } finally {
+    isActing = false;
     buttons.forEach(button => (button.disabled = false));
   }
 }
@@ -239,6 +254,7 @@ function listen() {
   $("settings").addEventListener("submit", event => event.preventDefault());
   $("measure").addEventListener("click", () => act("measure"));
   $("minimize").addEventListener("click", () => act("minimize"));
+  $("every").addEventListener("change", event => measureEvery(Number(event.target.value)));
   $("measure-and-save").addEventListener("click", measureAndSave);
   $("copy").addEventListener("click", () => navigator.clipboard.writeText(outline.text()).catch(fault => tell(fault.message)));
   $("views").addEventListener("keydown", event => {

@@ -75,7 +75,7 @@ function framesOf(frames) {
 function coverageSheet(coverage) {
   const { heap, once, dark, twice } = coverage;
   const bar = element("div", { className: "bar", role: "img",
-    ariaLabel: `once ${percentText(once.bytes, heap.bytes)}, dark ${percentText(dark.bytes, heap.bytes)}, twice ` +
+    "aria-label": `once ${percentText(once.bytes, heap.bytes)}, dark ${percentText(dark.bytes, heap.bytes)}, twice ` +
       percentText(twice.bytes, heap.bytes) });
   for (const [name, { bytes }] of [["once", once], ["dark", dark], ["twice", twice]]) {
     const part = element("span", { className: name, title: `${name}: ${bytesText(bytes)}` });

@@ -99,14 +99,14 @@ class Treemap {
       this.host.replaceChildren(element("p", {}, "No tree of bytes is left to draw."));
       return;
     }
-    const select = element("select", { ariaLabel: "Tree" },
+    const select = element("select", { "aria-label": "Tree" },
       ...this.trees.map(({ name }) => element("option", { value: name, selected: name === this.chosen }, name)));
     select.addEventListener("change", () => {
       this.chosen = select.value;
       this.path = [this.trees.find(({ name }) => name === select.value).tree.root];
       this.draw();
     });
-    const crumbs = element("nav", { className: "crumbs", ariaLabel: "Where the treemap is" }, select,
+    const crumbs = element("nav", { className: "crumbs", "aria-label": "Where the treemap is" }, select,
       ...this.path.map((line, depth) => this.crumb(line, depth)));
     const frame = element("div", { className: "frame" });
     this.host.replaceChildren(crumbs, frame);
