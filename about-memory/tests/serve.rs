@@ -154,7 +154,7 @@ fn nobody_else_is_let_in() {
     let table: [(&str, &[&String], u16); 9] = [
         ("GET /", &[&host], 401),
         ("GET /moments", &[&host], 401),
-        ("GET /moments", &[&cookie], 400),
+        ("GET /moments", &[&cookie], 403),
         ("GET /moments", &[&format!("Host: evil.example:{}", served.port), &cookie], 403),
         ("GET /moments", &[&host, &cookie, &cross], 403),
         ("GET /moments", &[&host, &cookie, &evil], 403),
@@ -166,8 +166,7 @@ fn nobody_else_is_let_in() {
     for (line, headers, status) in table {
         let headers: Vec<String> = headers.iter().map(|header| (*header).clone()).collect();
         let answer = served.ask(line, &headers);
-        let status = if status == 400 { [400, 403] } else { [status; 2] };
-        assert!(status.contains(&answer.status), "{line} {headers:?}: {}", answer.status);
+        assert_eq!(answer.status, status, "{line} {headers:?}");
         assert!(!answer.head.contains("access-control"), "{}", answer.head);
     }
     assert_eq!(served.json("GET /moments"), before, "something was measured");
@@ -228,25 +227,19 @@ fn nonsense_and_excess_end_their_own_connection_only() {
     let body = format!(
         "POST /measure/0 HTTP/1.1\r\n{host}\r\n{cookie}\r\n{origin}\r\nContent-Length: 99999999999\r\n\r\n"
     );
-    for (request, allowed) in [
-        (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03".to_vec(), [400, 0]),
-        (b"\0\0\0\0\r\n\r\n".to_vec(), [400, 0]),
-        (b"GET / HTTP/9.9\r\n\r\n".to_vec(), [400, 505]),
-        (b"\r\n".repeat(100), [400, 0]),
-        (long.into_bytes(), [414, 431]),
-        (format!("GET / HTTP/1.1\r\n{host}\r\n{many}\r\n").into_bytes(), [431, 400]),
-        (body.into_bytes(), [413, 413]),
+    for (request, wanted) in [
+        (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n".to_vec(), 400),
+        (b"\0\0\0\0\r\n\r\n".to_vec(), 400),
+        (b"GET / HTTP/9.9\r\n\r\n".to_vec(), 400),
+        (long.into_bytes(), 431),
+        (format!("GET / HTTP/1.1\r\n{host}\r\n{many}\r\n").into_bytes(), 431),
+        (body.into_bytes(), 413),
     ] {
-        let mut stream = served.connect();
-        let _ = stream.write_all(&request);
-        let _ = stream.shutdown(std::net::Shutdown::Write);
-        let mut answer = Vec::new();
-        let _ = stream.read_to_end(&mut answer);
-        let answer = String::from_utf8_lossy(&answer);
-        let status = answer.split(' ').nth(1).and_then(|code| code.parse().ok()).unwrap_or(0);
+        let answer = served.raw(&request);
         let shown: String = String::from_utf8_lossy(&request).chars().take(40).collect();
-        // A connection that is reset has lost what was said on it.
-        assert!(status == 0 || allowed.contains(&status), "{shown:?}: {answer}");
+        // Who sends on after an answer may have lost it: the connection is reset.
+        let is_lost = answer.status == 0 && request.len() > 16_000;
+        assert!(is_lost || answer.status == wanted, "{shown:?}: {}", answer.head);
     }
     assert_eq!(served.json("GET /moments")["moments"].as_array().unwrap().len(), 1);
 }
