@@ -9,7 +9,7 @@ mod source;
 
 use crate::cli::InputArgs;
 use crate::html::moment::Moment;
-use crate::live::{self, Target};
+use crate::live::{self, LiveError, Target};
 use crate::open;
 use crate::show::Failure;
 use answer::Library;
@@ -46,7 +46,7 @@ pub fn main(args: &ServeArgs, out: &mut dyn Write, notes: &mut dyn Write) -> Res
     let mut server = Server::bind(args.port)?;
     for path in &args.targets {
         match open::running(path) {
-            Some(target) => server.add_source(Box::new(Program::new(&target)?)),
+            Some(target) => server.add_program(&target)?,
             None => server.library.add(Moment::of_file(path, args.input.options())?),
         }
     }
@@ -60,10 +60,9 @@ pub fn main(args: &ServeArgs, out: &mut dyn Write, notes: &mut dyn Write) -> Res
             );
         }
         for found in running {
-            match Program::new(&Target::Pid(found.pid)) {
-                Ok(program) => server.add_source(Box::new(program)),
-                // It may have ended since it was found.
-                Err(error) => writeln!(notes, "about-memory: {error}")?,
+            // It may have ended since it was found.
+            if let Err(error) = server.add_program(&Target::Pid(found.pid)) {
+                writeln!(notes, "about-memory: {error}")?;
             }
         }
     }
@@ -100,6 +99,15 @@ impl Server {
     /// Has a program measured from the page.
     pub fn add_source(&mut self, source: Box<dyn Source>) {
         self.library.add_source(source);
+    }
+
+    /// Has a running program measured from the page.
+    ///
+    /// # Errors
+    /// When there is none that can be asked.
+    pub fn add_program(&mut self, target: &Target) -> Result<(), LiveError> {
+        self.add_source(Box::new(Program::new(target)?));
+        Ok(())
     }
 
     /// Takes a first moment of every program; answers what went wrong.

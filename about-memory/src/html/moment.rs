@@ -90,7 +90,7 @@ impl Moment {
     pub(crate) fn summary(&self) -> Value {
         let taken = self.taken.and_then(|taken| taken.duration_since(UNIX_EPOCH).ok());
         json!({
-            "name": self.label(), "taken": taken.map(|taken| taken.as_secs_f64() * 1000.0),
+            "name": self.label(), "place": self.name, "taken": taken.map(|taken| taken.as_secs_f64() * 1000.0),
             "figures": self.figures, "notes": self.notes, "hasFindings": self.dump.is_some(),
         })
     }

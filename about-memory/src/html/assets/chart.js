@@ -39,7 +39,7 @@ function figuresTable(moments, points, bytes) {
   return element("table", {},
     element("thead", {}, element("tr", {}, ...["Moment", "Time", ...SERIES].map(name => element("th", { scope: "col" }, name)))),
     element("tbody", {}, ...moments.map((moment, index) => element("tr", {},
-      element("th", { scope: "row" }, moment.name), element("td", {}, whenOf(moment)),
+      element("th", { scope: "row" }, nameOf(moment)), element("td", {}, whenOf(moment)),
       ...SERIES.map(name => cell(points[index][name]))))));
 }
 

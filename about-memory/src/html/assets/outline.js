@@ -307,11 +307,12 @@ class Folds {
   }
 
   get(id) {
-    return this.known.get(id);
+    // Ids are long where trees are deep, and mostly nothing is remembered.
+    return this.known.size === 0 ? undefined : this.known.get(id);
   }
 
   has(id) {
-    return this.known.has(id);
+    return this.known.size > 0 && this.known.has(id);
   }
 
   set(id, isOpen) {

@@ -134,6 +134,7 @@ function drawControls() {
   const ofSheets = Object.keys(SHEETS).filter(key => key in findings || key === chosen.view);
   const views = { ...VIEWS, ...Object.fromEntries(ofSheets.map(key => [key, SHEETS[key].title])) };
   $("views").replaceChildren(...Object.entries(views).map(([view, title]) => viewButton(view, title)));
+  panel.setAttribute("aria-labelledby", `view-${chosen.view}`);
   const isTreeLike = ["trees", "treemap", "difference"].includes(chosen.view);
   for (const label of document.querySelectorAll("#settings > label")) {
     const isPair = label.classList.contains("pair");
@@ -166,9 +167,7 @@ function viewButton(view, title) {
 }
 
 function fillSelects() {
-  const option = (moment, number) => element("option", { value: String(moment.id) },
-    [moment.name, moment.source !== undefined && moment.source !== null ? whenOf(moment) : ""].filter(Boolean).join(", ") ||
-    `moment ${number}`);
+  const option = moment => element("option", { value: String(moment.id) }, nameOf(moment));
   const [first, second] = origin.moments.length > 1 ? pair() : [];
   for (const [id, moment] of [["moment", present()], ["first", first], ["second", second]]) {
     $(id).replaceChildren(...origin.moments.map(option));
@@ -182,6 +181,15 @@ function fillSelects() {
   $("source").value = origin.sources.some(({ id }) => String(id) === source) ? source : String(origin.sources[0]?.id ?? "");
   $("actions").hidden = origin.sources.length === 0;
   $("source").parentElement.hidden = origin.sources.length < 2;
+}
+
+/** A file's name, with its folder where another has the same; a program's, with the time. */
+function nameOf(moment) {
+  if (moment.source !== undefined && moment.source !== null) {
+    return `${moment.name}, ${whenOf(moment)}`;
+  }
+  const isTaken = origin.moments.some(other => other !== moment && other.name === moment.name);
+  return isTaken ? moment.place : moment.name;
 }
 
 function drawNotes(notes) {

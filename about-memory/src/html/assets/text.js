@@ -5,32 +5,32 @@
 /** Rows of plain text, and trees, in the order in which they are read. */
 function blocksOf(page) {
   const blocks = [];
-  const say = (kind, ...lines) => blocks.push({ kind, lines });
-  say("total", `Total resident memory (approximate) -- ${page.total}`);
+  const say = (kind, lines) => blocks.push({ kind, lines });
+  say("total", [`Total resident memory (approximate) -- ${page.total}`]);
   for (const process of page.processes) {
     const name = inOneLine(process.name);
-    say("process", ...(name === "" ? [] : [name]));
-    say("warning", ...process.warnings.flatMap(warning => ["", warning]), ...invalidLines(process.invalid));
+    say("process", name === "" ? [] : [name]);
+    say("warning", process.warnings.flatMap(warning => ["", warning]).concat(invalidLines(process.invalid)));
     if (process.explicit) {
-      say("section", "Explicit Allocations", "");
+      say("section", ["Explicit Allocations", ""]);
       blocks.push({ kind: "tree", process: process.name, tree: process.explicit });
-      say("blank", "");
+      say("blank", [""]);
     }
     if (process.trees.length > 0 || process.flats.length > 0) {
-      say("section", "Other Measurements", "");
+      say("section", ["Other Measurements", ""]);
     }
     for (const tree of process.trees) {
       blocks.push({ kind: "tree", process: process.name, tree });
-      say("blank", "");
+      say("blank", [""]);
     }
     if (process.flats.length > 0) {
       blocks.push({ kind: "flats", process: process.name, flats: process.flats });
-      say("blank", "");
+      say("blank", [""]);
     }
-    say("end", inOneLine(`End of ${process.name}`));
+    say("end", [inOneLine(`End of ${process.name}`)]);
   }
   if (page.processes.length === 0) {
-    say("empty", "No results found.");
+    say("empty", ["No results found."]);
   }
   return blocks.filter(block => block.kind === "tree" || block.kind === "flats" || block.lines.length > 0);
 }
@@ -54,7 +54,7 @@ function rowsOf(block, bytes, folds) {
   }
   if (block.kind === "flats") {
     const values = block.flats.map(({ root, unit }) => formatAmount(root.amount, unit, bytes));
-    const widest = Math.max(...values.map(value => value.length));
+    const widest = values.reduce((most, value) => Math.max(most, value.length), 0);
     return block.flats.map((tree, index) =>
       newRow(tree, tree.root, { indent: " ".repeat(widest - values[index].length), value: values[index], level: 1, folds }));
   }
