@@ -61,6 +61,8 @@ impl Reports {
 fn value(field: &Field<'_>) -> Option<String> {
     Some(match field {
         Field::Missing => return None,
+        // JSON has no such number; what is not there is none either.
+        Field::Number(number) if number.is_nan() => return None,
         Field::Null => "null".into(),
         Field::Bool(value) => value.to_string(),
         Field::Number(number) => self::number(*number),
