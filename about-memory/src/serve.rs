@@ -51,19 +51,18 @@ pub fn main(args: &ServeArgs, out: &mut dyn Write, notes: &mut dyn Write) -> Res
         }
     }
     if args.targets.is_empty() {
-        let running = live::find();
-        if running.is_empty() {
+        for found in live::find() {
+            // It may have ended since it was found.
+            if let Err(error) = server.add_program(&Target::Pid(found.pid)) {
+                writeln!(notes, "about-memory: {error}")?;
+            }
+        }
+        if server.library.has_no_source() {
             return Err(
                 "no running program can be asked, and no file is named; a program that calls \
                         `memreport::serve()` can be asked"
                     .into(),
             );
-        }
-        for found in running {
-            // It may have ended since it was found.
-            if let Err(error) = server.add_program(&Target::Pid(found.pid)) {
-                writeln!(notes, "about-memory: {error}")?;
-            }
         }
     }
     for note in server.measure_all() {

@@ -44,12 +44,13 @@ struct Bench {
 
 type Check = (&'static str, fn(&Bench) -> Result<String, Failure>);
 
-const CHECKS: [Check; 7] = [
+const CHECKS: [Check; 8] = [
     ("what is unfolded stays so", pages::folding),
     ("the keyboard leads everywhere", pages::keyboard),
     ("filters and switches act at once", pages::switches),
     ("what is copied is what is printed", pages::copying),
     ("100,000 reports are quick", pages::many),
+    ("the treemap", look::areas),
     ("light and dark", look::schemes),
     ("a running program is measured and minimized", served::program),
 ];

@@ -74,6 +74,10 @@ impl Library {
         self.sources.push(source);
     }
 
+    pub(super) fn has_no_source(&self) -> bool {
+        self.sources.is_empty()
+    }
+
     pub(super) fn measure_all(&self) -> Vec<String> {
         let mut faults = Vec::new();
         for (id, source) in self.sources.iter().enumerate() {

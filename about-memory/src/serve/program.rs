@@ -10,7 +10,7 @@ use std::time::Duration;
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// How long it may take to say its name.
-const GLANCE: Duration = Duration::from_secs(1);
+const GLANCE: Duration = Duration::from_secs(5);
 
 /// A program that was running when it was found.
 #[derive(Debug)]
@@ -26,11 +26,8 @@ impl Program {
     /// When there is none that can be asked.
     pub(super) fn new(target: &Target) -> Result<Program, LiveError> {
         let connection = live::choose(target, PATIENCE)?;
-        let pid = connection.pid();
-        let name = live::choose(target, GLANCE)?.status().map_or_else(
-            |_| format!("process {pid}"),
-            |status| format!("{} (pid {pid})", status.name),
-        );
+        let status = live::choose(target, GLANCE)?.status()?;
+        let name = format!("{} (pid {})", status.name, connection.pid());
         Ok(Program { name, connection })
     }
 }

@@ -42,6 +42,45 @@ pub(super) fn schemes(bench: &Bench) -> Result<String, Failure> {
     Ok(format!("the least contrast is {least:.1}; nothing is too wide at 800 and 1600 pixels"))
 }
 
+pub(super) fn areas(bench: &Bench) -> Result<String, Failure> {
+    let file = sample(&bench.folder, "before.json", 1)?;
+    bench.open(&bench.page(&[file])?.ok_or("no page was written")?)?;
+    let browser = &bench.browser;
+    browser.click("#view-treemap")?;
+    browser.wait("document.querySelector('.treemap')")?;
+    // Area for each byte, of all rectangles of the first level.
+    let scales = browser.run(
+        "const kids = treemap.path[0].kids.filter(kid => kid.amount > 0).sort((a, b) => b.amount - a.amount);
+         const drawing = document.querySelector('.treemap').viewBox.baseVal;
+         const places = squarify(kids.map(kid => kid.amount), drawing);
+         const isInside = places.every(({ x, y, width, height }) =>
+           x >= -1e-6 && y >= -1e-6 && x + width <= drawing.width + 1e-6 && y + height <= drawing.height + 1e-6);
+         return isInside && places.map(({ width, height }, index) => width * height / kids[index].amount)",
+        &[],
+    )?;
+    let scales: Vec<f64> =
+        scales.as_array().into_iter().flatten().filter_map(serde_json::Value::as_f64).collect();
+    let first = *scales.first().ok_or("no rectangle, or one that sticks out")?;
+    if scales.iter().any(|scale| (scale / first - 1.0).abs() > 1e-6) {
+        return Err(format!("areas are not as amounts: {scales:?}").into());
+    }
+    let crumbs = || -> Result<String, Failure> {
+        let text = "return [...document.querySelectorAll('.crumbs button')].map(crumb => crumb.textContent).join(' > ')";
+        Ok(browser.run(text, &[])?.as_str().unwrap_or_default().to_owned())
+    };
+    browser.run("document.querySelector('.cell[role=button]').focus()", &[])?;
+    browser.press(&["\u{e007}"])?;
+    let inside = crumbs()?;
+    browser.click(".crumbs button")?;
+    let outside = crumbs()?;
+    if (inside.as_str(), outside.as_str())
+        != ("explicit 13.16 MB > index 9.56 MB", "explicit 13.16 MB")
+    {
+        return Err(format!("the way led to {inside}, and back to {outside}").into());
+    }
+    Ok(format!("{} areas are as their amounts; Enter leads in, a click out", scales.len()))
+}
+
 /// Takes pictures for the README of the example program, before and after a structure that nobody reports.
 pub(super) fn pictures(bench: &Bench, into: &Path, text: &Path) -> Result<(), Failure> {
     fs::create_dir_all(into)?;
