@@ -3,12 +3,14 @@
 use crate::ask::{AskArgs, MinimizeArgs, TrackArgs};
 use crate::coverage::CoverageArgs;
 use crate::dmd::DmdArgs;
+use crate::html::HtmlArgs;
 use crate::metrics::MetricsArgs;
 use crate::numbers::Bytes;
 use crate::ps::PsArgs;
 use crate::record::{RecordArgs, RecordingArgs};
 use crate::resident::ResidentArgs;
 use crate::run::RunArgs;
+use crate::serve::ServeArgs;
 use crate::snapshot::SnapshotArgs;
 use crate::symbolicate::SymbolicateArgs;
 use crate::tree::{Least, Settings};
@@ -55,6 +57,10 @@ pub enum Command {
     Symbolicate(SymbolicateArgs),
     /// Show what differs between two reports, the second minus the first
     Diff(DiffArgs),
+    /// Write one page that shows reports in any browser, offline: trees, treemap, differences, dark matter
+    Html(HtmlArgs),
+    /// Serve the same page on this machine, and measure running programs from it
+    Serve(ServeArgs),
     /// Compare a report with the ceilings of a budget; exit status 1 if anything is over
     Check(CheckArgs),
     /// List the running programs that can be asked, with their memory and what they track

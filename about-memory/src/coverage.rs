@@ -1,6 +1,6 @@
 //! `about-memory coverage DUMP`: how much of the heap is reported exactly once, on one screen.
 
-mod view;
+pub(crate) mod view;
 
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};

@@ -28,4 +28,6 @@ pub mod page;
 pub mod numbers;
 pub mod budget;
 pub mod view;
+pub mod html;
+pub mod serve;
 pub mod paint;

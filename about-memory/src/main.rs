@@ -3,7 +3,8 @@
 use about_memory::cli::{Cli, Command};
 use about_memory::show::{self, Failure};
 use about_memory::{
-    ask, check, coverage, dmd, metrics, ps, record, resident, run, snapshot, symbolicate, watch,
+    ask, check, coverage, dmd, html, metrics, ps, record, resident, run, serve, snapshot,
+    symbolicate, watch,
 };
 use clap::Parser;
 use std::error::Error;
@@ -39,6 +40,10 @@ fn main() -> ExitCode {
         Some(Command::Symbolicate(args)) => {
             symbolicate::main(args, &mut notes).map(|()| ExitCode::SUCCESS).map_err(Failure::from)
         }
+        Some(Command::Html(args)) => html::main(args, &mut notes).map(|()| ExitCode::SUCCESS),
+        Some(Command::Serve(args)) => {
+            serve::main(args, &mut out, &mut notes).map(|()| ExitCode::SUCCESS)
+        }
         Some(Command::Check(args)) => check::main(args, &mut out, &mut notes),
         Some(Command::Ps(args)) => {
             ps::main(args, &mut out, &mut notes).map(|()| ExitCode::SUCCESS).map_err(Failure::from)
@@ -65,16 +70,7 @@ fn fail(error: &(dyn Error + 'static)) -> ExitCode {
     {
         return ExitCode::SUCCESS;
     }
-    let mut message = format!("about-memory: {error}");
-    let mut source = error.source();
-    while let Some(cause) = source {
-        // Some errors tell their cause themselves.
-        if !message.contains(&cause.to_string()) {
-            message = format!("{message}: {cause}");
-        }
-        source = cause.source();
-    }
     // Standard error may be closed as well; then there is nobody to tell.
-    let _ = writeln!(io::stderr(), "{message}");
+    let _ = writeln!(io::stderr(), "about-memory: {}", show::told(error));
     ExitCode::from(2)
 }

@@ -80,7 +80,7 @@ fn is_stdin(path: &Path) -> bool {
 }
 
 /// The running program that is meant, if no file has that name.
-fn running(path: &Path) -> Option<Target> {
+pub(crate) fn running(path: &Path) -> Option<Target> {
     if pid_of(path).is_some() {
         return Some(Target::Socket(path.to_owned()));
     }
@@ -93,15 +93,30 @@ fn running(path: &Path) -> Option<Target> {
 /// # Errors
 /// Says which file, and why it is no memory report.
 pub fn read(path: &Path, options: Options, sink: &mut dyn Sink) -> Result<Header, OpenError> {
+    let mut input = input(path)?;
+    read::read(&mut *input, options, sink)
+        .map_err(|error| OpenError { path: path.to_owned(), reason: Reason::Read(error) })
+}
+
+/// The bytes of a file as they are, for who reads it more than once.
+///
+/// # Errors
+/// Says which file, and why it cannot be read.
+pub fn load(path: &Path) -> Result<Vec<u8>, OpenError> {
+    let mut bytes = Vec::new();
+    let done = input(path)?.read_to_end(&mut bytes);
+    done.map_err(|error| OpenError { path: path.to_owned(), reason: Reason::Open(error) })?;
+    Ok(bytes)
+}
+
+fn input(path: &Path) -> Result<Box<dyn Read>, OpenError> {
     let fail = |reason| OpenError { path: path.to_owned(), reason };
     if is_stdin(path) {
-        return read::read(&mut io::stdin().lock(), options, sink)
-            .map_err(|error| fail(Reason::Read(error)));
+        return Ok(Box::new(io::stdin().lock()));
     }
     if let Some(target) = running(path) {
         let report = snapshot::of(&target).map_err(|error| fail(Reason::Live(Box::new(error))))?;
-        return read::read(&mut &report[..], options, sink)
-            .map_err(|error| fail(Reason::Read(error)));
+        return Ok(Box::new(io::Cursor::new(report)));
     }
     let mut file = fs::File::open(path).map_err(|error| fail(Reason::Open(error)))?;
     if file.metadata().is_ok_and(|metadata| metadata.is_dir()) {
@@ -113,8 +128,7 @@ pub fn read(path: &Path, options: Options, sink: &mut dyn Sink) -> Result<Header
     if is_named_gzip && !magic.is_empty() && magic != [0x1f, 0x8b] {
         return Err(fail(Reason::NotGzip));
     }
-    read::read(&mut magic.as_slice().chain(file), options, sink)
-        .map_err(|error| fail(Reason::Read(error)))
+    Ok(Box::new(io::Cursor::new(magic).chain(file)))
 }
 
 /// A report that has been read, and what is to be said of it.
@@ -163,7 +177,7 @@ fn opened(forests: Forests, header: &Header, settings: &Settings) -> Result<Open
 }
 
 /// How the process that wrote a file is called: its reports do not name it.
-fn writer(header: &Header) -> Option<String> {
+pub(crate) fn writer(header: &Header) -> Option<String> {
     header.own.process.as_ref().map(|process| match process.pid {
         Some(pid) => format!("{} (pid {pid})", process.name),
         None => process.name.clone(),
@@ -190,16 +204,15 @@ pub fn open_two([first, second]: [&Path; 2], options: Options) -> Result<Two, Op
     Ok(Two { first: read_side(first)?, second: read_side(second)? })
 }
 
-/// The same of the bytes of two files, under the name that messages should give them.
+/// The same of two files of which the bytes are at hand, each under the name that messages should give it.
 ///
 /// # Errors
-/// Says why they cannot be compared.
+/// Says which file, and why it cannot be compared.
 pub fn open_two_bytes(
-    name: &str,
-    [first, second]: [&[u8]; 2],
+    [first, second]: [(&str, &[u8]); 2],
     options: Options,
 ) -> Result<Two, OpenError> {
-    let read_side = |mut bytes: &[u8]| {
+    let read_side = |(name, mut bytes): (&str, &[u8])| {
         let mut side = Side::default();
         let header = read::read(&mut bytes, options, &mut side)
             .map_err(|error| OpenError { path: name.into(), reason: Reason::Read(error) })?;
@@ -231,21 +244,27 @@ impl Two {
     ) -> Result<Opened, Box<dyn Error + Send + Sync>> {
         let notes = self.notes();
         let mut forests = Forests::new(filter);
+        let Compared { writer, knows_usable_size } = self.compare_into(&mut forests)?;
+        let file = forests.finish(writer.as_deref(), knows_usable_size, settings)?;
+        Ok(Opened { file, notes })
+    }
+
+    /// What differs, as reports of their own.
+    ///
+    /// # Errors
+    /// Says what in them cannot be compared, or what `sink` refuses.
+    pub(crate) fn compare_into(
+        self,
+        sink: &mut dyn Sink,
+    ) -> Result<Compared, Box<dyn Error + Send + Sync>> {
         let Two { first: (first, first_header), second: (second, second_header) } = self;
         let same = writer(&first_header).filter(|name| {
             writer(&second_header)
                 .is_none_or(|second| normalise::process(name) == normalise::process(&second))
         });
-        let name = same.map(|name| normalise::process(&name).into_owned());
-        diff::compare((first, &first_header), (second, &second_header), &mut forests)?;
-        Ok(Opened {
-            file: forests.finish(
-                name.as_deref(),
-                first_header.usable_size.is_truthy(),
-                settings,
-            )?,
-            notes,
-        })
+        let writer = same.map(|name| normalise::process(&name).into_owned());
+        diff::compare((first, &first_header), (second, &second_header), sink)?;
+        Ok(Compared { writer, knows_usable_size: first_header.usable_size.is_truthy() })
     }
 
     /// What differs, path by path.
@@ -255,6 +274,15 @@ impl Two {
     pub fn changes(&self, filter: &Filter) -> Result<Vec<Change>, Box<dyn Error + Send + Sync>> {
         diff::changes(&self.first.0, &self.second.0, filter)
     }
+}
+
+/// What two files have in common, beside their reports.
+#[derive(Debug)]
+pub(crate) struct Compared {
+    /// How the process that wrote them is called, without its number.
+    pub(crate) writer: Option<String>,
+    /// Firefox's `hasMozMallocUsableSize`.
+    pub(crate) knows_usable_size: bool,
 }
 
 /// The reports of a file, and those of them that match a filter. Firefox shows a file whole before anybody can filter it:

@@ -12,6 +12,21 @@ use std::io::{self, IsTerminal, Write};
 /// What a command may fail with.
 pub type Failure = Box<dyn Error + Send + Sync>;
 
+/// An error with all its causes, in one line.
+#[must_use]
+pub fn told(error: &(dyn Error + 'static)) -> String {
+    let mut message = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        // Some errors tell their cause themselves.
+        if !message.contains(&cause.to_string()) {
+            message = format!("{message}: {cause}");
+        }
+        source = cause.source();
+    }
+    message
+}
+
 /// Shows files.
 ///
 /// # Errors

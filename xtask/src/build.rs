@@ -29,6 +29,11 @@ pub(crate) fn release(package: &str, program: &str) -> Result<PathBuf, Failure> 
     executable(cargo().args(["build", "--release", "--package", package]), program)
 }
 
+/// Builds a program as it is built for tests, which is quicker, and says where it is.
+pub(crate) fn debug(package: &str, program: &str) -> Result<PathBuf, Failure> {
+    executable(cargo().args(["build", "--package", package]), program)
+}
+
 /// Has cargo build a program, by a command that needs nothing but the program's name, and says where it is.
 pub(crate) fn executable(build: &mut Command, program: &str) -> Result<PathBuf, Failure> {
     build.args(["--bin", program, "--message-format=json-render-diagnostics"]);

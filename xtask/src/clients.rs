@@ -5,17 +5,18 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
-use crate::{Failure, build, dmd_py, firefox, prometheus};
+use crate::{Failure, browser, build, dmd_py, firefox, prometheus};
 
 /// A check by its name; it is handed the words after it.
 type Check = (&'static str, fn(&[&str], &mut dyn Write) -> Result<bool, Failure>);
 
-const CHECKS: [Check; 4] = [
+const CHECKS: [Check; 5] = [
     ("snapshot", |_, out| snapshot(out)),
     ("firefox", |args, out| {
         let args: Vec<String> = args.iter().map(|word| (*word).to_owned()).collect();
         Ok(firefox::run(&args, out)? == ExitCode::SUCCESS)
     }),
+    ("browser", browser::run),
     ("prometheus", |_, out| prometheus::run(out)),
     ("dmd-py", |args, out| Ok(dmd_py::run(args.first().map(Path::new), out)?)),
 ];

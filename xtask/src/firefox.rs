@@ -8,7 +8,7 @@ pub(crate) mod shapes;
 
 use about_memory::cli::{Cli, Command};
 use about_memory::show;
-use cases::Case;
+pub(crate) use cases::Case;
 use clap::Parser;
 use driver::{Firefox, Question, Shown};
 use std::error::Error;
@@ -46,7 +46,7 @@ pub(crate) fn run(args: &[String], out: &mut dyn Write) -> Result<ExitCode, Fail
     fs::create_dir_all(&directory)?;
     let mut firefox = Firefox::start(&program, &directory.join("firefox"))?;
     let (mut count, mut refused, mut differences) = (0, 0, 0);
-    for case in corners::all().into_iter().chain(cases::random(options.seed, options.cases)) {
+    for case in generated(options.seed, options.cases) {
         let files = case.write(&directory)?;
         let theirs = firefox.ask(&Question {
             files: &files,
@@ -99,8 +99,13 @@ pub(crate) fn shows_as_we_do(file: &Path, out: &mut dyn Write) -> Result<bool, F
     Ok(difference.is_none())
 }
 
+/// All corners, and so many cases that follow from a seed.
+pub(crate) fn generated(seed: u64, count: usize) -> impl Iterator<Item = Case> {
+    corners::all().into_iter().chain(cases::random(seed, count))
+}
+
 /// What our command line prints, or says on refusing.
-fn ours(case: &Case, files: &[PathBuf]) -> Result<String, Failure> {
+pub(crate) fn ours(case: &Case, files: &[PathBuf]) -> Result<String, Failure> {
     let mut words = vec!["about-memory".to_owned()];
     if files.len() > 1 {
         words.push("diff".into());

@@ -12,6 +12,7 @@ mod bench_measure;
 mod bench_record;
 mod calibrate;
 mod clients;
+mod browser;
 mod stress;
 mod stress_live;
 mod dmd_py;
@@ -31,7 +32,7 @@ cargo xtask bench overhead --only WORD   the figures with that word in their nam
 cargo xtask stress [SECONDS]          threads against the table of blocks, in each mode for 30 seconds or so many
 cargo xtask stress live [SECONDS]     running programs that are asked at once, and often, while they allocate
 cargo xtask calibrate                  measures how far formulas are off without a tracker, for docs/impls.md
-cargo xtask clients [NAME [ARGS]]     snapshot, firefox, prometheus, dmd-py: checks against real programs";
+cargo xtask clients [NAME [ARGS]]     snapshot, firefox, browser, prometheus, dmd-py: checks against real programs";
 
 /// Why a command stopped.
 type Failure = Box<dyn std::error::Error + Send + Sync>;

@@ -73,7 +73,7 @@ pub(super) fn write_markdown(
 }
 
 /// Writes all of it for programs.
-pub(super) fn write_json(coverage: &Coverage, out: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn write_json(coverage: &Coverage, out: &mut dyn Write) -> io::Result<()> {
     let groups = |groups: &[Group]| -> Vec<Value> {
         let fields = |group: &Group| {
             json!({

@@ -256,9 +256,8 @@ impl State {
                 open::open_bytes(from, Options::default(), filter, &self.settings)?
             }
             Some(mark) => {
-                let both = [&mark[..], &self.report[..]];
-                open::open_two_bytes(&self.program, both, Options::default())?
-                    .compare(filter, &self.settings)?
+                let both = [&mark[..], &self.report].map(|report| (&*self.program, report));
+                open::open_two_bytes(both, Options::default())?.compare(filter, &self.settings)?
             }
         };
         let files = [file];

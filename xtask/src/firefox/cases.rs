@@ -10,14 +10,14 @@ use std::path::{Path, PathBuf};
 
 /// One or two files, and how they are shown.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Case {
-    pub(super) name: String,
+pub(crate) struct Case {
+    pub(crate) name: String,
     /// The text of each file.
-    pub(super) files: Vec<Vec<u8>>,
-    pub(super) is_gzipped: bool,
-    pub(super) is_verbose: bool,
-    pub(super) filter: String,
-    pub(super) is_regex: bool,
+    pub(crate) files: Vec<Vec<u8>>,
+    pub(crate) is_gzipped: bool,
+    pub(crate) is_verbose: bool,
+    pub(crate) filter: String,
+    pub(crate) is_regex: bool,
 }
 
 impl Case {
@@ -51,7 +51,7 @@ impl Case {
     }
 
     /// Writes the files, and says where.
-    pub(super) fn write(&self, directory: &Path) -> io::Result<Vec<PathBuf>> {
+    pub(crate) fn write(&self, directory: &Path) -> io::Result<Vec<PathBuf>> {
         let mut paths = Vec::new();
         for (text, name) in self.files.iter().zip(["one.json", "two.json"]) {
             let path = directory.join(if self.is_gzipped {

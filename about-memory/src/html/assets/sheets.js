@@ -1,0 +1,122 @@
+// What DMD found at a moment, as sheets: the dark places with their remedies, and how the heap is covered.
+"use strict";
+
+/** A sheet for each member of a moment's findings: its title, and what makes the elements of it. */
+const SHEETS = {
+  dark: { title: "Dark matter", draw: darkSheet },
+  coverage: { title: "Coverage", draw: coverageSheet },
+};
+
+const bytesText = bytes => `${plain.format(bytes)} bytes`;
+const blocksText = blocks => `${plain.format(blocks)} ${blocks === 1 ? "block" : "blocks"}`;
+const percentText = (part, whole) => `${fixed.format(whole === 0 ? 0 : (100 * part) / whole)}%`;
+
+/** The classes of a dump in the order in which they matter, with what people read. */
+const CLASSES = {
+  "unreported": "Dark: no reporter covers these blocks",
+  "twice-reported": "Reported twice",
+  "live": "Live blocks",
+  "cumulative": "All blocks that were made",
+  "once-reported": "Reported once, as it should be",
+};
+
+const WRONG = {
+  "non-heap": "no block of the heap", "interior": "the middle of a block", "partial": "another size than the block's",
+  "freed since": "a block that was given back since",
+};
+
+function darkSheet({ heap, heapUnclassified, classes, wrong }) {
+  const byName = new Map(classes.map(found => [found.class, found]));
+  const parts = Object.entries(CLASSES).flatMap(([name, heading]) =>
+    byName.has(name) ? classParts(byName.get(name), heading, heap.bytes) : []);
+  const wrongs = wrong.map(report => element("li", {},
+    element("p", { className: "what" }, element("code", {}, report.reporter), ` reports ${WRONG[report.is] ?? report.is}: ` +
+      `${bytesText(report.claimed)} claimed, ${bytesText(report.usable)} there` +
+      (report.reports > 1 ? `, ${plain.format(report.reports)} times` : "")),
+    ...remedyOf(report), ...framesOf(report.frames)));
+  const wrongPart = wrongs.length === 0 ? []
+    : [element("h2", {}, "Wrong reports"), element("ol", { className: "places" }, ...wrongs)];
+  // The last class is that of blocks with which nothing is the matter.
+  const last = byName.has("once-reported") ? parts.splice(-1) : [];
+  return [element("p", { className: "verdict" },
+    `The heap has ${bytesText(heap.bytes)} in ${blocksText(heap.blocks)}; ${bytesText(heapUnclassified)} are unclassified.`),
+    ...parts, ...wrongPart, ...last];
+}
+
+function classParts({ class: name, all, places }, heading, heap) {
+  const share = percentText(all.bytes, heap);
+  const sum = element("p", {}, `${bytesText(all.bytes)} in ${blocksText(all.blocks)}, ${share} of the heap`);
+  const list = element("ol", { className: "places" }, ...places.map(place => placeItem(place, heap)));
+  return name === "once-reported" ? [element("details", {}, element("summary", {}, heading), sum, list)]
+    : [element("h2", {}, heading), sum, list];
+}
+
+function placeItem(place, heap) {
+  const what = [place.type, place.own].filter(Boolean).join(", ") || place.frames[0] || "no stack is known";
+  return element("li", {},
+    element("p", { className: "what" },
+      element("strong", {}, bytesText(place.bytes)), ` in ${blocksText(place.blocks)}, ` +
+      `${percentText(place.bytes, heap)} of the heap: `, element("code", {}, what)),
+    ...(place.reporters?.length > 0 ? [element("p", {}, `Reported by ${place.reporters.join(", ")}`)] : []),
+    ...remedyOf(place), ...framesOf(place.frames));
+}
+
+function remedyOf({ remedy }) {
+  return remedy ? [element("p", { className: "remedy" }, `→ ${remedy}`)] : [];
+}
+
+function framesOf(frames) {
+  return frames?.length > 0
+    ? [element("details", {}, element("summary", {}, `${frames.length} frames`),
+      element("ol", { className: "frames" }, ...frames.map(frame => element("li", {}, frame))))]
+    : [];
+}
+
+function coverageSheet(coverage) {
+  const { heap, once, dark, twice } = coverage;
+  const bar = element("div", { className: "bar", role: "img",
+    "aria-label": `once ${percentText(once.bytes, heap.bytes)}, dark ${percentText(dark.bytes, heap.bytes)}, twice ` +
+      percentText(twice.bytes, heap.bytes) });
+  for (const [name, { bytes }] of [["once", once], ["dark", dark], ["twice", twice]]) {
+    const part = element("span", { className: name, title: `${name}: ${bytesText(bytes)}` });
+    part.style.flexGrow = bytes;
+    bar.append(part);
+  }
+  const sums = element("p", {}, `heap-allocated ${plain.format(heap.bytes)} = once ${plain.format(once.bytes)} + dark ` +
+    `${plain.format(dark.bytes)} + twice or more ${plain.format(twice.bytes)}`);
+  const tables = [["Crate", coverage.crates], ["Type", coverage.types], ["Reported by", coverage.reporters]]
+    .map(([name, groups]) => groupsTable(name, groups));
+  const skipped = coverage.skipped.map(field =>
+    element("li", {}, element("code", {}, `${field.type}.${field.field}`), ` (${field.file}:${field.line}): ${field.reason ?? ""}`));
+  const remedies = coverage.remedies.map(({ remedy, bytes }) => element("li", {}, `${bytesText(bytes)}: ${remedy}`));
+  return [
+    element("p", { className: "verdict" },
+      `${fixed.format(coverage.score)}% of ${bytesText(heap.bytes)} are reported exactly once.`),
+    bar, element("ul", { className: "legend" }, element("li", { className: "once" }, "once"),
+      element("li", { className: "dark" }, "dark"), element("li", { className: "twice" }, "twice")), sums,
+    ...(remedies.length > 0 ? [element("h2", {}, "What would help most"), element("ol", {}, ...remedies)] : []),
+    ...tables,
+    element("h2", {}, `Fields: ${coverage.measured.length} measured, ${coverage.skipped.length} skipped`),
+    element("ul", {}, ...skipped),
+  ];
+}
+
+/** The most lines of a table; what is smaller is added up in one more. */
+const GROUPS = 25;
+
+function groupsTable(name, groups) {
+  const all = groups.reduce((sum, group) => sum + group.all.bytes, 0);
+  const row = (name, { bytes, dark, twice }) => element("tr", {},
+    element("th", { scope: "row" }, name),
+    ...[plain.format(bytes), percentText(bytes, all), percentText(bytes - dark - twice, bytes), plain.format(dark),
+      plain.format(twice)].map(text => element("td", {}, text)));
+  const sums = list => list.reduce((sum, group) => ({
+    bytes: sum.bytes + group.all.bytes, dark: sum.dark + group.dark.bytes, twice: sum.twice + group.twice.bytes,
+  }), { bytes: 0, dark: 0, twice: 0 });
+  const rest = groups.slice(GROUPS);
+  return element("table", {},
+    element("thead", {}, element("tr", {},
+      ...[name, "Bytes", "Share", "Once", "Dark", "Twice"].map(head => element("th", { scope: "col" }, head)))),
+    element("tbody", {}, ...groups.slice(0, GROUPS).map(group => row(group.name, sums([group]))),
+      ...(rest.length > 0 ? [row(`and ${rest.length} more`, sums(rest))] : [])));
+}

@@ -1,0 +1,223 @@
+// A tree as it is shown: kids sorted, the tiny ones gathered, what is invalid marked and in sight; and pages of trees.
+"use strict";
+
+/** The lines of the tree that grows from `root`. Each line has its kids; `settings` has isVerbose and isDiff. */
+function arrangeTree(root, process, settings) {
+  const tree = { unit: root.unit, isFlat: false, invalid: [], root: lineOf(root) };
+  gatherKids(tree.root, settings);
+  tree.total = tree.root.amount;
+  const todo = [tree.root];
+  while (todo.length > 0) {
+    arrangeKids(todo.pop(), tree.total, settings, todo);
+  }
+  finishTree(tree, process, settings);
+  return tree;
+}
+
+/** A single measurement, outside any tree. */
+function flatTree(node, process, settings) {
+  const tree = { unit: node.unit, isFlat: true, invalid: [], root: lineOf(node), total: node.amount };
+  finishTree(tree, process, settings);
+  return tree;
+}
+
+function lineOf(node) {
+  return {
+    node, name: node.name, shown: node.shown, amount: node.amount, kids: [], merged: node.merged, presence: node.presence,
+    description: node.description, showsKids: true, isOpen: true, isInvalid: false, isGathering: false, weight: 0, id: "",
+  };
+}
+
+/** Makes a line of every node; a difference is sorted by the greatest change at or below a line. */
+function gatherKids(root, { isDiff }) {
+  const lines = [root];
+  for (let next = 0; next < lines.length; next++) {
+    for (const kid of lines[next].node.kids.values()) {
+      const line = lineOf(kid);
+      lines[next].kids.push(line);
+      lines.push(line);
+    }
+  }
+  if (isDiff) {
+    for (let index = lines.length - 1; index >= 0; index--) {
+      lines[index].weight = weigh(lines[index].amount, lines[index].kids);
+    }
+  }
+}
+
+function weigh(amount, kids) {
+  return kids.reduce((most, kid) => Math.max(most, kid.weight), Math.abs(amount));
+}
+
+/** Sorts the kids of one line, gathers the tiny ones, and adds what is still to be arranged to `todo`. */
+function arrangeKids(parent, total, settings, todo) {
+  const compare = (a, b) => compareAmounts(a, b, settings) || compareNames(a.name, b.name);
+  let kids = sortStably(parent.kids, compare);
+  for (const kid of kids) {
+    todo.push(kid);
+  }
+  const first = settings.isVerbose ? -1 : kids.findIndex(kid => isTiny(kid, total, settings));
+  if (first === 0) {
+    // All are tiny: nothing to gather them beside.
+    parent.showsKids = false;
+  } else if (first > 0 && first + 1 < kids.length) {
+    kids = [...kids.slice(0, first), gathering(kids.slice(first))];
+    kids = sortStably(kids, compare);
+  }
+  parent.kids = kids;
+}
+
+function gathering(tiny) {
+  let amount = 0;
+  for (const kid of tiny) {
+    amount += kid.amount;
+  }
+  const name = `(${tiny.length} tiny)`;
+  return {
+    node: null, name, shown: name, amount, kids: tiny, merged: 0, presence: Presence.both, description: "",
+    showsKids: false, isOpen: false, isInvalid: false, isGathering: true, weight: weigh(amount, tiny), id: "",
+  };
+}
+
+function compareAmounts(a, b, { isDiff }) {
+  const [first, second] = isDiff ? [a.weight, b.weight] : [a.amount, b.amount];
+  return second < first ? -1 : second > first ? 1 : 0;
+}
+
+function isTiny(line, total, { isDiff }) {
+  return isDiff ? 100 * line.weight / Math.abs(total) < 1 : 100 * line.amount / total < 1;
+}
+
+/** Names each line by its path, marks what is negative or greater than the root, and opens the way to it. */
+function finishTree(tree, process, { isDiff, isVerbose }) {
+  const order = [];
+  const todo = [[tree.root, ""]];
+  while (todo.length > 0) {
+    const [line, above] = todo.pop();
+    const path = above + line.shown;
+    line.id = `${process}:${path}`;
+    line.holdsInvalid = false;
+    line.isInvalid = !isDiff && !(0 <= line.amount && line.amount <= tree.total);
+    if (line.isInvalid) {
+      tree.invalid.push(path);
+    }
+    order.push(line);
+    for (let index = line.kids.length - 1; index >= 0; index--) {
+      todo.push([line.kids[index], `${path}/`]);
+    }
+  }
+  for (let index = order.length - 1; index >= 0; index--) {
+    const line = order[index];
+    const below = line.kids.some(kid => kid.holdsInvalid);
+    line.holdsInvalid = below || line.isInvalid;
+    line.isOpen = line.showsKids;
+    if (!isVerbose) {
+      line.showsKids ||= below;
+      line.isOpen ||= line.holdsInvalid;
+    }
+  }
+}
+
+/**
+ * What is shown of a moment: the processes in their order, each with warnings, trees and flat measurements. `unlisted` are
+ * invalid paths that nobody lists: Firefox's page keeps them for the next process that has a tree `explicit`.
+ */
+function buildPage(moment, settings) {
+  const { pattern, isRegex } = settings;
+  const accepts = filterOf(pattern, isRegex);
+  const arrived = growForest(moment, accepts);
+  let total = 0;
+  for (const process of arrived) {
+    const share = process.isMain || !process.residentUnique ? process.resident : process.residentUnique;
+    total += share || 0;
+  }
+  const processes = sortStably(arrived, compareProcesses);
+  let invalid = pattern === "" ? [] : unlistedOf(moment, settings);
+  const pages = [];
+  for (const process of processes.filter(process => process.hasReports)) {
+    const page = processPage(process, moment, settings);
+    invalid = invalid.concat(page.found);
+    if (page.explicit) {
+      page.invalid = invalid;
+      invalid = [];
+    }
+    pages.push(page);
+  }
+  return { processes: pages, total: formatAmount(total, Unit.bytes, settings.bytes), unlisted: invalid };
+}
+
+const unlisted = new WeakMap();
+
+/** The invalid paths that the page of a moment leaves unlisted before it is filtered. */
+function unlistedOf(moment, settings) {
+  const known = unlisted.get(moment);
+  if (known?.isVerbose === settings.isVerbose && known?.isDiff === settings.isDiff) {
+    return known.paths;
+  }
+  const { isVerbose, isDiff } = settings;
+  const paths = buildPage(moment, { ...settings, pattern: "" }).unlisted;
+  unlisted.set(moment, { isVerbose, isDiff, paths });
+  return paths;
+}
+
+function compareProcesses(a, b) {
+  if (a.isMain) {
+    return -1;
+  }
+  if (b.isMain) {
+    return 1;
+  }
+  const [left, right] = [a.resident || -1, b.resident || -1];
+  return right < left ? -1 : right > left ? 1 : a.name < b.name ? -1 : a.name > b.name ? 1 : 0;
+}
+
+function processPage(process, moment, settings) {
+  const named = (a, b) => compareNames(a.root.name, b.root.name);
+  const trees = Object.values(process.trees).map(root => arrangeTree(root, process.name, settings));
+  const explicit = trees.find(tree => tree.root.name === "explicit");
+  const others = sortStably(trees.filter(tree => tree !== explicit), named);
+  const flats = sortStably(
+    Object.values(process.flats).map(node => flatTree(node, process.name, settings)), named);
+  const found = [...(explicit ? [explicit] : []), ...others, ...flats].flatMap(tree => tree.invalid);
+  const isUnfiltered = settings.pattern === "";
+  return {
+    name: process.name, explicit, trees: others, flats, found, invalid: [],
+    warnings: explicit && isUnfiltered ? warningsOf("heap-allocated" in process.flats, moment.hasMozMallocUsableSize) : [],
+  };
+}
+
+function warningsOf(knowsAllocated, knowsUsableSize) {
+  const reporter = "the 'heap-allocated' memory reporter";
+  const usable = "the moz_malloc_usable_size() function";
+  const where = "not work for this platform and/or configuration. This means that";
+  const missing = (is, what) => `'heap-unclassified' is not shown and the 'explicit' tree shows ${what} memory than it should.`;
+  if (!knowsAllocated && !knowsUsableSize) {
+    return [`WARNING: ${reporter} and ${usable} do ${where} ${missing("", "much less")}`];
+  }
+  if (!knowsAllocated) {
+    return [`WARNING: ${reporter} does ${where} ${missing("", "less")}`];
+  }
+  return knowsUsableSize ? [] : [`WARNING: ${usable} does ${where} much of the heap-allocated memory is not measured by ` +
+    "individual memory reporters and so will fall under 'heap-unclassified'."];
+}
+
+/** Which paths are wanted, as they stand in the file: with backslashes for the slashes of URLs. */
+function filterOf(pattern, isRegex) {
+  if (pattern === "") {
+    return () => true;
+  }
+  if (!isRegex) {
+    return path => path.includes(pattern);
+  }
+  const regex = regexOf(pattern);
+  return path => (regex ? regex.test(path) : path === "");
+}
+
+/** The regular expression of a pattern, or null if it is none. */
+function regexOf(pattern) {
+  try {
+    return new RegExp(pattern);
+  } catch {
+    return null;
+  }
+}

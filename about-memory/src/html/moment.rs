@@ -1,0 +1,162 @@
+//! A report at one moment, as a page has it: its reports, what they come to, and what DMD found.
+
+use super::findings::{self, Found};
+use super::reports::Reports;
+use crate::filter::Filter;
+use crate::forest::Forest;
+use crate::open::{self, Compared, OpenError, Opened};
+use crate::page::{Page, ProcessPage};
+use crate::show::Failure;
+use crate::tree::{Settings, Tree};
+use memreport::snapshot::read::{self, Entry, Options, Sink};
+use serde_json::{Value, json};
+use std::error::Error;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// A memory report, with all that a page shows of it.
+#[derive(Debug)]
+pub(crate) struct Moment {
+    /// A file's name, or that of a live program.
+    pub(crate) name: String,
+    /// The file as it came, gzipped or not.
+    pub(crate) report: Vec<u8>,
+    options: Options,
+    dump: Option<Dump>,
+    taken: Option<SystemTime>,
+    figures: Value,
+    notes: Vec<String>,
+}
+
+/// Where DMD's dump of the same moment is.
+#[derive(Debug)]
+pub(crate) enum Dump {
+    /// Beside the report.
+    File(PathBuf),
+    /// Handed over with it.
+    Bytes(Vec<u8>),
+}
+
+impl Moment {
+    /// The report in a file, and the dump beside it if there is one.
+    pub(crate) fn of_file(path: &Path, options: Options) -> Result<Moment, OpenError> {
+        let name = path.display().to_string();
+        let dump = Some(dmd::dump::beside(path)).filter(|dump| dump.is_file()).map(Dump::File);
+        let taken = fs::metadata(path).and_then(|metadata| metadata.modified()).ok();
+        let mut moment = Moment::of_bytes(name, open::load(path)?, options)?;
+        (moment.dump, moment.taken) = (dump, taken);
+        Ok(moment)
+    }
+
+    /// A report of which the bytes are at hand.
+    pub(crate) fn of_bytes(
+        name: String,
+        report: Vec<u8>,
+        options: Options,
+    ) -> Result<Moment, OpenError> {
+        // What cannot be shown is refused here, in the words that the command line has for it.
+        let settings = Settings { is_verbose: true, ..Settings::default() };
+        let Opened { file, notes } =
+            open::open_bytes((&name, &report), options, Filter::All, &settings)?;
+        let mut figures = Value::Null;
+        let files = [file];
+        // Sums that no number comes of are for the trees to show.
+        let _ = Page::new(&files, &settings).processes(|process| {
+            figures = figures_of(&process);
+            // The first is the main one.
+            Err(())
+        });
+        Ok(Moment { name, report, options, dump: None, taken: None, figures, notes })
+    }
+
+    /// The same, taken at this time, perhaps with a dump.
+    pub(crate) fn taken(mut self, at: SystemTime, dump: Option<Vec<u8>>) -> Moment {
+        self.taken = Some(at);
+        self.dump = dump.map(Dump::Bytes).or(self.dump);
+        self
+    }
+
+    /// How much memory it takes to keep it.
+    pub(crate) fn bytes(&self) -> usize {
+        let dump = match &self.dump {
+            Some(Dump::Bytes(bytes)) => bytes.len(),
+            Some(Dump::File(_)) | None => 0,
+        };
+        self.report.len() + dump
+    }
+
+    /// What a page knows of it before it asks for more.
+    pub(crate) fn summary(&self) -> Value {
+        let taken = self.taken.and_then(|taken| taken.duration_since(UNIX_EPOCH).ok());
+        json!({
+            "name": self.label(), "place": self.name, "taken": taken.map(|taken| taken.as_secs_f64() * 1000.0),
+            "figures": self.figures, "notes": self.notes, "hasFindings": self.dump.is_some(),
+        })
+    }
+
+    /// Its name without the folder.
+    fn label(&self) -> &str {
+        Path::new(&self.name).file_name().and_then(|name| name.to_str()).unwrap_or(&self.name)
+    }
+
+    /// Its reports as JSON.
+    pub(crate) fn reports(&self) -> Result<Vec<u8>, Failure> {
+        let mut reports = Reports::default();
+        let header = read::read(&mut &self.report[..], self.options, &mut reports)?;
+        let knows_usable_size = header.usable_size.is_truthy();
+        Ok(reports.finish(open::writer(&header).as_deref(), knows_usable_size))
+    }
+
+    /// What DMD found at this moment; none where there is no dump.
+    pub(crate) fn findings(&self) -> Option<Found> {
+        self.dump.as_ref().map(findings::find)
+    }
+}
+
+/// What differs between two moments, the second minus the first, as JSON.
+pub(crate) fn difference(first: &Moment, second: &Moment) -> Result<Vec<u8>, Failure> {
+    let sides = [first, second].map(|moment| (&*moment.name, &*moment.report));
+    let mut both = Checked::default();
+    let compared = open::open_two_bytes(sides, first.options)?.compare_into(&mut both)?;
+    both.forest.total()?;
+    let Compared { writer, knows_usable_size } = compared;
+    Ok(both.reports.finish(writer.as_deref(), knows_usable_size))
+}
+
+/// Reports for a page, which are refused where the command line would refuse them.
+#[derive(Default)]
+struct Checked {
+    reports: Reports,
+    forest: Forest,
+}
+
+impl Sink for Checked {
+    fn restart(&mut self) {
+        self.reports.restart();
+        self.forest.clear();
+    }
+
+    fn report(&mut self, entry: &Entry<'_>) -> Result<(), Box<dyn Error + Send + Sync>> {
+        self.forest.add(entry)?;
+        self.reports.report(entry)
+    }
+}
+
+/// The sums that a chart follows from moment to moment.
+fn figures_of(process: &ProcessPage<'_>) -> Value {
+    let flat = |name: &str| {
+        let found = process.flats.iter().find(|flat| flat.root().name == name);
+        found.map(|flat| flat.root().amount.number())
+    };
+    let unclassified = |tree: &Tree| {
+        let mut kids = tree.root().kids.iter().map(|&kid| &tree.items[kid]);
+        kids.find(|kid| kid.name == "heap-unclassified").map(|kid| kid.amount.number())
+    };
+    let explicit = process.explicit.as_ref();
+    json!({
+        "resident": flat("resident"), "heap-allocated": flat("heap-allocated"),
+        "explicit": explicit.map(|tree| tree.root().amount.number()),
+        "heap-unclassified": explicit.and_then(unclassified),
+    })
+}

@@ -1,0 +1,144 @@
+//! The offline page: what it holds is what the command line shows, and nothing in it leads out.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot set itself up has failed")]
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use flate2::read::GzDecoder;
+use std::fs;
+use std::io::Read;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+const ONE: &str = r##"{"version": 1, "hasMozMallocUsableSize": true, "reports": [
+    {"process": "P (pid 1)", "path": "explicit/a/<\/script><script>alert(1)<\/script>", "kind": 1, "units": 0, "amount": 5000000, "description": "About \"a\"."},
+    {"process": "P (pid 1)", "path": "explicit/b/http:\\\\x", "kind": 0, "units": 0, "amount": 3000000, "description": "é"},
+    {"process": "P (pid 1)", "path": "explicit/b/c", "kind": 1, "units": 0, "amount": -2, "description": ""},
+    {"process": "P (pid 1)", "path": "explicit/b/c", "kind": 1, "units": 0, "amount": 1.5, "description": ""},
+    {"process": "P (pid 1)", "path": "odd/x", "kind": 2, "units": 1, "amount": "17", "description": null},
+    {"process": "P (pid 1)", "path": "odd/y", "kind": 2, "units": 1, "amount": [1, 2], "description": 5},
+    {"process": "P (pid 1)", "path": "odd/z", "kind": 2, "units": 1},
+    {"process": "P (pid 1)", "path": "odd/huge", "kind": 2, "units": 1, "amount": 1e400},
+    {"process": "P (pid 1)", "path": "segments", "segments": ["meant", "a\\b/c"], "kind": 2, "units": 1, "amount": 1},
+    {"process": "P (pid 1)", "path": "heap-allocated", "kind": 2, "units": 0, "amount": 9000000, "description": "All."}
+]}"##;
+const TWO: &str = r##"{"version": 1, "hasMozMallocUsableSize": true, "reports": [
+    {"process": "P (pid 2)", "path": "explicit/a", "kind": 1, "units": 0, "amount": 4, "description": "About a."},
+    {"process": "P (pid 2)", "path": "explicit/b/c", "kind": 1, "units": 0, "amount": 7000000, "description": ""}
+]}"##;
+
+/// A folder with both files, which ends with this value.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Folder {
+        let folder =
+            std::env::temp_dir().join(format!("about-memory-html-{name}-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join("one.json"), ONE).unwrap();
+        fs::write(folder.join("two.json"), TWO).unwrap();
+        Folder(folder)
+    }
+
+    fn run(&self, args: &[&str]) -> Output {
+        let program = env!("CARGO_BIN_EXE_about-memory");
+        Command::new(program).current_dir(&self.0).args(args).output().unwrap()
+    }
+
+    fn text(&self, args: &[&str]) -> String {
+        let output = self.run(args);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    fn page(&self) -> String {
+        self.text(&["html", "one.json", "two.json", "-o", "page.html"]);
+        fs::read_to_string(self.0.join("page.html")).unwrap()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // A folder that cannot be removed is only untidy.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// What a page holds under a name.
+fn embedded(page: &str, name: &str) -> String {
+    let start = format!("<script type=\"application/gzip\" data-name=\"{name}\">");
+    let (_, rest) = page.split_once(&start).unwrap_or_else(|| panic!("no {name} in the page"));
+    let (text, _) = rest.split_once("</script>").unwrap();
+    let zipped = BASE64_STANDARD.decode(text).unwrap();
+    let mut json = String::new();
+    GzDecoder::new(&zipped[..]).read_to_string(&mut json).unwrap();
+    json
+}
+
+#[test]
+fn the_page_holds_what_the_command_line_shows() {
+    let folder = Folder::new("holds");
+    let page = folder.page();
+    for (name, file) in [("moments/0/reports", "one.json"), ("moments/1/reports", "two.json")] {
+        fs::write(folder.0.join("held.json"), embedded(&page, name)).unwrap();
+        for verbose in [&[][..], &["--verbose"]] {
+            let show = |file| folder.text(&[&[file], verbose].concat());
+            assert_eq!(show("held.json"), show(file), "{name}");
+        }
+        let described = |file| folder.text(&["--descriptions", file]);
+        assert_eq!(described("held.json"), described(file), "{name}");
+    }
+}
+
+#[test]
+fn the_page_holds_what_differs() {
+    let folder = Folder::new("differs");
+    // A report that lacks a field cannot be compared.
+    let is_whole = |line: &&str| !line.contains("path") || line.contains("description");
+    let comparable: Vec<&str> = ONE.lines().filter(is_whole).collect();
+    fs::write(folder.0.join("one.json"), comparable.join("\n")).unwrap();
+    let difference = embedded(&folder.page(), "differences/0/1");
+    let value: serde_json::Value = serde_json::from_str(&difference).unwrap();
+    let amounts: Vec<String> = value["reports"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|report| format!("{} {} {}", report["path"], report["amount"], report["_presence"]))
+        .collect();
+    assert!(amounts.contains(&"\"explicit/b/c\" 7000000.5 null".to_owned()), "{amounts:#?}");
+    assert!(amounts.contains(&"\"explicit/a\" 4 2".to_owned()), "{amounts:#?}");
+    assert!(amounts.contains(&"\"heap-allocated\" -9000000 1".to_owned()), "{amounts:#?}");
+}
+
+#[test]
+fn nothing_in_the_page_leads_out_or_runs_but_its_own_program() {
+    let folder = Folder::new("leads");
+    let page = folder.page();
+    assert!(page.contains("content=\"default-src 'none'; script-src 'sha256-"));
+    assert!(!page.contains("unsafe-inline") && !page.contains("alert(1)"));
+    for way in ["src=", "@import", "url(", "<iframe", "<form action"] {
+        assert!(!page.contains(way), "{way}");
+    }
+    let addresses = page.matches("http://").count() + page.matches("https://").count();
+    // The name of SVG's elements is one, and nothing is fetched from it.
+    assert_eq!(addresses, page.matches("\"http://www.w3.org/2000/svg\"").count());
+    assert_eq!(page.matches("<script>").count(), 1);
+}
+
+#[test]
+fn what_cannot_be_shown_is_refused_as_elsewhere() {
+    let folder = Folder::new("refused");
+    for (args, words) in [
+        (["html", "none.json", "-o", "page.html"], "about-memory: none.json: no such file\n"),
+        (
+            ["html", "one.json", "-o", "no/such/page.html"],
+            "about-memory: no/such/page.html: cannot be written: ",
+        ),
+    ] {
+        let output = folder.run(&args);
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        assert!(error.starts_with(words), "{error}");
+    }
+    assert!(!folder.0.join("page.html").exists());
+}

@@ -1,0 +1,95 @@
+//! The served page and a running program: it is measured and minimized by requests, and by nothing less than a POST.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, Command, Stdio};
+
+use about_memory::live::Target;
+use about_memory::serve::Server;
+use flate2::read::GzDecoder;
+use serde_json::{Value, json};
+
+/// A program that serves until it is dropped.
+struct Served {
+    child: Child,
+    folder: std::path::PathBuf,
+    socket: String,
+}
+
+impl Served {
+    fn start() -> Self {
+        let folder = std::env::temp_dir().join(format!("memreport-page-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a folder");
+        let mut child = Command::new(env!("CARGO_BIN_EXE_served"))
+            .arg(format!("folder={}", folder.display()))
+            .env("DMD", "1")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("it starts");
+        let mut socket = String::new();
+        let out = child.stdout.take().expect("a pipe");
+        BufReader::new(out).read_line(&mut socket).expect("it says where it listens");
+        Served { child, folder, socket: socket.trim().to_owned() }
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        drop(self.child.stdin.take());
+        let _ = self.child.wait();
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// Asks as a script does that knows the token; answers the status and the JSON.
+fn ask(address: &str, line: &str) -> (u16, Value) {
+    let (host, token) = address.split_once("/?token=").expect("an address with a token");
+    let host = host.trim_start_matches("http://");
+    let mut stream = TcpStream::connect(host).expect("it listens");
+    let headers = format!("Host: {host}\r\nAuthorization: Bearer {token}\r\nConnection: close");
+    write!(stream, "{line} HTTP/1.1\r\n{headers}\r\n\r\n").expect("it reads");
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).expect("it answers");
+    let end = answer.windows(4).position(|four| four == b"\r\n\r\n").expect("a head");
+    let head = String::from_utf8_lossy(&answer[..end]);
+    let status = head.split(' ').nth(1).and_then(|code| code.parse().ok()).expect("a status");
+    (status, serde_json::from_reader(GzDecoder::new(&answer[end + 4..])).unwrap_or_default())
+}
+
+fn cache(address: &str, moment: u64) -> Option<i64> {
+    let (_, report) = ask(address, &format!("GET /moments/{moment}/reports"));
+    let reports = report["reports"].as_array().expect("reports").clone();
+    reports.iter().find(|report| report["path"] == "explicit/served/cache")?["amount"].as_i64()
+}
+
+#[test]
+fn a_running_program_is_measured_and_minimized_from_its_page() {
+    let served = Served::start();
+    let mut server = Server::bind(0).expect("a free port");
+    server.add_program(&Target::Socket(served.socket.clone().into())).expect("it can be asked");
+    assert_eq!(server.measure_all(), [""; 0]);
+    let address = server.address();
+    std::thread::spawn(move || server.run());
+
+    assert_eq!(cache(&address, 0), Some(1_003_504));
+    for not_a_post in ["GET /minimize/0", "HEAD /minimize/0"] {
+        assert_eq!(ask(&address, not_a_post).0, 404);
+    }
+    assert_eq!(ask(&address, "POST /measure-briefly/0"), (200, json!({ "moment": 1 })));
+    assert_eq!(cache(&address, 1), Some(1_003_504));
+    assert_eq!(ask(&address, "POST /minimize/0"), (200, json!({ "moment": 2 })));
+    assert_eq!(cache(&address, 2), Some(0));
+
+    let (_, all) = ask(&address, "GET /moments");
+    let findings: Vec<&Value> = all["moments"]
+        .as_array()
+        .expect("moments")
+        .iter()
+        .map(|moment| &moment["hasFindings"])
+        .collect();
+    assert_eq!(findings, [true, false, true]);
+    assert_eq!(all["sources"][0]["name"], format!("served (pid {})", served.child.id()));
+    let (_, found) = ask(&address, "GET /moments/0/findings");
+    assert!(found["coverage"]["score"].as_f64().expect("a score") > 50.0, "{found}");
+}
