@@ -36,7 +36,7 @@ pub use counters::{HeapCounters, heap_counters};
 pub use field::{Field, Shared, SkippedField, skipped_fields};
 #[cfg(feature = "derive")]
 pub use memreport_derive::MallocSizeOf;
-pub use ops::Ops;
+pub use ops::{Lookahead, Ops};
 pub use registry::{Registration, register, register_weak, report_value};
 pub use report::{Kind, Report, Units};
 pub use reporter::{Reporter, Reports};

@@ -15,8 +15,7 @@ use core::alloc::Layout;
 use core::cell::{Cell, RefCell};
 
 pub(crate) use collection::Collection;
-pub use prefetch::{Fetch, FetchAny, FetchMeasurable};
-pub(crate) use prefetch::{fetch_few, fetch_header};
+pub use prefetch::{Fetch, FetchAny, FetchMeasurable, Lookahead};
 use sums::Sums;
 
 use crate::allocator::Sizes;
@@ -134,11 +133,11 @@ impl<'a> Ops<'a> {
             Sizes::Layouts => self.count(layout.size()),
             // SAFETY: the caller's promise, for the allocator that the declaration belongs to.
             Sizes::Asked(usable_size) => self.count(unsafe { usable_size(start, layout) }),
-            Sizes::Tracked(tracker) => {
-                let size = Some(layout.size());
+            Sizes::Tracked(tracker) => match self.whole(tracker, start.addr(), layout.size()) {
+                Some(bytes) => self.count(bytes),
                 // SAFETY: the caller's promise.
-                unsafe { self.claim_start(tracker, start, size, layout) };
-            }
+                None => unsafe { self.claim_start(tracker, start, Some(layout.size()), layout) },
+            },
         }
     }
 
@@ -204,6 +203,27 @@ impl<'a> Ops<'a> {
             unsafe { self.block(start, layout) };
         }
         share.contents
+    }
+
+    /// As [`shared_block`](Self::shared_block), for one whose layout is as std's was when this was written: where the table does not
+    /// agree, it is found by an address in it.
+    ///
+    /// # Safety
+    ///
+    /// As for [`block`](Self::block).
+    pub(crate) unsafe fn counted_block(
+        &self,
+        start: *const u8,
+        layout: Layout,
+        owners: usize,
+    ) -> bool {
+        if let Sizes::Tracked(tracker) = self.collection.sizes {
+            if tracker.whole(start.addr(), layout.size()).is_none() && tracker.knows_all() {
+                return self.shared_enclosing_block(start, layout.size(), owners);
+            }
+        }
+        // SAFETY: handed on.
+        unsafe { self.shared_block(start, layout, owners) }
     }
 
     /// Bytes from a formula, where no block can be asked about; the outcome says so.
@@ -287,12 +307,26 @@ impl<'a> Ops<'a> {
         self.found(claim, tracker.look_up(claim))
     }
 
+    /// Claims a block that was made with this size, if it is as simple as that.
+    #[inline]
+    fn whole(&self, tracker: &dyn Tracker, start: usize, size: usize) -> Option<usize> {
+        match self.collection.recorder {
+            None => tracker.whole(start, size),
+            Some(recorder) => recorder.claimed_whole(start, size, self.who()),
+        }
+    }
+
+    #[inline]
+    fn who(&self) -> Who {
+        Who { reporter: self.collection.reporter.get(), field: self.field.get() }
+    }
+
     /// Claims a block by its start. One that the tracker was never told of is measured by asking the allocator.
     ///
     /// # Safety
     ///
     /// `start` is that of a live block of the global allocator, made with this layout, or that of `()` if unknown.
-    #[inline]
+    #[cold]
     unsafe fn claim_start(
         &self,
         tracker: &dyn Tracker,
@@ -312,8 +346,7 @@ impl<'a> Ops<'a> {
     #[inline]
     fn found(&self, claim: Claim, found: Found) -> usize {
         if let Some(recorder) = self.collection.recorder {
-            let who = Who { reporter: self.collection.reporter.get(), field: self.field.get() };
-            recorder.claimed(claim, found, who);
+            recorder.claimed(claim, found, self.who());
         }
         if found.bytes > 0 {
             self.count(found.bytes);

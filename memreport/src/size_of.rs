@@ -3,7 +3,7 @@
 use core::alloc::Layout;
 
 use crate::allocator::Sizes;
-use crate::ops::{Collection, Ops, measure_with};
+use crate::ops::{Collection, Lookahead, Ops, measure_with};
 use crate::tracker::{Recorder, Tracker};
 
 /// Can say which heap blocks it owns.
@@ -64,13 +64,17 @@ pub trait MallocSizeOf {
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>);
 
     /// Fetches what measuring this value will ask about first, for a container that comes to it soon: a hint to the processor, which
-    /// does nothing by itself. The derive writes it.
+    /// does nothing by itself. The derive writes it; by hand, [`Lookahead`] is told of each block.
     #[inline]
-    fn prefetch(&self) {}
+    fn prefetch(&self, ahead: Lookahead<'_>) {
+        let _ = ahead;
+    }
 
     /// Fetches what is asked about next, behind the blocks that [`prefetch`](Self::prefetch) has fetched a while ago. A hint as well.
     #[inline]
-    fn prefetch_behind(&self) {}
+    fn prefetch_behind(&self, ahead: Lookahead<'_>) {
+        let _ = ahead;
+    }
 
     /// Whether no value of this type ever owns heap, as of numbers: containers then need not look at each.
     #[inline]

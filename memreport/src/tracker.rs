@@ -19,6 +19,13 @@ pub trait Tracker: Sync {
     /// What lies at the claimed address, by the table alone: the memory is never touched.
     fn look_up(&self, claim: Claim) -> Found;
 
+    /// The usable bytes of the block that starts here, if it was made with this size. Where it is not as simple as that, `None`:
+    /// then [`look_up`](Self::look_up) says what there is.
+    fn whole(&self, start: usize, size: usize) -> Option<usize>;
+
+    /// Where the table keeps what it knows of a block at this address, to be fetched ahead; anywhere, if nothing is kept.
+    fn kept_at(&self, address: usize) -> *const u8;
+
     /// Begins a collection: from here on, new blocks are told from old ones. Collections never overlap.
     fn begin(&self) -> Box<dyn Recording>;
 
@@ -98,6 +105,13 @@ pub enum Wrong {
 pub trait Recorder {
     /// A block was claimed, and this was found.
     fn claimed(&self, claim: Claim, found: Found, who: Who);
+
+    /// The same for a block that starts here and was made with this size, looked up as well: the usable bytes. Where it is not as
+    /// simple as that, nothing is heard, and `None` says so.
+    fn claimed_whole(&self, start: usize, size: usize, who: Who) -> Option<usize> {
+        let _ = (start, size, who);
+        None
+    }
 
     /// A field is about to be measured, or skipped; it lies at this address and has this size.
     fn visits(&self, field: &'static Field, address: usize, size: usize) {

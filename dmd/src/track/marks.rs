@@ -7,6 +7,7 @@ use memreport::Field;
 
 use super::blocks::Granule;
 use super::holders::Skips;
+use super::hooks::BLOCKS;
 use super::numbers::Numbers;
 use super::pages::PageList;
 
@@ -29,6 +30,7 @@ pub(crate) struct Mark {
 /// The buffer of one collection, in pages of its own.
 #[derive(Debug)]
 pub(crate) struct Marks {
+    granule: Granule,
     list: RefCell<PageList<Mark>>,
     fields: RefCell<Fields>,
     /// Addresses of fields that were just visited, each in the place that its address says.
@@ -55,6 +57,7 @@ pub(crate) struct Heard {
 impl Marks {
     pub(crate) fn new(granule: Granule) -> Self {
         Marks {
+            granule,
             list: RefCell::new(PageList::new()),
             fields: RefCell::new(Fields { numbers: Numbers::new(), list: PageList::new() }),
             recent: [const { Cell::new(0) }; 64],
@@ -68,6 +71,15 @@ impl Marks {
             fields: self.fields.into_inner().list,
             skips: self.skips.into_inner(),
         }
+    }
+
+    /// Adds a mark, and gives it its place in the order.
+    #[inline]
+    fn mark(&self, mark: Mark) {
+        let mut list = self.list.borrow_mut();
+        let order = u32::try_from(list.as_slice().len()).unwrap_or(u32::MAX);
+        // A mark that is lost is counted there.
+        let _ = list.push(Mark { order, ..mark });
     }
 
     #[cold]
@@ -87,11 +99,8 @@ impl Recorder for Marks {
         }
         // A claim inside a block is about that address, not about the block.
         let block = found.block.filter(|_| found.wrong != Some(Wrong::Interior));
-        let mut list = self.list.borrow_mut();
-        let order = u32::try_from(list.as_slice().len()).unwrap_or(u32::MAX);
-        // A mark that is lost is counted there.
-        let _ = list.push(Mark {
-            order,
+        self.mark(Mark {
+            order: 0,
             address: block.map_or(claim.address, |block| block.start),
             identity: block.map_or(0, |block| block.identity),
             bytes: found.bytes,
@@ -99,6 +108,20 @@ impl Recorder for Marks {
             wrong: found.wrong,
             field: who.field,
         });
+    }
+
+    fn claimed_whole(&self, start: usize, size: usize, who: Who) -> Option<usize> {
+        let (usable, entry) = BLOCKS.whole(self.granule, start, size)?;
+        self.mark(Mark {
+            order: 0,
+            address: start,
+            identity: entry.word(),
+            bytes: usable,
+            reporter: who.reporter,
+            wrong: None,
+            field: who.field,
+        });
+        Some(usable)
     }
 
     fn visits(&self, field: &'static Field, address: usize, size: usize) {

@@ -75,4 +75,5 @@ fn walk<'a>(
         }
         each(key, value);
     }
+    nodes.count_last(ops);
 }

@@ -5,8 +5,7 @@ use core::alloc::Layout;
 use std::ffi::{CString, OsString};
 use std::path::PathBuf;
 
-use crate::ops::fetch_header;
-use crate::{MallocShallowSizeOf, MallocSizeOf, Ops};
+use crate::{Lookahead, MallocShallowSizeOf, MallocSizeOf, Ops};
 
 impl MallocSizeOf for String {
     #[inline]
@@ -16,8 +15,8 @@ impl MallocSizeOf for String {
     }
 
     #[inline]
-    fn prefetch(&self) {
-        fetch_header(self.as_ptr());
+    fn prefetch(&self, ahead: Lookahead<'_>) {
+        ahead.block(self.as_ptr());
     }
 }
 
@@ -29,8 +28,8 @@ impl MallocSizeOf for OsString {
     }
 
     #[inline]
-    fn prefetch(&self) {
-        fetch_header(self.as_encoded_bytes().as_ptr());
+    fn prefetch(&self, ahead: Lookahead<'_>) {
+        ahead.block(self.as_encoded_bytes().as_ptr());
     }
 }
 
@@ -43,8 +42,8 @@ impl MallocSizeOf for PathBuf {
     }
 
     #[inline]
-    fn prefetch(&self) {
-        fetch_header(self.as_os_str().as_encoded_bytes().as_ptr());
+    fn prefetch(&self, ahead: Lookahead<'_>) {
+        ahead.block(self.as_os_str().as_encoded_bytes().as_ptr());
     }
 }
 
@@ -57,8 +56,8 @@ impl MallocSizeOf for CString {
     }
 
     #[inline]
-    fn prefetch(&self) {
-        fetch_header(self.as_ptr());
+    fn prefetch(&self, ahead: Lookahead<'_>) {
+        ahead.block(self.as_ptr());
     }
 }
 
