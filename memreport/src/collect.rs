@@ -4,14 +4,15 @@ use std::borrow::Cow;
 use std::cell::Cell;
 use std::sync::{Mutex, PoisonError};
 
-use crate::allocator::{Sizes, is_declared, tracker};
+use crate::allocator::{is_declared, tracker};
 use crate::counters::totals;
 use crate::field::skipped_fields;
-use crate::ops::Collection;
+use crate::findings::{Ending, Findings};
+use crate::ops::{Collection, Sizes};
 use crate::report::Report;
 use crate::reporter::{Gathered, Names, Reports, amount};
 use crate::snapshot::Snapshot;
-use crate::tracker::{Ending, Findings, Recorder, Tracker};
+use crate::tracker::{Recorder, Tracker};
 use crate::{process, registry};
 
 /// Asks all reporters, and gathers what they say.

@@ -5,19 +5,35 @@
 
 #[macro_use]
 mod plain;
+#[cfg(feature = "std")]
+mod system;
 mod composed;
 mod text;
 mod sequence;
 mod boxed;
 mod cells;
+#[cfg(feature = "std")]
 mod locks;
 mod shared;
 mod deque;
 mod list;
+#[cfg(any(
+    feature = "std",
+    feature = "hashbrown",
+    feature = "hashbrown-0_14",
+    feature = "hashbrown-0_15",
+    feature = "indexmap",
+    feature = "lru"
+))]
+mod table;
+#[cfg(feature = "std")]
 mod hash;
 mod btree;
+#[cfg(feature = "std")]
 mod io;
+#[cfg(feature = "std")]
 mod threads;
+#[cfg(feature = "std")]
 mod channel;
 
 #[cfg(feature = "ahash")]

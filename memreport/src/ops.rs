@@ -4,6 +4,7 @@
     reason = "hands block pointers to the allocator's size query; the duty is the caller's, stated at each method"
 )]
 
+mod asked;
 mod collection;
 mod find;
 mod prefetch;
@@ -14,11 +15,13 @@ use alloc::vec::Vec;
 use core::alloc::Layout;
 use core::cell::{Cell, RefCell};
 
+#[cfg(feature = "std")]
+pub(crate) use asked::UsableSizeFn;
+pub(crate) use asked::{Sizes, usable_size};
 pub(crate) use collection::Collection;
 pub use prefetch::{Fetch, FetchAny, FetchMeasurable, Lookahead};
 use sums::Sums;
 
-use crate::allocator::Sizes;
 use crate::field::{Field, Shared};
 use crate::size_of::{MallocShallowSizeOf, MallocSizeOf, Measured};
 use crate::tracker::{Claim, Found, Place, Recorder, Tracker, Who, Wrong};
@@ -338,7 +341,7 @@ impl<'a> Ops<'a> {
         let mut found = tracker.look_up(claim);
         if found.wrong == Some(Wrong::Untracked) {
             // SAFETY: the caller's promise.
-            found.bytes = unsafe { crate::allocator::usable_size(start, layout) };
+            found.bytes = unsafe { usable_size(start, layout) };
         }
         self.found(claim, found);
     }

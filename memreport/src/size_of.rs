@@ -1,9 +1,10 @@
 //! What a value owns on the heap: the trait that types implement, and the one call that measures a value.
 
+use alloc::string::String;
+use alloc::vec::Vec;
 use core::alloc::Layout;
 
-use crate::allocator::Sizes;
-use crate::ops::{Collection, Lookahead, Ops, measure_with};
+use crate::ops::{Collection, Lookahead, Ops, Sizes, measure_with};
 use crate::tracker::{Recorder, Tracker};
 
 /// Can say which heap blocks it owns.

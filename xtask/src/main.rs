@@ -11,6 +11,7 @@ mod bench_stacks;
 mod bench_measure;
 mod calibrate;
 mod clients;
+mod features;
 mod stress;
 mod dmd_py;
 mod firefox;
@@ -27,6 +28,7 @@ cargo xtask bench NAME [--quick]      overhead, stacks, show, analyse, measure: 
 cargo xtask bench overhead --only WORD   the figures with that word in their name
 cargo xtask stress [SECONDS]          threads against the table of blocks, in each mode for 30 seconds or so many
 cargo xtask calibrate                  measures how far formulas are off without a tracker, for docs/impls.md
+cargo xtask features                  memreport's features alone and in pairs: minutes
 cargo xtask clients [NAME [ARGS]]     snapshot, firefox, dmd-py: checks against real programs";
 
 /// Why a command stopped.
@@ -44,6 +46,7 @@ fn main() -> ExitCode {
         ["stress"] => stress::run(None, out),
         ["stress", seconds] => stress::run(Some(seconds), out),
         ["calibrate"] => calibrate::run(out),
+        ["features"] => features::run(out),
         ["clients", ref rest @ ..] => clients::run(rest, out),
         _ => Err(USAGE.into()),
     };

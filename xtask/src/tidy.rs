@@ -50,6 +50,7 @@ const UNSAFE: &[&str] = &[
     "memreport/src/impls/tokio.rs",
     "memreport/src/impls/url.rs",
     "memreport/src/loaded.rs",
+    "memreport/src/ops/asked.rs",
     "memreport/src/ops/find.rs",
     "memreport/src/ops/prefetch.rs",
     "memreport/src/ops.rs",

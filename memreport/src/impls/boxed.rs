@@ -1,7 +1,8 @@
 //! Boxes, of values of any size, and what may be a box or borrowed. *Exact.*
 #![expect(unsafe_code, reason = "vouches for the block of the box")]
 
-use alloc::borrow::Cow;
+use alloc::borrow::{Cow, ToOwned};
+use alloc::boxed::Box;
 use core::alloc::Layout;
 use core::pin::Pin;
 

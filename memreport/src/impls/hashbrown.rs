@@ -1,7 +1,7 @@
 //! Maps, sets and tables of `hashbrown`, with any hasher. *Exact with the tracker*; without it a
 //! *formula*, as for std's.
 
-use super::hash::{add_table, inside, table_size};
+use super::table::{add_table, inside, table_size};
 use crate::{MallocShallowSizeOf, MallocSizeOf, Ops};
 
 /// The same for each version.

@@ -5,7 +5,7 @@
 
 use indexmap::{IndexMap, IndexSet};
 
-use super::hash::{is_table, table_size};
+use super::table::{is_table, table_size};
 use crate::words::words_around;
 use crate::{MallocShallowSizeOf, MallocSizeOf, Ops};
 

@@ -3,7 +3,7 @@
 #![expect(unsafe_code, reason = "vouches for the block that each of these owns")]
 
 use alloc::collections::BinaryHeap;
-use alloc::vec;
+use alloc::vec::{self, Vec};
 use core::alloc::Layout;
 
 use crate::words::words_of;

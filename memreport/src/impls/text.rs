@@ -1,9 +1,11 @@
 //! Text and paths: each owns one block, slack included. *Exact.*
 #![expect(unsafe_code, reason = "vouches for the block that each of these owns")]
 
+use alloc::ffi::CString;
+use alloc::string::String;
 use core::alloc::Layout;
-use std::ffi::{CString, OsString};
-use std::path::PathBuf;
+#[cfg(feature = "std")]
+use std::{ffi::OsString, path::PathBuf};
 
 use crate::{Lookahead, MallocShallowSizeOf, MallocSizeOf, Ops};
 
@@ -20,6 +22,7 @@ impl MallocSizeOf for String {
     }
 }
 
+#[cfg(feature = "std")]
 impl MallocSizeOf for OsString {
     #[inline]
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
@@ -33,6 +36,7 @@ impl MallocSizeOf for OsString {
     }
 }
 
+#[cfg(feature = "std")]
 impl MallocSizeOf for PathBuf {
     #[inline]
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
@@ -85,4 +89,6 @@ macro_rules! has_only_own_blocks {
     )*};
 }
 
-has_only_own_blocks!(String, OsString, PathBuf, CString);
+has_only_own_blocks!(String, CString);
+#[cfg(feature = "std")]
+has_only_own_blocks!(OsString, PathBuf);

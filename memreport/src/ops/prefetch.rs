@@ -4,9 +4,8 @@
 //! asks it returns.
 #![expect(unsafe_code, reason = "fetches memory by an instruction of the processor")]
 
-use super::Ops;
+use super::{Ops, Sizes};
 use crate::MallocSizeOf;
-use crate::allocator::Sizes;
 use crate::tracker::Tracker;
 
 /// How many elements ahead the blocks of an element are fetched: as many as a processor can wait for at once.
