@@ -44,6 +44,8 @@ mod arc_swap;
 mod arrayvec;
 #[cfg(feature = "arrow-buffer")]
 mod arrow_buffer;
+#[cfg(feature = "bitvec")]
+mod bitvec;
 #[cfg(feature = "bumpalo")]
 mod bumpalo;
 #[cfg(feature = "bytes")]
@@ -60,6 +62,8 @@ mod crossbeam_utils;
 mod dashmap;
 #[cfg(feature = "either")]
 mod either;
+#[cfg(feature = "half")]
+mod half;
 #[cfg(any(feature = "hashbrown", feature = "hashbrown-0_15"))]
 mod hashbrown;
 #[cfg(feature = "hashbrown-0_14")]
@@ -74,14 +78,22 @@ mod lock_api;
 mod lru;
 #[cfg(feature = "moka")]
 mod moka;
+#[cfg(feature = "ndarray")]
+mod ndarray;
+#[cfg(feature = "num-bigint")]
+mod num_bigint;
 #[cfg(feature = "once_cell")]
 mod once_cell;
+#[cfg(feature = "ordermap")]
+mod ordermap;
 #[cfg(feature = "parking_lot")]
 mod parking_lot;
 #[cfg(feature = "petgraph")]
 mod petgraph;
 #[cfg(feature = "rustc-hash")]
 mod rustc_hash;
+#[cfg(feature = "secrecy")]
+mod secrecy;
 #[cfg(feature = "serde_json")]
 mod serde_json;
 #[cfg(feature = "slab")]

@@ -27,6 +27,28 @@ pub(crate) struct Mark {
     pub(crate) field: Option<&'static Field>,
 }
 
+impl Mark {
+    /// What a claim comes to: it is about the block that was found, or about the address where it is none's start. Its place in the order
+    /// is given later.
+    pub(crate) fn of(claim: Claim, found: Found, who: Who) -> Option<Self> {
+        if found.block.is_none() && found.wrong.is_none() {
+            // Some values own nothing, and are asked about all the same.
+            return None;
+        }
+        // A claim inside a block is about that address, not about the block.
+        let block = found.block.filter(|_| found.wrong != Some(Wrong::Interior));
+        Some(Mark {
+            order: 0,
+            address: block.map_or(claim.address, |block| block.start),
+            identity: block.map_or(0, |block| block.identity),
+            bytes: found.bytes,
+            reporter: who.reporter,
+            wrong: found.wrong,
+            field: who.field,
+        })
+    }
+}
+
 /// The buffer of one collection, in pages of its own.
 #[derive(Debug)]
 pub(crate) struct Marks {
@@ -93,21 +115,9 @@ impl Marks {
 
 impl Recorder for Marks {
     fn claimed(&self, claim: Claim, found: Found, who: Who) {
-        if found.block.is_none() && found.wrong.is_none() {
-            // Some values own nothing, and are asked about all the same.
-            return;
+        if let Some(mark) = Mark::of(claim, found, who) {
+            self.mark(mark);
         }
-        // A claim inside a block is about that address, not about the block.
-        let block = found.block.filter(|_| found.wrong != Some(Wrong::Interior));
-        self.mark(Mark {
-            order: 0,
-            address: block.map_or(claim.address, |block| block.start),
-            identity: block.map_or(0, |block| block.identity),
-            bytes: found.bytes,
-            reporter: who.reporter,
-            wrong: found.wrong,
-            field: who.field,
-        });
     }
 
     fn claimed_whole(&self, start: usize, size: usize, who: Who) -> Option<usize> {

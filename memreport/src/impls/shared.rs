@@ -71,27 +71,20 @@ impl<T: ?Sized> MallocShallowSizeOf for Arc<T> {
     }
 }
 
-/// As what is not pinned; how many owners there are is not told.
-impl<T: ?Sized + MallocSizeOf> MallocSizeOf for Pin<Rc<T>> {
-    fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
-        let value: &'a T = self.as_ref().get_ref();
-        // SAFETY: lent, so alive.
-        if unsafe { counted(ops, value, usize::MAX) } {
-            ops.add(value);
+macro_rules! as_not_pinned {
+    ($($owner:ident),*) => {$(
+        /// As what is not pinned.
+        impl<T: ?Sized + MallocSizeOf> MallocSizeOf for Pin<$owner<T>> {
+            fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
+                // SAFETY: a `Pin` has the layout of the pointer in it, as std promises. The value is only looked at.
+                let owner: &'a $owner<T> = unsafe { &*core::ptr::from_ref(self).cast() };
+                owner.add_size_of_excluding_this(ops);
+            }
         }
-    }
+    )*};
 }
 
-/// As what is not pinned; how many owners there are is not told.
-impl<T: ?Sized + MallocSizeOf> MallocSizeOf for Pin<Arc<T>> {
-    fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
-        let value: &'a T = self.as_ref().get_ref();
-        // SAFETY: lent, so alive; and not one of the statics.
-        if !is_static(value) && unsafe { counted(ops, value, usize::MAX) } {
-            ops.add(value);
-        }
-    }
-}
+as_not_pinned!(Rc, Arc);
 
 /// Owns the block only when no strong owner is left, and then without the value, which is gone.
 impl<T: ?Sized> MallocSizeOf for rc::Weak<T> {
