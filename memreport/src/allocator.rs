@@ -16,6 +16,8 @@ use crate::counters;
 use crate::ops::{Sizes, UsableSizeFn};
 use crate::tracker::Tracker;
 
+pub(crate) use system::give_back;
+
 /// An allocator that can say how much of a block may be used.
 ///
 /// # Safety
@@ -255,6 +257,11 @@ pub(crate) fn is_declared() -> bool {
 #[must_use]
 pub fn tracker() -> Option<&'static dyn Tracker> {
     declaration()?.tracker
+}
+
+/// Whether a tracker is awake.
+pub(crate) fn is_tracking() -> bool {
+    tracker().is_some_and(Tracker::is_awake)
 }
 
 /// How to ask the global allocator for the size of a block, if it is declared.

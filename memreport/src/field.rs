@@ -133,7 +133,7 @@ inventory::collect!(SkippedField);
 /// Takes what generated code submits: without std, nothing is gathered from all over the program.
 #[doc(hidden)]
 #[macro_export]
-macro_rules! __submit_nowhere {
+macro_rules! submit_nowhere {
     ($($submitted:tt)*) => {};
 }
 

@@ -33,6 +33,13 @@ pub trait Findings: Any + Send {
     /// The bytes in all blocks that lived before the collection began and live still, by the allocator's counters.
     fn heap_allocated(&self) -> usize;
 
+    /// Writes the findings' file.
+    ///
+    /// # Errors
+    ///
+    /// Those of `out`.
+    fn write(&self, out: &mut dyn io::Write) -> io::Result<()>;
+
     /// Writes the findings beside the report file at `report`.
     ///
     /// # Errors

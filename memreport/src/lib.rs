@@ -24,6 +24,8 @@ mod counted_heap;
 #[cfg(feature = "std")]
 mod report;
 #[cfg(feature = "std")]
+mod patience;
+#[cfg(feature = "std")]
 mod reporter;
 #[cfg(feature = "std")]
 mod registry;
@@ -32,6 +34,8 @@ mod process;
 #[cfg(feature = "std")]
 mod collect;
 #[cfg(feature = "std")]
+mod minimize;
+#[cfg(feature = "std")]
 pub mod snapshot;
 mod tracker;
 #[cfg(feature = "std")]
@@ -39,63 +43,57 @@ mod findings;
 #[cfg(feature = "std")]
 mod on_alloc;
 mod features;
+#[cfg(all(unix, feature = "std"))]
+pub mod serve;
 #[cfg(all(feature = "derive", feature = "std"))]
 #[doc = include_str!("variations.md")]
 pub mod variations {}
 #[cfg(feature = "malloc_size_of")]
 pub mod bridge;
 
-#[cfg(feature = "std")]
-pub use allocator::{Counted, LayoutSizes, UsableSize};
-#[cfg(feature = "std")]
-pub use collect::{Collector, snapshot};
-#[cfg(feature = "std")]
-pub use counted_heap::CountedHeap;
-#[cfg(feature = "std")]
-pub use counters::{HeapCounters, heap_counters};
-#[cfg(feature = "std")]
-pub use field::skipped_fields;
 pub use field::{Field, Shared, SkippedField};
 #[cfg(feature = "derive")]
 pub use memreport_derive::MallocSizeOf;
 pub use ops::{Lookahead, Ops};
-#[cfg(feature = "std")]
-pub use registry::{Registration, register, register_weak, report_value};
-#[cfg(feature = "std")]
-pub use report::{Kind, Report, Units};
-#[cfg(feature = "std")]
-pub use reporter::{Reporter, Reports};
+#[cfg(all(unix, feature = "std"))]
+pub use serve::serve;
 pub use size_of::{MallocShallowSizeOf, MallocSizeOf, Measured, Part, measure};
 pub use sizes::{HasSizes, sizes_of};
 #[cfg(feature = "std")]
-pub use snapshot::Snapshot;
+pub use {
+    allocator::{Counted, LayoutSizes, UsableSize},
+    collect::{Collector, snapshot},
+    counted_heap::CountedHeap,
+    counters::{HeapCounters, heap_counters},
+    field::skipped_fields,
+    minimize::{Minimized, minimize, on_minimize},
+    registry::{Registration, register, register_weak, report_value},
+    report::{Kind, Report, Units},
+    reporter::{Reporter, Reports},
+    snapshot::Snapshot,
+};
 
 /// Not public: for generated code, and for the crate `dmd`.
 #[doc(hidden)]
 pub mod __private {
-    #[cfg(feature = "std")]
-    pub use inventory::submit;
-
-    #[cfg(not(feature = "std"))]
-    pub use crate::__submit_nowhere as submit;
-    #[cfg(feature = "std")]
-    pub use crate::allocator::{Declaration, tracker};
-    #[cfg(feature = "std")]
-    pub use crate::counted_heap::on_alloc_path;
-    #[cfg(feature = "std")]
-    pub use crate::counters::{allocated, freed};
     pub use crate::features::FEATURES;
-    #[cfg(feature = "std")]
-    pub use crate::findings::{Ending, Findings, Recording};
-    #[cfg(feature = "std")]
-    pub use crate::loaded::stay_loaded;
-    #[cfg(feature = "std")]
-    pub use crate::on_alloc::{OWN, as_own, current_on_alloc};
     pub use crate::ops::{Fetch, FetchAny, FetchMeasurable};
-    #[cfg(feature = "std")]
-    pub use crate::registry::StaticReporter;
+    #[cfg(all(unix, feature = "std"))]
+    pub use crate::serve::StaticCommand;
     pub use crate::size_of::measure_recorded;
-    #[cfg(feature = "std")]
-    pub use crate::snapshot::atomically;
+    #[cfg(not(feature = "std"))]
+    pub use crate::submit_nowhere as submit;
     pub use crate::tracker::{Block, Claim, Found, Place, Recorder, Tracker, Who, Wrong};
+    #[cfg(feature = "std")]
+    pub use {
+        crate::allocator::{Declaration, tracker},
+        crate::counted_heap::on_alloc_path,
+        crate::counters::{allocated, freed},
+        crate::findings::{Ending, Findings, Recording},
+        crate::loaded::stay_loaded,
+        crate::on_alloc::{OWN, as_own, current_on_alloc},
+        crate::registry::StaticReporter,
+        crate::snapshot::atomically,
+        inventory::submit,
+    };
 }

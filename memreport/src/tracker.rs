@@ -1,7 +1,7 @@
 //! What a tracking allocator can be asked. Implemented by `dmd`; measuring asks through it and need not know more.
 
 #[cfg(feature = "std")]
-use alloc::boxed::Box;
+use alloc::{boxed::Box, string::String};
 
 use crate::field::Field;
 #[cfg(feature = "std")]
@@ -14,6 +14,10 @@ pub trait Tracker: Sync {
 
     /// Whether every live block is in the table: not so where tracking began late, was off for a time, or takes samples.
     fn knows_all(&self) -> bool;
+
+    /// What it tracks at this moment, in words: `live, full stacks`.
+    #[cfg(feature = "std")]
+    fn state(&self) -> String;
 
     /// What lies at the claimed address, by the table alone: the memory is never touched.
     fn look_up(&self, claim: Claim) -> Found;
