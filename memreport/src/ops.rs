@@ -8,6 +8,7 @@ mod asked;
 mod collection;
 mod find;
 mod prefetch;
+mod share;
 mod sums;
 
 use alloc::boxed::Box;
@@ -22,7 +23,7 @@ pub(crate) use collection::Collection;
 pub use prefetch::{Fetch, FetchAny, FetchMeasurable, Lookahead};
 use sums::Sums;
 
-use crate::field::{Field, Shared};
+use crate::field::Field;
 use crate::size_of::{MallocShallowSizeOf, MallocSizeOf, Measured};
 use crate::tracker::{Claim, Found, Place, Recorder, Tracker, Who, Wrong};
 
@@ -44,12 +45,6 @@ pub struct Ops<'a> {
     later: RefCell<Vec<Later<'a>>>,
     /// Guards of what is put off: declared behind it, so that they are dropped after it, should a measurement panic.
     guards: RefCell<Vec<Box<dyn Kept + 'a>>>,
-}
-
-/// What is to be counted of a shared block.
-struct Share {
-    block: bool,
-    contents: bool,
 }
 
 /// Anything that is only held.
@@ -189,46 +184,6 @@ impl<'a> Ops<'a> {
         }
     }
 
-    /// A block with several owners, of which this is one. Says whether its contents are to be measured here.
-    ///
-    /// # Safety
-    ///
-    /// As for [`block`](Self::block).
-    pub unsafe fn shared_block<T: ?Sized>(
-        &self,
-        start: *const T,
-        layout: Layout,
-        owners: usize,
-    ) -> bool {
-        let share = self.shares(start.cast::<u8>().addr(), owners);
-        if share.block {
-            // SAFETY: handed on.
-            unsafe { self.block(start, layout) };
-        }
-        share.contents
-    }
-
-    /// As [`shared_block`](Self::shared_block), for one whose layout is as std's was when this was written: where the table does not
-    /// agree, it is found by an address in it.
-    ///
-    /// # Safety
-    ///
-    /// As for [`block`](Self::block).
-    pub(crate) unsafe fn counted_block(
-        &self,
-        start: *const u8,
-        layout: Layout,
-        owners: usize,
-    ) -> bool {
-        if let Sizes::Tracked(tracker) = self.collection.sizes {
-            if tracker.whole(start.addr(), layout.size()).is_none() && tracker.knows_all() {
-                return self.shared_enclosing_block(start, layout.size(), owners);
-            }
-        }
-        // SAFETY: handed on.
-        unsafe { self.shared_block(start, layout, owners) }
-    }
-
     /// Bytes from a formula, where no block can be asked about; the outcome says so.
     pub fn computed(&self, bytes: usize) {
         self.count_computed(bytes);
@@ -276,25 +231,6 @@ impl<'a> Ops<'a> {
     /// Holds a guard until these `Ops` have nothing left to do.
     pub(crate) fn keep(&self, guard: impl Sized + 'a) {
         self.guards.borrow_mut().push(Box::new(guard));
-    }
-
-    /// Whether a block that others may own as well is counted here.
-    #[cfg(feature = "malloc_size_of")]
-    pub(crate) fn is_counted_here(&self, start: *const core::ffi::c_void) -> bool {
-        self.shares(start.addr(), usize::MAX).block
-    }
-
-    /// Whether the shared block at this address is counted here, and whether its contents are.
-    fn shares(&self, address: usize, owners: usize) -> Share {
-        match self.field.get().map(Field::ownership).unwrap_or_default() {
-            Shared::Elsewhere => Share { block: false, contents: false },
-            // Contents that were met are not gone into again: they may own this block themselves, in a circle.
-            Shared::Here => Share { block: true, contents: self.collection.meet(address) },
-            Shared::First => {
-                let first = owners <= 1 || self.collection.meet(address);
-                Share { block: first, contents: first }
-            }
-        }
     }
 
     #[inline(always)]

@@ -51,8 +51,9 @@ use crate::tracker::{Recorder, Tracker};
 /// on Linux or Windows), the block of a lock is not seen.
 ///
 /// `LazyLock` and `LazyCell` do not implement it: before Rust 1.94 they tell nobody whether they were made, and to look inside is to
-/// make them. A `OnceLock`, or a field measured `with` a function that may make the value, serves instead. Nor does a `Cell` of what
-/// cannot be copied, which lends it to nobody.
+/// make them; nor can their words be looked up, since those of a value that is not made yet are any. A `OnceLock`, or a field
+/// measured `with` a function that may make the value, serves instead. Nor does a `Cell` of what cannot be copied, which lends it to
+/// nobody.
 #[diagnostic::on_unimplemented(
     message = "nobody knows what heap `{Self}` owns",
     label = "`MallocSizeOf` is not implemented for `{Self}`",

@@ -55,6 +55,7 @@ const UNSAFE: &[&str] = &[
     "memreport/src/ops/asked.rs",
     "memreport/src/ops/find.rs",
     "memreport/src/ops/prefetch.rs",
+    "memreport/src/ops/share.rs",
     "memreport/src/ops.rs",
     "memreport/src/process.rs",
     "memreport/src/serve/sys.rs",

@@ -41,7 +41,7 @@ pub(crate) unsafe fn lengthen(
     if pages == libc::MAP_FAILED {
         return None;
     }
-    if longer >= HUGE_FROM {
+    if longer >= HUGE_FROM && !cfg!(miri) {
         // A hint: where it is refused, pages are small.
         // SAFETY: advice on a mapping of ours, which changes none of its contents.
         unsafe { libc::madvise(pages, longer, libc::MADV_HUGEPAGE) };
