@@ -20,7 +20,6 @@ mod list;
 #[cfg(any(
     feature = "std",
     feature = "hashbrown",
-    feature = "hashbrown-0_14",
     feature = "hashbrown-0_15",
     feature = "indexmap",
     feature = "lru"

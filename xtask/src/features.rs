@@ -9,8 +9,7 @@ use serde_json::Value;
 use crate::{Failure, build};
 
 /// Features of `memreport` that turn on or leave out what others use: checked in pairs as well, and the other ones each alone.
-const RELATED: &str = "std,derive,bytes,http,dashmap,hashbrown,hashbrown-0_14,hashbrown-0_15,indexmap,\
-    lock_api,parking_lot,petgraph,lru,serde_json,malloc_size_of";
+const RELATED: &str = "std,derive,bytes,http,dashmap,hashbrown-0_14,indexmap,lock_api,ordermap,parking_lot,serde_json";
 
 /// Features that ci builds: all crates together, and allocators, which are made of C.
 const OTHERWISE: &str = "all-crates,jemalloc,mimalloc";

@@ -1,4 +1,8 @@
 //! The table of hashbrown, which std's maps and many others are made of: how big it is, and how it is found.
+#![cfg_attr(
+    not(any(feature = "std", feature = "hashbrown", feature = "hashbrown-0_15")),
+    expect(dead_code, reason = "what is made of the table needs not all of it")
+)]
 
 use crate::Ops;
 use crate::words::words_of;
