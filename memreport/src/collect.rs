@@ -8,6 +8,7 @@ use crate::allocator::{is_declared, tracker};
 use crate::counters::totals;
 use crate::field::skipped_fields;
 use crate::findings::{Ending, Findings};
+use crate::mark::mark;
 use crate::ops::{Collection, Sizes};
 use crate::patience::Progress;
 use crate::report::Report;
@@ -155,6 +156,7 @@ fn finished(
     moment: Cow<'static, str>,
     findings: Option<Box<dyn Findings>>,
 ) -> Snapshot {
+    mark(format!("report: {moment}"));
     Snapshot {
         reports: gathered.reports,
         notes: gathered.notes,

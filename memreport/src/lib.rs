@@ -34,6 +34,8 @@ mod process;
 #[cfg(feature = "std")]
 mod collect;
 #[cfg(feature = "std")]
+mod mark;
+#[cfg(feature = "std")]
 mod minimize;
 #[cfg(feature = "std")]
 pub mod snapshot;
@@ -66,6 +68,7 @@ pub use {
     counted_heap::CountedHeap,
     counters::{HeapCounters, heap_counters},
     field::skipped_fields,
+    mark::mark,
     minimize::{Minimized, minimize, on_minimize},
     registry::{Registration, register, register_weak, report_value},
     report::{Kind, Report, Units},
@@ -91,6 +94,7 @@ pub mod __private {
         crate::counters::{allocated, freed},
         crate::findings::{Ending, Findings, Recording},
         crate::loaded::stay_loaded,
+        crate::mark::marks_from,
         crate::on_alloc::{OWN, as_own, current_on_alloc},
         crate::registry::StaticReporter,
         crate::snapshot::atomically,
