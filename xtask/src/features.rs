@@ -22,6 +22,7 @@ const CHECKS: [(&str, &[&str]); 3] = [
             "--package",
             "memreport",
             "--each-feature",
+            "--optional-deps",
             "--exclude-all-features",
             "--exclude-features",
             OTHERWISE,
@@ -55,9 +56,9 @@ pub(crate) fn run(out: &mut dyn Write) -> Result<bool, Failure> {
         return Ok(true);
     }
     for (what, arguments) in CHECKS {
-        writeln!(out, "\n# {what}: cargo hack check --optional-deps {}", arguments.join(" "))?;
+        writeln!(out, "\n# {what}: cargo hack check {}", arguments.join(" "))?;
         let mut cargo = build::cargo();
-        cargo.args(["hack", "check", "--optional-deps", "--quiet"]).args(arguments);
+        cargo.args(["hack", "check", "--quiet"]).args(arguments);
         let output = cargo.output()?;
         let said = String::from_utf8_lossy(&output.stderr);
         if !output.status.success() || said.contains("\nwarning: ") {
