@@ -79,9 +79,9 @@ impl Recorder {
     pub fn start(self, path: impl AsRef<Path>) -> Result<Recording, RecordError> {
         let path = path.as_ref();
         let failed = |error| RecordError::file(path, error);
-        let mut writer = as_own(|| Writer::create(path)).map_err(failed)?;
+        let mut writer = as_own(|| Writer::create(path, self.every)).map_err(failed)?;
         start(self.options).map_err(RecordError::Start)?;
-        as_own(|| writer.begin()).map_err(failed)?;
+        as_own(|| writer.begin().and_then(|()| writer.note())).map_err(failed)?;
         let (stop, stopped) = mpsc::channel::<()>();
         let every = self.every;
         let thread = as_own(|| {

@@ -1,6 +1,7 @@
 //! The file of a recording: lines of JSON in one gzip member, written while the program runs. If it is killed, what was
 //! written is there.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -10,7 +11,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use memreport::__private::{OWN, marks_from};
-use memreport::heap_counters;
+use memreport::{HeapCounters, heap_counters};
 use serde_json::json;
 
 use super::Recorded;
@@ -30,6 +31,12 @@ pub(super) struct Writer {
     threads: HashSet<u32>,
     modules: usize,
     next_mark: u64,
+    /// How often the sums are taken; when they were taken last; those that are not written yet.
+    every: Duration,
+    sums_taken: Instant,
+    sums: Vec<(u64, Line)>,
+    /// Empty between two notes: kept, so that nothing is allocated where little happens.
+    lines: Vec<(u64, Line)>,
     flushed: Instant,
     recorded: Recorded,
     /// Blocks that live and were born in this recording.
@@ -38,7 +45,7 @@ pub(super) struct Writer {
 
 impl Writer {
     /// From here on, blocks are heard of.
-    pub(super) fn create(path: &Path) -> io::Result<Self> {
+    pub(super) fn create(path: &Path, every: Duration) -> io::Result<Self> {
         let out = GzEncoder::new(BufWriter::new(File::create(path)?), Compression::fast());
         let (_, next_mark) = marks_from(u64::MAX);
         Ok(Writer {
@@ -49,6 +56,10 @@ impl Writer {
             threads: HashSet::new(),
             modules: 0,
             next_mark,
+            every,
+            sums_taken: Instant::now(),
+            sums: Vec::new(),
+            lines: Vec::new(),
             flushed: Instant::now(),
             recorded: Recorded::default(),
             live: HashSet::new(),
@@ -67,21 +78,37 @@ impl Writer {
             "sampleBytes": plan::sample_bytes(),
         });
         writeln!(self.out, "{header}")?;
-        self.write_modules()?;
-        self.write_sums()
+        self.write_modules()
     }
 
-    /// Writes what has happened since the last time.
+    /// Writes what has happened since the last time, in its order.
     pub(super) fn note(&mut self) -> io::Result<()> {
-        self.write_marks()?;
-        let mut events = Vec::new();
-        self.listener.drain(|event| events.push(event));
+        self.take_sums();
+        let mut lines = std::mem::take(&mut self.lines);
+        lines.append(&mut self.sums);
+        self.take_marks(&mut lines);
+        self.listener.drain(|event| lines.push((event.time, Line::Event(event))));
         self.recorded.lost = self.listener.lost();
-        events.sort_by_key(|event| event.time);
-        for event in events {
-            self.write_event(event)?;
+        lines.sort_by_key(|(time, _)| *time);
+        for (time, line) in lines.drain(..) {
+            let since = self.since_last(time);
+            match line {
+                Line::Event(happened) => self.write_event(since, happened)?,
+                Line::Mark(words) => writeln!(self.out, "{}", json!(["!", since, words]))?,
+                Line::Sums(
+                    HeapCounters { allocated_bytes, allocations, freed_bytes, frees, .. },
+                    resident,
+                ) => writeln!(
+                    self.out,
+                    "[\"=\",{since},{allocated_bytes},{allocations},{freed_bytes},{frees},{resident}]"
+                )?,
+            }
+            // Many lines take long to write, and the sums are to be steady.
+            if self.sums_taken.elapsed() >= self.every {
+                self.take_sums();
+            }
         }
-        self.write_sums()?;
+        self.lines = lines;
         if self.flushed.elapsed() >= FLUSH {
             self.write_modules()?;
             self.out.flush()?;
@@ -92,11 +119,20 @@ impl Writer {
 
     pub(super) fn end(mut self) -> io::Result<Recorded> {
         self.note()?;
+        // Those that were taken while it was written.
+        self.note()?;
         self.write_modules()?;
         let Recorded { events, lost } = self.recorded;
         writeln!(self.out, "{}", json!({ "end": true, "events": events, "lost": lost }))?;
         self.out.finish()?.flush()?;
         Ok(self.recorded)
+    }
+
+    /// A line less: its time is the next one's.
+    #[expect(clippy::unnecessary_wraps, reason = "ends functions that write")]
+    fn pass_over(&mut self, since: u64) -> io::Result<()> {
+        self.last -= since * 1000;
+        Ok(())
     }
 
     /// Microseconds since the last line.
@@ -106,18 +142,17 @@ impl Writer {
         since
     }
 
-    fn write_event(&mut self, happened: Happened) -> io::Result<()> {
+    fn write_event(&mut self, since: u64, happened: Happened) -> io::Result<()> {
         let thread = happened.thread;
         match happened.event {
             Event::Born { address, block } => {
                 let site = block.site.number();
                 // The tracker's own are nobody's business.
                 if sites::site(block.site).is_some_and(|site| u32::from(site.on_alloc) == OWN) {
-                    return Ok(());
+                    return self.pass_over(since);
                 }
                 self.live.insert(address);
                 self.write_site(block.site)?;
-                let since = self.since_last(happened.time);
                 let (requested, usable) = (block.requested, block.usable);
                 write!(self.out, "[\"+\",{since},{site},{address},{requested},{usable}")?;
                 let weight = block.rate.weight(usable);
@@ -129,10 +164,9 @@ impl Writer {
             Event::Freed { address, .. } => {
                 // One from before is not of this recording, and its end would have no beginning.
                 if !self.live.remove(&address) {
-                    return Ok(());
+                    return self.pass_over(since);
                 }
                 self.write_thread(thread)?;
-                let since = self.since_last(happened.time);
                 writeln!(self.out, "[\"-\",{since},{address},{thread}]")?;
             }
         }
@@ -174,26 +208,28 @@ impl Writer {
         Ok(())
     }
 
-    fn write_marks(&mut self) -> io::Result<()> {
+    fn take_marks(&mut self, lines: &mut Vec<(u64, Line)>) {
         let (marks, next) = marks_from(self.next_mark);
         self.next_mark = next;
-        for mark in marks {
+        lines.extend(marks.into_iter().map(|mark| {
             let ago = u64::try_from(mark.time.elapsed().as_nanos()).unwrap_or(u64::MAX);
-            let since = self.since_last(sys::monotonic().saturating_sub(ago));
-            writeln!(self.out, "{}", json!(["!", since, mark.words]))?;
-        }
-        Ok(())
+            (sys::monotonic().saturating_sub(ago), Line::Mark(mark.words))
+        }));
     }
 
     /// The exact sums at this moment.
-    fn write_sums(&mut self) -> io::Result<()> {
-        let Some(sums) = heap_counters() else { return Ok(()) };
-        let since = self.since_last(sys::monotonic());
-        let resident = sys::resident().unwrap_or(0);
-        writeln!(
-            self.out,
-            "[\"=\",{since},{},{},{},{},{resident}]",
-            sums.allocated_bytes, sums.allocations, sums.freed_bytes, sums.frees
-        )
+    fn take_sums(&mut self) {
+        self.sums_taken = Instant::now();
+        if let Some(sums) = heap_counters() {
+            let resident = sys::resident().unwrap_or(0);
+            self.sums.push((sys::monotonic(), Line::Sums(sums, resident)));
+        }
     }
+}
+
+/// What is to be written, with its time.
+enum Line {
+    Event(Happened),
+    Mark(Cow<'static, str>),
+    Sums(HeapCounters, u64),
 }

@@ -34,7 +34,7 @@ fn comes_and_goes() {
 fn peaks() {
     let pages: Vec<Vec<u8>> = (0..COUNT).map(|_| vec![4; 4 * SIZE]).collect();
     // The sums are looked at now and then.
-    thread::sleep(Duration::from_millis(200));
+    thread::sleep(Duration::from_millis(500));
     drop(pages);
 }
 
