@@ -79,6 +79,22 @@ fn threads_that_join_in_count() {
 }
 
 #[test]
+fn a_thread_that_panics_is_done_and_counts() {
+    let mut spent = Budget::new().assert(|threads| {
+        let threads = threads.clone();
+        let work = move || {
+            let bytes = vec![1_u8; 100_000];
+            std::panic::resume_unwind(Box::new(bytes.len()));
+        };
+        assert!(std::thread::spawn(move || threads.join_in(work)).join().is_err());
+    });
+    assert!(spent.bytes >= 100_000, "{spent:?}");
+    // The thread's own handle may outlive it; its bytes do not.
+    spent.left.retain(|bytes| *bytes >= 100_000);
+    assert_eq!(spent.left, [0; 0]);
+}
+
+#[test]
 fn threads_that_do_not_join_in_do_not_count() {
     let spent = Budget::new().assert(|_| {
         std::thread::scope(|scope| {

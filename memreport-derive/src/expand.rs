@@ -42,14 +42,16 @@ pub(crate) fn derive(derived: &DeriveInput) -> TokenStream {
 struct Names {
     krate: TokenStream,
     ops: Ident,
+    ahead: Ident,
     measured: Lifetime,
 }
 
 impl Names {
     fn new(krate: TokenStream) -> Self {
         let ops = Ident::new("__ops", Span::mixed_site());
+        let ahead = Ident::new("__ahead", Span::mixed_site());
         let measured = Lifetime::new("'__measured", Span::mixed_site());
-        Names { krate, ops, measured }
+        Names { krate, ops, ahead, measured }
     }
 }
 
@@ -91,7 +93,7 @@ impl Output<'_> {
     // Expands to:
     //     fn add_size_of_excluding_this<'measured>(&'measured self, ops: &::memreport::Ops<'measured>) { body }
     fn method(&self, body: &TokenStream) -> TokenStream {
-        let Names { krate, ops, measured } = &self.names;
+        let Names { krate, ops, measured, .. } = &self.names;
         let ops = if body.is_empty() { quote!(_) } else { quote!(#ops) };
         quote! {
             #[inline]
@@ -105,8 +107,8 @@ impl Output<'_> {
     }
 
     // Expands, for a struct, to:
-    //     fn prefetch(&self) { (&Fetch(&self.name)).fetch(); (&Fetch(&self.links)).fetch(); }
-    //     fn prefetch_behind(&self) { (&Fetch(&self.name)).fetch_behind(); (&Fetch(&self.links)).fetch_behind(); }
+    //     fn prefetch(&self, ahead: Lookahead<'_>) { (&Fetch(&self.name)).fetch(ahead); (&Fetch(&self.links)).fetch(ahead); }
+    //     fn prefetch_behind(&self, ahead: Lookahead<'_>) { … fetch_behind(ahead) … }
     // Fields that are measured in a way of their own are left out. An enum may have any number of them, and is left alone.
     fn prefetching(&self) -> TokenStream {
         let Body::Struct(fields) = &self.input.body else { return TokenStream::new() };
@@ -118,15 +120,15 @@ impl Output<'_> {
         if members.is_empty() {
             return TokenStream::new();
         }
-        let krate = &self.names.krate;
+        let Names { krate, ahead, .. } = &self.names;
         let method = |name: &str, fetch: &str| {
             let (name, fetch) =
                 (Ident::new(name, Span::call_site()), Ident::new(fetch, Span::call_site()));
             quote! {
                 #[inline]
-                fn #name(&self) {
+                fn #name(&self, #ahead: #krate::Lookahead<'_>) {
                     use #krate::__private::{FetchAny as _, FetchMeasurable as _};
-                    #((&#krate::__private::Fetch(&self.#members)).#fetch();)*
+                    #((&#krate::__private::Fetch(&self.#members)).#fetch(#ahead);)*
                 }
             }
         };
@@ -142,18 +144,26 @@ impl Output<'_> {
         }
     }
 
-    // Expands to the statements of the fields, and before them, if there are several to wait for, to:
+    // Expands to the statements of the fields. If there are several to wait for, before them:
     //     ops.prefetch(self);
+    // and once the first is done with, when what that has fetched is there:
+    //     ops.prefetch_behind(self);
     fn body_of_struct(&self, fields: &[Field<'_>]) -> TokenStream {
         let ops = &self.names.ops;
+        let mut statements: Vec<_> = fields
+            .iter()
+            .map(|field| {
+                let member = &field.member;
+                let span = Span::call_site().located_at(field.ty.span());
+                self.statement(field, &quote_spanned!(span=> &self.#member))
+            })
+            .collect();
         let whole = fields.iter().filter(|field| matches!(field.measure, Measure::Whole));
-        let ahead = (whole.count() > 1).then(|| quote!(#ops.prefetch(self);));
-        let statements = fields.iter().map(|field| {
-            let member = &field.member;
-            let span = Span::call_site().located_at(field.ty.span());
-            self.statement(field, &quote_spanned!(span=> &self.#member))
-        });
-        quote!(#ahead #(#statements)*)
+        if whole.count() > 1 {
+            statements.insert(0, quote!(#ops.prefetch(self);));
+            statements.insert(2, quote!(#ops.prefetch_behind(self);));
+        }
+        quote!(#(#statements)*)
     }
 
     // Expands to:

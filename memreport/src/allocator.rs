@@ -15,6 +15,7 @@ use core::fmt;
 use std::alloc::GlobalAlloc;
 
 use crate::counters;
+use crate::ops::{Sizes, UsableSizeFn};
 use crate::tracker::Tracker;
 
 pub(crate) use statistics::HeapDivision;
@@ -230,9 +231,6 @@ macro_rules! __declare_allocator {
     };
 }
 
-/// How much of a block may be used, asked of the global allocator.
-pub(crate) type UsableSizeFn = unsafe fn(*const u8, Layout) -> usize;
-
 /// The knowledge of which allocator is the program's. Made by [`global_allocator!`](crate::global_allocator) alone.
 #[derive(Clone, Copy)]
 pub struct Declaration {
@@ -290,49 +288,18 @@ pub(crate) fn is_tracking() -> bool {
     tracker().is_some_and(Tracker::is_awake)
 }
 
-/// What counts for a block: its usable size where the allocator is declared, its layout's elsewhere.
-///
-/// # Safety
-///
-/// `block` is a live block of the global allocator with this layout.
-pub(crate) unsafe fn usable_size(block: *const u8, layout: Layout) -> usize {
+/// How to ask the global allocator for the size of a block, if it is declared.
+pub(crate) fn asked() -> Option<UsableSizeFn> {
+    Some(declaration()?.usable_size)
+}
+
+/// The best that this program can say of blocks at the moment.
+pub(crate) fn sizes() -> Sizes {
     match declaration() {
-        None => layout.size(),
-        // SAFETY: the declaration is that of the global allocator.
-        Some(declaration) => unsafe { (declaration.usable_size)(block, layout) },
-    }
-}
-
-/// Whom to ask for the size of a block.
-#[derive(Clone, Copy)]
-pub(crate) enum Sizes {
-    /// Nobody: the layout is the best that is known.
-    Layouts,
-    /// The allocator.
-    Asked(UsableSizeFn),
-    /// The table of all blocks.
-    Tracked(&'static dyn Tracker),
-}
-
-impl Sizes {
-    /// The best that this program has at the moment.
-    pub(crate) fn declared() -> Self {
-        match declaration() {
-            None => Sizes::Layouts,
-            Some(Declaration { tracker: Some(tracker), .. }) if tracker.is_awake() => {
-                Sizes::Tracked(*tracker)
-            }
-            Some(declaration) => Sizes::Asked(declaration.usable_size),
+        None => Sizes::Layouts,
+        Some(Declaration { tracker: Some(tracker), .. }) if tracker.is_awake() => {
+            Sizes::Tracked(*tracker)
         }
-    }
-}
-
-impl fmt::Debug for Sizes {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(match self {
-            Sizes::Layouts => "layouts",
-            Sizes::Asked(_) => "asked",
-            Sizes::Tracked(_) => "tracked",
-        })
+        Some(declaration) => Sizes::Asked(declaration.usable_size),
     }
 }

@@ -5,18 +5,20 @@ use std::cell::Cell;
 use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
 
-use crate::allocator::{Sizes, is_declared, tracker};
+use crate::allocator::{is_declared, tracker};
 use crate::counters::totals;
 use crate::field::skipped_fields;
+use crate::findings::{Ending, Findings};
 use crate::mark::mark;
-use crate::ops::Collection;
+use crate::ops::{Collection, Sizes};
 use crate::patience::Progress;
 use crate::process::{self, Heap};
 use crate::registry;
 use crate::report::Report;
 use crate::reporter::{Gathered, Names, Reports, amount};
 use crate::snapshot::Snapshot;
-use crate::tracker::{Ending, Findings, Recorder, Tracker, as_own};
+use crate::on_alloc::as_own;
+use crate::tracker::{Recorder, Tracker};
 
 /// Asks all reporters, and gathers what they say.
 ///

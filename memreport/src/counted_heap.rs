@@ -8,10 +8,10 @@ use core::sync::atomic::Ordering::Relaxed;
 use std::alloc::{GlobalAlloc, alloc, alloc_zeroed, dealloc, realloc};
 use std::sync::{Mutex, PoisonError};
 
-use crate::allocator::usable_size;
+use crate::on_alloc;
+use crate::ops::usable_size;
 use crate::report::Report;
 use crate::reporter::{Reporter, Reports, amount};
-use crate::tracker::on_alloc;
 
 /// Allocates on the global heap and counts what it has out: the hook to give to a library that asks for `malloc` and `free`.
 ///

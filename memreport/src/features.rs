@@ -10,6 +10,8 @@ pub const FEATURES: &[&str] = &[
     "arrayvec",
     #[cfg(feature = "arrow-buffer")]
     "arrow-buffer",
+    #[cfg(feature = "bitvec")]
+    "bitvec",
     #[cfg(feature = "bumpalo")]
     "bumpalo",
     #[cfg(feature = "bytes")]
@@ -26,6 +28,8 @@ pub const FEATURES: &[&str] = &[
     "dashmap",
     #[cfg(feature = "either")]
     "either",
+    #[cfg(feature = "half")]
+    "half",
     #[cfg(feature = "hashbrown")]
     "hashbrown",
     #[cfg(feature = "hashbrown-0_14")]
@@ -44,14 +48,22 @@ pub const FEATURES: &[&str] = &[
     "malloc_size_of",
     #[cfg(feature = "moka")]
     "moka",
+    #[cfg(feature = "ndarray")]
+    "ndarray",
+    #[cfg(feature = "num-bigint")]
+    "num-bigint",
     #[cfg(feature = "once_cell")]
     "once_cell",
+    #[cfg(feature = "ordermap")]
+    "ordermap",
     #[cfg(feature = "parking_lot")]
     "parking_lot",
     #[cfg(feature = "petgraph")]
     "petgraph",
     #[cfg(feature = "rustc-hash")]
     "rustc-hash",
+    #[cfg(feature = "secrecy")]
+    "secrecy",
     #[cfg(feature = "serde_json")]
     "serde_json",
     #[cfg(feature = "slab")]

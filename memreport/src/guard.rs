@@ -6,7 +6,7 @@
 
 use core::cell::Ref;
 use core::ops::Deref;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+#[cfg(feature = "std")]
 use std::sync::{MutexGuard, RwLockReadGuard};
 
 use crate::{MallocSizeOf, Ops};
@@ -20,8 +20,10 @@ pub(crate) unsafe trait Guard: Deref {}
 
 // SAFETY: the value is inside the cell, which stays borrowed until the guard is dropped.
 unsafe impl<T: ?Sized> Guard for Ref<'_, T> {}
+#[cfg(feature = "std")]
 // SAFETY: the value is inside the mutex, which stays locked until the guard is dropped.
 unsafe impl<T: ?Sized> Guard for MutexGuard<'_, T> {}
+#[cfg(feature = "std")]
 // SAFETY: the value is inside the lock, which stays locked until the guard is dropped.
 unsafe impl<T: ?Sized> Guard for RwLockReadGuard<'_, T> {}
 
@@ -38,7 +40,11 @@ impl<'a> Ops<'a> {
         self.keep(guard);
         self.add(value);
     }
+
+    #[cfg(feature = "std")]
     fn locked_now<G: Guard<Target: MallocSizeOf>>(&self, guard: G) {
+        use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
         let measure = || self.now(&*guard, G::Target::add_size_of_excluding_this);
         let outcome = catch_unwind(AssertUnwindSafe(measure));
         // Not while a panic unwinds: that would poison a mutex, though nothing inside was changed.
@@ -46,5 +52,11 @@ impl<'a> Ops<'a> {
         if let Err(panic) = outcome {
             resume_unwind(panic);
         }
+    }
+
+    /// Locks that can be poisoned are std's.
+    #[cfg(not(feature = "std"))]
+    fn locked_now<G: Guard<Target: MallocSizeOf>>(&self, guard: G) {
+        self.now(&*guard, G::Target::add_size_of_excluding_this);
     }
 }

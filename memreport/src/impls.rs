@@ -5,19 +5,34 @@
 
 #[macro_use]
 mod plain;
+#[cfg(feature = "std")]
+mod system;
 mod composed;
 mod text;
 mod sequence;
 mod boxed;
 mod cells;
+#[cfg(feature = "std")]
 mod locks;
 mod shared;
 mod deque;
 mod list;
+#[cfg(any(
+    feature = "std",
+    feature = "hashbrown",
+    feature = "hashbrown-0_15",
+    feature = "indexmap",
+    feature = "lru"
+))]
+mod table;
+#[cfg(feature = "std")]
 mod hash;
 mod btree;
+#[cfg(feature = "std")]
 mod io;
+#[cfg(feature = "std")]
 mod threads;
+#[cfg(feature = "std")]
 mod channel;
 
 #[cfg(feature = "ahash")]
@@ -28,6 +43,8 @@ mod arc_swap;
 mod arrayvec;
 #[cfg(feature = "arrow-buffer")]
 mod arrow_buffer;
+#[cfg(feature = "bitvec")]
+mod bitvec;
 #[cfg(feature = "bumpalo")]
 mod bumpalo;
 #[cfg(feature = "bytes")]
@@ -44,6 +61,8 @@ mod crossbeam_utils;
 mod dashmap;
 #[cfg(feature = "either")]
 mod either;
+#[cfg(feature = "half")]
+mod half;
 #[cfg(any(feature = "hashbrown", feature = "hashbrown-0_15"))]
 mod hashbrown;
 #[cfg(feature = "hashbrown-0_14")]
@@ -58,14 +77,22 @@ mod lock_api;
 mod lru;
 #[cfg(feature = "moka")]
 mod moka;
+#[cfg(feature = "ndarray")]
+mod ndarray;
+#[cfg(feature = "num-bigint")]
+mod num_bigint;
 #[cfg(feature = "once_cell")]
 mod once_cell;
+#[cfg(feature = "ordermap")]
+mod ordermap;
 #[cfg(feature = "parking_lot")]
 mod parking_lot;
 #[cfg(feature = "petgraph")]
 mod petgraph;
 #[cfg(feature = "rustc-hash")]
 mod rustc_hash;
+#[cfg(feature = "secrecy")]
+mod secrecy;
 #[cfg(feature = "serde_json")]
 mod serde_json;
 #[cfg(feature = "slab")]

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use crate::tracker::as_own;
+use crate::on_alloc::as_own;
 
 /// A moment that somebody has marked.
 #[derive(Clone, Debug)]

@@ -4,9 +4,11 @@
     reason = "hands block pointers to the allocator's size query; the duty is the caller's, stated at each method"
 )]
 
+mod asked;
 mod collection;
 mod find;
 mod prefetch;
+mod share;
 mod sums;
 
 use alloc::boxed::Box;
@@ -14,13 +16,14 @@ use alloc::vec::Vec;
 use core::alloc::Layout;
 use core::cell::{Cell, RefCell};
 
+#[cfg(feature = "std")]
+pub(crate) use asked::UsableSizeFn;
+pub(crate) use asked::{Sizes, usable_size};
 pub(crate) use collection::Collection;
-pub use prefetch::{Fetch, FetchAny, FetchMeasurable};
-pub(crate) use prefetch::{fetch_few, fetch_header};
+pub use prefetch::{Fetch, FetchAny, FetchMeasurable, Lookahead};
 use sums::Sums;
 
-use crate::allocator::Sizes;
-use crate::field::{Field, Shared};
+use crate::field::Field;
 use crate::size_of::{MallocShallowSizeOf, MallocSizeOf, Measured};
 use crate::tracker::{Claim, Found, Place, Recorder, Tracker, Who, Wrong};
 
@@ -42,12 +45,6 @@ pub struct Ops<'a> {
     later: RefCell<Vec<Later<'a>>>,
     /// Guards of what is put off: declared behind it, so that they are dropped after it, should a measurement panic.
     guards: RefCell<Vec<Box<dyn Kept + 'a>>>,
-}
-
-/// What is to be counted of a shared block.
-struct Share {
-    block: bool,
-    contents: bool,
 }
 
 /// Anything that is only held.
@@ -134,11 +131,11 @@ impl<'a> Ops<'a> {
             Sizes::Layouts => self.count(layout.size()),
             // SAFETY: the caller's promise, for the allocator that the declaration belongs to.
             Sizes::Asked(usable_size) => self.count(unsafe { usable_size(start, layout) }),
-            Sizes::Tracked(tracker) => {
-                let size = Some(layout.size());
+            Sizes::Tracked(tracker) => match self.whole(tracker, start.addr(), layout.size()) {
+                Some(bytes) => self.count(bytes),
                 // SAFETY: the caller's promise.
-                unsafe { self.claim_start(tracker, start, size, layout) };
-            }
+                None => unsafe { self.claim_start(tracker, start, Some(layout.size()), layout) },
+            },
         }
     }
 
@@ -185,25 +182,6 @@ impl<'a> Ops<'a> {
                 unsafe { self.claim_start(tracker, start, None, Layout::new::<()>()) };
             }
         }
-    }
-
-    /// A block with several owners, of which this is one. Says whether its contents are to be measured here.
-    ///
-    /// # Safety
-    ///
-    /// As for [`block`](Self::block).
-    pub unsafe fn shared_block<T: ?Sized>(
-        &self,
-        start: *const T,
-        layout: Layout,
-        owners: usize,
-    ) -> bool {
-        let share = self.shares(start.cast::<u8>().addr(), owners);
-        if share.block {
-            // SAFETY: handed on.
-            unsafe { self.block(start, layout) };
-        }
-        share.contents
     }
 
     /// Bytes from a formula, where no block can be asked about; the outcome says so.
@@ -255,25 +233,6 @@ impl<'a> Ops<'a> {
         self.guards.borrow_mut().push(Box::new(guard));
     }
 
-    /// Whether a block that others may own as well is counted here.
-    #[cfg(feature = "malloc_size_of")]
-    pub(crate) fn is_counted_here(&self, start: *const core::ffi::c_void) -> bool {
-        self.shares(start.addr(), usize::MAX).block
-    }
-
-    /// Whether the shared block at this address is counted here, and whether its contents are.
-    fn shares(&self, address: usize, owners: usize) -> Share {
-        match self.field.get().map(Field::ownership).unwrap_or_default() {
-            Shared::Elsewhere => Share { block: false, contents: false },
-            // Contents that were met are not gone into again: they may own this block themselves, in a circle.
-            Shared::Here => Share { block: true, contents: self.collection.meet(address) },
-            Shared::First => {
-                let first = owners <= 1 || self.collection.meet(address);
-                Share { block: first, contents: first }
-            }
-        }
-    }
-
     #[inline(always)]
     fn visit<T: ?Sized>(&self, field: &'static Field, value: &T) {
         if let Some(recorder) = self.collection.recorder {
@@ -287,12 +246,26 @@ impl<'a> Ops<'a> {
         self.found(claim, tracker.look_up(claim))
     }
 
+    /// Claims a block that was made with this size, if it is as simple as that.
+    #[inline]
+    fn whole(&self, tracker: &dyn Tracker, start: usize, size: usize) -> Option<usize> {
+        match self.collection.recorder {
+            None => tracker.whole(start, size),
+            Some(recorder) => recorder.claimed_whole(start, size, self.who()),
+        }
+    }
+
+    #[inline]
+    fn who(&self) -> Who {
+        Who { reporter: self.collection.reporter.get(), field: self.field.get() }
+    }
+
     /// Claims a block by its start. One that the tracker was never told of is measured by asking the allocator.
     ///
     /// # Safety
     ///
     /// `start` is that of a live block of the global allocator, made with this layout, or that of `()` if unknown.
-    #[inline]
+    #[cold]
     unsafe fn claim_start(
         &self,
         tracker: &dyn Tracker,
@@ -304,7 +277,7 @@ impl<'a> Ops<'a> {
         let mut found = tracker.look_up(claim);
         if found.wrong == Some(Wrong::Untracked) {
             // SAFETY: the caller's promise.
-            found.bytes = unsafe { crate::allocator::usable_size(start, layout) };
+            found.bytes = unsafe { usable_size(start, layout) };
         }
         self.found(claim, found);
     }
@@ -312,8 +285,7 @@ impl<'a> Ops<'a> {
     #[inline]
     fn found(&self, claim: Claim, found: Found) -> usize {
         if let Some(recorder) = self.collection.recorder {
-            let who = Who { reporter: self.collection.reporter.get(), field: self.field.get() };
-            recorder.claimed(claim, found, who);
+            recorder.claimed(claim, found, self.who());
         }
         if found.bytes > 0 {
             self.count(found.bytes);

@@ -13,7 +13,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 
-use crate::tracker::as_own;
+use crate::on_alloc::as_own;
 
 std::thread_local! {
     /// The innermost scope that this thread is in; 0 is none.

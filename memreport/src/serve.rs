@@ -34,8 +34,8 @@ use listen::{Listener, Parts};
 use moments::Moments;
 use saved::Folder;
 
+use crate::on_alloc::as_own;
 use crate::registry::report_value;
-use crate::tracker::as_own;
 
 /// Starts a small thread that answers at a socket, for as long as the program runs. `about-memory ps` lists all programs that
 /// can be asked.

@@ -1,9 +1,10 @@
 //! What a value owns on the heap: the trait that types implement, and the one call that measures a value.
 
+use alloc::string::String;
+use alloc::vec::Vec;
 use core::alloc::Layout;
 
-use crate::allocator::Sizes;
-use crate::ops::{Collection, Ops, measure_with};
+use crate::ops::{Collection, Lookahead, Ops, Sizes, measure_with};
 use crate::tracker::{Recorder, Tracker};
 
 /// Can say which heap blocks it owns.
@@ -50,8 +51,9 @@ use crate::tracker::{Recorder, Tracker};
 /// on Linux or Windows), the block of a lock is not seen.
 ///
 /// `LazyLock` and `LazyCell` do not implement it: before Rust 1.94 they tell nobody whether they were made, and to look inside is to
-/// make them. A `OnceLock`, or a field measured `with` a function that may make the value, serves instead. Nor does a `Cell` of what
-/// cannot be copied, which lends it to nobody.
+/// make them; nor can their words be looked up, since those of a value that is not made yet are any. A `OnceLock`, or a field
+/// measured `with` a function that may make the value, serves instead. Nor does a `Cell` of what cannot be copied, which lends it to
+/// nobody.
 #[diagnostic::on_unimplemented(
     message = "nobody knows what heap `{Self}` owns",
     label = "`MallocSizeOf` is not implemented for `{Self}`",
@@ -64,13 +66,17 @@ pub trait MallocSizeOf {
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>);
 
     /// Fetches what measuring this value will ask about first, for a container that comes to it soon: a hint to the processor, which
-    /// does nothing by itself. The derive writes it.
+    /// does nothing by itself. The derive writes it; by hand, [`Lookahead`] is told of each block.
     #[inline]
-    fn prefetch(&self) {}
+    fn prefetch(&self, ahead: Lookahead<'_>) {
+        let _ = ahead;
+    }
 
     /// Fetches what is asked about next, behind the blocks that [`prefetch`](Self::prefetch) has fetched a while ago. A hint as well.
     #[inline]
-    fn prefetch_behind(&self) {}
+    fn prefetch_behind(&self, ahead: Lookahead<'_>) {
+        let _ = ahead;
+    }
 
     /// Whether no value of this type ever owns heap, as of numbers: containers then need not look at each.
     #[inline]

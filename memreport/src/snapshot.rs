@@ -17,8 +17,9 @@ use std::time::SystemTime;
 use std::{fmt, io};
 
 use crate::field::SkippedField;
+use crate::findings::Findings;
+use crate::on_alloc::as_own;
 use crate::report::Report;
-use crate::tracker::{Findings, as_own};
 
 /// All reports of one moment.
 #[non_exhaustive]

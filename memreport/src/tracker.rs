@@ -1,12 +1,11 @@
 //! What a tracking allocator can be asked. Implemented by `dmd`; measuring asks through it and need not know more.
 
-use alloc::boxed::Box;
-use alloc::string::String;
-use core::any::Any;
-use std::io;
-use std::path::Path;
+#[cfg(feature = "std")]
+use alloc::{boxed::Box, string::String};
 
 use crate::field::Field;
+#[cfg(feature = "std")]
+use crate::findings::Recording;
 
 /// Knows every live block of the program. Not part of the public interface: made for the crate `dmd`.
 pub trait Tracker: Sync {
@@ -17,27 +16,25 @@ pub trait Tracker: Sync {
     fn knows_all(&self) -> bool;
 
     /// What it tracks at this moment, in words: `live, full stacks`.
+    #[cfg(feature = "std")]
     fn state(&self) -> String;
 
     /// What lies at the claimed address, by the table alone: the memory is never touched.
     fn look_up(&self, claim: Claim) -> Found;
 
+    /// The usable bytes of the block that starts here, if it was made with this size. Where it is not as simple as that, `None`:
+    /// then [`look_up`](Self::look_up) says what there is.
+    fn whole(&self, start: usize, size: usize) -> Option<usize>;
+
+    /// Where the table keeps what it knows of a block at this address, to be fetched ahead; anywhere, if nothing is kept.
+    fn kept_at(&self, address: usize) -> *const u8;
+
     /// Begins a collection: from here on, new blocks are told from old ones. Collections never overlap.
+    #[cfg(feature = "std")]
     fn begin(&self) -> Box<dyn Recording>;
 
     /// Whatever the tracker uses for itself, as (path, bytes, description); none of it is on the program's heap.
     fn own_memory(&self, report: &mut dyn FnMut(&'static str, usize, &'static str));
-}
-
-/// What the end of a collection is told.
-#[derive(Clone, Copy, Debug)]
-pub struct Ending<'c> {
-    /// The path of each reporter by the number that claims name it by.
-    pub reporters: &'c [String],
-    /// Bytes that were reported as heap without being measured block by block.
-    pub unmeasured: i64,
-    /// At which moment of the program this is, for a person: "asked by the program".
-    pub moment: &'c str,
 }
 
 /// A statement about a block, made by whoever measures it.
@@ -102,6 +99,13 @@ pub trait Recorder {
     /// A block was claimed, and this was found.
     fn claimed(&self, claim: Claim, found: Found, who: Who);
 
+    /// The same for a block that starts here and was made with this size, looked up as well: the usable bytes. Where it is not as
+    /// simple as that, nothing is heard, and `None` says so.
+    fn claimed_whole(&self, start: usize, size: usize, who: Who) -> Option<usize> {
+        let _ = (start, size, who);
+        None
+    }
+
     /// A field is about to be measured, or skipped; it lies at this address and has this size.
     fn visits(&self, field: &'static Field, address: usize, size: usize) {
         let _ = (field, address, size);
@@ -114,15 +118,6 @@ pub trait Recorder {
     fn roll_back(&self, position: usize);
 }
 
-/// One collection, from its beginning to its end.
-pub trait Recording {
-    /// Hears the claims.
-    fn recorder(&self) -> &dyn Recorder;
-
-    /// Merges what was claimed with the blocks that live.
-    fn finish(self: Box<Self>, ending: Ending<'_>) -> Box<dyn Findings>;
-}
-
 /// Who made a claim.
 #[derive(Clone, Copy, Debug)]
 pub struct Who {
@@ -130,69 +125,4 @@ pub struct Who {
     pub reporter: u32,
     /// The nearest field of a derived type that led to the block.
     pub field: Option<&'static Field>,
-}
-
-/// What a tracker made of one collection.
-pub trait Findings: Any + Send {
-    /// The bytes in all blocks that lived before the collection began and live still, by the allocator's counters.
-    fn heap_allocated(&self) -> usize;
-
-    /// Writes the findings' file.
-    ///
-    /// # Errors
-    ///
-    /// Those of `out`.
-    fn write(&self, out: &mut dyn io::Write) -> io::Result<()>;
-
-    /// Writes the findings beside the report file at `report`.
-    ///
-    /// # Errors
-    ///
-    /// Those of writing the file.
-    fn save_beside(&self, report: &Path) -> io::Result<()>;
-
-    /// The report file at this path is complete now.
-    fn saved(&self, report: &Path);
-
-    /// For the crate that made it, to get its own type back.
-    fn as_any(&self) -> &dyn Any;
-}
-
-/// Stands for the tracker itself where a reporter's number is asked for. No reporter gets it.
-pub const OWN: u32 = 0xffff;
-
-/// Runs `work` with the blocks it makes marked as the tracker's own, which are in no sum: what it finds and writes must not
-/// look like the program's when another collection begins meanwhile.
-pub fn as_own<R>(work: impl FnOnce() -> R) -> R {
-    on_alloc::marked(OWN, work)
-}
-
-/// How an allocating wrapper names itself while it allocates: blocks born meanwhile count as reported by it.
-pub(crate) mod on_alloc {
-    use core::cell::Cell;
-
-    std::thread_local! {
-        static REPORTER: Cell<u32> = const { Cell::new(0) };
-    }
-
-    /// Runs `allocate` with the blocks it makes marked as this reporter's; 0 is nobody.
-    pub(crate) fn marked<R>(reporter: u32, allocate: impl FnOnce() -> R) -> R {
-        let before = REPORTER.try_with(|current| current.replace(reporter)).unwrap_or(0);
-        let result = allocate();
-        let _ = REPORTER.try_with(|current| current.set(before));
-        result
-    }
-
-    /// The reporter in whose name this thread allocates now; 0 is nobody.
-    #[inline]
-    pub(crate) fn current() -> u32 {
-        REPORTER.try_with(Cell::get).unwrap_or(0)
-    }
-}
-
-/// The number of the reporter in whose name this thread allocates now; 0 is nobody.
-#[inline]
-#[must_use]
-pub fn current_on_alloc() -> u32 {
-    on_alloc::current()
 }

@@ -44,6 +44,7 @@ impl<'v> Words<'v> {
     /// # Safety
     ///
     /// The value owns or shares a block of that start and size, so that it is not given back while the value is lent.
+    #[cfg(feature = "std")]
     pub(crate) unsafe fn behind(&self, start: usize, size: usize) -> Words<'v> {
         Words { next: start, end: if CAN_READ { start + size } else { start }, value: PhantomData }
     }

@@ -142,6 +142,9 @@ fn maps_of_crates(table: &mut Table) {
     table.row("indexmap: `IndexMap<u64, u64>`", |size| {
         (0..number(size)).map(|key| (key, key)).collect::<indexmap::IndexMap<_, _>>()
     });
+    table.row("ordermap: `OrderMap<u64, u64>`", |size| {
+        (0..number(size)).map(|key| (key, key)).collect::<ordermap::OrderMap<_, _>>()
+    });
     table.row("lru: `LruCache<u64, u64>`", |size| {
         let mut cache = lru::LruCache::new(std::num::NonZeroUsize::MIN.saturating_add(size));
         (0..number(size)).for_each(|key| assert!(cache.put(key, key).is_none()));
@@ -186,6 +189,10 @@ fn sequences_of_crates(table: &mut Table) {
         let queue = crossbeam_queue::SegQueue::new();
         (0..number(size)).for_each(|value| queue.push(value));
         queue
+    });
+    table.row("ndarray: `Array1<u64>`", ndarray::Array1::<u64>::zeros);
+    table.row("num-bigint: `BigUint` of so many bytes", |size| {
+        num_bigint::BigUint::from_bytes_le(&vec![1; size])
     });
     table.row("bumpalo: `Bump`", |size| {
         let arena = bumpalo::Bump::new();

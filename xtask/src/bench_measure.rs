@@ -22,6 +22,8 @@ const STRUCTURES: [(&str, &str, Option<f64>); 4] = [
 const AWAKE: f64 = 1.5;
 
 const OURS: &str = "ours";
+/// By a reporter: awake, each block is marked besides.
+const COLLECTING: &str = "ours, collecting";
 const PEER: &str = "stylo";
 
 /// What one crate said of one structure.
@@ -57,6 +59,11 @@ pub(crate) fn run(is_quick: bool, out: &mut dyn Write) -> Result<bool, Failure> 
             (of(&awake, OURS)?, of(&asleep, OURS)?),
             AWAKE,
         ));
+        figures.push(ratio(
+            &format!("{structure}: time, collecting, of asleep"),
+            (of(&awake, COLLECTING)?, of(&asleep, OURS)?),
+            AWAKE,
+        ));
     }
     bench::table(&format!("Measuring ({rounds} interleaved rounds)"), &figures, out)?;
     Ok(lines(&figures, out)?)
@@ -67,7 +74,7 @@ fn build_peers() -> Result<std::path::PathBuf, Failure> {
     let folder = build::root().join("xtask/peers-measure");
     let target = target_folder().join("peers-measure");
     let mut cargo = build::cargo();
-    cargo.current_dir(&folder).args(["build", "--release", "--locked", "--quiet", "--target-dir"]);
+    cargo.current_dir(&folder).args(["build", "--release", "--quiet", "--target-dir"]);
     if cargo.arg(&target).status()?.success() {
         Ok(target.join("release/peers-measure"))
     } else {
@@ -122,18 +129,21 @@ fn ratio(name: &str, (one, other): (&Answer, &Answer), target: f64) -> Figure {
 fn table(title: &str, asleep: &Answers, awake: &Answers, out: &mut dyn Write) -> io::Result<()> {
     let percent = |answer: &Answer| 100.0 * answer.reported / answer.truth;
     let time = |answer: &Answer| median(answer.times.clone()).0 / answer.blocks;
+    let others = asleep.iter().filter(|(peer, _)| *peer != COLLECTING);
     let mut rows: Vec<(String, &Answer)> =
-        asleep.iter().map(|(peer, answer)| (peer.clone(), answer)).collect();
-    rows.extend(awake.get(OURS).map(|answer| ("ours, DMD awake".to_owned(), answer)));
+        others.map(|(peer, answer)| (peer.clone(), answer)).collect();
+    for peer in [OURS, COLLECTING] {
+        rows.extend(awake.get(peer).map(|answer| (format!("{peer}, awake"), answer)));
+    }
     rows.sort_by(|one, other| {
         (percent(one.1) - 100.0).abs().total_cmp(&(percent(other.1) - 100.0).abs())
     });
-    writeln!(out, "{title}\n  {:<16} {:>10} {:>14}", "", "reported", "time a block")?;
+    writeln!(out, "{title}\n  {:<24} {:>10} {:>14}", "", "reported", "time a block")?;
     for (peer, answer) in rows {
-        writeln!(out, "  {peer:<16} {:>8.2} % {:>11.1} ns", percent(answer), time(answer))?;
+        writeln!(out, "  {peer:<24} {:>8.2} % {:>11.1} ns", percent(answer), time(answer))?;
     }
     if !asleep.contains_key(PEER) {
-        writeln!(out, "  {PEER:<16} not run: it does not know std's `Arc`")?;
+        writeln!(out, "  {PEER:<24} not run: it does not know std's `Arc`")?;
     }
     writeln!(out)
 }

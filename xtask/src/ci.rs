@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::process::Command;
 
-use crate::{Failure, build};
+use crate::{Failure, build, features};
 
 type Step = (&'static str, &'static [&'static str]);
 
@@ -50,6 +50,8 @@ pub(crate) fn pre_commit(out: &mut dyn Write) -> Result<bool, Failure> {
 /// Before a change lands.
 pub(crate) fn ci(out: &mut dyn Write) -> Result<bool, Failure> {
     Ok(steps(&[FORMAT, LINTS, TESTS, ALLOCATORS, DOCS], out)?
+        && features::without_std(out)?
+        && features::rust_version(out)?
         && models(out)?
         && miri(out)?
         && all_holds(out)?)

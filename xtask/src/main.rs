@@ -13,6 +13,7 @@ mod bench_record;
 mod calibrate;
 mod clients;
 mod browser;
+mod features;
 mod stress;
 mod stress_live;
 mod dmd_py;
@@ -32,6 +33,7 @@ cargo xtask bench overhead --only WORD   the figures with that word in their nam
 cargo xtask stress [SECONDS]          threads against the table of blocks, in each mode for 30 seconds or so many
 cargo xtask stress live [SECONDS]     running programs that are asked at once, and often, while they allocate
 cargo xtask calibrate                  measures how far formulas are off without a tracker, for docs/impls.md
+cargo xtask features                  memreport's features alone and in pairs: minutes
 cargo xtask clients [NAME [ARGS]]     snapshot, firefox, browser, prometheus, dmd-py: checks against real programs";
 
 /// Why a command stopped.
@@ -51,6 +53,7 @@ fn main() -> ExitCode {
         ["stress"] => stress::run(None, out),
         ["stress", seconds] => stress::run(Some(seconds), out),
         ["calibrate"] => calibrate::run(out),
+        ["features"] => features::run(out),
         ["clients", ref rest @ ..] => clients::run(rest, out),
         _ => Err(USAGE.into()),
     };

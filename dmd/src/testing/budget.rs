@@ -83,18 +83,34 @@ struct Heard {
 impl Threads {
     /// Runs `work` on this thread, which was started by the code under test, and counts what it allocates.
     pub fn join_in<R>(&self, work: impl FnOnce() -> R) -> R {
-        self.heard().at_work += 1;
-        let watch = Watch::begin();
-        let result = work();
-        let events = watch.end();
-        let mut heard = self.heard();
-        heard.at_work -= 1;
-        heard.events.extend(events);
-        result
+        let _joined = Joined::new(self);
+        work()
     }
 
     fn heard(&self) -> std::sync::MutexGuard<'_, Heard> {
         self.heard.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A thread that has joined in, until its work is done or has panicked: what it allocated counts either way.
+struct Joined<'t> {
+    threads: &'t Threads,
+    watch: Option<Watch>,
+}
+
+impl<'t> Joined<'t> {
+    fn new(threads: &'t Threads) -> Self {
+        threads.heard().at_work += 1;
+        Joined { threads, watch: Some(Watch::begin()) }
+    }
+}
+
+impl Drop for Joined<'_> {
+    fn drop(&mut self) {
+        let events = self.watch.take().map(Watch::end).unwrap_or_default();
+        let mut heard = self.threads.heard();
+        heard.at_work -= 1;
+        heard.events.extend(events);
     }
 }
 

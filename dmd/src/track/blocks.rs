@@ -173,6 +173,35 @@ impl Blocks {
         (found.1.is_second_half() == granule.is_second_half(address)).then_some(found)
     }
 
+    /// The usable bytes of the block that starts at this address, and its word, if it is small and was made with this size.
+    #[inline]
+    pub(crate) fn whole(
+        &self,
+        granule: Granule,
+        address: usize,
+        size: usize,
+    ) -> Option<(usize, Entry)> {
+        let words = self.leaf(granule, address)?;
+        let entry = Entry::from_word(words[HEADER + place(granule, address)].load(Acquire))?;
+        match entry.sizes() {
+            Sizes::Here { requested, usable }
+                if requested == size
+                    && entry.is_second_half() == granule.is_second_half(address) =>
+            {
+                Some((usable, entry))
+            }
+            _ => None,
+        }
+    }
+
+    /// Where the word of a block at this address is, or null if there is none.
+    #[inline]
+    pub(crate) fn kept_at(&self, granule: Granule, address: usize) -> *const u8 {
+        let word =
+            self.leaf(granule, address).map(|words| &words[HEADER + place(granule, address)]);
+        word.map_or(std::ptr::null(), |word| std::ptr::from_ref(word).cast())
+    }
+
     /// The block that holds this address, and its start.
     pub(crate) fn enclosing(
         &self,

@@ -57,6 +57,16 @@ impl<A: UsableSize + 'static> Tracker for Tracking<A> {
         }
     }
 
+    #[inline]
+    fn whole(&self, start: usize, size: usize) -> Option<usize> {
+        BLOCKS.whole(Self::GRANULE, start, size).map(|(usable, _)| usable)
+    }
+
+    #[inline]
+    fn kept_at(&self, address: usize) -> *const u8 {
+        BLOCKS.kept_at(Self::GRANULE, address)
+    }
+
     fn begin(&self) -> Box<dyn Recording> {
         // The next generation must be free: blocks of the last time it was in use grow old now.
         BLOCKS.age(Self::GRANULE, generation().next());

@@ -7,6 +7,7 @@ use memreport::Field;
 
 use super::blocks::Granule;
 use super::holders::Skips;
+use super::hooks::BLOCKS;
 use super::numbers::Numbers;
 use super::pages::PageList;
 
@@ -26,9 +27,32 @@ pub(crate) struct Mark {
     pub(crate) field: Option<&'static Field>,
 }
 
+impl Mark {
+    /// What a claim comes to: it is about the block that was found, or about the address where it is none's start. Its place in the order
+    /// is given later.
+    pub(crate) fn of(claim: Claim, found: Found, who: Who) -> Option<Self> {
+        if found.block.is_none() && found.wrong.is_none() {
+            // Some values own nothing, and are asked about all the same.
+            return None;
+        }
+        // A claim inside a block is about that address, not about the block.
+        let block = found.block.filter(|_| found.wrong != Some(Wrong::Interior));
+        Some(Mark {
+            order: 0,
+            address: block.map_or(claim.address, |block| block.start),
+            identity: block.map_or(0, |block| block.identity),
+            bytes: found.bytes,
+            reporter: who.reporter,
+            wrong: found.wrong,
+            field: who.field,
+        })
+    }
+}
+
 /// The buffer of one collection, in pages of its own.
 #[derive(Debug)]
 pub(crate) struct Marks {
+    granule: Granule,
     list: RefCell<PageList<Mark>>,
     fields: RefCell<Fields>,
     /// Addresses of fields that were just visited, each in the place that its address says.
@@ -55,6 +79,7 @@ pub(crate) struct Heard {
 impl Marks {
     pub(crate) fn new(granule: Granule) -> Self {
         Marks {
+            granule,
             list: RefCell::new(PageList::new()),
             fields: RefCell::new(Fields { numbers: Numbers::new(), list: PageList::new() }),
             recent: [const { Cell::new(0) }; 64],
@@ -70,6 +95,15 @@ impl Marks {
         }
     }
 
+    /// Adds a mark, and gives it its place in the order.
+    #[inline]
+    fn mark(&self, mark: Mark) {
+        let mut list = self.list.borrow_mut();
+        let order = u32::try_from(list.as_slice().len()).unwrap_or(u32::MAX);
+        // A mark that is lost is counted there.
+        let _ = list.push(Mark { order, ..mark });
+    }
+
     #[cold]
     fn note(&self, field: &'static Field, place: usize) {
         let Fields { numbers, list } = &mut *self.fields.borrow_mut();
@@ -81,24 +115,23 @@ impl Marks {
 
 impl Recorder for Marks {
     fn claimed(&self, claim: Claim, found: Found, who: Who) {
-        if found.block.is_none() && found.wrong.is_none() {
-            // Some values own nothing, and are asked about all the same.
-            return;
+        if let Some(mark) = Mark::of(claim, found, who) {
+            self.mark(mark);
         }
-        // A claim inside a block is about that address, not about the block.
-        let block = found.block.filter(|_| found.wrong != Some(Wrong::Interior));
-        let mut list = self.list.borrow_mut();
-        let order = u32::try_from(list.as_slice().len()).unwrap_or(u32::MAX);
-        // A mark that is lost is counted there.
-        let _ = list.push(Mark {
-            order,
-            address: block.map_or(claim.address, |block| block.start),
-            identity: block.map_or(0, |block| block.identity),
-            bytes: found.bytes,
+    }
+
+    fn claimed_whole(&self, start: usize, size: usize, who: Who) -> Option<usize> {
+        let (usable, entry) = BLOCKS.whole(self.granule, start, size)?;
+        self.mark(Mark {
+            order: 0,
+            address: start,
+            identity: entry.word(),
+            bytes: usable,
             reporter: who.reporter,
-            wrong: found.wrong,
+            wrong: None,
             field: who.field,
         });
+        Some(usable)
     }
 
     fn visits(&self, field: &'static Field, address: usize, size: usize) {

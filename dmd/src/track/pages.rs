@@ -189,11 +189,13 @@ impl<T: Copy> PageList<T> {
     #[cold]
     fn grow(&mut self) -> Option<()> {
         let capacity = (self.capacity * 2).max((64 * sys::PAGE) / size_of::<T>().max(1));
-        let pages = sys::map(capacity * size_of::<T>())?;
-        // SAFETY: both mappings hold that many values, and they are apart.
-        unsafe { pages.cast::<T>().as_ptr().copy_from_nonoverlapping(self.start(), self.length) };
-        self.release();
-        self.pages = pages;
+        let (before, after) = (self.capacity * size_of::<T>(), capacity * size_of::<T>());
+        self.pages = if self.capacity == 0 {
+            sys::map(after)?
+        } else {
+            // SAFETY: the list's own mapping, and nothing of the list is lent while it is borrowed mutably.
+            unsafe { sys::lengthen(self.pages, before, after) }?
+        };
         self.capacity = capacity;
         Some(())
     }

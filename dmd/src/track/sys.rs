@@ -26,6 +26,32 @@ pub(crate) fn map(bytes: usize) -> Option<NonNull<u8>> {
     if pages == libc::MAP_FAILED { None } else { NonNull::new(pages.cast()) }
 }
 
+/// Makes a mapping longer, at another address if need be. What is new are zeros, in huge pages where the system has them for who asks.
+///
+/// # Safety
+///
+/// A whole mapping of [`map`] of so many bytes. If it is moved, nobody uses the old address any more.
+pub(crate) unsafe fn lengthen(
+    start: NonNull<u8>,
+    bytes: usize,
+    longer: usize,
+) -> Option<NonNull<u8>> {
+    // SAFETY: the caller's promise.
+    let pages = unsafe { libc::mremap(start.as_ptr().cast(), bytes, longer, libc::MREMAP_MAYMOVE) };
+    if pages == libc::MAP_FAILED {
+        return None;
+    }
+    if longer >= HUGE_FROM && !cfg!(miri) {
+        // A hint: where it is refused, pages are small.
+        // SAFETY: advice on a mapping of ours, which changes none of its contents.
+        unsafe { libc::madvise(pages, longer, libc::MADV_HUGEPAGE) };
+    }
+    NonNull::new(pages.cast())
+}
+
+/// From how many bytes on a growing mapping has huge pages: less may be wasted than the list holds.
+const HUGE_FROM: usize = 2 << 20;
+
 /// Maps fresh zeroed pages at this very address; `false` if something is there already, or the system cannot.
 pub(crate) fn map_at(address: usize, bytes: usize) -> bool {
     let access = libc::PROT_READ | libc::PROT_WRITE;

@@ -1,12 +1,12 @@
 //! Boxes, of values of any size, and what may be a box or borrowed. *Exact.*
 #![expect(unsafe_code, reason = "vouches for the block of the box")]
 
-use alloc::borrow::Cow;
+use alloc::borrow::{Cow, ToOwned};
+use alloc::boxed::Box;
 use core::alloc::Layout;
 use core::pin::Pin;
 
-use crate::ops::fetch_header;
-use crate::{MallocShallowSizeOf, MallocSizeOf, Ops};
+use crate::{Lookahead, MallocShallowSizeOf, MallocSizeOf, Ops};
 
 impl<T: ?Sized> MallocShallowSizeOf for Box<T> {
     #[inline]
@@ -30,13 +30,13 @@ impl<T: ?Sized + MallocSizeOf> MallocSizeOf for Box<T> {
     }
 
     #[inline]
-    fn prefetch(&self) {
-        fetch_header::<T>(&**self);
+    fn prefetch(&self, ahead: Lookahead<'_>) {
+        ahead.value::<T>(self);
     }
 
     #[inline]
-    fn prefetch_behind(&self) {
-        T::prefetch(self);
+    fn prefetch_behind(&self, ahead: Lookahead<'_>) {
+        T::prefetch(self, ahead);
     }
 }
 

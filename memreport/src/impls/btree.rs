@@ -14,6 +14,7 @@ impl<K, V> MallocShallowSizeOf for BTreeMap<K, V> {
         for (key, value) in self {
             walk.add_node(ops, key, value);
         }
+        walk.count_last(ops);
     }
 }
 
@@ -27,6 +28,7 @@ impl<K: MallocSizeOf, V: MallocSizeOf> MallocSizeOf for BTreeMap<K, V> {
                 key.add_size_of_excluding_this(ops);
                 value.add_size_of_excluding_this(ops);
             });
+            walk.count_last(ops);
         });
     }
 }
@@ -38,6 +40,7 @@ impl<T> MallocShallowSizeOf for BTreeSet<T> {
         for element in self {
             walk.add_node(ops, element, &());
         }
+        walk.count_last(ops);
     }
 }
 
@@ -48,6 +51,7 @@ impl<T: MallocSizeOf> MallocSizeOf for BTreeSet<T> {
             let mut walk = Walk::default();
             let nodes = set.iter().inspect(|element| walk.add_node(ops, *element, &()));
             ops.each_ahead(nodes, |element| element.add_size_of_excluding_this(ops));
+            walk.count_last(ops);
         });
     }
 }
@@ -97,6 +101,8 @@ pub(super) struct Walk {
     /// has six times the entries of the one below.
     inner: [InnerNode; 32],
     inner_count: usize,
+    /// The node that was met last, by its first entry, and its size: it is counted when the next is met, and has been fetched by then.
+    last: Option<(*const u8, usize)>,
 }
 
 /// An inner node that the walk is in.
@@ -127,10 +133,27 @@ impl Walk {
         let before = core::mem::replace(&mut self.end, entry.addr() + size);
         if before != entry.addr() && size > 0 {
             match self.step(entry.addr()) {
-                Step::Within => {}
-                Step::Leaf => ops.enclosing_block(entry, size_of::<Leaf<K, V>>()),
-                Step::Inner => ops.enclosing_block(entry, size_of::<Inner<K, V>>()),
+                Step::Within => return,
+                Step::Leaf => self.meet(ops, entry, size_of::<Leaf<K, V>>()),
+                Step::Inner => self.meet(ops, entry, size_of::<Inner<K, V>>()),
             }
+            ops.prefetch_array::<K>(key, CAPACITY);
+            ops.prefetch_array::<V>(value, CAPACITY);
+        }
+    }
+
+    /// Another node begins: the one before is counted.
+    fn meet(&mut self, ops: &Ops<'_>, entry: *const u8, size: usize) {
+        ops.prefetch_enclosing_block(entry);
+        if let Some((entry, size)) = self.last.replace((entry, size)) {
+            ops.enclosing_block(entry, size);
+        }
+    }
+
+    /// No more nodes are to come. The map is still lent.
+    pub(super) fn count_last(&mut self, ops: &Ops<'_>) {
+        if let Some((entry, size)) = self.last.take() {
+            ops.enclosing_block(entry, size);
         }
     }
 

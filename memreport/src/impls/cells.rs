@@ -1,6 +1,7 @@
 //! Cells: they own what is inside. *Exact*, or *busy* while a `RefCell` is mutably borrowed.
 
 use core::cell::{Cell, OnceCell, RefCell};
+#[cfg(feature = "std")]
 use std::sync::OnceLock;
 
 use crate::{MallocSizeOf, Ops};
@@ -28,6 +29,7 @@ impl<T: MallocSizeOf> MallocSizeOf for OnceCell<T> {
     }
 }
 
+#[cfg(feature = "std")]
 impl<T: MallocSizeOf> MallocSizeOf for OnceLock<T> {
     #[inline]
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {

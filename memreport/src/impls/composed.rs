@@ -6,7 +6,7 @@ use core::num::{Saturating, Wrapping};
 use core::ops::{Bound, ControlFlow, Range, RangeFrom, RangeInclusive, RangeTo, RangeToInclusive};
 use core::task::Poll;
 
-use crate::{MallocSizeOf, Ops};
+use crate::{Lookahead, MallocSizeOf, Ops};
 
 macro_rules! tuples {
     ($first:ident $($rest:ident)*) => {
@@ -25,19 +25,19 @@ macro_rules! tuples {
             }
 
             #[inline]
-            fn prefetch(&self) {
+            fn prefetch(&self, ahead: Lookahead<'_>) {
                 #[expect(non_snake_case, reason = "one name serves the type and the value")]
                 let ($first, $($rest,)*) = self;
-                $first.prefetch();
-                $($rest.prefetch();)*
+                $first.prefetch(ahead);
+                $($rest.prefetch(ahead);)*
             }
 
             #[inline]
-            fn prefetch_behind(&self) {
+            fn prefetch_behind(&self, ahead: Lookahead<'_>) {
                 #[expect(non_snake_case, reason = "one name serves the type and the value")]
                 let ($first, $($rest,)*) = self;
-                $first.prefetch_behind();
-                $($rest.prefetch_behind();)*
+                $first.prefetch_behind(ahead);
+                $($rest.prefetch_behind(ahead);)*
             }
         }
         tuples!($($rest)*);
@@ -64,16 +64,16 @@ macro_rules! owns_its_parts {
             }
 
             #[inline]
-            fn prefetch(&self) {
+            fn prefetch(&self, ahead: Lookahead<'_>) {
                 match self {
-                    $($pattern => { $($part.prefetch();)* })*
+                    $($pattern => { $($part.prefetch(ahead);)* })*
                 }
             }
 
             #[inline]
-            fn prefetch_behind(&self) {
+            fn prefetch_behind(&self, ahead: Lookahead<'_>) {
                 match self {
-                    $($pattern => { $($part.prefetch_behind();)* })*
+                    $($pattern => { $($part.prefetch_behind(ahead);)* })*
                 }
             }
         }

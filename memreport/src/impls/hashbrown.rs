@@ -1,7 +1,7 @@
 //! Maps, sets and tables of `hashbrown`, with any hasher. *Exact with the tracker*; without it a
 //! *formula*, as for std's.
 
-use super::hash::{add_table, inside, table_size};
+use super::table::{add_table, inside, table_size};
 use crate::{MallocShallowSizeOf, MallocSizeOf, Ops};
 
 /// The same for each version.
@@ -18,10 +18,10 @@ macro_rules! tables_of {
             fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
                 ops.shallow(self);
                 ops.add_with(self, |map, ops| {
-                    for (key, value) in map {
+                    ops.each_ahead(map.iter(), |(key, value)| {
                         key.add_size_of_excluding_this(ops);
                         value.add_size_of_excluding_this(ops);
-                    }
+                    });
                 });
             }
         }
@@ -44,9 +44,9 @@ macro_rules! elements_of {
             fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
                 ops.shallow(self);
                 ops.add_with(self, |table, ops| {
-                    for element in table {
+                    ops.each_ahead(table.iter(), |element| {
                         element.add_size_of_excluding_this(ops);
-                    }
+                    });
                 });
             }
         }

@@ -5,7 +5,7 @@
 
 use indexmap::{IndexMap, IndexSet};
 
-use super::hash::{is_table, table_size};
+use super::table::{is_table, table_size};
 use crate::words::words_around;
 use crate::{MallocShallowSizeOf, MallocSizeOf, Ops};
 
@@ -20,10 +20,10 @@ impl<K: MallocSizeOf, V: MallocSizeOf, S> MallocSizeOf for IndexMap<K, V, S> {
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
         ops.shallow(self);
         ops.add_with(self, |map, ops| {
-            for (key, value) in map {
+            ops.each_ahead(map.iter(), |(key, value)| {
                 key.add_size_of_excluding_this(ops);
                 value.add_size_of_excluding_this(ops);
-            }
+            });
         });
     }
 }
@@ -39,9 +39,7 @@ impl<T: MallocSizeOf, S> MallocSizeOf for IndexSet<T, S> {
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
         ops.shallow(self);
         ops.add_with(self, |set, ops| {
-            for element in set {
-                element.add_size_of_excluding_this(ops);
-            }
+            ops.each_ahead(set.iter(), |element| element.add_size_of_excluding_this(ops));
         });
     }
 }

@@ -5,7 +5,7 @@ use core::hash::{BuildHasher, Hash};
 
 use lru::LruCache;
 
-use super::hash::{inside, is_table, table_size};
+use super::table::{inside, is_table, table_size};
 use crate::words::words_of;
 use crate::{MallocShallowSizeOf, MallocSizeOf, Ops};
 

@@ -9,8 +9,8 @@ use petgraph::graph::{Edge, EdgeIndex, Graph, IndexType, Node, NodeIndex};
 use petgraph::graphmap::{GraphMap, NodeTrait};
 use petgraph::stable_graph::StableGraph;
 
-use super::hash::{is_table, table_size};
 use super::sequence::elements;
+use super::table::{is_table, table_size};
 use crate::words::words_of;
 use crate::{MallocSizeOf, Ops};
 

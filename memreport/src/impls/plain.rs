@@ -1,6 +1,7 @@
 //! Types that own nothing: numbers, times, addresses, and what is only borrowed. *Exact.*
 
 use core::marker::{PhantomData, PhantomPinned};
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 use core::num::{
     NonZeroI8, NonZeroI16, NonZeroI32, NonZeroI64, NonZeroI128, NonZeroIsize, NonZeroU8,
     NonZeroU16, NonZeroU32, NonZeroU64, NonZeroU128, NonZeroUsize,
@@ -10,13 +11,6 @@ use core::sync::atomic::{
     AtomicU32, AtomicU64, AtomicUsize,
 };
 use core::time::Duration;
-use std::collections::hash_map::{DefaultHasher, RandomState};
-use std::net::{
-    IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6, TcpListener, TcpStream,
-    UdpSocket,
-};
-use std::thread::ThreadId;
-use std::time::{Instant, SystemTime};
 
 use crate::{MallocSizeOf, Ops};
 
@@ -42,12 +36,11 @@ owns_nothing!(AtomicBool, AtomicU8, AtomicU16, AtomicU32, AtomicUsize);
 owns_nothing!(AtomicI8, AtomicI16, AtomicI32, AtomicIsize);
 #[cfg(target_has_atomic = "64")]
 owns_nothing!(AtomicI64, AtomicU64);
-owns_nothing!(Duration, Instant, SystemTime, ThreadId, RandomState, DefaultHasher);
+owns_nothing!(Duration);
 owns_nothing!(IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6);
-owns_nothing!(TcpListener, TcpStream, UdpSocket, std::fs::File, std::fs::Metadata);
 owns_nothing!(core::cmp::Ordering, core::ops::RangeFull, core::convert::Infallible);
 owns_nothing!(core::alloc::Layout, core::any::TypeId, PhantomPinned);
-owns_nothing!(core::sync::atomic::Ordering, std::io::ErrorKind);
+owns_nothing!(core::sync::atomic::Ordering);
 
 macro_rules! slices_own_nothing {
     ($($ty:ty),*) => {$(
@@ -59,7 +52,7 @@ macro_rules! slices_own_nothing {
     )*};
 }
 
-slices_own_nothing!(str, std::ffi::OsStr, std::ffi::CStr, std::path::Path);
+slices_own_nothing!(str, core::ffi::CStr);
 
 impl<T: ?Sized> MallocSizeOf for PhantomData<T> {
     #[inline]

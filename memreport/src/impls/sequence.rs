@@ -3,12 +3,11 @@
 #![expect(unsafe_code, reason = "vouches for the block that each of these owns")]
 
 use alloc::collections::BinaryHeap;
-use alloc::vec;
+use alloc::vec::{self, Vec};
 use core::alloc::Layout;
 
-use crate::ops::{fetch_few, fetch_header};
 use crate::words::words_of;
-use crate::{MallocShallowSizeOf, MallocSizeOf, Ops};
+use crate::{Lookahead, MallocShallowSizeOf, MallocSizeOf, Ops};
 
 impl<T> MallocShallowSizeOf for Vec<T> {
     #[inline]
@@ -31,13 +30,13 @@ impl<T: MallocSizeOf> MallocSizeOf for Vec<T> {
     }
 
     #[inline]
-    fn prefetch(&self) {
-        fetch_header(self.as_ptr());
+    fn prefetch(&self, ahead: Lookahead<'_>) {
+        ahead.elements(self.as_slice());
     }
 
     #[inline]
-    fn prefetch_behind(&self) {
-        fetch_few(self);
+    fn prefetch_behind(&self, ahead: Lookahead<'_>) {
+        ahead.behind_elements(self);
     }
 }
 
@@ -57,13 +56,13 @@ impl<T: MallocSizeOf> MallocSizeOf for BinaryHeap<T> {
     }
 
     #[inline]
-    fn prefetch(&self) {
-        fetch_header(self.as_slice());
+    fn prefetch(&self, ahead: Lookahead<'_>) {
+        ahead.elements(self.as_slice());
     }
 
     #[inline]
-    fn prefetch_behind(&self) {
-        fetch_few(self.as_slice());
+    fn prefetch_behind(&self, ahead: Lookahead<'_>) {
+        ahead.behind_elements(self.as_slice());
     }
 }
 
@@ -102,13 +101,13 @@ impl<T: MallocSizeOf, const N: usize> MallocSizeOf for [T; N] {
     }
 
     #[inline]
-    fn prefetch(&self) {
-        self.iter().for_each(T::prefetch);
+    fn prefetch(&self, ahead: Lookahead<'_>) {
+        self.iter().for_each(|element| element.prefetch(ahead));
     }
 
     #[inline]
-    fn prefetch_behind(&self) {
-        self.iter().for_each(T::prefetch_behind);
+    fn prefetch_behind(&self, ahead: Lookahead<'_>) {
+        self.iter().for_each(|element| element.prefetch_behind(ahead));
     }
 }
 

@@ -6,7 +6,7 @@ use alloc::collections::BTreeMap;
 use serde_json::{Map, Number, Value};
 
 use super::btree::{Walk, add_lone_leaf};
-use super::hash::table_size;
+use super::table::table_size;
 use crate::words::words_of;
 use crate::{MallocShallowSizeOf, MallocSizeOf, Ops};
 
@@ -75,4 +75,5 @@ fn walk<'a>(
         }
         each(key, value);
     }
+    nodes.count_last(ops);
 }

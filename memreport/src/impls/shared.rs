@@ -10,8 +10,7 @@ use core::alloc::Layout;
 use core::ffi::CStr;
 use core::pin::Pin;
 
-use crate::ops::fetch_header;
-use crate::{MallocShallowSizeOf, MallocSizeOf, Ops};
+use crate::{Lookahead, MallocShallowSizeOf, MallocSizeOf, Ops};
 
 impl<T: ?Sized + MallocSizeOf> MallocSizeOf for Rc<T> {
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
@@ -23,13 +22,13 @@ impl<T: ?Sized + MallocSizeOf> MallocSizeOf for Rc<T> {
     }
 
     #[inline]
-    fn prefetch(&self) {
-        fetch_header::<T>(&**self);
+    fn prefetch(&self, ahead: Lookahead<'_>) {
+        ahead.contents(start_of::<T>(self), size_of_val::<T>(self) + two_counts().size());
     }
 
     #[inline]
-    fn prefetch_behind(&self) {
-        T::prefetch(self);
+    fn prefetch_behind(&self, ahead: Lookahead<'_>) {
+        T::prefetch(self, ahead);
     }
 }
 
@@ -52,13 +51,13 @@ impl<T: ?Sized + MallocSizeOf> MallocSizeOf for Arc<T> {
     }
 
     #[inline]
-    fn prefetch(&self) {
-        fetch_header::<T>(&**self);
+    fn prefetch(&self, ahead: Lookahead<'_>) {
+        ahead.contents(start_of::<T>(self), size_of_val::<T>(self) + two_counts().size());
     }
 
     #[inline]
-    fn prefetch_behind(&self) {
-        T::prefetch(self);
+    fn prefetch_behind(&self, ahead: Lookahead<'_>) {
+        T::prefetch(self, ahead);
     }
 }
 
@@ -72,27 +71,20 @@ impl<T: ?Sized> MallocShallowSizeOf for Arc<T> {
     }
 }
 
-/// As what is not pinned; how many owners there are is not told.
-impl<T: ?Sized + MallocSizeOf> MallocSizeOf for Pin<Rc<T>> {
-    fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
-        let value: &'a T = self.as_ref().get_ref();
-        // SAFETY: lent, so alive.
-        if unsafe { counted(ops, value, usize::MAX) } {
-            ops.add(value);
+macro_rules! as_not_pinned {
+    ($($owner:ident),*) => {$(
+        /// As what is not pinned.
+        impl<T: ?Sized + MallocSizeOf> MallocSizeOf for Pin<$owner<T>> {
+            fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
+                // SAFETY: a `Pin` has the layout of the pointer in it, as std promises. The value is only looked at.
+                let owner: &'a $owner<T> = unsafe { &*core::ptr::from_ref(self).cast() };
+                owner.add_size_of_excluding_this(ops);
+            }
         }
-    }
+    )*};
 }
 
-/// As what is not pinned; how many owners there are is not told.
-impl<T: ?Sized + MallocSizeOf> MallocSizeOf for Pin<Arc<T>> {
-    fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
-        let value: &'a T = self.as_ref().get_ref();
-        // SAFETY: lent, so alive; and not one of the statics.
-        if !is_static(value) && unsafe { counted(ops, value, usize::MAX) } {
-            ops.add(value);
-        }
-    }
-}
+as_not_pinned!(Rc, Arc);
 
 /// Owns the block only when no strong owner is left, and then without the value, which is gone.
 impl<T: ?Sized> MallocSizeOf for rc::Weak<T> {
@@ -123,12 +115,8 @@ unsafe fn counted<T: ?Sized>(ops: &Ops<'_>, value: &T, owners: usize) -> bool {
     let layout = Layout::for_value(value);
     let Ok((whole, offset)) = two_counts().extend(layout) else { return false };
     let start = core::ptr::from_ref(value).cast::<u8>().wrapping_sub(offset);
-    if ops.finds_enclosing_blocks() {
-        // Found by the table, whatever std's layout is.
-        return ops.shared_enclosing_block(start, whole.size(), owners);
-    }
     // SAFETY: std's layout of such a block is C's for two counts and the value; a test would notice a change.
-    unsafe { ops.shared_block(start, whole.pad_to_align(), owners) }
+    unsafe { ops.counted_block(start, whole.pad_to_align(), owners) }
 }
 
 /// Counts a block whose value is gone. Nobody knows its size any more, nor how many weak owners it has.
@@ -151,8 +139,9 @@ fn is_static<T: ?Sized>(value: &T) -> bool {
     }
 }
 
-/// The address of the counts.
-fn start_of<T: ?Sized>(value: &T) -> usize {
+/// Where the counts are.
+#[inline]
+fn start_of<T: ?Sized>(value: &T) -> *const u8 {
     let counts = two_counts().size().next_multiple_of(align_of_val(value));
-    core::ptr::from_ref(value).cast::<u8>().addr() - counts
+    core::ptr::from_ref(value).cast::<u8>().wrapping_sub(counts)
 }

@@ -1,12 +1,13 @@
 //! Text and paths: each owns one block, slack included. *Exact.*
 #![expect(unsafe_code, reason = "vouches for the block that each of these owns")]
 
+use alloc::ffi::CString;
+use alloc::string::String;
 use core::alloc::Layout;
-use std::ffi::{CString, OsString};
-use std::path::PathBuf;
+#[cfg(feature = "std")]
+use std::{ffi::OsString, path::PathBuf};
 
-use crate::ops::fetch_header;
-use crate::{MallocShallowSizeOf, MallocSizeOf, Ops};
+use crate::{Lookahead, MallocShallowSizeOf, MallocSizeOf, Ops};
 
 impl MallocSizeOf for String {
     #[inline]
@@ -16,11 +17,12 @@ impl MallocSizeOf for String {
     }
 
     #[inline]
-    fn prefetch(&self) {
-        fetch_header(self.as_ptr());
+    fn prefetch(&self, ahead: Lookahead<'_>) {
+        ahead.block(self.as_ptr());
     }
 }
 
+#[cfg(feature = "std")]
 impl MallocSizeOf for OsString {
     #[inline]
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
@@ -29,11 +31,12 @@ impl MallocSizeOf for OsString {
     }
 
     #[inline]
-    fn prefetch(&self) {
-        fetch_header(self.as_encoded_bytes().as_ptr());
+    fn prefetch(&self, ahead: Lookahead<'_>) {
+        ahead.block(self.as_encoded_bytes().as_ptr());
     }
 }
 
+#[cfg(feature = "std")]
 impl MallocSizeOf for PathBuf {
     #[inline]
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
@@ -43,8 +46,8 @@ impl MallocSizeOf for PathBuf {
     }
 
     #[inline]
-    fn prefetch(&self) {
-        fetch_header(self.as_os_str().as_encoded_bytes().as_ptr());
+    fn prefetch(&self, ahead: Lookahead<'_>) {
+        ahead.block(self.as_os_str().as_encoded_bytes().as_ptr());
     }
 }
 
@@ -57,8 +60,8 @@ impl MallocSizeOf for CString {
     }
 
     #[inline]
-    fn prefetch(&self) {
-        fetch_header(self.as_ptr());
+    fn prefetch(&self, ahead: Lookahead<'_>) {
+        ahead.block(self.as_ptr());
     }
 }
 
@@ -86,4 +89,6 @@ macro_rules! has_only_own_blocks {
     )*};
 }
 
-has_only_own_blocks!(String, OsString, PathBuf, CString);
+has_only_own_blocks!(String, CString);
+#[cfg(feature = "std")]
+has_only_own_blocks!(OsString, PathBuf);

@@ -1,18 +1,21 @@
 //! What all measurements of one collection share: who answers, who listens, which shared blocks were met.
 
 use core::cell::{Cell, RefCell};
-use core::hash::{BuildHasherDefault, Hasher};
-use std::collections::HashMap;
 
-use crate::allocator::Sizes;
+use super::Sizes;
 use crate::tracker::Recorder;
+
+/// Shared blocks by address, and the reporter that met each.
+#[cfg(feature = "std")]
+type Met = std::collections::HashMap<usize, u32, core::hash::BuildHasherDefault<AddressHasher>>;
+#[cfg(not(feature = "std"))]
+type Met = alloc::collections::BTreeMap<usize, u32>;
 
 /// One collection, or one look at a value.
 pub(crate) struct Collection<'c> {
     pub(super) sizes: Sizes,
     pub(super) recorder: Option<&'c dyn Recorder>,
-    /// Shared blocks by address, and the reporter that met each.
-    met: RefCell<HashMap<usize, u32, BuildHasherDefault<AddressHasher>>>,
+    met: RefCell<Met>,
     /// Which of the collection's reporters runs.
     pub(super) source: Cell<u32>,
     /// In whose name blocks are claimed.
@@ -35,6 +38,19 @@ impl<'c> Collection<'c> {
         }
     }
 
+    /// Whether the shared block is met for the first time.
+    pub(super) fn meet(&self, address: usize) -> bool {
+        let mut first = false;
+        self.met.borrow_mut().entry(address).or_insert_with(|| {
+            first = true;
+            self.source.get()
+        });
+        first
+    }
+}
+
+#[cfg(feature = "std")]
+impl<'c> Collection<'c> {
     /// The next reporter begins.
     pub(crate) fn next_source(&self) {
         self.source.set(self.source.get() + 1);
@@ -60,16 +76,6 @@ impl<'c> Collection<'c> {
     pub(crate) fn recorder(&self) -> Option<&'c dyn Recorder> {
         self.recorder
     }
-
-    /// Whether the shared block is met for the first time.
-    pub(super) fn meet(&self, address: usize) -> bool {
-        let mut first = false;
-        self.met.borrow_mut().entry(address).or_insert_with(|| {
-            first = true;
-            self.source.get()
-        });
-        first
-    }
 }
 
 impl core::fmt::Debug for Collection<'_> {
@@ -79,10 +85,12 @@ impl core::fmt::Debug for Collection<'_> {
 }
 
 /// Spreads addresses, whose low bits are all alike, over a table.
+#[cfg(feature = "std")]
 #[derive(Default)]
 struct AddressHasher(u64);
 
-impl Hasher for AddressHasher {
+#[cfg(feature = "std")]
+impl core::hash::Hasher for AddressHasher {
     fn finish(&self) -> u64 {
         self.0
     }

@@ -1,13 +1,16 @@
 //! Blocks that are not known by their start: found by pointers into them, or by the words of what owns them.
 //!
 //! A tracker's table answers. Where there is none, the caller's formula stands in, and the outcome says so.
-#![expect(unsafe_code, reason = "looks into a block that a handle keeps alive")]
+#![cfg_attr(
+    feature = "std",
+    expect(unsafe_code, reason = "looks into a block that a handle keeps alive")
+)]
 
 use alloc::vec::Vec;
 
-use super::Ops;
-use crate::allocator::Sizes;
+use super::{Ops, Sizes};
 use crate::tracker::{Block, Claim, Place, Tracker};
+#[cfg(feature = "std")]
 use crate::words::Words;
 
 impl Ops<'_> {
@@ -166,6 +169,7 @@ impl Ops<'_> {
     /// # Safety
     ///
     /// None of the words leads to a block but the pointer to that one, which lives as long as the handle does.
+    #[cfg(feature = "std")]
     pub(crate) unsafe fn shared_blocks_behind_words(
         &self,
         words: &Words<'_>,

@@ -4,9 +4,9 @@
 //! asks it returns.
 #![expect(unsafe_code, reason = "fetches memory by an instruction of the processor")]
 
-use super::Ops;
+use super::{Ops, Sizes};
 use crate::MallocSizeOf;
-use crate::allocator::Sizes;
+use crate::tracker::Tracker;
 
 /// How many elements ahead the blocks of an element are fetched: as many as a processor can wait for at once.
 const AHEAD: usize = 16;
@@ -17,12 +17,106 @@ const BEHIND: usize = AHEAD / 2;
 /// How many elements of a slice are fetched from afar.
 const FEW: usize = 8;
 
+/// A line of memory, which is fetched at once, in bytes; where lines are longer, some are fetched again.
+const LINE: usize = 64;
+
+/// How much of an array is fetched, in bytes.
+const MOST: usize = 8 * LINE;
+
+/// Fetches what will be asked about soon: hints to the processor, which read nothing and change nothing.
+#[derive(Clone, Copy)]
+pub struct Lookahead<'t> {
+    /// Who answers; if nobody, the allocator does, and looks before the block.
+    table: Option<&'t dyn Tracker>,
+}
+
+impl core::fmt::Debug for Lookahead<'_> {
+    fn fmt(&self, out: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        out.debug_struct("Lookahead").field("by_table", &self.table.is_some()).finish()
+    }
+}
+
+impl Lookahead<'_> {
+    /// A block that will be asked about, and that nobody looks into, as that of a text.
+    #[inline]
+    pub fn block<T: ?Sized>(self, start: *const T) {
+        let start = start.cast::<u8>();
+        match self.table {
+            Some(table) => fetch(table.kept_at(start.addr())),
+            None => fetch(header(start)),
+        }
+    }
+
+    /// A block that will be asked about, and so much of it that will be looked into.
+    #[inline]
+    pub fn contents<T: ?Sized>(self, start: *const T, bytes: usize) {
+        self.block(start);
+        let start = start.cast::<u8>();
+        if self.table.is_some() {
+            fetch(start);
+        }
+        // The beginning is mostly in one line with the header.
+        fetch(start.wrapping_add(bytes.saturating_sub(1)));
+    }
+
+    /// As [`contents`](Self::contents), for a value that is a block of its own.
+    #[inline]
+    pub(crate) fn value<T: ?Sized>(self, value: &T) {
+        self.contents(core::ptr::from_ref(value), size_of_val(value));
+    }
+
+    /// As [`contents`](Self::contents), for the first few elements of a vector.
+    #[inline]
+    pub(crate) fn elements<T>(self, elements: &[T]) {
+        if core::mem::needs_drop::<T>() {
+            self.contents(elements.as_ptr(), size_of::<T>() * elements.len().min(FEW));
+        } else {
+            self.block(elements.as_ptr());
+        }
+    }
+
+    /// What the first few elements of a vector own.
+    #[inline]
+    pub(crate) fn behind_elements<T: MallocSizeOf>(self, elements: &[T]) {
+        if core::mem::needs_drop::<T>() {
+            elements.iter().take(FEW).for_each(|element| element.prefetch(self));
+        }
+    }
+}
+
 impl Ops<'_> {
     /// Fetches what measuring this value will ask about first, where that is in memory.
     #[inline]
     pub fn prefetch<T: ?Sized + MallocSizeOf>(&self, value: &T) {
-        if self.reads_headers() {
-            value.prefetch();
+        if let Some(ahead) = self.lookahead() {
+            value.prefetch(ahead);
+        }
+    }
+
+    /// Fetches what measuring this value will ask about next, behind what [`prefetch`](Self::prefetch) has fetched.
+    #[inline]
+    pub fn prefetch_behind<T: ?Sized + MallocSizeOf>(&self, value: &T) {
+        if let Some(ahead) = self.lookahead() {
+            value.prefetch_behind(ahead);
+        }
+    }
+
+    /// Fetches what is known of the block that holds `inside`, if a tracker is asked about it.
+    #[inline]
+    pub(crate) fn prefetch_enclosing_block(&self, inside: *const u8) {
+        if let Sizes::Tracked(table) = self.collection.sizes {
+            fetch(table.kept_at(inside.addr()));
+        }
+    }
+
+    /// Fetches the elements of an array that begins here, as far as they are looked at.
+    #[inline]
+    pub(crate) fn prefetch_array<T>(&self, first: *const T, length: usize) {
+        if core::mem::needs_drop::<T>() && self.lookahead().is_some() {
+            let bytes = size_of::<T>().saturating_mul(length).min(MOST);
+            (LINE..bytes).step_by(LINE).for_each(|offset| {
+                fetch(first.cast::<u8>().wrapping_add(offset));
+            });
         }
     }
 
@@ -37,19 +131,19 @@ impl Ops<'_> {
             return;
         }
         // A few have been fetched from afar.
-        let (Some(ahead), Some(behind)) = (slice.get(AHEAD..), slice.get(BEHIND..)) else {
+        let (Some(next), Some(soon)) = (slice.get(AHEAD..), slice.get(BEHIND..)) else {
             return slice.iter().for_each(visit);
         };
-        if !core::mem::needs_drop::<T>() || !self.reads_headers() {
+        let Some(ahead) = self.lookahead().filter(|_| core::mem::needs_drop::<T>()) else {
             return slice.iter().for_each(visit);
-        }
-        slice.iter().take(AHEAD).for_each(T::prefetch);
-        for ((element, ahead), behind) in slice.iter().zip(ahead).zip(behind) {
-            ahead.prefetch();
-            behind.prefetch_behind();
+        };
+        slice.iter().take(AHEAD).for_each(|element| element.prefetch(ahead));
+        for ((element, next), soon) in slice.iter().zip(next).zip(soon) {
+            next.prefetch(ahead);
+            soon.prefetch_behind(ahead);
             visit(element);
         }
-        slice.iter().skip(ahead.len()).for_each(visit);
+        slice.iter().skip(next.len()).for_each(visit);
     }
 
     /// Visits what an iterator yields in order, those ahead being fetched.
@@ -60,15 +154,15 @@ impl Ops<'_> {
         mut visit: impl FnMut(T),
     ) {
         let are_few = items.size_hint().1.is_some_and(|items| items <= FEW);
-        if are_few || T::owns_nothing() || !self.reads_headers() {
+        let Some(ahead) = self.lookahead().filter(|_| !are_few && !T::owns_nothing()) else {
             return items.for_each(visit);
-        }
+        };
         let mut waiting: [Option<T>; AHEAD] = [None; AHEAD];
         let mut next = 0;
         items.for_each(|item| {
-            item.prefetch();
-            if let Some(ahead) = waiting[(next + AHEAD - BEHIND) % AHEAD] {
-                ahead.prefetch_behind();
+            item.prefetch(ahead);
+            if let Some(soon) = waiting[(next + AHEAD - BEHIND) % AHEAD] {
+                soon.prefetch_behind(ahead);
             }
             if let Some(due) = waiting[next].replace(item) {
                 visit(due);
@@ -79,18 +173,22 @@ impl Ops<'_> {
         visit_rest(&waiting, &mut visit);
     }
 
-    /// Whether the size of a block is asked of the allocator, which looks before the block.
+    /// How to look ahead; `None` where nobody is asked.
     #[inline]
-    fn reads_headers(&self) -> bool {
-        matches!(self.collection.sizes, Sizes::Asked(_))
+    fn lookahead(&self) -> Option<Lookahead<'_>> {
+        match self.collection.sizes {
+            Sizes::Layouts => None,
+            Sizes::Asked(_) => Some(Lookahead { table: None }),
+            Sizes::Tracked(table) => Some(Lookahead { table: Some(table) }),
+        }
     }
 }
 
 /// An item of an iterator: an element, or an entry.
 pub(crate) trait Ahead {
     fn owns_nothing() -> bool;
-    fn prefetch(self);
-    fn prefetch_behind(self);
+    fn prefetch(self, ahead: Lookahead<'_>);
+    fn prefetch_behind(self, ahead: Lookahead<'_>);
 }
 
 impl<T: MallocSizeOf> Ahead for &T {
@@ -100,13 +198,13 @@ impl<T: MallocSizeOf> Ahead for &T {
     }
 
     #[inline]
-    fn prefetch(self) {
-        T::prefetch(self);
+    fn prefetch(self, ahead: Lookahead<'_>) {
+        T::prefetch(self, ahead);
     }
 
     #[inline]
-    fn prefetch_behind(self) {
-        T::prefetch_behind(self);
+    fn prefetch_behind(self, ahead: Lookahead<'_>) {
+        T::prefetch_behind(self, ahead);
     }
 }
 
@@ -117,23 +215,15 @@ impl<K: MallocSizeOf, V: MallocSizeOf> Ahead for (&K, &V) {
     }
 
     #[inline]
-    fn prefetch(self) {
-        self.0.prefetch();
-        self.1.prefetch();
+    fn prefetch(self, ahead: Lookahead<'_>) {
+        self.0.prefetch(ahead);
+        self.1.prefetch(ahead);
     }
 
     #[inline]
-    fn prefetch_behind(self) {
-        self.0.prefetch_behind();
-        self.1.prefetch_behind();
-    }
-}
-
-/// Fetches the first few elements of a slice, which has been fetched itself.
-#[inline]
-pub(crate) fn fetch_few<T: MallocSizeOf>(slice: &[T]) {
-    if core::mem::needs_drop::<T>() {
-        slice.iter().take(FEW).for_each(T::prefetch);
+    fn prefetch_behind(self, ahead: Lookahead<'_>) {
+        self.0.prefetch_behind(ahead);
+        self.1.prefetch_behind(ahead);
     }
 }
 
@@ -145,29 +235,29 @@ pub struct Fetch<'v, T: ?Sized>(pub &'v T);
 /// See [`Fetch`].
 pub trait FetchMeasurable {
     /// As [`MallocSizeOf::prefetch`].
-    fn fetch(&self);
+    fn fetch(&self, ahead: Lookahead<'_>);
     /// As [`MallocSizeOf::prefetch_behind`].
-    fn fetch_behind(&self);
+    fn fetch_behind(&self, ahead: Lookahead<'_>);
 }
 
 impl<T: ?Sized + MallocSizeOf> FetchMeasurable for Fetch<'_, T> {
     #[inline]
-    fn fetch(&self) {
-        self.0.prefetch();
+    fn fetch(&self, ahead: Lookahead<'_>) {
+        self.0.prefetch(ahead);
     }
 
     #[inline]
-    fn fetch_behind(&self) {
-        self.0.prefetch_behind();
+    fn fetch_behind(&self, ahead: Lookahead<'_>) {
+        self.0.prefetch_behind(ahead);
     }
 }
 
 /// See [`Fetch`]. Takes a reference more, so that the other trait comes first.
 pub trait FetchAny {
     /// Nothing.
-    fn fetch(&self) {}
+    fn fetch(&self, _ahead: Lookahead<'_>) {}
     /// Nothing.
-    fn fetch_behind(&self) {}
+    fn fetch_behind(&self, _ahead: Lookahead<'_>) {}
 }
 
 impl<T: ?Sized> FetchAny for &Fetch<'_, T> {}
@@ -179,20 +269,25 @@ fn visit_rest<T: Copy>(waiting: &[Option<T>], visit: &mut dyn FnMut(T)) {
     waiting.iter().flatten().for_each(|due| visit(*due));
 }
 
-/// Fetches what lies before a block, where allocators keep its size, and as it is mostly the same line, the beginning of the block.
+/// What lies before a block, where allocators keep its size; as it is mostly the same line, the beginning of the block too.
 #[inline]
-pub(crate) fn fetch_header<T: ?Sized>(start: *const T) {
-    let header = start.cast::<u8>().wrapping_sub(size_of::<[usize; 2]>());
+fn header(start: *const u8) -> *const u8 {
+    start.wrapping_sub(size_of::<[usize; 2]>())
+}
+
+/// Has the line of memory at this address fetched, whatever it is the address of.
+#[inline]
+fn fetch(address: *const u8) {
     #[cfg(all(not(miri), target_arch = "x86_64"))]
     // SAFETY: a fetch reads nothing, and of an address that is not mapped it does nothing.
     unsafe {
-        core::arch::x86_64::_mm_prefetch::<{ core::arch::x86_64::_MM_HINT_T0 }>(header.cast());
+        core::arch::x86_64::_mm_prefetch::<{ core::arch::x86_64::_MM_HINT_T0 }>(address.cast());
     }
     #[cfg(all(not(miri), target_arch = "aarch64"))]
     // SAFETY: as on the other processor.
     unsafe {
-        core::arch::asm!("prfm pldl1keep, [{0}]", in(reg) header, options(readonly, nostack, preserves_flags));
+        core::arch::asm!("prfm pldl1keep, [{0}]", in(reg) address, options(readonly, nostack, preserves_flags));
     }
     #[cfg(any(miri, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
-    let _ = header;
+    let _ = address;
 }

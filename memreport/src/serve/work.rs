@@ -19,10 +19,10 @@ use super::saved::Folder;
 use super::sys;
 use crate::collect::Collector;
 use crate::minimize::minimize;
+use crate::on_alloc::as_own;
 use crate::patience::{AtWork, Progress, seconds};
 use crate::registry::message;
 use crate::snapshot::Snapshot;
-use crate::tracker::as_own;
 
 /// How many collections may be left behind at once; after that, nothing is begun until one of them ends.
 const LEFT_BEHIND: usize = 4;

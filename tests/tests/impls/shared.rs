@@ -1,6 +1,7 @@
 //! Values with several owners.
 
 use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap};
 use std::ffi::{CStr, OsStr};
 use std::path::Path;
 use std::pin::Pin;
@@ -69,4 +70,18 @@ fn shared_values_that_are_statics_own_nothing() {
     assert_fully_reported!((Arc::<[u8]>::default(), Arc::<[u128]>::default()));
     assert_fully_reported!((Arc::<[String]>::default(), Arc::<[Aligned]>::default()));
     assert_fully_reported!((Rc::<str>::default(), Rc::<CStr>::default(), Rc::<[u8]>::default()));
+}
+
+#[test]
+fn measuring_takes_no_memory_where_nothing_is_shared() {
+    let texts = || (0..100).map(|length| "t".repeat(length));
+    let owners: Vec<Arc<String>> = texts().map(Arc::new).collect();
+    let pinned: Vec<Pin<Rc<String>>> = texts().map(Rc::pin).collect();
+    let map: HashMap<String, Vec<String>> = texts().map(|text| (text, texts().collect())).collect();
+    let ordered: BTreeMap<usize, String> = texts().enumerate().collect();
+    let value = (owners, pinned, map, ordered);
+    dmd::testing::Budget::new().max_blocks(0).assert(|_| memreport::measure(&value));
+    let shared = (Arc::clone(&value.0[9]), value);
+    let spent = dmd::testing::Budget::new().assert(|_| memreport::measure(&shared));
+    assert!(spent.blocks > 0, "what is shared is remembered");
 }

@@ -200,3 +200,17 @@ fn http_messages() {
     assert_fully_reported!((Method::GET, Method::from_bytes(b"A-METHOD-OF-OUR-OWN").unwrap()));
     assert_fully_reported!(Method::from_bytes(b"SHORT").unwrap());
 }
+
+#[test]
+fn order_maps() {
+    use ordermap::{OrderMap, OrderSet};
+    let map: OrderMap<String, String> = texts(50).map(|text| (text.clone(), text)).collect();
+    assert_fully_reported!(map.clone());
+    assert_fully_reported!(OrderMap::<u8, u8>::with_capacity(100));
+    let mut set: OrderSet<String> = map.into_keys().collect();
+    set.retain(|text| text.len() % 2 == 0);
+    assert_fully_reported!(set.clone());
+    set.clear();
+    assert_fully_reported!(set);
+    assert_fully_reported!(OrderSet::<String>::new());
+}

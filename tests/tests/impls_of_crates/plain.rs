@@ -15,6 +15,11 @@ fn times_and_identifiers() {
 }
 
 #[test]
+fn short_numbers() {
+    owns_blocks(&(half::f16::ONE, half::bf16::PI), 0);
+}
+
+#[test]
 fn hashers() {
     owns_blocks(&(rustc_hash::FxBuildHasher, rustc_hash::FxHasher::default()), 0);
     owns_blocks(&ahash::RandomState::new(), 0);

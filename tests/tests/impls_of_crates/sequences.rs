@@ -104,3 +104,32 @@ fn padded_values() {
     assert_fully_reported!(crossbeam_utils::CachePadded::new(text(9)));
     assert_fully_reported!(crossbeam_utils::atomic::AtomicCell::new(1_u8));
 }
+
+#[test]
+fn bits() {
+    use bitvec::prelude::{BitBox, BitVec, Lsb0, Msb0};
+    assert_fully_reported!(BitVec::<usize, Lsb0>::new());
+    assert_fully_reported!(BitVec::<u8, Msb0>::with_capacity(1001));
+    assert_fully_reported!(BitVec::<u32, Lsb0>::repeat(true, 99));
+    let whole = BitVec::<u16, Lsb0>::repeat(false, 500);
+    // Begins inside an element.
+    assert_fully_reported!(whole[5..77].to_bitvec());
+    let mut cleared = whole.clone();
+    cleared.clear();
+    assert_fully_reported!(cleared);
+    assert_fully_reported!(BitBox::<u64, Msb0>::from_bitslice(&BitVec::repeat(true, 130)));
+    assert_fully_reported!(vec![whole.into_boxed_bitslice(); 20]);
+}
+
+#[test]
+fn arrays_of_numbers_and_of_texts() {
+    use ndarray::{Array1, Array2, Axis, Slice};
+    assert_fully_reported!(Array1::<f64>::zeros(1000));
+    assert_fully_reported!(Array1::<f64>::zeros(0));
+    assert_fully_reported!(Array2::from_shape_fn((5, 7), |(row, column)| text(row * 7 + column)));
+    let mut turned = Array2::<u16>::zeros((30, 40)).reversed_axes();
+    turned.invert_axis(Axis(0));
+    turned.slice_axis_inplace(Axis(1), Slice::from(3..9));
+    assert_fully_reported!(turned);
+    assert_fully_reported!(Array1::from_vec(vec![(); 9]));
+}

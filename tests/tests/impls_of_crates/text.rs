@@ -38,3 +38,19 @@ fn addresses() {
     assert_fully_reported!(url::Host::parse("example.org").unwrap());
     assert_fully_reported!(url::Host::parse("[::1]").unwrap());
 }
+
+#[test]
+fn secrets() {
+    use secrecy::{SecretBox, SecretString};
+    assert_fully_reported!(SecretString::from(text(40)));
+    assert_fully_reported!(SecretString::from(""));
+    assert_fully_reported!(SecretBox::new(Box::new(vec![1_u8; 99])));
+}
+
+#[test]
+fn numbers_of_any_length() {
+    use num_bigint::{BigInt, BigUint};
+    let power = |exponent: u32| BigUint::from(7_u8).pow(exponent);
+    assert_fully_reported!((BigUint::ZERO, power(1), power(1000)));
+    assert_fully_reported!(vec![-BigInt::from(power(300)), BigInt::ZERO, BigInt::from(power(9))]);
+}

@@ -5,6 +5,7 @@ mod peers;
 
 use std::hint::black_box;
 use std::io::Write;
+use std::sync::Mutex;
 
 use memreport::heap_counters;
 use peers::Measured;
@@ -19,7 +20,10 @@ fn cpu_time() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-fn run<T: Measured + memreport::MallocSizeOf>(
+/// As [`peers::ours`], by a reporter in a collection of the whole program. With DMD awake, each block is marked as reported.
+const COLLECTING: &str = "ours, collecting";
+
+fn run<T: Measured + memreport::MallocSizeOf + Sync + 'static>(
     make: impl FnOnce() -> T,
     rounds: usize,
     only: Option<&str>,
@@ -29,23 +33,58 @@ fn run<T: Measured + memreport::MallocSizeOf>(
     let value = make();
     let after = heap().unwrap_or_default();
     let (truth, blocks) = (after.0 - before.0, after.1 - before.1);
+    let value: &'static T = Box::leak(Box::new(value));
     let mut peers = T::peers();
     peers.retain(|(name, _)| only.is_none_or(|only| only == *name));
     let mut times = vec![Vec::new(); peers.len()];
     for _ in 0..rounds {
         for ((_, measure), times) in peers.iter().zip(&mut times) {
             let start = cpu_time();
-            black_box(measure(black_box(&value)));
+            black_box(measure(black_box(value)));
             times.push(cpu_time() - start);
         }
     }
+    if only.is_none_or(|only| only == COLLECTING) {
+        collect(value, rounds, (truth, blocks))?;
+    }
     for ((name, measure), times) in peers.iter().zip(times) {
         let line = serde_json::json!({
-            "peer": name, "reported": measure(&value), "truth": truth, "blocks": blocks, "ns": times,
+            "peer": name, "reported": measure(value), "truth": truth, "blocks": blocks, "ns": times,
         });
         writeln!(std::io::stdout(), "{line}")?;
     }
     Ok(())
+}
+
+/// Measures the value in collections, and prints how long the reporter took in each: from the first claim to the last, without the
+/// bookkeeping that follows.
+fn collect<T: memreport::MallocSizeOf + Sync>(
+    value: &'static T,
+    rounds: usize,
+    (truth, blocks): (u64, u64),
+) -> std::io::Result<()> {
+    static LAST: Mutex<(usize, u64)> = Mutex::new((0, 0));
+    let _registered = memreport::register(move |reports: &mut memreport::Reports<'_>| {
+        let start = cpu_time();
+        let measured = reports.measure("explicit/data", value, "What is measured.");
+        let time = cpu_time() - start;
+        if let Ok(mut last) = LAST.lock() {
+            *last = (measured.bytes, time);
+        }
+    });
+    let mut reported = 0;
+    let mut times = Vec::new();
+    for _ in 0..rounds {
+        black_box(memreport::snapshot());
+        if let Ok(last) = LAST.lock() {
+            reported = last.0;
+            times.push(last.1);
+        }
+    }
+    let line = serde_json::json!({
+        "peer": COLLECTING, "reported": reported, "truth": truth, "blocks": blocks, "ns": times,
+    });
+    writeln!(std::io::stdout(), "{line}")
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

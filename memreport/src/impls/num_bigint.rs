@@ -1,0 +1,20 @@
+//! Big numbers of `num-bigint`. *Exact with the tracker*; without it their digits, without the room for more.
+
+use num_bigint::{BigInt, BigUint};
+
+use crate::words::words_of;
+use crate::{MallocSizeOf, Ops};
+
+impl MallocSizeOf for BigUint {
+    fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
+        let digits = self.iter_u64_digits().len().saturating_mul(size_of::<u64>());
+        ops.blocks_by_words(words_of(self), |_, _| true, digits);
+    }
+}
+
+/// The sign is apart, and owns nothing.
+impl MallocSizeOf for BigInt {
+    fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
+        self.magnitude().add_size_of_excluding_this(ops);
+    }
+}

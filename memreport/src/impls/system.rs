@@ -1,0 +1,14 @@
+//! What the operating system gives, and what is told of it: handles, moments, hashers. They own no heap. *Exact.*
+
+use std::collections::hash_map::{DefaultHasher, RandomState};
+use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::thread::ThreadId;
+use std::time::{Instant, SystemTime};
+
+use crate::{MallocSizeOf, Ops};
+
+owns_nothing!(Instant, SystemTime, ThreadId, RandomState, DefaultHasher);
+owns_nothing!(TcpListener, TcpStream, UdpSocket, std::fs::File, std::fs::Metadata);
+owns_nothing!(std::io::ErrorKind);
+
+slices_own_nothing!(std::ffi::OsStr, std::path::Path);
