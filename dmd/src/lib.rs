@@ -11,6 +11,8 @@ pub mod testing;
 pub mod symbols;
 #[cfg(all(feature = "analysis", not(loom)))]
 pub mod analysis;
+#[cfg(all(feature = "analysis", not(loom)))]
+pub mod export;
 
 #[cfg(not(loom))]
 pub use dump::{Dump, Sum, Summary};

@@ -21,7 +21,7 @@ use std::path::PathBuf;
 use rustc_hash::FxHashMap;
 
 use crate::dump::read::Dump;
-use address::Address;
+pub(crate) use address::Address;
 use module::Module;
 
 pub use locate::NotFound;

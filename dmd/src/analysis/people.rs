@@ -4,14 +4,14 @@ use crate::dump::read::{Dump, Frame, FrameId, Symbol};
 
 /// A frame taken apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Parts<'a> {
-    pub(super) function: &'a str,
+pub(crate) struct Parts<'a> {
+    pub(crate) function: &'a str,
     /// The function's own name with type arguments, if debug information has it.
-    pub(super) name: Option<&'a str>,
-    pub(super) file: Option<&'a str>,
-    pub(super) line: Option<u32>,
+    pub(crate) name: Option<&'a str>,
+    pub(crate) file: Option<&'a str>,
+    pub(crate) line: Option<u32>,
     /// Whether the type arguments may be those of another function: code that several functions share.
-    pub(super) out_of_line: bool,
+    pub(crate) out_of_line: bool,
     pub(super) folded: bool,
 }
 
@@ -34,6 +34,11 @@ impl<'a> Parts<'a> {
         }
     }
 
+    /// What stands where there is no frame.
+    pub(crate) fn of_words(words: &'a str) -> Self {
+        Self { function: words, name: None, file: None, line: None, out_of_line: true, folded: false }
+    }
+
     /// From `#00: function (file:line)` or `#00: function[file:line]`.
     fn of_text(text: &'a str) -> Self {
         let text = text.split_once(": ").map_or(text, |(_, text)| text);
@@ -45,6 +50,12 @@ impl<'a> Parts<'a> {
             None => (place, None),
         };
         Self { function, name: None, file, line, out_of_line: true, folded: false }
+    }
+
+    /// The function as it is shown. The symbol table has the path, debug information the type arguments: a path where there
+    /// is one.
+    pub(crate) fn shown(&self) -> &'a str {
+        self.name.filter(|_| !self.function.contains("::")).unwrap_or(self.function)
     }
 
     /// Whether it belongs to Rust's own libraries, to an allocator or to the tracker.
@@ -158,7 +169,7 @@ pub(super) struct Style<'a> {
 impl Style<'_> {
     /// `subject::Lexicon::intern (src/lexicon.rs:41)`, in `width - indent` columns if that can be.
     pub(super) fn frame(&self, parts: &Parts<'_>, indent: usize) -> String {
-        let function = self.function(parts);
+        let function = parts.shown().to_owned();
         let place = match (parts.file, parts.line) {
             (Some(file), Some(line)) => format!(" ({}:{line})", self.file(file)),
             (Some(file), None) => format!(" ({})", self.file(file)),
@@ -167,14 +178,6 @@ impl Style<'_> {
         let room = self.width.saturating_sub(indent + place.chars().count());
         let shown = if self.width == 0 { function } else { shorten(&function, room.max(24)) };
         shown + &place
-    }
-
-    fn function(&self, parts: &Parts<'_>) -> String {
-        // The symbol table has the path, debug information the type arguments: show a path where there is one.
-        match parts.name {
-            Some(name) if !parts.function.contains("::") => name.to_owned(),
-            _ => parts.function.to_owned(),
-        }
     }
 
     pub(super) fn file<'f>(&self, file: &'f str) -> &'f str {
@@ -226,11 +229,20 @@ pub(super) fn parts<'a>(dump: &'a Dump, trace: &[FrameId]) -> Vec<Parts<'a>> {
     trace.iter().map(|frame| Parts::of(&dump.frames[frame.index()])).collect()
 }
 
+/// The frames of a stack without those of the allocator and the tracker in front; if there is nothing else, those.
+pub(crate) fn without_allocator<'a>(dump: &'a Dump, trace: &[FrameId]) -> Vec<Parts<'a>> {
+    let frames = parts(dump, trace);
+    match frames.get(behind_door(&frames)..) {
+        Some(rest @ [_, ..]) => rest.to_vec(),
+        _ => frames,
+    }
+}
+
 /// The frames of a stack that are not the libraries'; if there is nothing else, those that are.
 ///
 /// What the standard library does in between (iterators, closures called, threads begun) is known to whoever wrote the
 /// frames around it, and what is beyond `main` is the same in every stack.
-pub(super) fn without_library<'a>(dump: &'a Dump, trace: &[FrameId]) -> Vec<Parts<'a>> {
+pub(crate) fn without_library<'a>(dump: &'a Dump, trace: &[FrameId]) -> Vec<Parts<'a>> {
     let frames = parts(dump, trace);
     let rest = frames[library_frames(&frames)..].iter().filter(|parts| !parts.is_library());
     let kept: Vec<Parts<'_>> = rest.copied().collect();

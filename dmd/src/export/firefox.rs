@@ -1,0 +1,173 @@
+//! The Firefox Profiler's processed profile, version 60: a thread for each class of blocks, reporters as categories.
+//!
+//! A dump has no time: samples stand at their places in the list, and weigh bytes.
+
+mod tables;
+
+use std::io::{self, Write};
+use std::time::UNIX_EPOCH;
+
+use serde_json::{Value, json};
+
+use super::heap::{Heap, Knows, Row};
+use super::table::Table;
+use crate::analysis::Class;
+use tables::Tables;
+
+/// The version that is written. Later ones of the profiler bring it up to date when they load it.
+const VERSION: u32 = 60;
+
+/// The colours that the profiler knows, grey and red left out: those are what is unknown, and what is not reported.
+const COLORS: [&str; 7] = ["blue", "green", "orange", "purple", "yellow", "lightblue", "brown"];
+
+/// Writes the profile.
+///
+/// # Errors
+///
+/// If writing fails.
+pub fn write(heap: &Heap, out: &mut dyn Write) -> io::Result<()> {
+    let mut tables = Tables::default();
+    let mut categories = Table::default();
+    // The profiler demands a grey one.
+    categories.number("Other".to_owned());
+    let mut threads = Vec::new();
+    for Track { name, has } in tracks(heap) {
+        let rows = heap.rows.iter().filter(|row| has(row));
+        let samples = samples(heap, rows, (&mut tables, &mut categories), name);
+        threads.push(thread(heap, threads.len(), name, samples));
+    }
+    let shown: Vec<usize> = (0..threads.len()).collect();
+    let taken = heap.taken.and_then(|taken| taken.duration_since(UNIX_EPOCH).ok());
+    let profile = json!({
+        "meta": {
+            "interval": 1,
+            "startTime": taken.map_or(0, |taken| taken.as_millis()),
+            "processType": 0,
+            "product": format!("{} (heap)", heap.process.name()),
+            "stackwalk": 1,
+            "version": 24,
+            "preprocessedProfileVersion": VERSION,
+            "symbolicated": true,
+            "importedFrom": "DMD",
+            "sourceCodeIsNotOnSearchfox": true,
+            "keepProfileThreadOrder": true,
+            "initialVisibleThreads": shown,
+            "initialSelectedThreads": [0],
+            "categories": category_list(&categories),
+            "markerSchema": [],
+        },
+        "libs": [],
+        "pages": [],
+        "counters": [],
+        "shared": tables.into_json(),
+        "threads": threads,
+    });
+    serde_json::to_writer(&mut *out, &profile)?;
+    writeln!(out)
+}
+
+/// Blocks that are shown as a thread.
+struct Track {
+    name: &'static str,
+    has: fn(&Row) -> bool,
+}
+
+fn tracks(heap: &Heap) -> Vec<Track> {
+    let unreported: fn(&Row) -> bool = |row| row.kind.class == Class::Unreported;
+    let once: fn(&Row) -> bool = |row| row.kind.class == Class::OnceReported;
+    let twice: fn(&Row) -> bool = |row| row.kind.class == Class::TwiceReported;
+    let every: fn(&Row) -> bool = |_| true;
+    let of = |class: Class, has| Track { name: class.heading(), has };
+    match (heap.only, heap.knows) {
+        (Some(class), _) => vec![of(class, every)],
+        _ if heap.has_reports() => vec![
+            of(Class::Unreported, unreported),
+            of(Class::OnceReported, once),
+            of(Class::TwiceReported, twice),
+        ],
+        (None, Knows::Live) => vec![of(Class::Live, every)],
+        (None, Knows::Allocated) => vec![Track { name: ALLOCATED, has: every }],
+        (None, Knows::Both) => {
+            vec![Track { name: ALLOCATED, has: every }, of(Class::Live, every)]
+        }
+    }
+}
+
+const ALLOCATED: &str = "Allocated";
+
+/// Samples of bytes, one for each stack and category. The sums of the tables get what they need.
+fn samples<'h>(
+    heap: &Heap,
+    rows: impl Iterator<Item = &'h Row>,
+    (tables, categories): (&mut Tables, &mut Table<String>),
+    name: &str,
+) -> Value {
+    let mut places: Table<Option<u32>> = Table::default();
+    let mut weights: Vec<i128> = Vec::new();
+    for row in rows {
+        let amount = if name == ALLOCATED { row.allocated } else { row.live };
+        if amount.usable() == 0 {
+            continue;
+        }
+        let category = categories.number(category(heap, row));
+        let stack = tables.stack(heap.stack(row.kind.stack).rev(), category);
+        let at = places.number(stack) as usize;
+        if at == weights.len() {
+            weights.push(0);
+        }
+        weights[at] = weights[at].saturating_add(amount.usable());
+    }
+    let length = weights.len();
+    json!({
+        "stack": places.values(),
+        "time": (0..length).collect::<Vec<_>>(),
+        "weight": weights,
+        "weightType": "bytes",
+        "length": length,
+    })
+}
+
+fn category(heap: &Heap, row: &Row) -> String {
+    match row.kind.class {
+        Class::Live | Class::Cumulative => "Other".to_owned(),
+        Class::Unreported => "unreported".to_owned(),
+        Class::OnceReported | Class::TwiceReported => {
+            let paths = row.kind.reports.iter().map(|(path, _)| heap.text(*path));
+            paths.collect::<Vec<_>>().join(" and ")
+        }
+    }
+}
+
+fn category_list(categories: &Table<String>) -> Value {
+    let mut colors = COLORS.iter().cycle();
+    let list = categories.values().iter().map(|name| {
+        let color = match name.as_str() {
+            "Other" => "grey",
+            "unreported" => "red",
+            _ => colors.next().copied().unwrap_or("blue"),
+        };
+        json!({ "name": name, "color": color, "subcategories": ["Other"] })
+    });
+    list.collect()
+}
+
+fn thread(heap: &Heap, number: usize, name: &str, samples: Value) -> Value {
+    json!({
+        "processType": "default",
+        "processStartupTime": 0,
+        "processShutdownTime": null,
+        "registerTime": 0,
+        "unregisterTime": null,
+        "pausedRanges": [],
+        "name": name,
+        "processName": heap.process.name(),
+        "isMainThread": number == 0,
+        "pid": heap.process.pid.to_string(),
+        "tid": number,
+        "samples": samples,
+        "markers": {
+            "data": [], "name": [], "startTime": [], "endTime": [], "phase": [], "category": [],
+            "length": 0,
+        },
+    })
+}
