@@ -2,6 +2,7 @@
 
 use crate::coverage::CoverageArgs;
 use crate::dmd::DmdArgs;
+use crate::export::ExportArgs;
 use crate::numbers::Bytes;
 use crate::run::RunArgs;
 use crate::symbolicate::SymbolicateArgs;
@@ -38,6 +39,8 @@ pub enum Command {
     Coverage(CoverageArgs),
     /// Give the frames of a DMD dump their functions and lines, for good, so that it can be read elsewhere
     Symbolicate(SymbolicateArgs),
+    /// Write a DMD dump as the file of another viewer: pprof, DHAT, flame graphs, speedscope, the Firefox Profiler and others
+    Export(ExportArgs),
     /// Show what differs between two reports, the second minus the first
     Diff(DiffArgs),
     /// Compare a report with the ceilings of a budget; exit status 1 if anything is over

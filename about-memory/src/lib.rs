@@ -5,6 +5,8 @@ pub mod run;
 pub mod dmd;
 pub mod symbolicate;
 pub mod coverage;
+pub mod symbolised;
+pub mod export;
 pub mod show;
 pub mod check;
 pub mod open;

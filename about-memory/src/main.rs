@@ -2,7 +2,7 @@
 
 use about_memory::cli::{Cli, Command};
 use about_memory::show::{self, Failure};
-use about_memory::{check, coverage, dmd, run, symbolicate};
+use about_memory::{check, coverage, dmd, export, run, symbolicate};
 use clap::Parser;
 use std::error::Error;
 use std::io::{self, BufWriter, Write};
@@ -27,6 +27,9 @@ fn main() -> ExitCode {
         Some(Command::Symbolicate(args)) => {
             symbolicate::main(args, &mut notes).map(|()| ExitCode::SUCCESS).map_err(Failure::from)
         }
+        Some(Command::Export(args)) => export::main(args, &mut out, &mut notes)
+            .map(|()| ExitCode::SUCCESS)
+            .map_err(Failure::from),
         Some(Command::Check(args)) => check::main(args, &mut out, &mut notes),
     };
     let done = done.and_then(|code| out.flush().map(|()| code).map_err(Failure::from));

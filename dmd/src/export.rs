@@ -14,7 +14,7 @@
 //!          "traceTable": {"A": ["B", "C"]},
 //!          "frameTable": {"B": "#00: load (load.rs:7)", "C": "#00: main (main.rs:1)"}}"##,
 //! )?;
-//! let heap = Heap::new(&dump, &HeapOptions::default());
+//! let heap = Heap::new(&dump, &HeapOptions::default())?;
 //! let mut folded = Vec::new();
 //! export::write(Format::Folded, &[heap], &mut folded)?;
 //! assert_eq!(folded, b"main;load 112\n");

@@ -1,6 +1,8 @@
 //! Frames as people read them: without the standard library in front, with short paths, and with whose code it is.
 
+use super::alloc_fns::is_allocation;
 use crate::dump::read::{Dump, Frame, FrameId, Symbol};
+use crate::symbols::Address;
 
 /// A frame taken apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -229,13 +231,18 @@ pub(super) fn parts<'a>(dump: &'a Dump, trace: &[FrameId]) -> Vec<Parts<'a>> {
     trace.iter().map(|frame| Parts::of(&dump.frames[frame.index()])).collect()
 }
 
-/// The frames of a stack without those of the allocator and the tracker in front; if there is nothing else, those.
+/// The frames of a stack without those of the allocator and the tracker in front, and without allocation functions; if there
+/// is nothing else, those.
 pub(crate) fn without_allocator<'a>(dump: &'a Dump, trace: &[FrameId]) -> Vec<Parts<'a>> {
     let frames = parts(dump, trace);
-    match frames.get(behind_door(&frames)..) {
-        Some(rest @ [_, ..]) => rest.to_vec(),
-        _ => frames,
-    }
+    let behind_door = behind_door(&frames);
+    // A frame that was not looked up may be anything.
+    let is_allocation = |(parts, frame): &(&Parts<'_>, &FrameId)| {
+        Address::of_text(parts.function).is_none() && is_allocation(&dump.frames[frame.index()].text)
+    };
+    let rest = frames.iter().zip(trace).skip(behind_door).skip_while(is_allocation);
+    let kept: Vec<Parts<'_>> = rest.map(|(parts, _)| *parts).collect();
+    if kept.is_empty() { frames } else { kept }
 }
 
 /// The frames of a stack that are not the libraries'; if there is nothing else, those that are.

@@ -12,7 +12,7 @@ use crate::analysis::{Class, Totals};
 #[serde(rename_all = "camelCase")]
 struct WireFile<'h> {
     dhat_file_version: u32,
-    mode: &'static str,
+    mode: String,
     verb: &'static str,
     bklt: bool,
     bkacc: bool,
@@ -73,7 +73,7 @@ pub fn write(heap: &Heap, out: &mut dyn Write) -> io::Result<()> {
     let process = &heap.process;
     let file = WireFile {
         dhat_file_version: 2,
-        mode: "dmd",
+        mode: format!("DMD, {}", process.mode),
         verb: verb(heap),
         // The Firefox Profiler does not open a file without numbers of lifetimes.
         bklt: true,

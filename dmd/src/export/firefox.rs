@@ -31,8 +31,9 @@ pub fn write(heap: &Heap, out: &mut dyn Write) -> io::Result<()> {
     // The profiler demands a grey one.
     categories.number("Other".to_owned());
     let mut threads = Vec::new();
-    for Track { name, has } in tracks(heap) {
-        let rows = heap.rows.iter().filter(|row| has(row));
+    for Track { name, class } in tracks(heap) {
+        let is_in = |row: &&Row| class.is_none_or(|class| row.kind.class == class);
+        let rows = heap.rows.iter().filter(is_in);
         let samples = samples(heap, rows, (&mut tables, &mut categories), name);
         threads.push(thread(heap, threads.len(), name, samples));
     }
@@ -69,26 +70,20 @@ pub fn write(heap: &Heap, out: &mut dyn Write) -> io::Result<()> {
 /// Blocks that are shown as a thread.
 struct Track {
     name: &'static str,
-    has: fn(&Row) -> bool,
+    /// All if not given.
+    class: Option<Class>,
 }
 
 fn tracks(heap: &Heap) -> Vec<Track> {
-    let unreported: fn(&Row) -> bool = |row| row.kind.class == Class::Unreported;
-    let once: fn(&Row) -> bool = |row| row.kind.class == Class::OnceReported;
-    let twice: fn(&Row) -> bool = |row| row.kind.class == Class::TwiceReported;
-    let every: fn(&Row) -> bool = |_| true;
-    let of = |class: Class, has| Track { name: class.heading(), has };
-    match (heap.only, heap.knows) {
-        (Some(class), _) => vec![of(class, every)],
-        _ if heap.has_reports() => vec![
-            of(Class::Unreported, unreported),
-            of(Class::OnceReported, once),
-            of(Class::TwiceReported, twice),
-        ],
-        (None, Knows::Live) => vec![of(Class::Live, every)],
-        (None, Knows::Allocated) => vec![Track { name: ALLOCATED, has: every }],
-        (None, Knows::Both) => {
-            vec![Track { name: ALLOCATED, has: every }, of(Class::Live, every)]
+    let every = |name| Track { name, class: None };
+    match (heap.only, heap.classes(), heap.knows) {
+        (Some(class), ..) => vec![every(class.heading())],
+        (None, [], Knows::Live) => vec![every(Class::Live.heading())],
+        (None, [], Knows::Allocated) => vec![every(ALLOCATED)],
+        (None, [], Knows::Both) => vec![every(ALLOCATED), every(Class::Live.heading())],
+        (None, classes, _) => {
+            let track = |class: &Class| Track { name: class.heading(), class: Some(*class) };
+            classes.iter().map(track).collect()
         }
     }
 }

@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 
 use super::table::Table;
 use crate::analysis::{
-    self, BlockType, Class, Parts, Totals, report_names, thread_name, without_allocator,
+    self, BlockType, Class, NoReports, Parts, Totals, report_names, thread_name, without_allocator,
     without_library,
 };
 use crate::dump::read::{Block, Dump, Mode, Module, ReportSite, TraceId};
@@ -43,6 +43,8 @@ pub enum Frames {
 pub struct Heap {
     pub(super) process: Process,
     pub(super) knows: Knows,
+    /// Whether the dump says who reports what.
+    has_reports: bool,
     pub(super) only: Option<Class>,
     /// The bytes between two samples, on average, if it is a sample.
     pub(super) sample_bytes: Option<u64>,
@@ -98,18 +100,16 @@ pub(super) struct HeapFrame {
 }
 
 impl HeapFrame {
-    /// `main (src/main.rs:12)`.
-    pub(super) fn text(&self) -> String {
-        match (&self.file, self.line) {
-            (Some(file), Some(line)) => format!("{} ({file}:{line})", self.function),
-            (Some(file), None) => format!("{} ({file})", self.function),
-            _ => self.function.clone(),
-        }
-    }
-
-    /// `0x1a2b: main (src/main.rs:12)`, as valgrind's tools write frames; 0x0 where the address is not known any more.
+    /// As valgrind's tools write frames, and their viewers take them apart: `0x0: main (src/main.rs:12)`. Only frames that
+    /// could not be looked up have their address still.
     pub(super) fn valgrind_text(&self) -> String {
-        format!("{:#x}: {}", self.address.as_ref().map_or(0, |(_, offset)| *offset), self.text())
+        let function = &self.function;
+        match (&self.file, self.line, &self.address) {
+            (_, _, Some((module, offset))) => format!("{offset:#x}: ??? (in {module})"),
+            (Some(file), Some(line), _) => format!("0x0: {function} ({file}:{line})"),
+            (Some(file), None, _) => format!("0x0: {function} (in {file})"),
+            (None, ..) => format!("0x0: {function} (in ???)"),
+        }
     }
 }
 
@@ -144,8 +144,16 @@ pub(super) struct Kind {
 
 impl Heap {
     /// The heap of a dump, whose frames should have been looked up.
-    #[must_use]
-    pub fn new(dump: &Dump, options: &HeapOptions) -> Self {
+    ///
+    /// # Errors
+    ///
+    /// If blocks of one class are asked for, and the dump does not say who reports what.
+    pub fn new(dump: &Dump, options: &HeapOptions) -> Result<Self, NoReports> {
+        let mode = analysis::mode(dump);
+        let has_reports = mode == Mode::DarkMatter;
+        if options.only.is_some() && !has_reports {
+            return Err(NoReports);
+        }
         let mut builder = Builder::new(dump, options.frames);
         let ours = dump.extension.as_ref();
         let knows = match (dump.invocation.mode, ours) {
@@ -153,7 +161,6 @@ impl Heap {
             (Mode::Cumulative, None) => Knows::Allocated,
             _ => Knows::Live,
         };
-        let mode = analysis::mode(dump);
         for block in &dump.blocks {
             let class = analysis::class(mode, dump.reports(block));
             if options.only.is_none_or(|only| only == class) {
@@ -173,6 +180,7 @@ impl Heap {
         let mut heap = Heap {
             process,
             knows,
+            has_reports,
             only: options.only,
             sample_bytes: ours.and_then(|ours| ours.sampled).map(|sampled| sampled.sample_bytes),
             taken: options.taken,
@@ -185,7 +193,7 @@ impl Heap {
         let mut rows = std::mem::take(&mut heap.rows);
         rows.sort_by(|a, b| heap.order(a, b));
         heap.rows = rows;
-        heap
+        Ok(heap)
     }
 
     /// What all blocks amount to: those that live, or where the dump is of all that was allocated, those.
@@ -204,11 +212,10 @@ impl Heap {
         if self.knows == Knows::Live { "live" } else { "allocated" }
     }
 
-    /// Whether the dump says who reports what.
-    #[must_use]
-    pub fn has_reports(&self) -> bool {
-        self.only.is_some()
-            || self.rows.iter().any(|row| !matches!(row.kind.class, Class::Live | Class::Cumulative))
+    /// The classes that are worth showing apart: none if the dump does not say who reports what.
+    pub(super) fn classes(&self) -> &'static [Class] {
+        let is_all = self.has_reports && self.only.is_none();
+        if is_all { &[Class::Unreported, Class::OnceReported, Class::TwiceReported] } else { &[] }
     }
 
     /// The frames of a stack, innermost first.

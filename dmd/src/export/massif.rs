@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use super::heap::Heap;
+use super::heap::{Heap, HeapFrame};
 
 /// Places with less than this share of their snapshot are written as one line, as massif does.
 const THRESHOLD_PERCENT: i128 = 1;
@@ -48,7 +48,7 @@ fn write_tree(heap: &Heap, total: i128, out: &mut dyn Write) -> io::Result<()> {
         root.bytes += bytes;
         let mut node = &mut root;
         for frame in heap.stack(row.kind.stack) {
-            node = node.callers.entry(frame.valgrind_text()).or_default();
+            node = node.callers.entry(label(frame)).or_default();
             node.bytes += bytes;
         }
     }
@@ -67,6 +67,11 @@ fn write_tree(heap: &Heap, total: i128, out: &mut dyn Write) -> io::Result<()> {
         pending.extend(shown.into_iter().rev().map(|(label, node)| (depth + 1, label, node)));
     }
     Ok(())
+}
+
+/// A hash begins a comment: `{closure#0}` is written `{closure 0}`.
+fn label(frame: &HeapFrame) -> String {
+    frame.valgrind_text().replace('#', " ").replace(['\n', '\r'], " ")
 }
 
 /// What is shown, largest first, and number and bytes of what is not.

@@ -8,32 +8,31 @@ use std::io::{self, Write};
 use serde::Serialize;
 use serde_json::json;
 
-use super::heap::{Heap, Row};
+use super::heap::{Heap, Process, Row};
 use super::table::Table;
 use crate::analysis::{Class, Totals};
 
 /// Writes the trace: a memory dump for each dump, in this order.
+///
+/// All are of one process in the trace, though they may be of several runs: only then can the viewer compare them.
 ///
 /// # Errors
 ///
 /// If writing fails.
 pub fn write(heaps: &[Heap], out: &mut dyn Write) -> io::Result<()> {
     let mut maps = Maps::default();
-    let mut events = Vec::new();
-    let mut met: Vec<u32> = Vec::new();
-    for heap in heaps {
-        let process = &heap.process;
-        // The viewer takes process 0 for the kernel.
-        let pid = process.pid.max(1);
-        if !met.contains(&pid) {
-            met.push(pid);
-            events.push(json!({
-                "ph": "M", "name": "process_name", "cat": "__metadata", "pid": pid, "tid": 0, "ts": 0,
-                "args": { "name": process.name() },
-            }));
-        }
-    }
+    let first = heaps.first().map(|heap| &heap.process);
+    let name = first.map_or("(unknown program)", Process::name);
+    // The viewer takes process 0 for the kernel.
+    let pid = first.map_or(0, |process| process.pid).max(1);
+    let mut events = vec![json!({
+        "ph": "M", "name": "process_name", "cat": "__metadata", "pid": pid, "tid": 0, "ts": 0,
+        "args": { "name": name },
+    })];
+    let mut time = 0;
     for (number, heap) in heaps.iter().enumerate() {
+        // One after the other, whenever their processes began.
+        time = heap.process.uptime_ms.max(time + 1);
         let dumps = json!({
             "level_of_detail": "detailed",
             "allocators": allocators(heap, number),
@@ -41,8 +40,8 @@ pub fn write(heaps: &[Heap], out: &mut dyn Write) -> io::Result<()> {
         });
         events.push(json!({
             "ph": "v", "name": "explicitly_triggered", "cat": "disabled-by-default-memory-infra",
-            "id": format!("{:x}", number + 1), "pid": heap.process.pid.max(1), "tid": -1,
-            "ts": heap.process.uptime_ms.saturating_mul(1000), "args": { "dumps": dumps },
+            "id": format!("{:x}", number + 1), "pid": pid, "tid": -1,
+            "ts": time.saturating_mul(1000), "args": { "dumps": dumps },
         }));
     }
     serde_json::to_writer(&mut *out, &json!({ "traceEvents": events }))?;
@@ -53,12 +52,8 @@ pub fn write(heaps: &[Heap], out: &mut dyn Write) -> io::Result<()> {
 const ALL: &str = "malloc";
 
 fn classes(heap: &Heap) -> Vec<(&'static str, Option<Class>)> {
-    let mut classes = vec![(ALL, None)];
-    if heap.has_reports() && heap.only.is_none() {
-        let of = [Class::Unreported, Class::OnceReported, Class::TwiceReported];
-        classes.extend(of.map(|class| (class.name(), Some(class))));
-    }
-    classes
+    let of_classes = heap.classes().iter().map(|class| (class.name(), Some(*class)));
+    std::iter::once((ALL, None)).chain(of_classes).collect()
 }
 
 fn rows(heap: &Heap, class: Option<Class>) -> impl Iterator<Item = &Row> {

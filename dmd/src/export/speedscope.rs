@@ -60,10 +60,7 @@ struct WireProfile {
 /// If writing fails.
 pub fn write(heap: &Heap, out: &mut dyn Write) -> io::Result<()> {
     let all = profile(heap, None);
-    let classes = [Class::Unreported, Class::OnceReported, Class::TwiceReported];
-    let has_reports = heap.has_reports() && heap.only.is_none();
-    let of_classes =
-        classes.into_iter().filter(|_| has_reports).map(|class| profile(heap, Some(class)));
+    let of_classes = heap.classes().iter().map(|class| profile(heap, Some(*class)));
     let file = WireFile {
         schema: "https://www.speedscope.app/file-format-schema.json",
         exporter: concat!("dmd ", env!("CARGO_PKG_VERSION")),

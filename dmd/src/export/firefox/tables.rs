@@ -84,7 +84,7 @@ impl Tables {
         })
     }
 
-    /// 0 for functions that were called, 1 for those that were inlined: a frame stands at several depths.
+    /// 0 for functions that were called, 1 for those that were inlined, however deep: one frame may be so in several stacks.
     fn inline_depths(&self) -> Vec<u32> {
         column(self.frames.values(), |(.., inlined)| u32::from(*inlined))
     }
