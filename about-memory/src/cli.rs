@@ -3,6 +3,7 @@
 use crate::coverage::CoverageArgs;
 use crate::dmd::DmdArgs;
 use crate::export::ExportArgs;
+use crate::heap::{HeapArgs, HeapDiffArgs};
 use crate::numbers::Bytes;
 use crate::run::RunArgs;
 use crate::symbolicate::SymbolicateArgs;
@@ -41,6 +42,10 @@ pub enum Command {
     Symbolicate(SymbolicateArgs),
     /// Write a DMD dump as the file of another viewer: pprof, DHAT, flame graphs, speedscope, the Firefox Profiler and others
     Export(ExportArgs),
+    /// Break a DMD dump down by stack and by type, one within the other
+    Heap(HeapArgs),
+    /// Show what grew between two DMD dumps, by stack and type, biggest first
+    HeapDiff(HeapDiffArgs),
     /// Show what differs between two reports, the second minus the first
     Diff(DiffArgs),
     /// Compare a report with the ceilings of a budget; exit status 1 if anything is over

@@ -5,10 +5,9 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use dmd::analysis::Class;
 use dmd::export::{self, Format, Frames, Heap, HeapOptions};
 
-use crate::dmd::DmdError;
+use crate::dmd::{DmdError, OnlyArg};
 use crate::symbolised::Reader;
 
 /// `about-memory export`
@@ -28,7 +27,7 @@ pub struct ExportArgs {
 
     /// Only blocks that are reported so often
     #[arg(long, value_enum, value_name = "REPORTED")]
-    only: Option<Only>,
+    only: Option<OnlyArg>,
 
     /// Only frames of the program and of the crates it uses, not those of the standard library
     #[arg(long)]
@@ -44,7 +43,7 @@ pub struct ExportArgs {
 enum FormatArg {
     /// `go tool pprof`, Pyroscope, Parca, speedscope; gzipped
     Pprof,
-    /// valgrind's dh_view.html, the Firefox Profiler
+    /// valgrind's `dh_view.html`, the Firefox Profiler
     Dhat,
     /// Folded stacks: flame graph scripts, speedscope, the Firefox Profiler
     Folded,
@@ -52,9 +51,9 @@ enum FormatArg {
     Svg,
     /// speedscope
     Speedscope,
-    /// ms_print
+    /// valgrind's `ms_print`
     Massif,
-    /// Catapult's trace viewer, which was chrome://tracing
+    /// Catapult's trace viewer, which was `chrome://tracing`
     MemoryInfra,
     /// The Firefox Profiler
     FirefoxProfiler,
@@ -75,27 +74,6 @@ impl From<FormatArg> for Format {
     }
 }
 
-/// How often blocks are reported.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum Only {
-    /// Not at all: dark matter
-    Unreported,
-    /// Once
-    Once,
-    /// Twice or more
-    Twice,
-}
-
-impl From<Only> for Class {
-    fn from(only: Only) -> Self {
-        match only {
-            Only::Unreported => Self::Unreported,
-            Only::Once => Self::OnceReported,
-            Only::Twice => Self::TwiceReported,
-        }
-    }
-}
-
 /// Runs the subcommand: the file to `out` (or to `--output`), remarks to `err`.
 ///
 /// # Errors
@@ -110,7 +88,7 @@ pub fn main(args: &ExportArgs, out: &mut dyn Write, err: &mut dyn Write) -> Resu
         return Err(DmdError::Binary);
     }
     let mut options = HeapOptions::default();
-    options.only = args.only.map(Class::from);
+    options.only = args.only.map(OnlyArg::class);
     options.frames = if args.own_frames { Frames::Own } else { Frames::All };
     let mut reader = Reader::new(&args.symbols);
     let mut heaps = Vec::new();

@@ -7,6 +7,7 @@ pub mod symbolicate;
 pub mod coverage;
 pub mod symbolised;
 pub mod export;
+pub mod heap;
 pub mod show;
 pub mod check;
 pub mod open;

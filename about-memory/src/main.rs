@@ -2,7 +2,7 @@
 
 use about_memory::cli::{Cli, Command};
 use about_memory::show::{self, Failure};
-use about_memory::{check, coverage, dmd, export, run, symbolicate};
+use about_memory::{check, coverage, dmd, export, heap, run, symbolicate};
 use clap::Parser;
 use std::error::Error;
 use std::io::{self, BufWriter, Write};
@@ -28,6 +28,12 @@ fn main() -> ExitCode {
             symbolicate::main(args, &mut notes).map(|()| ExitCode::SUCCESS).map_err(Failure::from)
         }
         Some(Command::Export(args)) => export::main(args, &mut out, &mut notes)
+            .map(|()| ExitCode::SUCCESS)
+            .map_err(Failure::from),
+        Some(Command::Heap(args)) => heap::main(args, &mut out, &mut notes)
+            .map(|()| ExitCode::SUCCESS)
+            .map_err(Failure::from),
+        Some(Command::HeapDiff(args)) => heap::diff(args, &mut out, &mut notes)
             .map(|()| ExitCode::SUCCESS)
             .map_err(Failure::from),
         Some(Command::Check(args)) => check::main(args, &mut out, &mut notes),

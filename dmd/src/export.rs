@@ -21,8 +21,6 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod table;
-mod heap;
 pub mod pprof;
 pub mod dhat;
 pub mod folded;
@@ -38,7 +36,7 @@ mod tests;
 
 use std::io;
 
-pub use heap::{Frames, Heap, HeapOptions};
+pub use crate::heap::{Frames, Heap, HeapOptions};
 
 /// A format that a heap can be exported to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

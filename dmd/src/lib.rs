@@ -12,6 +12,8 @@ pub mod symbols;
 #[cfg(all(feature = "analysis", not(loom)))]
 pub mod analysis;
 #[cfg(all(feature = "analysis", not(loom)))]
+pub mod heap;
+#[cfg(all(feature = "analysis", not(loom)))]
 pub mod export;
 
 #[cfg(not(loom))]

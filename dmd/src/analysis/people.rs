@@ -38,7 +38,14 @@ impl<'a> Parts<'a> {
 
     /// What stands where there is no frame.
     pub(crate) fn of_words(words: &'a str) -> Self {
-        Self { function: words, name: None, file: None, line: None, out_of_line: true, folded: false }
+        Self {
+            function: words,
+            name: None,
+            file: None,
+            line: None,
+            out_of_line: true,
+            folded: false,
+        }
     }
 
     /// From `#00: function (file:line)` or `#00: function[file:line]`.
@@ -74,9 +81,9 @@ impl<'a> Parts<'a> {
             "operator new",
             "__libc_",
         ];
-        // Before Rust's `main` and its threads, the same in every program.
-        const STARTS: [&str; 5] =
-            ["_start", "__libc_start_main", "start_thread", "clone", "clone3"];
+        // Before Rust's `main` and its threads, the same in every program; and where panics are caught.
+        const STARTS: [&str; 6] =
+            ["_start", "__libc_start_main", "start_thread", "clone", "clone3", "__rust_try"];
         let path = self.function.trim_start_matches(['<', '&']);
         self.is_allocator_entry()
             || (self.file.is_none() && self.function == "main")
@@ -238,7 +245,8 @@ pub(crate) fn without_allocator<'a>(dump: &'a Dump, trace: &[FrameId]) -> Vec<Pa
     let behind_door = behind_door(&frames);
     // A frame that was not looked up may be anything.
     let is_allocation = |(parts, frame): &(&Parts<'_>, &FrameId)| {
-        Address::of_text(parts.function).is_none() && is_allocation(&dump.frames[frame.index()].text)
+        Address::of_text(parts.function).is_none()
+            && is_allocation(&dump.frames[frame.index()].text)
     };
     let rest = frames.iter().zip(trace).skip(behind_door).skip_while(is_allocation);
     let kept: Vec<Parts<'_>> = rest.map(|(parts, _)| *parts).collect();

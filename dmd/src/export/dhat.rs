@@ -4,9 +4,9 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use super::heap::{Heap, Knows};
-use super::table::Table;
 use crate::analysis::{Class, Totals};
+use crate::heap::table::Table;
+use crate::heap::{Heap, Knows};
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]

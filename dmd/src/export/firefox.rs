@@ -9,9 +9,9 @@ use std::time::UNIX_EPOCH;
 
 use serde_json::{Value, json};
 
-use super::heap::{Heap, Knows, Row};
-use super::table::Table;
 use crate::analysis::Class;
+use crate::heap::table::Table;
+use crate::heap::{Heap, Knows, Row};
 use tables::Tables;
 
 /// The version that is written. Later ones of the profiler bring it up to date when they load it.
@@ -35,7 +35,7 @@ pub fn write(heap: &Heap, out: &mut dyn Write) -> io::Result<()> {
         let is_in = |row: &&Row| class.is_none_or(|class| row.kind.class == class);
         let rows = heap.rows.iter().filter(is_in);
         let samples = samples(heap, rows, (&mut tables, &mut categories), name);
-        threads.push(thread(heap, threads.len(), name, samples));
+        threads.push(thread(heap, threads.len(), name, &samples));
     }
     let shown: Vec<usize> = (0..threads.len()).collect();
     let taken = heap.taken.and_then(|taken| taken.duration_since(UNIX_EPOCH).ok());
@@ -90,7 +90,7 @@ fn tracks(heap: &Heap) -> Vec<Track> {
 
 const ALLOCATED: &str = "Allocated";
 
-/// Samples of bytes, one for each stack and category. The sums of the tables get what they need.
+/// Samples of bytes, one for each stack and category. The tables get what the samples name.
 fn samples<'h>(
     heap: &Heap,
     rows: impl Iterator<Item = &'h Row>,
@@ -146,7 +146,7 @@ fn category_list(categories: &Table<String>) -> Value {
     list.collect()
 }
 
-fn thread(heap: &Heap, number: usize, name: &str, samples: Value) -> Value {
+fn thread(heap: &Heap, number: usize, name: &str, samples: &Value) -> Value {
     json!({
         "processType": "default",
         "processStartupTime": 0,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use super::heap::Heap;
+use crate::heap::Heap;
 
 /// Writes a line for each stack, sorted: the functions from the outermost, and bytes.
 ///

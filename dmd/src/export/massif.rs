@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use super::heap::{Heap, HeapFrame};
+use crate::heap::{Heap, HeapFrame};
 
 /// Places with less than this share of their snapshot are written as one line, as massif does.
 const THRESHOLD_PERCENT: i128 = 1;

@@ -8,9 +8,9 @@ use std::io::{self, Write};
 use serde::Serialize;
 use serde_json::json;
 
-use super::heap::{Heap, Process, Row};
-use super::table::Table;
 use crate::analysis::{Class, Totals};
+use crate::heap::table::Table;
+use crate::heap::{Heap, Process, Row};
 
 /// Writes the trace: a memory dump for each dump, in this order.
 ///
@@ -63,11 +63,9 @@ fn rows(heap: &Heap, class: Option<Class>) -> impl Iterator<Item = &Row> {
 fn allocators(heap: &Heap, number: usize) -> serde_json::Value {
     let mut allocators = serde_json::Map::new();
     for (at, (name, class)) in classes(heap).into_iter().enumerate() {
-        let totals = rows(heap, class)
-            .fold(Totals::default(), |sum, row| sum.plus(&heap.amount(row)));
-        let scalar = |value: i128, units: &str| {
-            json!({ "type": "scalar", "units": units, "value": format!("{value:x}") })
-        };
+        let totals =
+            rows(heap, class).fold(Totals::default(), |sum, row| sum.plus(&heap.amount(row)));
+        let scalar = |value: i128, units: &str| json!({ "type": "scalar", "units": units, "value": format!("{value:x}") });
         let attributes = json!({
             "size": scalar(totals.usable(), "bytes"),
             "object_count": scalar(totals.blocks, "objects"),
@@ -115,7 +113,8 @@ impl Maps {
         for (name, class) in classes(heap) {
             let mut sums: BTreeMap<(u32, u32), Totals> = BTreeMap::new();
             for row in rows(heap, class) {
-                let sum = sums.entry((self.node(heap, row), self.block_type(heap, row))).or_default();
+                let sum =
+                    sums.entry((self.node(heap, row), self.block_type(heap, row))).or_default();
                 *sum = sum.plus(&heap.amount(row));
             }
             let entries = || sums.iter();

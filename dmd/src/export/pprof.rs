@@ -10,9 +10,9 @@ use std::time::UNIX_EPOCH;
 
 use flate2::{Compression, GzBuilder};
 
-use super::heap::{Heap, HeapFrame, Knows, Row};
-use super::table::Table;
 use crate::analysis::{Class, Totals};
+use crate::heap::table::Table;
+use crate::heap::{Heap, HeapFrame, Knows, Row};
 use wire::Message;
 
 /// Writes the profile. `go tool pprof` opens it on what lives, if that is known.
@@ -168,8 +168,11 @@ impl Profile {
             Class::Live | Class::Cumulative => None,
         };
         let text = |id: Option<u32>| id.map(|id| heap.text(id));
-        let single =
-            [("thread", text(kind.thread)), ("type", text(kind.block_type)), ("reported", reported)];
+        let single = [
+            ("thread", text(kind.thread)),
+            ("type", text(kind.block_type)),
+            ("reported", reported),
+        ];
         let reports = kind.reports.iter().flat_map(|(path, field)| {
             [("reporter", Some(heap.text(*path))), ("field", text(*field))]
         });
@@ -235,7 +238,8 @@ impl Profile {
         for (number, path) in (0_u32..).zip(modules) {
             let (base, build_id) = heap.module(&path);
             let end = self.ends.get(&number).copied().unwrap_or(0);
-            let [path, build_id] = [path, build_id.to_owned()].map(|text| self.strings.number(text));
+            let [path, build_id] =
+                [path, build_id.to_owned()].map(|text| self.strings.number(text));
             let mut mapping = Message::default();
             mapping.number(1, u64::from(number) + 1).number(2, base);
             mapping.number(3, base.saturating_add(end) + 1);

@@ -4,8 +4,8 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use super::heap::{Heap, HeapFrame};
 use crate::analysis::Class;
+use crate::heap::{Heap, HeapFrame};
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -95,5 +95,13 @@ fn profile(heap: &Heap, class: Option<Class>) -> WireProfile {
         Some(class) => format!("{} bytes", class.name()),
     };
     let end_value = weights.iter().fold(0, |sum: u64, weight| sum.saturating_add(*weight));
-    WireProfile { kind: "sampled", name, unit: "bytes", start_value: 0, end_value, samples, weights }
+    WireProfile {
+        kind: "sampled",
+        name,
+        unit: "bytes",
+        start_value: 0,
+        end_value,
+        samples,
+        weights,
+    }
 }

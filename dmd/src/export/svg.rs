@@ -6,7 +6,7 @@ use inferno::flamegraph::color::{BasicPalette, Palette};
 use inferno::flamegraph::{self, Options};
 
 use super::folded;
-use super::heap::Heap;
+use crate::heap::Heap;
 
 /// Writes the image.
 ///

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::export::heap::HeapFrame;
-use crate::export::table::Table;
+use crate::heap::HeapFrame;
+use crate::heap::table::Table;
 
 /// Shared tables under construction.
 #[derive(Debug, Default)]

@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 /// Values, each once, and their numbers from 0.
 #[derive(Debug)]
-pub(super) struct Table<T> {
+pub(crate) struct Table<T> {
     values: Vec<T>,
     numbers: FxHashMap<T, u32>,
 }
@@ -19,7 +19,7 @@ impl<T> Default for Table<T> {
 
 impl<T: Clone + Eq + Hash> Table<T> {
     /// The number of a value, which is the next one if it has not been met.
-    pub(super) fn number(&mut self, value: T) -> u32 {
+    pub(crate) fn number(&mut self, value: T) -> u32 {
         let next = u32::try_from(self.values.len()).unwrap_or(u32::MAX);
         let number = *self.numbers.entry(value.clone()).or_insert(next);
         if number == next {
@@ -29,7 +29,7 @@ impl<T: Clone + Eq + Hash> Table<T> {
     }
 
     /// The values by number.
-    pub(super) fn values(&self) -> &[T] {
+    pub(crate) fn values(&self) -> &[T] {
         &self.values
     }
 }
