@@ -15,6 +15,8 @@ pub mod analysis;
 pub mod heap;
 #[cfg(all(feature = "analysis", not(loom)))]
 pub mod export;
+#[cfg(all(feature = "pprof", not(loom)))]
+pub mod pprof;
 
 #[cfg(not(loom))]
 pub use dump::{Dump, Sum, Summary};
