@@ -45,7 +45,7 @@ enum FormatArg {
     Pprof,
     /// valgrind's `dh_view.html`, the Firefox Profiler
     Dhat,
-    /// Folded stacks: flame graph scripts, speedscope, the Firefox Profiler
+    /// Folded stacks: flame graph scripts, speedscope
     Folded,
     /// A flame graph for any browser
     Svg,

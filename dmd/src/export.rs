@@ -46,7 +46,7 @@ pub enum Format {
     Pprof,
     /// DHAT, version 2: valgrind's `dh_view.html`, the Firefox Profiler.
     Dhat,
-    /// Folded stacks: flame graphs, speedscope, the Firefox Profiler.
+    /// Folded stacks: flame graphs, speedscope.
     Folded,
     /// A flame graph for a browser.
     #[cfg(feature = "svg")]

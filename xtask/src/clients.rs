@@ -5,18 +5,20 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
-use crate::{Failure, build, dmd_py, firefox};
+use crate::{Failure, build, dmd_py, exports, firefox};
 
 /// A check by its name; it is handed the words after it.
 type Check = (&'static str, fn(&[&str], &mut dyn Write) -> Result<bool, Failure>);
 
-const CHECKS: [Check; 3] = [
+const CHECKS: [Check; 5] = [
     ("snapshot", |_, out| snapshot(out)),
     ("firefox", |args, out| {
         let args: Vec<String> = args.iter().map(|word| (*word).to_owned()).collect();
         Ok(firefox::run(&args, out)? == ExitCode::SUCCESS)
     }),
     ("dmd-py", |args, out| Ok(dmd_py::run(args.first().map(Path::new), out)?)),
+    ("exports", |args, out| exports::run_clients(args, out)),
+    ("pprof", |_, out| exports::run_service(out)),
 ];
 
 /// A snapshot that a program of ours has just written, in a real Firefox: it shows what we show.

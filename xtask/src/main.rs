@@ -11,6 +11,9 @@ mod bench_stacks;
 mod bench_measure;
 mod calibrate;
 mod clients;
+mod exports;
+mod browser;
+mod serve;
 mod stress;
 mod dmd_py;
 mod firefox;
@@ -27,7 +30,8 @@ cargo xtask bench NAME [--quick]      overhead, stacks, show, analyse, measure: 
 cargo xtask bench overhead --only WORD   the figures with that word in their name
 cargo xtask stress [SECONDS]          threads against the table of blocks, in each mode for 30 seconds or so many
 cargo xtask calibrate                  measures how far formulas are off without a tracker, for docs/impls.md
-cargo xtask clients [NAME [ARGS]]     snapshot, firefox, dmd-py: checks against real programs";
+cargo xtask clients [NAME [ARGS]]     snapshot, firefox, dmd-py, exports, pprof: checks against real programs
+cargo xtask clients exports [VIEWER] [--tools DIR]   each export in the viewer that it is for";
 
 /// Why a command stopped.
 type Failure = Box<dyn std::error::Error + Send + Sync>;
