@@ -1,13 +1,17 @@
 //! The command line: what can be asked for.
 
+use crate::ask::{AskArgs, MinimizeArgs, TrackArgs};
 use crate::coverage::CoverageArgs;
 use crate::dmd::DmdArgs;
 use crate::export::ExportArgs;
 use crate::heap::{HeapArgs, HeapDiffArgs};
 use crate::numbers::Bytes;
+use crate::ps::PsArgs;
 use crate::run::RunArgs;
+use crate::snapshot::SnapshotArgs;
 use crate::symbolicate::SymbolicateArgs;
 use crate::tree::{Least, Settings};
+use crate::watch::WatchArgs;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use memreport::snapshot::read::Options;
 use std::path::PathBuf;
@@ -50,13 +54,26 @@ pub enum Command {
     Diff(DiffArgs),
     /// Compare a report with the ceilings of a budget; exit status 1 if anything is over
     Check(CheckArgs),
+    /// List the running programs that can be asked, with their memory and what they track
+    Ps(PsArgs),
+    /// Watch the tree of a running program: fold, filter, sort, and compare with a moment that you mark
+    Live(WatchArgs),
+    /// Save what running programs report at this moment, and DMD's dump of it
+    Snapshot(SnapshotArgs),
+    /// Have a running program give up what it can do without, its caches first
+    Minimize(MinimizeArgs),
+    /// Have DMD track in a running program from now on, otherwise than before, or no longer
+    Track(TrackArgs),
+    /// Ask a running program anything it knows an answer to
+    Ask(AskArgs),
 }
 
 /// `about-memory FILE…`
 #[derive(Debug, Args)]
 pub struct ShowArgs {
-    /// Memory reports, plain or gzipped; `-` is standard input. Several are shown as one report of all their processes
-    #[arg(required = true, value_name = "FILE")]
+    /// Memory reports, plain or gzipped, or running programs by number; `-` is standard input. Several are shown as one report
+    /// of all their processes
+    #[arg(required = true, value_name = "FILE|PID")]
     pub files: Vec<PathBuf>,
     /// How it is shown.
     #[command(flatten)]
@@ -69,12 +86,15 @@ pub struct ShowArgs {
 /// `about-memory diff A B`
 #[derive(Debug, Args)]
 pub struct DiffArgs {
-    /// The report from before
-    #[arg(value_name = "A")]
+    /// The report from before; a running program by number, with `--since`
+    #[arg(value_name = "A|PID")]
     pub first: PathBuf,
-    /// The report from after
-    #[arg(value_name = "B")]
-    pub second: PathBuf,
+    /// The report from after; a running program by number, if it is to be compared as it is now
+    #[arg(value_name = "B|PID", required_unless_present = "since")]
+    pub second: Option<PathBuf>,
+    /// Show how the one report, or the running program, differs from this report
+    #[arg(long, value_name = "FILE", conflicts_with = "second")]
+    pub since: Option<PathBuf>,
     /// Print a Markdown table of what changed most, fit for a pull request
     #[arg(long, conflicts_with_all = ["json", "descriptions", "color"])]
     pub markdown: bool,

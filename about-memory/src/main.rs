@@ -2,7 +2,9 @@
 
 use about_memory::cli::{Cli, Command};
 use about_memory::show::{self, Failure};
-use about_memory::{check, coverage, dmd, export, heap, run, symbolicate};
+use about_memory::{
+    ask, check, coverage, dmd, export, heap, ps, run, snapshot, symbolicate, watch,
+};
 use clap::Parser;
 use std::error::Error;
 use std::io::{self, BufWriter, Write};
@@ -37,6 +39,16 @@ fn main() -> ExitCode {
             .map(|()| ExitCode::SUCCESS)
             .map_err(Failure::from),
         Some(Command::Check(args)) => check::main(args, &mut out, &mut notes),
+        Some(Command::Ps(args)) => {
+            ps::main(args, &mut out, &mut notes).map(|()| ExitCode::SUCCESS).map_err(Failure::from)
+        }
+        Some(Command::Live(args)) => watch::main(args).map(|()| ExitCode::SUCCESS),
+        Some(Command::Snapshot(args)) => {
+            snapshot::main(args, &mut notes).map(|()| ExitCode::SUCCESS)
+        }
+        Some(Command::Minimize(args)) => ask::minimize(args, &mut out).map(|()| ExitCode::SUCCESS),
+        Some(Command::Track(args)) => ask::track(args, &mut out).map(|()| ExitCode::SUCCESS),
+        Some(Command::Ask(args)) => ask::main(args, &mut out).map(|()| ExitCode::SUCCESS),
     };
     let done = done.and_then(|code| out.flush().map(|()| code).map_err(Failure::from));
     // What is left in the buffer after a failure is not worth a second failure on the way out.

@@ -3,9 +3,11 @@
 use crate::diff::{self, Change, Side, normalise};
 use crate::filter::Filter;
 use crate::forest::Forest;
+use crate::live::{LiveError, Target, pid_of};
 use crate::notes;
 use crate::page::{File, Page};
 use crate::refusal::Refusal;
+use crate::snapshot;
 use crate::tree::Settings;
 use memreport::snapshot::read::{self, Entry, Header, Options, ReadError, Sink};
 use std::error::Error;
@@ -28,6 +30,7 @@ enum Reason {
     NotGzip,
     Read(ReadError),
     Refused(Refusal),
+    Live(Box<LiveError>),
 }
 
 impl fmt::Display for OpenError {
@@ -51,6 +54,7 @@ impl fmt::Display for OpenError {
             }
             Reason::Read(error) => write!(f, "{error}"),
             Reason::Refused(refusal) => write!(f, "{refusal}"),
+            Reason::Live(error) => write!(f, "{error}"),
         }
     }
 }
@@ -64,6 +68,7 @@ impl Error for OpenError {
             },
             // Its own words stand in the message already.
             Reason::Read(error) => error.source(),
+            Reason::Live(error) => error.source(),
             Reason::Directory | Reason::NotGzip | Reason::Refused(_) => None,
         }
     }
@@ -74,7 +79,16 @@ fn is_stdin(path: &Path) -> bool {
     path == Path::new("-")
 }
 
-/// Reads a file into `sink`.
+/// The running program that is meant, if no file has that name.
+fn running(path: &Path) -> Option<Target> {
+    if pid_of(path).is_some() {
+        return Some(Target::Socket(path.to_owned()));
+    }
+    let pid = path.to_str()?.parse().ok()?;
+    (!path.exists()).then_some(Target::Pid(pid))
+}
+
+/// Reads a file, or what a running program reports, into `sink`.
 ///
 /// # Errors
 /// Says which file, and why it is no memory report.
@@ -82,6 +96,11 @@ pub fn read(path: &Path, options: Options, sink: &mut dyn Sink) -> Result<Header
     let fail = |reason| OpenError { path: path.to_owned(), reason };
     if is_stdin(path) {
         return read::read(&mut io::stdin().lock(), options, sink)
+            .map_err(|error| fail(Reason::Read(error)));
+    }
+    if let Some(target) = running(path) {
+        let report = snapshot::of(&target).map_err(|error| fail(Reason::Live(Box::new(error))))?;
+        return read::read(&mut &report[..], options, sink)
             .map_err(|error| fail(Reason::Read(error)));
     }
     let mut file = fs::File::open(path).map_err(|error| fail(Reason::Open(error)))?;
@@ -166,6 +185,24 @@ pub fn open_two([first, second]: [&Path; 2], options: Options) -> Result<Two, Op
     let read_side = |path| {
         let mut side = Side::default();
         let header = read(path, options, &mut side)?;
+        Ok((side, header))
+    };
+    Ok(Two { first: read_side(first)?, second: read_side(second)? })
+}
+
+/// The same of the bytes of two files, under the name that messages should give them.
+///
+/// # Errors
+/// Says why they cannot be compared.
+pub fn open_two_bytes(
+    name: &str,
+    [first, second]: [&[u8]; 2],
+    options: Options,
+) -> Result<Two, OpenError> {
+    let read_side = |mut bytes: &[u8]| {
+        let mut side = Side::default();
+        let header = read::read(&mut bytes, options, &mut side)
+            .map_err(|error| OpenError { path: name.into(), reason: Reason::Read(error) })?;
         Ok((side, header))
     };
     Ok(Two { first: read_side(first)?, second: read_side(second)? })

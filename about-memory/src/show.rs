@@ -38,7 +38,12 @@ pub fn show(args: &ShowArgs, out: &mut dyn Write, notes: &mut dyn Write) -> Resu
 pub fn diff(args: &DiffArgs, out: &mut dyn Write, notes: &mut dyn Write) -> Result<(), Failure> {
     let settings = Settings { is_diff: true, ..settings(&args.display) };
     let filter = filter(&args.display, notes)?;
-    let sides = open::open_two([&args.first, &args.second], args.input.options())?;
+    let (before, after) = match (&args.since, &args.second) {
+        (Some(since), _) => (since, &args.first),
+        (None, Some(second)) => (&args.first, second),
+        (None, None) => return Err("name two reports, or one and --since".into()),
+    };
+    let sides = open::open_two([before, after], args.input.options())?;
     if args.markdown {
         let changes = sides.changes(&filter)?;
         view::markdown::write(&changes, &settings, args.display.process.as_deref(), out)?;

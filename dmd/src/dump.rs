@@ -14,7 +14,7 @@ pub use symbolicate::symbolicate;
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -398,6 +398,10 @@ pub fn beside(report: &Path) -> PathBuf {
 impl Findings for Dump {
     fn heap_allocated(&self) -> usize {
         self.summary.heap_allocated
+    }
+
+    fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        write::write(self, out)
     }
 
     fn save_beside(&self, report: &Path) -> io::Result<()> {

@@ -4,6 +4,8 @@ mod track;
 #[cfg(not(loom))]
 pub mod run;
 #[cfg(not(loom))]
+mod live;
+#[cfg(not(loom))]
 pub mod dump;
 #[cfg(not(loom))]
 pub mod testing;

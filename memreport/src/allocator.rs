@@ -15,6 +15,8 @@ use std::alloc::GlobalAlloc;
 use crate::counters;
 use crate::tracker::Tracker;
 
+pub(crate) use system::give_back;
+
 /// An allocator that can say how much of a block may be used.
 ///
 /// # Safety
@@ -257,6 +259,11 @@ pub(crate) fn is_declared() -> bool {
 #[must_use]
 pub fn tracker() -> Option<&'static dyn Tracker> {
     declaration()?.tracker
+}
+
+/// Whether a tracker is awake.
+pub(crate) fn is_tracking() -> bool {
+    tracker().is_some_and(Tracker::is_awake)
 }
 
 /// What counts for a block: its usable size where the allocator is declared, its layout's elsewhere.

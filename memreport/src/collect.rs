@@ -8,6 +8,7 @@ use crate::allocator::{Sizes, is_declared, tracker};
 use crate::counters::totals;
 use crate::field::skipped_fields;
 use crate::ops::Collection;
+use crate::patience::Progress;
 use crate::report::Report;
 use crate::reporter::{Gathered, Names, Reports, amount};
 use crate::snapshot::Snapshot;
@@ -57,29 +58,53 @@ impl Collector {
     ///
     /// When a reporter calls it: collections do not nest.
     #[must_use]
-    pub fn snapshot(mut self) -> Snapshot {
+    pub fn snapshot(self) -> Snapshot {
+        self.watched(&Progress::default())
+    }
+
+    /// The same, seen from outside.
+    pub(crate) fn watched(mut self, progress: &Progress) -> Snapshot {
         let _alone = Alone::enter();
-        let moment = self.moment.take().unwrap_or(Cow::Borrowed("asked for by the program"));
+        let moment = self.take_moment();
         match tracker().filter(|tracker| tracker.is_awake()) {
-            Some(tracker) => self.tracked(tracker, moment),
-            None => {
-                // Read first: the collection itself allocates.
-                let heap_allocated = is_declared().then(|| totals().live_bytes());
-                let (mut gathered, _) = self.gather(Sizes::declared(), None);
-                if let Some(bytes) = heap_allocated {
-                    gathered
-                        .reports
-                        .push(heap_report(usize::try_from(bytes).unwrap_or(usize::MAX)));
-                }
-                finished(gathered, moment, None)
-            }
+            Some(tracker) => self.tracked(tracker, moment, progress),
+            None => self.untracked(Sizes::declared(), moment, progress),
         }
     }
 
-    fn tracked(&self, tracker: &'static dyn Tracker, moment: Cow<'static, str>) -> Snapshot {
+    /// The same, beside another collection that goes on: who reports which block is not recorded.
+    pub(crate) fn beside(mut self, progress: &Progress) -> Snapshot {
+        let _nested = NotNested::enter();
+        let moment = self.take_moment();
+        let sizes = tracker()
+            .filter(|tracker| tracker.is_awake())
+            .map_or_else(Sizes::declared, Sizes::Tracked);
+        self.untracked(sizes, moment, progress)
+    }
+
+    fn take_moment(&mut self) -> Cow<'static, str> {
+        self.moment.take().unwrap_or(Cow::Borrowed("asked for by the program"))
+    }
+
+    fn untracked(&self, sizes: Sizes, moment: Cow<'static, str>, progress: &Progress) -> Snapshot {
+        // Read first: the collection itself allocates.
+        let heap_allocated = is_declared().then(|| totals().live_bytes());
+        let (mut gathered, _) = self.gather(sizes, None, progress);
+        if let Some(bytes) = heap_allocated {
+            gathered.reports.push(heap_report(usize::try_from(bytes).unwrap_or(usize::MAX)));
+        }
+        finished(gathered, moment, None)
+    }
+
+    fn tracked(
+        &self,
+        tracker: &'static dyn Tracker,
+        moment: Cow<'static, str>,
+        progress: &Progress,
+    ) -> Snapshot {
         let recording = tracker.begin();
         let (mut gathered, names) =
-            self.gather(Sizes::Tracked(tracker), Some(recording.recorder()));
+            self.gather(Sizes::Tracked(tracker), Some(recording.recorder()), progress);
         let reporters = names.into_list();
         let findings = recording.finish(Ending {
             reporters: &reporters,
@@ -93,12 +118,18 @@ impl Collector {
         finished(gathered, moment, Some(findings))
     }
 
-    fn gather(&self, sizes: Sizes, recorder: Option<&dyn Recorder>) -> (Gathered, Names) {
+    fn gather(
+        &self,
+        sizes: Sizes,
+        recorder: Option<&dyn Recorder>,
+        progress: &Progress,
+    ) -> (Gathered, Names) {
         let collection = Collection::new(sizes, recorder);
         let names = Names::default();
         let mut reports = Reports {
             collection: &collection,
             names: &names,
+            progress,
             anonymize: self.anonymize,
             gathered: Gathered::default(),
         };
@@ -135,24 +166,35 @@ fn finished(
 
 /// Collections come one after the other.
 struct Alone {
+    _nested: NotNested,
     _lock: std::sync::MutexGuard<'static, ()>,
 }
 
 static COLLECTING: Mutex<()> = Mutex::new(());
 
+impl Alone {
+    fn enter() -> Self {
+        let nested = NotNested::enter();
+        Alone { _nested: nested, _lock: COLLECTING.lock().unwrap_or_else(PoisonError::into_inner) }
+    }
+}
+
+/// A thread collects once at a time.
+struct NotNested;
+
 std::thread_local! {
     static IS_COLLECTING: Cell<bool> = const { Cell::new(false) };
 }
 
-impl Alone {
+impl NotNested {
     fn enter() -> Self {
         let nested = IS_COLLECTING.try_with(|collecting| collecting.replace(true)).unwrap_or(false);
         assert!(!nested, "a reporter asked for a snapshot: collections do not nest");
-        Alone { _lock: COLLECTING.lock().unwrap_or_else(PoisonError::into_inner) }
+        NotNested
     }
 }
 
-impl Drop for Alone {
+impl Drop for NotNested {
     fn drop(&mut self) {
         let _ = IS_COLLECTING.try_with(|collecting| collecting.set(false));
     }

@@ -16,13 +16,17 @@ mod counters;
 mod loaded;
 mod counted_heap;
 mod report;
+mod patience;
 mod reporter;
 mod registry;
 mod process;
 mod collect;
+mod minimize;
 pub mod snapshot;
 mod tracker;
 mod features;
+#[cfg(unix)]
+pub mod serve;
 #[cfg(feature = "derive")]
 #[doc = include_str!("variations.md")]
 pub mod variations {}
@@ -36,10 +40,13 @@ pub use counters::{HeapCounters, heap_counters};
 pub use field::{Field, Shared, SkippedField, skipped_fields};
 #[cfg(feature = "derive")]
 pub use memreport_derive::MallocSizeOf;
+pub use minimize::{Minimized, minimize, on_minimize};
 pub use ops::Ops;
 pub use registry::{Registration, register, register_weak, report_value};
 pub use report::{Kind, Report, Units};
 pub use reporter::{Reporter, Reports};
+#[cfg(unix)]
+pub use serve::serve;
 pub use size_of::{MallocShallowSizeOf, MallocSizeOf, Measured, Part, measure};
 pub use sizes::{HasSizes, sizes_of};
 pub use snapshot::Snapshot;
@@ -56,6 +63,8 @@ pub mod __private {
     pub use crate::loaded::stay_loaded;
     pub use crate::ops::{Fetch, FetchAny, FetchMeasurable};
     pub use crate::registry::StaticReporter;
+    #[cfg(unix)]
+    pub use crate::serve::StaticCommand;
     pub use crate::size_of::measure_recorded;
     pub use crate::snapshot::atomically;
     pub use crate::tracker::{

@@ -20,6 +20,13 @@ pub(crate) fn report(reports: &mut Vec<Report>) {
     report_faults(reports);
 }
 
+/// Bytes that are in physical memory now, where the system can say.
+pub(crate) fn resident() -> Option<u64> {
+    let text = read("/proc/self/statm")?;
+    let pages: u64 = text.split_ascii_whitespace().nth(1)?.parse().ok()?;
+    Some(pages * u64::try_from(page_size()).ok()?)
+}
+
 /// `/proc/self/statm`: pages of address space, and of it resident.
 fn report_statm(reports: &mut Vec<Report>) {
     let Some(text) = read("/proc/self/statm") else { return };

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use crate::counted_heap::report_list;
 use crate::ops::Ops;
+use crate::patience::ReporterId;
 use crate::reporter::{Reporter, Reports};
 use crate::size_of::MallocSizeOf;
 
@@ -151,7 +152,16 @@ fn add(reporter: Held, name: &'static str, path: Option<Arc<str>>) -> Registrati
     let id = registered.next;
     registered.next += 1;
     registered.entries.push(Entry { id, name, reporter, path });
-    Registration { id: Some(id) }
+    Registration::new(id, forget)
+}
+
+fn forget(id: u64) {
+    let mut registered = registered();
+    let position = registered.entries.iter().position(|entry| entry.id == id);
+    let entry = position.map(|position| registered.entries.swap_remove(position));
+    drop(registered);
+    // Dropped without the lock: what the reporter owns may have registrations of its own.
+    drop(entry);
 }
 
 fn registered() -> MutexGuard<'static, Registered> {
@@ -159,29 +169,30 @@ fn registered() -> MutexGuard<'static, Registered> {
     REGISTERED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A reporter's place in the list; dropping it takes the reporter off.
+/// A place in a list, as of reporters; dropping it takes off what stands there.
 #[derive(Debug)]
-#[must_use = "the reporter is taken off the list when this is dropped; `.forever()` keeps it"]
+#[must_use = "what was registered is taken off the list when this is dropped; `.forever()` keeps it"]
 pub struct Registration {
-    id: Option<u64>,
+    place: Option<(u64, fn(u64))>,
 }
 
 impl Registration {
-    /// Keeps the reporter for the rest of the program.
+    /// Of what has this number in a list; `forget` takes it off.
+    pub(crate) fn new(id: u64, forget: fn(u64)) -> Self {
+        Registration { place: Some((id, forget)) }
+    }
+
+    /// Keeps what was registered for the rest of the program.
     pub fn forever(mut self) {
-        self.id = None;
+        self.place = None;
     }
 }
 
 impl Drop for Registration {
     fn drop(&mut self) {
-        let Some(id) = self.id else { return };
-        let mut registered = registered();
-        let position = registered.entries.iter().position(|entry| entry.id == id);
-        let entry = position.map(|position| registered.entries.swap_remove(position));
-        drop(registered);
-        // Dropped without the lock: what the reporter owns may have registrations of its own.
-        drop(entry);
+        if let Some((id, forget)) = self.place {
+            forget(id);
+        }
     }
 }
 
@@ -189,21 +200,35 @@ impl Drop for Registration {
 pub(crate) fn run_all(reports: &mut Reports<'_>) {
     let mut fixed: Vec<_> = inventory::iter::<StaticReporter>().copied().collect();
     fixed.sort_by_key(|reporter| reporter.name);
-    for reporter in fixed {
-        run(reports, reporter.name, &reporter.collect);
+    for (place, reporter) in fixed.iter().enumerate() {
+        run(reports, (ReporterId::Fixed(place), reporter.name), &reporter.collect);
     }
     // Copied out, so that reporters may register others.
-    let dynamic: Vec<_> =
-        registered().entries.iter().map(|entry| (entry.name, entry.reporter.clone())).collect();
-    for (name, held) in dynamic {
+    let dynamic: Vec<_> = registered()
+        .entries
+        .iter()
+        .map(|entry| (ReporterId::Registered(entry.id), entry.name, entry.reporter.clone()))
+        .collect();
+    for (id, name, held) in dynamic {
         if let Some(reporter) = held.reporter() {
-            run(reports, name, &*reporter);
+            run(reports, (id, name), &*reporter);
         }
     }
-    run(reports, "memreport", &report_registry);
+    run(reports, (ReporterId::Fixed(usize::MAX), "memreport"), &report_registry);
 }
 
-fn run(reports: &mut Reports<'_>, name: &str, reporter: &dyn Reporter) {
+/// Runs one reporter, if it is not at work for another collection.
+fn run(reports: &mut Reports<'_>, (id, name): (ReporterId, &'static str), reporter: &dyn Reporter) {
+    let progress = reports.progress;
+    if let Some(at_work) = progress.passes_over(id) {
+        return reports.note(format!("{}; its reports are missing", at_work.sentence()));
+    }
+    progress.begins(id, name);
+    run_to_its_end(reports, name, reporter);
+    progress.ends();
+}
+
+fn run_to_its_end(reports: &mut Reports<'_>, name: &str, reporter: &dyn Reporter) {
     let collection = reports.collection;
     collection.next_source();
     let heard = collection.recorder().map(|recorder| (recorder, recorder.position()));
@@ -229,7 +254,7 @@ fn run(reports: &mut Reports<'_>, name: &str, reporter: &dyn Reporter) {
     }
 }
 
-fn message(panic: &(dyn std::any::Any + Send)) -> &str {
+pub(crate) fn message(panic: &(dyn std::any::Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message")
 }

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 
 use crate::ops::{Collection, measure_with};
+use crate::patience::Progress;
 use crate::report::{Kind, Report};
 use crate::size_of::{MallocSizeOf, Measured};
 
@@ -27,6 +28,7 @@ impl<F: Fn(&mut Reports<'_>) + Send + Sync> Reporter for F {
 pub struct Reports<'c> {
     pub(crate) collection: &'c Collection<'c>,
     pub(crate) names: &'c Names,
+    pub(crate) progress: &'c Progress,
     pub(crate) anonymize: bool,
     pub(crate) gathered: Gathered,
 }

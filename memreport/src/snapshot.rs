@@ -3,9 +3,12 @@
 //! The file is Firefox's memory report, version 1, with fields of our own where Firefox allows them.
 
 pub mod read;
+mod bound;
 mod write;
 
 pub use write::atomically;
+#[cfg(unix)]
+pub(crate) use write::own_name;
 
 use std::any::Any;
 use std::borrow::Cow;
@@ -45,11 +48,34 @@ impl Snapshot {
         as_own(|| self.save_both(path.as_ref()))
     }
 
+    /// The same, with at most so many reports as they are: the smallest are added up by their first two names.
+    #[cfg(unix)]
+    pub(crate) fn save_at_most(&self, most: usize, path: &Path) -> io::Result<()> {
+        as_own(|| self.save_with(&bound::bound(&self.reports, most), path))
+    }
+
+    /// The report's file, gzipped.
+    #[cfg(unix)]
+    pub(crate) fn to_gzip(&self) -> io::Result<Vec<u8>> {
+        write::gzipped(|out| write::write(self, &self.reports, out))
+    }
+
+    /// The dump's file, gzipped, while DMD is awake.
+    #[cfg(unix)]
+    pub(crate) fn dump_to_gzip(&self) -> Option<io::Result<Vec<u8>>> {
+        let findings = self.findings.as_ref()?;
+        Some(write::gzipped(|out| findings.write(out)))
+    }
+
     fn save_both(&self, path: &Path) -> io::Result<()> {
+        self.save_with(&self.reports, path)
+    }
+
+    fn save_with(&self, reports: &[Report], path: &Path) -> io::Result<()> {
         if let Some(findings) = &self.findings {
             findings.save_beside(path)?;
         }
-        write::save(self, path)?;
+        write::save(self, reports, path)?;
         if let Some(findings) = &self.findings {
             findings.saved(path);
         }

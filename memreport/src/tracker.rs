@@ -16,6 +16,9 @@ pub trait Tracker: Sync {
     /// Whether every live block is in the table: not so where tracking began late, was off for a time, or takes samples.
     fn knows_all(&self) -> bool;
 
+    /// What it tracks at this moment, in words: `live, full stacks`.
+    fn state(&self) -> String;
+
     /// What lies at the claimed address, by the table alone: the memory is never touched.
     fn look_up(&self, claim: Claim) -> Found;
 
@@ -133,6 +136,13 @@ pub struct Who {
 pub trait Findings: Any + Send {
     /// The bytes in all blocks that lived before the collection began and live still, by the allocator's counters.
     fn heap_allocated(&self) -> usize;
+
+    /// Writes the findings' file.
+    ///
+    /// # Errors
+    ///
+    /// Those of `out`.
+    fn write(&self, out: &mut dyn io::Write) -> io::Result<()>;
 
     /// Writes the findings beside the report file at `report`.
     ///

@@ -15,6 +15,7 @@ mod exports;
 mod browser;
 mod serve;
 mod stress;
+mod stress_live;
 mod dmd_py;
 mod firefox;
 mod tidy;
@@ -29,6 +30,7 @@ cargo xtask ci                        all that CI runs
 cargo xtask bench NAME [--quick]      overhead, stacks, show, analyse, measure: a table, then a line of JSON for each figure
 cargo xtask bench overhead --only WORD   the figures with that word in their name
 cargo xtask stress [SECONDS]          threads against the table of blocks, in each mode for 30 seconds or so many
+cargo xtask stress live [SECONDS]     running programs that are asked at once, and often, while they allocate
 cargo xtask calibrate                  measures how far formulas are off without a tracker, for docs/impls.md
 cargo xtask clients [NAME [ARGS]]     snapshot, firefox, dmd-py, exports, pprof: checks against real programs
 cargo xtask clients exports [VIEWER] [--tools DIR]   each export in the viewer that it is for";
@@ -45,6 +47,8 @@ fn main() -> ExitCode {
         ["pre-commit"] => ci::pre_commit(out),
         ["ci"] => ci::ci(out),
         ["bench", name, ref rest @ ..] => bench::run(name, rest, out),
+        ["stress", "live"] => stress_live::run(None, out),
+        ["stress", "live", seconds] => stress_live::run(Some(seconds), out),
         ["stress"] => stress::run(None, out),
         ["stress", seconds] => stress::run(Some(seconds), out),
         ["calibrate"] => calibrate::run(out),

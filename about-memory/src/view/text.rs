@@ -34,6 +34,26 @@ pub fn write(page: &Page<'_>, medium: Medium, out: &mut dyn Write) -> io::Result
     Ok(unlisted)
 }
 
+/// Writes one tree, a line for each item in sight.
+pub(crate) fn write_tree(
+    tree: &Tree,
+    settings: &Settings,
+    medium: Medium,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    Text { settings, medium, out }.write_tree(tree, "")
+}
+
+/// What stands before each measurement outside trees, so that their values end in one column.
+pub(crate) fn paddings(flats: &[Tree], settings: &Settings) -> Vec<String> {
+    let width = |flat: &Tree| {
+        numbers::amount(&flat.root().amount, flat.unit, settings.bytes()).chars().count()
+    };
+    let widths: Vec<usize> = flats.iter().map(width).collect();
+    let widest = widths.iter().max().copied().unwrap_or(0);
+    widths.into_iter().map(|width| " ".repeat(widest - width)).collect()
+}
+
 struct Text<'a> {
     settings: &'a Settings,
     medium: Medium,
@@ -59,13 +79,8 @@ impl Text<'_> {
             self.write_tree(tree, "")?;
             writeln!(self.out)?;
         }
-        let width = |flat: &Tree| {
-            numbers::amount(&flat.root().amount, flat.unit, self.settings.bytes()).chars().count()
-        };
-        let widths: Vec<usize> = process.flats.iter().map(width).collect();
-        let widest = widths.iter().max().copied().unwrap_or(0);
-        for (flat, width) in process.flats.iter().zip(widths) {
-            self.write_tree(flat, &" ".repeat(widest - width))?;
+        for (flat, padding) in process.flats.iter().zip(paddings(&process.flats, self.settings)) {
+            self.write_tree(flat, &padding)?;
         }
         if !process.flats.is_empty() {
             writeln!(self.out)?;

@@ -43,6 +43,10 @@ impl<A: UsableSize + 'static> Tracker for Tracking<A> {
         !plan::has_gaps()
     }
 
+    fn state(&self) -> String {
+        plan::state()
+    }
+
     fn look_up(&self, claim: Claim) -> Found {
         match claim.place {
             Place::Start => look_up_start(Self::GRANULE, claim),

@@ -180,6 +180,22 @@ pub(crate) fn mode() -> Mode {
     Mode::ALL.into_iter().find(|mode| *mode as u8 == number).unwrap_or(Mode::DarkMatter)
 }
 
+/// What is tracked at this moment, in words.
+pub(crate) fn state() -> String {
+    let plan = plan();
+    let stacks = match plan {
+        plan if plan.has_partial_stacks() => "partial",
+        plan if plan.has_stacks() => "full",
+        _ => "no",
+    };
+    match sample_bytes() {
+        _ if !plan.is_awake() => "asleep: `about-memory track` wakes it".to_owned(),
+        _ if !plan.enters() => "off: new blocks are not entered".to_owned(),
+        Some(bytes) => format!("{}, a sample each {bytes} bytes", mode().name()),
+        None => format!("{}, {stacks} stacks", mode().name()),
+    }
+}
+
 /// Whether statistics of each dump are asked for.
 pub(crate) fn shows_stats() -> bool {
     SHOWS_STATS.load(Relaxed)

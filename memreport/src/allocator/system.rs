@@ -29,3 +29,12 @@ unsafe impl UsableSize for System {
         unsafe { libc::malloc_size(block.cast()) }
     }
 }
+
+/// Has the C library give free memory back to the system, where it can be told to.
+pub(crate) fn give_back() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    // SAFETY: a plain call, of any thread at any time; also where another allocator is declared, since C code has a heap too.
+    unsafe {
+        libc::malloc_trim(0);
+    }
+}

@@ -14,11 +14,26 @@ use super::Snapshot;
 use crate::report::{Kind, Report, Units};
 
 /// Writes the file under a name that nobody looks for, and renames it when it is whole.
-pub(super) fn save(snapshot: &Snapshot, path: &Path) -> io::Result<()> {
-    atomically(path, |out| {
-        let mut to = Serializer::with_formatter(out, Ascii);
-        Ok(WireFile::from(snapshot).serialize(&mut to)?)
-    })
+pub(super) fn save(snapshot: &Snapshot, reports: &[Report], path: &Path) -> io::Result<()> {
+    atomically(path, |out| write(snapshot, reports, out))
+}
+
+/// Writes the file's text, with these reports.
+pub(super) fn write(
+    snapshot: &Snapshot,
+    reports: &[Report],
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let mut to = Serializer::with_formatter(out, Ascii);
+    Ok(WireFile::new(snapshot, reports).serialize(&mut to)?)
+}
+
+/// What is written, in memory.
+#[cfg(unix)]
+pub(super) fn gzipped(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<Vec<u8>> {
+    let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
+    write(&mut packed)?;
+    packed.finish()
 }
 
 /// Writes all but ASCII as escapes: Firefox takes each byte of gzipped text for a character of its own.
@@ -121,13 +136,11 @@ struct WireSkipped<'s> {
     line: u32,
 }
 
-impl<'s> From<&'s Snapshot> for WireFile<'s> {
-    fn from(snapshot: &'s Snapshot) -> Self {
+impl<'s> WireFile<'s> {
+    fn new(snapshot: &'s Snapshot, reports: &'s [Report]) -> Self {
         let process = WireProcess { name: own_name(), pid: std::process::id() };
-        let reports = WireReports {
-            process: format!("{} (pid {})", process.name, process.pid),
-            reports: &snapshot.reports,
-        };
+        let reports =
+            WireReports { process: format!("{} (pid {})", process.name, process.pid), reports };
         let skipped = snapshot.skipped.iter();
         let memreport = WireOwn {
             version: 1,
@@ -189,7 +202,7 @@ struct WireReport<'s> {
 }
 
 /// The name of the running program, as `ps` would show it.
-fn own_name() -> String {
+pub(crate) fn own_name() -> String {
     let path = std::env::current_exe().ok();
     let name =
         path.as_deref().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());

@@ -1,0 +1,96 @@
+//! Why a running program could not be asked.
+
+use std::error::Error;
+use std::path::PathBuf;
+use std::{fmt, io};
+
+/// Why a running program could not be asked, and what helps.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum LiveError {
+    /// There is no process of this number.
+    NoProcess(u32),
+    /// The process is there, but does not serve.
+    NotServing(u32, PathBuf),
+    /// It is another user's.
+    NotAllowed(u32),
+    /// It is not called as a program's socket is.
+    NotASocket(PathBuf),
+    /// Nobody has this name.
+    NoName(String),
+    /// Several have it.
+    ManyNames(String, Vec<u32>),
+    /// Somebody else listens at the socket.
+    WrongPeer {
+        /// Who was to be asked.
+        pid: u32,
+        /// Who listens.
+        peer: u32,
+        /// Where.
+        socket: PathBuf,
+    },
+    /// The connection broke, or nothing came in time.
+    Io(u32, io::Error),
+    /// What came was not an answer.
+    Garbled(u32, String),
+    /// The program's own words.
+    Refused(u32, String),
+}
+
+impl fmt::Display for LiveError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            LiveError::NoProcess(pid) => write!(f, "there is no process {pid}"),
+            LiveError::NotServing(pid, socket) => write!(
+                f,
+                "process {pid} cannot be asked: nothing listens at {}; call `memreport::serve()` in the program",
+                socket.display()
+            ),
+            LiveError::NotAllowed(pid) => {
+                write!(f, "process {pid} is another user's; only its own user and root may ask it")
+            }
+            LiveError::NotASocket(path) => write!(
+                f,
+                "{}: no program's socket; those are called memreport-PID.sock",
+                path.display()
+            ),
+            LiveError::NoName(name) => write!(
+                f,
+                "no program called `{name}` can be asked; `about-memory ps` lists those that can"
+            ),
+            LiveError::ManyNames(name, pids) => {
+                let pids: Vec<_> = pids.iter().map(u32::to_string).collect();
+                write!(
+                    f,
+                    "several programs are called `{name}`; choose one by its number: {}",
+                    pids.join(", ")
+                )
+            }
+            LiveError::WrongPeer { pid, peer, socket } => write!(
+                f,
+                "process {peer} listens at {}, which is the place of process {pid}; it was not asked",
+                socket.display()
+            ),
+            LiveError::Io(pid, error) if error.kind() == io::ErrorKind::WouldBlock => {
+                write!(f, "process {pid} did not answer in time; is it stopped?")
+            }
+            LiveError::Io(pid, _) => write!(f, "process {pid} could not be asked"),
+            LiveError::Garbled(pid, what) => {
+                write!(
+                    f,
+                    "process {pid} gave an answer that is not understood ({what}); is it of another version?"
+                )
+            }
+            LiveError::Refused(pid, message) => write!(f, "process {pid}: {message}"),
+        }
+    }
+}
+
+impl Error for LiveError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            LiveError::Io(_, error) if error.kind() != io::ErrorKind::WouldBlock => Some(error),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! `about-memory snapshot PROGRAM… -o FILE`: what running programs report, in one file.
+
+use std::fs;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Args;
+use flate2::Compression;
+use flate2::read::GzDecoder;
+use flate2::write::GzEncoder;
+use serde_json::Value;
+
+use crate::live::{self, LiveError, Target};
+use crate::ps::seconds;
+use crate::show::Failure;
+
+/// `about-memory snapshot`
+#[derive(Debug, Args)]
+pub struct SnapshotArgs {
+    /// Running programs, by number or name: `about-memory ps` lists them. The reports of several go into one file
+    #[arg(required = true, value_name = "PID|NAME")]
+    programs: Vec<Target>,
+    /// Where to write the memory report; gzipped if the name ends in `.gz`
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+    /// Write DMD's dump of the same moment beside it, `heap.dmd.json.gz` beside `heap.json.gz`; of one program only
+    #[arg(long)]
+    dump: bool,
+    /// How many seconds a program may take to answer
+    #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds)]
+    patience: Duration,
+}
+
+/// Runs the subcommand.
+///
+/// # Errors
+/// Programs that cannot be asked, and files that cannot be written.
+pub fn main(args: &SnapshotArgs, notes: &mut dyn Write) -> Result<(), Failure> {
+    if args.dump && args.programs.len() > 1 {
+        return Err("a dump is of one program: ask each for its own".into());
+    }
+    let mut files = Vec::new();
+    for target in &args.programs {
+        let report = live::choose(target, args.patience)?.report(args.dump)?;
+        if let Some(dump) = report.dump {
+            let path = dmd::dump::beside(&args.output);
+            write(&path, &dump)?;
+            writeln!(notes, "wrote {}", path.display())?;
+        }
+        files.push(report.report);
+    }
+    let file = match &files[..] {
+        [one] => one.clone(),
+        several => merge(several)?,
+    };
+    write(&args.output, &file)?;
+    writeln!(notes, "wrote {}", args.output.display())?;
+    Ok(())
+}
+
+/// What a running program reports at this moment: the bytes of its memory report's file.
+///
+/// # Errors
+/// When it cannot be asked.
+pub fn of(target: &Target) -> Result<Vec<u8>, LiveError> {
+    Ok(live::choose(target, Duration::from_secs(30))?.report(false)?.report)
+}
+
+/// One file with the reports of all, each under its own process, as Firefox writes those of its processes.
+fn merge(files: &[Vec<u8>]) -> Result<Vec<u8>, Failure> {
+    let mut merged: Option<Value> = None;
+    for file in files {
+        let mut file: Value = serde_json::from_reader(GzDecoder::new(&file[..]))?;
+        let Some(merged) = &mut merged else {
+            merged = Some(file);
+            continue;
+        };
+        for list in ["/reports", "/memreport/notes"] {
+            if let (Some(all), Some(more)) = (
+                merged.pointer_mut(list).and_then(Value::as_array_mut),
+                file.pointer_mut(list).and_then(Value::as_array_mut),
+            ) {
+                all.append(more);
+            }
+        }
+    }
+    let mut packed = GzEncoder::new(Vec::new(), Compression::default());
+    serde_json::to_writer(&mut packed, &merged)?;
+    Ok(packed.finish()?)
+}
+
+/// Writes a gzipped file as its new name says, such that it is never seen half written.
+fn write(path: &Path, gzipped: &[u8]) -> io::Result<()> {
+    let named =
+        |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
+    let is_zipped = path.extension().is_some_and(|ending| ending == "gz");
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let mut unfinished =
+        tempfile::NamedTempFile::new_in(folder.unwrap_or(Path::new("."))).map_err(named)?;
+    if is_zipped {
+        unfinished.write_all(gzipped).map_err(named)?;
+    } else {
+        let mut text = Vec::new();
+        GzDecoder::new(gzipped).read_to_end(&mut text).map_err(named)?;
+        unfinished.write_all(&text).map_err(named)?;
+    }
+    // A temporary file is its owner's alone; a report is as readable as any file that one writes.
+    let written = unfinished.persist(path).map_err(|error| named(error.error))?;
+    readable(&written)
+}
+
+fn readable(file: &fs::File) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    file.set_permissions(fs::Permissions::from_mode(0o644))
+}

@@ -1,0 +1,129 @@
+//! When a program saves a report by itself: at a signal, near a limit, and at intervals.
+
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::history::History;
+use super::limits::Kernel;
+use super::saved::Folder;
+use super::work::Task;
+use crate::process::resident;
+
+/// When memory is so short, or has grown so much, that a report should be saved.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Threshold {
+    /// So many percent of what may be used are used: of the control group's limit, or of the machine's memory where it has
+    /// none.
+    PercentOfLimit(u8),
+    /// Resident memory has grown by so many bytes since the last report.
+    ResidentStep(u64),
+    /// For so many percent of the last ten seconds some task had to wait for memory: Linux' `memory.pressure`.
+    Pressure(f64),
+}
+
+/// How often thresholds are looked at.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// What a program has asked for.
+#[derive(Debug, Default)]
+pub(super) struct Moments {
+    thresholds: Vec<Threshold>,
+    cooldown: Duration,
+    folder: Option<Arc<Folder>>,
+    signal: Option<File>,
+    pub(super) history: Option<(Duration, Arc<History>)>,
+    kernel: Kernel,
+    next_look: Option<Instant>,
+    next_kept: Option<Instant>,
+    quiet_until: Option<Instant>,
+    /// Resident memory at the last report, for steps.
+    last_resident: Option<u64>,
+}
+
+impl Moments {
+    /// When one of these thresholds is passed, a report is saved, and then none for a while.
+    pub(super) fn new(thresholds: Vec<Threshold>, cooldown: Duration, folder: Folder) -> Self {
+        Moments { thresholds, cooldown, folder: Some(Arc::new(folder)), ..Moments::default() }
+    }
+
+    /// What a signal comes through.
+    pub(super) fn signalled_by(&mut self, end: OwnedFd) {
+        self.signal = Some(File::from(end));
+    }
+
+    pub(super) fn descriptor(&self) -> Option<RawFd> {
+        self.signal.as_ref().map(AsRawFd::as_raw_fd)
+    }
+
+    /// When [`due`](Self::due) should be asked at the latest.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        [self.next_look, self.next_kept].into_iter().flatten().min()
+    }
+
+    /// A signal came.
+    pub(super) fn signal(&mut self) -> Option<Task> {
+        let mut bytes = [0; 64];
+        // Many signals at once are one wish.
+        let _ = self.signal.as_mut()?.read(&mut bytes);
+        Some(Task::Save(Arc::clone(self.folder.as_ref()?), "at a signal".to_owned()))
+    }
+
+    /// What is to be done now.
+    pub(super) fn due(&mut self, now: Instant) -> Vec<Task> {
+        let mut tasks = Vec::new();
+        if let Some((every, history)) = &self.history {
+            if self.next_kept.is_none_or(|next| next <= now) {
+                self.next_kept = Some(now + *every);
+                tasks.push(Task::Keep(Arc::clone(history)));
+            }
+        }
+        if !self.thresholds.is_empty() && self.next_look.is_none_or(|next| next <= now) {
+            self.next_look = Some(now + LOOK);
+            tasks.extend(self.look(now));
+        }
+        tasks
+    }
+
+    fn look(&mut self, now: Instant) -> Option<Task> {
+        let resident = resident();
+        let last = *self.last_resident.get_or_insert(resident?);
+        if self.quiet_until.is_some_and(|until| until > now) {
+            return None;
+        }
+        let reason = self.thresholds.iter().find_map(|threshold| self.passed(threshold, last))?;
+        self.quiet_until = Some(now + self.cooldown);
+        self.last_resident = resident;
+        Some(Task::Save(Arc::clone(self.folder.as_ref()?), reason))
+    }
+
+    /// Why a report is due, if this threshold is passed.
+    fn passed(&self, threshold: &Threshold, last: u64) -> Option<String> {
+        match *threshold {
+            Threshold::PercentOfLimit(percent) => {
+                let found = self.kernel.memory()?;
+                (found.percent() >= u64::from(percent)).then(|| {
+                    format!(
+                        "{} of {} bytes of memory used ({}%)",
+                        found.used,
+                        found.limit,
+                        found.percent()
+                    )
+                })
+            }
+            Threshold::ResidentStep(step) => {
+                let grown = resident()?.checked_sub(last)?;
+                (grown >= step).then(|| format!("resident memory grew by {grown} bytes"))
+            }
+            Threshold::Pressure(percent) => {
+                let found = self.kernel.pressure()?;
+                (found >= percent).then(|| {
+                    format!("tasks waited for memory for {found:.1}% of the last ten seconds")
+                })
+            }
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! What the socket's thread needs of the operating system.
+#![expect(unsafe_code, reason = "system calls that std does not have")]
+
+use std::ffi::{c_int, c_void};
+use std::io;
+use std::mem::{self, MaybeUninit};
+use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
+use std::sync::atomic::AtomicI32;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+/// The user in whose name the program runs.
+#[must_use]
+pub fn user() -> u32 {
+    // SAFETY: a plain call.
+    unsafe { libc::geteuid() }
+}
+
+/// Who is at the other end of a socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Peer {
+    /// The process, by the number that it has here.
+    pub pid: u32,
+    /// Its user.
+    pub uid: u32,
+}
+
+/// Who is at the other end, as the kernel knows it: for a client, who listened; for a server, who connected.
+///
+/// # Errors
+///
+/// Those of asking.
+#[cfg(target_os = "linux")]
+pub fn peer(stream: &UnixStream) -> io::Result<Peer> {
+    let mut found = MaybeUninit::<libc::ucred>::zeroed();
+    let mut length = libc::socklen_t::try_from(size_of::<libc::ucred>()).unwrap_or(0);
+    // SAFETY: `found` has room for `length` bytes.
+    check(unsafe {
+        libc::getsockopt(
+            stream.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_PEERCRED,
+            found.as_mut_ptr().cast(),
+            &raw mut length,
+        )
+    })?;
+    // SAFETY: plain numbers, filled in by the call; zero before it.
+    let found = unsafe { found.assume_init() };
+    Ok(Peer { pid: u32::try_from(found.pid).unwrap_or(0), uid: found.uid })
+}
+
+/// Who is at the other end.
+///
+/// # Errors
+///
+/// Always: this system is not asked.
+#[cfg(not(target_os = "linux"))]
+pub fn peer(_stream: &UnixStream) -> io::Result<Peer> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// Listens at `path`, with mode 0600 from the first moment on.
+pub(super) fn listen(path: &Path) -> io::Result<UnixListener> {
+    use std::os::unix::ffi::OsStrExt;
+    // SAFETY: all zeroes is an address of no family, with an empty path.
+    let mut address: libc::sockaddr_un = unsafe { mem::zeroed() };
+    address.sun_family = libc::sa_family_t::try_from(libc::AF_UNIX).unwrap_or_default();
+    let bytes = path.as_os_str().as_bytes();
+    if bytes.len() >= address.sun_path.len() {
+        let message =
+            format!("{}: too long a path for a socket; choose a shorter folder", path.display());
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+    }
+    for (place, byte) in address.sun_path.iter_mut().zip(bytes) {
+        *place = libc::c_char::from_ne_bytes([*byte]);
+    }
+    // SAFETY: a plain call.
+    let descriptor =
+        unsafe { libc::socket(libc::AF_UNIX, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0) };
+    check(descriptor)?;
+    // SAFETY: just opened, and nobody else's.
+    let socket = unsafe { OwnedFd::from_raw_fd(descriptor) };
+    // The mode of the file that `bind` makes.
+    // SAFETY: a plain call on an open descriptor.
+    check(unsafe { libc::fchmod(descriptor, 0o600) })?;
+    let length = libc::socklen_t::try_from(size_of::<libc::sockaddr_un>()).unwrap_or(0);
+    // SAFETY: a whole address of that length.
+    check(unsafe { libc::bind(descriptor, (&raw const address).cast(), length) })?;
+    // SAFETY: a plain call on an open descriptor.
+    check(unsafe { libc::listen(descriptor, 64) })?;
+    let listener = UnixListener::from(socket);
+    listener.set_nonblocking(true)?;
+    Ok(listener)
+}
+
+/// What to wait for at a descriptor.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wanted {
+    pub(super) descriptor: RawFd,
+    pub(super) reading: bool,
+    pub(super) writing: bool,
+}
+
+/// What came.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Ready {
+    pub(super) readable: bool,
+    pub(super) writable: bool,
+    pub(super) gone: bool,
+}
+
+/// Waits until something comes, or for so long.
+pub(super) fn wait(wanted: &[Wanted], patience: Duration) -> Vec<Ready> {
+    let mut polled: Vec<libc::pollfd> = wanted
+        .iter()
+        .map(|wanted| libc::pollfd {
+            fd: wanted.descriptor,
+            events: if wanted.reading { libc::POLLIN } else { 0 }
+                | if wanted.writing { libc::POLLOUT } else { 0 },
+            revents: 0,
+        })
+        .collect();
+    // Rounded up: a deadline must have passed when it is looked at.
+    let patience = c_int::try_from(patience.as_millis() + 1).unwrap_or(c_int::MAX);
+    let count = libc::nfds_t::try_from(polled.len()).unwrap_or(0);
+    // SAFETY: `count` valid entries.
+    let ready = unsafe { libc::poll(polled.as_mut_ptr(), count, patience) };
+    if ready <= 0 {
+        return vec![Ready::default(); wanted.len()];
+    }
+    let has = |entry: &libc::pollfd, flags| entry.revents & flags != 0;
+    polled
+        .iter()
+        .map(|entry| Ready {
+            readable: has(entry, libc::POLLIN),
+            writable: has(entry, libc::POLLOUT),
+            gone: has(entry, libc::POLLHUP | libc::POLLERR | libc::POLLNVAL),
+        })
+        .collect()
+}
+
+/// Takes no signals on this thread: they are for the program's own.
+pub(super) fn take_no_signals() {
+    let mut all = MaybeUninit::<libc::sigset_t>::zeroed();
+    // SAFETY: a valid place for the set.
+    unsafe { libc::sigfillset(all.as_mut_ptr()) };
+    // SAFETY: a set that was filled in; the old one is not asked for.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), std::ptr::null_mut()) };
+}
+
+/// The descriptor that a forked child must close, or -1.
+static INHERITED: AtomicI32 = AtomicI32::new(-1);
+
+/// From now on, a forked child closes the socket: it has no thread that answers, and must not keep clients waiting.
+pub(super) fn close_in_children(listener: &UnixListener) -> io::Result<()> {
+    extern "C" fn in_child() {
+        let descriptor = INHERITED.swap(-1, Relaxed);
+        if descriptor >= 0 {
+            // SAFETY: the child's copy of the listener; the thread that uses it is not in the child.
+            unsafe { libc::close(descriptor) };
+        }
+    }
+    if INHERITED.swap(listener.as_raw_fd(), Relaxed) >= 0 {
+        return Ok(());
+    }
+    // SAFETY: a function that lives as long as the code, and code that declares an allocator or serves is never unloaded.
+    let error = unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
+    if error == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(error)) }
+}
+
+/// The listener is closed: there is nothing for children to close.
+pub(super) fn closed() {
+    INHERITED.store(-1, Relaxed);
+}
+
+/// The end that signal handlers write to, or -1.
+static SIGNAL_END: AtomicI32 = AtomicI32::new(-1);
+
+/// Has a signal write to a pipe, whose other end is returned. The program must not handle the signal itself.
+pub(super) fn signal_to_pipe(signal: c_int) -> io::Result<OwnedFd> {
+    extern "C" fn handle(_signal: c_int) {
+        let byte = 1_u8;
+        // SAFETY: a place of this thread's.
+        let errno = unsafe { errno() };
+        // SAFETY: as above.
+        let before = unsafe { *errno };
+        let end = SIGNAL_END.load(Relaxed);
+        // SAFETY: `write` may be called in a handler; a full pipe has signals enough.
+        unsafe { libc::write(end, (&raw const byte).cast::<c_void>(), 1) };
+        // SAFETY: as above. What the interrupted code sees is as it was.
+        unsafe { *errno = before };
+    }
+    let mut now = MaybeUninit::<libc::sigaction>::zeroed();
+    // SAFETY: asks only; `now` is a valid place for the answer.
+    check(unsafe { libc::sigaction(signal, std::ptr::null(), now.as_mut_ptr()) })?;
+    // SAFETY: filled in by the call.
+    let mut action = unsafe { now.assume_init() };
+    if action.sa_sigaction != libc::SIG_DFL {
+        let message = format!("signal {signal} is handled by the program already; choose another");
+        return Err(io::Error::new(io::ErrorKind::AddrInUse, message));
+    }
+    let mut ends = [-1; 2];
+    // SAFETY: `ends` has room for both.
+    check(unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC | libc::O_NONBLOCK) })?;
+    // SAFETY: just opened, and nobody else's.
+    let reading = unsafe { OwnedFd::from_raw_fd(ends[0]) };
+    // SAFETY: as above. It stays open for as long as the program runs: the handler may come at any time.
+    let writing = unsafe { OwnedFd::from_raw_fd(ends[1]) };
+    SIGNAL_END.store(writing.into_raw_fd(), Relaxed);
+    action.sa_sigaction = handle as extern "C" fn(c_int) as usize;
+    action.sa_flags = libc::SA_RESTART;
+    // SAFETY: the handler does only what a handler may.
+    check(unsafe { libc::sigaction(signal, &raw const action, std::ptr::null_mut()) })?;
+    Ok(reading)
+}
+
+/// # Safety
+///
+/// The place is this thread's alone.
+unsafe fn errno() -> *mut c_int {
+    #[cfg(target_os = "linux")]
+    // SAFETY: a plain call.
+    let place = unsafe { libc::__errno_location() };
+    #[cfg(not(target_os = "linux"))]
+    // SAFETY: a plain call.
+    let place = unsafe { libc::__error() };
+    place
+}
+
+fn check(result: c_int) -> io::Result<()> {
+    if result >= 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}

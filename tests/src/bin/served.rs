@@ -1,0 +1,129 @@
+//! A program that can be asked while it runs; its words say what else it does, until its standard input ends.
+#![expect(unsafe_code, reason = "forks")]
+
+use std::io::Read;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use memreport::serve::{Part, Server, Threshold};
+
+dmd::global_allocator!();
+
+static WORDS: Mutex<Vec<String>> = Mutex::new(Vec::new());
+memreport::reporter!("explicit/served/words", WORDS, "The words.");
+
+static CACHE: Mutex<Vec<u8>> = Mutex::new(Vec::new());
+memreport::reporter!("explicit/served/cache", CACHE, "What can be done without.");
+
+/// While this is set, one reporter does not come back.
+static IS_STUCK: AtomicBool = AtomicBool::new(false);
+memreport::reporter!(stuck);
+
+fn stuck(reports: &mut memreport::Reports<'_>) {
+    while IS_STUCK.load(Relaxed) {
+        thread::sleep(Duration::from_millis(1));
+    }
+    reports.add(memreport::Report::count("served/unstuck", 1, "The reporter came back."));
+}
+
+fn main() -> std::io::Result<()> {
+    WORDS.lock().expect("nobody panics").extend((0..1000).map(|number| format!("word {number}")));
+    *CACHE.lock().expect("nobody panics") = vec![1; 1_000_000];
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    if let Some(socket) = words.iter().find_map(|word| word.strip_prefix("ask=")) {
+        return ask(socket);
+    }
+    let has = |word: &str| words.iter().any(|given| given == word);
+    memreport::on_minimize(|| {
+        if let Ok(mut cache) = CACHE.try_lock() {
+            *cache = Vec::new();
+        }
+    })
+    .forever();
+    let mut server =
+        Server::default().command("stick", "Has a reporter hang, or go on.", |request| {
+            IS_STUCK.store(request.says("on"), Relaxed);
+            Ok(vec![Part { name: "stuck".into(), bytes: b"so be it".to_vec() }])
+        });
+    if let Some(name) = words.iter().find_map(|word| word.strip_prefix("name=")) {
+        server = server.name(name);
+    }
+    if let Some(folder) = words.iter().find_map(|word| word.strip_prefix("save=")) {
+        server = server.save_into(folder).save_at_most(2, 50).save_on_signal(libc::SIGUSR2);
+        if has("steps") {
+            server = server.save_at(Threshold::ResidentStep(8 << 20)).cooldown(Duration::ZERO);
+        }
+    }
+    if has("history") {
+        server = server.keep_every(Duration::from_millis(50), 3);
+    }
+    if let Some(folder) = words.iter().find_map(|word| word.strip_prefix("folder=")) {
+        server = server.folder(folder);
+    }
+    let serving = server.start()?;
+    if let Err(error) = memreport::serve() {
+        assert_eq!(error.kind(), std::io::ErrorKind::AlreadyExists, "one server is enough");
+    }
+    let stop = Arc::new(AtomicBool::new(false));
+    let busy = has("busy").then(|| (0..2).map(|_| thread::spawn(work(&stop))).collect::<Vec<_>>());
+    // Whoever holds a lock must not be waited for.
+    let _locked = has("locked").then(|| WORDS.lock());
+    // SAFETY: the child only sleeps and ends.
+    if has("fork") && unsafe { libc::fork() } == 0 {
+        // It outlives its parent, and must not keep clients of it waiting.
+        thread::sleep(Duration::from_secs(60));
+        std::process::exit(0);
+    }
+    println(&serving.socket().display().to_string())?;
+    let mut step = [0; 1];
+    let mut grown = Vec::new();
+    while std::io::stdin().read(&mut step)? == 1 {
+        grown.push(vec![1_u8; 10 << 20]);
+    }
+    stop.store(true, Relaxed);
+    for thread in busy.into_iter().flatten() {
+        thread.join().expect("it does not panic");
+    }
+    if has("stop") {
+        serving.stop();
+    }
+    Ok(())
+}
+
+/// Allocates, keeps a while, frees; under the locks that reporters try.
+fn work(stop: &Arc<AtomicBool>) -> impl FnOnce() + Send + 'static {
+    let stop = Arc::clone(stop);
+    move || {
+        let mut number = 0_usize;
+        while !stop.load(Relaxed) {
+            number += 1;
+            let mut words = WORDS.lock().expect("nobody panics");
+            if words.len() > 5000 {
+                words.truncate(1000);
+            }
+            words.push(format!("word number {number}"));
+            drop(words);
+            std::hint::black_box(vec![0_u8; number % 3000]);
+        }
+    }
+}
+
+/// Asks another one, as whoever runs this.
+fn ask(socket: &str) -> std::io::Result<()> {
+    let mut stream = std::os::unix::net::UnixStream::connect(socket)?;
+    std::io::Write::write_all(&mut stream, b"{\"command\":\"report\"}\n")?;
+    let mut said = Vec::new();
+    stream.read_to_end(&mut said)?;
+    println(&String::from_utf8_lossy(&said))
+}
+
+/// One line, at once.
+fn println(line: &str) -> std::io::Result<()> {
+    use std::io::Write;
+    let mut out = std::io::stdout();
+    writeln!(out, "{line}")?;
+    out.flush()
+}

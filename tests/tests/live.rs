@@ -1,0 +1,404 @@
+//! Running programs that are asked, from the outside: what they answer, and what cannot hurt them.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use about_memory::cli::{Cli, Command as Wanted};
+use about_memory::live::{self, Connection, LiveError, Program, Target};
+use clap::Parser;
+use flate2::read::GzDecoder;
+use memreport::serve::Request;
+
+const SERVED: &str = env!("CARGO_BIN_EXE_served");
+
+/// A program that serves until it is dropped.
+struct Served {
+    child: Child,
+    folder: PathBuf,
+    socket: PathBuf,
+}
+
+impl Served {
+    fn start(name: &str, words: &[&str]) -> Self {
+        Served::start_with(name, words, |_| ())
+    }
+
+    fn start_with(name: &str, words: &[&str], change: impl FnOnce(&mut Command)) -> Self {
+        let folder =
+            std::env::temp_dir().join(format!("memreport-live-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a folder");
+        let mut command = Command::new(SERVED);
+        command.args(words).arg(format!("folder={}", folder.display()));
+        command.arg(format!("save={}", folder.join("saved").display()));
+        command.env_remove("DMD").stdin(Stdio::piped()).stdout(Stdio::piped());
+        change(&mut command);
+        let mut child = command.spawn().expect("it starts");
+        let mut line = String::new();
+        let out = child.stdout.take().expect("a pipe");
+        BufReader::new(out).read_line(&mut line).expect("it says where it listens");
+        Served { child, folder, socket: line.trim().into() }
+    }
+
+    fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    fn connection(&self) -> Connection {
+        let program = Program { pid: self.pid(), socket: self.socket.clone() };
+        Connection::new(program, Duration::from_secs(20))
+    }
+
+    fn ask(&self, request: &Request) -> Result<String, LiveError> {
+        let parts = self.connection().ask(request)?;
+        Ok(parts.iter().map(|part| String::from_utf8_lossy(&part.bytes)).collect())
+    }
+
+    fn report(&self) -> serde_json::Value {
+        unpack(&self.connection().report(false).expect("it answers").report)
+    }
+
+    fn saved(&self) -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(self.folder.join("saved")).into_iter().flatten();
+        let mut files: Vec<_> = entries.map(|entry| entry.expect("an entry").path()).collect();
+        files.retain(|file| !file.to_string_lossy().contains("incomplete"));
+        files.sort();
+        files
+    }
+
+    /// Allocates 10 MB.
+    fn grow(&mut self) {
+        let input = self.child.stdin.as_mut().expect("a pipe");
+        input.write_all(b"+").expect("it reads");
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        drop(self.child.stdin.take());
+        let status = self.child.wait();
+        let _ = std::fs::remove_dir_all(&self.folder);
+        if !std::thread::panicking() {
+            assert!(status.expect("it ends").success());
+        }
+    }
+}
+
+fn unpack(bytes: &[u8]) -> serde_json::Value {
+    serde_json::from_reader(GzDecoder::new(bytes)).expect("JSON")
+}
+
+fn amount(report: &serde_json::Value, path: &str) -> Option<i64> {
+    let reports = report["reports"].as_array().expect("reports");
+    reports.iter().find(|report| report["path"] == path)?["amount"].as_i64()
+}
+
+#[track_caller]
+fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
+    let begin = Instant::now();
+    while !holds() {
+        assert!(begin.elapsed() < Duration::from_secs(30), "{what} did not happen");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn a_program_reports_of_itself_and_dmd_too_when_it_is_awake() {
+    let asleep = Served::start("asleep", &[]);
+    assert_eq!(amount(&asleep.report(), "explicit/served/cache"), Some(1_003_504));
+    let error = asleep.connection().report(true).expect_err("no dump").to_string();
+    assert!(
+        error.ends_with("there is no dump: DMD does not track in this program at the moment"),
+        "{error}"
+    );
+
+    let awake = Served::start_with("awake", &[], |command| _ = command.env("DMD", "1"));
+    let report = awake.connection().report(true).expect("both");
+    let dump = unpack(&report.dump.expect("it was asked for"));
+    let allocated = amount(&unpack(&report.report), "heap-allocated");
+    assert_eq!(allocated, dump["memreport"]["heapAllocated"].as_i64());
+    assert!(allocated > Some(1_000_000));
+}
+
+#[test]
+fn tracking_begins_and_ends_on_request() {
+    let program = Served::start("track", &[]);
+    let tracking = || program.connection().status().expect("it answers").tracking;
+    assert!(tracking().starts_with("asleep"), "{}", tracking());
+    let words = Request::new("track").with("options", "--mode=live --stacks=none");
+    assert_eq!(program.ask(&words).expect("it begins"), "live, no stacks");
+    assert_eq!(tracking(), "live, no stacks");
+    let profile = Request::new("track").with("options", "--mode=profile --sample-bytes=64K");
+    assert_eq!(program.ask(&profile).expect("otherwise"), "profile, a sample each 65536 bytes");
+    assert_eq!(
+        program.ask(&Request::new("untrack")).expect("off"),
+        "off: new blocks are not entered"
+    );
+    let error =
+        program.ask(&Request::new("track").with("options", "--mode=x")).expect_err("no mode");
+    assert!(error.to_string().contains("--mode=x"), "{error}");
+    let error = program.ask(&Request::new("nonsense")).expect_err("no command").to_string();
+    assert!(error.contains("nobody knows the command `nonsense`"), "{error}");
+}
+
+#[test]
+fn minimizing_empties_the_cache() {
+    let program = Served::start("minimize", &[]);
+    assert!(amount(&program.report(), "explicit/served/cache") > Some(1_000_000));
+    let said = program.ask(&Request::new("minimize")).expect("it does");
+    assert!(said.starts_with("1 hook was called; heap-allocated: "), "{said}");
+    assert_eq!(amount(&program.report(), "explicit/served/cache"), Some(0));
+}
+
+#[test]
+fn who_says_nothing_or_nonsense_or_hangs_up_hurts_nobody() {
+    let program = Served::start("garbage", &["busy"]);
+    let connect = || UnixStream::connect(&program.socket).expect("it listens");
+    let silent: Vec<_> = (0..100).map(|_| connect()).collect();
+    let mut half = connect();
+    half.write_all(b"{\"command\":").expect("it is read");
+    drop(half);
+    let mut gone = connect();
+    gone.write_all(b"{\"command\":\"report\"}\n").expect("it is read");
+    drop(gone);
+    for (words, answer) in [
+        (&b"GET / HTTP/1.1\r\n\r\n"[..], "not understood"),
+        (b"\n", "not understood"),
+        (b"\xff\xfe\n", "not understood"),
+        (b"{\"command\":\"report\",\"arguments\":7}\n", "not understood"),
+    ] {
+        let mut stream = connect();
+        stream.write_all(words).expect("it is read");
+        let mut said = String::new();
+        stream.read_to_string(&mut said).expect("it answers");
+        assert!(said.starts_with("{\"error\":") && said.contains(answer), "{words:?}: {said}");
+    }
+    let mut long = connect();
+    // It may have hung up before the end.
+    let _ = long.write_all(&[b'x'; 100_000]);
+    let mut said = Vec::new();
+    let _ = long.read_to_end(&mut said);
+    for _ in 0..20 {
+        assert!(amount(&program.report(), "explicit/served/words").is_some());
+    }
+    drop(silent);
+}
+
+#[test]
+fn a_reporter_that_does_not_come_back_is_named_and_the_others_are_heard() {
+    let program = Served::start_with("stuck", &[], |command| _ = command.env("DMD", "1"));
+    program.ask(&Request::new("stick").with("on", "yes")).expect("it hangs");
+    let report = |patience: &str| {
+        let request = Request::new("report").with("patience", patience);
+        let parts = program.connection().ask(&request).expect("it answers all the same");
+        unpack(&parts[0].bytes)
+    };
+    for _ in 0..3 {
+        let report = report("0.3");
+        let notes = report["memreport"]["notes"].to_string();
+        assert!(notes.contains("the reporter tests/src/bin/served.rs:"), "{notes}");
+        assert!(notes.contains("has been at work for"), "{notes}");
+        assert!(notes.contains("DMD's findings are missing"), "{notes}");
+        assert_eq!(amount(&report, "explicit/served/cache"), Some(1_003_504));
+        assert_eq!(amount(&report, "served/unstuck"), None);
+    }
+    // What needs no reporter is answered meanwhile.
+    assert_eq!(program.ask(&Request::new("ping")).expect("at once"), "");
+    program.ask(&Request::new("stick").with("on", "no")).expect("it goes on");
+    wait_until("the reporter comes back", || {
+        amount(&report("5"), "served/unstuck") == Some(1)
+            && program.connection().report(true).is_ok()
+    });
+}
+
+#[test]
+fn a_lock_that_is_held_is_not_waited_for() {
+    let program = Served::start("locked", &["locked"]);
+    let report = program.report();
+    assert_eq!(amount(&report, "explicit/served/words"), Some(0));
+    let notes = report["memreport"]["notes"].to_string();
+    assert!(
+        notes.contains("explicit/served/words: 1 value was locked by somebody else"),
+        "{notes}"
+    );
+}
+
+#[test]
+fn a_signal_saves_a_report_and_only_the_last_few_are_kept() {
+    let program = Served::start_with("signal", &[], |command| _ = command.env("DMD", "1"));
+    let mut last = Vec::new();
+    for round in 0..3 {
+        let pid = program.pid().to_string();
+        let sent = Command::new("kill").args(["-USR2", &pid]).status().expect("kill is there");
+        assert!(sent.success());
+        wait_until("the report is saved", || {
+            let saved = program.saved();
+            saved != last && saved.len() == 2 * (round + 1).min(2)
+        });
+        last = program.saved();
+    }
+    let report = last.iter().find(|file| !file.to_string_lossy().contains(".dmd.")).expect("one");
+    let report = unpack(&std::fs::read(report).expect("it is whole"));
+    assert_eq!(report["memreport"]["moment"], "at a signal");
+    assert!(amount(&report, "explicit/served/words").is_some());
+}
+
+#[test]
+fn growth_saves_a_report() {
+    let mut program = Served::start("steps", &["steps"]);
+    // The first look only says from where on it grows.
+    std::thread::sleep(Duration::from_millis(1200));
+    program.grow();
+    wait_until("the report is saved", || !program.saved().is_empty());
+    let report = unpack(&std::fs::read(&program.saved()[0]).expect("it is whole"));
+    let moment = report["memreport"]["moment"].as_str().expect("text");
+    assert!(moment.starts_with("resident memory grew by "), "{moment}");
+}
+
+#[test]
+fn the_last_snapshots_are_kept_and_reported_themselves() {
+    let program = Served::start("history", &["history"]);
+    let history = || program.connection().ask(&Request::new("history")).expect("it answers");
+    wait_until("three snapshots are kept", || history().len() == 3);
+    let first = history()[0].bytes.clone();
+    assert!(amount(&unpack(&first), "explicit/served/cache").is_some());
+    wait_until("the oldest goes", || history()[0].bytes != first);
+    assert!(amount(&program.report(), "explicit/memreport/history") > Some(1000));
+}
+
+#[test]
+fn whoever_else_listens_there_is_not_asked() {
+    let program = Served::start("peer", &[]);
+    let own = std::process::id();
+    let stolen = program.folder.join(format!("memreport-{own}.sock"));
+    std::fs::rename(&program.socket, &stolen).expect("a new name");
+    let target = Target::Socket(stolen.clone());
+    let error = live::choose(&target, Duration::from_secs(1)).expect("a socket").status();
+    assert!(
+        matches!(error, Err(LiveError::WrongPeer { pid, peer, .. }) if pid == own && peer == program.pid()),
+        "{error:?}"
+    );
+    assert!(matches!(live::program(own), Err(LiveError::NotServing(..))));
+    assert!(matches!(live::program(u32::MAX), Err(LiveError::NoProcess(_))));
+}
+
+#[test]
+fn a_server_that_is_stopped_leaves_no_socket_and_a_killed_ones_is_cleared() {
+    let program = Served::start("stop", &["stop"]);
+    let socket = program.socket.clone();
+    let folder = program.folder.clone();
+    let mut killed = Served::start("killed", &[]);
+    killed.child.kill().expect("it runs");
+    killed.child.wait().expect("it is dead");
+    assert!(killed.socket.exists(), "a killed program clears nothing");
+    assert_eq!(live::find_in(&killed.folder), [], "and nobody is found there");
+    assert!(!killed.socket.exists(), "whoever looks clears it");
+    let _ = std::fs::remove_dir_all(&killed.folder);
+    // Its exit status is that of a killed program.
+    let _ = std::mem::ManuallyDrop::new(killed);
+    std::fs::create_dir_all(&folder).expect("still there");
+    drop(program);
+    assert!(!socket.exists());
+}
+
+#[test]
+fn a_forked_child_does_not_keep_clients_waiting() {
+    let mut program = Served::start("fork", &["fork"]);
+    assert!(program.ask(&Request::new("ping")).is_ok());
+    program.child.kill().expect("it runs");
+    program.child.wait().expect("it is dead");
+    // The child closes it before it does anything else, but may not have begun yet.
+    wait_until("the child closes it", || {
+        UnixStream::connect(&program.socket)
+            .is_err_and(|error| error.kind() == std::io::ErrorKind::ConnectionRefused)
+    });
+    let _ = std::fs::remove_dir_all(&program.folder);
+    // Its exit status is that of a killed program.
+    let _ = std::mem::ManuallyDrop::new(program);
+}
+
+fn ps(words: &[&str]) -> String {
+    let words = ["about-memory", "ps"].iter().chain(words);
+    let Some(Wanted::Ps(args)) = Cli::try_parse_from(words).expect("the words are right").command
+    else {
+        panic!("no ps")
+    };
+    let (mut out, mut notes) = (Vec::new(), Vec::new());
+    about_memory::ps::main(&args, &mut out, &mut notes).expect("it prints");
+    assert_eq!(String::from_utf8_lossy(&notes), "");
+    String::from_utf8(out).expect("text")
+}
+
+#[test]
+fn ps_lists_what_can_be_asked() {
+    let one = Served::start("ps", &["name=indexer"]);
+    let folder = one.folder.display().to_string();
+    let text = ps(&["--folder", &folder, "--patience", "20"]);
+    let lines: Vec<Vec<&str>> =
+        text.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(lines[0], ["pid", "name", "resident", "heap", "unclassified", "tracking"]);
+    assert_eq!(lines[1][..2], [&one.pid().to_string()[..], "indexer"]);
+    assert!(lines[1][6].ends_with('%'), "{text}");
+    assert!(text.contains("asleep: `about-memory track` wakes it"), "{text}");
+    let json: serde_json::Value =
+        serde_json::from_str(&ps(&["--folder", &folder, "--json", "--patience", "20"]))
+            .expect("JSON");
+    assert_eq!(json[0]["name"], "indexer");
+    assert!(json[0]["heapUnclassified"].as_i64() > Some(0), "{json}");
+    let empty = one.folder.join("empty");
+    std::fs::create_dir(&empty).expect("a folder");
+    assert!(ps(&["--folder", &empty.display().to_string()]).starts_with("No program of yours"));
+}
+
+#[test]
+fn a_report_and_a_running_program_can_be_compared() {
+    let mut program = Served::start("diff", &[]);
+    let before = program.folder.join("before.json.gz");
+    let report = program.connection().report(false).expect("it answers").report;
+    std::fs::write(&before, report).expect("it is written");
+    program.grow();
+    wait_until("it grows", || {
+        let (before, after) = (before.display().to_string(), program.socket.display().to_string());
+        let words = ["about-memory", "diff", &after, "--since", &before];
+        let Some(Wanted::Diff(args)) = Cli::try_parse_from(words).expect("right words").command
+        else {
+            panic!("no diff")
+        };
+        let (mut out, mut notes) = (Vec::new(), Vec::new());
+        about_memory::show::diff(&args, &mut out, &mut notes).expect("they can be compared");
+        String::from_utf8_lossy(&out).contains("10.0")
+    });
+}
+
+/// Both sides know the other's user from the kernel. It takes root to be two users.
+#[test]
+fn another_users_program_is_not_asked_and_does_not_answer() {
+    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::process::CommandExt;
+    if memreport::serve::user() != 0 {
+        println!("not run: only root can be two users");
+        return;
+    }
+    let program = Served::start("users", &[]);
+    // As if somebody had opened the folder and the socket to all.
+    for path in [&program.folder, &program.socket] {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o777)).expect("ours");
+    }
+    // A copy that anybody may run.
+    let copy = program.folder.join("served");
+    std::fs::copy(SERVED, &copy).expect("it is copied");
+    let ask = |socket: &Path| {
+        let mut other = Command::new(&copy);
+        let output = other.arg(format!("ask={}", socket.display())).uid(65534).gid(65534).output();
+        let output = output.expect("it runs");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+            + &String::from_utf8_lossy(&output.stderr)
+    };
+    let said = ask(&program.socket);
+    assert!(said.contains("refused: this program is another user's"), "{said}");
+    let private = std::fs::Permissions::from_mode(0o600);
+    std::fs::set_permissions(&program.socket, private).expect("ours");
+    assert!(ask(&program.socket).contains("PermissionDenied"));
+}
