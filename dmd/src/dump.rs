@@ -315,15 +315,6 @@ impl Dump {
         Ok(())
     }
 
-    /// Writes the dump, plain.
-    ///
-    /// # Errors
-    ///
-    /// Those of writing.
-    pub fn write(&self, out: &mut dyn io::Write) -> io::Result<()> {
-        write::write(self, out)
-    }
-
     /// What `--show-dump-stats=yes` asks for.
     #[expect(clippy::print_stderr, reason = "asked for in $DMD")]
     fn show_stats(&self, path: &Path) {

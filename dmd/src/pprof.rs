@@ -36,7 +36,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, SystemTime};
 
-use memreport::__private::as_own;
+use memreport::__private::{Findings, as_own};
 use memreport::Collector;
 
 use crate::Dump;
