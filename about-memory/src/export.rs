@@ -41,13 +41,14 @@ pub struct ExportArgs {
 /// Formats, and what opens them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum FormatArg {
-    /// `go tool pprof`, Pyroscope, Parca, speedscope; gzipped
+    /// `go tool pprof`, speedscope, stores of profiles; gzipped
     Pprof,
     /// valgrind's `dh_view.html`, the Firefox Profiler
     Dhat,
     /// Folded stacks: flame graph scripts, speedscope
     Folded,
     /// A flame graph for any browser
+    #[cfg(feature = "svg")]
     Svg,
     /// speedscope
     Speedscope,
@@ -65,6 +66,7 @@ impl From<FormatArg> for Format {
             FormatArg::Pprof => Self::Pprof,
             FormatArg::Dhat => Self::Dhat,
             FormatArg::Folded => Self::Folded,
+            #[cfg(feature = "svg")]
             FormatArg::Svg => Self::Svg,
             FormatArg::Speedscope => Self::Speedscope,
             FormatArg::Massif => Self::Massif,

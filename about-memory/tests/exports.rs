@@ -48,6 +48,7 @@ fn every_format_is_written_to_a_file_or_to_standard_output() {
         "pprof",
         "dhat",
         "folded",
+        #[cfg(feature = "svg")]
         "svg",
         "speedscope",
         "massif",
