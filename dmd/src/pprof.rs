@@ -9,6 +9,9 @@
 //! extrapolated without bias before they are added up. A profile says only what is known: live blocks always, all that were
 //! ever allocated in the mode `cumulative` alone.
 //!
+//! An answer tells the names of functions, types and reporters, and costs the program some work: mount it where only those
+//! who run the program can ask.
+//!
 //! The query is that of Go's endpoints:
 //!
 //! | | |

@@ -18,6 +18,8 @@ pub struct Growth {
     pub before: Totals,
     /// All blocks of the second.
     pub after: Totals,
+    /// Whether the figures are estimates from samples, and small differences may be chance.
+    pub is_estimate: bool,
     /// The places that differ, those that grew most first, those that shrank most last.
     pub places: Vec<Place>,
 }
@@ -74,7 +76,8 @@ pub fn growth(before: &Heap, after: &Heap) -> Growth {
         let rest = |place: &Place| (place.functions.clone(), place.block_type.clone());
         (b.bytes(), b.blocks()).cmp(&(a.bytes(), a.blocks())).then_with(|| rest(a).cmp(&rest(b)))
     });
-    Growth { before: before.totals(), after: after.totals(), places }
+    let is_estimate = before.sample_bytes.or(after.sample_bytes).is_some();
+    Growth { before: before.totals(), after: after.totals(), is_estimate, places }
 }
 
 fn key(heap: &Heap, row: &Row) -> (Vec<String>, Option<String>) {
@@ -88,10 +91,11 @@ fn key(heap: &Heap, row: &Row) -> (Vec<String>, Option<String>) {
 ///
 /// If writing fails.
 pub fn write_text(growth: &Growth, top: usize, out: &mut dyn Write) -> io::Result<()> {
-    let Growth { before, after, places } = growth;
+    let Growth { before, after, is_estimate, places } = growth;
+    let about = if *is_estimate { "about " } else { "" };
     writeln!(
         out,
-        "{} bytes in {} blocks: from {} in {} to {} in {}",
+        "{about}{} bytes in {} blocks: from {} in {} to {} in {}",
         signed(after.usable() - before.usable()),
         signed(after.blocks - before.blocks),
         commas(before.usable()),
@@ -144,6 +148,7 @@ pub fn write_json(growth: &Growth, top: usize, out: &mut dyn Write) -> io::Resul
     let value = json!({
         "before": totals(&growth.before),
         "after": totals(&growth.after),
+        "isEstimate": growth.is_estimate,
         "places": growth.places.iter().take(top).map(place).collect::<Vec<_>>(),
         "other": {
             "places": rest.len(),

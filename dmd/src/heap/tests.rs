@@ -159,6 +159,8 @@ fn what_grew_most_comes_first_and_the_rest_is_one_line() {
 -65,504 bytes in 0 blocks: <other>, 2 places behind the first 1; 1 of them shrank
 ";
     assert_eq!(String::from_utf8(out).unwrap(), expected);
+    let sampled = HEAP.replace(r#""needs":[],"#, r#""needs":[],"sampled":{"sampleBytes":4096},"#);
+    assert!(!growth.is_estimate && growth::growth(&heap(HEAP), &heap(&sampled)).is_estimate);
     let bytes: Vec<i128> = growth.places.iter().map(growth::Place::bytes).collect();
     assert_eq!(bytes, [2_000_000, 32, -65_536]);
     let mut out = Vec::new();
