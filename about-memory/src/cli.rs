@@ -7,6 +7,7 @@ use crate::export::ExportArgs;
 use crate::heap::{HeapArgs, HeapDiffArgs};
 use crate::numbers::Bytes;
 use crate::ps::PsArgs;
+use crate::record::{RecordArgs, RecordingArgs};
 use crate::run::RunArgs;
 use crate::snapshot::SnapshotArgs;
 use crate::symbolicate::SymbolicateArgs;
@@ -38,6 +39,10 @@ pub struct Cli {
 pub enum Command {
     /// Run a program, and show where its memory is, what nobody reports, and what is reported twice or wrongly
     Run(RunArgs),
+    /// Record what a program allocates and gives back over time
+    Record(RecordArgs),
+    /// Show what a recording comes to: sums, the peak, what was kept, what came and went
+    Recording(RecordingArgs),
     /// Show the records of a DMD dump, or of what differs between two, as Mozilla's dmd.py does
     Dmd(DmdArgs),
     /// Show how much of the heap is reported exactly once, by crate, type and field, and what would help most

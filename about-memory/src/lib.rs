@@ -2,6 +2,7 @@
 
 pub mod cli;
 pub mod run;
+pub mod record;
 pub mod dmd;
 pub mod symbolicate;
 pub mod coverage;

@@ -3,7 +3,7 @@
 use about_memory::cli::{Cli, Command};
 use about_memory::show::{self, Failure};
 use about_memory::{
-    ask, check, coverage, dmd, export, heap, ps, run, snapshot, symbolicate, watch,
+    ask, check, coverage, dmd, export, heap, ps, record, run, snapshot, symbolicate, watch,
 };
 use clap::Parser;
 use std::error::Error;
@@ -20,6 +20,12 @@ fn main() -> ExitCode {
             show::diff(args, &mut out, &mut notes).map(|()| ExitCode::SUCCESS)
         }
         Some(Command::Run(args)) => run::main(args, &mut out, &mut notes).map(ExitCode::from),
+        Some(Command::Record(args)) => {
+            record::record(args, &mut out, &mut notes).map(ExitCode::from)
+        }
+        Some(Command::Recording(args)) => {
+            record::show(args, &mut out, &mut notes).map(|()| ExitCode::SUCCESS)
+        }
         Some(Command::Dmd(args)) => {
             dmd::main(args, &mut out, &mut notes).map(|()| ExitCode::SUCCESS).map_err(Failure::from)
         }

@@ -1,7 +1,7 @@
 //! `about-memory run`: runs a program with DMD awake, and shows where its memory is.
 
 mod listen;
-mod program;
+pub(crate) mod program;
 mod watch;
 mod verdict;
 

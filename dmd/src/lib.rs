@@ -6,9 +6,13 @@ pub mod run;
 #[cfg(not(loom))]
 mod live;
 #[cfg(not(loom))]
+pub mod record;
+#[cfg(not(loom))]
 pub mod dump;
 #[cfg(not(loom))]
 pub mod testing;
+#[cfg(all(feature = "analysis", not(loom)))]
+pub mod recording;
 #[cfg(all(feature = "analysis", not(loom)))]
 pub mod symbols;
 #[cfg(all(feature = "analysis", not(loom)))]

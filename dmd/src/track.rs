@@ -31,6 +31,9 @@ pub(crate) mod sites;
 pub(crate) mod dead;
 #[cfg(not(loom))]
 pub(crate) mod journal;
+pub(crate) mod ring;
+#[cfg(not(loom))]
+pub(crate) mod events;
 #[cfg(not(loom))]
 pub(crate) mod hooks;
 #[cfg(not(loom))]

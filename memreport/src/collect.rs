@@ -7,6 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use crate::allocator::{Sizes, is_declared, tracker};
 use crate::counters::totals;
 use crate::field::skipped_fields;
+use crate::mark::mark;
 use crate::ops::Collection;
 use crate::patience::Progress;
 use crate::report::Report;
@@ -154,6 +155,7 @@ fn finished(
     moment: Cow<'static, str>,
     findings: Option<Box<dyn Findings>>,
 ) -> Snapshot {
+    mark(format!("report: {moment}"));
     Snapshot {
         reports: gathered.reports,
         notes: gathered.notes,

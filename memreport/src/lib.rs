@@ -21,6 +21,7 @@ mod reporter;
 mod registry;
 mod process;
 mod collect;
+mod mark;
 mod minimize;
 pub mod snapshot;
 mod tracker;
@@ -38,6 +39,7 @@ pub use collect::{Collector, snapshot};
 pub use counted_heap::CountedHeap;
 pub use counters::{HeapCounters, heap_counters};
 pub use field::{Field, Shared, SkippedField, skipped_fields};
+pub use mark::mark;
 #[cfg(feature = "derive")]
 pub use memreport_derive::MallocSizeOf;
 pub use minimize::{Minimized, minimize, on_minimize};
@@ -61,6 +63,7 @@ pub mod __private {
     pub use crate::counters::{allocated, freed};
     pub use crate::features::FEATURES;
     pub use crate::loaded::stay_loaded;
+    pub use crate::mark::marks_from;
     pub use crate::ops::{Fetch, FetchAny, FetchMeasurable};
     pub use crate::registry::StaticReporter;
     #[cfg(unix)]

@@ -13,7 +13,7 @@ use object::{Object, ObjectSection};
 use super::RunError;
 
 /// The program's file, as a shell would find it.
-pub(super) fn find(name: &OsStr) -> Result<PathBuf, RunError> {
+pub(crate) fn find(name: &OsStr) -> Result<PathBuf, RunError> {
     let is_program = |path: &Path| {
         path.metadata().is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
     };
@@ -29,7 +29,7 @@ pub(super) fn find(name: &OsStr) -> Result<PathBuf, RunError> {
 }
 
 /// Whether the program's file says that DMD is in it.
-pub(super) fn check(program: &Path) -> Result<(), RunError> {
+pub(crate) fn check(program: &Path) -> Result<(), RunError> {
     let unreadable = |error| RunError::Unreadable(program.to_owned(), error);
     let mut file = File::open(program).map_err(unreadable)?;
     if file.metadata().map_err(unreadable)?.is_dir() {

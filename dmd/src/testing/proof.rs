@@ -13,7 +13,8 @@ use memreport::{Field, MallocSizeOf};
 use super::blame::{Blame, Range};
 use super::compare::{Comparison, Lines};
 use super::watch::Watch;
-use crate::track::journal::{Event, Stamped};
+use crate::track::events::Event;
+use crate::track::journal::Stamped;
 
 /// What is wrong with a type's measuring, as a text for the one who has to mend it.
 #[derive(Clone, PartialEq, Eq)]
@@ -197,9 +198,9 @@ fn freed_by(act: impl FnOnce()) -> Vec<Freed> {
             Event::Born { address, .. } => {
                 born.insert(address, ());
             }
-            Event::Freed { address, usable, .. } => {
+            Event::Freed { address, block } => {
                 if born.remove(&address).is_none() {
-                    freed.push(Freed { address, usable });
+                    freed.push(Freed { address, usable: block.usable });
                 }
             }
         }

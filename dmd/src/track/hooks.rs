@@ -14,12 +14,11 @@ use memreport::UsableSize;
 use super::blocks::{Blocks, Granule};
 use super::dead::Dead;
 use super::entry::{Block, Generation};
-use super::journal::Event;
+use super::events::{Event, note};
 use super::plan::{Plan, plan};
 use super::sample::Rate;
 use super::sites::{self, Born};
 use super::start;
-use super::thread::Thread;
 
 /// The dark matter detector: an allocator over another one, asleep until `$DMD` wakes it.
 ///
@@ -145,7 +144,7 @@ impl<A: UsableSize> Dmd<A> {
             BLOCKS.insert(Self::GRANULE, address, block);
         }
         if plan.is_watched() {
-            note(Event::Born { address, usable });
+            note(Event::Born { address, block });
         }
     }
 
@@ -181,9 +180,8 @@ impl<A: UsableSize> Dmd<A> {
 
     fn forget(address: usize) -> Option<Block> {
         let block = BLOCKS.remove(Self::GRANULE, address)?;
-        let Block { requested, usable, site, .. } = block;
         if plan().is_watched() {
-            note(Event::Freed { address, requested, usable, site });
+            note(Event::Freed { address, block });
         }
         Some(block)
     }
@@ -225,19 +223,10 @@ impl<A: UsableSize> Dmd<A> {
             // The old block lives on, unchanged.
             BLOCKS.insert(Self::GRANULE, address.addr(), block);
             if plan().is_watched() {
-                note(Event::Born { address: address.addr(), usable });
+                note(Event::Born { address: address.addr(), block });
             }
         }
         moved
-    }
-}
-
-/// Tells this thread's journal, if somebody watches this thread.
-#[cold]
-fn note(event: Event) {
-    let journal = Thread::current(|thread| thread.journal.get()).flatten();
-    if let Some(journal) = journal {
-        journal.note(event);
     }
 }
 

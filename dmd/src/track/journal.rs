@@ -1,18 +1,13 @@
 //! What one thread allocates and frees while somebody watches: the truth that measurements are held to.
 
+use std::sync::atomic::AtomicBool;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Mutex, PoisonError};
 
+use super::events::Event;
 use super::pages::PageList;
 use super::plan;
-
-/// An event of the watched thread.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Event {
-    Born { address: usize, usable: usize },
-    Freed { address: usize, requested: usize, usable: usize, site: super::sites::SiteId },
-}
 
 /// An event, and which it is of those of all watched threads.
 #[derive(Clone, Copy, Debug)]
@@ -30,9 +25,18 @@ pub(crate) struct Journal {
     events: Mutex<PageList<Stamped>>,
 }
 
+/// Whether there was ever a journal: threads keep theirs.
+static WAS_MADE: AtomicBool = AtomicBool::new(false);
+
+/// Whether there was ever a journal.
+pub(crate) fn was_made() -> bool {
+    WAS_MADE.load(Relaxed)
+}
+
 impl Journal {
     pub(crate) fn new() -> Self {
         // From the first journal on, the hooks look whether their thread has one.
+        WAS_MADE.store(true, Relaxed);
         plan::note_blocks();
         Journal { events: Mutex::new(PageList::new()) }
     }

@@ -13,6 +13,7 @@ use super::entry::{Block, Generation, SiteId};
 use super::interner::Interner;
 use super::pages::Lazy;
 use super::records::Records;
+use super::ring::{Found, Reader, Ring, WORDS};
 use super::sample::Rate;
 use super::sync::AtomicU64;
 use super::sync::Ordering::Relaxed;
@@ -119,5 +120,42 @@ fn a_number_stands_for_its_pair_on_every_thread() {
         };
         all(&interner, [(1, 8), (0, 7)]);
         other.join().unwrap();
+    });
+}
+
+/// Fails if `Ring::push` claims its slot with a plain store, leaves out its fence, or publishes with a relaxed store; and if
+/// `Ring::at` does not look at the turn once more.
+#[test]
+fn an_event_is_read_whole_or_lost() {
+    model(2, || {
+        let ring = Arc::new(Ring::new());
+        let other = {
+            let ring = Arc::clone(&ring);
+            thread::spawn(move || {
+                ring.push([1; WORDS]);
+                ring.push([2; WORDS]);
+            })
+        };
+        let last = {
+            let ring = Arc::clone(&ring);
+            thread::spawn(move || ring.push([3; WORDS]))
+        };
+        let mut reader = Reader::default();
+        let mut seen = Vec::new();
+        let mut drain = |reader: &mut Reader| {
+            reader.drain(&ring, |event| {
+                assert_eq!(event, [event[0]; WORDS], "torn");
+                seen.push(event[0]);
+            });
+        };
+        drain(&mut reader);
+        other.join().unwrap();
+        last.join().unwrap();
+        drain(&mut reader);
+        assert_eq!(seen.len() as u64 + reader.lost, 3);
+        seen.sort_unstable();
+        seen.dedup();
+        assert_eq!(seen.len() as u64 + reader.lost, 3, "none twice");
+        assert_ne!(ring.at(2), Found::NotYet);
     });
 }

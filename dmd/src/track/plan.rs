@@ -165,6 +165,11 @@ pub(crate) fn note_blocks() {
     replace(|plan| Plan(plan.0 | JOURNALS));
 }
 
+/// Nobody wants to hear of single blocks any more.
+pub(crate) fn ignore_blocks() {
+    replace(|plan| Plan(plan.0 & !JOURNALS));
+}
+
 fn replace(change: impl Fn(Plan) -> Plan) {
     let _ = PLAN.fetch_update(Relaxed, Relaxed, |now| Some(change(Plan(now)).0));
 }

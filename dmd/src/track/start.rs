@@ -140,6 +140,7 @@ pub extern "C" fn at_start(_count: c_int, arguments: *const *const c_char) {
         walk::choose(variable().and_then(Result::ok).and_then(|options| options.unwinder));
     }
     crate::run::keep_mark();
+    crate::record::begin_if_asked();
     crate::run::connect();
 }
 

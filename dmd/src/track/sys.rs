@@ -152,11 +152,26 @@ pub(crate) fn uptime() -> std::time::Duration {
     }
 }
 
+/// The system's monotonic clock, in nanoseconds. It may be read in a hook: neither a lock nor, mostly, a system call.
+pub(crate) fn monotonic() -> u64 {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: a valid place for the answer.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
+    now.tv_sec.cast_unsigned() * 1_000_000_000 + now.tv_nsec.cast_unsigned()
+}
+
 /// The kernel's number of this thread.
 pub(crate) fn thread_id() -> u32 {
     // SAFETY: a plain call.
     let id = unsafe { libc::syscall(libc::SYS_gettid) };
     u32::try_from(id).unwrap_or(0)
+}
+
+/// Bytes of this process that are in physical memory now.
+pub(crate) fn resident() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/self/statm").ok()?;
+    let pages: u64 = text.split_ascii_whitespace().nth(1)?.parse().ok()?;
+    Some(pages * PAGE as u64)
 }
 
 /// The name of a thread of this process, if it lives.

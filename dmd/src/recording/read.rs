@@ -1,0 +1,314 @@
+//! Reads a recording's file, also one that was cut off when its program was killed.
+
+use std::collections::HashMap;
+use std::io::{self, BufRead, BufReader, Read};
+use std::{error, fmt};
+
+use flate2::read::GzDecoder;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{Block, Module, Point, Recording, Site, Thread};
+
+/// Why a file is no recording.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum RecordingError {
+    /// It cannot be read.
+    Io(io::Error),
+    /// It does not begin as a recording does.
+    NotARecording,
+    /// It is a later version's.
+    Version(u64),
+    /// A line is not what it should be: its number, and what is wrong.
+    Line(usize, String),
+}
+
+impl fmt::Display for RecordingError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RecordingError::Io(_) => f.write_str("cannot be read"),
+            RecordingError::NotARecording => {
+                f.write_str("no recording; `about-memory record` and `dmd::record` write those")
+            }
+            RecordingError::Version(version) => {
+                write!(f, "recording of version {version}; only 1 is known")
+            }
+            RecordingError::Line(number, what) => write!(f, "line {number}: {what}"),
+        }
+    }
+}
+
+impl error::Error for RecordingError {
+    fn source(&self) -> Option<&(dyn error::Error + 'static)> {
+        match self {
+            RecordingError::Io(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct WireHeader {
+    recording: u64,
+    program: Option<String>,
+    pid: u32,
+    #[serde(rename = "startedMs")]
+    started_ms: u64,
+    #[serde(rename = "sampleBytes")]
+    sample_bytes: Option<u64>,
+}
+
+#[derive(Deserialize)]
+struct WireEnd {
+    lost: u64,
+}
+
+/// Reads a recording, gzipped or not.
+///
+/// # Errors
+///
+/// When it is none, or damaged elsewhere than at its end.
+pub fn read(input: impl Read) -> Result<Recording, RecordingError> {
+    let mut input = BufReader::new(input);
+    let is_gzip = input.fill_buf().map_err(RecordingError::Io)?.starts_with(&[0x1f, 0x8b]);
+    if is_gzip {
+        read_lines(BufReader::with_capacity(1 << 16, GzDecoder::new(input)))
+    } else {
+        read_lines(input)
+    }
+}
+
+fn read_lines(mut input: impl BufRead) -> Result<Recording, RecordingError> {
+    let mut line = Vec::new();
+    input.read_until(b'\n', &mut line).map_err(RecordingError::Io)?;
+    let header: Value = serde_json::from_slice(&line).map_err(|_| RecordingError::NotARecording)?;
+    match header.get("recording").and_then(Value::as_u64) {
+        None => return Err(RecordingError::NotARecording),
+        Some(1) => {}
+        Some(version) => return Err(RecordingError::Version(version)),
+    }
+    let header: WireHeader = serde_json::from_value(header)
+        .map_err(|error| RecordingError::Line(1, error.to_string()))?;
+    debug_assert_eq!(header.recording, 1);
+    let mut reading = Reading::new(header);
+    for number in 2.. {
+        line.clear();
+        match input.read_until(b'\n', &mut line) {
+            Ok(0) => break,
+            Ok(_) if line.ends_with(b"\n") => {}
+            // Cut off in the middle: its program was killed.
+            Ok(_) => break,
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => break,
+            Err(error) => return Err(RecordingError::Io(error)),
+        }
+        reading.line(&line).map_err(|what| RecordingError::Line(number, what))?;
+    }
+    reading.recording.length = reading.time;
+    Ok(reading.recording)
+}
+
+struct Reading {
+    recording: Recording,
+    time: u64,
+    /// The live block at each address.
+    live: HashMap<u64, usize>,
+}
+
+impl Reading {
+    fn new(header: WireHeader) -> Self {
+        let recording = Recording {
+            program: header.program,
+            pid: header.pid,
+            started_ms: header.started_ms,
+            sample_bytes: header.sample_bytes,
+            ..Recording::default()
+        };
+        Reading { recording, time: 0, live: HashMap::new() }
+    }
+
+    fn line(&mut self, line: &[u8]) -> Result<(), String> {
+        if line.starts_with(b"{") {
+            let end: WireEnd = parse(line)?;
+            self.recording.lost = end.lost;
+            self.recording.is_whole = true;
+            return Ok(());
+        }
+        match line.get(1..4) {
+            Some(b"\"+\"") => self.born(line),
+            Some(b"\"-\"") => self.freed(line),
+            Some(b"\"=\"") => self.sums(line),
+            Some(b"\"!\"") => {
+                let (_, since, words): (String, u64, String) = parse(line)?;
+                self.time += since;
+                self.recording.marks.push((self.time, words));
+                Ok(())
+            }
+            _ => self.table(line),
+        }
+    }
+
+    fn born(&mut self, line: &[u8]) -> Result<(), String> {
+        let fields: Vec<Value> = parse(line)?;
+        let number = |place: usize| {
+            fields
+                .get(place)
+                .and_then(Value::as_u64)
+                .ok_or_else(|| format!("no number in field {place}"))
+        };
+        self.time += number(1)?;
+        let block = Block {
+            site: u32::try_from(number(2)?).map_err(|error| error.to_string())?,
+            requested: number(4)?,
+            usable: number(5)?,
+            weight: fields.get(6).and_then(Value::as_f64).unwrap_or(1.0),
+            born: self.time,
+            freed: None,
+        };
+        // If its end was lost, the block before it at this address ends here at the latest.
+        let place = self.recording.blocks.len();
+        if let Some(before) = self.live.insert(number(3)?, place) {
+            self.recording.blocks[before].freed = Some((self.time, 0));
+        }
+        self.recording.blocks.push(block);
+        Ok(())
+    }
+
+    fn freed(&mut self, line: &[u8]) -> Result<(), String> {
+        let (_, since, address, thread): (String, u64, u64, u32) = parse(line)?;
+        self.time += since;
+        // One whose birth was lost has no end either.
+        if let Some(place) = self.live.remove(&address) {
+            self.recording.blocks[place].freed = Some((self.time, thread));
+        }
+        Ok(())
+    }
+
+    fn sums(&mut self, line: &[u8]) -> Result<(), String> {
+        let (_, since, allocated_bytes, allocations, freed_bytes, frees, resident): (
+            String,
+            u64,
+            u64,
+            u64,
+            u64,
+            u64,
+            u64,
+        ) = parse(line)?;
+        self.time += since;
+        let time = self.time;
+        let point = Point { time, allocated_bytes, allocations, freed_bytes, frees, resident };
+        self.recording.track.push(point);
+        Ok(())
+    }
+
+    fn table(&mut self, line: &[u8]) -> Result<(), String> {
+        let fields: Vec<Value> = parse(line)?;
+        match fields.first().and_then(Value::as_str) {
+            Some("site") => {
+                let (_, number, thread, stack): (String, u32, u32, Vec<String>) = parse(line)?;
+                let stack = stack.iter().map(|address| hex(address)).collect::<Result<_, _>>()?;
+                self.recording.sites.insert(number, Site { thread, stack });
+            }
+            Some("thread") => {
+                let (_, number, tid, name): (String, u32, u32, Option<String>) = parse(line)?;
+                self.recording.threads.insert(number, Thread { tid, name });
+            }
+            Some("module") => self.module(line)?,
+            // A later version's.
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn module(&mut self, line: &[u8]) -> Result<(), String> {
+        let (_, path, build_id, base, segments): (
+            String,
+            String,
+            Option<String>,
+            String,
+            Vec<String>,
+        ) = parse(line)?;
+        let segment = |text: &String| {
+            let (from, to) = text.split_once('-').ok_or("a segment is two addresses")?;
+            Ok::<_, String>((hex(from)?, hex(to)?))
+        };
+        let segments = segments.iter().map(segment).collect::<Result<_, _>>()?;
+        let module = Module { path, build_id, base: hex(&base)?, segments };
+        if !self.recording.modules.contains(&module) {
+            self.recording.modules.push(module);
+        }
+        Ok(())
+    }
+}
+
+fn parse<'l, T: Deserialize<'l>>(line: &'l [u8]) -> Result<T, String> {
+    serde_json::from_slice(line).map_err(|error| error.to_string())
+}
+
+fn hex(text: &str) -> Result<u64, String> {
+    u64::from_str_radix(text, 16).map_err(|error| format!("{text}: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    const LINES: &str = r#"{"recording":1,"program":"/bin/p","pid":7,"startedMs":5,"sampleBytes":1024}
+["module","/bin/p","abcd","1000",["1000-2000"]]
+["=",0,100,2,0,0,4096]
+["thread",1,70,"main"]
+["site",1,1,["1010","1020"]]
+["+",10,1,4096,100,112,9.5]
+["!",1,"gc"]
+["-",5,4096,2]
+["-",5,8192,2]
+["later",1]
+["=",4,212,3,112,1,8192]
+{"end":true,"events":2,"lost":3}
+"#;
+
+    #[test]
+    fn all_of_a_recording_is_read() {
+        let recording = read(LINES.as_bytes()).unwrap();
+        assert_eq!(recording.blocks.len(), 1);
+        let block = recording.blocks[0];
+        assert_eq!((block.born, block.freed, block.weight), (10, Some((16, 2)), 9.5));
+        assert_eq!(recording.marks, [(11, "gc".to_owned())]);
+        assert_eq!(recording.track[1].live_bytes(), 100);
+        assert_eq!((recording.length, recording.lost, recording.is_whole), (25, 3, true));
+        assert_eq!(recording.sites[&1].stack, [0x1010, 0x1020]);
+        assert_eq!(recording.modules[0].segments, [(0x1000, 0x2000)]);
+    }
+
+    #[test]
+    fn what_was_cut_off_is_read_as_far_as_it_goes() {
+        let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        packed.write_all(LINES.as_bytes()).unwrap();
+        packed.flush().unwrap();
+        let cut = packed.get_ref().clone();
+        let recording = read(&cut[..]).unwrap();
+        assert_eq!(recording.blocks.len(), 1);
+        for length in LINES.find('\n').unwrap() + 1..LINES.len() {
+            let recording = read(&LINES.as_bytes()[..length]).unwrap();
+            assert!(!recording.is_whole || length == LINES.len());
+        }
+    }
+
+    #[test]
+    fn what_is_no_recording_is_refused() {
+        for (text, expected) in [
+            ("", "no recording"),
+            ("{\"version\":5}\n", "no recording"),
+            ("{\"recording\":2}\n", "version 2"),
+            (
+                "{\"recording\":1,\"pid\":1,\"startedMs\":1}\n[\"+\",1]\n",
+                "line 2: no number in field 2",
+            ),
+            ("{\"recording\":1,\"pid\":1,\"startedMs\":1}\nnonsense\n", "line 2: "),
+        ] {
+            let error = read(text.as_bytes()).unwrap_err().to_string();
+            assert!(error.contains(expected), "{text}: {error}");
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! A program whose allocations over time are known: what is kept, what is handed to another thread and freed there, and what
+//! comes and goes.
+
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+dmd::global_allocator!();
+
+/// Blocks of each kind, and their size.
+const COUNT: usize = 20_000;
+const SIZE: usize = 1000;
+
+#[inline(never)]
+fn leaks() -> Vec<Vec<u8>> {
+    (0..COUNT).map(|_| vec![1; SIZE]).collect()
+}
+
+#[inline(never)]
+fn hands_over(to: &mpsc::Sender<Vec<u8>>) {
+    for _ in 0..COUNT {
+        let _ = to.send(vec![2; SIZE]);
+    }
+}
+
+#[inline(never)]
+fn comes_and_goes() {
+    for _ in 0..COUNT {
+        drop(std::hint::black_box(vec![3_u8; SIZE]));
+    }
+}
+
+#[inline(never)]
+fn peaks() {
+    let pages: Vec<Vec<u8>> = (0..COUNT).map(|_| vec![4; 4 * SIZE]).collect();
+    // The sums are looked at now and then.
+    thread::sleep(Duration::from_millis(500));
+    drop(pages);
+}
+
+fn main() {
+    let kept = leaks();
+    memreport::mark("what is kept is there");
+    let (sender, receiver) = mpsc::channel::<Vec<u8>>();
+    let other = thread::Builder::new().name("frees".into()).spawn(move || {
+        receiver.into_iter().for_each(drop);
+    });
+    hands_over(&sender);
+    drop(sender);
+    if let Ok(other) = other {
+        let _ = other.join();
+    }
+    comes_and_goes();
+    peaks();
+    if std::env::args().nth(1).as_deref() == Some("abort") {
+        thread::sleep(Duration::from_millis(1300));
+        std::process::abort();
+    }
+    // Kept up to the end of the process.
+    Box::leak(Box::new(kept));
+}

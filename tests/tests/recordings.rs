@@ -1,0 +1,135 @@
+//! Programs recorded from start to end: what the recording says of a program whose allocations are known.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use dmd::recording::{self, Estimate, Recording, Which};
+
+const RECORDED: &str = env!("CARGO_BIN_EXE_recorded");
+
+/// Blocks of each kind, and their usable size: 1,000 bytes are a multiple of 8 that glibc gives exactly.
+const COUNT: f64 = 20_000.0;
+const SIZE: f64 = 1000.0;
+
+fn file(name: &str) -> PathBuf {
+    std::env::temp_dir().join(format!("memreport-{name}-{}.rec.gz", std::process::id()))
+}
+
+fn record(name: &str, words: &[&str], options: &str) -> Recording {
+    let file = file(name);
+    let status = Command::new(RECORDED)
+        .args(words)
+        .env("DMD", options)
+        .env(dmd::record::VARIABLE, &file)
+        .status()
+        .expect("it starts");
+    assert_eq!(status.success(), words.is_empty());
+    let recording =
+        recording::read(std::fs::File::open(&file).expect("it recorded")).expect("whole");
+    std::fs::remove_file(file).expect("ours");
+    recording
+}
+
+/// A recording, with the functions that each of its sites is in.
+struct Known {
+    recording: Recording,
+    functions: Vec<(u32, String)>,
+}
+
+impl Known {
+    fn new(recording: Recording) -> Self {
+        // A block of each site; the dump has them in the order of their sites.
+        let mut one_each = recording.clone();
+        one_each.blocks.sort_by_key(|block| block.site);
+        one_each.blocks.dedup_by_key(|block| block.site);
+        let json = one_each.dump(Which::Allocated);
+        let mut dump = dmd::dump::read::read_slice(&json).expect("our own dump");
+        dmd::symbols::Symboliser::new(dmd::symbols::Options::default()).symbolicate(&mut dump);
+        assert_eq!(dump.blocks.len(), one_each.blocks.len());
+        let functions = dump.blocks.iter().map(|block| {
+            let trace = block.alloc.map(|trace| dump.trace(trace)).unwrap_or_default();
+            trace.iter().map(|frame| format!("{}\n", dump.frames[frame.index()].text)).collect()
+        });
+        let functions = one_each.blocks.iter().map(|block| block.site).zip(functions).collect();
+        Known { recording, functions }
+    }
+
+    /// The sum of the chosen blocks that were allocated by this function.
+    fn by(&self, which: Which, function: &str) -> Estimate {
+        let is_in = |site: u32| {
+            self.functions.iter().any(|(of, names)| *of == site && names.contains(function))
+        };
+        assert!(self.functions.iter().any(|(site, _)| is_in(*site)), "no site in {function}");
+        let mut chosen = self.recording.clone();
+        chosen.blocks =
+            self.recording.blocks(which).filter(|block| is_in(block.site)).copied().collect();
+        chosen.sum(Which::Allocated)
+    }
+}
+
+#[track_caller]
+fn assert_near(estimate: Estimate, bytes: f64) {
+    // Five standard errors are exceeded once in two million runs; one block is in all of them by chance.
+    let most = 5.0 * estimate.error() + 20_000.0;
+    assert!((estimate.bytes - bytes).abs() <= most, "{estimate:?} is not {bytes} ± {most}");
+}
+
+#[test]
+fn a_sample_is_balanced_and_comes_to_what_was_allocated() {
+    let recording = record("sample", &[], "--mode=profile --sample-bytes=8K");
+    assert!(recording.is_whole && recording.lost == 0);
+    assert_eq!(recording.sample_bytes, Some(8192));
+    let known = Known::new(recording);
+    let recording = &known.recording;
+    let kept = known.by(Which::Retained, "recorded::leaks");
+    // The list's own buffer is 480,000 bytes at the end, and more while it grew.
+    assert_near(kept, COUNT * SIZE + 20_000.0 * 24.0);
+    assert_eq!(known.by(Which::Retained, "recorded::hands_over").bytes, 0.0);
+    assert_near(known.by(Which::Allocated, "recorded::comes_and_goes"), COUNT * SIZE);
+    assert_near(known.by(Which::Temporary, "recorded::comes_and_goes"), COUNT * SIZE);
+    assert_near(known.by(Which::AtPeak, "recorded::peaks"), 4.0 * COUNT * SIZE + 480_000.0);
+    let freed_elsewhere = recording.blocks.iter().filter(|block| {
+        let at = recording.sites[&block.site].thread;
+        block.freed.is_some_and(|(_, thread)| thread != at)
+    });
+    assert!(freed_elsewhere.count() > 1000);
+    assert!(recording.threads.values().any(|thread| thread.name.as_deref() == Some("recorded")));
+}
+
+#[test]
+fn the_sums_are_exact() {
+    let recording = record("sums", &[], "--mode=profile");
+    let (first, last) = recording.ends().expect("there are sums");
+    let allocated = u32::try_from(last.allocations - first.allocations).expect("not so many");
+    assert!(f64::from(allocated) >= 4.0 * COUNT, "{first:?} {last:?}");
+    assert!(recording.peak().expect("there is one").bytes > 100_000_000);
+    assert!(last.live_bytes() > 20_000_000 && last.live_bytes() < 25_000_000);
+    assert!(recording.track.windows(2).all(|pair| pair[0].time <= pair[1].time));
+    assert_eq!(
+        recording.marks.iter().filter(|(_, words)| words == "what is kept is there").count(),
+        1
+    );
+}
+
+#[test]
+fn every_block_can_be_recorded() {
+    let recording = record("all", &[], "--mode=live");
+    assert_eq!(recording.sample_bytes, None);
+    if recording.lost == 0 {
+        assert_eq!(recording.sum(Which::Retained).error(), 0.0);
+        let known = Known::new(recording.clone());
+        assert_eq!(known.by(Which::Retained, "recorded::hands_over").bytes, 0.0);
+        assert_eq!(known.by(Which::Allocated, "recorded::comes_and_goes").bytes, COUNT * SIZE);
+    }
+    // All of the program's blocks are in it, or said to be lost.
+    let events = recording.blocks.len() as u64 + recording.lost;
+    assert!(events >= 80_000, "{events}");
+}
+
+#[test]
+fn what_a_killed_program_left_is_read() {
+    let recording = record("abort", &["abort"], "--mode=profile --sample-bytes=8K");
+    assert!(!recording.is_whole);
+    let known = Known::new(recording);
+    assert_near(known.by(Which::AtPeak, "recorded::peaks"), 4.0 * COUNT * SIZE + 480_000.0);
+}
