@@ -194,8 +194,9 @@ impl Heap {
             rows: builder.rows,
             modules: ours.map_or_else(Vec::new, |ours| ours.modules.clone()),
         };
+        let ranks = heap.frame_ranks();
         let mut rows = std::mem::take(&mut heap.rows);
-        rows.sort_by(|a, b| heap.order(a, b));
+        rows.sort_by(|a, b| heap.order(a, b, &ranks));
         heap.rows = rows;
         Ok(heap)
     }
@@ -208,7 +209,12 @@ impl Heap {
 
     /// The amount of a row where a format has room for one.
     pub(crate) fn amount(&self, row: &Row) -> Totals {
-        if self.knows == Knows::Live { row.live } else { row.allocated }
+        self.either(row.live, row.allocated)
+    }
+
+    /// Of two amounts the one for which there is room.
+    pub(crate) fn either(&self, live: Totals, allocated: Totals) -> Totals {
+        if self.knows == Knows::Live { live } else { allocated }
     }
 
     /// What [`amount`](Self::amount) is, in a word.
@@ -254,11 +260,25 @@ impl Heap {
         (base.unwrap_or(0), build_id.unwrap_or_default())
     }
 
-    fn order(&self, a: &Row, b: &Row) -> Ordering {
+    /// The place of each frame among all when they are sorted by their texts.
+    fn frame_ranks(&self) -> Vec<u32> {
+        let mut sorted: Vec<(&HeapFrame, usize)> = self.frames.iter().zip(0..).collect();
+        let text = |frame: &'_ HeapFrame| (frame.line, frame.inlined);
+        sorted.sort_by(|(a, _), (b, _)| {
+            (&a.function, &a.file, text(a)).cmp(&(&b.function, &b.file, text(b)))
+        });
+        let mut ranks = vec![0; sorted.len()];
+        for (rank, (_, frame)) in (0..).zip(sorted) {
+            ranks[frame] = rank;
+        }
+        ranks
+    }
+
+    /// Largest first; blocks of one size by what they are.
+    fn order(&self, a: &Row, b: &Row, ranks: &[u32]) -> Ordering {
         let size = |row: &Row| Reverse((self.amount(row).usable(), self.amount(row).blocks));
         let frames = |row: &Row| {
-            let frames = self.stack(row.kind.stack);
-            frames.map(|frame| (&frame.function, &frame.file, frame.line)).collect::<Vec<_>>()
+            self.stacks[row.kind.stack as usize].iter().map(|frame| ranks[*frame as usize])
         };
         let text = |id: Option<TextId>| id.map(|id| self.text(id));
         let rest = |row: &Row| {
@@ -271,7 +291,7 @@ impl Heap {
         };
         size(a)
             .cmp(&size(b))
-            .then_with(|| frames(a).cmp(&frames(b)))
+            .then_with(|| frames(a).cmp(frames(b)))
             .then_with(|| rest(a).cmp(&rest(b)))
             .then_with(|| reports(a).cmp(&reports(b)))
     }

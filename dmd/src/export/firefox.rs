@@ -7,6 +7,7 @@ mod tables;
 use std::io::{self, Write};
 use std::time::UNIX_EPOCH;
 
+use rustc_hash::FxHashMap;
 use serde_json::{Value, json};
 
 use crate::analysis::Class;
@@ -99,13 +100,16 @@ fn samples<'h>(
 ) -> Value {
     let mut places: Table<Option<u32>> = Table::default();
     let mut weights: Vec<i128> = Vec::new();
+    let mut known: FxHashMap<(u32, u32), Option<u32>> = FxHashMap::default();
     for row in rows {
         let amount = if name == ALLOCATED { row.allocated } else { row.live };
         if amount.usable() == 0 {
             continue;
         }
         let category = categories.number(category(heap, row));
-        let stack = tables.stack(heap.stack(row.kind.stack).rev(), category);
+        let stack = *known
+            .entry((row.kind.stack, category))
+            .or_insert_with(|| tables.stack(heap.stack(row.kind.stack).rev(), category));
         let at = places.number(stack) as usize;
         if at == weights.len() {
             weights.push(0);

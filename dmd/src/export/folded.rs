@@ -19,11 +19,12 @@ pub fn write(heap: &Heap, out: &mut dyn Write) -> io::Result<()> {
 
 /// The stacks as flame graphs have them, and their bytes. Stacks that differ only in lines are one.
 pub(super) fn lines(heap: &Heap) -> BTreeMap<String, i128> {
+    let names: Vec<String> = heap.frames.iter().map(|frame| name(&frame.function)).collect();
     let mut lines: BTreeMap<String, i128> = BTreeMap::new();
-    for row in &heap.rows {
-        let names: Vec<String> =
-            heap.stack(row.kind.stack).rev().map(|frame| name(&frame.function)).collect();
-        *lines.entry(names.join(";")).or_default() += heap.amount(row).usable();
+    for (stack, live, allocated) in heap.by_stack() {
+        let frames = heap.stacks[stack as usize].iter().rev();
+        let names: Vec<&str> = frames.map(|frame| &*names[*frame as usize]).collect();
+        *lines.entry(names.join(";")).or_default() += heap.either(live, allocated).usable();
     }
     lines
 }

@@ -34,55 +34,70 @@ pub fn write(heaps: &[Heap], out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// A function, and who called it.
-#[derive(Default)]
+/// Stacks that begin alike, the bytes of each, and how many of their frames that is.
 struct Node {
+    depth: usize,
+    label: String,
     bytes: i128,
-    callers: BTreeMap<String, Node>,
+    stacks: Vec<(u32, i128)>,
 }
 
 fn write_tree(heap: &Heap, total: i128, out: &mut dyn Write) -> io::Result<()> {
-    let mut root = Node::default();
-    for row in &heap.rows {
-        let bytes = heap.amount(row).req;
-        root.bytes += bytes;
-        let mut node = &mut root;
-        for frame in heap.stack(row.kind.stack) {
-            node = node.callers.entry(label(frame)).or_default();
-            node.bytes += bytes;
-        }
-    }
-    let label = "(heap allocation functions) the program's allocator";
-    let mut pending = vec![(0, label.to_owned(), root)];
-    // Written from a list and not by recursion: a stack may be deep.
-    while let Some((depth, label, node)) = pending.pop() {
-        let Node { bytes, callers } = node;
-        let (shown, hidden) = split(callers, total);
+    let stacks: Vec<(u32, i128)> = heap
+        .by_stack()
+        .into_iter()
+        .map(|(stack, live, allocated)| (stack, heap.either(live, allocated).req))
+        .collect();
+    let label = "(heap allocation functions) the program's allocator".to_owned();
+    // The last one is the next one written.
+    let mut pending = vec![Node { depth: 0, label, bytes: total, stacks }];
+    while let Some(node) = pending.pop() {
+        let Node { depth, label, bytes, stacks } = node;
+        let (mut shown, hidden) = callers(heap, depth, stacks, total);
         let lines = shown.len() + usize::from(hidden.0 > 0);
         writeln!(out, "{:depth$}n{lines}: {bytes} {label}", "")?;
-        // The last one pushed is the next one written.
         if hidden.0 > 0 {
-            pending.push((depth + 1, below(hidden), Node { bytes: hidden.1, ..Node::default() }));
+            let (label, bytes) = (below(hidden), hidden.1);
+            pending.push(Node { depth: depth + 1, label, bytes, stacks: Vec::new() });
         }
-        pending.extend(shown.into_iter().rev().map(|(label, node)| (depth + 1, label, node)));
+        shown.reverse();
+        pending.append(&mut shown);
     }
     Ok(())
+}
+
+/// The callers that are shown, largest first, and number and bytes of those that are not.
+fn callers(
+    heap: &Heap,
+    depth: usize,
+    stacks: Vec<(u32, i128)>,
+    total: i128,
+) -> (Vec<Node>, (usize, i128)) {
+    let mut callers: BTreeMap<u32, (i128, Vec<(u32, i128)>)> = BTreeMap::new();
+    for (stack, bytes) in stacks {
+        // One that ends here has no caller.
+        let Some(frame) = heap.stacks[stack as usize].get(depth) else { continue };
+        let caller = callers.entry(*frame).or_default();
+        caller.0 += bytes;
+        caller.1.push((stack, bytes));
+    }
+    let mut shown = Vec::new();
+    let mut hidden = (0, 0);
+    for (frame, (bytes, stacks)) in callers {
+        if bytes * 100 < total * THRESHOLD_PERCENT {
+            hidden = (hidden.0 + 1, hidden.1 + bytes);
+        } else {
+            let label = label(&heap.frames[frame as usize]);
+            shown.push(Node { depth: depth + 1, label, bytes, stacks });
+        }
+    }
+    shown.sort_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.label.cmp(&b.label)));
+    (shown, hidden)
 }
 
 /// A hash begins a comment: `{closure#0}` is written `{closure 0}`.
 fn label(frame: &HeapFrame) -> String {
     frame.valgrind_text().replace('#', " ").replace(['\n', '\r'], " ")
-}
-
-/// What is shown, largest first, and number and bytes of what is not.
-fn split(callers: BTreeMap<String, Node>, total: i128) -> (Vec<(String, Node)>, (usize, i128)) {
-    let is_shown = |node: &Node| node.bytes * 100 >= total * THRESHOLD_PERCENT;
-    let (mut shown, hidden): (Vec<_>, Vec<_>) =
-        callers.into_iter().partition(|(_, node)| is_shown(node));
-    // Names are sorted already.
-    shown.sort_by_key(|(_, node)| std::cmp::Reverse(node.bytes));
-    let bytes = hidden.iter().map(|(_, node)| node.bytes).sum();
-    (shown, (hidden.len(), bytes))
 }
 
 /// In massif's words.

@@ -5,6 +5,8 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
+use rustc_hash::FxHashMap;
+
 use serde::Serialize;
 use serde_json::json;
 
@@ -110,11 +112,14 @@ fn id(number: u32) -> u32 {
 impl Maps {
     fn heaps(&mut self, heap: &Heap) -> serde_json::Value {
         let mut allocators = serde_json::Map::new();
+        // Nodes by thread and stack, which all classes share.
+        let mut known: FxHashMap<(Option<u32>, u32), u32> = FxHashMap::default();
         for (name, class) in classes(heap) {
             let mut sums: BTreeMap<(u32, u32), Totals> = BTreeMap::new();
             for row in rows(heap, class) {
-                let sum =
-                    sums.entry((self.node(heap, row), self.block_type(heap, row))).or_default();
+                let node = known.entry((row.kind.thread, row.kind.stack));
+                let node = *node.or_insert_with(|| self.node(heap, row));
+                let sum = sums.entry((node, self.block_type(heap, row))).or_default();
                 *sum = sum.plus(&heap.amount(row));
             }
             let entries = || sums.iter();

@@ -9,6 +9,7 @@ use std::io::{self, Write};
 use std::time::UNIX_EPOCH;
 
 use flate2::{Compression, GzBuilder};
+use rustc_hash::FxHashMap;
 
 use crate::analysis::{Class, Totals};
 use crate::heap::table::Table;
@@ -73,7 +74,8 @@ enum Location {
 /// What identifies a sample. Those of two dumps that are equal are one.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 struct Key {
-    locations: Box<[u32]>,
+    /// The number of the list of locations.
+    stack: u32,
     /// Key and value of each text label.
     labels: Vec<(u32, u32)>,
     size: u64,
@@ -87,6 +89,10 @@ struct Profile {
     /// Name and file.
     functions: Table<(u32, u32)>,
     locations: Table<Location>,
+    /// Lists of locations, innermost first.
+    stacks: Table<Box<[u32]>>,
+    /// Which of them the heap's stacks are, once they were met. A heap is told by its address.
+    known: FxHashMap<(usize, u32), u32>,
     modules: Table<String>,
     /// The furthest offset that was met in each module.
     ends: BTreeMap<u32, u64>,
@@ -106,6 +112,8 @@ impl Profile {
             strings,
             functions: Table::default(),
             locations: Table::default(),
+            stacks: Table::default(),
+            known: FxHashMap::default(),
             modules: Table::default(),
             ends: BTreeMap::new(),
             keys: Table::default(),
@@ -114,9 +122,18 @@ impl Profile {
     }
 
     fn sample(&mut self, heap: &Heap, row: &Row, sign: i64) {
-        let locations = self.stack(heap, row.kind.stack);
+        let place = (std::ptr::from_ref(heap).addr(), row.kind.stack);
+        let stack = match self.known.get(&place) {
+            Some(stack) => *stack,
+            None => {
+                let locations = self.stack(heap, row.kind.stack);
+                let stack = self.stacks.number(locations);
+                self.known.insert(place, stack);
+                stack
+            }
+        };
         let labels = self.labels(heap, row);
-        let key = Key { locations, labels, size: row.kind.size };
+        let key = Key { stack, labels, size: row.kind.size };
         let at = self.keys.number(key) as usize;
         if at == self.values.len() {
             self.values.push([0; 4]);
@@ -193,7 +210,7 @@ impl Profile {
             // What grew by nothing is not worth a sample.
             if values.iter().any(|value| *value != 0) {
                 let values = types.iter().map(|(_, _, at)| values[*at].cast_unsigned());
-                profile.message(2, &sample(key, values, &mut self.strings));
+                profile.message(2, &sample(key, &self.stacks, values, &mut self.strings));
             }
         }
         self.write_modules(heap, &mut profile);
@@ -298,9 +315,15 @@ impl Profile {
     }
 }
 
-fn sample(key: &Key, values: impl Iterator<Item = u64>, strings: &mut Table<String>) -> Message {
+fn sample(
+    key: &Key,
+    stacks: &Table<Box<[u32]>>,
+    values: impl Iterator<Item = u64>,
+    strings: &mut Table<String>,
+) -> Message {
     let mut sample = Message::default();
-    sample.packed(1, key.locations.iter().map(|&location| u64::from(location) + 1));
+    let locations = &stacks.values()[key.stack as usize];
+    sample.packed(1, locations.iter().map(|&location| u64::from(location) + 1));
     sample.packed(2, values);
     for &(name, value) in &key.labels {
         let mut label = Message::default();

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 use crate::analysis::Class;
+use crate::heap::table::Table;
 use crate::heap::{Heap, HeapFrame};
 
 #[derive(Serialize)]
@@ -75,21 +76,18 @@ pub fn write(heap: &Heap, out: &mut dyn Write) -> io::Result<()> {
 
 fn profile(heap: &Heap, class: Option<Class>) -> WireProfile {
     let rows = heap.rows.iter().filter(|row| class.is_none_or(|class| row.kind.class == class));
-    let mut samples: Vec<Vec<u32>> = Vec::new();
+    let mut stacks: Table<u32> = Table::default();
     let mut weights: Vec<u64> = Vec::new();
-    let mut last = None;
     for row in rows {
-        let bytes = u64::try_from(heap.amount(row).usable()).unwrap_or(0);
-        match weights.last_mut() {
-            Some(weight) if last == Some(row.kind.stack) => *weight = weight.saturating_add(bytes),
-            _ => {
-                let stack = &heap.stacks[row.kind.stack as usize];
-                samples.push(stack.iter().rev().copied().collect());
-                weights.push(bytes);
-            }
+        let at = stacks.number(row.kind.stack) as usize;
+        if at == weights.len() {
+            weights.push(0);
         }
-        last = Some(row.kind.stack);
+        let bytes = u64::try_from(heap.amount(row).usable()).unwrap_or(0);
+        weights[at] = weights[at].saturating_add(bytes);
     }
+    let frames = |stack: &u32| heap.stacks[*stack as usize].iter().rev().copied().collect();
+    let samples: Vec<Vec<u32>> = stacks.values().iter().map(frames).collect();
     let name = match class {
         None => format!("{} bytes", heap.amount_name()),
         Some(class) => format!("{} bytes", class.name()),

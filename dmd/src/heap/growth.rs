@@ -7,7 +7,8 @@ use std::io::{self, Write};
 use rustc_hash::FxHashMap;
 use serde_json::json;
 
-use super::{Heap, Row};
+use super::Heap;
+use super::table::Table;
 use crate::analysis::{Totals, commas};
 
 /// What differs between two heaps.
@@ -56,16 +57,27 @@ impl Place {
 #[must_use]
 pub fn growth(before: &Heap, after: &Heap) -> Growth {
     let mut places: Vec<Place> = Vec::new();
-    let mut numbers: FxHashMap<(Vec<String>, Option<String>), usize> = FxHashMap::default();
+    let mut stacks: Table<Vec<&str>> = Table::default();
+    let mut numbers: FxHashMap<(u32, Option<&str>), usize> = FxHashMap::default();
     for (heap, is_after) in [(before, false), (after, true)] {
+        let functions = |stack: &[u32]| -> Vec<&str> {
+            stack.iter().map(|frame| &*heap.frames[*frame as usize].function).collect()
+        };
+        let of_heap: Vec<u32> =
+            heap.stacks.iter().map(|stack| stacks.number(functions(stack))).collect();
         for row in &heap.rows {
-            let at =
-                *numbers.entry(key(heap, row)).or_insert_with_key(|(functions, block_type)| {
-                    let (functions, block_type) = (functions.clone(), block_type.clone());
-                    let nothing = Totals::default();
-                    places.push(Place { functions, block_type, before: nothing, after: nothing });
-                    places.len() - 1
+            let stack = of_heap[row.kind.stack as usize];
+            let block_type = row.kind.block_type.map(|name| heap.text(name));
+            let at = *numbers.entry((stack, block_type)).or_insert_with(|| {
+                let functions = &stacks.values()[stack as usize];
+                places.push(Place {
+                    functions: functions.iter().map(|&name| name.to_owned()).collect(),
+                    block_type: block_type.map(str::to_owned),
+                    before: Totals::default(),
+                    after: Totals::default(),
                 });
+                places.len() - 1
+            });
             let place = &mut places[at];
             let side = if is_after { &mut place.after } else { &mut place.before };
             *side = side.plus(&heap.amount(row));
@@ -73,16 +85,12 @@ pub fn growth(before: &Heap, after: &Heap) -> Growth {
     }
     places.retain(|place| place.before != place.after);
     places.sort_by(|a, b| {
-        let rest = |place: &Place| (place.functions.clone(), place.block_type.clone());
-        (b.bytes(), b.blocks()).cmp(&(a.bytes(), a.blocks())).then_with(|| rest(a).cmp(&rest(b)))
+        (b.bytes(), b.blocks())
+            .cmp(&(a.bytes(), a.blocks()))
+            .then_with(|| (&a.functions, &a.block_type).cmp(&(&b.functions, &b.block_type)))
     });
     let is_estimate = before.sample_bytes.or(after.sample_bytes).is_some();
     Growth { before: before.totals(), after: after.totals(), is_estimate, places }
-}
-
-fn key(heap: &Heap, row: &Row) -> (Vec<String>, Option<String>) {
-    let functions = heap.stack(row.kind.stack).map(|frame| frame.function.clone());
-    (functions.collect(), row.kind.block_type.map(|name| heap.text(name).to_owned()))
 }
 
 /// Writes the first `top` places, and all others as one line.
