@@ -26,7 +26,8 @@ fn a_program_serves_its_own_heap() {
     let line = first.lines().find(|line| line.ends_with("Ⓣ [u8]")).unwrap_or_default();
     assert!(line.contains("4,008,000") && line.contains(" 1,000 "), "{first}");
     assert!(first.contains("ƒ served::kept"), "{first}");
-    // Profiles and what was looked up for them are on the heap meanwhile and after, and are no part of it.
+    // Profiles and what was looked up for them are megabytes of the heap meanwhile and after, and are no part of it. A few bytes
+    // come and go with the threads of the test harness and of collections.
     for _ in 0..3 {
         let answer = dmd::pprof::allocs("gc=1");
         assert_eq!((answer.status, answer.content_type), (200, "application/octet-stream"));
@@ -34,7 +35,9 @@ fn a_program_serves_its_own_heap() {
         let has = |text: &str| profile.windows(text.len()).any(|part| part == text.as_bytes());
         assert!(has("served::kept") && has("inuse_space") && !has("alloc_space"));
         drop((answer, profile));
-        assert_eq!(text().lines().next(), first.lines().next());
+        let again = text();
+        let grown = all_bytes(&again) - all_bytes(&first);
+        assert!(grown.abs() < 8_000, "{first}{again}");
     }
     // What has come and what has gone within a second is what grows.
     let growth = std::thread::spawn(|| dmd::pprof::heap("seconds=1"));
@@ -45,6 +48,12 @@ fn a_program_serves_its_own_heap() {
     let profile = unpacked(&answer.body);
     let gone = varint((-4_008_000_i64).cast_unsigned());
     assert!(profile.windows(gone.len()).any(|part| part == gone));
+}
+
+/// The number in the first line.
+fn all_bytes(text: &str) -> i64 {
+    let number = text.split(' ').nth(1).map(|digits| digits.replace(',', ""));
+    number.and_then(|digits| digits.parse().ok()).expect("the first line has the bytes")
 }
 
 fn unpacked(body: &[u8]) -> Vec<u8> {
