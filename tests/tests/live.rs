@@ -398,7 +398,27 @@ fn another_users_program_is_not_asked_and_does_not_answer() {
     };
     let said = ask(&program.socket);
     assert!(said.contains("refused: this program is another user's"), "{said}");
+    // Our own client does not ask it either: this test as another user, in a process of its own.
+    let itself = program.folder.join("live");
+    std::fs::copy(std::env::current_exe().expect("it runs"), &itself).expect("it is copied");
+    let mut client = Command::new(&itself);
+    client.args(["--exact", "a_program_of_another_user_is_not_asked", "--ignored"]);
+    client.env(SOCKET, &program.socket).uid(65534).gid(65534).current_dir("/");
+    let output = client.output().expect("it runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
     let private = std::fs::Permissions::from_mode(0o600);
     std::fs::set_permissions(&program.socket, private).expect("ours");
     assert!(ask(&program.socket).contains("PermissionDenied"));
+}
+
+/// Where the test that runs as another user finds the program.
+const SOCKET: &str = "MEMREPORT_TEST_SOCKET";
+
+#[test]
+#[ignore = "run as another user by the test above"]
+fn a_program_of_another_user_is_not_asked() {
+    let socket = std::env::var(SOCKET).expect("run by the test above");
+    let target: Target = socket.parse().expect("a path");
+    let status = live::choose(&target, Duration::from_secs(5)).expect("a socket").status();
+    assert!(matches!(status, Err(LiveError::NotAllowed(_))), "{status:?}");
 }

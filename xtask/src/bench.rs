@@ -5,13 +5,16 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use crate::{Failure, bench_analyse, bench_measure, bench_overhead, bench_show, bench_stacks};
+use crate::{
+    Failure, bench_analyse, bench_measure, bench_overhead, bench_record, bench_show, bench_stacks,
+};
 
 /// Runs a benchmark by name. `false` when a target is missed.
 pub(crate) fn run(name: &str, args: &[&str], out: &mut dyn Write) -> Result<bool, Failure> {
     match name {
         "overhead" => bench_overhead::run(args, out),
         "stacks" => bench_stacks::run(args.contains(&"--quick"), out),
+        "record" => bench_record::run(args.contains(&"--quick"), out),
         "measure" => bench_measure::run(args.contains(&"--quick"), out),
         "show" => {
             let args: Vec<String> = args.iter().map(|word| (*word).to_owned()).collect();
@@ -22,7 +25,7 @@ pub(crate) fn run(name: &str, args: &[&str], out: &mut dyn Write) -> Result<bool
             Ok(bench_analyse::run(script.map(Path::new), out)?)
         }
         _ => Err(format!(
-            "no benchmark is called {name}; there are: overhead, stacks, show, analyse, measure"
+            "no benchmark is called {name}; there are: overhead, stacks, show, analyse, measure, record"
         )
         .into()),
     }

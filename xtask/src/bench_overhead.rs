@@ -5,8 +5,8 @@
 //! is always to the run of the system's allocator in the same round.
 
 mod variants;
-mod programs;
-mod rounds;
+pub(crate) mod programs;
+pub(crate) mod rounds;
 mod held;
 mod instructions;
 mod space;

@@ -141,11 +141,18 @@ pub(super) fn wait(wanted: &[Wanted], patience: Duration) -> Vec<Ready> {
         .collect()
 }
 
-/// Takes no signals on this thread: they are for the program's own.
+/// Takes no signals on this thread: they are for the program's own. `SIGPIPE` among them, so that a client that hangs up
+/// cannot end the program. Faults are taken as ever: the program may handle them.
 pub(super) fn take_no_signals() {
+    let faults =
+        [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP, libc::SIGSYS];
     let mut all = MaybeUninit::<libc::sigset_t>::zeroed();
     // SAFETY: a valid place for the set.
     unsafe { libc::sigfillset(all.as_mut_ptr()) };
+    for fault in faults {
+        // SAFETY: a set that was filled in, and a signal that there is.
+        unsafe { libc::sigdelset(all.as_mut_ptr(), fault) };
+    }
     // SAFETY: a set that was filled in; the old one is not asked for.
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), std::ptr::null_mut()) };
 }

@@ -195,7 +195,7 @@ fn command(program: Program, path: &Path, files: &Files) -> Command {
 }
 
 /// The processor time of all programs that were started and have ended, in nanoseconds.
-fn processor_time_of_children() -> f64 {
+pub(crate) fn processor_time_of_children() -> f64 {
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: a valid place for the answer.
     unsafe { libc::getrusage(libc::RUSAGE_CHILDREN, usage.as_mut_ptr()) };
