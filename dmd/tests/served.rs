@@ -28,7 +28,7 @@ fn a_program_serves_its_own_heap() {
     assert!(first.contains("ƒ served::kept"), "{first}");
     // Profiles and what was looked up for them are megabytes of the heap meanwhile and after, and are no part of it. A few bytes
     // come and go with the threads of the test harness and of collections.
-    for _ in 0..3 {
+    for _ in 0..2 {
         let answer = dmd::pprof::allocs("gc=1");
         assert_eq!((answer.status, answer.content_type), (200, "application/octet-stream"));
         let profile = unpacked(&answer.body);
