@@ -3,6 +3,8 @@
 use crate::ask::{AskArgs, MinimizeArgs, TrackArgs};
 use crate::coverage::CoverageArgs;
 use crate::dmd::DmdArgs;
+use crate::export::ExportArgs;
+use crate::heap::{HeapArgs, HeapDiffArgs};
 use crate::html::HtmlArgs;
 use crate::metrics::MetricsArgs;
 use crate::numbers::Bytes;
@@ -55,6 +57,12 @@ pub enum Command {
     Metrics(MetricsArgs),
     /// Give the frames of a DMD dump their functions and lines, for good, so that it can be read elsewhere
     Symbolicate(SymbolicateArgs),
+    /// Write a DMD dump as the file of another viewer: pprof, DHAT, flame graphs, speedscope, the Firefox Profiler and others
+    Export(ExportArgs),
+    /// Break a DMD dump down by stack and by type, one within the other
+    Heap(HeapArgs),
+    /// Show what grew between two DMD dumps, by stack and type, biggest first
+    HeapDiff(HeapDiffArgs),
     /// Show what differs between two reports, the second minus the first
     Diff(DiffArgs),
     /// Write one page that shows reports in any browser, offline: trees, treemap, differences, dark matter

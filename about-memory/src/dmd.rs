@@ -3,6 +3,7 @@
 mod args;
 mod error;
 mod input;
+mod only;
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -15,6 +16,7 @@ use dmd::dump::read::Dump;
 
 pub use args::DmdArgs;
 pub use error::DmdError;
+pub use only::OnlyArg;
 
 /// Runs the subcommand: answers to `out` (or to the file of `--output`), remarks to `err`.
 ///

@@ -3,7 +3,7 @@
 use about_memory::cli::{Cli, Command};
 use about_memory::show::{self, Failure};
 use about_memory::{
-    ask, check, coverage, dmd, html, metrics, ps, record, resident, run, serve, snapshot,
+    ask, check, coverage, dmd, export, heap, html, metrics, ps, record, resident, run, serve, snapshot,
     symbolicate, watch,
 };
 use clap::Parser;
@@ -44,6 +44,15 @@ fn main() -> ExitCode {
         Some(Command::Serve(args)) => {
             serve::main(args, &mut out, &mut notes).map(|()| ExitCode::SUCCESS)
         }
+        Some(Command::Export(args)) => export::main(args, &mut out, &mut notes)
+            .map(|()| ExitCode::SUCCESS)
+            .map_err(Failure::from),
+        Some(Command::Heap(args)) => heap::main(args, &mut out, &mut notes)
+            .map(|()| ExitCode::SUCCESS)
+            .map_err(Failure::from),
+        Some(Command::HeapDiff(args)) => heap::diff(args, &mut out, &mut notes)
+            .map(|()| ExitCode::SUCCESS)
+            .map_err(Failure::from),
         Some(Command::Check(args)) => check::main(args, &mut out, &mut notes),
         Some(Command::Ps(args)) => {
             ps::main(args, &mut out, &mut notes).map(|()| ExitCode::SUCCESS).map_err(Failure::from)

@@ -66,12 +66,15 @@ fn every_command_refuses_what_is_no_dump_in_the_same_words() {
         (b"[]", "about-memory: d.json: not a DMD dump: "),
         (b"{\"version\":5}", "about-memory: d.json: not a DMD dump: it has no `"),
     ];
-    let commands: [&[&str]; 5] = [
+    let commands: [&[&str]; 8] = [
         &["dmd", "d.json"],
         &["dmd", "--explain", "d.json"],
         &["dmd", "--referrers", "10", "d.json"],
         &["coverage", "d.json"],
         &["symbolicate", "d.json", "-o", "out.json"],
+        &["export", "d.json", "--to", "dhat", "-o", "out.json"],
+        &["heap", "d.json"],
+        &["heap-diff", "d.json", "d.json"],
     ];
     for (content, expected) in table {
         for command in commands {

@@ -55,5 +55,9 @@ pub use stacks::{Grouping, ListId, StackId, Stacks};
 pub use text::{TextOptions, write_text};
 pub use types::BlockType;
 
+pub(crate) use by::{report_names, thread_name};
+pub(crate) use people::{Parts, without_allocator, without_library};
+pub(crate) use sites::{class, mode};
+
 #[cfg(test)]
 mod tests;

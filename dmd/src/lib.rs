@@ -17,6 +17,12 @@ pub mod recording;
 pub mod symbols;
 #[cfg(all(feature = "analysis", not(loom)))]
 pub mod analysis;
+#[cfg(all(feature = "analysis", not(loom)))]
+pub mod heap;
+#[cfg(all(feature = "analysis", not(loom)))]
+pub mod export;
+#[cfg(all(feature = "pprof", not(loom)))]
+pub mod pprof;
 
 #[cfg(not(loom))]
 pub use dump::{Dump, Sum, Summary};

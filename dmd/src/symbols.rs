@@ -5,6 +5,8 @@
 //! otherwise, and where a file is not there, the symbol file that Breakpad made of it. What could not be found out is said in words.
 
 mod address;
+#[cfg(feature = "pprof")]
+mod found;
 mod breakpad;
 mod locate;
 mod module;
@@ -21,9 +23,11 @@ use std::path::PathBuf;
 use rustc_hash::FxHashMap;
 
 use crate::dump::read::Dump;
-use address::Address;
+pub(crate) use address::Address;
 use module::Module;
 
+#[cfg(feature = "pprof")]
+pub use found::Found;
 pub use locate::NotFound;
 pub use members::Members;
 
@@ -120,7 +124,7 @@ impl Symboliser {
 }
 
 /// What makes two modules of two dumps the same.
-#[derive(Debug, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Key {
     path: String,
     build_id: Option<String>,

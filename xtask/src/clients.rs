@@ -5,12 +5,12 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
-use crate::{Failure, browser, build, dmd_py, firefox, prometheus};
+use crate::{Failure, browser, build, dmd_py, exports, firefox, prometheus};
 
 /// A check by its name; it is handed the words after it.
 type Check = (&'static str, fn(&[&str], &mut dyn Write) -> Result<bool, Failure>);
 
-const CHECKS: [Check; 5] = [
+const CHECKS: [Check; 7] = [
     ("snapshot", |_, out| snapshot(out)),
     ("firefox", |args, out| {
         let args: Vec<String> = args.iter().map(|word| (*word).to_owned()).collect();
@@ -19,6 +19,8 @@ const CHECKS: [Check; 5] = [
     ("browser", browser::run),
     ("prometheus", |_, out| prometheus::run(out)),
     ("dmd-py", |args, out| Ok(dmd_py::run(args.first().map(Path::new), out)?)),
+    ("exports", |args, out| exports::run_clients(args, out)),
+    ("pprof", |_, out| exports::run_service(out)),
 ];
 
 /// A snapshot that a program of ours has just written, in a real Firefox: it shows what we show.

@@ -13,7 +13,9 @@ mod bench_record;
 mod calibrate;
 mod clients;
 mod browser;
+mod exports;
 mod features;
+mod serve;
 mod stress;
 mod stress_live;
 mod dmd_py;
@@ -34,7 +36,8 @@ cargo xtask stress [SECONDS]          threads against the table of blocks, in ea
 cargo xtask stress live [SECONDS]     running programs that are asked at once, and often, while they allocate
 cargo xtask calibrate                  measures how far formulas are off without a tracker, for docs/impls.md
 cargo xtask features                  memreport's features alone and in pairs: minutes
-cargo xtask clients [NAME [ARGS]]     snapshot, firefox, browser, prometheus, dmd-py: checks against real programs";
+cargo xtask clients [NAME [ARGS]]     snapshot, firefox, browser, prometheus, dmd-py, exports, pprof: checks against real programs
+cargo xtask clients exports [VIEWER] [--tools DIR]   each export in the viewer that it is for";
 
 /// Why a command stopped.
 type Failure = Box<dyn std::error::Error + Send + Sync>;

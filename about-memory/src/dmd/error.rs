@@ -20,6 +20,10 @@ pub enum DmdError {
     NoReports(PathBuf, NoReports),
     /// The two dumps cannot be compared.
     Modes(DifferentModes),
+    /// More dumps than a file of this format has room for.
+    Several,
+    /// Bytes that are no text would go to a terminal.
+    Binary,
     /// The output file could not be made.
     Create(PathBuf, io::Error),
     /// The answer could not be written.
@@ -34,6 +38,12 @@ impl fmt::Display for DmdError {
             Self::Referrers(path, error) => write!(f, "{}: {error}", path.display()),
             Self::NoReports(path, error) => write!(f, "{}: {error}", path.display()),
             Self::Modes(error) => error.fmt(f),
+            Self::Several => f.write_str(
+                "this format has room for one dump: export them one by one, or --to memory-infra or massif",
+            ),
+            Self::Binary => {
+                f.write_str("a pprof file is no text for a terminal: name a file with -o")
+            }
             Self::Create(path, error) => {
                 write!(f, "{}: cannot be written: {error}", path.display())
             }
@@ -50,6 +60,7 @@ impl error::Error for DmdError {
             Self::Referrers(_, error) => Some(error),
             Self::NoReports(_, error) => Some(error),
             Self::Modes(error) => Some(error),
+            Self::Several | Self::Binary => None,
             Self::Create(_, error) | Self::Write(error) => Some(error),
         }
     }

@@ -94,7 +94,17 @@ fn name(dump: &Dump, block: &Block, by: By, sites: &Sites) -> String {
 }
 
 fn reporters(dump: &Dump, block: &Block, describe: impl Fn(&ReportSite) -> String) -> String {
-    let Some(traces) = dump.reports(block) else { return NOT_REPORTED.to_owned() };
+    report_names(dump, block, describe)
+        .map_or_else(|| NOT_REPORTED.to_owned(), |names| names.join(" and "))
+}
+
+/// Who reports a block, first report first: nothing if nobody does.
+pub(crate) fn report_names(
+    dump: &Dump,
+    block: &Block,
+    describe: impl Fn(&ReportSite) -> String,
+) -> Option<Vec<String>> {
+    let traces = dump.reports(block)?;
     let sites = dump.extension.as_ref().map(|extension| &extension.reports);
     let one = |trace| match sites.and_then(|sites| sites.get(trace)) {
         Some(site) => describe(site),
@@ -104,11 +114,15 @@ fn reporters(dump: &Dump, block: &Block, describe: impl Fn(&ReportSite) -> Strin
             text.split_once(": ").map_or(text, |(_, text)| text).to_owned()
         }),
     };
-    traces.iter().map(one).collect::<Vec<String>>().join(" and ")
+    Some(traces.iter().map(one).collect())
 }
 
 fn thread(dump: &Dump, block: &Block) -> String {
-    let Some(id) = block.thread else { return "(unknown)".to_owned() };
+    block.thread.map_or_else(|| "(unknown)".to_owned(), |id| thread_name(dump, id))
+}
+
+/// The name of the thread with this number, and the number, since names are not unique.
+pub(crate) fn thread_name(dump: &Dump, id: u32) -> String {
     let mut threads = dump.extension.iter().flat_map(|extension| &extension.threads);
     match threads.find(|thread| thread.id == id).and_then(|thread| thread.name.as_deref()) {
         Some(name) => format!("{name} ({id})"),

@@ -1,17 +1,19 @@
 //! Frames as people read them: without the standard library in front, with short paths, and with whose code it is.
 
+use super::alloc_fns::is_allocation;
 use crate::dump::read::{Dump, Frame, FrameId, Symbol};
+use crate::symbols::Address;
 
 /// A frame taken apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Parts<'a> {
-    pub(super) function: &'a str,
+pub(crate) struct Parts<'a> {
+    pub(crate) function: &'a str,
     /// The function's own name with type arguments, if debug information has it.
-    pub(super) name: Option<&'a str>,
-    pub(super) file: Option<&'a str>,
-    pub(super) line: Option<u32>,
+    pub(crate) name: Option<&'a str>,
+    pub(crate) file: Option<&'a str>,
+    pub(crate) line: Option<u32>,
     /// Whether the type arguments may be those of another function: code that several functions share.
-    pub(super) out_of_line: bool,
+    pub(crate) out_of_line: bool,
     pub(super) folded: bool,
 }
 
@@ -34,6 +36,18 @@ impl<'a> Parts<'a> {
         }
     }
 
+    /// What stands where there is no frame.
+    pub(crate) fn of_words(words: &'a str) -> Self {
+        Self {
+            function: words,
+            name: None,
+            file: None,
+            line: None,
+            out_of_line: true,
+            folded: false,
+        }
+    }
+
     /// From `#00: function (file:line)` or `#00: function[file:line]`.
     fn of_text(text: &'a str) -> Self {
         let text = text.split_once(": ").map_or(text, |(_, text)| text);
@@ -45,6 +59,12 @@ impl<'a> Parts<'a> {
             None => (place, None),
         };
         Self { function, name: None, file, line, out_of_line: true, folded: false }
+    }
+
+    /// The function as it is shown. The symbol table has the path, debug information the type arguments: a path where there
+    /// is one.
+    pub(crate) fn shown(&self) -> &'a str {
+        self.name.filter(|_| !self.function.contains("::")).unwrap_or(self.function)
     }
 
     /// Whether it belongs to Rust's own libraries, to an allocator or to the tracker.
@@ -61,9 +81,9 @@ impl<'a> Parts<'a> {
             "operator new",
             "__libc_",
         ];
-        // Before Rust's `main` and its threads, the same in every program.
-        const STARTS: [&str; 5] =
-            ["_start", "__libc_start_main", "start_thread", "clone", "clone3"];
+        // Before Rust's `main` and its threads, the same in every program; and where panics are caught.
+        const STARTS: [&str; 6] =
+            ["_start", "__libc_start_main", "start_thread", "clone", "clone3", "__rust_try"];
         let path = self.function.trim_start_matches(['<', '&']);
         self.is_allocator_entry()
             || (self.file.is_none() && self.function == "main")
@@ -158,7 +178,7 @@ pub(super) struct Style<'a> {
 impl Style<'_> {
     /// `subject::Lexicon::intern (src/lexicon.rs:41)`, in `width - indent` columns if that can be.
     pub(super) fn frame(&self, parts: &Parts<'_>, indent: usize) -> String {
-        let function = self.function(parts);
+        let function = parts.shown().to_owned();
         let place = match (parts.file, parts.line) {
             (Some(file), Some(line)) => format!(" ({}:{line})", self.file(file)),
             (Some(file), None) => format!(" ({})", self.file(file)),
@@ -167,14 +187,6 @@ impl Style<'_> {
         let room = self.width.saturating_sub(indent + place.chars().count());
         let shown = if self.width == 0 { function } else { shorten(&function, room.max(24)) };
         shown + &place
-    }
-
-    fn function(&self, parts: &Parts<'_>) -> String {
-        // The symbol table has the path, debug information the type arguments: show a path where there is one.
-        match parts.name {
-            Some(name) if !parts.function.contains("::") => name.to_owned(),
-            _ => parts.function.to_owned(),
-        }
     }
 
     pub(super) fn file<'f>(&self, file: &'f str) -> &'f str {
@@ -226,11 +238,26 @@ pub(super) fn parts<'a>(dump: &'a Dump, trace: &[FrameId]) -> Vec<Parts<'a>> {
     trace.iter().map(|frame| Parts::of(&dump.frames[frame.index()])).collect()
 }
 
+/// The frames of a stack without those of the allocator and the tracker in front, and without allocation functions; if there
+/// is nothing else, those.
+pub(crate) fn without_allocator<'a>(dump: &'a Dump, trace: &[FrameId]) -> Vec<Parts<'a>> {
+    let frames = parts(dump, trace);
+    let behind_door = behind_door(&frames);
+    // A frame that was not looked up may be anything.
+    let is_allocation = |(parts, frame): &(&Parts<'_>, &FrameId)| {
+        Address::of_text(parts.function).is_none()
+            && is_allocation(&dump.frames[frame.index()].text)
+    };
+    let rest = frames.iter().zip(trace).skip(behind_door).skip_while(is_allocation);
+    let kept: Vec<Parts<'_>> = rest.map(|(parts, _)| *parts).collect();
+    if kept.is_empty() { frames } else { kept }
+}
+
 /// The frames of a stack that are not the libraries'; if there is nothing else, those that are.
 ///
 /// What the standard library does in between (iterators, closures called, threads begun) is known to whoever wrote the
 /// frames around it, and what is beyond `main` is the same in every stack.
-pub(super) fn without_library<'a>(dump: &'a Dump, trace: &[FrameId]) -> Vec<Parts<'a>> {
+pub(crate) fn without_library<'a>(dump: &'a Dump, trace: &[FrameId]) -> Vec<Parts<'a>> {
     let frames = parts(dump, trace);
     let rest = frames[library_frames(&frames)..].iter().filter(|parts| !parts.is_library());
     let kept: Vec<Parts<'_>> = rest.copied().collect();

@@ -35,7 +35,7 @@ impl Totals {
         clippy::cast_possible_truncation,
         reason = "an estimate, as good as its digits"
     )]
-    pub(super) fn add_weighted(&mut self, block: &Block) {
+    pub(crate) fn add_weighted(&mut self, block: &Block) {
         // A weight of 1 is written by leaving it out, so it is exact.
         if block.weight <= 1.0 || !block.weight.is_finite() {
             return self.add(block.num, block.req, block.slop);
@@ -48,7 +48,7 @@ impl Totals {
         });
     }
 
-    pub(super) fn plus(&self, other: &Self) -> Self {
+    pub(crate) fn plus(&self, other: &Self) -> Self {
         Self {
             blocks: self.blocks.saturating_add(other.blocks),
             req: self.req.saturating_add(other.req),
@@ -56,7 +56,7 @@ impl Totals {
         }
     }
 
-    pub(super) fn minus(&self, other: &Self) -> Self {
+    pub(crate) fn minus(&self, other: &Self) -> Self {
         Self {
             blocks: self.blocks.saturating_sub(other.blocks),
             req: self.req.saturating_sub(other.req),

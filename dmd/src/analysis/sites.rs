@@ -244,14 +244,14 @@ fn add<K: PartialEq>(sums: &mut Vec<(K, Totals)>, key: Option<K>, block: &Block)
 }
 
 /// What the blocks are read for. Our scans know who reports what; they only may not say so in Mozilla's words.
-pub(super) fn mode(dump: &Dump) -> Mode {
+pub(crate) fn mode(dump: &Dump) -> Mode {
     match dump.invocation.mode {
         Mode::Scan if dump.extension.is_some() => Mode::DarkMatter,
         mode => mode,
     }
 }
 
-pub(super) fn class(mode: Mode, reports: Option<&[TraceId]>) -> Class {
+pub(crate) fn class(mode: Mode, reports: Option<&[TraceId]>) -> Class {
     match (mode, reports.map(<[TraceId]>::len)) {
         (Mode::Live | Mode::Scan, _) => Class::Live,
         (Mode::Cumulative, _) => Class::Cumulative,

@@ -2,15 +2,20 @@
 
 /// An address within a module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Address<'a> {
-    pub(super) module: &'a str,
-    pub(super) offset: u64,
+pub(crate) struct Address<'a> {
+    pub(crate) module: &'a str,
+    pub(crate) offset: u64,
 }
 
 impl<'a> Address<'a> {
     /// The address that the text of a frame holds, if it has not been symbolised yet.
-    pub(super) fn parse(frame: &'a str) -> Option<Self> {
+    pub(crate) fn parse(frame: &'a str) -> Option<Self> {
         let (_, text) = frame.split_once(": ")?;
+        Self::of_text(text)
+    }
+
+    /// The same, of a frame's text behind its number.
+    pub(crate) fn of_text(text: &'a str) -> Option<Self> {
         let (before, offset) = text.strip_suffix(']')?.rsplit_once(" +0x")?;
         let (_function, module) = before.split_once('[')?;
         Some(Self { module, offset: u64::from_str_radix(offset, 16).ok()? })

@@ -1,0 +1,160 @@
+//! `about-memory heap DUMP`: heap details, by stack and by type; `about-memory heap-diff A B`: what grew.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use dmd::dump::read::Dump;
+use dmd::heap::browse::{self, Axis, BrowseOptions};
+use dmd::heap::growth;
+use dmd::heap::{Frames, Heap, HeapOptions};
+
+use crate::dmd::{DmdError, OnlyArg};
+use crate::symbolised::Reader;
+
+/// `about-memory heap`
+#[derive(Debug, Args)]
+pub struct HeapArgs {
+    /// A dump that DMD wrote, ours or Firefox's; `-` for standard input
+    #[arg(value_name = "DUMP")]
+    input: PathBuf,
+
+    /// What to break the heap down by: first this, and the other within it
+    #[arg(long, value_enum, value_name = "WHAT", default_value_t)]
+    by: ByArg,
+
+    /// Only blocks that were allocated below a function with TEXT in its name; stacks begin there
+    #[arg(long = "in", value_name = "TEXT")]
+    within: Option<String>,
+
+    /// Only blocks of types with TEXT in their name
+    #[arg(long = "type", value_name = "TEXT")]
+    of_type: Option<String>,
+
+    /// Gather what has less of the whole as `<other>` [default: 1, with --json 0]
+    #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
+    min: Option<f64>,
+
+    /// Answer in JSON
+    #[arg(long)]
+    json: bool,
+
+    /// What of the dump.
+    #[command(flatten)]
+    what: WhatArgs,
+}
+
+/// `about-memory heap-diff`
+#[derive(Debug, Args)]
+pub struct HeapDiffArgs {
+    /// The dump from before
+    #[arg(value_name = "A")]
+    first: PathBuf,
+
+    /// The dump from after
+    #[arg(value_name = "B")]
+    second: PathBuf,
+
+    /// How many places to show; the others are one line
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    top: usize,
+
+    /// Answer in JSON
+    #[arg(long)]
+    json: bool,
+
+    /// What of the dumps.
+    #[command(flatten)]
+    what: WhatArgs,
+}
+
+/// What of a dump is looked at.
+#[derive(Debug, Args)]
+struct WhatArgs {
+    /// Only blocks that are reported so often
+    #[arg(long, value_enum, value_name = "REPORTED")]
+    only: Option<OnlyArg>,
+
+    /// Show the frames of the standard library too
+    #[arg(long)]
+    all_frames: bool,
+
+    /// Look for the program's files, debug files, `.build-id` directories and Breakpad's symbol files here first; repeat for several
+    #[arg(long, value_name = "DIR")]
+    symbols: Vec<PathBuf>,
+}
+
+/// What comes first.
+#[derive(Debug, Clone, Copy, Default, ValueEnum)]
+enum ByArg {
+    /// The stack, and the types that were allocated there
+    #[default]
+    Stack,
+    /// The type, and the stacks that allocated it
+    Type,
+}
+
+fn parse_percent(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix('%').unwrap_or(text).trim().parse::<f64>();
+    number.ok().filter(|percent| (0.0..=100.0).contains(percent)).ok_or("write it as `0.5%`".into())
+}
+
+/// Runs `about-memory heap`; remarks go to `err`.
+///
+/// # Errors
+///
+/// See [`DmdError`]. That nobody reads `out` any more is no error.
+pub fn main(args: &HeapArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result<(), DmdError> {
+    let mut reader = Reader::new(&args.what.symbols);
+    let heap = args.what.heap(&reader.read(&args.input, err)?, &args.input)?;
+    let mut options = BrowseOptions::default();
+    options.by = match args.by {
+        ByArg::Stack => vec![Axis::Stack, Axis::Type],
+        ByArg::Type => vec![Axis::Type, Axis::Stack],
+    };
+    options.within.clone_from(&args.within);
+    options.of_type.clone_from(&args.of_type);
+    options.min_percent = args.min.unwrap_or(if args.json { 0.0 } else { 1.0 });
+    let tree = browse::browse(&heap, &options);
+    written(match args.json {
+        true => browse::write_json(&tree, out),
+        false => browse::write_text(&heap, &tree, &options, out),
+    })
+}
+
+/// Runs `about-memory heap-diff`; remarks go to `err`.
+///
+/// # Errors
+///
+/// See [`DmdError`]. That nobody reads `out` any more is no error.
+pub fn diff(args: &HeapDiffArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result<(), DmdError> {
+    let mut reader = Reader::new(&args.what.symbols);
+    let first = reader.read(&args.first, err)?;
+    let second = reader.read(&args.second, err)?;
+    if first.invocation.mode != second.invocation.mode {
+        return Err(DmdError::Modes(dmd::analysis::DifferentModes));
+    }
+    let before = args.what.heap(&first, &args.first)?;
+    let after = args.what.heap(&second, &args.second)?;
+    let growth = growth::growth(&before, &after);
+    written(match args.json {
+        true => growth::write_json(&growth, args.top, out),
+        false => growth::write_text(&growth, args.top, out),
+    })
+}
+
+impl WhatArgs {
+    fn heap(&self, dump: &Dump, path: &Path) -> Result<Heap, DmdError> {
+        let mut options = HeapOptions::default();
+        options.only = self.only.map(OnlyArg::class);
+        options.frames = if self.all_frames { Frames::All } else { Frames::Own };
+        Heap::new(dump, &options).map_err(|error| DmdError::NoReports(path.to_owned(), error))
+    }
+}
+
+fn written(result: io::Result<()>) -> Result<(), DmdError> {
+    match result {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(DmdError::Write(error)),
+        _ => Ok(()),
+    }
+}

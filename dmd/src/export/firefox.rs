@@ -1,0 +1,172 @@
+//! The Firefox Profiler's processed profile, version 60: a thread for each class of blocks, reporters as categories.
+//!
+//! A dump has no time: samples stand at their places in the list, and weigh bytes.
+
+mod tables;
+
+use std::io::{self, Write};
+use std::time::UNIX_EPOCH;
+
+use rustc_hash::FxHashMap;
+use serde_json::{Value, json};
+
+use crate::analysis::Class;
+use crate::heap::table::Table;
+use crate::heap::{Heap, Knows, Row};
+use tables::Tables;
+
+/// The version that is written. Later ones of the profiler bring it up to date when they load it.
+const VERSION: u32 = 60;
+
+/// The colours that the profiler knows, grey and red left out: those are what is unknown, and what is not reported.
+const COLORS: [&str; 7] = ["blue", "green", "orange", "purple", "yellow", "lightblue", "brown"];
+
+/// Writes the profile.
+///
+/// # Errors
+///
+/// If writing fails.
+pub fn write(heap: &Heap, out: &mut dyn Write) -> io::Result<()> {
+    let mut tables = Tables::default();
+    let mut categories = Table::default();
+    // The profiler demands a grey one.
+    categories.number("Other".to_owned());
+    let mut threads = Vec::new();
+    for Track { name, class } in tracks(heap) {
+        let is_in = |row: &&Row| class.is_none_or(|class| row.kind.class == class);
+        let rows = heap.rows.iter().filter(is_in);
+        let samples = samples(heap, rows, (&mut tables, &mut categories), name);
+        threads.push(thread(heap, threads.len(), name, &samples));
+    }
+    let shown: Vec<usize> = (0..threads.len()).collect();
+    let taken = heap.taken.and_then(|taken| taken.duration_since(UNIX_EPOCH).ok());
+    let profile = json!({
+        "meta": {
+            "interval": 1,
+            "startTime": taken.map_or(0, |taken| taken.as_millis()),
+            "processType": 0,
+            "product": format!("{} (heap)", heap.process.name()),
+            "stackwalk": 1,
+            "version": 24,
+            "preprocessedProfileVersion": VERSION,
+            "symbolicated": true,
+            "importedFrom": "DMD",
+            "sourceCodeIsNotOnSearchfox": true,
+            "keepProfileThreadOrder": true,
+            "initialVisibleThreads": shown,
+            "initialSelectedThreads": [0],
+            "categories": category_list(&categories),
+            "markerSchema": [],
+        },
+        "libs": [],
+        "pages": [],
+        "counters": [],
+        "shared": tables.into_json(),
+        "threads": threads,
+    });
+    serde_json::to_writer(&mut *out, &profile)?;
+    writeln!(out)
+}
+
+/// Blocks that are shown as a thread.
+struct Track {
+    name: &'static str,
+    /// All if not given.
+    class: Option<Class>,
+}
+
+fn tracks(heap: &Heap) -> Vec<Track> {
+    let every = |name| Track { name, class: None };
+    match (heap.only, heap.classes(), heap.knows) {
+        (Some(class), ..) => vec![every(class.heading())],
+        (None, [], Knows::Live) => vec![every(Class::Live.heading())],
+        (None, [], Knows::Allocated) => vec![every(ALLOCATED)],
+        (None, [], Knows::Both) => vec![every(ALLOCATED), every(Class::Live.heading())],
+        (None, classes, _) => {
+            let track = |class: &Class| Track { name: class.heading(), class: Some(*class) };
+            classes.iter().map(track).collect()
+        }
+    }
+}
+
+const ALLOCATED: &str = "Allocated";
+
+/// Samples of bytes, one for each stack and category. The tables get what the samples name.
+fn samples<'h>(
+    heap: &Heap,
+    rows: impl Iterator<Item = &'h Row>,
+    (tables, categories): (&mut Tables, &mut Table<String>),
+    name: &str,
+) -> Value {
+    let mut places: Table<Option<u32>> = Table::default();
+    let mut weights: Vec<i128> = Vec::new();
+    let mut known: FxHashMap<(u32, u32), Option<u32>> = FxHashMap::default();
+    for row in rows {
+        let amount = if name == ALLOCATED { row.allocated } else { row.live };
+        if amount.usable() == 0 {
+            continue;
+        }
+        let category = categories.number(category(heap, row));
+        let stack = *known
+            .entry((row.kind.stack, category))
+            .or_insert_with(|| tables.stack(heap.stack(row.kind.stack).rev(), category));
+        let at = places.number(stack) as usize;
+        if at == weights.len() {
+            weights.push(0);
+        }
+        weights[at] = weights[at].saturating_add(amount.usable());
+    }
+    let length = weights.len();
+    json!({
+        "stack": places.values(),
+        "time": (0..length).collect::<Vec<_>>(),
+        "weight": weights,
+        "weightType": "bytes",
+        "length": length,
+    })
+}
+
+fn category(heap: &Heap, row: &Row) -> String {
+    match row.kind.class {
+        Class::Live | Class::Cumulative => "Other".to_owned(),
+        Class::Unreported => "unreported".to_owned(),
+        Class::OnceReported | Class::TwiceReported => {
+            let paths = row.kind.reports.iter().map(|(path, _)| heap.text(*path));
+            paths.collect::<Vec<_>>().join(" and ")
+        }
+    }
+}
+
+fn category_list(categories: &Table<String>) -> Value {
+    let mut colors = COLORS.iter().cycle();
+    let list = categories.values().iter().map(|name| {
+        let color = match name.as_str() {
+            "Other" => "grey",
+            "unreported" => "red",
+            _ => colors.next().copied().unwrap_or("blue"),
+        };
+        json!({ "name": name, "color": color, "subcategories": ["Other"] })
+    });
+    list.collect()
+}
+
+fn thread(heap: &Heap, number: usize, name: &str, samples: &Value) -> Value {
+    json!({
+        "processType": "default",
+        "processStartupTime": 0,
+        "processShutdownTime": null,
+        "registerTime": 0,
+        "unregisterTime": null,
+        "pausedRanges": [],
+        "name": name,
+        "processName": heap.process.name(),
+        "isMainThread": number == 0,
+        "pid": heap.process.pid.to_string(),
+        "tid": number,
+        "samples": samples,
+        "markers": {
+            "data": [], "name": [], "startTime": [], "endTime": [], "phase": [], "category": [],
+            "length": 0,
+        },
+    })
+}

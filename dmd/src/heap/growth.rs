@@ -1,0 +1,169 @@
+//! What grew between two dumps, place by place, biggest first.
+//!
+//! Places are told apart by functions and types, not by lines or addresses, so that dumps of two builds can be compared.
+
+use std::io::{self, Write};
+
+use rustc_hash::FxHashMap;
+use serde_json::json;
+
+use super::Heap;
+use super::table::Table;
+use crate::analysis::{Totals, commas};
+
+/// What differs between two heaps.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Growth {
+    /// All blocks of the first dump.
+    pub before: Totals,
+    /// All blocks of the second.
+    pub after: Totals,
+    /// Whether the figures are estimates from samples, and small differences may be chance.
+    pub is_estimate: bool,
+    /// The places that differ, those that grew most first, those that shrank most last.
+    pub places: Vec<Place>,
+}
+
+/// Blocks of one stack and one type.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Place {
+    /// The functions, innermost first.
+    pub functions: Vec<String>,
+    /// The type, if the frames tell it.
+    pub block_type: Option<String>,
+    /// In the first dump.
+    pub before: Totals,
+    /// In the second.
+    pub after: Totals,
+}
+
+impl Place {
+    /// The bytes that came, or went if negative.
+    #[must_use]
+    pub fn bytes(&self) -> i128 {
+        self.after.usable() - self.before.usable()
+    }
+
+    /// The blocks that came, or went if negative.
+    #[must_use]
+    pub fn blocks(&self) -> i128 {
+        self.after.blocks - self.before.blocks
+    }
+}
+
+/// What the second heap has beyond the first.
+#[must_use]
+pub fn growth(before: &Heap, after: &Heap) -> Growth {
+    let mut places: Vec<Place> = Vec::new();
+    let mut stacks: Table<Vec<&str>> = Table::default();
+    let mut numbers: FxHashMap<(u32, Option<&str>), usize> = FxHashMap::default();
+    for (heap, is_after) in [(before, false), (after, true)] {
+        let functions = |stack: &[u32]| -> Vec<&str> {
+            stack.iter().map(|frame| &*heap.frames[*frame as usize].function).collect()
+        };
+        let of_heap: Vec<u32> =
+            heap.stacks.iter().map(|stack| stacks.number(functions(stack))).collect();
+        for row in &heap.rows {
+            let stack = of_heap[row.kind.stack as usize];
+            let block_type = row.kind.block_type.map(|name| heap.text(name));
+            let at = *numbers.entry((stack, block_type)).or_insert_with(|| {
+                let functions = &stacks.values()[stack as usize];
+                places.push(Place {
+                    functions: functions.iter().map(|&name| name.to_owned()).collect(),
+                    block_type: block_type.map(str::to_owned),
+                    before: Totals::default(),
+                    after: Totals::default(),
+                });
+                places.len() - 1
+            });
+            let place = &mut places[at];
+            let side = if is_after { &mut place.after } else { &mut place.before };
+            *side = side.plus(&heap.amount(row));
+        }
+    }
+    places.retain(|place| place.before != place.after);
+    places.sort_by(|a, b| {
+        (b.bytes(), b.blocks())
+            .cmp(&(a.bytes(), a.blocks()))
+            .then_with(|| (&a.functions, &a.block_type).cmp(&(&b.functions, &b.block_type)))
+    });
+    let is_estimate = before.sample_bytes.or(after.sample_bytes).is_some();
+    Growth { before: before.totals(), after: after.totals(), is_estimate, places }
+}
+
+/// Writes the first `top` places, and all others as one line.
+///
+/// # Errors
+///
+/// If writing fails.
+pub fn write_text(growth: &Growth, top: usize, out: &mut dyn Write) -> io::Result<()> {
+    let Growth { before, after, is_estimate, places } = growth;
+    let about = if *is_estimate { "about " } else { "" };
+    writeln!(
+        out,
+        "{about}{} bytes in {} blocks: from {} in {} to {} in {}",
+        signed(after.usable() - before.usable()),
+        signed(after.blocks - before.blocks),
+        commas(before.usable()),
+        commas(before.blocks),
+        commas(after.usable()),
+        commas(after.blocks),
+    )?;
+    for place in places.iter().take(top) {
+        let block_type = place.block_type.as_deref().unwrap_or("[unknown]");
+        let (bytes, blocks) = (signed(place.bytes()), signed(place.blocks()));
+        let (from, to) = (commas(place.before.usable()), commas(place.after.usable()));
+        writeln!(out, "\n{bytes} bytes in {blocks} blocks (from {from} to {to}): {block_type}")?;
+        place.functions.iter().try_for_each(|function| writeln!(out, "    {function}"))?;
+    }
+    let rest = places.get(top..).unwrap_or_default();
+    if !rest.is_empty() {
+        let bytes: i128 = rest.iter().map(Place::bytes).sum();
+        let blocks: i128 = rest.iter().map(Place::blocks).sum();
+        let shrank = rest.iter().filter(|place| place.bytes() < 0).count();
+        writeln!(
+            out,
+            "\n{} bytes in {} blocks: <other>, {} places behind the first {top}; {} of them shrank",
+            signed(bytes),
+            signed(blocks),
+            commas(rest.len() as i128),
+            commas(shrank as i128),
+        )?;
+    }
+    Ok(())
+}
+
+fn signed(number: i128) -> String {
+    if number > 0 { format!("+{}", commas(number)) } else { commas(number) }
+}
+
+/// Writes the first `top` places as JSON, and what all others amount to as `other`.
+///
+/// # Errors
+///
+/// If writing fails.
+pub fn write_json(growth: &Growth, top: usize, out: &mut dyn Write) -> io::Result<()> {
+    let totals = |totals: &Totals| json!({ "bytes": totals.usable(), "blocks": totals.blocks });
+    let place = |place: &Place| {
+        json!({
+            "bytes": place.bytes(), "blocks": place.blocks(), "before": totals(&place.before),
+            "after": totals(&place.after), "type": place.block_type, "stack": place.functions,
+        })
+    };
+    let rest = growth.places.get(top..).unwrap_or_default();
+    let value = json!({
+        "before": totals(&growth.before),
+        "after": totals(&growth.after),
+        "isEstimate": growth.is_estimate,
+        "places": growth.places.iter().take(top).map(place).collect::<Vec<_>>(),
+        "other": {
+            "places": rest.len(),
+            "bytes": rest.iter().map(Place::bytes).sum::<i128>(),
+            "blocks": rest.iter().map(Place::blocks).sum::<i128>(),
+        },
+    });
+    serde_json::to_writer_pretty(&mut *out, &value)?;
+    writeln!(out)
+}

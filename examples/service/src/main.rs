@@ -1,0 +1,40 @@
+//! A web service that keeps pages, and shows its heap: `DMD=--mode=profile service [ADDRESS]`.
+//!
+//! | | |
+//! |---|---|
+//! | `/pages/N` | keeps N pages more |
+//! | `/debug/pprof/heap`, `/debug/pprof/allocs` | for `go tool pprof http://ADDRESS/debug/pprof/heap`, Pyroscope, Parca |
+
+mod pages;
+mod profile;
+
+use std::error::Error;
+use std::io::{self, Write};
+
+use axum::Router;
+use axum::extract::Path;
+use axum::routing::get;
+use tokio::net::TcpListener;
+use tokio::runtime::Runtime;
+
+dmd::global_allocator!();
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let address = std::env::args().nth(1).unwrap_or_else(|| "127.0.0.1:8080".to_owned());
+    Runtime::new()?.block_on(async {
+        let listener = TcpListener::bind(address).await?;
+        // Whoever started it with port 0 wants to know.
+        let mut out = io::stdout();
+        writeln!(out, "http://{}", listener.local_addr()?)?;
+        out.flush()?;
+        axum::serve(listener, service()).await?;
+        Ok(())
+    })
+}
+
+fn service() -> Router {
+    Router::new()
+        .route("/pages/{count}", get(|Path(count): Path<usize>| async move { pages::keep(count) }))
+        .route("/debug/pprof/heap", get(profile::heap))
+        .route("/debug/pprof/allocs", get(profile::allocs))
+}
