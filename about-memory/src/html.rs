@@ -41,9 +41,10 @@ pub fn main(args: &HtmlArgs, notes: &mut dyn Write) -> Result<(), Failure> {
         moments.push(Moment::of_file(path, args.input.options())?);
     }
     let mut document = Document::offline(&moments);
+    let all: Vec<&Moment> = moments.iter().collect();
     for (index, moment) in moments.iter().enumerate() {
         document.embed(format!("moments/{index}/reports"), &moment.reports()?)?;
-        if let Some(found) = moment.findings() {
+        if let Some(found) = findings::find(&all, index) {
             for note in &found.notes {
                 writeln!(notes, "about-memory: {note}")?;
             }

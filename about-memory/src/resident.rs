@@ -67,9 +67,6 @@ pub struct Compared {
     pub parts: Vec<(Line, Option<i64>)>,
 }
 
-/// How far two files of one process may disagree on when it began, in milliseconds: each measures it anew.
-const BEGAN: u64 = 2000;
-
 impl Page {
     /// Explains the moments of one process; they are put in the order of time.
     ///
@@ -85,7 +82,7 @@ impl Page {
         let compared = sums(last).into_iter().map(|sum| {
             let is_same =
                 |before: &&Sum| (&before.whole.name, before.by) == (&sum.whole.name, sum.by);
-            let same = before.as_deref().map(|before| before.iter().find(is_same));
+            let same = before.as_deref().and_then(|before| before.iter().find(is_same));
             Compared::new(sum, same)
         });
         let span =
@@ -101,8 +98,8 @@ impl Page {
 }
 
 impl Compared {
-    /// `before` is `None` where nothing is compared, and `Some(None)` where the first moment says nothing of this.
-    fn new(now: Sum, before: Option<Option<&Sum>>) -> Self {
+    /// Of what the first moment says nothing, nobody knows what it grew by.
+    fn new(now: Sum, before: Option<&Sum>) -> Self {
         let Some(before) = before else {
             let alone = |line| (line, None);
             return Compared {
@@ -111,7 +108,7 @@ impl Compared {
                 parts: now.parts.into_iter().map(alone).collect(),
             };
         };
-        let old = before.map_or(&[][..], |before| &before.parts);
+        let old = &before.parts;
         let was =
             |name: &str| old.iter().find(|line| line.name == name).map_or(0, |line| line.bytes);
         let gone = old.iter().filter(|line| now.parts.iter().all(|new| new.name != line.name));
@@ -120,7 +117,7 @@ impl Compared {
             let growth = line.bytes - was(&line.name);
             (line, Some(growth))
         };
-        let growth = now.whole.bytes - before.map_or(0, |before| before.whole.bytes);
+        let growth = now.whole.bytes - before.whole.bytes;
         let mut parts: Vec<_> = now.parts.into_iter().chain(gone).map(grown).collect();
         // What is left comes last, also where only one of the two moments has it.
         parts.sort_by_key(|(line, _)| line.name == account::REST);
@@ -130,12 +127,7 @@ impl Compared {
 
 fn notes(moments: &[Moment]) -> Vec<String> {
     let mut notes = Vec::new();
-    let is_other = |pair: &[Moment]| {
-        let [(pid, began), (other_pid, other_began)] = [&pair[0].identity, &pair[1].identity];
-        let began = began.zip(*other_began).is_some_and(|(a, b)| a.abs_diff(b) > BEGAN);
-        pid != other_pid || began
-    };
-    if moments.windows(2).any(is_other) {
+    if moments.windows(2).any(|pair| !pair[0].is_of_same_process(&pair[1])) {
         notes.push(
             "the files are of different processes, or of one that was started again".to_owned(),
         );
@@ -223,7 +215,7 @@ fn beside(path: &Path) -> Option<PathBuf> {
 }
 
 /// What the blocks of a dump add up to; nothing of a sample.
-fn blocks(dump: &dump::Dump) -> Option<Blocks> {
+pub(crate) fn blocks(dump: &dump::Dump) -> Option<Blocks> {
     if dump.extension.as_ref().is_some_and(|extension| extension.sampled.is_some()) {
         return None;
     }

@@ -82,13 +82,14 @@ fn a_running_program_is_measured_and_minimized_from_its_page() {
     assert_eq!(cache(&address, 2), Some(0));
 
     let (_, all) = ask(&address, "GET /moments");
-    let findings: Vec<&Value> = all["moments"]
+    let sheets: Vec<&Value> = all["moments"]
         .as_array()
         .expect("moments")
         .iter()
-        .map(|moment| &moment["hasFindings"])
+        .map(|moment| &moment["sheets"])
         .collect();
-    assert_eq!(findings, [true, false, true]);
+    let [full, brief] = [json!(["dark", "coverage", "resident"]), json!(["resident"])];
+    assert_eq!(sheets, [&full, &brief, &full]);
     assert_eq!(all["sources"][0]["name"], format!("served (pid {})", served.child.id()));
     let (_, found) = ask(&address, "GET /moments/0/findings");
     assert!(found["coverage"]["score"].as_f64().expect("a score") > 50.0, "{found}");

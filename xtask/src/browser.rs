@@ -44,13 +44,14 @@ struct Bench {
 
 type Check = (&'static str, fn(&Bench) -> Result<String, Failure>);
 
-const CHECKS: [Check; 8] = [
+const CHECKS: [Check; 9] = [
     ("what is unfolded stays so", pages::folding),
     ("the keyboard leads everywhere", pages::keyboard),
     ("filters and switches act at once", pages::switches),
     ("what is copied is what is printed", pages::copying),
     ("100,000 reports are quick", pages::many),
     ("the treemap", look::areas),
+    ("resident memory is explained", look::resident),
     ("light and dark", look::schemes),
     ("a running program is measured and minimized", served::program),
 ];

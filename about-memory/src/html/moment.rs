@@ -1,11 +1,11 @@
 //! A report at one moment, as a page has it: its reports, what they come to, and what DMD found.
 
-use super::findings::{self, Found};
 use super::reports::Reports;
 use crate::filter::Filter;
 use crate::forest::Forest;
 use crate::open::{self, Compared, OpenError, Opened};
 use crate::page::{Page, ProcessPage};
+use crate::resident::{self, Blocks};
 use crate::show::Failure;
 use crate::tree::{Settings, Tree};
 use memreport::snapshot::read::{self, Entry, Options, Sink};
@@ -13,7 +13,8 @@ use serde_json::{Value, json};
 use std::error::Error;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::sync::OnceLock;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// A memory report, with all that a page shows of it.
 #[derive(Debug)]
@@ -23,7 +24,11 @@ pub(crate) struct Moment {
     /// The file as it came, gzipped or not.
     pub(crate) report: Vec<u8>,
     options: Options,
-    dump: Option<Dump>,
+    pub(super) dump: Option<Dump>,
+    /// What explains resident memory, where the report says how much there is.
+    pub(super) resident: Option<resident::Moment>,
+    /// What the dump adds to it, once it has been read.
+    pub(super) blocks: OnceLock<Option<Blocks>>,
     taken: Option<SystemTime>,
     figures: Value,
     notes: Vec<String>,
@@ -45,7 +50,7 @@ impl Moment {
         let dump = Some(dmd::dump::beside(path)).filter(|dump| dump.is_file()).map(Dump::File);
         let taken = fs::metadata(path).and_then(|metadata| metadata.modified()).ok();
         let mut moment = Moment::of_bytes(name, open::load(path)?, options)?;
-        (moment.dump, moment.taken) = (dump, taken);
+        (moment.dump, moment.taken) = (dump, moment.taken.or(taken));
         Ok(moment)
     }
 
@@ -67,12 +72,16 @@ impl Moment {
             // The first is the main one.
             Err(())
         });
-        Ok(Moment { name, report, options, dump: None, taken: None, figures, notes })
+        let resident = resident_of(&report, options);
+        let time = resident.as_ref().and_then(|resident| resident.time_ms);
+        let taken = time.and_then(|time| UNIX_EPOCH.checked_add(Duration::from_millis(time)));
+        let (dump, blocks) = (None, OnceLock::new());
+        Ok(Moment { name, report, options, dump, resident, blocks, taken, figures, notes })
     }
 
-    /// The same, taken at this time, perhaps with a dump.
+    /// The same, perhaps with a dump; taken at this time, if the report does not say when.
     pub(crate) fn taken(mut self, at: SystemTime, dump: Option<Vec<u8>>) -> Moment {
-        self.taken = Some(at);
+        self.taken = self.taken.or(Some(at));
         self.dump = dump.map(Dump::Bytes).or(self.dump);
         self
     }
@@ -89,9 +98,16 @@ impl Moment {
     /// What a page knows of it before it asks for more.
     pub(crate) fn summary(&self) -> Value {
         let taken = self.taken.and_then(|taken| taken.duration_since(UNIX_EPOCH).ok());
+        let sheets = [
+            ("dark", self.dump.is_some()),
+            ("coverage", self.dump.is_some()),
+            ("resident", self.resident.is_some()),
+        ];
+        let sheets: Vec<&str> =
+            sheets.iter().filter(|(_, is_there)| *is_there).map(|(name, _)| *name).collect();
         json!({
             "name": self.label(), "place": self.name, "taken": taken.map(|taken| taken.as_secs_f64() * 1000.0),
-            "figures": self.figures, "notes": self.notes, "hasFindings": self.dump.is_some(),
+            "figures": self.figures, "notes": self.notes, "sheets": sheets,
         })
     }
 
@@ -106,11 +122,6 @@ impl Moment {
         let header = read::read(&mut &self.report[..], self.options, &mut reports)?;
         let knows_usable_size = header.usable_size.is_truthy();
         Ok(reports.finish(open::writer(&header).as_deref(), knows_usable_size))
-    }
-
-    /// What DMD found at this moment; none where there is no dump.
-    pub(crate) fn findings(&self) -> Option<Found> {
-        self.dump.as_ref().map(findings::find)
     }
 }
 
@@ -141,6 +152,14 @@ impl Sink for Checked {
         self.forest.add(entry)?;
         self.reports.report(entry)
     }
+}
+
+/// What a report says of resident memory; none where it says nothing, which the trees do not suffer from.
+fn resident_of(report: &[u8], options: Options) -> Option<resident::Moment> {
+    let mut moments = resident::Moments::default();
+    let header = read::read(&mut &*report, options, &mut moments).ok()?;
+    let moment = moments.choose(None, &header)?;
+    moment.figure("resident").is_some().then_some(moment)
 }
 
 /// The sums that a chart follows from moment to moment.

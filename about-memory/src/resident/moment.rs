@@ -10,6 +10,9 @@ const HEAP: f64 = 1.0;
 const BYTES: f64 = 0.0;
 const COUNT: f64 = 1.0;
 
+/// How far two files of one process may disagree on when it began, in milliseconds: each measures it anew.
+const BEGAN: u64 = 2000;
+
 /// What one snapshot says of one process. All figures are bytes.
 #[derive(Clone, Debug, Default)]
 pub struct Moment {
@@ -46,6 +49,13 @@ pub struct Blocks {
 }
 
 impl Moment {
+    /// Whether two snapshots are of one process that was not started again between them, as far as they say.
+    pub fn is_of_same_process(&self, other: &Moment) -> bool {
+        let [(pid, began), (other_pid, other_began)] = [self.identity, other.identity];
+        let is_later = began.zip(other_began).is_some_and(|(a, b)| a.abs_diff(b) > BEGAN);
+        pid == other_pid && !is_later
+    }
+
     /// A figure by its whole path.
     pub fn figure(&self, path: &str) -> Option<i64> {
         self.figures.get(path).copied()
@@ -117,7 +127,7 @@ impl Sink for Moments {
             Field::Text(name) => name.as_ref(),
             _ => "",
         };
-        if amount.abs() >= 9e15 {
+        if amount.is_nan() || amount.abs() >= 9e15 {
             return Ok(());
         }
         // A double of this size is a whole number exactly.

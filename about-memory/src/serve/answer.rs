@@ -3,6 +3,7 @@
 use super::shelf::{Kept, Shelf};
 use super::source::{Measured, Source};
 use crate::html::document::{self, Document};
+use crate::html::findings;
 use crate::html::moment::{self, Moment};
 use crate::show::{Failure, told};
 use hyper::{Method, StatusCode};
@@ -81,8 +82,10 @@ impl Library {
     pub(super) fn measure_all(&self) -> Vec<String> {
         let mut faults = Vec::new();
         for (id, source) in self.sources.iter().enumerate() {
-            if let Err(error) = self.measure(id, true) {
-                faults.push(format!("{}: {}", source.name(), told(&*error)));
+            for taken in [self.remember(id), self.measure(id, true).map(drop)] {
+                if let Err(error) = taken {
+                    faults.push(format!("{}: {}", source.name(), told(&*error)));
+                }
             }
         }
         faults
@@ -147,21 +150,33 @@ impl Library {
         json!({ "moments": moments, "sources": sources })
     }
 
+    /// Keeps what a program has kept of its own past.
+    fn remember(&self, id: usize) -> Result<(), Failure> {
+        let source = self.source(id)?;
+        for report in source.history()? {
+            let moment = moment_of(source, report)?;
+            self.shelf().add(moment, Some(id));
+        }
+        Ok(())
+    }
+
     /// Measures a program, and keeps what it says.
     fn measure(&self, id: usize, with_dump: bool) -> Result<u64, Failure> {
         let source = self.source(id)?;
         let Measured { report, dump } = source.measure(with_dump)?;
-        let options = Options { utf8: true, ..Options::default() };
-        let moment = Moment::of_bytes(source.name(), report, options)?;
+        let moment = moment_of(source, report)?;
         Ok(self.shelf().add(moment.taken(SystemTime::now(), dump), Some(id)))
     }
 
     fn findings(&self, kept: &Kept) -> Result<Answer, Failure> {
         let found = kept.findings.get_or_init(|| {
-            kept.moment.findings().and_then(|found| document::gzip(&found.json).ok())
+            let course = self.shelf().course(kept);
+            let moments: Vec<&Moment> = course.iter().map(|other| &other.moment).collect();
+            let index = course.iter().position(|other| other.id == kept.id)?;
+            findings::find(&moments, index).and_then(|found| document::gzip(&found.json).ok())
         });
-        let found = found.clone().ok_or("no dump of DMD lies beside this report")?;
-        Ok(Answer::Json(found))
+        let missing = "no dump of DMD lies beside this report, nor does it say what is resident";
+        Ok(Answer::Json(found.clone().ok_or(missing)?))
     }
 
     fn file(&self, kept: &Kept) -> Result<Answer, Failure> {
@@ -184,6 +199,12 @@ impl Library {
     fn shelf(&self) -> MutexGuard<'_, Shelf> {
         self.shelf.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// What a program has said of a moment.
+fn moment_of(source: &dyn Source, report: Vec<u8>) -> Result<Moment, Failure> {
+    let options = Options { utf8: true, ..Options::default() };
+    Ok(Moment::of_bytes(source.name(), report, options)?)
 }
 
 #[cfg(test)]

@@ -46,6 +46,15 @@ impl Source for Program {
         Ok(Measured { report: report.report, dump: report.dump })
     }
 
+    fn history(&self) -> Result<Vec<Vec<u8>>, Failure> {
+        let parts = match self.connection.ask(&Request::new("history")) {
+            // A server of an older version does not know the word.
+            Err(LiveError::Refused(..)) => Vec::new(),
+            other => other?,
+        };
+        Ok(parts.into_iter().map(|part| part.bytes).collect())
+    }
+
     fn minimize(&self) -> Result<(), Failure> {
         self.connection.ask(&Request::new("minimize"))?;
         Ok(())

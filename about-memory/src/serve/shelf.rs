@@ -15,7 +15,7 @@ pub(super) struct Kept {
     /// The program that was measured; none for a file.
     pub(super) source: Option<usize>,
     pub(super) moment: Moment,
-    /// What DMD found, once somebody has asked.
+    /// What was found, once somebody has asked.
     pub(super) findings: OnceLock<Option<Vec<u8>>>,
 }
 
@@ -40,6 +40,11 @@ impl Shelf {
 
     pub(super) fn get(&self, id: u64) -> Option<Arc<Kept>> {
         self.kept.iter().find(|kept| kept.id == id).cloned()
+    }
+
+    /// The moments of the same program; of a file, all files.
+    pub(super) fn course(&self, of: &Kept) -> Vec<Arc<Kept>> {
+        self.kept.iter().filter(|kept| kept.source == of.source).cloned().collect()
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &Kept> {

@@ -14,6 +14,14 @@ pub trait Source: Debug + Send + Sync {
     /// When it does not answer, or has nothing to say.
     fn measure(&self, with_dump: bool) -> Result<Measured, Failure>;
 
+    /// The memory report files that it keeps of its own past, oldest first.
+    ///
+    /// # Errors
+    /// When it does not answer.
+    fn history(&self) -> Result<Vec<Vec<u8>>, Failure> {
+        Ok(Vec::new())
+    }
+
     /// Has it give back what memory it can.
     ///
     /// # Errors

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::{Bench, sample};
+use super::{Bench, expect_equal, sample};
 use crate::{Failure, build};
 
 pub(super) fn schemes(bench: &Bench) -> Result<String, Failure> {
@@ -15,31 +15,73 @@ pub(super) fn schemes(bench: &Bench) -> Result<String, Failure> {
     for scheme in ["light", "dark"] {
         bench.browser.prefer(scheme)?;
         bench.open(&page)?;
-        let measured = bench.browser.run(include_str!("contrast.js"), &[])?;
-        let ground = measured["ground"].as_f64().unwrap_or(0.5);
-        if (scheme == "dark") != (ground < 0.2) {
-            return Err(format!("{scheme}: the ground has a luminance of {ground:.2}").into());
-        }
-        let contrast = measured["least"].as_f64().unwrap_or(0.0);
-        // What WCAG asks of text.
-        if contrast < 4.5 {
-            return Err(
-                format!("{scheme}: {} has a contrast of {contrast:.1}", measured["of"]).into()
-            );
-        }
-        least = least.min(contrast);
-        for width in [800, 1600] {
-            bench.browser.window(width, 1000)?;
-            let wide = bench
-                .browser
-                .run("return document.documentElement.scrollWidth - innerWidth", &[])?;
-            if wide.as_i64().unwrap_or(1) > 0 {
-                return Err(format!("{scheme}, {width} pixels: the page is {wide} too wide").into());
-            }
+        for view in ["trees", "resident"] {
+            bench.browser.run("return choose(arguments[0])", &[json!({ "view": view })])?;
+            bench.drawn()?;
+            least = least.min(legible(bench, scheme).map_err(|error| format!("{view}, {error}"))?);
         }
     }
     bench.browser.prefer("light")?;
     Ok(format!("the least contrast is {least:.1}; nothing is too wide at 800 and 1600 pixels"))
+}
+
+/// Fails if text stands out too little, or does not fit; answers the least contrast.
+fn legible(bench: &Bench, scheme: &str) -> Result<f64, Failure> {
+    let measured = bench.browser.run(include_str!("contrast.js"), &[])?;
+    let ground = measured["ground"].as_f64().unwrap_or(0.5);
+    if (scheme == "dark") != (ground < 0.2) {
+        return Err(format!("{scheme}: the ground has a luminance of {ground:.2}").into());
+    }
+    let contrast = measured["least"].as_f64().unwrap_or(0.0);
+    // What WCAG asks of text.
+    if contrast < 4.5 {
+        return Err(format!("{scheme}: {} has a contrast of {contrast:.1}", measured["of"]).into());
+    }
+    for width in [800, 1600] {
+        bench.browser.window(width, 1000)?;
+        let wide =
+            bench.browser.run("return document.documentElement.scrollWidth - innerWidth", &[])?;
+        if wide.as_i64().unwrap_or(1) > 0 {
+            return Err(format!("{scheme}, {width} pixels: the page is {wide} too wide").into());
+        }
+    }
+    Ok(contrast)
+}
+
+/// The sheet of resident memory is what the command line writes, and there is no tab for what a report does not say.
+pub(super) fn resident(bench: &Bench) -> Result<String, Failure> {
+    let files = [sample(&bench.folder, "before.json", 1)?, sample(&bench.folder, "after.json", 2)?];
+    bench.open(&bench.page(&files)?.ok_or("no page was written")?)?;
+    let browser = &bench.browser;
+    let tabs = || browser.run("return [...$('views').children].map(tab => tab.id.slice(5))", &[]);
+    if tabs()? != json!(["trees", "treemap", "difference", "time", "resident"]) {
+        return Err(format!("the tabs are {}", tabs()?).into());
+    }
+    browser.click("#view-resident")?;
+    browser.wait("document.querySelector('section.resident')")?;
+    let names: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
+    for (moment, names) in [("", &names[..]), ("0", &names[..1])] {
+        browser.run("return choose(arguments[0])", &[json!({ "moment": moment })])?;
+        bench.drawn()?;
+        let shown = browser
+            .run("return document.querySelector('section.resident').outerHTML + '\\n'", &[])?;
+        let args: Vec<&str> =
+            ["resident", "--html"].into_iter().chain(names.iter().map(String::as_str)).collect();
+        // Between tags, a quotation mark is itself.
+        let printed = bench.printed(&args)?.replace("&gt;", ">").replace("&quot;", "\"");
+        let shown = shown.as_str().unwrap_or_default().replace("&gt;", ">");
+        expect_equal("resident memory", &printed, &shown)?;
+    }
+    let silent = bench.folder.join("silent.json");
+    fs::write(
+        &silent,
+        json!({ "version": 1, "hasMozMallocUsableSize": true, "reports": [] }).to_string(),
+    )?;
+    bench.open(&bench.page(&[silent])?.ok_or("no page was written")?)?;
+    if tabs()? != json!(["trees", "treemap", "difference", "time"]) {
+        return Err(format!("of an empty report, the tabs are {}", tabs()?).into());
+    }
+    Ok("each moment as the command line explains it; no tab where a report does not say".into())
 }
 
 pub(super) fn areas(bench: &Bench) -> Result<String, Failure> {
@@ -93,6 +135,11 @@ pub(super) fn pictures(bench: &Bench, into: &Path, text: &Path) -> Result<(), Fa
         ("dark", "light", 1200, 700),
         ("coverage", "dark", 1200, 900),
         ("time", "light", 1200, 620),
+        ("resident", "light", 1200, 860),
+        ("resident", "dark", 1600, 860),
+        ("resident", "light", 1600, 860),
+        ("resident", "light", 800, 860),
+        ("resident", "dark", 800, 860),
         ("trees", "dark", 800, 700),
         ("treemap", "light", 800, 700),
         ("difference", "dark", 800, 600),

@@ -46,9 +46,9 @@ async function draw() {
   const number = ++drawing;
   panel.setAttribute("aria-busy", "true");
   try {
-    findings = present()?.hasFindings && origin.has(`moments/${present().id}/findings`)
-      ? chosen.view in SHEETS ? await data.get(`moments/${present().id}/findings`) : { coverage: true, dark: true }
-      : {};
+    const sheets = present()?.sheets ?? [];
+    findings = chosen.view in SHEETS && sheets.length > 0 ? await data.get(`moments/${present().id}/findings`)
+      : Object.fromEntries(sheets.map(view => [view, true]));
     const show = await prepare();
     if (number === drawing) {
       drawControls();
@@ -82,9 +82,9 @@ async function prepare() {
     };
   }
   if (chosen.view in SHEETS) {
+    const { draw, missing } = SHEETS[chosen.view];
     const sheet = findings[chosen.view];
-    const parts = sheet ? SHEETS[chosen.view].draw(sheet)
-      : [element("p", {}, (findings.notes ?? ["No dump of DMD lies beside this report: run the program with DMD=1."]).join(" "))];
+    const parts = sheet ? draw(sheet) : [element("p", {}, findings.notes?.join(" ") || missing)];
     return () => panel.replaceChildren(element("div", { className: "sheet" }, ...parts));
   }
   const isDiff = chosen.view === "difference";

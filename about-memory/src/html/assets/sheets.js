@@ -1,10 +1,13 @@
-// What DMD found at a moment, as sheets: the dark places with their remedies, and how the heap is covered.
+// What was found at a moment, as sheets: the dark places with their remedies, how the heap is covered, what is resident and why.
 "use strict";
 
-/** A sheet for each member of a moment's findings: its title, and what makes the elements of it. */
+const NO_DUMP = "No dump of DMD lies beside this report: run the program with DMD=1.";
+
+/** A sheet for each member of a moment's findings: its title, what makes the elements of it, and what is said without it. */
 const SHEETS = {
-  dark: { title: "Dark matter", draw: darkSheet },
-  coverage: { title: "Coverage", draw: coverageSheet },
+  dark: { title: "Dark matter", draw: darkSheet, missing: NO_DUMP },
+  coverage: { title: "Coverage", draw: coverageSheet, missing: NO_DUMP },
+  resident: { title: "Resident memory", draw: residentSheet, missing: "This report does not say how much memory is resident." },
 };
 
 const bytesText = bytes => `${plain.format(bytes)} bytes`;
@@ -119,4 +122,22 @@ function groupsTable(name, groups) {
       ...[name, "Bytes", "Share", "Once", "Dark", "Twice"].map(head => element("th", { scope: "col" }, head)))),
     element("tbody", {}, ...groups.slice(0, GROUPS).map(group => row(group.name, sums([group]))),
       ...(rest.length > 0 ? [row(`and ${rest.length} more`, sums(rest))] : [])));
+}
+
+/** What a fragment of resident memory consists of; another element is left out with all that is in it. */
+const OF_FRAGMENTS = new Set(["SECTION", "H2", "P", "STRONG", "TABLE", "CAPTION", "THEAD", "TBODY", "TFOOT", "TR", "TH", "TD", "UL", "LI"]);
+
+/** The sheet comes as HTML; of that, these elements are made anew, with their class, their scope and the text in them. */
+function residentSheet(fragment) {
+  const copy = node => {
+    if (node.nodeType === Node.TEXT_NODE) {
+      return [node.data];
+    }
+    if (!OF_FRAGMENTS.has(node.nodeName)) {
+      return [];
+    }
+    const said = ["class", "scope"].filter(name => node.hasAttribute(name)).map(name => [name, node.getAttribute(name)]);
+    return [element(node.nodeName, Object.fromEntries(said), ...[...node.childNodes].flatMap(copy))];
+  };
+  return [...new DOMParser().parseFromString(fragment, "text/html").body.childNodes].flatMap(copy);
 }
