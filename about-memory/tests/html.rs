@@ -142,3 +142,54 @@ fn what_cannot_be_shown_is_refused_as_elsewhere() {
     }
     assert!(!folder.0.join("page.html").exists());
 }
+
+/// A report of a process that began at a time, with so much in its cache.
+fn report(began: u64, minute: u64, cache: u64) -> String {
+    let report = |path: &str, kind: u8, amount: u64| {
+        format!(
+            r#"{{"process":"server (pid 7)","path":"{path}","kind":{kind},"units":0,"amount":{amount},"description":""}}"#
+        )
+    };
+    let reports = [
+        report("resident", 2, cache + 3_000_000),
+        report("rss/anonymous/unnamed", 2, cache + 2_000_000),
+        report("heap-committed/allocated", 2, cache + 1_000_000),
+        report("heap-allocated", 2, cache + 1_000_000),
+        report("explicit/<script>alert(1)", 1, cache),
+    ];
+    format!(
+        r#"{{"version":1,"hasMozMallocUsableSize":true,"memreport":{{"version":1,"allocator":"glibc","timeMs":{},
+           "process":{{"name":"server","pid":7,"startMs":{began}}}}},"reports":[{}]}}"#,
+        1_000_000 + minute * 60_000,
+        reports.join(",")
+    )
+}
+
+#[test]
+fn resident_memory_is_explained_by_the_earlier_moments_of_the_process() {
+    let folder = Folder::new("resident");
+    for (name, text) in [
+        ("now.json", report(1000, 12, 90_000_000)),
+        ("before.json", report(1000, 2, 20_000_000)),
+        ("restarted.json", report(900_000, 1, 5_000_000)),
+    ] {
+        fs::write(folder.0.join(name), text).unwrap();
+    }
+    let names = ["now.json", "before.json", "restarted.json", "two.json"];
+    folder.text(&[&["html"], &names[..], &["-o", "page.html"]].concat());
+    let page = fs::read_to_string(folder.0.join("page.html")).unwrap();
+    let on_page = |moment: usize| {
+        let found = embedded(&page, &format!("moments/{moment}/findings"));
+        let found: serde_json::Value = serde_json::from_str(&found).unwrap();
+        found["resident"].as_str().unwrap().to_owned()
+    };
+    let printed = |files: &[&str]| folder.text(&[&["resident", "--html"], files].concat());
+    assert_eq!(on_page(0), printed(&["before.json", "now.json"]));
+    assert_eq!(on_page(1), printed(&["before.json"]));
+    assert_eq!(on_page(2), printed(&["restarted.json"]));
+    assert!(on_page(0).contains("2 snapshots over 10 min"));
+    assert!(on_page(0).contains("<p class=\"verdict reported\">"));
+    assert!(on_page(0).contains("explicit/&lt;script&gt;alert(1)"));
+    assert!(page.contains(r#""sheets":["resident"]"#));
+    assert!(!page.contains("data-name=\"moments/3/findings\""), "it does not say what is resident");
+}

@@ -206,7 +206,11 @@ fn what_is_not_there_is_said_in_a_sentence() {
         ("GET /../../etc/passwd", 404, "There is no such page here."),
         ("GET /%2e%2e/%2e%2e/etc/passwd", 404, "There is no such page here."),
         ("GET /moments/9/reports", 422, "This moment is not kept: reload the page."),
-        ("GET /moments/0/findings", 422, "no dump of DMD lies beside this report"),
+        (
+            "GET /moments/0/findings",
+            422,
+            "no dump of DMD lies beside this report, nor does it say what is resident",
+        ),
         ("POST /measure/1", 422, "There is no such program here: reload the page."),
         ("DELETE /moments/0", 405, "Only GET and POST are known here."),
     ] {

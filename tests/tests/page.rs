@@ -3,10 +3,12 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
-use about_memory::live::Target;
+use about_memory::live::{self, Target};
 use about_memory::serve::Server;
 use flate2::read::GzDecoder;
+use memreport::serve::Request;
 use serde_json::{Value, json};
 
 /// A program that serves until it is dropped.
@@ -17,11 +19,13 @@ struct Served {
 }
 
 impl Served {
-    fn start() -> Self {
-        let folder = std::env::temp_dir().join(format!("memreport-page-{}", std::process::id()));
+    fn start(name: &str, words: &[&str]) -> Self {
+        let name = format!("memreport-page-{name}-{}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
         std::fs::create_dir_all(&folder).expect("a folder");
         let mut child = Command::new(env!("CARGO_BIN_EXE_served"))
             .arg(format!("folder={}", folder.display()))
+            .args(words)
             .env("DMD", "1")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -39,6 +43,18 @@ impl Drop for Served {
         drop(self.child.stdin.take());
         let _ = self.child.wait();
         let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+impl Served {
+    /// Serves a page of it, and answers the address.
+    fn page(&self) -> String {
+        let mut server = Server::bind(0).expect("a free port");
+        server.add_program(&Target::Socket(self.socket.clone().into())).expect("it can be asked");
+        assert_eq!(server.measure_all(), [""; 0]);
+        let address = server.address();
+        std::thread::spawn(move || server.run());
+        address
     }
 }
 
@@ -65,12 +81,8 @@ fn cache(address: &str, moment: u64) -> Option<i64> {
 
 #[test]
 fn a_running_program_is_measured_and_minimized_from_its_page() {
-    let served = Served::start();
-    let mut server = Server::bind(0).expect("a free port");
-    server.add_program(&Target::Socket(served.socket.clone().into())).expect("it can be asked");
-    assert_eq!(server.measure_all(), [""; 0]);
-    let address = server.address();
-    std::thread::spawn(move || server.run());
+    let served = Served::start("measured", &[]);
+    let address = served.page();
 
     assert_eq!(cache(&address, 0), Some(1_003_504));
     for not_a_post in ["GET /minimize/0", "HEAD /minimize/0"] {
@@ -93,4 +105,32 @@ fn a_running_program_is_measured_and_minimized_from_its_page() {
     assert_eq!(all["sources"][0]["name"], format!("served (pid {})", served.child.id()));
     let (_, found) = ask(&address, "GET /moments/0/findings");
     assert!(found["coverage"]["score"].as_f64().expect("a score") > 50.0, "{found}");
+    let resident = found["resident"].as_str().expect("a fragment");
+    assert!(resident.contains(": 1 snapshot<") && resident.contains("by block"), "{resident}");
+    let (_, found) = ask(&address, "GET /moments/2/findings");
+    let resident = found["resident"].as_str().expect("a fragment");
+    assert!(resident.contains(": 3 snapshots over "), "{resident}");
+    // The blocks of the first and the last are known, those between need not be.
+    assert!(resident.contains("<caption>heap-allocated by block</caption>"), "{resident}");
+}
+
+#[test]
+fn what_a_program_has_kept_of_its_past_is_on_its_page() {
+    let served = Served::start("past", &["history"]);
+    let connection = Target::Socket(served.socket.clone().into());
+    let connection = live::choose(&connection, Duration::from_secs(30)).expect("it can be asked");
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while connection.ask(&Request::new("history")).expect("it answers").len() < 3 {
+        assert!(Instant::now() < deadline, "three snapshots are not kept");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let address = served.page();
+    let (_, all) = ask(&address, "GET /moments");
+    let moments = all["moments"].as_array().expect("moments");
+    assert_eq!(moments.len(), 4);
+    let times: Vec<f64> = moments.iter().filter_map(|moment| moment["taken"].as_f64()).collect();
+    assert!(times.len() == 4 && times.is_sorted(), "{times:?}");
+    let (_, found) = ask(&address, "GET /moments/3/findings");
+    let resident = found["resident"].as_str().expect("a fragment");
+    assert!(resident.contains(": 4 snapshots over "), "{resident}");
 }
