@@ -122,9 +122,13 @@ pub fn of(moments: &[Moment]) -> Verdict {
     };
     let growth = Growth { moments, first, last, resident: now - before };
     let least = LEAST.max(before / LEAST_SHARE);
-    match growth.most() {
-        Some(((cause, path), bytes)) if bytes >= least => growth.because_of(cause, &path, bytes),
-        most => growth.nothing([before, now], most.map_or(0, |(_, bytes)| bytes)),
+    let grown = growth.by_reason();
+    let counts =
+        |cause, bytes| bytes >= least && (cause != Cause::Retained || bytes >= LEAST_RETAINED);
+    let worth_a_word = grown.iter().filter(|((cause, _), bytes)| counts(*cause, **bytes));
+    match worth_a_word.max_by_key(|(_, bytes)| **bytes) {
+        Some(((cause, path), bytes)) => growth.because_of(*cause, path, *bytes),
+        None => growth.nothing([before, now], grown.values().copied().max().unwrap_or(0)),
     }
 }
 
@@ -137,15 +141,13 @@ struct Growth<'m> {
 }
 
 impl Growth<'_> {
-    /// What grew most, and by how much.
-    fn most(&self) -> Option<((Cause, String), i64)> {
+    /// By how much each part grew.
+    fn by_reason(&self) -> Parts {
         let mut grown = parts(self.last);
         for (key, before) in parts(self.first) {
             *grown.entry(key).or_default() -= before;
         }
-        let counts = |cause, bytes| cause != Cause::Retained || bytes >= LEAST_RETAINED;
-        grown.retain(|(cause, _), bytes| counts(*cause, *bytes));
-        grown.into_iter().max_by_key(|(_, bytes)| *bytes)
+        grown
     }
 
     fn because_of(&self, cause: Cause, path: &str, bytes: i64) -> Verdict {
@@ -237,7 +239,7 @@ impl Growth<'_> {
         let [before, now] = resident.map(size);
         let grew = if most > 0 { format!(" by more than {}", size(most)) } else { String::new() };
         let sentence = format!(
-            "nothing unusual: resident memory went from {before} to {now}{}, and no part of it grew{grew}",
+            "nothing unusual: resident memory went from {before} to {now}{}, and no single cause of it grew{grew}",
             self.span()
         );
         Verdict { cause: Cause::NothingUnusual, sentence }

@@ -161,9 +161,13 @@ fn what_hardly_grew_is_nothing_unusual() {
     assert_eq!(cause, Cause::NothingUnusual);
     assert_eq!(
         sentence,
-        "nothing unusual: resident memory went from 140.00 MB to 143.00 MB in 10 min, and no part of it grew by more than \
-         3.00 MB"
+        "nothing unusual: resident memory went from 140.00 MB to 143.00 MB in 10 min, and no single cause of it grew by more \
+         than 3.00 MB"
     );
+    let kept = [("resident", 3), ("rss/anonymous/unnamed", 3), ("heap-committed/overhead", 3)];
+    let (cause, sentence) = on(&kept);
+    assert_eq!(cause, Cause::NothingUnusual);
+    assert!(sentence.ends_with("grew by more than 3.00 MB"), "what is retained counts: {sentence}");
 }
 
 #[test]
