@@ -18,8 +18,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use crate::Failure;
-use chromium::Browser;
 use crate::dmd_py::Scratch;
+use chromium::Browser;
 use subject::Subject;
 use tools::Tools;
 
