@@ -20,7 +20,6 @@ use crate::tracker::Tracker;
 
 pub(crate) use statistics::HeapDivision;
 pub use statistics::{HeapRest, HeapStatistics};
-pub(crate) use system::give_back;
 
 /// An allocator that can say how much of a block may be used.
 ///
@@ -44,6 +43,9 @@ pub unsafe trait UsableSize: GlobalAlloc {
     fn statistics(&self) -> Option<HeapStatistics> {
         None
     }
+
+    /// Gives free memory that it keeps back to the system, where it can be told to.
+    fn give_back(&self) {}
 }
 
 /// An allocator that cannot say how big its blocks are: their layouts stand in, so slop is not seen.
@@ -164,6 +166,10 @@ unsafe impl<A: UsableSize> UsableSize for Counted<A> {
     fn statistics(&self) -> Option<HeapStatistics> {
         self.inner.statistics()
     }
+
+    fn give_back(&self) {
+        self.inner.give_back();
+    }
 }
 
 /// Declares the program's global allocator, so that sizes are asked of it and its blocks are counted.
@@ -219,13 +225,19 @@ macro_rules! __declare_allocator {
                 $crate::UsableSize::statistics(&ALLOCATOR)
             }
 
+            fn give_back() {
+                $crate::UsableSize::give_back(&ALLOCATOR);
+            }
+
             #[cfg_attr(target_os = "linux", unsafe(link_section = ".init_array"))]
             #[used]
             static STAY_LOADED: extern "C" fn() = $crate::__private::stay_loaded;
 
             $crate::__private::submit! {
                 // SAFETY: there is only one `#[global_allocator]` in a program, and it is the static above.
-                unsafe { $crate::__private::Declaration::new(usable_size, statistics, $tracker) }
+                unsafe {
+                    $crate::__private::Declaration::new(usable_size, statistics, give_back, $tracker)
+                }
             }
         };
     };
@@ -236,20 +248,22 @@ macro_rules! __declare_allocator {
 pub struct Declaration {
     usable_size: UsableSizeFn,
     statistics: fn() -> Option<HeapStatistics>,
+    give_back: fn(),
     tracker: Option<&'static dyn Tracker>,
 }
 
 impl Declaration {
     /// # Safety
     ///
-    /// `usable_size` and `statistics` are those of the `#[global_allocator]`, and the tracker is told of every block of it.
+    /// All functions are those of the `#[global_allocator]`, and the tracker is told of every block of it.
     #[doc(hidden)]
     pub const unsafe fn new(
         usable_size: UsableSizeFn,
         statistics: fn() -> Option<HeapStatistics>,
+        give_back: fn(),
         tracker: Option<&'static dyn Tracker>,
     ) -> Self {
-        Declaration { usable_size, statistics, tracker }
+        Declaration { usable_size, statistics, give_back, tracker }
     }
 }
 
@@ -281,6 +295,14 @@ pub fn tracker() -> Option<&'static dyn Tracker> {
 /// What the program's allocator says of itself, if one is declared and can say.
 pub(crate) fn statistics() -> Option<HeapStatistics> {
     (declaration()?.statistics)()
+}
+
+/// Has the program's allocator, and the C library's, give back what they keep.
+pub(crate) fn give_back() {
+    system::give_back();
+    if let Some(declaration) = declaration() {
+        (declaration.give_back)();
+    }
 }
 
 /// Whether a tracker is awake.

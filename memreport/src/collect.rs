@@ -9,8 +9,7 @@ use crate::allocator::{is_declared, tracker};
 use crate::counters::totals;
 use crate::field::skipped_fields;
 use crate::findings::{Ending, Findings};
-use crate::mark::mark;
-use crate::on_alloc::as_own;
+use crate::mark::mark_with;
 use crate::ops::{Collection, Sizes};
 use crate::patience::Progress;
 use crate::process::{self, Heap};
@@ -188,7 +187,7 @@ fn finished(
     findings: Option<Box<dyn Findings>>,
 ) -> Snapshot {
     // The words are kept for recorders, and are no more the program's than the list that they stand in.
-    as_own(|| mark(format!("report: {moment}")));
+    mark_with(|| format!("report: {moment}").into());
     Snapshot {
         reports: gathered.reports,
         notes: gathered.notes,

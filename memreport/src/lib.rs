@@ -101,7 +101,7 @@ pub mod __private {
         crate::counters::{allocated, freed},
         crate::findings::{Ending, Findings, Recording},
         crate::loaded::stay_loaded,
-        crate::mark::marks_from,
+        crate::mark::{Mark, MarkReader},
         crate::on_alloc::{OWN, as_own, current_on_alloc},
         crate::registry::StaticReporter,
         crate::scope::{Entrance, all_scopes, current_scope},

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -16,7 +18,7 @@ pub struct Mark {
     pub words: Cow<'static, str>,
 }
 
-/// As many are kept for whoever looks late.
+/// As many are kept for a reader that is slow.
 const KEPT: usize = 4096;
 
 /// The last marks, and how many there were before them.
@@ -27,6 +29,9 @@ struct Marks {
 
 static MARKS: Mutex<Marks> = Mutex::new(Marks { before: 0, last: VecDeque::new() });
 
+/// How many read them. While nobody does, nothing is kept.
+static READERS: AtomicUsize = AtomicUsize::new(0);
+
 fn marks() -> MutexGuard<'static, Marks> {
     // A mark is pushed under the lock, and nothing that panics.
     MARKS.lock().unwrap_or_else(PoisonError::into_inner)
@@ -35,15 +40,24 @@ fn marks() -> MutexGuard<'static, Marks> {
 /// Marks this moment in recordings of the program: "evicted 300 pages". Snapshots and [`minimize`](crate::minimize) mark
 /// themselves.
 ///
-/// The last 4,096 marks are kept for a recorder. This takes a lock for a moment: it is not meant for what happens a thousand
+/// While nothing is recorded this does nothing. Else it takes a lock for a moment: it is not meant for what happens a thousand
 /// times a second.
 ///
 /// ```
 /// memreport::mark("compaction");
 /// ```
 pub fn mark(words: impl Into<Cow<'static, str>>) {
-    let mark = Mark { time: Instant::now(), words: words.into() };
+    mark_with(|| words.into());
+}
+
+/// The same, with words that are made only if somebody reads them.
+pub(crate) fn mark_with(words: impl FnOnce() -> Cow<'static, str>) {
+    // Relaxed: a mark at the moment when a reader comes may be read or not.
+    if READERS.load(Relaxed) == 0 {
+        return;
+    }
     as_own(|| {
+        let mark = Mark { time: Instant::now(), words: words() };
         let mut marks = marks();
         if marks.last.len() >= KEPT {
             marks.last.pop_front();
@@ -53,13 +67,39 @@ pub fn mark(words: impl Into<Cow<'static, str>>) {
     });
 }
 
-/// The marks from number `first` on that are still kept, and the number of the next one to come.
-#[must_use]
-pub fn marks_from(first: u64) -> (Vec<Mark>, u64) {
-    let marks = marks();
-    let next = marks.before + marks.last.len() as u64;
-    let skipped = usize::try_from(first.saturating_sub(marks.before)).unwrap_or(usize::MAX);
-    (marks.last.iter().skip(skipped).cloned().collect(), next)
+/// Reads marks as they are made, each once; what it is too slow for is lost.
+#[derive(Debug)]
+pub struct MarkReader {
+    next: u64,
+}
+
+impl Default for MarkReader {
+    /// Of the marks from now on.
+    fn default() -> Self {
+        let marks = marks();
+        READERS.fetch_add(1, Relaxed);
+        MarkReader { next: marks.before + marks.last.len() as u64 }
+    }
+}
+
+impl MarkReader {
+    /// Those that were made since the last time.
+    pub fn take(&mut self) -> Vec<Mark> {
+        let marks = marks();
+        let skipped = usize::try_from(self.next.saturating_sub(marks.before)).unwrap_or(usize::MAX);
+        self.next = marks.before + marks.last.len() as u64;
+        marks.last.iter().skip(skipped).cloned().collect()
+    }
+}
+
+impl Drop for MarkReader {
+    fn drop(&mut self) {
+        let mut marks = marks();
+        if READERS.fetch_sub(1, Relaxed) == 1 {
+            marks.before += marks.last.len() as u64;
+            marks.last = VecDeque::new();
+        }
+    }
 }
 
 #[cfg(test)]
@@ -67,20 +107,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn marks_are_handed_on_once() {
-        let (_, first) = marks_from(u64::MAX);
+    fn marks_are_handed_on_once_to_who_listens() {
+        mark("before");
+        let mut reader = MarkReader::default();
         mark("one");
         mark(String::from("two"));
-        let (marks, next) = marks_from(first);
-        let words: Vec<_> = marks.iter().map(|mark| &*mark.words).collect();
-        assert!(words.contains(&"one") && words.contains(&"two"), "{words:?}");
+        let take = |reader: &mut MarkReader| {
+            reader.take().into_iter().map(|mark| mark.words.into_owned()).collect::<Vec<_>>()
+        };
+        let words = take(&mut reader);
+        let has = |wanted: &str| words.iter().any(|word| word == wanted);
+        assert!(has("one") && has("two") && !has("before"), "{words:?}");
         mark("three");
-        let (marks, last) = marks_from(next);
-        assert!(marks.iter().any(|mark| mark.words == "three") && last > next);
-        for _ in 0..KEPT {
+        assert!(take(&mut reader).iter().any(|word| word == "three"));
+        for _ in 0..KEPT + 10 {
             mark("many");
         }
-        let (kept, _) = marks_from(0);
-        assert_eq!(kept.len(), KEPT);
+        assert_eq!(take(&mut reader).len(), KEPT);
+        drop(reader);
+        assert_eq!(marks().last.capacity(), 0, "nothing is kept for nobody");
     }
 }

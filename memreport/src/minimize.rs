@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::allocator::give_back;
 use crate::counters::heap_counters;
-use crate::mark::mark;
+use crate::mark::mark_with;
 use crate::process::resident;
 use crate::registry::{Registration, message};
 
@@ -105,7 +105,7 @@ pub fn minimize() -> Minimized {
     let pair = |before: Option<u64>, after: Option<u64>| Some((before?, after?));
     minimized.heap = pair(before.0, live());
     minimized.resident = pair(before.1, resident());
-    mark(format!("minimize: {minimized}"));
+    mark_with(|| format!("minimize: {minimized}").into());
     minimized
 }
 

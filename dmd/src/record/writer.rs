@@ -10,7 +10,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use memreport::__private::{OWN, all_scopes, marks_from};
+use memreport::__private::{MarkReader, OWN, all_scopes};
 use memreport::{HeapCounters, heap_counters};
 use serde_json::json;
 
@@ -32,7 +32,7 @@ pub(super) struct Writer {
     /// How many modules and scopes are written.
     modules: usize,
     scopes: usize,
-    next_mark: u64,
+    marks: MarkReader,
     /// How often the sums are taken; when they were taken last; those that are not written yet.
     every: Duration,
     sums_taken: Instant,
@@ -49,7 +49,6 @@ impl Writer {
     /// From here on, blocks are heard of.
     pub(super) fn create(path: &Path, every: Duration) -> io::Result<Self> {
         let out = GzEncoder::new(BufWriter::new(File::create(path)?), Compression::fast());
-        let (_, next_mark) = marks_from(u64::MAX);
         Ok(Writer {
             out,
             listener: Listener::new(),
@@ -58,7 +57,7 @@ impl Writer {
             threads: HashSet::new(),
             modules: 0,
             scopes: 0,
-            next_mark,
+            marks: MarkReader::default(),
             every,
             sums_taken: Instant::now(),
             sums: Vec::new(),
@@ -225,9 +224,7 @@ impl Writer {
     }
 
     fn take_marks(&mut self, lines: &mut Vec<(u64, Line)>) {
-        let (marks, next) = marks_from(self.next_mark);
-        self.next_mark = next;
-        lines.extend(marks.into_iter().map(|mark| {
+        lines.extend(self.marks.take().into_iter().map(|mark| {
             let ago = u64::try_from(mark.time.elapsed().as_nanos()).unwrap_or(u64::MAX);
             (sys::monotonic().saturating_sub(ago), Line::Mark(mark.words))
         }));

@@ -295,6 +295,10 @@ unsafe impl<A: UsableSize> UsableSize for Dmd<A> {
     fn statistics(&self) -> Option<HeapStatistics> {
         self.inner.statistics()
     }
+
+    fn give_back(&self) {
+        self.inner.give_back();
+    }
 }
 
 /// Declares the program's global allocator, tracked by DMD.
