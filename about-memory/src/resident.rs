@@ -16,7 +16,7 @@ use crate::cli::InputArgs;
 use crate::open;
 use crate::show::Failure;
 use clap::Args;
-use dmd::dump::read as dump;
+use dmd::dump::read::{self as dump, Mode};
 use std::fs;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -214,9 +214,16 @@ fn beside(path: &Path) -> Option<PathBuf> {
     Some(path.with_file_name(format!("{stem}.dmd{ending}")))
 }
 
-/// What the blocks of a dump add up to; nothing of a sample.
+/// What the blocks of a dump add up to; nothing of a sample, or where the dump does not say who reports what.
 pub(crate) fn blocks(dump: &dump::Dump) -> Option<Blocks> {
-    if dump.extension.as_ref().is_some_and(|extension| extension.sampled.is_some()) {
+    let extension = dump.extension.as_ref();
+    let says_who_reports = match dump.invocation.mode {
+        Mode::DarkMatter => true,
+        // Mozilla's scans do not say it.
+        Mode::Scan => extension.is_some(),
+        _ => false,
+    };
+    if !says_who_reports || extension.is_some_and(|extension| extension.sampled.is_some()) {
         return None;
     }
     let mut sums = Blocks::default();
@@ -241,4 +248,26 @@ fn columns() -> usize {
     let stdout = io::stdout();
     let size = stdout.is_terminal().then(|| rustix::termios::tcgetwinsize(&stdout).ok()).flatten();
     size.map(|size| usize::from(size.ws_col)).filter(|&columns| columns > 0).unwrap_or(COLUMNS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_are_added_up_where_the_dump_says_who_reports_them() {
+        let sums = |mode: &str| {
+            let text = format!(
+                r##"{{"version": 5, "invocation": {{"dmdEnvVar": null, "mode": "{mode}"}},
+                "blockList": [{{"req": 100, "slop": 12, "alloc": "A"}}, {{"req": 60, "slop": 4, "alloc": "A", "num": 2}}],
+                "traceTable": {{"A": ["B"]}}, "frameTable": {{"B": "#00: main (main.rs:1)"}}}}"##
+            );
+            blocks(&dump::read_slice(text.as_bytes()).unwrap())
+        };
+        let dark = Blocks { dark: 220, dark_slop: 20, ..Blocks::default() };
+        assert_eq!(sums("dark-matter"), Some(dark));
+        for silent in ["live", "cumulative", "scan"] {
+            assert_eq!(sums(silent), None, "{silent}");
+        }
+    }
 }
