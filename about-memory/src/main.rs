@@ -3,8 +3,8 @@
 use about_memory::cli::{Cli, Command};
 use about_memory::show::{self, Failure};
 use about_memory::{
-    ask, check, coverage, dmd, export, heap, html, metrics, ps, record, resident, run, serve, snapshot,
-    symbolicate, watch,
+    ask, check, coverage, dmd, export, heap, html, metrics, ps, record, resident, run, serve,
+    snapshot, symbolicate, watch,
 };
 use clap::Parser;
 use std::error::Error;

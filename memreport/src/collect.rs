@@ -10,6 +10,7 @@ use crate::counters::totals;
 use crate::field::skipped_fields;
 use crate::findings::{Ending, Findings};
 use crate::mark::mark;
+use crate::on_alloc::as_own;
 use crate::ops::{Collection, Sizes};
 use crate::patience::Progress;
 use crate::process::{self, Heap};
@@ -17,7 +18,6 @@ use crate::registry;
 use crate::report::Report;
 use crate::reporter::{Gathered, Names, Reports, amount};
 use crate::snapshot::Snapshot;
-use crate::on_alloc::as_own;
 use crate::tracker::{Recorder, Tracker};
 
 /// Asks all reporters, and gathers what they say.
