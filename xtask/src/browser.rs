@@ -1,17 +1,16 @@
 //! `cargo xtask clients browser`: the page in a real Chromium. It shows what the command line prints, to the byte; it folds,
 //! filters, compares, measures a running program; and nothing of it leaves the machine.
 
-mod driver;
 mod look;
 mod pages;
 mod served;
 
 use clap::Parser;
-use driver::Browser;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use crate::chromium::{self, Browser};
 use crate::{Failure, build, firefox};
 
 /// What is run.
@@ -59,7 +58,7 @@ const CHECKS: [Check; 9] = [
 /// Runs all of it; `false` when something does not hold.
 pub(crate) fn run(args: &[&str], out: &mut dyn Write) -> Result<bool, Failure> {
     let options = Options::try_parse_from(args)?;
-    let programs = match driver::find() {
+    let programs = match chromium::find() {
         Ok(programs) => programs,
         Err(missing) => {
             writeln!(out, "clients browser: not run: {missing}")?;

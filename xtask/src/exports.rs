@@ -1,6 +1,5 @@
 //! `cargo xtask clients exports [NAME] [--tools DIR]`: every export opened by its real client, which must find the dump's bytes.
 
-mod chromium;
 mod dh_view;
 mod firefox_profiler;
 mod flame_graph;
@@ -18,8 +17,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use crate::Failure;
+use crate::chromium::{self, Browser};
 use crate::dmd_py::Scratch;
-use chromium::Browser;
 use subject::Subject;
 use tools::Tools;
 
@@ -72,8 +71,7 @@ impl Bench {
         if let Some(browser) = self.browser.get() {
             return Ok(browser);
         }
-        let (chromium, driver) = tools::chromium()?;
-        let browser = Browser::start(&chromium, &driver, &self.folder)?;
+        let browser = Browser::start(&chromium::find()?, &self.folder)?;
         Ok(self.browser.get_or_init(|| browser))
     }
 }

@@ -1,9 +1,9 @@
-//! Our metrics in a real Prometheus: it scrapes a program of ours over HTTP, and its queries give the program's numbers.
+//! Our metrics in a real Prometheus: it scrapes programs of ours over HTTP, and its queries give their numbers.
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::io::{BufRead, BufReader, Write};
+use std::net::{Ipv4Addr, TcpListener};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -11,7 +11,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::{Failure, build};
+use crate::dmd_py::Scratch;
+use crate::service::{self, Service};
+use crate::{Failure, build, http};
 
 /// Prometheus starts in a second or two, and scrapes each second.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -40,6 +42,13 @@ pub(crate) fn run(out: &mut dyn Write) -> Result<bool, Failure> {
         writeln!(out, "clients prometheus: not run: there is no prometheus on the path")?;
         return Ok(true);
     }
+    let scratch = Scratch::new()?;
+    let folder = &scratch.0;
+    Ok(minimal(folder, out)? & service(folder, out)?)
+}
+
+/// A program that answers with the same text each time: Prometheus has each of its numbers.
+fn minimal(folder: &Path, out: &mut dyn Write) -> Result<bool, Failure> {
     let subject = build::release("memreport-tests", "metrics")?;
     let mut subject = Running(
         Command::new(subject)
@@ -52,13 +61,61 @@ pub(crate) fn run(out: &mut dyn Write) -> Result<bool, Failure> {
     let mut address = String::new();
     BufReader::new(said).read_line(&mut address)?;
     let address = address.trim();
-    let text = get(address, "/metrics")?;
+    let text = http::get(address, "/metrics")?;
     let ours = series(&text);
-    let folder = std::env::temp_dir().join(format!("xtask-prometheus-{}", std::process::id()));
-    fs::create_dir_all(&folder)?;
-    let held = compare(address, &ours, &folder, out);
-    fs::remove_dir_all(&folder)?;
-    Ok(held? & tool_agrees(&text, out)?)
+    let theirs = scrape(address, &ours, folder)?;
+    let differing: Vec<_> =
+        ours.iter().filter(|(name, value)| theirs.get(*name) != Some(value)).collect();
+    for (name, value) in &differing {
+        writeln!(out, "{name} is {value} here and {:?} there", theirs.get(*name))?;
+    }
+    writeln!(
+        out,
+        "clients prometheus: {} of {} series are the same in Prometheus",
+        ours.len() - differing.len(),
+        ours.len()
+    )?;
+    let held = differing.is_empty() && theirs.len() == ours.len() && ours.len() > 10;
+    Ok(held & tool_agrees(&text, out)?)
+}
+
+/// How many pages the service keeps in the check.
+const PAGES: u32 = 2000;
+
+/// The bytes of their blocks; the vector of them comes on top.
+const LEAST: f64 = 2000.0 * 4104.0;
+
+/// The example service, asleep and awake: its figures move from one scrape to the next, but Prometheus has the same series, and
+/// what the pages take to the byte.
+fn service(folder: &Path, out: &mut dyn Write) -> Result<bool, Failure> {
+    let program = service::build()?;
+    let mut held = true;
+    for variable in ["", "--mode=profile"] {
+        let service = Service::start(&program, variable)?;
+        service.get(&format!("/pages/{PAGES}"))?;
+        let text = service.get("/metrics")?;
+        let ours = series(&text);
+        let theirs = scrape(&service.address, &ours, folder)?;
+        let pages = key(
+            "memreport_reported_bytes",
+            &BTreeMap::from([("path", "explicit/pages"), ("kind", "heap")]),
+        );
+        let [here, there] = [&ours, &theirs].map(|series| series.get(&pages).copied());
+        let is_all_there = ours.keys().eq(theirs.keys());
+        let are_pages = here >= Some(LEAST) && here == there;
+        writeln!(
+            out,
+            "clients prometheus: the service with DMD={variable:?}: {} series here, {} in Prometheus, {}; \
+             pages: {} bytes here, {} there",
+            ours.len(),
+            theirs.len(),
+            if is_all_there { "the same" } else { "OTHERS" },
+            here.unwrap_or(0.0),
+            there.unwrap_or(0.0)
+        )?;
+        held &= is_all_there && are_pages && tool_agrees(&text, out)?;
+    }
+    Ok(held)
 }
 
 fn is_installed(program: &str) -> bool {
@@ -70,13 +127,10 @@ fn is_installed(program: &str) -> bool {
         .is_ok_and(|status| status.success())
 }
 
-/// Has a Prometheus of its own scrape the program until it has all series, and compares them.
-fn compare(
-    address: &str,
-    ours: &Series,
-    folder: &Path,
-    out: &mut dyn Write,
-) -> Result<bool, Failure> {
+/// What a Prometheus of our own, which keeps what it has in `folder`, has of a program once it has scraped all of its series.
+fn scrape(address: &str, ours: &Series, folder: &Path) -> Result<Series, Failure> {
+    let folder = folder.join(address);
+    fs::create_dir_all(&folder)?;
     let configuration = folder.join("prometheus.yml");
     fs::write(
         &configuration,
@@ -96,35 +150,23 @@ fn compare(
             .spawn()?,
     );
     let end = Instant::now() + PATIENCE;
-    let theirs = loop {
+    loop {
         match scraped(&port.to_string()) {
-            Ok(theirs) if theirs.len() >= ours.len() => break theirs,
+            Ok(theirs) if theirs.len() >= ours.len() => return Ok(theirs),
             _ if Instant::now() > end => {
                 let log = fs::read_to_string(folder.join("log"))?;
                 return Err(format!("prometheus has not scraped us in a minute:\n{log}").into());
             }
             _ => thread::sleep(Duration::from_millis(200)),
         }
-    };
-    let differing: Vec<_> =
-        ours.iter().filter(|(name, value)| theirs.get(*name) != Some(value)).collect();
-    for (name, value) in &differing {
-        writeln!(out, "{name} is {value} here and {:?} there", theirs.get(*name))?;
     }
-    writeln!(
-        out,
-        "clients prometheus: {} of {} series are the same in Prometheus",
-        ours.len() - differing.len(),
-        ours.len()
-    )?;
-    Ok(differing.is_empty() && theirs.len() == ours.len() && ours.len() > 10)
 }
 
 /// All series of our job that Prometheus has, but for those that it makes itself.
 fn scraped(prometheus: &str) -> Result<Series, Failure> {
     let query =
         "/api/v1/query?query=%7Bjob%3D%22memreport%22%2C__name__%21~%22up%7Cscrape_.*%22%7D";
-    let answer: Value = serde_json::from_str(&get(prometheus, query)?)?;
+    let answer: Value = serde_json::from_str(&http::get(prometheus, query)?)?;
     let result = answer["data"]["result"].as_array().ok_or("it is no answer")?;
     let of = |sample: &Value| {
         let labels = sample["metric"].as_object()?;
@@ -212,18 +254,6 @@ fn tool_agrees(text: &str, out: &mut dyn Write) -> Result<bool, Failure> {
         writeln!(out, "  {line}")?;
     }
     Ok(others.is_empty())
-}
-
-/// The body of an answer.
-fn get(address: &str, path: &str) -> Result<String, Failure> {
-    let mut stream = TcpStream::connect(address)?;
-    stream.set_read_timeout(Some(Duration::from_secs(10)))?;
-    write!(stream, "GET {path} HTTP/1.0\r\nhost: {address}\r\n\r\n")?;
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer)?;
-    let (head, body) = answer.split_once("\r\n\r\n").ok_or("it is no answer")?;
-    let is_good = head.lines().next().is_some_and(|line| line.contains(" 200 "));
-    if is_good { Ok(body.to_owned()) } else { Err(head.to_owned().into()) }
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::thread;
 
 use dashmap::DashMap;
+use memreport::__private::as_own;
 use rustc_hash::FxBuildHasher;
 
 use super::Options;
@@ -87,7 +88,8 @@ impl Module {
         let first = parts.next().unwrap_or_default();
         thread::scope(|scope| {
             for offsets in parts {
-                scope.spawn(move || part(offsets));
+                // A new thread is not at the tracker's work by itself, and what it finds is kept.
+                scope.spawn(move || as_own(|| part(offsets)));
             }
             part(first);
         });

@@ -3,8 +3,10 @@
 //! | | |
 //! |---|---|
 //! | `/pages/N` | keeps N pages more |
+//! | `/metrics` | for Prometheus: figures of the process, and the bytes of each reporter |
 //! | `/debug/pprof/heap`, `/debug/pprof/allocs` | for `go tool pprof http://ADDRESS/debug/pprof/heap`, Pyroscope, Parca |
 
+mod metrics;
 mod pages;
 mod profile;
 
@@ -35,6 +37,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 fn service() -> Router {
     Router::new()
         .route("/pages/{count}", get(|Path(count): Path<usize>| async move { pages::keep(count) }))
+        .route("/metrics", get(metrics::scrape))
         .route("/debug/pprof/heap", get(profile::heap))
         .route("/debug/pprof/allocs", get(profile::allocs))
 }

@@ -2,13 +2,13 @@
 
 use super::subject::Subject;
 use super::{Bench, Client, equal, tools};
-use crate::Failure;
+use crate::{Failure, chromium};
 
 pub(super) const CLIENT: Client = Client {
     name: "dh-view",
     needs: |_| {
         tools::dh_view()?;
-        tools::chromium().map(|_| ())
+        chromium::find().map(|_| ())
     },
     check,
 };
@@ -44,6 +44,7 @@ fn shown(bench: &Bench, subject: &Subject, options: &[&str]) -> Result<String, F
     )?;
     let trouble = browser.run(
         "return [...document.querySelectorAll('.error')].map(error => error.innerText).join(' ')",
+        &[],
     )?;
     match trouble.as_str() {
         Some("") => Ok(text.as_str().unwrap_or_default().to_owned()),

@@ -1,11 +1,11 @@
 //! A flame graph in Chromium.
 
 use super::subject::Subject;
-use super::{Bench, Client, equal, tools};
-use crate::Failure;
+use super::{Bench, Client, equal};
+use crate::{Failure, chromium};
 
 pub(super) const CLIENT: Client =
-    Client { name: "flame-graph", needs: |_| tools::chromium().map(|_| ()), check };
+    Client { name: "flame-graph", needs: |_| chromium::find().map(|_| ()), check };
 
 fn check(bench: &Bench, subject: &Subject) -> Result<(), Failure> {
     let file = bench.export(&[subject], "svg", &[])?;
@@ -19,8 +19,8 @@ fn check(bench: &Bench, subject: &Subject) -> Result<(), Failure> {
     let all = all.and_then(|digits| digits.replace(',', "").parse::<i64>().ok());
     equal("all", &all, &Some(subject.sums.bytes))?;
     // Its script runs: the search box finds a frame.
-    let found =
-        browser.run("search('main'); return document.getElementById('matched').textContent")?;
+    let found = browser
+        .run("search('main'); return document.getElementById('matched').textContent", &[])?;
     let matches = found.as_str().is_some_and(|text| text.starts_with("Matched"));
     equal("the search finds something", &matches, &true)
 }

@@ -1,19 +1,19 @@
 //! `go tool pprof`, on exported files and on a service that is running.
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
+use std::io::Write;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::thread::{self, sleep};
 use std::time::Duration;
 
-use super::subject::{self, Subject};
-use super::{Bench, Client, equal, run, tools};
-use crate::Failure;
+use super::subject::Subject;
+use super::{Bench, Client, equal, run};
 use crate::dmd_py::Scratch;
+use crate::service::{self, Service};
+use crate::{Failure, on_path};
 
 pub(super) const CLIENT: Client =
-    Client { name: "pprof", needs: |_| tools::on_path("go", "golang-go").map(|_| ()), check };
+    Client { name: "pprof", needs: |_| on_path::find(&["go"], "golang-go").map(|_| ()), check };
 
 fn check(bench: &Bench, subject: &Subject) -> Result<(), Failure> {
     let sums = &subject.sums;
@@ -56,7 +56,7 @@ fn check(bench: &Bench, subject: &Subject) -> Result<(), Failure> {
 
 /// Runs the tool, which keeps all it writes in `folder`.
 fn pprof(folder: &Path, words: &[&str]) -> Result<String, Failure> {
-    let mut go = Command::new(tools::on_path("go", "golang-go")?);
+    let mut go = Command::new(on_path::find(&["go"], "golang-go")?);
     go.args(["tool", "pprof"]).args(words).current_dir(folder);
     run(go.env("HOME", folder).env("PPROF_TMPDIR", folder))
 }
@@ -91,7 +91,7 @@ pub(crate) fn run_service(out: &mut dyn Write) -> Result<bool, Failure> {
         return Ok(true);
     }
     let scratch = Scratch::new()?;
-    let program = subject::dev("memreport-service-example", "service")?;
+    let program = service::build()?;
     let mut failures = 0;
     // Of 2,000 blocks like these a sample of 4 KiB is off by 1.7 % on average.
     for (variable, percent) in [("--mode=live", 0), ("--mode=profile --sample-bytes=4K", 10)] {
@@ -112,7 +112,7 @@ pub(crate) fn run_service(out: &mut dyn Write) -> Result<bool, Failure> {
 /// The tool finds the pages that the service keeps, give or take some percent, and those that come while it looks.
 fn fetched(service: &Service, folder: &Path, percent: i64) -> Result<(), Failure> {
     let pages = |path: &str, options: &[&str]| {
-        let url = format!("{}{path}", service.address);
+        let url = format!("http://{}{path}", service.address);
         let words = [&["-top", "-cum", "-unit=B", "-nodefraction=0"], options, &[&url]].concat();
         pprof(folder, &words).map(|text| cumulative(&text, "service::pages::new_page"))
     };
@@ -140,47 +140,4 @@ fn fetched(service: &Service, folder: &Path, percent: i64) -> Result<(), Failure
         growth.join().map_err(|_| "the tool's thread panicked")?
     })?;
     near("-seconds", growth, 1000)
-}
-
-/// A running service; it ends with this value.
-struct Service {
-    child: Child,
-    address: String,
-}
-
-impl Service {
-    fn start(program: &Path, variable: &str) -> Result<Self, Failure> {
-        let mut child = Command::new(program)
-            .arg("127.0.0.1:0")
-            .env("DMD", variable)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .spawn()?;
-        let mut address = String::new();
-        let stdout = child.stdout.take().ok_or("the service has no output")?;
-        let read = BufReader::new(stdout).read_line(&mut address);
-        let service = Service { child, address: address.trim().to_owned() };
-        read?;
-        Ok(service)
-    }
-}
-
-impl Service {
-    /// Asks for a page of the service, and waits until it has answered.
-    fn get(&self, path: &str) -> Result<(), Failure> {
-        let host = self.address.trim_start_matches("http://");
-        let mut stream = TcpStream::connect(host)?;
-        write!(stream, "GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n")?;
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer)?;
-        equal(path, &answer.starts_with("HTTP/1.1 200"), &true)
-    }
-}
-
-impl Drop for Service {
-    fn drop(&mut self) {
-        // It may have ended by itself.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
 }

@@ -6,15 +6,15 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::subject::Subject;
-use super::{Bench, Client, equal, schema, tools};
-use crate::Failure;
+use super::{Bench, Client, equal, schema};
 use crate::serve::{Files, serve};
+use crate::{Failure, chromium};
 
 pub(super) const CLIENT: Client = Client {
     name: "speedscope",
     needs: |found| {
         found.speedscope()?;
-        tools::chromium().map(|_| ())
+        chromium::find().map(|_| ())
     },
     check,
 };
@@ -54,6 +54,7 @@ fn opened(bench: &Bench, folder: &Path, file: &Path) -> Result<Vec<i64>, Failure
          const button = [...document.querySelectorAll('div')]
            .filter(div => /Export$/.test(div.innerText.trim())).pop();
          button.click();",
+        &[],
     )?;
     let saved = browser.wait_for("return window.saved")?;
     let saved: Value = serde_json::from_str(saved.as_str().unwrap_or_default())?;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::build;
+use crate::{build, on_path};
 
 /// The viewers that were found.
 #[derive(Debug)]
@@ -48,7 +48,10 @@ impl Tools {
             let major = version.trim_start_matches('v').split('.').next()?.parse::<u32>().ok()?;
             (major >= 24).then_some(())
         };
-        on_path("node", "nodejs").ok().filter(|node| is_new(node).is_some()).map_or(own, Ok)
+        on_path::find(&["node"], "nodejs")
+            .ok()
+            .filter(|node| is_new(node).is_some())
+            .map_or(own, Ok)
     }
 
     pub(crate) fn speedscope(&self) -> Result<PathBuf, String> {
@@ -63,17 +66,6 @@ impl Tools {
     }
 }
 
-/// A program that the distribution has, by its name and that of its package.
-pub(crate) fn on_path(name: &str, package: &str) -> Result<PathBuf, String> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path)
-        .map(|folder| folder.join(name))
-        .find(|file| file.is_file())
-        .ok_or_else(|| {
-            format!("there is no {name} on the path (Debian: apt-get install {package})")
-        })
-}
-
 /// Valgrind's page for DHAT's files.
 pub(crate) fn dh_view() -> Result<PathBuf, String> {
     ["/usr/libexec/valgrind/dh_view.html", "/usr/lib/valgrind/dh_view.html"]
@@ -81,9 +73,4 @@ pub(crate) fn dh_view() -> Result<PathBuf, String> {
         .map(PathBuf::from)
         .find(|file| file.is_file())
         .ok_or_else(|| "there is no dh_view.html (Debian: apt-get install valgrind)".to_owned())
-}
-
-/// Chromium and its driver.
-pub(crate) fn chromium() -> Result<(PathBuf, PathBuf), String> {
-    Ok((on_path("chromium", "chromium")?, on_path("chromedriver", "chromium-driver")?))
 }

@@ -5,15 +5,15 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::subject::{Subject, Sums};
-use super::{Bench, Client, equal, tools};
-use crate::Failure;
+use super::{Bench, Client, equal};
 use crate::serve::{Files, serve};
+use crate::{Failure, chromium};
 
 pub(super) const CLIENT: Client = Client {
     name: "trace-viewer",
     needs: |found| {
         found.trace_viewer()?;
-        tools::chromium().map(|_| ())
+        chromium::find().map(|_| ())
     },
     check,
 };

@@ -9,11 +9,14 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use crate::Failure;
+use crate::{Failure, on_path};
+
+/// How long a page may take for what it is waited for.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A running Chromium.
 #[derive(Debug)]
-pub(super) struct Browser {
+pub(crate) struct Browser {
     driver: Driver,
     session: String,
     folder: PathBuf,
@@ -27,22 +30,14 @@ struct Driver {
 }
 
 /// Chromium and chromedriver, or which of them is missing.
-pub(super) fn find() -> Result<[PathBuf; 2], &'static str> {
-    let on_path = |names: &[&str]| {
-        let path = std::env::var_os("PATH")?;
-        let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
-        let candidates =
-            names.iter().flat_map(|name| folders.iter().map(move |folder| folder.join(name)));
-        candidates.into_iter().find(|path| path.is_file())
-    };
-    let chromium = on_path(&["chromium", "chromium-browser", "google-chrome"]);
-    let chromium = chromium.ok_or("chromium is not installed")?;
-    Ok([chromium, on_path(&["chromedriver"]).ok_or("chromedriver is not installed")?])
+pub(crate) fn find() -> Result<[PathBuf; 2], String> {
+    let chromium = on_path::find(&["chromium", "chromium-browser", "google-chrome"], "chromium")?;
+    Ok([chromium, on_path::find(&["chromedriver"], "chromium-driver")?])
 }
 
 impl Browser {
     /// Starts a Chromium that keeps all it writes below `folder`, and that finds no name but this machine's.
-    pub(super) fn start(
+    pub(crate) fn start(
         [chromium, chromedriver]: &[PathBuf; 2],
         folder: &Path,
     ) -> Result<Self, Failure> {
@@ -74,13 +69,13 @@ impl Browser {
         Ok(browser)
     }
 
-    pub(super) fn window(&self, width: u32, height: u32) -> Result<(), Failure> {
+    pub(crate) fn window(&self, width: u32, height: u32) -> Result<(), Failure> {
         let size =
             json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": false });
         self.devtools("Emulation.setDeviceMetricsOverride", &size)
     }
 
-    pub(super) fn prefer(&self, scheme: &str) -> Result<(), Failure> {
+    pub(crate) fn prefer(&self, scheme: &str) -> Result<(), Failure> {
         let features = json!({ "features": [{ "name": "prefers-color-scheme", "value": scheme }] });
         self.devtools("Emulation.setEmulatedMedia", &features)
     }
@@ -91,42 +86,54 @@ impl Browser {
     }
 
     /// Opens an address.
-    pub(super) fn open(&self, address: &str) -> Result<(), Failure> {
+    pub(crate) fn open(&self, address: &str) -> Result<(), Failure> {
         self.call("POST", "/url", &json!({ "url": address }))?;
         Ok(())
     }
 
     /// Runs the body of a function in the page; promises are waited for.
-    pub(super) fn run(&self, body: &str, arguments: &[Value]) -> Result<Value, Failure> {
+    pub(crate) fn run(&self, body: &str, arguments: &[Value]) -> Result<Value, Failure> {
         self.call("POST", "/execute/sync", &json!({ "script": body, "args": arguments }))
     }
 
     /// Waits until an expression holds.
-    pub(super) fn wait(&self, expression: &str) -> Result<(), Failure> {
-        let deadline = Instant::now() + Duration::from_secs(60);
-        while !self.run(&format!("return Boolean({expression})"), &[])?.as_bool().unwrap_or(false) {
-            if Instant::now() > deadline {
-                return Err(
-                    format!("after a minute it still does not hold that {expression}").into()
-                );
-            }
-            sleep(Duration::from_millis(10));
-        }
+    pub(crate) fn wait(&self, expression: &str) -> Result<(), Failure> {
+        self.wait_for(&format!("return Boolean({expression})"))?;
         Ok(())
     }
 
+    /// Runs the body of a function until what it returns counts as true, and gives that back.
+    pub(crate) fn wait_for(&self, body: &str) -> Result<Value, Failure> {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let answer = self.run(body, &[])?;
+            if ![Value::Null, json!(false), json!(0), json!("")].contains(&answer) {
+                return Ok(answer);
+            }
+            if Instant::now() > deadline {
+                return Err(format!("after a minute the page still does not: {body}").into());
+            }
+            sleep(Duration::from_millis(10));
+        }
+    }
+
     /// Clicks at the middle of the element, as a person does.
-    pub(super) fn click(&self, selector: &str) -> Result<(), Failure> {
+    pub(crate) fn click(&self, selector: &str) -> Result<(), Failure> {
         let element = self.element(selector)?;
         self.call("POST", &format!("/element/{element}/click"), &json!({}))?;
         Ok(())
     }
 
     /// Types into the element.
-    pub(super) fn type_into(&self, selector: &str, text: &str) -> Result<(), Failure> {
+    pub(crate) fn type_into(&self, selector: &str, text: &str) -> Result<(), Failure> {
         let element = self.element(selector)?;
         self.call("POST", &format!("/element/{element}/value"), &json!({ "text": text }))?;
         Ok(())
+    }
+
+    /// Hands a file to the page's file chooser.
+    pub(crate) fn choose_file(&self, file: &Path) -> Result<(), Failure> {
+        self.type_into("input[type=file]", file.to_str().ok_or("a path that is no text")?)
     }
 
     fn element(&self, selector: &str) -> Result<String, Failure> {
@@ -137,7 +144,7 @@ impl Browser {
     }
 
     /// Presses keys, each while those before it are held.
-    pub(super) fn press(&self, keys: &[&str]) -> Result<(), Failure> {
+    pub(crate) fn press(&self, keys: &[&str]) -> Result<(), Failure> {
         let key = |kind: &'static str| move |key: &&str| json!({ "type": kind, "value": key });
         let down = keys.iter().map(key("keyDown"));
         let actions: Vec<Value> = down.chain(keys.iter().rev().map(key("keyUp"))).collect();
@@ -147,7 +154,7 @@ impl Browser {
     }
 
     /// Saves a picture of what is in sight.
-    pub(super) fn picture(&self, file: &Path) -> Result<(), Failure> {
+    pub(crate) fn picture(&self, file: &Path) -> Result<(), Failure> {
         use base64::Engine;
         let picture = self.call("GET", "/screenshot", &Value::Null)?;
         let text = picture.as_str().ok_or("no picture")?;
@@ -159,7 +166,7 @@ impl Browser {
     }
 
     /// What has been logged since it was asked last: of `browser`, errors; of `performance`, requests.
-    pub(super) fn log(&self, kind: &str) -> Result<Vec<String>, Failure> {
+    pub(crate) fn log(&self, kind: &str) -> Result<Vec<String>, Failure> {
         let log = self.call("POST", "/se/log", &json!({ "type": kind }))?;
         let entries = log.as_array().ok_or("no log")?;
         Ok(entries
@@ -168,7 +175,7 @@ impl Browser {
             .collect())
     }
 
-    pub(super) fn downloads(&self) -> PathBuf {
+    pub(crate) fn downloads(&self) -> PathBuf {
         self.folder.join("downloads")
     }
 
