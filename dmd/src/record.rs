@@ -5,6 +5,7 @@
 
 mod writer;
 
+use std::mem::ManuallyDrop;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::JoinHandle;
@@ -96,7 +97,8 @@ impl Recorder {
             })
         });
         let thread = thread.map_err(failed)?;
-        Ok(Recording { path: path.to_owned(), stop: Some(stop), thread: Some(thread) })
+        let pid = std::process::id();
+        Ok(Recording { path: path.to_owned(), pid, stop: Some(stop), thread: Some(thread) })
     }
 }
 
@@ -105,6 +107,8 @@ impl Recorder {
 #[must_use = "dropping it ends the recording"]
 pub struct Recording {
     path: PathBuf,
+    /// The process that records: a forked child has a copy of this value, and nobody who writes.
+    pid: u32,
     stop: Option<Sender<()>>,
     thread: Option<JoinHandle<io::Result<Recorded>>>,
 }
@@ -130,6 +134,11 @@ impl Recording {
     }
 
     fn end(&mut self) -> Result<Recorded, RecordError> {
+        if self.pid != std::process::id() {
+            // The thread is not in this process: waiting for it would never end, nor is its channel to be touched.
+            let _ = ManuallyDrop::new((self.stop.take(), self.thread.take()));
+            return Ok(Recorded::default());
+        }
         let Some(thread) = self.thread.take() else { return Ok(Recorded::default()) };
         stop();
         drop(self.stop.take());

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
-use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU32, AtomicUsize};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -32,6 +32,9 @@ static MARKS: Mutex<Marks> = Mutex::new(Marks { before: 0, last: VecDeque::new()
 /// How many read them. While nobody does, nothing is kept.
 static READERS: AtomicUsize = AtomicUsize::new(0);
 
+/// The process that they are in. A forked child has none of them, and must not wait for a lock that one may have held.
+static READING: AtomicU32 = AtomicU32::new(0);
+
 fn marks() -> MutexGuard<'static, Marks> {
     // A mark is pushed under the lock, and nothing that panics.
     MARKS.lock().unwrap_or_else(PoisonError::into_inner)
@@ -53,7 +56,7 @@ pub fn mark(words: impl Into<Cow<'static, str>>) {
 /// The same, with words that are made only if somebody reads them.
 pub(crate) fn mark_with(words: impl FnOnce() -> Cow<'static, str>) {
     // Relaxed: a mark at the moment when a reader comes may be read or not.
-    if READERS.load(Relaxed) == 0 {
+    if READERS.load(Relaxed) == 0 || READING.load(Relaxed) != std::process::id() {
         return;
     }
     as_own(|| {
@@ -77,6 +80,7 @@ impl Default for MarkReader {
     /// Of the marks from now on.
     fn default() -> Self {
         let marks = marks();
+        READING.store(std::process::id(), Relaxed);
         READERS.fetch_add(1, Relaxed);
         MarkReader { next: marks.before + marks.last.len() as u64 }
     }

@@ -23,7 +23,7 @@ fn record(name: &str, words: &[&str], options: &str) -> Recording {
         .env(dmd::record::VARIABLE, &file)
         .status()
         .expect("it starts");
-    assert_eq!(status.success(), words.is_empty());
+    assert_eq!(status.success(), words != ["abort"], "{status}");
     let recording =
         recording::read(std::fs::File::open(&file).expect("it recorded")).expect("whole");
     std::fs::remove_file(file).expect("ours");
@@ -132,4 +132,12 @@ fn what_a_killed_program_left_is_read() {
     assert!(!recording.is_whole);
     let known = Known::new(recording);
     assert_near(known.by(Which::AtPeak, "recorded::peaks"), 4.0 * COUNT * SIZE + 480_000.0);
+}
+
+#[test]
+fn a_forked_child_ends_and_its_parent_is_recorded_on() {
+    let recording = record("fork", &["fork"], "--mode=profile");
+    assert!(recording.is_whole);
+    assert!(!recording.marks.iter().any(|(_, words)| words == "in the child"));
+    assert!(recording.marks.iter().any(|(_, words)| words == "what is kept is there"));
 }

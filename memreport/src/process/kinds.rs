@@ -167,7 +167,7 @@ mod tests {
             ("r-xp", "/lib/libc.so.6", true, "libraries/libc.so.6"),
             ("rw-p", "/lib/plugin.so", false, "libraries/plugin.so"),
             ("r--s", "/srv/a.index", false, "files/a.index"),
-            ("r--p", "/home/jane/secret", true, "files/<anonymized>"),
+            ("r--p", "/home/somebody/secret", true, "files/<anonymized>"),
             ("rw-s", "/dev/shm/ring", false, "shared"),
             ("rw-s", "/memfd:frames (deleted)", false, "shared"),
             ("rw-s", "/dev/zero (deleted)", false, "shared"),

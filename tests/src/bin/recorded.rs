@@ -1,5 +1,6 @@
 //! A program whose allocations over time are known: what is kept, what is handed to another thread and freed there, and what
 //! comes and goes.
+#![expect(unsafe_code, reason = "forks")]
 
 use std::sync::mpsc;
 use std::thread;
@@ -38,7 +39,27 @@ fn peaks() {
     drop(pages);
 }
 
+/// A child that ends as programs do, exit handlers and all, while its parent is recorded. Whether it did.
+#[expect(clippy::exit, reason = "the child ends as programs do")]
+fn forks() -> bool {
+    // SAFETY: the child only ends.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        // One that hangs is ended by this.
+        // SAFETY: a plain call.
+        unsafe { libc::alarm(20) };
+        memreport::mark("in the child");
+        std::process::exit(0);
+    }
+    let mut status = 0;
+    // SAFETY: a child of this process, and a valid place for its status.
+    unsafe { libc::waitpid(child, &raw mut status, 0) == child && status == 0 }
+}
+
 fn main() {
+    if std::env::args().nth(1).as_deref() == Some("fork") && !forks() {
+        std::process::exit(3);
+    }
     let kept = leaks();
     memreport::mark("what is kept is there");
     let (sender, receiver) = mpsc::channel::<Vec<u8>>();
