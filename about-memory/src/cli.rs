@@ -6,6 +6,7 @@ use crate::dmd::DmdArgs;
 use crate::export::ExportArgs;
 use crate::heap::{HeapArgs, HeapDiffArgs};
 use crate::html::HtmlArgs;
+use crate::log::LogArgs;
 use crate::metrics::MetricsArgs;
 use crate::numbers::Bytes;
 use crate::ps::PsArgs;
@@ -81,6 +82,8 @@ pub enum Command {
     Minimize(MinimizeArgs),
     /// Have DMD track in a running program from now on, otherwise than before, or no longer
     Track(TrackArgs),
+    /// Print what a running program allocates: when, where, which type, on which thread
+    Log(LogArgs),
     /// Ask a running program anything it knows an answer to
     Ask(AskArgs),
 }

@@ -18,6 +18,7 @@ pub mod ps;
 pub mod snapshot;
 pub mod ask;
 pub mod watch;
+pub mod log;
 pub mod open;
 pub mod notes;
 pub mod filter;

@@ -3,7 +3,7 @@
 use about_memory::cli::{Cli, Command};
 use about_memory::show::{self, Failure};
 use about_memory::{
-    ask, check, coverage, dmd, export, heap, html, metrics, ps, record, resident, run, serve,
+    ask, check, coverage, dmd, export, heap, html, log, metrics, ps, record, resident, run, serve,
     snapshot, symbolicate, watch,
 };
 use clap::Parser;
@@ -63,6 +63,9 @@ fn main() -> ExitCode {
         }
         Some(Command::Minimize(args)) => ask::minimize(args, &mut out).map(|()| ExitCode::SUCCESS),
         Some(Command::Track(args)) => ask::track(args, &mut out).map(|()| ExitCode::SUCCESS),
+        Some(Command::Log(args)) => {
+            log::main(args, &mut out, &mut notes).map(|()| ExitCode::SUCCESS)
+        }
         Some(Command::Ask(args)) => ask::main(args, &mut out).map(|()| ExitCode::SUCCESS),
     };
     let done = done.and_then(|code| out.flush().map(|()| code).map_err(Failure::from));

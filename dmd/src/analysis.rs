@@ -47,7 +47,7 @@ pub use explain::{write_explained, write_places, write_summary};
 pub use json::{write_explained_json, write_groups_json};
 pub use number::{commas, percent};
 pub use order::{Filter, SortBy};
-pub use people::shorten;
+pub use people::{shorten, stack_as_read};
 pub use record::{Record, Sizes, Totals};
 pub use referrers::{Chain, Referred, Referrer, ReferrersError, referrers, write_referrers};
 pub use sites::{ExplainOptions, Explained, Place, Site, WrongPlace, explain, pointing_types};

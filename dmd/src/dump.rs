@@ -10,6 +10,7 @@ mod write;
 
 #[cfg(feature = "analysis")]
 pub use symbolicate::symbolicate;
+pub(crate) use write::write_log;
 
 use std::any::Any;
 use std::collections::BTreeMap;

@@ -4,6 +4,8 @@ mod track;
 #[cfg(not(loom))]
 pub mod run;
 #[cfg(not(loom))]
+pub mod sites;
+#[cfg(not(loom))]
 mod live;
 #[cfg(not(loom))]
 pub mod record;
@@ -26,6 +28,8 @@ pub mod pprof;
 
 #[cfg(not(loom))]
 pub use dump::{Dump, Sum, Summary};
+#[cfg(not(loom))]
+pub use sites::{allocation_site, allocation_site_of};
 #[cfg(not(loom))]
 pub use track::hooks::Dmd;
 #[cfg(not(loom))]

@@ -1,5 +1,7 @@
 //! What a running program can be asked of its tracking: to begin, to go on otherwise, to stop.
 
+mod log;
+
 use memreport::serve::{Answer, Part, Request};
 
 use crate::track::options::Options;

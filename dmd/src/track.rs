@@ -6,6 +6,7 @@
 pub(crate) mod sync;
 #[cfg(not(loom))]
 pub(crate) mod options;
+pub(crate) mod rates;
 pub(crate) mod sample;
 #[cfg(not(loom))]
 pub(crate) mod plan;
@@ -34,6 +35,8 @@ pub(crate) mod journal;
 pub(crate) mod ring;
 #[cfg(not(loom))]
 pub(crate) mod events;
+#[cfg(not(loom))]
+pub(crate) mod observers;
 #[cfg(not(loom))]
 pub(crate) mod hooks;
 #[cfg(not(loom))]

@@ -1,7 +1,16 @@
 //! Single allocations: how old blocks are, where values were allocated, and the log.
 
+use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use about_memory::cli::{Cli, Command as Wanted};
+use about_memory::live::{self, Connection};
+use clap::Parser;
+use memreport::serve::Request;
+
+dmd::global_allocator!();
 
 const SUBJECT: &str = env!("CARGO_BIN_EXE_log");
 
@@ -37,5 +46,167 @@ fn a_dump_says_how_old_blocks_are() {
         for path in [report, beside] {
             std::fs::remove_file(path).expect("it was written");
         }
+    }
+}
+
+/// Runs a part of the subject, which checks itself, with these words of `$DMD`.
+fn holds(part: &str, variable: Option<&str>) {
+    let mut command = Command::new(SUBJECT);
+    command.arg(part).env_remove("DMD");
+    if let Some(words) = variable {
+        command.env("DMD", words);
+    }
+    let output = command.output().expect("it starts");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{part} with DMD={variable:?}: {said}");
+}
+
+#[test]
+fn the_log_keeps_the_newest_and_says_what_is_lost() {
+    for variable in
+        [None, Some("1"), Some("--mode=profile --sample-bytes=64K"), Some("--stacks=none")]
+    {
+        holds("log", variable);
+    }
+}
+
+#[test]
+fn values_have_sites_or_it_is_said_why_not() {
+    holds("sites", None);
+}
+
+#[test]
+fn samples_are_as_big_as_their_probabilities_say() {
+    for variable in [
+        None,
+        Some("--mode=live"),
+        Some("--stacks=none"),
+        Some("--mode=cumulative --stacks=partial"),
+    ] {
+        holds("probabilities", variable);
+    }
+}
+
+#[test]
+fn each_of_several_observers_has_its_own_log() {
+    for variable in [None, Some("1")] {
+        holds("several", variable);
+    }
+}
+
+#[test]
+fn types_are_told_by_the_functions_that_allocate() {
+    let mut observer = dmd::sites::Observer::start().expect("the allocator is DMD's");
+    let words: Vec<String> = std::hint::black_box(Vec::with_capacity(4321));
+    let numbers = std::hint::black_box(Box::new([7_u64; 123]));
+    let entries = observer.drain_allocations_log().expect("it observes").entries;
+    drop(observer);
+    let wanted: Vec<_> = [4321 * size_of::<String>(), 123 * 8]
+        .into_iter()
+        .filter_map(|size| entries.iter().find(|entry| entry.requested() == size).copied())
+        .collect();
+    let names = dmd::sites::type_names(&wanted).expect("ours");
+    assert_eq!(names, [Some("[String]".to_owned()), Some("Box<[u64; 123]>".to_owned())]);
+    drop((words, numbers));
+}
+
+/// A program that serves until it is dropped.
+struct Served {
+    child: Child,
+    folder: PathBuf,
+    socket: String,
+}
+
+impl Served {
+    fn start(name: &str) -> Self {
+        let folder = file(name);
+        std::fs::create_dir_all(&folder).expect("a folder");
+        let mut command = Command::new(SUBJECT);
+        command.arg("served").arg(&folder).env_remove("DMD");
+        let mut child =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it starts");
+        let mut line = String::new();
+        let out = child.stdout.take().expect("a pipe");
+        BufReader::new(out).read_line(&mut line).expect("it says where it listens");
+        Served { child, folder, socket: line.trim().to_owned() }
+    }
+
+    fn connection(&self) -> Connection {
+        let target = self.socket.parse().expect("a path is a target");
+        live::choose(&target, Duration::from_secs(20)).expect("it serves")
+    }
+
+    fn tracking(&self) -> String {
+        self.connection().status().expect("it answers").tracking
+    }
+
+    /// What `about-memory log` prints of it.
+    fn log(&self, words: &[&str]) -> String {
+        let all = ["about-memory", "log", &self.socket].into_iter().chain(words.iter().copied());
+        let cli = Cli::try_parse_from(all).expect("words that are known");
+        let Some(Wanted::Log(args)) = cli.command else { panic!("another command") };
+        let (mut out, mut notes) = (Vec::new(), Vec::new());
+        about_memory::log::main(&args, &mut out, &mut notes).expect("it can be asked");
+        assert_eq!(String::from_utf8_lossy(&notes), "");
+        String::from_utf8(out).expect("text")
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        drop(self.child.stdin.take());
+        let status = self.child.wait();
+        let _ = std::fs::remove_dir_all(&self.folder);
+        if !std::thread::panicking() {
+            assert!(status.expect("it ends").success());
+        }
+    }
+}
+
+#[test]
+fn a_running_program_is_followed_and_goes_back_to_what_it_was() {
+    let served = Served::start("followed");
+    assert!(served.tracking().starts_with("asleep"), "{}", served.tracking());
+    let text = served.log(&["--for", "0.5", "--every", "0.1"]);
+    assert!(text.contains("  4,344 bytes  [String]  thread worker ("), "{text}");
+    assert!(text.contains(")  in request\n    log::served::work ("), "{text}");
+    assert_eq!(served.tracking(), "off: new blocks are not entered");
+
+    let json = served.log(&["--for", "0.5", "--json"]);
+    let lines: Vec<serde_json::Value> =
+        json.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let vectors: Vec<_> = lines.iter().filter(|line| line["requested"] == 4344).collect();
+    let words = lines.iter().filter(|line| line["requested"] == 28).count();
+    // One every 5 ms, but this machine may be busy.
+    assert!(vectors.len() > 10 && vectors.len().abs_diff(words) <= 1, "{json}");
+    let times: Vec<_> = lines.iter().filter_map(|line| line["timeUs"].as_u64()).collect();
+    assert!(times.len() == lines.len() && times.is_sorted(), "{json}");
+    for line in vectors {
+        assert_eq!(line["type"], "[String]");
+        assert_eq!(line["thread"], "worker");
+        assert_eq!(line["scope"], serde_json::json!(["request"]));
+        assert!(line["stack"][0].as_str().is_some_and(|frame| frame.contains("served::work")));
+    }
+    assert_eq!(served.log(&["--for", "0.3", "--probability", "0"]), "");
+}
+
+#[test]
+fn who_asks_no_more_is_taken_to_have_gone() {
+    let served = Served::start("gone");
+    let begin = Request::new("log").with("do", "begin");
+    let begun = served.connection().ask(&begin).expect("it begins");
+    let begun: serde_json::Value = serde_json::from_slice(&begun[0].bytes).expect("JSON");
+    assert_eq!(served.tracking(), "off, but for single allocations, which are observed");
+    let end = Instant::now() + Duration::from_secs(20);
+    while served.tracking() != "off: new blocks are not entered" {
+        assert!(Instant::now() < end, "{}", served.tracking());
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    let take = Request::new("log").with("do", "take").with("number", begun["number"].to_string());
+    let refused = served.connection().ask(&take).map(|_| ()).expect_err("it has no log any more");
+    assert!(refused.to_string().contains("begin anew"), "{refused}");
+    for (name, value) in [("probability", "2"), ("probability", "x"), ("do", "nothing")] {
+        let bad = Request::new("log").with("do", "begin").with(name, value);
+        served.connection().ask(&bad).map(|_| ()).expect_err(value);
     }
 }

@@ -74,19 +74,31 @@ fn main_class(mode: Mode) -> Option<Class> {
     })
 }
 
+/// What is drawn for a sample.
+fn draws(Sampled { sample_bytes, sample_probability, .. }: Sampled) -> String {
+    let bytes = format!("one byte in {}", commas(sample_bytes.into()));
+    let blocks = format!("each block with a probability of {sample_probability}");
+    match (sample_bytes, sample_probability) {
+        (_, 0.0) => bytes,
+        (0, _) => blocks,
+        _ => format!("{bytes} and {blocks}"),
+    }
+}
+
 /// What the figures below are of, if not of all blocks.
 fn preface(explained: &Explained, out: &mut dyn Write) -> io::Result<()> {
     let untracked = explained.untracked;
-    if let Some(Sampled { sample_bytes, all, unreported, .. }) = explained.sampled {
+    if let Some(sampled) = explained.sampled {
+        let Sampled { all, unreported, .. } = sampled;
         let estimate = |of: Estimate| {
             // Nineteen of twenty samples are no further off.
             format!("{} ± {} bytes", commas(rounded(of.bytes)), commas(rounded(2.0 * of.error)))
         };
         writeln!(
             out,
-            "A profile: all figures are estimates from a sample, one byte in {}. Blocks made since it began have {}, of which {} \
+            "A profile: all figures are estimates from a sample, {}. Blocks made since it began have {}, of which {} \
              are dark.",
-            commas(sample_bytes.into()),
+            draws(sampled),
             estimate(all),
             estimate(unreported)
         )

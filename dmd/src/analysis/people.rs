@@ -1,7 +1,7 @@
 //! Frames as people read them: without the standard library in front, with short paths, and with whose code it is.
 
 use super::alloc_fns::is_allocation;
-use crate::dump::read::{Dump, Frame, FrameId, Symbol};
+use crate::dump::read::{Dump, Frame, FrameId, Symbol, TraceId};
 use crate::symbols::Address;
 
 /// A frame taken apart.
@@ -220,6 +220,15 @@ pub fn shorten(text: &str, room: usize) -> String {
     let head: String = text.chars().take(start).collect();
     let tail: String = text.chars().skip(length - end).collect();
     format!("{head}…{tail}")
+}
+
+/// The frames of a stack as people read them, the innermost first, without the libraries, the allocator and the tracker in front
+/// of whoever asked for the block: `subject::Lexicon::intern (src/lexicon.rs:41)`.
+#[must_use]
+pub fn stack_as_read(dump: &Dump, trace: TraceId) -> Vec<String> {
+    let frames = parts(dump, dump.trace(trace));
+    let style = Style::default();
+    frames[library_frames(&frames)..].iter().map(|parts| style.frame(parts, 0)).collect()
 }
 
 /// How many frames in front are the allocator's or the tracker's.

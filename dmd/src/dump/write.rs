@@ -1,7 +1,10 @@
 //! Writes a dump, group by group: the file is never in memory as a whole, and what is kept to write it is in the tracker's
 //! own pages.
 
+mod log;
 mod own;
+
+pub(crate) use log::write_log;
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -37,7 +40,7 @@ pub(super) fn write(dump: &Dump, out: &mut dyn Write) -> io::Result<()> {
     out.write_all(b",\n\"traceTable\":{")?;
     write_traces(dump, &mut keys, out)?;
     out.write_all(b"},\n\"frameTable\":{")?;
-    write_frames(dump, &keys, out)?;
+    write_frames(&dump.modules, &keys, out)?;
     out.write_all(b"}}\n")?;
     out.flush()
 }
@@ -256,18 +259,7 @@ impl std::fmt::Display for Base32 {
 }
 
 fn write_traces(dump: &Dump, keys: &mut Keys, out: &mut impl Write) -> io::Result<()> {
-    let mut separator = "\n";
-    let Keys { next, stacks, frames, .. } = keys;
-    for (key, stack) in stacks.iter() {
-        write!(out, "{separator}\"{key}\":[")?;
-        separator = ",\n";
-        let mut before = "";
-        for address in sites::frames(stack) {
-            write!(out, "{before}\"{}\"", frames.key(address, next))?;
-            before = ",";
-        }
-        out.write_all(b"]")?;
-    }
+    let mut separator = write_stacks(keys, out)?;
     for index in 0..keys.reports.len() {
         let Some((key, report)) = keys.reports.get(index) else { continue };
         let Some(report) = dump.report(report) else { continue };
@@ -280,6 +272,23 @@ fn write_traces(dump: &Dump, keys: &mut Keys, out: &mut impl Write) -> io::Resul
     Ok(())
 }
 
+/// Says what is to stand before the next one.
+fn write_stacks(keys: &mut Keys, out: &mut impl Write) -> io::Result<&'static str> {
+    let mut separator = "\n";
+    let Keys { next, stacks, frames, .. } = keys;
+    for (key, stack) in stacks.iter() {
+        write!(out, "{separator}\"{key}\":[")?;
+        separator = ",\n";
+        let mut before = "";
+        for address in sites::frames(stack) {
+            write!(out, "{before}\"{}\"", frames.key(address, next))?;
+            before = ",";
+        }
+        out.write_all(b"]")?;
+    }
+    Ok(separator)
+}
+
 /// The frames of a report trace: the field that led to the block, then the reporter.
 fn report_words(report: &Report) -> impl Iterator<Item = String> {
     let field = report.field.map(|field| {
@@ -288,8 +297,8 @@ fn report_words(report: &Report) -> impl Iterator<Item = String> {
     field.into_iter().chain([report.path.clone()])
 }
 
-fn write_frames(dump: &Dump, keys: &Keys, out: &mut impl Write) -> io::Result<()> {
-    let places = Places::new(&dump.modules);
+fn write_frames(modules: &[Module], keys: &Keys, out: &mut impl Write) -> io::Result<()> {
+    let places = Places::new(modules);
     let mut separator = "\n";
     let mut frame = |key: Base32, description: &str| {
         write!(out, "{separator}\"{key}\":")?;

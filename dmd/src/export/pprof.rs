@@ -294,8 +294,12 @@ impl Profile {
         profile.number(10, heap.process.uptime_ms.saturating_mul(1_000_000));
         let period_type = self.value_type("space", "bytes");
         profile.message(11, &period_type);
-        profile.number(12, heap.sample_bytes.unwrap_or(1));
+        profile.number(12, heap.sample_bytes.unwrap_or(1).max(1));
         let comment = match heap.sample_bytes {
+            Some(0) => format!(
+                "{}: estimated from a sample of blocks; the values are those of all blocks",
+                heap.process.name()
+            ),
             Some(bytes) => format!(
                 "{}: estimated from a sample of one byte in {bytes}; the values are those of all blocks",
                 heap.process.name()

@@ -4,7 +4,7 @@
 //! owner of a block writes its word, after the allocator has handed it out and before it takes it back, so neither a lock
 //! nor a read-modify-write is needed. Others read at any time. Nothing is ever unmapped.
 
-use super::entry::{Block, Entry, Generation, Sizes};
+use super::entry::{Block, Entry, Generation, Sizes, Trace};
 use super::pages::Lazy;
 use super::records::{Record, Records};
 use super::sync::Ordering::{Acquire, Relaxed, Release};
@@ -123,6 +123,58 @@ impl Blocks {
     /// Forgets a block that is about to be given back, and says what was known of it.
     #[inline]
     pub(crate) fn remove(&self, granule: Granule, address: usize) -> Option<Block> {
+        self.remove_with(granule, address, |_, _| 0)
+    }
+
+    /// As [`remove`](Self::remove), but it can be told that there was a block until another one comes.
+    pub(crate) fn remove_leaving_trace(&self, granule: Granule, address: usize) -> Option<Block> {
+        let removed = self.remove_with(granule, address, |block, is_second_half| {
+            Entry::shortened(block, is_second_half).trace_word(Trace::GivenBack)
+        });
+        if removed.is_none()
+            && let Some(word) = self.word(granule, address)
+            && let Some((entry, Trace::PassedOver)) = Entry::trace(load_own(word))
+        {
+            // Release, as in `remove`.
+            word.store(entry.trace_word(Trace::GivenBack), Release);
+        }
+        removed
+    }
+
+    /// A block that the allocator has just handed out is not entered: no trace must be taken for it. Where no block was ever
+    /// entered, there is none.
+    pub(crate) fn pass_over(&self, granule: Granule, address: usize, block: Block) {
+        if self.may_hold(granule, address)
+            && let Some(word) = self.word(granule, address)
+        {
+            let entry = Entry::shortened(block, granule.is_second_half(address));
+            // Release, as in `enter`.
+            word.store(entry.trace_word(Trace::PassedOver), Release);
+        }
+    }
+
+    fn word(&self, granule: Granule, address: usize) -> Option<&'static AtomicU64> {
+        self.leaf(granule, address)?.get(HEADER + place(granule, address))
+    }
+
+    /// Forgets what was left of blocks that are not entered.
+    pub(crate) fn wipe_traces(&self, granule: Granule) {
+        self.for_each_word(granule, |_, word| {
+            let seen = word.load(Relaxed);
+            if Entry::trace(seen).is_some() {
+                // Whoever has got the memory meanwhile has its own word there, which stays.
+                let _ = word.compare_exchange(seen, 0, Relaxed, Relaxed);
+            }
+        });
+    }
+
+    #[inline]
+    fn remove_with(
+        &self,
+        granule: Granule,
+        address: usize,
+        after: impl FnOnce(Block, bool) -> u64,
+    ) -> Option<Block> {
         let words = self.leaf(granule, address)?;
         let word = &words[HEADER + place(granule, address)];
         let entry = Entry::from_word(load_own(word))?;
@@ -131,7 +183,7 @@ impl Blocks {
         }
         let block = self.block(entry);
         // A store is enough: nobody else writes a live block's word but to age it, and that gives way.
-        word.store(0, Release);
+        word.store(after(block, entry.is_second_half()), Release);
         if let Sizes::Record(record) = entry.sizes() {
             self.records.release(record);
         }
@@ -210,12 +262,27 @@ impl Blocks {
         address: usize,
     ) -> Option<(usize, Block, Entry)> {
         let words = self.leaf(granule, address)?;
-        let nearest = self.nearest_start(granule, words, address).or_else(|| {
+        let nearest = self.nearest(granule, words, address, Entry::from_word);
+        let nearest = nearest.map(|(start, _)| start).or_else(|| {
             let reaching_in = usize::try_from(words[REACHES_IN].load(Acquire)).ok()?;
             (reaching_in != 0).then_some(reaching_in)
         })?;
         let (block, entry) = self.starting_at(granule, nearest)?;
         (address < nearest + block.usable).then_some((nearest, block, entry))
+    }
+
+    /// What is known of the block that held this address and is not entered.
+    pub(crate) fn trace_of(&self, granule: Granule, address: usize) -> Option<Trace> {
+        let words = self.leaf(granule, address)?;
+        let any =
+            |word| Entry::from_word(word).or_else(|| Entry::trace(word).map(|(entry, _)| entry));
+        let (start, _) = self.nearest(granule, words, address, any)?;
+        // Looked at once more: a block may be entered there by now.
+        let (entry, trace) = Entry::trace(self.word(granule, start)?.load(Acquire))?;
+        match entry.sizes() {
+            Sizes::Here { usable, .. } if address < start + usable => Some(trace),
+            _ => None,
+        }
     }
 
     /// Hands every live block to `visit`, in the order of their addresses. Blocks that come or go meanwhile may be missed;
@@ -302,13 +369,14 @@ impl Blocks {
         Block { requested, usable, site, birth, rate, time }
     }
 
-    /// The start of the last block of the leaf that starts at or before `address`.
-    fn nearest_start(
+    /// The last block of the leaf that starts at or before `address`, among those that `entry_of` takes for one.
+    fn nearest(
         &self,
         granule: Granule,
         words: &[AtomicU64],
         address: usize,
-    ) -> Option<usize> {
+        entry_of: impl Fn(u64) -> Option<Entry>,
+    ) -> Option<(usize, Entry)> {
         let last = place(granule, address);
         let touched: u128 = (0..TOUCHED_WORDS)
             .map(|index| u128::from(words[index].load(Relaxed)) << (64 * index))
@@ -318,13 +386,13 @@ impl Blocks {
         loop {
             if touched >> page & 1 != 0 {
                 for index in (page * WORDS_PER_PAGE..end).rev() {
-                    let Some(entry) = Entry::from_word(words[HEADER + index].load(Acquire)) else {
+                    let Some(entry) = entry_of(words[HEADER + index].load(Acquire)) else {
                         continue;
                     };
                     let index = (address >> LEAF_BITS << (LEAF_BITS - granule.shift)) + index;
                     let start = granule.start(index, entry.is_second_half());
                     if start <= address {
-                        return Some(start);
+                        return Some((start, entry));
                     }
                 }
             }
@@ -410,7 +478,7 @@ fn touched_pages(words: &[AtomicU64]) -> impl Iterator<Item = usize> {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
-    use super::super::sample::Rate;
+    use super::super::rates::Rate;
     use super::super::sites::SiteId;
     use super::*;
 
@@ -452,6 +520,32 @@ mod tests {
             assert_eq!(blocks.remove(granule, 0x7f00_0010_0050), None);
             assert_eq!(all(&blocks, granule), [(0x7f00_0010_0040, 100)]);
         }
+    }
+
+    #[test]
+    fn a_block_that_leaves_a_trace_is_known_to_have_been_given_back() {
+        let blocks = Box::new(Blocks::new());
+        let was = |address| blocks.trace_of(GLIBC, address) == Some(Trace::GivenBack);
+        for (address, size) in [(0x1000, 100), (0x2000, 100), (0x30_0000, 10 << 20)] {
+            blocks.insert(GLIBC, address, block(size, size + 8));
+        }
+        assert!(!was(0x1000));
+        blocks.remove_leaving_trace(GLIBC, 0x1000);
+        blocks.remove(GLIBC, 0x2000);
+        blocks.remove_leaving_trace(GLIBC, 0x30_0000);
+        let table = [(0x1000, true), (0x1000 + 107, true), (0x1000 + 108, false), (0x2000, false)];
+        for (address, expected) in table.into_iter().chain([(0x30_0000 + 1000, true)]) {
+            assert_eq!(was(address), expected, "{address:x}");
+        }
+        assert_eq!(all(&blocks, GLIBC), []);
+        blocks.pass_over(GLIBC, 0x1040, block(8, 24));
+        assert_eq!(blocks.trace_of(GLIBC, 0x1040), Some(Trace::PassedOver));
+        assert!(blocks.remove_leaving_trace(GLIBC, 0x1040).is_none() && was(0x1040));
+        blocks.insert(GLIBC, 0x1000, block(8, 24));
+        assert!(!was(0x1000) && was(0x1040));
+        blocks.wipe_traces(GLIBC);
+        assert!(!was(0x1040));
+        assert_eq!(all(&blocks, GLIBC), [(0x1000, 8)]);
     }
 
     #[test]

@@ -13,7 +13,7 @@ use super::hooks::BLOCKS;
 use super::marks::Mark;
 use super::numbers::{Key, Numbers};
 use super::pages::PageList;
-use super::sample::Rate;
+use super::rates::Rate;
 use super::sites::{Site, SiteId};
 use super::sys;
 use crate::dump::{Estimate, Report, Sampled, Summary, WrongBlock, WrongIs, WrongReport};

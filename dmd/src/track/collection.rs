@@ -176,7 +176,7 @@ impl Collection {
             ..books.summary
         };
         let (reports, wrong) = books.reports(ending.reporters);
-        let sampled = plan::sample_bytes().map(|_| books.sampled);
+        let sampled = plan::sampled_chance().map(|_| books.sampled);
         Dump::new(
             Contents {
                 kinds: books.kinds,

@@ -75,7 +75,7 @@ impl Dead {
 #[cfg(test)]
 mod tests {
     use super::super::entry::Generation;
-    use super::super::sample::Rate;
+    use super::super::rates::Rate;
     use super::*;
 
     #[test]

@@ -8,14 +8,13 @@
 //! bits 28-47  requested bytes    } or, of a block with a record, its number
 //! bits 48-57  slop bytes         }
 //! bit 58      the sizes stand in a record, and when the block was made
-//! bits 59-61  rate: that of the sample it is in
-//! bits 62-63  spare
+//! bits 59-63  rate: that of the sample it is in
 //! ```
 #![expect(clippy::cast_possible_truncation, reason = "fields are masked out of a word")]
 
 use std::num::NonZeroU64;
 
-use super::sample::Rate;
+use super::rates::{RATES, Rate};
 
 /// The number of a site, which stands for where a block was allocated, on which thread, and in whose name; 0 is one that
 /// nothing is known of.
@@ -78,6 +77,15 @@ impl Generation {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Entry(NonZeroU64);
 
+/// What is known of a block that is not entered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Trace {
+    /// It lives, and is not in the sample.
+    PassedOver,
+    /// It was given back.
+    GivenBack,
+}
+
 /// The sizes of a block, as its word says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sizes {
@@ -102,7 +110,7 @@ const SITE_BITS: u32 = REQUESTED - SITE;
 const REQUESTED_BITS: u32 = SLOP - REQUESTED;
 const SLOP_BITS: u32 = 10;
 
-const _: () = assert!(SITE_BITS == 24 && REQUESTED_BITS == 20);
+const _: () = assert!(SITE_BITS == 24 && REQUESTED_BITS == 20 && RATES == 1 << (64 - RATE));
 
 /// The number of records that a word can name.
 pub(crate) const RECORD_LIMIT: u32 = 1 << (REQUESTED_BITS + SLOP_BITS);
@@ -124,18 +132,47 @@ impl Entry {
         Entry::new(block, second_half, HAS_RECORD | u64::from(record) << REQUESTED)
     }
 
+    /// As [`small`](Self::small), of as much of the block as fits in.
+    pub(crate) fn shortened(block: Block, second_half: bool) -> Self {
+        let requested = block.requested.min((1 << REQUESTED_BITS) - 1);
+        let slop = block.usable.saturating_sub(requested).min((1 << SLOP_BITS) - 1);
+        let sizes = (requested as u64) << REQUESTED | (slop as u64) << SLOP;
+        Entry::new(block, second_half, sizes)
+    }
+
     #[inline]
     fn new(block: Block, second_half: bool, sizes: u64) -> Self {
         let half = if second_half { SECOND_HALF } else { 0 };
         let birth = u64::from(block.birth.0) << BIRTH;
         let site = u64::from(block.site.number()) << SITE;
-        let rate = u64::from(block.rate.number() & 7) << RATE;
+        let rate = u64::from(block.rate.number() & 31) << RATE;
         Entry(NonZeroU64::MIN | (half | birth | site | sizes | rate))
     }
 
     #[inline]
     pub(crate) fn from_word(word: u64) -> Option<Self> {
         if word & LIVE == 0 { None } else { NonZeroU64::new(word).map(Entry) }
+    }
+
+    /// What is left in a word where no block is entered: as much of the block that lived there as fits in, and whether it was
+    /// given back.
+    pub(crate) fn trace(word: u64) -> Option<(Self, Trace)> {
+        let entry = if word & LIVE == 0 { Entry::from_word(word | LIVE) } else { None };
+        // Of 0, which says nothing.
+        let entry = entry.filter(|_| word != 0)?;
+        let has_record = word & HAS_RECORD != 0;
+        let trace = if has_record { Trace::PassedOver } else { Trace::GivenBack };
+        Some((Entry(NonZeroU64::MIN | (entry.word() & !HAS_RECORD)), trace))
+    }
+
+    /// The word that [`trace`](Self::trace) reads; of an entry without a record.
+    pub(crate) fn trace_word(self, trace: Trace) -> u64 {
+        let word = self.word() & !LIVE;
+        match trace {
+            // No word of a block that does not live names a record.
+            Trace::PassedOver => word | HAS_RECORD,
+            Trace::GivenBack => word,
+        }
     }
 
     #[inline]
@@ -165,7 +202,7 @@ impl Entry {
 
     #[inline]
     pub(crate) fn rate(self) -> Rate {
-        Rate::from_number((self.word() >> RATE) as u8 & 7)
+        Rate::from_number((self.word() >> RATE) as u8)
     }
 
     #[inline]
@@ -190,7 +227,7 @@ mod tests {
             usable,
             site: SiteId::from_number(0xab_cdef),
             birth: Generation::FIRST.next(),
-            rate: Rate::from_number(5),
+            rate: Rate::from_number(29),
             time: 0,
         }
     }
@@ -204,7 +241,12 @@ mod tests {
             assert_eq!(entry.sizes(), Sizes::Here { requested, usable });
             assert_eq!(entry.site().number(), 0xab_cdef);
             assert_eq!(entry.birth(), Generation::FIRST.next());
-            assert_eq!(entry.rate(), Rate::from_number(5));
+            assert_eq!(entry.rate(), Rate::from_number(29));
+            for trace in [Trace::PassedOver, Trace::GivenBack] {
+                let word = entry.trace_word(trace);
+                assert_eq!(Entry::from_word(word), None);
+                assert_eq!(Entry::trace(word), Some((entry, trace)));
+            }
             assert!(entry.is_second_half());
             assert_eq!(entry.aged().birth(), Generation(0));
             assert_eq!(entry.aged().sizes(), entry.sizes());

@@ -5,8 +5,8 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::{AcqRel, Relaxed};
 
 use super::entry::{Block, Generation, SiteId};
+use super::rates::Rate;
 use super::ring::{Reader, Ring, Words};
-use super::sample::Rate;
 use super::sys;
 use super::thread::Thread;
 use super::{journal, plan};
@@ -55,7 +55,7 @@ const FREED: u64 = 1 << 63;
 const RATE_AT: u32 = 56;
 const THREAD_AT: u32 = 24;
 
-fn packed(event: Event, time: u64, thread: u32) -> Words {
+pub(super) fn packed(event: Event, time: u64, thread: u32) -> Words {
     let (what, address, block) = match event {
         Event::Born { address, block } => (0, address, block),
         Event::Freed { address, block } => (FREED, address, block),
@@ -72,7 +72,7 @@ fn packed(event: Event, time: u64, thread: u32) -> Words {
     ]
 }
 
-fn unpacked([time, who, site, address, requested, usable]: Words) -> Happened {
+pub(super) fn unpacked([time, who, site, address, requested, usable]: Words) -> Happened {
     let block = Block {
         requested: requested as usize,
         usable: usable as usize,

@@ -5,20 +5,20 @@
 #![expect(unsafe_code, reason = "a global allocator is unsafe by nature")]
 
 use std::alloc::{GlobalAlloc, Layout};
-use std::sync::atomic::AtomicU8;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU8, AtomicUsize};
 
 use memreport::__private as counters;
 use memreport::{HeapStatistics, UsableSize};
 
 use super::blocks::{Blocks, Granule};
 use super::dead::Dead;
-use super::entry::{Block, Generation};
+use super::entry::{Block, Generation, SiteId};
 use super::events::{Event, note};
 use super::plan::{Plan, plan};
-use super::sample::Rate;
-use super::sites::{self, Born};
-use super::{start, sys};
+use super::rates::Rate;
+use super::sites::{self, Born, Drawn};
+use super::{observers, start, sys};
 
 /// The dark matter detector: an allocator over another one, asleep until `$DMD` wakes it.
 ///
@@ -35,6 +35,18 @@ pub(crate) static BLOCKS: Blocks = Blocks::new();
 
 /// Every block that was given back, where those are counted.
 pub(crate) static DEAD: Dead = Dead::new();
+
+/// The spacing of the declared allocator's blocks; 0 before the first block.
+static SPACING: AtomicUsize = AtomicUsize::new(0);
+
+/// The granule of the table; `None` if the program's allocator is not DMD's.
+pub(crate) fn granule() -> Option<Granule> {
+    // Relaxed: it is stored before the first block is handed out, and never changes.
+    match SPACING.load(Relaxed) {
+        0 => None,
+        bytes => Some(Granule::of_spacing(bytes)),
+    }
+}
 
 /// The generation that blocks are born in.
 static GENERATION: AtomicU8 = AtomicU8::new(Generation::FIRST.number());
@@ -103,7 +115,9 @@ impl<A: UsableSize> Dmd<A> {
     #[cold]
     #[inline(never)]
     fn enter_if_drawn(&self, plan: Plan, address: usize, requested: usize, usable: usize) {
-        if sites::is_hit(usable) {
+        if plan.is_observed() {
+            self.enter_observed(plan, address, requested, usable);
+        } else if sites::is_hit(usable) {
             self.enter_slowly(plan, address, requested, usable);
         }
     }
@@ -128,6 +142,7 @@ impl<A: UsableSize> Dmd<A> {
     /// The first block.
     #[cold]
     fn decide_and_enter(&self, address: usize, requested: usize, usable: usize) {
+        SPACING.store(A::SPACING, Relaxed);
         let plan = start::decide(self.wakes_in_tests);
         if !plan.samples() || sites::is_hit(usable) {
             self.enter_slowly(plan, address, requested, usable);
@@ -136,7 +151,10 @@ impl<A: UsableSize> Dmd<A> {
 
     #[inline(never)]
     fn enter_slowly(&self, plan: Plan, address: usize, requested: usize, usable: usize) {
-        if !plan.enters() {
+        if !plan.enters_unobserved() {
+            if plan.is_observed() {
+                self.enter_observed(plan, address, requested, usable);
+            }
             return;
         }
         let Born { site, rate } = sites::here(plan, usable);
@@ -150,6 +168,27 @@ impl<A: UsableSize> Dmd<A> {
         }
     }
 
+    /// While single allocations are observed.
+    #[cold]
+    #[inline(never)]
+    fn enter_observed(&self, plan: Plan, address: usize, requested: usize, usable: usize) {
+        let drawn = sites::drawn_here(plan, usable);
+        let (site, rate) =
+            drawn.map_or((SiteId::UNKNOWN, Rate::EVERY), |drawn| (drawn.site, drawn.rate));
+        let time = sys::monotonic();
+        let block = Block { requested, usable, site, birth: generation(), rate, time };
+        let Some(Drawn { logged_by, .. }) = drawn else {
+            return BLOCKS.pass_over(Self::GRANULE, address, block);
+        };
+        BLOCKS.insert(Self::GRANULE, address, block);
+        if plan.is_watched() {
+            note(Event::Born { address, block });
+        }
+        if let Some(thread) = logged_by {
+            observers::log(address, block, thread);
+        }
+    }
+
     /// A block is about to be given back. Says how big it is.
     ///
     /// # Safety
@@ -157,7 +196,7 @@ impl<A: UsableSize> Dmd<A> {
     /// `address` is a live block of the inner allocator, made with the rounded layout.
     #[inline(never)]
     unsafe fn leaves(&self, address: *mut u8, layout: Layout) -> usize {
-        if !plan().is_watched()
+        if !plan().is_heard_at_end()
             && let Some(usable) = BLOCKS.take_quickly(Self::GRANULE, address.addr())
         {
             return usable;
@@ -181,7 +220,11 @@ impl<A: UsableSize> Dmd<A> {
     }
 
     fn forget(address: usize) -> Option<Block> {
-        let block = BLOCKS.remove(Self::GRANULE, address)?;
+        let block = if plan().is_observed() {
+            BLOCKS.remove_leaving_trace(Self::GRANULE, address)
+        } else {
+            BLOCKS.remove(Self::GRANULE, address)
+        }?;
         if plan().is_watched() {
             note(Event::Freed { address, block });
         }

@@ -12,9 +12,9 @@ use super::blocks::{Blocks, Granule};
 use super::entry::{Block, Generation, SiteId};
 use super::interner::Interner;
 use super::pages::Lazy;
+use super::rates::Rate;
 use super::records::{Record, Records};
 use super::ring::{Found, Reader, Ring, WORDS};
-use super::sample::Rate;
 use super::sync::AtomicU64;
 use super::sync::Ordering::Relaxed;
 

@@ -1,10 +1,12 @@
 //! What the hooks do, in one word: each mode is a row of answers.
 
+use std::num::NonZeroU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64};
 
 use super::options::{Mode, Options, Stacks};
-use super::sample::{self, Rate};
+use super::rates::{Chance, Rate, TooManyRates};
+use super::sample;
 
 /// What the hooks do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +30,8 @@ const COUNTS_DEAD: u32 = 1 << 6;
 const JOURNALS: u32 = 1 << 7;
 /// New blocks get the time at which they are made.
 const TIMES: u32 = 1 << 8;
+/// Somebody observes single allocations: who wins a draw gets a stack and a time, enters, and goes into the logs.
+const OBSERVED: u32 = 1 << 9;
 
 impl Plan {
     /// `$DMD` was not looked at yet.
@@ -76,6 +80,22 @@ impl Plan {
         self.has(ENTERS)
     }
 
+    /// Blocks enter, and nobody observes single ones.
+    #[inline(always)]
+    pub(crate) fn enters_unobserved(self) -> bool {
+        self.0 & (ENTERS | OBSERVED) == ENTERS
+    }
+
+    /// Every block enters.
+    pub(crate) fn enters_all(self) -> bool {
+        self.0 & (ENTERS | SAMPLES) == ENTERS
+    }
+
+    #[inline(always)]
+    pub(crate) fn is_observed(self) -> bool {
+        self.has(OBSERVED)
+    }
+
     #[inline(always)]
     pub(crate) fn samples(self) -> bool {
         self.has(SAMPLES)
@@ -94,7 +114,7 @@ impl Plan {
     /// Every block enters, none gets a stack or a time, and nobody wants to hear of single blocks.
     #[inline(always)]
     pub(crate) fn is_plain(self) -> bool {
-        self.0 & (ENTERS | STACKS | JOURNALS | TIMES) == ENTERS
+        self.0 & (ENTERS | STACKS | JOURNALS | TIMES | OBSERVED) == ENTERS
     }
 
     /// Somebody wants to hear of single blocks.
@@ -103,9 +123,15 @@ impl Plan {
         self.has(COUNTS_DEAD | JOURNALS)
     }
 
+    /// Somebody wants to know of blocks that are given back.
+    #[inline(always)]
+    pub(crate) fn is_heard_at_end(self) -> bool {
+        self.has(COUNTS_DEAD | JOURNALS | OBSERVED)
+    }
+
     #[inline(always)]
     pub(crate) fn keeps_times(self) -> bool {
-        self.has(TIMES)
+        self.has(TIMES | OBSERVED)
     }
 
     #[inline(always)]
@@ -138,23 +164,21 @@ pub(crate) fn sleep() {
 }
 
 /// From now on blocks enter the table as the options say. What was decided before tells whether earlier blocks are missing.
-pub(crate) fn begin(options: Options) -> Result<Plan, sample::TooManyRates> {
+pub(crate) fn begin(options: Options) -> Result<Plan, TooManyRates> {
     let is_profile = options.mode == Mode::Profile;
-    let rate = if is_profile { Rate::of_mean(options.sample_bytes)? } else { Rate::EVERY };
+    let chance = Chance::of_bytes(options.sample_bytes);
+    let rate = if is_profile { Rate::of(chance)? } else { Rate::EVERY };
     let before = plan();
     if is_profile || before.has(DECIDED) && (!before.enters() || before.samples()) {
         HAS_GAPS.store(true, Release);
     }
-    sample::set_rate(if options.which_stacks() == Stacks::Partial && !is_profile {
-        Rate::PARTIAL
-    } else {
-        rate
-    });
+    let is_partial = options.which_stacks() == Stacks::Partial && !is_profile;
+    set_own_rate(if is_partial { Rate::PARTIAL } else { rate });
     MODE.store(options.mode as u8, Relaxed);
     SHOWS_STATS.store(options.show_dump_stats, Relaxed);
     SAMPLE_BYTES.store(if is_profile { options.sample_bytes.get() } else { 0 }, Relaxed);
     let plan = Plan::of(options);
-    replace(|before| Plan(plan.0 | before.0 & JOURNALS));
+    replace(|before| Plan(plan.0 | before.0 & (JOURNALS | OBSERVED)));
     Ok(plan)
 }
 
@@ -165,6 +189,60 @@ pub(crate) fn stop_entering() {
         // Release, with the Acquire of `has_gaps`: whoever misses a block knows that it may be missing.
         HAS_GAPS.store(true, Release);
         replace(Plan::without_entering);
+    }
+}
+
+/// The rate of the draws that the options ask for.
+static OWN_RATE: AtomicU8 = AtomicU8::new(Rate::EVERY.number());
+
+/// The rate of the draws for those who observe single allocations.
+static OBSERVED_RATE: AtomicU8 = AtomicU8::new(Rate::EVERY.number());
+
+fn set_own_rate(rate: Rate) {
+    OWN_RATE.store(rate.number(), Relaxed);
+    // While single allocations are observed, their draws are the only ones.
+    if !plan().is_observed() {
+        sample::set_rate(rate);
+    }
+}
+
+/// The chance of a profile that goes on.
+pub(crate) fn own_chance() -> Option<Chance> {
+    let own = Rate::from_number(OWN_RATE.load(Relaxed));
+    plan().samples().then(|| own.chance())
+}
+
+/// The rate of the draws for those who observe single allocations.
+#[inline]
+pub(crate) fn observed_rate() -> Rate {
+    Rate::from_number(OBSERVED_RATE.load(Relaxed))
+}
+
+/// From now on single allocations are observed at this rate.
+pub(crate) fn observe(rate: Rate) {
+    if !plan().enters_all() {
+        // As in `stop_entering`.
+        HAS_GAPS.store(true, Release);
+    }
+    OBSERVED_RATE.store(rate.number(), Relaxed);
+    sample::set_rate(Rate::HELD);
+    replace(|plan| Plan(plan.0 | DECIDED | AWAKE | OBSERVED));
+}
+
+/// Nobody observes single allocations any more.
+pub(crate) fn observe_no_more() {
+    replace(|plan| Plan(plan.0 & !OBSERVED));
+    sample::set_rate(Rate::from_number(OWN_RATE.load(Relaxed)));
+}
+
+/// The chance of blocks that enter, where not all do.
+pub(crate) fn sampled_chance() -> Option<Chance> {
+    let plan = plan();
+    match observed_rate() {
+        rate if plan.is_observed() && !plan.enters_all() && rate != Rate::EVERY => {
+            Some(rate.chance())
+        }
+        _ => NonZeroU64::new(SAMPLE_BYTES.load(Relaxed)).map(Chance::of_bytes),
     }
 }
 
@@ -201,12 +279,14 @@ pub(crate) fn state() -> String {
         plan if plan.has_stacks() => "full",
         _ => "no",
     };
-    match sample_bytes() {
+    let state = match sample_bytes() {
         _ if !plan.is_awake() => "asleep: `about-memory track` wakes it".to_owned(),
+        _ if !plan.enters() && plan.is_observed() => "off, but for single allocations".to_owned(),
         _ if !plan.enters() => "off: new blocks are not entered".to_owned(),
         Some(bytes) => format!("{}, a sample each {bytes} bytes", mode().name()),
         None => format!("{}, {stacks} stacks", mode().name()),
-    }
+    };
+    if plan.is_observed() { state + ", which are observed" } else { state }
 }
 
 /// Whether statistics of each dump are asked for.

@@ -117,16 +117,28 @@ impl Reader {
         Reader { next: ring.begun(), ..Reader::default() }
     }
 
+    /// How many have come since the last time.
+    pub(crate) fn waiting(&self, ring: &Ring) -> u64 {
+        self.late.len() as u64 + ring.begun() - self.next
+    }
+
     /// Hands over what has come since the last time. What was late comes first, and is nearly in its order.
-    pub(crate) fn drain(&mut self, ring: &Ring, mut each: impl FnMut(Words)) {
+    pub(crate) fn drain(&mut self, ring: &Ring, each: impl FnMut(Words)) {
+        self.drain_newest(ring, LENGTH, each);
+    }
+
+    /// The same, of the newest so many; what came before them is lost.
+    pub(crate) fn drain_newest(&mut self, ring: &Ring, most: u64, mut each: impl FnMut(Words)) {
         let end = ring.begun();
         // What is a round behind was written over.
-        let oldest = end.saturating_sub(LENGTH);
+        let oldest = end.saturating_sub(most.min(LENGTH));
         if oldest > self.next {
             self.lost += oldest - self.next;
             self.next = oldest;
         }
         let late = std::mem::take(&mut self.late);
+        let (late, beyond) = split_newest(late, most.saturating_sub(end - self.next));
+        self.lost += beyond;
         for ticket in late.into_iter().chain(self.next..end) {
             match ring.at(ticket) {
                 Found::Event(event) => each(event),
@@ -136,6 +148,13 @@ impl Reader {
         }
         self.next = end;
     }
+}
+
+/// The last so many of a list, and how many that leaves out.
+fn split_newest(mut list: Vec<u64>, most: u64) -> (Vec<u64>, u64) {
+    let beyond = list.len().saturating_sub(usize::try_from(most).unwrap_or(usize::MAX));
+    list.drain(..beyond);
+    (list, beyond as u64)
 }
 
 #[cfg(all(test, not(loom)))]
@@ -169,6 +188,20 @@ mod tests {
         reader.drain(&ring, |event| seen.push(event[0]));
         assert!(seen.iter().copied().eq(100..LENGTH + 100));
         assert_eq!(reader.lost, 100);
+    }
+
+    #[test]
+    fn of_more_than_are_wanted_the_newest_come() {
+        let ring = Ring::new();
+        let mut reader = Reader::new(&ring);
+        for (pushed, most, expected) in [(100, 10, 90..100), (5, 10, 100..105), (0, 10, 105..105)] {
+            (0..pushed).for_each(|number| ring.push([expected.end - pushed + number; 6]));
+            assert_eq!(reader.waiting(&ring), pushed);
+            let mut seen = Vec::new();
+            reader.drain_newest(&ring, most, |event| seen.push(event[0]));
+            assert!(seen.into_iter().eq(expected));
+            assert_eq!((reader.lost, reader.waiting(&ring)), (90, 0));
+        }
     }
 
     #[test]

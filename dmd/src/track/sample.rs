@@ -11,101 +11,23 @@
 )]
 
 use std::cell::Cell;
-use std::num::NonZeroU64;
-use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
-use std::sync::atomic::{AtomicU8, AtomicU64};
+use std::sync::atomic::AtomicU8;
+use std::sync::atomic::Ordering::Relaxed;
 
-/// The number of a sampling rate, as a block's word has it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Rate(u8);
-
-/// As many as a block's word can tell apart.
-const RATES: usize = 8;
-
-static MEANS: Means = Means::new();
-
-/// The mean of each rate in bytes, from number 1; 0 is not in use.
-struct Means([AtomicU64; RATES - 1]);
-
-impl Means {
-    const fn new() -> Self {
-        Means([const { AtomicU64::new(0) }; RATES - 1])
-    }
-
-    fn rate_of(&self, bytes: NonZeroU64) -> Result<Rate, TooManyRates> {
-        for (number, mean) in (1..).zip(&self.0) {
-            match mean.compare_exchange(0, bytes.get(), AcqRel, Acquire) {
-                Ok(_) => return Ok(Rate(number)),
-                Err(taken) if taken == bytes.get() => return Ok(Rate(number)),
-                Err(_) => {}
-            }
-        }
-        Err(TooManyRates)
-    }
-
-    fn of(&self, rate: Rate) -> Option<u64> {
-        Some(self.0.get(usize::from(rate.0).checked_sub(1)?)?.load(Relaxed))
-    }
-}
+use super::rates::Rate;
 
 /// The rate of the draws now.
-static CURRENT: AtomicU8 = AtomicU8::new(0);
-
-/// More profiles with a mean of their own than a process can tell apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct TooManyRates;
-
-impl Rate {
-    /// Every block is in.
-    pub(crate) const EVERY: Rate = Rate(0);
-    /// That of `--stacks=partial`. No block's word has it: all are in, and only stacks are drawn.
-    pub(crate) const PARTIAL: Rate = Rate(RATES as u8);
-
-    /// The rate of this mean.
-    pub(crate) fn of_mean(bytes: NonZeroU64) -> Result<Rate, TooManyRates> {
-        MEANS.rate_of(bytes)
-    }
-
-    #[inline]
-    pub(crate) fn from_number(number: u8) -> Self {
-        Rate(number)
-    }
-
-    #[inline]
-    pub(crate) fn number(self) -> u8 {
-        self.0
-    }
-
-    /// The mean distance between winners, in bytes.
-    fn mean(self) -> f64 {
-        match self {
-            Rate::PARTIAL => -1.0 / (1.0 - PARTIAL_PROBABILITY).ln(),
-            rate => MEANS.of(rate).map_or(1.0, |bytes| bytes as f64),
-        }
-    }
-
-    /// How many blocks like it a block of this many bytes stands for: 1 where every block is in.
-    pub(crate) fn weight(self, bytes: usize) -> f64 {
-        match self {
-            Rate::EVERY | Rate::PARTIAL => 1.0,
-            rate => weight(bytes, rate.mean()),
-        }
-    }
-}
-
-/// How likely a byte is to get its block a stack: Mozilla's number. In Firefox a quarter of the blocks and four fifths of the
-/// bytes then have one.
-const PARTIAL_PROBABILITY: f64 = 0.003;
+static CURRENT: AtomicU8 = AtomicU8::new(Rate::EVERY.number());
 
 /// From now on, samples are drawn at this rate.
 pub(crate) fn set_rate(rate: Rate) {
-    CURRENT.store(rate.0, Relaxed);
+    CURRENT.store(rate.number(), Relaxed);
 }
 
 /// The rate of the draws now.
 #[inline]
 pub(crate) fn rate() -> Rate {
-    Rate(CURRENT.load(Relaxed))
+    Rate::from_number(CURRENT.load(Relaxed))
 }
 
 /// A thread's draws.
@@ -114,19 +36,19 @@ pub(crate) struct Sampler {
     left: Cell<u64>,
     /// The rate that it was drawn at.
     rate: Cell<u8>,
-    random: Cell<u64>,
+    random: Random,
 }
 
 impl Sampler {
     pub(crate) const fn new() -> Self {
-        Sampler { left: Cell::new(0), rate: Cell::new(0), random: Cell::new(0) }
+        Sampler { left: Cell::new(0), rate: Cell::new(0), random: Random::new() }
     }
 
     /// Counts down a block of this many bytes, if the next winner is known and is not in it.
     #[inline]
     pub(crate) fn misses(&self, bytes: usize) -> bool {
         let left = self.left.get();
-        let misses = left > bytes as u64 && self.rate.get() == rate().0;
+        let misses = left > bytes as u64 && self.rate.get() == rate().number();
         if misses {
             self.left.set(left - bytes as u64);
         }
@@ -142,17 +64,18 @@ impl Sampler {
     /// The rate of the last draw.
     #[inline]
     pub(crate) fn rate(&self) -> Rate {
-        Rate(self.rate.get())
+        Rate::from_number(self.rate.get())
     }
 
     #[cold]
     fn draws(&self, bytes: u64, rate: Rate, seed: impl FnOnce() -> u32) -> bool {
-        if self.random.get() == 0 {
-            self.random.set(mixed(u64::from(seed())));
+        if rate == Rate::HELD {
+            return false;
         }
-        if self.left.get() == 0 || self.rate.get() != rate.0 {
-            self.rate.set(rate.0);
-            self.left.set(self.distance(rate));
+        self.random.seed(seed);
+        if self.left.get() == 0 || self.rate.get() != rate.number() {
+            self.rate.set(rate.number());
+            self.left.set(self.random.distance(rate.mean()));
             let left = self.left.get();
             if left > bytes {
                 self.left.set(left - bytes);
@@ -160,22 +83,93 @@ impl Sampler {
             }
         }
         // What the block has beyond the winner is not drawn again: the next distance begins with the next block.
-        self.left.set(self.distance(rate));
+        self.left.set(self.random.distance(rate.mean()));
         true
     }
+}
 
-    /// The bytes up to the next winner, itself included.
-    fn distance(&self, rate: Rate) -> u64 {
+/// A thread's draws for those who observe single allocations: for each block, and for its bytes.
+pub(crate) struct Draws {
+    /// The blocks up to the next that wins, that one included.
+    blocks: Cell<u64>,
+    /// The bytes, likewise.
+    bytes: Cell<u64>,
+    /// The rate that they were drawn at.
+    rate: Cell<u8>,
+    random: Random,
+}
+
+impl Draws {
+    pub(crate) const fn new() -> Self {
+        let (blocks, bytes) = (Cell::new(0), Cell::new(0));
+        Draws { blocks, bytes, rate: Cell::new(Rate::EVERY.number()), random: Random::new() }
+    }
+
+    /// Whether a block of this many bytes is in the sample of this rate.
+    pub(crate) fn wins(&self, bytes: usize, rate: Rate, seed: impl FnOnce() -> u32) -> bool {
+        if rate == Rate::EVERY {
+            return true;
+        }
+        if self.rate.replace(rate.number()) != rate.number() {
+            // Another stream than the thread's sampler has.
+            self.random.seed(|| !seed());
+            self.draw_blocks(rate);
+            self.draw_bytes(rate);
+        }
+        let (blocks_left, bytes_left) = (self.blocks.get(), self.bytes.get());
+        let wins = [blocks_left <= 1, bytes_left <= bytes as u64];
+        if wins[0] {
+            self.draw_blocks(rate);
+        } else {
+            self.blocks.set(blocks_left - 1);
+        }
+        if wins[1] {
+            self.draw_bytes(rate);
+        } else {
+            self.bytes.set(bytes_left - bytes as u64);
+        }
+        wins[0] || wins[1]
+    }
+
+    fn draw_blocks(&self, rate: Rate) {
+        // The number of trials up to a success is geometric: the whole part of an exponential of this mean, plus one.
+        let mean = -1.0 / (-rate.chance().of_block).ln_1p();
+        self.blocks.set(self.random.distance(mean));
+    }
+
+    fn draw_bytes(&self, rate: Rate) {
+        let is_drawn = rate.chance().mean.is_some();
+        self.bytes.set(if is_drawn { self.random.distance(rate.mean()) } else { u64::MAX });
+    }
+}
+
+/// Random numbers of a thread's own.
+struct Random(Cell<u64>);
+
+impl Random {
+    const fn new() -> Self {
+        Random(Cell::new(0))
+    }
+
+    /// Begins with this seed, unless it has begun.
+    fn seed(&self, seed: impl FnOnce() -> u32) {
+        if self.0.get() == 0 {
+            self.0.set(mixed(u64::from(seed())));
+        }
+    }
+
+    /// The steps up to the next winner, itself included, where they are this many on average.
+    fn distance(&self, mean: f64) -> u64 {
         // xorshift64*: the state is never 0.
-        let mut random = self.random.get();
+        let mut random = self.0.get();
         random ^= random >> 12;
         random ^= random << 25;
         random ^= random >> 27;
-        self.random.set(random);
+        self.0.set(random);
         let bits = random.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 11;
         // In (0, 1].
         let uniform = (bits + 1) as f64 / (1_u64 << 53) as f64;
-        (-uniform.ln() * rate.mean()) as u64 + 1
+        ((-uniform.ln() * mean) as u64).saturating_add(1)
     }
 }
 
@@ -188,13 +182,11 @@ fn mixed(seed: u64) -> u64 {
     mixed | 1
 }
 
-/// How many blocks like it a sampled block of this many bytes stands for.
-fn weight(bytes: usize, mean: f64) -> f64 {
-    -1.0 / (-(bytes as f64) / mean).exp_m1()
-}
-
 #[cfg(test)]
 mod tests {
+    use std::num::NonZeroU64;
+
+    use super::super::rates::Chance;
     use super::*;
 
     /// How many of `count` blocks of this many bytes are taken.
@@ -205,18 +197,18 @@ mod tests {
     /// One test for all rates, since the current rate is the process's.
     #[test]
     fn blocks_are_hit_as_often_as_their_sizes_say() {
-        let mean = Rate::of_mean(NonZeroU64::new(65536).unwrap()).unwrap();
-        assert_eq!(Rate::of_mean(NonZeroU64::new(65536).unwrap()), Ok(mean));
+        let chance = Chance::of_bytes(NonZeroU64::new(65536).unwrap());
+        let mean = Rate::of(chance).unwrap();
+        assert_eq!(Rate::of(chance), Ok(mean));
         for rate in [Rate::PARTIAL, mean] {
             set_rate(rate);
             let sampler = Sampler::new();
             for bytes in [16, 128, 1024, 65536, 1 << 20] {
                 let count = 200_000;
                 let hit = taken(&sampler, bytes, count) as f64;
-                let weight = weight(bytes, rate.mean());
                 // The number of hits is binomial; five standard deviations are exceeded once in two million tests, and
                 // the seed is fixed.
-                let chance = 1.0 / weight;
+                let chance = 1.0 - (-(bytes as f64) / rate.mean()).exp();
                 let spread = (count as f64 * chance * (1.0 - chance)).sqrt();
                 assert!(
                     (hit - count as f64 * chance).abs() <= 5.0 * spread + 1.0,
@@ -228,13 +220,24 @@ mod tests {
     }
 
     #[test]
-    fn a_process_tells_seven_means_apart() {
-        let means = Means::new();
-        let rate = |bytes| means.rate_of(NonZeroU64::new(bytes).unwrap());
-        for number in 1..8 {
-            assert_eq!(rate(u64::from(number) * 1000), Ok(Rate(number)));
+    fn blocks_are_drawn_for_one_by_one_and_by_their_bytes() {
+        let mean = NonZeroU64::new(20_000);
+        for (of_block, mean) in [(0.0, None), (0.05, None), (0.5, None), (0.0, mean), (0.05, mean)]
+        {
+            let rate = Rate::of(Chance { mean, of_block }).unwrap();
+            let draws = Draws::new();
+            for bytes in [16, 3000] {
+                let count = 200_000;
+                let hit = (0..count).filter(|_| draws.wins(bytes, rate, || 1)).count() as f64;
+                let chance = 1.0 / rate.weight(bytes);
+                // As below.
+                let count = f64::from(count);
+                let spread = (count * chance * (1.0 - chance)).sqrt();
+                let off = (hit - count * chance).abs();
+                assert!(off <= 5.0 * spread, "{of_block} {mean:?} {bytes}: {hit}");
+            }
         }
-        assert_eq!(rate(8000), Err(TooManyRates));
-        assert_eq!(rate(7000).map(|rate| means.of(rate)), Ok(Some(7000)));
+        let draws = Draws::new();
+        assert!((0..1000).all(|_| draws.wins(16, Rate::EVERY, || 1)));
     }
 }

@@ -321,7 +321,7 @@ fn wait_for(child: libc::pid_t) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::super::entry::Generation;
-    use super::super::sample::Rate;
+    use super::super::rates::Rate;
     use super::super::sites::SiteId;
     use super::*;
     use std::os::unix::fs::FileExt;

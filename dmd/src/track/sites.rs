@@ -3,13 +3,13 @@
 
 use std::cell::Cell;
 
-use memreport::__private::{current_on_alloc, current_scope};
+use memreport::__private::{OWN, current_on_alloc, current_scope};
 
 pub(crate) use super::entry::SiteId;
 use super::interner::Interner;
 use super::memo::{Memo, StackHash};
-use super::plan::Plan;
-use super::sample::Rate;
+use super::plan::{Plan, observed_rate};
+use super::rates::Rate;
 use super::thread::{Inside, Thread};
 use super::walk;
 
@@ -83,6 +83,32 @@ pub(crate) fn here(plan: Plan, usable: usize) -> Born {
         Born { site, rate }
     });
     born.unwrap_or(Born { site: SiteId::UNKNOWN, rate: Rate::EVERY })
+}
+
+/// What is found out about a block while single allocations are observed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Drawn {
+    pub(crate) site: SiteId,
+    pub(crate) rate: Rate,
+    /// The thread on which it happens, if it goes into the logs.
+    pub(crate) logged_by: Option<u32>,
+}
+
+/// Draws for an allocation that happens here and now while single ones are observed; `None` if it does not enter.
+pub(crate) fn drawn_here(plan: Plan, usable: usize) -> Option<Drawn> {
+    Thread::current(|thread| {
+        let rate = observed_rate();
+        // The tracker's own are nobody's business.
+        let wins = current_on_alloc() != OWN && thread.draws.wins(usable, rate, || thread.number());
+        if !wins && !plan.enters_all() {
+            return None;
+        }
+        let with_stack = wins || plan.has_stacks();
+        let site = if with_stack { with_stack_here(thread) } else { without_stack_here(thread) };
+        let rate = if plan.enters_all() { Rate::EVERY } else { rate };
+        Some(Drawn { site, rate, logged_by: wins.then(|| thread.number()) })
+    })
+    .flatten()
 }
 
 fn without_stack_here(thread: &Thread) -> SiteId {

@@ -8,7 +8,8 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use super::options::{Options, Stacks};
 use super::plan::{self, Plan};
-use super::{copies, sample, sys, walk};
+use super::rates::TooManyRates;
+use super::{copies, observers, sys, walk};
 
 /// Decides what the hooks do from now on. Called from the first hook, so it neither allocates nor does I/O; threads that
 /// come here at once decide alike.
@@ -37,8 +38,8 @@ pub(crate) fn decide(wakes_in_tests: bool) -> Plan {
 /// # Errors
 ///
 /// When the program's allocator is not DMD's, so that there is nothing to track; when another copy of DMD tracks the
-/// process, as that of a plugin may; and when more than seven profiles of
-/// different sample sizes are asked for in one process.
+/// process, as that of a plugin may; and when more than 31 samples of
+/// different sizes or probabilities are asked for in one process.
 ///
 /// ```
 /// dmd::global_allocator!();
@@ -51,22 +52,35 @@ pub(crate) fn decide(wakes_in_tests: bool) -> Plan {
 /// # }
 /// ```
 pub fn start(options: Options) -> Result<(), StartError> {
-    if memreport::__private::tracker().is_none() {
-        return Err(StartError::NotDeclared);
-    }
-    if !copies::is_first() {
-        return Err(StartError::OtherCopy);
-    }
+    find_ready()?;
     if options.which_stacks() != Stacks::None {
         walk::choose(options.unwinder);
     }
-    plan::begin(options).map(|_| ()).map_err(|sample::TooManyRates| StartError::TooManyRates)
+    plan::begin(options).and_then(|_| observers::refresh())?;
+    Ok(())
+}
+
+/// Makes sure that stacks can be taken, whatever is tracked.
+pub(crate) fn prepare() -> Result<(), StartError> {
+    find_ready()?;
+    walk::choose(None);
+    Ok(())
+}
+
+/// Whether this copy of the tracker has the process.
+fn find_ready() -> Result<(), StartError> {
+    if memreport::__private::tracker().is_none() {
+        return Err(StartError::NotDeclared);
+    }
+    if copies::is_first() { Ok(()) } else { Err(StartError::OtherCopy) }
 }
 
 /// Stops tracking: blocks made from now on are not entered. Those in the table stay there until they are given back, so that
 /// tracking can start again at any time.
 pub fn stop() {
     plan::stop_entering();
+    // Their draws alone need no rate that there was no place for: at worst the profile's goes on.
+    let _ = observers::refresh();
 }
 
 /// Why tracking did not start.
@@ -77,7 +91,7 @@ pub enum StartError {
     NotDeclared,
     /// Another copy of the tracker, as in a plugin of its own, tracks this process.
     OtherCopy,
-    /// A block's entry tells seven sample sizes apart, and all were used.
+    /// A block's entry tells 31 sample sizes and probabilities apart, and all were used.
     TooManyRates,
 }
 
@@ -91,13 +105,19 @@ impl fmt::Display for StartError {
                 "another copy of DMD tracks this process already: build the plugin and the program with the same one"
             }
             StartError::TooManyRates => {
-                "seven sample sizes were used in this process, and no more can be told apart: choose one of them"
+                "31 sample sizes and probabilities were used in this process, and no more can be told apart: choose one of them"
             }
         })
     }
 }
 
 impl std::error::Error for StartError {}
+
+impl From<TooManyRates> for StartError {
+    fn from(_: TooManyRates) -> Self {
+        StartError::TooManyRates
+    }
+}
 
 /// The value of `$DMD`, if it is set, as text.
 pub(crate) fn variable_text() -> Option<&'static str> {

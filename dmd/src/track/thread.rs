@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
-use super::sample::Sampler;
+use super::sample::{Draws, Sampler};
 use super::segments::Segments;
 use super::sys::{self, StackBounds};
 use super::walk::last::LastStack;
@@ -26,6 +26,8 @@ pub(crate) struct Thread {
     /// In whose name this thread made its last block without a stack, and the site of it; 0 is not known yet.
     pub(crate) plain_site: Cell<(u32, u32)>,
     pub(crate) sampler: Sampler,
+    /// Of those who observe single allocations.
+    pub(crate) draws: Draws,
     /// Hears of every block that this thread makes or gives back.
     pub(crate) journal: Cell<Option<&'static super::journal::Journal>>,
 }
@@ -41,6 +43,7 @@ std::thread_local! {
             walked: Cell::new(None),
             plain_site: Cell::new((0, 0)),
             sampler: Sampler::new(),
+            draws: Draws::new(),
             journal: Cell::new(None),
         }
     };

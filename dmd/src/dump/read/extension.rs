@@ -100,8 +100,10 @@ pub struct Sum {
 #[serde(default, rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Sampled {
-    /// The bytes between two samples, on average.
+    /// The bytes between two samples, on average; 0 if bytes are not drawn for.
     pub sample_bytes: u64,
+    /// The probability of each block besides, whatever its size.
+    pub sample_probability: f64,
     /// All blocks.
     pub all: Estimate,
     /// Blocks that nobody reports.

@@ -6,6 +6,9 @@ use serde_json::json;
 use super::{Keys, Places};
 use crate::dump::{Contents, Dump, Estimate, Report, Sampled, Sum, WrongReport};
 use crate::track::holders::Holder;
+use crate::track::plan;
+use crate::track::rates::Chance;
+use crate::track::sys::Module;
 
 /// The extension key.
 pub(super) fn own_fields(dump: &Dump, keys: &mut Keys) -> serde_json::Value {
@@ -17,9 +20,6 @@ pub(super) fn own_fields(dump: &Dump, keys: &mut Keys) -> serde_json::Value {
         .filter_map(|(key, report)| Some((key.to_string(), report_fields(dump.report(report)?))))
         .collect();
     let summary = dump.summary;
-    let modules = dump.modules.iter().map(|module| {
-        json!({ "path": module.path, "buildId": module.build_id, "base": format!("{:x}", module.bias) })
-    });
     let sum = |sum: Sum| json!({ "blocks": sum.blocks, "bytes": sum.bytes });
     json!({
         "version": 1,
@@ -43,8 +43,8 @@ pub(super) fn own_fields(dump: &Dump, keys: &mut Keys) -> serde_json::Value {
         "reportedUntracked": summary.reported_untracked,
         "sampled": sampled.map(sampled_fields),
         "bornDuring": sum(summary.born_during),
-        "modules": modules.collect::<Vec<_>>(),
-        "threads": dump.threads.iter().map(|(number, id, name)| json!({ "id": number, "tid": id, "name": name })).collect::<Vec<_>>(),
+        "modules": module_fields(&dump.modules),
+        "threads": thread_fields(&dump.threads),
         "scopes": memreport::__private::all_scopes(),
         "reports": reports,
         "wrong": wrong,
@@ -56,6 +56,17 @@ pub(super) fn own_fields(dump: &Dump, keys: &mut Keys) -> serde_json::Value {
     })
 }
 
+pub(super) fn module_fields(modules: &[Module]) -> Vec<serde_json::Value> {
+    let fields = |module: &Module| json!({ "path": module.path, "buildId": module.build_id, "base": format!("{:x}", module.bias) });
+    modules.iter().map(fields).collect()
+}
+
+/// Of threads by number, kernel's number and name.
+pub(super) fn thread_fields(threads: &[(u32, u32, Option<String>)]) -> Vec<serde_json::Value> {
+    let fields = |(number, id, name): &(u32, u32, Option<String>)| json!({ "id": number, "tid": id, "name": name });
+    threads.iter().map(fields).collect()
+}
+
 fn sampled_fields(sampled: Sampled) -> serde_json::Value {
     let fields = |estimate: Estimate| {
         json!({
@@ -64,13 +75,20 @@ fn sampled_fields(sampled: Sampled) -> serde_json::Value {
             "error": estimate.error().round(),
         })
     };
-    json!({
-        "sampleBytes": crate::track::plan::sample_bytes(),
+    let mut all = json!({
         "all": fields(sampled.all),
         "unreported": fields(sampled.unreported),
         "once": fields(sampled.once),
         "twice": fields(sampled.twice),
-    })
+    });
+    let chance = plan::sampled_chance().unwrap_or(Chance::NEVER);
+    if let Some(mean) = chance.mean {
+        all["sampleBytes"] = mean.get().into();
+    }
+    if chance.of_block > 0.0 {
+        all["sampleProbability"] = chance.of_block.into();
+    }
+    all
 }
 
 fn report_fields(report: &Report) -> serde_json::Value {

@@ -1,6 +1,8 @@
 //! What single allocations are asked: when, where, by whom.
 
 mod ages;
+mod observed;
+mod served;
 
 dmd::global_allocator!();
 
@@ -8,6 +10,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["ages", path] => Ok(ages::run(path)?),
+        ["served", folder] => Ok(served::run(folder)?),
+        ["log"] => observed::log(),
+        ["sites"] => observed::sites(),
+        ["probabilities"] => observed::probabilities(),
+        ["several"] => observed::several(),
         _ => Err("which part?".into()),
     }
 }
