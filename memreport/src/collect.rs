@@ -7,9 +7,11 @@ use std::time::SystemTime;
 
 use crate::allocator::{is_declared, tracker};
 use crate::counters::totals;
+use crate::event;
 use crate::field::skipped_fields;
 use crate::findings::{Ending, Findings};
 use crate::mark::mark_with;
+use crate::on_alloc::as_own;
 use crate::ops::{Collection, Sizes};
 use crate::patience::Progress;
 use crate::process::{self, Heap};
@@ -186,16 +188,20 @@ fn finished(
     (moment, allocator): (Cow<'static, str>, Option<&'static str>),
     findings: Option<Box<dyn Findings>>,
 ) -> Snapshot {
+    let (events, panics) = as_own(event::last);
+    let mut notes = gathered.notes;
+    notes.extend(panics);
     // The words are kept for recorders, and are no more the program's than the list that they stand in.
     mark_with(|| format!("report: {moment}").into());
     Snapshot {
         reports: gathered.reports,
-        notes: gathered.notes,
+        notes,
         sizes_asked: is_declared(),
         skipped: skipped_fields(),
         moment,
         time: SystemTime::now(),
         allocator,
+        events,
         findings,
     }
 }

@@ -38,6 +38,8 @@ mod collect;
 #[cfg(feature = "std")]
 mod mark;
 #[cfg(feature = "std")]
+mod event;
+#[cfg(feature = "std")]
 mod scope;
 #[cfg(feature = "std")]
 mod minimize;
@@ -73,6 +75,7 @@ pub use {
     collect::{Collector, snapshot},
     counted_heap::CountedHeap,
     counters::{HeapCounters, heap_counters},
+    event::{Cycle, MemoryEvent, Slice, cycle, on_memory_event},
     field::skipped_fields,
     mark::mark,
     minimize::{Minimized, minimize, on_minimize},

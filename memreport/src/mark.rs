@@ -53,10 +53,15 @@ pub fn mark(words: impl Into<Cow<'static, str>>) {
     mark_with(|| words.into());
 }
 
+/// Whether somebody reads them in this process.
+pub(crate) fn is_read() -> bool {
+    // Relaxed: a mark at the moment when a reader comes may be read or not.
+    READERS.load(Relaxed) > 0 && READING.load(Relaxed) == std::process::id()
+}
+
 /// The same, with words that are made only if somebody reads them.
 pub(crate) fn mark_with(words: impl FnOnce() -> Cow<'static, str>) {
-    // Relaxed: a mark at the moment when a reader comes may be read or not.
-    if READERS.load(Relaxed) == 0 || READING.load(Relaxed) != std::process::id() {
+    if !is_read() {
         return;
     }
     as_own(|| {

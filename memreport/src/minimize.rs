@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::allocator::give_back;
 use crate::counters::heap_counters;
+use crate::event::cycle;
 use crate::mark::mark_with;
 use crate::process::resident;
 use crate::registry::{Registration, message};
@@ -95,13 +96,18 @@ pub fn minimize() -> Minimized {
     // Copied out, so that hooks may register others.
     let called: Vec<_> =
         hooks().list.iter().map(|(_, name, hook)| (*name, Arc::clone(hook))).collect();
+    let mut giving_up = cycle("minimize").unmarked();
     for (name, hook) in called {
         minimized.hooks += 1;
-        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| hook())) {
+        let outcome = giving_up.slice(|| catch_unwind(AssertUnwindSafe(|| hook())));
+        if let Err(panic) = outcome {
             minimized.notes.push(format!("the hook {name} panicked ({})", message(&*panic)));
         }
     }
-    give_back();
+    giving_up.finish();
+    let mut trimming = cycle("trim").unmarked();
+    trimming.slice(give_back);
+    trimming.finish();
     let pair = |before: Option<u64>, after: Option<u64>| Some((before?, after?));
     minimized.heap = pair(before.0, live());
     minimized.resident = pair(before.1, resident());

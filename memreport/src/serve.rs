@@ -34,6 +34,7 @@ use listen::{Listener, Parts};
 use moments::Moments;
 use saved::Folder;
 
+use crate::event::{start_keeping, stop_keeping};
 use crate::on_alloc::as_own;
 use crate::registry::report_value;
 
@@ -237,6 +238,7 @@ impl Server {
             let parts = Parts { socket, name, patience, commands, moments, wake };
             let thread = thread::Builder::new().name("memreport".into()).stack_size(256 * 1024);
             thread.spawn(|| as_own(|| Listener::new(parts).serve()))?;
+            start_keeping();
             io::Result::Ok(stop)
         })?;
         Ok(Serving { socket: path, stop })
@@ -266,5 +268,6 @@ impl Serving {
         let _ = fs::remove_file(&self.socket);
         let _ = self.stop.shutdown(Shutdown::Both);
         SERVING.store(0, Relaxed);
+        stop_keeping();
     }
 }

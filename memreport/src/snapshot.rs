@@ -16,6 +16,7 @@ use std::path::Path;
 use std::time::SystemTime;
 use std::{fmt, io};
 
+use crate::event::MemoryEvent;
 use crate::field::SkippedField;
 use crate::findings::Findings;
 use crate::on_alloc::as_own;
@@ -38,6 +39,8 @@ pub struct Snapshot {
     pub time: SystemTime,
     /// What the program's allocator is called, where it says how much memory it has.
     pub allocator: Option<&'static str>,
+    /// The last cycles of work on the program's memory, the oldest first; kept while somebody listens for them.
+    pub events: Vec<MemoryEvent>,
     pub(crate) findings: Option<Box<dyn Findings>>,
 }
 

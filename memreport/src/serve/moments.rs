@@ -25,6 +25,14 @@ pub enum Threshold {
     Pressure(f64),
 }
 
+/// Why a report is saved.
+#[derive(Clone, Debug)]
+pub(super) struct Occasion {
+    pub(super) words: String,
+    /// What those who listen for events of memory are told.
+    pub(super) event: Option<&'static str>,
+}
+
 /// How often thresholds are looked at.
 const LOOK: Duration = Duration::from_secs(1);
 
@@ -69,7 +77,8 @@ impl Moments {
         let mut bytes = [0; 64];
         // Many signals at once are one wish.
         let _ = self.signal.as_mut()?.read(&mut bytes);
-        Some(Task::Save(Arc::clone(self.folder.as_ref()?), "at a signal".to_owned()))
+        let occasion = Occasion { words: "at a signal".to_owned(), event: None };
+        Some(Task::Save(Arc::clone(self.folder.as_ref()?), occasion))
     }
 
     /// What is to be done now.
@@ -94,10 +103,17 @@ impl Moments {
         if self.quiet_until.is_some_and(|until| until > now) {
             return None;
         }
-        let reason = self.thresholds.iter().find_map(|threshold| self.passed(threshold, last))?;
+        let (words, event) = self.thresholds.iter().find_map(|threshold| {
+            let event = match threshold {
+                Threshold::Pressure(_) => "memory-pressure",
+                Threshold::PercentOfLimit(_) | Threshold::ResidentStep(_) => "threshold",
+            };
+            Some((self.passed(threshold, last)?, event))
+        })?;
         self.quiet_until = Some(now + self.cooldown);
         self.last_resident = resident;
-        Some(Task::Save(Arc::clone(self.folder.as_ref()?), reason))
+        let occasion = Occasion { words, event: Some(event) };
+        Some(Task::Save(Arc::clone(self.folder.as_ref()?), occasion))
     }
 
     /// Why a report is due, if this threshold is passed.

@@ -14,10 +14,12 @@ use std::time::{Duration, Instant};
 
 use super::commands::{Answer, Commands};
 use super::history::History;
+use super::moments::Occasion;
 use super::protocol::{Part, Request};
 use super::saved::Folder;
 use super::sys;
 use crate::collect::Collector;
+use crate::event::cycle;
 use crate::minimize::minimize;
 use crate::on_alloc::as_own;
 use crate::patience::{AtWork, Progress, seconds};
@@ -36,7 +38,7 @@ pub(super) enum Task {
     /// A client is waiting for it.
     Answer(Request),
     /// It goes to a file.
-    Save(Arc<Folder>, String),
+    Save(Arc<Folder>, Occasion),
     /// It is kept with those before it.
     Keep(Arc<History>),
 }
@@ -239,8 +241,18 @@ fn carry_out(task: &Task, commands: &Commands, collection: &Collection<'_>) -> A
                 request.command
             )),
         },
-        Task::Save(folder, moment) => {
-            let path = folder.save(&collection.snapshot(false, moment.clone()));
+        Task::Save(folder, Occasion { words, event }) => {
+            let save = || folder.save(&collection.snapshot(false, words.clone()));
+            let path = match event {
+                None => save(),
+                Some(reason) => {
+                    let mut cycle = cycle(*reason);
+                    let path = cycle.slice(save);
+                    // Told here, where code of others may run.
+                    cycle.finish();
+                    path
+                }
+            };
             path.map(|_: PathBuf| Vec::new()).map_err(|error| error.to_string())
         }
         Task::Keep(history) => {

@@ -11,7 +11,7 @@ mod report;
 mod tests;
 
 pub use error::ReadError;
-pub use own::{Own, OwnProcess, Sizes, Skipped};
+pub use own::{Own, OwnEvent, OwnProcess, Sizes, Skipped};
 pub use report::{Entry, Field};
 
 use flate2::read::GzDecoder;

@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -12,6 +12,7 @@ use serde_json::Serializer;
 use serde_json::ser::Formatter;
 
 use super::Snapshot;
+use crate::event::MemoryEvent;
 use crate::process::age;
 use crate::report::{Kind, Report, Units};
 
@@ -125,6 +126,19 @@ struct WireOwn<'s> {
     sizes: &'static str,
     notes: &'s [String],
     skipped: Vec<WireSkipped<'s>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    events: Vec<WireEvent<'s>>,
+}
+
+#[derive(Serialize)]
+struct WireEvent<'s> {
+    number: u64,
+    reason: &'s str,
+    #[serde(rename = "nonincrementalReason", skip_serializing_if = "Option::is_none")]
+    nonincremental_reason: Option<&'s str>,
+    /// Microseconds since 1970 began: start and end of each.
+    #[serde(rename = "slicesUs")]
+    slices: Vec<[u64; 2]>,
 }
 
 #[derive(Serialize)]
@@ -170,9 +184,30 @@ impl<'s> WireFile<'s> {
                     line: field.line,
                 })
                 .collect(),
+            events: events(&snapshot.events),
         };
         WireFile { version: 1, sizes_asked: snapshot.sizes_asked, memreport, reports }
     }
+}
+
+fn events(events: &[MemoryEvent]) -> Vec<WireEvent<'_>> {
+    let (now, instant) = (SystemTime::now(), Instant::now());
+    let microseconds = |time: Instant| {
+        let time = now.checked_sub(instant.saturating_duration_since(time)).unwrap_or(UNIX_EPOCH);
+        let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+        u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
+    };
+    let mut all = Vec::new();
+    for MemoryEvent { number, reason, nonincremental_reason, slices } in events {
+        let slices = slices.iter();
+        all.push(WireEvent {
+            number: *number,
+            reason,
+            nonincremental_reason: nonincremental_reason.as_deref(),
+            slices: slices.map(|at| [at.start, at.end].map(microseconds)).collect(),
+        });
+    }
+    all
 }
 
 struct WireReports<'s> {

@@ -20,6 +20,8 @@ pub struct Own {
     pub sizes: Option<Sizes>,
     /// Fields that are left out of the measurements, with the reason.
     pub skipped: Vec<Skipped>,
+    /// The last cycles of work on the program's memory, the oldest first.
+    pub events: Vec<OwnEvent>,
     /// What a later version of the format may hold: read past, but known to be there.
     pub unknown: Vec<String>,
 }
@@ -34,6 +36,21 @@ pub struct OwnProcess {
     /// When it began, in milliseconds since 1970 began. Of the same process it may differ by some hundredths of a second
     /// from file to file.
     pub start_ms: Option<u64>,
+}
+
+/// A cycle of work on the program's memory: see `memreport::MemoryEvent`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct OwnEvent {
+    /// Its number.
+    pub number: u64,
+    /// Why it happened.
+    pub reason: String,
+    /// Why it was done all at once, where it was.
+    pub nonincremental_reason: Option<String>,
+    /// Start and end of each slice, in microseconds since 1970 began.
+    pub slices_us: Vec<[u64; 2]>,
 }
 
 /// Where the sizes of blocks come from.
@@ -74,6 +91,8 @@ struct WireOwn {
     sizes: Option<String>,
     #[serde(default)]
     skipped: Vec<WireSkipped>,
+    #[serde(default)]
+    events: Vec<OwnEvent>,
     #[serde(flatten)]
     others: BTreeMap<String, serde_json::Value>,
 }
@@ -117,6 +136,7 @@ impl Own {
             time_ms: wire.time_ms,
             allocator: wire.allocator,
             notes: wire.notes,
+            events: wire.events,
             unknown: wire.others.into_keys().collect(),
             ..Own::default()
         };

@@ -200,9 +200,10 @@ fn what_we_add_is_understood_or_named() {
     let own = |own: &str| {
         read_text(file("").replacen('{', &format!("{{\"memreport\": {own}, "), 1)).unwrap().1.own
     };
-    let Own { process, moment, time_ms, allocator, notes, sizes, skipped, unknown } = own(
+    let Own { process, moment, time_ms, allocator, notes, sizes, skipped, events, unknown } = own(
         r#"{"version": 1, "process": {"name": "server", "pid": 7, "startMs": 1700000000000}, "moment": "at exit",
             "timeMs": 1700000012345, "allocator": "jemalloc", "notes": ["busy"], "sizes": "layouts", "colour": 1,
+            "events": [{"number": 3, "reason": "minimize", "slicesUs": [[1700000012000001, 1700000012000009]]}],
             "skipped": [{"owner": "O", "field": "f", "reason": "r", "file": "o.rs", "line": 3}, {"owner": "P"}]}"#,
     );
     let start_ms = Some(1_700_000_000_000);
@@ -213,6 +214,13 @@ fn what_we_add_is_understood_or_named() {
         (notes, sizes, unknown),
         (vec!["busy".to_owned()], Some(Sizes::Layouts), vec!["colour".to_owned()])
     );
+    let event = super::OwnEvent {
+        number: 3,
+        reason: "minimize".into(),
+        nonincremental_reason: None,
+        slices_us: vec![[1_700_000_012_000_001, 1_700_000_012_000_009]],
+    };
+    assert_eq!(events, [event]);
     let o = Skipped {
         owner: "O".into(),
         field: "f".into(),
