@@ -255,6 +255,14 @@ fn growth_saves_a_report() {
     let report = unpack(&std::fs::read(&program.saved()[0]).expect("it is whole"));
     let moment = report["memreport"]["moment"].as_str().expect("text");
     assert!(moment.starts_with("resident memory grew by "), "{moment}");
+    let reasons = || {
+        let report = program.report();
+        let events = report["memreport"]["events"].as_array().cloned().unwrap_or_default();
+        events.iter().map(|event| event["reason"].to_string()).collect::<Vec<_>>()
+    };
+    wait_until("who listens is told", || reasons() == ["\"threshold\""]);
+    program.ask(&Request::new("minimize")).expect("it answers");
+    assert_eq!(reasons()[1..], ["\"minimize\"", "\"trim\""]);
 }
 
 #[test]

@@ -52,7 +52,7 @@ fn a_dump_says_how_old_blocks_are() {
 /// Runs a part of the subject, which checks itself, with these words of `$DMD`.
 fn holds(part: &str, variable: Option<&str>) {
     let mut command = Command::new(SUBJECT);
-    command.arg(part).env_remove("DMD");
+    command.args(part.split(' ')).env_remove("DMD");
     if let Some(words) = variable {
         command.env("DMD", words);
     }
@@ -108,6 +108,13 @@ fn types_are_told_by_the_functions_that_allocate() {
     let names = dmd::sites::type_names(&wanted).expect("ours");
     assert_eq!(names, [Some("[String]".to_owned()), Some("Box<[u64; 123]>".to_owned())]);
     drop((words, numbers));
+}
+
+#[test]
+fn nothing_is_lost_unsaid_while_four_threads_write() {
+    for variable in [None, Some("1")] {
+        holds("stress 0.3", variable);
+    }
 }
 
 /// A program that serves until it is dropped.

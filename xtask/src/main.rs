@@ -22,6 +22,7 @@ mod features;
 mod serve;
 mod stress;
 mod stress_live;
+mod stress_log;
 mod dmd_py;
 mod firefox;
 mod prometheus;
@@ -38,6 +39,7 @@ cargo xtask bench NAME [--quick]      overhead, stacks, show, analyse, measure, 
 cargo xtask bench overhead --only WORD   the figures with that word in their name
 cargo xtask stress [SECONDS]          threads against the table of blocks, in each mode for 30 seconds or so many
 cargo xtask stress live [SECONDS]     running programs that are asked at once, and often, while they allocate
+cargo xtask stress log [SECONDS]      the log of allocations, with four writers and a slow reader, and followed from outside
 cargo xtask calibrate                  measures how far formulas are off without a tracker, for docs/impls.md
 cargo xtask features                  memreport's features alone and in pairs: minutes
 cargo xtask clients [NAME [ARGS]]     snapshot, firefox, browser, prometheus, dmd-py, exports, pprof: checks against real programs
@@ -57,6 +59,8 @@ fn main() -> ExitCode {
         ["bench", name, ref rest @ ..] => bench::run(name, rest, out),
         ["stress", "live"] => stress_live::run(None, out),
         ["stress", "live", seconds] => stress_live::run(Some(seconds), out),
+        ["stress", "log"] => stress_log::run(None, out),
+        ["stress", "log", seconds] => stress_log::run(Some(seconds), out),
         ["stress"] => stress::run(None, out),
         ["stress", seconds] => stress::run(Some(seconds), out),
         ["calibrate"] => calibrate::run(out),

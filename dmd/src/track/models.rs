@@ -125,6 +125,46 @@ fn a_number_stands_for_its_pair_on_every_thread() {
     });
 }
 
+/// Fails if `Reader::drain_newest` does not count what is older than the newest, or forgets those that were late.
+#[test]
+fn of_the_newest_all_are_read_or_lost() {
+    model(2, || {
+        let ring = Arc::new(Ring::new());
+        let writers = [1, 2].map(|number| {
+            let ring = Arc::clone(&ring);
+            thread::spawn(move || {
+                ring.push([number; WORDS]);
+                if number == 1 {
+                    ring.push([3; WORDS]);
+                }
+            })
+        });
+        let mut reader = Reader::default();
+        let mut seen = Vec::new();
+        let mut drain = |reader: &mut Reader, most| {
+            let before = reader.lost;
+            let (mut read, waiting) = (0, reader.waiting(&ring));
+            reader.drain_newest(&ring, most, |event| {
+                assert_eq!(event, [event[0]; WORDS], "torn");
+                seen.push(event[0]);
+                read += 1;
+            });
+            assert!(read <= most);
+            assert!(
+                waiting <= most || reader.lost > before,
+                "too many were waiting, and none is lost"
+            );
+        };
+        drain(&mut reader, 1);
+        writers.into_iter().for_each(|writer| writer.join().unwrap());
+        drain(&mut reader, 1);
+        assert_eq!(reader.waiting(&ring), 0);
+        seen.sort_unstable();
+        seen.dedup();
+        assert_eq!(seen.len() as u64 + reader.lost, 3, "each is read or lost, and none twice");
+    });
+}
+
 /// Fails if `Ring::push` claims its slot with a plain store, leaves out its fence, or publishes with a relaxed store; and if
 /// `Ring::at` does not look at the turn once more.
 #[test]

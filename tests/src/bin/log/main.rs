@@ -3,6 +3,7 @@
 mod ages;
 mod observed;
 mod served;
+mod stress;
 
 dmd::global_allocator!();
 
@@ -11,6 +12,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["ages", path] => Ok(ages::run(path)?),
         ["served", folder] => Ok(served::run(folder)?),
+        ["stress", seconds] => stress::run(seconds.parse()?),
         ["log"] => observed::log(),
         ["sites"] => observed::sites(),
         ["probabilities"] => observed::probabilities(),

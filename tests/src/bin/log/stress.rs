@@ -1,0 +1,199 @@
+//! Four threads allocate while two observers read their logs, one of them slowly: no entry is lost unsaid, none comes twice.
+//!
+//! Each block's size says which thread made it, and as which of its blocks.
+
+use std::sync::Barrier;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::time::{Duration, Instant};
+
+use dmd::sites::{Allocation, Observer};
+
+type Failure = Box<dyn std::error::Error>;
+
+const WRITERS: usize = 4;
+
+/// The blocks of a thread before its sizes are the same again.
+const TURNS: usize = 1 << 14;
+
+/// The smallest size: nobody else asks for so much.
+const LEAST: usize = 1000;
+
+/// Makes the block of this number, and gives it back.
+fn allocate(writer: usize, number: usize) {
+    let size = LEAST + number % TURNS * WRITERS + writer;
+    drop(std::hint::black_box(Vec::<u8>::with_capacity(size)));
+}
+
+/// The thread and the number that a size stands for.
+fn meant(entry: &Allocation) -> Result<(usize, usize), Failure> {
+    let code = entry.requested().checked_sub(LEAST).filter(|code| *code < TURNS * WRITERS);
+    let code = code.ok_or_else(|| format!("{entry:?} is no writer's"))?;
+    Ok((code % WRITERS, code / WRITERS))
+}
+
+/// What an observer has read.
+struct Reader {
+    observer: Observer,
+    /// The next number of each thread.
+    next: [Option<usize>; WRITERS],
+    entries: Vec<Allocation>,
+    read: u64,
+    lost: u64,
+    overflows: u64,
+    /// Losses that no gap was seen of yet: a gap is seen at the next entry of its thread.
+    unexplained: u64,
+}
+
+impl Reader {
+    fn new(length: usize) -> Result<Self, Failure> {
+        let mut observer = Observer::start()?;
+        observer.set_max_log_length(length);
+        let (next, entries) = ([Some(0); WRITERS], Vec::new());
+        Ok(Reader { observer, next, entries, read: 0, lost: 0, overflows: 0, unexplained: 0 })
+    }
+
+    fn drain(&mut self) -> Result<(), Failure> {
+        let said = self.observer.log_overflowed();
+        let log = self.observer.drain_allocations_log()?;
+        let found = (log.entries.len(), log.lost, log.overflowed);
+        if log.overflowed != (log.lost > 0) || said && !log.overflowed {
+            return Err(format!("it said {said} before {found:?}").into());
+        }
+        if log.entries.len() > self.observer.max_log_length() {
+            return Err(format!("a log of {} entries", log.entries.len()).into());
+        }
+        self.entries = log.entries;
+        self.read += self.entries.len() as u64;
+        self.lost += log.lost;
+        self.unexplained += log.lost;
+        self.overflows += u64::from(log.overflowed);
+        for index in 0..self.entries.len() {
+            let (writer, number) = meant(&self.entries[index])?;
+            self.expect(writer, number)?;
+        }
+        Ok(())
+    }
+
+    /// Nothing is missing that was not said to be, and nothing comes again.
+    fn expect(&mut self, writer: usize, number: usize) -> Result<(), Failure> {
+        let gap = match self.next[writer] {
+            Some(expected) => (number + TURNS - expected) % TURNS,
+            None => 0,
+        };
+        self.next[writer] = Some((number + 1) % TURNS);
+        // A gap of whole turns cannot be seen.
+        let gap = gap as u64;
+        if gap > self.unexplained {
+            return Err(format!("thread {writer}: {gap} missing, {} said", self.unexplained).into());
+        }
+        self.unexplained -= gap;
+        Ok(())
+    }
+
+    /// All that was written was read, or said to be lost.
+    fn check(&self, written: u64) -> Result<(), Failure> {
+        if self.read + self.lost == written {
+            return Ok(());
+        }
+        Err(format!("{} read and {} lost of {written}", self.read, self.lost).into())
+    }
+}
+
+/// Bursts of known size between two drainings: exactly what is too much is lost.
+fn bursts() -> Result<(), Failure> {
+    const LENGTH: usize = 5000;
+    let mut reader = Reader::new(LENGTH)?;
+    let (begin, end) = (Barrier::new(WRITERS + 1), Barrier::new(WRITERS + 1));
+    let bursts = [100, 1250, 1251, 2000, 1, 20_000, 1250];
+    let _ = reader.observer.drain_allocations_log()?;
+    std::thread::scope(|scope| -> Result<(), Failure> {
+        let (begin, end) = (&begin, &end);
+        for writer in 0..WRITERS {
+            scope.spawn(move || {
+                let mut number = 0;
+                for burst in bursts {
+                    begin.wait();
+                    for _ in 0..burst {
+                        allocate(writer, number);
+                        number += 1;
+                    }
+                    end.wait();
+                }
+            });
+        }
+        let mut result = Ok(());
+        // What the threads' beginnings allocated is not the writers'.
+        let _ = reader.observer.drain_allocations_log()?;
+        for burst in bursts {
+            begin.wait();
+            end.wait();
+            let (before, lost) = (reader.read, reader.lost);
+            result = result.and_then(|()| reader.drain());
+            let all = (burst * WRITERS) as u64;
+            let kept = all.min(LENGTH as u64);
+            let found = (reader.read - before, reader.lost - lost);
+            if result.is_ok() && found != (kept, all - kept) {
+                result = Err(format!("{found:?} of {all}").into());
+            }
+        }
+        result
+    })
+}
+
+/// Runs for so many seconds, and says what happened.
+pub(crate) fn run(seconds: f64) -> Result<(), Failure> {
+    bursts()?;
+    static IS_OVER: AtomicBool = AtomicBool::new(false);
+    static WRITTEN: AtomicU64 = AtomicU64::new(0);
+    let ready = Barrier::new(WRITERS + 1);
+    let (begin, mut slow, mut quick) =
+        (Instant::now(), Reader::new(5000)?, Reader::new(usize::MAX)?);
+    std::thread::scope(|scope| -> Result<(), Failure> {
+        let ready = &ready;
+        let threads: Vec<_> = (0..WRITERS)
+            .map(|writer| {
+                scope.spawn(move || {
+                    ready.wait();
+                    ready.wait();
+                    let mut number = 0;
+                    while !IS_OVER.load(Relaxed) {
+                        allocate(writer, number);
+                        number += 1;
+                    }
+                    WRITTEN.fetch_add(number as u64, Relaxed);
+                })
+            })
+            .collect();
+        ready.wait();
+        // What the threads' beginnings allocated is not the writers'.
+        let _ = slow.observer.drain_allocations_log()?;
+        let _ = quick.observer.drain_allocations_log()?;
+        ready.wait();
+        let mut result = Ok(());
+        let mut next_slow = begin;
+        while begin.elapsed().as_secs_f64() < seconds && result.is_ok() {
+            result = quick.drain();
+            if result.is_ok() && Instant::now() >= next_slow {
+                next_slow = Instant::now() + Duration::from_millis(20);
+                result = slow.drain();
+            }
+        }
+        IS_OVER.store(true, Relaxed);
+        for thread in threads {
+            thread.join().map_err(|_| "a writer panicked")?;
+        }
+        result?;
+        quick.drain()?;
+        slow.drain()
+    })?;
+    let written = WRITTEN.load(Relaxed);
+    quick.check(written)?;
+    slow.check(written)?;
+    let line = format!(
+        "{written} allocations by {WRITERS} threads; the quick reader took {} and lost {} in {} overflows, the slow one took {} and \
+         lost {} in {}\n",
+        quick.read, quick.lost, quick.overflows, slow.read, slow.lost, slow.overflows
+    );
+    Ok(std::io::Write::write_all(&mut std::io::stdout(), line.as_bytes())?)
+}
