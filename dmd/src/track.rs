@@ -47,6 +47,8 @@ pub(crate) mod holders;
 #[cfg(not(loom))]
 pub(crate) mod marks;
 #[cfg(not(loom))]
+pub(crate) mod age;
+#[cfg(not(loom))]
 pub(crate) mod books;
 #[cfg(not(loom))]
 pub(crate) mod scan;

@@ -5,6 +5,7 @@
 use memreport::__private::{Wrong, on_alloc_path};
 use memreport::Field;
 
+use super::age::Age;
 use super::blocks::Granule;
 use super::claimants::ClaimantId;
 use super::entry::Block;
@@ -15,6 +16,7 @@ use super::numbers::{Key, Numbers};
 use super::pages::PageList;
 use super::sample::Rate;
 use super::sites::{Site, SiteId};
+use super::sys;
 use crate::dump::{Estimate, Report, Sampled, Summary, WrongBlock, WrongIs, WrongReport};
 
 /// Blocks that are alike.
@@ -27,6 +29,8 @@ pub(crate) struct Kind {
     /// What holds them, if nobody reports them.
     pub(crate) holder: HolderId,
     pub(crate) rate: Rate,
+    /// How old they are, where that is kept.
+    pub(crate) age: Age,
     /// They were given back, and are only counted.
     pub(crate) is_dead: bool,
 }
@@ -35,6 +39,7 @@ impl Key for Kind {
     fn words(self) -> (u64, u64) {
         let sizes = (self.requested as u64) << 20 ^ self.usable as u64;
         let sizes = sizes ^ u64::from(self.holder.bits()).rotate_right(16);
+        let sizes = sizes ^ u64::from(self.age.number()).rotate_right(10);
         (
             sizes,
             u64::from(self.site.number()) << 32
@@ -110,6 +115,8 @@ impl Kinds {
 pub(super) struct Books<'h> {
     granule: Granule,
     heard: &'h Heard,
+    /// The moment up to which ages are counted.
+    now: u64,
     pub(super) summary: Summary,
     pub(super) sampled: Sampled,
     pub(super) kinds: Kinds,
@@ -131,6 +138,7 @@ impl<'h> Books<'h> {
         Books {
             granule,
             heard,
+            now: sys::monotonic(),
             summary: Summary::default(),
             sampled: Sampled::default(),
             kinds: Kinds::new(),
@@ -177,18 +185,24 @@ impl<'h> Books<'h> {
 
     /// Puts the block among its like.
     pub(super) fn group(&mut self, block: Block, reports: ReportSet, holder: HolderId) {
-        let Block { requested, usable, site, rate, .. } = block;
-        let kind = Kind { requested, usable, site, reports, holder, rate, is_dead: false };
+        let Block { requested, usable, site, rate, time, .. } = block;
+        let age = self.age(time);
+        let kind = Kind { requested, usable, site, reports, holder, rate, age, is_dead: false };
         self.kinds.add(kind, 1);
+    }
+
+    /// How old a block is that was made at this time.
+    pub(super) fn age(&self, time: u64) -> Age {
+        Age::of(time, self.now)
     }
 
     /// Blocks that were given back.
     pub(super) fn bury(&mut self, dead: super::dead::DeadKind) {
         let super::dead::DeadKind { requested, usable, site, count } = dead;
         let (reports, rate) = (ReportSet::NOBODY, Rate::EVERY);
-        let holder = HolderId::default();
-        self.kinds
-            .add(Kind { requested, usable, site, reports, holder, rate, is_dead: true }, count);
+        let (holder, age) = (HolderId::default(), Age::default());
+        let kind = Kind { requested, usable, site, reports, holder, rate, age, is_dead: true };
+        self.kinds.add(kind, count);
     }
 
     fn sum_up(&mut self, block: Block, claims: Claims) {

@@ -270,8 +270,16 @@ impl<'c> Count<'c> {
         let Some((reports, holder)) = self.enter(address, block, entry) else { return };
         self.books.group(block, reports, holder);
         if let Some(scanned) = &mut self.scanned {
+            let age = self.books.age(block.time);
             // One that is lost is counted there.
-            let _ = scanned.blocks.push(ScannedBlock { address, block, reports, holder, contents });
+            let _ = scanned.blocks.push(ScannedBlock {
+                address,
+                block,
+                reports,
+                holder,
+                age,
+                contents,
+            });
         }
     }
 
