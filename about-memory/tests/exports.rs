@@ -127,7 +127,7 @@ fn details_are_a_tree_and_growth_is_a_list() {
 +1,500 bytes in +3 blocks: from 9,096 in 11 to 10,596 in 14
 
 +1,500 bytes in +3 blocks (from 5,000 to 6,500): [unknown]
-    shop::main
+    shop::main (src/main.rs:40)
 ";
     assert_eq!(directory.text(&["heap-diff", "dark.json", "after.json"]), expected);
     let json = directory.text(&["heap-diff", "dark.json", "after.json", "--json"]);
