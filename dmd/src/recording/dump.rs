@@ -31,7 +31,7 @@ impl Recording {
             Which::AtPeak => "what lived at the peak of the recording",
             Which::Temporary => "what was given back within a millisecond",
         };
-        self.dump_of(&blocks, sites, self.own_fields(reason, &all))
+        self.dump_of(&blocks, sites, &self.own_fields(reason, &all))
     }
 
     /// A block of no bytes for each site, in the order of their numbers, as a dump; before them one of no site.
@@ -39,14 +39,14 @@ impl Recording {
         let blocks = self.sites.keys().map(|site| self.group((*site, 0, 0, 0), 1));
         let blocks: Vec<_> = std::iter::once(json!({ "req": 0 })).chain(blocks).collect();
         let own = self.own_fields("where blocks of the recording were allocated", &json!({}));
-        self.dump_of(&blocks, self.sites.values(), own)
+        self.dump_of(&blocks, self.sites.values(), &own)
     }
 
     fn dump_of<'r>(
         &self,
         blocks: &[Value],
         sites: impl Iterator<Item = &'r Site>,
-        own: Value,
+        own: &Value,
     ) -> Vec<u8> {
         let mut traces = Map::new();
         let mut frames = Map::new();
