@@ -72,7 +72,7 @@ fn what_a_format_or_a_dump_cannot_do_is_refused_with_the_remedy() {
     let table: [(&[&str], &str); 4] = [
         (
             &["export", "dark.json", "live.json", "--to", "dhat"],
-            "about-memory: this format has room for one dump: export them one by one, or --to memory-infra or massif",
+            "about-memory: this format has room for one heap: export them one by one, or --to memory-infra or massif",
         ),
         (
             &["export", "live.json", "--to", "dhat", "--only", "once"],
