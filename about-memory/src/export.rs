@@ -160,7 +160,7 @@ fn subject(
     for path in &args.inputs {
         let input = reader.open(path, err)?;
         if matches!(input, Input::Recording(_)) && options.only.is_some() {
-            return Err(DmdError::NoReports(path.clone(), dmd::analysis::NoReports));
+            return Err(DmdError::Unreported(path.clone()));
         }
         inputs.push(input);
     }

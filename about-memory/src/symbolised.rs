@@ -128,12 +128,15 @@ impl Input {
         options: &HeapOptions,
         path: &Path,
     ) -> Result<Heap, DmdError> {
-        let heap = match (self, at) {
-            (Input::Dump(_), Some(_)) => return Err(DmdError::NoTime(path.to_owned())),
-            (Input::Dump(dump), None) => Heap::new(dump, options),
-            (Input::Recording(history), at) => history.heap(time(history, at, path)?, options),
-        };
-        heap.map_err(|error| DmdError::NoReports(path.to_owned(), error))
+        match (self, at) {
+            (Input::Dump(_), Some(_)) => Err(DmdError::NoTime(path.to_owned())),
+            (Input::Dump(dump), None) => Heap::new(dump, options)
+                .map_err(|error| DmdError::NoReports(path.to_owned(), error)),
+            (Input::Recording(history), at) => {
+                let heap = history.heap(time(history, at, path)?, options);
+                heap.map_err(|_| DmdError::Unreported(path.to_owned()))
+            }
+        }
     }
 }
 

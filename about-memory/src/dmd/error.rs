@@ -19,6 +19,8 @@ pub enum DmdError {
     Moment(PathBuf, MomentError),
     /// A dump is of one moment.
     NoTime(PathBuf),
+    /// A recording does not say who reports what.
+    Unreported(PathBuf),
     /// A dump alone can be compared with nothing.
     Alone(PathBuf),
     /// A dump could not be clamped.
@@ -48,6 +50,11 @@ impl fmt::Display for DmdError {
             Self::NoTime(path) => {
                 write!(f, "{}: a dump is of one moment: only recordings have others", path.display())
             }
+            Self::Unreported(path) => write!(
+                f,
+                "{}: a recording does not know who reports what: take a dump with DMD=1",
+                path.display()
+            ),
             Self::Alone(path) => write!(
                 f,
                 "{}: a dump alone can be compared with nothing: name a second one, or a recording",
@@ -81,7 +88,11 @@ impl error::Error for DmdError {
             Self::Referrers(_, error) => Some(error),
             Self::NoReports(_, error) => Some(error),
             Self::Modes(error) => Some(error),
-            Self::NoTime(_) | Self::Alone(_) | Self::Several | Self::Binary => None,
+            Self::NoTime(_)
+            | Self::Unreported(_)
+            | Self::Alone(_)
+            | Self::Several
+            | Self::Binary => None,
             Self::Create(_, error) | Self::Write(error) => Some(error),
         }
     }
