@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use dmd::dump::read::Mode;
 use dmd::heap::browse::{self, Axis, BrowseOptions};
-use dmd::heap::growth;
+use dmd::heap::growth::{self, Growth};
 use dmd::heap::{Frames, HeapOptions};
 use dmd::recording::Moment;
 
@@ -161,11 +161,23 @@ pub fn diff(args: &HeapDiffArgs, out: &mut dyn Write, err: &mut dyn Write) -> Re
             (before, first.heap(args.to, &options, &args.first)?)
         }
     };
-    let growth = growth::growth(&before, &after);
-    written(match args.json {
-        true => growth::write_json(&growth, args.top, out),
-        false => growth::write_text(&growth, args.top, out),
-    })
+    let mut growth = growth::growth(&before, &after);
+    if args.json {
+        return written(growth::write_json(&growth, args.top, out));
+    }
+    shorten(&mut growth);
+    written(growth::write_text(&growth, args.top, out))
+}
+
+/// Paths of the program are shortened where its directory is the one we are in; elsewhere they stay whole.
+fn shorten(growth: &mut Growth) {
+    let Ok(root) = std::env::current_dir() else { return };
+    let root = format!("{}/", root.display());
+    for line in growth.places.iter_mut().flat_map(|place| &mut place.lines).flatten() {
+        if let Some(rest) = line.strip_prefix(&root) {
+            *line = rest.to_owned();
+        }
+    }
 }
 
 /// Whether both are of one kind of blocks: recordings are of those that live.

@@ -22,6 +22,8 @@ mod read;
 mod dump;
 mod moment;
 mod summary;
+#[cfg(test)]
+mod sampled;
 
 pub use moment::{Moment, MomentError, NoMoment};
 pub use read::{RecordingError, is_recording, read};
