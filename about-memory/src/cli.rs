@@ -57,11 +57,11 @@ pub enum Command {
     Metrics(MetricsArgs),
     /// Give the frames of a DMD dump their functions and lines, for good, so that it can be read elsewhere
     Symbolicate(SymbolicateArgs),
-    /// Write a DMD dump as the file of another viewer: pprof, DHAT, flame graphs, speedscope, the Firefox Profiler and others
+    /// Write a DMD dump or a recording as the file of another viewer: pprof, DHAT, flame graphs, speedscope, the Firefox Profiler and others
     Export(ExportArgs),
-    /// Break a DMD dump down by stack and by type, one within the other
+    /// Break a DMD dump, or a moment of a recording, down by stack and by type, one within the other
     Heap(HeapArgs),
-    /// Show what grew between two DMD dumps, by stack and type, biggest first
+    /// Show what grew between two DMD dumps, or two moments of recordings, by stack and type, biggest first
     HeapDiff(HeapDiffArgs),
     /// Show what differs between two reports, the second minus the first
     Diff(DiffArgs),
