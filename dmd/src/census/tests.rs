@@ -1,0 +1,1 @@
+//! Censuses of known heaps.
