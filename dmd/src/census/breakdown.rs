@@ -25,6 +25,18 @@ impl Default for Breakdown {
 }
 
 impl Breakdown {
+    /// What it is by, in a word; of a count, its label.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        match self {
+            Breakdown::Count(count) => count.label.as_deref().unwrap_or("count"),
+            Breakdown::Bucket(_) => "bucket",
+            Breakdown::CoarseType(_) => "coarseType",
+            Breakdown::Split(split) => split.axis.name(),
+            Breakdown::Several(_) => "several",
+        }
+    }
+
     /// What is worth knowing of any heap: dark blocks by type, reported ones by reporter.
     ///
     /// SpiderMonkey's own default tells coarse types apart as well, and within them what tells most of each.

@@ -44,8 +44,13 @@ enum Step {
     Count,
     Bucket(usize),
     Coarse([usize; 4]),
-    Split { axis: usize, then: usize, missing: Option<(&'static str, usize)> },
-    Several(Vec<usize>),
+    Split {
+        axis: usize,
+        then: usize,
+        missing: Option<(&'static str, usize)>,
+    },
+    /// And what each is by.
+    Several(Vec<(Key, usize)>),
 }
 
 impl Plan {
@@ -59,7 +64,8 @@ impl Plan {
                 Step::Coarse([0, 1, 2, 3].map(|state: usize| self.step(&coarse.of[state])))
             }
             Breakdown::Several(several) => {
-                Step::Several(several.iter().map(|one| self.step(one)).collect())
+                let one = |one: &Breakdown| (Key::text(one.name()), self.step(one));
+                Step::Several(several.iter().map(one).collect())
             }
             Breakdown::Split(split) => {
                 let known = self.axes.iter().position(|axis| *axis == split.axis);
@@ -142,7 +148,7 @@ impl Count {
                     (answer, step)
                 }
                 Step::Several(several) => {
-                    for (key, step) in (0..).zip(several) {
+                    for (key, (_, step)) in (0..).zip(several) {
                         let inner = self.inner(at, key, *step);
                         self.add(inner, item, plan, source);
                     }
@@ -238,8 +244,11 @@ impl Finished<'_> {
                 Counted::Groups(groups.collect())
             }
             Step::Several(several) => {
-                let nodes = (0..).zip(several).map(|(key, step)| self.at_or_empty(at, key, *step));
-                Counted::Several(nodes.collect())
+                let groups = (0..).zip(several).map(|(number, (key, step))| Group {
+                    key: key.clone(),
+                    node: self.at_or_empty(at, number, *step),
+                });
+                Counted::Several(groups.collect())
             }
             Step::Split { axis, missing, .. } => Counted::Groups(self.groups(*axis, *missing, at)),
         };

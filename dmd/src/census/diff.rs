@@ -50,15 +50,16 @@ fn difference(before: Option<&Node>, after: Option<&Node>) -> Option<Node> {
     amount.subtract(&before.map(|node| node.amount).unwrap_or_default());
     let counted = match (&before.or(after)?.counted, &after.or(before)?.counted) {
         (Counted::Groups(_), Counted::Groups(_)) => Counted::Groups(groups(before, after)),
-        (Counted::Several(one), Counted::Several(_)) => {
+        (Counted::Several(several), Counted::Several(_)) => {
             let at = |node: Option<&'_ Node>, at: usize| match node.map(|node| &node.counted) {
-                Some(Counted::Several(nodes)) => nodes.get(at).cloned(),
+                Some(Counted::Several(groups)) => groups.get(at).map(|group| group.node.clone()),
                 _ => None,
             };
-            let nodes = (0..one.len()).filter_map(|number| {
-                difference(at(before, number).as_ref(), at(after, number).as_ref())
-            });
-            Counted::Several(nodes.collect())
+            let one = |(number, group): (usize, &Group)| {
+                let node = difference(at(before, number).as_ref(), at(after, number).as_ref())?;
+                Some(Group { key: group.key.clone(), node })
+            };
+            Counted::Several(several.iter().enumerate().filter_map(one).collect())
         }
         (Counted::Bucket(_), Counted::Bucket(_)) => Counted::Bucket(bucket(before, after, amount)),
         _ => Counted::Count,
@@ -102,8 +103,9 @@ fn groups(before: Option<&Node>, after: Option<&Node>) -> Vec<Group> {
 fn has_changed(node: &Node) -> bool {
     node.amount != Amount::default()
         || match &node.counted {
-            Counted::Groups(groups) => groups.iter().any(|group| has_changed(&group.node)),
-            Counted::Several(nodes) => nodes.iter().any(has_changed),
+            Counted::Groups(groups) | Counted::Several(groups) => {
+                groups.iter().any(|group| has_changed(&group.node))
+            }
             Counted::Bucket(bucketed) => !bucketed.listed.is_empty(),
             Counted::Count => false,
         }

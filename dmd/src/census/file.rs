@@ -44,12 +44,8 @@ pub struct FileOptions {
 /// let breakdown: Breakdown = r#"{"by":"coarseType"}"#.parse()?;
 /// let mut json = Vec::new();
 /// of_dump(&dump, &breakdown, &FileOptions::default()).write_json(&mut json)?;
-/// let none = r#"{"bytes":0,"count":0}"#;
-/// let expected = format!(
-///     "{{\"once\":{},\"other\":{none},\"twice\":{none},\"unreported\":{}}}\n",
-///     r#"{"bytes":16,"count":1}"#, r#"{"bytes":224,"count":2}"#,
-/// );
-/// assert_eq!(String::from_utf8(json)?, expected);
+/// let dark = r#"{"unreported":{"count":2,"bytes":224},"once":{"count":1,"bytes":16},"#;
+/// assert!(json.starts_with(dark.as_bytes()));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[must_use]

@@ -67,8 +67,8 @@ pub enum Counted {
     Bucket(Bucketed),
     /// They were told apart. The groups' amounts add up to the node's.
     Groups(Vec<Group>),
-    /// They were told apart in several ways: each has the amount of the node.
-    Several(Vec<Node>),
+    /// They were told apart in several ways, as the keys say: each has the amount of the node.
+    Several(Vec<Group>),
 }
 
 /// Blocks with the same answer.
