@@ -36,7 +36,26 @@ impl Reader {
         } else {
             read::read_file(path)
         };
-        let mut dump = dump.map_err(|error| DmdError::Read(path.to_owned(), error))?;
+        let dump = dump.map_err(|error| DmdError::Read(path.to_owned(), error))?;
+        Ok(self.looked_up(dump, err))
+    }
+
+    /// The dump in these bytes; `path` is what messages call it.
+    ///
+    /// # Errors
+    ///
+    /// If they are no dump.
+    pub fn read_bytes(
+        &mut self,
+        (path, bytes): (&Path, &[u8]),
+        err: &mut dyn Write,
+    ) -> Result<Dump, DmdError> {
+        let dump = read::read(bytes, read::DEFAULT_LIMIT);
+        let dump = dump.map_err(|error| DmdError::Read(path.to_owned(), error))?;
+        Ok(self.looked_up(dump, err))
+    }
+
+    fn looked_up(&mut self, mut dump: Dump, err: &mut dyn Write) -> Dump {
         let notes = self.symboliser.symbolicate(&mut dump).notes;
         for note in dump.notes.iter().chain(&notes) {
             if !self.said.contains(note) {
@@ -45,6 +64,6 @@ impl Reader {
                 self.said.push(note.clone());
             }
         }
-        Ok(dump)
+        dump
     }
 }

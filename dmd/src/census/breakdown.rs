@@ -37,6 +37,18 @@ impl Breakdown {
         }
     }
 
+    /// The breakdowns directly within it.
+    #[must_use]
+    pub fn inner(&self) -> Vec<&Breakdown> {
+        match self {
+            Breakdown::Count(_) | Breakdown::Bucket(_) => Vec::new(),
+            Breakdown::CoarseType(coarse) => coarse.of.iter().collect(),
+            Breakdown::Split(split) if split.axis.missing().is_none() => vec![&split.then],
+            Breakdown::Split(split) => vec![&split.then, &split.missing],
+            Breakdown::Several(several) => several.iter().collect(),
+        }
+    }
+
     /// What is worth knowing of any heap: dark blocks by type, reported ones by reporter.
     ///
     /// SpiderMonkey's own default tells coarse types apart as well, and within them what tells most of each.

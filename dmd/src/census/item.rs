@@ -46,7 +46,8 @@ impl Amount {
         }
     }
 
-    pub(super) fn add(&mut self, other: &Amount) {
+    /// Adds blocks.
+    pub fn add(&mut self, other: &Amount) {
         self.combine(other, i64::saturating_add);
     }
 

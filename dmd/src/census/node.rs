@@ -134,3 +134,14 @@ pub struct Blocks {
     /// How long they have lived, in milliseconds, where that is known.
     pub age_ms: Option<u64>,
 }
+
+impl Blocks {
+    /// In a line: `64 bytes at 7f10`, or `64 bytes each`.
+    #[must_use]
+    pub fn describe(&self) -> String {
+        let place =
+            self.address.map_or_else(|| "each".to_owned(), |address| format!("at {address:x}"));
+        let age = self.age_ms.map_or_else(String::new, |age| format!(", {age} ms old"));
+        format!("{} bytes {place}{age}", self.size)
+    }
+}
