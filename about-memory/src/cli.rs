@@ -1,6 +1,7 @@
 //! The command line: what can be asked for.
 
 use crate::ask::{AskArgs, MinimizeArgs, TrackArgs};
+use crate::census::CensusArgs;
 use crate::coverage::CoverageArgs;
 use crate::dmd::DmdArgs;
 use crate::export::ExportArgs;
@@ -63,6 +64,8 @@ pub enum Command {
     Heap(HeapArgs),
     /// Show what grew between two DMD dumps, or two moments of recordings, by stack and type, biggest first
     HeapDiff(HeapDiffArgs),
+    /// Count the heap of a DMD dump or of a running program by what you ask, one question within the other; of two, what grew
+    Census(CensusArgs),
     /// Show what differs between two reports, the second minus the first
     Diff(DiffArgs),
     /// Write one page that shows reports in any browser, offline: trees, treemap, differences, dark matter

@@ -3,8 +3,8 @@
 use about_memory::cli::{Cli, Command};
 use about_memory::show::{self, Failure};
 use about_memory::{
-    ask, check, coverage, dmd, export, heap, html, metrics, ps, record, resident, run, serve,
-    snapshot, symbolicate, watch,
+    ask, census, check, coverage, dmd, export, heap, html, metrics, ps, record, resident, run,
+    serve, snapshot, symbolicate, watch,
 };
 use clap::Parser;
 use std::error::Error;
@@ -53,6 +53,9 @@ fn main() -> ExitCode {
         Some(Command::HeapDiff(args)) => heap::diff(args, &mut out, &mut notes)
             .map(|()| ExitCode::SUCCESS)
             .map_err(Failure::from),
+        Some(Command::Census(args)) => {
+            census::main(args, &mut out, &mut notes).map(|()| ExitCode::SUCCESS)
+        }
         Some(Command::Check(args)) => check::main(args, &mut out, &mut notes),
         Some(Command::Ps(args)) => {
             ps::main(args, &mut out, &mut notes).map(|()| ExitCode::SUCCESS).map_err(Failure::from)

@@ -44,6 +44,20 @@ impl Reader {
         self.symbolicated(dump.map_err(|error| DmdError::Read(path.to_owned(), error))?, err)
     }
 
+    /// The dump in these bytes; `path` is what messages call it.
+    ///
+    /// # Errors
+    ///
+    /// If they are no dump.
+    pub fn read_bytes(
+        &mut self,
+        (path, bytes): (&Path, &[u8]),
+        err: &mut dyn Write,
+    ) -> Result<Dump, DmdError> {
+        let dump = read::read(bytes, read::DEFAULT_LIMIT);
+        self.symbolicated(dump.map_err(|error| DmdError::Read(path.to_owned(), error))?, err)
+    }
+
     /// The dump or the recording at `path`; `-` is standard input.
     ///
     /// # Errors
