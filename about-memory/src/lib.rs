@@ -9,6 +9,8 @@ pub mod coverage;
 pub mod symbolised;
 pub mod export;
 pub mod heap;
+pub mod retained;
+pub mod held;
 pub mod resident;
 pub mod metrics;
 pub mod show;

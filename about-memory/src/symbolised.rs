@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use dmd::dump::read::{self, Dump};
-use dmd::symbols::{Options, Symboliser};
+use dmd::symbols::{Members, Options, Symboliser};
 
 use crate::dmd::DmdError;
 
@@ -23,6 +23,11 @@ impl Reader {
         let mut options = Options::default();
         options.search = symbols.to_vec();
         Self { symboliser: Symboliser::new(options), said: Vec::new() }
+    }
+
+    /// Where the fields of these types of the dump's program are.
+    pub(crate) fn members(&mut self, dump: &Dump, types: &[String]) -> Members {
+        self.symboliser.members(dump, types)
     }
 
     /// The dump at `path`; `-` is standard input.

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::{error, fmt, io};
 
+use dmd::analysis::holds::NotThere;
 use dmd::analysis::{ClampError, DifferentModes, NoReports, ReferrersError};
 use dmd::dump::read::ReadError;
 
@@ -16,6 +17,8 @@ pub enum DmdError {
     Clamp(PathBuf, ClampError),
     /// Nothing can be said of an address.
     Referrers(PathBuf, ReferrersError),
+    /// No block of the dump is meant.
+    NotThere(PathBuf, NotThere),
     /// A dump does not say who reports what.
     NoReports(PathBuf, NoReports),
     /// The two dumps cannot be compared.
@@ -36,6 +39,7 @@ impl fmt::Display for DmdError {
             Self::Read(path, error) => write!(f, "{}: {error}", path.display()),
             Self::Clamp(path, error) => write!(f, "{}: {error}", path.display()),
             Self::Referrers(path, error) => write!(f, "{}: {error}", path.display()),
+            Self::NotThere(path, error) => write!(f, "{}: {error}", path.display()),
             Self::NoReports(path, error) => write!(f, "{}: {error}", path.display()),
             Self::Modes(error) => error.fmt(f),
             Self::Several => f.write_str(
@@ -58,6 +62,7 @@ impl error::Error for DmdError {
             Self::Read(_, error) => Some(error),
             Self::Clamp(_, error) => Some(error),
             Self::Referrers(_, error) => Some(error),
+            Self::NotThere(_, error) => Some(error),
             Self::NoReports(_, error) => Some(error),
             Self::Modes(error) => Some(error),
             Self::Several | Self::Binary => None,
