@@ -36,6 +36,7 @@ use super::links::Ranges;
 use super::people::Style;
 use super::sites::{ExplainOptions, Sites};
 use crate::dump::read::{Dump, Mode};
+use alike::Kinds;
 use dominators::Dominators;
 use graph::Graph;
 use roots::Roots;
@@ -72,6 +73,7 @@ pub struct Holds<'d> {
     graph: Graph,
     roots: Roots,
     dominators: Dominators,
+    kinds: Kinds,
     /// By node, in bytes.
     retained: Vec<u64>,
 }
@@ -109,7 +111,8 @@ impl<'d> Holds<'d> {
             dump.blocks.iter().map(|block| block.usable().saturating_mul(block.num)).collect();
         sizes.resize(graph.len(), 0);
         let retained = dominators.retained(sizes);
-        Ok(Self { dump, options, ranges, sites, graph, roots, dominators, retained })
+        let kinds = Kinds::new(&sites);
+        Ok(Self { dump, options, ranges, sites, graph, roots, dominators, kinds, retained })
     }
 
     /// The bytes of all blocks.

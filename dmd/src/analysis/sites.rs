@@ -295,6 +295,11 @@ impl Sites {
         &self.sites[self.of(trace)]
     }
 
+    /// All of them, by number.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Site> {
+        self.sites.iter()
+    }
+
     /// The site of this number.
     pub(super) fn numbered(&self, number: usize) -> &Site {
         &self.sites[number]

@@ -75,14 +75,14 @@ fn save(report: String) -> io::Result<()> {
 
 fn fill() {
     let entry = |key| Box::new(Entry { key, text: vec![1; 1_000] });
-    locked(&CACHE).extend((0..100).map(entry));
+    *locked(&CACHE) = (0..100).map(entry).collect();
     let page = Arc::new(Page { text: vec![2; 70_000] });
     locked(&SHELF).push(Arc::clone(&page));
     locked(&WINDOW).push(page);
     *locked(&TREE) = Some(tree(9));
     let list = (0..10_000).fold(None, |next, number| Some(Box::new(Link { number, next })));
     *locked(&LIST) = list;
-    let key = locked(&CACHE).iter().map(|entry| entry.key).max();
+    let key = locked(&CACHE).iter().map(|entry| entry.key + entry.text.len() as u64).max();
     let length = locked(&LIST).as_ref().map(|first| first.number + u64::from(first.next.is_some()));
     hint::black_box((key, length, locked(&SHELF).first().map(|page| page.text.len())));
 }

@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::alike::frame;
 use super::roots::Outside;
 use super::{Holds, Step};
 use crate::analysis::links::Ranges;
@@ -117,21 +118,21 @@ impl Holds<'_> {
                 retained,
                 outside: self.roots.outside[cycle.outside as usize].clone(),
                 counted,
-                site: site.and_then(|site| site.own.clone().or(site.frames.first().cloned())),
+                site: site.and_then(frame).cloned(),
                 steps,
             }
         };
         circles.into_iter().map(circle).collect()
     }
 
-    /// What makes cycles alike: how many blocks they have, and from where.
+    /// What makes cycles alike: how many blocks they have, and of which kinds.
     pub(super) fn cycle_key(&self, cycle: usize) -> (usize, Vec<usize>) {
         let blocks = &self.roots.cycles[cycle].blocks;
-        let site = |&block: &u32| self.sites.of(self.dump.blocks[block as usize].alloc);
-        let mut sites: Vec<usize> = blocks.iter().map(site).collect();
-        sites.sort_unstable();
-        sites.dedup();
-        (blocks.len(), sites)
+        let kind = |&block: &u32| self.kinds.of(self, block as usize);
+        let mut kinds: Vec<usize> = blocks.iter().map(kind).collect();
+        kinds.sort_unstable();
+        kinds.dedup();
+        (blocks.len(), kinds)
     }
 
     /// The shortest way from the first block back to itself.

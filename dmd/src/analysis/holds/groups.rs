@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 
 use rustc_hash::FxHashMap;
 
+use super::alike::frame;
 use super::{Holds, NONE};
 use crate::analysis::by::report_names;
 use crate::dump::read::{Block, ReportSite};
@@ -102,8 +103,7 @@ impl Holds<'_> {
         match by {
             Owner::Type => site.block_type.describe(),
             Owner::Site => {
-                let frame = site.own.as_ref().or(site.frames.first());
-                frame.cloned().unwrap_or_else(|| "(no stack was recorded)".to_owned())
+                frame(site).cloned().unwrap_or_else(|| "(no stack was recorded)".to_owned())
             }
             Owner::Crate => site.krate.clone().unwrap_or_else(|| "(unknown)".to_owned()),
             Owner::Reporter => reporters(|site| site.path.clone()),

@@ -72,7 +72,10 @@ fn tree_value(node: &Retained) -> Value {
         RetainedName::Static(name) => ("static", json!(name)),
         RetainedName::Outside(outside) => outside_words(outside),
         RetainedName::Shared => ("shared", Value::Null),
-        RetainedName::Cycles(cycles) => ("cycles", json!(cycles)),
+        RetainedName::Cycles(cycles, counted) => {
+            value["counts"] = counts(*counted).0.into();
+            ("cycles", json!(cycles))
+        }
         RetainedName::Blocks { block_type, site, address } => {
             value["site"] = json!(site);
             value["address"] = address.map_or(Value::Null, hexadecimal);
@@ -93,13 +96,17 @@ fn outside_words(outside: &Outside) -> (&'static str, Value) {
     }
 }
 
-fn circle_value(holds: &Holds<'_>, circle: &Circle) -> Value {
-    let (held, by) = outside_words(&circle.outside);
-    let (counts, handles) = match circle.counted {
+fn counts(counted: Counted) -> (&'static str, u64) {
+    match counted {
         Counted::Leaked => ("leaked", 0),
         Counted::Outside(handles) => ("outside", handles),
         Counted::Unknown => ("unknown", 0),
-    };
+    }
+}
+
+fn circle_value(holds: &Holds<'_>, circle: &Circle) -> Value {
+    let (held, by) = outside_words(&circle.outside);
+    let (counts, handles) = counts(circle.counted);
     json!({
         "cycles": circle.cycles, "blocks": circle.blocks, "retained": circle.retained,
         "held": held, "by": by, "counts": counts, "handlesOutside": handles, "site": circle.site,
@@ -114,9 +121,10 @@ fn step_value(holds: &Holds<'_>, step: &Step) -> Value {
             let (is, name) = outside_words(outside);
             json!({ "is": is, "name": name })
         }
-        Place::Cycle(blocks, outside) => {
+        Place::Cycle(blocks, outside, counted) => {
             let (held, by) = outside_words(outside);
-            json!({ "is": "cycle", "blocks": blocks, "held": held, "by": by })
+            let (counts, _) = counts(*counted);
+            json!({ "is": "cycle", "blocks": blocks, "held": held, "by": by, "counts": counts })
         }
         Place::Block(block) => {
             let of = &holds.dump.blocks[*block];

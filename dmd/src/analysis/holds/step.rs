@@ -1,5 +1,6 @@
 //! A step of a way: what is passed, and by which word of the one before.
 
+use super::circle::Counted;
 use super::roots::Outside;
 use super::{Holds, Node};
 use crate::analysis::types::BlockType;
@@ -13,7 +14,7 @@ pub struct Step {
     pub place: Place,
     /// The word of the block before by which it leads here, if there is one.
     pub by: Option<Pointer>,
-    /// So many more blocks from the same site were passed in a row before this one.
+    /// So many more blocks of the same kind were passed in a row before this one.
     pub alike: u64,
 }
 
@@ -25,9 +26,9 @@ pub enum Place {
     Static(String),
     /// Nothing in the dump points at what follows, and this is known of who does.
     Outside(Outside),
-    /// What follows is one of so many blocks that reach each other, at which nothing outside points, and this is known of who
+    /// What follows is one of so many blocks that reach each other, at which nothing outside points; and what is known of who
     /// holds them.
-    Cycle(u64, Outside),
+    Cycle(u64, Outside, Counted),
     /// A block, by its place in the dump.
     Block(usize),
 }
@@ -46,7 +47,7 @@ pub struct Pointer {
     pub field: Option<String>,
 }
 
-/// So many blocks from one site are shown in a row.
+/// So many blocks of one kind are shown in a row.
 const MOST_IN_A_ROW: usize = 3;
 
 impl Step {
@@ -64,8 +65,8 @@ impl Holds<'_> {
     /// The steps along these nodes, of which each points at the next.
     pub(super) fn steps(&self, way: &[u32]) -> Vec<Step> {
         let mut steps = Vec::new();
-        let site = |node: u32| match self.node(node) {
-            Node::Block(block) => Some(self.sites.of(self.dump.blocks[block].alloc)),
+        let kind = |node: u32| match self.node(node) {
+            Node::Block(block) => Some(self.kinds.of(self, block)),
             _ => None,
         };
         let mut at = 0;
@@ -84,7 +85,7 @@ impl Holds<'_> {
             }
             let alike = way[at..]
                 .iter()
-                .take_while(|&&next| site(next).is_some() && site(next) == site(node))
+                .take_while(|&&next| kind(next).is_some() && kind(next) == kind(node))
                 .count();
             at += 1;
             if alike > MOST_IN_A_ROW {
@@ -110,7 +111,7 @@ impl Holds<'_> {
             Node::Cycle(at) => {
                 let cycle = &self.roots.cycles[at];
                 let outside = self.roots.outside[cycle.outside as usize].clone();
-                Place::Cycle(cycle.blocks.len() as u64, outside)
+                Place::Cycle(cycle.blocks.len() as u64, outside, cycle.counted)
             }
             Node::Root => Place::Outside(Outside::Unknown),
         };

@@ -124,7 +124,8 @@ fn name(name: &RetainedName) -> String {
         RetainedName::Static(name) => format!("static {name}"),
         RetainedName::Outside(outside) => outside.describe(),
         RetainedName::Shared => "held by several, and by none alone".to_owned(),
-        RetainedName::Cycles(cycles) => {
+        RetainedName::Cycles(cycles, Counted::Leaked) => count(*cycles, "leaked cycle"),
+        RetainedName::Cycles(cycles, _) => {
             format!("{} that nothing outside points at", count(*cycles, "cycle"))
         }
         RetainedName::Blocks { block_type, site, address } => {
@@ -224,23 +225,18 @@ pub fn write_held(holds: &Holds<'_>, held: &Held, out: &mut dyn Write) -> io::Re
             writeln!(out, "  {before} {}", cut(frame, holds.options.width, 15))?;
         }
         writeln!(out, "  retains {retained}")?;
-        let keeper = held.keeper.as_ref().map(|step| holds.place(step));
-        let keeper = keeper.map_or_else(
-            || "nothing that the dump shows".to_owned(),
-            |place| cut(&place, holds.options.width, 25),
-        );
-        writeln!(out, "  would be given back with {keeper}")?;
-        let ways = held.ways.len() as u64;
-        let is_one = ways == 1;
-        writeln!(
-            out,
-            "\n{}:",
-            if is_one {
-                "The shortest way to it".to_owned()
-            } else {
-                format!("The {} shortest ways to it", commas(ways.into()))
+        match held.keeper.as_ref().map(|step| holds.place(step)) {
+            Some(place) => {
+                let place = cut(&place, holds.options.width, 33);
+                writeln!(out, "  every way to it leads through {place}")?;
             }
-        )?;
+            None => writeln!(out, "  no block or static is on every way to it")?,
+        }
+        let ways = held.ways.len() as u64;
+        match ways {
+            1 => writeln!(out, "\nThe shortest way to it:")?,
+            _ => writeln!(out, "\nThe {} shortest ways to it:", commas(ways.into()))?,
+        }
     } else {
         let blocks = count(held.blocks.len() as u64, "block");
         writeln!(out, "{blocks}, {}; together they retain {retained}", bytes(held.own))?;
@@ -284,19 +280,19 @@ fn write_steps(
         if step.alike > 0 {
             writeln!(
                 out,
-                "{indent}  … {} more from there, one behind the other",
+                "{indent}  … {} more of the same kind in a row",
                 commas(step.alike.into())
             )?;
         }
         let arrow = if at == 0 { "" } else { "→ " };
-        let line = holds.place(step) + &by(step);
+        let line = holds.place(step) + &by(holds, step);
         writeln!(out, "{indent}{arrow}{}", cut(&line, holds.options.width, indent.len() + 2))?;
     }
     Ok(())
 }
 
-/// `, by subject::Document.path (byte 8)`
-fn by(step: &Step) -> String {
+/// `, by subject::Document.path (byte 8)`; the type is left out where the line before has it.
+fn by(holds: &Holds<'_>, step: &Step) -> String {
     let Some(pointer) = &step.by else { return String::new() };
     let into = match pointer.into {
         0 => String::new(),
@@ -304,7 +300,11 @@ fn by(step: &Step) -> String {
     };
     let at = commas(pointer.at.into());
     match &pointer.field {
-        Some(field) => format!(", by {field} (byte {at}{into})"),
+        Some(field) => {
+            let of = holds.sites.get(holds.dump.blocks[pointer.block].alloc).block_type.describe();
+            let owner = field.rfind('.').filter(|&dot| of.contains(&field[..dot]));
+            format!(", by {} (byte {at}{into})", &field[owner.unwrap_or(0)..])
+        }
         None => format!(", by byte {at}{into}"),
     }
 }
@@ -315,12 +315,16 @@ impl Holds<'_> {
         match &step.place {
             Place::Static(name) => format!("static {name}"),
             Place::Outside(outside) => outside.describe(),
-            Place::Cycle(blocks, outside) => {
-                let blocks = count(*blocks, "block");
-                format!(
-                    "a cycle of {blocks} that nothing outside points at ({})",
-                    outside.describe()
-                )
+            Place::Cycle(blocks, Outside::Unknown, counted) => {
+                let is_leaked = *counted == Counted::Leaked;
+                let (leaked, rest) = match is_leaked {
+                    true => ("leaked ", ""),
+                    false => ("", " that nothing outside points at"),
+                };
+                format!("a {leaked}cycle of {}{rest}", count(*blocks, "block"))
+            }
+            Place::Cycle(blocks, outside, _) => {
+                format!("a cycle of {}, {}", count(*blocks, "block"), outside.describe())
             }
             Place::Block(block) => self.describe(*block),
         }

@@ -1,13 +1,14 @@
 //! The biggest retained subtrees: the tree of dominators from the root down, alike nodes as one, small ones as `<other>`.
 //!
-//! Blocks from one site that are held by another of the same are that one's: a list or a tree of a million nodes is one line.
+//! Blocks of one kind that are held by another of the same are that one's: a list or a tree of a million nodes is one line.
 //! What a node has itself and what its kids retain add up to what it retains.
 
 use std::cmp::Reverse;
 
 use rustc_hash::FxHashMap;
 
-use super::alike::{Key, Keys};
+use super::alike::{Key, Keys, frame};
+use super::circle::Counted;
 use super::roots::Outside;
 use super::{Holds, NONE};
 use crate::analysis::number::percent;
@@ -58,9 +59,9 @@ pub enum RetainedName {
     Outside(Outside),
     /// Blocks that several of these hold, and none alone.
     Shared,
-    /// So many cycles that are alike.
-    Cycles(u64),
-    /// Blocks from one site.
+    /// So many cycles that are alike, and what their counts say.
+    Cycles(u64, Counted),
+    /// Blocks of one type that one line of the program allocated.
     Blocks {
         /// Their type, in words.
         block_type: String,
@@ -184,12 +185,15 @@ impl Forest<'_> {
             Key::Outside(number) => {
                 RetainedName::Outside(self.holds.roots.outside[number as usize].clone())
             }
-            Key::Cycle(_) => RetainedName::Cycles(nodes.len() as u64),
-            Key::Site(number) => {
+            Key::Cycle(at) => {
+                let counted = self.holds.roots.cycles[at].counted;
+                RetainedName::Cycles(nodes.len() as u64, counted)
+            }
+            Key::Kind(number) => {
                 let site = self.holds.sites.numbered(number);
                 RetainedName::Blocks {
                     block_type: site.block_type.describe(),
-                    site: site.own.clone().or_else(|| site.frames.first().cloned()),
+                    site: frame(site).cloned(),
                     address: nodes.first().map(|&node| self.holds.address(node as usize)),
                 }
             }
