@@ -8,7 +8,7 @@ use dmd::dump::read::{self, Dump, ReadError};
 use dmd::heap::history::History;
 use dmd::heap::{Heap, HeapOptions};
 use dmd::recording::{self, Moment};
-use dmd::symbols::{Options, Symboliser};
+use dmd::symbols::{Members, Options, Symboliser};
 use flate2::read::GzDecoder;
 
 use crate::dmd::DmdError;
@@ -28,6 +28,11 @@ impl Reader {
         let mut options = Options::default();
         options.search = symbols.to_vec();
         Self { symboliser: Symboliser::new(options), said: Vec::new() }
+    }
+
+    /// Where the fields of these types of the dump's program are.
+    pub(crate) fn members(&mut self, dump: &Dump, types: &[String]) -> Members {
+        self.symboliser.members(dump, types)
     }
 
     /// The dump at `path`; `-` is standard input.
