@@ -42,6 +42,10 @@ pub(crate) mod hooks;
 #[cfg(not(loom))]
 pub(crate) mod numbers;
 #[cfg(not(loom))]
+pub(crate) mod radix;
+#[cfg(not(loom))]
+pub(crate) mod claimants;
+#[cfg(not(loom))]
 pub(crate) mod holders;
 #[cfg(not(loom))]
 pub(crate) mod marks;

@@ -19,6 +19,10 @@ use super::rates::Rate;
 /// The rate of the draws now.
 static CURRENT: AtomicU8 = AtomicU8::new(Rate::EVERY.number());
 
+/// The rate of the draws is the process's: a test that sets it holds this.
+#[cfg(test)]
+pub(crate) static CURRENT_IN_TESTS: std::sync::Mutex<()> = std::sync::Mutex::new(());
+
 /// From now on, samples are drawn at this rate.
 pub(crate) fn set_rate(rate: Rate) {
     CURRENT.store(rate.number(), Relaxed);
@@ -194,9 +198,9 @@ mod tests {
         (0..count).filter(|_| sampler.takes(bytes, || 1)).count()
     }
 
-    /// One test for all rates, since the current rate is the process's.
     #[test]
     fn blocks_are_hit_as_often_as_their_sizes_say() {
+        let _guard = CURRENT_IN_TESTS.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let chance = Chance::of_bytes(NonZeroU64::new(65536).unwrap());
         let mean = Rate::of(chance).unwrap();
         assert_eq!(Rate::of(chance), Ok(mean));
