@@ -151,18 +151,35 @@ impl<A: UsableSize> Dmd<A> {
 
     #[inline(never)]
     fn enter_slowly(&self, plan: Plan, address: usize, requested: usize, usable: usize) {
-        if !plan.enters_unobserved() {
-            if plan.is_observed() {
-                self.enter_observed(plan, address, requested, usable);
-            }
-            return;
+        if !plan.enters_as_ever() {
+            return self.enter_otherwise(plan, address, requested, usable);
         }
         let Born { site, rate } = sites::here(plan, usable);
-        let time = if plan.keeps_times() { sys::monotonic() } else { 0 };
-        let block = Block { requested, usable, site, birth: generation(), rate, time };
+        let block = Block { requested, usable, site, birth: generation(), rate, time: 0 };
         if !BLOCKS.insert_quickly(Self::GRANULE, address, block) {
             BLOCKS.insert(Self::GRANULE, address, block);
         }
+        if plan.is_watched() {
+            note(Event::Born { address, block });
+        }
+    }
+
+    /// With its time, or because it was drawn, or not at all.
+    #[cold]
+    #[inline(never)]
+    fn enter_otherwise(&self, plan: Plan, address: usize, requested: usize, usable: usize) {
+        if plan.is_observed() {
+            return self.enter_observed(plan, address, requested, usable);
+        }
+        if plan.enters() {
+            let Born { site, rate } = sites::here_at_leisure(plan, usable);
+            let (birth, time) = (generation(), sys::monotonic());
+            self.enter_timed(plan, address, Block { requested, usable, site, birth, rate, time });
+        }
+    }
+
+    fn enter_timed(&self, plan: Plan, address: usize, block: Block) {
+        BLOCKS.insert(Self::GRANULE, address, block);
         if plan.is_watched() {
             note(Event::Born { address, block });
         }
@@ -175,15 +192,12 @@ impl<A: UsableSize> Dmd<A> {
         let drawn = sites::drawn_here(plan, usable);
         let (site, rate) =
             drawn.map_or((SiteId::UNKNOWN, Rate::EVERY), |drawn| (drawn.site, drawn.rate));
-        let time = sys::monotonic();
-        let block = Block { requested, usable, site, birth: generation(), rate, time };
+        let (birth, time) = (generation(), sys::monotonic());
+        let block = Block { requested, usable, site, birth, rate, time };
         let Some(Drawn { logged_by, .. }) = drawn else {
             return BLOCKS.pass_over(Self::GRANULE, address, block);
         };
-        BLOCKS.insert(Self::GRANULE, address, block);
-        if plan.is_watched() {
-            note(Event::Born { address, block });
-        }
+        self.enter_timed(plan, address, block);
         if let Some(thread) = logged_by {
             observers::log(address, block, thread);
         }

@@ -80,10 +80,10 @@ impl Plan {
         self.has(ENTERS)
     }
 
-    /// Blocks enter, and nobody observes single ones.
+    /// Blocks enter without a time, and nobody observes single ones.
     #[inline(always)]
-    pub(crate) fn enters_unobserved(self) -> bool {
-        self.0 & (ENTERS | OBSERVED) == ENTERS
+    pub(crate) fn enters_as_ever(self) -> bool {
+        self.0 & (ENTERS | TIMES | OBSERVED) == ENTERS
     }
 
     /// Every block enters.

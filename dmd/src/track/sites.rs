@@ -75,6 +75,24 @@ pub(crate) fn is_hit(usable: usize) -> bool {
 /// The site of an allocation of this many bytes that happens here and now. Under a plan that samples, it is in the sample.
 #[inline(always)]
 pub(crate) fn here(plan: Plan, usable: usize) -> Born {
+    born(plan, usable, with_stack_here)
+}
+
+/// The same where it matters less how long it takes. The walk is compiled into the quick one, and a second copy would end that.
+#[cold]
+#[inline(never)]
+pub(crate) fn here_at_leisure(plan: Plan, usable: usize) -> Born {
+    born(plan, usable, with_stack_at_leisure)
+}
+
+#[cold]
+#[inline(never)]
+fn with_stack_at_leisure(thread: &Thread) -> SiteId {
+    with_stack_here(thread)
+}
+
+#[inline(always)]
+fn born(plan: Plan, usable: usize, with_stack_here: impl FnOnce(&Thread) -> SiteId) -> Born {
     let born = Thread::current(|thread| {
         let rate = if plan.samples() { thread.sampler.rate() } else { Rate::EVERY };
         let with_stack = plan.has_stacks()
@@ -104,7 +122,8 @@ pub(crate) fn drawn_here(plan: Plan, usable: usize) -> Option<Drawn> {
             return None;
         }
         let with_stack = wins || plan.has_stacks();
-        let site = if with_stack { with_stack_here(thread) } else { without_stack_here(thread) };
+        let site =
+            if with_stack { with_stack_at_leisure(thread) } else { without_stack_here(thread) };
         let rate = if plan.enters_all() { Rate::EVERY } else { rate };
         Some(Drawn { site, rate, logged_by: wins.then(|| thread.number()) })
     })
