@@ -1,5 +1,6 @@
 //! `about-memory heap DUMP`: heap details, by stack and by type; `about-memory heap-diff A B`: what grew.
 
+use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -47,13 +48,13 @@ pub struct HeapArgs {
 /// `about-memory heap-diff`
 #[derive(Debug, Args)]
 pub struct HeapDiffArgs {
-    /// The dump from before
-    #[arg(value_name = "A")]
+    /// The dump from before; or a folder, of whose dumps the first and the last by name are compared
+    #[arg(value_name = "A|FOLDER")]
     first: PathBuf,
 
     /// The dump from after
     #[arg(value_name = "B")]
-    second: PathBuf,
+    second: Option<PathBuf>,
 
     /// How many places to show; the others are one line
     #[arg(long, value_name = "N", default_value_t = 10)]
@@ -129,18 +130,44 @@ pub fn main(args: &HeapArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result
 /// See [`DmdError`]. That nobody reads `out` any more is no error.
 pub fn diff(args: &HeapDiffArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result<(), DmdError> {
     let mut reader = Reader::new(&args.what.symbols);
-    let first = reader.read(&args.first, err)?;
-    let second = reader.read(&args.second, err)?;
+    let (first_path, second_path) = match &args.second {
+        Some(second) => (args.first.clone(), second.clone()),
+        None => first_and_last(&args.first, err)?,
+    };
+    let first = reader.read(&first_path, err)?;
+    let second = reader.read(&second_path, err)?;
     if first.invocation.mode != second.invocation.mode {
         return Err(DmdError::Modes(dmd::analysis::DifferentModes));
     }
-    let before = args.what.heap(&first, &args.first)?;
-    let after = args.what.heap(&second, &args.second)?;
+    let before = args.what.heap(&first, &first_path)?;
+    let after = args.what.heap(&second, &second_path)?;
     let growth = growth::growth(&before, &after);
     written(match args.json {
         true => growth::write_json(&growth, args.top, out),
         false => growth::write_text(&growth, args.top, out),
     })
+}
+
+/// The first and the last dump of a folder, by their names: those that programs save by themselves have the time in them.
+fn first_and_last(folder: &Path, err: &mut dyn Write) -> Result<(PathBuf, PathBuf), DmdError> {
+    let entries =
+        fs::read_dir(folder).map_err(|error| DmdError::Folder(folder.to_owned(), error))?;
+    let is_dump = |path: &PathBuf| {
+        let name = path.to_string_lossy();
+        name.ends_with(".dmd.json.gz") || name.ends_with(".dmd.json")
+    };
+    let dumps = entries.flatten().map(|entry| entry.path()).filter(is_dump);
+    let mut dumps: Vec<PathBuf> = dumps.collect();
+    dumps.sort();
+    match &dumps[..] {
+        [first, .., last] => {
+            let count = dumps.len();
+            writeln!(err, "{} and {}, of {count} dumps", first.display(), last.display())
+                .map_err(DmdError::Write)?;
+            Ok((first.clone(), last.clone()))
+        }
+        _ => Err(DmdError::TooFew(folder.to_owned(), dumps.len())),
+    }
 }
 
 impl WhatArgs {

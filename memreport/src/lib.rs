@@ -42,6 +42,8 @@ mod scope;
 #[cfg(feature = "std")]
 mod minimize;
 #[cfg(feature = "std")]
+mod stamp;
+#[cfg(feature = "std")]
 pub mod snapshot;
 #[cfg(feature = "metrics")]
 pub mod metrics;
@@ -90,6 +92,8 @@ pub mod __private {
     pub use crate::ops::{Fetch, FetchAny, FetchMeasurable};
     #[cfg(all(unix, feature = "std"))]
     pub use crate::serve::StaticCommand;
+    #[cfg(all(unix, feature = "std"))]
+    pub use crate::serve::saved::{Folder, Limits};
     pub use crate::size_of::measure_recorded;
     #[cfg(not(feature = "std"))]
     pub use crate::submit_nowhere as submit;
@@ -106,6 +110,7 @@ pub mod __private {
         crate::registry::StaticReporter,
         crate::scope::{Entrance, all_scopes, current_scope},
         crate::snapshot::atomically,
+        crate::stamp::stamp,
         inventory::submit,
     };
 }
