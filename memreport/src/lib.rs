@@ -39,6 +39,8 @@ mod collect;
 mod mark;
 #[cfg(feature = "std")]
 mod scope;
+#[cfg(feature = "tracing")]
+mod spans;
 #[cfg(feature = "std")]
 mod minimize;
 #[cfg(feature = "std")]
@@ -69,6 +71,8 @@ pub use ops::{Lookahead, Ops};
 pub use serve::serve;
 pub use size_of::{MallocShallowSizeOf, MallocSizeOf, Measured, Part, measure};
 pub use sizes::{HasSizes, sizes_of};
+#[cfg(feature = "tracing")]
+pub use spans::ScopeLayer;
 #[cfg(feature = "std")]
 pub use {
     allocator::{Counted, HeapRest, HeapStatistics, LayoutSizes, UsableSize},
