@@ -1,4 +1,4 @@
-//! `about-memory heap DUMP`: heap details, by stack and by type; `about-memory heap-diff A B`: what grew.
+//! `about-memory heap DUMP`: heap details, by scope, by stack and by type; `about-memory heap-diff A B`: what grew.
 
 use std::fs;
 use std::io::{self, Write};
@@ -20,9 +20,10 @@ pub struct HeapArgs {
     #[arg(value_name = "DUMP")]
     input: PathBuf,
 
-    /// What to break the heap down by: first this, and the other within it
-    #[arg(long, value_enum, value_name = "WHAT", default_value_t)]
-    by: ByArg,
+    /// What to break the heap down by, one within the other: `type,stack`. After one alone come the others: `scope` is
+    /// `scope,type,stack`
+    #[arg(long, value_enum, value_name = "WHAT", value_delimiter = ',', default_value = "stack")]
+    by: Vec<ByArg>,
 
     /// Only blocks that were allocated below a function with TEXT in its name; stacks begin there
     #[arg(long = "in", value_name = "TEXT")]
@@ -31,6 +32,10 @@ pub struct HeapArgs {
     /// Only blocks of types with TEXT in their name
     #[arg(long = "type", value_name = "TEXT")]
     of_type: Option<String>,
+
+    /// Only blocks that were allocated in scopes with TEXT in their name, or inside such a scope
+    #[arg(long, value_name = "TEXT")]
+    scope: Option<String>,
 
     /// Gather what has less of the whole as `<other>` [default: 1, with --json 0]
     #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
@@ -85,14 +90,31 @@ struct WhatArgs {
     symbols: Vec<PathBuf>,
 }
 
-/// What comes first.
-#[derive(Debug, Clone, Copy, Default, ValueEnum)]
+/// What the heap is broken down by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum ByArg {
-    /// The stack, and the types that were allocated there
-    #[default]
+    /// The stack that allocated
     Stack,
-    /// The type, and the stacks that allocated it
+    /// The type
     Type,
+    /// The scope that the program was in: what it said that it was at
+    Scope,
+}
+
+/// The order that these words stand for.
+fn axes(by: &[ByArg]) -> Vec<Axis> {
+    let all: &[ByArg] = match by {
+        [ByArg::Stack] => &[ByArg::Stack, ByArg::Type],
+        [ByArg::Type] => &[ByArg::Type, ByArg::Stack],
+        [ByArg::Scope] => &[ByArg::Scope, ByArg::Type, ByArg::Stack],
+        several => several,
+    };
+    let axis = |by: &ByArg| match by {
+        ByArg::Stack => Axis::Stack,
+        ByArg::Type => Axis::Type,
+        ByArg::Scope => Axis::Scope,
+    };
+    all.iter().map(axis).collect()
 }
 
 fn parse_percent(text: &str) -> Result<f64, String> {
@@ -109,16 +131,14 @@ pub fn main(args: &HeapArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result
     let mut reader = Reader::new(&args.what.symbols);
     let heap = args.what.heap(&reader.read(&args.input, err)?, &args.input)?;
     let mut options = BrowseOptions::default();
-    options.by = match args.by {
-        ByArg::Stack => vec![Axis::Stack, Axis::Type],
-        ByArg::Type => vec![Axis::Type, Axis::Stack],
-    };
+    options.by = axes(&args.by);
+    options.in_scope.clone_from(&args.scope);
     options.within.clone_from(&args.within);
     options.of_type.clone_from(&args.of_type);
     options.min_percent = args.min.unwrap_or(if args.json { 0.0 } else { 1.0 });
     let tree = browse::browse(&heap, &options);
     written(match args.json {
-        true => browse::write_json(&tree, out),
+        true => browse::write_json(&heap, &tree, out),
         false => browse::write_text(&heap, &tree, &options, out),
     })
 }

@@ -2,6 +2,7 @@
 //!
 //! What a sampled block stands for is rounded here, once, so that all formats show the same numbers.
 
+mod accounts;
 mod build;
 pub(crate) mod table;
 pub mod browse;
@@ -16,7 +17,8 @@ use std::time::SystemTime;
 use rustc_hash::FxHashMap;
 
 use crate::analysis::{self, Class, NoReports, Totals};
-use crate::dump::read::{Dump, Mode, Module};
+use crate::dump::read::{Dump, Mode, Module, Sum};
+pub use accounts::Accounts;
 use build::Builder;
 
 /// What of a dump is exported, and how.
@@ -56,11 +58,22 @@ pub struct Heap {
     pub(crate) frames: Vec<HeapFrame>,
     /// Frames by number, innermost first. None is empty.
     pub(crate) stacks: Vec<Box<[u32]>>,
-    /// Types, threads and reporters.
+    /// The names of scopes, outermost first, by number. The first is empty: that of blocks in no scope.
+    pub(crate) scopes: Vec<Box<[TextId]>>,
+    /// Types, threads, reporters and names of scopes.
     pub(crate) texts: Vec<String>,
     /// Largest first, and in the same order for the same blocks.
     pub(crate) rows: Vec<Row>,
     modules: Vec<Module>,
+    outside: Outside,
+}
+
+/// What of the process's memory is in no row.
+#[derive(Debug, Clone, Copy, Default)]
+struct Outside {
+    heap_allocated: Option<u64>,
+    untracked: Sum,
+    tracker: Option<u64>,
 }
 
 /// The process that wrote the dump.
@@ -137,6 +150,7 @@ pub(crate) type Reports = Box<[(TextId, Option<TextId>)]>;
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Kind {
     pub(crate) stack: u32,
+    pub(crate) scope: u32,
     pub(crate) class: Class,
     pub(crate) block_type: Option<TextId>,
     pub(crate) thread: Option<TextId>,
@@ -190,9 +204,15 @@ impl Heap {
             taken: options.taken,
             frames: builder.frames,
             stacks: builder.stacks.values().to_vec(),
+            scopes: builder.scopes.values().to_vec(),
             texts: builder.texts.values().to_vec(),
             rows: builder.rows,
             modules: ours.map_or_else(Vec::new, |ours| ours.modules.clone()),
+            outside: ours.map_or_else(Outside::default, |ours| Outside {
+                heap_allocated: ours.heap_allocated,
+                untracked: ours.untracked,
+                tracker: ours.tracker_bytes,
+            }),
         };
         let ranks = heap.frame_ranks();
         let mut rows = std::mem::take(&mut heap.rows);
@@ -205,6 +225,21 @@ impl Heap {
     #[must_use]
     pub fn totals(&self) -> Totals {
         self.rows.iter().fold(Totals::default(), |sum, row| sum.plus(&self.amount(row)))
+    }
+
+    /// How the blocks come to what the allocator has handed out.
+    #[must_use]
+    pub fn accounts(&self) -> Accounts {
+        let Outside { heap_allocated, untracked, tracker } = self.outside;
+        // Estimates come to no exact sum, neither does a part of the blocks, nor what was given back.
+        let is_all =
+            self.sample_bytes.is_none() && self.only.is_none() && self.knows == Knows::Live;
+        Accounts {
+            listed: self.totals(),
+            untracked,
+            heap_allocated: heap_allocated.filter(|_| is_all),
+            tracker_bytes: tracker,
+        }
     }
 
     /// The amount of a row where a format has room for one.
@@ -285,6 +320,8 @@ impl Heap {
             let Kind { class, block_type, thread, size, .. } = row.kind;
             (class.name(), text(block_type), text(thread), size)
         };
+        let scopes =
+            |row: &Row| self.scopes[row.kind.scope as usize].iter().map(|name| self.text(*name));
         let reports = |row: &Row| {
             let reports = row.kind.reports.iter();
             reports.map(|(path, field)| (self.text(*path), text(*field))).collect::<Vec<_>>()
@@ -294,6 +331,7 @@ impl Heap {
             .then_with(|| frames(a).cmp(frames(b)))
             .then_with(|| rest(a).cmp(&rest(b)))
             .then_with(|| reports(a).cmp(&reports(b)))
+            .then_with(|| scopes(a).cmp(scopes(b)))
     }
 }
 

@@ -123,7 +123,12 @@ fn the_environment_has_any_program_save_at_intervals() {
     let saved = files(&dumps, ".dmd.json.gz");
     assert!((3..=5).contains(&saved.len()), "{saved:?}");
     for file in &saved {
-        dmd::dump::read::read_file(file).expect("each is whole");
+        let dump = dmd::dump::read::read_file(file).expect("each is whole");
+        let heap = dmd::heap::Heap::new(&dump, &dmd::heap::HeapOptions::default());
+        let accounts = heap.expect("of all blocks").accounts();
+        let found = accounts.listed.usable() + i128::from(accounts.untracked.bytes);
+        assert_eq!(Some(found), accounts.heap_allocated.map(i128::from), "to the byte");
+        assert!(accounts.tracker_bytes > Some(0));
     }
     let bad = Command::new(MOMENTS).env(dmd::saves::VARIABLE, "often").output().expect("it starts");
     assert!(bad.status.success(), "it goes on without");

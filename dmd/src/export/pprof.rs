@@ -185,7 +185,10 @@ impl Profile {
             Class::Live | Class::Cumulative => None,
         };
         let text = |id: Option<u32>| id.map(|id| heap.text(id));
+        let scopes = heap.scopes[kind.scope as usize].iter();
+        let scope = scopes.map(|&name| heap.text(name)).collect::<Vec<_>>().join(" > ");
         let single = [
+            ("scope", Some(&*scope).filter(|scope| !scope.is_empty())),
             ("thread", text(kind.thread)),
             ("type", text(kind.block_type)),
             ("reported", reported),

@@ -20,7 +20,10 @@ pub(super) struct Builder<'d> {
     pub(super) frames: Vec<HeapFrame>,
     frame_numbers: FxHashMap<FrameKey<'d>, u32>,
     pub(super) stacks: Table<Box<[u32]>>,
+    pub(super) scopes: Table<Box<[TextId]>>,
     pub(super) texts: Table<String>,
+    /// The number of a scope's names by that of the dump.
+    known_scopes: FxHashMap<u16, u32>,
     /// Stack and type of the dump's stacks that were met.
     traces: FxHashMap<Option<TraceId>, (u32, Option<TextId>)>,
     /// Reports of blocks that were met.
@@ -31,13 +34,18 @@ pub(super) struct Builder<'d> {
 
 impl<'d> Builder<'d> {
     pub(super) fn new(dump: &'d Dump, which: Frames) -> Self {
+        let mut scopes = Table::default();
+        // The first is that of blocks in no scope.
+        scopes.number(Box::default());
         Self {
             dump,
             which,
             frames: Vec::new(),
             frame_numbers: FxHashMap::default(),
             stacks: Table::default(),
+            scopes,
             texts: Table::default(),
+            known_scopes: FxHashMap::default(),
             traces: FxHashMap::default(),
             reports: FxHashMap::default(),
             rows: Vec::new(),
@@ -50,6 +58,7 @@ impl<'d> Builder<'d> {
         let thread = block.thread.map(|id| self.texts.number(thread_name(self.dump, id)));
         let kind = Kind {
             stack,
+            scope: self.scope(block.scope),
             class,
             block_type,
             thread,
@@ -67,6 +76,18 @@ impl<'d> Builder<'d> {
         if knows != Knows::Allocated && !block.freed {
             row.live.add_weighted(block);
         }
+    }
+
+    fn scope(&mut self, scope: u16) -> u32 {
+        if let Some(known) = self.known_scopes.get(&scope) {
+            return *known;
+        }
+        let names = self.dump.extension.as_ref().map(|extension| extension.scope_names(scope));
+        let texts = &mut self.texts;
+        let names = names.unwrap_or_default().into_iter().map(|name| texts.number(name.to_owned()));
+        let number = self.scopes.number(names.collect());
+        self.known_scopes.insert(scope, number);
+        number
     }
 
     fn stack_and_type(&mut self, trace: Option<TraceId>) -> (u32, Option<TextId>) {
