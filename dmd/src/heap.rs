@@ -7,6 +7,7 @@ mod build;
 pub(crate) mod table;
 pub mod browse;
 pub mod growth;
+mod columns;
 
 #[cfg(test)]
 pub(crate) mod tests;
@@ -20,6 +21,7 @@ use crate::analysis::{self, Class, NoReports, Totals};
 use crate::dump::read::{Dump, Mode, Module, Sum};
 pub use accounts::Accounts;
 use build::Builder;
+pub use columns::columns;
 
 /// What of a dump is exported, and how.
 #[derive(Debug, Clone, Default)]
