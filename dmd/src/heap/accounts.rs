@@ -33,8 +33,10 @@ impl Accounts {
         ];
         if let Some(heap_allocated) = self.heap_allocated {
             let Sum { blocks, bytes } = self.untracked;
-            let untracked =
-                format!("in {} blocks that tracking has not seen made", commas(blocks.into()));
+            let untracked = format!(
+                "in {} blocks from before tracking began or while it was off",
+                commas(blocks.into())
+            );
             lines.push(('+', bytes.into(), untracked));
             lines.push(('=', heap_allocated.into(), "heap-allocated".to_owned()));
         } else {

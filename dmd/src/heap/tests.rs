@@ -130,7 +130,7 @@ fn scopes_have_types_and_stacks_within_and_all_comes_to_what_is_allocated() {
 shop: 4,314,936 live bytes in 28 blocks, 100.00% of the heap
         4,304,110  asked for by the program
 +          10,826  that the allocator rounds up
-+         685,064  in 12 blocks that tracking has not seen made
++         685,064  in 12 blocks from before tracking began or while it was off
 =       5,000,000  heap-allocated
         2,097,152  in the tracker's own tables, which none of these has
 
