@@ -4,6 +4,7 @@
 
 mod accounts;
 mod build;
+pub mod history;
 pub(crate) mod table;
 pub mod browse;
 pub mod growth;
@@ -27,7 +28,9 @@ pub use columns::columns;
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct HeapOptions {
-    /// Which frames stacks have.
+    /// What stacks are made of.
+    pub stacks: StackKind,
+    /// Which functions stacks have.
     pub frames: Frames,
     /// Only blocks of this class.
     pub only: Option<Class>,
@@ -46,7 +49,20 @@ pub enum Frames {
     Own,
 }
 
-/// The heap of a dump.
+/// What stacks are made of.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum StackKind {
+    /// The functions that were called.
+    #[default]
+    Native,
+    /// The scopes of the program, as it names them: what Chrome calls a pseudo stack.
+    Scopes,
+    /// Functions below the scopes that they were called in.
+    ScopesThenNative,
+}
+
+/// The heap of a dump, or of a moment of a recording.
 #[derive(Debug)]
 pub struct Heap {
     pub(crate) process: Process,
@@ -119,6 +135,11 @@ pub(crate) struct HeapFrame {
 }
 
 impl HeapFrame {
+    /// `src/main.rs:12`, if it is known.
+    pub(crate) fn place(&self) -> Option<String> {
+        Some(format!("{}:{}", self.file.as_ref()?, self.line?))
+    }
+
     /// As valgrind's tools write frames, and their viewers take them apart: `0x0: main (src/main.rs:12)`. Only frames that
     /// could not be looked up have their address still.
     pub(crate) fn valgrind_text(&self) -> String {
@@ -152,10 +173,11 @@ pub(crate) type Reports = Box<[(TextId, Option<TextId>)]>;
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Kind {
     pub(crate) stack: u32,
-    pub(crate) scope: u32,
     pub(crate) class: Class,
     pub(crate) block_type: Option<TextId>,
     pub(crate) thread: Option<TextId>,
+    /// The number of the scope.
+    pub(crate) scope: u32,
     /// Who reports them.
     pub(crate) reports: Reports,
     /// Usable bytes of one block.
@@ -174,9 +196,8 @@ impl Heap {
         if options.only.is_some() && !has_reports {
             return Err(NoReports);
         }
-        let mut builder = Builder::new(dump, options.frames);
-        let ours = dump.extension.as_ref();
-        let knows = match (dump.invocation.mode, ours) {
+        let mut builder = Builder::new(dump, options);
+        let knows = match (dump.invocation.mode, &dump.extension) {
             (Mode::Cumulative, Some(_)) => Knows::Both,
             (Mode::Cumulative, None) => Knows::Allocated,
             _ => Knows::Live,
@@ -187,6 +208,16 @@ impl Heap {
                 builder.enter(block, class, knows);
             }
         }
+        let mut heap = Heap::of(dump, builder, options);
+        heap.knows = knows;
+        heap.has_reports = has_reports;
+        heap.sort();
+        Ok(heap)
+    }
+
+    /// What was gathered of a dump, in no order, as a heap of live blocks that nobody reports.
+    fn of(dump: &Dump, builder: Builder<'_>, options: &HeapOptions) -> Self {
+        let ours = dump.extension.as_ref();
         let process = Process {
             program: ours
                 .and_then(|ours| ours.program.clone())
@@ -197,10 +228,10 @@ impl Heap {
                 .and_then(|ours| ours.mode.clone())
                 .unwrap_or_else(|| mode_name(dump.invocation.mode).to_owned()),
         };
-        let mut heap = Heap {
+        Heap {
             process,
-            knows,
-            has_reports,
+            knows: Knows::Live,
+            has_reports: false,
             only: options.only,
             sample_bytes: ours.and_then(|ours| ours.sampled).map(|sampled| sampled.sample_bytes),
             taken: options.taken,
@@ -215,12 +246,15 @@ impl Heap {
                 untracked: ours.untracked,
                 tracker: ours.tracker_bytes,
             }),
-        };
-        let ranks = heap.frame_ranks();
-        let mut rows = std::mem::take(&mut heap.rows);
-        rows.sort_by(|a, b| heap.order(a, b, &ranks));
-        heap.rows = rows;
-        Ok(heap)
+        }
+    }
+
+    /// Largest rows first.
+    fn sort(&mut self) {
+        let ranks = self.frame_ranks();
+        let mut rows = std::mem::take(&mut self.rows);
+        rows.sort_by(|a, b| self.order(a, b, &ranks));
+        self.rows = rows;
     }
 
     /// What all blocks amount to: those that live, or where the dump is of all that was allocated, those.
@@ -268,6 +302,13 @@ impl Heap {
     /// The frames of a stack, innermost first.
     pub(crate) fn stack(&self, stack: u32) -> impl DoubleEndedIterator<Item = &HeapFrame> {
         self.stacks[stack as usize].iter().map(|&frame| &self.frames[frame as usize])
+    }
+
+    /// The names of a scope from the outermost: `request > search`. Nothing stands for no scope.
+    pub(crate) fn scope(&self, scope: u32) -> Option<String> {
+        let names: Vec<&str> =
+            self.scopes[scope as usize].iter().map(|&name| self.text(name)).collect();
+        (!names.is_empty()).then(|| names.join(" > "))
     }
 
     pub(crate) fn text(&self, text: TextId) -> &str {
@@ -319,11 +360,9 @@ impl Heap {
         };
         let text = |id: Option<TextId>| id.map(|id| self.text(id));
         let rest = |row: &Row| {
-            let Kind { class, block_type, thread, size, .. } = row.kind;
-            (class.name(), text(block_type), text(thread), size)
+            let Kind { class, block_type, thread, scope, size, .. } = row.kind;
+            (class.name(), text(block_type), text(thread), self.scope(scope), size)
         };
-        let scopes =
-            |row: &Row| self.scopes[row.kind.scope as usize].iter().map(|name| self.text(*name));
         let reports = |row: &Row| {
             let reports = row.kind.reports.iter();
             reports.map(|(path, field)| (self.text(*path), text(*field))).collect::<Vec<_>>()
@@ -333,7 +372,6 @@ impl Heap {
             .then_with(|| frames(a).cmp(frames(b)))
             .then_with(|| rest(a).cmp(&rest(b)))
             .then_with(|| reports(a).cmp(&reports(b)))
-            .then_with(|| scopes(a).cmp(scopes(b)))
     }
 }
 

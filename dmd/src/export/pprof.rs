@@ -1,4 +1,4 @@
-//! The profile of `go tool pprof` (profile.proto, gzipped): samples with labels for thread, type and who reports them.
+//! The profile of `go tool pprof` (profile.proto, gzipped): samples with labels for thread, scope, type and who reports them.
 //!
 //! Values are those of all blocks: what is sampled has been extrapolated, and no reader scales a profile of this form again.
 
@@ -185,11 +185,10 @@ impl Profile {
             Class::Live | Class::Cumulative => None,
         };
         let text = |id: Option<u32>| id.map(|id| heap.text(id));
-        let scopes = heap.scopes[kind.scope as usize].iter();
-        let scope = scopes.map(|&name| heap.text(name)).collect::<Vec<_>>().join(" > ");
+        let scope = heap.scope(kind.scope);
         let single = [
-            ("scope", Some(&*scope).filter(|scope| !scope.is_empty())),
             ("thread", text(kind.thread)),
+            ("scope", scope.as_deref()),
             ("type", text(kind.block_type)),
             ("reported", reported),
         ];
