@@ -78,7 +78,7 @@ async fn request(way: Way, kind: usize, number: usize, elsewhere: UnboundedSende
         tokio::task::yield_now().await;
         (first, block(kind, number, 3))
     }));
-    if number % 16 == 0 {
+    if number.is_multiple_of(16) {
         let blocking = match way {
             Way::Scopes => tokio::task::spawn_blocking(move || {
                 let _scope = memreport::enter_scope(KINDS[kind]);
