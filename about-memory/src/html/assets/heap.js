@@ -19,55 +19,65 @@ function breakDown(heap, { by, cut, within }) {
   const blocks = rows.stack.flatMap((stack, row) => {
     const frames = stacks[stack];
     // Stacks begin at the outermost function of that name; the innermost stands first.
-    const left = within === "" ? frames.length : frames.findLastIndex(frame => has[frame]) + 1;
-    return left > 0 ? [{ row, frames, left, names: scopes[rows.scope[row]], entered: 0 }] : [];
+    const count = within === "" ? frames.length : frames.findLastIndex(frame => has[frame]) + 1;
+    return count > 0 ? [{ row, frames, count, names: scopes[rows.scope[row]] }] : [];
   });
   const sum = (blocks, column) => blocks.reduce((sum, { row }) => sum + column[row], 0);
-  const node = (kind, name, blocks) => ({ kind, name, bytes: sum(blocks, rows.bytes), blocks: sum(blocks, rows.blocks), kids: [] });
+  const node = (kind, name, of) => ({ kind, name, bytes: sum(of, rows.bytes), blocks: sum(of, rows.blocks), of, kids: [] });
   const root = node("root", "", blocks);
   const group = (blocks, kind, keyOf, textOf) => {
-    const groups = Map.groupBy(blocks, keyOf);
-    return [...groups].map(([key, blocks]) => ({ ...node(kind, textOf(key), blocks), of: blocks }));
-  };
-  const finish = (nodes, next) => {
-    const shown = nodes.filter(({ bytes }) => percent(bytes, root.bytes) >= cut);
-    const small = nodes.filter(({ bytes }) => percent(bytes, root.bytes) < cut);
-    shown.sort((a, b) => b.bytes - a.bytes || RANKS.indexOf(a.kind) - RANKS.indexOf(b.kind) || (a.name < b.name ? -1 : 1));
-    const kids = shown.map(({ of, ...kid }) => ({ ...kid, kids: kidsOf(of, next(kid)) }));
-    if (small.length > 0) {
-      const all = column => small.reduce((sum, kid) => sum + kid[column], 0);
-      const name = `<other>: ${small.length} below ${cut}%${small.length === 1 ? "" : " each"}`;
-      kids.push({ kind: "other", name, bytes: all("bytes"), blocks: all("blocks"), kids: [] });
+    const groups = new Map();
+    for (const block of blocks) {
+      const key = keyOf(block);
+      if (!groups.has(key)) {
+        groups.set(key, []);
+      }
+      groups.get(key).push(block);
     }
-    return kids;
+    return [...groups].map(([key, of]) => node(kind, textOf(key), of));
   };
+  /** The nodes that are shown, with what `kidsIn` makes of each, and the small ones as one. */
+  const finish = (nodes, kidsIn) => {
+    const isSmall = ({ bytes }) => percent(bytes, root.bytes) < cut;
+    const shown = nodes.filter(node => !isSmall(node));
+    const small = nodes.filter(isSmall);
+    shown.sort((a, b) => b.bytes - a.bytes || RANKS.indexOf(a.kind) - RANKS.indexOf(b.kind) || (a.name < b.name ? -1 : 1));
+    shown.forEach(node => (node.kids = kidsIn(node)));
+    if (small.length > 0) {
+      const name = `<other>: ${small.length} below ${cut}%${small.length === 1 ? "" : " each"}`;
+      shown.push(node("other", name, small.flatMap(({ of }) => of)));
+    }
+    return shown;
+  };
+  // What blocks are broken down by, at `depth` frames or scopes from the outermost.
   const breaks = {
-    type(blocks, by, rest) {
-      return finish(group(blocks, "type", ({ row }) => rows.type[row], name => texts[name] ?? "[unknown]"), () => rest);
+    type(blocks, by) {
+      const nodes = group(blocks, "type", ({ row }) => rows.type[row], name => texts[name] ?? "[unknown]");
+      return finish(nodes, ({ of }) => kidsOf(of, by.slice(1)));
     },
-    stack(blocks, by, rest) {
-      const own = blocks.filter(({ left }) => left === 0);
-      const called = blocks.filter(({ left }) => left > 0).map(block => ({ ...block, left: block.left - 1 }));
-      if (called.length === 0) {
-        return kidsOf(own, rest);
+    stack(blocks, by, depth) {
+      const own = blocks.filter(({ count }) => count === depth);
+      if (own.length === blocks.length) {
+        return kidsOf(own, by.slice(1));
       }
-      const kids = group(called, "frame", ({ frames, left }) => frames[left], frame => functions[frame]);
-      return finish(own.length > 0 ? [...kids, { ...node("own", "", own), of: own }] : kids, ({ kind }) => (kind === "own" ? rest : by));
+      const nodes = group(blocks.filter(({ count }) => count > depth), "frame",
+        ({ frames, count }) => frames[count - 1 - depth], frame => functions[frame]);
+      return finish(own.length > 0 ? [...nodes, node("own", "", own)] : nodes,
+        ({ kind, of }) => (kind === "own" ? kidsOf(of, by.slice(1)) : kidsOf(of, by, depth + 1)));
     },
-    scope(blocks, by, rest) {
-      const isOutermost = blocks.some(({ entered }) => entered === 0);
-      const own = blocks.filter(({ names, entered }) => names.length === entered);
-      const inside = blocks.filter(({ names, entered }) => names.length > entered);
-      if (inside.length === 0 && !isOutermost) {
-        return kidsOf(own, rest);
+    scope(blocks, by, depth) {
+      const own = blocks.filter(({ names }) => names.length === depth);
+      if (own.length === blocks.length && depth > 0) {
+        return kidsOf(own, by.slice(1));
       }
-      const kids = group(inside.map(block => ({ ...block, entered: block.entered + 1 })), "scope",
-        ({ names, entered }) => names[entered - 1], name => texts[name]);
-      const left = own.length > 0 ? [{ ...node(isOutermost ? "noScope" : "own", "", own), of: own }] : [];
-      return finish([...kids, ...left], ({ kind }) => (kind === "scope" ? by : rest));
+      const nodes = group(blocks.filter(({ names }) => names.length > depth), "scope",
+        ({ names }) => names[depth], name => texts[name]);
+      const left = own.length > 0 ? [node(depth === 0 ? "noScope" : "own", "", own)] : [];
+      return finish([...nodes, ...left],
+        ({ kind, of }) => (kind === "scope" ? kidsOf(of, by, depth + 1) : kidsOf(of, by.slice(1))));
     },
   };
-  const kidsOf = (blocks, by) => (by.length > 0 ? breaks[by[0]](blocks, by, by.slice(1)) : []);
+  const kidsOf = (blocks, by, depth = 0) => (by.length > 0 ? breaks[by[0]](blocks, by, depth) : []);
   root.kids = kidsOf(blocks, by);
   return root;
 }
