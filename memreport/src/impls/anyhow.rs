@@ -1,5 +1,5 @@
 //! Errors of `anyhow`. *Lower bounds*, seen with the tracker: the block of each error in the chain that is not without a size, and the
-//! outermost message, if it is text. What other errors own is not seen, nor what a backtrace does.
+//! outermost message, if it is text. What other errors own is not seen.
 
 use std::backtrace::Backtrace;
 
@@ -22,6 +22,7 @@ impl MallocSizeOf for Error {
                 error.add_size_of_excluding_this(ops);
             }
         }
+        self.backtrace().add_size_of_excluding_this(ops);
         if let Some(text) = self.downcast_ref::<String>() {
             text.add_size_of_excluding_this(ops);
         } else if let Some(error) = self.downcast_ref::<std::io::Error>() {

@@ -18,7 +18,7 @@ fn pointers_of_any_kind() {
 
 #[test]
 fn vectors_of_im() {
-    for length in [0, 1, 2, 10, 64, 100, 300] {
+    for length in [0, 1, 2, 10, 64, 100] {
         assert_fully_reported!((0..length).collect::<im::Vector<u64>>());
         assert_fully_reported!(
             texts(usize::try_from(length).expect("small")).collect::<im::Vector<String>>()
@@ -84,7 +84,7 @@ fn lists_and_stacks() {
 /// Nobody lends the nodes that only lead to others.
 #[test]
 fn big_trees_are_lower_bounds() {
-    let numbers = 0..100_000_u64;
+    let numbers = 0..10_000_u64;
     let pairs = || numbers.clone().map(|number| (number, number));
     let seen = [
         percent_seen(|| numbers.clone().collect::<im::Vector<_>>()),
