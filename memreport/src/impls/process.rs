@@ -1,5 +1,5 @@
-//! Other programs. What has ended is *exact*; a `Command` is *exact with the tracker* unless its environment was changed: of that, the texts
-//! are seen, and not what they are sorted in. Without the tracker, the lengths of its texts. What runs owns nothing.
+//! Other programs. What runs owns nothing, and what has ended is *exact*. A `Command` is a *lower bound*: its texts are seen with the
+//! tracker, but not the name that the program is told, nor all that a big changed environment is sorted in. Without the tracker, the lengths.
 
 use std::ffi::OsStr;
 use std::path::Path;
