@@ -1,4 +1,4 @@
-//! A hundred types of random shape, each of which measures all it owns. What they look like is decided by `build.rs`.
+//! A hundred structs of random shape, and some enums, each of which measures all it owns. What they look like is decided by `build.rs`.
 #![expect(
     clippy::type_complexity,
     clippy::large_enum_variant,
@@ -122,6 +122,10 @@ made_by! {
     smol_str::SmolStr: |random| text(random).into();
     serde_json::Value: |random| serde_json::json!({ text(random): [1, text(random), null, {}] });
     url::Url: |random| format!("https://example.org/{}", text(random)).parse().expect("an address");
+    roaring::RoaringBitmap: |random| {
+        let first = u32::make(random);
+        list::<u8>(random).into_iter().map(|step| first.wrapping_mul(u32::from(step))).collect()
+    };
     uuid::Uuid: |random| Self::from_u128(u128::from(random.next()));
 }
 
@@ -170,6 +174,8 @@ made_around! {
     };
     parking_lot::Mutex<T>: |random| Self::new(T::make(random));
     triomphe::Arc<T>: |random| Self::new(T::make(random));
+    generational_arena::Arena<T>: |random| list(random).into_iter().collect();
+    rpds::List<T>: |random| list(random).into_iter().collect();
 }
 
 fn prove<T: Arbitrary + MallocSizeOf>(random: &mut Random) {
@@ -187,5 +193,6 @@ fn every_type_measures_all_it_owns() {
     for _ in 0..20 {
         PROOFS.iter().for_each(|prove| prove(&mut random));
     }
+    assert!(STRUCTS == 100 && NESTED >= 25, "{STRUCTS} structs of {NESTED} types");
     assert!(random.blocks > 10_000, "{} blocks prove little", random.blocks);
 }
