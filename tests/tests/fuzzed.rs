@@ -3,7 +3,6 @@
     clippy::type_complexity,
     clippy::large_enum_variant,
     clippy::redundant_allocation,
-    clippy::box_collection,
     reason = "nobody would write such types"
 )]
 
@@ -187,12 +186,13 @@ fn prove<T: Arbitrary + MallocSizeOf>(random: &mut Random) {
 
 include!(concat!(env!("OUT_DIR"), "/fuzzed.rs"));
 
+const _: () = assert!(STRUCTS == 100 && NESTED >= 25, "a hundred structs, of many types");
+
 #[test]
 fn every_type_measures_all_it_owns() {
     let mut random = Random { state: 0x9e37_79b9_7f4a_7c15, fuel: 0, blocks: 0 };
     for _ in 0..20 {
         PROOFS.iter().for_each(|prove| prove(&mut random));
     }
-    assert!(STRUCTS == 100 && NESTED >= 25, "{STRUCTS} structs of {NESTED} types");
     assert!(random.blocks > 10_000, "{} blocks prove little", random.blocks);
 }
