@@ -64,6 +64,7 @@ pub mod variations {}
 pub mod bridge;
 
 pub use field::{Field, Shared, SkippedField};
+pub use impls::in_cell;
 #[cfg(feature = "derive")]
 pub use memreport_derive::MallocSizeOf;
 pub use ops::{Lookahead, Ops};
