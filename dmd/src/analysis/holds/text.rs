@@ -129,8 +129,13 @@ fn name(name: &RetainedName) -> String {
             format!("{} that nothing outside points at", count(*cycles, "cycle"))
         }
         RetainedName::Blocks { block_type, site, address } => {
-            let site = site.as_ref().map_or_else(String::new, |site| format!(", {site}"));
             let address = address.map_or_else(String::new, |at| format!("0x{at:x}: "));
+            // Who allocated a block of no known type is said by the frame.
+            let block_type = match site {
+                Some(_) => block_type.split(", allocated in").next().unwrap_or_default(),
+                None => block_type,
+            };
+            let site = site.as_ref().map_or_else(String::new, |site| format!(", {site}"));
             format!("{address}{block_type}{site}")
         }
         RetainedName::Other(number) => format!("<other>: {}", commas((*number).into())),
@@ -144,9 +149,7 @@ impl Outside {
         match self {
             Self::Reported(by) => format!("reported by {by}"),
             Self::Skipped(field) => format!("skipped field {field}"),
-            Self::Unknown => {
-                "no block or static points there: stacks, libraries, or nothing".to_owned()
-            }
+            Self::Unknown => "held from a stack or a library, or leaked".to_owned(),
         }
     }
 }
@@ -197,13 +200,12 @@ fn verdict(circle: &Circle) -> String {
         (Outside::Unknown, Counted::Outside(handles)) => {
             let are = if handles == 1 { "is" } else { "are" };
             format!(
-                "{} to its blocks {are} in no block: on a stack, in a library, or forgotten",
+                "{} {are} in no block: on a stack, in a library, or forgotten",
                 count(handles, "handle")
             )
         }
         (Outside::Unknown, Counted::Unknown) => {
-            "held from a stack or a library, or leaked: its blocks do not count their handles"
-                .to_owned()
+            "held from a stack or a library, or leaked: nothing counts its handles".to_owned()
         }
         (outside, _) => format!("held: {}", outside.describe()),
     }
@@ -216,7 +218,7 @@ fn verdict(circle: &Circle) -> String {
 /// If writing fails.
 pub fn write_held(holds: &Holds<'_>, held: &Held, out: &mut dyn Write) -> io::Result<()> {
     let share = percent(held.retained.into(), holds.heap().into());
-    let retained = format!("{}, {share:.2}% of the heap", bytes(held.retained));
+    let retained = format!("{}, {share:.2}%", bytes(held.retained));
     if let [block] = held.blocks[..] {
         writeln!(out, "{}", holds.describe(block))?;
         let site = holds.sites.get(holds.dump.blocks[block].alloc);
@@ -224,7 +226,7 @@ pub fn write_held(holds: &Holds<'_>, held: &Held, out: &mut dyn Write) -> io::Re
             let before = if at == 0 { "allocated at" } else { "            " };
             writeln!(out, "  {before} {}", cut(frame, holds.options.width, 15))?;
         }
-        writeln!(out, "  retains {retained}")?;
+        writeln!(out, "  retains {retained} of the heap")?;
         match held.keeper.as_ref().map(|step| holds.place(step)) {
             Some(place) => {
                 let place = cut(&place, holds.options.width, 33);
@@ -285,8 +287,14 @@ fn write_steps(
             )?;
         }
         let arrow = if at == 0 { "" } else { "→ " };
-        let line = holds.place(step) + &by(holds, step);
-        writeln!(out, "{indent}{arrow}{}", cut(&line, holds.options.width, indent.len() + 2))?;
+        // The word that leads there is worth more than the middle of a type.
+        let by = cut(&by(holds, step), holds.options.width / 2, 0);
+        let before = indent.len() + 2 + by.chars().count();
+        writeln!(
+            out,
+            "{indent}{arrow}{}{by}",
+            cut(&holds.place(step), holds.options.width, before)
+        )?;
     }
     Ok(())
 }

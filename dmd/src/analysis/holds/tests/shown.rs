@@ -70,7 +70,7 @@ retained   share      own blocks
      660   7.16%                  skipped field shop::Till.queue (src/till.rs:3)
      660   7.16%      160      5    Box<shop::Link>, shop::open (src/main.rs:7)
      500   5.43%      500      1      0x6500: [u8], shop::open (src/main.rs:7)
-     216   2.34%                  no block or static points there: stacks, libraries, or nothing
+     216   2.34%                  held from a stack or a library, or leaked
      128   1.39%                    1 leaked cycle
      128   1.39%      128      2      Rc<shop::Customer>, shop::open (src/main.rs:7)
       88   0.96%                    <other>: 2
@@ -114,7 +114,7 @@ fn a_cycle_is_leaked_if_all_that_its_blocks_count_is_in_it() {
      → 0x5100: 64 bytes, Rc<shop::Customer>, by .friend (byte 24)
      → 0x5000: 64 bytes, Rc<shop::Customer>, by .friend (byte 24)
   2. 64 bytes in a circle of 1 block
-     1 handle to its blocks is in no block: on a stack, in a library, or forgotten
+     1 handle is in no block: on a stack, in a library, or forgotten
      allocated at shop::open (src/main.rs:7)
      0x5200: 64 bytes, Rc<shop::Customer>
      → 0x5200: 64 bytes, Rc<shop::Customer>, by .friend (byte 24)
@@ -137,7 +137,7 @@ fn ways_lead_through_named_statics_and_fields() {
 
 The 2 shortest ways to it:
   1. 3 steps
-     no block or static points there: stacks, libraries, or nothing
+     held from a stack or a library, or leaked
      → 0x4000: 24 bytes, type unknown, allocated in shop::open
      → 0x2000: 100 bytes, Box<shop::Shelf>, by byte 0, into byte 8
      → 0x3000: 5,120 bytes, [u8], by .goods (byte 8)
@@ -158,7 +158,7 @@ The 2 shortest ways to it:
 
 The shortest way to it:
   1. 1 step
-     no block or static points there: stacks, libraries, or nothing
+     held from a stack or a library, or leaked
      → 0x4000: 24 bytes, type unknown, allocated in shop::open
 ",
         ),
@@ -175,11 +175,11 @@ fn alike_ways_of_several_blocks_are_one() {
     let holds = Holds::new(&dump, &options).unwrap();
     let held = holds.held(&Target::Type("[u8]".into()), &WayOptions::default()).unwrap();
     let expected = "\
-3 blocks, 8,620 bytes; together they retain 8,620 bytes, 93.57% of the heap
+3 blocks, 8,620 bytes; together they retain 8,620 bytes, 93.57%
 
 By the shortest way to each:
   1. 1 block, 5,120 bytes; to this one by 3 steps
-     no block or static points there: stacks, libraries, or nothing
+     held from a stack or a library, or leaked
      → 0x4000: 24 bytes, type unknown, allocated in shop::open
      → 0x2000: 100 bytes, Box<shop::Shelf>, by byte 0, into byte 8
      → 0x3000: 5,120 bytes, [u8], by .goods (byte 8)
