@@ -103,15 +103,29 @@ impl Columns {
         let retained = commas(retained.into());
         let of = |number: Option<u64>| number.map_or_else(String::new, |n| commas(n.into()));
         let (own, blocks) = (of(own.map(|own| own.0)), of(own.map(|own| own.1)));
-        let before = bytes + 1 + 7 + 1 + bytes + 1 + wide + 2;
-        let name = cut(name, width, before);
+        let name = fit(name, width, bytes + 1 + 7 + 1 + bytes + 1 + wide + 2);
         writeln!(out, "{retained:>bytes$} {share:>7} {own:>bytes$} {blocks:>wide$}  {name}")
     }
 }
 
+/// A name in what is left of the line: where it is too long, what stands behind its last comma gets half of that, and is cut.
+fn fit(name: &str, width: usize, before: usize) -> String {
+    let room = width.saturating_sub(before).max(LEAST);
+    match name.rfind(", ").map(|comma| name.split_at(comma)) {
+        Some((what, site)) if width > 0 && name.chars().count() > room => {
+            let left = room.saturating_sub(what.chars().count());
+            let site = shorten(site, left.max(room / 2));
+            shorten(what, room - site.chars().count()) + &site
+        }
+        _ => cut(name, width, before),
+    }
+}
+
+/// The least that is shown of a name, in columns.
+const LEAST: usize = 24;
+
 /// The text without its middle, if it is too long for the line.
 fn cut(text: &str, width: usize, before: usize) -> String {
-    const LEAST: usize = 24;
     match width {
         0 => text.to_owned(),
         width => shorten(text, width.saturating_sub(before).max(LEAST)),
@@ -253,6 +267,9 @@ pub fn write_held(holds: &Holds<'_>, held: &Held, out: &mut dyn Write) -> io::Re
     }
 }
 
+/// Ways of more steps than these are shown by their ends.
+const MOST_STEPS: usize = 30;
+
 fn write_way(
     holds: &Holds<'_>,
     number: usize,
@@ -278,7 +295,14 @@ fn write_steps(
     indent: &str,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    for (at, step) in steps.iter().enumerate() {
+    let left_out = match steps.len() {
+        0..=MOST_STEPS => 0..0,
+        count => MOST_STEPS / 2..count - MOST_STEPS / 2,
+    };
+    for (at, step) in steps.iter().enumerate().filter(|(at, _)| !left_out.contains(at)) {
+        if at == left_out.end && at > 0 {
+            writeln!(out, "{indent}  … {} more steps", commas(left_out.len() as i128))?;
+        }
         if step.alike > 0 {
             writeln!(
                 out,

@@ -4,6 +4,7 @@ use super::super::{Holds, Owner, Target, TreeOptions, WayOptions};
 use super::super::{
     write_circles, write_groups, write_held, write_held_json, write_tree, write_tree_json,
 };
+use super::random::dump;
 use crate::analysis::{ClampError, ExplainOptions};
 use crate::dump::read::{Dump, read_slice};
 use crate::symbols::Members;
@@ -288,4 +289,46 @@ fn what_is_not_there_is_said() {
     let empty = read_slice(empty.as_bytes()).unwrap();
     let holds = Holds::new(&empty, &options).unwrap();
     assert_eq!((holds.heap(), holds.tree(&TreeOptions::default()).kids.len()), (0, 0));
+}
+
+#[test]
+fn a_narrow_line_has_the_type_and_the_end_of_the_place() {
+    let dump = shop();
+    let mut options = ExplainOptions::default();
+    options.width = 72;
+    let holds = Holds::new(&dump, &options).unwrap();
+    let tree = holds.tree(&TreeOptions { top: 2, min_percent: 1.0, depth: 2 });
+    let expected = "\
+shop: 9,212 bytes in 15 blocks
+
+retained   share      own blocks
+   5,220  56.67%                  held by several, and by none alone
+   5,220  56.67%      100      1    0x2000:…p::Shelf>, shop::o…ain.rs:7)
+   5,120  55.58%                      <other>: 1
+   3,116  33.83%                  static shop::STOCK
+   3,116  33.83%       16      1    0x1000:…::Shelf>], shop::o…ain.rs:7)
+   3,100  33.65%                      <other>: 1
+     876   9.51%                  <other>: 2
+";
+    let text = text(|out| write_tree(&holds, &tree, out));
+    assert!(text.lines().all(|line| line.chars().count() <= 72), "{text}");
+    assert_eq!(text, expected);
+}
+
+#[test]
+fn a_long_way_is_told_by_its_ends() {
+    // A chain of a hundred blocks, of two kinds in turn.
+    let edges = (0..99).map(|node| (node, node + 1)).collect();
+    let dump = dump(100, &edges, &[0].into());
+    let options = ExplainOptions::default();
+    let holds = Holds::new(&dump, &options).unwrap();
+    let held = holds.held(&Target::Block(0x64000), &WayOptions::default()).unwrap();
+    let text = text(|out| write_held(&holds, &held, out));
+    assert_eq!(held.ways[0].steps.len(), 101);
+    assert!(text.contains("     static p::ONE\n     → 0x1000: 256 bytes, "), "{text}");
+    assert!(text.contains("\n       … 71 more steps\n     → 0x56000: "), "{text}");
+    assert!(
+        text.ends_with("→ 0x64000: 355 bytes, type unknown, allocated in b, by byte 0\n"),
+        "{text}"
+    );
 }
