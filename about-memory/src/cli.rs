@@ -1,6 +1,7 @@
 //! The command line: what can be asked for.
 
 use crate::ask::{AskArgs, MinimizeArgs, TrackArgs};
+use crate::census::CensusArgs;
 use crate::coverage::CoverageArgs;
 use crate::dmd::DmdArgs;
 use crate::export::ExportArgs;
@@ -59,12 +60,14 @@ pub enum Command {
     Metrics(MetricsArgs),
     /// Give the frames of a DMD dump their functions and lines, for good, so that it can be read elsewhere
     Symbolicate(SymbolicateArgs),
-    /// Write a DMD dump as the file of another viewer: pprof, DHAT, flame graphs, speedscope, the Firefox Profiler and others
+    /// Write a DMD dump or a recording as the file of another viewer: pprof, DHAT, flame graphs, speedscope, the Firefox Profiler and others
     Export(ExportArgs),
-    /// Break a DMD dump down by stack and by type, one within the other
+    /// Break a DMD dump, or a moment of a recording, down by stack and by type, one within the other
     Heap(HeapArgs),
-    /// Show what grew between two DMD dumps, by stack and type, biggest first
+    /// Show what grew between two DMD dumps, or two moments of recordings, by stack and type, biggest first
     HeapDiff(HeapDiffArgs),
+    /// Count the heap of a DMD dump or of a running program by what you ask, one question within the other; of two, what grew
+    Census(CensusArgs),
     /// Show what keeps most of the heap alive, in a scan dump, and the cycles that nothing outside points at
     Retained(RetainedArgs),
     /// Show by which ways blocks are held, in a scan dump, from statics and stacks through named types and fields

@@ -9,6 +9,7 @@ pub mod coverage;
 pub mod symbolised;
 pub mod export;
 pub mod heap;
+pub mod census;
 pub mod retained;
 pub mod held;
 pub mod resident;

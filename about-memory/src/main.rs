@@ -3,8 +3,8 @@
 use about_memory::cli::{Cli, Command};
 use about_memory::show::{self, Failure};
 use about_memory::{
-    ask, check, coverage, dmd, export, heap, held, html, metrics, ps, record, resident, retained,
-    run, serve, snapshot, symbolicate, watch,
+    ask, census, check, coverage, dmd, export, heap, held, html, metrics, ps, record, resident,
+    retained, run, serve, snapshot, symbolicate, watch,
 };
 use clap::Parser;
 use std::error::Error;
@@ -44,15 +44,12 @@ fn main() -> ExitCode {
         Some(Command::Serve(args)) => {
             serve::main(args, &mut out, &mut notes).map(|()| ExitCode::SUCCESS)
         }
-        Some(Command::Export(args)) => export::main(args, &mut out, &mut notes)
-            .map(|()| ExitCode::SUCCESS)
-            .map_err(Failure::from),
-        Some(Command::Heap(args)) => heap::main(args, &mut out, &mut notes)
-            .map(|()| ExitCode::SUCCESS)
-            .map_err(Failure::from),
-        Some(Command::HeapDiff(args)) => heap::diff(args, &mut out, &mut notes)
-            .map(|()| ExitCode::SUCCESS)
-            .map_err(Failure::from),
+        Some(Command::Export(args)) => answered(export::main(args, &mut out, &mut notes)),
+        Some(Command::Heap(args)) => answered(heap::main(args, &mut out, &mut notes)),
+        Some(Command::HeapDiff(args)) => answered(heap::diff(args, &mut out, &mut notes)),
+        Some(Command::Census(args)) => {
+            census::main(args, &mut out, &mut notes).map(|()| ExitCode::SUCCESS)
+        }
         Some(Command::Retained(args)) => answered(retained::main(args, &mut out, &mut notes)),
         Some(Command::Held(args)) => answered(held::main(args, &mut out, &mut notes)),
         Some(Command::Check(args)) => check::main(args, &mut out, &mut notes),

@@ -10,7 +10,7 @@ use memreport::Field;
 use super::blocks::Granule;
 use super::entry::{Block, Entry, Generation};
 use super::hooks::BLOCKS;
-use super::marks::Mark;
+use super::marks::{self, Line};
 use super::numbers::Numbers;
 use super::pages::PageList;
 use super::{sites, sys};
@@ -141,7 +141,7 @@ impl Holders {
     }
 
     /// Finds them. `marks` are sorted by address, `data` is where the program's statics are.
-    pub(crate) fn find(&mut self, skips: &Skips, marks: &[Mark], data: &[(usize, usize)]) {
+    pub(crate) fn find(&mut self, skips: &Skips, marks: &[Line], data: &[(usize, usize)]) {
         for skip in skips.found.as_slice() {
             let is_same = |entry: Entry| entry.word() == skip.identity;
             if let Some((block, entry)) = BLOCKS.starting_at(self.granule, skip.start)
@@ -179,7 +179,7 @@ impl Holders {
         &mut self,
         (start, block, entry): (usize, Block, Entry),
         holder: Holder,
-        marks: &[Mark],
+        marks: &[Line],
     ) -> bool {
         if is_claimed(start, marks) {
             return false;
@@ -193,7 +193,7 @@ impl Holders {
     }
 
     /// What lies behind the blocks that were found, in the order in which they were: the nearest holder wins.
-    fn follow_blocks(&mut self, marks: &[Mark]) {
+    fn follow_blocks(&mut self, marks: &[Line]) {
         let (mut next, mut read) = (0, 0);
         while let (Some(&Held { requested, by, .. }), Some(&start)) =
             (self.held.as_slice().get(next), self.blocks.keys().get(next))
@@ -245,8 +245,8 @@ impl Holders {
     }
 }
 
-fn is_claimed(start: usize, marks: &[Mark]) -> bool {
-    marks.binary_search_by_key(&start, |mark| mark.address).is_ok()
+fn is_claimed(start: usize, marks: &[Line]) -> bool {
+    marks.binary_search_by_key(&start, marks::address).is_ok()
 }
 
 /// Reads what can be read of a range, word by word.
