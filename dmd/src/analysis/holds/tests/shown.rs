@@ -294,8 +294,7 @@ fn what_is_not_there_is_said() {
 #[test]
 fn a_narrow_line_has_the_type_and_the_end_of_the_place() {
     let dump = shop();
-    let mut options = ExplainOptions::default();
-    options.width = 72;
+    let options = ExplainOptions { width: 72, ..ExplainOptions::default() };
     let holds = Holds::new(&dump, &options).unwrap();
     let tree = holds.tree(&TreeOptions { top: 2, min_percent: 1.0, depth: 2 });
     let expected = "\
