@@ -58,8 +58,8 @@ fn block_type(node: &Retained) -> &str {
     }
 }
 
-fn held(holds: &Holds<'_>, target: Target) -> Held {
-    holds.held(&target, &WayOptions::default()).expect("there are such blocks")
+fn held(holds: &Holds<'_>, target: &Target) -> Held {
+    holds.held(target, &WayOptions::default()).expect("there are such blocks")
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn cycles_that_nothing_holds_are_leaks_and_others_are_not() {
 fn ways_lead_from_statics_through_fields() {
     let (dump, options) = (dump(), ExplainOptions::default());
     let holds = Holds::new(dump, &options).expect("it is a scan");
-    let mut links = held(&holds, Target::Type("Box<held::Link>".into()));
+    let mut links = held(&holds, &Target::Type("Box<held::Link>".into()));
     assert_eq!((links.blocks.len(), links.ways.len(), links.own), (10_000, 1, links.retained));
     let types = holds.pointing_types(links.ways[0].steps.iter());
     let members = Symboliser::default().members(dump, &types);
@@ -150,19 +150,19 @@ fn ways_lead_from_statics_through_fields() {
     let field = steps[2].by.as_ref().and_then(|by| by.field.as_deref());
     assert_eq!((steps[2].alike, field), (9_998, Some("held::Link.next")));
     // Both ways to the page, and no static that is on both.
-    let page = held(&holds, Target::Type("Arc<held::Page>".into()));
+    let page = held(&holds, &Target::Type("Arc<held::Page>".into()));
     let [list, ..] = page.blocks[..] else { panic!("{page:#?}") };
     let address = |block: usize| dump.blocks[block].addr.map_or(0, u64::from);
     let shared = page.blocks.iter().find(|&&block| {
-        let site = held(&holds, Target::Block(address(block)));
+        let site = held(&holds, &Target::Block(address(block)));
         site.keeper.is_none() && site.retained > 70_000
     });
-    let shared = held(&holds, Target::Block(address(*shared.unwrap_or(&list))));
+    let shared = held(&holds, &Target::Block(address(*shared.unwrap_or(&list))));
     let from: Vec<&Place> = shared.ways.iter().map(|way| &way.steps[0].place).collect();
     assert!(from.contains(&&Place::Static("held::SHELF".into())), "{from:?}");
     assert!(from.contains(&&Place::Static("held::WINDOW".into())), "{from:?}");
     // What a reporter counts is named by its fields.
-    let names = held(&holds, Target::Reporter("held::Index.names".into()));
+    let names = held(&holds, &Target::Reporter("held::Index.names".into()));
     assert_eq!(names.blocks.len(), 51);
     let fields: Vec<&str> =
         names.ways[0].steps.iter().filter_map(|step| step.by.as_ref()?.field.as_deref()).collect();
