@@ -10,7 +10,7 @@ use memreport::Field;
 use super::blocks::Granule;
 use super::entry::{Block, Entry, Generation};
 use super::hooks::BLOCKS;
-use super::marks::Mark;
+use super::marks::{self, Line};
 use super::numbers::Numbers;
 use super::pages::PageList;
 use super::{sites, sys};
@@ -129,7 +129,7 @@ impl Holders {
     }
 
     /// Finds them. `marks` are sorted by address, `data` is where the program's statics are.
-    pub(crate) fn find(&mut self, skips: &Skips, marks: &[Mark], data: &[(usize, usize)]) {
+    pub(crate) fn find(&mut self, skips: &Skips, marks: &[Line], data: &[(usize, usize)]) {
         for skip in skips.found.as_slice() {
             let is_same = |entry: Entry| entry.word() == skip.identity;
             if BLOCKS.starting_at(self.granule, skip.start).is_some_and(|(_, entry)| is_same(entry))
@@ -160,7 +160,7 @@ impl Holders {
     }
 
     /// A word that may be a pointer. Only if it leads to a block that is reported, the answer is no.
-    fn follow(&mut self, word: usize, holder: Holder, marks: &[Mark]) -> bool {
+    fn follow(&mut self, word: usize, holder: Holder, marks: &[Line]) -> bool {
         let Some((start, block, entry)) = BLOCKS.enclosing(self.granule, word) else { return true };
         if is_claimed(start, marks) {
             return false;
@@ -174,7 +174,7 @@ impl Holders {
     }
 
     /// What lies behind the blocks that were found, in the order in which they were: the nearest holder wins.
-    fn follow_blocks(&mut self, marks: &[Mark]) {
+    fn follow_blocks(&mut self, marks: &[Line]) {
         let (mut next, mut read) = (0, 0);
         while let (Some(&Held { requested, by, .. }), Some(&start)) =
             (self.held.as_slice().get(next), self.blocks.keys().get(next))
@@ -226,8 +226,8 @@ impl Holders {
     }
 }
 
-fn is_claimed(start: usize, marks: &[Mark]) -> bool {
-    marks.binary_search_by_key(&start, |mark| mark.address).is_ok()
+fn is_claimed(start: usize, marks: &[Line]) -> bool {
+    marks.binary_search_by_key(&start, marks::address).is_ok()
 }
 
 /// Reads what can be read of a range, word by word.

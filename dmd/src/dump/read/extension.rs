@@ -22,6 +22,8 @@ pub struct Extension {
     pub reason: Option<String>,
     /// How stacks were taken, as a phrase.
     pub unwinder: Option<String>,
+    /// Whether blocks get the time at which they are made, so that those from then on have an age.
+    pub times: bool,
     /// Stacks in the table.
     pub stacks: u64,
     /// Stacks that were taken since the tracker woke.
@@ -224,6 +226,7 @@ pub(super) struct WireExtension {
     uptime_ms: Option<u64>,
     reason: Option<String>,
     unwinder: Option<String>,
+    times: bool,
     stacks: u64,
     walked_stacks: u64,
     truncated_stacks: u64,
@@ -318,6 +321,7 @@ impl WireExtension {
             uptime_ms: self.uptime_ms,
             reason: self.reason,
             unwinder: self.unwinder,
+            times: self.times,
             stacks: self.stacks,
             walked_stacks: self.walked_stacks,
             truncated_stacks: self.truncated_stacks,

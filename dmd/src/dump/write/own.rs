@@ -31,6 +31,7 @@ pub(super) fn own_fields(dump: &Dump, keys: &mut Keys) -> serde_json::Value {
         "reason": dump.moment,
         "notes": notes,
         "unwinder": dump.unwinder,
+        "times": dump.has_times,
         "stacks": keys.stacks.len(),
         "walkedStacks": dump.tally.walked,
         "truncatedStacks": dump.tally.truncated,
