@@ -3,8 +3,8 @@
 use about_memory::cli::{Cli, Command};
 use about_memory::show::{self, Failure};
 use about_memory::{
-    ask, check, coverage, dmd, export, heap, html, metrics, ps, record, resident, run, serve,
-    snapshot, symbolicate, watch,
+    ask, census, check, coverage, dmd, export, heap, held, html, metrics, ps, record, resident,
+    retained, run, serve, snapshot, symbolicate, watch,
 };
 use clap::Parser;
 use std::error::Error;
@@ -51,6 +51,15 @@ fn main() -> ExitCode {
             .map(|()| ExitCode::SUCCESS)
             .map_err(Failure::from),
         Some(Command::HeapDiff(args)) => heap::diff(args, &mut out, &mut notes)
+            .map(|()| ExitCode::SUCCESS)
+            .map_err(Failure::from),
+        Some(Command::Census(args)) => {
+            census::main(args, &mut out, &mut notes).map(|()| ExitCode::SUCCESS)
+        }
+        Some(Command::Retained(args)) => retained::main(args, &mut out, &mut notes)
+            .map(|()| ExitCode::SUCCESS)
+            .map_err(Failure::from),
+        Some(Command::Held(args)) => held::main(args, &mut out, &mut notes)
             .map(|()| ExitCode::SUCCESS)
             .map_err(Failure::from),
         Some(Command::Check(args)) => check::main(args, &mut out, &mut notes),

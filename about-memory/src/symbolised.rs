@@ -8,7 +8,7 @@ use dmd::dump::read::{self, Dump, ReadError};
 use dmd::heap::history::History;
 use dmd::heap::{Heap, HeapOptions};
 use dmd::recording::{self, Moment};
-use dmd::symbols::{Options, Symboliser};
+use dmd::symbols::{Members, Options, Symboliser};
 use flate2::read::GzDecoder;
 
 use crate::dmd::DmdError;
@@ -30,6 +30,11 @@ impl Reader {
         Self { symboliser: Symboliser::new(options), said: Vec::new() }
     }
 
+    /// Where the fields of these types of the dump's program are.
+    pub(crate) fn members(&mut self, dump: &Dump, types: &[String]) -> Members {
+        self.symboliser.members(dump, types)
+    }
+
     /// The dump at `path`; `-` is standard input.
     ///
     /// # Errors
@@ -41,6 +46,20 @@ impl Reader {
         } else {
             read::read_file(path)
         };
+        self.symbolicated(dump.map_err(|error| DmdError::Read(path.to_owned(), error))?, err)
+    }
+
+    /// The dump in these bytes; `path` is what messages call it.
+    ///
+    /// # Errors
+    ///
+    /// If they are no dump.
+    pub fn read_bytes(
+        &mut self,
+        (path, bytes): (&Path, &[u8]),
+        err: &mut dyn Write,
+    ) -> Result<Dump, DmdError> {
+        let dump = read::read(bytes, read::DEFAULT_LIMIT);
         self.symbolicated(dump.map_err(|error| DmdError::Read(path.to_owned(), error))?, err)
     }
 

@@ -37,6 +37,7 @@ mod explain;
 mod by;
 mod coverage;
 mod json;
+pub mod holds;
 
 pub use by::{By, Group, group_by, write_groups};
 pub use clamp::{ClampError, ClampStats, clamp};
@@ -56,7 +57,7 @@ pub use text::{TextOptions, write_text};
 pub use types::BlockType;
 
 pub(crate) use by::{report_names, thread_name};
-pub(crate) use people::{Parts, without_allocator, without_library};
+pub(crate) use people::{Parts, Style, without_allocator, without_library};
 pub(crate) use sites::{class, mode};
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 pub mod read;
 #[cfg(feature = "analysis")]
 mod symbolicate;
-mod write;
+pub(crate) mod write;
 
 #[cfg(feature = "analysis")]
 pub use symbolicate::symbolicate;
@@ -360,6 +360,24 @@ impl Dump {
 
     pub(crate) fn report(&self, number: u32) -> Option<&Report> {
         self.contents.reports.get(number as usize)
+    }
+
+    /// What was recorded.
+    pub(crate) fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    pub(crate) fn contents(&self) -> &Contents {
+        &self.contents
+    }
+
+    pub(crate) fn modules(&self) -> &[Module] {
+        &self.modules
+    }
+
+    /// Number, kernel's number and name of threads.
+    pub(crate) fn threads(&self) -> &[(u32, u32, Option<String>)] {
+        &self.threads
     }
 
     pub(crate) fn stack(site: SiteId) -> Option<u32> {

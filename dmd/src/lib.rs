@@ -10,6 +10,8 @@ pub mod record;
 #[cfg(not(loom))]
 pub mod dump;
 #[cfg(not(loom))]
+pub mod census;
+#[cfg(not(loom))]
 pub mod testing;
 #[cfg(all(feature = "analysis", not(loom)))]
 pub mod recording;
@@ -24,6 +26,8 @@ pub mod export;
 #[cfg(all(feature = "pprof", not(loom)))]
 pub mod pprof;
 
+#[cfg(not(loom))]
+pub use census::take_census;
 #[cfg(not(loom))]
 pub use dump::{Dump, Sum, Summary};
 #[cfg(not(loom))]

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::{error, fmt, io};
 
+use dmd::analysis::holds::NotThere;
 use dmd::analysis::{ClampError, DifferentModes, NoReports, ReferrersError};
 use dmd::dump::read::ReadError;
 use dmd::recording::{MomentError, RecordingError};
@@ -27,6 +28,8 @@ pub enum DmdError {
     Clamp(PathBuf, ClampError),
     /// Nothing can be said of an address.
     Referrers(PathBuf, ReferrersError),
+    /// No block of the dump is meant.
+    NotThere(PathBuf, NotThere),
     /// A dump does not say who reports what.
     NoReports(PathBuf, NoReports),
     /// The two dumps cannot be compared.
@@ -62,6 +65,7 @@ impl fmt::Display for DmdError {
             ),
             Self::Clamp(path, error) => write!(f, "{}: {error}", path.display()),
             Self::Referrers(path, error) => write!(f, "{}: {error}", path.display()),
+            Self::NotThere(path, error) => write!(f, "{}: {error}", path.display()),
             Self::NoReports(path, error) => write!(f, "{}: {error}", path.display()),
             Self::Modes(error) => error.fmt(f),
             Self::Several => f.write_str(
@@ -86,6 +90,7 @@ impl error::Error for DmdError {
             Self::Moment(_, error) => Some(error),
             Self::Clamp(_, error) => Some(error),
             Self::Referrers(_, error) => Some(error),
+            Self::NotThere(_, error) => Some(error),
             Self::NoReports(_, error) => Some(error),
             Self::Modes(error) => Some(error),
             Self::NoTime(_)

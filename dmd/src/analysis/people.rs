@@ -113,7 +113,7 @@ impl<'a> Parts<'a> {
     }
 
     /// The crate the code is from, as `serde_json`, if its place or path tells.
-    pub(super) fn crate_name(&self) -> Option<&'a str> {
+    pub(crate) fn crate_name(&self) -> Option<&'a str> {
         if let Some(krate) = self.file.and_then(registry_crate) {
             // The directory is `serde_json-1.0.145`.
             return Some(krate.rsplit_once('-').map_or(krate, |(name, _)| name));
@@ -126,7 +126,7 @@ impl<'a> Parts<'a> {
     }
 
     /// Whether it is the program's own code: no library, nothing from a registry.
-    pub(super) fn is_own(&self) -> bool {
+    pub(crate) fn is_own(&self) -> bool {
         let has_place = self
             .file
             .is_some_and(|file| registry_crate(file).is_none() && !file.starts_with("/usr/"));
@@ -168,16 +168,16 @@ fn registry_path(file: &str) -> Option<&str> {
 
 /// How frames are shown.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Style<'a> {
+pub(crate) struct Style<'a> {
     /// The program's directory, left out of its paths.
-    pub(super) root: Option<&'a str>,
+    pub(crate) root: Option<&'a str>,
     /// Columns that a line may take; 0 for any number.
-    pub(super) width: usize,
+    pub(crate) width: usize,
 }
 
 impl Style<'_> {
     /// `subject::Lexicon::intern (src/lexicon.rs:41)`, in `width - indent` columns if that can be.
-    pub(super) fn frame(&self, parts: &Parts<'_>, indent: usize) -> String {
+    pub(crate) fn frame(&self, parts: &Parts<'_>, indent: usize) -> String {
         let function = parts.shown().to_owned();
         let place = match (parts.file, parts.line) {
             (Some(file), Some(line)) => format!(" ({}:{line})", self.file(file)),
@@ -189,7 +189,7 @@ impl Style<'_> {
         shown + &place
     }
 
-    pub(super) fn file<'f>(&self, file: &'f str) -> &'f str {
+    pub(crate) fn file<'f>(&self, file: &'f str) -> &'f str {
         if let Some(root) = self.root.filter(|root| !root.is_empty()) {
             let inside = file
                 .strip_prefix(root.trim_end_matches('/'))

@@ -306,13 +306,13 @@ fn write_frames(dump: &Dump, keys: &Keys, out: &mut impl Write) -> io::Result<()
 }
 
 /// Modules by address.
-struct Places<'d> {
+pub(crate) struct Places<'d> {
     /// First address, one past the last, module; sorted.
     segments: Vec<(usize, usize, &'d Module)>,
 }
 
 impl<'d> Places<'d> {
-    fn new(modules: &'d [Module]) -> Self {
+    pub(crate) fn new(modules: &'d [Module]) -> Self {
         let of = |module: &'d Module| {
             module.segments.iter().map(move |&(low, high)| (low, high, module))
         };
@@ -334,7 +334,7 @@ impl<'d> Places<'d> {
     }
 
     /// As Mozilla's stack walker writes what it has no name for.
-    fn describe(&self, address: usize) -> String {
+    pub(crate) fn describe(&self, address: usize) -> String {
         match self.of(address) {
             Some((module, offset)) => format!("???[{} +0x{offset:x}]", module.path),
             None => format!("???[0x{address:x}]"),

@@ -104,6 +104,17 @@ pub(crate) struct Holders {
     holders: PageList<Holder>,
     /// Words of the program's data that point into blocks that are reported.
     pub(crate) reported: PageList<usize>,
+    /// Words of the program's data that lead to blocks, reported or not.
+    pub(crate) statics: PageList<StaticWord>,
+}
+
+/// A word of the program's data that leads to a block.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StaticWord {
+    /// Where the word is.
+    pub(crate) at: usize,
+    /// The address that it has.
+    pub(crate) to: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -125,6 +136,7 @@ impl Holders {
             numbers: Numbers::new(),
             holders: PageList::new(),
             reported: PageList::new(),
+            statics: PageList::new(),
         }
     }
 
@@ -132,14 +144,17 @@ impl Holders {
     pub(crate) fn find(&mut self, skips: &Skips, marks: &[Line], data: &[(usize, usize)]) {
         for skip in skips.found.as_slice() {
             let is_same = |entry: Entry| entry.word() == skip.identity;
-            if BLOCKS.starting_at(self.granule, skip.start).is_some_and(|(_, entry)| is_same(entry))
+            if let Some((block, entry)) = BLOCKS.starting_at(self.granule, skip.start)
+                && is_same(entry)
             {
-                self.follow(skip.start, Holder::Skipped(skip.field), marks);
+                self.follow((skip.start, block, entry), Holder::Skipped(skip.field), marks);
             }
         }
         for &(low, high) in data {
             each_word(low, high.min(low.saturating_add(MOST_OF_DATA)), |at, word| {
-                if !self.follow(word, Holder::Static(at), marks) {
+                let Some(found) = BLOCKS.enclosing(self.granule, word) else { return };
+                self.statics.push(StaticWord { at, to: word });
+                if !self.follow(found, Holder::Static(at), marks) {
                     self.reported.push(at);
                 }
             });
@@ -159,9 +174,13 @@ impl Holders {
         self.holders.as_slice()
     }
 
-    /// A word that may be a pointer. Only if it leads to a block that is reported, the answer is no.
-    fn follow(&mut self, word: usize, holder: Holder, marks: &[Line]) -> bool {
-        let Some((start, block, entry)) = BLOCKS.enclosing(self.granule, word) else { return true };
+    /// A word leads to this block. Only if the block is reported, the answer is no.
+    fn follow(
+        &mut self,
+        (start, block, entry): (usize, Block, Entry),
+        holder: Holder,
+        marks: &[Line],
+    ) -> bool {
         if is_claimed(start, marks) {
             return false;
         }

@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::holder::WireHolder;
 use super::keys::Keys;
-use super::{FieldPlace, Holder, HolderId, StaticPlace, Symbol, TraceId};
+use super::{FieldPlace, Holder, HolderId, StaticPlace, StaticWord, Symbol, TraceId};
 
 /// What our tracker adds to a dump.
 #[derive(Debug, Default, Clone)]
@@ -64,6 +64,8 @@ pub struct Extension {
     pub holders: HashMap<HolderId, Holder>,
     /// Words of statics that point into blocks that are reported.
     pub reported_statics: Vec<StaticPlace>,
+    /// In a scan: the words of the program's statics that lead to blocks.
+    pub statics: Vec<StaticWord>,
 }
 
 impl Extension {
@@ -248,6 +250,7 @@ pub(super) struct WireExtension {
     skipped: Vec<FieldPlace>,
     holders: HashMap<String, WireHolder>,
     reported_statics: Vec<StaticPlace>,
+    statics: Vec<StaticWord>,
     /// What was looked up of frames, by their keys.
     pub(super) symbols: HashMap<String, WireSymbol>,
 }
@@ -340,6 +343,7 @@ impl WireExtension {
             skipped: self.skipped,
             holders: held_by.collect(),
             reported_statics: self.reported_statics,
+            statics: self.statics,
         }
     }
 }

@@ -1,0 +1,285 @@
+//! Censuses of the running program, without a file: from the blocks of one collection to numbers.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use memreport::__private::{all_scopes, as_own};
+use memreport::Collector;
+
+use super::breakdown::{Axis, Breakdown};
+use super::count::Counting;
+use super::item::{Amount, Item, Source, State};
+use super::node::{Census, Key};
+use crate::dump::write::Places;
+use crate::dump::{Dump, Report, ScannedBlock};
+use crate::track::books::{Kind, ReportSet};
+use crate::track::entry::Block;
+use crate::track::options::Mode;
+use crate::track::sample::Rate;
+use crate::track::sites::{self, SiteId};
+
+/// Counts what lives in this program, by a collection of its own; `None` while DMD sleeps.
+///
+/// The program goes on meanwhile. Frames are addresses, `???[/usr/bin/program +0x12]`, since looking up functions takes seconds
+/// and memory; so files and crates are unknown, and types are those of the reporters. `dmd::census::take_symbolised` looks up.
+///
+/// # Panics
+///
+/// When a reporter calls it: collections do not nest.
+///
+/// # Examples
+///
+/// ```
+/// use dmd::census::{Axis, Split};
+///
+/// dmd::global_allocator!();
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// dmd::start("--mode=live".parse()?)?;
+/// let words: Vec<String> = (0..1000).map(|number| format!("word {number}")).collect();
+/// let census = dmd::take_census(&Split::by(Axis::Thread).into()).ok_or("DMD sleeps")?;
+/// assert!(census.root().amount.count > 1000);
+/// # drop(words);
+/// # Ok(())
+/// # }
+/// ```
+#[must_use]
+pub fn take_census(breakdown: &Breakdown) -> Option<Census> {
+    let snapshot = Collector::default().quick().moment("asked for a census").snapshot();
+    Dump::of(&snapshot).map(|dump| dump.census(breakdown))
+}
+
+impl Dump {
+    /// Counts the live blocks of this collection. What is counted is marked as the tracker's own: no other collection has it.
+    #[must_use]
+    pub fn census(&self, breakdown: &Breakdown) -> Census {
+        as_own(|| {
+            let contents = self.contents();
+            let mut source = Live::new(self);
+            let mut counting = Counting::new(breakdown);
+            match &contents.scanned {
+                Some(scanned) => {
+                    for ScannedBlock { address, block, reports, .. } in scanned.blocks.as_slice() {
+                        let Block { requested, usable, site, rate, .. } = *block;
+                        let alike = Alike { requested, usable, site, rate, reports: *reports };
+                        let address = Some(*address as u64);
+                        let item = Item { address, ..source.item(alike, 1) };
+                        counting.add(&item, &mut source);
+                    }
+                }
+                None => {
+                    for (kind, num) in contents.kinds.iter().filter(|(kind, _)| !kind.is_dead) {
+                        let Kind { requested, usable, site, rate, reports, .. } = *kind;
+                        let item =
+                            source.item(Alike { requested, usable, site, rate, reports }, num);
+                        counting.add(&item, &mut source);
+                    }
+                }
+            }
+            Census {
+                root: counting.finish(),
+                breakdown: breakdown.clone(),
+                is_sampled: contents.sampled.is_some(),
+                is_difference: false,
+                notes: contents.notes.clone(),
+            }
+        })
+    }
+}
+
+/// What blocks have in common, and single ones have as well.
+struct Alike {
+    requested: usize,
+    usable: usize,
+    site: SiteId,
+    rate: Rate,
+    reports: ReportSet,
+}
+
+/// Who reports, by numbers from 1 on; 0 is nobody.
+#[derive(Default)]
+struct ReportNumbers {
+    /// The set before, and its number.
+    last: Option<(ReportSet, u32)>,
+    numbers: HashMap<Box<[u32]>, u32>,
+    sets: Vec<Box<[u32]>>,
+}
+
+impl ReportNumbers {
+    /// The number of a set, and how many reports there are in it.
+    fn number(&mut self, dump: &Dump, set: ReportSet) -> (u32, usize) {
+        if set == ReportSet::NOBODY {
+            return (0, 0);
+        }
+        let number = match self.last {
+            // Neighbours mostly have the same.
+            Some((last, number)) if last == set => number,
+            _ => {
+                let reports: Box<[u32]> = dump.contents().kinds.reports(set).collect();
+                let next = u32::try_from(self.sets.len() + 1).unwrap_or(u32::MAX);
+                let sets = &mut self.sets;
+                *self.numbers.entry(reports).or_insert_with_key(|reports| {
+                    sets.push(reports.clone());
+                    next
+                })
+            }
+        };
+        self.last = Some((set, number));
+        (number, self.get(number).len())
+    }
+
+    fn get(&self, number: u32) -> &[u32] {
+        let set = (number as usize).checked_sub(1).and_then(|at| self.sets.get(at));
+        set.map_or(&[], |set| set)
+    }
+}
+
+/// What numbers stand for in this program.
+struct Live<'d> {
+    dump: &'d Dump,
+    places: Places<'d>,
+    reports: ReportNumbers,
+    frames: HashMap<usize, Arc<str>>,
+    scopes: Vec<(u16, String)>,
+}
+
+impl<'d> Live<'d> {
+    fn new(dump: &'d Dump) -> Self {
+        Live {
+            dump,
+            places: Places::new(dump.modules()),
+            reports: ReportNumbers::default(),
+            frames: HashMap::new(),
+            scopes: all_scopes(),
+        }
+    }
+
+    fn item(&mut self, alike: Alike, num: u64) -> Item {
+        let Alike { requested, usable, site, rate, reports } = alike;
+        let (size, slop) = (usable as u64, (usable - requested) as u64);
+        let (reports, times) = self.reports.number(self.dump, reports);
+        let state = match self.dump.mode() {
+            Mode::Live | Mode::Cumulative => State::Other,
+            _ => State::of_reports(times),
+        };
+        let site = sites::site(site);
+        Item {
+            amount: Amount::new(num, (size - slop, slop), rate.weight(usable)),
+            size,
+            slop,
+            state,
+            stack: site.map_or(0, |site| site.stack),
+            thread: site.map_or(0, |site| site.thread),
+            scope: site.map_or(0, |site| site.scope),
+            reports,
+            age_ms: None,
+            address: None,
+        }
+    }
+
+    fn reports(&self, item: &Item) -> impl Iterator<Item = &Report> {
+        let (dump, set) = (self.dump, self.reports.get(item.reports));
+        set.iter().filter_map(|number| dump.report(*number))
+    }
+
+    fn stack(&mut self, stack: u32, depth: usize, is_inverted: bool) -> Option<Key> {
+        let mut addresses: Vec<usize> = sites::frames(stack).collect();
+        if is_inverted {
+            addresses.reverse();
+        }
+        addresses.truncate(depth);
+        let places = &self.places;
+        let frames: Arc<[Arc<str>]> = addresses
+            .into_iter()
+            .map(|address| {
+                let frame = self.frames.entry(address);
+                Arc::clone(frame.or_insert_with(|| places.describe(address).into()))
+            })
+            .collect();
+        (!frames.is_empty()).then_some(Key::Stack(frames))
+    }
+}
+
+impl Source for Live<'_> {
+    fn key(&mut self, axis: &Axis, item: &Item) -> Option<Key> {
+        match axis {
+            Axis::AllocationStack { depth, invert } => {
+                let depth = depth.map_or(usize::MAX, |depth| depth.get() as usize);
+                self.stack(item.stack, depth, *invert)
+            }
+            Axis::Type => {
+                owned_by(self.reports(item).find_map(|report| Some(report.field?.owner())))
+            }
+            Axis::Reporter { depth } => reporters(
+                self.reports(item).map(|report| report.path.as_str()),
+                depth.map(std::num::NonZeroU32::get),
+            ),
+            Axis::Field => fields(self.reports(item).map(|report| {
+                let field = report.field.map(|field| format!("{}.{}", field.owner(), field.name()));
+                field.unwrap_or_else(|| report.path.clone())
+            })),
+            Axis::Thread if item.thread == 0 => None,
+            Axis::Thread => {
+                let threads = self.dump.threads();
+                let thread = threads.iter().find(|(number, ..)| *number == item.thread);
+                Some(named_thread(thread.and_then(|(.., name)| name.as_deref()), item.thread))
+            }
+            Axis::Scope => scope(&self.scopes, item.scope),
+            _ => None,
+        }
+    }
+}
+
+/// The type of a block whose frames do not tell it, by the type through which it is reported.
+pub(super) fn owned_by(owner: Option<&str>) -> Option<Key> {
+    owner.map(|owner| Key::text(&format!("owned by {owner}")))
+}
+
+/// The paths of reporters, cut at a depth; those that are the same then are named once.
+pub(super) fn reporters<'p>(
+    paths: impl Iterator<Item = &'p str>,
+    depth: Option<u32>,
+) -> Option<Key> {
+    let mut names: Vec<&str> = Vec::new();
+    for path in paths {
+        let end = depth
+            .and_then(|depth| path.match_indices('/').nth(depth as usize - 1).map(|(end, _)| end));
+        let name = end.map_or(path, |end| &path[..end]);
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    (!names.is_empty()).then(|| Key::text(&names.join(" and ")))
+}
+
+/// Fields, each once.
+pub(super) fn fields(names: impl Iterator<Item = String>) -> Option<Key> {
+    let mut all: Vec<String> = Vec::new();
+    for name in names {
+        if !all.contains(&name) {
+            all.push(name);
+        }
+    }
+    (!all.is_empty()).then(|| Key::text(&all.join(" and ")))
+}
+
+/// Names are not unique, so the number stands beside them.
+pub(super) fn named_thread(name: Option<&str>, number: u32) -> Key {
+    Key::Text(match name {
+        Some(name) => format!("{name} ({number})").into(),
+        None => format!("thread {number}").into(),
+    })
+}
+
+/// The names from the outermost scope to this one.
+fn scope(scopes: &[(u16, String)], scope: u16) -> Option<Key> {
+    let mut names = Vec::new();
+    let mut next = usize::from(scope);
+    while let Some((around, name)) = next.checked_sub(1).and_then(|at| scopes.get(at)) {
+        names.push(name.as_str());
+        // Each is named before those inside it.
+        next = usize::from(*around).min(next - 1);
+    }
+    names.reverse();
+    (!names.is_empty()).then(|| Key::text(&names.join(" > ")))
+}
