@@ -6,12 +6,14 @@ use crate::coverage::CoverageArgs;
 use crate::dmd::DmdArgs;
 use crate::export::ExportArgs;
 use crate::heap::{HeapArgs, HeapDiffArgs};
+use crate::held::HeldArgs;
 use crate::html::HtmlArgs;
 use crate::metrics::MetricsArgs;
 use crate::numbers::Bytes;
 use crate::ps::PsArgs;
 use crate::record::{RecordArgs, RecordingArgs};
 use crate::resident::ResidentArgs;
+use crate::retained::RetainedArgs;
 use crate::run::RunArgs;
 use crate::serve::ServeArgs;
 use crate::snapshot::SnapshotArgs;
@@ -58,14 +60,18 @@ pub enum Command {
     Metrics(MetricsArgs),
     /// Give the frames of a DMD dump their functions and lines, for good, so that it can be read elsewhere
     Symbolicate(SymbolicateArgs),
-    /// Write a DMD dump as the file of another viewer: pprof, DHAT, flame graphs, speedscope, the Firefox Profiler and others
+    /// Write a DMD dump or a recording as the file of another viewer: pprof, DHAT, flame graphs, speedscope, the Firefox Profiler and others
     Export(ExportArgs),
-    /// Break a DMD dump down by stack and by type, one within the other
+    /// Break a DMD dump, or a moment of a recording, down by stack and by type, one within the other
     Heap(HeapArgs),
-    /// Show what grew between two DMD dumps, by stack and type, biggest first
+    /// Show what grew between two DMD dumps, or two moments of recordings, by stack and type, biggest first
     HeapDiff(HeapDiffArgs),
     /// Count the heap of a DMD dump or of a running program by what you ask, one question within the other; of two, what grew
     Census(CensusArgs),
+    /// Show what keeps most of the heap alive, in a scan dump, and the cycles that nothing outside points at
+    Retained(RetainedArgs),
+    /// Show by which ways blocks are held, in a scan dump, from statics and stacks through named types and fields
+    Held(HeldArgs),
     /// Show what differs between two reports, the second minus the first
     Diff(DiffArgs),
     /// Write one page that shows reports in any browser, offline: trees, treemap, differences, dark matter

@@ -15,6 +15,7 @@ use dmd::analysis::{
 use dmd::dump::read::Dump;
 
 pub use args::DmdArgs;
+pub(crate) use args::hexadecimal;
 pub use error::DmdError;
 pub use only::OnlyArg;
 

@@ -1,20 +1,22 @@
-//! `about-memory export DUMP --to FORMAT`: a dump as the file of a viewer that people have already.
+//! `about-memory export DUMP --to FORMAT`: a dump or a recording as the file of a viewer that people have already.
 
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use dmd::export::{self, Format, Frames, Heap, HeapOptions};
+use dmd::export::{self, Format, Frames, Heap, HeapOptions, History, StackKind};
+use dmd::recording::Moment;
 
 use crate::dmd::{DmdError, OnlyArg};
-use crate::symbolised::Reader;
+use crate::symbolised::{Input, Reader, time};
 
 /// `about-memory export`
 #[derive(Debug, Args)]
 pub struct ExportArgs {
-    /// Dumps that DMD wrote, ours or Firefox's; `-` for standard input. Massif's file and MemoryInfra take several, in order
-    #[arg(value_name = "DUMP", required = true)]
+    /// Dumps that DMD wrote, ours or Firefox's, or recordings; `-` for standard input. Massif's file and MemoryInfra take several, in
+    /// order, and the Firefox Profiler several recordings
+    #[arg(value_name = "DUMP|RECORDING", required = true)]
     inputs: Vec<PathBuf>,
 
     /// The format
@@ -24,6 +26,15 @@ pub struct ExportArgs {
     /// Where to write it, instead of standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+
+    /// Of a recording, the heap of this moment: `peak`, `end`, or seconds since its beginning; repeat where several are taken.
+    /// Without it, the end; massif's file and the Firefox Profiler then get the whole course
+    #[arg(long, value_name = "MOMENT")]
+    at: Vec<Moment>,
+
+    /// What stacks are made of
+    #[arg(long, value_enum, value_name = "WHAT", default_value_t)]
+    stacks: StacksArg,
 
     /// Only blocks that are reported so often
     #[arg(long, value_enum, value_name = "REPORTED")]
@@ -76,6 +87,35 @@ impl From<FormatArg> for Format {
     }
 }
 
+/// What stacks are made of.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+enum StacksArg {
+    /// Functions
+    #[default]
+    Native,
+    /// The scopes of the program, as it names them: Chrome's pseudo stacks
+    Scopes,
+    /// Functions below the scopes that they were called in
+    ScopesThenNative,
+}
+
+impl From<StacksArg> for StackKind {
+    fn from(stacks: StacksArg) -> Self {
+        match stacks {
+            StacksArg::Native => Self::Native,
+            StacksArg::Scopes => Self::Scopes,
+            StacksArg::ScopesThenNative => Self::ScopesThenNative,
+        }
+    }
+}
+
+/// What is written.
+enum Subject {
+    Heaps(Vec<Heap>),
+    Moment(Box<History>, u64),
+    OverTime(Vec<History>),
+}
+
 /// Runs the subcommand: the file to `out` (or to `--output`), remarks to `err`.
 ///
 /// # Errors
@@ -83,7 +123,7 @@ impl From<FormatArg> for Format {
 /// See [`DmdError`]. That nobody reads `out` any more is no error.
 pub fn main(args: &ExportArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result<(), DmdError> {
     let format = Format::from(args.to);
-    if args.inputs.len() > 1 && !format.takes_several() {
+    if args.inputs.len().max(args.at.len()) > 1 && !format.takes_several() && !format.has_time() {
         return Err(DmdError::Several);
     }
     if args.to == FormatArg::Pprof && args.output.is_none() && io::stdout().is_terminal() {
@@ -92,24 +132,81 @@ pub fn main(args: &ExportArgs, out: &mut dyn Write, err: &mut dyn Write) -> Resu
     let mut options = HeapOptions::default();
     options.only = args.only.map(OnlyArg::class);
     options.frames = if args.own_frames { Frames::Own } else { Frames::All };
-    let mut reader = Reader::new(&args.symbols);
-    let mut heaps = Vec::new();
-    for path in &args.inputs {
-        let dump = reader.read(path, err)?;
-        let heap = Heap::new(&dump, &options);
-        heaps.push(heap.map_err(|error| DmdError::NoReports(path.clone(), error))?);
-    }
+    options.stacks = args.stacks.into();
+    let subject = subject(args, format, &options, err)?;
     let written = match &args.output {
-        None => export::write(format, &heaps, out).and_then(|()| out.flush()),
+        None => subject.write(format, &options, out).and_then(|()| out.flush()),
         Some(path) => {
             // Made only now: a mistake leaves an older file alone.
             let file = File::create(path).map_err(|error| DmdError::Create(path.clone(), error))?;
             let mut file = BufWriter::new(file);
-            export::write(format, &heaps, &mut file).and_then(|()| file.flush())
+            subject.write(format, &options, &mut file).and_then(|()| file.flush())
         }
     };
     match written {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(DmdError::Write(error)),
         _ => Ok(()),
+    }
+}
+
+fn subject(
+    args: &ExportArgs,
+    format: Format,
+    options: &HeapOptions,
+    err: &mut dyn Write,
+) -> Result<Subject, DmdError> {
+    let mut reader = Reader::new(&args.symbols);
+    let mut inputs = Vec::new();
+    for path in &args.inputs {
+        let input = reader.open(path, err)?;
+        if matches!(input, Input::Recording(_)) && options.only.is_some() {
+            return Err(DmdError::Unreported(path.clone()));
+        }
+        inputs.push(input);
+    }
+    let is_recording = |input: &Input| matches!(input, Input::Recording(_));
+    if inputs.iter().all(is_recording) && args.at.len() <= 1 {
+        let is_over_time = args.at.is_empty() && format.has_time();
+        if is_over_time && (inputs.len() == 1 || format.takes_several_recordings()) {
+            return Ok(Subject::OverTime(inputs.into_iter().filter_map(history).collect()));
+        }
+        if inputs.len() == 1
+            && let Some(history) = inputs.pop().and_then(history)
+        {
+            let time = time(&history, args.at.first().copied(), &args.inputs[0])?;
+            return Ok(Subject::Moment(Box::new(history), time));
+        }
+    }
+    let mut heaps = Vec::new();
+    for (input, path) in inputs.iter().zip(&args.inputs) {
+        let moments = args.at.iter().copied().map(Some);
+        for at in moments.chain(args.at.is_empty().then_some(None)) {
+            heaps.push(input.heap(at, options, path)?);
+        }
+    }
+    if heaps.len() > 1 && !format.takes_several() {
+        return Err(DmdError::Several);
+    }
+    Ok(Subject::Heaps(heaps))
+}
+
+fn history(input: Input) -> Option<History> {
+    match input {
+        Input::Recording(history) => Some(*history),
+        Input::Dump(_) => None,
+    }
+}
+
+impl Subject {
+    fn write(&self, format: Format, options: &HeapOptions, out: &mut dyn Write) -> io::Result<()> {
+        match self {
+            Subject::Heaps(heaps) => export::write(format, heaps, out),
+            Subject::Moment(history, at) => {
+                export::write_moment(format, history, *at, options, out)
+            }
+            Subject::OverTime(histories) => {
+                export::write_histories(format, histories, options, out)
+            }
+        }
     }
 }

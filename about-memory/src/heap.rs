@@ -1,23 +1,29 @@
-//! `about-memory heap DUMP`: heap details, by stack and by type; `about-memory heap-diff A B`: what grew.
+//! `about-memory heap DUMP`: heap details, by stack and by type; `about-memory heap-diff A B`: what grew. Recordings have a heap at
+//! each of their moments.
 
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use dmd::dump::read::Dump;
+use dmd::dump::read::Mode;
 use dmd::heap::browse::{self, Axis, BrowseOptions};
-use dmd::heap::growth;
-use dmd::heap::{Frames, Heap, HeapOptions};
+use dmd::heap::growth::{self, Growth};
+use dmd::heap::{Frames, HeapOptions};
+use dmd::recording::Moment;
 
 use crate::dmd::{DmdError, OnlyArg};
-use crate::symbolised::Reader;
+use crate::symbolised::{Input, Reader};
 
 /// `about-memory heap`
 #[derive(Debug, Args)]
 pub struct HeapArgs {
-    /// A dump that DMD wrote, ours or Firefox's; `-` for standard input
-    #[arg(value_name = "DUMP")]
+    /// A dump that DMD wrote, ours or Firefox's, or a recording; `-` for standard input
+    #[arg(value_name = "DUMP|RECORDING")]
     input: PathBuf,
+
+    /// The moment of a recording: `peak`, `end`, or seconds since its beginning [default: end]
+    #[arg(long, value_name = "MOMENT")]
+    at: Option<Moment>,
 
     /// What to break the heap down by: first this, and the other within it
     #[arg(long, value_enum, value_name = "WHAT", default_value_t)]
@@ -47,13 +53,21 @@ pub struct HeapArgs {
 /// `about-memory heap-diff`
 #[derive(Debug, Args)]
 pub struct HeapDiffArgs {
-    /// The dump from before
+    /// The dump from before, or a recording
     #[arg(value_name = "A")]
     first: PathBuf,
 
-    /// The dump from after
+    /// The dump from after, or a recording [default: A, which must be a recording]
     #[arg(value_name = "B")]
-    second: PathBuf,
+    second: Option<PathBuf>,
+
+    /// The moment of A, if it is a recording: `peak`, `end`, or seconds since its beginning [default: end, without B the beginning]
+    #[arg(long, value_name = "MOMENT")]
+    from: Option<Moment>,
+
+    /// The moment of B, or without B the later one of A [default: end]
+    #[arg(long, value_name = "MOMENT")]
+    to: Option<Moment>,
 
     /// How many places to show; the others are one line
     #[arg(long, value_name = "N", default_value_t = 10)]
@@ -94,7 +108,7 @@ enum ByArg {
     Type,
 }
 
-fn parse_percent(text: &str) -> Result<f64, String> {
+pub(crate) fn parse_percent(text: &str) -> Result<f64, String> {
     let number = text.strip_suffix('%').unwrap_or(text).trim().parse::<f64>();
     number.ok().filter(|percent| (0.0..=100.0).contains(percent)).ok_or("write it as `0.5%`".into())
 }
@@ -106,7 +120,7 @@ fn parse_percent(text: &str) -> Result<f64, String> {
 /// See [`DmdError`]. That nobody reads `out` any more is no error.
 pub fn main(args: &HeapArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result<(), DmdError> {
     let mut reader = Reader::new(&args.what.symbols);
-    let heap = args.what.heap(&reader.read(&args.input, err)?, &args.input)?;
+    let heap = reader.open(&args.input, err)?.heap(args.at, &args.what.options(), &args.input)?;
     let mut options = BrowseOptions::default();
     options.by = match args.by {
         ByArg::Stack => vec![Axis::Stack, Axis::Type],
@@ -129,26 +143,60 @@ pub fn main(args: &HeapArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result
 /// See [`DmdError`]. That nobody reads `out` any more is no error.
 pub fn diff(args: &HeapDiffArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result<(), DmdError> {
     let mut reader = Reader::new(&args.what.symbols);
-    let first = reader.read(&args.first, err)?;
-    let second = reader.read(&args.second, err)?;
-    if first.invocation.mode != second.invocation.mode {
-        return Err(DmdError::Modes(dmd::analysis::DifferentModes));
+    let options = args.what.options();
+    let first = reader.open(&args.first, err)?;
+    let (before, after) = match &args.second {
+        Some(path) => {
+            let second = reader.open(path, err)?;
+            if !are_alike(&first, &second) {
+                return Err(DmdError::Modes(dmd::analysis::DifferentModes));
+            }
+            let before = first.heap(args.from, &options, &args.first)?;
+            (before, second.heap(args.to, &options, path)?)
+        }
+        None if matches!(first, Input::Dump(_)) => return Err(DmdError::Alone(args.first.clone())),
+        None => {
+            let from = args.from.unwrap_or(Moment::After(0));
+            let before = first.heap(Some(from), &options, &args.first)?;
+            (before, first.heap(args.to, &options, &args.first)?)
+        }
+    };
+    let mut growth = growth::growth(&before, &after);
+    if args.json {
+        return written(growth::write_json(&growth, args.top, out));
     }
-    let before = args.what.heap(&first, &args.first)?;
-    let after = args.what.heap(&second, &args.second)?;
-    let growth = growth::growth(&before, &after);
-    written(match args.json {
-        true => growth::write_json(&growth, args.top, out),
-        false => growth::write_text(&growth, args.top, out),
-    })
+    shorten(&mut growth);
+    written(growth::write_text(&growth, args.top, out))
+}
+
+/// Paths of the program are shortened where its directory is the one we are in; elsewhere they stay whole.
+fn shorten(growth: &mut Growth) {
+    let Ok(root) = std::env::current_dir() else { return };
+    let root = format!("{}/", root.display());
+    for line in growth.places.iter_mut().flat_map(|place| &mut place.lines).flatten() {
+        if let Some(rest) = line.strip_prefix(&root) {
+            *line = rest.to_owned();
+        }
+    }
+}
+
+/// Whether both are of one kind of blocks: recordings are of those that live.
+fn are_alike(first: &Input, second: &Input) -> bool {
+    match (first, second) {
+        (Input::Dump(first), Input::Dump(second)) => {
+            first.invocation.mode == second.invocation.mode
+        }
+        (Input::Dump(dump), _) | (_, Input::Dump(dump)) => dump.invocation.mode != Mode::Cumulative,
+        _ => true,
+    }
 }
 
 impl WhatArgs {
-    fn heap(&self, dump: &Dump, path: &Path) -> Result<Heap, DmdError> {
+    fn options(&self) -> HeapOptions {
         let mut options = HeapOptions::default();
         options.only = self.only.map(OnlyArg::class);
         options.frames = if self.all_frames { Frames::All } else { Frames::Own };
-        Heap::new(dump, &options).map_err(|error| DmdError::NoReports(path.to_owned(), error))
+        options
     }
 }
 

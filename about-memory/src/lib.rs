@@ -10,6 +10,8 @@ pub mod symbolised;
 pub mod export;
 pub mod heap;
 pub mod census;
+pub mod retained;
+pub mod held;
 pub mod resident;
 pub mod metrics;
 pub mod show;

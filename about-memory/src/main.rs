@@ -3,8 +3,8 @@
 use about_memory::cli::{Cli, Command};
 use about_memory::show::{self, Failure};
 use about_memory::{
-    ask, census, check, coverage, dmd, export, heap, html, metrics, ps, record, resident, run,
-    serve, snapshot, symbolicate, watch,
+    ask, census, check, coverage, dmd, export, heap, held, html, metrics, ps, record, resident,
+    retained, run, serve, snapshot, symbolicate, watch,
 };
 use clap::Parser;
 use std::error::Error;
@@ -56,6 +56,12 @@ fn main() -> ExitCode {
         Some(Command::Census(args)) => {
             census::main(args, &mut out, &mut notes).map(|()| ExitCode::SUCCESS)
         }
+        Some(Command::Retained(args)) => retained::main(args, &mut out, &mut notes)
+            .map(|()| ExitCode::SUCCESS)
+            .map_err(Failure::from),
+        Some(Command::Held(args)) => held::main(args, &mut out, &mut notes)
+            .map(|()| ExitCode::SUCCESS)
+            .map_err(Failure::from),
         Some(Command::Check(args)) => check::main(args, &mut out, &mut notes),
         Some(Command::Ps(args)) => {
             ps::main(args, &mut out, &mut notes).map(|()| ExitCode::SUCCESS).map_err(Failure::from)

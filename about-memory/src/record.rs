@@ -1,5 +1,6 @@
 //! `about-memory record -- PROGRAM` and `about-memory recording FILE`: what a program allocates and gives back over time.
 
+mod json;
 mod view;
 
 use std::ffi::OsString;
@@ -47,6 +48,9 @@ pub struct RecordingArgs {
     /// How many places to show
     #[arg(long, value_name = "N", default_value_t = 10)]
     top: usize,
+    /// Answer in JSON: what it comes to, in bytes
+    #[arg(long, conflicts_with_all = ["top", "symbols"])]
+    json: bool,
     /// Write those blocks as a DMD dump, which `dmd`, `heap`, `export` and others read; gzipped if the name ends in `.gz`
     #[arg(long, value_name = "FILE")]
     dump: Option<PathBuf>,
@@ -167,9 +171,28 @@ pub fn show(
     notes: &mut dyn Write,
 ) -> Result<(), Failure> {
     let recording = open(&args.file)?;
-    view::write(&recording, out)?;
-    let json = recording.dump(args.which.into());
-    let mut dump = dmd::dump::read::read_slice(&json)?;
+    let dump = recording.dump(args.which.into());
+    if args.json {
+        json::write(&recording, out)?;
+    } else {
+        view::write(&recording, out)?;
+        write_places(args, &dump, out, notes)?;
+    }
+    if let Some(path) = &args.dump {
+        memreport::__private::atomically(path, |file| file.write_all(&dump))?;
+        writeln!(notes, "wrote {}", path.display())?;
+    }
+    Ok(())
+}
+
+/// Where the chosen blocks were allocated.
+fn write_places(
+    args: &RecordingArgs,
+    dump: &[u8],
+    out: &mut dyn Write,
+    notes: &mut dyn Write,
+) -> Result<(), Failure> {
+    let mut dump = dmd::dump::read::read_slice(dump)?;
     let mut symbols = Options::default();
     symbols.search.clone_from(&args.symbols);
     for note in Symboliser::new(symbols).symbolicate(&mut dump).notes {
@@ -179,10 +202,5 @@ pub fn show(
     options.root = std::env::current_dir().ok().map(|folder| folder.to_string_lossy().into_owned());
     writeln!(out, "\n{}:\n", view::heading(args.which.into()))?;
     let groups = analysis::group_by(&dump, By::Stack, &options);
-    analysis::write_groups(&groups, args.top, out)?;
-    if let Some(path) = &args.dump {
-        memreport::__private::atomically(path, |file| file.write_all(&json))?;
-        writeln!(notes, "wrote {}", path.display())?;
-    }
-    Ok(())
+    Ok(analysis::write_groups(&groups, args.top, out)?)
 }

@@ -1,10 +1,15 @@
-//! Dumps as commands take them in: read, and their frames looked up; what is remarkable goes to standard error.
+//! Dumps and recordings as commands take them in: read, and their frames looked up; what is remarkable goes to standard error.
 
-use std::io::{self, Write};
+use std::fs::File;
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-use dmd::dump::read::{self, Dump};
-use dmd::symbols::{Options, Symboliser};
+use dmd::dump::read::{self, Dump, ReadError};
+use dmd::heap::history::History;
+use dmd::heap::{Heap, HeapOptions};
+use dmd::recording::{self, Moment};
+use dmd::symbols::{Members, Options, Symboliser};
+use flate2::read::GzDecoder;
 
 use crate::dmd::DmdError;
 
@@ -25,6 +30,11 @@ impl Reader {
         Self { symboliser: Symboliser::new(options), said: Vec::new() }
     }
 
+    /// Where the fields of these types of the dump's program are.
+    pub(crate) fn members(&mut self, dump: &Dump, types: &[String]) -> Members {
+        self.symboliser.members(dump, types)
+    }
+
     /// The dump at `path`; `-` is standard input.
     ///
     /// # Errors
@@ -36,8 +46,7 @@ impl Reader {
         } else {
             read::read_file(path)
         };
-        let dump = dump.map_err(|error| DmdError::Read(path.to_owned(), error))?;
-        Ok(self.looked_up(dump, err))
+        self.symbolicated(dump.map_err(|error| DmdError::Read(path.to_owned(), error))?, err)
     }
 
     /// The dump in these bytes; `path` is what messages call it.
@@ -51,19 +60,111 @@ impl Reader {
         err: &mut dyn Write,
     ) -> Result<Dump, DmdError> {
         let dump = read::read(bytes, read::DEFAULT_LIMIT);
-        let dump = dump.map_err(|error| DmdError::Read(path.to_owned(), error))?;
-        Ok(self.looked_up(dump, err))
+        self.symbolicated(dump.map_err(|error| DmdError::Read(path.to_owned(), error))?, err)
     }
 
-    fn looked_up(&mut self, mut dump: Dump, err: &mut dyn Write) -> Dump {
-        let notes = self.symboliser.symbolicate(&mut dump).notes;
-        for note in dump.notes.iter().chain(&notes) {
+    /// The dump or the recording at `path`; `-` is standard input.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be read or is neither.
+    pub fn open(&mut self, path: &Path, err: &mut dyn Write) -> Result<Input, DmdError> {
+        let unread = |error| DmdError::Read(path.to_owned(), ReadError::Io(error));
+        let mut file: Box<dyn Read> = if path == Path::new("-") {
+            Box::new(io::stdin().lock())
+        } else {
+            Box::new(File::open(path).map_err(unread)?)
+        };
+        let mut head = Vec::new();
+        file.by_ref().take(HEAD).read_to_end(&mut head).map_err(unread)?;
+        let is_recording = recording::is_recording(&text_of(&head));
+        let whole = head.chain(file);
+        if !is_recording {
+            let dump = read::read(whole, read::DEFAULT_LIMIT);
+            let dump = dump.map_err(|error| DmdError::Read(path.to_owned(), error))?;
+            return Ok(Input::Dump(Box::new(self.symbolicated(dump, err)?)));
+        }
+        let recording =
+            recording::read(whole).map_err(|error| DmdError::Recording(path.to_owned(), error))?;
+        let history = History::new(recording);
+        let mut history = history.map_err(|error| DmdError::Read(path.to_owned(), error))?;
+        let mut notes = history.symbolicate(&mut self.symboliser).notes;
+        notes.extend_from_slice(history.notes());
+        self.say(&notes, err);
+        Ok(Input::Recording(Box::new(history)))
+    }
+
+    fn symbolicated(&mut self, mut dump: Dump, err: &mut dyn Write) -> Result<Dump, DmdError> {
+        let mut notes = dump.notes.clone();
+        notes.extend(self.symboliser.symbolicate(&mut dump).notes);
+        self.say(&notes, err);
+        Ok(dump)
+    }
+
+    fn say(&mut self, notes: &[String], err: &mut dyn Write) {
+        for note in notes {
             if !self.said.contains(note) {
                 // Standard error is for people: that nobody reads it must not stop the answer.
                 let _ = writeln!(err, "{note}");
                 self.said.push(note.clone());
             }
         }
-        dump
     }
+}
+
+/// So much of a file tells what it is.
+const HEAD: u64 = 1 << 16;
+
+/// The text that a file begins with, as far as its first bytes tell.
+fn text_of(head: &[u8]) -> Vec<u8> {
+    if !head.starts_with(&[0x1f, 0x8b]) {
+        return head.to_vec();
+    }
+    let mut text = Vec::new();
+    // It is cut off, and what it has up to there is all that is wanted.
+    let _ = GzDecoder::new(head).take(HEAD).read_to_end(&mut text);
+    text
+}
+
+/// What has a heap.
+#[derive(Debug)]
+pub enum Input {
+    /// Of one moment.
+    Dump(Box<Dump>),
+    /// Of each of its moments.
+    Recording(Box<History>),
+}
+
+impl Input {
+    /// Its heap: of a recording at a moment, the end if none is given.
+    ///
+    /// # Errors
+    ///
+    /// If it has no such moment, or does not say who reports what and is asked for it.
+    pub fn heap(
+        &self,
+        at: Option<Moment>,
+        options: &HeapOptions,
+        path: &Path,
+    ) -> Result<Heap, DmdError> {
+        match (self, at) {
+            (Input::Dump(_), Some(_)) => Err(DmdError::NoTime(path.to_owned())),
+            (Input::Dump(dump), None) => Heap::new(dump, options)
+                .map_err(|error| DmdError::NoReports(path.to_owned(), error)),
+            (Input::Recording(history), at) => {
+                let heap = history.heap(time(history, at, path)?, options);
+                heap.map_err(|_| DmdError::Unreported(path.to_owned()))
+            }
+        }
+    }
+}
+
+/// When a moment is, in microseconds since the beginning.
+///
+/// # Errors
+///
+/// If the recording does not have it.
+pub fn time(history: &History, at: Option<Moment>, path: &Path) -> Result<u64, DmdError> {
+    let time = history.recording().at(at.unwrap_or(Moment::End));
+    time.map_err(|error| DmdError::Moment(path.to_owned(), error))
 }

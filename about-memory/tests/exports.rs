@@ -72,7 +72,7 @@ fn what_a_format_or_a_dump_cannot_do_is_refused_with_the_remedy() {
     let table: [(&[&str], &str); 4] = [
         (
             &["export", "dark.json", "live.json", "--to", "dhat"],
-            "about-memory: this format has room for one dump: export them one by one, or --to memory-infra or massif",
+            "about-memory: this format has room for one heap: export them one by one, or --to memory-infra or massif",
         ),
         (
             &["export", "live.json", "--to", "dhat", "--only", "once"],
@@ -127,7 +127,7 @@ fn details_are_a_tree_and_growth_is_a_list() {
 +1,500 bytes in +3 blocks: from 9,096 in 11 to 10,596 in 14
 
 +1,500 bytes in +3 blocks (from 5,000 to 6,500): [unknown]
-    shop::main
+    shop::main (src/main.rs:40)
 ";
     assert_eq!(directory.text(&["heap-diff", "dark.json", "after.json"]), expected);
     let json = directory.text(&["heap-diff", "dark.json", "after.json", "--json"]);

@@ -37,6 +37,7 @@ mod explain;
 mod by;
 mod coverage;
 mod json;
+pub mod holds;
 
 pub use by::{By, Group, group_by, write_groups};
 pub use clamp::{ClampError, ClampStats, clamp};

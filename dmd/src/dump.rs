@@ -21,6 +21,7 @@ use std::time::Duration;
 use memreport::__private::{Findings, atomically};
 use memreport::Field;
 
+use crate::track::age::Age;
 use crate::track::books::{Kind, Kinds, ReportSet};
 use crate::track::entry::Block;
 use crate::track::holders::{HolderId, Holders};
@@ -49,6 +50,8 @@ pub struct Dump {
     /// Number, kernel's number, name of those that live.
     threads: Vec<(u32, u32, Option<String>)>,
     unwinder: &'static str,
+    /// New blocks get the time at which they are made.
+    has_times: bool,
     tally: Tally,
 }
 
@@ -84,6 +87,7 @@ pub(crate) struct ScannedBlock {
     pub(crate) block: Block,
     pub(crate) reports: ReportSet,
     pub(crate) holder: HolderId,
+    pub(crate) age: Age,
     pub(crate) contents: Option<Place>,
 }
 
@@ -253,6 +257,7 @@ impl Dump {
             modules: sys::modules(),
             threads: thread::met().map(|(number, id)| (number, id, sys::thread_name(id))).collect(),
             unwinder: walk::unwinder().name(),
+            has_times: plan::plan().keeps_times(),
             tally: walk::tally(),
         }
     }

@@ -3,6 +3,7 @@
 //! What a sampled block stands for is rounded here, once, so that all formats show the same numbers.
 
 mod build;
+pub mod history;
 pub(crate) mod table;
 pub mod browse;
 pub mod growth;
@@ -23,7 +24,9 @@ use build::Builder;
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct HeapOptions {
-    /// Which frames stacks have.
+    /// What stacks are made of.
+    pub stacks: StackKind,
+    /// Which functions stacks have.
     pub frames: Frames,
     /// Only blocks of this class.
     pub only: Option<Class>,
@@ -42,7 +45,20 @@ pub enum Frames {
     Own,
 }
 
-/// The heap of a dump.
+/// What stacks are made of.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum StackKind {
+    /// The functions that were called.
+    #[default]
+    Native,
+    /// The scopes of the program, as it names them: what Chrome calls a pseudo stack.
+    Scopes,
+    /// Functions below the scopes that they were called in.
+    ScopesThenNative,
+}
+
+/// The heap of a dump, or of a moment of a recording.
 #[derive(Debug)]
 pub struct Heap {
     pub(crate) process: Process,
@@ -56,7 +72,7 @@ pub struct Heap {
     pub(crate) frames: Vec<HeapFrame>,
     /// Frames by number, innermost first. None is empty.
     pub(crate) stacks: Vec<Box<[u32]>>,
-    /// Types, threads and reporters.
+    /// Types, threads, scopes and reporters.
     pub(crate) texts: Vec<String>,
     /// Largest first, and in the same order for the same blocks.
     pub(crate) rows: Vec<Row>,
@@ -104,6 +120,11 @@ pub(crate) struct HeapFrame {
 }
 
 impl HeapFrame {
+    /// `src/main.rs:12`, if it is known.
+    pub(crate) fn place(&self) -> Option<String> {
+        Some(format!("{}:{}", self.file.as_ref()?, self.line?))
+    }
+
     /// As valgrind's tools write frames, and their viewers take them apart: `0x0: main (src/main.rs:12)`. Only frames that
     /// could not be looked up have their address still.
     pub(crate) fn valgrind_text(&self) -> String {
@@ -140,6 +161,8 @@ pub(crate) struct Kind {
     pub(crate) class: Class,
     pub(crate) block_type: Option<TextId>,
     pub(crate) thread: Option<TextId>,
+    /// The scopes from the outermost: `request > search`.
+    pub(crate) scope: Option<TextId>,
     /// Who reports them.
     pub(crate) reports: Reports,
     /// Usable bytes of one block.
@@ -158,9 +181,8 @@ impl Heap {
         if options.only.is_some() && !has_reports {
             return Err(NoReports);
         }
-        let mut builder = Builder::new(dump, options.frames);
-        let ours = dump.extension.as_ref();
-        let knows = match (dump.invocation.mode, ours) {
+        let mut builder = Builder::new(dump, options);
+        let knows = match (dump.invocation.mode, &dump.extension) {
             (Mode::Cumulative, Some(_)) => Knows::Both,
             (Mode::Cumulative, None) => Knows::Allocated,
             _ => Knows::Live,
@@ -171,6 +193,16 @@ impl Heap {
                 builder.enter(block, class, knows);
             }
         }
+        let mut heap = Heap::of(dump, builder, options);
+        heap.knows = knows;
+        heap.has_reports = has_reports;
+        heap.sort();
+        Ok(heap)
+    }
+
+    /// What was gathered of a dump, in no order, as a heap of live blocks that nobody reports.
+    fn of(dump: &Dump, builder: Builder<'_>, options: &HeapOptions) -> Self {
+        let ours = dump.extension.as_ref();
         let process = Process {
             program: ours
                 .and_then(|ours| ours.program.clone())
@@ -181,10 +213,10 @@ impl Heap {
                 .and_then(|ours| ours.mode.clone())
                 .unwrap_or_else(|| mode_name(dump.invocation.mode).to_owned()),
         };
-        let mut heap = Heap {
+        Heap {
             process,
-            knows,
-            has_reports,
+            knows: Knows::Live,
+            has_reports: false,
             only: options.only,
             sample_bytes: ours.and_then(|ours| ours.sampled).map(|sampled| sampled.sample_bytes),
             taken: options.taken,
@@ -193,12 +225,15 @@ impl Heap {
             texts: builder.texts.values().to_vec(),
             rows: builder.rows,
             modules: ours.map_or_else(Vec::new, |ours| ours.modules.clone()),
-        };
-        let ranks = heap.frame_ranks();
-        let mut rows = std::mem::take(&mut heap.rows);
-        rows.sort_by(|a, b| heap.order(a, b, &ranks));
-        heap.rows = rows;
-        Ok(heap)
+        }
+    }
+
+    /// Largest rows first.
+    fn sort(&mut self) {
+        let ranks = self.frame_ranks();
+        let mut rows = std::mem::take(&mut self.rows);
+        rows.sort_by(|a, b| self.order(a, b, &ranks));
+        self.rows = rows;
     }
 
     /// What all blocks amount to: those that live, or where the dump is of all that was allocated, those.
@@ -282,8 +317,8 @@ impl Heap {
         };
         let text = |id: Option<TextId>| id.map(|id| self.text(id));
         let rest = |row: &Row| {
-            let Kind { class, block_type, thread, size, .. } = row.kind;
-            (class.name(), text(block_type), text(thread), size)
+            let Kind { class, block_type, thread, scope, size, .. } = row.kind;
+            (class.name(), text(block_type), text(thread), text(scope), size)
         };
         let reports = |row: &Row| {
             let reports = row.kind.reports.iter();

@@ -20,9 +20,13 @@
 
 mod read;
 mod dump;
+mod moment;
 mod summary;
+#[cfg(test)]
+mod sampled;
 
-pub use read::{RecordingError, read};
+pub use moment::{Moment, MomentError, NoMoment};
+pub use read::{RecordingError, is_recording, read};
 pub use summary::{Estimate, Lifetime, Peak};
 
 use std::collections::BTreeMap;
@@ -79,11 +83,23 @@ pub struct Block {
 }
 
 impl Block {
-    /// The bytes that it stands for.
+    /// The bytes that it stands for, in whole bytes: whoever adds up blocks, here or in a viewer, comes to the same sum.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "sizes are far below 2^53")]
     pub fn bytes(&self) -> f64 {
-        self.usable as f64 * self.weight
+        (self.usable as f64 * self.weight).round()
+    }
+
+    /// What was asked for of those bytes.
+    #[expect(clippy::cast_precision_loss, reason = "sizes are far below 2^53")]
+    pub(crate) fn requested_bytes(&self) -> f64 {
+        (self.requested as f64 * self.weight).round()
+    }
+
+    /// Whether it lives at this moment, in microseconds since the beginning.
+    #[must_use]
+    pub fn lives_at(&self, time: u64) -> bool {
+        self.born <= time && self.freed.is_none_or(|(freed, _)| freed > time)
     }
 
     /// How long it lived, in microseconds, if it was given back.

@@ -39,9 +39,15 @@ pub(crate) mod hooks;
 #[cfg(not(loom))]
 pub(crate) mod numbers;
 #[cfg(not(loom))]
+pub(crate) mod radix;
+#[cfg(not(loom))]
+pub(crate) mod claimants;
+#[cfg(not(loom))]
 pub(crate) mod holders;
 #[cfg(not(loom))]
 pub(crate) mod marks;
+#[cfg(not(loom))]
+pub(crate) mod age;
 #[cfg(not(loom))]
 pub(crate) mod books;
 #[cfg(not(loom))]

@@ -4,8 +4,12 @@
 pub const FEATURES: &[&str] = &[
     #[cfg(feature = "ahash")]
     "ahash",
+    #[cfg(feature = "anyhow")]
+    "anyhow",
     #[cfg(feature = "arc-swap")]
     "arc-swap",
+    #[cfg(feature = "archery")]
+    "archery",
     #[cfg(feature = "arrayvec")]
     "arrayvec",
     #[cfg(feature = "arrow-buffer")]
@@ -20,6 +24,8 @@ pub const FEATURES: &[&str] = &[
     "chrono",
     #[cfg(feature = "compact_str")]
     "compact_str",
+    #[cfg(feature = "crossbeam-channel")]
+    "crossbeam-channel",
     #[cfg(feature = "crossbeam-queue")]
     "crossbeam-queue",
     #[cfg(feature = "crossbeam-utils")]
@@ -28,6 +34,10 @@ pub const FEATURES: &[&str] = &[
     "dashmap",
     #[cfg(feature = "either")]
     "either",
+    #[cfg(feature = "generational-arena")]
+    "generational-arena",
+    #[cfg(feature = "glam")]
+    "glam",
     #[cfg(feature = "half")]
     "half",
     #[cfg(feature = "hashbrown")]
@@ -38,8 +48,16 @@ pub const FEATURES: &[&str] = &[
     "hashbrown-0_15",
     #[cfg(feature = "http")]
     "http",
+    #[cfg(feature = "im")]
+    "im",
+    #[cfg(feature = "imbl")]
+    "imbl",
     #[cfg(feature = "indexmap")]
     "indexmap",
+    #[cfg(feature = "jiff")]
+    "jiff",
+    #[cfg(feature = "lasso")]
+    "lasso",
     #[cfg(feature = "lock_api")]
     "lock_api",
     #[cfg(feature = "lru")]
@@ -48,6 +66,8 @@ pub const FEATURES: &[&str] = &[
     "malloc_size_of",
     #[cfg(feature = "moka")]
     "moka",
+    #[cfg(feature = "nalgebra")]
+    "nalgebra",
     #[cfg(feature = "ndarray")]
     "ndarray",
     #[cfg(feature = "num-bigint")]
@@ -60,12 +80,22 @@ pub const FEATURES: &[&str] = &[
     "parking_lot",
     #[cfg(feature = "petgraph")]
     "petgraph",
+    #[cfg(feature = "prost-types")]
+    "prost-types",
+    #[cfg(feature = "roaring")]
+    "roaring",
+    #[cfg(feature = "rpds")]
+    "rpds",
+    #[cfg(feature = "rust_decimal")]
+    "rust_decimal",
     #[cfg(feature = "rustc-hash")]
     "rustc-hash",
     #[cfg(feature = "secrecy")]
     "secrecy",
     #[cfg(feature = "serde_json")]
     "serde_json",
+    #[cfg(feature = "simd-json")]
+    "simd-json",
     #[cfg(feature = "slab")]
     "slab",
     #[cfg(feature = "slotmap")]
@@ -74,6 +104,8 @@ pub const FEATURES: &[&str] = &[
     "smallvec",
     #[cfg(feature = "smol_str")]
     "smol_str",
+    #[cfg(feature = "string-interner")]
+    "string-interner",
     #[cfg(feature = "thin-vec")]
     "thin-vec",
     #[cfg(feature = "time")]

@@ -22,9 +22,12 @@ mod list;
     feature = "hashbrown",
     feature = "hashbrown-0_15",
     feature = "indexmap",
-    feature = "lru"
+    feature = "lru",
+    feature = "string-interner"
 ))]
 mod table;
+#[cfg(any(feature = "im", feature = "imbl"))]
+mod persistent;
 #[cfg(feature = "std")]
 mod hash;
 mod btree;
@@ -37,6 +40,10 @@ mod channel;
 
 #[cfg(feature = "ahash")]
 mod ahash;
+#[cfg(feature = "anyhow")]
+mod anyhow;
+#[cfg(feature = "archery")]
+mod archery;
 #[cfg(feature = "arc-swap")]
 mod arc_swap;
 #[cfg(feature = "arrayvec")]
@@ -53,6 +60,8 @@ mod bytes;
 mod chrono;
 #[cfg(feature = "compact_str")]
 mod compact_str;
+#[cfg(feature = "crossbeam-channel")]
+mod crossbeam_channel;
 #[cfg(feature = "crossbeam-queue")]
 mod crossbeam_queue;
 #[cfg(feature = "crossbeam-utils")]
@@ -61,6 +70,10 @@ mod crossbeam_utils;
 mod dashmap;
 #[cfg(feature = "either")]
 mod either;
+#[cfg(feature = "generational-arena")]
+mod generational_arena;
+#[cfg(feature = "glam")]
+mod glam;
 #[cfg(feature = "half")]
 mod half;
 #[cfg(any(feature = "hashbrown", feature = "hashbrown-0_15"))]
@@ -69,14 +82,24 @@ mod hashbrown;
 mod hashbrown_0_14;
 #[cfg(feature = "http")]
 mod http;
+#[cfg(feature = "im")]
+mod im;
+#[cfg(feature = "imbl")]
+mod imbl;
 #[cfg(feature = "indexmap")]
 mod indexmap;
+#[cfg(feature = "jiff")]
+mod jiff;
+#[cfg(feature = "lasso")]
+mod lasso;
 #[cfg(feature = "lock_api")]
 mod lock_api;
 #[cfg(feature = "lru")]
 mod lru;
 #[cfg(feature = "moka")]
 mod moka;
+#[cfg(feature = "nalgebra")]
+mod nalgebra;
 #[cfg(feature = "ndarray")]
 mod ndarray;
 #[cfg(feature = "num-bigint")]
@@ -89,12 +112,22 @@ mod ordermap;
 mod parking_lot;
 #[cfg(feature = "petgraph")]
 mod petgraph;
+#[cfg(feature = "prost-types")]
+mod prost_types;
+#[cfg(feature = "roaring")]
+mod roaring;
+#[cfg(feature = "rpds")]
+mod rpds;
+#[cfg(feature = "rust_decimal")]
+mod rust_decimal;
 #[cfg(feature = "rustc-hash")]
 mod rustc_hash;
 #[cfg(feature = "secrecy")]
 mod secrecy;
 #[cfg(feature = "serde_json")]
 mod serde_json;
+#[cfg(feature = "simd-json")]
+mod simd_json;
 #[cfg(feature = "slab")]
 mod slab;
 #[cfg(feature = "slotmap")]
@@ -103,6 +136,8 @@ mod slotmap;
 mod smallvec;
 #[cfg(feature = "smol_str")]
 mod smol_str;
+#[cfg(feature = "string-interner")]
+mod string_interner;
 #[cfg(feature = "thin-vec")]
 mod thin_vec;
 #[cfg(feature = "time")]

@@ -7,6 +7,7 @@
 mod asked;
 mod collection;
 mod find;
+mod nodes;
 mod prefetch;
 mod share;
 mod sums;
@@ -20,6 +21,8 @@ use core::cell::{Cell, RefCell};
 pub(crate) use asked::UsableSizeFn;
 pub(crate) use asked::{Sizes, usable_size};
 pub(crate) use collection::Collection;
+#[cfg(any(feature = "im", feature = "imbl"))]
+pub(crate) use nodes::Nodes;
 pub use prefetch::{Fetch, FetchAny, FetchMeasurable, Lookahead};
 use sums::Sums;
 

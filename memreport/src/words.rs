@@ -17,7 +17,7 @@ pub(crate) fn words_of<T>(value: &T) -> Words<'_> {
 }
 
 /// The aligned words of a value but for those that lie in a part of it, which somebody else answers for.
-#[cfg(feature = "indexmap")]
+#[cfg(any(feature = "std", feature = "indexmap"))]
 pub(crate) fn words_around<'v, T, P>(
     value: &'v T,
     part: &P,

@@ -1,4 +1,5 @@
-//! `cargo xtask clients exports [NAME] [--tools DIR]`: every export opened by its real client, which must find the dump's bytes.
+//! `cargo xtask clients exports [NAME] [--tools DIR]`: every export opened by its real client, which must find the
+//! bytes of the dump or the recording.
 
 mod dh_view;
 mod firefox_profiler;
@@ -19,7 +20,7 @@ use std::process::{Command, Output, Stdio};
 use crate::Failure;
 use crate::chromium::{self, Browser};
 use crate::dmd_py::Scratch;
-use subject::Subject;
+use subject::{Leaking, Subject};
 use tools::Tools;
 
 /// A program that opens exports.
@@ -61,7 +62,7 @@ impl Bench {
             dumps.iter().map(|dump| dump.name).chain(options.iter().copied()).collect();
         let file = self.folder.join(format!("{}.{format}", names.join("-").replace("--", "")));
         let mut export = Command::new(&self.about_memory);
-        export.arg("export").args(dumps.iter().map(|dump| &dump.dump)).args(["--to", format]);
+        export.arg("export").args(dumps.iter().map(|dump| &dump.file)).args(["--to", format]);
         run(export.args(options).arg("-o").arg(&file))?;
         Ok(file)
     }
@@ -101,7 +102,7 @@ fn equal<T: PartialEq + std::fmt::Debug>(
     if shown == expected {
         return Ok(());
     }
-    Err(format!("{what}: it shows {shown:?}, the dump has {expected:?}").into())
+    Err(format!("{what}: it shows {shown:?}, the file has {expected:?}").into())
 }
 
 /// Runs the checks of one client, or of all. `false` when one of them failed.
@@ -132,7 +133,9 @@ pub(crate) fn run_clients(args: &[&str], out: &mut dyn Write) -> Result<bool, Fa
     }
     let scratch = Scratch::new()?;
     let bench = bench(tools, &scratch.0)?;
-    let subjects = subject::take(&scratch.0)?;
+    let leaking = Leaking::start(&scratch.0)?;
+    let mut subjects = subject::take(&scratch.0)?;
+    subjects.push(leaking.recorded()?);
     let mut all_hold = true;
     for client in ready {
         let mut failures = 0;
@@ -145,8 +148,10 @@ pub(crate) fn run_clients(args: &[&str], out: &mut dyn Write) -> Result<bool, Fa
         all_hold &= failures == 0;
         let count = subjects.len();
         let verdict = match failures {
-            0 => format!("opens the exports of {count} dumps and finds their bytes, to the byte"),
-            _ => format!("FAILED with {failures} of {count} dumps"),
+            0 => format!(
+                "opens the exports of {count} dumps and recordings and finds their bytes, to the byte"
+            ),
+            _ => format!("FAILED with {failures} of {count} dumps and recordings"),
         };
         writeln!(out, "clients exports: {}: {verdict}", client.name)?;
     }

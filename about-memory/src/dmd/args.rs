@@ -79,7 +79,7 @@ pub struct DmdArgs {
 }
 
 /// An address as dumps and debuggers write it, with or without `0x`.
-fn hexadecimal(text: &str) -> Result<u64, String> {
+pub(crate) fn hexadecimal(text: &str) -> Result<u64, String> {
     let digits = text.strip_prefix("0x").unwrap_or(text);
     u64::from_str_radix(digits, 16).map_err(|error| format!("not a hexadecimal address: {error}"))
 }

@@ -1,13 +1,21 @@
 //! Which blocks of a scan dump point at which: every word that leads into a block is a link.
 
 use super::clamp::ClampError;
-use crate::dump::read::{Dump, Mode};
+use crate::dump::read::{Contents, Dump, Mode};
+
+/// Where the blocks of a scan dump are.
+#[derive(Debug)]
+pub(super) struct Ranges {
+    /// Blocks by address: the first byte, one past the last, the place in the dump.
+    ranges: Vec<(u64, u64, u32)>,
+    /// The bytes of a word.
+    word: u64,
+}
 
 /// The links of a dump, by the block that they lead to.
 #[derive(Debug)]
 pub(super) struct Links {
-    /// Blocks by address: the first byte, one past the last, the place in the dump.
-    ranges: Vec<(u64, u64, u32)>,
+    ranges: Ranges,
     /// Sorted by target.
     links: Vec<Link>,
 }
@@ -28,6 +36,29 @@ pub(super) struct Link {
 impl Links {
     /// The links of a scan dump, clamped or not.
     pub(super) fn new(dump: &Dump) -> Result<Self, ClampError> {
+        let ranges = Ranges::new(dump)?;
+        let mut links = Vec::new();
+        ranges.each_link(dump, |link| links.push(link));
+        links.sort_unstable();
+        Ok(Self { ranges, links })
+    }
+
+    /// The block that has this address, as its place in the dump, and how far into it the address is.
+    pub(super) fn block_at(&self, address: u64) -> Option<(u32, u64)> {
+        self.ranges.block_at(address)
+    }
+
+    /// The links that lead into a block, by the block that they come from.
+    pub(super) fn to(&self, block: u32) -> &[Link] {
+        let first = self.links.partition_point(|link| link.to < block);
+        let rest = &self.links[first..];
+        &rest[..rest.partition_point(|link| link.to == block)]
+    }
+}
+
+impl Ranges {
+    /// The blocks of a scan dump, clamped or not.
+    pub(super) fn new(dump: &Dump) -> Result<Self, ClampError> {
         if dump.invocation.mode != Mode::Scan {
             return Err(ClampError::NotScan);
         }
@@ -38,11 +69,7 @@ impl Links {
             ranges.push((start, end, u32::try_from(index).unwrap_or(u32::MAX)));
         }
         ranges.sort_unstable();
-        let mut found = Self { ranges, links: Vec::new() };
-        let mut links = found.read(dump);
-        links.sort_unstable();
-        found.links = links;
-        Ok(found)
+        Ok(Self { ranges, word: word_size(dump) })
     }
 
     /// The block that has this address, as its place in the dump, and how far into it the address is.
@@ -52,46 +79,56 @@ impl Links {
         (address < end).then_some((index, address - start))
     }
 
-    /// The links that lead into a block, by the block that they come from.
-    pub(super) fn to(&self, block: u32) -> &[Link] {
-        let first = self.links.partition_point(|link| link.to < block);
-        let rest = &self.links[first..];
-        &rest[..rest.partition_point(|link| link.to == block)]
+    /// Every link of the dump, by the block that it comes from.
+    pub(super) fn each_link(&self, dump: &Dump, mut visit: impl FnMut(Link)) {
+        for contents in &dump.contents {
+            self.each_link_in(dump, contents, &mut visit);
+        }
     }
 
-    fn read(&self, dump: &Dump) -> Vec<Link> {
-        let (Some(first), Some(last)) = (self.ranges.first(), self.ranges.last()) else {
-            return Vec::new();
-        };
+    /// Every link of one block.
+    pub(super) fn each_link_of(&self, dump: &Dump, block: u32, mut visit: impl FnMut(Link)) {
+        // A block's contents are read where it is: in the order of the blocks.
+        let first = dump.contents.partition_point(|contents| contents.block < block as usize);
+        let own = dump.contents[first..].iter();
+        for contents in own.take_while(|contents| contents.block == block as usize) {
+            self.each_link_in(dump, contents, &mut visit);
+        }
+    }
+
+    /// The words of a block: none if the dump does not have them.
+    pub(super) fn words_of<'d>(&self, dump: &'d Dump, block: u32) -> &'d [u64] {
+        let first = dump.contents.partition_point(|contents| contents.block < block as usize);
+        let own = dump.contents.get(first).filter(|contents| contents.block == block as usize);
+        own.map_or(&[], |contents| dump.words(contents))
+    }
+
+    fn each_link_in(&self, dump: &Dump, contents: &Contents, visit: &mut impl FnMut(Link)) {
+        let (Some(first), Some(last)) = (self.ranges.first(), self.ranges.last()) else { return };
         let heap = first.0..last.1;
-        let size = word_size(dump);
-        let mut links = Vec::new();
+        let from = u32::try_from(contents.block).unwrap_or(u32::MAX);
         // Neighbouring words often lead to neighbouring blocks, and one range is enough to see that.
         let mut near = (1, 0, 0);
-        for contents in &dump.contents {
-            let from = u32::try_from(contents.block).unwrap_or(u32::MAX);
-            for (&word, number) in dump.words(contents).iter().zip(0_u64..) {
-                if !heap.contains(&word) {
-                    continue;
-                }
-                if !(near.0..near.1).contains(&word) {
-                    let after = self.ranges.partition_point(|range| range.0 <= word);
-                    near = self.ranges[after.saturating_sub(1)];
-                }
-                if (near.0..near.1).contains(&word) {
-                    let short = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
-                    let (at, into) = (short(number * size), short(word - near.0));
-                    links.push(Link { to: near.2, from, at, into });
-                }
+        for (&word, number) in dump.words(contents).iter().zip(0_u64..) {
+            if !heap.contains(&word) {
+                continue;
+            }
+            if !(near.0..near.1).contains(&word) {
+                let after = self.ranges.partition_point(|range| range.0 <= word);
+                near = self.ranges[after.saturating_sub(1)];
+            }
+            if (near.0..near.1).contains(&word) {
+                let short = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
+                let (at, into) = (short(number * self.word), short(word - near.0));
+                visit(Link { to: near.2, from, at, into });
             }
         }
-        links
     }
 }
 
 /// The bytes of a word: 4 in a dump of a program of 32 bits, whose blocks have more words than fit otherwise.
 fn word_size(dump: &Dump) -> u64 {
-    let too_many = |contents: &crate::dump::read::Contents| {
+    let too_many = |contents: &Contents| {
         dump.words(contents).len() as u64 * 8 > dump.blocks[contents.block].usable()
     };
     if dump.contents.iter().any(too_many) { 4 } else { 8 }

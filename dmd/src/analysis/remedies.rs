@@ -333,7 +333,7 @@ fn field(site: &ReportSite) -> Option<String> {
 }
 
 /// A static by the name in its source: `lazy_static` makes another one of it, and the compiler takes some apart.
-fn readable(name: &str) -> &str {
+pub(super) fn readable(name: &str) -> &str {
     let lazy =
         name.strip_prefix('<').and_then(|name| name.split_once(" as core::ops::deref::Deref"));
     let name = lazy.map_or(name, |(of, _)| of);

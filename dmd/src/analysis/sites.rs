@@ -262,6 +262,7 @@ pub(crate) fn class(mode: Mode, reports: Option<&[TraceId]>) -> Class {
 }
 
 /// The sites of a dump, by its stacks.
+#[derive(Debug)]
 pub(super) struct Sites {
     sites: Vec<Site>,
     by_trace: Vec<usize>,
@@ -294,7 +295,18 @@ impl Sites {
         &self.sites[self.of(trace)]
     }
 
-    fn of(&self, trace: Option<TraceId>) -> usize {
+    /// All of them, by number.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Site> {
+        self.sites.iter()
+    }
+
+    /// The site of this number.
+    pub(super) fn numbered(&self, number: usize) -> &Site {
+        &self.sites[number]
+    }
+
+    /// The number of the site of a stack; 0 is that of no stack.
+    pub(super) fn of(&self, trace: Option<TraceId>) -> usize {
         trace.map_or(0, |trace| self.by_trace[trace.index()])
     }
 }

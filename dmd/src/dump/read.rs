@@ -18,7 +18,7 @@ pub use error::ReadError;
 pub use extension::{
     Estimate, Extension, Module, ReportSite, Sampled, Sum, Thread, Wrong, WrongKind,
 };
-pub use holder::{FieldPlace, Holder, StaticPlace};
+pub use holder::{FieldPlace, Holder, StaticPlace, StaticWord};
 pub use model::{
     Block, Contents, Dump, Frame, FrameId, HolderId, Invocation, Mode, Symbol, TraceId,
 };

@@ -105,7 +105,7 @@ fn frame_count(dump: &Dump, traces: usize) -> usize {
 fn extension(value: &RawValue, dump: &Dump) -> Result<Value, ReadError> {
     let mut fields: Value = serde_json::from_str(value.get()).map_err(ReadError::Json)?;
     let names = static_names(dump);
-    for list in ["holders", "reportedStatics"] {
+    for list in ["holders", "reportedStatics", "statics"] {
         let places: Vec<&mut Value> = match fields.get_mut(list) {
             Some(Value::Object(map)) => map.values_mut().collect(),
             Some(Value::Array(list)) => list.iter_mut().collect(),
@@ -133,7 +133,8 @@ fn static_names(dump: &Dump) -> HashMap<(&str, String), &str> {
             Holder::Static(place) => Some(place),
             Holder::Skipped(_) => None,
         });
-        holders.chain(&ours.reported_statics)
+        let words = ours.statics.iter().map(|word| &word.place);
+        holders.chain(&ours.reported_statics).chain(words)
     });
     places
         .filter_map(|place| {

@@ -11,6 +11,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::{Contents, Dump, Report, Scanned, ScannedBlock};
+use crate::track::age::Age;
 use crate::track::books::{Kind, Kinds, ReportSet};
 use crate::track::holders::HolderId;
 use crate::track::numbers::{Key, Numbers};
@@ -49,7 +50,7 @@ fn write_groups(dump: &Dump, keys: &mut Keys, out: &mut impl Write) -> io::Resul
     let Contents { kinds, .. } = &dump.contents;
     let mut separator = "\n";
     for (kind, count) in kinds.iter() {
-        let Kind { requested, usable, site, reports, holder, rate, is_dead } = *kind;
+        let Kind { requested, usable, site, reports, holder, rate, age, is_dead } = *kind;
         write!(out, "{separator}{{\"req\":{requested}")?;
         separator = ",\n";
         write_slop_and_site(usable - requested, site, keys, out)?;
@@ -64,6 +65,7 @@ fn write_groups(dump: &Dump, keys: &mut Keys, out: &mut impl Write) -> io::Resul
         if weight > 1.0 {
             write!(out, ",\"weight\":{weight}")?;
         }
+        write_age(age, out)?;
         out.write_all(if is_dead { b",\"freed\":true}" } else { b"}" })?;
     }
     Ok(())
@@ -118,6 +120,11 @@ fn write_holder(holder: HolderId, keys: &mut Keys, out: &mut impl Write) -> io::
     write!(out, ",\"{name}\":\"{}\"", keys.holders.key(holder.number(), &mut keys.next))
 }
 
+/// How old a block is: nothing if its time was not kept.
+fn write_age(age: Age, out: &mut impl Write) -> io::Result<()> {
+    age.milliseconds().map_or(Ok(()), |age| write!(out, ",\"ageMs\":{age}"))
+}
+
 /// Every block for itself, with the words that were in it.
 fn write_scanned(
     scanned: &Scanned,
@@ -126,13 +133,15 @@ fn write_scanned(
     out: &mut impl Write,
 ) -> io::Result<()> {
     let mut separator = "\n";
-    for ScannedBlock { address, block, reports, holder, contents } in scanned.blocks.as_slice() {
+    for scanned_block in scanned.blocks.as_slice() {
+        let ScannedBlock { address, block, reports, holder, age, contents } = scanned_block;
         write!(out, "{separator}{{\"req\":{},\"addr\":\"{address:x}\"", block.requested)?;
         separator = ",\n";
         write_slop_and_site(block.usable - block.requested, block.site, keys, out)?;
         // Mozilla's readers refuse `reps` in this mode.
         write_reports("reportedBy", (&dump.contents.kinds, *reports), keys, out)?;
         write_holder(*holder, keys, out)?;
+        write_age(*age, out)?;
         if let (Some(place), Some(file)) = (contents.filter(|place| place.bytes > 0), &scanned.file)
         {
             out.write_all(b",\"contents\":[")?;

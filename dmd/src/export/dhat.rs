@@ -1,12 +1,17 @@
 //! DHAT's file, version 2, for valgrind's `dh_view.html` and the Firefox Profiler.
 
+mod lives;
+
 use std::io::{self, Write};
 
 use serde::Serialize;
 
 use crate::analysis::{Class, Totals};
+use crate::heap::history::History;
 use crate::heap::table::Table;
-use crate::heap::{Heap, Knows};
+use crate::heap::{Heap, HeapOptions, Knows};
+use crate::recording::TEMPORARY;
+use lives::Lives;
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -34,7 +39,7 @@ struct WirePoint {
     /// All blocks: bytes and number.
     tb: u64,
     tbk: u64,
-    /// Their lifetimes, which are not known.
+    /// Their lifetimes, which a dump does not know.
     tl: u64,
     /// At their maximum.
     mb: u64,
@@ -55,18 +60,12 @@ struct WirePoint {
 ///
 /// If writing fails.
 pub fn write(heap: &Heap, out: &mut dyn Write) -> io::Result<()> {
-    let mut frames = Table::default();
-    // The viewers' root of all frames.
-    frames.number("[root]".to_owned());
-    // A place may be there only once, and places are equal if their frames' texts are.
-    let mut places: Table<Box<[u32]>> = Table::default();
+    let (mut frames, mut places) = (frames(), Table::default());
     let mut points: Vec<WirePoint> = Vec::new();
     for (stack, live, allocated) in heap.by_stack() {
-        let place: Box<[u32]> =
-            heap.stack(stack).map(|frame| frames.number(frame.valgrind_text())).collect();
-        let at = places.number(place.clone()) as usize;
+        let at = place(heap, stack, &mut frames, &mut places);
         if at == points.len() {
-            points.push(WirePoint { fs: place.into(), ..WirePoint::default() });
+            points.push(WirePoint { fs: places.values()[at].to_vec(), ..WirePoint::default() });
         }
         points[at].add(&live, &allocated);
     }
@@ -90,6 +89,65 @@ pub fn write(heap: &Heap, out: &mut dyn Write) -> io::Result<()> {
     };
     serde_json::to_writer(&mut *out, &file)?;
     writeln!(out)
+}
+
+/// Writes the file of a recording up to a moment, which is DHAT's end, in microseconds.
+///
+/// # Errors
+///
+/// If writing fails, and if blocks of one class are asked for: a recording does not know who reports what.
+pub fn write_history(
+    history: &History,
+    until: u64,
+    options: &HeapOptions,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let layout = history.layout(options).map_err(io::Error::other)?;
+    let heap = &layout.heap;
+    let (mut frames, mut places) = (frames(), Table::default());
+    let of_kind = |kind: &crate::heap::Kind| place(heap, kind.stack, &mut frames, &mut places);
+    let of_site: Vec<usize> = layout.kinds.iter().map(of_kind).collect();
+    let lives = Lives::new(history, until, &of_site, places.values().len());
+    let points = lives.points.into_iter().zip(places.values());
+    let file = WireFile {
+        dhat_file_version: 2,
+        mode: format!("DMD, {}", heap.process.mode),
+        verb: "Allocated",
+        bklt: true,
+        bkacc: false,
+        tu: "µs",
+        mtu: "s",
+        tuth: TEMPORARY,
+        cmd: &heap.process.program,
+        pid: heap.process.pid,
+        te: until,
+        tg: lives.peak,
+        pps: points
+            .filter(|(point, _)| point.tb > 0)
+            .map(|(point, place)| WirePoint { fs: place.to_vec(), ..point })
+            .collect(),
+        ftbl: frames.values(),
+    };
+    serde_json::to_writer(&mut *out, &file)?;
+    writeln!(out)
+}
+
+/// The texts of frames; the first is the viewers' root of all.
+fn frames() -> Table<String> {
+    let mut frames = Table::default();
+    frames.number("[root]".to_owned());
+    frames
+}
+
+/// The number of the place of a stack. A place may be in a file only once, and places are equal if their frames' texts are.
+fn place(
+    heap: &Heap,
+    stack: u32,
+    frames: &mut Table<String>,
+    places: &mut Table<Box<[u32]>>,
+) -> usize {
+    let frames = heap.stack(stack).map(|frame| frames.number(frame.valgrind_text()));
+    places.number(frames.collect()) as usize
 }
 
 /// What was done at the places: viewers write "at {" behind it.

@@ -1,8 +1,9 @@
 //! The Firefox Profiler's processed profile, version 60: a thread for each class of blocks, reporters as categories.
 //!
-//! A dump has no time: samples stand at their places in the list, and weigh bytes.
+//! A dump has no time: samples stand at their places in the list, and weigh bytes. What has is a recording: see [`timeline`].
 
 mod tables;
+pub mod timeline;
 
 use std::io::{self, Write};
 use std::time::UNIX_EPOCH;
@@ -36,7 +37,10 @@ pub fn write(heap: &Heap, out: &mut dyn Write) -> io::Result<()> {
         let is_in = |row: &&Row| class.is_none_or(|class| row.kind.class == class);
         let rows = heap.rows.iter().filter(is_in);
         let samples = samples(heap, rows, (&mut tables, &mut categories), name);
-        threads.push(thread(heap, threads.len(), name, &samples));
+        let mut track = thread(heap.process.name(), heap.process.pid, threads.len());
+        track["name"] = name.into();
+        track["samples"] = samples;
+        threads.push(track);
     }
     let shown: Vec<usize> = (0..threads.len()).collect();
     let taken = heap.taken.and_then(|taken| taken.duration_since(UNIX_EPOCH).ok());
@@ -150,7 +154,8 @@ fn category_list(categories: &Table<String>) -> Value {
     list.collect()
 }
 
-fn thread(heap: &Heap, number: usize, name: &str, samples: &Value) -> Value {
+/// A thread of a process, without name and samples.
+fn thread(process: &str, pid: u32, number: usize) -> Value {
     json!({
         "processType": "default",
         "processStartupTime": 0,
@@ -158,12 +163,10 @@ fn thread(heap: &Heap, number: usize, name: &str, samples: &Value) -> Value {
         "registerTime": 0,
         "unregisterTime": null,
         "pausedRanges": [],
-        "name": name,
-        "processName": heap.process.name(),
+        "processName": process,
         "isMainThread": number == 0,
-        "pid": heap.process.pid.to_string(),
+        "pid": pid.to_string(),
         "tid": number,
-        "samples": samples,
         "markers": {
             "data": [], "name": [], "startTime": [], "endTime": [], "phase": [], "category": [],
             "length": 0,

@@ -1,9 +1,12 @@
-//! Massif's file, for `ms_print`: dumps as snapshots of one program, the heap of each as a tree of callers.
+//! Massif's file, for `ms_print`: dumps, or moments of a recording, as snapshots of one program, the heap of each as a tree of
+//! callers.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use crate::heap::{Heap, HeapFrame};
+use crate::heap::history::History;
+use crate::heap::{Heap, HeapFrame, HeapOptions};
+use crate::recording::Recording;
 
 /// Places with less than this share of their snapshot are written as one line, as massif does.
 const THRESHOLD_PERCENT: i128 = 1;
@@ -15,23 +18,87 @@ const THRESHOLD_PERCENT: i128 = 1;
 /// If writing fails.
 pub fn write(heaps: &[Heap], out: &mut dyn Write) -> io::Result<()> {
     let first = heaps.first().map(|heap| &heap.process);
-    let program = first.map_or("(unknown program)", |process| &process.program);
-    writeln!(out, "desc: dmd, threshold {THRESHOLD_PERCENT}%\ncmd: {program}\ntime_unit: ms")?;
+    write_heading(first.map_or("(unknown program)", |process| &process.program), out)?;
     let largest = heaps.iter().map(|heap| heap.totals().usable()).max().unwrap_or(0);
     let mut has_peak = false;
     for (number, heap) in heaps.iter().enumerate() {
-        let totals = heap.totals();
-        writeln!(out, "#-----------\nsnapshot={number}\n#-----------")?;
-        writeln!(out, "time={}", heap.process.uptime_ms)?;
-        writeln!(out, "mem_heap_B={}\nmem_heap_extra_B={}", totals.req, totals.slop)?;
         // There can be only one peak.
-        let is_peak = !has_peak && totals.usable() == largest;
+        let is_peak = !has_peak && heap.totals().usable() == largest;
         has_peak |= is_peak;
-        let kind = if is_peak { "peak" } else { "detailed" };
-        writeln!(out, "mem_stacks_B=0\nheap_tree={kind}")?;
-        write_tree(heap, totals.req, out)?;
+        write_snapshot(heap, number, if is_peak { Tree::Peak } else { Tree::Detailed }, out)?;
     }
     Ok(())
+}
+
+/// As many moments of a recording become snapshots, besides its peak.
+const MOMENTS: u64 = 60;
+
+/// Every so many of them has a tree.
+const DETAILED_EVERY: u64 = 10;
+
+/// Writes the file of a recording: snapshots at even distances, and at the peak. The trees are those of the peak, of the end, and
+/// of some in between.
+///
+/// # Errors
+///
+/// If writing fails, and if blocks of one class are asked for: a recording does not know who reports what.
+pub fn write_history(
+    history: &History,
+    options: &HeapOptions,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let recording = history.recording();
+    write_heading(recording.program.as_deref().unwrap_or("(unknown program)"), out)?;
+    for (number, (time, tree)) in moments(recording).into_iter().enumerate() {
+        let heap = history.heap(time, options).map_err(io::Error::other)?;
+        write_snapshot(&heap, number, tree, out)?;
+    }
+    Ok(())
+}
+
+/// The moments of snapshots, in microseconds.
+fn moments(recording: &Recording) -> BTreeMap<u64, Tree> {
+    let length = recording.length;
+    let even = (0..=MOMENTS).map(|number| {
+        let is_detailed = number % DETAILED_EVERY == 0 && number > 0;
+        let tree = if is_detailed { Tree::Detailed } else { Tree::Empty };
+        (length / MOMENTS * number + length % MOMENTS * number / MOMENTS, tree)
+    });
+    let peak = recording.peak().map(|peak| (peak.time, Tree::Peak));
+    // Of moments that coincide, the last one counts.
+    even.chain(peak).collect()
+}
+
+/// What is said of a snapshot besides its sums.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Tree {
+    /// Nothing.
+    Empty,
+    /// Where its blocks were allocated.
+    Detailed,
+    /// The same, and that it is the largest.
+    Peak,
+}
+
+fn write_heading(program: &str, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "desc: dmd, threshold {THRESHOLD_PERCENT}%\ncmd: {program}\ntime_unit: ms")
+}
+
+fn write_snapshot(heap: &Heap, number: usize, tree: Tree, out: &mut dyn Write) -> io::Result<()> {
+    let totals = heap.totals();
+    writeln!(out, "#-----------\nsnapshot={number}\n#-----------")?;
+    writeln!(out, "time={}", heap.process.uptime_ms)?;
+    writeln!(out, "mem_heap_B={}\nmem_heap_extra_B={}", totals.req, totals.slop)?;
+    let kind = match tree {
+        Tree::Empty => "empty",
+        Tree::Detailed => "detailed",
+        Tree::Peak => "peak",
+    };
+    writeln!(out, "mem_stacks_B=0\nheap_tree={kind}")?;
+    match tree {
+        Tree::Empty => Ok(()),
+        Tree::Detailed | Tree::Peak => write_tree(heap, totals.req, out),
+    }
 }
 
 /// Stacks that begin alike, the bytes of each, and how many of their frames that is.

@@ -1,4 +1,4 @@
-//! The profile of `go tool pprof` (profile.proto, gzipped): samples with labels for thread, type and who reports them.
+//! The profile of `go tool pprof` (profile.proto, gzipped): samples with labels for thread, scope, type and who reports them.
 //!
 //! Values are those of all blocks: what is sampled has been extrapolated, and no reader scales a profile of this form again.
 
@@ -187,6 +187,7 @@ impl Profile {
         let text = |id: Option<u32>| id.map(|id| heap.text(id));
         let single = [
             ("thread", text(kind.thread)),
+            ("scope", text(kind.scope)),
             ("type", text(kind.block_type)),
             ("reported", reported),
         ];

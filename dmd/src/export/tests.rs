@@ -1,6 +1,7 @@
 //! One heap in every format, and its totals in all of them.
 
 mod decoded;
+mod over_time;
 mod shown;
 mod totals;
 

@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::table::Table;
-use super::{Frames, HeapFrame, Kind, Knows, Reports, Row, TextId};
+use super::{Frames, HeapFrame, HeapOptions, Kind, Knows, Reports, Row, StackKind, TextId};
 use crate::analysis::{
     BlockType, Class, Parts, Totals, report_names, thread_name, without_allocator, without_library,
 };
@@ -17,12 +17,13 @@ type FrameKey<'d> = (&'d str, Option<&'d str>, Option<u32>, bool);
 pub(super) struct Builder<'d> {
     dump: &'d Dump,
     which: Frames,
+    made_of: StackKind,
     pub(super) frames: Vec<HeapFrame>,
     frame_numbers: FxHashMap<FrameKey<'d>, u32>,
     pub(super) stacks: Table<Box<[u32]>>,
     pub(super) texts: Table<String>,
-    /// Stack and type of the dump's stacks that were met.
-    traces: FxHashMap<Option<TraceId>, (u32, Option<TextId>)>,
+    /// Stack and type of the dump's stacks that were met, in their scopes where those are in the stack.
+    traces: FxHashMap<(Option<TraceId>, u16), (u32, Option<TextId>)>,
     /// Reports of blocks that were met.
     reports: FxHashMap<&'d [TraceId], Reports>,
     pub(super) rows: Vec<Row>,
@@ -30,10 +31,11 @@ pub(super) struct Builder<'d> {
 }
 
 impl<'d> Builder<'d> {
-    pub(super) fn new(dump: &'d Dump, which: Frames) -> Self {
+    pub(super) fn new(dump: &'d Dump, options: &HeapOptions) -> Self {
         Self {
             dump,
-            which,
+            which: options.frames,
+            made_of: options.stacks,
             frames: Vec::new(),
             frame_numbers: FxHashMap::default(),
             stacks: Table::default(),
@@ -46,16 +48,7 @@ impl<'d> Builder<'d> {
     }
 
     pub(super) fn enter(&mut self, block: &Block, class: Class, knows: Knows) {
-        let (stack, block_type) = self.stack_and_type(block.alloc);
-        let thread = block.thread.map(|id| self.texts.number(thread_name(self.dump, id)));
-        let kind = Kind {
-            stack,
-            class,
-            block_type,
-            thread,
-            reports: self.reports(block),
-            size: block.usable(),
-        };
+        let kind = self.kind(block, class);
         let rows = &mut self.rows;
         let at = *self.places.entry(kind).or_insert_with_key(|kind| {
             let (live, allocated) = (Totals::default(), Totals::default());
@@ -69,18 +62,44 @@ impl<'d> Builder<'d> {
         }
     }
 
-    fn stack_and_type(&mut self, trace: Option<TraceId>) -> (u32, Option<TextId>) {
-        if let Some(known) = self.traces.get(&trace) {
+    /// What a block is.
+    pub(super) fn kind(&mut self, block: &Block, class: Class) -> Kind {
+        let (stack, block_type) = self.stack_and_type(block.alloc, block.scope);
+        let thread = block.thread.map(|id| self.texts.number(thread_name(self.dump, id)));
+        let scopes = self.scopes(block.scope);
+        let scope = (!scopes.is_empty()).then(|| self.texts.number(scopes.join(" > ")));
+        let (reports, size) = (self.reports(block), block.usable());
+        Kind { stack, class, block_type, thread, scope, reports, size }
+    }
+
+    /// The names of a scope and of those around it, the outermost first.
+    fn scopes(&self, scope: u16) -> Vec<&'d str> {
+        let dump = self.dump;
+        dump.extension.as_ref().map(|ours| ours.scope_names(scope)).unwrap_or_default()
+    }
+
+    fn stack_and_type(&mut self, trace: Option<TraceId>, scope: u16) -> (u32, Option<TextId>) {
+        let scope = if self.made_of == StackKind::Native { 0 } else { scope };
+        if let Some(known) = self.traces.get(&(trace, scope)) {
             return *known;
         }
         let dump = self.dump;
         let frames = trace.map_or_else(Vec::new, |trace| match self.which {
+            _ if self.made_of == StackKind::Scopes => Vec::new(),
             Frames::All => without_allocator(dump, dump.trace(trace)),
             Frames::Own => without_library(dump, dump.trace(trace)),
         });
         let mut stack: Vec<u32> = frames.iter().map(|parts| self.frame(parts)).collect();
-        if stack.is_empty() {
-            stack.push(self.frame(&Parts::of_words("(no stack was recorded)")));
+        let mut names = self.scopes(scope);
+        match self.made_of {
+            StackKind::Scopes if names.is_empty() => names.push("(in no scope)"),
+            StackKind::Native | StackKind::ScopesThenNative if stack.is_empty() => {
+                stack.push(self.frame(&Parts::of_words("(no stack was recorded)")));
+            }
+            _ => {}
+        }
+        if self.made_of != StackKind::Native {
+            stack.extend(names.iter().rev().map(|name| self.frame(&Parts::of_words(name))));
         }
         let stack = self.stacks.number(stack.into());
         let block_type =
@@ -88,7 +107,7 @@ impl<'d> Builder<'d> {
                 BlockType::Known(name) => Some(self.texts.number(name)),
                 _ => None,
             });
-        self.traces.insert(trace, (stack, block_type));
+        self.traces.insert((trace, scope), (stack, block_type));
         (stack, block_type)
     }
 

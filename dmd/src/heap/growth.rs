@@ -7,8 +7,8 @@ use std::io::{self, Write};
 use rustc_hash::FxHashMap;
 use serde_json::json;
 
-use super::Heap;
 use super::table::Table;
+use super::{Heap, HeapFrame};
 use crate::analysis::{Totals, commas};
 
 /// What differs between two heaps.
@@ -31,6 +31,8 @@ pub struct Growth {
 pub struct Place {
     /// The functions, innermost first.
     pub functions: Vec<String>,
+    /// File and line of each, where they are known, in the dump that has the place last.
+    pub lines: Vec<Option<String>>,
     /// The type, if the frames tell it.
     pub block_type: Option<String>,
     /// In the first dump.
@@ -72,6 +74,7 @@ pub fn growth(before: &Heap, after: &Heap) -> Growth {
                 let functions = &stacks.values()[stack as usize];
                 places.push(Place {
                     functions: functions.iter().map(|&name| name.to_owned()).collect(),
+                    lines: Vec::new(),
                     block_type: block_type.map(str::to_owned),
                     before: Totals::default(),
                     after: Totals::default(),
@@ -80,6 +83,10 @@ pub fn growth(before: &Heap, after: &Heap) -> Growth {
             });
             let place = &mut places[at];
             let side = if is_after { &mut place.after } else { &mut place.before };
+            // Of rows that differ in lines, the largest comes first.
+            if *side == Totals::default() {
+                place.lines = heap.stack(row.kind.stack).map(HeapFrame::place).collect();
+            }
             *side = side.plus(&heap.amount(row));
         }
     }
@@ -116,7 +123,12 @@ pub fn write_text(growth: &Growth, top: usize, out: &mut dyn Write) -> io::Resul
         let (bytes, blocks) = (signed(place.bytes()), signed(place.blocks()));
         let (from, to) = (commas(place.before.usable()), commas(place.after.usable()));
         writeln!(out, "\n{bytes} bytes in {blocks} blocks (from {from} to {to}): {block_type}")?;
-        place.functions.iter().try_for_each(|function| writeln!(out, "    {function}"))?;
+        for (function, line) in place.functions.iter().zip(&place.lines) {
+            match line {
+                Some(line) => writeln!(out, "    {function} ({line})")?,
+                None => writeln!(out, "    {function}")?,
+            }
+        }
     }
     let rest = places.get(top..).unwrap_or_default();
     if !rest.is_empty() {
@@ -150,6 +162,7 @@ pub fn write_json(growth: &Growth, top: usize, out: &mut dyn Write) -> io::Resul
         json!({
             "bytes": place.bytes(), "blocks": place.blocks(), "before": totals(&place.before),
             "after": totals(&place.after), "type": place.block_type, "stack": place.functions,
+            "lines": place.lines,
         })
     };
     let rest = growth.places.get(top..).unwrap_or_default();

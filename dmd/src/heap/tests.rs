@@ -153,8 +153,8 @@ fn what_grew_most_comes_first_and_the_rest_is_one_line() {
 +1,934,496 bytes in +2 blocks: from 4,314,936 in 28 to 6,249,432 in 30
 
 +2,000,000 bytes in +2 blocks (from 3,000,000 to 5,000,000): [unknown]
-    shop::Buffer::grow#1
-    shop::work
+    shop::Buffer::grow#1 (src/buffer.rs:10)
+    shop::work (src/main.rs:61)
 
 -65,504 bytes in 0 blocks: <other>, 2 places behind the first 1; 1 of them shrank
 ";

@@ -20,18 +20,42 @@ impl Recording {
             *kinds.entry((site, requested, usable, weight.to_bits())).or_default() += 1;
         }
         let blocks: Vec<_> = kinds.iter().map(|(kind, count)| self.group(*kind, *count)).collect();
+        let sites = kinds.keys().filter_map(|(site, ..)| self.sites.get(site));
+        let sum = self.sum(which);
+        let all = json!({
+            "blocks": sum.blocks.round(), "bytes": sum.bytes.round(), "error": sum.error().round(),
+        });
+        let reason = match which {
+            Which::Allocated => "all that was allocated while it was recorded",
+            Which::Retained => "what lived at the end of the recording",
+            Which::AtPeak => "what lived at the peak of the recording",
+            Which::Temporary => "what was given back within a millisecond",
+        };
+        self.dump_of(&blocks, sites, &self.own_fields(reason, &all))
+    }
+
+    /// A block of no bytes for each site, in the order of their numbers, as a dump; before them one of no site.
+    pub(crate) fn site_dump(&self) -> Vec<u8> {
+        let blocks = self.sites.keys().map(|site| self.group((*site, 0, 0, 0), 1));
+        let blocks: Vec<_> = std::iter::once(json!({ "req": 0 })).chain(blocks).collect();
+        let own = self.own_fields("where blocks of the recording were allocated", &json!({}));
+        self.dump_of(&blocks, self.sites.values(), &own)
+    }
+
+    fn dump_of<'r>(
+        &self,
+        blocks: &[Value],
+        sites: impl Iterator<Item = &'r Site>,
+        own: &Value,
+    ) -> Vec<u8> {
         let mut traces = Map::new();
         let mut frames = Map::new();
-        for (site, ..) in kinds.keys() {
-            if let Some(site) = self.sites.get(site) {
-                self.add_stack(site, &mut traces, &mut frames);
-            }
-        }
+        sites.for_each(|site| self.add_stack(site, &mut traces, &mut frames));
         let dump = json!({
             "version": 5,
             "invocation": { "dmdEnvVar": null, "mode": "live" },
             "blockList": blocks,
-            "memreport": self.own_fields(which),
+            "memreport": own,
             "traceTable": traces,
             "frameTable": frames,
         });
@@ -94,7 +118,7 @@ impl Recording {
         }
     }
 
-    fn own_fields(&self, which: Which) -> Value {
+    fn own_fields(&self, reason: &str, all: &Value) -> Value {
         let modules: Vec<_> = self
             .modules
             .iter()
@@ -107,10 +131,6 @@ impl Recording {
             .iter()
             .map(|(number, thread)| json!({ "id": number, "tid": thread.tid, "name": thread.name }))
             .collect();
-        let sum = self.sum(which);
-        let all = json!({
-            "blocks": sum.blocks.round(), "bytes": sum.bytes.round(), "error": sum.error().round(),
-        });
         let mut notes = Vec::new();
         if self.lost > 0 {
             notes.push(format!(
@@ -125,12 +145,7 @@ impl Recording {
             "program": self.program,
             "pid": self.pid,
             "uptimeMs": self.length / 1000,
-            "reason": match which {
-                Which::Allocated => "all that was allocated while it was recorded",
-                Which::Retained => "what lived at the end of the recording",
-                Which::AtPeak => "what lived at the peak of the recording",
-                Which::Temporary => "what was given back within a millisecond",
-            },
+            "reason": reason,
             "notes": notes,
             "modules": modules,
             "threads": threads,

@@ -79,6 +79,14 @@ pub fn read(input: impl Read) -> Result<Recording, RecordingError> {
     }
 }
 
+/// Whether a file whose text begins so is a recording: its first line says it. Shows enough if it has that line.
+#[must_use]
+pub fn is_recording(text: &[u8]) -> bool {
+    let line = text.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let header = serde_json::from_slice::<Value>(line).ok();
+    header.is_some_and(|header| header.get("recording").is_some())
+}
+
 fn read_lines(mut input: impl BufRead) -> Result<Recording, RecordingError> {
     let mut line = Vec::new();
     input.read_until(b'\n', &mut line).map_err(RecordingError::Io)?;
@@ -317,5 +325,7 @@ mod tests {
             let error = read(text.as_bytes()).unwrap_err().to_string();
             assert!(error.contains(expected), "{text}: {error}");
         }
+        assert!(is_recording(LINES.as_bytes()) && is_recording(b"{\"recording\":2}\n"));
+        assert!(!is_recording(b"") && !is_recording(b"{\"version\":5,\n"));
     }
 }

@@ -62,9 +62,7 @@ impl Recording {
             Which::Allocated => true,
             Which::Retained => block.freed.is_none(),
             Which::Temporary => block.lifetime().is_some_and(|lifetime| lifetime < TEMPORARY),
-            Which::AtPeak => peak.is_some_and(|peak| {
-                block.born <= peak && block.freed.is_none_or(|(freed, _)| freed > peak)
-            }),
+            Which::AtPeak => peak.is_some_and(|peak| block.lives_at(peak)),
         })
     }
 

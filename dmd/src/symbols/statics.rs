@@ -30,5 +30,6 @@ fn places(extension: &mut Extension) -> impl Iterator<Item = &mut StaticPlace> {
         Holder::Static(place) => Some(place),
         Holder::Skipped(_) => None,
     });
-    holders.chain(&mut extension.reported_statics).filter(|place| place.name.is_none())
+    let words = extension.statics.iter_mut().map(|word| &mut word.place);
+    holders.chain(&mut extension.reported_statics).chain(words).filter(|place| place.name.is_none())
 }

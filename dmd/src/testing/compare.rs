@@ -23,7 +23,7 @@ impl Comparison<'_> {
         let owned: HashSet<usize> = self.freed.iter().map(|block| block.address).collect();
         let mut by_address: HashMap<usize, Vec<&Claimed>> = HashMap::new();
         for claim in self.claims {
-            by_address.entry(claim.mark.address).or_default().push(claim);
+            by_address.entry(claim.address).or_default().push(claim);
         }
         for block in self.freed.iter().filter(|block| !by_address.contains_key(&block.address)) {
             let text = format!("{} is not measured", self.blame.of(block.address));
@@ -39,7 +39,7 @@ impl Comparison<'_> {
     }
 
     fn place(&self, claim: &Claimed) -> String {
-        claim.mark.field.map_or_else(|| self.type_name.to_owned(), |field| format!("{field:?}"))
+        claim.field.map_or_else(|| self.type_name.to_owned(), |field| format!("{field:?}"))
     }
 
     fn add_repeated(&self, claims: &[&Claimed], lines: &mut Lines) {
@@ -50,17 +50,12 @@ impl Comparison<'_> {
             self.place(first),
             self.place(second)
         );
-        lines.add(
-            text,
-            claims[1..].iter().map(|claim| claim.mark.bytes).sum(),
-            "counted too often",
-        );
+        lines.add(text, claims[1..].iter().map(|claim| claim.bytes).sum(), "counted too often");
     }
 
     fn add_wrong(&self, claim: &Claimed, is_own: bool, lines: &mut Lines) {
-        let Claimed { mark, usable } = *claim;
-        let bytes = mark.bytes;
-        let what = match mark.wrong {
+        let Claimed { bytes, wrong, usable, .. } = *claim;
+        let what = match wrong {
             // The proof runs only where all blocks are known.
             Some(Wrong::Untracked) => return,
             None if is_own => return,
@@ -70,7 +65,7 @@ impl Comparison<'_> {
             Some(Wrong::Partial) => format!("counts {bytes} bytes of a block that has {usable}"),
         };
         let text = format!("{} {what}", self.place(claim));
-        match mark.wrong {
+        match wrong {
             Some(Wrong::Partial) => lines.add(text, usable.abs_diff(bytes), "apart"),
             _ => lines.add(text, bytes, "counted"),
         }

@@ -5,7 +5,9 @@ use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 
-use memreport::__private::{Claim, Found, Recorder, Tracker, Who, measure_recorded, tracker};
+use memreport::__private::{
+    Claim, Found, Recorder, Tracker, Who, Wrong, measure_recorded, tracker,
+};
 use memreport::{Field, MallocSizeOf};
 
 use super::blame::{Blame, Range};
@@ -13,7 +15,7 @@ use super::compare::{Comparison, Lines};
 use super::watch::Watch;
 use crate::track::events::Event;
 use crate::track::journal::Stamped;
-use crate::track::marks::Mark;
+use crate::track::marks::subject;
 
 /// What is wrong with a type's measuring, as a text for the one who has to mend it.
 #[derive(Clone, PartialEq, Eq)]
@@ -75,7 +77,7 @@ impl<T: MallocSizeOf> Proof<T> {
             let claims = Claims::default();
             measure_recorded(owner, tracker, &claims);
             let claims = claims.claims.into_inner();
-            let blocks = claims.iter().map(|claim| claim.mark.address).collect();
+            let blocks = claims.iter().map(|claim| claim.address).collect();
             self.shared.push(Shared { blocks, reason });
         }
         self
@@ -98,14 +100,14 @@ impl<T: MallocSizeOf> Proof<T> {
         measure_recorded(&value, tracker, &claims);
         let ranges = claims.ranges.into_inner();
         let claims = claims.claims.into_inner();
-        let measured = claims.iter().map(|claim| claim.mark.address).collect();
+        let measured = claims.iter().map(|claim| claim.address).collect();
         let blame = Blame::find(&value, &ranges, tracker, &measured);
         let freed = freed_by(|| drop(value));
         let type_name = type_name::<T>();
         let mut lines = Lines::default();
         let mut kept = HashSet::new();
         for Shared { blocks, reason } in shared {
-            if claims.iter().all(|claim| !blocks.contains(&claim.mark.address)) {
+            if claims.iter().all(|claim| !blocks.contains(&claim.address)) {
                 let text =
                     format!("nothing is shared with the owner of which is said \"{reason}\"");
                 lines.note(&text);
@@ -137,7 +139,12 @@ pub(super) fn not_tracked() -> String {
 /// A claim of the measured value.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Claimed {
-    pub(super) mark: Mark,
+    /// The start of the block, or the claimed address where there is none.
+    pub(super) address: usize,
+    /// The bytes that were added.
+    pub(super) bytes: usize,
+    pub(super) wrong: Option<Wrong>,
+    pub(super) field: Option<&'static Field>,
     /// The usable bytes of the block that the address is in.
     pub(super) usable: usize,
 }
@@ -150,9 +157,11 @@ struct Claims {
 
 impl Recorder for Claims {
     fn claimed(&self, claim: Claim, found: Found, who: Who) {
-        if let Some(mark) = Mark::of(claim, found, who) {
-            let usable = found.block.map_or(0, |block| block.usable);
-            self.claims.borrow_mut().push(Claimed { mark, usable });
+        if let Some(address) = subject(claim, found) {
+            let Found { bytes, block, wrong } = found;
+            let usable = block.map_or(0, |block| block.usable);
+            let claim = Claimed { address, bytes, wrong, field: who.field, usable };
+            self.claims.borrow_mut().push(claim);
         }
     }
 

@@ -6,7 +6,7 @@
 
 use super::entry::{Block, Entry, Generation, Sizes};
 use super::pages::Lazy;
-use super::records::Records;
+use super::records::{Record, Records};
 use super::sync::Ordering::{Acquire, Relaxed, Release};
 use super::sync::{AtomicU64, AtomicUsize, array_of, const_fn, load_own};
 use super::sys;
@@ -96,8 +96,9 @@ impl Blocks {
         let Some(words) = self.leaf_or_make(granule, address) else { return self.lose() };
         let half = granule.is_second_half(address);
         let entry = Entry::small(block, half).or_else(|| {
-            let record = self.records.keep(block.requested, block.usable)?;
-            Some(Entry::big(block, half, record))
+            let Block { requested, usable, time, .. } = block;
+            let record = self.records.keep(Record { requested, usable, time })?;
+            Some(Entry::with_record(block, half, record))
         });
         let Some(entry) = entry else { return self.lose() };
         enter(words, place(granule, address), entry);
@@ -106,7 +107,7 @@ impl Blocks {
         }
     }
 
-    /// As [`insert`](Self::insert), unless the leaf is not made yet, or the block is big, or reaches into another leaf.
+    /// As [`insert`](Self::insert), unless the leaf is not made yet, or the block needs a record, or reaches into another leaf.
     #[inline(always)]
     pub(crate) fn insert_quickly(&self, granule: Granule, address: usize, block: Block) -> bool {
         let entry = Entry::small(block, granule.is_second_half(address));
@@ -140,7 +141,7 @@ impl Blocks {
         Some(block)
     }
 
-    /// As [`remove`](Self::remove), but for big blocks and those that reach into another leaf. Says only how many bytes of the
+    /// As [`remove`](Self::remove), but for blocks with a record and those that reach into another leaf. Says only how many bytes of the
     /// block could be used.
     #[inline(always)]
     pub(crate) fn take_quickly(&self, granule: Granule, address: usize) -> Option<usize> {
@@ -293,11 +294,12 @@ impl Blocks {
     }
 
     fn block(&self, entry: Entry) -> Block {
-        let (requested, usable) = match entry.sizes() {
-            Sizes::Here { requested, usable } => (requested, usable),
+        let Record { requested, usable, time } = match entry.sizes() {
+            Sizes::Here { requested, usable } => Record { requested, usable, time: 0 },
             Sizes::Record(record) => self.records.get(record),
         };
-        Block { requested, usable, site: entry.site(), birth: entry.birth(), rate: entry.rate() }
+        let (site, birth, rate) = (entry.site(), entry.birth(), entry.rate());
+        Block { requested, usable, site, birth, rate, time }
     }
 
     /// The start of the last block of the leaf that starts at or before `address`.
@@ -421,6 +423,7 @@ mod tests {
             site: SiteId::from_number(7),
             birth: Generation::FIRST,
             rate: Rate::EVERY,
+            time: 0,
         }
     }
 

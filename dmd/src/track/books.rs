@@ -5,15 +5,18 @@
 use memreport::__private::{Wrong, on_alloc_path};
 use memreport::Field;
 
+use super::age::Age;
 use super::blocks::Granule;
-use super::entry::{Block, Entry};
+use super::claimants::ClaimantId;
+use super::entry::Block;
 use super::holders::HolderId;
 use super::hooks::BLOCKS;
-use super::marks::Mark;
+use super::marks::{Heard, Line, Mark};
 use super::numbers::{Key, Numbers};
 use super::pages::PageList;
 use super::sample::Rate;
 use super::sites::{Site, SiteId};
+use super::sys;
 use crate::dump::{Estimate, Report, Sampled, Summary, WrongBlock, WrongIs, WrongReport};
 
 /// Blocks that are alike.
@@ -26,6 +29,8 @@ pub(crate) struct Kind {
     /// What holds them, if nobody reports them.
     pub(crate) holder: HolderId,
     pub(crate) rate: Rate,
+    /// How old they are, where that is kept.
+    pub(crate) age: Age,
     /// They were given back, and are only counted.
     pub(crate) is_dead: bool,
 }
@@ -34,6 +39,7 @@ impl Key for Kind {
     fn words(self) -> (u64, u64) {
         let sizes = (self.requested as u64) << 20 ^ self.usable as u64;
         let sizes = sizes ^ u64::from(self.holder.bits()).rotate_right(16);
+        let sizes = sizes ^ u64::from(self.age.number()).rotate_right(10);
         (
             sizes,
             u64::from(self.site.number()) << 32
@@ -106,14 +112,19 @@ impl Kinds {
 }
 
 /// What a collection finds, while it is found.
-pub(super) struct Books {
+pub(super) struct Books<'h> {
     granule: Granule,
+    heard: &'h Heard,
+    /// The moment up to which ages are counted.
+    now: u64,
     pub(super) summary: Summary,
     pub(super) sampled: Sampled,
     pub(super) kinds: Kinds,
     /// Who reports, by number: the reporter, and the address of the field.
     reports: Numbers<(u32, u64)>,
     fields: PageList<Option<&'static Field>>,
+    /// By claimant: the number of its report plus one, 0 as long as it has none.
+    by_claimant: PageList<u32>,
     wrong: PageList<WrongReport>,
     /// The start of the block that was entered last, and who reports it.
     last: (usize, ReportSet),
@@ -122,15 +133,18 @@ pub(super) struct Books {
 /// Marks in the name of a heap that reports on allocation have this bit in their reporter's number.
 const ON_ALLOC: u32 = 1 << 31;
 
-impl Books {
-    pub(super) fn new(granule: Granule) -> Self {
+impl<'h> Books<'h> {
+    pub(super) fn new(granule: Granule, heard: &'h Heard) -> Self {
         Books {
             granule,
+            heard,
+            now: sys::monotonic(),
             summary: Summary::default(),
             sampled: Sampled::default(),
             kinds: Kinds::new(),
             reports: Numbers::new(),
             fields: PageList::new(),
+            by_claimant: PageList::zeros(heard.claimants.len()).unwrap_or(PageList::new()),
             wrong: PageList::new(),
             last: (0, ReportSet::NOBODY),
         }
@@ -140,23 +154,25 @@ impl Books {
     pub(super) fn enter(
         &mut self,
         (address, block): (usize, Block),
-        entry: Entry,
         site: Option<Site>,
-        marks: &[Mark],
+        lines: &[Line],
     ) -> ReportSet {
         let mut set = ReportSet::NOBODY;
         let mut claims = Claims::default();
         let on_alloc = site.map_or(0, |site| u32::from(site.on_alloc));
         if on_alloc != 0 {
-            set = self.reported(set, on_alloc | ON_ALLOC, None);
+            let report = self.report_number(on_alloc | ON_ALLOC, None);
+            set = self.reported(set, report);
             claims.add(block.usable, block.usable);
         }
-        for mark in marks {
-            if mark.identity != entry.word() {
+        for line in lines {
+            let mark = self.heard.mark(line);
+            if !mark.is_old {
                 self.enter_wrong(mark, None);
                 continue;
             }
-            set = self.reported(set, mark.reporter, mark.field);
+            let report = self.report_of(mark.claimant);
+            set = self.reported(set, report);
             claims.add(mark.bytes, block.usable);
             if mark.wrong.is_some() {
                 self.enter_wrong(mark, Some(block));
@@ -169,18 +185,24 @@ impl Books {
 
     /// Puts the block among its like.
     pub(super) fn group(&mut self, block: Block, reports: ReportSet, holder: HolderId) {
-        let Block { requested, usable, site, rate, .. } = block;
-        let kind = Kind { requested, usable, site, reports, holder, rate, is_dead: false };
+        let Block { requested, usable, site, rate, time, .. } = block;
+        let age = self.age(time);
+        let kind = Kind { requested, usable, site, reports, holder, rate, age, is_dead: false };
         self.kinds.add(kind, 1);
+    }
+
+    /// How old a block is that was made at this time.
+    pub(super) fn age(&self, time: u64) -> Age {
+        Age::of(time, self.now)
     }
 
     /// Blocks that were given back.
     pub(super) fn bury(&mut self, dead: super::dead::DeadKind) {
         let super::dead::DeadKind { requested, usable, site, count } = dead;
         let (reports, rate) = (ReportSet::NOBODY, Rate::EVERY);
-        let holder = HolderId::default();
-        self.kinds
-            .add(Kind { requested, usable, site, reports, holder, rate, is_dead: true }, count);
+        let (holder, age) = (HolderId::default(), Age::default());
+        let kind = Kind { requested, usable, site, reports, holder, rate, age, is_dead: true };
+        self.kinds.add(kind, count);
     }
 
     fn sum_up(&mut self, block: Block, claims: Claims) {
@@ -201,13 +223,13 @@ impl Books {
     }
 
     /// Marks of blocks that are not there: never were, or are gone by now.
-    pub(super) fn enter_gone(&mut self, marks: &[Mark]) {
-        for mark in marks {
-            self.enter_wrong(mark, None);
+    pub(super) fn enter_gone(&mut self, lines: &[Line]) {
+        for line in lines {
+            self.enter_wrong(self.heard.mark(line), None);
         }
     }
 
-    fn enter_wrong(&mut self, mark: &Mark, block: Option<Block>) {
+    fn enter_wrong(&mut self, mark: Mark, block: Option<Block>) {
         let mut reports = ReportSet::NOBODY;
         let block = match mark.wrong {
             Some(Wrong::Untracked) => {
@@ -234,7 +256,7 @@ impl Books {
             self.summary.over_counted += mark.bytes;
         }
         let (address, claimed) = (mark.address, mark.bytes);
-        let Some(report) = self.report_number(mark.reporter, mark.field) else { return };
+        let Some(report) = self.report_of(mark.claimant) else { return };
         let block = block.map(|block| WrongBlock {
             requested: block.requested,
             usable: block.usable,
@@ -244,16 +266,25 @@ impl Books {
         self.wrong.push(WrongReport { is, address, claimed, report, block });
     }
 
-    fn reported(
-        &mut self,
-        set: ReportSet,
-        reporter: u32,
-        field: Option<&'static Field>,
-    ) -> ReportSet {
-        match self.report_number(reporter, field) {
-            Some(report) => self.kinds.with_report(set, report),
-            None => set,
+    /// What there is no memory to number is left out.
+    fn reported(&mut self, set: ReportSet, report: Option<u32>) -> ReportSet {
+        report.map_or(set, |report| self.kinds.with_report(set, report))
+    }
+
+    #[inline]
+    fn report_of(&mut self, claimant: ClaimantId) -> Option<u32> {
+        let known = self.by_claimant.as_slice().get(claimant.0 as usize).copied();
+        known.unwrap_or(0).checked_sub(1).or_else(|| self.find_report_of(claimant))
+    }
+
+    #[cold]
+    fn find_report_of(&mut self, claimant: ClaimantId) -> Option<u32> {
+        let who = self.heard.claimants.who(claimant);
+        let report = self.report_number(who.reporter, who.field)?;
+        if let Some(place) = self.by_claimant.as_mut_slice().get_mut(claimant.0 as usize) {
+            *place = report + 1;
         }
+        Some(report)
     }
 
     fn report_number(&mut self, reporter: u32, field: Option<&'static Field>) -> Option<u32> {

@@ -14,7 +14,7 @@ use super::books::{Books, ReportSet};
 use super::entry::{Block, Entry, Generation};
 use super::holders::{HolderId, Holders};
 use super::hooks::{BLOCKS, DEAD, generation, next_generation};
-use super::marks::{Heard, Mark, Marks};
+use super::marks::{self, Heard, Line, Marks};
 use super::options::Mode;
 use super::pages::{self, PageList};
 use super::scan::{Frozen, FrozenBlock};
@@ -72,7 +72,7 @@ impl<A: UsableSize + 'static> Tracker for Tracking<A> {
         BLOCKS.age(Self::GRANULE, generation().next());
         let new = next_generation();
         let at_begin = heap_counters().unwrap_or_default();
-        let marks = Marks::new(Self::GRANULE);
+        let marks = Marks::new(Self::GRANULE, new);
         Box::new(Collection { marks, granule: Self::GRANULE, new, at_begin })
     }
 
@@ -134,20 +134,16 @@ impl Recording for Collection {
 
 impl Collection {
     fn found(mut self, ending: Ending<'_>) -> Dump {
-        let heard = std::mem::replace(&mut self.marks, Marks::new(self.granule)).into_heard();
-        let Heard { mut marks, fields, skips } = heard;
-        let lost_marks = marks.lost;
-        let marks = marks.as_mut_slice();
-        // The order of claims decides which of two is the first.
-        marks.sort_unstable_by_key(|mark| (mark.address, mark.order));
+        let marks = Marks::new(self.granule, self.new);
+        let heard = std::mem::replace(&mut self.marks, marks).into_heard();
         let mut holders = Holders::none(self.granule, self.new);
         if plan::mode().has_reports() || plan::mode() == Mode::Scan {
             // The first module is the program itself.
             let data = sys::modules().into_iter().next().map(|module| module.data);
-            holders.find(&skips, marks, &data.unwrap_or_default());
+            holders.find(&heard.skips, heard.lines(), &data.unwrap_or_default());
         }
         let mut notes = Vec::new();
-        let count = self.count(marks, &holders, &mut notes);
+        let count = self.count(&heard, &holders, &mut notes);
         let Count { mut books, heap, born_during, own, scanned, .. } = count;
         let has_gaps = plan::has_gaps();
         let heap = if has_gaps { self.at_begin } else { heap };
@@ -172,7 +168,7 @@ impl Collection {
             unmeasured: ending.unmeasured,
             born_during,
             lost_blocks: BLOCKS.lost() + DEAD.lost() + books.kinds.lost,
-            lost_marks: lost_marks + books.lost(),
+            lost_marks: heard.lost() + books.lost(),
             ..books.summary
         };
         let (reports, wrong) = books.reports(ending.reporters);
@@ -185,7 +181,7 @@ impl Collection {
                 wrong,
                 notes,
                 sampled,
-                fields,
+                fields: heard.fields,
                 holders,
             },
             summary,
@@ -198,17 +194,17 @@ impl Collection {
     /// Counts the blocks: those of a frozen copy of the heap, if contents are wanted and it can be made.
     fn count<'c>(
         &'c self,
-        marks: &'c [Mark],
+        heard: &'c Heard,
         holders: &'c Holders,
         notes: &mut Vec<String>,
     ) -> Count<'c> {
         if plan::mode() != Mode::Scan {
-            return Count::new(self, marks, holders).all_blocks();
+            return Count::new(self, heard, holders).all_blocks();
         }
-        Count::new(self, marks, holders).scan().unwrap_or_else(|error| {
+        Count::new(self, heard, holders).scan().unwrap_or_else(|error| {
             notes.push(format!("the contents of blocks are missing: {error}"));
             // Begun anew: a copy that cannot be read to its end has been counted in part.
-            let mut count = Count::new(self, marks, holders);
+            let mut count = Count::new(self, heard, holders);
             count.scanned = Some(Scanned { file: None, blocks: PageList::new() });
             count.all_blocks()
         })
@@ -218,9 +214,9 @@ impl Collection {
 /// One pass over all blocks. The sums of the heap are read with it, and nothing is allocated in between.
 struct Count<'c> {
     collection: &'c Collection,
-    books: Books,
+    books: Books<'c>,
     /// Marks whose addresses are still to come.
-    unread: &'c [Mark],
+    unread: &'c [Line],
     holders: &'c Holders,
     heap: HeapCounters,
     born_during: Sum,
@@ -230,11 +226,11 @@ struct Count<'c> {
 }
 
 impl<'c> Count<'c> {
-    fn new(collection: &'c Collection, marks: &'c [Mark], holders: &'c Holders) -> Self {
+    fn new(collection: &'c Collection, heard: &'c Heard, holders: &'c Holders) -> Self {
         Count {
             collection,
-            books: Books::new(collection.granule),
-            unread: marks,
+            books: Books::new(collection.granule, heard),
+            unread: heard.lines(),
             holders,
             heap: HeapCounters::default(),
             born_during: Sum::default(),
@@ -274,8 +270,16 @@ impl<'c> Count<'c> {
         let Some((reports, holder)) = self.enter(address, block, entry) else { return };
         self.books.group(block, reports, holder);
         if let Some(scanned) = &mut self.scanned {
+            let age = self.books.age(block.time);
             // One that is lost is counted there.
-            let _ = scanned.blocks.push(ScannedBlock { address, block, reports, holder, contents });
+            let _ = scanned.blocks.push(ScannedBlock {
+                address,
+                block,
+                reports,
+                holder,
+                age,
+                contents,
+            });
         }
     }
 
@@ -286,10 +290,10 @@ impl<'c> Count<'c> {
         block: Block,
         entry: Entry,
     ) -> Option<(ReportSet, HolderId)> {
-        let before = self.unread.iter().take_while(|mark| mark.address < address).count();
+        let before = self.unread.iter().take_while(|line| marks::address(line) < address).count();
         let (gone, rest) = self.unread.split_at(before);
-        let own = rest.iter().take_while(|mark| mark.address == address).count();
-        let (marks, rest) = rest.split_at(own);
+        let own = rest.iter().take_while(|line| marks::address(line) == address).count();
+        let (lines, rest) = rest.split_at(own);
         self.unread = rest;
         self.books.enter_gone(gone);
         let site = sites::site(block.site);
@@ -297,10 +301,10 @@ impl<'c> Count<'c> {
         if block.birth == self.collection.new || is_own {
             let sum = if is_own { &mut self.own } else { &mut self.born_during };
             sum.add(block.usable);
-            self.books.enter_gone(marks);
+            self.books.enter_gone(lines);
             return None;
         }
-        let reports = self.books.enter((address, block), entry, site, marks);
+        let reports = self.books.enter((address, block), site, lines);
         let holder = match reports {
             ReportSet::NOBODY => self.holders.of(address, entry),
             _ => HolderId::default(),

@@ -87,6 +87,7 @@ mod tests {
             site: SiteId::from_number(site),
             birth: Generation::FIRST,
             rate: Rate::EVERY,
+            time: 0,
         };
         for (requested, site, times) in [(16, 1, 3), (16, 2, 1), (1 << 30, 1, 2), (16, 1, 4)] {
             for _ in 0..times {

@@ -5,9 +5,9 @@
 //! bit 1       the block starts in the second half of its granule
 //! bits 2-3    birth: the generation it was born in
 //! bits 4-27   site
-//! bits 28-47  requested bytes    } or, of a big block, the number of its record
+//! bits 28-47  requested bytes    } or, of a block with a record, its number
 //! bits 48-57  slop bytes         }
-//! bit 58      big: the sizes stand in a record
+//! bit 58      the sizes stand in a record, and when the block was made
 //! bits 59-61  rate: that of the sample it is in
 //! bits 62-63  spare
 //! ```
@@ -49,6 +49,8 @@ pub(crate) struct Block {
     pub(crate) birth: Generation,
     /// The rate of the sample that it is in.
     pub(crate) rate: Rate,
+    /// When it was made, in nanoseconds of the monotonic clock; 0 where times are not kept.
+    pub(crate) time: u64,
 }
 
 /// Which collection a block was born before: a new generation begins with each, and three are enough in turn.
@@ -93,7 +95,7 @@ const BIRTH: u32 = 2;
 const SITE: u32 = 4;
 const REQUESTED: u32 = 28;
 const SLOP: u32 = 48;
-const BIG: u64 = 1 << 58;
+const HAS_RECORD: u64 = 1 << 58;
 const RATE: u32 = 59;
 
 const SITE_BITS: u32 = REQUESTED - SITE;
@@ -106,20 +108,20 @@ const _: () = assert!(SITE_BITS == 24 && REQUESTED_BITS == 20);
 pub(crate) const RECORD_LIMIT: u32 = 1 << (REQUESTED_BITS + SLOP_BITS);
 
 impl Entry {
-    /// The word of a block whose sizes fit in; `None` of one that needs a record.
+    /// The word of a block whose sizes fit in, and which has no time; `None` of one that needs a record.
     #[inline]
     pub(crate) fn small(block: Block, second_half: bool) -> Option<Self> {
         let slop = block.usable.wrapping_sub(block.requested);
-        if block.requested >> REQUESTED_BITS != 0 || slop >> SLOP_BITS != 0 {
+        if block.requested >> REQUESTED_BITS != 0 || slop >> SLOP_BITS != 0 || block.time != 0 {
             return None;
         }
         let sizes = (block.requested as u64) << REQUESTED | (slop as u64) << SLOP;
         Some(Entry::new(block, second_half, sizes))
     }
 
-    /// The word of a block whose sizes stand in a record.
-    pub(crate) fn big(block: Block, second_half: bool, record: u32) -> Self {
-        Entry::new(block, second_half, BIG | u64::from(record) << REQUESTED)
+    /// The word of a block with a record.
+    pub(crate) fn with_record(block: Block, second_half: bool, record: u32) -> Self {
+        Entry::new(block, second_half, HAS_RECORD | u64::from(record) << REQUESTED)
     }
 
     #[inline]
@@ -170,7 +172,7 @@ impl Entry {
     pub(crate) fn sizes(self) -> Sizes {
         let requested = (self.word() >> REQUESTED) as usize & ((1 << REQUESTED_BITS) - 1);
         let slop = (self.word() >> SLOP) as usize & ((1 << SLOP_BITS) - 1);
-        if self.word() & BIG == 0 {
+        if self.word() & HAS_RECORD == 0 {
             Sizes::Here { requested, usable: requested + slop }
         } else {
             Sizes::Record((self.word() >> REQUESTED) as u32 & (RECORD_LIMIT - 1))
@@ -189,6 +191,7 @@ mod tests {
             site: SiteId::from_number(0xab_cdef),
             birth: Generation::FIRST.next(),
             rate: Rate::from_number(5),
+            time: 0,
         }
     }
 
@@ -212,7 +215,8 @@ mod tests {
     fn what_does_not_fit_needs_a_record() {
         assert_eq!(Entry::small(block(1 << 20, 1 << 20), false), None);
         assert_eq!(Entry::small(block(0, 1024), false), None);
-        let entry = Entry::big(block(1 << 30, 1 << 30), false, RECORD_LIMIT - 1);
+        assert_eq!(Entry::small(Block { time: 1, ..block(100, 104) }, false), None);
+        let entry = Entry::with_record(block(1 << 30, 1 << 30), false, RECORD_LIMIT - 1);
         assert_eq!(entry.sizes(), Sizes::Record(RECORD_LIMIT - 1));
         assert!(!entry.is_second_half());
     }

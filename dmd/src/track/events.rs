@@ -60,7 +60,7 @@ fn packed(event: Event, time: u64, thread: u32) -> Words {
         Event::Born { address, block } => (0, address, block),
         Event::Freed { address, block } => (FREED, address, block),
     };
-    let Block { requested, usable, site, rate, birth } = block;
+    let Block { requested, usable, site, rate, birth, .. } = block;
     let who = what | u64::from(rate.number()) << RATE_AT | u64::from(thread) << THREAD_AT;
     [
         time,
@@ -79,6 +79,7 @@ fn unpacked([time, who, site, address, requested, usable]: Words) -> Happened {
         site: SiteId::from_number(site as u32),
         birth: Generation::from_number(who as u8),
         rate: Rate::from_number((who >> RATE_AT) as u8 & 0x7f),
+        time: 0,
     };
     let address = address as usize;
     let event = if who & FREED == 0 {
@@ -135,6 +136,7 @@ mod tests {
             site: SiteId::from_number(0x00ff_ffff),
             birth: Generation::from_number(3),
             rate: Rate::from_number(7),
+            time: 0,
         };
         for event in
             [Event::Born { address: 0x7fff_1234_5670, block }, Event::Freed { address: 32, block }]

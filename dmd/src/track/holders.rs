@@ -10,7 +10,7 @@ use memreport::Field;
 use super::blocks::Granule;
 use super::entry::{Block, Entry, Generation};
 use super::hooks::BLOCKS;
-use super::marks::Mark;
+use super::marks::{self, Line};
 use super::numbers::Numbers;
 use super::pages::PageList;
 use super::{sites, sys};
@@ -104,6 +104,17 @@ pub(crate) struct Holders {
     holders: PageList<Holder>,
     /// Words of the program's data that point into blocks that are reported.
     pub(crate) reported: PageList<usize>,
+    /// Words of the program's data that lead to blocks, reported or not.
+    pub(crate) statics: PageList<StaticWord>,
+}
+
+/// A word of the program's data that leads to a block.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StaticWord {
+    /// Where the word is.
+    pub(crate) at: usize,
+    /// The address that it has.
+    pub(crate) to: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -125,21 +136,25 @@ impl Holders {
             numbers: Numbers::new(),
             holders: PageList::new(),
             reported: PageList::new(),
+            statics: PageList::new(),
         }
     }
 
     /// Finds them. `marks` are sorted by address, `data` is where the program's statics are.
-    pub(crate) fn find(&mut self, skips: &Skips, marks: &[Mark], data: &[(usize, usize)]) {
+    pub(crate) fn find(&mut self, skips: &Skips, marks: &[Line], data: &[(usize, usize)]) {
         for skip in skips.found.as_slice() {
             let is_same = |entry: Entry| entry.word() == skip.identity;
-            if BLOCKS.starting_at(self.granule, skip.start).is_some_and(|(_, entry)| is_same(entry))
+            if let Some((block, entry)) = BLOCKS.starting_at(self.granule, skip.start)
+                && is_same(entry)
             {
-                self.follow(skip.start, Holder::Skipped(skip.field), marks);
+                self.follow((skip.start, block, entry), Holder::Skipped(skip.field), marks);
             }
         }
         for &(low, high) in data {
             each_word(low, high.min(low.saturating_add(MOST_OF_DATA)), |at, word| {
-                if !self.follow(word, Holder::Static(at), marks) {
+                let Some(found) = BLOCKS.enclosing(self.granule, word) else { return };
+                self.statics.push(StaticWord { at, to: word });
+                if !self.follow(found, Holder::Static(at), marks) {
                     self.reported.push(at);
                 }
             });
@@ -159,9 +174,13 @@ impl Holders {
         self.holders.as_slice()
     }
 
-    /// A word that may be a pointer. Only if it leads to a block that is reported, the answer is no.
-    fn follow(&mut self, word: usize, holder: Holder, marks: &[Mark]) -> bool {
-        let Some((start, block, entry)) = BLOCKS.enclosing(self.granule, word) else { return true };
+    /// A word leads to this block. Only if the block is reported, the answer is no.
+    fn follow(
+        &mut self,
+        (start, block, entry): (usize, Block, Entry),
+        holder: Holder,
+        marks: &[Line],
+    ) -> bool {
         if is_claimed(start, marks) {
             return false;
         }
@@ -174,7 +193,7 @@ impl Holders {
     }
 
     /// What lies behind the blocks that were found, in the order in which they were: the nearest holder wins.
-    fn follow_blocks(&mut self, marks: &[Mark]) {
+    fn follow_blocks(&mut self, marks: &[Line]) {
         let (mut next, mut read) = (0, 0);
         while let (Some(&Held { requested, by, .. }), Some(&start)) =
             (self.held.as_slice().get(next), self.blocks.keys().get(next))
@@ -226,8 +245,8 @@ impl Holders {
     }
 }
 
-fn is_claimed(start: usize, marks: &[Mark]) -> bool {
-    marks.binary_search_by_key(&start, |mark| mark.address).is_ok()
+fn is_claimed(start: usize, marks: &[Line]) -> bool {
+    marks.binary_search_by_key(&start, marks::address).is_ok()
 }
 
 /// Reads what can be read of a range, word by word.

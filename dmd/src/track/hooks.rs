@@ -18,7 +18,7 @@ use super::events::{Event, note};
 use super::plan::{Plan, plan};
 use super::sample::Rate;
 use super::sites::{self, Born};
-use super::start;
+use super::{start, sys};
 
 /// The dark matter detector: an allocator over another one, asleep until `$DMD` wakes it.
 ///
@@ -116,7 +116,8 @@ impl<A: UsableSize> Dmd<A> {
         if plan.is_plain()
             && let Some(site) = sites::known_without_stack()
         {
-            let block = Block { requested, usable, site, birth: generation(), rate: Rate::EVERY };
+            let (birth, rate) = (generation(), Rate::EVERY);
+            let block = Block { requested, usable, site, birth, rate, time: 0 };
             if BLOCKS.insert_quickly(Self::GRANULE, address, block) {
                 return;
             }
@@ -139,7 +140,8 @@ impl<A: UsableSize> Dmd<A> {
             return;
         }
         let Born { site, rate } = sites::here(plan, usable);
-        let block = Block { requested, usable, site, birth: generation(), rate };
+        let time = if plan.keeps_times() { sys::monotonic() } else { 0 };
+        let block = Block { requested, usable, site, birth: generation(), rate, time };
         if !BLOCKS.insert_quickly(Self::GRANULE, address, block) {
             BLOCKS.insert(Self::GRANULE, address, block);
         }

@@ -2,58 +2,91 @@
 
 use std::cell::{Cell, RefCell};
 
-use memreport::__private::{Claim, Found, Recorder, Who, Wrong};
+use memreport::__private::{Block as FoundBlock, Claim, Found, Recorder, Who, Wrong};
 use memreport::Field;
 
 use super::blocks::Granule;
+use super::claimants::{ClaimantId, Claimants};
+use super::entry::{Entry, Generation};
 use super::holders::Skips;
 use super::hooks::BLOCKS;
 use super::numbers::Numbers;
 use super::pages::PageList;
+use super::radix;
 
-/// A claim and what was found: one line of the buffer.
-#[derive(Clone, Copy, Debug)]
+/// A claim and what was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Mark {
     /// The start of the block, or the claimed address where there is none.
     pub(crate) address: usize,
-    /// Tells the block from a later one at that address; 0 where there is none.
-    pub(crate) identity: u64,
+    /// It is about a block that lived before the collection: a later one at its address did not.
+    pub(crate) is_old: bool,
     /// The bytes that were added to the report.
     pub(crate) bytes: usize,
-    pub(crate) reporter: u32,
-    /// The number of the claim, so that claims of one block keep their order.
-    pub(crate) order: u32,
+    pub(crate) claimant: ClaimantId,
     pub(crate) wrong: Option<Wrong>,
-    pub(crate) field: Option<&'static Field>,
 }
 
-impl Mark {
-    /// What a claim comes to: it is about the block that was found, or about the address where it is none's start. Its place in the order
-    /// is given later.
-    pub(crate) fn of(claim: Claim, found: Found, who: Who) -> Option<Self> {
-        if found.block.is_none() && found.wrong.is_none() {
-            // Some values own nothing, and are asked about all the same.
-            return None;
-        }
-        // A claim inside a block is about that address, not about the block.
-        let block = found.block.filter(|_| found.wrong != Some(Wrong::Interior));
-        Some(Mark {
-            order: 0,
-            address: block.map_or(claim.address, |block| block.start),
-            identity: block.map_or(0, |block| block.identity),
-            bytes: found.bytes,
-            reporter: who.reporter,
-            wrong: found.wrong,
-            field: who.field,
-        })
+/// What a claim is about: the block that was found, or the address where it is none's start. `None` if it is about nothing.
+pub(crate) fn subject(claim: Claim, found: Found) -> Option<usize> {
+    if found.block.is_none() && found.wrong.is_none() {
+        // Some values own nothing, and are asked about all the same.
+        return None;
     }
+    Some(claimed_block(found).map_or(claim.address, |block| block.start))
+}
+
+/// A claim inside a block is about that address, not about the block.
+fn claimed_block(found: Found) -> Option<FoundBlock> {
+    found.block.filter(|_| found.wrong != Some(Wrong::Interior))
+}
+
+/// A mark in the buffer: what it costs is mostly the memory that is written for it.
+///
+/// ```text
+/// word 0               the address
+/// word 1, bits 0-31    the bytes   } or, of a large block, the number of its bytes in a list
+/// word 1, bit 32       large       }
+/// word 1, bit 33       old
+/// word 1, bits 34-36   what is wrong
+/// word 1, bits 37-63   the claimant
+/// ```
+pub(crate) type Line = [u64; 2];
+
+const LARGE: u64 = 1 << 32;
+const OLD: u64 = 1 << 33;
+const WRONG: u32 = 34;
+const CLAIMANT: u32 = 37;
+const CLAIMANTS: u32 = 1 << (u64::BITS - CLAIMANT);
+
+/// By number.
+const WRONGS: [Option<Wrong>; 5] = [
+    None,
+    Some(Wrong::NonHeap),
+    Some(Wrong::Interior),
+    Some(Wrong::Partial),
+    Some(Wrong::Untracked),
+];
+
+/// The address of a mark.
+#[inline]
+#[expect(clippy::cast_possible_truncation, reason = "it was an address")]
+pub(crate) fn address(line: &Line) -> usize {
+    line[0] as usize
 }
 
 /// The buffer of one collection, in pages of its own.
 #[derive(Debug)]
 pub(crate) struct Marks {
     granule: Granule,
-    list: RefCell<PageList<Mark>>,
+    /// The generation that began with the collection.
+    new: Generation,
+    lines: RefCell<PageList<Line>>,
+    /// The bytes of large blocks.
+    large: RefCell<PageList<usize>>,
+    /// Marks of claimants whom memory was short for.
+    lost: Cell<usize>,
+    claimants: Claimants,
     fields: RefCell<Fields>,
     /// Addresses of fields that were just visited, each in the place that its address says.
     recent: [Cell<usize>; 64],
@@ -70,17 +103,56 @@ struct Fields {
 /// What was heard in one collection.
 #[derive(Debug)]
 pub(crate) struct Heard {
-    pub(crate) marks: PageList<Mark>,
+    /// Sorted by address; those of one address in the order of their claims, which decides which of two is the first.
+    lines: PageList<Line>,
+    large: PageList<usize>,
+    lost: usize,
+    pub(crate) claimants: Claimants,
     /// The fields that were visited or skipped.
     pub(crate) fields: PageList<&'static Field>,
     pub(crate) skips: Skips,
 }
 
+impl Heard {
+    pub(crate) fn lines(&self) -> &[Line] {
+        self.lines.as_slice()
+    }
+
+    /// What a line says.
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "fields are cut out of a word")]
+    pub(crate) fn mark(&self, line: &Line) -> Mark {
+        let number = line[1] as u32 as usize;
+        let bytes = if line[1] & LARGE == 0 {
+            number
+        } else {
+            self.large.as_slice().get(number).copied().unwrap_or(0)
+        };
+        Mark {
+            address: address(line),
+            is_old: line[1] & OLD != 0,
+            bytes,
+            claimant: ClaimantId((line[1] >> CLAIMANT) as u32),
+            wrong: WRONGS.get((line[1] >> WRONG) as usize & 7).copied().flatten(),
+        }
+    }
+
+    /// Marks that memory was short for.
+    pub(crate) fn lost(&self) -> usize {
+        self.lines.lost + self.lost
+    }
+}
+
 impl Marks {
-    pub(crate) fn new(granule: Granule) -> Self {
+    /// For a collection with which the generation `new` begins.
+    pub(crate) fn new(granule: Granule, new: Generation) -> Self {
         Marks {
             granule,
-            list: RefCell::new(PageList::new()),
+            new,
+            lines: RefCell::new(PageList::new()),
+            large: RefCell::new(PageList::new()),
+            lost: Cell::new(0),
+            claimants: Claimants::new(),
             fields: RefCell::new(Fields { numbers: Numbers::new(), list: PageList::new() }),
             recent: [const { Cell::new(0) }; 64],
             skips: RefCell::new(Skips::new(granule)),
@@ -88,20 +160,46 @@ impl Marks {
     }
 
     pub(crate) fn into_heard(self) -> Heard {
+        let mut lines = self.lines.into_inner();
+        radix::sort(&mut lines);
         Heard {
-            marks: self.list.into_inner(),
+            lines,
+            large: self.large.into_inner(),
+            lost: self.lost.get(),
+            claimants: self.claimants,
             fields: self.fields.into_inner().list,
             skips: self.skips.into_inner(),
         }
     }
 
-    /// Adds a mark, and gives it its place in the order.
+    /// Adds a line.
     #[inline]
-    fn mark(&self, mark: Mark) {
-        let mut list = self.list.borrow_mut();
-        let order = u32::try_from(list.as_slice().len()).unwrap_or(u32::MAX);
-        // A mark that is lost is counted there.
-        let _ = list.push(Mark { order, ..mark });
+    fn mark(&self, address: usize, bytes: usize, who: Who, says: u64) {
+        let claimant = self.claimants.number(who).filter(|claimant| claimant.0 < CLAIMANTS);
+        let (Some(claimant), Some(bytes)) = (claimant, self.packed(bytes)) else {
+            self.lost.set(self.lost.get() + 1);
+            return;
+        };
+        let says = says | u64::from(claimant.0) << CLAIMANT | bytes;
+        // One that is lost is counted there.
+        let _ = self.lines.borrow_mut().push([address as u64, says]);
+    }
+
+    #[inline]
+    fn packed(&self, bytes: usize) -> Option<u64> {
+        u32::try_from(bytes).map_or_else(|_| self.packed_large(bytes), |bytes| Some(bytes.into()))
+    }
+
+    #[cold]
+    fn packed_large(&self, bytes: usize) -> Option<u64> {
+        let mut large = self.large.borrow_mut();
+        let number = u32::try_from(large.as_slice().len()).ok()?;
+        large.push(bytes).then(|| LARGE | u64::from(number))
+    }
+
+    #[inline]
+    fn old(&self, entry: Option<Entry>) -> u64 {
+        if entry.is_some_and(|entry| entry.birth() != self.new) { OLD } else { 0 }
     }
 
     #[cold]
@@ -115,22 +213,17 @@ impl Marks {
 
 impl Recorder for Marks {
     fn claimed(&self, claim: Claim, found: Found, who: Who) {
-        if let Some(mark) = Mark::of(claim, found, who) {
-            self.mark(mark);
-        }
+        let Some(address) = subject(claim, found) else { return };
+        let block = claimed_block(found);
+        let old = self.old(block.and_then(|block| Entry::from_word(block.identity)));
+        let wrong = WRONGS.iter().zip(0_u64..).find(|(wrong, _)| **wrong == found.wrong);
+        let wrong = wrong.map_or(0, |(_, number)| number << WRONG);
+        self.mark(address, found.bytes, who, old | wrong);
     }
 
     fn claimed_whole(&self, start: usize, size: usize, who: Who) -> Option<usize> {
         let (usable, entry) = BLOCKS.whole(self.granule, start, size)?;
-        self.mark(Mark {
-            order: 0,
-            address: start,
-            identity: entry.word(),
-            bytes: usable,
-            reporter: who.reporter,
-            wrong: None,
-            field: who.field,
-        });
+        self.mark(start, usable, who, self.old(Some(entry)));
         Some(usable)
     }
 
@@ -146,10 +239,46 @@ impl Recorder for Marks {
     }
 
     fn position(&self) -> usize {
-        self.list.borrow().as_slice().len()
+        self.lines.borrow().as_slice().len()
     }
 
     fn roll_back(&self, position: usize) {
-        self.list.borrow_mut().truncate(position);
+        self.lines.borrow_mut().truncate(position);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_says_what_was_marked() {
+        let new = Generation::FIRST;
+        let marks = Marks::new(Granule::of_spacing(32), new);
+        let who = |reporter| Who { reporter, field: None };
+        let block = |start| FoundBlock { start, requested: 8, usable: 24, identity: 1 };
+        let inside = Some(block(0x20));
+        let table = [
+            (0x7fff_ffff_fff0, 24, None, Some(block(0x7fff_ffff_fff0)), 1),
+            (0x10, 1 << 40, Some(Wrong::Partial), Some(block(0x10)), 2),
+            (0x28, u32::MAX as usize, Some(Wrong::Interior), inside, 2),
+            (0x7, 0, Some(Wrong::NonHeap), None, 3),
+            (0x10, 5, Some(Wrong::Untracked), None, 1),
+        ];
+        for (address, bytes, wrong, block, reporter) in table {
+            let place = memreport::__private::Place::Start;
+            let claim = Claim { address, size: Some(bytes), place };
+            marks.claimed(claim, Found { bytes, block, wrong }, who(reporter));
+        }
+        let heard = marks.into_heard();
+        let said: Vec<_> = heard.lines().iter().map(|line| heard.mark(line)).collect();
+        let expected = [3, 1, 4, 2, 0].map(|index: usize| table[index]);
+        assert_eq!(said.len(), table.len());
+        for (mark, (address, bytes, wrong, block, reporter)) in said.into_iter().zip(expected) {
+            let is_old = block.is_some() && wrong != Some(Wrong::Interior);
+            assert_eq!(heard.claimants.who(mark.claimant).reporter, reporter);
+            assert_eq!(mark, Mark { address, is_old, bytes, claimant: mark.claimant, wrong });
+        }
+        assert_eq!(heard.lost(), 0);
     }
 }

@@ -12,7 +12,7 @@ use super::blocks::{Blocks, Granule};
 use super::entry::{Block, Generation, SiteId};
 use super::interner::Interner;
 use super::pages::Lazy;
-use super::records::Records;
+use super::records::{Record, Records};
 use super::ring::{Found, Reader, Ring, WORDS};
 use super::sample::Rate;
 use super::sync::AtomicU64;
@@ -48,11 +48,12 @@ fn a_slice_is_made_once() {
 fn no_record_has_two_owners() {
     model(3, || {
         let records = Arc::new(Records::new());
-        let kept = [1, 2].map(|size| records.keep(size, size).unwrap());
+        let sized = |size: usize| Record { requested: size, usable: size + 1, time: 5 };
+        let kept = [1, 2].map(|size| records.keep(sized(size)).unwrap());
         kept.into_iter().for_each(|record| records.release(record));
-        let own = |records: &Records, size| {
-            let record = records.keep(size, size + 1).unwrap();
-            assert_eq!(records.get(record), (size, size + 1));
+        let own = move |records: &Records, size| {
+            let record = records.keep(sized(size)).unwrap();
+            assert_eq!(records.get(record), sized(size));
             record
         };
         let other = {
@@ -62,7 +63,7 @@ fn no_record_has_two_owners() {
                 let second = own(&records, 20);
                 records.release(first);
                 own(&records, 30);
-                assert_eq!(records.get(second), (20, 21));
+                assert_eq!(records.get(second), sized(20));
             })
         };
         own(&records, 40);
@@ -75,7 +76,8 @@ const GRANULE: Granule = Granule::of_spacing(32);
 /// A block whose sizes follow from its site, and need a record.
 fn big(site: usize, birth: Generation) -> Block {
     let site_id = SiteId::from_number(u32::try_from(site).unwrap());
-    Block { requested: site, usable: 1100 * site, site: site_id, birth, rate: Rate::EVERY }
+    let time = site as u64;
+    Block { requested: site, usable: 1100 * site, site: site_id, birth, rate: Rate::EVERY, time }
 }
 
 /// Fails if `Blocks::remove` releases the record before it clears the word, or if a reader does not look at the word once

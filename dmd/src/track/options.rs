@@ -19,6 +19,8 @@ pub struct Options {
     pub(crate) stacks: Stacks,
     pub(crate) sample_bytes: NonZeroU64,
     pub(crate) show_dump_stats: bool,
+    /// Blocks get the time at which they are made.
+    pub(crate) times: bool,
     /// How stacks are to be walked; else the best way is found out.
     pub(crate) unwinder: Option<Unwinder>,
 }
@@ -103,6 +105,7 @@ impl Default for Options {
             stacks: Stacks::Full,
             sample_bytes: DEFAULT_SAMPLE_BYTES,
             show_dump_stats: false,
+            times: false,
             unwinder: None,
         }
     }
@@ -127,6 +130,13 @@ impl Options {
     #[must_use]
     pub fn sample_bytes(mut self, bytes: NonZeroU64) -> Self {
         self.sample_bytes = bytes;
+        self
+    }
+
+    /// Keeps when each block was made, so that dumps say how old blocks are. A block then takes 24 bytes more of the tables.
+    #[must_use]
+    pub fn times(mut self, times: bool) -> Self {
+        self.times = times;
         self
     }
 
@@ -157,6 +167,7 @@ impl Options {
                 "--show-dump-stats" if matches!(value, "yes" | "no") => {
                     options.show_dump_stats = value == "yes";
                 }
+                "--times" if matches!(value, "yes" | "no") => options.times = value == "yes",
                 "--unwinder" => {
                     options.unwinder =
                         Some(one_of(Unwinder::ALL, Unwinder::word, value).ok_or(bad)?);
@@ -222,7 +233,7 @@ pub(crate) struct BadWord<'t> {
 }
 
 const KNOWN_WORDS: &str = "It takes --mode=live|dark-matter|cumulative|scan|profile, --stacks=full|partial|none, \
-    --sample-bytes=N (with K or M; for --mode=profile), --unwinder=cfi|frame-pointers|backtrace and --show-dump-stats=yes|no, separated by blanks, or 1 for the defaults.";
+    --sample-bytes=N (with K or M; for --mode=profile), --times=yes|no, --unwinder=cfi|frame-pointers|backtrace and --show-dump-stats=yes|no, separated by blanks, or 1 for the defaults.";
 
 impl fmt::Display for BadWord<'_> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -260,6 +271,8 @@ mod tests {
             ),
             ("--sample-bytes=100", Err("--sample-bytes=100")),
             ("--sample-bytes=100 --mode=scan", Err("--sample-bytes=100")),
+            ("--times=yes --mode=live", Ok(default.mode(Mode::Live).times(true))),
+            ("--times=maybe", Err("--times=maybe")),
             ("--show-dump-stats=yes", Ok(Options { show_dump_stats: true, ..default })),
             (
                 "--unwinder=frame-pointers",

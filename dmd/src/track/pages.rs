@@ -44,6 +44,7 @@ macro_rules! zeroed {
 
 zeroed! {
     u32 = 0,
+    [u64; 2] = [0; 2],
     super::sync::AtomicU32 = super::sync::AtomicU32::new(0),
     super::sync::AtomicU64 = super::sync::AtomicU64::new(0),
 }
@@ -204,7 +205,7 @@ impl<T: Copy> PageList<T> {
 impl<T: Copy + Zeroed> PageList<T> {
     /// That many zeros. `None` when memory is short.
     pub(crate) fn zeros(length: usize) -> Option<Self> {
-        let pages = sys::map(length.checked_mul(size_of::<T>())?)?;
+        let pages = sys::map_whole(length.checked_mul(size_of::<T>())?)?;
         let mut list = Self::new();
         (list.pages, list.capacity, list.length) = (pages, length, length);
         Some(list)

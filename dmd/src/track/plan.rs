@@ -1,31 +1,33 @@
-//! What the hooks do, in one byte: each mode is a row of answers.
+//! What the hooks do, in one word: each mode is a row of answers.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64};
 
 use super::options::{Mode, Options, Stacks};
 use super::sample::{self, Rate};
 
 /// What the hooks do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Plan(u8);
+pub(crate) struct Plan(u32);
 
 /// `$DMD` was looked at.
-const DECIDED: u8 = 1;
+const DECIDED: u32 = 1;
 /// The table is kept: whatever is given back is looked for in it.
-const AWAKE: u8 = 1 << 1;
+const AWAKE: u32 = 1 << 1;
 /// New blocks enter the table.
-const ENTERS: u8 = 1 << 2;
+const ENTERS: u32 = 1 << 2;
 /// Only those that the sampler hits.
-const SAMPLES: u8 = 1 << 3;
+const SAMPLES: u32 = 1 << 3;
 /// They get their stacks.
-const STACKS: u8 = 1 << 4;
+const STACKS: u32 = 1 << 4;
 /// Only those that the sampler hits.
-const PARTIAL_STACKS: u8 = 1 << 5;
+const PARTIAL_STACKS: u32 = 1 << 5;
 /// Blocks that are given back are counted.
-const COUNTS_DEAD: u8 = 1 << 6;
+const COUNTS_DEAD: u32 = 1 << 6;
 /// A thread keeps a journal.
-const JOURNALS: u8 = 1 << 7;
+const JOURNALS: u32 = 1 << 7;
+/// New blocks get the time at which they are made.
+const TIMES: u32 = 1 << 8;
 
 impl Plan {
     /// `$DMD` was not looked at yet.
@@ -46,15 +48,16 @@ impl Plan {
             Mode::Cumulative => COUNTS_DEAD,
             Mode::Profile => SAMPLES,
         };
-        Plan(DECIDED | AWAKE | ENTERS | stacks | more)
+        let times = if options.times { TIMES } else { 0 };
+        Plan(DECIDED | AWAKE | ENTERS | stacks | more | times)
     }
 
     /// No new block enters; those that are in the table go as ever.
     fn without_entering(self) -> Plan {
-        Plan(self.0 & !(ENTERS | SAMPLES | STACKS | PARTIAL_STACKS))
+        Plan(self.0 & !(ENTERS | SAMPLES | STACKS | PARTIAL_STACKS | TIMES))
     }
 
-    const fn has(self, what: u8) -> bool {
+    const fn has(self, what: u32) -> bool {
         self.0 & what != 0
     }
 
@@ -88,10 +91,10 @@ impl Plan {
         self.has(PARTIAL_STACKS)
     }
 
-    /// Every block enters, none gets a stack, and nobody wants to hear of single blocks.
+    /// Every block enters, none gets a stack or a time, and nobody wants to hear of single blocks.
     #[inline(always)]
     pub(crate) fn is_plain(self) -> bool {
-        self.0 & (ENTERS | STACKS | JOURNALS) == ENTERS
+        self.0 & (ENTERS | STACKS | JOURNALS | TIMES) == ENTERS
     }
 
     /// Somebody wants to hear of single blocks.
@@ -101,12 +104,17 @@ impl Plan {
     }
 
     #[inline(always)]
+    pub(crate) fn keeps_times(self) -> bool {
+        self.has(TIMES)
+    }
+
+    #[inline(always)]
     pub(crate) fn counts_dead(self) -> bool {
         self.has(COUNTS_DEAD)
     }
 }
 
-static PLAN: AtomicU8 = AtomicU8::new(Plan::UNDECIDED.0);
+static PLAN: AtomicU32 = AtomicU32::new(Plan::UNDECIDED.0);
 
 /// The options that the plan was made from: mode and the wish for statistics; for dumps.
 static MODE: AtomicU8 = AtomicU8::new(Mode::DarkMatter as u8);

@@ -1,4 +1,4 @@
-//! Sizes too big for a block's word, in numbered records that are used again.
+//! What a block's word has no room for, in numbered records that are used again: big sizes, and times.
 #![expect(clippy::cast_possible_truncation, reason = "sizes went in as usize")]
 
 use super::entry::RECORD_LIMIT;
@@ -6,7 +6,19 @@ use super::segments::Segments;
 use super::sync::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use super::sync::{AtomicU64, const_fn};
 
-/// Two words for each record: requested and usable bytes; in a free one, the number of the next free one.
+/// What is kept of a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Record {
+    pub(crate) requested: usize,
+    pub(crate) usable: usize,
+    /// As in `Block`.
+    pub(crate) time: u64,
+}
+
+/// The words of a record: its three fields; in a free one, the first is the number of the next free one.
+const WORDS: usize = 3;
+
+/// All records.
 pub(crate) struct Records {
     words: Segments<AtomicU64>,
     /// How many records were ever used.
@@ -22,22 +34,23 @@ impl Records {
         }
     }
 
-    /// Keeps the sizes of a block; `None` when memory is short.
+    /// Keeps it for a block; `None` when memory is short.
     #[cold]
-    pub(crate) fn keep(&self, requested: usize, usable: usize) -> Option<u32> {
+    pub(crate) fn keep(&self, Record { requested, usable, time }: Record) -> Option<u32> {
         let record = self.take_free().or_else(|| self.take_new())?;
         // Release, with the Acquire of `get`: whoever reads these sees that the former block of the record is gone.
         self.word(record, 0)?.store(requested as u64, Release);
         self.word(record, 1)?.store(usable as u64, Release);
+        self.word(record, 2)?.store(time, Release);
         Some(record)
     }
 
-    /// The sizes that were kept: requested and usable bytes.
+    /// What was kept.
     #[cold]
-    pub(crate) fn get(&self, record: u32) -> (usize, usize) {
+    pub(crate) fn get(&self, record: u32) -> Record {
         // Acquire: a reader looks at the block's word once more, after this.
-        let size = |which| self.word(record, which).map_or(0, |word| word.load(Acquire) as usize);
-        (size(0), size(1))
+        let word = |which| self.word(record, which).map_or(0, |word| word.load(Acquire));
+        Record { requested: word(0) as usize, usable: word(1) as usize, time: word(2) }
     }
 
     /// The block is gone.
@@ -75,12 +88,14 @@ impl Records {
         let record = u32::try_from(self.made.fetch_add(1, Relaxed))
             .ok()
             .filter(|record| *record < RECORD_LIMIT)?;
-        self.words.get_or_make(record as usize * 2 + 1)?;
+        self.words.get_or_make(record as usize * WORDS + WORDS - 1)?;
+        // Its words may lie in two segments.
+        self.words.get_or_make(record as usize * WORDS)?;
         Some(record)
     }
 
     fn word(&self, record: u32, which: usize) -> Option<&'static AtomicU64> {
-        self.words.get(record as usize * 2 + which)
+        self.words.get(record as usize * WORDS + which)
     }
 }
 
@@ -93,17 +108,26 @@ mod tests {
     #[test]
     fn a_released_record_is_used_again() {
         let records = Records::new();
-        let first = records.keep(1 << 40, 2 << 40).unwrap();
-        let second = records.keep(3 << 40, 4 << 40).unwrap();
-        assert_eq!(
-            (records.get(first), records.get(second)),
-            ((1 << 40, 2 << 40), (3 << 40, 4 << 40))
-        );
+        let record = |requested: usize, time| Record { requested, usable: requested + 1, time };
+        let (one, other) = (record(1 << 40, 0), record(3 << 40, u64::MAX));
+        let first = records.keep(one).unwrap();
+        let second = records.keep(other).unwrap();
+        assert_eq!((records.get(first), records.get(second)), (one, other));
         records.release(first);
         records.release(second);
-        assert_eq!(records.keep(5, 6), Some(second));
-        assert_eq!(records.keep(7, 8), Some(first));
-        assert_eq!((records.get(first), records.get(second)), ((7, 8), (5, 6)));
+        assert_eq!(records.keep(record(5, 6)), Some(second));
+        assert_eq!(records.keep(record(7, 8)), Some(first));
+        assert_eq!((records.get(first), records.get(second)), (record(7, 8), record(5, 6)));
+    }
+
+    #[test]
+    fn every_record_of_a_thousand_has_its_words() {
+        let records = Records::new();
+        let record = |number| Record { requested: number, usable: number * 2, time: 7 };
+        let kept: Vec<_> = (0..5000).map(|number| records.keep(record(number)).unwrap()).collect();
+        for (number, kept) in kept.into_iter().enumerate() {
+            assert_eq!(records.get(kept), record(number));
+        }
     }
 
     #[test]
@@ -114,9 +138,9 @@ mod tests {
                 let records = &records;
                 scope.spawn(move || {
                     for turn in 0..20_000 {
-                        let sizes = (thread << 32 | turn, turn);
-                        let record = records.keep(sizes.0, sizes.1).unwrap();
-                        assert_eq!(records.get(record), sizes);
+                        let own = Record { requested: thread << 32 | turn, usable: turn, time: 9 };
+                        let record = records.keep(own).unwrap();
+                        assert_eq!(records.get(record), own);
                         records.release(record);
                     }
                 });

@@ -51,6 +51,10 @@ impl Means {
 /// The rate of the draws now.
 static CURRENT: AtomicU8 = AtomicU8::new(0);
 
+/// The rate of the draws is the process's: a test that sets it holds this.
+#[cfg(test)]
+pub(crate) static CURRENT_IN_TESTS: std::sync::Mutex<()> = std::sync::Mutex::new(());
+
 /// More profiles with a mean of their own than a process can tell apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TooManyRates;
@@ -202,9 +206,9 @@ mod tests {
         (0..count).filter(|_| sampler.takes(bytes, || 1)).count()
     }
 
-    /// One test for all rates, since the current rate is the process's.
     #[test]
     fn blocks_are_hit_as_often_as_their_sizes_say() {
+        let _guard = CURRENT_IN_TESTS.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let mean = Rate::of_mean(NonZeroU64::new(65536).unwrap()).unwrap();
         assert_eq!(Rate::of_mean(NonZeroU64::new(65536).unwrap()), Ok(mean));
         for rate in [Rate::PARTIAL, mean] {

@@ -4,7 +4,8 @@
 //! the kernel to write. The contents go from the block to the file without being touched, so that memory that cannot be read
 //! is an error of the call and not of the process.
 //!
-//! The file has a record for each block: address, entry, requested and usable bytes, and how many bytes of contents follow.
+//! The file has a record for each block: address, entry, requested and usable bytes, when it was made, and how many bytes of
+//! contents follow.
 #![expect(unsafe_code, reason = "forks, and writes memory that it does not own")]
 #![expect(
     clippy::cast_possible_truncation,
@@ -33,8 +34,8 @@ pub(crate) struct Frozen {
     pub(crate) live_bytes: u64,
 }
 
-/// The words before the contents of a block: address, entry, requested and usable bytes, bytes of contents.
-const HEAD: usize = 5;
+/// The words before the contents of a block: address, entry, requested and usable bytes, time, bytes of contents.
+const HEAD: usize = 6;
 
 /// Contents that could not be read.
 const UNREADABLE: u64 = u64::MAX;
@@ -76,7 +77,7 @@ impl Frozen {
         io::Seek::rewind(&mut input)?;
         let mut offset = size_of::<[u64; 2]>() as u64;
         let [..] = words::<2>(&mut input)?;
-        while let Some([address, word, requested, usable, bytes]) = next_head(&mut input)? {
+        while let Some([address, word, requested, usable, time, bytes]) = next_head(&mut input)? {
             offset += size_of::<[u64; HEAD]>() as u64;
             let contents = (bytes != UNREADABLE).then_some(Place { offset, bytes });
             let length = contents.map_or(0, |contents| contents.bytes);
@@ -86,7 +87,7 @@ impl Frozen {
                 .ok_or_else(|| io::Error::other("the file of contents is damaged"))?;
             let (requested, usable) = (requested as usize, usable as usize);
             let (site, birth, rate) = (entry.site(), entry.birth(), entry.rate());
-            let block = Block { requested, usable, site, birth, rate };
+            let block = Block { requested, usable, site, birth, rate, time };
             visit(FrozenBlock { address: address as usize, entry, block, contents });
         }
         Ok(())
@@ -193,6 +194,7 @@ impl Batch {
             entry.word(),
             block.requested as u64,
             block.usable as u64,
+            block.time,
             bytes as u64,
         ]);
         let index = self.heads.as_slice().len() - 1;
@@ -334,7 +336,7 @@ mod tests {
             table.insert(
                 GLIBC,
                 *address,
-                Block { requested, usable, site, birth, rate: Rate::EVERY },
+                Block { requested, usable, site, birth, rate: Rate::EVERY, time: 0 },
             );
         }
         let frozen = Frozen::take(table, GLIBC).unwrap();

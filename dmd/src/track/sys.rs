@@ -41,15 +41,27 @@ pub(crate) unsafe fn lengthen(
     if pages == libc::MAP_FAILED {
         return None;
     }
-    if longer >= HUGE_FROM && !cfg!(miri) {
-        // A hint: where it is refused, pages are small.
-        // SAFETY: advice on a mapping of ours, which changes none of its contents.
-        unsafe { libc::madvise(pages, longer, libc::MADV_HUGEPAGE) };
-    }
-    NonNull::new(pages.cast())
+    let pages = NonNull::new(pages.cast())?;
+    prefer_huge_pages(pages, longer);
+    Some(pages)
 }
 
-/// From how many bytes on a growing mapping has huge pages: less may be wasted than the list holds.
+/// As [`map`], for what is used as a whole: in huge pages where the system has them for who asks.
+pub(crate) fn map_whole(bytes: usize) -> Option<NonNull<u8>> {
+    let pages = map(bytes)?;
+    prefer_huge_pages(pages, bytes);
+    Some(pages)
+}
+
+/// A hint, of a mapping of ours: where it is refused, pages are small.
+fn prefer_huge_pages(pages: NonNull<u8>, bytes: usize) {
+    if bytes >= HUGE_FROM && !cfg!(miri) {
+        // SAFETY: advice changes nothing of what is there, or whether it is.
+        unsafe { libc::madvise(pages.as_ptr().cast(), bytes, libc::MADV_HUGEPAGE) };
+    }
+}
+
+/// From how many bytes on a mapping has huge pages: less may be wasted than it holds.
 const HUGE_FROM: usize = 2 << 20;
 
 /// Maps fresh zeroed pages at this very address; `false` if something is there already, or the system cannot.

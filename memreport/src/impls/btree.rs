@@ -130,16 +130,30 @@ impl Walk {
         } else {
             (core::ptr::from_ref(value).cast(), size_of::<V>())
         };
-        let before = core::mem::replace(&mut self.end, entry.addr() + size);
-        if before != entry.addr() && size > 0 {
-            match self.step(entry.addr()) {
-                Step::Within => return,
-                Step::Leaf => self.meet(ops, entry, size_of::<Leaf<K, V>>()),
-                Step::Inner => self.meet(ops, entry, size_of::<Inner<K, V>>()),
-            }
+        if self.add_node_at::<K, V>(ops, entry, size) {
             ops.prefetch_array::<K>(key, CAPACITY);
             ops.prefetch_array::<V>(value, CAPACITY);
         }
+    }
+
+    /// Counts the node of an entry of which this part lies there, if it is the first of it. Says whether it is.
+    #[inline]
+    pub(super) fn add_node_at<K, V>(
+        &mut self,
+        ops: &Ops<'_>,
+        entry: *const u8,
+        size: usize,
+    ) -> bool {
+        let before = core::mem::replace(&mut self.end, entry.addr() + size);
+        if before == entry.addr() || size == 0 {
+            return false;
+        }
+        match self.step(entry.addr()) {
+            Step::Within => return false,
+            Step::Leaf => self.meet(ops, entry, size_of::<Leaf<K, V>>()),
+            Step::Inner => self.meet(ops, entry, size_of::<Inner<K, V>>()),
+        }
+        true
     }
 
     /// Another node begins: the one before is counted.

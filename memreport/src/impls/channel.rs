@@ -30,7 +30,7 @@ macro_rules! ends {
 ends!(Sender SyncSender Receiver);
 
 /// Counts the blocks of a channel that consists of these words.
-fn add_own<T>(ops: &Ops<'_>, words: Words<'_>) {
+pub(super) fn add_own<T>(ops: &Ops<'_>, words: Words<'_>) {
     // A bounded one has a boxed slice of slots: a pointer, and behind it their number.
     for (start, slots) in words.clone().zip(words.clone().skip(1)) {
         let bytes = slots.saturating_mul(size_of::<Slot<T>>());

@@ -161,6 +161,23 @@ impl Ops<'_> {
         }
     }
 
+    /// Every block that one of these machine words points to or into, once each. They are lent to `behind`, as words.
+    ///
+    /// For values of which all that they own is behind one block.
+    ///
+    /// # Safety
+    ///
+    /// None of the words leads to a block but the pointer to that one, which lives as long as the value does.
+    #[cfg(feature = "roaring")]
+    pub(crate) unsafe fn blocks_behind_words(&self, words: &Words<'_>, behind: impl Fn(Words<'_>)) {
+        let Sizes::Tracked(tracker) = self.collection.sizes else { return };
+        each_block(tracker, words, |block, word| {
+            self.claim(tracker, within(word));
+            // SAFETY: the block lives as long as the value, by the caller's promise.
+            behind(unsafe { words.behind(block.start, block.requested) });
+        });
+    }
+
     /// Every block that one of these machine words points to or into, which others own as well. Those that are met for the first
     /// time are lent to `behind`, as words.
     ///
@@ -194,7 +211,7 @@ fn within(address: usize) -> Claim {
     Claim { address, size: None, place: Place::Inside }
 }
 
-fn find(tracker: &dyn Tracker, address: usize) -> Option<Block> {
+pub(super) fn find(tracker: &dyn Tracker, address: usize) -> Option<Block> {
     tracker.look_up(within(address)).block
 }
 

@@ -7,6 +7,10 @@ mod maps;
 mod graphs;
 mod locks;
 mod shared;
+mod persistent;
+mod interned;
+mod numbers;
+mod messages;
 mod bridged;
 mod listed;
 
@@ -34,4 +38,14 @@ fn owns_blocks<T: ?Sized + MallocSizeOf>(value: &T, blocks: usize) -> Measured {
     let measured = measure(value);
     assert_eq!((measured.blocks, measured.computed, measured.busy), (blocks, 0, 0));
     measured
+}
+
+/// How many percent of what a value owns it reports.
+fn percent_seen<T: MallocSizeOf>(make: impl FnOnce() -> T) -> usize {
+    let mut made = None;
+    let spent = dmd::testing::Budget::new().check(|_| made = Some(make())).expect("no limits");
+    let value = made.expect("it was made");
+    let measured = measure(&value);
+    assert_eq!((measured.computed, measured.busy), (0, 0));
+    100 * measured.bytes / spent.left.iter().sum::<usize>()
 }

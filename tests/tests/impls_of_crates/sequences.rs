@@ -133,3 +133,33 @@ fn arrays_of_numbers_and_of_texts() {
     assert_fully_reported!(turned);
     assert_fully_reported!(Array1::from_vec(vec![(); 9]));
 }
+
+#[test]
+fn arenas_with_generations() {
+    use generational_arena::Arena;
+    assert_fully_reported!(Arena::<String>::with_capacity(0));
+    assert_fully_reported!(Arena::<Aligned>::with_capacity(7));
+    let mut arena = Arena::new();
+    let keys: Vec<_> = texts(50).map(|text| arena.insert(text)).collect();
+    keys.iter().step_by(3).for_each(|key| drop(arena.remove(*key)));
+    assert_fully_reported!((arena, keys));
+}
+
+#[test]
+fn channels_with_what_owns_nothing() {
+    use crossbeam_channel::{bounded, never, unbounded};
+    let (sender, receiver) = unbounded::<u64>();
+    assert_fully_reported!((sender.clone(), sender, receiver));
+    for messages in [1, 31, 60] {
+        let (sender, receiver) = unbounded();
+        (0..messages).for_each(|message| sender.send(message).unwrap());
+        assert_fully_reported!((receiver, sender));
+    }
+    let (sender, receiver) = bounded(50);
+    sender.send(Aligned(1)).unwrap();
+    assert_fully_reported!((sender.clone(), receiver, sender));
+    let (sender, receiver) = bounded::<u8>(0);
+    assert_fully_reported!((receiver, sender));
+    assert_fully_reported!(never::<u8>());
+    assert_fully_reported!(crossbeam_channel::tick(std::time::Duration::from_secs(1)));
+}

@@ -5,7 +5,7 @@ mod peers;
 
 use std::hint::black_box;
 use std::io::Write;
-use std::sync::Mutex;
+use std::sync::{Mutex, OnceLock};
 
 use memreport::heap_counters;
 use peers::Measured;
@@ -18,6 +18,26 @@ fn cpu_time() -> u64 {
     // SAFETY: the clock exists, and the place is ours.
     unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// Takes the caches away from whatever is to be measured: a program that is at work has other things in them, and so has every
+/// collection, while a loop that measures the same again and again finds all that it needs.
+fn cool() {
+    static OTHER: OnceLock<usize> = OnceLock::new();
+    const BYTES: usize = 64 << 20;
+    let start = *OTHER.get_or_init(|| {
+        let (access, kind) =
+            (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+        // SAFETY: a new mapping of its own. It is not on the heap, where it would be measured.
+        let pages = unsafe { libc::mmap(std::ptr::null_mut(), BYTES, access, kind, -1, 0) };
+        assert_ne!(pages, libc::MAP_FAILED, "64 MiB can be had");
+        pages.expose_provenance()
+    });
+    let words = std::ptr::with_exposed_provenance_mut::<u64>(start);
+    // SAFETY: mapped above, for as long as the process runs, and used here alone: collections take turns.
+    let words = unsafe { std::slice::from_raw_parts_mut(words, BYTES / size_of::<u64>()) };
+    words.iter_mut().for_each(|word| *word += 1);
+    black_box(&*words);
 }
 
 /// As [`peers::ours`], by a reporter in a collection of the whole program. With DMD awake, each block is marked as reported.
@@ -39,6 +59,7 @@ fn run<T: Measured + memreport::MallocSizeOf + Sync + 'static>(
     let mut times = vec![Vec::new(); peers.len()];
     for _ in 0..rounds {
         for ((_, measure), times) in peers.iter().zip(&mut times) {
+            cool();
             let start = cpu_time();
             black_box(measure(black_box(value)));
             times.push(cpu_time() - start);
@@ -65,6 +86,7 @@ fn collect<T: memreport::MallocSizeOf + Sync>(
 ) -> std::io::Result<()> {
     static LAST: Mutex<(usize, u64)> = Mutex::new((0, 0));
     let _registered = memreport::register(move |reports: &mut memreport::Reports<'_>| {
+        cool();
         let start = cpu_time();
         let measured = reports.measure("explicit/data", value, "What is measured.");
         let time = cpu_time() - start;

@@ -16,8 +16,11 @@ pub(super) const CLIENT: Client = Client {
 fn check(bench: &Bench, subject: &Subject) -> Result<(), Failure> {
     let sums = &subject.sums;
     let text = shown(bench, subject, &[])?;
-    equal("Total", &bytes(&text, "Total:"), &Some(sums.bytes))?;
+    equal("Total", &bytes(&text, "Total:"), &Some(sums.allocated))?;
     equal("At t-end", &bytes(&text, "At t-end:"), &Some(sums.live.unwrap_or(0)))?;
+    if let Some(recorded) = &subject.recorded {
+        equal("At t-gmax", &bytes(&text, "At t-gmax:"), &Some(recorded.at_peak))?;
+    }
     let Some(classes) = sums.classes else { return Ok(()) };
     let of_classes = [
         ("unreported", "Unreported, allocated at {"),

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::subject::Subject;
+use super::subject::{Recorded, Subject};
 use super::{Bench, Client, equal, run};
 use crate::Failure;
 
@@ -23,6 +23,49 @@ pub(super) const CLIENT: Client = Client {
 
 fn check(bench: &Bench, subject: &Subject) -> Result<(), Failure> {
     let sums = &subject.sums;
+    match &subject.recorded {
+        Some(recorded) => check_timeline(bench, subject, recorded)?,
+        None => check_dump(bench, subject)?,
+    }
+    // The same program imports DHAT's file. (Folded stacks too, but it makes a sample of each byte.)
+    let session = Session::load(bench, &bench.export(&[subject], "dhat", &[])?)?;
+    equal("DHAT, all", &session.thread(0)?.2, &sums.allocated)?;
+    if let Some(recorded) = &subject.recorded {
+        equal("DHAT, at the peak", &session.thread(2)?.2, &recorded.at_peak)?;
+    }
+    // Thread 3 is what lives at the end.
+    equal("DHAT, at the end", &session.thread(3)?.2, &sums.live.unwrap_or(0))
+}
+
+/// The timeline of a recording: its views, and its memory track.
+fn check_timeline(bench: &Bench, subject: &Subject, recorded: &Recorded) -> Result<(), Failure> {
+    let sums = &subject.sums;
+    let session = Session::load(bench, &bench.export(&[subject], "firefox-profiler", &[])?)?;
+    let retained = session.view(0, "native-retained-allocations")?;
+    equal("Retained memory", &retained.bytes, &sums.bytes)?;
+    if let Some((function, bytes)) = recorded.kept {
+        equal(function, &retained.of(function), &bytes)?;
+    }
+    equal(recorded.given_back, &retained.of(recorded.given_back), &0)?;
+    let allocated = session.view(0, "native-allocations")?;
+    equal("Allocated memory", &allocated.bytes, &sums.allocated)?;
+    equal("it allocates", &(allocated.of(recorded.given_back) > 1_000_000), &true)?;
+    let freed = sums.allocated - sums.bytes;
+    for view in ["native-deallocations-memory", "native-deallocations-sites"] {
+        equal(view, &session.view(0, view)?.bytes, &freed)?;
+    }
+    // The threads have the process's blocks among themselves.
+    let threads = session.threads()?;
+    let mut all = 0;
+    for number in 1..threads {
+        all += session.view(number, "native-retained-allocations")?.bytes;
+    }
+    equal("Retained memory of the threads", &all, &sums.bytes)?;
+    equal("the memory track", &session.memory_track()?, &recorded.peak_sum)
+}
+
+fn check_dump(bench: &Bench, subject: &Subject) -> Result<(), Failure> {
+    let sums = &subject.sums;
     let profile = bench.export(&[subject], "firefox-profiler", &[])?;
     let expected: Vec<(&str, i64)> = match (sums.classes, sums.live) {
         (Some([unreported, once, twice]), _) => {
@@ -36,12 +79,20 @@ fn check(bench: &Bench, subject: &Subject) -> Result<(), Failure> {
     for (number, (name, bytes)) in expected.into_iter().enumerate() {
         equal(name, &session.thread(number)?, &(name.to_owned(), "bytes".to_owned(), bytes))?;
     }
-    drop(session);
-    // The same program imports DHAT's file. (Folded stacks too, but it makes a sample of each byte.)
-    let session = Session::load(bench, &bench.export(&[subject], "dhat", &[])?)?;
-    equal("DHAT, all", &session.thread(0)?.2, &sums.bytes)?;
-    // Thread 3 is what lives at the end.
-    equal("DHAT, at the end", &session.thread(3)?.2, &sums.live.unwrap_or(0))
+    Ok(())
+}
+
+/// What a view of a thread shows: bytes in all, and of each function with what it called.
+struct View {
+    bytes: i64,
+    functions: Vec<(String, i64)>,
+}
+
+impl View {
+    fn of(&self, function: &str) -> i64 {
+        let shown = self.functions.iter().find(|(name, _)| name == function);
+        shown.map_or(0, |(_, bytes)| bytes.abs())
+    }
 }
 
 /// A file that is loaded; its server ends with this value.
@@ -87,11 +138,48 @@ impl Session {
         command
     }
 
+    /// What a thread has in a view of blocks; a thread without blocks has no such view.
+    fn view(&self, thread: usize, view: &str) -> Result<View, Failure> {
+        run(&mut self.command(&["thread", "select", &format!("t-{thread}"), "--session", "s"]))?;
+        match run(&mut self.command(&["strategy", view, "--session", "s"])) {
+            Err(error) if error.to_string().contains("has no data") => {
+                return Ok(View { bytes: 0, functions: Vec::new() });
+            }
+            answer => answer?,
+        };
+        let samples = self.json(&["thread", "samples"])?;
+        equal("the view", &samples["callTreeSummaryStrategy"].as_str(), &Some(view))?;
+        let functions = samples["topFunctionsByTotal"].as_array().into_iter().flatten();
+        let functions = functions.map(|function| {
+            let name = function["name"].as_str().unwrap_or_default().to_owned();
+            (name, function["totalSamples"].as_i64().unwrap_or(0))
+        });
+        let bytes = samples["categoryBreakdown"]["totalSamples"].as_i64().unwrap_or(0);
+        Ok(View { bytes, functions: functions.collect() })
+    }
+
+    /// How many threads there are.
+    fn threads(&self) -> Result<usize, Failure> {
+        let list = self.json(&["thread", "list"])?;
+        list["threads"].as_array().map(Vec::len).ok_or_else(|| "no list of threads".into())
+    }
+
+    /// How far the memory track goes, from nothing at its beginning.
+    fn memory_track(&self) -> Result<i64, Failure> {
+        let list = self.json(&["counter", "list"])?;
+        let range = list["counters"][0]["stats"][0]["value"].as_i64();
+        range.ok_or_else(|| "no memory track".into())
+    }
+
+    fn json(&self, words: &[&str]) -> Result<Value, Failure> {
+        let words = [words, &["--session", "s", "--json"]].concat();
+        Ok(serde_json::from_str(&run(&mut self.command(&words))?)?)
+    }
+
     /// A thread's name, what its samples weigh, and how much that is in all.
     fn thread(&self, number: usize) -> Result<(String, String, i64), Failure> {
         run(&mut self.command(&["thread", "select", &format!("t-{number}"), "--session", "s"]))?;
-        let text = run(&mut self.command(&["thread", "samples", "--session", "s", "--json"]))?;
-        let samples: Value = serde_json::from_str(&text)?;
+        let samples = self.json(&["thread", "samples"])?;
         let name = samples["context"]["selectedThreads"][0]["name"].as_str().unwrap_or_default();
         let unit = samples["weightType"].as_str().unwrap_or_default();
         // There is no breakdown of nothing.

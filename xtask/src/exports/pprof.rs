@@ -24,15 +24,20 @@ fn check(bench: &Bench, subject: &Subject) -> Result<(), Failure> {
         pprof(&bench.folder, &words)
     };
     let total = |options: &[&str]| top(options).map(|text| total(&text));
+    let of = |index: &str| total(&[&format!("-sample_index={index}")]);
     match sums.live {
-        Some(live) => equal("inuse_space", &total(&["-sample_index=inuse_space"])?, &Some(live))?,
-        None => equal("alloc_space", &total(&["-sample_index=alloc_space"])?, &Some(sums.bytes))?,
+        Some(live) => equal("inuse_space", &of("inuse_space")?, &Some(live))?,
+        None => equal("alloc_space", &of("alloc_space")?, &Some(sums.allocated))?,
     }
-    if sums.live != Some(sums.bytes) {
-        equal("alloc_space", &total(&["-sample_index=alloc_space"])?, &Some(sums.bytes))?;
-        equal("alloc_objects", &total(&["-sample_index=alloc_objects"])?, &Some(sums.blocks))?;
+    let has_allocated = sums.live != Some(sums.allocated);
+    let objects = if has_allocated {
+        equal("alloc_space", &of("alloc_space")?, &Some(sums.allocated))?;
+        ("alloc_objects", sums.allocated_blocks)
     } else {
-        equal("inuse_objects", &total(&["-sample_index=inuse_objects"])?, &Some(sums.blocks))?;
+        ("inuse_objects", sums.blocks)
+    };
+    if objects.1.is_some() {
+        equal(objects.0, &of(objects.0)?, &objects.1)?;
     }
     // Against itself nothing is left.
     let none = top(&[&format!("-diff_base={file}")])?;

@@ -1,34 +1,54 @@
-//! Dumps of real programs, in all modes, and what they amount to: added up here, from the file's own words.
+//! Dumps and recordings of real programs, and what they amount to: dumps are added up here, from the file's own words, and of
+//! recordings it is what `about-memory recording` says.
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 
 use crate::{Failure, build};
 
-/// A dump, and its books.
+/// A dump or a recording, and its books.
 #[derive(Debug)]
 pub(crate) struct Subject {
     pub(crate) name: &'static str,
-    pub(crate) dump: PathBuf,
+    pub(crate) file: PathBuf,
     pub(crate) sums: Sums,
+    /// Of a recording, what it comes to.
+    pub(crate) recorded: Option<Recorded>,
 }
 
-/// Bytes in the blocks of a dump. Those of a sample are estimates, rounded for each record.
+/// Bytes in the blocks of a dump, or of a recording at its end. Those of a sample are estimates, rounded for each record.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Sums {
-    /// All of them.
+    /// Those that formats with room for one amount show: all of a dump, and what lives of a recording.
     pub(crate) bytes: i64,
-    pub(crate) blocks: i64,
+    /// How many those are; of a sampled recording it depends on who rounds.
+    pub(crate) blocks: Option<i64>,
+    /// All that were allocated.
+    pub(crate) allocated: i64,
+    pub(crate) allocated_blocks: Option<i64>,
     /// Those that live, if the dump tells.
     pub(crate) live: Option<i64>,
     /// Those that nobody reports, one reports, several report: if the dump tells.
     pub(crate) classes: Option<[i64; 3]>,
 }
 
-/// Takes the dumps into a folder.
+/// What `about-memory recording` says of a recording, in bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Recorded {
+    /// Blocks that lived at the peak.
+    pub(crate) at_peak: i64,
+    /// The exact sum then.
+    pub(crate) peak_sum: i64,
+    /// What its program kept, to the byte, and where, if that is known.
+    pub(crate) kept: Option<(&'static str, i64)>,
+    /// Where nothing was kept, though much was allocated: another thread gave it back.
+    pub(crate) given_back: &'static str,
+}
+
+/// Takes the dumps and the recordings into a folder.
 pub(crate) fn take(folder: &Path) -> Result<Vec<Subject>, Failure> {
     let modes = dev("memreport-tests", "modes")?;
     let fulltext = dev("memreport-tests", "fulltext")?;
@@ -58,7 +78,77 @@ pub(crate) fn take(folder: &Path) -> Result<Vec<Subject>, Failure> {
         fs::write(&file, dump.to_string())?;
         subjects.push(subject(name, file)?);
     }
+    for (name, program, variable) in [
+        ("recording", "recorded", "--mode=live"),
+        ("sampled-recording", "recorded", "--mode=profile --sample-bytes=8K"),
+    ] {
+        let file = folder.join(format!("{name}.rec"));
+        let mut run = Command::new(dev("memreport-tests", program)?);
+        run.env("MEMREPORT_RECORD", &file);
+        ran(name, run, variable)?;
+        subjects.push(recorded(name, file, (None, "recorded::hands_over"))?);
+    }
     Ok(subjects)
+}
+
+/// A program that forgets ten megabytes within a minute, while it runs.
+pub(crate) struct Leaking {
+    program: Child,
+    file: PathBuf,
+}
+
+impl Leaking {
+    pub(crate) fn start(folder: &Path) -> Result<Self, Failure> {
+        let file = folder.join("leak.rec");
+        let mut run = Command::new(dev("memreport-tests", "leaking")?);
+        run.arg("60").env("MEMREPORT_RECORD", &file).env("DMD", "--mode=live");
+        Ok(Leaking { program: run.spawn()?, file })
+    }
+
+    /// Its recording, once it has ended.
+    pub(crate) fn recorded(mut self) -> Result<Subject, Failure> {
+        let status = self.program.wait()?;
+        if !status.success() {
+            return Err(format!("the program that leaks failed: {status}").into());
+        }
+        // glibc gives 8 bytes more than each of its 1,000 blocks of 10,000 bytes asks for.
+        let kept = Some(("leaking::forgets", 1000 * 10_008));
+        recorded("leak", self.file, (kept, "leaking::hands_over"))
+    }
+}
+
+/// A recording, and what `about-memory recording` says of it.
+fn recorded(
+    name: &'static str,
+    file: PathBuf,
+    (kept, given_back): (Option<(&'static str, i64)>, &'static str),
+) -> Result<Subject, Failure> {
+    let mut ask = Command::new(dev("about-memory", "about-memory")?);
+    let answer = ask.arg("recording").arg(&file).arg("--json").output()?;
+    let said: Value = serde_json::from_slice(&answer.stdout)?;
+    if said["lost"] != 0 {
+        return Err(format!("the recording of {name} has lost {} events", said["lost"]).into());
+    }
+    let bytes = |which: &str| {
+        said[which]["bytes"].as_i64().ok_or_else(|| format!("a recording without {which}"))
+    };
+    let is_exact = said["sampleBytes"].is_null();
+    #[expect(clippy::cast_possible_truncation, reason = "whole numbers far below 2^53")]
+    let blocks = |which: &str| {
+        let blocks = said[which]["blocks"].as_f64().map(|blocks| blocks as i64);
+        blocks.filter(|_| is_exact)
+    };
+    let sums = Sums {
+        bytes: bytes("retained")?,
+        blocks: blocks("retained"),
+        allocated: bytes("allocated")?,
+        allocated_blocks: blocks("allocated"),
+        live: Some(bytes("retained")?),
+        classes: None,
+    };
+    let peak_sum = said["peak"]["live"].as_i64().ok_or("a recording without a peak")?;
+    let recorded = Recorded { at_peak: bytes("atPeak")?, peak_sum, kept, given_back };
+    Ok(Subject { name, file, sums, recorded: Some(recorded) })
 }
 
 /// A program of the workspace, as `cargo build` makes it.
@@ -68,20 +158,25 @@ pub(crate) fn dev(package: &str, program: &str) -> Result<PathBuf, Failure> {
 
 fn dumped(
     name: &'static str,
-    mut run: Command,
+    run: Command,
     variable: &str,
     report: &Path,
 ) -> Result<Subject, Failure> {
-    let status = run.env("DMD", variable).stdout(Stdio::null()).stderr(Stdio::null()).status()?;
-    if !status.success() {
-        return Err(format!("the program for {name} failed: {status}").into());
-    }
+    ran(name, run, variable)?;
     subject(name, report.with_extension("dmd.json"))
 }
 
-fn subject(name: &'static str, dump: PathBuf) -> Result<Subject, Failure> {
-    let sums = sums(&serde_json::from_slice(&fs::read(&dump)?)?)?;
-    Ok(Subject { name, dump, sums })
+fn ran(name: &str, mut run: Command, variable: &str) -> Result<(), Failure> {
+    let status = run.env("DMD", variable).stdout(Stdio::null()).stderr(Stdio::null()).status()?;
+    if status.success() {
+        return Ok(());
+    }
+    Err(format!("the program for {name} failed: {status}").into())
+}
+
+fn subject(name: &'static str, file: PathBuf) -> Result<Subject, Failure> {
+    let sums = sums(&serde_json::from_slice(&fs::read(&file)?)?)?;
+    Ok(Subject { name, file, sums, recorded: None })
 }
 
 /// Adds up the blocks of a dump.
@@ -110,7 +205,9 @@ fn sums(dump: &Value) -> Result<Sums, Failure> {
     }
     Ok(Sums {
         bytes,
-        blocks,
+        blocks: Some(blocks),
+        allocated: bytes,
+        allocated_blocks: Some(blocks),
         live: knows_live.then_some(live),
         classes: knows_classes.then_some(classes),
     })
@@ -130,7 +227,14 @@ mod tests {
                 {"req": 7, "reps": ["A", "B"]},
             ],
         });
-        let expected = Sums { bytes: 305, blocks: 7, live: Some(305), classes: Some([48, 250, 7]) };
+        let expected = Sums {
+            bytes: 305,
+            blocks: Some(7),
+            allocated: 305,
+            allocated_blocks: Some(7),
+            live: Some(305),
+            classes: Some([48, 250, 7]),
+        };
         assert_eq!(sums(&dump).unwrap(), expected);
     }
 }

@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::holder::WireHolder;
 use super::keys::Keys;
-use super::{FieldPlace, Holder, HolderId, StaticPlace, Symbol, TraceId};
+use super::{FieldPlace, Holder, HolderId, StaticPlace, StaticWord, Symbol, TraceId};
 
 /// What our tracker adds to a dump.
 #[derive(Debug, Default, Clone)]
@@ -22,6 +22,8 @@ pub struct Extension {
     pub reason: Option<String>,
     /// How stacks were taken, as a phrase.
     pub unwinder: Option<String>,
+    /// Whether blocks get the time at which they are made, so that those from then on have an age.
+    pub times: bool,
     /// Stacks in the table.
     pub stacks: u64,
     /// Stacks that were taken since the tracker woke.
@@ -62,6 +64,8 @@ pub struct Extension {
     pub holders: HashMap<HolderId, Holder>,
     /// Words of statics that point into blocks that are reported.
     pub reported_statics: Vec<StaticPlace>,
+    /// In a scan: the words of the program's statics that lead to blocks.
+    pub statics: Vec<StaticWord>,
 }
 
 impl Extension {
@@ -224,6 +228,7 @@ pub(super) struct WireExtension {
     uptime_ms: Option<u64>,
     reason: Option<String>,
     unwinder: Option<String>,
+    times: bool,
     stacks: u64,
     walked_stacks: u64,
     truncated_stacks: u64,
@@ -245,6 +250,7 @@ pub(super) struct WireExtension {
     skipped: Vec<FieldPlace>,
     holders: HashMap<String, WireHolder>,
     reported_statics: Vec<StaticPlace>,
+    statics: Vec<StaticWord>,
     /// What was looked up of frames, by their keys.
     pub(super) symbols: HashMap<String, WireSymbol>,
 }
@@ -318,6 +324,7 @@ impl WireExtension {
             uptime_ms: self.uptime_ms,
             reason: self.reason,
             unwinder: self.unwinder,
+            times: self.times,
             stacks: self.stacks,
             walked_stacks: self.walked_stacks,
             truncated_stacks: self.truncated_stacks,
@@ -336,6 +343,7 @@ impl WireExtension {
             skipped: self.skipped,
             holders: held_by.collect(),
             reported_statics: self.reported_statics,
+            statics: self.statics,
         }
     }
 }

@@ -34,6 +34,18 @@ pub struct StaticPlace {
     pub name: Option<String>,
 }
 
+/// A word of a module's data, and where it leads.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[non_exhaustive]
+pub struct StaticWord {
+    /// Where the word is.
+    #[serde(flatten)]
+    pub place: StaticPlace,
+    /// The address that it has: in a block, not always its start.
+    #[serde(default, deserialize_with = "hex")]
+    pub to: u64,
+}
+
 /// What holds a block: a word there points to it, or to an unreported block through which it is reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]

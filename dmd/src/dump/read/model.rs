@@ -96,6 +96,8 @@ pub struct Block {
     pub scope: u16,
     /// Of a sampled block: how many like it the block stands for; 1 elsewhere.
     pub weight: f64,
+    /// How long ago it was made, in milliseconds, where that was kept: rounded down by up to 9 %.
+    pub age_ms: Option<u64>,
     /// The blocks were given back, and are only counted (cumulative mode).
     pub freed: bool,
     /// What holds it, if nobody reports it and that was found.

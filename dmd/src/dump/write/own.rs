@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::{Keys, Places};
 use crate::dump::{Contents, Dump, Estimate, Report, Sampled, Sum, WrongReport};
-use crate::track::holders::Holder;
+use crate::track::holders::{Holder, StaticWord};
 
 /// The extension key.
 pub(super) fn own_fields(dump: &Dump, keys: &mut Keys) -> serde_json::Value {
@@ -21,7 +21,7 @@ pub(super) fn own_fields(dump: &Dump, keys: &mut Keys) -> serde_json::Value {
         json!({ "path": module.path, "buildId": module.build_id, "base": format!("{:x}", module.bias) })
     });
     let sum = |sum: Sum| json!({ "blocks": sum.blocks, "bytes": sum.bytes });
-    json!({
+    let mut fields = json!({
         "version": 1,
         "needs": [],
         "mode": dump.mode.name(),
@@ -31,6 +31,7 @@ pub(super) fn own_fields(dump: &Dump, keys: &mut Keys) -> serde_json::Value {
         "reason": dump.moment,
         "notes": notes,
         "unwinder": dump.unwinder,
+        "times": dump.has_times,
         "stacks": keys.stacks.len(),
         "walkedStacks": dump.tally.walked,
         "truncatedStacks": dump.tally.truncated,
@@ -52,7 +53,11 @@ pub(super) fn own_fields(dump: &Dump, keys: &mut Keys) -> serde_json::Value {
         "skipped": memreport::skipped_fields().iter().map(skipped_fields).collect::<Vec<_>>(),
         "holders": holders(dump, keys),
         "reportedStatics": reported_statics(dump),
-    })
+    });
+    if dump.contents.scanned.is_some() {
+        fields["statics"] = statics(dump).into();
+    }
+    fields
 }
 
 fn sampled_fields(sampled: Sampled) -> serde_json::Value {
@@ -137,6 +142,18 @@ fn reported_statics(dump: &Dump) -> Vec<serde_json::Value> {
     let places = Places::new(&dump.modules);
     let reported = dump.contents.holders.reported.as_slice().iter();
     reported.filter_map(|address| places.fields(*address)).collect()
+}
+
+/// The words of statics that lead to blocks: addresses, as only a scan has them.
+fn statics(dump: &Dump) -> Vec<serde_json::Value> {
+    let places = Places::new(&dump.modules);
+    let words = dump.contents.holders.statics.as_slice().iter();
+    let fields = |word: &StaticWord| {
+        let mut fields = places.fields(word.at)?;
+        fields["to"] = format!("{:x}", word.to).into();
+        Some(fields)
+    };
+    words.filter_map(fields).collect()
 }
 
 fn wrong_fields(wrong: &WrongReport, dump: &Dump, keys: &mut Keys) -> serde_json::Value {

@@ -20,6 +20,11 @@ pub(super) struct Tables {
 }
 
 impl Tables {
+    /// The number of a string.
+    pub(super) fn string(&mut self, text: String) -> u32 {
+        self.strings.number(text)
+    }
+
     /// The stack of these frames, outermost first, in a category.
     pub(super) fn stack<'h>(
         &mut self,

@@ -44,6 +44,7 @@ enum Field {
     Thread,
     Scope,
     Weight,
+    AgeMs,
     Freed,
     HeldBy,
     HeldThrough,
@@ -63,6 +64,7 @@ impl Field {
             b"thread" => Self::Thread,
             b"scope" => Self::Scope,
             b"weight" => Self::Weight,
+            b"ageMs" => Self::AgeMs,
             b"freed" => Self::Freed,
             b"heldBy" => Self::HeldBy,
             b"heldThrough" => Self::HeldThrough,
@@ -100,6 +102,7 @@ impl<'de> Visitor<'de> for BlockSeed<'_> {
             thread: None,
             scope: 0,
             weight: 1.0,
+            age_ms: None,
             freed: false,
             held_by: None,
             is_held_through: false,
@@ -118,6 +121,7 @@ impl<'de> Visitor<'de> for BlockSeed<'_> {
                 Field::Thread => block.thread = map.next_value()?,
                 Field::Scope => block.scope = map.next_value()?,
                 Field::Weight => block.weight = map.next_value()?,
+                Field::AgeMs => block.age_ms = map.next_value()?,
                 Field::Freed => block.freed = map.next_value()?,
                 Field::HeldBy | Field::HeldThrough => {
                     block.is_held_through = matches!(field, Field::HeldThrough);

@@ -1,0 +1,116 @@
+//! The recording that is shown in every format: two threads, a block that one makes and the other frees, one in a scope, and a
+//! sampled one that stands for four and a half.
+
+use super::{HeapOptions, History};
+use crate::heap::{Heap, StackKind};
+use crate::recording::{Which, read};
+
+const LINES: &str = r#"{"recording":1,"program":"/usr/bin/shop","pid":42,"startedMs":1700000000000,"sampleBytes":4096}
+["=",0,1000,1,0,0,4096]
+["thread",1,42,"main"]
+["site",1,1,["10","20"],0]
+["+",1000,1,4096,4000,4096]
+["scope",0,"request"]
+["scope",1,"search"]
+["thread",2,43,"worker"]
+["site",2,2,["30","40"],2]
+["+",1000,2,8192,100,112,4.5]
+["=",0,12000,6,0,0,8192]
+["!",500,"gc"]
+["!",0,"report: at exit"]
+["-",500,4096,2]
+["+",0,2,4096,60,64]
+["=",1000,12100,7,4100,1,8192]
+["-",1000,8192,2]
+["=",5000,12100,7,5000,5,8192]
+{"end":true,"events":5,"lost":0}
+"#;
+
+/// Half of the program's frames have lines.
+const FRAMES: [(&str, &str); 4] = [
+    ("+0x10]", "#00: shop::load (src/main.rs:12)"),
+    ("+0x20]", "#00: shop::main (src/main.rs:40)"),
+    ("+0x30]", "#00: shop::find (src/find.rs:7)"),
+    ("+0x40]", "#00: shop::work"),
+];
+
+pub(crate) fn history() -> History {
+    let mut history = History::new(read(LINES.as_bytes()).unwrap()).unwrap();
+    for frame in &mut history.sites.frames {
+        let name = FRAMES.iter().find(|(address, _)| frame.text.ends_with(address)).unwrap().1;
+        frame.text = name.into();
+    }
+    history
+}
+
+/// Each row: live bytes and blocks, allocated ones, the functions, thread and scope.
+fn rows(heap: &Heap) -> Vec<String> {
+    let row = |row: &crate::heap::Row| {
+        let functions: Vec<&str> =
+            heap.stack(row.kind.stack).map(|frame| &*frame.function).collect();
+        let text = |id: Option<u32>| id.map_or("-", |id| heap.text(id));
+        format!(
+            "{} in {}, {} in {}: {}; {}; {}",
+            row.live.usable(),
+            row.live.blocks,
+            row.allocated.usable(),
+            row.allocated.blocks,
+            functions.join(" < "),
+            text(row.kind.thread),
+            text(row.kind.scope)
+        )
+    };
+    heap.rows.iter().map(row).collect()
+}
+
+#[test]
+fn the_heap_of_a_moment_is_what_lives_then() {
+    let history = history();
+    let heap = |at| rows(&history.heap(at, &HeapOptions::default()).unwrap());
+    let load = "4096 in 1, 4096 in 1: shop::load < shop::main; main (1); -";
+    let find = "504 in 5, 504 in 5: shop::find < shop::work; worker (2); request > search";
+    let last = "64 in 1, 64 in 1: shop::find < shop::work; worker (2); request > search";
+    assert_eq!(heap(999), [""; 0]);
+    assert_eq!(heap(1000), [load]);
+    assert_eq!(heap(2999), [load, find]);
+    assert_eq!(heap(3000), [find, last]);
+    assert_eq!(heap(history.recording().length), [last]);
+}
+
+#[test]
+fn what_was_allocated_by_then_is_known_too() {
+    let history = history();
+    let heap = history.heap_and_allocated(3500, &HeapOptions::default()).unwrap();
+    let expected = [
+        "0 in 0, 4096 in 1: shop::load < shop::main; main (1); -",
+        "504 in 5, 504 in 5: shop::find < shop::work; worker (2); request > search",
+        "64 in 1, 64 in 1: shop::find < shop::work; worker (2); request > search",
+    ];
+    assert_eq!(rows(&heap), expected);
+    assert_eq!(heap.process.uptime_ms, 3);
+    let sum = history.recording().sum(Which::Allocated);
+    assert_eq!((heap.totals().usable(), sum.bytes), (4664, 4664.0));
+}
+
+#[test]
+fn stacks_are_of_functions_or_of_scopes() {
+    let history = history();
+    let heap = |stacks| {
+        let options = HeapOptions { stacks, ..HeapOptions::default() };
+        let heap = history.heap(2000, &options).unwrap();
+        let stack = |row: &crate::heap::Row| {
+            let frames = heap.stack(row.kind.stack).rev().map(|frame| &*frame.function);
+            frames.collect::<Vec<_>>().join(";")
+        };
+        heap.rows.iter().map(stack).collect::<Vec<_>>()
+    };
+    assert_eq!(heap(StackKind::Native), ["shop::main;shop::load", "shop::work;shop::find"]);
+    assert_eq!(heap(StackKind::Scopes), ["(in no scope)", "request;search"]);
+    assert_eq!(
+        heap(StackKind::ScopesThenNative),
+        ["shop::main;shop::load", "request;search;shop::work;shop::find"]
+    );
+    let options =
+        HeapOptions { only: Some(crate::analysis::Class::Unreported), ..HeapOptions::default() };
+    assert!(history.heap(0, &options).is_err());
+}

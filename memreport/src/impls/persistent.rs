@@ -1,0 +1,70 @@
+//! What the collections of `im` and of `imbl` have in common: vectors of chunks, and trees whose nodes hold elements, both with several
+//! owners.
+
+use crate::ops::Nodes;
+use crate::words::words_of;
+use crate::{MallocSizeOf, Ops};
+
+/// Elements in a chunk of a vector.
+const CHUNK: usize = 64;
+
+/// What has a chunk or a node for itself: one or two counts before it.
+#[expect(dead_code, reason = "only its size is of interest")]
+struct Counted<const COUNTS: usize, T> {
+    counts: [usize; COUNTS],
+    value: T,
+}
+
+/// As a vector's chunk: where its elements begin and end, and they themselves.
+type Chunk<A> = ([usize; 2], [A; CHUNK]);
+
+/// As the topmost node of a vector's middle: its size or where that is told, and its children.
+type Middle = [usize; 3];
+
+fn is_one<T>(offset: usize, requested: usize) -> bool {
+    offset == 0 && [size_of::<Counted<1, T>>(), size_of::<Counted<2, T>>()].contains(&requested)
+}
+
+/// Measures a vector that is not within the value itself.
+pub(super) fn add_vector<'a, V, A: MallocSizeOf + 'a>(
+    ops: &Ops<'a>,
+    vector: &'a V,
+    elements: impl Iterator<Item = &'a A>,
+) {
+    let mut nodes = Nodes::new(ops);
+    // One chunk, or two at each end and a tree between them. Behind the pointer to one chunk, any words follow.
+    let chunks = nodes.lead_to(words_of(vector), is_one::<Chunk<A>>);
+    if chunks >= 4 {
+        nodes.lead_to(words_of(vector), is_one::<Middle>);
+    }
+    for element in elements {
+        if nodes.meet(core::ptr::from_ref(element).addr(), size_of::<A>()) {
+            element.add_size_of_excluding_this(ops);
+        }
+    }
+}
+
+/// Implements the trait for sets, and for maps with `entries` as what they iterate over.
+macro_rules! trees {
+    ($($ty:ty: <$($param:ident $(: $($bound:ident)+)?),*> $element:pat => $first:ident $(, $second:ident)?;)*) => {$(
+        impl<$($param $(: $($bound +)+)?),*> $crate::MallocSizeOf for $ty {
+            fn add_size_of_excluding_this<'a>(&'a self, ops: &$crate::Ops<'a>) {
+                ops.add_with(self, |tree, ops| {
+                    let mut nodes = $crate::ops::Nodes::new(ops);
+                    if !tree.is_empty() {
+                        nodes.lead_to($crate::words::words_of(tree), |offset, _| offset == 0);
+                    }
+                    for $element in tree.iter() {
+                        let element = (core::ptr::from_ref($first).addr(), size_of_val($first) $(+ size_of_val($second))?);
+                        if nodes.meet(element.0, element.1) {
+                            $first.add_size_of_excluding_this(ops);
+                            $($second.add_size_of_excluding_this(ops);)?
+                        }
+                    }
+                });
+            }
+        }
+    )*};
+}
+
+pub(super) use trees;
