@@ -135,7 +135,7 @@ impl<'d> File<'d> {
             thread: block.thread.map_or(0, |thread| thread.saturating_add(1)),
             scope: block.scope,
             reports: reports.map_or(0, |reports| self.reports_number(reports, block)),
-            age_ms: None,
+            age_ms: block.age_ms,
             address: block.addr.map(std::num::NonZeroU64::get),
         }
     }

@@ -12,6 +12,7 @@ use super::item::{Amount, Item, Source, State};
 use super::node::{Census, Key};
 use crate::dump::write::Places;
 use crate::dump::{Dump, Report, ScannedBlock};
+use crate::track::age::Age;
 use crate::track::books::{Kind, ReportSet};
 use crate::track::entry::Block;
 use crate::track::options::Mode;
@@ -59,9 +60,11 @@ impl Dump {
             let mut counting = Counting::new(breakdown);
             match &contents.scanned {
                 Some(scanned) => {
-                    for ScannedBlock { address, block, reports, .. } in scanned.blocks.as_slice() {
+                    for scanned in scanned.blocks.as_slice() {
+                        let ScannedBlock { address, block, reports, age, .. } = scanned;
                         let Block { requested, usable, site, rate, .. } = *block;
-                        let alike = Alike { requested, usable, site, rate, reports: *reports };
+                        let (reports, age) = (*reports, *age);
+                        let alike = Alike { requested, usable, site, rate, reports, age };
                         let address = Some(*address as u64);
                         let item = Item { address, ..source.item(alike, 1) };
                         counting.add(&item, &mut source);
@@ -69,9 +72,9 @@ impl Dump {
                 }
                 None => {
                     for (kind, num) in contents.kinds.iter().filter(|(kind, _)| !kind.is_dead) {
-                        let Kind { requested, usable, site, rate, reports, .. } = *kind;
+                        let Kind { requested, usable, site, rate, reports, age, .. } = *kind;
                         let item =
-                            source.item(Alike { requested, usable, site, rate, reports }, num);
+                            source.item(Alike { requested, usable, site, rate, reports, age }, num);
                         counting.add(&item, &mut source);
                     }
                 }
@@ -88,12 +91,14 @@ impl Dump {
 }
 
 /// What blocks have in common, and single ones have as well.
+#[derive(Clone, Copy)]
 struct Alike {
     requested: usize,
     usable: usize,
     site: SiteId,
     rate: Rate,
     reports: ReportSet,
+    age: Age,
 }
 
 /// Who reports, by numbers from 1 on; 0 is nobody.
@@ -155,7 +160,7 @@ impl<'d> Live<'d> {
     }
 
     fn item(&mut self, alike: Alike, num: u64) -> Item {
-        let Alike { requested, usable, site, rate, reports } = alike;
+        let Alike { requested, usable, site, rate, reports, age } = alike;
         let (size, slop) = (usable as u64, (usable - requested) as u64);
         let (reports, times) = self.reports.number(self.dump, reports);
         let state = match self.dump.mode() {
@@ -172,7 +177,7 @@ impl<'d> Live<'d> {
             thread: site.map_or(0, |site| site.thread),
             scope: site.map_or(0, |site| site.scope),
             reports,
-            age_ms: None,
+            age_ms: age.milliseconds(),
             address: None,
         }
     }
