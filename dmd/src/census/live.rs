@@ -21,8 +21,9 @@ use crate::track::sites::{self, SiteId};
 
 /// Counts what lives in this program, by a collection of its own; `None` while DMD sleeps.
 ///
-/// The program goes on meanwhile. Frames are addresses, `???[/usr/bin/program +0x12]`, since looking up functions takes seconds
-/// and memory; so files and crates are unknown, and types are those of the reporters. `dmd::census::take_symbolised` looks up.
+/// The program goes on meanwhile. Frames are addresses, `???[/usr/bin/program +0x12]`, the allocator's own first, since looking up
+/// functions takes seconds and memory. So files and crates are unknown, and types are those of the reporters.
+/// `dmd::census::take_symbolised` looks up.
 ///
 /// # Panics
 ///
