@@ -163,10 +163,13 @@ impl<'d> Live<'d> {
     fn item(&mut self, alike: Alike, num: u64) -> Item {
         let Alike { requested, usable, site, rate, reports, age } = alike;
         let (size, slop) = (usable as u64, (usable - requested) as u64);
-        let (reports, times) = self.reports.number(self.dump, reports);
-        let state = match self.dump.mode() {
-            Mode::Live | Mode::Cumulative => State::Other,
-            _ => State::of_reports(times),
+        // In other modes reports are heard as well, and the dump does not say them.
+        let mode = self.dump.mode();
+        let (reports, state) = if mode.has_reports() || mode == Mode::Scan {
+            let (reports, times) = self.reports.number(self.dump, reports);
+            (reports, State::of_reports(times))
+        } else {
+            (0, State::Other)
         };
         let site = sites::site(site);
         Item {
