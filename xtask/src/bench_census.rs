@@ -15,11 +15,11 @@ const FIGURES: [(&str, Option<f64>, &str); 9] = [
     ("total by the clock", None, "s"),
     ("measuring", None, "s"),
     ("walk and grouping", None, "s"),
-    ("marks and holders", None, "s"),
+    ("sort and merge of marks", None, "s"),
     ("census", None, "s"),
-    ("throughput meanwhile", None, "x"),
-    ("longest pause", None, "ms"),
-    ("longest pause alone", None, "ms"),
+    ("throughput beside it", None, "x"),
+    ("longest pause beside it", None, "ms"),
+    ("longest pause beside a loop", None, "ms"),
 ];
 
 /// Runs `cargo xtask bench census [--quick]`; `false` when a target is missed.

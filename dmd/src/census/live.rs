@@ -15,6 +15,7 @@ use crate::dump::{Dump, Report, ScannedBlock};
 use crate::track::age::Age;
 use crate::track::books::{Kind, ReportSet};
 use crate::track::entry::Block;
+use crate::track::holders;
 use crate::track::options::Mode;
 use crate::track::sample::Rate;
 use crate::track::sites::{self, SiteId};
@@ -47,7 +48,9 @@ use crate::track::sites::{self, SiteId};
 /// ```
 #[must_use]
 pub fn take_census(breakdown: &Breakdown) -> Option<Census> {
-    let snapshot = Collector::default().quick().moment("asked for a census").snapshot();
+    let collector = Collector::default().quick().moment("asked for a census");
+    // No breakdown asks who holds dark blocks.
+    let snapshot = holders::unwanted(|| collector.snapshot());
     Dump::of(&snapshot).map(|dump| dump.census(breakdown))
 }
 
