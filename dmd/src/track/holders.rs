@@ -298,6 +298,13 @@ mod tests {
     use super::*;
 
     #[test]
+    fn holders_are_wanted_again_afterwards() {
+        let is_wanted = || IS_WANTED.try_with(Cell::get) == Ok(true);
+        let failed = std::panic::catch_unwind(|| unwanted(|| assert!(is_wanted(), "not now")));
+        assert!(failed.is_err() && is_wanted());
+    }
+
+    #[test]
     fn what_can_be_read_is_read() {
         let values = [1_usize, 2, 3];
         let low = values.as_ptr().addr();
