@@ -1,5 +1,6 @@
 //! A program of known heap, told apart in every way: `FILE CENSUS` saves a snapshot and a census of the same blocks, `serve`
 //! waits to be asked, and grows by a step for each byte that it reads.
+#![expect(clippy::vec_box, reason = "boxes are what is counted")]
 
 use std::io::{self, Read, Write};
 use std::sync::Mutex;

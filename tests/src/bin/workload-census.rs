@@ -4,6 +4,7 @@
 //! Times are of the processor, in the thread that asks: on a machine with nothing else to do the clock's are the same. Reporters
 //! say themselves how long they take. What else a collection takes is known from one in mode `live` in which they report nothing:
 //! it goes over all blocks and groups them, and has no marks.
+#![expect(clippy::vec_box, reason = "boxes are what is counted")]
 
 use std::error::Error;
 use std::hint::black_box;
