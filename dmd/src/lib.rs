@@ -6,6 +6,8 @@ pub mod run;
 #[cfg(not(loom))]
 mod live;
 #[cfg(not(loom))]
+pub mod saves;
+#[cfg(not(loom))]
 pub mod record;
 #[cfg(not(loom))]
 pub mod dump;
