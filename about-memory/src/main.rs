@@ -55,24 +55,14 @@ fn run_command(
         Some(Command::Serve(args)) => {
             serve::main(args, &mut out, &mut notes).map(|()| ExitCode::SUCCESS)
         }
-        Some(Command::Export(args)) => export::main(args, &mut out, &mut notes)
-            .map(|()| ExitCode::SUCCESS)
-            .map_err(Failure::from),
-        Some(Command::Heap(args)) => heap::main(args, &mut out, &mut notes)
-            .map(|()| ExitCode::SUCCESS)
-            .map_err(Failure::from),
-        Some(Command::HeapDiff(args)) => heap::diff(args, &mut out, &mut notes)
-            .map(|()| ExitCode::SUCCESS)
-            .map_err(Failure::from),
+        Some(Command::Export(args)) => answered(export::main(args, &mut out, &mut notes)),
+        Some(Command::Heap(args)) => answered(heap::main(args, &mut out, &mut notes)),
+        Some(Command::HeapDiff(args)) => answered(heap::diff(args, &mut out, &mut notes)),
         Some(Command::Census(args)) => {
             census::main(args, &mut out, &mut notes).map(|()| ExitCode::SUCCESS)
         }
-        Some(Command::Retained(args)) => retained::main(args, &mut out, &mut notes)
-            .map(|()| ExitCode::SUCCESS)
-            .map_err(Failure::from),
-        Some(Command::Held(args)) => held::main(args, &mut out, &mut notes)
-            .map(|()| ExitCode::SUCCESS)
-            .map_err(Failure::from),
+        Some(Command::Retained(args)) => answered(retained::main(args, &mut out, &mut notes)),
+        Some(Command::Held(args)) => answered(held::main(args, &mut out, &mut notes)),
         Some(Command::Check(args)) => check::main(args, &mut out, &mut notes),
         Some(Command::Ps(args)) => {
             ps::main(args, &mut out, &mut notes).map(|()| ExitCode::SUCCESS).map_err(Failure::from)
@@ -98,4 +88,9 @@ fn fail(error: &(dyn Error + 'static)) -> ExitCode {
     // Standard error may be closed as well; then there is nobody to tell.
     let _ = writeln!(io::stderr(), "about-memory: {}", show::told(error));
     ExitCode::from(2)
+}
+
+/// What a command ends with that has nothing to say by its exit status.
+fn answered(done: Result<(), impl Into<Failure>>) -> Result<ExitCode, Failure> {
+    done.map(|()| ExitCode::SUCCESS).map_err(Into::into)
 }

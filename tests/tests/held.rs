@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use dmd::analysis::ExplainOptions;
 use dmd::analysis::holds::{
     Counted, Held, Holds, Outside, Owner, Place, Retained, RetainedName, Target, TreeOptions,
-    WayOptions,
+    WayOptions, write_circles, write_tree,
 };
 use dmd::dump::read::{Dump, read_file};
 use dmd::symbols::Symboliser;
@@ -32,6 +32,16 @@ fn dump() -> &'static Dump {
         Symboliser::default().symbolicate(&mut dump);
         dump
     })
+}
+
+/// Words without what differs from run to run: addresses, and shares of a heap that has the environment in it.
+fn steady(line: &str) -> String {
+    let word = |word: &str| match word {
+        _ if word.ends_with('%') => "%".to_owned(),
+        _ if word.starts_with("0x") => "0x".to_owned(),
+        _ => word.to_owned(),
+    };
+    line.split_whitespace().map(word).collect::<Vec<_>>().join(" ")
 }
 
 /// The shown node of a static.
@@ -80,6 +90,31 @@ fn a_static_retains_what_it_alone_holds() {
     let (groups, _) = holds.groups(Owner::Type, 100);
     let page = groups.iter().find(|group| group.name == "Arc<held::Page>");
     assert!(page.is_some_and(|page| page.retained >= 70_000), "{groups:#?}");
+}
+
+#[test]
+fn the_readme_has_what_is_printed() {
+    let dump = dump();
+    let mut options = ExplainOptions::default();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent();
+    options.root = root.map(|root| root.to_string_lossy().into_owned());
+    let holds = Holds::new(dump, &options).expect("it is a scan");
+    let mut circles = holds.circles();
+    let types = holds.pointing_types(circles.iter().flat_map(|circle| &circle.steps));
+    let members = Symboliser::default().members(dump, &types);
+    holds.name_fields(circles.iter_mut().flat_map(|circle| &mut circle.steps), &members);
+    let mut out = Vec::new();
+    write_tree(&holds, &holds.tree(&TreeOptions::default()), &mut out).expect("there is room");
+    write_circles(&holds, &circles, 10, &mut out).expect("there is room");
+    let printed = String::from_utf8(out).expect("it is text");
+    let printed: Vec<String> = printed.lines().map(steady).collect();
+    let readme = include_str!("../../README.md");
+    let shown =
+        readme.split_once("$ about-memory retained held.dmd.json\n").expect("it is there").1;
+    let shown = shown.split_once("```").map_or(shown, |(shown, _)| shown);
+    for line in shown.lines().filter(|line| !line.is_empty() && *line != "…") {
+        assert!(printed.contains(&steady(line)), "{line}\nin {printed:#?}");
+    }
 }
 
 #[test]

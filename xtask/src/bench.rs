@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use crate::{
     Failure, bench_analyse, bench_census, bench_measure, bench_overhead, bench_record,
-    bench_scopes, bench_show, bench_stacks,
+    bench_retained, bench_scopes, bench_show, bench_stacks,
 };
 
 /// Runs a benchmark by name. `false` when a target is missed.
@@ -18,6 +18,7 @@ pub(crate) fn run(name: &str, args: &[&str], out: &mut dyn Write) -> Result<bool
         "record" => bench_record::run(args.contains(&"--quick"), out),
         "census" => bench_census::run(args.contains(&"--quick"), out),
         "scopes" => bench_scopes::run(args.contains(&"--quick"), out),
+        "retained" => bench_retained::run(args, out),
         "measure" => bench_measure::run(args.contains(&"--quick"), out),
         "show" => {
             let args: Vec<String> = args.iter().map(|word| (*word).to_owned()).collect();
@@ -28,7 +29,7 @@ pub(crate) fn run(name: &str, args: &[&str], out: &mut dyn Write) -> Result<bool
             Ok(bench_analyse::run(script.map(Path::new), out)?)
         }
         _ => Err(format!(
-            "no benchmark is called {name}; there are: overhead, stacks, show, analyse, measure, record, scopes, census"
+            "no benchmark is called {name}; there are: overhead, stacks, show, analyse, measure, record, retained, scopes, census"
         )
         .into()),
     }
