@@ -14,8 +14,19 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
-    let mut notes = io::stderr();
-    let done = match &cli.command {
+    let done = run_command(&cli, &mut out, &mut io::stderr());
+    let done = done.and_then(|code| out.flush().map(|()| code).map_err(Failure::from));
+    // What is left in the buffer after a failure is not worth a second failure on the way out.
+    let _ = out.into_parts();
+    done.unwrap_or_else(|error| fail(&*error))
+}
+
+fn run_command(
+    cli: &Cli,
+    mut out: &mut dyn Write,
+    mut notes: &mut dyn Write,
+) -> Result<ExitCode, Failure> {
+    match &cli.command {
         None => show::show(&cli.show, &mut out, &mut notes).map(|()| ExitCode::SUCCESS),
         Some(Command::Diff(args)) => {
             show::diff(args, &mut out, &mut notes).map(|()| ExitCode::SUCCESS)
@@ -63,11 +74,7 @@ fn main() -> ExitCode {
         Some(Command::Minimize(args)) => ask::minimize(args, &mut out).map(|()| ExitCode::SUCCESS),
         Some(Command::Track(args)) => ask::track(args, &mut out).map(|()| ExitCode::SUCCESS),
         Some(Command::Ask(args)) => ask::main(args, &mut out).map(|()| ExitCode::SUCCESS),
-    };
-    let done = done.and_then(|code| out.flush().map(|()| code).map_err(Failure::from));
-    // What is left in the buffer after a failure is not worth a second failure on the way out.
-    let _ = out.into_parts();
-    done.unwrap_or_else(|error| fail(&*error))
+    }
 }
 
 /// Exit status 2; but whoever closes the pipe has seen enough.
