@@ -1,13 +1,13 @@
-//! Writes a hundred types that nobody would think of, always the same ones, for the test `fuzzed`.
+//! Writes a hundred structs that nobody would think of, and some enums, always the same ones, for the test `fuzzed`.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-/// How many types there are.
-const TYPES: usize = 100;
+/// How many types there are: of seven, one is an enum, which makes a hundred structs.
+const TYPES: usize = 117;
 
 /// Types that hold no others.
-const LEAVES: [&str; 22] = [
+const LEAVES: [&str; 23] = [
     "u8",
     "(u16, bool)",
     "u64",
@@ -30,10 +30,11 @@ const LEAVES: [&str; 22] = [
     "serde_json::Value",
     "url::Url",
     "uuid::Uuid",
+    "roaring::RoaringBitmap",
 ];
 
 /// Types that hold another, in place of the `?`.
-const AROUND: [&str; 28] = [
+const AROUND: [&str; 30] = [
     "Option<?>",
     "Box<?>",
     "Vec<?>",
@@ -62,6 +63,8 @@ const AROUND: [&str; 28] = [
     "slab::Slab<?>",
     "parking_lot::Mutex<?>",
     "triomphe::Arc<?>",
+    "generational_arena::Arena<?>",
+    "rpds::List<?>",
 ];
 
 /// Numbers that look random.
@@ -130,6 +133,12 @@ fn write_type(number: usize, random: &mut Random, out: &mut String) -> std::fmt:
     )
 }
 
+/// How many of the types that are there to be nested occur.
+fn nested_types(text: &str) -> usize {
+    let head = |ty: &&str| text.contains(ty.split('?').next().unwrap_or(ty));
+    LEAVES.iter().chain(&AROUND).copied().filter(head).count()
+}
+
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("cargo::rerun-if-changed=build.rs");
     let mut random = Random(0x2545_f491_4f6c_dd1d);
@@ -142,6 +151,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         writeln!(text, "    prove::<{}>,", named(number, "String"))?;
     }
     writeln!(text, "];")?;
+    let structs = text.lines().filter(|line| line.starts_with("struct ")).count();
+    writeln!(text, "const STRUCTS: usize = {structs};")?;
+    writeln!(text, "const NESTED: usize = {};", nested_types(&text))?;
     let folder = std::env::var_os("OUT_DIR").ok_or("cargo names the folder")?;
     std::fs::write(PathBuf::from(folder).join("fuzzed.rs"), text)?;
     Ok(())

@@ -1,8 +1,9 @@
-//! `about-memory heap DUMP`: heap details, by stack and by type; `about-memory heap-diff A B`: what grew. Recordings have a heap at
-//! each of their moments.
+//! `about-memory heap DUMP`: heap details, by scope, by stack and by type; `about-memory heap-diff A B`: what grew. Recordings have
+//! a heap at each of their moments.
 
+use std::fs;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use dmd::dump::read::Mode;
@@ -25,9 +26,10 @@ pub struct HeapArgs {
     #[arg(long, value_name = "MOMENT")]
     at: Option<Moment>,
 
-    /// What to break the heap down by: first this, and the other within it
-    #[arg(long, value_enum, value_name = "WHAT", default_value_t)]
-    by: ByArg,
+    /// What to break the heap down by, one within the other: `type,stack`. After one alone come the others: `scope` is
+    /// `scope,type,stack`
+    #[arg(long, value_enum, value_name = "WHAT", value_delimiter = ',', default_value = "stack")]
+    by: Vec<ByArg>,
 
     /// Only blocks that were allocated below a function with TEXT in its name; stacks begin there
     #[arg(long = "in", value_name = "TEXT")]
@@ -36,6 +38,10 @@ pub struct HeapArgs {
     /// Only blocks of types with TEXT in their name
     #[arg(long = "type", value_name = "TEXT")]
     of_type: Option<String>,
+
+    /// Only blocks that were allocated in scopes with TEXT in their name, or inside such a scope
+    #[arg(long, value_name = "TEXT")]
+    scope: Option<String>,
 
     /// Gather what has less of the whole as `<other>` [default: 1, with --json 0]
     #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
@@ -53,8 +59,8 @@ pub struct HeapArgs {
 /// `about-memory heap-diff`
 #[derive(Debug, Args)]
 pub struct HeapDiffArgs {
-    /// The dump from before, or a recording
-    #[arg(value_name = "A")]
+    /// The dump from before, or a recording; or a folder, of whose dumps the first and the last by name are compared
+    #[arg(value_name = "A|FOLDER")]
     first: PathBuf,
 
     /// The dump from after, or a recording [default: A, which must be a recording]
@@ -98,14 +104,31 @@ struct WhatArgs {
     symbols: Vec<PathBuf>,
 }
 
-/// What comes first.
-#[derive(Debug, Clone, Copy, Default, ValueEnum)]
+/// What the heap is broken down by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum ByArg {
-    /// The stack, and the types that were allocated there
-    #[default]
+    /// The stack that allocated
     Stack,
-    /// The type, and the stacks that allocated it
+    /// The type
     Type,
+    /// The scope that the program was in: what it said that it was at
+    Scope,
+}
+
+/// The order that these words stand for.
+fn axes(by: &[ByArg]) -> Vec<Axis> {
+    let all: &[ByArg] = match by {
+        [ByArg::Stack] => &[ByArg::Stack, ByArg::Type],
+        [ByArg::Type] => &[ByArg::Type, ByArg::Stack],
+        [ByArg::Scope] => &[ByArg::Scope, ByArg::Type, ByArg::Stack],
+        several => several,
+    };
+    let axis = |by: &ByArg| match by {
+        ByArg::Stack => Axis::Stack,
+        ByArg::Type => Axis::Type,
+        ByArg::Scope => Axis::Scope,
+    };
+    all.iter().map(axis).collect()
 }
 
 pub(crate) fn parse_percent(text: &str) -> Result<f64, String> {
@@ -122,16 +145,14 @@ pub fn main(args: &HeapArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result
     let mut reader = Reader::new(&args.what.symbols);
     let heap = reader.open(&args.input, err)?.heap(args.at, &args.what.options(), &args.input)?;
     let mut options = BrowseOptions::default();
-    options.by = match args.by {
-        ByArg::Stack => vec![Axis::Stack, Axis::Type],
-        ByArg::Type => vec![Axis::Type, Axis::Stack],
-    };
+    options.by = axes(&args.by);
+    options.in_scope.clone_from(&args.scope);
     options.within.clone_from(&args.within);
     options.of_type.clone_from(&args.of_type);
     options.min_percent = args.min.unwrap_or(if args.json { 0.0 } else { 1.0 });
     let tree = browse::browse(&heap, &options);
     written(match args.json {
-        true => browse::write_json(&tree, out),
+        true => browse::write_json(&heap, &tree, out),
         false => browse::write_text(&heap, &tree, &options, out),
     })
 }
@@ -144,21 +165,28 @@ pub fn main(args: &HeapArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result
 pub fn diff(args: &HeapDiffArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result<(), DmdError> {
     let mut reader = Reader::new(&args.what.symbols);
     let options = args.what.options();
-    let first = reader.open(&args.first, err)?;
-    let (before, after) = match &args.second {
+    let (first_path, second_path) = match &args.second {
+        None if args.first.is_dir() => {
+            let (first, last) = first_and_last(&args.first, err)?;
+            (first, Some(last))
+        }
+        second => (args.first.clone(), second.clone()),
+    };
+    let first = reader.open(&first_path, err)?;
+    let (before, after) = match &second_path {
         Some(path) => {
             let second = reader.open(path, err)?;
             if !are_alike(&first, &second) {
                 return Err(DmdError::Modes(dmd::analysis::DifferentModes));
             }
-            let before = first.heap(args.from, &options, &args.first)?;
+            let before = first.heap(args.from, &options, &first_path)?;
             (before, second.heap(args.to, &options, path)?)
         }
-        None if matches!(first, Input::Dump(_)) => return Err(DmdError::Alone(args.first.clone())),
+        None if matches!(first, Input::Dump(_)) => return Err(DmdError::Alone(first_path)),
         None => {
             let from = args.from.unwrap_or(Moment::After(0));
-            let before = first.heap(Some(from), &options, &args.first)?;
-            (before, first.heap(args.to, &options, &args.first)?)
+            let before = first.heap(Some(from), &options, &first_path)?;
+            (before, first.heap(args.to, &options, &first_path)?)
         }
     };
     let mut growth = growth::growth(&before, &after);
@@ -188,6 +216,28 @@ fn are_alike(first: &Input, second: &Input) -> bool {
         }
         (Input::Dump(dump), _) | (_, Input::Dump(dump)) => dump.invocation.mode != Mode::Cumulative,
         _ => true,
+    }
+}
+
+/// The first and the last dump of a folder, by their names: those that programs save by themselves have the time in them.
+fn first_and_last(folder: &Path, err: &mut dyn Write) -> Result<(PathBuf, PathBuf), DmdError> {
+    let entries =
+        fs::read_dir(folder).map_err(|error| DmdError::Folder(folder.to_owned(), error))?;
+    let is_dump = |path: &PathBuf| {
+        let name = path.to_string_lossy();
+        name.ends_with(".dmd.json.gz") || name.ends_with(".dmd.json")
+    };
+    let dumps = entries.flatten().map(|entry| entry.path()).filter(is_dump);
+    let mut dumps: Vec<PathBuf> = dumps.collect();
+    dumps.sort();
+    match &dumps[..] {
+        [first, .., last] => {
+            let count = dumps.len();
+            writeln!(err, "{} and {}, of {count} dumps", first.display(), last.display())
+                .map_err(DmdError::Write)?;
+            Ok((first.clone(), last.clone()))
+        }
+        _ => Err(DmdError::TooFew(folder.to_owned(), dumps.len())),
     }
 }
 

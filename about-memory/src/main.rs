@@ -14,8 +14,19 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
-    let mut notes = io::stderr();
-    let done = match &cli.command {
+    let done = run_command(&cli, &mut out, &mut io::stderr());
+    let done = done.and_then(|code| out.flush().map(|()| code).map_err(Failure::from));
+    // What is left in the buffer after a failure is not worth a second failure on the way out.
+    let _ = out.into_parts();
+    done.unwrap_or_else(|error| fail(&*error))
+}
+
+fn run_command(
+    cli: &Cli,
+    mut out: &mut dyn Write,
+    mut notes: &mut dyn Write,
+) -> Result<ExitCode, Failure> {
+    match &cli.command {
         None => show::show(&cli.show, &mut out, &mut notes).map(|()| ExitCode::SUCCESS),
         Some(Command::Diff(args)) => {
             show::diff(args, &mut out, &mut notes).map(|()| ExitCode::SUCCESS)
@@ -44,24 +55,14 @@ fn main() -> ExitCode {
         Some(Command::Serve(args)) => {
             serve::main(args, &mut out, &mut notes).map(|()| ExitCode::SUCCESS)
         }
-        Some(Command::Export(args)) => export::main(args, &mut out, &mut notes)
-            .map(|()| ExitCode::SUCCESS)
-            .map_err(Failure::from),
-        Some(Command::Heap(args)) => heap::main(args, &mut out, &mut notes)
-            .map(|()| ExitCode::SUCCESS)
-            .map_err(Failure::from),
-        Some(Command::HeapDiff(args)) => heap::diff(args, &mut out, &mut notes)
-            .map(|()| ExitCode::SUCCESS)
-            .map_err(Failure::from),
+        Some(Command::Export(args)) => answered(export::main(args, &mut out, &mut notes)),
+        Some(Command::Heap(args)) => answered(heap::main(args, &mut out, &mut notes)),
+        Some(Command::HeapDiff(args)) => answered(heap::diff(args, &mut out, &mut notes)),
         Some(Command::Census(args)) => {
             census::main(args, &mut out, &mut notes).map(|()| ExitCode::SUCCESS)
         }
-        Some(Command::Retained(args)) => retained::main(args, &mut out, &mut notes)
-            .map(|()| ExitCode::SUCCESS)
-            .map_err(Failure::from),
-        Some(Command::Held(args)) => held::main(args, &mut out, &mut notes)
-            .map(|()| ExitCode::SUCCESS)
-            .map_err(Failure::from),
+        Some(Command::Retained(args)) => answered(retained::main(args, &mut out, &mut notes)),
+        Some(Command::Held(args)) => answered(held::main(args, &mut out, &mut notes)),
         Some(Command::Check(args)) => check::main(args, &mut out, &mut notes),
         Some(Command::Ps(args)) => {
             ps::main(args, &mut out, &mut notes).map(|()| ExitCode::SUCCESS).map_err(Failure::from)
@@ -76,11 +77,7 @@ fn main() -> ExitCode {
             log::main(args, &mut out, &mut notes).map(|()| ExitCode::SUCCESS)
         }
         Some(Command::Ask(args)) => ask::main(args, &mut out).map(|()| ExitCode::SUCCESS),
-    };
-    let done = done.and_then(|code| out.flush().map(|()| code).map_err(Failure::from));
-    // What is left in the buffer after a failure is not worth a second failure on the way out.
-    let _ = out.into_parts();
-    done.unwrap_or_else(|error| fail(&*error))
+    }
 }
 
 /// Exit status 2; but whoever closes the pipe has seen enough.
@@ -94,4 +91,9 @@ fn fail(error: &(dyn Error + 'static)) -> ExitCode {
     // Standard error may be closed as well; then there is nobody to tell.
     let _ = writeln!(io::stderr(), "about-memory: {}", show::told(error));
     ExitCode::from(2)
+}
+
+/// What a command ends with that has nothing to say by its exit status.
+fn answered(done: Result<(), impl Into<Failure>>) -> Result<ExitCode, Failure> {
+    done.map(|()| ExitCode::SUCCESS).map_err(Into::into)
 }

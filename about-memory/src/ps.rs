@@ -73,6 +73,11 @@ pub fn main(args: &PsArgs, out: &mut dyn Write, notes: &mut dyn Write) -> io::Re
         writeln!(out, "{}", table(&rows))?;
     }
     out.flush()?;
+    for Row { pid, status, .. } in &rows {
+        for said in status.iter().flat_map(|status| &status.saved) {
+            writeln!(notes, "note: {pid}: {said}")?;
+        }
+    }
     for row in silent {
         match row.status {
             // A socket that a program has left, or one that was just removed.
@@ -211,6 +216,7 @@ fn wire(row: &Row) -> serde_json::Value {
         "heapBlocks": status.and_then(|status| status.heap_blocks),
         "heapUnclassified": sums.and_then(Sums::unclassified),
         "tracking": status.map(|status| &status.tracking),
+        "saved": status.map(|status| &status.saved),
         "commands": status.map(|status| {
             status.commands.iter().map(|command| &command.name).collect::<Vec<_>>()
         }),

@@ -38,6 +38,10 @@ pub struct RunArgs {
     #[arg(long)]
     pub at_peak: bool,
 
+    /// Keep the newest N snapshots of each process, and no others
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
+    pub keep: u32,
+
     /// Dark-matter records to show
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub top: usize,
@@ -63,7 +67,8 @@ pub struct RunArgs {
     pub command: Vec<OsString>,
 }
 
-fn seconds(text: &str) -> Result<Duration, String> {
+/// `0.5` or `10s`: the time between two snapshots.
+pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
     let seconds: f64 =
         text.trim_end_matches('s').parse().map_err(|_| "not a number of seconds".to_owned())?;
     match Duration::try_from_secs_f64(seconds) {

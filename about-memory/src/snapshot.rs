@@ -1,4 +1,6 @@
-//! `about-memory snapshot PROGRAM… -o FILE`: what running programs report, in one file.
+//! `about-memory snapshot PROGRAM… -o FILE`: what running programs report, in one file, or in one file after the other.
+
+mod series;
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -14,6 +16,7 @@ use serde_json::Value;
 use crate::live::{self, LiveError, Target};
 use crate::ps::seconds;
 use crate::show::Failure;
+use series::SeriesArgs;
 
 /// `about-memory snapshot`
 #[derive(Debug, Args)]
@@ -30,6 +33,9 @@ pub struct SnapshotArgs {
     /// How many seconds a program may take to answer
     #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds)]
     patience: Duration,
+    /// Whether there is to be more than one.
+    #[command(flatten)]
+    series: SeriesArgs,
 }
 
 /// Runs the subcommand.
@@ -40,11 +46,19 @@ pub fn main(args: &SnapshotArgs, notes: &mut dyn Write) -> Result<(), Failure> {
     if args.dump && args.programs.len() > 1 {
         return Err("a dump is of one program: ask each for its own".into());
     }
+    match args.series.every {
+        Some(every) => series::take(args, every, notes),
+        None => take(args, &args.output, notes),
+    }
+}
+
+/// Takes one, into this file.
+fn take(args: &SnapshotArgs, output: &Path, notes: &mut dyn Write) -> Result<(), Failure> {
     let mut files = Vec::new();
     for target in &args.programs {
         let report = live::choose(target, args.patience)?.report(args.dump)?;
         if let Some(dump) = report.dump {
-            let path = dmd::dump::beside(&args.output);
+            let path = dmd::dump::beside(output);
             write(&path, &dump)?;
             writeln!(notes, "wrote {}", path.display())?;
         }
@@ -54,8 +68,8 @@ pub fn main(args: &SnapshotArgs, notes: &mut dyn Write) -> Result<(), Failure> {
         [one] => one.clone(),
         several => merge(several)?,
     };
-    write(&args.output, &file)?;
-    writeln!(notes, "wrote {}", args.output.display())?;
+    write(output, &file)?;
+    writeln!(notes, "wrote {}", output.display())?;
     Ok(())
 }
 

@@ -66,7 +66,7 @@ fn every_command_refuses_what_is_no_dump_in_the_same_words() {
         (b"[]", "about-memory: d.json: not a DMD dump: "),
         (b"{\"version\":5}", "about-memory: d.json: not a DMD dump: it has no `"),
     ];
-    let commands: [&[&str]; 8] = [
+    let commands: [&[&str]; 10] = [
         &["dmd", "d.json"],
         &["dmd", "--explain", "d.json"],
         &["dmd", "--referrers", "10", "d.json"],
@@ -75,6 +75,8 @@ fn every_command_refuses_what_is_no_dump_in_the_same_words() {
         &["export", "d.json", "--to", "dhat", "-o", "out.json"],
         &["heap", "d.json"],
         &["heap-diff", "d.json", "d.json"],
+        &["retained", "d.json"],
+        &["held", "d.json", "--block", "10"],
     ];
     for (content, expected) in table {
         for command in commands {
@@ -88,7 +90,7 @@ fn every_command_refuses_what_is_no_dump_in_the_same_words() {
 #[test]
 fn a_question_that_a_dump_cannot_answer_says_which_dump_can() {
     let directory = Directory::new("questions");
-    let table: [(&str, &[&str], &str); 4] = [
+    let table: [(&str, &[&str], &str); 8] = [
         (
             "live",
             &["coverage", "d.json"],
@@ -99,6 +101,22 @@ fn a_question_that_a_dump_cannot_answer_says_which_dump_can() {
             &["dmd", "--referrers", "10", "d.json"],
             "d.json: contents are only in scan dumps: take one with DMD=--mode=scan",
         ),
+        (
+            "live",
+            &["retained", "d.json"],
+            "d.json: contents are only in scan dumps: take one with DMD=--mode=scan",
+        ),
+        (
+            "dark-matter",
+            &["held", "d.json", "--type", "String"],
+            "d.json: contents are only in scan dumps: take one with DMD=--mode=scan",
+        ),
+        (
+            "scan",
+            &["held", "d.json", "--type", "String"],
+            "d.json: no block is of a type with `String` in its name: `dmd --by type` lists them",
+        ),
+        ("scan", &["held", "d.json"], "error: the following required arguments were not provided:"),
         (
             "scan",
             &["dmd", "--referrers", "0x99", "d.json"],

@@ -110,6 +110,9 @@ fn details_are_a_tree_and_growth_is_a_list() {
     let directory = Directory::new("details");
     let expected = "\
 (unknown program): 9,096 live bytes in 11 blocks, 100.00% of the heap
+            9,000  asked for by the program
++              96  that the allocator rounds up
+=           9,096  in these blocks
 
           bytes    share      blocks
           9,096  100.00%          11  ƒ shop::main

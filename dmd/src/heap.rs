@@ -2,11 +2,13 @@
 //!
 //! What a sampled block stands for is rounded here, once, so that all formats show the same numbers.
 
+mod accounts;
 mod build;
 pub mod history;
 pub(crate) mod table;
 pub mod browse;
 pub mod growth;
+mod columns;
 
 #[cfg(test)]
 pub(crate) mod tests;
@@ -17,8 +19,10 @@ use std::time::SystemTime;
 use rustc_hash::FxHashMap;
 
 use crate::analysis::{self, Class, NoReports, Totals};
-use crate::dump::read::{Dump, Mode, Module};
+use crate::dump::read::{Dump, Mode, Module, Sum};
+pub use accounts::Accounts;
 use build::Builder;
+pub use columns::columns;
 
 /// What of a dump is exported, and how.
 #[derive(Debug, Clone, Default)]
@@ -72,11 +76,22 @@ pub struct Heap {
     pub(crate) frames: Vec<HeapFrame>,
     /// Frames by number, innermost first. None is empty.
     pub(crate) stacks: Vec<Box<[u32]>>,
-    /// Types, threads, scopes and reporters.
+    /// The names of scopes, outermost first, by number. The first is empty: that of blocks in no scope.
+    pub(crate) scopes: Vec<Box<[TextId]>>,
+    /// Types, threads, reporters and names of scopes.
     pub(crate) texts: Vec<String>,
     /// Largest first, and in the same order for the same blocks.
     pub(crate) rows: Vec<Row>,
     modules: Vec<Module>,
+    outside: Outside,
+}
+
+/// What of the process's memory is in no row.
+#[derive(Debug, Clone, Copy, Default)]
+struct Outside {
+    heap_allocated: Option<u64>,
+    untracked: Sum,
+    tracker: Option<u64>,
 }
 
 /// The process that wrote the dump.
@@ -161,8 +176,8 @@ pub(crate) struct Kind {
     pub(crate) class: Class,
     pub(crate) block_type: Option<TextId>,
     pub(crate) thread: Option<TextId>,
-    /// The scopes from the outermost: `request > search`.
-    pub(crate) scope: Option<TextId>,
+    /// The number of the scope.
+    pub(crate) scope: u32,
     /// Who reports them.
     pub(crate) reports: Reports,
     /// Usable bytes of one block.
@@ -222,9 +237,15 @@ impl Heap {
             taken: options.taken,
             frames: builder.frames,
             stacks: builder.stacks.values().to_vec(),
+            scopes: builder.scopes.values().to_vec(),
             texts: builder.texts.values().to_vec(),
             rows: builder.rows,
             modules: ours.map_or_else(Vec::new, |ours| ours.modules.clone()),
+            outside: ours.map_or_else(Outside::default, |ours| Outside {
+                heap_allocated: ours.heap_allocated,
+                untracked: ours.untracked,
+                tracker: ours.tracker_bytes,
+            }),
         }
     }
 
@@ -240,6 +261,21 @@ impl Heap {
     #[must_use]
     pub fn totals(&self) -> Totals {
         self.rows.iter().fold(Totals::default(), |sum, row| sum.plus(&self.amount(row)))
+    }
+
+    /// How the blocks come to what the allocator has handed out.
+    #[must_use]
+    pub fn accounts(&self) -> Accounts {
+        let Outside { heap_allocated, untracked, tracker } = self.outside;
+        // Estimates come to no exact sum, neither does a part of the blocks, nor what was given back.
+        let is_all =
+            self.sample_bytes.is_none() && self.only.is_none() && self.knows == Knows::Live;
+        Accounts {
+            listed: self.totals(),
+            untracked,
+            heap_allocated: heap_allocated.filter(|_| is_all),
+            tracker_bytes: tracker,
+        }
     }
 
     /// The amount of a row where a format has room for one.
@@ -266,6 +302,13 @@ impl Heap {
     /// The frames of a stack, innermost first.
     pub(crate) fn stack(&self, stack: u32) -> impl DoubleEndedIterator<Item = &HeapFrame> {
         self.stacks[stack as usize].iter().map(|&frame| &self.frames[frame as usize])
+    }
+
+    /// The names of a scope from the outermost: `request > search`. Nothing stands for no scope.
+    pub(crate) fn scope(&self, scope: u32) -> Option<String> {
+        let names: Vec<&str> =
+            self.scopes[scope as usize].iter().map(|&name| self.text(name)).collect();
+        (!names.is_empty()).then(|| names.join(" > "))
     }
 
     pub(crate) fn text(&self, text: TextId) -> &str {
@@ -318,7 +361,7 @@ impl Heap {
         let text = |id: Option<TextId>| id.map(|id| self.text(id));
         let rest = |row: &Row| {
             let Kind { class, block_type, thread, scope, size, .. } = row.kind;
-            (class.name(), text(block_type), text(thread), text(scope), size)
+            (class.name(), text(block_type), text(thread), self.scope(scope), size)
         };
         let reports = |row: &Row| {
             let reports = row.kind.reports.iter();

@@ -8,6 +8,8 @@ pub mod sites;
 #[cfg(not(loom))]
 mod live;
 #[cfg(not(loom))]
+pub mod saves;
+#[cfg(not(loom))]
 pub mod record;
 #[cfg(not(loom))]
 pub mod dump;

@@ -96,8 +96,9 @@ fn take(moment: &str) {
     tell(result.map(|()| name), moment);
 }
 
+/// Names that sort in the order in which the snapshots were taken.
 fn next_name() -> String {
-    format!("{}-{}.json", process::id(), COUNT.fetch_add(1, Relaxed))
+    format!("{}-{:05}.json", process::id(), COUNT.fetch_add(1, Relaxed))
 }
 
 fn tell(saved: io::Result<String>, moment: &str) {

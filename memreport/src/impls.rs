@@ -12,6 +12,8 @@ mod text;
 mod sequence;
 mod boxed;
 mod cells;
+mod lazy;
+mod errors;
 #[cfg(feature = "std")]
 mod locks;
 mod shared;
@@ -31,12 +33,17 @@ mod persistent;
 #[cfg(feature = "std")]
 mod hash;
 mod btree;
+mod iterators;
 #[cfg(feature = "std")]
 mod io;
 #[cfg(feature = "std")]
 mod threads;
 #[cfg(feature = "std")]
+mod process;
+#[cfg(feature = "std")]
 mod channel;
+
+pub use cells::in_cell;
 
 #[cfg(feature = "ahash")]
 mod ahash;

@@ -41,8 +41,12 @@ mod mark;
 mod event;
 #[cfg(feature = "std")]
 mod scope;
+#[cfg(feature = "tracing")]
+mod spans;
 #[cfg(feature = "std")]
 mod minimize;
+#[cfg(feature = "std")]
+mod stamp;
 #[cfg(feature = "std")]
 pub mod snapshot;
 #[cfg(feature = "metrics")]
@@ -62,6 +66,7 @@ pub mod variations {}
 pub mod bridge;
 
 pub use field::{Field, Shared, SkippedField};
+pub use impls::in_cell;
 #[cfg(feature = "derive")]
 pub use memreport_derive::MallocSizeOf;
 pub use ops::{Lookahead, Ops};
@@ -69,6 +74,8 @@ pub use ops::{Lookahead, Ops};
 pub use serve::serve;
 pub use size_of::{MallocShallowSizeOf, MallocSizeOf, Measured, Part, measure};
 pub use sizes::{HasSizes, sizes_of};
+#[cfg(feature = "tracing")]
+pub use spans::ScopeLayer;
 #[cfg(feature = "std")]
 pub use {
     allocator::{Counted, HeapRest, HeapStatistics, LayoutSizes, UsableSize},
@@ -93,6 +100,8 @@ pub mod __private {
     pub use crate::ops::{Fetch, FetchAny, FetchMeasurable};
     #[cfg(all(unix, feature = "std"))]
     pub use crate::serve::StaticCommand;
+    #[cfg(all(unix, feature = "std"))]
+    pub use crate::serve::saved::{Folder, Limits};
     pub use crate::size_of::measure_recorded;
     #[cfg(not(feature = "std"))]
     pub use crate::submit_nowhere as submit;
@@ -109,6 +118,7 @@ pub mod __private {
         crate::registry::StaticReporter,
         crate::scope::{Entrance, all_scopes, current_scope},
         crate::snapshot::atomically,
+        crate::stamp::stamp,
         inventory::submit,
     };
 }

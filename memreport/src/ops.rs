@@ -7,6 +7,7 @@
 mod asked;
 mod collection;
 mod find;
+#[cfg(any(feature = "im", feature = "imbl"))]
 mod nodes;
 mod prefetch;
 mod share;

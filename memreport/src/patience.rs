@@ -1,5 +1,7 @@
 //! Which reporter is at work, for whoever will not wait for it without end.
 
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -33,12 +35,13 @@ pub(crate) struct Progress {
     current: Mutex<Option<AtWork>>,
     /// Reporters that are still at work for an earlier collection, and are not asked again.
     passed_over: Vec<AtWork>,
+    has_ended: AtomicBool,
 }
 
 impl Progress {
     /// Of a collection that does not ask these.
     pub(crate) fn without(passed_over: Vec<AtWork>) -> Self {
-        Progress { current: Mutex::default(), passed_over }
+        Progress { passed_over, ..Progress::default() }
     }
 
     /// Why this reporter is not asked, if it is not.
@@ -59,6 +62,17 @@ impl Progress {
     /// Who is at work now.
     pub(crate) fn at_work(&self) -> Option<AtWork> {
         *self.current()
+    }
+
+    /// All reporters were heard: what is left to do waits for none.
+    pub(crate) fn end(&self) {
+        // Relaxed, here and below: what the collection has found is handed on otherwise.
+        self.has_ended.store(true, Relaxed);
+    }
+
+    /// Whether the collection has ended.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.has_ended.load(Relaxed)
     }
 
     fn current(&self) -> MutexGuard<'_, Option<AtWork>> {

@@ -10,7 +10,7 @@ mod listen;
 mod moments;
 pub mod place;
 pub mod protocol;
-mod saved;
+pub(crate) mod saved;
 mod sys;
 mod work;
 
@@ -32,7 +32,7 @@ use commands::Commands;
 use history::History;
 use listen::{Listener, Parts};
 use moments::Moments;
-use saved::Folder;
+use saved::{Folder, Limits};
 
 use crate::event::{start_keeping, stop_keeping};
 use crate::on_alloc::as_own;
@@ -68,6 +68,7 @@ pub fn serve() -> io::Result<()> {
 ///     .save_into(&folder)
 ///     .save_at(Threshold::PercentOfLimit(90))
 ///     .save_at(Threshold::ResidentStep(1 << 30))
+///     .save_every(Duration::from_secs(600), 24, folder.join("dumps"))
 ///     .keep_every(Duration::from_secs(10), 60)
 ///     .start()?;
 /// assert!(serving.socket().exists());
@@ -86,8 +87,8 @@ pub struct Server {
     thresholds: Vec<Threshold>,
     cooldown: Duration,
     saved: Option<PathBuf>,
-    most_saved: usize,
-    most_reports: usize,
+    limits: Limits,
+    periodic: Option<(Duration, usize, PathBuf)>,
     kept: Option<(Duration, usize)>,
 }
 
@@ -102,8 +103,8 @@ impl Default for Server {
             thresholds: Vec::new(),
             cooldown: Duration::from_secs(300),
             saved: None,
-            most_saved: 5,
-            most_reports: 10_000,
+            limits: Limits::default(),
+            periodic: None,
             kept: None,
         }
     }
@@ -167,8 +168,24 @@ impl Server {
     /// How many saved reports are kept, 5 unless said otherwise, and how many entries each has at most: 10,000. Beyond, the
     /// smallest are added up.
     pub fn save_at_most(mut self, files: usize, reports: usize) -> Self {
-        self.most_saved = files;
-        self.most_reports = reports;
+        (self.limits.files, self.limits.reports) = (files, reports);
+        self
+    }
+
+    /// Saves a report at the start and then at intervals, into a folder of its own, while the program goes on; with DMD's dump
+    /// beside it while DMD is awake. The newest `most` are kept, of this process and of earlier ones of this program.
+    ///
+    /// What cannot be saved, as on a full disk, is said in the program's status, and tried again at the next interval.
+    pub fn save_every(mut self, every: Duration, most: usize, folder: impl Into<PathBuf>) -> Self {
+        // Whatever is asked for, the program is to have most of the time.
+        self.periodic = Some((every.max(Duration::from_millis(10)), most, folder.into()));
+        self
+    }
+
+    /// How many bytes the saved reports and dumps of a folder may have, 1 GiB unless said otherwise. The newest is kept in any
+    /// case.
+    pub fn save_at_most_bytes(mut self, bytes: u64) -> Self {
+        self.limits.bytes = bytes;
         self
     }
 
@@ -216,8 +233,9 @@ impl Server {
         let socket = sys::listen(&unfinished).map_err(named)?;
         fs::rename(&unfinished, &path).map_err(named)?;
         sys::close_in_children(&socket)?;
+        let name = self.name.unwrap_or_else(crate::snapshot::own_name);
         let saved = self.saved.unwrap_or_else(|| PathBuf::from("."));
-        let saved = Folder::new(saved, self.most_saved, self.most_reports);
+        let saved = Folder::new(saved, &name, self.limits);
         let mut moments = Moments::new(self.thresholds, self.cooldown, saved);
         if let Some(signal) = self.signal {
             moments.signalled_by(sys::signal_to_pipe(signal)?);
@@ -228,7 +246,11 @@ impl Server {
             report_value("explicit/memreport/history", &history, description).forever();
             moments.history = Some((every, history));
         }
-        let name = self.name.unwrap_or_else(crate::snapshot::own_name);
+        if let Some((every, most, folder)) = self.periodic {
+            let limits = Limits { files: most, ..self.limits };
+            let folder = Folder::new(folder, &format!("{name}-every"), limits);
+            moments.periodic = Some((every, Arc::new(folder)));
+        }
         let (patience, commands) = (self.patience, self.commands);
         let stop = as_own(|| {
             let wake = UnixStream::pair()?;

@@ -35,25 +35,34 @@ use crate::tracker::{Recorder, Tracker};
 /// |---|---|---|
 /// | `Vec`, `String`, `Box`, `Rc`, `Arc`, `BinaryHeap`, `CString`, `OsString`, `PathBuf`, pinned too | exact | exact |
 /// | `Cursor`, `BufWriter` | exact | exact |
-/// | `VecDeque`, `LinkedList`, `BufReader` | formula | exact |
+/// | `array::IntoIter`, `vec::Drain`, `process::Output` | exact | exact |
+/// | `VecDeque`, `LinkedList`, `BufReader`, `LineWriter` | formula | exact |
 /// | `vec::IntoIter` | formula: what is left to come | exact |
+/// | `IntoIter` of other collections | nothing | lower bound: not what is left to come, and of trees and lists not all nodes |
+/// | `LazyLock`, `LazyCell` | as what was made | as what was made; not what the function of one that was not has captured |
 /// | `HashMap`, `HashSet` | formula; after removals, a lower bound | exact |
 /// | `BTreeMap`, `BTreeSet` | formula; emptied by removals, a lower bound: the leaf that is kept is not seen | exact |
 /// | `Weak`, when it alone keeps the block | lower bound: two counts | exact |
 /// | `Mutex`, `RwLock`, `RefCell` | as what is inside, or *busy* | as what is inside, or *busy* |
-/// | `io::Error` | lower bound | lower bound: what its cause owns is not seen |
+/// | `io::Error`, `Box<dyn Error>` | lower bound | lower bound: what its cause, or the error in the box, owns is not seen |
+/// | `FromUtf8Error`, `NulError`, `IntoStringError` | nothing | exact |
+/// | `Backtrace` | nothing | lower bound: not the names, once it was shown |
 /// | ends of channels | nothing | lower bound: not what waits in them, nor more than two blocks of an unbounded one |
-/// | `Thread`, `JoinHandle` | nothing | lower bound: not what the thread will return |
+/// | `Thread`, `JoinHandle`, `ScopedJoinHandle` | nothing | lower bound: not what the thread will return |
+/// | `Waker` | nothing | lower bound: the block that it leads to |
+/// | `process::Command` | the lengths of its texts | lower bound: not the name that is told, nor all of a big changed environment |
+/// | `Stdin`, `Stdout`, files, sockets, children, `fmt::Arguments`, iterators that lend | exact: nothing | exact: nothing |
 /// | options, tuples, arrays, ranges, cells | as their parts | as their parts |
 ///
 /// A *formula* adds up what the type asks the allocator for, and is short only by what that rounds up: with glibc, up to 23 bytes
 /// a block. Where no allocator is declared, all blocks count as what was asked for. Where std makes locks of pthreads' (not
 /// on Linux or Windows), the block of a lock is not seen.
 ///
-/// `LazyLock` and `LazyCell` do not implement it: before Rust 1.94 they tell nobody whether they were made, and to look inside is to
-/// make them; nor can their words be looked up, since those of a value that is not made yet are any. A `OnceLock`, or a field
-/// measured `with` a function that may make the value, serves instead. Nor does a `Cell` of what cannot be copied, which lends it to
-/// nobody.
+/// `LazyLock` and `LazyCell` are *busy* before Rust 1.94, which is the first to tell whether they were made. A `Cell` of what cannot be
+/// copied lends it to nobody, and does not implement the trait: a field of that is measured `with` [`in_cell`](crate::in_cell). Nor do
+/// `Box<dyn Any>`, boxed functions and futures, of which nobody knows what they hold; `ReentrantLock`, which is not
+/// stable; locks' guards, `PeekMut` and entries of maps, which lend what somebody else has; pointers, of which only their owner knows
+/// whether they own anything; or `fs::ReadDir`, `env::Args` and other iterators, of which nothing is told.
 #[diagnostic::on_unimplemented(
     message = "nobody knows what heap `{Self}` owns",
     label = "`MallocSizeOf` is not implemented for `{Self}`",

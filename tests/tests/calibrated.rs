@@ -129,6 +129,7 @@ fn of_std(table: &mut Table) {
     table.row("`BufReader`", |size| {
         std::io::BufReader::with_capacity(100 * size, std::io::Cursor::new([0_u8; 1]))
     });
+    table.row("`LineWriter`", |_| std::io::LineWriter::new(std::io::sink()));
     table.row("`Weak<[u64; 4]>`, the last owner", |size| {
         let weak = |_| std::rc::Rc::downgrade(&std::rc::Rc::new([0_u64; 4]));
         (0..size).map(weak).collect::<Vec<_>>()
@@ -215,12 +216,50 @@ fn shared_of_crates(table: &mut Table) {
     });
 }
 
+fn interned_and_persistent(table: &mut Table) {
+    table.row("roaring: `RoaringBitmap`, every hundredth number", |size| {
+        let numbers = (0..number(size)).map(|value| u32::try_from(100 * value).expect("small"));
+        numbers.collect::<roaring::RoaringBitmap>()
+    });
+    table.row("lasso: `Rodeo`", |size| {
+        let mut rodeo: lasso::Rodeo = lasso::Rodeo::new();
+        (0..size).for_each(|index| _ = rodeo.get_or_intern(text(index)));
+        rodeo
+    });
+    table.row("string-interner: `StringInterner`", |size| {
+        type Interner = string_interner::StringInterner<string_interner::backend::StringBackend>;
+        (0..size).map(text).collect::<Interner>()
+    });
+    table.row("im: `Vector<u64>`", |size| (0..number(size)).collect::<im::Vector<_>>());
+    table.row("im: `OrdMap<u64, u64>`", |size| {
+        (0..number(size)).map(|key| (key, key)).collect::<im::OrdMap<u64, u64>>()
+    });
+    table.row("imbl: `OrdMap<u64, u64>`", |size| {
+        (0..number(size)).map(|key| (key, key)).collect::<imbl::OrdMap<u64, u64>>()
+    });
+    table.row("rpds: `List<u64>`", |size| (0..number(size)).collect::<rpds::List<_>>());
+    table.row("archery: `SharedPointer<[u64; 4], RcK>`", |size| {
+        let pointer = |_| archery::SharedPointer::<_, archery::RcK>::new([0_u64; 4]);
+        (0..size).map(pointer).collect::<Vec<_>>()
+    });
+    table.row("generational-arena: `Arena<u64>`", |size| {
+        (0..number(size)).collect::<generational_arena::Arena<_>>()
+    });
+    table.row("simd-json: an object of numbers", |size| {
+        let mut object = simd_json::owned::Object::default();
+        (0..size)
+            .for_each(|key| _ = object.insert(text(key), simd_json::OwnedValue::from(number(key))));
+        object
+    });
+}
+
 fn rows() -> Vec<Row> {
     let mut table = Table::default();
     of_std(&mut table);
     maps_of_crates(&mut table);
     sequences_of_crates(&mut table);
     shared_of_crates(&mut table);
+    interned_and_persistent(&mut table);
     table.0
 }
 

@@ -1,9 +1,8 @@
-//! A hundred types of random shape, each of which measures all it owns. What they look like is decided by `build.rs`.
+//! A hundred structs of random shape, and some enums, each of which measures all it owns. What they look like is decided by `build.rs`.
 #![expect(
     clippy::type_complexity,
     clippy::large_enum_variant,
     clippy::redundant_allocation,
-    clippy::box_collection,
     reason = "nobody would write such types"
 )]
 
@@ -122,6 +121,10 @@ made_by! {
     smol_str::SmolStr: |random| text(random).into();
     serde_json::Value: |random| serde_json::json!({ text(random): [1, text(random), null, {}] });
     url::Url: |random| format!("https://example.org/{}", text(random)).parse().expect("an address");
+    roaring::RoaringBitmap: |random| {
+        let first = u32::make(random);
+        list::<u8>(random).into_iter().map(|step| first.wrapping_mul(u32::from(step))).collect()
+    };
     uuid::Uuid: |random| Self::from_u128(u128::from(random.next()));
 }
 
@@ -170,6 +173,8 @@ made_around! {
     };
     parking_lot::Mutex<T>: |random| Self::new(T::make(random));
     triomphe::Arc<T>: |random| Self::new(T::make(random));
+    generational_arena::Arena<T>: |random| list(random).into_iter().collect();
+    rpds::List<T>: |random| list(random).into_iter().collect();
 }
 
 fn prove<T: Arbitrary + MallocSizeOf>(random: &mut Random) {
@@ -180,6 +185,8 @@ fn prove<T: Arbitrary + MallocSizeOf>(random: &mut Random) {
 }
 
 include!(concat!(env!("OUT_DIR"), "/fuzzed.rs"));
+
+const _: () = assert!(STRUCTS == 100 && NESTED >= 25, "a hundred structs, of many types");
 
 #[test]
 fn every_type_measures_all_it_owns() {

@@ -100,7 +100,7 @@ fn a_running_program_is_measured_and_minimized_from_its_page() {
         .iter()
         .map(|moment| &moment["sheets"])
         .collect();
-    let [full, brief] = [json!(["dark", "coverage", "resident"]), json!(["resident"])];
+    let [full, brief] = [json!(["dark", "heap", "coverage", "resident"]), json!(["resident"])];
     assert_eq!(sheets, [&full, &brief, &full]);
     assert_eq!(all["sources"][0]["name"], format!("served (pid {})", served.child.id()));
     let (_, found) = ask(&address, "GET /moments/0/findings");

@@ -6,6 +6,7 @@ use dmd::analysis::{By, ExplainOptions, group_by};
 use dmd::dump::read::Dump;
 use dmd::recording::Which;
 
+const REQUESTS: &str = env!("CARGO_BIN_EXE_requests");
 const SCOPED: &str = env!("CARGO_BIN_EXE_scoped");
 
 /// What the requests of each kind keep: two blocks of each size, and what glibc gives beyond, for each of 500.
@@ -52,6 +53,56 @@ fn requests_keep_what_they_allocate_whichever_thread_they_are_on() {
         assert!(found >= kept && found < kept + kept / 100 + 40_000, "{kind}: {found} of {kept}");
         // A third block of each request was freed by another task.
         assert!(bytes(&all, kind) >= kept + kept / 2, "{kind}");
+    }
+    std::fs::remove_dir_all(folder).expect("ours");
+}
+
+/// What a dump says of the bytes that requests of one kind have asked for: all, and those in the scope of that kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Asked {
+    all: u64,
+    right: u64,
+}
+
+/// By the sizes of blocks, which the program chose so that they tell the kind.
+fn asked_by_kind(dump: &Dump, kinds: &[String]) -> Vec<Asked> {
+    let scopes = dump.extension.as_ref().expect("ours");
+    let mut asked = vec![Asked::default(); kinds.len()];
+    for block in dump.blocks.iter().filter(|block| block.req % 2 == 1 && block.req > 1800) {
+        let kind = usize::try_from(block.req / 2 % 3).expect("small");
+        let bytes = block.req * block.num;
+        asked[kind].all += bytes;
+        if scopes.scope_names(block.scope).first() == Some(&&*kinds[kind]) {
+            asked[kind].right += bytes;
+        }
+    }
+    asked
+}
+
+#[test]
+fn what_requests_ask_for_under_load_is_their_kinds() {
+    let folder = std::env::temp_dir().join(format!("memreport-requests-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    for way in ["scopes", "spans"] {
+        let report = folder.join(format!("{way}.json"));
+        let mut command = Command::new(REQUESTS);
+        command.arg(way).arg(&report).env("DMD", "--mode=cumulative --stacks=none");
+        let output = command.output().expect("it starts");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let printed = String::from_utf8(output.stdout).expect("text");
+        let (kinds, truth): (Vec<String>, Vec<u64>) = printed
+            .lines()
+            .map(|line| line.split_once(' ').expect("two words"))
+            .map(|(name, bytes)| (name.to_owned(), bytes.parse::<u64>().expect("bytes")))
+            .unzip();
+        let dump = dmd::dump::read::read_file(&dmd::dump::beside(&report)).expect("a dump");
+        for ((kind, truth), found) in kinds.iter().zip(truth).zip(asked_by_kind(&dump, &kinds)) {
+            assert_eq!(found.all, truth, "{way}, {kind}: the dump has every block, live or not");
+            #[expect(clippy::cast_precision_loss, reason = "a share, printed with two digits")]
+            let share = found.right as f64 * 100.0 / truth as f64;
+            println!("{way}: {share:.2}% of {truth} bytes of {kind} are found there");
+            assert!(share >= 99.0, "{way}, {kind}: {share}%");
+        }
     }
     std::fs::remove_dir_all(folder).expect("ours");
 }

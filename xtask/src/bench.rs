@@ -6,7 +6,8 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use crate::{
-    Failure, bench_analyse, bench_measure, bench_overhead, bench_record, bench_show, bench_stacks,
+    Failure, bench_analyse, bench_census, bench_measure, bench_overhead, bench_record,
+    bench_retained, bench_scopes, bench_show, bench_stacks,
 };
 
 /// Runs a benchmark by name. `false` when a target is missed.
@@ -15,6 +16,9 @@ pub(crate) fn run(name: &str, args: &[&str], out: &mut dyn Write) -> Result<bool
         "overhead" => bench_overhead::run(args, out),
         "stacks" => bench_stacks::run(args.contains(&"--quick"), out),
         "record" => bench_record::run(args.contains(&"--quick"), out),
+        "census" => bench_census::run(args.contains(&"--quick"), out),
+        "scopes" => bench_scopes::run(args.contains(&"--quick"), out),
+        "retained" => bench_retained::run(args, out),
         "measure" => bench_measure::run(args.contains(&"--quick"), out),
         "show" => {
             let args: Vec<String> = args.iter().map(|word| (*word).to_owned()).collect();
@@ -25,7 +29,7 @@ pub(crate) fn run(name: &str, args: &[&str], out: &mut dyn Write) -> Result<bool
             Ok(bench_analyse::run(script.map(Path::new), out)?)
         }
         _ => Err(format!(
-            "no benchmark is called {name}; there are: overhead, stacks, show, analyse, measure, record"
+            "no benchmark is called {name}; there are: overhead, stacks, show, analyse, measure, record, retained, scopes, census"
         )
         .into()),
     }

@@ -173,7 +173,7 @@ fn child(what: &str, file: &str, out: &mut dyn Write) -> Result<ExitCode, Failur
 }
 
 /// The most resident memory this process has had, in KiB.
-fn peak() -> Result<f64, Failure> {
+pub(crate) fn peak() -> Result<f64, Failure> {
     let status = fs::read_to_string("/proc/self/status")?;
     let line = status
         .lines()

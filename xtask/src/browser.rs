@@ -1,6 +1,7 @@
 //! `cargo xtask clients browser`: the page in a real Chromium. It shows what the command line prints, to the byte; it folds,
 //! filters, compares, measures a running program; and nothing of it leaves the machine.
 
+mod heap;
 mod look;
 mod pages;
 mod served;
@@ -43,7 +44,7 @@ struct Bench {
 
 type Check = (&'static str, fn(&Bench) -> Result<String, Failure>);
 
-const CHECKS: [Check; 9] = [
+const CHECKS: [Check; 10] = [
     ("what is unfolded stays so", pages::folding),
     ("the keyboard leads everywhere", pages::keyboard),
     ("filters and switches act at once", pages::switches),
@@ -51,6 +52,7 @@ const CHECKS: [Check; 9] = [
     ("100,000 reports are quick", pages::many),
     ("the treemap", look::areas),
     ("resident memory is explained", look::resident),
+    ("heap details", heap::details),
     ("light and dark", look::schemes),
     ("a running program is measured and minimized", served::program),
 ];

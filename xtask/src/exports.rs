@@ -77,10 +77,13 @@ impl Bench {
     }
 }
 
+/// So many seconds a program has: the first `go tool pprof` builds itself, which takes minutes on a busy machine.
+const PATIENCE: &str = "300";
+
 /// Runs a program to its end, which must be a good one, and soon; what it printed.
 fn run(command: &mut Command) -> Result<String, Failure> {
     let mut patient = Command::new("timeout");
-    patient.arg("100").arg(command.get_program()).args(command.get_args()).stdin(Stdio::null());
+    patient.arg(PATIENCE).arg(command.get_program()).args(command.get_args()).stdin(Stdio::null());
     patient.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
     if let Some(folder) = command.get_current_dir() {
         patient.current_dir(folder);

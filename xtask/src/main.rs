@@ -10,6 +10,9 @@ mod bench_show;
 mod bench_stacks;
 mod bench_measure;
 mod bench_record;
+mod bench_census;
+mod bench_scopes;
+mod bench_retained;
 mod calibrate;
 mod clients;
 mod on_path;
@@ -35,7 +38,7 @@ const USAGE: &str = "\
 cargo xtask demo [FOLDER]             runs the example program under DMD on a folder of text: by default this repository
 cargo xtask pre-commit                fmt, clippy, tests, tidy
 cargo xtask ci                        all that CI runs
-cargo xtask bench NAME [--quick]      overhead, stacks, show, analyse, measure, record: a table, then a line of JSON for each figure
+cargo xtask bench NAME [--quick]      overhead, stacks, show, analyse, measure, record, retained, scopes, census: a table, then a line of JSON for each figure
 cargo xtask bench overhead --only WORD   the figures with that word in their name
 cargo xtask stress [SECONDS]          threads against the table of blocks, in each mode for 30 seconds or so many
 cargo xtask stress live [SECONDS]     running programs that are asked at once, and often, while they allocate

@@ -16,13 +16,34 @@ const LEAST: usize = 16;
 /// Writes the first groups of each node, and all others as one line.
 pub(super) fn write(shown: &Shown<'_>, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{}\n", shown.head())?;
+    let mut widths = Widths { bytes: "bytes".len(), blocks: "blocks".len() };
+    widths.measure(shown.census.root(), shown);
     let share = if shown.census.is_difference() { "" } else { "    share" };
-    writeln!(out, "{:>15}{share} {:>11}", "bytes", "blocks")?;
-    Tree { shown, out }.kids(shown.census.root(), &mut String::new())
+    let Widths { bytes, blocks } = widths;
+    writeln!(out, "{:>bytes$}{share} {:>blocks$}", "bytes", "blocks")?;
+    Tree { shown, widths, out }.kids(shown.census.root(), &mut String::new())
+}
+
+/// The columns of figures.
+struct Widths {
+    bytes: usize,
+    blocks: usize,
+}
+
+impl Widths {
+    /// Makes room for all figures of a node: those of a difference may be larger than their sum.
+    fn measure(&mut self, node: &Node, shown: &Shown<'_>) {
+        self.bytes = self.bytes.max(shown.number(node.amount.bytes).len());
+        self.blocks = self.blocks.max(shown.number(node.amount.count).len());
+        if let Counted::Groups(groups) | Counted::Several(groups) = &node.counted {
+            groups.iter().for_each(|group| self.measure(&group.node, shown));
+        }
+    }
 }
 
 struct Tree<'t> {
     shown: &'t Shown<'t>,
+    widths: Widths,
     out: &'t mut dyn Write,
 }
 
@@ -116,7 +137,8 @@ impl Tree<'_> {
         let [bytes, count] = [amount.bytes, amount.count].map(|number| self.shown.number(number));
         let share = self.shown.share(amount.bytes);
         let share = share.map_or_else(String::new, |share| format!(" {share:>8}"));
-        write!(self.out, "{bytes:>15}{share} {count:>11} ")?;
+        let Widths { bytes: wide, blocks } = self.widths;
+        write!(self.out, "{bytes:>wide$}{share} {count:>blocks$} ")?;
         self.name(before, text)
     }
 
@@ -134,7 +156,8 @@ impl Tree<'_> {
 
     /// The columns of the figures.
     fn width(&self) -> usize {
-        if self.shown.census.is_difference() { 27 } else { 36 }
+        let share = if self.shown.census.is_difference() { 0 } else { 9 };
+        self.widths.bytes + share + 1 + self.widths.blocks
     }
 }
 

@@ -34,6 +34,10 @@ pub enum DmdError {
     NoReports(PathBuf, NoReports),
     /// The two dumps cannot be compared.
     Modes(DifferentModes),
+    /// A folder could not be looked into.
+    Folder(PathBuf, io::Error),
+    /// So many dumps are in a folder: none that could be compared with another.
+    TooFew(PathBuf, usize),
     /// More heaps than a file of this format has room for.
     Several,
     /// Bytes that are no text would go to a terminal.
@@ -68,6 +72,12 @@ impl fmt::Display for DmdError {
             Self::NotThere(path, error) => write!(f, "{}: {error}", path.display()),
             Self::NoReports(path, error) => write!(f, "{}: {error}", path.display()),
             Self::Modes(error) => error.fmt(f),
+            Self::Folder(path, error) => write!(f, "{}: {error}", path.display()),
+            Self::TooFew(path, count) => write!(
+                f,
+                "{}: {count} of the two dumps that a comparison takes; name two, or a folder that has them",
+                path.display()
+            ),
             Self::Several => f.write_str(
                 "this format has room for one heap: export them one by one, or --to memory-infra or massif",
             ),
@@ -96,9 +106,10 @@ impl error::Error for DmdError {
             Self::NoTime(_)
             | Self::Unreported(_)
             | Self::Alone(_)
+            | Self::TooFew(..)
             | Self::Several
             | Self::Binary => None,
-            Self::Create(_, error) | Self::Write(error) => Some(error),
+            Self::Folder(_, error) | Self::Create(_, error) | Self::Write(error) => Some(error),
         }
     }
 }

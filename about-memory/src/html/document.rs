@@ -16,6 +16,7 @@ const SCRIPT: &str = concat!(
     include_str!("assets/forest.js"),
     include_str!("assets/tree.js"),
     include_str!("assets/text.js"),
+    include_str!("assets/heap.js"),
     include_str!("assets/outline.js"),
     include_str!("assets/treemap.js"),
     include_str!("assets/chart.js"),

@@ -1,5 +1,5 @@
-//! What was found at a moment, as JSON for a page: the dark places, the coverage and the explanation of resident memory, as the
-//! commands `dmd`, `coverage` and `resident` say.
+//! What was found at a moment, as JSON for a page: the dark places, heap details, the coverage and the explanation of resident
+//! memory, as the commands `dmd`, `heap`, `coverage` and `resident` say.
 
 use super::moment::{Dump, Moment};
 use crate::coverage;
@@ -7,6 +7,7 @@ use crate::resident;
 use crate::show::Failure;
 use dmd::analysis::{self, ExplainOptions};
 use dmd::dump::read::{self, DEFAULT_LIMIT};
+use dmd::heap::{self, Frames, Heap, HeapOptions};
 use dmd::symbols::{self, Symboliser};
 use serde_json::{Map, Value, json};
 
@@ -110,6 +111,9 @@ fn sheets(
     let mut dark = Vec::new();
     analysis::write_explained_json(&explained, &options, &mut dark)?;
     sheets.insert("dark".into(), serde_json::from_slice(&dark)?);
+    let mut of_heap = HeapOptions::default();
+    of_heap.frames = Frames::Own;
+    sheets.insert("heap".into(), heap::columns(&Heap::new(&dump, &of_heap)?));
     // A dump of another mode does not say who reports what.
     if let Ok(covered) = analysis::coverage(&dump, &options) {
         let mut text = Vec::new();

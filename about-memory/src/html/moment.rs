@@ -100,6 +100,7 @@ impl Moment {
         let taken = self.taken.and_then(|taken| taken.duration_since(UNIX_EPOCH).ok());
         let sheets = [
             ("dark", self.dump.is_some()),
+            ("heap", self.dump.is_some()),
             ("coverage", self.dump.is_some()),
             ("resident", self.resident.is_some()),
         ];

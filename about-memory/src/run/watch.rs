@@ -183,6 +183,22 @@ impl Watch<'_> {
         let report = self.folder.join(name);
         let dump = dmd::dump::beside(&report);
         self.snapshots.push(Snapshot { pid, report, dump, moment, after: self.started.elapsed() });
+        self.remove_oldest(pid);
+    }
+
+    /// A program that runs for days must not fill the disk.
+    fn remove_oldest(&mut self, pid: u32) {
+        let is_its = |snapshot: &Snapshot| snapshot.pid == pid;
+        let count = self.snapshots.iter().filter(|snapshot| is_its(snapshot)).count();
+        let most = usize::try_from(self.args.keep).unwrap_or(usize::MAX);
+        if count > most
+            && let Some(oldest) = self.snapshots.iter().position(is_its)
+        {
+            let oldest = self.snapshots.remove(oldest);
+            // Gone already is as good as removed.
+            let _ = fs::remove_file(oldest.report);
+            let _ = fs::remove_file(oldest.dump);
+        }
     }
 
     /// Asks every process that still listens.

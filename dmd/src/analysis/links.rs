@@ -3,11 +3,16 @@
 use super::clamp::ClampError;
 use crate::dump::read::{Contents, Dump, Mode};
 
+/// A signpost stands at every so many blocks.
+const BETWEEN_SIGNPOSTS: usize = 32;
+
 /// Where the blocks of a scan dump are.
 #[derive(Debug)]
 pub(super) struct Ranges {
     /// Blocks by address: the first byte, one past the last, the place in the dump.
     ranges: Vec<(u64, u64, u32)>,
+    /// The first byte of every so many blocks: few enough to stay in the cache.
+    signposts: Vec<u64>,
     /// The bytes of a word.
     word: u64,
 }
@@ -69,14 +74,23 @@ impl Ranges {
             ranges.push((start, end, u32::try_from(index).unwrap_or(u32::MAX)));
         }
         ranges.sort_unstable();
-        Ok(Self { ranges, word: word_size(dump) })
+        let signposts = ranges.iter().step_by(BETWEEN_SIGNPOSTS).map(|range| range.0).collect();
+        Ok(Self { ranges, signposts, word: word_size(dump) })
     }
 
     /// The block that has this address, as its place in the dump, and how far into it the address is.
     pub(super) fn block_at(&self, address: u64) -> Option<(u32, u64)> {
-        let after = self.ranges.partition_point(|range| range.0 <= address);
-        let (start, end, index) = *self.ranges.get(after.checked_sub(1)?)?;
+        let (start, end, index) = self.before(address)?;
         (address < end).then_some((index, address - start))
+    }
+
+    /// The last block that begins at or before an address.
+    fn before(&self, address: u64) -> Option<(u64, u64, u32)> {
+        let passed = self.signposts.partition_point(|start| *start <= address);
+        let first = passed.checked_sub(1)? * BETWEEN_SIGNPOSTS;
+        let last = self.ranges.len().min(first + BETWEEN_SIGNPOSTS);
+        let near = &self.ranges[first..last];
+        near.get(near.partition_point(|range| range.0 <= address).checked_sub(1)?).copied()
     }
 
     /// Every link of the dump, by the block that it comes from.
@@ -114,8 +128,7 @@ impl Ranges {
                 continue;
             }
             if !(near.0..near.1).contains(&word) {
-                let after = self.ranges.partition_point(|range| range.0 <= word);
-                near = self.ranges[after.saturating_sub(1)];
+                near = self.before(word).unwrap_or(near);
             }
             if (near.0..near.1).contains(&word) {
                 let short = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);

@@ -18,6 +18,7 @@ use crate::analysis::{
 use crate::dump::read::{self, Block, Dump, ReadError, ReportSite, TraceId};
 use crate::heap::Frames;
 use crate::symbols::{Options, Symboliser};
+use crate::track::holders;
 
 /// How a file is counted.
 #[derive(Debug, Clone, Default)]
@@ -77,7 +78,8 @@ pub fn of_dump(dump: &Dump, breakdown: &Breakdown, options: &FileOptions) -> Cen
 ///
 /// When a reporter calls it: collections do not nest.
 pub fn take_symbolised(breakdown: &Breakdown, frames: Frames) -> Result<Option<Census>, ReadError> {
-    let snapshot = Collector::default().quick().moment("asked for a census").snapshot();
+    let collector = Collector::default().quick().moment("asked for a census");
+    let snapshot = holders::unwanted(|| collector.snapshot());
     as_own(|| {
         let Some(found) = crate::Dump::of(&snapshot) else { return Ok(None) };
         let mut json = Vec::new();
@@ -135,7 +137,7 @@ impl<'d> File<'d> {
             thread: block.thread.map_or(0, |thread| thread.saturating_add(1)),
             scope: block.scope,
             reports: reports.map_or(0, |reports| self.reports_number(reports, block)),
-            age_ms: None,
+            age_ms: block.age_ms,
             address: block.addr.map(std::num::NonZeroU64::get),
         }
     }

@@ -12,16 +12,19 @@ use super::item::{Amount, Item, Source, State};
 use super::node::{Census, Key};
 use crate::dump::write::Places;
 use crate::dump::{Dump, Report, ScannedBlock};
+use crate::track::age::Age;
 use crate::track::books::{Kind, ReportSet};
 use crate::track::entry::Block;
+use crate::track::holders;
 use crate::track::options::Mode;
 use crate::track::rates::Rate;
 use crate::track::sites::{self, SiteId};
 
 /// Counts what lives in this program, by a collection of its own; `None` while DMD sleeps.
 ///
-/// The program goes on meanwhile. Frames are addresses, `???[/usr/bin/program +0x12]`, since looking up functions takes seconds
-/// and memory; so files and crates are unknown, and types are those of the reporters. `dmd::census::take_symbolised` looks up.
+/// The program goes on meanwhile. Frames are addresses, `???[/usr/bin/program +0x12]`, the allocator's own first, since looking up
+/// functions takes seconds and memory. So files and crates are unknown, and types are those of the reporters.
+/// `dmd::census::take_symbolised` looks up.
 ///
 /// # Panics
 ///
@@ -45,7 +48,9 @@ use crate::track::sites::{self, SiteId};
 /// ```
 #[must_use]
 pub fn take_census(breakdown: &Breakdown) -> Option<Census> {
-    let snapshot = Collector::default().quick().moment("asked for a census").snapshot();
+    let collector = Collector::default().quick().moment("asked for a census");
+    // No breakdown asks who holds dark blocks.
+    let snapshot = holders::unwanted(|| collector.snapshot());
     Dump::of(&snapshot).map(|dump| dump.census(breakdown))
 }
 
@@ -59,9 +64,11 @@ impl Dump {
             let mut counting = Counting::new(breakdown);
             match &contents.scanned {
                 Some(scanned) => {
-                    for ScannedBlock { address, block, reports, .. } in scanned.blocks.as_slice() {
+                    for scanned in scanned.blocks.as_slice() {
+                        let ScannedBlock { address, block, reports, age, .. } = scanned;
                         let Block { requested, usable, site, rate, .. } = *block;
-                        let alike = Alike { requested, usable, site, rate, reports: *reports };
+                        let (reports, age) = (*reports, *age);
+                        let alike = Alike { requested, usable, site, rate, reports, age };
                         let address = Some(*address as u64);
                         let item = Item { address, ..source.item(alike, 1) };
                         counting.add(&item, &mut source);
@@ -69,9 +76,9 @@ impl Dump {
                 }
                 None => {
                     for (kind, num) in contents.kinds.iter().filter(|(kind, _)| !kind.is_dead) {
-                        let Kind { requested, usable, site, rate, reports, .. } = *kind;
+                        let Kind { requested, usable, site, rate, reports, age, .. } = *kind;
                         let item =
-                            source.item(Alike { requested, usable, site, rate, reports }, num);
+                            source.item(Alike { requested, usable, site, rate, reports, age }, num);
                         counting.add(&item, &mut source);
                     }
                 }
@@ -88,12 +95,14 @@ impl Dump {
 }
 
 /// What blocks have in common, and single ones have as well.
+#[derive(Clone, Copy)]
 struct Alike {
     requested: usize,
     usable: usize,
     site: SiteId,
     rate: Rate,
     reports: ReportSet,
+    age: Age,
 }
 
 /// Who reports, by numbers from 1 on; 0 is nobody.
@@ -155,12 +164,15 @@ impl<'d> Live<'d> {
     }
 
     fn item(&mut self, alike: Alike, num: u64) -> Item {
-        let Alike { requested, usable, site, rate, reports } = alike;
+        let Alike { requested, usable, site, rate, reports, age } = alike;
         let (size, slop) = (usable as u64, (usable - requested) as u64);
-        let (reports, times) = self.reports.number(self.dump, reports);
-        let state = match self.dump.mode() {
-            Mode::Live | Mode::Cumulative => State::Other,
-            _ => State::of_reports(times),
+        // In other modes reports are heard as well, and the dump does not say them.
+        let mode = self.dump.mode();
+        let (reports, state) = if mode.has_reports() || mode == Mode::Scan {
+            let (reports, times) = self.reports.number(self.dump, reports);
+            (reports, State::of_reports(times))
+        } else {
+            (0, State::Other)
         };
         let site = sites::site(site);
         Item {
@@ -172,7 +184,7 @@ impl<'d> Live<'d> {
             thread: site.map_or(0, |site| site.thread),
             scope: site.map_or(0, |site| site.scope),
             reports,
-            age_ms: None,
+            age_ms: age.milliseconds(),
             address: None,
         }
     }

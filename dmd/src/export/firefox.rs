@@ -42,26 +42,12 @@ pub fn write(heap: &Heap, out: &mut dyn Write) -> io::Result<()> {
         track["samples"] = samples;
         threads.push(track);
     }
-    let shown: Vec<usize> = (0..threads.len()).collect();
     let taken = heap.taken.and_then(|taken| taken.duration_since(UNIX_EPOCH).ok());
+    let began = taken.map_or(0, |taken| u64::try_from(taken.as_millis()).unwrap_or(u64::MAX));
+    let mut meta = meta(&format!("{} (heap)", heap.process.name()), began, threads.len());
+    meta["categories"] = category_list(&categories);
     let profile = json!({
-        "meta": {
-            "interval": 1,
-            "startTime": taken.map_or(0, |taken| taken.as_millis()),
-            "processType": 0,
-            "product": format!("{} (heap)", heap.process.name()),
-            "stackwalk": 1,
-            "version": 24,
-            "preprocessedProfileVersion": VERSION,
-            "symbolicated": true,
-            "importedFrom": "DMD",
-            "sourceCodeIsNotOnSearchfox": true,
-            "keepProfileThreadOrder": true,
-            "initialVisibleThreads": shown,
-            "initialSelectedThreads": [0],
-            "categories": category_list(&categories),
-            "markerSchema": [],
-        },
+        "meta": meta,
         "libs": [],
         "pages": [],
         "counters": [],
@@ -70,6 +56,26 @@ pub fn write(heap: &Heap, out: &mut dyn Write) -> io::Result<()> {
     });
     serde_json::to_writer(&mut *out, &profile)?;
     writeln!(out)
+}
+
+/// What is said of a profile as a whole, without categories and markers. All its threads are shown, in their order.
+fn meta(product: &str, began_ms: u64, threads: usize) -> Value {
+    json!({
+        "interval": 1,
+        "startTime": began_ms,
+        "processType": 0,
+        "product": product,
+        "stackwalk": 1,
+        "version": 24,
+        "preprocessedProfileVersion": VERSION,
+        "symbolicated": true,
+        "importedFrom": "DMD",
+        "sourceCodeIsNotOnSearchfox": true,
+        "keepProfileThreadOrder": true,
+        "initialVisibleThreads": (0..threads).collect::<Vec<_>>(),
+        "initialSelectedThreads": [0],
+        "markerSchema": [],
+    })
 }
 
 /// Blocks that are shown as a thread.

@@ -185,9 +185,10 @@ impl Profile {
             Class::Live | Class::Cumulative => None,
         };
         let text = |id: Option<u32>| id.map(|id| heap.text(id));
+        let scope = heap.scope(kind.scope);
         let single = [
             ("thread", text(kind.thread)),
-            ("scope", text(kind.scope)),
+            ("scope", scope.as_deref()),
             ("type", text(kind.block_type)),
             ("reported", reported),
         ];

@@ -1,4 +1,4 @@
-//! Heap details: the blocks broken down by stack and by type, one within the other, either way round.
+//! Heap details: the blocks broken down by scope, by stack and by type, one within the other, in any order.
 //!
 //! What is too small to show is one node, `<other>`, that says how many nodes it stands for: kids always add up to their
 //! parent.
@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use rustc_hash::FxHashMap;
 use serde_json::{Value, json};
 
-use super::{Heap, Row};
+use super::{Heap, Row, TextId};
 use crate::analysis::{Totals, commas, percent};
 
 /// What blocks are broken down by.
@@ -19,6 +19,8 @@ pub enum Axis {
     Stack,
     /// Their types.
     Type,
+    /// The scopes of the program that they were allocated in, from the outermost.
+    Scope,
 }
 
 /// What is shown.
@@ -31,13 +33,28 @@ pub struct BrowseOptions {
     pub within: Option<String>,
     /// Only blocks of types with this text in their names.
     pub of_type: Option<String>,
+    /// Only blocks in scopes with this text in their names, or in the name of one around.
+    pub in_scope: Option<String>,
     /// Nodes with less than this many percent of the whole are `<other>`.
     pub min_percent: f64,
 }
 
 impl Default for BrowseOptions {
     fn default() -> Self {
-        Self { by: vec![Axis::Stack, Axis::Type], within: None, of_type: None, min_percent: 1.0 }
+        Self {
+            by: vec![Axis::Stack, Axis::Type],
+            within: None,
+            of_type: None,
+            in_scope: None,
+            min_percent: 1.0,
+        }
+    }
+}
+
+impl BrowseOptions {
+    /// Whether no block is left out.
+    fn is_of_all(&self) -> bool {
+        self.within.is_none() && self.of_type.is_none() && self.in_scope.is_none()
     }
 }
 
@@ -63,7 +80,11 @@ pub enum Name {
     Frame(String),
     /// Their type; `[unknown]` if the frames do not tell it.
     Type(String),
-    /// They were allocated by the frame itself, not by what it called.
+    /// A scope that they were allocated in.
+    Scope(String),
+    /// They were allocated in no scope.
+    NoScope,
+    /// They were allocated by the frame or in the scope itself, not by what it called or in those inside it.
     Own,
     /// They are in so many nodes that are too small to show.
     Other(usize),
@@ -82,8 +103,13 @@ pub fn browse(heap: &Heap, options: &BrowseOptions) -> Node {
             Some(text) => frames.iter().rposition(|frame| has(text, frame)).map(|at| at + 1),
         };
         let is_of_type = |text: &String| type_name(heap, row).contains(text.as_str());
-        if let Some(left) = left.filter(|_| options.of_type.as_ref().is_none_or(is_of_type)) {
-            blocks.push(Blocks { row, left });
+        let is_in_scope = |text: &String| {
+            scope_names(heap, row).iter().any(|&name| heap.text(name).contains(text.as_str()))
+        };
+        let is_wanted = options.of_type.as_ref().is_none_or(is_of_type)
+            && options.in_scope.as_ref().is_none_or(is_in_scope);
+        if let Some(left) = left.filter(|_| is_wanted) {
+            blocks.push(Blocks { row, left, scopes: 0 });
         }
     }
     let totals = sum(heap, &blocks);
@@ -91,11 +117,17 @@ pub fn browse(heap: &Heap, options: &BrowseOptions) -> Node {
     Node { name: Name::Root, totals, kids: tree.kids(blocks, &options.by) }
 }
 
-/// The blocks of a row, and how many of their frames are still to be looked at.
+/// The blocks of a row, how many of their frames are still to be looked at, and how many scopes were.
 #[derive(Clone, Copy)]
 struct Blocks<'h> {
     row: &'h Row,
     left: usize,
+    scopes: usize,
+}
+
+/// The scopes of a row, outermost first.
+fn scope_names<'h>(heap: &'h Heap, row: &Row) -> &'h [TextId] {
+    &heap.scopes[row.kind.scope as usize]
 }
 
 fn type_name<'h>(heap: &'h Heap, row: &Row) -> &'h str {
@@ -121,7 +153,27 @@ impl<'h> Tree<'h> {
                 self.nodes(groups(blocks, name, Name::Type), |_| rest)
             }
             Axis::Stack => self.frames(blocks, by, rest),
+            Axis::Scope => self.scopes(blocks, by, rest),
         }
+    }
+
+    /// One scope further in.
+    fn scopes(&self, blocks: Vec<Blocks<'h>>, by: &[Axis], rest: &[Axis]) -> Vec<Node> {
+        let names = |blocks: &Blocks<'h>| scope_names(self.heap, blocks.row);
+        let is_outermost = blocks.iter().any(|blocks| blocks.scopes == 0);
+        let (own, inside): (Vec<_>, Vec<_>) =
+            blocks.into_iter().partition(|blocks| names(blocks).len() == blocks.scopes);
+        if inside.is_empty() && !is_outermost {
+            return self.kids(own, rest);
+        }
+        let inwards =
+            inside.into_iter().map(|blocks| Blocks { scopes: blocks.scopes + 1, ..blocks });
+        let name = |blocks: &Blocks<'h>| self.heap.text(names(blocks)[blocks.scopes - 1]);
+        let mut groups = groups(inwards.collect(), name, Name::Scope);
+        if !own.is_empty() {
+            groups.push((if is_outermost { Name::NoScope } else { Name::Own }, own));
+        }
+        self.nodes(groups, |name| if matches!(name, Name::Scope(_)) { by } else { rest })
     }
 
     /// One frame further in; what ends here is broken down by what comes next.
@@ -207,8 +259,12 @@ pub fn write_text(
     let (program, kind) = (heap.process.name(), heap.amount_name());
     writeln!(
         out,
-        "{program}: {estimated}{bytes} {kind} bytes in {blocks} blocks, {all:.2}% of the heap\n"
+        "{program}: {estimated}{bytes} {kind} bytes in {blocks} blocks, {all:.2}% of the heap"
     )?;
+    if options.is_of_all() {
+        heap.accounts().write_text(out)?;
+    }
+    writeln!(out)?;
     writeln!(out, "{:>15} {:>8} {:>11}", "bytes", "share", "blocks")?;
     let mut pending: Vec<(usize, &Node)> = node.kids.iter().rev().map(|kid| (0, kid)).collect();
     let whole = node.totals.usable();
@@ -228,6 +284,8 @@ fn name(name: &Name, min_percent: f64) -> String {
         Name::Root => "(all)".to_owned(),
         Name::Frame(function) => format!("ƒ {function}"),
         Name::Type(name) => format!("Ⓣ {name}"),
+        Name::Scope(name) => format!("Ⓢ {name}"),
+        Name::NoScope => "(in no scope)".to_owned(),
         Name::Own => "<self>".to_owned(),
         Name::Other(count) => {
             let each = if *count == 1 { "" } else { " each" };
@@ -236,13 +294,15 @@ fn name(name: &Name, min_percent: f64) -> String {
     }
 }
 
-/// Writes the tree as JSON, for programs.
+/// Writes the tree as JSON, for programs, and how the heap comes to its sum.
 ///
 /// # Errors
 ///
 /// If writing fails.
-pub fn write_json(node: &Node, out: &mut dyn Write) -> io::Result<()> {
-    serde_json::to_writer_pretty(&mut *out, &value(node))?;
+pub fn write_json(heap: &Heap, node: &Node, out: &mut dyn Write) -> io::Result<()> {
+    let mut root = value(node);
+    root["accounts"] = heap.accounts().json();
+    serde_json::to_writer_pretty(&mut *out, &root)?;
     writeln!(out)
 }
 
@@ -251,6 +311,8 @@ fn value(node: &Node) -> Value {
         Name::Root => ("root", Value::Null),
         Name::Frame(function) => ("frame", json!(function)),
         Name::Type(name) => ("type", json!(name)),
+        Name::Scope(name) => ("scope", json!(name)),
+        Name::NoScope => ("no-scope", Value::Null),
         Name::Own => ("self", Value::Null),
         Name::Other(count) => ("other", json!(count)),
     };

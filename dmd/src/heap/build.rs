@@ -21,7 +21,10 @@ pub(super) struct Builder<'d> {
     pub(super) frames: Vec<HeapFrame>,
     frame_numbers: FxHashMap<FrameKey<'d>, u32>,
     pub(super) stacks: Table<Box<[u32]>>,
+    pub(super) scopes: Table<Box<[TextId]>>,
     pub(super) texts: Table<String>,
+    /// The number of a scope's names by that of the dump.
+    known_scopes: FxHashMap<u16, u32>,
     /// Stack and type of the dump's stacks that were met, in their scopes where those are in the stack.
     traces: FxHashMap<(Option<TraceId>, u16), (u32, Option<TextId>)>,
     /// Reports of blocks that were met.
@@ -32,6 +35,9 @@ pub(super) struct Builder<'d> {
 
 impl<'d> Builder<'d> {
     pub(super) fn new(dump: &'d Dump, options: &HeapOptions) -> Self {
+        let mut scopes = Table::default();
+        // The first is that of blocks in no scope.
+        scopes.number(Box::default());
         Self {
             dump,
             which: options.frames,
@@ -39,7 +45,9 @@ impl<'d> Builder<'d> {
             frames: Vec::new(),
             frame_numbers: FxHashMap::default(),
             stacks: Table::default(),
+            scopes,
             texts: Table::default(),
+            known_scopes: FxHashMap::default(),
             traces: FxHashMap::default(),
             reports: FxHashMap::default(),
             rows: Vec::new(),
@@ -66,14 +74,25 @@ impl<'d> Builder<'d> {
     pub(super) fn kind(&mut self, block: &Block, class: Class) -> Kind {
         let (stack, block_type) = self.stack_and_type(block.alloc, block.scope);
         let thread = block.thread.map(|id| self.texts.number(thread_name(self.dump, id)));
-        let scopes = self.scopes(block.scope);
-        let scope = (!scopes.is_empty()).then(|| self.texts.number(scopes.join(" > ")));
+        let scope = self.scope(block.scope);
         let (reports, size) = (self.reports(block), block.usable());
         Kind { stack, class, block_type, thread, scope, reports, size }
     }
 
+    fn scope(&mut self, scope: u16) -> u32 {
+        if let Some(known) = self.known_scopes.get(&scope) {
+            return *known;
+        }
+        let names = self.scope_names(scope);
+        let texts = &mut self.texts;
+        let names = names.into_iter().map(|name| texts.number(name.to_owned())).collect();
+        let number = self.scopes.number(names);
+        self.known_scopes.insert(scope, number);
+        number
+    }
+
     /// The names of a scope and of those around it, the outermost first.
-    fn scopes(&self, scope: u16) -> Vec<&'d str> {
+    fn scope_names(&self, scope: u16) -> Vec<&'d str> {
         let dump = self.dump;
         dump.extension.as_ref().map(|ours| ours.scope_names(scope)).unwrap_or_default()
     }
@@ -90,7 +109,7 @@ impl<'d> Builder<'d> {
             Frames::Own => without_library(dump, dump.trace(trace)),
         });
         let mut stack: Vec<u32> = frames.iter().map(|parts| self.frame(parts)).collect();
-        let mut names = self.scopes(scope);
+        let mut names = self.scope_names(scope);
         match self.made_of {
             StackKind::Scopes if names.is_empty() => names.push("(in no scope)"),
             StackKind::Native | StackKind::ScopesThenNative if stack.is_empty() => {

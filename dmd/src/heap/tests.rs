@@ -54,6 +54,9 @@ fn shown(options: &BrowseOptions) -> String {
 fn stacks_have_types_within_and_small_nodes_are_one() {
     let expected = "\
 shop: 4,314,936 live bytes in 28 blocks, 100.00% of the heap
+        4,304,110  asked for by the program
++          10,826  that the allocator rounds up
+=       4,314,936  in these blocks
 
           bytes    share      blocks
       3,000,000   69.53%           3  ƒ shop::work
@@ -105,6 +108,50 @@ shop: 1,310,720 live bytes in 20 blocks, 30.38% of the heap
     assert_eq!(shown(&options), expected);
 }
 
+/// The same with scopes: most of it in two, one inside the other.
+fn scoped() -> String {
+    HEAP.replace(r#""alloc":"W","thread":2"#, r#""alloc":"W","thread":2,"scope":2"#)
+        .replace(r#""alloc":"C","thread":1"#, r#""alloc":"C","thread":1,"scope":1"#)
+        .replace(
+            r#""needs":[],"#,
+            r#""needs":[],"scopes":[[0,"request"],[1,"search"]],"heapAllocated":5000000,
+               "untracked":{"blocks":12,"bytes":685064},"trackerBytes":2097152,"#,
+        )
+}
+
+#[test]
+fn scopes_have_types_and_stacks_within_and_all_comes_to_what_is_allocated() {
+    let heap = heap(&scoped());
+    let by = vec![Axis::Scope, Axis::Type, Axis::Stack];
+    let options = BrowseOptions { by, ..BrowseOptions::default() };
+    let mut out = Vec::new();
+    browse::write_text(&heap, &browse(&heap, &options), &options, &mut out).unwrap();
+    let expected = "\
+shop: 4,314,936 live bytes in 28 blocks, 100.00% of the heap
+        4,304,110  asked for by the program
++          10,826  that the allocator rounds up
++         685,064  in 12 blocks from before tracking began or while it was off
+=       5,000,000  heap-allocated
+        2,097,152  in the tracker's own tables, which none of these has
+
+          bytes    share      blocks
+      4,310,720   99.90%          23  Ⓢ request
+      3,000,000   69.53%           3    Ⓢ search
+      3,000,000   69.53%           3    Ⓣ [unknown]
+      3,000,000   69.53%           3    ƒ shop::work
+      3,000,000   69.53%           3    ƒ shop::Buffer::grow#1
+      1,310,720   30.38%          20    <self>
+      1,310,720   30.38%          20    Ⓣ [unknown]
+      1,310,720   30.38%          20    ƒ shop::main
+      1,310,720   30.38%          20    ƒ shop::Cache::insert
+      1,310,720   30.38%          20    ƒ <String as Clone>::clone
+          4,216    0.10%           5  <other>: 1 below 1%
+";
+    assert_eq!(String::from_utf8(out).unwrap(), expected);
+    let part = BrowseOptions { in_scope: Some("search".into()), ..options };
+    assert_eq!(browse(&heap, &part).totals.usable(), 3_000_000);
+}
+
 /// Kids add up to their parent, everywhere.
 fn assert_adds_up(node: &Node) {
     let sum = node.kids.iter().fold(Totals::default(), |sum, kid| sum.plus(&kid.totals));
@@ -115,10 +162,12 @@ fn assert_adds_up(node: &Node) {
 #[test]
 fn kids_add_up_to_their_parent_wherever_it_is_cut() {
     // A stack that ends where another one goes on.
-    let text = HEAP.replace(r#""L":["a","v","l","m"]"#, r#""L":["a","m"]"#);
+    let text = scoped().replace(r#""L":["a","v","l","m"]"#, r#""L":["a","m"]"#);
     let heap = heap(&text);
     for min_percent in [0.0, 0.05, 1.0, 50.0, 100.0] {
-        for by in [vec![Axis::Stack, Axis::Type], vec![Axis::Type, Axis::Stack]] {
+        use Axis::{Scope, Stack, Type};
+        for by in [[Stack, Type, Scope], [Type, Stack, Scope], [Scope, Stack, Type]] {
+            let by = by.to_vec();
             let tree =
                 browse(&heap, &BrowseOptions { by, min_percent, ..BrowseOptions::default() });
             assert_eq!(tree.totals.usable(), BYTES);
@@ -130,7 +179,7 @@ fn kids_add_up_to_their_parent_wherever_it_is_cut() {
     let own = main.kids.iter().find(|kid| kid.name == Name::Own).unwrap();
     assert_eq!(own.totals.usable(), 4_096);
     let mut out = Vec::new();
-    browse::write_json(&tree, &mut out).unwrap();
+    browse::write_json(&heap, &tree, &mut out).unwrap();
     let value: serde_json::Value = serde_json::from_slice(&out).unwrap();
     assert_eq!(
         (&value["bytes"], &value["kids"][0]["name"]),

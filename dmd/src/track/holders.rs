@@ -5,6 +5,8 @@
 //! something else holds it as well: spare room in a block has words from its last life, so this is likely and no more. Memory is
 //! read by the kernel: what is gone by now is passed over.
 
+use std::cell::Cell;
+
 use memreport::Field;
 
 use super::blocks::Granule;
@@ -14,6 +16,26 @@ use super::marks::{self, Line};
 use super::numbers::Numbers;
 use super::pages::PageList;
 use super::{sites, sys};
+
+std::thread_local! {
+    /// Whether collections of this thread look for holders.
+    static IS_WANTED: Cell<bool> = const { Cell::new(true) };
+}
+
+/// Runs `work`, whose collections look for no holders: where nobody asks for them, that is a third of a collection saved.
+pub(crate) fn unwanted<R>(work: impl FnOnce() -> R) -> R {
+    /// Wants them again, also when `work` panics.
+    struct Again(bool);
+
+    impl Drop for Again {
+        fn drop(&mut self) {
+            let _ = IS_WANTED.try_with(|wanted| wanted.set(self.0));
+        }
+    }
+
+    let _again = Again(IS_WANTED.try_with(|wanted| wanted.replace(false)).unwrap_or(true));
+    work()
+}
 
 /// What holds a block.
 #[derive(Clone, Copy, Debug)]
@@ -142,6 +164,9 @@ impl Holders {
 
     /// Finds them. `marks` are sorted by address, `data` is where the program's statics are.
     pub(crate) fn find(&mut self, skips: &Skips, marks: &[Line], data: &[(usize, usize)]) {
+        if !IS_WANTED.try_with(Cell::get).unwrap_or(true) {
+            return;
+        }
         for skip in skips.found.as_slice() {
             let is_same = |entry: Entry| entry.word() == skip.identity;
             if let Some((block, entry)) = BLOCKS.starting_at(self.granule, skip.start)
@@ -271,6 +296,13 @@ fn each_word(low: usize, high: usize, mut visit: impl FnMut(usize, usize)) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn holders_are_wanted_again_afterwards() {
+        let is_wanted = || IS_WANTED.try_with(Cell::get) == Ok(true);
+        let failed = std::panic::catch_unwind(|| unwanted(|| assert!(is_wanted(), "not now")));
+        assert!(failed.is_err() && is_wanted());
+    }
 
     #[test]
     fn what_can_be_read_is_read() {

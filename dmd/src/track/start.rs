@@ -161,6 +161,7 @@ pub extern "C" fn at_start(_count: c_int, arguments: *const *const c_char) {
     }
     crate::run::keep_mark();
     crate::record::begin_if_asked();
+    crate::saves::begin_if_asked();
     crate::run::connect();
 }
 

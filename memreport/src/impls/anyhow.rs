@@ -1,5 +1,5 @@
 //! Errors of `anyhow`. *Lower bounds*, seen with the tracker: the block of each error in the chain that is not without a size, and the
-//! outermost message, if it is text. What other errors own is not seen, nor what a backtrace does.
+//! outermost message, if it is text. What other errors own is not seen.
 
 use std::backtrace::Backtrace;
 
@@ -15,17 +15,16 @@ impl MallocSizeOf for Error {
         let outermost: &(dyn std::error::Error + Send + Sync) = self.as_ref();
         let otherwise = (core::ptr::from_ref(outermost), head + size_of_val(outermost));
         ops.shared_blocks_by_words(words_of(self), otherwise, usize::MAX);
-        for cause in self.chain().skip(1).filter(|cause| size_of_val(*cause) > 0) {
+        for cause in self.chain().filter(|cause| size_of_val(*cause) > 0) {
             // One cause may lie within another.
             ops.shared_enclosing_block(cause, 0, usize::MAX);
             if let Some(error) = cause.downcast_ref::<std::io::Error>() {
                 error.add_size_of_excluding_this(ops);
             }
         }
+        self.backtrace().add_size_of_excluding_this(ops);
         if let Some(text) = self.downcast_ref::<String>() {
             text.add_size_of_excluding_this(ops);
-        } else if let Some(error) = self.downcast_ref::<std::io::Error>() {
-            error.add_size_of_excluding_this(ops);
         }
     }
 }

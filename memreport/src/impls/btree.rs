@@ -76,6 +76,11 @@ struct Inner<K, V> {
     edges: [MaybeUninit<NonNull<u8>>; CAPACITY + 1],
 }
 
+/// Whether a block of that size is a node, led to by its start.
+pub(super) fn is_node<K, V>(offset: usize, requested: usize) -> bool {
+    offset == 0 && [size_of::<Leaf<K, V>>(), size_of::<Inner<K, V>>()].contains(&requested)
+}
+
 /// Counts the one node of a map whose entries cannot lead to it: there are none, or they have no size.
 pub(super) fn add_lone_leaf<K, V, M>(ops: &Ops<'_>, map: &M, length: usize) {
     if length > 0 && size_of::<(K, V)>() > 0 {

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use crate::{MallocSizeOf, Ops};
 
-/// What can be copied owns nothing. What cannot be copied, nobody may look at.
+/// What can be copied owns nothing. What cannot be copied, nobody may look at: see [`in_cell`] for a field of that.
 impl<T: Copy> MallocSizeOf for Cell<T> {
     #[inline]
     fn add_size_of_excluding_this<'a>(&'a self, _ops: &Ops<'a>) {}
@@ -19,6 +19,40 @@ impl<T: ?Sized + MallocSizeOf> MallocSizeOf for RefCell<T> {
             Ok(value) => ops.locked(value),
             Err(_) => ops.busy(),
         }
+    }
+}
+
+/// Measures what is in a cell and cannot be copied, by taking it out for as long as that takes: for
+/// `#[malloc_size_of(with = memreport::in_cell)]`. Who looks into the cell meanwhile, from within the measurement, finds a default value;
+/// what is put there is lost.
+///
+/// ```
+/// use std::cell::Cell;
+///
+/// #[derive(memreport::MallocSizeOf)]
+/// struct Parser {
+///     #[malloc_size_of(with = memreport::in_cell)]
+///     spare: Cell<Vec<u8>>,
+/// }
+///
+/// let parser = Parser { spare: Cell::new(vec![1; 100]) };
+/// assert!(memreport::measure(&parser).bytes >= 100);
+/// assert_eq!(parser.spare.take().len(), 100);
+/// ```
+pub fn in_cell<'a, T: Default + MallocSizeOf>(cell: &'a Cell<T>, ops: &Ops<'a>) {
+    let taken = Taken { value: cell.take(), cell };
+    ops.now(&taken.value, T::add_size_of_excluding_this);
+}
+
+/// Goes back into the cell, also if measuring it panics.
+struct Taken<'c, T: Default> {
+    value: T,
+    cell: &'c Cell<T>,
+}
+
+impl<T: Default> Drop for Taken<'_, T> {
+    fn drop(&mut self) {
+        self.cell.set(core::mem::take(&mut self.value));
     }
 }
 

@@ -21,8 +21,8 @@ impl<A: MallocSizeOf, P: SharedPointerKind> MallocSizeOf for GenericVector<A, P>
 }
 
 trees! {
-    GenericOrdMap<K, V, P>: <K: Ord MallocSizeOf, V: MallocSizeOf, P: SharedPointerKind> (key, value) => key, value;
-    GenericOrdSet<A, P>: <A: Ord MallocSizeOf, P: SharedPointerKind> element => element;
+    GenericOrdMap<K, V, P>, unless is_empty: <K: Ord MallocSizeOf, V: MallocSizeOf, P: SharedPointerKind> (key, value) => key, value;
+    GenericOrdSet<A, P>, unless is_empty: <A: Ord MallocSizeOf, P: SharedPointerKind> element => element;
     GenericHashMap<K, V, S, P>: <K: MallocSizeOf, V: MallocSizeOf, S, P: SharedPointerKind> (key, value) => key, value;
     GenericHashSet<A, S, P>: <A: MallocSizeOf, S, P: SharedPointerKind> element => element;
 }

@@ -1,12 +1,17 @@
-//! Buffers around readers and writers, and errors. A `Cursor` and a `BufWriter` are *exact*; a `BufReader` is *exact with the tracker*,
-//! and without it its capacity; an `Error` is a *lower bound*: what its cause owns is not seen.
+//! Buffers around readers and writers, and errors. A `Cursor` and a `BufWriter` are *exact*; a `BufReader` and a `LineWriter` are *exact
+//! with the tracker*, and without it their capacity, or std's own for lines; an `Error` is a *lower bound*: what its cause owns is not seen.
 #![expect(unsafe_code, reason = "vouches for the buffer of a writer")]
 
-use std::io::{BufReader, BufWriter, Cursor, Error, Write};
+use std::io::{
+    BufReader, BufWriter, Chain, Cursor, Empty, Error, LineWriter, Repeat, Sink, Stderr, Stdin,
+    Stdout, Take, Write,
+};
 
 use super::sequence::elements;
-use crate::words::words_of;
+use crate::words::{words_around, words_of};
 use crate::{MallocSizeOf, Ops};
+
+owns_nothing!(Empty, Repeat, Sink, Stdin, Stdout, Stderr);
 
 impl<T: MallocSizeOf> MallocSizeOf for Cursor<T> {
     #[inline]
@@ -31,6 +36,36 @@ impl<R: MallocSizeOf> MallocSizeOf for BufReader<R> {
             ops.computed(capacity);
         }
         self.get_ref().add_size_of_excluding_this(ops);
+    }
+}
+
+/// The buffer that std makes for lines.
+const LINE_BUFFER: usize = 1024;
+
+impl<W: Write + MallocSizeOf> MallocSizeOf for LineWriter<W> {
+    fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
+        let words = words_around(self, self.get_ref());
+        // Among the words is the capacity as well.
+        let is_buffer =
+            |offset, requested| offset == 0 && words.clone().any(|word| word == requested);
+        ops.blocks_by_words(words.clone(), is_buffer, LINE_BUFFER);
+        self.get_ref().add_size_of_excluding_this(ops);
+    }
+}
+
+impl<R: MallocSizeOf> MallocSizeOf for Take<R> {
+    #[inline]
+    fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
+        self.get_ref().add_size_of_excluding_this(ops);
+    }
+}
+
+impl<A: MallocSizeOf, B: MallocSizeOf> MallocSizeOf for Chain<A, B> {
+    #[inline]
+    fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
+        let (first, second) = self.get_ref();
+        first.add_size_of_excluding_this(ops);
+        second.add_size_of_excluding_this(ops);
     }
 }
 

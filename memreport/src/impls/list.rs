@@ -13,6 +13,11 @@ struct Node<T> {
     element: T,
 }
 
+/// Whether a block of that size is a node, led to by its start.
+pub(super) fn is_node<T>(offset: usize, requested: usize) -> bool {
+    (offset, requested) == (0, size_of::<Node<T>>())
+}
+
 impl<T> MallocShallowSizeOf for LinkedList<T> {
     fn add_shallow_size_of<'a>(&'a self, ops: &Ops<'a>) {
         for element in self {

@@ -44,14 +44,14 @@ pub(super) fn add_vector<'a, V, A: MallocSizeOf + 'a>(
     }
 }
 
-/// Implements the trait for sets, and for maps with `entries` as what they iterate over.
+/// Implements the trait for sets and maps, of which some may lead anywhere when they are empty.
 macro_rules! trees {
-    ($($ty:ty: <$($param:ident $(: $($bound:ident)+)?),*> $element:pat => $first:ident $(, $second:ident)?;)*) => {$(
+    ($($ty:ty $(, unless $is_empty:ident)?: <$($param:ident $(: $($bound:ident)+)?),*> $element:pat => $first:ident $(, $second:ident)?;)*) => {$(
         impl<$($param $(: $($bound +)+)?),*> $crate::MallocSizeOf for $ty {
             fn add_size_of_excluding_this<'a>(&'a self, ops: &$crate::Ops<'a>) {
                 ops.add_with(self, |tree, ops| {
                     let mut nodes = $crate::ops::Nodes::new(ops);
-                    if !tree.is_empty() {
+                    $(if !tree.$is_empty())? {
                         nodes.lead_to($crate::words::words_of(tree), |offset, _| offset == 0);
                     }
                     for $element in tree.iter() {

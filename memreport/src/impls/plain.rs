@@ -40,7 +40,7 @@ owns_nothing!(Duration);
 owns_nothing!(IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6);
 owns_nothing!(core::cmp::Ordering, core::ops::RangeFull, core::convert::Infallible);
 owns_nothing!(core::alloc::Layout, core::any::TypeId, PhantomPinned);
-owns_nothing!(core::sync::atomic::Ordering);
+owns_nothing!(core::sync::atomic::Ordering, core::fmt::Arguments<'_>);
 
 macro_rules! slices_own_nothing {
     ($($ty:ty),*) => {$(

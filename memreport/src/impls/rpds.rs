@@ -1,6 +1,6 @@
 //! Persistent collections of `rpds`: each element is a block of its own with several owners, and is counted by one of them. Lists and stacks
-//! are *exact with the tracker*. Of vectors, queues, maps and sets, of which nobody lends the nodes, elements are seen and the
-//! nodes that the value itself leads to: *lower bounds*. Without the tracker, the elements alone.
+//! are *exact with the tracker*. Of vectors, queues, maps and sets, whose nodes nobody lends, hardly more than the elements is seen:
+//! *lower bounds*. Without the tracker, the elements alone.
 
 use core::hash::{BuildHasher, Hash};
 
@@ -14,7 +14,7 @@ use super::table::inside;
 use crate::words::words_of;
 use crate::{MallocSizeOf, Ops};
 
-/// Counts the nodes that these words lead to, behind elements, so that those are not taken for nodes.
+/// Counts the nodes that a value leads to, behind the elements, so that those are not taken for nodes. Only for what has no padding.
 fn add_nodes<V>(ops: &Ops<'_>, value: &V) {
     ops.shared_blocks_by_words(words_of(value), (value, 0), usize::MAX);
 }
@@ -51,20 +51,20 @@ fn add_elements<'a, T: MallocSizeOf + 'a>(ops: &Ops<'a>, elements: impl Iterator
     }
 }
 
-macro_rules! sequences {
-    ($($sequence:ident),*) => {$(
-        impl<T: MallocSizeOf, P: SharedPointerKind> MallocSizeOf for $sequence<T, P> {
-            fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
-                ops.add_with(self, |sequence, ops| {
-                    add_elements(ops, sequence.iter());
-                    add_nodes(ops, sequence);
-                });
-            }
-        }
-    )*};
+impl<T: MallocSizeOf, P: SharedPointerKind> MallocSizeOf for Queue<T, P> {
+    fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
+        ops.add_with(self, |queue, ops| {
+            add_elements(ops, queue.iter());
+            add_nodes(ops, queue);
+        });
+    }
 }
 
-sequences!(Vector, Queue);
+impl<T: MallocSizeOf, P: SharedPointerKind> MallocSizeOf for Vector<T, P> {
+    fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
+        ops.add_with(self, |vector, ops| add_elements(ops, vector.iter()));
+    }
+}
 
 impl<T, P, H> MallocSizeOf for HashTrieSet<T, P, H>
 where
@@ -73,10 +73,7 @@ where
     H: BuildHasher + Clone,
 {
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
-        ops.add_with(self, |set, ops| {
-            add_elements(ops, set.iter());
-            add_nodes(ops, set);
-        });
+        ops.add_with(self, |set, ops| add_elements(ops, set.iter()));
     }
 }
 
@@ -111,10 +108,7 @@ where
     H: BuildHasher + Clone,
 {
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
-        ops.add_with(self, |map, ops| {
-            add_entries(ops, map.iter());
-            add_nodes(ops, map);
-        });
+        ops.add_with(self, |map, ops| add_entries(ops, map.iter()));
     }
 }
 

@@ -36,6 +36,12 @@ pub(super) fn is_table<E>(offset: usize, requested: usize) -> bool {
         .any(|(size, control)| (control, size) == (offset, requested))
 }
 
+/// Whether a block of that size is a table with entries of type `E`, whichever part of it is pointed to.
+#[cfg(feature = "std")]
+pub(super) fn has_table_size<E>(requested: usize) -> bool {
+    (0..usize::BITS - 1).any(|bits| table::<E>(1 << bits).0 == requested)
+}
+
 /// The size of a table for so many entries of type `E`.
 pub(super) fn table_size<E>(capacity: usize) -> usize {
     if capacity == 0 { 0 } else { table::<E>(buckets(capacity)).0 }

@@ -44,9 +44,11 @@ pub(super) struct Moments {
     folder: Option<Arc<Folder>>,
     signal: Option<File>,
     pub(super) history: Option<(Duration, Arc<History>)>,
+    pub(super) periodic: Option<(Duration, Arc<Folder>)>,
     kernel: Kernel,
     next_look: Option<Instant>,
     next_kept: Option<Instant>,
+    next_saved: Option<Instant>,
     quiet_until: Option<Instant>,
     /// Resident memory at the last report, for steps.
     last_resident: Option<u64>,
@@ -69,7 +71,13 @@ impl Moments {
 
     /// When [`due`](Self::due) should be asked at the latest.
     pub(super) fn deadline(&self) -> Option<Instant> {
-        [self.next_look, self.next_kept].into_iter().flatten().min()
+        [self.next_look, self.next_kept, self.next_saved].into_iter().flatten().min()
+    }
+
+    /// What became of the reports that were saved.
+    pub(super) fn said(&self) -> Vec<String> {
+        let periodic = self.periodic.iter().map(|(_, folder)| folder);
+        self.folder.iter().chain(periodic).filter_map(|folder| folder.said()).collect()
     }
 
     /// A signal came.
@@ -88,6 +96,17 @@ impl Moments {
             if self.next_kept.is_none_or(|next| next <= now) {
                 self.next_kept = Some(now + *every);
                 tasks.push(Task::Keep(Arc::clone(history)));
+            }
+        }
+        if let Some((every, folder)) = &self.periodic {
+            if self.next_saved.is_none_or(|next| next <= now) {
+                let moment =
+                    if self.next_saved.is_none() { "at the start" } else { "at an interval" };
+                self.next_saved = Some(now + *every);
+                // One that takes longer than the interval is not followed by those that it has put off.
+                if !folder.is_busy() {
+                    tasks.push(Task::Save(Arc::clone(folder), moment.to_owned()));
+                }
             }
         }
         if !self.thresholds.is_empty() && self.next_look.is_none_or(|next| next <= now) {

@@ -136,6 +136,9 @@ pub struct Status {
     pub heap_blocks: Option<u64>,
     /// Bytes in physical memory.
     pub resident: Option<u64>,
+    /// What became of the reports that it saves by itself, a sentence for each folder.
+    #[serde(default)]
+    pub saved: Vec<String>,
 }
 
 /// Something that a program can be asked.

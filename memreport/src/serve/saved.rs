@@ -1,51 +1,249 @@
-//! A folder of reports that a program saves by itself: the last few, each whole.
+//! A folder of reports that a program saves by itself: the newest few, each whole, in names that sort by time.
+//!
+//! `indexer-20261121-230105-123-4711.json.gz` is what process 4711 of the program `indexer` saved at that time, in UTC; DMD's dump
+//! lies beside it. Files that earlier processes of the program have left count as well, so that a program that is started again
+//! and again does not fill the disk.
 
-use std::collections::VecDeque;
-use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+use std::time::{Duration, SystemTime};
 use std::{fs, io};
 
 use crate::snapshot::Snapshot;
+use crate::stamp::{LENGTH, is_stamp, stamp};
+
+/// How much is kept.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// How many moments.
+    pub files: usize,
+    /// Bytes of all files together. The newest moment is kept, however big it is.
+    pub bytes: u64,
+    /// The largest number of reports in a file; the rest is added up.
+    pub reports: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits { files: 5, bytes: 1 << 30, reports: 10_000 }
+    }
+}
 
 /// Where reports are saved, and how many are kept.
 #[derive(Debug)]
-pub(super) struct Folder {
+pub struct Folder {
     path: PathBuf,
-    most: usize,
-    /// The largest number of reports in a file; the rest is added up.
-    most_reports: usize,
-    saved: Mutex<Saved>,
+    /// What all names begin with.
+    prefix: String,
+    limits: Limits,
+    /// Held while a report is saved. When the last one was: two names are never the same, also if the clock is set back.
+    last: Mutex<SystemTime>,
+    outcome: Mutex<Outcome>,
 }
 
 #[derive(Debug, Default)]
-struct Saved {
-    count: u64,
-    files: VecDeque<PathBuf>,
+struct Outcome {
+    saved: u64,
+    failed: Option<String>,
+}
+
+/// What a moment has left in the folder.
+struct Kept {
+    name: String,
+    pid: u32,
+    bytes: u64,
 }
 
 impl Folder {
-    pub(super) fn new(path: PathBuf, most: usize, most_reports: usize) -> Self {
-        Folder { path, most: most.max(1), most_reports, saved: Mutex::default() }
+    /// Of a program by this name.
+    #[must_use]
+    pub fn new(path: PathBuf, program: &str, limits: Limits) -> Self {
+        let plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-');
+        let program: String =
+            program.chars().map(|letter| if plain(letter) { letter } else { '_' }).collect();
+        let limits = Limits { files: limits.files.max(1), ..limits };
+        let (last, outcome) = (Mutex::new(SystemTime::UNIX_EPOCH), Mutex::default());
+        Folder { path, prefix: program + "-", limits, last, outcome }
     }
 
-    /// Saves a report, and removes the oldest of this process where there are too many.
-    pub(super) fn save(&self, snapshot: &Snapshot) -> io::Result<PathBuf> {
+    /// Saves a report, and removes the oldest where there are too many.
+    ///
+    /// # Errors
+    ///
+    /// Those of making the folder and the files; what was saved before is still there.
+    pub fn save(&self, snapshot: &Snapshot) -> io::Result<PathBuf> {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let time = SystemTime::now().max(*last + Duration::from_millis(1));
+        *last = time;
+        let name = format!("{}{}-{}.json.gz", self.prefix, stamp(time), std::process::id());
+        let path = self.path.join(name);
+        let result = self.save_as(snapshot, &path);
+        match &result {
+            Ok(()) => {
+                self.remove_unfinished();
+                self.remove_oldest();
+            }
+            // A dump without its report is of no use, and has room that may be wanted.
+            Err(_) => _ = fs::remove_file(beside(&path)),
+        }
+        let mut outcome = self.outcome();
+        outcome.saved += u64::from(result.is_ok());
+        outcome.failed = result.as_ref().err().map(ToString::to_string);
+        result.map(|()| path)
+    }
+
+    /// Whether a report is being saved at this moment.
+    pub(super) fn is_busy(&self) -> bool {
+        matches!(self.last.try_lock(), Err(TryLockError::WouldBlock))
+    }
+
+    /// What became of it so far, as a sentence.
+    pub(super) fn said(&self) -> Option<String> {
+        let outcome = self.outcome();
+        let (count, path) = (outcome.saved, self.path.display());
+        let files = if count == 1 { "1 report" } else { &format!("{count} reports") };
+        match &outcome.failed {
+            None if count == 0 => None,
+            None => Some(format!("{files} saved in {path}")),
+            Some(error) => Some(format!("{files} saved in {path}; the last one was not: {error}")),
+        }
+    }
+
+    fn outcome(&self) -> MutexGuard<'_, Outcome> {
+        // Two words are written under the lock, and nothing that panics.
+        self.outcome.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn save_as(&self, snapshot: &Snapshot, path: &Path) -> io::Result<()> {
         fs::create_dir_all(&self.path).map_err(|error| {
             io::Error::new(error.kind(), format!("{}: {error}", self.path.display()))
         })?;
-        let mut saved = self.saved.lock().unwrap_or_else(PoisonError::into_inner);
-        saved.count += 1;
-        let name = format!("memory-report-{}-{}.json.gz", std::process::id(), saved.count);
-        let path = self.path.join(name);
-        snapshot.save_at_most(self.most_reports, &path)?;
-        saved.files.push_back(path.clone());
-        while saved.files.len() > self.most {
-            if let Some(oldest) = saved.files.pop_front() {
-                // Gone already is as good as removed.
-                let _ = fs::remove_file(oldest.with_extension("").with_extension("dmd.json.gz"));
-                let _ = fs::remove_file(oldest);
+        snapshot.save_at_most(self.limits.reports, path)
+    }
+
+    /// What earlier processes of the program were killed over.
+    fn remove_unfinished(&self) {
+        for entry in fs::read_dir(&self.path).into_iter().flatten().flatten() {
+            let name = entry.file_name();
+            let parts = name.to_str().and_then(unfinished);
+            if parts.is_some_and(|(pid, name)| has_ended(pid) && name.starts_with(&self.prefix)) {
+                let _ = fs::remove_file(entry.path());
             }
         }
-        Ok(path)
+    }
+
+    /// What cannot be removed is gone already, or somebody else's: neither is an error.
+    fn remove_oldest(&self) {
+        let mut kept = self.kept();
+        kept.sort_by(|one, other| one.name.cmp(&other.name));
+        let mut bytes: u64 = kept.iter().map(|kept| kept.bytes).sum();
+        let mut count = kept.len();
+        for oldest in kept {
+            if count <= self.limits.files && (bytes <= self.limits.bytes || count == 1) {
+                return;
+            }
+            let path = self.path.join(&oldest.name);
+            let _ = fs::remove_file(beside(&path));
+            let _ = fs::remove_file(path);
+            (count, bytes) = (count - 1, bytes.saturating_sub(oldest.bytes));
+        }
+    }
+
+    /// The moments that are this process's to remove: its own, and those of processes that have ended.
+    fn kept(&self) -> Vec<Kept> {
+        let entries = fs::read_dir(&self.path).into_iter().flatten().flatten();
+        let named = entries.filter_map(|entry| self.kept_as(&entry.file_name()));
+        named.filter(|kept| kept.pid == std::process::id() || has_ended(kept.pid)).collect()
+    }
+
+    /// The moment whose report has this name, if the program gave it.
+    fn kept_as(&self, name: &OsString) -> Option<Kept> {
+        let name = name.to_str()?;
+        let (time, pid) =
+            name.strip_prefix(&self.prefix)?.strip_suffix(".json.gz")?.split_at_checked(LENGTH)?;
+        let pid = pid.strip_prefix('-')?.parse().ok().filter(|_| is_stamp(time))?;
+        let path = self.path.join(name);
+        let size = |path: &Path| fs::symlink_metadata(path).map_or(0, |found| found.len());
+        Some(Kept { name: name.to_owned(), pid, bytes: size(&path) + size(&beside(&path)) })
+    }
+}
+
+/// Who writes a file that is not whole yet, and what it is going to be called.
+fn unfinished(name: &str) -> Option<(u32, &str)> {
+    let (pid, name) = name.strip_prefix("incomplete-")?.split_once('-')?;
+    Some((pid.parse().ok()?, name))
+}
+
+/// Whether no process has this number. Where the system does not say, none has ended.
+fn has_ended(pid: u32) -> bool {
+    Path::new("/proc/self").exists() && !Path::new(&format!("/proc/{pid}")).exists()
+}
+
+/// The dump beside a report.
+fn beside(report: &Path) -> PathBuf {
+    report.with_extension("").with_extension("dmd.json.gz")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(folder: &Path) -> Vec<String> {
+        let entries = fs::read_dir(folder).unwrap().flatten();
+        let mut names: Vec<_> =
+            entries.map(|entry| entry.file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn the_newest_are_kept_and_nothing_else_is_touched() {
+        let base = std::env::temp_dir().join(format!("memreport-saved-{}", std::process::id()));
+        let limits = Limits { files: 3, ..Limits::default() };
+        let folder = Folder::new(base.clone(), "my program", limits);
+        assert_eq!(folder.said(), None);
+        fs::create_dir_all(&base).unwrap();
+        let ended = u32::MAX;
+        let others = [
+            "notes.txt".to_owned(),
+            format!("another-20200101-000000-000-{ended}.json.gz"),
+            "my_program-20200101-000000-000-1.json.gz".to_owned(),
+            "my_program-before.json.gz".to_owned(),
+        ];
+        let left = format!("my_program-20200101-000000-000-{ended}");
+        let killed = format!("incomplete-{ended}-{left}.json.gz");
+        let gone = [format!("{left}.json.gz"), format!("{left}.dmd.json.gz"), killed];
+        for name in others.iter().chain(&gone) {
+            fs::write(base.join(name), "x").unwrap();
+        }
+        let snapshot = crate::snapshot();
+        let saved: Vec<_> = (0..4).map(|_| folder.save(&snapshot).unwrap()).collect();
+        let mut expected = others.to_vec();
+        expected.extend(
+            saved[1..].iter().map(|path| path.file_name().unwrap().to_str().unwrap().to_owned()),
+        );
+        expected.sort();
+        assert_eq!(names(&base), expected, "process 1 is there, and its file is its own");
+        assert!(saved.is_sorted(), "{saved:?}");
+        assert_eq!(folder.said(), Some(format!("4 reports saved in {}", base.display())));
+        let small = Limits { bytes: 1, ..limits };
+        let newest = Folder::new(base.clone(), "my program", small).save(&snapshot).unwrap();
+        assert!(newest.exists() && names(&base).len() == others.len() + 1);
+        fs::remove_dir_all(&base).unwrap();
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_made_is_said_and_harms_nothing() {
+        let file = std::env::temp_dir().join(format!("memreport-nosave-{}", std::process::id()));
+        fs::write(&file, "in the way").unwrap();
+        let folder = Folder::new(file.join("below"), "x", Limits::default());
+        assert!(folder.save(&crate::snapshot()).is_err());
+        let said = folder.said().unwrap();
+        assert!(said.contains("0 reports saved in") && said.contains("Not a directory"), "{said}");
+        fs::remove_file(&file).unwrap();
+        folder.save(&crate::snapshot()).unwrap();
+        assert!(folder.said().unwrap().starts_with("1 report saved"));
+        fs::remove_dir_all(file).unwrap();
     }
 }

@@ -95,6 +95,7 @@ impl Work {
     pub(super) fn add(&mut self, job: Job) {
         let same = self.waiting.iter_mut().find(|waiting| match (&waiting.task, &job.task) {
             (Task::Answer(waiting), Task::Answer(asked)) => waiting == asked,
+            (Task::Save(waiting, _), Task::Save(asked, _)) => Arc::ptr_eq(waiting, asked),
             _ => false,
         });
         match same {
@@ -125,9 +126,11 @@ impl Work {
         let overdue =
             |(job, attempt, _): &mut (Job, Try, usize)| attempt.since.elapsed() >= job.patience;
         if let Some((job, attempt, tries)) = self.current.take_if(overdue) {
-            let collects = attempt.collects;
+            // A file that takes long to write is written to its end, and not begun again.
+            let is_writing = matches!(job.task, Task::Save(..)) && attempt.progress.has_ended();
+            let is_again = attempt.collects && !is_writing && tries < TRIES;
             self.left_behind.push(attempt);
-            if collects && tries < TRIES {
+            if is_again {
                 self.begin(job, tries + 1, &mut answers);
             } else {
                 answers.push((job.clients, Err(self.too_long(job.patience))));
@@ -170,7 +173,10 @@ impl Work {
         }
         let collects = !matches!(&job.task, Task::Answer(request) if request.command != "report");
         let progress = Arc::new(Progress::without(self.at_work()));
-        let beside = self.left_behind.iter().any(|attempt| attempt.collects);
+        let beside = self
+            .left_behind
+            .iter()
+            .any(|attempt| attempt.collects && !attempt.progress.has_ended());
         self.next += 1;
         let attempt =
             Try { id: self.next, since: Instant::now(), progress: Arc::clone(&progress), collects };
@@ -218,6 +224,7 @@ impl Collection<'_> {
                 "an earlier collection has not ended, so DMD's findings are missing".to_owned(),
             );
         }
+        self.progress.end();
         snapshot
     }
 }
@@ -242,7 +249,10 @@ fn carry_out(task: &Task, commands: &Commands, collection: &Collection<'_>) -> A
             )),
         },
         Task::Save(folder, Occasion { words, event }) => {
-            let save = || folder.save(&collection.snapshot(false, words.clone()));
+            let save = || {
+                let snapshot = collection.snapshot(false, as_own(|| words.clone()));
+                as_own(|| folder.save(&snapshot))
+            };
             let path = match event {
                 None => save(),
                 Some(reason) => {

@@ -43,27 +43,7 @@ fn main() -> std::io::Result<()> {
         }
     })
     .forever();
-    let mut server =
-        Server::default().command("stick", "Has a reporter hang, or go on.", |request| {
-            IS_STUCK.store(request.says("on"), Relaxed);
-            Ok(vec![Part { name: "stuck".into(), bytes: b"so be it".to_vec() }])
-        });
-    if let Some(name) = words.iter().find_map(|word| word.strip_prefix("name=")) {
-        server = server.name(name);
-    }
-    if let Some(folder) = words.iter().find_map(|word| word.strip_prefix("save=")) {
-        server = server.save_into(folder).save_at_most(2, 50).save_on_signal(libc::SIGUSR2);
-        if has("steps") {
-            server = server.save_at(Threshold::ResidentStep(8 << 20)).cooldown(Duration::ZERO);
-        }
-    }
-    if has("history") {
-        server = server.keep_every(Duration::from_millis(50), 3);
-    }
-    if let Some(folder) = words.iter().find_map(|word| word.strip_prefix("folder=")) {
-        server = server.folder(folder);
-    }
-    let serving = server.start()?;
+    let serving = server(&words).start()?;
     if let Err(error) = memreport::serve() {
         assert_eq!(error.kind(), std::io::ErrorKind::AlreadyExists, "one server is enough");
     }
@@ -91,6 +71,36 @@ fn main() -> std::io::Result<()> {
         serving.stop();
     }
     Ok(())
+}
+
+/// The server that these words ask for.
+fn server(words: &[String]) -> Server {
+    let has = |word: &str| words.iter().any(|given| given == word);
+    let value = |name: &str| words.iter().find_map(|word| word.strip_prefix(name));
+    let mut server =
+        Server::default().command("stick", "Has a reporter hang, or go on.", |request| {
+            IS_STUCK.store(request.says("on"), Relaxed);
+            Ok(vec![Part { name: "stuck".into(), bytes: b"so be it".to_vec() }])
+        });
+    if let Some(name) = value("name=") {
+        server = server.name(name);
+    }
+    if let Some(folder) = value("save=") {
+        server = server.save_into(folder).save_at_most(2, 50).save_on_signal(libc::SIGUSR2);
+        if has("steps") {
+            server = server.save_at(Threshold::ResidentStep(8 << 20)).cooldown(Duration::ZERO);
+        }
+    }
+    if let Some(folder) = value("every=") {
+        server = server.save_every(Duration::from_millis(50), 3, folder);
+    }
+    if has("history") {
+        server = server.keep_every(Duration::from_millis(50), 3);
+    }
+    if let Some(folder) = value("folder=") {
+        server = server.folder(folder);
+    }
+    server
 }
 
 /// Allocates, keeps a while, frees; under the locks that reporters try.

@@ -59,3 +59,48 @@ fn a_measurement_that_panics_poisons_nothing() {
     assert!(value.0.try_lock().is_ok() && value.1.try_borrow_mut().is_ok());
     assert!(value.2.try_write().is_ok());
 }
+
+#[test]
+fn lazy_values() {
+    use std::cell::LazyCell;
+    use std::sync::LazyLock;
+    let lazy = (LazyCell::new(|| text(40)), LazyLock::<String>::new(|| text(50)));
+    owns_blocks(&lazy, 0);
+    assert_eq!((lazy.0.len(), lazy.1.len()), (40, 50));
+    owns_blocks(&lazy, 2);
+    assert_fully_reported!(lazy);
+    static LAZY: LazyLock<Vec<u8>> = LazyLock::new(|| vec![1; 100]);
+    owns_blocks(&LAZY, 0);
+    assert_eq!(LAZY.len(), 100);
+    owns_blocks(&LAZY, 1);
+}
+
+#[derive(MallocSizeOf)]
+struct Parser {
+    #[malloc_size_of(with = memreport::in_cell)]
+    spare: Cell<Vec<String>>,
+    depth: Cell<usize>,
+}
+
+#[test]
+fn what_is_taken_out_of_a_cell_goes_back() {
+    let parser = Parser { spare: Cell::new(texts(10).collect()), depth: Cell::new(3) };
+    owns_blocks(&parser, 10);
+    let spare = parser.spare.take();
+    assert_eq!((spare.len(), parser.depth.get()), (10, 3));
+    parser.spare.set(spare);
+    assert_fully_reported!(parser);
+
+    #[derive(Default)]
+    struct PanicsOnce(bool);
+    impl MallocSizeOf for PanicsOnce {
+        fn add_size_of_excluding_this<'a>(&'a self, _ops: &memreport::Ops<'a>) {
+            assert!(!self.0, "cannot be measured");
+        }
+    }
+    #[derive(MallocSizeOf)]
+    struct Holds(#[malloc_size_of(with = memreport::in_cell)] Cell<PanicsOnce>);
+    let holds = Holds(Cell::new(PanicsOnce(true)));
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| measure(&holds))).unwrap_err();
+    assert!(holds.0.take().0, "it is back");
+}

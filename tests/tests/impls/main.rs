@@ -8,6 +8,8 @@ mod shared;
 mod maps;
 mod derived;
 mod threads;
+mod errors;
+mod iterators;
 
 use memreport::{MallocSizeOf, Measured, measure};
 

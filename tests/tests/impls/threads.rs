@@ -53,3 +53,62 @@ fn threads() {
         0,
     );
 }
+
+#[test]
+fn lines_and_halves() {
+    use std::io::{Cursor, LineWriter, Read, Write};
+    let mut writer = LineWriter::new(Vec::new());
+    writer.write_all(b"a line\nand half").unwrap();
+    assert_fully_reported!(writer);
+    assert_fully_reported!(LineWriter::with_capacity(33, std::io::sink()));
+    assert_fully_reported!(LineWriter::with_capacity(0, Vec::<u8>::new()));
+    assert_fully_reported!(Cursor::new(text(40)).chain(Cursor::new(text(50))).take(60));
+    owns_blocks(&(std::io::stdin(), std::io::empty(), std::io::stdout()), 0);
+}
+
+struct Task([u8; 40]);
+
+impl std::task::Wake for Task {
+    fn wake(self: std::sync::Arc<Self>) {
+        assert_eq!(self.0.len(), 40);
+    }
+}
+
+#[test]
+fn wakers() {
+    use std::task::Waker;
+    owns_blocks(Waker::noop(), 0);
+    let waker = Waker::from(std::sync::Arc::new(Task([1; 40])));
+    owns_blocks(&[waker.clone(), waker.clone()], 1);
+    waker.wake_by_ref();
+    assert_fully_reported!(waker);
+}
+
+#[test]
+fn threads_of_a_scope() {
+    std::thread::scope(|scope| {
+        let (stop, stopped) = std::sync::mpsc::channel::<()>();
+        let handle = scope.spawn(move || stopped.recv().is_err());
+        let thread = measure(handle.thread());
+        owns_blocks(&handle, thread.blocks + 1);
+        drop(stop);
+        assert!(handle.join().unwrap());
+    });
+}
+
+#[test]
+fn other_programs() {
+    use std::process::{Command, Output};
+    // Its path and the list of arguments, but not the name that the program is told.
+    owns_blocks(&Command::new("true"), 2);
+    let mut command = Command::new("/bin/echo");
+    command.args(["", "some", "arguments"]).arg(text(100)).current_dir("/");
+    owns_blocks(&command, 2 + 4 + 1);
+    let mut command = Command::new("/bin/echo");
+    let blocks = measure(&command).blocks;
+    command.env("NAME", text(40)).env_remove("OTHER");
+    // Two names and a value, and the one node that they are sorted in.
+    owns_blocks(&command, blocks + 4);
+    let output: Output = Command::new("/bin/echo").arg(text(100)).output().expect("echo is there");
+    assert_fully_reported!(output);
+}

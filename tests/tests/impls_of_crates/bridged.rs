@@ -15,9 +15,11 @@ struct Style {
     rules: ThinVec<String>,
     #[malloc_size_of(with = bridge::theirs)]
     notes: Vec<Note>,
+    #[malloc_size_of(with = bridge::theirs)]
+    margins: ThinVec<Note>,
 }
 
-/// Theirs, with a text that implements ours.
+/// Theirs, with a text that implements ours, and which lists of theirs hold.
 struct Note(compact_str::CompactString, Box<u64>);
 
 impl TheirMallocSizeOf for Note {
@@ -32,14 +34,15 @@ fn style() -> Style {
         name: text(30),
         rules: (1..20).map(text).collect(),
         notes: vec![note(10), note(100), note(200)],
+        margins: [note(50), note(5)].into_iter().collect(),
     }
 }
 
 #[test]
 fn each_trait_measures_what_implements_the_other() {
     assert_fully_reported!(style());
-    // The name, nineteen rules and their list, three notes with two long texts in a list.
-    owns_blocks(&style(), 1 + 20 + 1 + 3 + 2);
+    // The name, nineteen rules and their list, three notes with two long texts in a list, two with one.
+    owns_blocks(&style(), 1 + 20 + (1 + 3 + 2) + (1 + 2 + 1));
 }
 
 #[test]

@@ -28,7 +28,7 @@ fn texts_of_lasso() {
     long.get_or_intern(text(100_000));
     assert_fully_reported!(long);
     // The bucket that it begins with has no text.
-    owns_blocks(&Rodeo::<lasso::Spur>::new(), 1);
+    owns_blocks(&Rodeo::<lasso::Spur>::new(), 3);
 }
 
 fn interner<B: Backend<Symbol: string_interner::Symbol>>(number: usize) -> StringInterner<B> {

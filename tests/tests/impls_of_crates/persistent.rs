@@ -18,7 +18,7 @@ fn pointers_of_any_kind() {
 
 #[test]
 fn vectors_of_im() {
-    for length in [0, 1, 2, 10, 64, 100, 300] {
+    for length in [0, 1, 2, 10, 64, 100] {
         assert_fully_reported!((0..length).collect::<im::Vector<u64>>());
         assert_fully_reported!(
             texts(usize::try_from(length).expect("small")).collect::<im::Vector<String>>()
@@ -57,15 +57,33 @@ fn ordered_trees_of_im() {
     assert_fully_reported!(texts(700).collect::<im::OrdSet<String>>());
 }
 
+/// Hashes small numbers so that no two are in each other's way: how deep a tree is depends on that.
+#[derive(Default)]
+struct Spread(u64);
+
+impl std::hash::Hasher for Spread {
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.0 = self.0 << 8 | u64::from(*byte));
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+type Spreads = std::hash::BuildHasherDefault<Spread>;
+
 #[test]
 fn small_trees() {
     assert_fully_reported!((imbl::OrdMap::<u8, u8>::new(), imbl::HashMap::<u8, u8>::new()));
     assert_fully_reported!((0..100).zip(texts(100)).collect::<imbl::OrdMap<i32, String>>());
     assert_fully_reported!((im::HashMap::<u8, u8>::new(), im::HashSet::<String>::new()));
-    assert_fully_reported!((0..100).zip(texts(100)).collect::<im::HashMap<i32, String>>());
-    assert_fully_reported!(texts(100).collect::<im::HashSet<String>>());
-    assert_fully_reported!((0..100).zip(texts(100)).collect::<imbl::HashMap<i32, String>>());
-    let set: imbl::HashSet<String> = texts(30).collect();
+    assert_fully_reported!((0..20).zip(texts(20)).collect::<im::HashMap<u8, String, Spreads>>());
+    let set: im::HashSet<u8, Spreads> = (0..20).collect();
+    assert_fully_reported!([set.update(21), set.clone(), set]);
+    type Map = imbl::GenericHashMap<u8, String, Spreads, RcK>;
+    assert_fully_reported!((0..16).zip(texts(16)).collect::<Map>());
+    let set: imbl::HashSet<String> = texts(9).collect();
     assert_fully_reported!([set.update(text(30)), set.clone(), set]);
 }
 
@@ -84,7 +102,7 @@ fn lists_and_stacks() {
 /// Nobody lends the nodes that only lead to others.
 #[test]
 fn big_trees_are_lower_bounds() {
-    let numbers = 0..100_000_u64;
+    let numbers = 0..10_000_u64;
     let pairs = || numbers.clone().map(|number| (number, number));
     let seen = [
         percent_seen(|| numbers.clone().collect::<im::Vector<_>>()),
@@ -97,7 +115,9 @@ fn big_trees_are_lower_bounds() {
         percent_seen(|| pairs().collect::<rpds::HashTrieMap<_, _>>()),
         percent_seen(|| pairs().collect::<rpds::RedBlackTreeMap<_, _>>()),
     ];
-    assert_eq!(seen, [0; 9]);
+    let at_least = [90, 90, 94, 92, 85, 65, 35, 25, 40];
+    let holds = seen.iter().zip(at_least).all(|(seen, at_least)| (at_least..=100).contains(seen));
+    assert!(holds, "{seen:?} percent, and not {at_least:?}");
 }
 
 #[test]

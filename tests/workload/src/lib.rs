@@ -10,4 +10,5 @@ mod run;
 
 pub use json::write_text;
 pub use numbers::Numbers;
+pub use processor::time as processor_time;
 pub use run::run;

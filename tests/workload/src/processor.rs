@@ -35,7 +35,11 @@ fn allowed() -> io::Result<libc::cpu_set_t> {
 }
 
 /// The processor time of this thread.
-pub(crate) fn time() -> io::Result<Duration> {
+///
+/// # Errors
+///
+/// If the system does not tell.
+pub fn time() -> io::Result<Duration> {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: a valid place for the time.
     check(unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) })?;

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::{Bench, expect_equal, sample};
+use super::{Bench, expect_equal, heap, sample};
 use crate::{Failure, build};
 
 pub(super) fn schemes(bench: &Bench) -> Result<String, Failure> {
@@ -26,7 +26,7 @@ pub(super) fn schemes(bench: &Bench) -> Result<String, Failure> {
 }
 
 /// Fails if text stands out too little, or does not fit; answers the least contrast.
-fn legible(bench: &Bench, scheme: &str) -> Result<f64, Failure> {
+pub(super) fn legible(bench: &Bench, scheme: &str) -> Result<f64, Failure> {
     let measured = bench.browser.run(include_str!("contrast.js"), &[])?;
     let ground = measured["ground"].as_f64().unwrap_or(0.5);
     if (scheme == "dark") != (ground < 0.2) {
@@ -128,6 +128,12 @@ pub(super) fn pictures(bench: &Bench, into: &Path, text: &Path) -> Result<(), Fa
     fs::create_dir_all(into)?;
     let files = example(bench, text)?;
     let page = bench.page(&files)?.ok_or("no page was written")?;
+    // The next page takes its place.
+    let kept = bench.folder.join("kept.html");
+    fs::rename(page.trim_start_matches("file://"), &kept)?;
+    let page = format!("file://{}", kept.display());
+    let scoped = bench.page(&heap::requests(bench)?)?.ok_or("no page was written")?;
+    let by = |view: &str| if view == "heap" { "scope,type,stack" } else { "" };
     for (view, scheme, width, height) in [
         ("trees", "light", 1200, 760),
         ("treemap", "dark", 1200, 760),
@@ -145,11 +151,17 @@ pub(super) fn pictures(bench: &Bench, into: &Path, text: &Path) -> Result<(), Fa
         ("difference", "dark", 800, 600),
         ("dark", "dark", 800, 700),
         ("coverage", "light", 800, 900),
+        ("heap", "light", 1600, 760),
+        ("heap", "dark", 800, 760),
+        ("heap", "light", 800, 760),
+        ("heap", "dark", 1600, 760),
     ] {
         bench.browser.window(width, height)?;
         bench.browser.prefer(scheme)?;
-        bench.open(&page)?;
-        bench.browser.run("return choose(arguments[0])", &[json!({ "view": view })])?;
+        bench.open(if view == "heap" { &scoped } else { &page })?;
+        bench
+            .browser
+            .run("return choose(arguments[0])", &[json!({ "view": view, "by": by(view) })])?;
         bench.drawn()?;
         bench.browser.picture(&into.join(format!("{view}-{scheme}-{width}.png")))?;
     }

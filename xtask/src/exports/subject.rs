@@ -78,20 +78,23 @@ pub(crate) fn take(folder: &Path) -> Result<Vec<Subject>, Failure> {
         fs::write(&file, dump.to_string())?;
         subjects.push(subject(name, file)?);
     }
-    for (name, program, variable) in [
-        ("recording", "recorded", "--mode=live"),
-        ("sampled-recording", "recorded", "--mode=profile --sample-bytes=8K"),
+    for (name, variable, kept) in [
+        ("recording", "--mode=live", Some(FORGOTTEN)),
+        ("sampled-recording", "--mode=profile --sample-bytes=8K", None),
     ] {
         let file = folder.join(format!("{name}.rec"));
-        let mut run = Command::new(dev("memreport-tests", program)?);
-        run.env("MEMREPORT_RECORD", &file);
+        let mut run = Command::new(dev("memreport-tests", "leaking")?);
+        run.arg("3").env("MEMREPORT_RECORD", &file);
         ran(name, run, variable)?;
-        subjects.push(recorded(name, file, (None, "recorded::hands_over"))?);
+        subjects.push(recorded(name, file, kept)?);
     }
     Ok(subjects)
 }
 
-/// A program that forgets ten megabytes within a minute, while it runs.
+/// What the program `leaking` forgets, and where: glibc gives 8 bytes more than each of its 1,000 blocks of 10,000 bytes asks for.
+const FORGOTTEN: (&str, i64) = ("leaking::forgets", 1000 * 10_008);
+
+/// That program with a minute's time, while it runs.
 pub(crate) struct Leaking {
     program: Child,
     file: PathBuf,
@@ -111,17 +114,15 @@ impl Leaking {
         if !status.success() {
             return Err(format!("the program that leaks failed: {status}").into());
         }
-        // glibc gives 8 bytes more than each of its 1,000 blocks of 10,000 bytes asks for.
-        let kept = Some(("leaking::forgets", 1000 * 10_008));
-        recorded("leak", self.file, (kept, "leaking::hands_over"))
+        recorded("leak", self.file, Some(FORGOTTEN))
     }
 }
 
-/// A recording, and what `about-memory recording` says of it.
+/// A recording of the program `leaking`, and what `about-memory recording` says of it.
 fn recorded(
     name: &'static str,
     file: PathBuf,
-    (kept, given_back): (Option<(&'static str, i64)>, &'static str),
+    kept: Option<(&'static str, i64)>,
 ) -> Result<Subject, Failure> {
     let mut ask = Command::new(dev("about-memory", "about-memory")?);
     let answer = ask.arg("recording").arg(&file).arg("--json").output()?;
@@ -147,6 +148,7 @@ fn recorded(
         classes: None,
     };
     let peak_sum = said["peak"]["live"].as_i64().ok_or("a recording without a peak")?;
+    let given_back = "leaking::hands_over";
     let recorded = Recorded { at_peak: bytes("atPeak")?, peak_sum, kept, given_back };
     Ok(Subject { name, file, sums, recorded: Some(recorded) })
 }

@@ -43,9 +43,9 @@ class Outline {
     const elements = blocks.map((block, index) => {
       block.index = index;
       block.element = element("div", { className: `block ${block.kind}` });
-      if (block.tree || block.flats) {
+      if (!block.lines) {
         block.element.setAttribute("role", "tree");
-        const name = block.tree ? block.tree.root.shown : "single measurements";
+        const name = block.tree ? block.tree.root.shown : block.flats ? "single measurements" : "blocks";
         block.element.setAttribute("aria-label", `${name} of ${block.process}`);
       }
       this.layOut(block);

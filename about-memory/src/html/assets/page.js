@@ -9,12 +9,14 @@ const data = new Data(origin);
 const folds = new Folds("about-memory folds");
 const panel = $("panel");
 const outline = new Outline(element("div", { className: "outline" }), folds, describe);
+const heapOutline = new Outline(element("div", { className: "outline" }), folds, describe);
 const treemap = new Treemap(element("div", { className: "areas" }), describe);
 
 const VIEWS = { trees: "Trees", treemap: "Treemap", difference: "Difference", time: "Over time" };
 const HINT = "Point at a line, or go to it by the arrow keys, to read what it measures.";
 const TREEMAP_HINT = "Point at an area to read what it measures; click it, or press Enter on it, to go into it.";
-const DEFAULTS = { view: "trees", moment: "", first: "", second: "", filter: "", regex: "", verbose: "", units: "" };
+const DEFAULTS = { view: "trees", moment: "", first: "", second: "", filter: "", regex: "", verbose: "", units: "",
+  by: "", within: "", cut: "" };
 
 /** What is chosen. It stands in the address, so that it outlives a reload and can be kept as a bookmark. */
 let chosen = readAddress();
@@ -29,7 +31,7 @@ function readAddress() {
 
 function choose(change) {
   // Whoever types and then clicks means both.
-  const typed = typing === null ? {} : { filter: $("filter").value };
+  const typed = typing === null ? {} : { filter: $("filter").value, within: $("within").value };
   clearTimeout(typing);
   typing = null;
   chosen = { ...chosen, ...typed, ...change };
@@ -79,6 +81,14 @@ async function prepare() {
     return () => {
       panel.replaceChildren(host);
       drawChart(host, momentsOfOne(), bytesOf());
+    };
+  }
+  if (chosen.view === "heap" && findings.heap) {
+    const by = (chosen.by || Object.keys(ORDERS)[0]).split(",");
+    const blocks = heapBlocks(findings.heap, { by, cut: Number(chosen.cut || 1), within: chosen.within });
+    return () => {
+      panel.replaceChildren(heapOutline.host);
+      heapOutline.show(blocks, bytesOf());
     };
   }
   if (chosen.view in SHEETS) {
@@ -137,23 +147,28 @@ function drawControls() {
   panel.setAttribute("aria-labelledby", `view-${chosen.view}`);
   const isTreeLike = ["trees", "treemap", "difference"].includes(chosen.view);
   for (const label of document.querySelectorAll("#settings > label")) {
-    const isPair = label.classList.contains("pair");
-    label.hidden = isPair ? chosen.view !== "difference" : !isTreeLike && !label.contains($("units"));
+    const { classList } = label;
+    label.hidden = classList.contains("pair") ? chosen.view !== "difference"
+      : classList.contains("heap") || chosen.view === "heap" ? !classList.contains("heap") || chosen.view !== "heap"
+      : !isTreeLike && !label.contains($("units"));
   }
   document.querySelector(".moment").hidden = ["difference", "time"].includes(chosen.view);
   describe(null);
-  $("description").hidden = !isTreeLike;
-  $("copy").hidden = !["trees", "difference"].includes(chosen.view);
-  $("settings").hidden = !isTreeLike && chosen.view !== "time";
+  $("description").hidden = !isTreeLike && chosen.view !== "heap";
+  $("copy").hidden = !["trees", "difference", "heap"].includes(chosen.view);
+  $("settings").hidden = !isTreeLike && !["time", "heap"].includes(chosen.view);
   fillSelects();
-  const field = $("filter");
-  if (document.activeElement !== field) {
-    field.value = chosen.filter;
+  for (const id of ["filter", "within"]) {
+    if (document.activeElement !== $(id)) {
+      $(id).value = chosen[id];
+    }
   }
-  field.setAttribute("aria-invalid", chosen.regex === "1" && regexOf(chosen.filter) === null);
+  $("filter").setAttribute("aria-invalid", chosen.regex === "1" && regexOf(chosen.filter) === null);
   $("regex").checked = chosen.regex === "1";
   $("verbose").checked = chosen.verbose === "1";
-  $("units").value = chosen.units;
+  for (const id of ["units", "by", "cut"]) {
+    $(id).value = chosen[id];
+  }
   drawNotes(present()?.notes ?? []);
 }
 
@@ -247,24 +262,31 @@ async function measureAndSave() {
   }
 }
 
+const shownOutline = () => [outline, heapOutline].find(({ host }) => host.isConnected);
+
 function listen() {
   $("moment").addEventListener("change", event => choose({ moment: event.target.value }));
   $("first").addEventListener("change", event => choose({ first: event.target.value, second: "" }));
   $("second").addEventListener("change", event => choose({ first: String(pair()[0].id), second: event.target.value }));
-  $("units").addEventListener("change", event => choose({ units: event.target.value }));
+  $("by").replaceChildren(...Object.entries(ORDERS).map(([by, title], index) => element("option", { value: index ? by : "" }, title)));
+  for (const id of ["units", "by", "cut"]) {
+    $(id).addEventListener("change", event => choose({ [id]: event.target.value }));
+  }
   for (const id of ["regex", "verbose"]) {
     $(id).addEventListener("change", event => choose({ [id]: event.target.checked ? "1" : "" }));
   }
-  $("filter").addEventListener("input", () => {
-    clearTimeout(typing);
-    typing = setTimeout(() => choose({}), 150);
-  });
+  for (const id of ["filter", "within"]) {
+    $(id).addEventListener("input", () => {
+      clearTimeout(typing);
+      typing = setTimeout(() => choose({}), 150);
+    });
+  }
   $("settings").addEventListener("submit", event => event.preventDefault());
   $("measure").addEventListener("click", () => act("measure"));
   $("minimize").addEventListener("click", () => act("minimize"));
   $("every").addEventListener("change", event => measureEvery(Number(event.target.value)));
   $("measure-and-save").addEventListener("click", measureAndSave);
-  $("copy").addEventListener("click", () => navigator.clipboard.writeText(outline.text()).catch(fault => tell(fault.message)));
+  $("copy").addEventListener("click", () => navigator.clipboard.writeText(shownOutline().text()).catch(fault => tell(fault.message)));
   $("views").addEventListener("keydown", event => {
     const buttons = [...$("views").children];
     const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
@@ -273,7 +295,7 @@ function listen() {
     }
   });
   document.addEventListener("copy", event => {
-    const text = outline.host.isConnected ? outline.selectedText(getSelection()) : null;
+    const text = shownOutline()?.selectedText(getSelection()) ?? null;
     if (text !== null) {
       event.clipboardData.setData("text/plain", text);
       event.preventDefault();

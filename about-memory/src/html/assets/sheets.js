@@ -3,9 +3,11 @@
 
 const NO_DUMP = "No dump of DMD lies beside this report: run the program with DMD=1.";
 
-/** A sheet for each member of a moment's findings: its title, what makes the elements of it, and what is said without it. */
+/** A sheet for each member of a moment's findings: its title, what makes the elements of it, and what is said without it. Heap
+ * details are an outline, and are drawn as those are. */
 const SHEETS = {
   dark: { title: "Dark matter", draw: darkSheet, missing: NO_DUMP },
+  heap: { title: "Heap details", missing: NO_DUMP },
   coverage: { title: "Coverage", draw: coverageSheet, missing: NO_DUMP },
   resident: { title: "Resident memory", draw: residentSheet, missing: "This report does not say how much memory is resident." },
 };

@@ -52,6 +52,9 @@ function rowsOf(block, bytes, folds) {
   if (block.lines) {
     return block.lines.map(text => ({ text }));
   }
+  if (block.heap) {
+    return heapRows(block, folds);
+  }
   if (block.kind === "flats") {
     const values = block.flats.map(({ root, unit }) => formatAmount(root.amount, unit, bytes));
     const widest = values.reduce((most, value) => Math.max(most, value.length), 0);
@@ -90,7 +93,10 @@ function newRow(tree, line, { indent, value, level, place = [1, 1], folds }) {
 }
 
 /** The pieces of a row with their classes; together they are its text. */
-function piecesOf({ tree, line, indent, value, mark }) {
+function piecesOf({ tree, line, indent, value, mark, pieces: known }) {
+  if (known) {
+    return known;
+  }
   const pieces = [["indent", indent], [line.isInvalid ? "value invalid" : "value", value]];
   if (!tree.isFlat) {
     pieces.push(["share", ` (${formatShare(line.amount, tree.total)})`]);

@@ -135,11 +135,9 @@ impl Walk {
 struct Search {
     /// In the walk.
     parents: Vec<u32>,
+    /// The forest of what has been linked.
+    forest: Vec<Linked>,
     semi: Vec<u32>,
-    /// The forest of what has been linked: paths in it get shorter with every look.
-    ancestors: Vec<u32>,
-    /// Of the path up to the ancestor, the node with the least `semi`.
-    labels: Vec<u32>,
     nearest: Vec<u32>,
     /// The first of the nodes whose `semi` is this one, and for each of those the next.
     bucket: Vec<u32>,
@@ -147,15 +145,25 @@ struct Search {
     path: Vec<u32>,
 }
 
+/// A node of the forest. What is read together lies together: on a graph at random, every node is a miss of the cache.
+#[derive(Clone, Copy)]
+struct Linked {
+    /// Further up in its tree, [`NONE`] at the root: paths get shorter with every look.
+    ancestor: u32,
+    /// The least `semi` on the path up to the ancestor, that one left out, and the node that has it.
+    least: u32,
+    label: u32,
+}
+
 impl Search {
     fn new(parents: Vec<u32>) -> Self {
         let count = parents.len();
-        let numbers: Vec<u32> = (0..u32::try_from(count).unwrap_or(NONE)).collect();
+        let numbers = 0..u32::try_from(count).unwrap_or(NONE);
+        let alone = |number| Linked { ancestor: NONE, least: number, label: number };
         Search {
             parents,
-            semi: numbers.clone(),
-            ancestors: vec![NONE; count],
-            labels: numbers,
+            forest: numbers.clone().map(alone).collect(),
+            semi: numbers.collect(),
             nearest: vec![0; count],
             bucket: vec![NONE; count],
             next: vec![NONE; count],
@@ -167,16 +175,12 @@ impl Search {
     fn run(mut self, sources: impl Fn(u32, &mut dyn FnMut(u32))) -> Vec<u32> {
         let count = u32::try_from(self.parents.len()).unwrap_or(NONE);
         for node in (1..count).rev() {
-            sources(node, &mut |source| {
-                let least = self.least(source);
-                let semi = self.semi[least as usize];
-                let own = &mut self.semi[node as usize];
-                *own = semi.min(*own);
-            });
-            let semi = self.semi[node as usize] as usize;
-            self.next[node as usize] = std::mem::replace(&mut self.bucket[semi], node);
+            let mut semi = node;
+            sources(node, &mut |source| semi = semi.min(self.least(source).0));
+            self.semi[node as usize] = semi;
+            self.next[node as usize] = std::mem::replace(&mut self.bucket[semi as usize], node);
             let parent = self.parents[node as usize];
-            self.ancestors[node as usize] = parent;
+            self.forest[node as usize] = Linked { ancestor: parent, least: semi, label: node };
             self.empty_bucket(parent);
         }
         for node in 1..count as usize {
@@ -191,30 +195,33 @@ impl Search {
     fn empty_bucket(&mut self, parent: u32) {
         let mut node = std::mem::replace(&mut self.bucket[parent as usize], NONE);
         while node != NONE {
-            let least = self.least(node);
-            let is_less = self.semi[least as usize] < self.semi[node as usize];
-            self.nearest[node as usize] = if is_less { least } else { parent };
+            let (least, label) = self.least(node);
+            let is_less = least < self.semi[node as usize];
+            self.nearest[node as usize] = if is_less { label } else { parent };
             node = std::mem::replace(&mut self.next[node as usize], NONE);
         }
     }
 
-    /// The node with the least `semi` on the path from here up to the root of its tree in the forest, the root left out.
-    fn least(&mut self, node: u32) -> u32 {
-        if self.ancestors[node as usize] == NONE {
-            return node;
-        }
+    /// The least `semi` on the path from here up to the root of its tree in the forest, the root left out, and who has it.
+    fn least(&mut self, node: u32) -> (u32, u32) {
         let mut at = node;
-        while self.ancestors[self.ancestors[at as usize] as usize] != NONE {
+        loop {
+            let above = self.forest[at as usize].ancestor;
+            if above == NONE || self.forest[above as usize].ancestor == NONE {
+                break;
+            }
             self.path.push(at);
-            at = self.ancestors[at as usize];
+            at = above;
         }
         while let Some(at) = self.path.pop() {
-            let (at, above) = (at as usize, self.ancestors[at as usize] as usize);
-            if self.semi[self.labels[above] as usize] < self.semi[self.labels[at] as usize] {
-                self.labels[at] = self.labels[above];
+            let above = self.forest[self.forest[at as usize].ancestor as usize];
+            let own = &mut self.forest[at as usize];
+            own.ancestor = above.ancestor;
+            if above.least < own.least {
+                (own.least, own.label) = (above.least, above.label);
             }
-            self.ancestors[at] = self.ancestors[above];
         }
-        self.labels[node as usize]
+        let Linked { least, label, .. } = self.forest[node as usize];
+        (least, label)
     }
 }

@@ -103,15 +103,29 @@ impl Columns {
         let retained = commas(retained.into());
         let of = |number: Option<u64>| number.map_or_else(String::new, |n| commas(n.into()));
         let (own, blocks) = (of(own.map(|own| own.0)), of(own.map(|own| own.1)));
-        let before = bytes + 1 + 7 + 1 + bytes + 1 + wide + 2;
-        let name = cut(name, width, before);
+        let name = fit(name, width, bytes + 1 + 7 + 1 + bytes + 1 + wide + 2);
         writeln!(out, "{retained:>bytes$} {share:>7} {own:>bytes$} {blocks:>wide$}  {name}")
     }
 }
 
+/// A name in what is left of the line: where it is too long, what stands behind its last comma gets half of that, and is cut.
+fn fit(name: &str, width: usize, before: usize) -> String {
+    let room = width.saturating_sub(before).max(LEAST);
+    match name.rfind(", ").map(|comma| name.split_at(comma)) {
+        Some((what, site)) if width > 0 && name.chars().count() > room => {
+            let left = room.saturating_sub(what.chars().count());
+            let site = shorten(site, left.max(room / 2));
+            shorten(what, room - site.chars().count()) + &site
+        }
+        _ => cut(name, width, before),
+    }
+}
+
+/// The least that is shown of a name, in columns.
+const LEAST: usize = 24;
+
 /// The text without its middle, if it is too long for the line.
 fn cut(text: &str, width: usize, before: usize) -> String {
-    const LEAST: usize = 24;
     match width {
         0 => text.to_owned(),
         width => shorten(text, width.saturating_sub(before).max(LEAST)),
@@ -129,8 +143,13 @@ fn name(name: &RetainedName) -> String {
             format!("{} that nothing outside points at", count(*cycles, "cycle"))
         }
         RetainedName::Blocks { block_type, site, address } => {
-            let site = site.as_ref().map_or_else(String::new, |site| format!(", {site}"));
             let address = address.map_or_else(String::new, |at| format!("0x{at:x}: "));
+            // Who allocated a block of no known type is said by the frame.
+            let block_type = match site {
+                Some(_) => block_type.split(", allocated in").next().unwrap_or_default(),
+                None => block_type,
+            };
+            let site = site.as_ref().map_or_else(String::new, |site| format!(", {site}"));
             format!("{address}{block_type}{site}")
         }
         RetainedName::Other(number) => format!("<other>: {}", commas((*number).into())),
@@ -144,9 +163,7 @@ impl Outside {
         match self {
             Self::Reported(by) => format!("reported by {by}"),
             Self::Skipped(field) => format!("skipped field {field}"),
-            Self::Unknown => {
-                "no block or static points there: stacks, libraries, or nothing".to_owned()
-            }
+            Self::Unknown => "held from a stack or a library, or leaked".to_owned(),
         }
     }
 }
@@ -197,13 +214,12 @@ fn verdict(circle: &Circle) -> String {
         (Outside::Unknown, Counted::Outside(handles)) => {
             let are = if handles == 1 { "is" } else { "are" };
             format!(
-                "{} to its blocks {are} in no block: on a stack, in a library, or forgotten",
+                "{} {are} in no block: on a stack, in a library, or forgotten",
                 count(handles, "handle")
             )
         }
         (Outside::Unknown, Counted::Unknown) => {
-            "held from a stack or a library, or leaked: its blocks do not count their handles"
-                .to_owned()
+            "held from a stack or a library, or leaked: nothing counts its handles".to_owned()
         }
         (outside, _) => format!("held: {}", outside.describe()),
     }
@@ -216,7 +232,7 @@ fn verdict(circle: &Circle) -> String {
 /// If writing fails.
 pub fn write_held(holds: &Holds<'_>, held: &Held, out: &mut dyn Write) -> io::Result<()> {
     let share = percent(held.retained.into(), holds.heap().into());
-    let retained = format!("{}, {share:.2}% of the heap", bytes(held.retained));
+    let retained = format!("{}, {share:.2}%", bytes(held.retained));
     if let [block] = held.blocks[..] {
         writeln!(out, "{}", holds.describe(block))?;
         let site = holds.sites.get(holds.dump.blocks[block].alloc);
@@ -224,7 +240,7 @@ pub fn write_held(holds: &Holds<'_>, held: &Held, out: &mut dyn Write) -> io::Re
             let before = if at == 0 { "allocated at" } else { "            " };
             writeln!(out, "  {before} {}", cut(frame, holds.options.width, 15))?;
         }
-        writeln!(out, "  retains {retained}")?;
+        writeln!(out, "  retains {retained} of the heap")?;
         match held.keeper.as_ref().map(|step| holds.place(step)) {
             Some(place) => {
                 let place = cut(&place, holds.options.width, 33);
@@ -251,6 +267,9 @@ pub fn write_held(holds: &Holds<'_>, held: &Held, out: &mut dyn Write) -> io::Re
     }
 }
 
+/// Ways of more steps than these are shown by their ends.
+const MOST_STEPS: usize = 30;
+
 fn write_way(
     holds: &Holds<'_>,
     number: usize,
@@ -276,7 +295,14 @@ fn write_steps(
     indent: &str,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    for (at, step) in steps.iter().enumerate() {
+    let left_out = match steps.len() {
+        0..=MOST_STEPS => 0..0,
+        count => MOST_STEPS / 2..count - MOST_STEPS / 2,
+    };
+    for (at, step) in steps.iter().enumerate().filter(|(at, _)| !left_out.contains(at)) {
+        if at == left_out.end && at > 0 {
+            writeln!(out, "{indent}  … {} more steps", commas(left_out.len() as i128))?;
+        }
         if step.alike > 0 {
             writeln!(
                 out,
@@ -285,8 +311,14 @@ fn write_steps(
             )?;
         }
         let arrow = if at == 0 { "" } else { "→ " };
-        let line = holds.place(step) + &by(holds, step);
-        writeln!(out, "{indent}{arrow}{}", cut(&line, holds.options.width, indent.len() + 2))?;
+        // The word that leads there is worth more than the middle of a type.
+        let by = cut(&by(holds, step), holds.options.width / 2, 0);
+        let before = indent.len() + 2 + by.chars().count();
+        writeln!(
+            out,
+            "{indent}{arrow}{}{by}",
+            cut(&holds.place(step), holds.options.width, before)
+        )?;
     }
     Ok(())
 }

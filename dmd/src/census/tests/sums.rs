@@ -61,11 +61,12 @@ fn heap() -> impl Strategy<Value = String> {
             let reports = pick(2, ["", r#","reps":["R"]"#, r#","reps":["S"]"#, r#","reps":["R","S"]"#]);
             let thread = pick(4, ["", r#","thread":0"#, r#","thread":1"#, r#","thread":7"#]);
             let scope = pick(6, ["", r#","scope":1"#, r#","scope":2"#, r#","scope":9"#]);
+            let age = pick(11, ["", r#","ageMs":0"#, r#","ageMs":700"#, r#","ageMs":9000"#]);
             let freed = if choice >> 8 & 7 == 0 { r#","freed":true"# } else { "" };
             let weight = weight.map_or_else(String::new, |weight: f64| format!(r#","weight":{weight}"#));
             let _ = write!(
                 list,
-                r#"{comma}{{"req":{req},"slop":{slop},"num":{num}{stack}{reports}{thread}{scope}{freed}{weight}}}"#
+                r#"{comma}{{"req":{req},"slop":{slop},"num":{num}{stack}{reports}{thread}{scope}{age}{freed}{weight}}}"#
             );
         }
         let mode = if is_live { "live" } else { "dark-matter" };

@@ -164,6 +164,20 @@ fn threads_scopes_crates_sizes_and_ages() {
 }
 
 #[test]
+fn ages_are_those_of_the_dump() {
+    let aged = HEAP
+        .replace(r#""thread":3"#, r#""thread":3,"ageMs":999"#)
+        .replace(r#""num":3"#, r#""num":3,"ageMs":60000"#);
+    let census = census_of(&aged, &Breakdown::of_words("age").unwrap());
+    let expected = json!({
+        "1 min to 1 h": count(3, 3_000_000),
+        "under 1 s": count(1, 24),
+        "unknown": count(24, 1_314_912),
+    });
+    assert_eq!(json_of(&census), expected);
+}
+
+#[test]
 fn a_bucket_says_what_it_leaves_out() {
     let expected = json!({
         "blocks": [

@@ -38,6 +38,8 @@ pub struct Extension {
     pub heap_allocated: Option<u64>,
     /// Live blocks that the tracker was never told of, and so are not in `blockList`.
     pub untracked: Sum,
+    /// What the tracker's own tables have, in bytes.
+    pub tracker_bytes: Option<u64>,
     /// Of a profile: what the sample says of all blocks.
     pub sampled: Option<Sampled>,
     /// Blocks born while reporters ran, which `blockList` leaves out.
@@ -240,6 +242,7 @@ pub(super) struct WireExtension {
     pub(super) notes: Vec<String>,
     heap_allocated: Option<u64>,
     untracked: Sum,
+    tracker_bytes: Option<u64>,
     sampled: Option<Sampled>,
     born_during: Sum,
     modules: Vec<Module>,
@@ -334,6 +337,7 @@ impl WireExtension {
             mode: self.mode,
             heap_allocated: self.heap_allocated,
             untracked: self.untracked,
+            tracker_bytes: self.tracker_bytes,
             sampled: self.sampled,
             born_during_blocks: self.born_during.blocks,
             born_during_bytes: self.born_during.bytes,

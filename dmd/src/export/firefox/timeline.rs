@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::tables::Tables;
-use super::{VERSION, thread};
+use super::{meta, thread};
 use crate::heap::history::{History, Layout};
 use crate::heap::{HeapFrame, HeapOptions};
 use crate::recording::{Point, Recording};
@@ -31,32 +31,13 @@ pub fn write(histories: &[History], options: &HeapOptions, out: &mut dyn Write) 
         profile.add(history, &layout, started);
     }
     let names: Vec<&str> = recordings().map(name).collect();
-    let visible: Vec<usize> = (0..profile.threads.len()).collect();
     let Profile { tables, counters, threads } = profile;
-    let file = WireProfile {
-        meta: json!({
-            "interval": 1,
-            "startTime": started,
-            "processType": 0,
-            "product": format!("{} (heap over time)", names.join(", ")),
-            "stackwalk": 1,
-            "version": 24,
-            "preprocessedProfileVersion": VERSION,
-            "symbolicated": true,
-            "importedFrom": "DMD",
-            "sourceCodeIsNotOnSearchfox": true,
-            "keepProfileThreadOrder": true,
-            "initialVisibleThreads": visible,
-            "initialSelectedThreads": [0],
-            "categories": [{ "name": "Other", "color": "grey", "subcategories": ["Other"] }],
-            "markerSchema": marker_schema(),
-        }),
-        libs: [],
-        pages: [],
-        counters,
-        shared: tables.into_json(),
-        threads,
-    };
+    let product = format!("{} (heap over time)", names.join(", "));
+    let mut meta = meta(&product, started, threads.len());
+    meta["categories"] = json!([{ "name": "Other", "color": "grey", "subcategories": ["Other"] }]);
+    meta["markerSchema"] = marker_schema();
+    let file =
+        WireProfile { meta, libs: [], pages: [], counters, shared: tables.into_json(), threads };
     serde_json::to_writer(&mut *out, &file)?;
     writeln!(out)
 }

@@ -95,7 +95,7 @@ impl Decoded {
     }
 
     /// Each sample in a line: functions from the innermost, `|` between locations; labels; values.
-    fn samples(&self) -> Vec<String> {
+    pub(super) fn samples(&self) -> Vec<String> {
         let functions: BTreeMap<u64, Fields> = self
             .fields
             .messages(5)

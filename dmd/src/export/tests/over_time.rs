@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::decoded::Decoded;
-use crate::export::{Format, HeapOptions, History, write_histories, write_moment};
+use crate::export::{Format, HeapOptions, History, StackKind, write_histories, write_moment};
 use crate::heap::history::tests::history;
 
 fn whole(format: Format, histories: &[History]) -> Vec<u8> {
@@ -194,4 +194,41 @@ fn the_heap_of_a_moment_goes_to_formats_without_time() {
     let weights: Vec<_> =
         (0..2).map(|thread| profiler["threads"][thread]["samples"]["weight"].clone()).collect();
     assert_eq!(weights, [json!([4096, 568]), json!([64])]);
+}
+
+#[test]
+fn scopes_are_labels_or_pseudo_stacks() {
+    let pprof = Decoded::new(&moment(Format::Pprof, 2000));
+    let expected = [
+        "shop::load src/main.rs:12 | shop::main src/main.rs:40 [thread=main (1) bytes=4096bytes] [1, 4096, 1, 4096]",
+        "shop::find src/find.rs:7 | shop::work :0 [thread=worker (2) scope=request > search bytes=112bytes] [5, 504, 5, 504]",
+    ];
+    assert_eq!(pprof.samples(), expected);
+    let options = HeapOptions { stacks: StackKind::Scopes, ..HeapOptions::default() };
+    let mut out = Vec::new();
+    write_moment(Format::MemoryInfra, &history(), 2000, &options, &mut out).unwrap();
+    let dumps = &json(&out)["traceEvents"][1]["args"]["dumps"]["heaps_v2"];
+    // As Chrome has trace events: below the thread, the outermost scope first.
+    let nodes = json!([
+        {"id": 1, "name_sid": 1}, {"id": 2, "name_sid": 2, "parent": 1},
+        {"id": 3, "name_sid": 4}, {"id": 4, "name_sid": 5, "parent": 3},
+        {"id": 5, "name_sid": 6, "parent": 4},
+    ]);
+    assert_eq!(dumps["maps"]["nodes"], nodes);
+    let strings = dumps["maps"]["strings"].as_array().unwrap().iter();
+    let strings: Vec<_> = strings.map(|string| &string["string"]).collect();
+    let expected = [
+        "[Thread: main (1)]",
+        "(in no scope)",
+        "[unknown]",
+        "[Thread: worker (2)]",
+        "request",
+        "search",
+    ];
+    assert_eq!(strings, expected);
+    let mut out = Vec::new();
+    write_histories(Format::FirefoxProfiler, &[history()], &options, &mut out).unwrap();
+    let file = json(&out);
+    let birth = &file["threads"][2]["nativeAllocations"]["stack"][0];
+    assert_eq!(functions(&file["shared"], birth), ["request", "search"]);
 }

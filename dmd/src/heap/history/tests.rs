@@ -57,7 +57,7 @@ fn rows(heap: &Heap) -> Vec<String> {
             row.allocated.blocks,
             functions.join(" < "),
             text(row.kind.thread),
-            text(row.kind.scope)
+            heap.scope(row.kind.scope).as_deref().unwrap_or("-")
         )
     };
     heap.rows.iter().map(row).collect()

@@ -4,6 +4,7 @@ use super::super::{Holds, Owner, Target, TreeOptions, WayOptions};
 use super::super::{
     write_circles, write_groups, write_held, write_held_json, write_tree, write_tree_json,
 };
+use super::random::dump;
 use crate::analysis::{ClampError, ExplainOptions};
 use crate::dump::read::{Dump, read_slice};
 use crate::symbols::Members;
@@ -70,7 +71,7 @@ retained   share      own blocks
      660   7.16%                  skipped field shop::Till.queue (src/till.rs:3)
      660   7.16%      160      5    Box<shop::Link>, shop::open (src/main.rs:7)
      500   5.43%      500      1      0x6500: [u8], shop::open (src/main.rs:7)
-     216   2.34%                  no block or static points there: stacks, libraries, or nothing
+     216   2.34%                  held from a stack or a library, or leaked
      128   1.39%                    1 leaked cycle
      128   1.39%      128      2      Rc<shop::Customer>, shop::open (src/main.rs:7)
       88   0.96%                    <other>: 2
@@ -114,7 +115,7 @@ fn a_cycle_is_leaked_if_all_that_its_blocks_count_is_in_it() {
      → 0x5100: 64 bytes, Rc<shop::Customer>, by .friend (byte 24)
      → 0x5000: 64 bytes, Rc<shop::Customer>, by .friend (byte 24)
   2. 64 bytes in a circle of 1 block
-     1 handle to its blocks is in no block: on a stack, in a library, or forgotten
+     1 handle is in no block: on a stack, in a library, or forgotten
      allocated at shop::open (src/main.rs:7)
      0x5200: 64 bytes, Rc<shop::Customer>
      → 0x5200: 64 bytes, Rc<shop::Customer>, by .friend (byte 24)
@@ -137,7 +138,7 @@ fn ways_lead_through_named_statics_and_fields() {
 
 The 2 shortest ways to it:
   1. 3 steps
-     no block or static points there: stacks, libraries, or nothing
+     held from a stack or a library, or leaked
      → 0x4000: 24 bytes, type unknown, allocated in shop::open
      → 0x2000: 100 bytes, Box<shop::Shelf>, by byte 0, into byte 8
      → 0x3000: 5,120 bytes, [u8], by .goods (byte 8)
@@ -149,13 +150,37 @@ The 2 shortest ways to it:
 ",
         ),
         (
-            Target::Type("[u8]".into()),
+            Target::Block(0x4000),
             "\
-3 blocks, 8,620 bytes; together they retain 8,620 bytes, 93.57% of the heap
+0x4000: 24 bytes, type unknown, allocated in shop::open
+  allocated at shop::open (src/main.rs:7)
+  retains 24 bytes, 0.26% of the heap
+  no block or static is on every way to it
+
+The shortest way to it:
+  1. 1 step
+     held from a stack or a library, or leaked
+     → 0x4000: 24 bytes, type unknown, allocated in shop::open
+",
+        ),
+    ];
+    for (target, expected) in table {
+        let held = holds.held(&target, &WayOptions::default()).unwrap();
+        assert_eq!(text(|out| write_held(&holds, &held, out)), expected, "{target:?}");
+    }
+}
+
+#[test]
+fn alike_ways_of_several_blocks_are_one() {
+    let (dump, options) = (shop(), ExplainOptions::default());
+    let holds = Holds::new(&dump, &options).unwrap();
+    let held = holds.held(&Target::Type("[u8]".into()), &WayOptions::default()).unwrap();
+    let expected = "\
+3 blocks, 8,620 bytes; together they retain 8,620 bytes, 93.57%
 
 By the shortest way to each:
   1. 1 block, 5,120 bytes; to this one by 3 steps
-     no block or static points there: stacks, libraries, or nothing
+     held from a stack or a library, or leaked
      → 0x4000: 24 bytes, type unknown, allocated in shop::open
      → 0x2000: 100 bytes, Box<shop::Shelf>, by byte 0, into byte 8
      → 0x3000: 5,120 bytes, [u8], by .goods (byte 8)
@@ -170,27 +195,14 @@ By the shortest way to each:
        … 3 more of the same kind in a row
      → 0x6400: 32 bytes, Box<shop::Link>, by byte 0
      → 0x6500: 500 bytes, [u8], by byte 0, into byte 8
-",
-        ),
-        (
-            Target::Block(0x4000),
-            "\
-0x4000: 24 bytes, type unknown, allocated in shop::open
-  allocated at shop::open (src/main.rs:7)
-  retains 24 bytes, 0.26% of the heap
-  no block or static is on every way to it
+";
+    assert_eq!(text(|out| write_held(&holds, &held, out)), expected);
+}
 
-The shortest way to it:
-  1. 1 step
-     no block or static points there: stacks, libraries, or nothing
-     → 0x4000: 24 bytes, type unknown, allocated in shop::open
-",
-        ),
-    ];
-    for (target, expected) in table {
-        let held = holds.held(&target, &WayOptions::default()).unwrap();
-        assert_eq!(text(|out| write_held(&holds, &held, out)), expected, "{target:?}");
-    }
+#[test]
+fn blocks_are_meant_by_what_is_known_of_them() {
+    let (dump, options) = (shop(), ExplainOptions::default());
+    let holds = Holds::new(&dump, &options).unwrap();
     let by = |target| holds.held(&target, &WayOptions::default()).map(|held| held.blocks);
     assert_eq!(by(Target::Reporter("explicit/stock".into())), Ok(vec![3, 4]));
     assert_eq!(by(Target::Reporter("Shelf.goods".into())), Ok(vec![3, 4]));
@@ -277,4 +289,45 @@ fn what_is_not_there_is_said() {
     let empty = read_slice(empty.as_bytes()).unwrap();
     let holds = Holds::new(&empty, &options).unwrap();
     assert_eq!((holds.heap(), holds.tree(&TreeOptions::default()).kids.len()), (0, 0));
+}
+
+#[test]
+fn a_narrow_line_has_the_type_and_the_end_of_the_place() {
+    let dump = shop();
+    let options = ExplainOptions { width: 72, ..ExplainOptions::default() };
+    let holds = Holds::new(&dump, &options).unwrap();
+    let tree = holds.tree(&TreeOptions { top: 2, min_percent: 1.0, depth: 2 });
+    let expected = "\
+shop: 9,212 bytes in 15 blocks
+
+retained   share      own blocks
+   5,220  56.67%                  held by several, and by none alone
+   5,220  56.67%      100      1    0x2000:…p::Shelf>, shop::o…ain.rs:7)
+   5,120  55.58%                      <other>: 1
+   3,116  33.83%                  static shop::STOCK
+   3,116  33.83%       16      1    0x1000:…::Shelf>], shop::o…ain.rs:7)
+   3,100  33.65%                      <other>: 1
+     876   9.51%                  <other>: 2
+";
+    let text = text(|out| write_tree(&holds, &tree, out));
+    assert!(text.lines().all(|line| line.chars().count() <= 72), "{text}");
+    assert_eq!(text, expected);
+}
+
+#[test]
+fn a_long_way_is_told_by_its_ends() {
+    // A chain of a hundred blocks, of two kinds in turn.
+    let edges = (0..99).map(|node| (node, node + 1)).collect();
+    let dump = dump(100, &edges, &[0].into());
+    let options = ExplainOptions::default();
+    let holds = Holds::new(&dump, &options).unwrap();
+    let held = holds.held(&Target::Block(0x64000), &WayOptions::default()).unwrap();
+    let text = text(|out| write_held(&holds, &held, out));
+    assert_eq!(held.ways[0].steps.len(), 101);
+    assert!(text.contains("     static p::ONE\n     → 0x1000: 256 bytes, "), "{text}");
+    assert!(text.contains("\n       … 71 more steps\n     → 0x56000: "), "{text}");
+    assert!(
+        text.ends_with("→ 0x64000: 355 bytes, type unknown, allocated in b, by byte 0\n"),
+        "{text}"
+    );
 }

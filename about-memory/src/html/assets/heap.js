@@ -1,0 +1,140 @@
+// Heap details: the blocks of a dump broken down by scope, stack and type, one within the other in any order. The text is what
+// `about-memory heap` prints.
+"use strict";
+
+/** The orders that can be chosen, as the command line calls them, with what people read. */
+const ORDERS = {
+  "stack,type": "stack, then type", "type,stack": "type, then stack", "scope,type,stack": "scope, type, stack",
+  "scope,stack,type": "scope, stack, type", "type,scope,stack": "type, scope, stack",
+};
+
+/** In the order in which nodes of one size stand. */
+const MARKS = { frame: "ƒ ", type: "Ⓣ ", scope: "Ⓢ ", noScope: "(in no scope)", own: "<self>" };
+const RANKS = Object.keys(MARKS);
+
+/** The node of all blocks that are wanted, with its kids. What has less than `cut` percent of them is one node. */
+function breakDown(heap, { by, cut, within }) {
+  const { rows, stacks, functions, scopes, texts } = heap;
+  const has = functions.map(name => name.includes(within));
+  const blocks = rows.stack.flatMap((stack, row) => {
+    const frames = stacks[stack];
+    // Stacks begin at the outermost function of that name; the innermost stands first.
+    const count = within === "" ? frames.length : frames.findLastIndex(frame => has[frame]) + 1;
+    return count > 0 ? [{ row, frames, count, names: scopes[rows.scope[row]] }] : [];
+  });
+  const sum = (blocks, column) => blocks.reduce((sum, { row }) => sum + column[row], 0);
+  const node = (kind, name, of) => ({ kind, name, bytes: sum(of, rows.bytes), blocks: sum(of, rows.blocks), of, kids: [] });
+  const root = node("root", "", blocks);
+  const group = (blocks, kind, keyOf, textOf) => {
+    const groups = new Map();
+    for (const block of blocks) {
+      const key = keyOf(block);
+      if (!groups.has(key)) {
+        groups.set(key, []);
+      }
+      groups.get(key).push(block);
+    }
+    return [...groups].map(([key, of]) => node(kind, textOf(key), of));
+  };
+  /** The nodes that are shown, with what `kidsIn` makes of each, and the small ones as one. */
+  const finish = (nodes, kidsIn) => {
+    const isSmall = ({ bytes }) => percent(bytes, root.bytes) < cut;
+    const shown = nodes.filter(node => !isSmall(node));
+    const small = nodes.filter(isSmall);
+    shown.sort((a, b) => b.bytes - a.bytes || RANKS.indexOf(a.kind) - RANKS.indexOf(b.kind) || (a.name < b.name ? -1 : 1));
+    shown.forEach(node => (node.kids = kidsIn(node)));
+    if (small.length > 0) {
+      const name = `<other>: ${small.length} below ${cut}%${small.length === 1 ? "" : " each"}`;
+      shown.push(node("other", name, small.flatMap(({ of }) => of)));
+    }
+    return shown;
+  };
+  // What blocks are broken down by, at `depth` frames or scopes from the outermost.
+  const breaks = {
+    type(blocks, by) {
+      const nodes = group(blocks, "type", ({ row }) => rows.type[row], name => texts[name] ?? "[unknown]");
+      return finish(nodes, ({ of }) => kidsOf(of, by.slice(1)));
+    },
+    stack(blocks, by, depth) {
+      const own = blocks.filter(({ count }) => count === depth);
+      if (own.length === blocks.length) {
+        return kidsOf(own, by.slice(1));
+      }
+      const nodes = group(blocks.filter(({ count }) => count > depth), "frame",
+        ({ frames, count }) => frames[count - 1 - depth], frame => functions[frame]);
+      return finish(own.length > 0 ? [...nodes, node("own", "", own)] : nodes,
+        ({ kind, of }) => (kind === "own" ? kidsOf(of, by.slice(1)) : kidsOf(of, by, depth + 1)));
+    },
+    scope(blocks, by, depth) {
+      const own = blocks.filter(({ names }) => names.length === depth);
+      if (own.length === blocks.length && depth > 0) {
+        return kidsOf(own, by.slice(1));
+      }
+      const nodes = group(blocks.filter(({ names }) => names.length > depth), "scope",
+        ({ names }) => names[depth], name => texts[name]);
+      const left = own.length > 0 ? [node(depth === 0 ? "noScope" : "own", "", own)] : [];
+      return finish([...nodes, ...left],
+        ({ kind, of }) => (kind === "scope" ? kidsOf(of, by, depth + 1) : kidsOf(of, by.slice(1))));
+    },
+  };
+  const kidsOf = (blocks, by, depth = 0) => (by.length > 0 ? breaks[by[0]](blocks, by, depth) : []);
+  root.kids = kidsOf(blocks, by);
+  return root;
+}
+
+function percent(part, whole) {
+  return whole === 0 ? 0 : (100 * part) / whole;
+}
+
+/** With two digits. What is in the middle between two, eighths alone, goes to the even one, as on the command line. */
+function percentOf(part, whole) {
+  const share = percent(part, whole);
+  const below = Math.floor(share * 100);
+  const isInTheMiddle = (share * 8) % 2 === 1;
+  return `${(isInTheMiddle ? (below + (below % 2)) / 100 : share).toFixed(2)}%`;
+}
+
+/** What the outline shows: what is above the tree, and the tree. */
+function heapBlocks(heap, wishes) {
+  const root = breakDown(heap, wishes);
+  const all = heap.rows.bytes.reduce((sum, bytes) => sum + bytes, 0);
+  const heading = [
+    `${heap.program}: ${heap.isEstimate ? "about " : ""}${plain.format(root.bytes)} ${heap.amount} bytes in ` +
+      `${plain.format(root.blocks)} blocks, ${percentOf(root.bytes, all)} of the heap`,
+    ...(wishes.within === "" ? heap.accounts : []).map(([sign, bytes, what]) =>
+      `${sign} ${plain.format(bytes).padStart(15)}  ${what}`),
+    "", `${"bytes".padStart(15)} ${"share".padStart(8)} ${"blocks".padStart(11)}`,
+  ];
+  const name = `heap by ${wishes.by.join(", ")}`;
+  return [{ kind: "heading", lines: heading }, { kind: "heap", process: name, heap: root }];
+}
+
+/** The rows of the tree that are in sight. A node that is all of its parent is not indented further. */
+function heapRows({ heap: root, process }, folds) {
+  const rows = [];
+  const todo = [];
+  const push = (kids, depth, level, path) => {
+    for (let index = kids.length - 1; index >= 0; index--) {
+      todo.push({ node: kids[index], depth, level, path, place: [index + 1, kids.length] });
+    }
+  };
+  push(root.kids, 0, 1, "");
+  while (todo.length > 0) {
+    const { node, depth, level, path, place } = todo.pop();
+    const name = (MARKS[node.kind] ?? "") + node.name;
+    const own = `${path}${path && " / "}${name}`;
+    const line = { id: `${process}:${own}`, description: "" };
+    const hasKids = node.kids.length > 0;
+    const isOpen = hasKids && (folds.get(line.id) ?? true);
+    const share = percentOf(node.bytes, root.bytes);
+    const pieces = [
+      ["value", plain.format(node.bytes).padStart(15)], ["share", ` ${share.padStart(8)}`],
+      ["share", ` ${plain.format(node.blocks).padStart(11)}`], ["name", `  ${"  ".repeat(depth)}${name}`],
+    ];
+    rows.push({ line, level, place, hasKids, isOpen, pieces });
+    if (isOpen) {
+      push(node.kids, node.kids.length === 1 && depth > 0 ? depth : depth + 1, level + 1, own);
+    }
+  }
+  return rows;
+}

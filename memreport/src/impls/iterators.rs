@@ -1,0 +1,70 @@
+//! Iterators that own what is left to come, and such as only lend. Those over arrays and the drain of a vector are *exact*. The
+//! others tell nobody what is left: *lower bounds*, seen with the tracker alone, of the blocks that they lead to. If the elements own
+//! nothing, those over double-ended queues, heaps and hash tables are *exact with the tracker*.
+
+use alloc::collections::{binary_heap, btree_map, btree_set, linked_list, vec_deque};
+use alloc::{string, vec};
+#[cfg(feature = "std")]
+use std::collections::{hash_map, hash_set};
+
+use super::{btree, list};
+use crate::words::words_of;
+use crate::{MallocSizeOf, Ops};
+
+impl<T: MallocSizeOf, const N: usize> MallocSizeOf for core::array::IntoIter<T, N> {
+    #[inline]
+    fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
+        ops.add(self.as_slice());
+    }
+}
+
+/// The vector has the block, and is borrowed.
+impl<T: MallocSizeOf> MallocSizeOf for vec::Drain<'_, T> {
+    #[inline]
+    fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
+        ops.add(self.as_slice());
+    }
+}
+
+macro_rules! lead_to_blocks {
+    ($(<$($param:ident)*> $ty:ty: $is_one:expr;)*) => {$(
+        /// What is left to come is not seen.
+        impl<$($param),*> MallocSizeOf for $ty {
+            fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
+                // One that is done may lead anywhere.
+                if self.len() > 0 {
+                    ops.blocks_by_words(words_of(self), $is_one, 0);
+                }
+            }
+        }
+    )*};
+}
+
+lead_to_blocks! {
+    <T> vec_deque::IntoIter<T>: |_, requested| requested % size_of::<T>().max(1) == 0;
+    <T> binary_heap::IntoIter<T>: |_, requested| requested % size_of::<T>().max(1) == 0;
+    <T> linked_list::IntoIter<T>: list::is_node::<T>;
+    <K V> btree_map::IntoIter<K, V>: btree::is_node::<K, V>;
+    <T> btree_set::IntoIter<T>: btree::is_node::<T, ()>;
+}
+
+#[cfg(feature = "std")]
+lead_to_blocks! {
+    <K V> hash_map::IntoIter<K, V>: |_, requested| super::table::has_table_size::<(K, V)>(requested);
+    <T> hash_set::IntoIter<T>: |_, requested| super::table::has_table_size::<T>(requested);
+}
+
+macro_rules! only_lend {
+    ($($ty:ty),* $(,)?) => {$(
+        /// What is borrowed belongs to somebody else.
+        impl<T> MallocSizeOf for $ty {
+            #[inline]
+            fn add_size_of_excluding_this<'a>(&'a self, _ops: &Ops<'a>) {}
+        }
+    )*};
+}
+
+only_lend!(core::slice::Iter<'_, T>, core::slice::IterMut<'_, T>, core::slice::Chunks<'_, T>);
+only_lend!(core::slice::ChunksExact<'_, T>, core::slice::Windows<'_, T>);
+owns_nothing!(core::str::Chars<'_>, core::str::CharIndices<'_>, core::str::Bytes<'_>);
+owns_nothing!(core::str::Lines<'_>, core::str::SplitWhitespace<'_>, string::Drain<'_>);

@@ -1,0 +1,77 @@
+//! Values that are made when they are first asked for. *Exact* from Rust 1.94 on, which is the first to tell whether a value was made;
+//! before, they are *busy*. Of a value that nobody has asked for, what its function has captured is not seen: a *lower bound*.
+
+use core::cell::LazyCell;
+#[cfg(feature = "std")]
+use std::sync::LazyLock;
+
+use crate::{MallocSizeOf, Ops};
+
+/// A function of the name of std's, which goes before it where it is stable.
+#[cfg_attr(not(test), expect(dead_code, reason = "stands in for std's, where that is not stable"))]
+trait Untold {
+    fn get(_: &Self) -> Unknown {
+        Unknown
+    }
+}
+
+/// Whether the value was made is not known.
+struct Unknown;
+
+/// What a function `get` has told.
+trait Told<'a> {
+    fn add(self, ops: &Ops<'a>);
+}
+
+impl<'a, T: MallocSizeOf> Told<'a> for Option<&'a T> {
+    #[inline]
+    fn add(self, ops: &Ops<'a>) {
+        self.into_iter().for_each(|value| value.add_size_of_excluding_this(ops));
+    }
+}
+
+impl Told<'_> for Unknown {
+    fn add(self, ops: &Ops<'_>) {
+        ops.busy();
+    }
+}
+
+macro_rules! lazy {
+    ($(#[$attribute:meta])* $lazy:ident) => {
+        impl<T, F> Untold for $lazy<T, F> {}
+
+        impl<T: MallocSizeOf, F> MallocSizeOf for $lazy<T, F> {
+            $(#[$attribute])*
+            #[inline]
+            fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
+                $lazy::get(self).add(ops);
+            }
+        }
+    };
+}
+
+lazy! {
+    #[expect(clippy::incompatible_msrv, reason = "ours is called where std's is not stable")]
+    LazyCell
+}
+#[cfg(feature = "std")]
+lazy! {
+    #[expect(clippy::incompatible_msrv, reason = "ours is called where std's is not stable")]
+    LazyLock
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As a lazy value that tells nothing.
+    struct Old<T, F>(T, F);
+
+    lazy!(Old);
+
+    #[test]
+    fn what_is_not_told_is_busy() {
+        let measured = crate::measure(&Old(String::from("heap"), ()));
+        assert_eq!((measured.bytes, measured.busy), (0, 1));
+    }
+}
