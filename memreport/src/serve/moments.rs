@@ -100,12 +100,13 @@ impl Moments {
         }
         if let Some((every, folder)) = &self.periodic {
             if self.next_saved.is_none_or(|next| next <= now) {
-                let moment =
+                let words =
                     if self.next_saved.is_none() { "at the start" } else { "at an interval" };
+                let occasion = Occasion { words: words.to_owned(), event: None };
                 self.next_saved = Some(now + *every);
                 // One that takes longer than the interval is not followed by those that it has put off.
                 if !folder.is_busy() {
-                    tasks.push(Task::Save(Arc::clone(folder), moment.to_owned()));
+                    tasks.push(Task::Save(Arc::clone(folder), occasion));
                 }
             }
         }
