@@ -71,6 +71,8 @@ pub(crate) struct Contents {
     /// The fields that were visited or skipped.
     pub(crate) fields: PageList<&'static Field>,
     pub(crate) holders: Holders,
+    /// What the tracker's own tables take.
+    pub(crate) tracker_bytes: usize,
 }
 
 /// Blocks with their addresses, and the file that has what was in them.

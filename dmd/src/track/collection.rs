@@ -77,13 +77,17 @@ impl<A: UsableSize + 'static> Tracker for Tracking<A> {
     }
 
     fn own_memory(&self, report: &mut dyn FnMut(&'static str, usize, &'static str)) {
-        let bytes = pages::mapped().saturating_sub(BLOCKS.untouched(Self::GRANULE));
         report(
             "explicit/dmd/tables",
-            bytes,
+            own_bytes(Self::GRANULE),
             "DMD's tables of blocks and stacks. None of it is on the program's heap.",
         );
     }
+}
+
+/// What the tracker's own tables take.
+fn own_bytes(granule: Granule) -> usize {
+    pages::mapped().saturating_sub(BLOCKS.untouched(granule))
 }
 
 fn look_up_start(granule: Granule, claim: Claim) -> Found {
@@ -183,6 +187,7 @@ impl Collection {
                 sampled,
                 fields: heard.fields,
                 holders,
+                tracker_bytes: own_bytes(self.granule),
             },
             summary,
             ending.moment,

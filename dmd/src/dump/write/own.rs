@@ -41,7 +41,7 @@ pub(super) fn own_fields(dump: &Dump, keys: &mut Keys) -> serde_json::Value {
         "unmeasured": summary.unmeasured,
         "untracked": sum(summary.untracked),
         "reportedUntracked": summary.reported_untracked,
-        "trackerBytes": crate::track::pages::mapped(),
+        "trackerBytes": dump.contents.tracker_bytes,
         "sampled": sampled.map(sampled_fields),
         "bornDuring": sum(summary.born_during),
         "modules": module_fields(&dump.modules),
