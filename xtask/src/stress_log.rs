@@ -90,12 +90,12 @@ fn follow(
     }
     let sent = Command::new("kill").args(["-s", signal, &client.0.id().to_string()]).status()?;
     let begin = Instant::now();
+    // It may be in the middle of writing: what it has to say is read to its end.
+    lines.try_for_each(|line| line.map(drop))?;
     let status = client.0.wait()?;
     if !sent.success() || signal != "KILL" && !status.success() {
         return Err(format!("it ended with {status}").into());
     }
-    // Whatever is still in the pipe.
-    lines.try_for_each(|line| line.map(drop))?;
     while connection.status()?.tracking != "off: new blocks are not entered" {
         if begin.elapsed() > Duration::from_secs(10) {
             return Err(format!("it still tracks: {}", connection.status()?.tracking).into());
