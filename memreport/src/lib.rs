@@ -105,7 +105,7 @@ pub mod __private {
     pub use crate::size_of::measure_recorded;
     #[cfg(not(feature = "std"))]
     pub use crate::submit_nowhere as submit;
-    pub use crate::tracker::{Block, Claim, Found, Place, Recorder, Tracker, Who, Wrong};
+    pub use crate::tracker::{Block, Claim, Found, HeardOf, Place, Recorder, Tracker, Who, Wrong};
     #[cfg(feature = "std")]
     pub use {
         crate::allocator::{Declaration, tracker},

@@ -10,6 +10,7 @@ mod find;
 #[cfg(any(feature = "im", feature = "imbl"))]
 mod nodes;
 mod prefetch;
+mod queue;
 mod share;
 mod sums;
 
@@ -25,6 +26,8 @@ pub(crate) use collection::Collection;
 #[cfg(any(feature = "im", feature = "imbl"))]
 pub(crate) use nodes::Nodes;
 pub use prefetch::{Fetch, FetchAny, FetchMeasurable, Lookahead};
+pub(crate) use queue::Behind;
+use queue::Queue;
 use sums::Sums;
 
 use crate::field::Field;
@@ -46,6 +49,7 @@ pub struct Ops<'a> {
     field: Cell<Option<&'static Field>>,
     /// How deep the stack may grow before values are put off: an address.
     deepest: usize,
+    queue: Queue<'a>,
     later: RefCell<Vec<Later<'a>>>,
     /// Guards of what is put off: declared behind it, so that they are dropped after it, should a measurement panic.
     guards: RefCell<Vec<Box<dyn Kept + 'a>>>,
@@ -96,7 +100,9 @@ impl<'a> Ops<'a> {
         value: &'a T,
         measure: impl FnOnce(&'a T, &Ops<'a>),
     ) {
-        self.visit(field, value);
+        if let Some(recorder) = self.collection.hears_of(field) {
+            visit(recorder, field, value);
+        }
         let outer = self.field.replace(Some(field));
         match field.own_part() {
             None => measure(value, self),
@@ -117,7 +123,9 @@ impl<'a> Ops<'a> {
     /// Says that this field is not measured.
     #[inline]
     pub fn skip<T: ?Sized>(&self, field: &'static Field, value: &T) {
-        self.visit(field, value);
+        if let Some(recorder) = self.collection.recorder {
+            visit(recorder, field, value);
+        }
     }
 
     /// A block whose start and layout are known. A layout of size 0 is no block.
@@ -217,6 +225,7 @@ impl<'a> Ops<'a> {
             sums: self.sums,
             field: self.field.clone(),
             deepest: self.deepest,
+            queue: Queue::new(),
             later: RefCell::default(),
             guards: RefCell::default(),
         };
@@ -235,13 +244,6 @@ impl<'a> Ops<'a> {
     /// Holds a guard until these `Ops` have nothing left to do.
     pub(crate) fn keep(&self, guard: impl Sized + 'a) {
         self.guards.borrow_mut().push(Box::new(guard));
-    }
-
-    #[inline(always)]
-    fn visit<T: ?Sized>(&self, field: &'static Field, value: &T) {
-        if let Some(recorder) = self.collection.recorder {
-            visit(recorder, field, value);
-        }
     }
 
     /// Claims the block, and says how many bytes that added.
@@ -320,10 +322,12 @@ impl<'a> Ops<'a> {
     fn drain(&self) {
         // Lent to a name first: a borrow in the loop's head would last for its body.
         let next = || self.later.borrow_mut().pop();
+        self.measure_due();
         while let Some(Later { field, part, work }) = next() {
             self.field.set(field);
             self.sums.turn_to(part);
             work(self);
+            self.measure_due();
         }
     }
 }
@@ -347,17 +351,19 @@ pub(crate) fn measure_with<T: ?Sized>(
     measure: impl for<'a> FnOnce(&'a T, &Ops<'a>),
 ) -> Measured {
     let sums = Sums::default();
-    let ops = Ops {
-        collection,
-        sums: &sums,
-        field: Cell::default(),
-        deepest: stack_position().saturating_sub(STACK_BUDGET),
-        later: RefCell::default(),
-        guards: RefCell::default(),
-    };
-    measure(value, &ops);
-    ops.drain();
-    drop(ops);
+    {
+        let ops = Ops {
+            collection,
+            sums: &sums,
+            field: Cell::default(),
+            deepest: stack_position().saturating_sub(STACK_BUDGET),
+            queue: Queue::new(),
+            later: RefCell::default(),
+            guards: RefCell::default(),
+        };
+        measure(value, &ops);
+        ops.drain();
+    }
     sums.into_measured()
 }
 

@@ -87,6 +87,18 @@ pub trait MallocSizeOf {
         let _ = ahead;
     }
 
+    /// As [`prefetch`](Self::prefetch), for what may not be there. Which it is nobody can foresee, so pointers decide it without a branch.
+    #[doc(hidden)]
+    #[inline]
+    fn prefetch_some(value: Option<&Self>, ahead: Lookahead<'_>)
+    where
+        Self: Sized,
+    {
+        if let Some(value) = value {
+            value.prefetch(ahead);
+        }
+    }
+
     /// Whether no value of this type ever owns heap, as of numbers: containers then need not look at each.
     #[inline]
     #[must_use]

@@ -3,6 +3,8 @@
 #[cfg(feature = "std")]
 use alloc::{boxed::Box, string::String};
 
+use core::cell::Cell;
+
 use crate::field::Field;
 #[cfg(feature = "std")]
 use crate::findings::Recording;
@@ -111,11 +113,36 @@ pub trait Recorder {
         let _ = (field, address, size);
     }
 
+    /// Where it is remembered which fields it has heard of, if it need not hear of each again: of one that is skipped it always does.
+    fn heard_of(&self) -> Option<&HeardOf> {
+        None
+    }
+
     /// How many claims were heard so far.
     fn position(&self) -> usize;
 
     /// Forgets the claims from this position on: the reporter that made them failed.
     fn roll_back(&self, position: usize);
+}
+
+/// Fields that were just visited, each in the place that its address says.
+#[derive(Debug)]
+pub struct HeardOf([Cell<usize>; 64]);
+
+impl HeardOf {
+    /// None yet.
+    #[must_use]
+    pub fn nothing() -> Self {
+        HeardOf([const { Cell::new(0) }; 64])
+    }
+
+    /// Whether another field was the last in its place.
+    #[inline]
+    pub(crate) fn is_news(&self, field: &'static Field) -> bool {
+        let address = core::ptr::from_ref(field).addr();
+        let place = &self.0[address / align_of::<Field>() % self.0.len()];
+        place.replace(address) != address
+    }
 }
 
 /// Who made a claim.

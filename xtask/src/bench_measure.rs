@@ -18,7 +18,7 @@ const STRUCTURES: [(&str, &str, Option<f64>); 4] = [
     ("owners", "500 k Arc, two for each value", None),
 ];
 
-/// How long measuring may take with the table awake, in times of what it takes asleep.
+/// How long measuring may take with the table awake, in times of what it takes asleep, and collecting, in times of stylo's as well.
 const AWAKE: f64 = 1.5;
 
 const OURS: &str = "ours";
@@ -52,6 +52,11 @@ pub(crate) fn run(is_quick: bool, out: &mut dyn Write) -> Result<bool, Failure> 
                 &format!("{structure}: time, asleep, of stylo's"),
                 (of(&asleep, OURS)?, of(&asleep, PEER)?),
                 target,
+            ));
+            figures.push(ratio(
+                &format!("{structure}: time, collecting, of stylo's"),
+                (of(&awake, COLLECTING)?, of(&asleep, PEER)?),
+                AWAKE,
             ));
         }
         figures.push(ratio(

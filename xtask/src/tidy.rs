@@ -58,6 +58,7 @@ const UNSAFE: &[&str] = &[
     "memreport/src/ops/asked.rs",
     "memreport/src/ops/find.rs",
     "memreport/src/ops/prefetch.rs",
+    "memreport/src/ops/queue.rs",
     "memreport/src/ops/share.rs",
     "memreport/src/ops.rs",
     "memreport/src/process/figures.rs",

@@ -16,6 +16,7 @@ pub(crate) struct ClaimantId(pub(crate) u32);
 #[derive(Debug)]
 pub(crate) struct Claimants {
     list: RefCell<List>,
+    most: u32,
     /// Those that were just heard, each in the place that its field says.
     recent: [Cell<Recent>; 64],
 }
@@ -29,32 +30,35 @@ struct List {
 
 #[derive(Clone, Copy, Debug)]
 struct Recent {
-    reporter: u32,
+    /// `usize::MAX` is no field's.
     field: usize,
-    claimant: Option<ClaimantId>,
+    reporter: u32,
+    claimant: ClaimantId,
 }
 
 impl Claimants {
-    pub(crate) fn new() -> Self {
-        let nobody = Recent { reporter: 0, field: 0, claimant: None };
+    /// None yet, and never more than so many.
+    pub(crate) fn of_at_most(most: u32) -> Self {
+        let nobody = Recent { field: usize::MAX, reporter: 0, claimant: ClaimantId(0) };
         Claimants {
             list: RefCell::new(List { numbers: Numbers::new(), fields: PageList::new() }),
+            most,
             recent: std::array::from_fn(|_| Cell::new(nobody)),
         }
     }
 
-    /// The number of whoever claims; `None` if memory is short.
+    /// The number of whoever claims; `None` if memory is short, or there are too many.
     #[inline]
     pub(crate) fn number(&self, who: Who) -> Option<ClaimantId> {
         let field = who.field.map_or(0, |field| std::ptr::from_ref(field).addr());
         let place = &self.recent[field / align_of::<Field>() % self.recent.len()];
         let recent = place.get();
-        if recent.reporter == who.reporter && recent.field == field && recent.claimant.is_some() {
-            return recent.claimant;
+        if recent.field == field && recent.reporter == who.reporter {
+            return Some(recent.claimant);
         }
-        let claimant = self.look_up(who, field);
-        place.set(Recent { reporter: who.reporter, field, claimant });
-        claimant
+        let claimant = self.look_up(who, field)?;
+        place.set(Recent { field, reporter: who.reporter, claimant });
+        Some(claimant)
     }
 
     #[cold]
@@ -64,7 +68,7 @@ impl Claimants {
         if number as usize == fields.as_slice().len() && !fields.push(who.field) {
             return None;
         }
-        Some(ClaimantId(number))
+        (number < self.most).then_some(ClaimantId(number))
     }
 
     /// How many there are.

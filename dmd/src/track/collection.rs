@@ -72,7 +72,8 @@ impl<A: UsableSize + 'static> Tracker for Tracking<A> {
         BLOCKS.age(Self::GRANULE, generation().next());
         let new = next_generation();
         let at_begin = heap_counters().unwrap_or_default();
-        let marks = Marks::new(Self::GRANULE, new);
+        let blocks = usize::try_from(at_begin.live_blocks()).unwrap_or(0);
+        let marks = Marks::new(Self::GRANULE, new, blocks);
         Box::new(Collection { marks, granule: Self::GRANULE, new, at_begin })
     }
 
@@ -138,7 +139,7 @@ impl Recording for Collection {
 
 impl Collection {
     fn found(mut self, ending: Ending<'_>) -> Dump {
-        let marks = Marks::new(self.granule, self.new);
+        let marks = Marks::new(self.granule, self.new, 0);
         let heard = std::mem::replace(&mut self.marks, marks).into_heard();
         let mut holders = Holders::none(self.granule, self.new);
         if plan::mode().has_reports() || plan::mode() == Mode::Scan {

@@ -2,7 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 
-use memreport::__private::{Block as FoundBlock, Claim, Found, Recorder, Who, Wrong};
+use memreport::__private::{Block as FoundBlock, Claim, Found, HeardOf, Recorder, Who, Wrong};
 use memreport::Field;
 
 use super::blocks::Granule;
@@ -88,8 +88,7 @@ pub(crate) struct Marks {
     lost: Cell<usize>,
     claimants: Claimants,
     fields: RefCell<Fields>,
-    /// Addresses of fields that were just visited, each in the place that its address says.
-    recent: [Cell<usize>; 64],
+    heard_of: HeardOf,
     skips: RefCell<Skips>,
 }
 
@@ -144,17 +143,17 @@ impl Heard {
 }
 
 impl Marks {
-    /// For a collection with which the generation `new` begins.
-    pub(crate) fn new(granule: Granule, new: Generation) -> Self {
+    /// For a collection with which the generation `new` begins, and in which about so many blocks are claimed.
+    pub(crate) fn new(granule: Granule, new: Generation, blocks: usize) -> Self {
         Marks {
             granule,
             new,
-            lines: RefCell::new(PageList::new()),
+            lines: RefCell::new(PageList::with_room(blocks)),
             large: RefCell::new(PageList::new()),
             lost: Cell::new(0),
-            claimants: Claimants::new(),
+            claimants: Claimants::of_at_most(CLAIMANTS),
             fields: RefCell::new(Fields { numbers: Numbers::new(), list: PageList::new() }),
-            recent: [const { Cell::new(0) }; 64],
+            heard_of: HeardOf::nothing(),
             skips: RefCell::new(Skips::new(granule)),
         }
     }
@@ -175,14 +174,14 @@ impl Marks {
     /// Adds a line.
     #[inline]
     fn mark(&self, address: usize, bytes: usize, who: Who, says: u64) {
-        let claimant = self.claimants.number(who).filter(|claimant| claimant.0 < CLAIMANTS);
+        let claimant = self.claimants.number(who);
         let (Some(claimant), Some(bytes)) = (claimant, self.packed(bytes)) else {
             self.lost.set(self.lost.get() + 1);
             return;
         };
         let says = says | u64::from(claimant.0) << CLAIMANT | bytes;
         // One that is lost is counted there.
-        let _ = self.lines.borrow_mut().push([address as u64, says]);
+        let _ = self.lines.borrow_mut().push_one_of_many([address as u64, says]);
     }
 
     #[inline]
@@ -228,14 +227,14 @@ impl Recorder for Marks {
     }
 
     fn visits(&self, field: &'static Field, address: usize, size: usize) {
-        let place = std::ptr::from_ref(field).addr();
-        let recent = &self.recent[place / align_of::<Field>() % self.recent.len()];
-        if recent.replace(place) != place {
-            self.note(field, place);
-        }
+        self.note(field, std::ptr::from_ref(field).addr());
         if field.reason().is_some() {
             self.skips.borrow_mut().visit(field, address, size);
         }
+    }
+
+    fn heard_of(&self) -> Option<&HeardOf> {
+        Some(&self.heard_of)
     }
 
     fn position(&self) -> usize {
@@ -254,7 +253,7 @@ mod tests {
     #[test]
     fn a_line_says_what_was_marked() {
         let new = Generation::FIRST;
-        let marks = Marks::new(Granule::of_spacing(32), new);
+        let marks = Marks::new(Granule::of_spacing(32), new, 0);
         let who = |reporter| Who { reporter, field: None };
         let block = |start| FoundBlock { start, requested: 8, usable: 24, identity: 1 };
         let inside = Some(block(0x20));

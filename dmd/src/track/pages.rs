@@ -121,6 +121,9 @@ fn fresh<T: Zeroed>(length: usize) -> Option<NonNull<T>> {
 #[cfg(loom)]
 unsafe fn give_back<T>(_start: NonNull<T>, _length: usize) {}
 
+/// How far ahead of a write its memory is fetched, in bytes.
+const WRITE_AHEAD: usize = 512;
+
 /// A list of plain values in pages of its own, for one thread.
 #[derive(Debug)]
 pub(crate) struct PageList<T> {
@@ -151,6 +154,25 @@ impl<T> PageList<T> {
 }
 
 impl<T: Copy> PageList<T> {
+    /// With room for so many at first: address space, whose pages come as they are used.
+    pub(crate) fn with_room(values: usize) -> Self {
+        let mut list = Self::new();
+        let bytes = values.saturating_mul(size_of::<T>());
+        // In whole huge pages, where it is that much.
+        let bytes = if bytes < sys::HUGE { bytes } else { bytes.next_multiple_of(sys::HUGE) };
+        if let Some(pages) = sys::map_whole(bytes) {
+            (list.pages, list.capacity) = (pages, bytes / size_of::<T>().max(1));
+        }
+        list
+    }
+
+    /// As [`push`](Self::push), of one of many: what is written next is fetched, as each write would wait for its line.
+    #[inline]
+    pub(crate) fn push_one_of_many(&mut self, value: T) -> bool {
+        sys::fetch(self.start().wrapping_add(self.length).wrapping_byte_add(WRITE_AHEAD));
+        self.push(value)
+    }
+
     /// Adds a value at the end; `false`, and counted as lost, when memory is short.
     pub(crate) fn push(&mut self, value: T) -> bool {
         if self.length == self.capacity && self.grow().is_none() {

@@ -55,14 +55,26 @@ pub(crate) fn map_whole(bytes: usize) -> Option<NonNull<u8>> {
 
 /// A hint, of a mapping of ours: where it is refused, pages are small.
 fn prefer_huge_pages(pages: NonNull<u8>, bytes: usize) {
-    if bytes >= HUGE_FROM && !cfg!(miri) {
+    if bytes >= HUGE && !cfg!(miri) {
         // SAFETY: advice changes nothing of what is there, or whether it is.
         unsafe { libc::madvise(pages.as_ptr().cast(), bytes, libc::MADV_HUGEPAGE) };
     }
 }
 
-/// From how many bytes on a mapping has huge pages: less may be wasted than it holds.
-const HUGE_FROM: usize = 2 << 20;
+/// Has the line of memory at this address fetched, whatever it is the address of.
+#[inline]
+pub(crate) fn fetch<T>(address: *const T) {
+    #[cfg(all(not(miri), target_arch = "x86_64"))]
+    // SAFETY: a fetch reads nothing, and of an address that is not mapped it does nothing.
+    unsafe {
+        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(address.cast());
+    }
+    #[cfg(any(miri, not(target_arch = "x86_64")))]
+    let _ = address;
+}
+
+/// The bytes of a huge page. A mapping of less has none: more would be wasted than it holds.
+pub(crate) const HUGE: usize = 2 << 20;
 
 /// Maps fresh zeroed pages at this very address; `false` if something is there already, or the system cannot.
 pub(crate) fn map_at(address: usize, bytes: usize) -> bool {

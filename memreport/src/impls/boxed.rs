@@ -6,6 +6,7 @@ use alloc::boxed::Box;
 use core::alloc::Layout;
 use core::pin::Pin;
 
+use crate::ops::Behind;
 use crate::{Lookahead, MallocShallowSizeOf, MallocSizeOf, Ops};
 
 impl<T: ?Sized> MallocShallowSizeOf for Box<T> {
@@ -20,12 +21,11 @@ impl<T: ?Sized> MallocShallowSizeOf for Box<T> {
 impl<T: ?Sized + MallocSizeOf> MallocSizeOf for Box<T> {
     #[inline(always)]
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
-        ops.shallow(self);
         if core::mem::needs_drop::<T>() {
-            ops.add::<T>(self);
+            ops.add_behind(self);
         } else {
-            // Mostly numbers, which lead nowhere deep.
-            T::add_size_of_excluding_this(self, ops);
+            // Mostly numbers, which lead nowhere.
+            self.add_behind(ops);
         }
     }
 
@@ -35,8 +35,24 @@ impl<T: ?Sized + MallocSizeOf> MallocSizeOf for Box<T> {
     }
 
     #[inline]
+    fn prefetch_some(value: Option<&Self>, ahead: Lookahead<'_>) {
+        let nothing = (core::ptr::from_ref(&ahead).cast::<u8>(), 0);
+        let of = |value: &Self| (core::ptr::from_ref::<T>(value).cast(), size_of_val::<T>(value));
+        let (start, bytes) = value.map_or(nothing, of);
+        ahead.contents(start, bytes);
+    }
+
+    #[inline]
     fn prefetch_behind(&self, ahead: Lookahead<'_>) {
-        T::prefetch(self, ahead);
+        ahead.behind::<T>(self);
+    }
+}
+
+impl<T: ?Sized + MallocSizeOf> Behind for Box<T> {
+    #[inline(always)]
+    fn add_behind<'a>(&'a self, ops: &Ops<'a>) {
+        ops.shallow(self);
+        T::add_size_of_excluding_this(self, ops);
     }
 }
 

@@ -80,8 +80,29 @@ macro_rules! owns_its_parts {
     )*};
 }
 
+impl<T: MallocSizeOf> MallocSizeOf for Option<T> {
+    #[inline]
+    fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
+        self.iter().for_each(|value| value.add_size_of_excluding_this(ops));
+    }
+
+    #[inline]
+    fn owns_nothing() -> bool {
+        T::owns_nothing()
+    }
+
+    #[inline]
+    fn prefetch(&self, ahead: Lookahead<'_>) {
+        T::prefetch_some(self.as_ref(), ahead);
+    }
+
+    #[inline]
+    fn prefetch_behind(&self, ahead: Lookahead<'_>) {
+        self.iter().for_each(|value| value.prefetch_behind(ahead));
+    }
+}
+
 owns_its_parts! {
-    <T> Option<T> { Some(value) => [value], None => [] }
     <T, E> Result<T, E> { Ok(value) => [value], Err(error) => [error] }
     <T> Poll<T> { Poll::Ready(value) => [value], Poll::Pending => [] }
     <B, C> ControlFlow<B, C> { ControlFlow::Break(value) => [value], ControlFlow::Continue(value) => [value] }

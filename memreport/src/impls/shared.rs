@@ -10,15 +10,12 @@ use core::alloc::Layout;
 use core::ffi::CStr;
 use core::pin::Pin;
 
+use crate::ops::Behind;
 use crate::{Lookahead, MallocShallowSizeOf, MallocSizeOf, Ops};
 
 impl<T: ?Sized + MallocSizeOf> MallocSizeOf for Rc<T> {
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
-        let owners = Rc::strong_count(self) + Rc::weak_count(self);
-        // SAFETY: lent, so alive.
-        if unsafe { counted::<T>(ops, self, owners) } {
-            ops.add::<T>(self);
-        }
+        ops.add_behind(self);
     }
 
     #[inline]
@@ -28,7 +25,18 @@ impl<T: ?Sized + MallocSizeOf> MallocSizeOf for Rc<T> {
 
     #[inline]
     fn prefetch_behind(&self, ahead: Lookahead<'_>) {
-        T::prefetch(self, ahead);
+        ahead.behind::<T>(self);
+    }
+}
+
+impl<T: ?Sized + MallocSizeOf> Behind for Rc<T> {
+    #[inline]
+    fn add_behind<'a>(&'a self, ops: &Ops<'a>) {
+        let owners = Rc::strong_count(self) + Rc::weak_count(self);
+        // SAFETY: lent, so alive.
+        if unsafe { counted::<T>(ops, self, owners) } {
+            T::add_size_of_excluding_this(self, ops);
+        }
     }
 }
 
@@ -43,11 +51,7 @@ impl<T: ?Sized> MallocShallowSizeOf for Rc<T> {
 /// `Arc::<str>::default()` and its like for slices are statics: they own nothing.
 impl<T: ?Sized + MallocSizeOf> MallocSizeOf for Arc<T> {
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
-        let owners = Arc::strong_count(self) + Arc::weak_count(self);
-        // SAFETY: lent, so alive; and not one of the statics.
-        if !is_static::<T>(self) && unsafe { counted::<T>(ops, self, owners) } {
-            ops.add::<T>(self);
-        }
+        ops.add_behind(self);
     }
 
     #[inline]
@@ -57,7 +61,18 @@ impl<T: ?Sized + MallocSizeOf> MallocSizeOf for Arc<T> {
 
     #[inline]
     fn prefetch_behind(&self, ahead: Lookahead<'_>) {
-        T::prefetch(self, ahead);
+        ahead.behind::<T>(self);
+    }
+}
+
+impl<T: ?Sized + MallocSizeOf> Behind for Arc<T> {
+    #[inline]
+    fn add_behind<'a>(&'a self, ops: &Ops<'a>) {
+        let owners = Arc::strong_count(self) + Arc::weak_count(self);
+        // SAFETY: lent, so alive; and not one of the statics.
+        if !is_static::<T>(self) && unsafe { counted::<T>(ops, self, owners) } {
+            T::add_size_of_excluding_this(self, ops);
+        }
     }
 }
 

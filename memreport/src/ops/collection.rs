@@ -3,7 +3,8 @@
 use core::cell::{Cell, RefCell};
 
 use super::Sizes;
-use crate::tracker::Recorder;
+use crate::field::Field;
+use crate::tracker::{HeardOf, Recorder};
 
 /// Shared blocks by address, and the reporter that met each.
 #[cfg(feature = "std")]
@@ -15,6 +16,7 @@ type Met = alloc::collections::BTreeMap<usize, u32>;
 pub(crate) struct Collection<'c> {
     pub(super) sizes: Sizes,
     pub(super) recorder: Option<&'c dyn Recorder>,
+    heard_of: Option<&'c HeardOf>,
     met: RefCell<Met>,
     /// Which of the collection's reporters runs.
     pub(super) source: Cell<u32>,
@@ -32,10 +34,17 @@ impl<'c> Collection<'c> {
         Collection {
             sizes,
             recorder,
+            heard_of: recorder.and_then(Recorder::heard_of),
             met: RefCell::default(),
             source: Cell::new(0),
             reporter: Cell::new(0),
         }
+    }
+
+    /// Who is to hear that this field is visited.
+    #[inline]
+    pub(super) fn hears_of(&self, field: &'static Field) -> Option<&'c dyn Recorder> {
+        self.recorder.filter(|_| self.heard_of.is_none_or(|heard| heard.is_news(field)))
     }
 
     /// Whether the shared block is met for the first time.

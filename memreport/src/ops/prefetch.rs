@@ -28,6 +28,8 @@ const MOST: usize = 8 * LINE;
 pub struct Lookahead<'t> {
     /// Who answers; if nobody, the allocator does, and looks before the block.
     table: Option<&'t dyn Tracker>,
+    /// What lies behind pointers that are waited for is left alone.
+    waits: bool,
 }
 
 impl core::fmt::Debug for Lookahead<'_> {
@@ -57,6 +59,14 @@ impl Lookahead<'_> {
         }
         // The beginning is mostly in one line with the header.
         fetch(start.wrapping_add(bytes.saturating_sub(1)));
+    }
+
+    /// What lies behind a pointer, unless that is waited for.
+    #[inline]
+    pub(crate) fn behind<T: ?Sized + MallocSizeOf>(self, value: &T) {
+        if !self.waits {
+            value.prefetch(self);
+        }
     }
 
     /// As [`contents`](Self::contents), for a value that is a block of its own.
@@ -97,7 +107,14 @@ impl Ops<'_> {
     #[inline]
     pub fn prefetch_behind<T: ?Sized + MallocSizeOf>(&self, value: &T) {
         if let Some(ahead) = self.lookahead() {
-            value.prefetch_behind(ahead);
+            value.prefetch_behind(Lookahead { waits: true, ..ahead });
+        }
+    }
+
+    #[inline]
+    pub(super) fn fetch_behind(&self, owner: &dyn super::Behind) {
+        if let Some(ahead) = self.lookahead() {
+            owner.prefetch_behind(ahead);
         }
     }
 
@@ -138,10 +155,12 @@ impl Ops<'_> {
             return slice.iter().for_each(visit);
         };
         slice.iter().take(AHEAD).for_each(|element| element.prefetch(ahead));
+        let _visiting = self.visits_fetched();
         for ((element, next), soon) in slice.iter().zip(next).zip(soon) {
             next.prefetch(ahead);
             soon.prefetch_behind(ahead);
             visit(element);
+            self.keep_up();
         }
         slice.iter().skip(next.len()).for_each(visit);
     }
@@ -157,6 +176,7 @@ impl Ops<'_> {
         let Some(ahead) = self.lookahead().filter(|_| !are_few && !T::owns_nothing()) else {
             return items.for_each(visit);
         };
+        let _visiting = self.visits_fetched();
         let mut waiting: [Option<T>; AHEAD] = [None; AHEAD];
         let mut next = 0;
         items.for_each(|item| {
@@ -166,6 +186,7 @@ impl Ops<'_> {
             }
             if let Some(due) = waiting[next].replace(item) {
                 visit(due);
+                self.keep_up();
             }
             next = (next + 1) % AHEAD;
         });
@@ -178,8 +199,8 @@ impl Ops<'_> {
     fn lookahead(&self) -> Option<Lookahead<'_>> {
         match self.collection.sizes {
             Sizes::Layouts => None,
-            Sizes::Asked(_) => Some(Lookahead { table: None }),
-            Sizes::Tracked(table) => Some(Lookahead { table: Some(table) }),
+            Sizes::Asked(_) => Some(Lookahead { table: None, waits: false }),
+            Sizes::Tracked(table) => Some(Lookahead { table: Some(table), waits: false }),
         }
     }
 }

@@ -10,6 +10,7 @@ mod derived;
 mod threads;
 mod errors;
 mod iterators;
+mod waiting;
 
 use memreport::{MallocSizeOf, Measured, measure};
 
