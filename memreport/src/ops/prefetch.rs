@@ -4,7 +4,7 @@
 //! asks it returns.
 #![expect(unsafe_code, reason = "fetches memory by an instruction of the processor")]
 
-use super::{Ops, Sizes};
+use super::{Behind, Ops, Sizes};
 use crate::MallocSizeOf;
 use crate::tracker::Tracker;
 
@@ -13,6 +13,9 @@ const AHEAD: usize = 16;
 
 /// How many elements ahead they have come, and what is behind them is fetched.
 const BEHIND: usize = AHEAD / 2;
+
+/// How many elements later one that an iterator yields has come itself.
+const COME: usize = 4;
 
 /// How many elements of a slice are fetched from afar.
 const FEW: usize = 8;
@@ -111,8 +114,9 @@ impl Ops<'_> {
         }
     }
 
+    /// As [`prefetch_behind`](Self::prefetch_behind), for an owner that has waited: the block has come, and can be looked into.
     #[inline]
-    pub(super) fn fetch_behind(&self, owner: &dyn super::Behind) {
+    pub(super) fn fetch_behind(&self, owner: &dyn Behind) {
         if let Some(ahead) = self.lookahead() {
             owner.prefetch_behind(ahead);
         }
@@ -131,7 +135,7 @@ impl Ops<'_> {
     pub(crate) fn prefetch_array<T>(&self, first: *const T, length: usize) {
         if core::mem::needs_drop::<T>() && self.lookahead().is_some() {
             let bytes = size_of::<T>().saturating_mul(length).min(MOST);
-            (LINE..bytes).step_by(LINE).for_each(|offset| {
+            (0..bytes).step_by(LINE).for_each(|offset| {
                 fetch(first.cast::<u8>().wrapping_add(offset));
             });
         }
@@ -180,8 +184,10 @@ impl Ops<'_> {
         let mut waiting: [Option<T>; AHEAD] = [None; AHEAD];
         let mut next = 0;
         items.for_each(|item| {
-            item.prefetch(ahead);
-            if let Some(soon) = waiting[(next + AHEAD - BEHIND) % AHEAD] {
+            if let Some(come) = waiting[(next + AHEAD - COME) % AHEAD] {
+                come.prefetch(ahead);
+            }
+            if let Some(soon) = waiting[(next + AHEAD - COME - BEHIND) % AHEAD] {
                 soon.prefetch_behind(ahead);
             }
             if let Some(due) = waiting[next].replace(item) {

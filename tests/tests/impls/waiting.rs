@@ -1,4 +1,9 @@
 //! What is behind pointers waits in a queue while it is fetched. Whatever order that makes, all is measured, and for the right part.
+#![expect(
+    clippy::vec_box,
+    clippy::arc_with_non_send_sync,
+    reason = "owners of all kinds are measured"
+)]
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, LinkedList};
