@@ -153,6 +153,8 @@ mod time;
 mod tinyvec;
 #[cfg(feature = "tokio")]
 mod tokio;
+#[cfg(feature = "tokio")]
+mod tokio_channels;
 #[cfg(feature = "triomphe")]
 mod triomphe;
 #[cfg(feature = "url")]

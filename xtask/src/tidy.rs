@@ -53,6 +53,7 @@ const UNSAFE: &[&str] = &[
     "memreport/src/impls/smallvec.rs",
     "memreport/src/impls/text.rs",
     "memreport/src/impls/tokio.rs",
+    "memreport/src/impls/tokio_channels.rs",
     "memreport/src/impls/url.rs",
     "memreport/src/loaded.rs",
     "memreport/src/ops/asked.rs",

@@ -1,9 +1,14 @@
 //! Maps of `slotmap`. *Exact with the tracker*; without it the slots that the capacity takes, short of what the allocator rounds up.
+#![expect(deprecated, reason = "programs still have hop slot maps")]
 
 use core::mem::ManuallyDrop;
 
-use slotmap::{DenseSlotMap, Key, SecondaryMap, SlotMap};
+#[cfg(feature = "std")]
+use slotmap::SparseSecondaryMap;
+use slotmap::{DenseSlotMap, HopSlotMap, Key, SecondaryMap, SlotMap};
 
+#[cfg(feature = "std")]
+use super::table::{add_table, table_size};
 use crate::words::words_of;
 use crate::{MallocShallowSizeOf, MallocSizeOf, Ops};
 
@@ -13,6 +18,12 @@ owns_nothing!(slotmap::DefaultKey, slotmap::KeyData);
 union Content<V> {
     _value: ManuallyDrop<V>,
     _free: u32,
+}
+
+/// The same, where the link is to a run of them.
+union HopContent<V> {
+    _value: ManuallyDrop<V>,
+    _free: [u32; 3],
 }
 
 macro_rules! maps {
@@ -39,4 +50,29 @@ maps!(
     SlotMap of (Content<V>, u32),
     SecondaryMap of Option<(core::num::NonZeroU32, V)>,
     DenseSlotMap of (K, V, [u32; 2]),
+    HopSlotMap of (HopContent<V>, u32),
 );
+
+/// As what a hash map of the numbers of slots has for each: the number, and a version and the value.
+#[cfg(feature = "std")]
+type Sparse<V> = (u32, (u32, V));
+
+#[cfg(feature = "std")]
+impl<K: Key, V, S: core::hash::BuildHasher> MallocShallowSizeOf for SparseSecondaryMap<K, V, S> {
+    fn add_shallow_size_of<'a>(&'a self, ops: &Ops<'a>) {
+        let entry = self.values().next().map(|value| core::ptr::from_ref(value).cast());
+        add_table::<Sparse<V>, Self>(ops, self, entry, table_size::<Sparse<V>>(self.capacity()));
+    }
+}
+
+#[cfg(feature = "std")]
+impl<K: Key, V: MallocSizeOf, S: core::hash::BuildHasher> MallocSizeOf
+    for SparseSecondaryMap<K, V, S>
+{
+    fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
+        ops.shallow(self);
+        ops.add_with(self, |map, ops| {
+            map.values().for_each(|value| value.add_size_of_excluding_this(ops));
+        });
+    }
+}

@@ -63,7 +63,7 @@ fn slabs() {
 
 #[test]
 fn slot_maps() {
-    use slotmap::{DenseSlotMap, SecondaryMap, SlotMap};
+    use slotmap::{DenseSlotMap, SecondaryMap, SlotMap, SparseSecondaryMap};
     let mut map: SlotMap<slotmap::DefaultKey, String> = SlotMap::new();
     let keys: Vec<_> = texts(50).map(|text| map.insert(text)).collect();
     let secondary: SecondaryMap<_, _> = keys.iter().map(|key| (*key, text(40))).collect();
@@ -72,6 +72,20 @@ fn slot_maps() {
     let mut dense: DenseSlotMap<slotmap::DefaultKey, String> = DenseSlotMap::with_capacity(9);
     texts(50).for_each(|text| _ = dense.insert(text));
     assert_fully_reported!(dense);
+    let sparse: SparseSecondaryMap<_, _> = keys.iter().map(|key| (*key, text(40))).collect();
+    assert_fully_reported!(sparse);
+    assert_fully_reported!(SparseSecondaryMap::<slotmap::DefaultKey, u8>::with_capacity(20));
+}
+
+#[test]
+#[expect(deprecated, reason = "programs still have them")]
+fn hop_slot_maps() {
+    use slotmap::HopSlotMap;
+    let mut hop: HopSlotMap<slotmap::DefaultKey, String> = HopSlotMap::with_capacity(20);
+    let keys: Vec<_> = texts(50).map(|text| hop.insert(text)).collect();
+    keys.iter().step_by(3).for_each(|key| drop(hop.remove(*key)));
+    assert_fully_reported!(hop);
+    assert_fully_reported!(HopSlotMap::<slotmap::DefaultKey, u8>::with_key());
 }
 
 #[test]
@@ -162,4 +176,24 @@ fn channels_with_what_owns_nothing() {
     assert_fully_reported!((receiver, sender));
     assert_fully_reported!(never::<u8>());
     assert_fully_reported!(crossbeam_channel::tick(std::time::Duration::from_secs(1)));
+}
+
+#[test]
+fn channels_of_tokio_with_what_owns_nothing() {
+    use tokio::sync::{broadcast, mpsc, oneshot, watch};
+    let (sender, receiver) = mpsc::channel::<u64>(50);
+    sender.try_send(1).unwrap();
+    assert_fully_reported!((sender.clone(), receiver, sender));
+    for messages in [0, 1, 31, 60] {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        (0..messages).for_each(|message| sender.send(message).unwrap());
+        assert_fully_reported!((receiver, sender));
+    }
+    let (sender, receiver) = oneshot::channel::<u64>();
+    assert_fully_reported!((receiver, sender));
+    let (sender, receiver) = watch::channel(Aligned(1));
+    assert_fully_reported!((receiver.clone(), sender, receiver));
+    let (sender, receiver) = broadcast::channel::<u64>(30);
+    sender.send(1).unwrap();
+    assert_fully_reported!((sender, receiver.resubscribe(), receiver));
 }
