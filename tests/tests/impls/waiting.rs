@@ -6,11 +6,12 @@
 )]
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, LinkedList};
+use std::collections::{BTreeMap, HashMap, LinkedList};
 use std::rc::Rc;
 use std::sync::Arc;
 
 use dmd::assert_fully_reported;
+use dmd::testing::Budget;
 use memreport::{MallocSizeOf, measure};
 
 use super::text;
@@ -89,4 +90,30 @@ fn each_part_is_given_its_own() {
     assert_eq!(measured.part("second"), measure(&parts.second).bytes);
     let others = measure(&parts.before).bytes + measure(&parts.behind).bytes;
     assert_eq!(measured.bytes, measured.part("first") + measured.part("second") + others);
+}
+
+#[test]
+fn measuring_takes_no_memory_but_for_a_short_list() {
+    let texts: HashMap<u32, Vec<String>> = (0..1000).map(|n| (n, vec![text(9); 5])).collect();
+    let numbers: BTreeMap<u32, Box<u32>> = (0..1000).map(|n| (n, Box::new(n))).collect();
+    Budget::new().max_blocks(0).assert(|_| measure(&(texts, numbers)));
+    // Those that share are remembered, and are no part of this.
+    let tree: Vec<Owned> = (0..100).map(|n| owned(n % 12)).collect();
+    Budget::new().max_peak(20_000).no_leak().assert(|_| measure(&tree));
+    let list: LinkedList<Box<Owned>> = (0..1000).map(|_| Box::new(owned(1))).collect();
+    Budget::new().max_peak(20_000).no_leak().assert(|_| measure(&list));
+}
+
+/// A tree of which nothing is shared.
+#[derive(MallocSizeOf)]
+struct Owned(Vec<Box<Owned>>, Option<Box<Owned>>);
+
+fn owned(depth: usize) -> Owned {
+    match depth {
+        0 => Owned(Vec::new(), None),
+        _ => Owned(
+            vec![Box::new(owned(depth - 1)), Box::new(owned(depth / 2))],
+            Some(Box::new(owned(depth / 3))),
+        ),
+    }
 }

@@ -1,6 +1,7 @@
 //! Measures one structure with all crates in turn, and prints a line of JSON for each: what it said, the truth, and the time of each round.
 
 mod data;
+mod floor;
 mod peers;
 
 use std::hint::black_box;

@@ -9,6 +9,7 @@ use mem_dbg::{MemSize, SizeFlags};
 use stylo_malloc_size_of::MallocSizeOfOps;
 
 use crate::data::{Map, Node, Ordered, Owners};
+use crate::floor::ByHand;
 
 /// A crate, and how it measures a `T`.
 pub type Peer<T> = (&'static str, fn(&T) -> usize);
@@ -30,6 +31,11 @@ fn stylo<T: stylo_malloc_size_of::MallocSizeOf>(value: &T) -> usize {
         unsafe { libc::malloc_usable_size(block.cast_mut()) }
     }
     value.size_of(&mut MallocSizeOfOps::new(usable_size, None, None))
+}
+
+/// No crate, but the least that asking about each block takes.
+fn by_hand<T: ByHand>(value: &T) -> usize {
+    value.by_hand()
 }
 
 fn allocative<T: allocative::Allocative>(value: &T) -> usize {
@@ -63,11 +69,11 @@ macro_rules! peers_of {
 }
 
 peers_of! {
-    Map: ours stylo allocative mem_dbg get_size2 deepsize datasize;
-    Node: ours stylo allocative mem_dbg get_size2 deepsize datasize;
-    Ordered: ours stylo allocative mem_dbg get_size2 deepsize datasize;
+    Map: ours stylo by_hand allocative mem_dbg get_size2 deepsize datasize;
+    Node: ours stylo by_hand allocative mem_dbg get_size2 deepsize datasize;
+    Ordered: ours stylo by_hand allocative mem_dbg get_size2 deepsize datasize;
     // stylo has no impl for std's `Arc`.
-    Owners: ours allocative mem_dbg get_size2 deepsize datasize;
+    Owners: ours by_hand allocative mem_dbg get_size2 deepsize datasize;
 }
 
 // By hand: its derive is meant for Gecko, and does what is written here.

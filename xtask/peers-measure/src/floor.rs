@@ -1,0 +1,56 @@
+//! The floor: each structure measured by code that was written for it alone, and asks the allocator about block after block.
+
+use crate::data::{Map, Node, Ordered, Owners};
+
+/// What is measured without any crate.
+pub trait ByHand {
+    /// The bytes of the blocks whose starts can be had: without the tables of a hash map, and the nodes of an ordered one.
+    fn by_hand(&self) -> usize;
+}
+
+fn usable<T>(start: *const T, capacity: usize) -> usize {
+    if capacity == 0 {
+        return 0;
+    }
+    // SAFETY: the callers give the starts of live blocks of the global allocator, which is the system's.
+    unsafe { libc::malloc_usable_size(start.cast_mut().cast()) }
+}
+
+fn text(text: &String) -> usize {
+    usable(text.as_ptr(), text.capacity())
+}
+
+impl ByHand for Map {
+    fn by_hand(&self) -> usize {
+        let of = |(key, words): (&String, &Vec<String>)| {
+            let own = usable(words.as_ptr(), words.capacity());
+            text(key) + own + words.iter().map(text).sum::<usize>()
+        };
+        self.iter().map(of).sum()
+    }
+}
+
+impl ByHand for Node {
+    fn by_hand(&self) -> usize {
+        let below = |node: &Node| usable(node, 1) + node.by_hand();
+        let sides = [&self.left, &self.right];
+        text(&self.name) + sides.map(|side| side.as_deref().map_or(0, below)).iter().sum::<usize>()
+    }
+}
+
+impl ByHand for Ordered {
+    fn by_hand(&self) -> usize {
+        self.values().map(|value| usable(value.as_ptr(), value.capacity())).sum()
+    }
+}
+
+impl ByHand for Owners {
+    fn by_hand(&self) -> usize {
+        let mut met = std::collections::HashSet::new();
+        let of = |owner: &std::sync::Arc<crate::data::Leaf>| {
+            let start = std::sync::Arc::as_ptr(owner).cast::<[usize; 2]>().wrapping_sub(1);
+            if met.insert(start) { usable(start, 1) + text(&owner.name) } else { 0 }
+        };
+        usable(self.as_ptr(), self.capacity()) + self.iter().map(of).sum::<usize>()
+    }
+}
