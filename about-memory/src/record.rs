@@ -157,7 +157,8 @@ fn keep(from: &Path, output: &Path, pid: u32, is_wrapped: bool) -> io::Result<Ve
 
 fn open(path: &Path) -> Result<Recording, Failure> {
     let named = |error: &dyn std::error::Error| format!("{}: {error}", path.display());
-    let file = File::open(path).map_err(|error| named(&error))?;
+    let file = File::open(path)
+        .map_err(|error| format!("{}: cannot read the recording: {error}", path.display()))?;
     Ok(recording::read(file).map_err(|error| named(&error))?)
 }
 

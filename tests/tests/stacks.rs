@@ -8,7 +8,7 @@ const STACKS: &str = env!("CARGO_BIN_EXE_stacks");
 /// Compiles the library that is to be loaded and unloaded, with a frame of one size or another.
 fn plugin(folder: &Path, name: &str, options: &[&str]) -> PathBuf {
     let path = folder.join(name);
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("plugin/plugin.rs");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("reloaded/plugin.rs");
     let compiler = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let mut rustc = Command::new(compiler);
     rustc.args(["--edition=2024", "--crate-type=cdylib", "-Copt-level=2", "-Cpanic=abort"]);
