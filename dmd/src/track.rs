@@ -48,6 +48,8 @@ pub(crate) mod claimants;
 #[cfg(not(loom))]
 pub(crate) mod holders;
 #[cfg(not(loom))]
+mod packed;
+#[cfg(not(loom))]
 pub(crate) mod marks;
 #[cfg(not(loom))]
 pub(crate) mod age;

@@ -118,7 +118,7 @@ pub trait Recorder {
         None
     }
 
-    /// How many claims were heard so far.
+    /// A place behind all claims that were heard so far.
     fn position(&self) -> usize;
 
     /// Forgets the claims from this position on: the reporter that made them failed.

@@ -11,8 +11,9 @@ use super::entry::{Entry, Generation};
 use super::holders::Skips;
 use super::hooks::BLOCKS;
 use super::numbers::Numbers;
+use super::packed::{Packed, Short};
 use super::pages::PageList;
-use super::radix;
+use super::radix::ByRegion;
 
 /// A claim and what was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +42,7 @@ fn claimed_block(found: Found) -> Option<FoundBlock> {
     found.block.filter(|_| found.wrong != Some(Wrong::Interior))
 }
 
-/// A mark in the buffer: what it costs is mostly the memory that is written for it.
+/// A mark, ready to be sorted.
 ///
 /// ```text
 /// word 0               the address
@@ -54,10 +55,16 @@ fn claimed_block(found: Found) -> Option<FoundBlock> {
 pub(crate) type Line = [u64; 2];
 
 const LARGE: u64 = 1 << 32;
-const OLD: u64 = 1 << 33;
+pub(super) const OLD: u64 = 1 << 33;
 const WRONG: u32 = 34;
 const CLAIMANT: u32 = 37;
 const CLAIMANTS: u32 = 1 << (u64::BITS - CLAIMANT);
+
+/// The second word of a line.
+#[inline]
+pub(super) fn says(bytes: u64, claimant: ClaimantId, flags: u64) -> u64 {
+    bytes | u64::from(claimant.0) << CLAIMANT | flags
+}
 
 /// By number.
 const WRONGS: [Option<Wrong>; 5] = [
@@ -81,7 +88,7 @@ pub(crate) struct Marks {
     granule: Granule,
     /// The generation that began with the collection.
     new: Generation,
-    lines: RefCell<PageList<Line>>,
+    packed: RefCell<Packed>,
     /// The bytes of large blocks.
     large: RefCell<PageList<usize>>,
     /// Marks of claimants whom memory was short for.
@@ -138,7 +145,7 @@ impl Heard {
 
     /// Marks that memory was short for.
     pub(crate) fn lost(&self) -> usize {
-        self.lines.lost + self.lost
+        self.lost
     }
 }
 
@@ -148,7 +155,7 @@ impl Marks {
         Marks {
             granule,
             new,
-            lines: RefCell::new(PageList::with_room(blocks)),
+            packed: RefCell::new(Packed::with_room(blocks)),
             large: RefCell::new(PageList::new()),
             lost: Cell::new(0),
             claimants: Claimants::of_at_most(CLAIMANTS),
@@ -159,41 +166,55 @@ impl Marks {
     }
 
     pub(crate) fn into_heard(self) -> Heard {
-        let mut lines = self.lines.into_inner();
-        radix::sort(&mut lines);
+        let packed = self.packed.into_inner();
+        let mut lost = self.lost.get() + packed.lost();
+        let regions = ByRegion::of(packed.lines());
+        if regions.is_none() {
+            lost += packed.lines().count();
+        }
+        // Its memory is wanted for what is sorted.
+        drop(packed);
         Heard {
-            lines,
+            lines: regions.map_or_else(PageList::new, ByRegion::sorted),
             large: self.large.into_inner(),
-            lost: self.lost.get(),
+            lost,
             claimants: self.claimants,
             fields: self.fields.into_inner().list,
             skips: self.skips.into_inner(),
         }
     }
 
-    /// Adds a line.
     #[inline]
     fn mark(&self, address: usize, bytes: usize, who: Who, says: u64) {
-        let claimant = self.claimants.number(who);
-        let (Some(claimant), Some(bytes)) = (claimant, self.packed(bytes)) else {
-            self.lost.set(self.lost.get() + 1);
-            return;
-        };
-        let says = says | u64::from(claimant.0) << CLAIMANT | bytes;
-        // One that is lost is counted there.
-        let _ = self.lines.borrow_mut().push_one_of_many([address as u64, says]);
-    }
-
-    #[inline]
-    fn packed(&self, bytes: usize) -> Option<u64> {
-        u32::try_from(bytes).map_or_else(|_| self.packed_large(bytes), |bytes| Some(bytes.into()))
+        let Some(claimant) = self.claimants.number(who) else { return self.lose() };
+        match Short::of(address, bytes, claimant, says) {
+            // One that is lost is counted there.
+            Some(short) => _ = self.packed.borrow_mut().push(short),
+            None => self.mark_long(address, bytes, claimant, says),
+        }
     }
 
     #[cold]
-    fn packed_large(&self, bytes: usize) -> Option<u64> {
+    fn mark_long(&self, address: usize, bytes: usize, claimant: ClaimantId, flags: u64) {
+        let Some(bytes) =
+            u32::try_from(bytes).map_or_else(|_| self.large(bytes), |bytes| Some(bytes.into()))
+        else {
+            return self.lose();
+        };
+        let line = [address as u64, says(bytes, claimant, flags)];
+        // One that is lost is counted there.
+        let _ = self.packed.borrow_mut().push_line(line);
+    }
+
+    fn large(&self, bytes: usize) -> Option<u64> {
         let mut large = self.large.borrow_mut();
         let number = u32::try_from(large.as_slice().len()).ok()?;
         large.push(bytes).then(|| LARGE | u64::from(number))
+    }
+
+    #[cold]
+    fn lose(&self) {
+        self.lost.set(self.lost.get() + 1);
     }
 
     #[inline]
@@ -238,11 +259,11 @@ impl Recorder for Marks {
     }
 
     fn position(&self) -> usize {
-        self.lines.borrow().as_slice().len()
+        self.packed.borrow().position()
     }
 
     fn roll_back(&self, position: usize) {
-        self.lines.borrow_mut().truncate(position);
+        self.packed.borrow_mut().truncate(position);
     }
 }
 

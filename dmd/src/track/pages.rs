@@ -187,6 +187,17 @@ impl<T: Copy> PageList<T> {
         true
     }
 
+    /// Adds all of these or none; `false`, and one counted as lost, when memory is short.
+    pub(crate) fn push_all(&mut self, values: &[T]) -> bool {
+        while self.capacity - self.length < values.len() {
+            if self.grow().is_none() {
+                self.lost += 1;
+                return false;
+            }
+        }
+        values.iter().all(|value| self.push(*value))
+    }
+
     pub(crate) fn truncate(&mut self, length: usize) {
         self.length = self.length.min(length);
     }
@@ -227,8 +238,11 @@ impl<T: Copy> PageList<T> {
 impl<T: Copy + Zeroed> PageList<T> {
     /// That many zeros. `None` when memory is short.
     pub(crate) fn zeros(length: usize) -> Option<Self> {
-        let pages = sys::map_whole(length.checked_mul(size_of::<T>())?)?;
         let mut list = Self::new();
+        if length == 0 {
+            return Some(list);
+        }
+        let pages = sys::map_whole(length.checked_mul(size_of::<T>())?)?;
         (list.pages, list.capacity, list.length) = (pages, length, length);
         Some(list)
     }

@@ -25,33 +25,44 @@ const SMALL_DIGIT: u32 = 8;
 /// So many are worth a count for each value of a big digit.
 const MANY: usize = 1 << 14;
 
-/// Sorts by the first word; equals keep their order. Where memory is short for a second list, they come in the order of their
-/// second words instead.
-pub(crate) fn sort(lines: &mut PageList<Line>) {
-    let slice = lines.as_mut_slice();
-    if slice.is_sorted_by_key(|line| line[0]) {
-        return;
-    }
-    if sort_by_region(slice).is_none() {
-        slice.sort_unstable();
-    }
+/// Lines, put together by region.
+pub(crate) struct ByRegion {
+    lines: PageList<Line>,
+    regions: Regions,
 }
 
-/// `None`, and nothing has changed, if memory is short.
-fn sort_by_region(lines: &mut [Line]) -> Option<()> {
-    let mut other = PageList::<Line>::zeros(lines.len())?;
-    let mut counts = PageList::<u32>::zeros(1 << BIG_DIGIT)?;
-    let (other, counts) = (other.as_mut_slice(), counts.as_mut_slice());
-    let mut regions = Regions::of(lines)?;
-    for line in &*lines {
-        if let Some(place) = regions.place(line) {
-            other[place] = *line;
+impl ByRegion {
+    /// `None` if memory is short.
+    pub(crate) fn of(lines: impl Iterator<Item = Line> + Clone) -> Option<Self> {
+        let mut regions = Regions::of(lines.clone())?;
+        let mut list = PageList::zeros(regions.lines)?;
+        let slice = list.as_mut_slice();
+        for line in lines {
+            if let Some(place) = regions.place(&line) {
+                slice[place] = line;
+            }
         }
+        Some(ByRegion { lines: list, regions })
     }
-    for (start, end) in regions.ends() {
-        sort_region(&mut other[start..end], &mut lines[start..end], counts);
+
+    /// By their first words; equals keep their order. Where memory is short for a second list, they come in the order of their
+    /// second words instead.
+    pub(crate) fn sorted(mut self) -> PageList<Line> {
+        self.into_another().unwrap_or_else(|| {
+            self.lines.as_mut_slice().sort_unstable();
+            self.lines
+        })
     }
-    Some(())
+
+    fn into_another(&mut self) -> Option<PageList<Line>> {
+        let mut counts = PageList::<u32>::zeros(1 << BIG_DIGIT)?;
+        let mut list = PageList::zeros(self.regions.lines)?;
+        let (from, to) = (self.lines.as_mut_slice(), list.as_mut_slice());
+        for (start, end) in self.regions.ends() {
+            sort_region(&mut from[start..end], &mut to[start..end], counts.as_mut_slice());
+        }
+        Some(list)
+    }
 }
 
 /// Sorts what is in `from` into `to`.
@@ -97,15 +108,21 @@ struct Regions {
     next: PageList<usize>,
     /// The numbers, by address.
     order: PageList<u32>,
+    /// How many lines there are in all.
+    lines: usize,
 }
 
 impl Regions {
-    fn of(lines: &[Line]) -> Option<Self> {
-        let mut regions =
-            Regions { numbers: Numbers::new(), next: PageList::new(), order: PageList::new() };
-        let Regions { numbers, next, order } = &mut regions;
+    fn of(lines: impl Iterator<Item = Line>) -> Option<Self> {
+        let mut regions = Regions {
+            numbers: Numbers::new(),
+            next: PageList::new(),
+            order: PageList::new(),
+            lines: 0,
+        };
+        let Regions { numbers, next, order, .. } = &mut regions;
         for line in lines {
-            let number = numbers.number(region(line))?;
+            let number = numbers.number(region(&line))?;
             if number as usize == next.as_slice().len() && !(next.push(0) && order.push(number)) {
                 return None;
             }
@@ -116,6 +133,7 @@ impl Regions {
         for number in order.as_slice() {
             start += std::mem::replace(&mut next.as_mut_slice()[*number as usize], start);
         }
+        regions.lines = start;
         Some(regions)
     }
 
@@ -146,14 +164,10 @@ mod tests {
 
     fn sorted(keys: impl Iterator<Item = u64>) -> (Vec<Line>, Vec<Line>) {
         let lines: Vec<Line> = keys.zip(0..).map(|(key, number)| [key, number]).collect();
-        let mut list = PageList::new();
-        for line in &lines {
-            assert!(list.push(*line));
-        }
-        sort(&mut list);
+        let found = ByRegion::of(lines.iter().copied()).unwrap().sorted();
         let mut expected = lines;
         expected.sort_by_key(|line| line[0]);
-        (list.as_slice().to_vec(), expected)
+        (found.as_slice().to_vec(), expected)
     }
 
     #[test]
