@@ -196,16 +196,8 @@ impl Blocks {
         size: usize,
     ) -> Option<(usize, Entry)> {
         let words = self.leaf(granule, address)?;
-        let entry = Entry::from_word(words[HEADER + place(granule, address)].load(Acquire))?;
-        match entry.sizes() {
-            Sizes::Here { requested, usable }
-                if requested == size
-                    && entry.is_second_half() == granule.is_second_half(address) =>
-            {
-                Some((usable, entry))
-            }
-            _ => None,
-        }
+        let word = words[HEADER + place(granule, address)].load(Acquire);
+        Entry::whole(word, size, granule.is_second_half(address))
     }
 
     /// Where the word of a block at this address is, or null if there is none.

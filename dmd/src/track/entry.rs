@@ -185,6 +185,20 @@ impl Entry {
         Entry(NonZeroU64::MIN | (self.word() & !(3 << BIRTH)))
     }
 
+    /// The entry of a live block that was made with this size, and what of it can be used, if that is what the word says by itself.
+    #[inline]
+    pub(crate) fn whole(word: u64, requested: usize, second_half: bool) -> Option<(usize, Self)> {
+        const SAID: u64 =
+            LIVE | SECOND_HALF | HAS_RECORD | ((1 << REQUESTED_BITS) - 1) << REQUESTED;
+        let half = if second_half { SECOND_HALF } else { 0 };
+        let expected = LIVE | half | (requested as u64) << REQUESTED;
+        if requested >> REQUESTED_BITS != 0 || word & SAID != expected {
+            return None;
+        }
+        let slop = (word >> SLOP) as usize & ((1 << SLOP_BITS) - 1);
+        Some((requested + slop, Entry(NonZeroU64::MIN | word)))
+    }
+
     #[inline]
     pub(crate) fn is_second_half(self) -> bool {
         self.word() & SECOND_HALF != 0
@@ -248,6 +262,11 @@ mod tests {
                 assert_eq!(Entry::trace(word), Some((entry, trace)));
             }
             assert!(entry.is_second_half());
+            assert_eq!(Entry::whole(entry.word(), requested, true), Some((usable, entry)));
+            assert_eq!(Entry::whole(entry.word(), requested, false), None);
+            assert_eq!(Entry::whole(entry.word(), requested ^ 1, true), None);
+            assert_eq!(Entry::whole(entry.word(), requested | 1 << 36, true), None);
+            assert_eq!(Entry::whole(entry.trace_word(Trace::GivenBack), requested, true), None);
             assert_eq!(entry.aged().birth(), Generation(0));
             assert_eq!(entry.aged().sizes(), entry.sizes());
         }
@@ -260,6 +279,7 @@ mod tests {
         assert_eq!(Entry::small(Block { time: 1, ..block(100, 104) }, false), None);
         let entry = Entry::with_record(block(1 << 30, 1 << 30), false, RECORD_LIMIT - 1);
         assert_eq!(entry.sizes(), Sizes::Record(RECORD_LIMIT - 1));
+        assert_eq!(Entry::whole(entry.word(), (1 << 20) - 1, false), None);
         assert!(!entry.is_second_half());
     }
 
