@@ -48,13 +48,13 @@ impl ByRegion {
     /// By their first words; equals keep their order. Where memory is short for a second list, they come in the order of their
     /// second words instead.
     pub(crate) fn sorted(mut self) -> PageList<Line> {
-        self.into_another().unwrap_or_else(|| {
+        self.sorted_into_another().unwrap_or_else(|| {
             self.lines.as_mut_slice().sort_unstable();
             self.lines
         })
     }
 
-    fn into_another(&mut self) -> Option<PageList<Line>> {
+    fn sorted_into_another(&mut self) -> Option<PageList<Line>> {
         let mut counts = PageList::<u32>::zeros(1 << BIG_DIGIT)?;
         let mut list = PageList::zeros(self.regions.lines)?;
         let (from, to) = (self.lines.as_mut_slice(), list.as_mut_slice());
