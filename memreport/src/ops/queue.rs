@@ -4,10 +4,11 @@
 //! is put in a queue, its memory is fetched, and it is measured when that has come.
 //!
 //! ```text
-//!             ┌ on their way ────────────────────────────────────────┐
-//! wait_for ─▶ │ newest … half way: what is behind it is fetched … oldest │ ─▶ add_behind ─▶ wait_for, for what it owns
-//!     │       └───▲──────────────────────────────────────────────────┘
-//!     └▶ full: a list, whose last goes in when the oldest comes out
+//!             ┌ on their way ───────────────────────────────────────────────┐
+//! wait_for ─▶ │ newest … half way: what is behind it is fetched … the oldest │ ─▶ add_behind
+//!     │       └───▲─────────────────────────────────────────────────────────┘        │
+//!     │           │ the last of it, when the oldest comes out                        ▼
+//!     └─ full ─▶ the list                                     wait_for, with what it leads to
 //! ```
 //!
 //! As the last of the list goes first, a tree is followed downwards, in as many places at once as are on their way, and the list
