@@ -4,9 +4,9 @@
 //! is put in a queue, its memory is fetched, and it is measured when that has come.
 //!
 //! ```text
-//!             ┌ on their way ───────────────────────────────────────────────┐
+//!             ┌ on their way ────────────────────────────────────────────────┐
 //! wait_for ─▶ │ newest … half way: what is behind it is fetched … the oldest │ ─▶ add_behind
-//!     │       └───▲─────────────────────────────────────────────────────────┘        │
+//!     │       └───▲──────────────────────────────────────────────────────────┘       │
 //!     │           │ the last of it, when the oldest comes out                        ▼
 //!     └─ full ─▶ the list                                     wait_for, with what it leads to
 //! ```
