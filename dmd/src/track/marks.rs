@@ -184,6 +184,7 @@ impl Marks {
         }
     }
 
+    /// Adds a mark; `says` has its flags.
     #[inline]
     fn mark(&self, address: usize, bytes: usize, who: Who, says: u64) {
         let Some(claimant) = self.claimants.number(who) else { return self.lose() };

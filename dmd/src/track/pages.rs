@@ -159,7 +159,8 @@ impl<T: Copy> PageList<T> {
         let mut list = Self::new();
         let bytes = values.saturating_mul(size_of::<T>());
         // In whole huge pages, where it is that much.
-        let bytes = if bytes < sys::HUGE { bytes } else { bytes.next_multiple_of(sys::HUGE) };
+        let whole = bytes.checked_next_multiple_of(sys::HUGE).filter(|_| bytes >= sys::HUGE);
+        let bytes = whole.unwrap_or(bytes);
         if let Some(pages) = sys::map_whole(bytes) {
             (list.pages, list.capacity) = (pages, bytes / size_of::<T>().max(1));
         }
