@@ -1,7 +1,7 @@
 //! Ordered maps and sets. *Exact with the tracker*; without it the size of all nodes, short of what the allocator rounds up.
 
 use alloc::collections::{BTreeMap, BTreeSet};
-use core::mem::MaybeUninit;
+use core::mem::{MaybeUninit, offset_of};
 use core::ptr::NonNull;
 
 use crate::words::words_of;
@@ -106,8 +106,23 @@ pub(super) struct Walk {
     /// has six times the entries of the one below.
     inner: [InnerNode; 32],
     inner_count: usize,
-    /// The node that was met last, by its first entry, and its size: it is counted when the next is met, and has been fetched by then.
-    last: Option<(*const u8, usize)>,
+    /// The node that was met last: it is counted when the next is met, and has been fetched by then.
+    last: Option<Node>,
+}
+
+/// A node, by its first entry.
+#[derive(Clone, Copy)]
+struct Node {
+    entry: *const u8,
+    /// How far into the node that is, if it is as ours.
+    offset: usize,
+    size: usize,
+}
+
+impl Node {
+    fn count(self, ops: &Ops<'_>) {
+        ops.enclosing_block_at(self.entry, self.offset, self.size);
+    }
 }
 
 /// An inner node that the walk is in.
@@ -155,24 +170,29 @@ impl Walk {
         }
         match self.step(entry.addr()) {
             Step::Within => return false,
-            Step::Leaf => self.meet(ops, entry, size_of::<Leaf<K, V>>()),
-            Step::Inner => self.meet(ops, entry, size_of::<Inner<K, V>>()),
+            Step::Leaf => self.meet::<K, V>(ops, entry, size_of::<Leaf<K, V>>()),
+            Step::Inner => self.meet::<K, V>(ops, entry, size_of::<Inner<K, V>>()),
         }
         true
     }
 
     /// Another node begins: the one before is counted.
-    fn meet(&mut self, ops: &Ops<'_>, entry: *const u8, size: usize) {
-        ops.prefetch_enclosing_block(entry);
-        if let Some((entry, size)) = self.last.replace((entry, size)) {
-            ops.enclosing_block(entry, size);
+    fn meet<K, V>(&mut self, ops: &Ops<'_>, entry: *const u8, size: usize) {
+        let offset = if size_of::<K>() > 0 {
+            offset_of!(Leaf<K, V>, keys)
+        } else {
+            offset_of!(Leaf<K, V>, values)
+        };
+        ops.prefetch_enclosing_block(entry.wrapping_sub(offset));
+        if let Some(node) = self.last.replace(Node { entry, offset, size }) {
+            node.count(ops);
         }
     }
 
     /// No more nodes are to come. The map is still lent.
     pub(super) fn count_last(&mut self, ops: &Ops<'_>) {
-        if let Some((entry, size)) = self.last.take() {
-            ops.enclosing_block(entry, size);
+        if let Some(node) = self.last.take() {
+            node.count(ops);
         }
     }
 

@@ -43,6 +43,18 @@ impl Ops<'_> {
         }
     }
 
+    /// As [`enclosing_block`](Self::enclosing_block), for a block that is thought to begin so far before `inside`, and to have been
+    /// made with `size`. If it was, it need not be looked for.
+    pub(crate) fn enclosing_block_at(&self, inside: *const u8, offset: usize, size: usize) {
+        if let Sizes::Tracked(tracker) = self.collection.sizes {
+            let start = inside.addr().wrapping_sub(offset);
+            if let Some(bytes) = self.whole(tracker, start, size) {
+                return self.count(bytes);
+            }
+        }
+        self.enclosing_block(inside, size);
+    }
+
     /// As [`enclosing_block`](Self::enclosing_block), for a block with several owners. They are the owners of one block if a
     /// tracker finds the same one for all, and without a tracker, if they give the same pointer.
     pub fn shared_enclosing_block<T: ?Sized>(
