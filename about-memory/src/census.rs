@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use dmd::census::{Breakdown, Census, FileOptions, of_dump};
-use dmd::dump::read::Dump;
-use dmd::heap::Frames;
+use memreport_analysis::census::{Breakdown, Census, FileOptions, of_dump};
+use memreport_analysis::heap::Frames;
+use memreport_analysis::read::Dump;
 
 use crate::dmd::DmdError;
 use crate::live;
@@ -119,7 +119,7 @@ pub fn main(args: &CensusArgs, out: &mut dyn Write, err: &mut dyn Write) -> Resu
     if let Some(second) = &args.second {
         let (later, after) = take(second)?;
         if later.invocation.mode != dump.invocation.mode {
-            return Err(DmdError::Modes(dmd::analysis::DifferentModes).into());
+            return Err(DmdError::Modes(memreport_analysis::analysis::DifferentModes).into());
         }
         census = after.since(&census)?;
         of = program(&later);
@@ -145,7 +145,9 @@ fn breakdown(args: &CensusArgs) -> Result<Breakdown, Failure> {
     }
     let Some(given) = &args.breakdown else { return Ok(Breakdown::usual()) };
     let parse = |text: &str, of: &str| {
-        text.parse().map_err(|error: dmd::census::BreakdownError| format!("{of}: {error}").into())
+        text.parse().map_err(|error: memreport_analysis::census::BreakdownError| {
+            format!("{of}: {error}").into()
+        })
     };
     match given.strip_prefix('@') {
         None => parse(given, "--breakdown"),
@@ -202,13 +204,14 @@ impl Shown<'_> {
     /// With a sign, if it is of a difference.
     fn number(&self, number: i64) -> String {
         let plus = if self.census.is_difference() && number > 0 { "+" } else { "" };
-        format!("{plus}{}", dmd::analysis::commas(number.into()))
+        format!("{plus}{}", memreport_analysis::analysis::commas(number.into()))
     }
 
     /// A share of the whole; a difference has none.
     fn share(&self, bytes: i64) -> Option<String> {
         let all = self.census.root().amount.bytes;
-        let share = || format!("{:.2}%", dmd::analysis::percent(bytes.into(), all.into()));
+        let share =
+            || format!("{:.2}%", memreport_analysis::analysis::percent(bytes.into(), all.into()));
         (!self.census.is_difference()).then(share)
     }
 }

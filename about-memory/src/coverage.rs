@@ -6,9 +6,10 @@ use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use dmd::analysis::{self, ExplainOptions};
-use dmd::dump::read;
-use dmd::symbols::{Options, Symboliser};
+use memreport_analysis::analysis;
+use memreport_analysis::analysis::ExplainOptions;
+use memreport_analysis::read;
+use memreport_analysis::symbols::{Options, Symboliser};
 
 use crate::dmd::DmdError;
 

@@ -9,10 +9,11 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::mem::ManuallyDrop;
 
-use dmd::analysis::{
-    self, Digest, ExplainOptions, Explained, Filter, Group, Grouping, Referred, Stacks, TextOptions,
+use memreport_analysis::analysis;
+use memreport_analysis::analysis::{
+    Digest, ExplainOptions, Explained, Filter, Group, Grouping, Referred, Stacks, TextOptions,
 };
-use dmd::dump::read::Dump;
+use memreport_analysis::read::Dump;
 
 pub use args::DmdArgs;
 pub(crate) use args::hexadecimal;

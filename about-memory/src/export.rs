@@ -5,8 +5,9 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use dmd::export::{self, Format, Frames, Heap, HeapOptions, History, StackKind};
-use dmd::recording::Moment;
+use memreport_analysis::export;
+use memreport_analysis::export::{Format, Frames, Heap, HeapOptions, History, StackKind};
+use memreport_analysis::recording::Moment;
 
 use crate::dmd::{DmdError, OnlyArg};
 use crate::symbolised::{Input, Reader, time};

@@ -6,11 +6,13 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use dmd::dump::read::Mode;
-use dmd::heap::browse::{self, Axis, BrowseOptions};
-use dmd::heap::growth::{self, Growth};
-use dmd::heap::{Frames, HeapOptions};
-use dmd::recording::Moment;
+use memreport_analysis::heap::browse;
+use memreport_analysis::heap::browse::{Axis, BrowseOptions};
+use memreport_analysis::heap::growth;
+use memreport_analysis::heap::growth::Growth;
+use memreport_analysis::heap::{Frames, HeapOptions};
+use memreport_analysis::read::Mode;
+use memreport_analysis::recording::Moment;
 
 use crate::dmd::{DmdError, OnlyArg};
 use crate::symbolised::{Input, Reader};
@@ -177,7 +179,7 @@ pub fn diff(args: &HeapDiffArgs, out: &mut dyn Write, err: &mut dyn Write) -> Re
         Some(path) => {
             let second = reader.open(path, err)?;
             if !are_alike(&first, &second) {
-                return Err(DmdError::Modes(dmd::analysis::DifferentModes));
+                return Err(DmdError::Modes(memreport_analysis::analysis::DifferentModes));
             }
             let before = first.heap(args.from, &options, &first_path)?;
             (before, second.heap(args.to, &options, path)?)

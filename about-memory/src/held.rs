@@ -4,7 +4,8 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args;
-use dmd::analysis::holds::{self, Holds, Target, WayOptions};
+use memreport_analysis::retention as holds;
+use memreport_analysis::retention::{Holds, Target, WayOptions};
 
 use crate::dmd::{DmdError, hexadecimal};
 use crate::retained::{explain_options, refused, written};

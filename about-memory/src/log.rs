@@ -12,9 +12,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use dmd::dump::read;
-use dmd::symbols::Symboliser;
 use memreport::serve::{Part, Request};
+use memreport_analysis::read;
+use memreport_analysis::symbols::Symboliser;
 use serde::Deserialize;
 
 use crate::live::{self, Connection, LiveError, Target};

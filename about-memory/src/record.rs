@@ -12,9 +12,11 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use clap::{Args, ValueEnum};
-use dmd::analysis::{self, By, ExplainOptions};
-use dmd::recording::{self, Recording, Which};
-use dmd::symbols::{Options, Symboliser};
+use memreport_analysis::analysis;
+use memreport_analysis::analysis::{By, ExplainOptions};
+use memreport_analysis::recording;
+use memreport_analysis::recording::{Recording, Which};
+use memreport_analysis::symbols::{Options, Symboliser};
 
 use crate::run::{RunError, describe_end, program};
 use crate::show::Failure;
@@ -193,7 +195,7 @@ fn write_places(
     out: &mut dyn Write,
     notes: &mut dyn Write,
 ) -> Result<(), Failure> {
-    let mut dump = dmd::dump::read::read_slice(dump)?;
+    let mut dump = memreport_analysis::read::read_slice(dump)?;
     let mut symbols = Options::default();
     symbols.search.clone_from(&args.symbols);
     for note in Symboliser::new(symbols).symbolicate(&mut dump).notes {

@@ -4,8 +4,9 @@ use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use dmd::analysis::ExplainOptions;
-use dmd::analysis::holds::{self, Holds, Owner, TreeOptions};
+use memreport_analysis::analysis::ExplainOptions;
+use memreport_analysis::retention as holds;
+use memreport_analysis::retention::{Holds, Owner, TreeOptions};
 
 use crate::dmd::DmdError;
 use crate::symbolised::Reader;
@@ -118,7 +119,7 @@ pub(crate) fn explain_options(is_json: bool) -> ExplainOptions {
     options
 }
 
-pub(crate) fn refused(path: &Path, error: dmd::analysis::ClampError) -> DmdError {
+pub(crate) fn refused(path: &Path, error: memreport_analysis::analysis::ClampError) -> DmdError {
     DmdError::Clamp(path.to_owned(), error)
 }
 

@@ -12,8 +12,10 @@ use std::process::ExitStatus;
 use std::time::Duration;
 
 use clap::Args;
-use dmd::analysis::{self, ExplainOptions};
-use dmd::symbols::{self, Symboliser};
+use memreport_analysis::analysis;
+use memreport_analysis::analysis::ExplainOptions;
+use memreport_analysis::symbols;
+use memreport_analysis::symbols::Symboliser;
 
 use verdict::Verdict;
 use watch::Setup;
@@ -125,7 +127,7 @@ fn explain(
     out: &mut dyn Write,
     notes: &mut dyn Write,
 ) -> Result<Verdict, Failure> {
-    let mut dump = dmd::dump::read::read_file(&snapshot.dump)?;
+    let mut dump = memreport_analysis::read::read_file(&snapshot.dump)?;
     for note in Symboliser::new(symbols::Options::default()).symbolicate(&mut dump).notes {
         writeln!(notes, "about-memory: {note}")?;
     }

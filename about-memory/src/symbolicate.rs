@@ -5,8 +5,8 @@ use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use dmd::dump::read::{ReadError, unpack};
-use dmd::symbols::{Options, Symboliser};
+use memreport_analysis::read::{ReadError, unpack};
+use memreport_analysis::symbols::{Options, Symboliser};
 
 use crate::dmd::DmdError;
 
@@ -37,7 +37,8 @@ pub fn main(args: &SymbolicateArgs, err: &mut dyn Write) -> Result<(), DmdError>
     let mut options = Options::default();
     options.search.clone_from(&args.symbols);
     let mut symboliser = Symboliser::new(options);
-    let (text, report) = dmd::dump::symbolicate(&json, &mut symboliser).map_err(bad)?;
+    let (text, report) =
+        memreport_analysis::symbols::symbolicate(&json, &mut symboliser).map_err(bad)?;
     // Standard error is for people: that nobody reads it must not stop the work.
     for note in &report.notes {
         let _ = writeln!(err, "{note}");

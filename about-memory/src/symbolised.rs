@@ -4,12 +4,14 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-use dmd::dump::read::{self, Dump, ReadError};
-use dmd::heap::history::History;
-use dmd::heap::{Heap, HeapOptions};
-use dmd::recording::{self, Moment};
-use dmd::symbols::{Members, Options, Symboliser};
 use flate2::read::GzDecoder;
+use memreport_analysis::heap::history::History;
+use memreport_analysis::heap::{Heap, HeapOptions};
+use memreport_analysis::read;
+use memreport_analysis::read::{Dump, ReadError};
+use memreport_analysis::recording;
+use memreport_analysis::recording::Moment;
+use memreport_analysis::symbols::{Members, Options, Symboliser};
 
 use crate::dmd::DmdError;
 

@@ -2,14 +2,8 @@
 //!
 //! The file is Mozilla's DMD format 5, with an extension key of our own; this folder alone knows it.
 
-#[cfg(feature = "analysis")]
-pub mod read;
-#[cfg(feature = "analysis")]
-mod symbolicate;
 pub(crate) mod write;
 
-#[cfg(feature = "analysis")]
-pub use symbolicate::symbolicate;
 pub(crate) use write::write_log;
 
 use std::any::Any;

@@ -14,23 +14,15 @@ pub mod record;
 #[cfg(not(loom))]
 pub mod dump;
 #[cfg(not(loom))]
-pub mod census;
-#[cfg(not(loom))]
 pub mod testing;
-#[cfg(all(feature = "analysis", not(loom)))]
-pub mod recording;
-#[cfg(all(feature = "analysis", not(loom)))]
-pub mod symbols;
-#[cfg(all(feature = "analysis", not(loom)))]
-pub mod analysis;
-#[cfg(all(feature = "analysis", not(loom)))]
-pub mod heap;
-#[cfg(all(feature = "analysis", not(loom)))]
-pub mod export;
 #[cfg(all(feature = "pprof", not(loom)))]
 pub mod pprof;
+#[cfg(test)]
+pub(crate) mod sample_unbiased;
+#[cfg(all(feature = "census", not(loom)))]
+pub mod census;
 
-#[cfg(not(loom))]
+#[cfg(all(feature = "census", not(loom)))]
 pub use census::take_census;
 #[cfg(not(loom))]
 pub use dump::{Dump, Sum, Summary};

@@ -24,13 +24,9 @@
 mod allocation;
 mod find;
 mod observer;
-#[cfg(feature = "analysis")]
-mod types;
 
 pub use allocation::{Allocation, Stack};
 pub use find::{NoSite, allocation_site, allocation_site_of};
 pub use observer::{
     AllocationsLog, DEFAULT_LOG_LENGTH, LogError, MAX_LOG_LENGTH, ObserveError, Observer, Sampling,
 };
-#[cfg(feature = "analysis")]
-pub use types::type_names;

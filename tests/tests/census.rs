@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, Stdio};
 
 use about_memory::live::{self, Target};
-use dmd::census::{Breakdown, Census, FileOptions, of_dump};
-use dmd::dump::read::{self, Dump};
-use dmd::symbols::Symboliser;
+use memreport_analysis::census::{Breakdown, Census, FileOptions, of_dump};
+use memreport_analysis::read;
+use memreport_analysis::read::Dump;
+use memreport_analysis::symbols::Symboliser;
 use serde_json::Value;
 
 const CENSUSED: &str = env!("CARGO_BIN_EXE_censused");

@@ -123,8 +123,11 @@ fn the_environment_has_any_program_save_at_intervals() {
     let saved = files(&dumps, ".dmd.json.gz");
     assert!((3..=5).contains(&saved.len()), "{saved:?}");
     for file in &saved {
-        let dump = dmd::dump::read::read_file(file).expect("each is whole");
-        let heap = dmd::heap::Heap::new(&dump, &dmd::heap::HeapOptions::default());
+        let dump = memreport_analysis::read::read_file(file).expect("each is whole");
+        let heap = memreport_analysis::heap::Heap::new(
+            &dump,
+            &memreport_analysis::heap::HeapOptions::default(),
+        );
         let accounts = heap.expect("of all blocks").accounts();
         let found = accounts.listed.usable() + i128::from(accounts.untracked.bytes);
         assert_eq!(Some(found), accounts.heap_allocated.map(i128::from), "to the byte");

@@ -30,7 +30,7 @@ fn a_dump_says_how_old_blocks_are() {
             .arg(&report)
             .status();
         assert!(status.expect("it starts").success());
-        let dump = dmd::dump::read::read_file(&beside).expect("a dump");
+        let dump = memreport_analysis::read::read_file(&beside).expect("a dump");
         assert!(dump.extension.as_ref().is_some_and(|ours| ours.times));
         let of = |size: u64| dump.blocks.iter().filter(move |block| block.req == size);
         let youngest = of(10_000).filter_map(|block| block.age_ms).min().expect("they have ages");
@@ -105,7 +105,7 @@ fn types_are_told_by_the_functions_that_allocate() {
         .into_iter()
         .filter_map(|size| entries.iter().find(|entry| entry.requested() == size).copied())
         .collect();
-    let names = dmd::sites::type_names(&wanted).expect("ours");
+    let names = dmd::census::type_names(&wanted).expect("ours");
     assert_eq!(names, [Some("[String]".to_owned()), Some("Box<[u64; 123]>".to_owned())]);
     drop((words, numbers));
 }

@@ -6,7 +6,8 @@ use std::process::Command;
 
 use about_memory::cli::{Cli, Command as Words};
 use clap::Parser;
-use dmd::recording::{self, Recording};
+use memreport_analysis::recording;
+use memreport_analysis::recording::Recording;
 use serde_json::Value;
 
 /// What the program forgets: glibc gives 8 bytes more than the 10,000 that it asks for.

@@ -30,7 +30,7 @@ const DOCS: Step = ("the docs build", &["doc", "--workspace", "--no-deps", "--al
 
 /// What threads share, under every interleaving. Built apart: loom takes the place of the atomics.
 fn models(out: &mut dyn Write) -> Result<bool, Failure> {
-    const ARGUMENTS: [&str; 6] = ["test", "-p", "dmd", "--lib", "--", "models"];
+    const ARGUMENTS: [&str; 6] = ["test", "-p", "memreport-dmd", "--lib", "--", "models"];
     writeln!(out, "\n# the models hold: RUSTFLAGS=\"--cfg loom\" cargo {}", ARGUMENTS.join(" "))?;
     let mut cargo = build::cargo();
     cargo.args(ARGUMENTS).env("RUSTFLAGS", "--cfg loom");
@@ -90,7 +90,7 @@ fn miri(out: &mut dyn Write) -> Result<bool, Failure> {
         return Ok(true);
     }
     writeln!(out, "\n# the tables under Miri")?;
-    let mut arguments = vec!["test", "-p", "dmd", "--lib", "--"];
+    let mut arguments = vec!["test", "-p", "memreport-dmd", "--lib", "--"];
     arguments.extend(TABLES);
     Ok(toolchain(&arguments)
         .env("CARGO_TARGET_DIR", build::root().join("target/miri"))

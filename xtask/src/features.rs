@@ -42,7 +42,7 @@ const CHECKS: [(&str, &[&str]); 3] = [
     ),
     (
         "the features of dmd",
-        &["--package", "dmd", "--feature-powerset", "--exclude-features", "jemalloc,mimalloc"],
+        &["--package", "memreport-dmd", "--feature-powerset", "--exclude-features", "jemalloc,mimalloc"],
     ),
 ];
 

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-use dmd::census::Amount;
+use memreport_analysis::census::Amount;
 
 use super::Shown;
 use super::leaves::{leaves, questions};
@@ -24,7 +24,11 @@ pub(super) fn write(shown: &Shown<'_>, out: &mut dyn Write) -> io::Result<()> {
     leaves.sort_by_key(|leaf| std::cmp::Reverse((leaf.amount.bytes, leaf.amount.count)));
     for leaf in leaves.iter().take(shown.top) {
         for at in 0..questions.len() {
-            let text = leaf.keys.get(at).map(dmd::census::Key::describe).unwrap_or_default();
+            let text = leaf
+                .keys
+                .get(at)
+                .map(memreport_analysis::census::Key::describe)
+                .unwrap_or_default();
             write!(out, "{},", quoted(&text))?;
         }
         numbers(&leaf.amount, is_sampled, out)?;

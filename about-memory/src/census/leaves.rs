@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use dmd::census::{Amount, Breakdown, Census, Counted, Group, Key, Node};
+use memreport_analysis::census::{Amount, Breakdown, Census, Counted, Group, Key, Node};
 
 /// Blocks that are not told apart further.
 #[derive(Debug)]

@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
-use dmd::analysis::{commas, shorten};
-use dmd::census::{Amount, Key};
+use memreport_analysis::analysis::{commas, shorten};
+use memreport_analysis::census::{Amount, Key};
 use tabled::builder::Builder;
 use tabled::settings::object::Columns;
 use tabled::settings::{Alignment, Style};

@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
-use dmd::analysis::shorten;
-use dmd::census::{Amount, Counted, Group, Key, Node};
+use memreport_analysis::analysis::shorten;
+use memreport_analysis::census::{Amount, Counted, Group, Key, Node};
 
 use super::Shown;
 
@@ -126,7 +126,10 @@ impl Tree<'_> {
         if !rest.is_empty() {
             let mut amount = Amount::default();
             rest.iter().for_each(|group| amount.add(&group.node.amount));
-            let texts = vec![format!("… {} more", dmd::analysis::commas(rest.len() as i128))];
+            let texts = vec![format!(
+                "… {} more",
+                memreport_analysis::analysis::commas(rest.len() as i128)
+            )];
             lines.push(Line { texts, amount, node: None });
         }
         lines.extend(fixed.drain(..).map(line));

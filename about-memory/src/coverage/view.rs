@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
-use dmd::analysis::{Coverage, Group, Totals, commas, percent, shorten};
-use dmd::dump::read::FieldPlace;
+use memreport_analysis::analysis::{Coverage, Group, Totals, commas, percent, shorten};
+use memreport_analysis::read::FieldPlace;
 use serde_json::{Value, json};
 use tabled::Table;
 use tabled::builder::Builder;
@@ -243,9 +243,9 @@ fn wrap(line: &str, columns: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use dmd::analysis::{Coverage, ExplainOptions, coverage};
-    use dmd::dump::read::read_slice;
     use insta::assert_snapshot;
+    use memreport_analysis::analysis::{Coverage, ExplainOptions, coverage};
+    use memreport_analysis::read::read_slice;
 
     use super::{write_json, write_markdown, write_text};
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use dmd::analysis::{By, SortBy};
+use memreport_analysis::analysis::{By, SortBy};
 
 /// Options of `about-memory dmd`.
 #[derive(Debug, Args)]

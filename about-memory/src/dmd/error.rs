@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 use std::{error, fmt, io};
 
-use dmd::analysis::holds::NotThere;
-use dmd::analysis::{ClampError, DifferentModes, NoReports, ReferrersError};
-use dmd::dump::read::ReadError;
-use dmd::recording::{MomentError, RecordingError};
+use memreport_analysis::analysis::{ClampError, DifferentModes, NoReports, ReferrersError};
+use memreport_analysis::read::ReadError;
+use memreport_analysis::recording::{MomentError, RecordingError};
+use memreport_analysis::retention::NotThere;
 
 /// Why `about-memory dmd` gave no answer.
 #[derive(Debug)]

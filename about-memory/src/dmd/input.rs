@@ -3,9 +3,12 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use dmd::analysis::{self, ClampStats, ExplainOptions};
-use dmd::dump::read::{self, Dump};
-use dmd::symbols::{self, Symboliser};
+use memreport_analysis::analysis;
+use memreport_analysis::analysis::{ClampStats, ExplainOptions};
+use memreport_analysis::read;
+use memreport_analysis::read::Dump;
+use memreport_analysis::symbols;
+use memreport_analysis::symbols::Symboliser;
 
 use super::{DmdArgs, DmdError};
 

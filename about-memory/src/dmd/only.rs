@@ -1,7 +1,7 @@
 //! `--only`: blocks by how often they are reported.
 
 use clap::ValueEnum;
-use dmd::analysis::Class;
+use memreport_analysis::analysis::Class;
 
 /// How often blocks are reported.
 #[derive(Debug, Clone, Copy, ValueEnum)]

@@ -5,10 +5,14 @@ use super::moment::{Dump, Moment};
 use crate::coverage;
 use crate::resident;
 use crate::show::Failure;
-use dmd::analysis::{self, ExplainOptions};
-use dmd::dump::read::{self, DEFAULT_LIMIT};
-use dmd::heap::{self, Frames, Heap, HeapOptions};
-use dmd::symbols::{self, Symboliser};
+use memreport_analysis::analysis;
+use memreport_analysis::analysis::ExplainOptions;
+use memreport_analysis::heap;
+use memreport_analysis::heap::{Frames, Heap, HeapOptions};
+use memreport_analysis::read;
+use memreport_analysis::read::DEFAULT_LIMIT;
+use memreport_analysis::symbols;
+use memreport_analysis::symbols::Symboliser;
 use serde_json::{Map, Value, json};
 
 /// How many places of each class a page shows.

@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
-use dmd::analysis::{BlockType, commas, stack_as_read};
-use dmd::dump::read::{Block, Dump};
+use memreport_analysis::analysis::{BlockType, commas, stack_as_read};
+use memreport_analysis::read::{Block, Dump};
 use serde_json::json;
 
 /// An allocation with what was found out about it.

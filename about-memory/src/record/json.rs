@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use dmd::recording::{Estimate, Point, Recording, Which};
+use memreport_analysis::recording::{Estimate, Point, Recording, Which};
 use serde_json::{Value, json};
 
 /// Writes what the recording comes to: times in microseconds since its beginning, sizes in bytes.

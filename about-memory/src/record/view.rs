@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use dmd::recording::{Estimate, Recording, Which};
+use memreport_analysis::recording::{Estimate, Recording, Which};
 use tabled::builder::Builder;
 use tabled::settings::object::Columns;
 use tabled::settings::{Alignment, Style};

@@ -98,7 +98,7 @@ fn row(before: &str, (line, growth): &(Line, Option<i64>)) -> Row {
 
 /// Leaves out the middle of what is too long.
 fn shorten(text: &str, columns: usize) -> String {
-    dmd::analysis::shorten(text, columns)
+    memreport_analysis::analysis::shorten(text, columns)
 }
 
 /// Breaks a sentence between words.

@@ -4,8 +4,8 @@ use std::error::Error;
 use std::fs::File;
 use std::path::Path;
 
-use dmd::analysis::{Class, Explained};
 use memreport::snapshot::read::{self, Entry, Field, Sink};
+use memreport_analysis::analysis::{Class, Explained};
 
 /// What a snapshot is judged by.
 #[derive(Clone, Copy, Debug, PartialEq)]
