@@ -41,7 +41,7 @@ pub struct LogArgs {
     #[arg(long, value_name = "BYTES")]
     sample_bytes: Option<NonZeroU64>,
     /// How many allocations the program keeps between two looks; of more, the newest
-    #[arg(long, value_name = "N", default_value_t = dmd::sites::MAX_LOG_LENGTH)]
+    #[arg(long, value_name = "N", default_value_t = dmd::observe::MAX_LOG_LENGTH)]
     length: usize,
     /// Seconds between two looks
     #[arg(long, value_name = "SECONDS", default_value = "0.2", value_parser = seconds)]

@@ -43,7 +43,7 @@ use memreport::__private::{Findings, as_own};
 use memreport::Collector;
 
 use crate::Dump;
-use crate::track::plan;
+use crate::sample::plan;
 use memreport_analysis::export::pprof::{Values, write_growth, write_with};
 use memreport_analysis::heap::browse::{BrowseOptions, browse, write_text};
 use memreport_analysis::heap::{Frames, Heap, HeapOptions};

@@ -96,7 +96,7 @@ fn each_of_several_observers_has_its_own_log() {
 
 #[test]
 fn types_are_told_by_the_functions_that_allocate() {
-    let mut observer = dmd::sites::Observer::start().expect("the allocator is DMD's");
+    let mut observer = dmd::observe::Observer::start().expect("the allocator is DMD's");
     let words: Vec<String> = std::hint::black_box(Vec::with_capacity(4321));
     let numbers = std::hint::black_box(Box::new([7_u64; 123]));
     let entries = observer.drain_allocations_log().expect("it observes").entries;

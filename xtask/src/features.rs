@@ -42,7 +42,13 @@ const CHECKS: [(&str, &[&str]); 3] = [
     ),
     (
         "the features of dmd",
-        &["--package", "memreport-dmd", "--feature-powerset", "--exclude-features", "jemalloc,mimalloc"],
+        &[
+            "--package",
+            "memreport-dmd",
+            "--feature-powerset",
+            "--exclude-features",
+            "jemalloc,mimalloc",
+        ],
     ),
 ];
 

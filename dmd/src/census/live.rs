@@ -10,15 +10,17 @@ use memreport_analysis::census::engine::{
 };
 use memreport_analysis::census::{Amount, Axis, Breakdown, Census, Key, State};
 
+use crate::collect::Dump;
+use crate::collect::age::Age;
+use crate::collect::balance::{Kind, ReportSet};
+use crate::collect::findings::{Report, ScannedBlock};
+use crate::collect::holders;
 use crate::dump::write::Places;
-use crate::dump::{Dump, Report, ScannedBlock};
-use crate::track::age::Age;
-use crate::track::books::{Kind, ReportSet};
-use crate::track::entry::Block;
-use crate::track::holders;
-use crate::track::options::Mode;
-use crate::track::rates::Rate;
-use crate::track::sites::{self, SiteId};
+use crate::sample::options::Mode;
+use crate::sample::rate::Rate;
+use crate::stack::site as sites;
+use crate::stack::site::SiteId;
+use crate::table::packed_block::Block;
 
 /// Counts what lives in this program, by a collection of its own; `None` while DMD sleeps.
 ///

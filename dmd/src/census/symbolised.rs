@@ -7,7 +7,7 @@ use memreport_analysis::heap::Frames;
 use memreport_analysis::read::{self, ReadError};
 use memreport_analysis::symbols::{Options, Symboliser};
 
-use crate::track::holders;
+use crate::collect::holders;
 
 /// As [`take_census`](super::take_census), with functions, files, crates and types looked up in the program's own file: `None` while
 /// DMD sleeps.

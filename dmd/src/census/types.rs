@@ -7,7 +7,7 @@ use memreport_analysis::read;
 use memreport_analysis::symbols::{Options, Symboliser};
 
 use crate::dump::write_log;
-use crate::sites::Allocation;
+use crate::observe::Allocation;
 
 /// The type of each of these allocations, where the functions that made it tell: a `[String]` grew in `push<String>`. It reads
 /// the program's debug information, which takes time and memory: it is meant for many allocations at once.

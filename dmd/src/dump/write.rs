@@ -13,15 +13,17 @@ use std::os::unix::fs::FileExt;
 use serde::Serialize;
 use serde_json::json;
 
-use super::{Contents, Dump, Report, Scanned, ScannedBlock};
-use crate::track::age::Age;
-use crate::track::books::{Kind, Kinds, ReportSet};
-use crate::track::holders::HolderId;
-use crate::track::numbers::{Key, Numbers};
-use crate::track::pages::PageList;
-use crate::track::scan::Place;
-use crate::track::sites::{self, SiteId};
-use crate::track::sys::Module;
+use crate::collect::Dump;
+use crate::collect::age::Age;
+use crate::collect::balance::{Kind, Kinds, ReportSet};
+use crate::collect::findings::{Contents, Report, Scanned, ScannedBlock};
+use crate::collect::holders::HolderId;
+use crate::collect::scan::Place;
+use crate::mem::local_interner::{Key, Numbers};
+use crate::mem::pages::PageList;
+use crate::mem::sys::Module;
+use crate::stack::site as sites;
+use crate::stack::site::SiteId;
 
 /// Writes the file.
 pub(super) fn write(dump: &Dump, out: &mut dyn Write) -> io::Result<()> {

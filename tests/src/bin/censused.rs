@@ -5,8 +5,8 @@
 use std::io::{self, Read, Write};
 use std::sync::Mutex;
 
-use memreport::MallocSizeOf;
 use dmd::census::Breakdown;
+use memreport::MallocSizeOf;
 
 dmd::global_allocator!();
 

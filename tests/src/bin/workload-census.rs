@@ -15,8 +15,8 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use memreport::{Collector, MallocSizeOf, Reports};
 use dmd::census::{Axis, Breakdown, Split};
+use memreport::{Collector, MallocSizeOf, Reports};
 use memreport_workload::processor_time;
 
 dmd::global_allocator!();

@@ -4,11 +4,12 @@ use memreport::{Field, Shared, SkippedField};
 use serde_json::json;
 
 use super::{Keys, Places};
-use crate::dump::{Contents, Dump, Estimate, Report, Sampled, Sum, WrongReport};
-use crate::track::holders::{Holder, StaticWord};
-use crate::track::plan;
-use crate::track::rates::Chance;
-use crate::track::sys::Module;
+use crate::collect::findings::{Contents, Report, WrongReport};
+use crate::collect::holders::{Holder, StaticWord};
+use crate::collect::{Dump, Estimate, Sampled, Sum};
+use crate::mem::sys::Module;
+use crate::sample::plan;
+use crate::sample::rate::Chance;
 
 /// The extension key.
 pub(super) fn own_fields(dump: &Dump, keys: &mut Keys) -> serde_json::Value {
