@@ -1,38 +1,20 @@
 //! Every check of the workspace as one command: `cargo xtask demo`, `ci`, `bench NAME`, `clients NAME`.
 
-mod build;
-mod demo;
-mod ci;
-mod bench;
-mod bench_overhead;
-mod bench_analyse;
-mod bench_show;
-mod bench_stacks;
-mod bench_measure;
-mod bench_record;
-mod bench_census;
-mod bench_scopes;
-mod bench_retained;
-mod calibrate;
-mod clients;
+mod failure;
+mod scratch;
 mod on_path;
-mod chromium;
-mod http;
-mod service;
-mod browser;
-mod exports;
-mod features;
-mod serve;
+mod build;
+mod generate;
+mod demo;
+mod bench;
 mod stress;
-mod stress_live;
-mod stress_log;
-mod dmd_py;
-mod firefox;
-mod prometheus;
-mod tidy;
+mod clients;
+mod check;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
+
+use check::{ci, features, tidy};
 
 const USAGE: &str = "\
 cargo xtask demo [FOLDER]             runs the example program under DMD on a folder of text: by default this repository
@@ -48,9 +30,6 @@ cargo xtask features                  memreport's features alone and in pairs: m
 cargo xtask clients [NAME [ARGS]]     snapshot, firefox, browser, prometheus, dmd-py, exports, pprof: checks against real programs
 cargo xtask clients exports [VIEWER] [--tools DIR]   each export in the viewer that it is for";
 
-/// Why a command stopped.
-type Failure = Box<dyn std::error::Error + Send + Sync>;
-
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
@@ -59,14 +38,10 @@ fn main() -> ExitCode {
         ["demo", ref rest @ ..] => demo::run(rest),
         ["pre-commit"] => ci::pre_commit(out),
         ["ci"] => ci::ci(out),
+        ["tidy", ref rest @ ..] => tidy::run(rest, out),
         ["bench", name, ref rest @ ..] => bench::run(name, rest, out),
-        ["stress", "live"] => stress_live::run(None, out),
-        ["stress", "live", seconds] => stress_live::run(Some(seconds), out),
-        ["stress", "log"] => stress_log::run(None, out),
-        ["stress", "log", seconds] => stress_log::run(Some(seconds), out),
-        ["stress"] => stress::run(None, out),
-        ["stress", seconds] => stress::run(Some(seconds), out),
-        ["calibrate"] => calibrate::run(out),
+        ["stress", ref rest @ ..] => stress::run(rest, out),
+        ["calibrate"] => bench::calibrate::run(out),
         ["features"] => features::run(out),
         ["clients", ref rest @ ..] => clients::run(rest, out),
         _ => Err(USAGE.into()),
