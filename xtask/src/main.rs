@@ -1,4 +1,4 @@
-//! Every check of the workspace as one command: `cargo xtask demo`, `ci`, `bench NAME`, `clients NAME`.
+//! Every check of the workspace as one command: `cargo xtask ci`, `bench NAME`, `clients NAME`.
 
 mod failure;
 mod scratch;
@@ -18,17 +18,18 @@ use check::{ci, features, tidy};
 
 const USAGE: &str = "\
 cargo xtask demo [FOLDER]             runs the example program under DMD on a folder of text: by default this repository
-cargo xtask pre-commit                fmt, clippy, tests, tidy
+cargo xtask pre-commit                fmt, tidy, clippy, tests
 cargo xtask ci                        all that CI runs
+cargo xtask tidy [RULE…]              house rules: unsafe, first-lines, drawers, openers, phrases, columns, readme, sizes, folders, rooms, inside-rooms, map
 cargo xtask bench NAME [--quick]      overhead, stacks, show, analyse, measure, record, retained, scopes, census: a table, then a line of JSON for each figure
 cargo xtask bench overhead --only WORD   the figures with that word in their name
-cargo xtask stress [SECONDS]          threads against the table of blocks, in each mode for 30 seconds or so many
-cargo xtask stress live [SECONDS]     running programs that are asked at once, and often, while they allocate
-cargo xtask stress log [SECONDS]      the log of allocations, with four writers and a slow reader, and followed from outside
-cargo xtask calibrate                  measures how far formulas are off without a tracker, for docs/impls.md
+cargo xtask stress [SECONDS]          threads that load the table of live blocks, for 30 seconds in each mode by default
+cargo xtask stress live [SECONDS]     frequent reports from running programs while they allocate
+cargo xtask stress log [SECONDS]      the allocation log with four writers and a slow reader, and with a following client
+cargo xtask calibrate                 measures the error of size formulas without a tracker, for docs/impls.md
 cargo xtask features                  memreport's features alone and in pairs: minutes
 cargo xtask clients [NAME [ARGS]]     snapshot, firefox, browser, prometheus, dmd-py, exports, pprof: checks against real programs
-cargo xtask clients exports [VIEWER] [--tools DIR]   each export in the viewer that it is for";
+cargo xtask clients exports [VIEWER] [--tools DIR]   each export in its own viewer";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -50,7 +51,7 @@ fn main() -> ExitCode {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
-            // Standard error may be closed as well; then there is nobody to tell.
+            // Standard error may be closed as well; then the error cannot be shown.
             let _ = writeln!(io::stderr(), "{error}");
             ExitCode::from(2)
         }

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::process::Command;
 
-use super::features;
+use super::{features, tidy};
 use crate::build;
 use crate::failure::Failure;
 
@@ -46,17 +46,32 @@ fn models(out: &mut dyn Write) -> Result<bool, Failure> {
 
 /// Before every commit.
 pub(crate) fn pre_commit(out: &mut dyn Write) -> Result<bool, Failure> {
-    Ok(steps(&[FORMAT, LINTS, TESTS], out)? && all_holds(out)?)
+    Ok(steps(&[FORMAT], out)?
+        && house_rules(out)?
+        && steps(&[LINTS, TESTS], out)?
+        && all_holds(out)?)
 }
 
 /// Before a change lands.
 pub(crate) fn ci(out: &mut dyn Write) -> Result<bool, Failure> {
-    Ok(steps(&[FORMAT, LINTS, TESTS, ALLOCATORS, DOCS], out)?
+    Ok(steps(&[FORMAT], out)?
+        && house_rules(out)?
+        && steps(&[LINTS, TESTS, ALLOCATORS, DOCS], out)?
         && features::without_std(out)?
         && features::rust_version(out)?
         && models(out)?
         && miri(out)?
         && all_holds(out)?)
+}
+
+/// Checks every rule of `cargo xtask tidy`.
+fn house_rules(out: &mut dyn Write) -> Result<bool, Failure> {
+    writeln!(out, "\n# the house rules hold: cargo xtask tidy")?;
+    let holds = tidy::run(&[], out)?;
+    if !holds {
+        writeln!(out, "\nFAILED: the house rules hold")?;
+    }
+    Ok(holds)
 }
 
 fn steps(steps: &[Step], out: &mut dyn Write) -> Result<bool, Failure> {

@@ -126,7 +126,7 @@ fn block(text: &mut String, mode: &str, shape: &Shape, address: &mut u64, random
 }
 
 fn contents(text: &mut String, req: u64, address: &mut u64, random: &mut Random) {
-    *address += 16 * random.below(4);
+    *address = address.wrapping_add(16 * random.below(4));
     let _ = write!(text, ", \"addr\": \"{address:x}\"");
     let words = (req / 8).min(12);
     if words > 0 && random.percent(80) {
@@ -139,7 +139,7 @@ fn contents(text: &mut String, req: u64, address: &mut u64, random: &mut Random)
         let words: Vec<String> = (0..words).map(|_| format!("\"{:x}\"", word(random))).collect();
         let _ = write!(text, ", \"contents\": [{}]", words.join(", "));
     }
-    *address += req;
+    *address = address.wrapping_add(req);
 }
 
 /// The text of a frame, in JSON.

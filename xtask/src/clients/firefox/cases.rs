@@ -112,7 +112,7 @@ fn one(seed: u64, index: usize) -> Case {
         case = case.verbose();
     }
     match random.index(9) {
-        0 => case.filtered(*random.pick(&[
+        0 => case.filtered(random.pick::<&str>(&[
             "js",
             "explicit",
             "/",
@@ -123,7 +123,7 @@ fn one(seed: u64, index: usize) -> Case {
             "\\\\",
             "none such",
         ])),
-        1 => case.matching(*random.pick(&[
+        1 => case.matching(random.pick::<&str>(&[
             "^explicit/[a-k]",
             "(js|gfx).*heap$",
             r"\d+\)",
