@@ -1,4 +1,4 @@
-//! Marks as they are written: nearly all in one word, since what a collection takes is mostly the memory that it writes.
+//! ClaimBuffer as they are written: nearly all in one word, since what a collection takes is mostly the memory that it writes.
 //!
 //! ```text
 //! a short mark   bits 0-28    the address within its region, in eights
@@ -14,7 +14,7 @@
 
 use super::claimants::ClaimantId;
 use super::claims as marks;
-use super::claims::Line;
+use super::claims::ClaimWords;
 use crate::mem::pages::PageList;
 
 /// How many addresses a region has.
@@ -37,7 +37,7 @@ const REGION: u64 = 3;
 /// A region that no address is in.
 const NOWHERE: u64 = u64::MAX;
 
-/// Marks in the order in which they were made.
+/// ClaimBuffer in the order in which they were made.
 #[derive(Debug)]
 pub(crate) struct Packed {
     words: PageList<u64>,
@@ -47,12 +47,12 @@ pub(crate) struct Packed {
 
 /// A mark in one word, but for its region.
 #[derive(Clone, Copy)]
-pub(crate) struct Short {
+pub(crate) struct ShortClaim {
     region: u64,
     word: u64,
 }
 
-impl Short {
+impl ShortClaim {
     /// `None` if the word is too short for it. `says` is what a line says of it beside the bytes and the claimant.
     #[inline]
     pub(crate) fn of(
@@ -70,7 +70,7 @@ impl Short {
         let within = (address & ((1 << REGION_BITS) - 1)) >> ALIGNED_BITS;
         let old = u64::from(says != 0);
         let word = within | bytes << BYTES | old << OLD | claimant << CLAIMANT;
-        Some(Short { region: address >> REGION_BITS, word })
+        Some(ShortClaim { region: address >> REGION_BITS, word })
     }
 }
 
@@ -82,7 +82,7 @@ impl Packed {
 
     /// Adds a mark; `false`, and counted as lost, when memory is short.
     #[inline]
-    pub(crate) fn push(&mut self, short: Short) -> bool {
+    pub(crate) fn push(&mut self, short: ShortClaim) -> bool {
         if short.region == self.region {
             self.words.push_one_of_many(short.word)
         } else {
@@ -91,7 +91,7 @@ impl Packed {
     }
 
     #[cold]
-    fn push_elsewhere(&mut self, short: Short) -> bool {
+    fn push_elsewhere(&mut self, short: ShortClaim) -> bool {
         let is_there = self.words.push_all(&[REGION << FORM | short.region, short.word]);
         if is_there {
             self.region = short.region;
@@ -101,7 +101,7 @@ impl Packed {
 
     /// As [`push`](Self::push), for any mark.
     #[cold]
-    pub(crate) fn push_line(&mut self, line: Line) -> bool {
+    pub(crate) fn push_line(&mut self, line: ClaimWords) -> bool {
         self.words.push_all(&[LONG << FORM, line[0], line[1]])
     }
 
@@ -116,7 +116,7 @@ impl Packed {
         self.region = NOWHERE;
     }
 
-    /// Marks that memory was short for.
+    /// ClaimBuffer that memory was short for.
     pub(crate) fn lost(&self) -> usize {
         self.words.lost
     }
@@ -136,10 +136,10 @@ pub(crate) struct Lines<'p> {
 }
 
 impl Iterator for Lines<'_> {
-    type Item = Line;
+    type Item = ClaimWords;
 
     #[inline]
-    fn next(&mut self) -> Option<Line> {
+    fn next(&mut self) -> Option<ClaimWords> {
         loop {
             let word = *self.words.next()?;
             match word >> FORM {
@@ -153,7 +153,7 @@ impl Iterator for Lines<'_> {
 
 impl Lines<'_> {
     #[inline]
-    fn line(&self, word: u64) -> Line {
+    fn line(&self, word: u64) -> ClaimWords {
         let cut = |from: u32, bits: u32| word >> from & ((1 << bits) - 1);
         let address = self.region | cut(0, BYTES) << ALIGNED_BITS;
         let says = if cut(OLD, 1) == 0 { 0 } else { marks::OLD };
@@ -177,7 +177,7 @@ mod tests {
                 for (claimant, says) in claimants.into_iter().zip([0, marks::OLD, 1 << 34, 0]) {
                     let line = [address as u64, marks::says(bytes as u64, claimant, says)];
                     expected.push(line);
-                    match Short::of(address, bytes, claimant, says) {
+                    match ShortClaim::of(address, bytes, claimant, says) {
                         Some(short) => {
                             shorts += 1;
                             assert!(packed.push(short));
@@ -194,7 +194,7 @@ mod tests {
 
     #[test]
     fn what_follows_forgotten_marks_has_its_own_region() {
-        let short = |address| Short::of(address, 8, ClaimantId(1), 0).unwrap();
+        let short = |address| ShortClaim::of(address, 8, ClaimantId(1), 0).unwrap();
         let mut packed = Packed::with_room(0);
         packed.push(short(0x1_0000_0000));
         let position = packed.position();

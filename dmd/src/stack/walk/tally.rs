@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-use crate::mem::concurrent_vec::Segments;
+use crate::mem::concurrent_vec::ConcurrentVec;
 use crate::stack::thread;
 
 /// Stacks since the tracker woke.
@@ -15,7 +15,7 @@ pub(crate) struct Tally {
 }
 
 /// Counts by the thread's number, a line of the processor's cache apart: walked, and truncated.
-static COUNTS: Segments<AtomicU64> = Segments::new();
+static COUNTS: ConcurrentVec<AtomicU64> = ConcurrentVec::new();
 const APART: usize = 8;
 
 /// Where a thread counts its walks; `None` when memory is short.
