@@ -6,8 +6,9 @@ use memreport::__private::{Wrong, on_alloc_path};
 use memreport::Field;
 
 use super::age::Age;
+use super::claim_words::{ClaimWords, ResolvedClaim};
 use super::claimants::ClaimantId;
-use super::claims::{ClaimLog, ClaimWords, ResolvedClaim};
+use super::claims::ClaimLog;
 use super::findings::{Report, WrongBlock, WrongIs, WrongReport};
 use super::holders::HolderId;
 use super::summary::{Estimate, Sampled, Summary};

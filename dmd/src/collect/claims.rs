@@ -5,6 +5,9 @@ use std::cell::{Cell, RefCell};
 use memreport::__private::{Block as FoundBlock, Claim, Found, HeardOf, Recorder, Who, Wrong};
 use memreport::Field;
 
+use super::claim_words::{
+    CLAIMANT, CLAIMANTS, ClaimWords, LARGE, OLD, ResolvedClaim, WRONG, WRONGS, address, second_word,
+};
 use super::claimants::{ClaimantId, Claimants};
 use super::holders::Skips;
 use super::packed_claims::{Packed, ShortClaim};
@@ -15,19 +18,6 @@ use crate::table::BLOCKS;
 use crate::table::blocks::Granule;
 use crate::table::epoch::Epoch;
 use crate::table::packed_block::PackedBlock;
-
-/// A claim and what was found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ResolvedClaim {
-    /// The start of the block, or the claimed address where there is none.
-    pub(crate) address: usize,
-    /// It is about a block that lived before the collection: a later one at its address did not.
-    pub(crate) is_old: bool,
-    /// The bytes that were added to the report.
-    pub(crate) bytes: usize,
-    pub(crate) claimant: ClaimantId,
-    pub(crate) wrong: Option<Wrong>,
-}
 
 /// What a claim is about: the block that was found, or the address where it is none's start. `None` if it is about nothing.
 pub(crate) fn subject(claim: Claim, found: Found) -> Option<usize> {
@@ -41,46 +31,6 @@ pub(crate) fn subject(claim: Claim, found: Found) -> Option<usize> {
 /// A claim inside a block is about that address, not about the block.
 fn claimed_block(found: Found) -> Option<FoundBlock> {
     found.block.filter(|_| found.wrong != Some(Wrong::Interior))
-}
-
-/// A mark, ready to be sorted.
-///
-/// ```text
-/// word 0               the address
-/// word 1, bits 0-31    the bytes   } or, of a large block, the number of its bytes in a list
-/// word 1, bit 32       large       }
-/// word 1, bit 33       old
-/// word 1, bits 34-36   what is wrong
-/// word 1, bits 37-63   the claimant
-/// ```
-pub(crate) type ClaimWords = [u64; 2];
-
-const LARGE: u64 = 1 << 32;
-pub(crate) const OLD: u64 = 1 << 33;
-const WRONG: u32 = 34;
-const CLAIMANT: u32 = 37;
-const CLAIMANTS: u32 = 1 << (u64::BITS - CLAIMANT);
-
-/// The second word of a line.
-#[inline]
-pub(crate) fn says(bytes: u64, claimant: ClaimantId, flags: u64) -> u64 {
-    bytes | u64::from(claimant.0) << CLAIMANT | flags
-}
-
-/// By number.
-const WRONGS: [Option<Wrong>; 5] = [
-    None,
-    Some(Wrong::NonHeap),
-    Some(Wrong::Interior),
-    Some(Wrong::Partial),
-    Some(Wrong::Untracked),
-];
-
-/// The address of a mark.
-#[inline]
-#[expect(clippy::cast_possible_truncation, reason = "it was an address")]
-pub(crate) fn address(line: &ClaimWords) -> usize {
-    line[0] as usize
 }
 
 /// The buffer of one collection, in pages of its own.
@@ -203,7 +153,7 @@ impl ClaimBuffer {
         else {
             return self.lose();
         };
-        let line = [address as u64, says(bytes, claimant, flags)];
+        let line = [address as u64, second_word(bytes, claimant, flags)];
         // One that is lost is counted there.
         let _ = self.packed.borrow_mut().push_line(line);
     }

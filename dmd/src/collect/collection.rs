@@ -10,8 +10,8 @@ use memreport::__private::{
 use memreport::{HeapCounters, UsableSize, heap_counters};
 
 use super::balance::{Balance, ReportSet};
-use super::claims as marks;
-use super::claims::{ClaimBuffer, ClaimLog, ClaimWords};
+use super::claim_words::{self, ClaimWords};
+use super::claims::{ClaimBuffer, ClaimLog};
 use super::findings::{Contents, Dump, Scanned, ScannedBlock};
 use super::holders::{HolderId, Holders};
 use super::scan::{Frozen, FrozenBlock};
@@ -306,9 +306,10 @@ impl<'c> Count<'c> {
         block: Block,
         packed: PackedBlock,
     ) -> Option<(ReportSet, HolderId)> {
-        let before = self.unread.iter().take_while(|line| marks::address(line) < address).count();
+        let before =
+            self.unread.iter().take_while(|line| claim_words::address(line) < address).count();
         let (gone, rest) = self.unread.split_at(before);
-        let own = rest.iter().take_while(|line| marks::address(line) == address).count();
+        let own = rest.iter().take_while(|line| claim_words::address(line) == address).count();
         let (lines, rest) = rest.split_at(own);
         self.unread = rest;
         self.books.add_gone_claims(gone);

@@ -9,8 +9,7 @@ use std::cell::Cell;
 
 use memreport::Field;
 
-use super::claims as marks;
-use super::claims::ClaimWords;
+use super::claim_words::{self, ClaimWords};
 use crate::mem::local_interner::LocalInterner;
 use crate::mem::pages::PageList;
 use crate::mem::sys;
@@ -274,7 +273,7 @@ impl Holders {
 }
 
 fn is_claimed(start: usize, marks: &[ClaimWords]) -> bool {
-    marks.binary_search_by_key(&start, marks::address).is_ok()
+    marks.binary_search_by_key(&start, claim_words::address).is_ok()
 }
 
 /// Reads what can be read of a range, word by word.

@@ -12,9 +12,8 @@
 //! ```
 #![expect(clippy::cast_possible_truncation, reason = "fields are cut out of a word")]
 
+use super::claim_words::{self, ClaimWords};
 use super::claimants::ClaimantId;
-use super::claims as marks;
-use super::claims::ClaimWords;
 use crate::mem::pages::PageList;
 
 /// How many addresses a region has.
@@ -64,7 +63,7 @@ impl ShortClaim {
         let (address, bytes, claimant) = (address as u64, bytes as u64, u64::from(claimant.0));
         let is_aligned = address & ((1 << ALIGNED_BITS) - 1) == 0;
         let is_short = bytes >> BYTES_BITS == 0 && claimant >> CLAIMANT_BITS == 0;
-        if !is_aligned || !is_short || says & !marks::OLD != 0 {
+        if !is_aligned || !is_short || says & !claim_words::OLD != 0 {
             return None;
         }
         let within = (address & ((1 << REGION_BITS) - 1)) >> ALIGNED_BITS;
@@ -156,9 +155,9 @@ impl Lines<'_> {
     fn line(&self, word: u64) -> ClaimWords {
         let cut = |from: u32, bits: u32| word >> from & ((1 << bits) - 1);
         let address = self.region | cut(0, BYTES) << ALIGNED_BITS;
-        let says = if cut(OLD, 1) == 0 { 0 } else { marks::OLD };
+        let says = if cut(OLD, 1) == 0 { 0 } else { claim_words::OLD };
         let claimant = ClaimantId(cut(CLAIMANT, CLAIMANT_BITS) as u32);
-        [address, marks::says(cut(BYTES, BYTES_BITS), claimant, says)]
+        [address, claim_words::second_word(cut(BYTES, BYTES_BITS), claimant, says)]
     }
 }
 
@@ -174,8 +173,10 @@ mod tests {
         let (mut expected, mut shorts) = (Vec::new(), 0);
         for address in addresses {
             for bytes in [0, 24, (1 << BYTES_BITS) - 1, 1 << BYTES_BITS] {
-                for (claimant, says) in claimants.into_iter().zip([0, marks::OLD, 1 << 34, 0]) {
-                    let line = [address as u64, marks::says(bytes as u64, claimant, says)];
+                for (claimant, says) in claimants.into_iter().zip([0, claim_words::OLD, 1 << 34, 0])
+                {
+                    let line =
+                        [address as u64, claim_words::second_word(bytes as u64, claimant, says)];
                     expected.push(line);
                     match ShortClaim::of(address, bytes, claimant, says) {
                         Some(short) => {

@@ -11,9 +11,6 @@ use crate::mem::sys;
 use crate::mem::sys::StackBounds;
 use crate::sample::sampler::{ObserverSampler, Sampler};
 
-/// The innermost frames of a stack that are kept.
-pub(crate) const MAX_FRAMES: usize = 128;
-
 pub(crate) struct Thread {
     inside: Cell<bool>,
     /// This thread's number among those that the tracker has met, plus one; 0 is not met yet.

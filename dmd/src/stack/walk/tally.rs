@@ -4,7 +4,6 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
 use crate::mem::concurrent_vec::ConcurrentVec;
-use crate::stack::thread;
 
 /// Stacks since the tracker woke.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -38,10 +37,10 @@ pub(crate) fn add_one(count: &AtomicU64) {
     count.store(count.load(Relaxed) + 1, Relaxed);
 }
 
-/// The sum of all threads' counts.
-pub(crate) fn tally() -> Tally {
+/// Returns the sum of the counts of these threads.
+pub(crate) fn sum(threads: impl Iterator<Item = u32>) -> Tally {
     let count = |index: usize| COUNTS.get(index).map_or(0, |count| count.load(Relaxed));
-    thread::met().fold(Tally::default(), |tally, (number, _)| {
+    threads.fold(Tally::default(), |tally, number| {
         let own = number as usize * APART;
         Tally { walked: tally.walked + count(own), truncated: tally.truncated + count(own + 1) }
     })
