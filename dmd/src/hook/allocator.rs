@@ -366,19 +366,16 @@ unsafe impl<A: UsableSize> UsableSize for Dmd<A> {
 /// ```
 #[macro_export]
 macro_rules! global_allocator {
-    () => {
-        $crate::global_allocator!((::std::alloc::System): ::std::alloc::System);
+    ($($allocator:tt)*) => {
+        $crate::__private::memreport::__with_allocator!([$crate::__declare_tracked] $($allocator)*);
     };
-    ($allocator:path) => {
-        $crate::global_allocator!($allocator: $allocator);
-    };
-    ($($name:ident)::+ ($($argument:tt)*) : $allocator:ty) => {
-        $crate::global_allocator!(($($name)::+ ($($argument)*)): $allocator);
-    };
-    ($value:path : $allocator:ty) => {
-        $crate::global_allocator!(($value): $allocator);
-    };
-    (($value:expr) : $allocator:ty) => {
+}
+
+/// Declares an allocator whose blocks are tracked.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __declare_tracked {
+    (($value:expr): $allocator:ty) => {
         $crate::__private::memreport::__declare_allocator!(
             $crate::Dmd<$allocator>,
             $crate::Dmd::new($value, ::core::cfg!(test)),
