@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, Stdio};
 
-use about_memory::live::{self, Target};
+use about_memory::input::live::{self, Target};
 use dmd::census::{Breakdown, Census, FileOptions, of_dump};
 use dmd::dump::read::{self, Dump};
 use dmd::symbols::Symboliser;

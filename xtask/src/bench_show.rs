@@ -4,8 +4,7 @@
 
 use crate::firefox::random::Random;
 use crate::firefox::shapes;
-use about_memory::cli::Cli;
-use about_memory::show;
+use about_memory::{Cli, Context};
 use clap::Parser;
 use flate2::{Compression, write::GzEncoder};
 use serde_json::{Value, json};
@@ -164,7 +163,9 @@ fn child(what: &str, file: &str, out: &mut dyn Write) -> Result<ExitCode, Failur
         }
         _ => {
             let cli = Cli::try_parse_from(["about-memory", file])?;
-            show::show(&cli.show, &mut BufWriter::new(io::sink()), &mut io::stderr())?;
+            let mut out = BufWriter::new(io::sink());
+            cli.run(&mut Context::new(&mut out, &mut io::stderr()))
+                .map_err(|error| error.to_string())?;
             start.elapsed().as_secs_f64()
         }
     };
