@@ -8,8 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command as Process, Stdio};
 use std::time::Instant;
 
-use about_memory::cli::{Cli, Command};
-use about_memory::retained;
+use about_memory::{Cli, Context};
 use clap::Parser;
 use serde_json::{Value, json};
 
@@ -81,8 +80,8 @@ fn measure(
 fn child(file: &str, out: &mut dyn Write) -> Result<bool, Failure> {
     let start = Instant::now();
     let cli = Cli::try_parse_from(["about-memory", "retained", file])?;
-    let Some(Command::Retained(args)) = &cli.command else { return Err("no such command".into()) };
-    retained::main(args, &mut io::sink(), &mut io::stderr())?;
+    cli.run(&mut Context::new(&mut io::sink(), &mut io::stderr()))
+        .map_err(|error| error.to_string())?;
     let seconds = start.elapsed().as_secs_f64();
     let peak = peak_of_this_process()? / 1024.0;
     writeln!(out, "{}", json!({ "seconds": seconds, "peak": peak }))?;

@@ -7,8 +7,7 @@ use crate::build;
 use crate::failure::Failure;
 use crate::generate::random::Random;
 use crate::generate::reports;
-use about_memory::cli::Cli;
-use about_memory::show;
+use about_memory::{Cli, Context};
 use clap::Parser;
 use flate2::{Compression, write::GzEncoder};
 use serde_json::{Value, json};
@@ -162,7 +161,9 @@ fn child(what: &str, file: &str, out: &mut dyn Write) -> Result<bool, Failure> {
         }
         _ => {
             let cli = Cli::try_parse_from(["about-memory", file])?;
-            show::show(&cli.show, &mut BufWriter::new(io::sink()), &mut io::stderr())?;
+            let mut out = BufWriter::new(io::sink());
+            cli.run(&mut Context::new(&mut out, &mut io::stderr()))
+                .map_err(|error| error.to_string())?;
             start.elapsed().as_secs_f64()
         }
     };

@@ -5,8 +5,7 @@ mod corners;
 mod driver;
 
 use crate::failure::Failure;
-use about_memory::cli::{Cli, Command};
-use about_memory::show;
+use about_memory::{Cli, Context};
 pub(crate) use cases::Case;
 use clap::Parser;
 use driver::{Firefox, Question, Shown};
@@ -83,7 +82,7 @@ pub(crate) fn shows_as_we_do(file: &Path, out: &mut dyn Write) -> Result<bool, F
     let mut ours = Vec::new();
     let cli =
         Cli::try_parse_from(["about-memory".as_ref(), file.as_os_str(), "--verbose".as_ref()])?;
-    show::show(&cli.show, &mut ours, &mut Vec::new())?;
+    cli.run(&mut Context::new(&mut ours, &mut Vec::new())).map_err(|error| error.to_string())?;
     let difference = difference(&theirs, &Ok(String::from_utf8(ours)?));
     match &difference {
         Some(difference) => writeln!(out, "clients snapshot: {difference}")?,
@@ -115,11 +114,7 @@ pub(crate) fn ours(case: &Case, files: &[PathBuf]) -> Result<String, Failure> {
     }
     let (mut out, mut notes) = (Vec::new(), Vec::new());
     let cli = Cli::try_parse_from(words)?;
-    match &cli.command {
-        None => show::show(&cli.show, &mut out, &mut notes)?,
-        Some(Command::Diff(args)) => show::diff(args, &mut out, &mut notes)?,
-        Some(_) => return Err("only showing and comparing are asked here".into()),
-    }
+    cli.run(&mut Context::new(&mut out, &mut notes)).map_err(|error| error.to_string())?;
     Ok(String::from_utf8(out)?)
 }
 

@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 
-use about_memory::live::{Connection, Program};
+use about_memory::input::live::{Connection, Program};
 
 use crate::build;
 use crate::failure::Failure;
@@ -181,7 +181,7 @@ fn ask_often(program: &Served, seconds: u32) -> Result<Vec<Duration>, Failure> {
                         connection.report(false)?;
                         times.push(due.elapsed());
                     }
-                    Ok::<_, about_memory::live::LiveError>(times)
+                    Ok::<_, about_memory::input::live::LiveError>(times)
                 })
             })
             .collect();

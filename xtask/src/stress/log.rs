@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 
-use about_memory::live::{Connection, Program};
+use about_memory::input::live::{Connection, Program};
 
 use crate::build;
 use crate::failure::Failure;
