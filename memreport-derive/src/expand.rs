@@ -108,7 +108,7 @@ impl Output<'_> {
 
     // Expands, for a struct, to:
     //     fn prefetch(&self, ahead: Lookahead<'_>) { (&Fetch(&self.name)).fetch(ahead); (&Fetch(&self.links)).fetch(ahead); }
-    //     fn prefetch_behind(&self, ahead: Lookahead<'_>) { … fetch_behind(ahead) … }
+    //     fn prefetch_pointees(&self, ahead: Lookahead<'_>) { … fetch_pointees(ahead) … }
     // Fields that are measured in a way of their own are left out. An enum may have any number of them, and is left alone.
     fn prefetching(&self) -> TokenStream {
         let Body::Struct(fields) = &self.input.body else { return TokenStream::new() };
@@ -133,7 +133,7 @@ impl Output<'_> {
             }
         };
         let (first, then) =
-            (method("prefetch", "fetch"), method("prefetch_behind", "fetch_behind"));
+            (method("prefetch", "fetch"), method("prefetch_pointees", "fetch_pointees"));
         quote!(#first #then)
     }
 
@@ -147,7 +147,7 @@ impl Output<'_> {
     // Expands to the statements of the fields. If there are several to wait for, before them:
     //     ops.prefetch(self);
     // and once the first is done with, when what that has fetched is there:
-    //     ops.prefetch_behind(self);
+    //     ops.prefetch_pointees(self);
     fn body_of_struct(&self, fields: &[Field<'_>]) -> TokenStream {
         let ops = &self.names.ops;
         let mut statements: Vec<_> = fields
@@ -161,7 +161,7 @@ impl Output<'_> {
         let whole = fields.iter().filter(|field| matches!(field.measure, Measure::Whole));
         if whole.count() > 1 {
             statements.insert(0, quote!(#ops.prefetch(self);));
-            statements.insert(2, quote!(#ops.prefetch_behind(self);));
+            statements.insert(2, quote!(#ops.prefetch_pointees(self);));
         }
         quote!(#(#statements)*)
     }

@@ -72,12 +72,12 @@ pub mod __private {
     #[cfg(all(unix, feature = "std"))]
     pub use crate::serve::StaticCommand;
     #[cfg(all(unix, feature = "std"))]
-    pub use crate::serve::saved::{Folder, Limits};
+    pub use crate::serve::save_folder::{Folder, Limits};
     #[cfg(not(feature = "std"))]
     pub use crate::submit_nowhere as submit;
     pub use crate::tracker::Tracker;
     pub use crate::tracker::claim::{Block, Claim, Found, Place, Wrong};
-    pub use crate::tracker::recorder::{HeardOf, Recorder, Who};
+    pub use crate::tracker::recorder::{Claimant, RecentFields, Recorder};
     #[cfg(feature = "std")]
     pub use {
         crate::allocator::counters::{allocated, freed},
@@ -85,7 +85,7 @@ pub mod __private {
         crate::allocator::loaded::stay_loaded,
         crate::event::mark::{Mark, MarkReader},
         crate::event::on_alloc::{OWN, as_own, current_on_alloc},
-        crate::event::scope::{Entrance, all_scopes, current_scope},
+        crate::event::scope::{ScopeCallsite, all_scopes, current_scope},
         crate::report::counted_heap::on_alloc_path,
         crate::report::registry::StaticReporter,
         crate::snapshot::atomically,

@@ -7,15 +7,15 @@ mod commands;
 mod history;
 mod limits;
 mod listen;
-mod moments;
+mod autosave;
 pub mod place;
 pub mod protocol;
-pub(crate) mod saved;
+pub(crate) mod save_folder;
 mod sys;
 mod work;
 
+pub use autosave::Threshold;
 pub use commands::{Answer, StaticCommand};
-pub use moments::Threshold;
 pub use protocol::{Part, Request};
 pub use sys::{Peer, peer, user};
 
@@ -28,13 +28,13 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 use std::{fs, io, thread};
 
+use autosave::Autosave;
 use commands::Commands;
 use history::History;
 use listen::{Listener, Parts};
-use moments::Moments;
-use saved::{Folder, Limits};
+use save_folder::{Folder, Limits};
 
-use crate::event::listeners::{start_keeping, stop_keeping};
+use crate::event::listeners::{start_retaining, stop_retaining};
 use crate::event::on_alloc::as_own;
 use crate::report::registry::report_value;
 
@@ -81,7 +81,7 @@ pub fn serve() -> io::Result<()> {
 pub struct Server {
     name: Option<String>,
     folder: Option<PathBuf>,
-    patience: Duration,
+    timeout: Duration,
     commands: Commands,
     signal: Option<i32>,
     thresholds: Vec<Threshold>,
@@ -97,7 +97,7 @@ impl Default for Server {
         Server {
             name: None,
             folder: None,
-            patience: Duration::from_secs(5),
+            timeout: Duration::from_secs(5),
             commands: Commands::default(),
             signal: None,
             thresholds: Vec::new(),
@@ -125,8 +125,8 @@ impl Server {
 
     /// How long a collection may take before it is gone on without the reporter that is at work: 5 seconds, unless said
     /// otherwise here or by the client.
-    pub fn patience(mut self, patience: Duration) -> Self {
-        self.patience = patience;
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
         self
     }
 
@@ -236,31 +236,31 @@ impl Server {
         let name = self.name.unwrap_or_else(crate::snapshot::own_name);
         let saved = self.saved.unwrap_or_else(|| PathBuf::from("."));
         let saved = Folder::new(saved, &name, self.limits);
-        let mut moments = Moments::new(self.thresholds, self.cooldown, saved);
+        let mut autosave = Autosave::new(self.thresholds, self.cooldown, saved);
         if let Some(signal) = self.signal {
-            moments.signalled_by(sys::signal_to_pipe(signal)?);
+            autosave.set_signal_pipe(sys::signal_to_pipe(signal)?);
         }
         if let Some((every, most)) = self.kept {
             let history = Arc::new(History::new(most));
             let description = "Snapshots of the last while that the program keeps.";
             report_value("explicit/memreport/history", &history, description).forever();
-            moments.history = Some((every, history));
+            autosave.history = Some((every, history));
         }
         if let Some((every, most, folder)) = self.periodic {
             let limits = Limits { files: most, ..self.limits };
             let folder = Folder::new(folder, &format!("{name}-every"), limits);
-            moments.periodic = Some((every, Arc::new(folder)));
+            autosave.periodic = Some((every, Arc::new(folder)));
         }
-        let (patience, commands) = (self.patience, self.commands);
+        let (timeout, commands) = (self.timeout, self.commands);
         let stop = as_own(|| {
             let wake = UnixStream::pair()?;
             wake.0.set_nonblocking(true)?;
             wake.1.set_nonblocking(true)?;
             let stop = wake.0.try_clone()?;
-            let parts = Parts { socket, name, patience, commands, moments, wake };
+            let parts = Parts { socket, name, timeout, commands, autosave, wake };
             let thread = thread::Builder::new().name("memreport".into()).stack_size(256 * 1024);
             thread.spawn(|| as_own(|| Listener::new(parts).serve()))?;
-            start_keeping();
+            start_retaining();
             io::Result::Ok(stop)
         })?;
         Ok(Serving { socket: path, stop })
@@ -290,6 +290,6 @@ impl Serving {
         let _ = fs::remove_file(&self.socket);
         let _ = self.stop.shutdown(Shutdown::Both);
         SERVING.store(0, Relaxed);
-        stop_keeping();
+        stop_retaining();
     }
 }

@@ -34,7 +34,7 @@ pub struct Snapshot {
     /// What numbers cannot say: values that were busy, reporters that failed.
     pub notes: Vec<String>,
     /// Whether sizes were asked of the allocator; otherwise they come from layouts, and slop is not in them.
-    pub sizes_asked: bool,
+    pub has_usable_sizes: bool,
     /// The fields that types do not measure, and why.
     pub skipped: Vec<SkippedField>,
     /// At which moment of the program it was taken: "asked for by the program".

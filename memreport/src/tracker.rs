@@ -18,7 +18,7 @@ pub trait Tracker: Sync {
     fn is_awake(&self) -> bool;
 
     /// Whether every live block is in the table: not so where tracking began late, was off for a time, or takes samples.
-    fn knows_all(&self) -> bool;
+    fn tracks_every_block(&self) -> bool;
 
     /// What it tracks at this moment, in words: `live, full stacks`.
     #[cfg(feature = "std")]
@@ -29,10 +29,10 @@ pub trait Tracker: Sync {
 
     /// The usable bytes of the block that starts here, if it was made with this size. Where it is not as simple as that, `None`:
     /// then [`look_up`](Self::look_up) says what there is.
-    fn whole(&self, start: usize, size: usize) -> Option<usize>;
+    fn exact_block(&self, start: usize, size: usize) -> Option<usize>;
 
     /// Where the table keeps what it knows of a block at this address, to be fetched ahead; anywhere, if nothing is kept.
-    fn kept_at(&self, address: usize) -> *const u8;
+    fn entry_address(&self, address: usize) -> *const u8;
 
     /// Begins a collection: from here on, new blocks are told from old ones. Collections never overlap.
     #[cfg(feature = "std")]

@@ -28,7 +28,7 @@ unsafe impl<A: UsableSize> GlobalAlloc for Counted<A> {
         // SAFETY: handed on.
         let block = unsafe { self.inner.alloc(layout) };
         // SAFETY: fresh from the inner allocator.
-        unsafe { self.born(block, layout) };
+        unsafe { self.count_allocated(block, layout) };
         block
     }
 
@@ -37,7 +37,7 @@ unsafe impl<A: UsableSize> GlobalAlloc for Counted<A> {
         // SAFETY: handed on.
         let block = unsafe { self.inner.alloc_zeroed(layout) };
         // SAFETY: fresh from the inner allocator.
-        unsafe { self.born(block, layout) };
+        unsafe { self.count_allocated(block, layout) };
         block
     }
 
@@ -60,7 +60,7 @@ unsafe impl<A: UsableSize> GlobalAlloc for Counted<A> {
             // SAFETY: the caller of `realloc` vouches that the size fits the alignment.
             let layout = unsafe { Layout::from_size_align_unchecked(new_size, layout.align()) };
             // SAFETY: fresh from the inner allocator.
-            unsafe { self.born(moved, layout) };
+            unsafe { self.count_allocated(moved, layout) };
         }
         moved
     }
@@ -71,7 +71,7 @@ impl<A: UsableSize> Counted<A> {
     ///
     /// `block` is null or a live block of the inner allocator with this layout.
     #[inline]
-    unsafe fn born(&self, block: *mut u8, layout: Layout) {
+    unsafe fn count_allocated(&self, block: *mut u8, layout: Layout) {
         if !block.is_null() {
             // SAFETY: live, by the caller's promise.
             counters::allocated(unsafe { self.inner.usable_size(block, layout) });
@@ -93,7 +93,7 @@ unsafe impl<A: UsableSize> UsableSize for Counted<A> {
         self.inner.statistics()
     }
 
-    fn give_back(&self) {
-        self.inner.give_back();
+    fn release_unused(&self) {
+        self.inner.release_unused();
     }
 }

@@ -119,17 +119,17 @@ std::thread_local! {
     /// The slot that only this thread writes.
     static OWN: Cell<Option<&'static Slot>> = const { Cell::new(None) };
     /// Whether this thread has asked for one; it asks once.
-    static ASKED: Cell<bool> = const { Cell::new(false) };
+    static HAS_TRIED: Cell<bool> = const { Cell::new(false) };
 }
 
 #[cold]
 fn take_slot() -> Option<&'static Slot> {
-    if ASKED.try_with(|asked| asked.replace(true)).unwrap_or(true) {
+    if HAS_TRIED.try_with(|asked| asked.replace(true)).unwrap_or(true) {
         return None;
     }
     let key = exit::key()?;
     let (index, slot) = SLOTS.iter().enumerate().find(|(_, slot)| {
-        // Acquire, with the Release of `give_back`: the sums that the former owner wrote are seen.
+        // Acquire, with the Release of `release_slot`: the sums that the former owner wrote are seen.
         !slot.taken.load(Relaxed)
             && slot.taken.compare_exchange(false, true, Acquire, Relaxed).is_ok()
     })?;
@@ -155,7 +155,7 @@ pub(crate) fn descriptor_of(thread: u64) -> Option<usize> {
     (descriptor != 0).then_some(descriptor)
 }
 
-fn give_back(index: usize) {
+fn release_slot(index: usize) {
     let _ = OWN.try_with(|own| own.set(None));
     if let Some(slot) = SLOTS.get(index) {
         // Release, with the Acquire of `take_slot`.
@@ -215,7 +215,7 @@ mod exit {
     }
 
     extern "C" fn ended(value: *mut c_void) {
-        super::give_back(value.addr().wrapping_sub(1));
+        super::release_slot(value.addr().wrapping_sub(1));
     }
 }
 

@@ -84,8 +84,8 @@ macro_rules! __declare_allocator {
                 $crate::UsableSize::statistics(&ALLOCATOR)
             }
 
-            fn give_back() {
-                $crate::UsableSize::give_back(&ALLOCATOR);
+            fn release_unused() {
+                $crate::UsableSize::release_unused(&ALLOCATOR);
             }
 
             #[cfg_attr(target_os = "linux", unsafe(link_section = ".init_array"))]
@@ -95,7 +95,7 @@ macro_rules! __declare_allocator {
             $crate::__private::submit! {
                 // SAFETY: there is only one `#[global_allocator]` in a program, and it is the static above.
                 unsafe {
-                    $crate::__private::Declaration::new(usable_size, statistics, give_back, $tracker)
+                    $crate::__private::Declaration::new(usable_size, statistics, release_unused, $tracker)
                 }
             }
         };
@@ -107,7 +107,7 @@ macro_rules! __declare_allocator {
 pub struct Declaration {
     usable_size: UsableSizeFn,
     statistics: fn() -> Option<HeapStatistics>,
-    give_back: fn(),
+    release_unused: fn(),
     tracker: Option<&'static dyn Tracker>,
 }
 
@@ -119,10 +119,10 @@ impl Declaration {
     pub const unsafe fn new(
         usable_size: UsableSizeFn,
         statistics: fn() -> Option<HeapStatistics>,
-        give_back: fn(),
+        release_unused: fn(),
         tracker: Option<&'static dyn Tracker>,
     ) -> Self {
-        Declaration { usable_size, statistics, give_back, tracker }
+        Declaration { usable_size, statistics, release_unused, tracker }
     }
 }
 
@@ -157,10 +157,10 @@ pub(crate) fn statistics() -> Option<HeapStatistics> {
 }
 
 /// Has the program's allocator, and the C library's, give back what they keep.
-pub(crate) fn give_back() {
-    system::give_back();
+pub(crate) fn release_unused() {
+    system::trim();
     if let Some(declaration) = declaration() {
-        (declaration.give_back)();
+        (declaration.release_unused)();
     }
 }
 

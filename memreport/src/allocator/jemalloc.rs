@@ -34,7 +34,7 @@ unsafe impl UsableSize for Jemalloc {
         })
     }
 
-    fn give_back(&self) {
+    fn release_unused(&self) {
         purge();
     }
 }

@@ -38,7 +38,7 @@ unsafe impl UsableSize for MiMalloc {
         (committed > 0).then(|| HeapStatistics::new("mimalloc", committed as u64))
     }
 
-    fn give_back(&self) {
+    fn release_unused(&self) {
         // SAFETY: a plain call; only what this thread's heap and the abandoned ones keep is collected.
         unsafe { libmimalloc_sys::mi_collect(true) };
     }

@@ -51,7 +51,7 @@ fn statistics() -> Option<HeapStatistics> {
 }
 
 /// Has the C library give free memory back to the system, where it can be told to.
-pub(crate) fn give_back() {
+pub(crate) fn trim() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     // SAFETY: a plain call, of any thread at any time; also where another allocator is declared, since C code has a heap too.
     unsafe {

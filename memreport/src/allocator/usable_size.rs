@@ -30,7 +30,7 @@ pub unsafe trait UsableSize: GlobalAlloc {
     }
 
     /// Gives free memory that it keeps back to the system, where it can be told to.
-    fn give_back(&self) {}
+    fn release_unused(&self) {}
 }
 
 /// An allocator that cannot say how big its blocks are: their layouts stand in, so slop is not seen.

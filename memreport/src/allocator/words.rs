@@ -18,7 +18,7 @@ pub(crate) fn words_of<T>(value: &T) -> Words<'_> {
 
 /// The aligned words of a value but for those that lie in a part of it, which somebody else answers for.
 #[cfg(any(feature = "std", feature = "indexmap"))]
-pub(crate) fn words_around<'v, T, P>(
+pub(crate) fn words_outside<'v, T, P>(
     value: &'v T,
     part: &P,
 ) -> impl Iterator<Item = usize> + Clone + 'v {
@@ -45,7 +45,7 @@ impl<'v> Words<'v> {
     ///
     /// The value owns or shares a block of that start and size, so that it is not given back while the value is lent.
     #[cfg(feature = "std")]
-    pub(crate) unsafe fn behind(&self, start: usize, size: usize) -> Words<'v> {
+    pub(crate) unsafe fn pointee(&self, start: usize, size: usize) -> Words<'v> {
         Words { next: start, end: if CAN_READ { start + size } else { start }, value: PhantomData }
     }
 }

@@ -40,7 +40,7 @@ pub fn cycle(reason: impl Into<Cow<'static, str>>) -> Cycle {
             nonincremental_reason: None,
             slices: Vec::new(),
         },
-        is_marked: true,
+        records_mark: true,
     }
 }
 
@@ -49,7 +49,7 @@ pub fn cycle(reason: impl Into<Cow<'static, str>>) -> Cycle {
 #[must_use = "it is over when this is dropped"]
 pub struct Cycle {
     event: MemoryEvent,
-    is_marked: bool,
+    records_mark: bool,
 }
 
 impl Cycle {
@@ -69,7 +69,8 @@ impl Cycle {
                 as_own(|| self.0.push(slice));
             }
         }
-        let _ends = listeners::is_heard().then(|| Ends(&mut self.event.slices, Instant::now()));
+        let _ends =
+            listeners::has_listeners().then(|| Ends(&mut self.event.slices, Instant::now()));
         work()
     }
 
@@ -77,22 +78,22 @@ impl Cycle {
     pub fn finish(self) {}
 
     /// The caller marks recordings itself.
-    pub(crate) fn unmarked(mut self) -> Self {
-        self.is_marked = false;
+    pub(crate) fn without_mark(mut self) -> Self {
+        self.records_mark = false;
         self
     }
 }
 
 impl Drop for Cycle {
     fn drop(&mut self) {
-        if !listeners::is_heard() {
+        if !listeners::has_listeners() {
             return;
         }
-        if self.is_marked {
+        if self.records_mark {
             mark::mark_with(|| self.event.words().into());
         }
-        listeners::keep(&self.event);
-        listeners::tell(&self.event);
+        listeners::retain_event(&self.event);
+        listeners::notify(&self.event);
     }
 }
 

@@ -19,7 +19,7 @@ pub struct Mark {
 }
 
 /// As many are kept for a reader that is slow.
-const KEPT: usize = 4096;
+const MAX_RETAINED: usize = 4096;
 
 /// The last marks, and how many there were before them.
 struct Marks {
@@ -54,20 +54,20 @@ pub fn mark(words: impl Into<Cow<'static, str>>) {
 }
 
 /// Whether somebody reads them in this process.
-pub(crate) fn is_read() -> bool {
+pub(crate) fn has_readers() -> bool {
     // Relaxed: a mark at the moment when a reader comes may be read or not.
     READERS.load(Relaxed) > 0 && READING.load(Relaxed) == std::process::id()
 }
 
 /// The same, with words that are made only if somebody reads them.
 pub(crate) fn mark_with(words: impl FnOnce() -> Cow<'static, str>) {
-    if !is_read() {
+    if !has_readers() {
         return;
     }
     as_own(|| {
         let mark = Mark { time: Instant::now(), words: words() };
         let mut marks = marks();
-        if marks.last.len() >= KEPT {
+        if marks.last.len() >= MAX_RETAINED {
             marks.last.pop_front();
             marks.before += 1;
         }
@@ -129,10 +129,10 @@ mod tests {
         assert!(has("one") && has("two") && !has("before"), "{words:?}");
         mark("three");
         assert!(take(&mut reader).iter().any(|word| word == "three"));
-        for _ in 0..KEPT + 10 {
+        for _ in 0..MAX_RETAINED + 10 {
             mark("many");
         }
-        assert_eq!(take(&mut reader).len(), KEPT);
+        assert_eq!(take(&mut reader).len(), MAX_RETAINED);
         drop(reader);
         assert_eq!(marks().last.capacity(), 0, "nothing is kept for nobody");
     }

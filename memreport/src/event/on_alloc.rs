@@ -7,7 +7,7 @@ std::thread_local! {
 }
 
 /// Runs `allocate` with the blocks it makes marked as this reporter's; 0 is nobody.
-pub(crate) fn marked<R>(reporter: u32, allocate: impl FnOnce() -> R) -> R {
+pub(crate) fn attributed_to<R>(reporter: u32, allocate: impl FnOnce() -> R) -> R {
     let before = REPORTER.try_with(|current| current.replace(reporter)).unwrap_or(0);
     let result = allocate();
     let _ = REPORTER.try_with(|current| current.set(before));
@@ -26,7 +26,7 @@ pub const OWN: u32 = 0xffff;
 /// Runs `work` with the blocks it makes marked as the tracker's own, which are in no sum: what it finds and writes must not
 /// look like the program's when another collection begins meanwhile.
 pub fn as_own<R>(work: impl FnOnce() -> R) -> R {
-    marked(OWN, work)
+    attributed_to(OWN, work)
 }
 
 /// The number of the reporter in whose name this thread allocates now; 0 is nobody.

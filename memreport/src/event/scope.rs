@@ -46,8 +46,8 @@ fn is_inside(mut scope: u16, outer: u16) -> bool {
     let scopes = scopes();
     // What is inside another one got its number later.
     while scope > outer {
-        let around = scopes.as_ref().and_then(|all| all.list.get(usize::from(scope) - 1));
-        scope = around.map_or(0, |(around, _)| *around);
+        let parent = scopes.as_ref().and_then(|all| all.list.get(usize::from(scope) - 1));
+        scope = parent.map_or(0, |(parent, _)| *parent);
     }
     scope == outer
 }
@@ -67,24 +67,24 @@ fn scopes() -> MutexGuard<'static, Option<Scopes>> {
 }
 
 /// As many scopes have numbers of their own; all that come after them are `<other>`.
-const MOST: usize = u16::MAX as usize - 1;
+const MAX_SCOPES: usize = u16::MAX as usize - 1;
 
 /// The number of the scope of this name inside another one.
-pub(crate) fn number(around: u16, name: Cow<'static, str>) -> u16 {
+pub(crate) fn number(parent: u16, name: Cow<'static, str>) -> u16 {
     as_own(|| {
         let mut scopes = scopes();
         let scopes = scopes.get_or_insert_with(Scopes::default);
-        if let Some(number) = scopes.numbers.get(&(around, name.clone())) {
+        if let Some(number) = scopes.numbers.get(&(parent, name.clone())) {
             return *number;
         }
-        if scopes.list.len() >= MOST {
+        if scopes.list.len() >= MAX_SCOPES {
             // The last number is that of all others.
-            scopes.list.resize_with(MOST + 1, || (0, Cow::Borrowed("<other>")));
+            scopes.list.resize_with(MAX_SCOPES + 1, || (0, Cow::Borrowed("<other>")));
             return u16::MAX;
         }
-        scopes.list.push((around, name.clone()));
+        scopes.list.push((parent, name.clone()));
         let next = u16::try_from(scopes.list.len()).unwrap_or(u16::MAX);
-        scopes.numbers.insert((around, name), next);
+        scopes.numbers.insert((parent, name), next);
         next
     })
 }
@@ -94,7 +94,7 @@ pub(crate) fn number(around: u16, name: Cow<'static, str>) -> u16 {
 pub fn all_scopes() -> Vec<(u16, String)> {
     let scopes = scopes();
     let list = scopes.iter().flat_map(|scopes| &scopes.list);
-    list.map(|(around, name)| (*around, name.clone().into_owned())).collect()
+    list.map(|(parent, name)| (*parent, name.clone().into_owned())).collect()
 }
 
 /// A scope that a thread is in until this is dropped.
@@ -137,36 +137,36 @@ pub fn enter_scope(name: impl Into<Cow<'static, str>>) -> Scope {
 
 /// A place in the source that enters a scope: it remembers the number that it had last.
 #[derive(Debug)]
-pub struct Entrance {
+pub struct ScopeCallsite {
     name: &'static str,
     /// The scope around it, and its own number.
     last: AtomicU32,
 }
 
-impl Entrance {
+impl ScopeCallsite {
     /// Of a scope of this name.
     #[must_use]
     pub const fn new(name: &'static str) -> Self {
-        Entrance { name, last: AtomicU32::new(0) }
+        ScopeCallsite { name, last: AtomicU32::new(0) }
     }
 
     /// Enters it.
     #[inline]
     pub fn enter(&self) -> Scope {
-        let around = current_scope();
+        let parent = current_scope();
         let last = self.last.load(Relaxed);
-        let scope = if last != 0 && last >> 16 == u32::from(around) {
+        let scope = if last != 0 && last >> 16 == u32::from(parent) {
             u16::try_from(last & 0xffff).unwrap_or(0)
         } else {
-            self.find(around)
+            self.find(parent)
         };
         Scope::enter(scope)
     }
 
     #[cold]
-    fn find(&self, around: u16) -> u16 {
-        let scope = number(around, Cow::Borrowed(self.name));
-        self.last.store(u32::from(around) << 16 | u32::from(scope), Relaxed);
+    fn find(&self, parent: u16) -> u16 {
+        let scope = number(parent, Cow::Borrowed(self.name));
+        self.last.store(u32::from(parent) << 16 | u32::from(scope), Relaxed);
         scope
     }
 }
@@ -184,8 +184,9 @@ impl Entrance {
 macro_rules! scope {
     ($name:literal) => {
         let _scope = {
-            static ENTRANCE: $crate::__private::Entrance = $crate::__private::Entrance::new($name);
-            ENTRANCE.enter()
+            static CALLSITE: $crate::__private::ScopeCallsite =
+                $crate::__private::ScopeCallsite::new($name);
+            CALLSITE.enter()
         };
     };
 }
@@ -226,9 +227,9 @@ impl<F: Future> Future for Scoped<F> {
 pub(crate) fn path(mut scope: u16) -> String {
     let all = all_scopes();
     let mut names = Vec::new();
-    while let Some((around, name)) = usize::from(scope).checked_sub(1).and_then(|at| all.get(at)) {
+    while let Some((parent, name)) = usize::from(scope).checked_sub(1).and_then(|at| all.get(at)) {
         names.push(name.clone());
-        scope = *around;
+        scope = *parent;
     }
     names.reverse();
     names.join("/")

@@ -40,7 +40,7 @@ where
 {
     fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
         let Some(span) = context.span(id) else { return };
-        let around = if attributes.is_contextual() {
+        let parent = if attributes.is_contextual() {
             // Not that of the span around it: a scope may have been entered in that.
             current_scope()
         } else {
@@ -48,7 +48,7 @@ where
             let above = span.scope().skip(1);
             above.into_iter().find_map(|above| scope_of(&above)).unwrap_or(0)
         };
-        let scope = ScopeOf(number_of(around, attributes.metadata().name()));
+        let scope = ScopeOf(number_of(parent, attributes.metadata().name()));
         as_own(|| span.extensions_mut().replace(scope));
     }
 
@@ -105,25 +105,25 @@ fn pop(span: u64) {
 }
 
 /// How many numbers a thread remembers.
-const REMEMBERED: usize = 32;
+const CACHE_SIZE: usize = 32;
 
 /// The scope around, the name, and the number; 0 is none.
-type Known = (u16, &'static str, u16);
+type CachedNumber = (u16, &'static str, u16);
 
 std::thread_local! {
-    static KNOWN: [Cell<Known>; REMEMBERED] = const { [const { Cell::new((0, "", 0)) }; REMEMBERED] };
+    static CACHE: [Cell<CachedNumber>; CACHE_SIZE] = const { [const { Cell::new((0, "", 0)) }; CACHE_SIZE] };
 }
 
 /// The number of a scope whose name is fixed; the last few need no lock.
-fn number_of(around: u16, name: &'static str) -> u16 {
+fn number_of(parent: u16, name: &'static str) -> u16 {
     // Names lie next to each other, a few bytes apart.
-    let place = (name.as_ptr() as usize >> 2).wrapping_add(usize::from(around)) % REMEMBERED;
-    let known = KNOWN.try_with(|known| known[place].get()).unwrap_or((0, "", 0));
-    if known.2 != 0 && known.0 == around && std::ptr::eq(known.1, name) {
-        return known.2;
+    let place = (name.as_ptr() as usize >> 2).wrapping_add(usize::from(parent)) % CACHE_SIZE;
+    let cached = CACHE.try_with(|cached| cached[place].get()).unwrap_or((0, "", 0));
+    if cached.2 != 0 && cached.0 == parent && std::ptr::eq(cached.1, name) {
+        return cached.2;
     }
-    let number = number(around, name.into());
-    let _ = KNOWN.try_with(|known| known[place].set((around, name, number)));
+    let number = number(parent, name.into());
+    let _ = CACHE.try_with(|cached| cached[place].set((parent, name, number)));
     number
 }
 

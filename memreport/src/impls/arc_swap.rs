@@ -8,6 +8,6 @@ use crate::{MallocSizeOf, Ops};
 /// What another thread puts in its place meanwhile is not measured.
 impl<T: RefCnt + MallocSizeOf, S: Strategy<T>> MallocSizeOf for ArcSwapAny<T, S> {
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
-        ops.now(&*self.load(), T::add_size_of_excluding_this);
+        ops.measure_borrowed(&*self.load(), T::add_size_of_excluding_this);
     }
 }

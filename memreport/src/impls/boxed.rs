@@ -6,7 +6,7 @@ use alloc::boxed::Box;
 use core::alloc::Layout;
 use core::pin::Pin;
 
-use crate::measure::ops::Behind;
+use crate::measure::ops::OwningPointer;
 use crate::{Lookahead, MallocShallowSizeOf, MallocSizeOf, Ops};
 
 impl<T: ?Sized> MallocShallowSizeOf for Box<T> {
@@ -22,10 +22,10 @@ impl<T: ?Sized + MallocSizeOf> MallocSizeOf for Box<T> {
     #[inline(always)]
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
         if core::mem::needs_drop::<T>() {
-            ops.add_behind(self);
+            ops.measure_pointee(self);
         } else {
             // Mostly numbers, which lead nowhere.
-            self.add_behind(ops);
+            self.measure_pointee(ops);
         }
     }
 
@@ -35,7 +35,7 @@ impl<T: ?Sized + MallocSizeOf> MallocSizeOf for Box<T> {
     }
 
     #[inline]
-    fn prefetch_some(value: Option<&Self>, ahead: Lookahead<'_>) {
+    fn prefetch_option(value: Option<&Self>, ahead: Lookahead<'_>) {
         let nothing = (core::ptr::from_ref(&ahead).cast::<u8>(), 0);
         let of = |value: &Self| (core::ptr::from_ref::<T>(value).cast(), size_of_val::<T>(value));
         let (start, bytes) = value.map_or(nothing, of);
@@ -43,14 +43,14 @@ impl<T: ?Sized + MallocSizeOf> MallocSizeOf for Box<T> {
     }
 
     #[inline]
-    fn prefetch_behind(&self, ahead: Lookahead<'_>) {
-        ahead.behind::<T>(self);
+    fn prefetch_pointees(&self, ahead: Lookahead<'_>) {
+        ahead.pointee::<T>(self);
     }
 }
 
-impl<T: ?Sized + MallocSizeOf> Behind for Box<T> {
+impl<T: ?Sized + MallocSizeOf> OwningPointer for Box<T> {
     #[inline(always)]
-    fn add_behind<'a>(&'a self, ops: &Ops<'a>) {
+    fn measure_pointee<'a>(&'a self, ops: &Ops<'a>) {
         ops.shallow(self);
         T::add_size_of_excluding_this(self, ops);
     }

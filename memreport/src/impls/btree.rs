@@ -24,7 +24,7 @@ impl<K: MallocSizeOf, V: MallocSizeOf> MallocSizeOf for BTreeMap<K, V> {
         ops.add_with(self, |map, ops| {
             let mut walk = Walk::default();
             let nodes = map.iter().inspect(|(key, value)| walk.add_node(ops, *key, *value));
-            ops.each_ahead(nodes, |(key, value)| {
+            ops.each_prefetched(nodes, |(key, value)| {
                 key.add_size_of_excluding_this(ops);
                 value.add_size_of_excluding_this(ops);
             });
@@ -50,7 +50,7 @@ impl<T: MallocSizeOf> MallocSizeOf for BTreeSet<T> {
         ops.add_with(self, |set, ops| {
             let mut walk = Walk::default();
             let nodes = set.iter().inspect(|element| walk.add_node(ops, *element, &()));
-            ops.each_ahead(nodes, |element| element.add_size_of_excluding_this(ops));
+            ops.each_prefetched(nodes, |element| element.add_size_of_excluding_this(ops));
             walk.count_last(ops);
         });
     }
@@ -170,14 +170,14 @@ impl Walk {
         }
         match self.step(entry.addr()) {
             Step::Within => return false,
-            Step::Leaf => self.meet::<K, V>(ops, entry, size_of::<Leaf<K, V>>()),
-            Step::Inner => self.meet::<K, V>(ops, entry, size_of::<Inner<K, V>>()),
+            Step::Leaf => self.visit::<K, V>(ops, entry, size_of::<Leaf<K, V>>()),
+            Step::Inner => self.visit::<K, V>(ops, entry, size_of::<Inner<K, V>>()),
         }
         true
     }
 
     /// Another node begins: the one before is counted.
-    fn meet<K, V>(&mut self, ops: &Ops<'_>, entry: *const u8, size: usize) {
+    fn visit<K, V>(&mut self, ops: &Ops<'_>, entry: *const u8, size: usize) {
         let offset = if size_of::<K>() > 0 {
             offset_of!(Leaf<K, V>, keys)
         } else {

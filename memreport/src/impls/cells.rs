@@ -16,7 +16,7 @@ impl<T: Copy> MallocSizeOf for Cell<T> {
 impl<T: ?Sized + MallocSizeOf> MallocSizeOf for RefCell<T> {
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
         match self.try_borrow() {
-            Ok(value) => ops.locked(value),
+            Ok(value) => ops.measure_guarded(value),
             Err(_) => ops.busy(),
         }
     }
@@ -41,7 +41,7 @@ impl<T: ?Sized + MallocSizeOf> MallocSizeOf for RefCell<T> {
 /// ```
 pub fn in_cell<'a, T: Default + MallocSizeOf>(cell: &'a Cell<T>, ops: &Ops<'a>) {
     let taken = Taken { value: cell.take(), cell };
-    ops.now(&taken.value, T::add_size_of_excluding_this);
+    ops.measure_borrowed(&taken.value, T::add_size_of_excluding_this);
 }
 
 /// Goes back into the cell, also if measuring it panics.

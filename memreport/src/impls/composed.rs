@@ -33,11 +33,11 @@ macro_rules! tuples {
             }
 
             #[inline]
-            fn prefetch_behind(&self, ahead: Lookahead<'_>) {
+            fn prefetch_pointees(&self, ahead: Lookahead<'_>) {
                 #[expect(non_snake_case, reason = "one name serves the type and the value")]
                 let ($first, $($rest,)*) = self;
-                $first.prefetch_behind(ahead);
-                $($rest.prefetch_behind(ahead);)*
+                $first.prefetch_pointees(ahead);
+                $($rest.prefetch_pointees(ahead);)*
             }
         }
         tuples!($($rest)*);
@@ -71,9 +71,9 @@ macro_rules! owns_its_parts {
             }
 
             #[inline]
-            fn prefetch_behind(&self, ahead: Lookahead<'_>) {
+            fn prefetch_pointees(&self, ahead: Lookahead<'_>) {
                 match self {
-                    $($pattern => { $($part.prefetch_behind(ahead);)* })*
+                    $($pattern => { $($part.prefetch_pointees(ahead);)* })*
                 }
             }
         }
@@ -93,12 +93,12 @@ impl<T: MallocSizeOf> MallocSizeOf for Option<T> {
 
     #[inline]
     fn prefetch(&self, ahead: Lookahead<'_>) {
-        T::prefetch_some(self.as_ref(), ahead);
+        T::prefetch_option(self.as_ref(), ahead);
     }
 
     #[inline]
-    fn prefetch_behind(&self, ahead: Lookahead<'_>) {
-        self.iter().for_each(|value| value.prefetch_behind(ahead));
+    fn prefetch_pointees(&self, ahead: Lookahead<'_>) {
+        self.iter().for_each(|value| value.prefetch_pointees(ahead));
     }
 }
 

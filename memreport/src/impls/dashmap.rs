@@ -47,7 +47,7 @@ where
     unsafe { ops.block(shards.as_ptr(), Layout::for_value(shards)) };
     for shard in shards {
         match try_read(shard) {
-            Some(table) => ops.locked(table),
+            Some(table) => ops.measure_guarded(table),
             None => ops.busy(),
         }
     }

@@ -8,7 +8,7 @@ use indexmap::{IndexMap, IndexSet};
 use super::maps::map_like;
 use super::table::{is_table, table_size};
 use crate::Ops;
-use crate::allocator::words::words_around;
+use crate::allocator::words::words_outside;
 
 map_like! {
     IndexMap<K, V, S>, [key: K, value: V], S => |map, ops| {
@@ -23,7 +23,7 @@ map_like! {
 pub(super) fn add_entries<E, M, S>(ops: &Ops<'_>, map: &M, hasher: &S, capacity: usize) {
     let bytes =
         capacity.saturating_mul(size_of::<E>()).saturating_add(table_size::<usize>(capacity));
-    ops.blocks_by_words(words_around(map, hasher), is_own::<E>, bytes);
+    ops.blocks_by_words(words_outside(map, hasher), is_own::<E>, bytes);
 }
 
 /// Returns whether a block holds the entries of type `E`, each with its hash, or the table of their indices.

@@ -8,7 +8,7 @@ use std::io::{
 };
 
 use super::sequence::elements;
-use crate::allocator::words::{words_around, words_of};
+use crate::allocator::words::{words_of, words_outside};
 use crate::{MallocSizeOf, Ops};
 
 owns_nothing!(Empty, Repeat, Sink, Stdin, Stdout, Stderr);
@@ -44,7 +44,7 @@ const LINE_BUFFER: usize = 1024;
 
 impl<W: Write + MallocSizeOf> MallocSizeOf for LineWriter<W> {
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
-        let words = words_around(self, self.get_ref());
+        let words = words_outside(self, self.get_ref());
         // Among the words is the capacity as well.
         let is_buffer =
             |offset, requested| offset == 0 && words.clone().any(|word| word == requested);

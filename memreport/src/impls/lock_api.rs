@@ -15,7 +15,7 @@ unsafe impl<R: RawRwLock, T: ?Sized> Guard for RwLockReadGuard<'_, R, T> {}
 impl<R: RawMutex, T: ?Sized + MallocSizeOf> MallocSizeOf for Mutex<R, T> {
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
         match self.try_lock() {
-            Some(value) => ops.locked(value),
+            Some(value) => ops.measure_guarded(value),
             None => ops.busy(),
         }
     }
@@ -24,7 +24,7 @@ impl<R: RawMutex, T: ?Sized + MallocSizeOf> MallocSizeOf for Mutex<R, T> {
 impl<R: RawRwLock, T: ?Sized + MallocSizeOf> MallocSizeOf for RwLock<R, T> {
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
         match self.try_read() {
-            Some(value) => ops.locked(value),
+            Some(value) => ops.measure_guarded(value),
             None => ops.busy(),
         }
     }

@@ -10,8 +10,8 @@ use crate::{MallocSizeOf, Ops};
 impl<T: ?Sized + MallocSizeOf> MallocSizeOf for Mutex<T> {
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
         match self.try_lock() {
-            Ok(value) => ops.locked(value),
-            Err(TryLockError::Poisoned(error)) => ops.locked(error.into_inner()),
+            Ok(value) => ops.measure_guarded(value),
+            Err(TryLockError::Poisoned(error)) => ops.measure_guarded(error.into_inner()),
             Err(TryLockError::WouldBlock) => ops.busy(),
         }
     }
@@ -20,8 +20,8 @@ impl<T: ?Sized + MallocSizeOf> MallocSizeOf for Mutex<T> {
 impl<T: ?Sized + MallocSizeOf> MallocSizeOf for RwLock<T> {
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
         match self.try_read() {
-            Ok(value) => ops.locked(value),
-            Err(TryLockError::Poisoned(error)) => ops.locked(error.into_inner()),
+            Ok(value) => ops.measure_guarded(value),
+            Err(TryLockError::Poisoned(error)) => ops.measure_guarded(error.into_inner()),
             Err(TryLockError::WouldBlock) => ops.busy(),
         }
     }

@@ -20,7 +20,7 @@ macro_rules! map_like {
                     return;
                 }
                 ops.add_with(self, |map, ops| {
-                    ops.each_ahead(map.iter(), |($($part),+)| {
+                    ops.each_prefetched(map.iter(), |($($part),+)| {
                         $($part.add_size_of_excluding_this(ops);)+
                     });
                 });

@@ -21,8 +21,8 @@ where
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
         ops.shared_blocks_by_words(words_of(self), (self, 0), usize::MAX);
         for (key, value) in self {
-            ops.now(&key, Arc::add_size_of_excluding_this);
-            ops.now(&value, Arc::add_size_of_excluding_this);
+            ops.measure_borrowed(&key, Arc::add_size_of_excluding_this);
+            ops.measure_borrowed(&value, Arc::add_size_of_excluding_this);
         }
     }
 }

@@ -13,7 +13,7 @@ impl<A: MallocSizeOf, D: Dimension + Copy> MallocSizeOf for Array<A, D> {
             ops.enclosing_block(first, self.len().saturating_mul(size_of::<A>()));
         }
         ops.add_with(self, |array, ops| {
-            ops.each_ahead(array.iter(), |element| element.add_size_of_excluding_this(ops));
+            ops.each_prefetched(array.iter(), |element| element.add_size_of_excluding_this(ops));
         });
     }
 }

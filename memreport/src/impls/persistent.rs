@@ -37,12 +37,12 @@ pub(super) fn add_vector<'a, V, A: MallocSizeOf + 'a>(
     }
     let mut nodes = Nodes::new(ops);
     // One chunk, or two at each end and a tree between them. Behind the pointer to one chunk, any words follow.
-    let chunks = nodes.lead_to(words_of(vector), is_one::<Chunk<A>>);
+    let chunks = nodes.add_nodes_at(words_of(vector), is_one::<Chunk<A>>);
     if chunks >= 4 {
-        nodes.lead_to(words_of(vector), is_one::<Middle>);
+        nodes.add_nodes_at(words_of(vector), is_one::<Middle>);
     }
     for element in elements {
-        if nodes.meet(core::ptr::from_ref(element).addr(), size_of::<A>()) {
+        if nodes.visit(core::ptr::from_ref(element).addr(), size_of::<A>()) {
             element.add_size_of_excluding_this(ops);
         }
     }
@@ -56,11 +56,11 @@ macro_rules! trees {
                 ops.add_with(self, |tree, ops| {
                     let mut nodes = $crate::measure::ops::Nodes::new(ops);
                     $(if !tree.$is_empty())? {
-                        nodes.lead_to($crate::allocator::words::words_of(tree), |offset, _| offset == 0);
+                        nodes.add_nodes_at($crate::allocator::words::words_of(tree), |offset, _| offset == 0);
                     }
                     for $element in tree.iter() {
                         let element = (core::ptr::from_ref($first).addr(), size_of_val($first) $(+ size_of_val($second))?);
-                        if nodes.meet(element.0, element.1) {
+                        if nodes.visit(element.0, element.1) {
                             $first.add_size_of_excluding_this(ops);
                             $($second.add_size_of_excluding_this(ops);)?
                         }

@@ -35,8 +35,8 @@ impl<T: MallocSizeOf> MallocSizeOf for Vec<T> {
     }
 
     #[inline]
-    fn prefetch_behind(&self, ahead: Lookahead<'_>) {
-        ahead.behind_elements(self);
+    fn prefetch_pointees(&self, ahead: Lookahead<'_>) {
+        ahead.pointees_of_elements(self);
     }
 }
 
@@ -61,8 +61,8 @@ impl<T: MallocSizeOf> MallocSizeOf for BinaryHeap<T> {
     }
 
     #[inline]
-    fn prefetch_behind(&self, ahead: Lookahead<'_>) {
-        ahead.behind_elements(self.as_slice());
+    fn prefetch_pointees(&self, ahead: Lookahead<'_>) {
+        ahead.pointees_of_elements(self.as_slice());
     }
 }
 
@@ -106,8 +106,8 @@ impl<T: MallocSizeOf, const N: usize> MallocSizeOf for [T; N] {
     }
 
     #[inline]
-    fn prefetch_behind(&self, ahead: Lookahead<'_>) {
-        self.iter().for_each(|element| element.prefetch_behind(ahead));
+    fn prefetch_pointees(&self, ahead: Lookahead<'_>) {
+        self.iter().for_each(|element| element.prefetch_pointees(ahead));
     }
 }
 

@@ -10,12 +10,12 @@ use core::alloc::Layout;
 use core::ffi::CStr;
 use core::pin::Pin;
 
-use crate::measure::ops::Behind;
+use crate::measure::ops::OwningPointer;
 use crate::{Lookahead, MallocShallowSizeOf, MallocSizeOf, Ops};
 
 impl<T: ?Sized + MallocSizeOf> MallocSizeOf for Rc<T> {
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
-        ops.add_behind(self);
+        ops.measure_pointee(self);
     }
 
     #[inline]
@@ -24,14 +24,14 @@ impl<T: ?Sized + MallocSizeOf> MallocSizeOf for Rc<T> {
     }
 
     #[inline]
-    fn prefetch_behind(&self, ahead: Lookahead<'_>) {
-        ahead.behind::<T>(self);
+    fn prefetch_pointees(&self, ahead: Lookahead<'_>) {
+        ahead.pointee::<T>(self);
     }
 }
 
-impl<T: ?Sized + MallocSizeOf> Behind for Rc<T> {
+impl<T: ?Sized + MallocSizeOf> OwningPointer for Rc<T> {
     #[inline]
-    fn add_behind<'a>(&'a self, ops: &Ops<'a>) {
+    fn measure_pointee<'a>(&'a self, ops: &Ops<'a>) {
         let owners = Rc::strong_count(self) + Rc::weak_count(self);
         // SAFETY: lent, so alive.
         if unsafe { counted::<T>(ops, self, owners) } {
@@ -51,7 +51,7 @@ impl<T: ?Sized> MallocShallowSizeOf for Rc<T> {
 /// `Arc::<str>::default()` and its like for slices are statics: they own nothing.
 impl<T: ?Sized + MallocSizeOf> MallocSizeOf for Arc<T> {
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
-        ops.add_behind(self);
+        ops.measure_pointee(self);
     }
 
     #[inline]
@@ -60,14 +60,14 @@ impl<T: ?Sized + MallocSizeOf> MallocSizeOf for Arc<T> {
     }
 
     #[inline]
-    fn prefetch_behind(&self, ahead: Lookahead<'_>) {
-        ahead.behind::<T>(self);
+    fn prefetch_pointees(&self, ahead: Lookahead<'_>) {
+        ahead.pointee::<T>(self);
     }
 }
 
-impl<T: ?Sized + MallocSizeOf> Behind for Arc<T> {
+impl<T: ?Sized + MallocSizeOf> OwningPointer for Arc<T> {
     #[inline]
-    fn add_behind<'a>(&'a self, ops: &Ops<'a>) {
+    fn measure_pointee<'a>(&'a self, ops: &Ops<'a>) {
         let owners = Arc::strong_count(self) + Arc::weak_count(self);
         // SAFETY: lent, so alive; and not one of the statics.
         if !is_static::<T>(self) && unsafe { counted::<T>(ops, self, owners) } {
@@ -131,7 +131,7 @@ unsafe fn counted<T: ?Sized>(ops: &Ops<'_>, value: &T, owners: usize) -> bool {
     let Ok((whole, offset)) = two_counts().extend(layout) else { return false };
     let start = core::ptr::from_ref(value).cast::<u8>().wrapping_sub(offset);
     // SAFETY: std's layout of such a block is C's for two counts and the value; a test would notice a change.
-    unsafe { ops.counted_block(start, whole.pad_to_align(), owners) }
+    unsafe { ops.shared_block_or_enclosing(start, whole.pad_to_align(), owners) }
 }
 
 /// Counts a block whose value is gone. Nobody knows its size any more, nor how many weak owners it has.

@@ -5,7 +5,7 @@ use simd_json::StaticNode;
 use simd_json::value::{borrowed, owned, tape};
 
 use super::table::{inside, is_table, table_size};
-use crate::allocator::words::words_around;
+use crate::allocator::words::words_outside;
 use crate::{MallocSizeOf, Ops};
 
 owns_nothing!(StaticNode);
@@ -48,7 +48,7 @@ macro_rules! objects {
     ($(<$($lifetime:lifetime)?> $module:ident),* $(,)?) => {$(
         impl $(<$lifetime>)? MallocSizeOf for $module::Object $(<$lifetime>)? {
             fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
-                let words = words_around(self, self.hasher());
+                let words = words_outside(self, self.hasher());
                 add_storage(ops, words, self.iter().next(), (self.is_vec(), self.capacity()));
                 ops.add_with(self, |object, ops| object.iter().for_each(|(key, value)| {
                     key.add_size_of_excluding_this(ops);

@@ -18,7 +18,7 @@ unsafe impl<T: ?Sized> Guard for RwLockReadGuard<'_, T> {}
 impl<T: ?Sized + MallocSizeOf> MallocSizeOf for Mutex<T> {
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
         match self.try_lock() {
-            Ok(value) => ops.locked(value),
+            Ok(value) => ops.measure_guarded(value),
             Err(_) => ops.busy(),
         }
     }
@@ -27,7 +27,7 @@ impl<T: ?Sized + MallocSizeOf> MallocSizeOf for Mutex<T> {
 impl<T: ?Sized + MallocSizeOf> MallocSizeOf for RwLock<T> {
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
         match self.try_read() {
-            Ok(value) => ops.locked(value),
+            Ok(value) => ops.measure_guarded(value),
             Err(_) => ops.busy(),
         }
     }

@@ -48,12 +48,12 @@ pub fn theirs<'a, T: ?Sized + TheirMallocSizeOf>(value: &'a T, ops: &Ops<'a>) {
     let _current = Current::enter(ops);
     let enclosing: Option<unsafe extern "C" fn(*const c_void) -> usize> =
         if ops.finds_enclosing_blocks() { Some(enclosing_size) } else { None };
-    let mut their_ops = MallocSizeOfOps::new(block_size, enclosing, Some(Box::new(was_seen)));
+    let mut their_ops = MallocSizeOfOps::new(block_size, enclosing, Some(Box::new(is_counted)));
     let before = ops.bytes();
-    let said = value.size_of(&mut their_ops);
+    let estimate = value.size_of(&mut their_ops);
     let counted = ops.bytes() - before;
-    if said > counted {
-        ops.computed(said - counted);
+    if estimate > counted {
+        ops.computed(estimate - counted);
     }
 }
 
@@ -71,7 +71,7 @@ struct Current {
 
 impl Current {
     fn enter(ops: &Ops<'_>) -> Self {
-        // The lifetime is put aside: values are only ever added by `now`, which asks for none.
+        // The lifetime is put aside: values are only ever added by `measure_borrowed`, which asks for none.
         let current = core::ptr::from_ref(ops).cast::<Ops<'static>>();
         let outer = CURRENT.try_with(|place| place.replace(current));
         Current { outer: outer.unwrap_or(core::ptr::null()) }
@@ -84,16 +84,16 @@ impl Drop for Current {
     }
 }
 
-fn with_current<R>(ask: impl FnOnce(&Ops<'static>) -> R) -> Option<R> {
+fn with_current<R>(query: impl FnOnce(&Ops<'static>) -> R) -> Option<R> {
     let current = CURRENT.try_with(Cell::get).ok().filter(|current| !current.is_null())?;
     // SAFETY: `Current` lives on this thread's stack, after `Ops` that are borrowed for longer.
-    Some(ask(unsafe { &*current }))
+    Some(query(unsafe { &*current }))
 }
 
 /// What asking has added.
-fn added(ops: &Ops<'_>, ask: impl FnOnce(&Ops<'_>)) -> usize {
+fn added(ops: &Ops<'_>, query: impl FnOnce(&Ops<'_>)) -> usize {
     let before = ops.bytes();
-    ask(ops);
+    query(ops);
     ops.bytes() - before
 }
 
@@ -106,6 +106,6 @@ unsafe extern "C" fn enclosing_size(inside: *const c_void) -> usize {
     with_current(|ops| added(ops, |ops| ops.enclosing_block(inside, 0))).unwrap_or(0)
 }
 
-fn was_seen(start: *const c_void) -> bool {
+fn is_counted(start: *const c_void) -> bool {
     with_current(|ops| !ops.is_counted_here(start)).unwrap_or(false)
 }

@@ -30,23 +30,23 @@ unsafe impl<T: ?Sized> Guard for RwLockReadGuard<'_, T> {}
 
 impl<'a> Ops<'a> {
     /// Measures what the guard lends. It is held until that is done.
-    pub(crate) fn locked<G: Guard<Target: MallocSizeOf> + 'a>(&self, guard: G) {
+    pub(crate) fn measure_guarded<G: Guard<Target: MallocSizeOf> + 'a>(&self, guard: G) {
         if !self.is_deep() {
-            return self.locked_now(guard);
+            return self.measure_guarded_now(guard);
         }
         let value: *const G::Target = &*guard;
         // SAFETY: lent until the guard is dropped, and it is kept until these `Ops` have nothing left to do. No implementation
         // can hold on to the value for longer: each is written for every `'a`, so it has no place to put an `&'a` in.
         let value: &'a G::Target = unsafe { &*value };
-        self.keep(guard);
+        self.hold(guard);
         self.add(value);
     }
 
     #[cfg(feature = "std")]
-    fn locked_now<G: Guard<Target: MallocSizeOf>>(&self, guard: G) {
+    fn measure_guarded_now<G: Guard<Target: MallocSizeOf>>(&self, guard: G) {
         use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-        let measure = || self.now(&*guard, G::Target::add_size_of_excluding_this);
+        let measure = || self.measure_borrowed(&*guard, G::Target::add_size_of_excluding_this);
         let outcome = catch_unwind(AssertUnwindSafe(measure));
         // Not while a panic unwinds: that would poison a mutex, though nothing inside was changed.
         drop(guard);
@@ -57,7 +57,7 @@ impl<'a> Ops<'a> {
 
     /// Locks that can be poisoned are std's.
     #[cfg(not(feature = "std"))]
-    fn locked_now<G: Guard<Target: MallocSizeOf>>(&self, guard: G) {
-        self.now(&*guard, G::Target::add_size_of_excluding_this);
+    fn measure_guarded_now<G: Guard<Target: MallocSizeOf>>(&self, guard: G) {
+        self.measure_borrowed(&*guard, G::Target::add_size_of_excluding_this);
     }
 }

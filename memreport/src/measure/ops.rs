@@ -22,7 +22,7 @@ pub(crate) use collection::Collection;
 #[cfg(any(feature = "im", feature = "imbl"))]
 pub(crate) use nodes::Nodes;
 pub use prefetch::{Fetch, FetchAny, FetchMeasurable, Lookahead};
-pub(crate) use queue::Behind;
+pub(crate) use queue::OwningPointer;
 use queue::Queue;
 use sums::Sums;
 
@@ -32,7 +32,7 @@ use crate::allocator::size_source::{SizeSource, usable_size};
 use crate::field::Field;
 use crate::tracker::Tracker;
 use crate::tracker::claim::{Claim, Found, Place, Wrong};
-use crate::tracker::recorder::{Recorder, Who};
+use crate::tracker::recorder::{Claimant, Recorder};
 
 /// How deep the stack may grow, in bytes, before further values wait on a list: half of the smallest stack in use.
 const STACK_BUDGET: usize = 48 * 1024;
@@ -41,7 +41,7 @@ const STACK_BUDGET: usize = 48 * 1024;
 ///
 /// Values are lent for as long as the measurement lasts, not just for the call: what lies too deep for the stack is put
 /// off, and a list of a million boxed nodes is measured like any other. What is lent for less, such as the inside of a
-/// lock, is measured by [`now`](Self::now).
+/// lock, is measured by [`measure_borrowed`](Self::measure_borrowed).
 pub struct Ops<'a> {
     collection: &'a Collection<'a>,
     sums: &'a Sums,
@@ -50,18 +50,18 @@ pub struct Ops<'a> {
     /// How deep the stack may grow before values are put off: an address.
     deepest: usize,
     queue: Queue<'a>,
-    later: RefCell<Vec<Later<'a>>>,
+    deferred: RefCell<Vec<Deferred<'a>>>,
     /// Guards of what is put off: declared behind it, so that they are dropped after it, should a measurement panic.
-    guards: RefCell<Vec<Box<dyn Kept + 'a>>>,
+    guards: RefCell<Vec<Box<dyn Droppable + 'a>>>,
 }
 
 /// Anything that is only held.
-trait Kept {}
+trait Droppable {}
 
-impl<T> Kept for T {}
+impl<T> Droppable for T {}
 
 /// What is put off, with the field and the part that it is measured for.
-struct Later<'a> {
+struct Deferred<'a> {
     field: Option<&'static Field>,
     part: usize,
     work: Box<dyn FnOnce(&Ops<'a>) + 'a>,
@@ -80,7 +80,7 @@ impl<'a> Ops<'a> {
     #[inline]
     pub fn add_with<T: ?Sized>(&self, value: &'a T, measure: impl FnOnce(&'a T, &Ops<'a>) + 'a) {
         if self.is_deep() {
-            self.put_off(move |ops| measure(value, ops));
+            self.defer(move |ops| measure(value, ops));
         } else {
             measure(value, self);
         }
@@ -100,7 +100,7 @@ impl<'a> Ops<'a> {
         value: &'a T,
         measure: impl FnOnce(&'a T, &Ops<'a>),
     ) {
-        if let Some(recorder) = self.collection.hears_of(field) {
+        if let Some(recorder) = self.collection.recorder_for(field) {
             visit(recorder, field, value);
         }
         let outer = self.field.replace(Some(field));
@@ -115,9 +115,9 @@ impl<'a> Ops<'a> {
     #[cold]
     fn part(&self, name: &'static str, description: &'static str, measure: impl FnOnce()) {
         let outer = self.sums.part();
-        self.sums.turn_to(self.sums.part_below(outer, name, description));
+        self.sums.switch_to(self.sums.child_part(outer, name, description));
         measure();
-        self.sums.turn_to(outer);
+        self.sums.switch_to(outer);
     }
 
     /// Says that this field is not measured.
@@ -143,11 +143,15 @@ impl<'a> Ops<'a> {
             SizeSource::Layout => self.count(layout.size()),
             // SAFETY: the caller's promise, for the allocator that the declaration belongs to.
             SizeSource::Allocator(usable_size) => self.count(unsafe { usable_size(start, layout) }),
-            SizeSource::Table(tracker) => match self.whole(tracker, start.addr(), layout.size()) {
-                Some(bytes) => self.count(bytes),
-                // SAFETY: the caller's promise.
-                None => unsafe { self.claim_start(tracker, start, Some(layout.size()), layout) },
-            },
+            SizeSource::Table(tracker) => {
+                match self.exact_block(tracker, start.addr(), layout.size()) {
+                    Some(bytes) => self.count(bytes),
+                    // SAFETY: the caller's promise.
+                    None => unsafe {
+                        self.claim_start(tracker, start, Some(layout.size()), layout)
+                    },
+                }
+            }
         }
     }
 
@@ -212,7 +216,7 @@ impl<'a> Ops<'a> {
     }
 
     /// Measures what is lent for less than `'a`, and is done with it on return.
-    pub fn now<'b, V: ?Sized, R>(
+    pub fn measure_borrowed<'b, V: ?Sized, R>(
         &self,
         lent: &'b V,
         measure: impl FnOnce(&'b V, &Ops<'b>) -> R,
@@ -226,13 +230,13 @@ impl<'a> Ops<'a> {
             field: self.field.clone(),
             deepest: self.deepest,
             queue: Queue::new(),
-            later: RefCell::default(),
+            deferred: RefCell::default(),
             guards: RefCell::default(),
         };
         let part = self.sums.part();
         let result = measure(lent, &ops);
-        ops.drain();
-        self.sums.turn_to(part);
+        ops.run_deferred();
+        self.sums.switch_to(part);
         result
     }
 
@@ -242,28 +246,28 @@ impl<'a> Ops<'a> {
     }
 
     /// Holds a guard until these `Ops` have nothing left to do.
-    pub(crate) fn keep(&self, guard: impl Sized + 'a) {
+    pub(crate) fn hold(&self, guard: impl Sized + 'a) {
         self.guards.borrow_mut().push(Box::new(guard));
     }
 
     /// Claims the block, and says how many bytes that added.
     #[inline]
     fn claim(&self, tracker: &dyn Tracker, claim: Claim) -> usize {
-        self.found(claim, tracker.look_up(claim))
+        self.record(claim, tracker.look_up(claim))
     }
 
     /// Claims a block that was made with this size, if it is as simple as that.
     #[inline]
-    fn whole(&self, tracker: &dyn Tracker, start: usize, size: usize) -> Option<usize> {
+    fn exact_block(&self, tracker: &dyn Tracker, start: usize, size: usize) -> Option<usize> {
         match self.collection.recorder {
-            None => tracker.whole(start, size),
-            Some(recorder) => recorder.claimed_whole(start, size, self.who()),
+            None => tracker.exact_block(start, size),
+            Some(recorder) => recorder.claimed_exact(start, size, self.claimant()),
         }
     }
 
     #[inline]
-    fn who(&self) -> Who {
-        Who { reporter: self.collection.reporter.get(), field: self.field.get() }
+    fn claimant(&self) -> Claimant {
+        Claimant { reporter: self.collection.reporter.get(), field: self.field.get() }
     }
 
     /// Claims a block by its start. One that the tracker was never told of is measured by asking the allocator.
@@ -285,13 +289,13 @@ impl<'a> Ops<'a> {
             // SAFETY: the caller's promise.
             found.bytes = unsafe { usable_size(start, layout) };
         }
-        self.found(claim, found);
+        self.record(claim, found);
     }
 
     #[inline]
-    fn found(&self, claim: Claim, found: Found) -> usize {
+    fn record(&self, claim: Claim, found: Found) -> usize {
         if let Some(recorder) = self.collection.recorder {
-            recorder.claimed(claim, found, self.who());
+            recorder.claimed(claim, found, self.claimant());
         }
         if found.bytes > 0 {
             self.count(found.bytes);
@@ -314,20 +318,20 @@ impl<'a> Ops<'a> {
     }
 
     #[cold]
-    fn put_off(&self, work: impl FnOnce(&Ops<'a>) + 'a) {
+    fn defer(&self, work: impl FnOnce(&Ops<'a>) + 'a) {
         let (field, part) = (self.field.get(), self.sums.part());
-        self.later.borrow_mut().push(Later { field, part, work: Box::new(work) });
+        self.deferred.borrow_mut().push(Deferred { field, part, work: Box::new(work) });
     }
 
-    fn drain(&self) {
+    fn run_deferred(&self) {
         // Lent to a name first: a borrow in the loop's head would last for its body.
-        let next = || self.later.borrow_mut().pop();
-        self.measure_due();
-        while let Some(Later { field, part, work }) = next() {
+        let next = || self.deferred.borrow_mut().pop();
+        self.drain_queue();
+        while let Some(Deferred { field, part, work }) = next() {
             self.field.set(field);
-            self.sums.turn_to(part);
+            self.sums.switch_to(part);
             work(self);
-            self.measure_due();
+            self.drain_queue();
         }
     }
 }
@@ -358,11 +362,11 @@ pub(crate) fn measure_with<T: ?Sized>(
             field: Cell::default(),
             deepest: stack_position().saturating_sub(STACK_BUDGET),
             queue: Queue::new(),
-            later: RefCell::default(),
+            deferred: RefCell::default(),
             guards: RefCell::default(),
         };
         measure(value, &ops);
-        ops.drain();
+        ops.run_deferred();
     }
     sums.into_measured()
 }

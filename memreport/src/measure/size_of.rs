@@ -84,14 +84,14 @@ pub trait MallocSizeOf {
 
     /// Fetches what is asked about next, behind the blocks that [`prefetch`](Self::prefetch) has fetched a while ago. A hint as well.
     #[inline]
-    fn prefetch_behind(&self, ahead: Lookahead<'_>) {
+    fn prefetch_pointees(&self, ahead: Lookahead<'_>) {
         let _ = ahead;
     }
 
     /// As [`prefetch`](Self::prefetch), for what may not be there. Which it is nobody can foresee, so pointers decide it without a branch.
     #[doc(hidden)]
     #[inline]
-    fn prefetch_some(value: Option<&Self>, ahead: Lookahead<'_>)
+    fn prefetch_option(value: Option<&Self>, ahead: Lookahead<'_>)
     where
         Self: Sized,
     {
@@ -113,7 +113,7 @@ pub trait MallocSizeOf {
     /// The heap that this value owns, in bytes, as a number: what this value alone added to `ops`.
     fn size_of_excluding_this(&self, ops: &Ops<'_>) -> usize {
         let before = ops.bytes();
-        ops.now(self, |value, ops| value.add_size_of_excluding_this(ops));
+        ops.measure_borrowed(self, |value, ops| value.add_size_of_excluding_this(ops));
         ops.bytes() - before
     }
 
@@ -140,7 +140,7 @@ pub trait MallocSizeOf {
     unsafe fn size_of_including_this(&self, ops: &Ops<'_>) -> usize {
         let before = ops.bytes();
         // SAFETY: handed on.
-        ops.now(self, |value, ops| unsafe { value.add_size_of_including_this(ops) });
+        ops.measure_borrowed(self, |value, ops| unsafe { value.add_size_of_including_this(ops) });
         ops.bytes() - before
     }
 }
@@ -164,7 +164,7 @@ pub trait MallocShallowSizeOf {
 /// assert!(measured.bytes >= 800);
 /// ```
 pub fn measure<T: ?Sized + MallocSizeOf>(value: &T) -> Measured {
-    measure_with(&Collection::unmarked(), value, T::add_size_of_excluding_this)
+    measure_with(&Collection::unrecorded(), value, T::add_size_of_excluding_this)
 }
 
 /// As [`measure`], with every claim told to `recorder`; sizes come from the tracker. For the proofs of `dmd`.

@@ -17,10 +17,10 @@ pub(crate) struct Heap {
 }
 
 impl Heap {
-    pub(crate) fn now() -> Self {
+    pub(crate) fn read() -> Self {
         let own = statistics();
         let is_c = own.is_some_and(|own| own.allocator == "glibc");
-        Heap { own, c: if is_c { None } else { of_c() }, blocks: totals().live_blocks() }
+        Heap { own, c: if is_c { None } else { c_library() }, blocks: totals().live_blocks() }
     }
 
     /// What the program's allocator is called, if it was asked.
@@ -41,13 +41,13 @@ impl Heap {
 }
 
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
-fn of_c() -> Option<HeapStatistics> {
+fn c_library() -> Option<HeapStatistics> {
     // Miri has no such function, and calls the look-up an error.
     if cfg!(miri) { None } else { crate::allocator::system::glibc::statistics() }
 }
 
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
-fn of_c() -> Option<HeapStatistics> {
+fn c_library() -> Option<HeapStatistics> {
     None
 }
 

@@ -4,7 +4,7 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::allocator::declaration::{give_back, heap_counters};
+use crate::allocator::declaration::{heap_counters, release_unused};
 use crate::event::callback::{Registration, panic_message};
 use crate::event::cycle::cycle;
 use crate::event::mark::mark_with;
@@ -46,10 +46,10 @@ pub fn on_minimize<F: Fn() + Send + Sync + 'static>(hook: F) -> Registration {
     let id = hooks.next;
     hooks.next += 1;
     hooks.list.push((id, std::any::type_name::<F>(), Arc::new(hook)));
-    Registration::new(id, forget)
+    Registration::new(id, unregister)
 }
 
-fn forget(id: u64) {
+fn unregister(id: u64) {
     let mut hooks = hooks();
     let position = hooks.list.iter().position(|(of, ..)| *of == id);
     let entry = position.map(|position| hooks.list.swap_remove(position));
@@ -95,17 +95,17 @@ pub fn minimize() -> Minimized {
     // Copied out, so that hooks may register others.
     let called: Vec<_> =
         hooks().list.iter().map(|(_, name, hook)| (*name, Arc::clone(hook))).collect();
-    let mut giving_up = cycle("minimize").unmarked();
+    let mut releasing = cycle("minimize").without_mark();
     for (name, hook) in called {
         minimized.hooks += 1;
-        let outcome = giving_up.slice(|| catch_unwind(AssertUnwindSafe(|| hook())));
+        let outcome = releasing.slice(|| catch_unwind(AssertUnwindSafe(|| hook())));
         if let Err(panic) = outcome {
             minimized.notes.push(format!("the hook {name} panicked ({})", panic_message(&*panic)));
         }
     }
-    giving_up.finish();
-    let mut trimming = cycle("trim").unmarked();
-    trimming.slice(give_back);
+    releasing.finish();
+    let mut trimming = cycle("trim").without_mark();
+    trimming.slice(release_unused);
     trimming.finish();
     let pair = |before: Option<u64>, after: Option<u64>| Some((before?, after?));
     minimized.heap = pair(before.0, live());

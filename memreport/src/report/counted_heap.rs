@@ -87,8 +87,8 @@ impl CountedHeap {
     /// # Safety
     ///
     /// It makes what it says.
-    unsafe fn marked(&self, allocate: impl FnOnce() -> *mut u8, layout: Layout) -> *mut u8 {
-        let block = on_alloc::marked(self.number(), allocate);
+    unsafe fn attributed_to(&self, allocate: impl FnOnce() -> *mut u8, layout: Layout) -> *mut u8 {
+        let block = on_alloc::attributed_to(self.number(), allocate);
         if !block.is_null() {
             // SAFETY: fresh from the global allocator.
             self.live.fetch_add(amount(unsafe { usable_size(block, layout) }), Relaxed);
@@ -103,14 +103,14 @@ unsafe impl GlobalAlloc for CountedHeap {
         // SAFETY: the layout is handed on.
         let allocate = || unsafe { alloc(layout) };
         // SAFETY: that is what it makes.
-        unsafe { self.marked(allocate, layout) }
+        unsafe { self.attributed_to(allocate, layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the layout is handed on.
         let allocate = || unsafe { alloc_zeroed(layout) };
         // SAFETY: that is what it makes.
-        unsafe { self.marked(allocate, layout) }
+        unsafe { self.attributed_to(allocate, layout) }
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
@@ -128,7 +128,7 @@ unsafe impl GlobalAlloc for CountedHeap {
         // SAFETY: all three are handed on.
         let reallocate = || unsafe { realloc(block, layout, new_size) };
         // SAFETY: that is what it makes.
-        let moved = unsafe { self.marked(reallocate, new_layout) };
+        let moved = unsafe { self.attributed_to(reallocate, new_layout) };
         if !moved.is_null() {
             self.live.fetch_sub(before, Relaxed);
         }

@@ -86,22 +86,22 @@ struct Registered {
 struct Entry {
     id: u64,
     name: &'static str,
-    reporter: Held,
+    reporter: Handle,
     /// The path that a reporter made here holds as well.
     path: Option<Arc<str>>,
 }
 
 #[derive(Clone)]
-enum Held {
+enum Handle {
     Strong(Arc<dyn Reporter>),
     Weak(Weak<dyn Reporter>),
 }
 
-impl Held {
+impl Handle {
     fn reporter(&self) -> Option<Arc<dyn Reporter>> {
         match self {
-            Held::Strong(reporter) => Some(Arc::clone(reporter)),
-            Held::Weak(reporter) => reporter.upgrade(),
+            Handle::Strong(reporter) => Some(Arc::clone(reporter)),
+            Handle::Weak(reporter) => reporter.upgrade(),
         }
     }
 }
@@ -119,13 +119,13 @@ impl Held {
 /// assert!(!memreport::snapshot().reports.iter().any(|report| report.path == "explicit/gpu"));
 /// ```
 pub fn register<R: Reporter + 'static>(reporter: R) -> Registration {
-    add(Held::Strong(Arc::new(reporter)), std::any::type_name::<R>(), None)
+    add(Handle::Strong(Arc::new(reporter)), std::any::type_name::<R>(), None)
 }
 
 /// Registers a reporter that somebody else owns: it reports for as long as it lives and the registration does.
 pub fn register_weak<R: Reporter + 'static>(reporter: &Arc<R>) -> Registration {
     let reporter: Arc<dyn Reporter> = Arc::clone(reporter) as _;
-    add(Held::Weak(Arc::downgrade(&reporter)), std::any::type_name::<R>(), None)
+    add(Handle::Weak(Arc::downgrade(&reporter)), std::any::type_name::<R>(), None)
 }
 
 /// Reports what `value` owns at `path`, for as long as `value` lives and the registration does.
@@ -145,18 +145,18 @@ where
             reports.measure(&*own_path, &value, description);
         }
     };
-    add(Held::Strong(Arc::new(reporter)), std::any::type_name::<T>(), Some(path))
+    add(Handle::Strong(Arc::new(reporter)), std::any::type_name::<T>(), Some(path))
 }
 
-fn add(reporter: Held, name: &'static str, path: Option<Arc<str>>) -> Registration {
+fn add(reporter: Handle, name: &'static str, path: Option<Arc<str>>) -> Registration {
     let mut registered = registered();
     let id = registered.next;
     registered.next += 1;
     registered.entries.push(Entry { id, name, reporter, path });
-    Registration::new(id, forget)
+    Registration::new(id, unregister)
 }
 
-fn forget(id: u64) {
+fn unregister(id: u64) {
     let mut registered = registered();
     let position = registered.entries.iter().position(|entry| entry.id == id);
     let entry = position.map(|position| registered.entries.swap_remove(position));
@@ -183,8 +183,8 @@ pub(crate) fn run_all(reports: &mut Reports<'_>) {
         .iter()
         .map(|entry| (ReporterId::Registered(entry.id), entry.name, entry.reporter.clone()))
         .collect();
-    for (id, name, held) in dynamic {
-        if let Some(reporter) = held.reporter() {
+    for (id, name, handle) in dynamic {
+        if let Some(reporter) = handle.reporter() {
             run(reports, (id, name), &*reporter);
         }
     }
@@ -194,17 +194,17 @@ pub(crate) fn run_all(reports: &mut Reports<'_>) {
 /// Runs one reporter, if it is not at work for another collection.
 fn run(reports: &mut Reports<'_>, (id, name): (ReporterId, &'static str), reporter: &dyn Reporter) {
     let progress = reports.progress;
-    if let Some(at_work) = progress.passes_over(id) {
-        return reports.note(format!("{}; its reports are missing", at_work.sentence()));
+    if let Some(running) = progress.skipped_reporter(id) {
+        return reports.note(format!("{}; its reports are missing", running.sentence()));
     }
-    progress.begins(id, name);
-    run_to_its_end(reports, name, reporter);
-    progress.ends();
+    progress.begin_reporter(id, name);
+    run_to_end(reports, name, reporter);
+    progress.end_reporter();
 }
 
-fn run_to_its_end(reports: &mut Reports<'_>, name: &str, reporter: &dyn Reporter) {
+fn run_to_end(reports: &mut Reports<'_>, name: &str, reporter: &dyn Reporter) {
     let collection = reports.collection;
-    collection.next_source();
+    collection.begin_reporter();
     let heard = collection.recorder().map(|recorder| (recorder, recorder.position()));
     let before = std::mem::take(&mut reports.gathered);
     let outcome = catch_unwind(AssertUnwindSafe(|| reporter.collect(reports)));
@@ -216,7 +216,7 @@ fn run_to_its_end(reports: &mut Reports<'_>, name: &str, reporter: &dyn Reporter
             reports.gathered.unmeasured += own.unmeasured;
         }
         Err(panic) => {
-            collection.forget_source();
+            collection.forget_reporter();
             if let Some((recorder, position)) = heard {
                 recorder.roll_back(position);
             }
@@ -251,9 +251,9 @@ impl MallocSizeOf for Entry {
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
         ops.add(&self.path);
         match &self.reporter {
-            Held::Strong(reporter) => ops.add(reporter),
+            Handle::Strong(reporter) => ops.add(reporter),
             // Its owner's.
-            Held::Weak(_) => {}
+            Handle::Weak(_) => {}
         }
     }
 }

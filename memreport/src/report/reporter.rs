@@ -28,7 +28,7 @@ impl<F: Fn(&mut Reports<'_>) + Send + Sync> Reporter for F {
 #[derive(Debug)]
 pub struct Reports<'c> {
     pub(crate) collection: &'c Collection<'c>,
-    pub(crate) names: &'c Names,
+    pub(crate) paths: &'c ReporterPaths,
     pub(crate) progress: &'c Progress,
     pub(crate) anonymize: bool,
     pub(crate) gathered: Gathered,
@@ -54,7 +54,7 @@ impl Reports<'_> {
         description: &'static str,
     ) -> Measured {
         let path = path.into();
-        self.collection.set_reporter(self.names.number(&path));
+        self.collection.set_claimant(self.paths.number(&path));
         let measured = measure_with(self.collection, value, T::add_size_of_excluding_this);
         self.gathered.unmeasured += amount(measured.computed);
         self.note_limits(&path, &measured);
@@ -93,7 +93,7 @@ impl Reports<'_> {
                 count(measured.busy, "value was", "values were")
             ));
         }
-        if measured.computed > 0 && self.collection.asks() {
+        if measured.computed > 0 && self.collection.has_usable_sizes() {
             self.note(format!(
                 "{path}: {} bytes come from a formula, not from the allocator",
                 measured.computed
@@ -126,11 +126,11 @@ impl Reports<'_> {
 
 /// Reporters by path, numbered from 1 in the order of their first claim; 0 is nobody.
 #[derive(Debug, Default)]
-pub(crate) struct Names {
+pub(crate) struct ReporterPaths {
     numbers: RefCell<HashMap<String, u32>>,
 }
 
-impl Names {
+impl ReporterPaths {
     pub(crate) fn number(&self, path: &str) -> u32 {
         let mut numbers = self.numbers.borrow_mut();
         if let Some(number) = numbers.get(path) {
@@ -142,7 +142,7 @@ impl Names {
     }
 
     /// All paths; the first is number 1.
-    pub(crate) fn into_list(self) -> Vec<String> {
+    pub(crate) fn into_paths(self) -> Vec<String> {
         let mut numbered: Vec<_> = self.numbers.into_inner().into_iter().collect();
         numbered.sort_unstable_by_key(|(_, number)| *number);
         numbered.into_iter().map(|(path, _)| path).collect()

@@ -16,13 +16,13 @@ pub(crate) enum ReporterId {
 
 /// A reporter that has begun and not ended.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct AtWork {
+pub(crate) struct RunningReporter {
     id: ReporterId,
     name: &'static str,
     since: Instant,
 }
 
-impl AtWork {
+impl RunningReporter {
     /// What is said of it.
     pub(crate) fn sentence(&self) -> String {
         format!("the reporter {} has been at work for {}", self.name, seconds(self.since.elapsed()))
@@ -32,50 +32,50 @@ impl AtWork {
 /// How far a collection is. The collecting thread writes it; another one looks.
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
-    current: Mutex<Option<AtWork>>,
+    current: Mutex<Option<RunningReporter>>,
     /// Reporters that are still at work for an earlier collection, and are not asked again.
-    passed_over: Vec<AtWork>,
-    has_ended: AtomicBool,
+    skipped: Vec<RunningReporter>,
+    has_finished: AtomicBool,
 }
 
 impl Progress {
     /// Of a collection that does not ask these.
-    pub(crate) fn without(passed_over: Vec<AtWork>) -> Self {
-        Progress { passed_over, ..Progress::default() }
+    pub(crate) fn without(skipped: Vec<RunningReporter>) -> Self {
+        Progress { skipped, ..Progress::default() }
     }
 
     /// Why this reporter is not asked, if it is not.
-    pub(crate) fn passes_over(&self, id: ReporterId) -> Option<&AtWork> {
-        self.passed_over.iter().find(|at_work| at_work.id == id)
+    pub(crate) fn skipped_reporter(&self, id: ReporterId) -> Option<&RunningReporter> {
+        self.skipped.iter().find(|running| running.id == id)
     }
 
     /// The reporter begins.
-    pub(crate) fn begins(&self, id: ReporterId, name: &'static str) {
-        *self.current() = Some(AtWork { id, name, since: Instant::now() });
+    pub(crate) fn begin_reporter(&self, id: ReporterId, name: &'static str) {
+        *self.current() = Some(RunningReporter { id, name, since: Instant::now() });
     }
 
     /// Whichever had begun has ended.
-    pub(crate) fn ends(&self) {
+    pub(crate) fn end_reporter(&self) {
         *self.current() = None;
     }
 
     /// Who is at work now.
-    pub(crate) fn at_work(&self) -> Option<AtWork> {
+    pub(crate) fn running(&self) -> Option<RunningReporter> {
         *self.current()
     }
 
     /// All reporters were heard: what is left to do waits for none.
     pub(crate) fn end(&self) {
         // Relaxed, here and below: what the collection has found is handed on otherwise.
-        self.has_ended.store(true, Relaxed);
+        self.has_finished.store(true, Relaxed);
     }
 
     /// Whether the collection has ended.
-    pub(crate) fn has_ended(&self) -> bool {
-        self.has_ended.load(Relaxed)
+    pub(crate) fn has_finished(&self) -> bool {
+        self.has_finished.load(Relaxed)
     }
 
-    fn current(&self) -> MutexGuard<'_, Option<AtWork>> {
+    fn current(&self) -> MutexGuard<'_, Option<RunningReporter>> {
         // A word is written under the lock, and nothing that panics.
         self.current.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -44,7 +44,7 @@ impl Request {
 
     /// Whether the argument of this name is `yes`.
     #[must_use]
-    pub fn says(&self, name: &str) -> bool {
+    pub fn is_yes(&self, name: &str) -> bool {
         self.get(name) == Some("yes")
     }
 

@@ -97,7 +97,7 @@ pub(super) fn listen(path: &Path) -> io::Result<UnixListener> {
 
 /// What to wait for at a descriptor.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Wanted {
+pub(super) struct Interest {
     pub(super) descriptor: RawFd,
     pub(super) reading: bool,
     pub(super) writing: bool,
@@ -112,23 +112,23 @@ pub(super) struct Ready {
 }
 
 /// Waits until something comes, or for so long.
-pub(super) fn wait(wanted: &[Wanted], patience: Duration) -> Vec<Ready> {
-    let mut polled: Vec<libc::pollfd> = wanted
+pub(super) fn wait(interests: &[Interest], timeout: Duration) -> Vec<Ready> {
+    let mut polled: Vec<libc::pollfd> = interests
         .iter()
-        .map(|wanted| libc::pollfd {
-            fd: wanted.descriptor,
-            events: if wanted.reading { libc::POLLIN } else { 0 }
-                | if wanted.writing { libc::POLLOUT } else { 0 },
+        .map(|interest| libc::pollfd {
+            fd: interest.descriptor,
+            events: if interest.reading { libc::POLLIN } else { 0 }
+                | if interest.writing { libc::POLLOUT } else { 0 },
             revents: 0,
         })
         .collect();
     // Rounded up: a deadline must have passed when it is looked at.
-    let patience = c_int::try_from(patience.as_millis() + 1).unwrap_or(c_int::MAX);
+    let timeout = c_int::try_from(timeout.as_millis() + 1).unwrap_or(c_int::MAX);
     let count = libc::nfds_t::try_from(polled.len()).unwrap_or(0);
     // SAFETY: `count` valid entries.
-    let ready = unsafe { libc::poll(polled.as_mut_ptr(), count, patience) };
+    let ready = unsafe { libc::poll(polled.as_mut_ptr(), count, timeout) };
     if ready <= 0 {
-        return vec![Ready::default(); wanted.len()];
+        return vec![Ready::default(); interests.len()];
     }
     let has = |entry: &libc::pollfd, flags| entry.revents & flags != 0;
     polled
@@ -143,7 +143,7 @@ pub(super) fn wait(wanted: &[Wanted], patience: Duration) -> Vec<Ready> {
 
 /// Takes no signals on this thread: they are for the program's own. `SIGPIPE` among them, so that a client that hangs up
 /// cannot end the program. Faults are taken as ever: the program may handle them.
-pub(super) fn take_no_signals() {
+pub(super) fn block_signals() {
     let faults =
         [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP, libc::SIGSYS];
     let mut all = MaybeUninit::<libc::sigset_t>::zeroed();

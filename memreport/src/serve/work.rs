@@ -12,26 +12,26 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::autosave::SaveReason;
 use super::commands::{Answer, Commands};
 use super::history::History;
-use super::moments::Occasion;
 use super::protocol::{Part, Request};
-use super::saved::Folder;
+use super::save_folder::Folder;
 use super::sys;
 use crate::allocator::declaration::is_tracking;
 use crate::event::callback::panic_message;
 use crate::event::cycle::cycle;
 use crate::event::on_alloc::as_own;
 use crate::process::minimize::minimize;
-use crate::report::timeout::{AtWork, Progress, seconds};
+use crate::report::timeout::{Progress, RunningReporter, seconds};
 use crate::snapshot::Snapshot;
 use crate::snapshot::collect::Collector;
 
 /// How many collections may be left behind at once; after that, nothing is begun until one of them ends.
-const LEFT_BEHIND: usize = 4;
+const MAX_ABANDONED: usize = 4;
 
 /// How often a report is tried, each time without the reporter that took too long.
-const TRIES: usize = 3;
+const MAX_ATTEMPTS: usize = 3;
 
 /// What is to be done with the outcome.
 #[derive(Clone, Debug)]
@@ -39,7 +39,7 @@ pub(super) enum Task {
     /// A client is waiting for it.
     Answer(Request),
     /// It goes to a file.
-    Save(Arc<Folder>, Occasion),
+    Save(Arc<Folder>, SaveReason),
     /// It is kept with those before it.
     Keep(Arc<History>),
 }
@@ -49,12 +49,12 @@ pub(super) enum Task {
 pub(super) struct Job {
     pub(super) task: Task,
     pub(super) clients: Vec<u64>,
-    pub(super) patience: Duration,
+    pub(super) timeout: Duration,
 }
 
 /// One try at a job, on a thread of its own.
 #[derive(Debug)]
-struct Try {
+struct Attempt {
     id: u64,
     since: Instant,
     progress: Arc<Progress>,
@@ -73,8 +73,8 @@ struct Done {
 pub(super) struct Work {
     commands: Commands,
     waiting: VecDeque<Job>,
-    current: Option<(Job, Try, usize)>,
-    left_behind: Vec<Try>,
+    current: Option<(Job, Attempt, usize)>,
+    abandoned: Vec<Attempt>,
     next: u64,
     done: Arc<Done>,
 }
@@ -86,7 +86,7 @@ impl Work {
             commands,
             waiting: VecDeque::new(),
             current: None,
-            left_behind: Vec::new(),
+            abandoned: Vec::new(),
             next: 0,
             done: Arc::new(Done { finished: Mutex::default(), wake }),
         }
@@ -102,39 +102,39 @@ impl Work {
         match same {
             Some(waiting) => {
                 waiting.clients.extend(job.clients);
-                waiting.patience = waiting.patience.max(job.patience);
+                waiting.timeout = waiting.timeout.max(job.timeout);
             }
             None => self.waiting.push_back(job),
         }
     }
 
-    /// When [`go_on`](Self::go_on) should be called at the latest.
+    /// When [`advance`](Self::advance) should be called at the latest.
     pub(super) fn deadline(&self) -> Option<Instant> {
         let (job, attempt, _) = self.current.as_ref()?;
-        Some(attempt.since + job.patience)
+        Some(attempt.since + job.timeout)
     }
 
     /// Begins what can be begun, and hands over what is done: who waits for it, and the answer.
-    pub(super) fn go_on(&mut self) -> Vec<(Vec<u64>, Answer)> {
+    pub(super) fn advance(&mut self) -> Vec<(Vec<u64>, Answer)> {
         let mut answers = Vec::new();
         let finished = std::mem::take(&mut *self.finished());
         for (id, answer) in finished {
-            self.left_behind.retain(|attempt| attempt.id != id);
+            self.abandoned.retain(|attempt| attempt.id != id);
             if let Some((job, ..)) = self.current.take_if(|(_, attempt, _)| attempt.id == id) {
                 answers.push((job.clients, answer));
             }
         }
         let overdue =
-            |(job, attempt, _): &mut (Job, Try, usize)| attempt.since.elapsed() >= job.patience;
-        if let Some((job, attempt, tries)) = self.current.take_if(overdue) {
+            |(job, attempt, _): &mut (Job, Attempt, usize)| attempt.since.elapsed() >= job.timeout;
+        if let Some((job, attempt, attempts)) = self.current.take_if(overdue) {
             // A file that takes long to write is written to its end, and not begun again.
-            let is_writing = matches!(job.task, Task::Save(..)) && attempt.progress.has_ended();
-            let is_again = attempt.collects && !is_writing && tries < TRIES;
-            self.left_behind.push(attempt);
+            let is_writing = matches!(job.task, Task::Save(..)) && attempt.progress.has_finished();
+            let is_again = attempt.collects && !is_writing && attempts < MAX_ATTEMPTS;
+            self.abandoned.push(attempt);
             if is_again {
-                self.begin(job, tries + 1, &mut answers);
+                self.begin(job, attempts + 1, &mut answers);
             } else {
-                answers.push((job.clients, Err(self.too_long(job.patience))));
+                answers.push((job.clients, Err(self.timeout_message(job.timeout))));
             }
         }
         while self.current.is_none() {
@@ -150,43 +150,47 @@ impl Work {
     }
 
     /// Who is still at work for a collection that was left behind.
-    fn at_work(&self) -> Vec<AtWork> {
-        self.left_behind.iter().filter_map(|attempt| attempt.progress.at_work()).collect()
+    fn running(&self) -> Vec<RunningReporter> {
+        self.abandoned.iter().filter_map(|attempt| attempt.progress.running()).collect()
     }
 
-    fn too_long(&self, patience: Duration) -> String {
-        let at_work: Vec<_> = self.at_work().iter().map(AtWork::sentence).collect();
-        let who = if at_work.is_empty() {
+    fn timeout_message(&self, timeout: Duration) -> String {
+        let running: Vec<_> = self.running().iter().map(RunningReporter::sentence).collect();
+        let who = if running.is_empty() {
             "the program is at work".to_owned()
         } else {
-            at_work.join(", ")
+            running.join(", ")
         };
         format!(
             "no answer within {}: {who}; ask with more patience, or again later",
-            seconds(patience)
+            seconds(timeout)
         )
     }
 
-    fn begin(&mut self, job: Job, tries: usize, answers: &mut Vec<(Vec<u64>, Answer)>) {
-        if self.left_behind.len() >= LEFT_BEHIND {
-            answers.push((job.clients, Err(self.too_long(job.patience))));
+    fn begin(&mut self, job: Job, attempts: usize, answers: &mut Vec<(Vec<u64>, Answer)>) {
+        if self.abandoned.len() >= MAX_ABANDONED {
+            answers.push((job.clients, Err(self.timeout_message(job.timeout))));
             return;
         }
         let collects = !matches!(&job.task, Task::Answer(request) if request.command != "report");
-        let progress = Arc::new(Progress::without(self.at_work()));
-        let beside = self
-            .left_behind
+        let progress = Arc::new(Progress::without(self.running()));
+        let concurrent = self
+            .abandoned
             .iter()
-            .any(|attempt| attempt.collects && !attempt.progress.has_ended());
+            .any(|attempt| attempt.collects && !attempt.progress.has_finished());
         self.next += 1;
-        let attempt =
-            Try { id: self.next, since: Instant::now(), progress: Arc::clone(&progress), collects };
+        let attempt = Attempt {
+            id: self.next,
+            since: Instant::now(),
+            progress: Arc::clone(&progress),
+            collects,
+        };
         let (id, done, task) = (attempt.id, Arc::clone(&self.done), job.task.clone());
         let commands = self.commands.clone();
         let work = move || {
-            sys::take_no_signals();
+            sys::block_signals();
             let outcome = catch_unwind(AssertUnwindSafe(|| {
-                carry_out(&task, &commands, &Collection { progress: &progress, beside })
+                execute(&task, &commands, &Collection { progress: &progress, concurrent })
             }));
             let answer = outcome
                 .unwrap_or_else(|panic| Err(format!("it panicked: {}", panic_message(&*panic))));
@@ -197,7 +201,7 @@ impl Work {
             let _ = (&done.wake).write(&[1]);
         };
         match thread::Builder::new().name("memreport-work".into()).spawn(work) {
-            Ok(_) => self.current = Some((job, attempt, tries)),
+            Ok(_) => self.current = Some((job, attempt, attempts)),
             Err(error) => answers.push((job.clients, Err(format!("no thread for it: {error}")))),
         }
     }
@@ -206,7 +210,7 @@ impl Work {
 /// How reports are collected this time.
 struct Collection<'p> {
     progress: &'p Progress,
-    beside: bool,
+    concurrent: bool,
 }
 
 impl Collection<'_> {
@@ -215,12 +219,12 @@ impl Collection<'_> {
         if anonymize {
             collector = collector.anonymize();
         }
-        let mut snapshot = if self.beside {
-            collector.beside(self.progress)
+        let mut snapshot = if self.concurrent {
+            collector.concurrent(self.progress)
         } else {
-            collector.watched(self.progress)
+            collector.with_progress(self.progress)
         };
-        if self.beside && snapshot.findings.is_none() && is_tracking() {
+        if self.concurrent && snapshot.findings.is_none() && is_tracking() {
             snapshot.notes.push(
                 "an earlier collection has not ended, so DMD's findings are missing".to_owned(),
             );
@@ -230,12 +234,12 @@ impl Collection<'_> {
     }
 }
 
-fn carry_out(task: &Task, commands: &Commands, collection: &Collection<'_>) -> Answer {
+fn execute(task: &Task, commands: &Commands, collection: &Collection<'_>) -> Answer {
     match task {
         Task::Answer(request) if request.command == "report" => {
             let moment = request.get("moment").unwrap_or("asked for from outside");
-            let snapshot = collection.snapshot(request.says("anonymize"), moment.to_owned());
-            as_own(|| parts(&snapshot, request.says("dump")))
+            let snapshot = collection.snapshot(request.is_yes("anonymize"), moment.to_owned());
+            as_own(|| parts(&snapshot, request.is_yes("dump")))
         }
         Task::Answer(request) if request.command == "minimize" => {
             let done = minimize();
@@ -249,7 +253,7 @@ fn carry_out(task: &Task, commands: &Commands, collection: &Collection<'_>) -> A
                 request.command
             )),
         },
-        Task::Save(folder, Occasion { words, event }) => {
+        Task::Save(folder, SaveReason { words, event }) => {
             let save = || {
                 let snapshot = collection.snapshot(false, as_own(|| words.clone()));
                 as_own(|| folder.save(&snapshot))

@@ -16,7 +16,7 @@ use crate::measure::ops::Collection;
 use crate::process::{self, Heap};
 use crate::report::Report;
 use crate::report::registry;
-use crate::report::reporter::{Gathered, Names, Reports, amount};
+use crate::report::reporter::{Gathered, ReporterPaths, Reports, amount};
 use crate::report::timeout::Progress;
 use crate::snapshot::Snapshot;
 use crate::tracker::Tracker;
@@ -78,12 +78,12 @@ impl Collector {
     /// When a reporter calls it: collections do not nest.
     #[must_use]
     pub fn snapshot(self) -> Snapshot {
-        self.watched(&Progress::default())
+        self.with_progress(&Progress::default())
     }
 
     /// The same, seen from outside.
-    pub(crate) fn watched(mut self, progress: &Progress) -> Snapshot {
-        let _alone = Alone::enter();
+    pub(crate) fn with_progress(mut self, progress: &Progress) -> Snapshot {
+        let _lock = CollectionLock::enter();
         let moment = self.take_moment();
         // Read first: the collection itself allocates.
         let heap = self.heap();
@@ -94,8 +94,8 @@ impl Collector {
     }
 
     /// The same, beside another collection that goes on: who reports which block is not recorded.
-    pub(crate) fn beside(mut self, progress: &Progress) -> Snapshot {
-        let _nested = NotNested::enter();
+    pub(crate) fn concurrent(mut self, progress: &Progress) -> Snapshot {
+        let _nested = NestingGuard::enter();
         let moment = self.take_moment();
         let heap = self.heap();
         let sizes = tracker()
@@ -109,7 +109,7 @@ impl Collector {
     }
 
     fn heap(&self) -> Heap {
-        if self.quick { Heap::default() } else { Heap::now() }
+        if self.quick { Heap::default() } else { Heap::read() }
     }
 
     fn untracked(
@@ -135,9 +135,9 @@ impl Collector {
         progress: &Progress,
     ) -> Snapshot {
         let recording = tracker.begin();
-        let (mut gathered, names) =
+        let (mut gathered, paths) =
             self.gather(SizeSource::Table(tracker), Some(recording.recorder()), progress);
-        let reporters = names.into_list();
+        let reporters = paths.into_paths();
         let findings = recording.finish(Ending {
             reporters: &reporters,
             unmeasured: gathered.unmeasured,
@@ -156,12 +156,12 @@ impl Collector {
         sizes: SizeSource,
         recorder: Option<&dyn Recorder>,
         progress: &Progress,
-    ) -> (Gathered, Names) {
+    ) -> (Gathered, ReporterPaths) {
         let collection = Collection::new(sizes, recorder);
-        let names = Names::default();
+        let paths = ReporterPaths::default();
         let mut reports = Reports {
             collection: &collection,
-            names: &names,
+            paths: &paths,
             progress,
             anonymize: self.anonymize,
             gathered: Gathered::default(),
@@ -172,7 +172,7 @@ impl Collector {
         if !self.quick {
             process::report_mappings(&mut gathered, self.anonymize);
         }
-        (gathered, names)
+        (gathered, paths)
     }
 }
 
@@ -190,7 +190,7 @@ fn finished(
     (moment, allocator): (Cow<'static, str>, Option<&'static str>),
     findings: Option<Box<dyn Findings>>,
 ) -> Snapshot {
-    let (events, panics) = as_own(listeners::last);
+    let (events, panics) = as_own(listeners::last_events);
     let mut notes = gathered.notes;
     notes.extend(panics);
     // The words are kept for recorders, and are no more the program's than the list that they stand in.
@@ -198,7 +198,7 @@ fn finished(
     Snapshot {
         reports: gathered.reports,
         notes,
-        sizes_asked: is_declared(),
+        has_usable_sizes: is_declared(),
         skipped: skipped_fields(),
         moment,
         time: SystemTime::now(),
@@ -209,36 +209,39 @@ fn finished(
 }
 
 /// Collections come one after the other.
-struct Alone {
-    _nested: NotNested,
+struct CollectionLock {
+    _nested: NestingGuard,
     _lock: std::sync::MutexGuard<'static, ()>,
 }
 
 static COLLECTING: Mutex<()> = Mutex::new(());
 
-impl Alone {
+impl CollectionLock {
     fn enter() -> Self {
-        let nested = NotNested::enter();
-        Alone { _nested: nested, _lock: COLLECTING.lock().unwrap_or_else(PoisonError::into_inner) }
+        let nested = NestingGuard::enter();
+        CollectionLock {
+            _nested: nested,
+            _lock: COLLECTING.lock().unwrap_or_else(PoisonError::into_inner),
+        }
     }
 }
 
 /// A thread collects once at a time.
-struct NotNested;
+struct NestingGuard;
 
 std::thread_local! {
     static IS_COLLECTING: Cell<bool> = const { Cell::new(false) };
 }
 
-impl NotNested {
+impl NestingGuard {
     fn enter() -> Self {
         let nested = IS_COLLECTING.try_with(|collecting| collecting.replace(true)).unwrap_or(false);
         assert!(!nested, "a reporter asked for a snapshot: collections do not nest");
-        NotNested
+        NestingGuard
     }
 }
 
-impl Drop for NotNested {
+impl Drop for NestingGuard {
     fn drop(&mut self) {
         let _ = IS_COLLECTING.try_with(|collecting| collecting.set(false));
     }

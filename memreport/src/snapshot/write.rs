@@ -107,7 +107,7 @@ fn unfinished_name(path: &Path) -> PathBuf {
 struct WireFile<'s> {
     version: u32,
     #[serde(rename = "hasMozMallocUsableSize")]
-    sizes_asked: bool,
+    has_usable_sizes: bool,
     /// Ours; Firefox passes over it.
     memreport: WireOwn<'s>,
     reports: WireReports<'s>,
@@ -172,7 +172,7 @@ impl<'s> WireFile<'s> {
             moment: &snapshot.moment,
             time: since_1970(snapshot.time),
             allocator: snapshot.allocator,
-            sizes: if snapshot.sizes_asked { "asked" } else { "layouts" },
+            sizes: if snapshot.has_usable_sizes { "asked" } else { "layouts" },
             notes: &snapshot.notes,
             skipped: skipped
                 .map(|field| WireSkipped {
@@ -186,7 +186,7 @@ impl<'s> WireFile<'s> {
                 .collect(),
             events: events(&snapshot.events),
         };
-        WireFile { version: 1, sizes_asked: snapshot.sizes_asked, memreport, reports }
+        WireFile { version: 1, has_usable_sizes: snapshot.has_usable_sizes, memreport, reports }
     }
 }
 

@@ -8,12 +8,12 @@ use crate::field::Field;
 /// Hears every claim of one collection, in its order.
 pub trait Recorder {
     /// A block was claimed, and this was found.
-    fn claimed(&self, claim: Claim, found: Found, who: Who);
+    fn claimed(&self, claim: Claim, found: Found, claimant: Claimant);
 
     /// The same for a block that starts here and was made with this size, looked up as well: the usable bytes. Where it is not as
     /// simple as that, nothing is heard, and `None` says so.
-    fn claimed_whole(&self, start: usize, size: usize, who: Who) -> Option<usize> {
-        let _ = (start, size, who);
+    fn claimed_exact(&self, start: usize, size: usize, claimant: Claimant) -> Option<usize> {
+        let _ = (start, size, claimant);
         None
     }
 
@@ -23,7 +23,7 @@ pub trait Recorder {
     }
 
     /// Where it is remembered which fields it has heard of, if it need not hear of each again: of one that is skipped it always does.
-    fn heard_of(&self) -> Option<&HeardOf> {
+    fn recent_fields(&self) -> Option<&RecentFields> {
         None
     }
 
@@ -36,18 +36,18 @@ pub trait Recorder {
 
 /// Fields that were just visited, each in the place that its address says.
 #[derive(Debug)]
-pub struct HeardOf([Cell<usize>; 64]);
+pub struct RecentFields([Cell<usize>; 64]);
 
-impl HeardOf {
+impl RecentFields {
     /// None yet.
     #[must_use]
-    pub fn nothing() -> Self {
-        HeardOf([const { Cell::new(0) }; 64])
+    pub fn new() -> Self {
+        RecentFields([const { Cell::new(0) }; 64])
     }
 
     /// Whether another field was the last in its place.
     #[inline]
-    pub(crate) fn is_news(&self, field: &'static Field) -> bool {
+    pub(crate) fn insert(&self, field: &'static Field) -> bool {
         let address = core::ptr::from_ref(field).addr();
         let place = &self.0[address / align_of::<Field>() % self.0.len()];
         place.replace(address) != address
@@ -56,7 +56,7 @@ impl HeardOf {
 
 /// Who made a claim.
 #[derive(Clone, Copy, Debug)]
-pub struct Who {
+pub struct Claimant {
     /// The number of the reporter in this collection.
     pub reporter: u32,
     /// The nearest field of a derived type that led to the block.

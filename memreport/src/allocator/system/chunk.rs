@@ -20,7 +20,7 @@ const FLAGS: usize = 7;
 const WORD: usize = size_of::<usize>();
 
 /// Whether the word before a block is known to say its size.
-static KNOWN: AtomicU8 = AtomicU8::new(UNDECIDED);
+static SIZE_WORD: AtomicU8 = AtomicU8::new(UNDECIDED);
 
 const UNDECIDED: u8 = 0;
 const YES: u8 = 1;
@@ -33,7 +33,7 @@ const NO: u8 = 2;
 /// It is a live block of the C library's malloc.
 #[inline]
 pub(crate) unsafe fn usable_size(block: *const u8) -> usize {
-    if is_known() {
+    if has_size_word() {
         // SAFETY: in front of a block of a malloc that has such words.
         let word = unsafe { words::read(block.addr() - WORD) };
         if word & MAPPED == 0 {
@@ -45,23 +45,23 @@ pub(crate) unsafe fn usable_size(block: *const u8) -> usize {
 }
 
 #[inline]
-fn is_known() -> bool {
+fn has_size_word() -> bool {
     // Relaxed: threads that come here first at once find out the same.
-    match KNOWN.load(Relaxed) {
+    match SIZE_WORD.load(Relaxed) {
         YES => true,
         NO => false,
-        _ => find_out(),
+        _ => probe(),
     }
 }
 
 #[cold]
 #[inline(never)]
-fn find_out() -> bool {
+fn probe() -> bool {
     const SIZES: [usize; 10] = [0, 1, 24, 25, 100, 1000, 1032, 1033, 5000, 100_000];
     let can_read = words::CAN_READ && cfg!(target_env = "gnu");
-    let is_known = can_read && SIZES.iter().all(|size| agrees(*size));
-    KNOWN.store(if is_known { YES } else { NO }, Relaxed);
-    is_known
+    let has_size_word = can_read && SIZES.iter().all(|size| agrees(*size));
+    SIZE_WORD.store(if has_size_word { YES } else { NO }, Relaxed);
+    has_size_word
 }
 
 /// Whether the word before a new block of this size says what the C library says.
@@ -72,13 +72,13 @@ fn agrees(size: usize) -> bool {
         return false;
     }
     // SAFETY: live until the last line.
-    let asked = unsafe { libc::malloc_usable_size(block) };
+    let reported = unsafe { libc::malloc_usable_size(block) };
     // Whatever malloc this is, what lies before the block on the same page can be read.
     let is_on_page = block.addr() % 4096 >= WORD;
     let agrees = is_on_page && {
         // SAFETY: an aligned word on the block's page, since blocks are aligned further.
         let word = unsafe { words::read(block.addr() - WORD) };
-        word & MAPPED == 0 && (word & !FLAGS) == asked + WORD
+        word & MAPPED == 0 && (word & !FLAGS) == reported + WORD
     };
     // SAFETY: from malloc, and not used after this.
     unsafe { libc::free(block) };
@@ -98,13 +98,13 @@ mod tests {
             let block = unsafe { libc::malloc(size) };
             assert!(!block.is_null(), "{size} bytes");
             // SAFETY: live.
-            let asked = unsafe { libc::malloc_usable_size(block) };
+            let reported = unsafe { libc::malloc_usable_size(block) };
             // SAFETY: live.
             let read = unsafe { usable_size(block.cast()) };
-            assert_eq!(read, asked, "{size} bytes");
+            assert_eq!(read, reported, "{size} bytes");
             // SAFETY: not used any more.
             unsafe { libc::free(block) };
         }
-        assert_eq!(is_known(), words::CAN_READ && cfg!(target_env = "gnu"));
+        assert_eq!(has_size_word(), words::CAN_READ && cfg!(target_env = "gnu"));
     }
 }

@@ -4,29 +4,30 @@ use core::cell::{Cell, RefCell};
 
 use crate::allocator::size_source::SizeSource;
 use crate::field::Field;
-use crate::tracker::recorder::{HeardOf, Recorder};
+use crate::tracker::recorder::{RecentFields, Recorder};
 
 /// Shared blocks by address, and the reporter that met each.
 #[cfg(feature = "std")]
-type Met = std::collections::HashMap<usize, u32, core::hash::BuildHasherDefault<AddressHasher>>;
+type VisitedBlocks =
+    std::collections::HashMap<usize, u32, core::hash::BuildHasherDefault<AddressHasher>>;
 #[cfg(not(feature = "std"))]
-type Met = alloc::collections::BTreeMap<usize, u32>;
+type VisitedBlocks = alloc::collections::BTreeMap<usize, u32>;
 
 /// One collection, or one look at a value.
 pub(crate) struct Collection<'c> {
     pub(crate) sizes: SizeSource,
     pub(crate) recorder: Option<&'c dyn Recorder>,
-    heard_of: Option<&'c HeardOf>,
-    met: RefCell<Met>,
+    recent_fields: Option<&'c RecentFields>,
+    visited: RefCell<VisitedBlocks>,
     /// Which of the collection's reporters runs.
-    pub(crate) source: Cell<u32>,
+    pub(crate) run: Cell<u32>,
     /// In whose name blocks are claimed.
     pub(crate) reporter: Cell<u32>,
 }
 
 impl<'c> Collection<'c> {
     /// One that tells nobody: for a look at a value.
-    pub(crate) fn unmarked() -> Self {
+    pub(crate) fn unrecorded() -> Self {
         Collection::new(SizeSource::declared(), None)
     }
 
@@ -34,25 +35,25 @@ impl<'c> Collection<'c> {
         Collection {
             sizes,
             recorder,
-            heard_of: recorder.and_then(Recorder::heard_of),
-            met: RefCell::default(),
-            source: Cell::new(0),
+            recent_fields: recorder.and_then(Recorder::recent_fields),
+            visited: RefCell::default(),
+            run: Cell::new(0),
             reporter: Cell::new(0),
         }
     }
 
     /// Who is to hear that this field is visited.
     #[inline]
-    pub(crate) fn hears_of(&self, field: &'static Field) -> Option<&'c dyn Recorder> {
-        self.recorder.filter(|_| self.heard_of.is_none_or(|heard| heard.is_news(field)))
+    pub(crate) fn recorder_for(&self, field: &'static Field) -> Option<&'c dyn Recorder> {
+        self.recorder.filter(|_| self.recent_fields.is_none_or(|heard| heard.insert(field)))
     }
 
     /// Whether the shared block is met for the first time.
-    pub(crate) fn meet(&self, address: usize) -> bool {
+    pub(crate) fn visit(&self, address: usize) -> bool {
         let mut first = false;
-        self.met.borrow_mut().entry(address).or_insert_with(|| {
+        self.visited.borrow_mut().entry(address).or_insert_with(|| {
             first = true;
-            self.source.get()
+            self.run.get()
         });
         first
     }
@@ -61,23 +62,23 @@ impl<'c> Collection<'c> {
 #[cfg(feature = "std")]
 impl<'c> Collection<'c> {
     /// The next reporter begins.
-    pub(crate) fn next_source(&self) {
-        self.source.set(self.source.get() + 1);
+    pub(crate) fn begin_reporter(&self) {
+        self.run.set(self.run.get() + 1);
     }
 
     /// What is measured from now on is measured in the name of this reporter.
-    pub(crate) fn set_reporter(&self, reporter: u32) {
+    pub(crate) fn set_claimant(&self, reporter: u32) {
         self.reporter.set(reporter);
     }
 
     /// The reporter that runs failed: the shared blocks that it met are free for others to count.
-    pub(crate) fn forget_source(&self) {
-        let failed = self.source.get();
-        self.met.borrow_mut().retain(|_, source| *source != failed);
+    pub(crate) fn forget_reporter(&self) {
+        let failed = self.run.get();
+        self.visited.borrow_mut().retain(|_, run| *run != failed);
     }
 
     /// Whether somebody can be asked for the size of a block.
-    pub(crate) fn asks(&self) -> bool {
+    pub(crate) fn has_usable_sizes(&self) -> bool {
         !matches!(self.sizes, SizeSource::Layout)
     }
 

@@ -19,7 +19,7 @@ impl Ops<'_> {
     /// Whether blocks can be found by pointers into them at this moment.
     #[must_use]
     pub fn finds_enclosing_blocks(&self) -> bool {
-        matches!(self.collection.sizes, SizeSource::Table(tracker) if tracker.knows_all())
+        matches!(self.collection.sizes, SizeSource::Table(tracker) if tracker.tracks_every_block())
     }
 
     /// Whether there is a block that holds `inside`; `None` where no tracker knows.
@@ -28,7 +28,7 @@ impl Ops<'_> {
         match self.collection.sizes {
             SizeSource::Table(tracker) => {
                 let is_found = find(tracker, inside.addr()).is_some();
-                (is_found || tracker.knows_all()).then_some(is_found)
+                (is_found || tracker.tracks_every_block()).then_some(is_found)
             }
             SizeSource::Layout | SizeSource::Allocator(_) => None,
         }
@@ -39,7 +39,7 @@ impl Ops<'_> {
         match self.collection.sizes {
             SizeSource::Table(tracker) => {
                 let found = self.claim(tracker, within(inside.cast::<u8>().addr()));
-                self.compute_unknown(tracker, found, otherwise);
+                self.compute_missing(tracker, found, otherwise);
             }
             SizeSource::Layout | SizeSource::Allocator(_) => self.count_computed(otherwise),
         }
@@ -50,7 +50,7 @@ impl Ops<'_> {
     pub(crate) fn enclosing_block_at(&self, inside: *const u8, offset: usize, size: usize) {
         if let SizeSource::Table(tracker) = self.collection.sizes {
             let start = inside.addr().wrapping_sub(offset);
-            if let Some(bytes) = self.whole(tracker, start, size) {
+            if let Some(bytes) = self.exact_block(tracker, start, size) {
                 return self.count(bytes);
             }
         }
@@ -72,7 +72,7 @@ impl Ops<'_> {
             }
             SizeSource::Layout | SizeSource::Allocator(_) => address,
         };
-        let share = self.shares(key, owners);
+        let share = self.share_of(key, owners);
         if share.block {
             self.enclosing_block(inside, otherwise);
         }
@@ -98,12 +98,12 @@ impl Ops<'_> {
         blocks.sort_unstable();
         blocks.dedup();
         let found = blocks.into_iter().map(|start| self.claim(tracker, within(start))).sum();
-        self.compute_unknown(tracker, found, otherwise);
+        self.compute_missing(tracker, found, otherwise);
     }
 
     /// What was not found may be there all the same, where the tracker does not know all blocks: then the formula tells.
-    fn compute_unknown(&self, tracker: &dyn Tracker, found: usize, otherwise: usize) {
-        if !tracker.knows_all() {
+    fn compute_missing(&self, tracker: &dyn Tracker, found: usize, otherwise: usize) {
+        if !tracker.tracks_every_block() {
             self.count_computed(otherwise.saturating_sub(found));
         }
     }
@@ -147,7 +147,7 @@ impl Ops<'_> {
                         found += self.claim(tracker, within(word));
                     }
                 });
-                self.compute_unknown(tracker, found, otherwise);
+                self.compute_missing(tracker, found, otherwise);
             }
             SizeSource::Layout | SizeSource::Allocator(_) => self.count_computed(otherwise),
         }
@@ -165,11 +165,11 @@ impl Ops<'_> {
         if let SizeSource::Table(tracker) = self.collection.sizes {
             each_block(tracker, &words.into_iter(), |block, word| {
                 is_found = true;
-                if self.shares(block.start, owners).block {
+                if self.share_of(block.start, owners).block {
                     self.claim(tracker, within(word));
                 }
             });
-            is_found |= tracker.knows_all();
+            is_found |= tracker.tracks_every_block();
         }
         if !is_found {
             let (pointer, bytes) = otherwise;
@@ -177,7 +177,7 @@ impl Ops<'_> {
         }
     }
 
-    /// Every block that one of these machine words points to or into, once each. They are lent to `behind`, as words.
+    /// Every block that one of these machine words points to or into, once each. They are lent to `measure`, as words.
     ///
     /// For values of which all that they own is behind one block.
     ///
@@ -185,17 +185,21 @@ impl Ops<'_> {
     ///
     /// None of the words leads to a block but the pointer to that one, which lives as long as the value does.
     #[cfg(feature = "roaring")]
-    pub(crate) unsafe fn blocks_behind_words(&self, words: &Words<'_>, behind: impl Fn(Words<'_>)) {
+    pub(crate) unsafe fn blocks_behind_words(
+        &self,
+        words: &Words<'_>,
+        measure: impl Fn(Words<'_>),
+    ) {
         let SizeSource::Table(tracker) = self.collection.sizes else { return };
         each_block(tracker, words, |block, word| {
             self.claim(tracker, within(word));
             // SAFETY: the block lives as long as the value, by the caller's promise.
-            behind(unsafe { words.behind(block.start, block.requested) });
+            measure(unsafe { words.pointee(block.start, block.requested) });
         });
     }
 
     /// Every block that one of these machine words points to or into, which others own as well. Those that are met for the first
-    /// time are lent to `behind`, as words.
+    /// time are lent to `measure`, as words.
     ///
     /// For handles of which all that they own is behind one block.
     ///
@@ -206,17 +210,17 @@ impl Ops<'_> {
     pub(crate) unsafe fn shared_blocks_behind_words(
         &self,
         words: &Words<'_>,
-        behind: impl Fn(Words<'_>),
+        measure: impl Fn(Words<'_>),
     ) {
         let SizeSource::Table(tracker) = self.collection.sizes else { return };
         each_block(tracker, words, |block, word| {
-            let share = self.shares(block.start, usize::MAX);
+            let share = self.share_of(block.start, usize::MAX);
             if share.block {
                 self.claim(tracker, within(word));
             }
             if share.contents {
                 // SAFETY: the block lives as long as the handle, by the caller's promise.
-                behind(unsafe { words.behind(block.start, block.requested) });
+                measure(unsafe { words.pointee(block.start, block.requested) });
             }
         });
     }

@@ -23,7 +23,7 @@ impl<'o, 'a> Nodes<'o, 'a> {
 
     /// The nodes that these words lead to, if `is_node` knows them by the word's offset and by the size that was asked for. Says how many
     /// words did.
-    pub(crate) fn lead_to(
+    pub(crate) fn add_nodes_at(
         &mut self,
         words: impl Iterator<Item = usize>,
         is_node: impl Fn(usize, usize) -> bool,
@@ -33,7 +33,7 @@ impl<'o, 'a> Nodes<'o, 'a> {
         for word in words {
             let block = find(tracker, word);
             if block.is_some_and(|block| is_node(word - block.start, block.requested)) {
-                self.meet(word, 0);
+                self.visit(word, 0);
                 count += 1;
             }
         }
@@ -42,7 +42,7 @@ impl<'o, 'a> Nodes<'o, 'a> {
 
     /// The node that has an element at `inside`, which without a tracker counts as so many bytes. Says whether the element is to be
     /// measured here.
-    pub(crate) fn meet(&mut self, inside: usize, otherwise: usize) -> bool {
+    pub(crate) fn visit(&mut self, inside: usize, otherwise: usize) -> bool {
         if self.last.0.contains(&inside) {
             return self.last.1;
         }

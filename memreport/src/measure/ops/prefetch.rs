@@ -5,7 +5,7 @@
 #![expect(unsafe_code, reason = "fetches memory by an instruction of the processor")]
 
 use super::Ops;
-use super::queue::Behind;
+use super::queue::OwningPointer;
 use crate::allocator::size_source::SizeSource;
 use crate::measure::size_of::MallocSizeOf;
 use crate::tracker::Tracker;
@@ -49,7 +49,7 @@ impl Lookahead<'_> {
     pub fn block<T: ?Sized>(self, start: *const T) {
         let start = start.cast::<u8>();
         match self.table {
-            Some(table) => fetch(table.kept_at(start.addr())),
+            Some(table) => fetch(table.entry_address(start.addr())),
             None => fetch(header(start)),
         }
     }
@@ -68,7 +68,7 @@ impl Lookahead<'_> {
 
     /// What lies behind a pointer, unless that is waited for.
     #[inline]
-    pub(crate) fn behind<T: ?Sized + MallocSizeOf>(self, value: &T) {
+    pub(crate) fn pointee<T: ?Sized + MallocSizeOf>(self, value: &T) {
         if !self.waits {
             value.prefetch(self);
         }
@@ -92,7 +92,7 @@ impl Lookahead<'_> {
 
     /// What the first few elements of a vector own.
     #[inline]
-    pub(crate) fn behind_elements<T: MallocSizeOf>(self, elements: &[T]) {
+    pub(crate) fn pointees_of_elements<T: MallocSizeOf>(self, elements: &[T]) {
         if core::mem::needs_drop::<T>() {
             elements.iter().take(FEW).for_each(|element| element.prefetch(self));
         }
@@ -110,17 +110,17 @@ impl Ops<'_> {
 
     /// Fetches what measuring this value will ask about next, behind what [`prefetch`](Self::prefetch) has fetched.
     #[inline]
-    pub fn prefetch_behind<T: ?Sized + MallocSizeOf>(&self, value: &T) {
+    pub fn prefetch_pointees<T: ?Sized + MallocSizeOf>(&self, value: &T) {
         if let Some(ahead) = self.lookahead() {
-            value.prefetch_behind(Lookahead { waits: true, ..ahead });
+            value.prefetch_pointees(Lookahead { waits: true, ..ahead });
         }
     }
 
-    /// As [`prefetch_behind`](Self::prefetch_behind), for an owner that has waited: the block has come, and can be looked into.
+    /// As [`prefetch_pointees`](Self::prefetch_pointees), for an owner that has waited: the block has come, and can be looked into.
     #[inline]
-    pub(crate) fn fetch_behind(&self, owner: &dyn Behind) {
+    pub(crate) fn fetch_pointees(&self, owner: &dyn OwningPointer) {
         if let Some(ahead) = self.lookahead() {
-            owner.prefetch_behind(ahead);
+            owner.prefetch_pointees(ahead);
         }
     }
 
@@ -128,7 +128,7 @@ impl Ops<'_> {
     #[inline]
     pub(crate) fn prefetch_enclosing_block(&self, inside: *const u8) {
         if let SizeSource::Table(table) = self.collection.sizes {
-            fetch(table.kept_at(inside.addr()));
+            fetch(table.entry_address(inside.addr()));
         }
     }
 
@@ -161,19 +161,19 @@ impl Ops<'_> {
             return slice.iter().for_each(visit);
         };
         slice.iter().take(AHEAD).for_each(|element| element.prefetch(ahead));
-        let _visiting = self.visits_fetched();
+        let _visiting = self.visiting_fetched();
         for ((element, next), soon) in slice.iter().zip(next).zip(soon) {
             next.prefetch(ahead);
-            soon.prefetch_behind(ahead);
+            soon.prefetch_pointees(ahead);
             visit(element);
-            self.keep_up();
+            self.drain_overflow();
         }
         slice.iter().skip(next.len()).for_each(visit);
     }
 
     /// Visits what an iterator yields in order, those ahead being fetched.
     #[inline]
-    pub(crate) fn each_ahead<T: Copy + Ahead>(
+    pub(crate) fn each_prefetched<T: Copy + Ahead>(
         &self,
         items: impl Iterator<Item = T>,
         mut visit: impl FnMut(T),
@@ -182,7 +182,7 @@ impl Ops<'_> {
         let Some(ahead) = self.lookahead().filter(|_| !are_few && !T::owns_nothing()) else {
             return items.for_each(visit);
         };
-        let _visiting = self.visits_fetched();
+        let _visiting = self.visiting_fetched();
         let mut waiting: [Option<T>; AHEAD] = [None; AHEAD];
         let mut next = 0;
         items.for_each(|item| {
@@ -190,11 +190,11 @@ impl Ops<'_> {
                 come.prefetch(ahead);
             }
             if let Some(soon) = waiting[(next + AHEAD - COME - BEHIND) % AHEAD] {
-                soon.prefetch_behind(ahead);
+                soon.prefetch_pointees(ahead);
             }
-            if let Some(due) = waiting[next].replace(item) {
-                visit(due);
-                self.keep_up();
+            if let Some(pending) = waiting[next].replace(item) {
+                visit(pending);
+                self.drain_overflow();
             }
             next = (next + 1) % AHEAD;
         });
@@ -217,7 +217,7 @@ impl Ops<'_> {
 pub(crate) trait Ahead {
     fn owns_nothing() -> bool;
     fn prefetch(self, ahead: Lookahead<'_>);
-    fn prefetch_behind(self, ahead: Lookahead<'_>);
+    fn prefetch_pointees(self, ahead: Lookahead<'_>);
 }
 
 impl<T: MallocSizeOf> Ahead for &T {
@@ -232,8 +232,8 @@ impl<T: MallocSizeOf> Ahead for &T {
     }
 
     #[inline]
-    fn prefetch_behind(self, ahead: Lookahead<'_>) {
-        T::prefetch_behind(self, ahead);
+    fn prefetch_pointees(self, ahead: Lookahead<'_>) {
+        T::prefetch_pointees(self, ahead);
     }
 }
 
@@ -250,9 +250,9 @@ impl<K: MallocSizeOf, V: MallocSizeOf> Ahead for (&K, &V) {
     }
 
     #[inline]
-    fn prefetch_behind(self, ahead: Lookahead<'_>) {
-        self.0.prefetch_behind(ahead);
-        self.1.prefetch_behind(ahead);
+    fn prefetch_pointees(self, ahead: Lookahead<'_>) {
+        self.0.prefetch_pointees(ahead);
+        self.1.prefetch_pointees(ahead);
     }
 }
 
@@ -265,8 +265,8 @@ pub struct Fetch<'v, T: ?Sized>(pub &'v T);
 pub trait FetchMeasurable {
     /// As [`MallocSizeOf::prefetch`].
     fn fetch(&self, ahead: Lookahead<'_>);
-    /// As [`MallocSizeOf::prefetch_behind`].
-    fn fetch_behind(&self, ahead: Lookahead<'_>);
+    /// As [`MallocSizeOf::prefetch_pointees`].
+    fn fetch_pointees(&self, ahead: Lookahead<'_>);
 }
 
 impl<T: ?Sized + MallocSizeOf> FetchMeasurable for Fetch<'_, T> {
@@ -276,8 +276,8 @@ impl<T: ?Sized + MallocSizeOf> FetchMeasurable for Fetch<'_, T> {
     }
 
     #[inline]
-    fn fetch_behind(&self, ahead: Lookahead<'_>) {
-        self.0.prefetch_behind(ahead);
+    fn fetch_pointees(&self, ahead: Lookahead<'_>) {
+        self.0.prefetch_pointees(ahead);
     }
 }
 
@@ -286,7 +286,7 @@ pub trait FetchAny {
     /// Nothing.
     fn fetch(&self, _ahead: Lookahead<'_>) {}
     /// Nothing.
-    fn fetch_behind(&self, _ahead: Lookahead<'_>) {}
+    fn fetch_pointees(&self, _ahead: Lookahead<'_>) {}
 }
 
 impl<T: ?Sized> FetchAny for &Fetch<'_, T> {}
@@ -295,7 +295,7 @@ impl<T: ?Sized> FetchAny for &Fetch<'_, T> {}
 #[cold]
 #[inline(never)]
 fn visit_rest<T: Copy>(waiting: &[Option<T>], visit: &mut dyn FnMut(T)) {
-    waiting.iter().flatten().for_each(|due| visit(*due));
+    waiting.iter().flatten().for_each(|pending| visit(*pending));
 }
 
 /// What lies before a block, where allocators keep its size; as it is mostly the same line, the beginning of the block too.

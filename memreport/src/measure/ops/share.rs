@@ -25,7 +25,7 @@ impl Ops<'_> {
         layout: Layout,
         owners: usize,
     ) -> bool {
-        let share = self.shares(start.cast::<u8>().addr(), owners);
+        let share = self.share_of(start.cast::<u8>().addr(), owners);
         if share.block {
             // SAFETY: handed on.
             unsafe { self.block(start, layout) };
@@ -39,14 +39,16 @@ impl Ops<'_> {
     /// # Safety
     ///
     /// As for [`block`](Self::block).
-    pub(crate) unsafe fn counted_block(
+    pub(crate) unsafe fn shared_block_or_enclosing(
         &self,
         start: *const u8,
         layout: Layout,
         owners: usize,
     ) -> bool {
         if let SizeSource::Table(tracker) = self.collection.sizes {
-            if tracker.whole(start.addr(), layout.size()).is_none() && tracker.knows_all() {
+            if tracker.exact_block(start.addr(), layout.size()).is_none()
+                && tracker.tracks_every_block()
+            {
                 return self.shared_enclosing_block(start, layout.size(), owners);
             }
         }
@@ -57,17 +59,17 @@ impl Ops<'_> {
     /// Whether a block that others may own as well is counted here.
     #[cfg(feature = "malloc_size_of")]
     pub(crate) fn is_counted_here(&self, start: *const core::ffi::c_void) -> bool {
-        self.shares(start.addr(), usize::MAX).block
+        self.share_of(start.addr(), usize::MAX).block
     }
 
     /// Whether the shared block at this address is counted here, and whether its contents are.
-    pub(crate) fn shares(&self, address: usize, owners: usize) -> Share {
+    pub(crate) fn share_of(&self, address: usize, owners: usize) -> Share {
         match self.field.get().map(Field::ownership).unwrap_or_default() {
             Shared::Elsewhere => Share { block: false, contents: false },
             // Contents that were met are not gone into again: they may own this block themselves, in a circle.
-            Shared::Here => Share { block: true, contents: self.collection.meet(address) },
+            Shared::Here => Share { block: true, contents: self.collection.visit(address) },
             Shared::First => {
-                let first = owners <= 1 || self.collection.meet(address);
+                let first = owners <= 1 || self.collection.visit(address);
                 Share { block: first, contents: first }
             }
         }

@@ -29,7 +29,7 @@ struct PartSum {
 
 impl Sums {
     /// The part of this name below `parent`; parts are counted from 1, as 0 is the value itself.
-    pub(crate) fn part_below(
+    pub(crate) fn child_part(
         &self,
         parent: usize,
         name: &'static str,
@@ -74,7 +74,7 @@ impl Sums {
 
     /// From now on, bytes are counted for this part.
     #[inline]
-    pub(crate) fn turn_to(&self, part: usize) {
+    pub(crate) fn switch_to(&self, part: usize) {
         if part != self.part.get() {
             self.settle();
             self.part.set(part);

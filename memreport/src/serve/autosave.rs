@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::history::History;
-use super::limits::Kernel;
-use super::saved::Folder;
+use super::limits::KernelFiles;
+use super::save_folder::Folder;
 use super::work::Task;
 use crate::process::resident;
 
@@ -27,26 +27,26 @@ pub enum Threshold {
 
 /// Why a report is saved.
 #[derive(Clone, Debug)]
-pub(super) struct Occasion {
+pub(super) struct SaveReason {
     pub(super) words: String,
     /// What those who listen for events of memory are told.
     pub(super) event: Option<&'static str>,
 }
 
 /// How often thresholds are looked at.
-const LOOK: Duration = Duration::from_secs(1);
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// What a program has asked for.
 #[derive(Debug, Default)]
-pub(super) struct Moments {
+pub(super) struct Autosave {
     thresholds: Vec<Threshold>,
     cooldown: Duration,
     folder: Option<Arc<Folder>>,
     signal: Option<File>,
     pub(super) history: Option<(Duration, Arc<History>)>,
     pub(super) periodic: Option<(Duration, Arc<Folder>)>,
-    kernel: Kernel,
-    next_look: Option<Instant>,
+    kernel: KernelFiles,
+    next_check: Option<Instant>,
     next_kept: Option<Instant>,
     next_saved: Option<Instant>,
     quiet_until: Option<Instant>,
@@ -54,14 +54,14 @@ pub(super) struct Moments {
     last_resident: Option<u64>,
 }
 
-impl Moments {
+impl Autosave {
     /// When one of these thresholds is passed, a report is saved, and then none for a while.
     pub(super) fn new(thresholds: Vec<Threshold>, cooldown: Duration, folder: Folder) -> Self {
-        Moments { thresholds, cooldown, folder: Some(Arc::new(folder)), ..Moments::default() }
+        Autosave { thresholds, cooldown, folder: Some(Arc::new(folder)), ..Autosave::default() }
     }
 
     /// What a signal comes through.
-    pub(super) fn signalled_by(&mut self, end: OwnedFd) {
+    pub(super) fn set_signal_pipe(&mut self, end: OwnedFd) {
         self.signal = Some(File::from(end));
     }
 
@@ -69,9 +69,9 @@ impl Moments {
         self.signal.as_ref().map(AsRawFd::as_raw_fd)
     }
 
-    /// When [`due`](Self::due) should be asked at the latest.
+    /// When [`due_tasks`](Self::due_tasks) should be asked at the latest.
     pub(super) fn deadline(&self) -> Option<Instant> {
-        [self.next_look, self.next_kept, self.next_saved].into_iter().flatten().min()
+        [self.next_check, self.next_kept, self.next_saved].into_iter().flatten().min()
     }
 
     /// What became of the reports that were saved.
@@ -85,12 +85,12 @@ impl Moments {
         let mut bytes = [0; 64];
         // Many signals at once are one wish.
         let _ = self.signal.as_mut()?.read(&mut bytes);
-        let occasion = Occasion { words: "at a signal".to_owned(), event: None };
-        Some(Task::Save(Arc::clone(self.folder.as_ref()?), occasion))
+        let reason = SaveReason { words: "at a signal".to_owned(), event: None };
+        Some(Task::Save(Arc::clone(self.folder.as_ref()?), reason))
     }
 
     /// What is to be done now.
-    pub(super) fn due(&mut self, now: Instant) -> Vec<Task> {
+    pub(super) fn due_tasks(&mut self, now: Instant) -> Vec<Task> {
         let mut tasks = Vec::new();
         if let Some((every, history)) = &self.history {
             if self.next_kept.is_none_or(|next| next <= now) {
@@ -102,22 +102,22 @@ impl Moments {
             if self.next_saved.is_none_or(|next| next <= now) {
                 let words =
                     if self.next_saved.is_none() { "at the start" } else { "at an interval" };
-                let occasion = Occasion { words: words.to_owned(), event: None };
+                let reason = SaveReason { words: words.to_owned(), event: None };
                 self.next_saved = Some(now + *every);
                 // One that takes longer than the interval is not followed by those that it has put off.
                 if !folder.is_busy() {
-                    tasks.push(Task::Save(Arc::clone(folder), occasion));
+                    tasks.push(Task::Save(Arc::clone(folder), reason));
                 }
             }
         }
-        if !self.thresholds.is_empty() && self.next_look.is_none_or(|next| next <= now) {
-            self.next_look = Some(now + LOOK);
-            tasks.extend(self.look(now));
+        if !self.thresholds.is_empty() && self.next_check.is_none_or(|next| next <= now) {
+            self.next_check = Some(now + CHECK_INTERVAL);
+            tasks.extend(self.check_thresholds(now));
         }
         tasks
     }
 
-    fn look(&mut self, now: Instant) -> Option<Task> {
+    fn check_thresholds(&mut self, now: Instant) -> Option<Task> {
         let resident = resident();
         let last = *self.last_resident.get_or_insert(resident?);
         if self.quiet_until.is_some_and(|until| until > now) {
@@ -132,8 +132,8 @@ impl Moments {
         })?;
         self.quiet_until = Some(now + self.cooldown);
         self.last_resident = resident;
-        let occasion = Occasion { words, event: Some(event) };
-        Some(Task::Save(Arc::clone(self.folder.as_ref()?), occasion))
+        let reason = SaveReason { words, event: Some(event) };
+        Some(Task::Save(Arc::clone(self.folder.as_ref()?), reason))
     }
 
     /// Why a report is due, if this threshold is passed.
