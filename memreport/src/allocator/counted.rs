@@ -8,20 +8,22 @@ use super::counters;
 use super::statistics::HeapStatistics;
 use super::usable_size::UsableSize;
 
-/// An allocator whose blocks are counted, and nothing else: what [`global_allocator!`](crate::global_allocator) declares.
+/// An allocator that counts blocks and bytes and does nothing else.
+/// [`global_allocator!`](crate::global_allocator) declares one.
 #[derive(Debug, Default)]
 pub struct Counted<A> {
     inner: A,
 }
 
 impl<A> Counted<A> {
-    /// Counts the blocks of `inner`.
+    /// Wraps `inner` and counts its blocks.
     pub const fn new(inner: A) -> Self {
         Counted { inner }
     }
 }
 
-// SAFETY: every call goes to the inner allocator with the arguments unchanged; counting neither allocates nor panics.
+// SAFETY: every call goes to the inner allocator with unchanged arguments. Counting neither
+// allocates nor panics.
 unsafe impl<A: UsableSize> GlobalAlloc for Counted<A> {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
@@ -67,6 +69,8 @@ unsafe impl<A: UsableSize> GlobalAlloc for Counted<A> {
 }
 
 impl<A: UsableSize> Counted<A> {
+    /// Counts a new block.
+    ///
     /// # Safety
     ///
     /// `block` is null or a live block of the inner allocator with this layout.
@@ -79,7 +83,7 @@ impl<A: UsableSize> Counted<A> {
     }
 }
 
-// SAFETY: the inner allocator's answers about the inner allocator's blocks.
+// SAFETY: the inner allocator answers about its own blocks.
 unsafe impl<A: UsableSize> UsableSize for Counted<A> {
     const SPACING: usize = A::SPACING;
 

@@ -6,34 +6,38 @@ use std::alloc::GlobalAlloc;
 
 use super::statistics::HeapStatistics;
 
-/// An allocator that can say how much of a block may be used.
+/// An allocator that reports the usable size of its blocks.
 ///
 /// # Safety
 ///
-/// `usable_size` gives at least the layout's size and at most what lies between this block and the next, and it gives
-/// the same number from the block's birth to its end. Live blocks of at least 16 bytes never start within the same
-/// aligned [`SPACING`](Self::SPACING) bytes.
+/// `usable_size` returns at least the layout's size, and at most the distance to the next block. It
+/// returns the same number for as long as the block lives. Live blocks of at least 16 bytes never
+/// start within the same aligned [`SPACING`](Self::SPACING) bytes.
 pub unsafe trait UsableSize: GlobalAlloc {
-    /// How far apart blocks of at least 16 bytes start, in bytes: 16, or 32 where the allocator has no smaller chunk.
+    /// The least distance in bytes between the starts of blocks of at least 16 bytes: 16, or 32
+    /// where the allocator has no smaller chunk.
     const SPACING: usize = 16;
 
-    /// The bytes that may be used of a block, slop included.
+    /// Returns the usable bytes of a block, slop included.
     ///
     /// # Safety
     ///
-    /// `block` is a live block of this allocator. `layout` is the one that it has now, or that of `()` if unknown.
+    /// `block` is a live block of this allocator. `layout` is its current layout, or the layout of
+    /// `()` if unknown.
     unsafe fn usable_size(&self, block: *const u8, layout: Layout) -> usize;
 
-    /// What the allocator says of itself, if it can. It is asked between reporters, and may take locks of its own.
+    /// Returns the allocator's statistics, if it has any. Called between reporters; it may take
+    /// locks of its own.
     fn statistics(&self) -> Option<HeapStatistics> {
         None
     }
 
-    /// Gives free memory that it keeps back to the system, where it can be told to.
+    /// Releases free memory that the allocator caches to the system, where it has a function for
+    /// that.
     fn release_unused(&self) {}
 }
 
-/// An allocator that cannot say how big its blocks are: their layouts stand in, so slop is not seen.
+/// An allocator without a size query. The layout of a block stands in, so slop is not counted.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LayoutSizes<A>(pub A);
 
@@ -60,7 +64,7 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for LayoutSizes<A> {
     }
 }
 
-// SAFETY: what was asked for may always be used, and blocks do not overlap.
+// SAFETY: the requested bytes may always be used, and blocks do not overlap.
 unsafe impl<A: GlobalAlloc> UsableSize for LayoutSizes<A> {
     unsafe fn usable_size(&self, _block: *const u8, layout: Layout) -> usize {
         layout.size()

@@ -9,10 +9,10 @@ use super::memory_event::{MemoryEvent, Slice};
 use super::on_alloc::as_own;
 use super::{listeners, mark};
 
-/// Begins a cycle of the program's own: its collector, its arenas, its caches. Those who listen are told when it is finished or
-/// dropped.
+/// Begins a cycle of the program's own work on memory: a garbage collection, a cache eviction.
 ///
-/// While nobody listens, it costs next to nothing.
+/// Handlers of [`on_memory_event`](crate::on_memory_event) are called when it is finished or
+/// dropped. Without handlers, it costs next to nothing.
 ///
 /// ```
 /// use std::sync::mpsc::channel;
@@ -44,7 +44,7 @@ pub fn cycle(reason: impl Into<Cow<'static, str>>) -> Cycle {
     }
 }
 
-/// A cycle that goes on: see [`cycle`].
+/// A running cycle. See [`cycle`].
 #[derive(Debug)]
 #[must_use = "it is over when this is dropped"]
 pub struct Cycle {
@@ -53,15 +53,15 @@ pub struct Cycle {
 }
 
 impl Cycle {
-    /// Says why the work is done all at once, where it could be done in pieces.
+    /// Sets the reason why the work is done all at once, although it could be done in slices.
     pub fn nonincremental(mut self, reason: impl Into<Cow<'static, str>>) -> Self {
         self.event.nonincremental_reason = Some(reason.into());
         self
     }
 
-    /// Does a piece of the work, and notes how long it takes. It counts as well if it panics.
+    /// Does one slice of the work and records its duration, also if it panics.
     pub fn slice<R>(&mut self, work: impl FnOnce() -> R) -> R {
-        /// Ends the slice however the work ends.
+        /// Ends the slice on return and on a panic.
         struct Ends<'c>(&'c mut Vec<Slice>, Instant);
         impl Drop for Ends<'_> {
             fn drop(&mut self) {
@@ -74,10 +74,10 @@ impl Cycle {
         work()
     }
 
-    /// Ends the cycle, and tells those who listen, on this thread.
+    /// Ends the cycle and calls the handlers, on this thread.
     pub fn finish(self) {}
 
-    /// The caller marks recordings itself.
+    /// Suppresses the mark in recordings, because the caller makes its own.
     pub(crate) fn without_mark(mut self) -> Self {
         self.records_mark = false;
         self

@@ -1,4 +1,5 @@
-//! Calls registered handlers at the end of each cycle of work on memory, and keeps the last events for snapshots.
+//! Calls registered handlers at the end of each cycle of work on memory, and keeps the last events
+//! for snapshots.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -14,7 +15,7 @@ use super::on_alloc::as_own;
 
 type Handler = Arc<dyn Fn(&MemoryEvent) + Send + Sync>;
 
-/// Who listens, the events that were kept for snapshots, and which handlers have panicked.
+/// The registered handlers, the last events, and the handlers' panics.
 struct Listeners {
     next: u64,
     handlers: Vec<(u64, &'static str, Handler)>,
@@ -29,28 +30,31 @@ static LISTENERS: Mutex<Listeners> = Mutex::new(Listeners {
     panics: VecDeque::new(),
 });
 
-/// How many handlers there are, and others for whom events are kept.
+/// The number of handlers and other listeners for whom events are retained.
 static LISTENER_COUNT: AtomicUsize = AtomicUsize::new(0);
 
-/// As many events are kept for snapshots, and as many panics.
+/// The most events retained for snapshots, and the most panics.
 const MAX_RETAINED: usize = 64;
 
 fn listeners() -> MutexGuard<'static, Listeners> {
-    // Nothing of ours panics with the lock held, and no code of others runs.
+    // No code of this crate panics with the lock held, and no foreign code runs.
     LISTENERS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Whether anybody wants to know.
+/// Returns whether events have any effect.
 pub(super) fn has_listeners() -> bool {
-    // Relaxed: an event at the moment when somebody comes or goes may be heard or not.
+    // Relaxed: an event at the moment when a listener registers may be missed.
     LISTENER_COUNT.load(Relaxed) > 0 || mark::has_readers()
 }
 
-/// Has `handler` called at the end of each cycle of work on memory, on the thread on which it ends, until the returned
-/// registration is dropped. Handlers may register and drop others. An event that happens within a handler is not told to
-/// that handler again. One that panics is named in the notes of the next snapshot, and the others are called all the same.
+/// Registers a handler that is called at the end of each cycle of work on memory, on the cycle's
+/// thread.
 ///
-/// While somebody listens, snapshots have the last 64 events.
+/// It stays registered until the returned registration is dropped. Handlers may register and drop
+/// others. A handler is not called for events that happen within itself. If a handler panics, the
+/// notes of the next snapshot name it, and the others are still called.
+///
+/// While a handler is registered, snapshots contain the last 64 events.
 ///
 /// ```
 /// let registration = memreport::on_memory_event(|event| {
@@ -78,17 +82,17 @@ fn unregister(id: u64) {
     if entry.is_some() {
         stop_retaining();
     }
-    // Dropped without the lock: what the handler owns may have registrations of its own.
+    // Dropped without the lock: the values that a handler owns may have registrations of their own.
     drop(entry);
 }
 
-/// From now on events are kept for snapshots, also without handlers.
+/// Starts retaining events for snapshots, also without handlers.
 #[cfg(unix)]
 pub(crate) fn start_retaining() {
     LISTENER_COUNT.fetch_add(1, Relaxed);
 }
 
-/// One less for whom events are kept. Nothing is kept for nobody.
+/// Stops retaining events for one listener. Without listeners, the retained events are dropped.
 pub(crate) fn stop_retaining() {
     if LISTENER_COUNT.fetch_sub(1, Relaxed) == 1 {
         let retained = std::mem::take(&mut listeners().retained);
@@ -110,7 +114,7 @@ pub(super) fn retain_event(event: &MemoryEvent) {
 }
 
 std::thread_local! {
-    /// The handlers that this thread is in.
+    /// The handlers that run on this thread.
     static RUNNING: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -121,7 +125,7 @@ fn running<R>(with: impl FnOnce(&mut Vec<u64>) -> R) -> Option<R> {
 }
 
 pub(super) fn notify(event: &MemoryEvent) {
-    // Copied out, so that handlers may register others.
+    // Copied, so that handlers may register others.
     let called: Vec<_> = as_own(|| {
         let listeners = listeners();
         listeners
@@ -154,7 +158,7 @@ pub(super) fn notify(event: &MemoryEvent) {
     }
 }
 
-/// The last events, the oldest first, and the panics of handlers that nobody was told of.
+/// Returns the last events, oldest first, and the handlers' panics since the last call.
 pub(crate) fn last_events() -> (Vec<MemoryEvent>, Vec<String>) {
     let mut listeners = listeners();
     let panics = std::mem::take(&mut listeners.panics);
@@ -167,7 +171,7 @@ mod tests {
     use crate::event::cycle::cycle;
     use crate::minimize;
 
-    /// The reasons that begin so, of the events that a handler hears while `work` is done.
+    /// Returns the events with a reason that starts with `prefix`, of those that `work` causes.
     fn heard(prefix: &str, work: impl FnOnce()) -> Vec<String> {
         let heard = Arc::new(Mutex::new(Vec::new()));
         let (list, prefix) = (Arc::clone(&heard), prefix.to_owned());
@@ -226,7 +230,7 @@ mod tests {
         let outer = on_memory_event(move |event| {
             if event.reason == "nested" {
                 counted.fetch_add(1, Relaxed);
-                // It would be told of this one again.
+                // The handler is not called again for this one.
                 cycle("nested").finish();
                 minimize();
                 let mut list = list.lock().unwrap();
@@ -238,7 +242,7 @@ mod tests {
             cycle("nested").finish();
             std::thread::spawn(|| cycle("nested").finish()).join().unwrap();
         });
-        // The other handler hears both, and those within the first.
+        // The other handler receives both events, and those within the first.
         assert_eq!((count.load(Relaxed), events.len()), (2, 4));
         others.lock().unwrap().clear();
         drop(outer);

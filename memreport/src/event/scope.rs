@@ -1,5 +1,5 @@
-//! Pseudo stacks: what the program is at, in its own words. A block that is allocated in a scope belongs to it until it is given
-//! back, wherever that is.
+//! Declares scopes of the program's work, such as a request. A block belongs to the scope in which
+//! it is allocated, until it is freed.
 #![expect(unsafe_code, reason = "a future inside another one is pinned with it")]
 
 use std::borrow::Cow;
@@ -20,19 +20,20 @@ std::thread_local! {
     static CURRENT: Cell<u16> = const { Cell::new(0) };
 }
 
-/// The scope that this thread is in; 0 is none.
+/// Returns the number of the scope that this thread is in; 0 is none.
 #[inline]
 #[must_use]
 pub fn current_scope() -> u16 {
     CURRENT.try_with(Cell::get).unwrap_or(0)
 }
 
-/// Has this thread be in a scope; the one that it was in.
+/// Makes this scope the current one of this thread. Returns the former one.
 pub(crate) fn enter(scope: u16) -> u16 {
     CURRENT.try_with(|current| current.replace(scope)).unwrap_or(0)
 }
 
-/// Has this thread go back to the scope around one. If that was left already, as by one around it that ended first, nothing happens.
+/// Returns to the outer scope `before`. Does nothing if `scope` was left already, because an outer
+/// one ended first.
 #[inline]
 pub(crate) fn leave(scope: u16, before: u16) {
     let current = current_scope();
@@ -44,7 +45,7 @@ pub(crate) fn leave(scope: u16, before: u16) {
 #[cold]
 fn is_inside(mut scope: u16, outer: u16) -> bool {
     let scopes = scopes();
-    // What is inside another one got its number later.
+    // An inner scope has a greater number than the scopes around it.
     while scope > outer {
         let parent = scopes.as_ref().and_then(|all| all.list.get(usize::from(scope) - 1));
         scope = parent.map_or(0, |(parent, _)| *parent);
@@ -52,7 +53,7 @@ fn is_inside(mut scope: u16, outer: u16) -> bool {
     scope == outer
 }
 
-/// All scopes that were ever entered. A number is a name and the scope around it.
+/// All scopes ever entered. A number stands for a name and a parent scope.
 #[derive(Default)]
 struct Scopes {
     numbers: HashMap<(u16, Cow<'static, str>), u16>,
@@ -62,14 +63,14 @@ struct Scopes {
 static SCOPES: Mutex<Option<Scopes>> = Mutex::new(None);
 
 fn scopes() -> MutexGuard<'static, Option<Scopes>> {
-    // A scope is added under the lock, and nothing that panics.
+    // Adding a scope is all that happens under the lock, and cannot panic.
     SCOPES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// As many scopes have numbers of their own; all that come after them are `<other>`.
+/// The most scopes with numbers of their own. Further ones are all `<other>`.
 const MAX_SCOPES: usize = u16::MAX as usize - 1;
 
-/// The number of the scope of this name inside another one.
+/// Returns the number of the scope with this name and this parent.
 pub(crate) fn number(parent: u16, name: Cow<'static, str>) -> u16 {
     as_own(|| {
         let mut scopes = scopes();
@@ -78,7 +79,7 @@ pub(crate) fn number(parent: u16, name: Cow<'static, str>) -> u16 {
             return *number;
         }
         if scopes.list.len() >= MAX_SCOPES {
-            // The last number is that of all others.
+            // The last number stands for all further scopes.
             scopes.list.resize_with(MAX_SCOPES + 1, || (0, Cow::Borrowed("<other>")));
             return u16::MAX;
         }
@@ -89,7 +90,8 @@ pub(crate) fn number(parent: u16, name: Cow<'static, str>) -> u16 {
     })
 }
 
-/// Every scope with a number, from number 1 on: the number of the scope around it (0 is none), and its name.
+/// Returns the parent's number (0 is none) and the name of every scope, in the order of numbers
+/// from 1.
 #[must_use]
 pub fn all_scopes() -> Vec<(u16, String)> {
     let scopes = scopes();
@@ -97,13 +99,13 @@ pub fn all_scopes() -> Vec<(u16, String)> {
     list.map(|(parent, name)| (*parent, name.clone().into_owned())).collect()
 }
 
-/// A scope that a thread is in until this is dropped.
+/// A guard that keeps its thread in a scope until it is dropped.
 #[derive(Debug)]
 #[must_use = "the scope ends when this is dropped"]
 pub struct Scope {
     scope: u16,
     before: u16,
-    /// A scope is its thread's.
+    /// A scope belongs to its thread.
     _of_thread: PhantomData<*const ()>,
 }
 
@@ -121,8 +123,10 @@ impl Drop for Scope {
     }
 }
 
-/// Enters a scope: what this thread allocates until the guard is dropped belongs to it. DMD notes it for each block, so that a
-/// dump says which part of the program's work holds how much: [`scope!`](crate::scope) is quicker where the name is fixed.
+/// Enters a scope: it owns the blocks that this thread allocates until the guard is dropped.
+///
+/// DMD records the scope of each block, so that a dump attributes memory to the program's work.
+/// [`scope!`](crate::scope) is faster if the name is fixed.
 ///
 /// ```
 /// fn answer(request: &str) -> String {
@@ -135,22 +139,22 @@ pub fn enter_scope(name: impl Into<Cow<'static, str>>) -> Scope {
     Scope::enter(number(current_scope(), name.into()))
 }
 
-/// A place in the source that enters a scope: it remembers the number that it had last.
+/// A place in the source that enters a scope, with a cache of the scope's last number.
 #[derive(Debug)]
 pub struct ScopeCallsite {
     name: &'static str,
-    /// The scope around it, and its own number.
+    /// The parent scope and the number of this scope, when it was last entered.
     last: AtomicU32,
 }
 
 impl ScopeCallsite {
-    /// Of a scope of this name.
+    /// Creates the call site of a scope with this name.
     #[must_use]
     pub const fn new(name: &'static str) -> Self {
         ScopeCallsite { name, last: AtomicU32::new(0) }
     }
 
-    /// Enters it.
+    /// Enters the scope.
     #[inline]
     pub fn enter(&self) -> Scope {
         let parent = current_scope();
@@ -171,7 +175,8 @@ impl ScopeCallsite {
     }
 }
 
-/// Enters a scope of a fixed name until the end of the block: `memreport::scope!("parse");`. About three nanoseconds.
+/// Enters a scope with a fixed name until the end of the block: `memreport::scope!("parse");`.
+/// Takes about three nanoseconds.
 ///
 /// ```
 /// fn parse(text: &str) -> Vec<String> {
@@ -191,7 +196,7 @@ macro_rules! scope {
     };
 }
 
-/// A future that is in a scope whenever it is polled, on whichever thread. Made by [`in_scope`].
+/// A future that is in a scope whenever it is polled, on any thread. Made by [`in_scope`].
 #[derive(Debug)]
 #[must_use = "futures do nothing unless polled"]
 pub struct Scoped<F> {
@@ -199,7 +204,8 @@ pub struct Scoped<F> {
     future: F,
 }
 
-/// Keeps a scope across awaits: what `future` allocates belongs to it, inside the scope that this thread is in now.
+/// Keeps a future in a scope across awaits. The scope's parent is the one that this thread is in
+/// now.
 ///
 /// ```
 /// # fn spawn<F: std::future::Future>(_: F) {}
@@ -216,13 +222,14 @@ impl<F: Future> Future for Scoped<F> {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
         let _scope = Scope::enter(self.scope);
-        // SAFETY: the future is never moved out of this one, which has no `Drop`, and is `Unpin` only where it is.
+        // SAFETY: the inner future is never moved out of this one, which has no `Drop` and is
+        // `Unpin` only if the inner one is.
         let future = unsafe { self.map_unchecked_mut(|scoped| &mut scoped.future) };
         future.poll(context)
     }
 }
 
-/// The names of a scope and of those around it, for tests.
+/// Returns the names of a scope and its parents, for tests.
 #[cfg(test)]
 pub(crate) fn path(mut scope: u16) -> String {
     let all = all_scopes();
@@ -255,7 +262,7 @@ mod tests {
         let again = enter_scope(String::from("outer"));
         assert_eq!(current_scope(), number, "the same scope has the same number");
         drop(again);
-        // A place that is reached from several scopes.
+        // A call site that is reached from several scopes.
         let reached = || {
             scope!("shared");
             path(current_scope())

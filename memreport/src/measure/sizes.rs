@@ -1,9 +1,10 @@
-//! A struct of named amounts for a measured type: what each of its parts owns, as a field.
+//! Defines a struct of named amounts for a measured type, with a field for each part.
 
 use super::measured::Measured;
 use super::size_of::{MallocSizeOf, measure};
 
-/// Has a struct of named amounts, one for each part: derived by `#[malloc_size_of(sizes = PageSizes)]`.
+/// A type with a struct of named amounts, one for each part. Derived by `#[malloc_size_of(sizes =
+/// PageSizes)]`.
 ///
 /// ```
 /// use memreport::MallocSizeOf;
@@ -28,14 +29,14 @@ use super::size_of::{MallocSizeOf, measure};
 /// assert_eq!(all.total(), all.text + all.links + all.rest);
 /// ```
 pub trait HasSizes: MallocSizeOf {
-    /// The struct of named amounts.
+    /// The struct of named amounts, in bytes.
     type Sizes;
 
-    /// The amounts of a measurement of this type.
+    /// Converts a measurement of this type into named amounts.
     fn sizes(measured: &Measured) -> Self::Sizes;
 }
 
-/// Measures the heap that each part of `value` owns. Marks nothing, as [`measure`].
+/// Measures the heap that each part of `value` owns. Records no claims, like [`measure`].
 pub fn sizes_of<T: HasSizes>(value: &T) -> T::Sizes {
     T::sizes(&measure(value))
 }

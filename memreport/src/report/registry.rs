@@ -1,4 +1,4 @@
-//! Who reports: reporters that the linker gathers, and those that come and go while the program runs.
+//! Registers reporters at link time and at run time, and runs them all.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -11,7 +11,7 @@ use crate::event::callback::{Registration, panic_message};
 use crate::measure::ops::Ops;
 use crate::measure::size_of::MallocSizeOf;
 
-/// A reporter that is part of the program from its start. Made by [`reporter!`](crate::reporter).
+/// A reporter that is registered at link time. Made by [`reporter!`](crate::reporter).
 #[derive(Clone, Copy)]
 pub struct StaticReporter {
     name: &'static str,
@@ -36,7 +36,7 @@ inventory::collect!(StaticReporter);
 
 /// Registers a reporter at link time, from any crate of the program.
 ///
-/// With a path, the static to measure and a description, or with a function that makes several reports:
+/// Takes a path, a static to measure and a description, or a function that makes several reports:
 ///
 /// ```
 /// use std::sync::Mutex;
@@ -57,8 +57,8 @@ inventory::collect!(StaticReporter);
 /// # }
 /// ```
 ///
-/// A crate that is listed as a dependency but never named in the source is not linked, and its reporters with it:
-/// `use that_crate as _;` is enough.
+/// A dependency that the source never names is not linked, and neither are its reporters. Write
+/// `use that_crate as _;` to link it.
 #[macro_export]
 macro_rules! reporter {
     ($path:literal, $value:expr, $description:literal $(,)?) => {
@@ -75,7 +75,7 @@ macro_rules! reporter {
     };
 }
 
-/// Reporters that were registered while the program ran.
+/// Reporters that were registered at run time.
 static REGISTERED: Mutex<Registered> = Mutex::new(Registered { next: 0, entries: Vec::new() });
 
 struct Registered {
@@ -87,7 +87,7 @@ struct Entry {
     id: u64,
     name: &'static str,
     reporter: Handle,
-    /// The path that a reporter made here holds as well.
+    /// The path that the reporter of [`report_value`] owns as well.
     path: Option<Arc<str>>,
 }
 
@@ -122,13 +122,13 @@ pub fn register<R: Reporter + 'static>(reporter: R) -> Registration {
     add(Handle::Strong(Arc::new(reporter)), std::any::type_name::<R>(), None)
 }
 
-/// Registers a reporter that somebody else owns: it reports for as long as it lives and the registration does.
+/// Registers a reporter without owning it. It reports while both it and the registration live.
 pub fn register_weak<R: Reporter + 'static>(reporter: &Arc<R>) -> Registration {
     let reporter: Arc<dyn Reporter> = Arc::clone(reporter) as _;
     add(Handle::Weak(Arc::downgrade(&reporter)), std::any::type_name::<R>(), None)
 }
 
-/// Reports what `value` owns at `path`, for as long as `value` lives and the registration does.
+/// Reports the bytes that `value` owns at `path`, while both `value` and the registration live.
 pub fn report_value<T>(
     path: impl Into<String>,
     value: &Arc<T>,
@@ -161,23 +161,24 @@ fn unregister(id: u64) {
     let position = registered.entries.iter().position(|entry| entry.id == id);
     let entry = position.map(|position| registered.entries.swap_remove(position));
     drop(registered);
-    // Dropped without the lock: what the reporter owns may have registrations of its own.
+    // Dropped without the lock: the values that a reporter owns may have registrations of their
+    // own.
     drop(entry);
 }
 
 fn registered() -> MutexGuard<'static, Registered> {
-    // Nothing of ours panics with the lock held, so a poisoned list is still whole.
+    // No code of this crate panics with the lock held, so a poisoned list is still whole.
     REGISTERED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Runs every reporter. One that panics loses its own reports, and is named.
+/// Runs every reporter. A reporter that panics loses its reports, and a note names it.
 pub(crate) fn run_all(reports: &mut Reports<'_>) {
     let mut fixed: Vec<_> = inventory::iter::<StaticReporter>().copied().collect();
     fixed.sort_by_key(|reporter| reporter.name);
     for (place, reporter) in fixed.iter().enumerate() {
         run(reports, (ReporterId::Fixed(place), reporter.name), &reporter.collect);
     }
-    // Copied out, so that reporters may register others.
+    // Copied, so that reporters may register others.
     let dynamic: Vec<_> = registered()
         .entries
         .iter()
@@ -191,7 +192,7 @@ pub(crate) fn run_all(reports: &mut Reports<'_>) {
     run(reports, (ReporterId::Fixed(usize::MAX), "memreport"), &report_registry);
 }
 
-/// Runs one reporter, if it is not at work for another collection.
+/// Runs one reporter, unless it still runs for another collection.
 fn run(reports: &mut Reports<'_>, (id, name): (ReporterId, &'static str), reporter: &dyn Reporter) {
     let progress = reports.progress;
     if let Some(running) = progress.skipped_reporter(id) {
@@ -228,7 +229,7 @@ fn run_to_end(reports: &mut Reports<'_>, name: &str, reporter: &dyn Reporter) {
     }
 }
 
-/// The list of reporters is memory too.
+/// Reports the list of reporters, which is memory too.
 fn report_registry(reports: &mut Reports<'_>) {
     report_list(reports);
     let registered = registered();
@@ -252,13 +253,13 @@ impl MallocSizeOf for Entry {
         ops.add(&self.path);
         match &self.reporter {
             Handle::Strong(reporter) => ops.add(reporter),
-            // Its owner's.
+            // Belongs to its owner.
             Handle::Weak(_) => {}
         }
     }
 }
 
 impl MallocSizeOf for dyn Reporter {
-    /// What a reporter owns beyond its own block is its own business.
+    /// Adds nothing: a reporter reports its own contents itself.
     fn add_size_of_excluding_this<'a>(&'a self, _ops: &Ops<'a>) {}
 }

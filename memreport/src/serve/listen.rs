@@ -1,4 +1,4 @@
-//! The thread that listens: it never waits for one client, and never runs what it does not know.
+//! Runs the thread that listens. It never waits for a single client, and never runs foreign code.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::AsRawFd;
@@ -15,21 +15,21 @@ use super::work::{Job, Task, Work, text};
 use crate::allocator::declaration::{heap_counters, is_declared, tracker};
 use crate::process::resident;
 
-/// How long a client may take to ask, and how long to take the next piece of its answer.
+/// The time in which a client must send its request, and then accept each piece of the answer.
 const CLIENT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How many clients may be connected; beyond, whoever has taken longest to ask goes.
+/// The most connected clients. Beyond, the client that has been slowest is disconnected.
 const MAX_CLIENTS: usize = 64;
 
-/// How much is waited for when nothing is to be done: a moment's look at the stop flag is all that depends on it.
+/// The time to wait without a deadline. Nothing but a spurious wake-up depends on it.
 const IDLE: Duration = Duration::from_secs(3600);
 
-/// A client, from its first byte to the last of its answer.
+/// A client, from the first byte of its request to the last of its answer.
 #[derive(Debug)]
 struct Client {
     id: u64,
     stream: UnixStream,
-    /// Its user is ours, or root.
+    /// True if the client's user is this program's, or root.
     is_welcome: bool,
     since: Instant,
     state: State,
@@ -37,15 +37,15 @@ struct Client {
 
 #[derive(Debug)]
 enum State {
-    /// What it has said so far of its request.
+    /// The bytes of the request so far.
     Reading(Vec<u8>),
-    /// Somebody works at it.
+    /// A thread works on the answer.
     Waiting,
-    /// So much of the answer was taken.
+    /// The answer, and the number of bytes sent.
     Answered(Arc<Vec<u8>>, usize),
 }
 
-/// All that the thread has.
+/// The state of the thread.
 #[derive(Debug)]
 pub(super) struct Listener {
     pub(super) socket: UnixListener,
@@ -55,13 +55,13 @@ pub(super) struct Listener {
     pub(super) history: Option<Arc<History>>,
     pub(super) autosave: Autosave,
     pub(super) work: Work,
-    /// Bytes come through it when a thread is done, and its end when the server is to stop.
+    /// Receives a byte when a worker thread is done. Its end is shut when the server stops.
     pub(super) wake: UnixStream,
     clients: Vec<Client>,
     next: u64,
 }
 
-/// What a listener is made of.
+/// The values that a listener is built from.
 pub(super) struct Parts {
     pub(super) socket: UnixListener,
     pub(super) name: String,
@@ -112,7 +112,8 @@ impl Listener {
         }
     }
 
-    /// First the socket, then the wake-up pipe, then the clients, then the signals' pipe if there is one.
+    /// Returns the descriptors to poll: the socket, the wake-up pipe, the clients, the signal pipe
+    /// if there is one. Also returns the time until the next deadline.
     fn interests(&self, now: Instant) -> (Vec<Interest>, Duration) {
         let reading = |descriptor| Interest { descriptor, reading: true, writing: false };
         let mut interests = vec![reading(self.socket.as_raw_fd()), reading(self.wake.as_raw_fd())];
@@ -131,14 +132,14 @@ impl Listener {
         (interests, next.map_or(IDLE, |next| next.saturating_duration_since(now)))
     }
 
-    /// Does what can be done without waiting. `false` when the server is to stop.
+    /// Handles the ready descriptors without waiting. Returns false if the server must stop.
     fn handle_ready(&mut self, ready: &[Ready]) -> bool {
         let [socket, wake, rest @ ..] = ready else { return false };
         if wake.gone {
             return false;
         }
         if wake.readable {
-            // The list of what is done says more than the bytes do.
+            // The bytes only wake the thread. The list of finished jobs has the details.
             let _ = self.wake.read(&mut [0; 64]);
         }
         let (of_clients, of_signals) = rest.split_at(self.clients.len().min(rest.len()));
@@ -176,7 +177,7 @@ impl Listener {
         }
     }
 
-    /// Whoever has taken longest to ask, or to take its answer, goes; those who wait for us stay if they can.
+    /// Disconnects the client that has been slowest to send or receive. Waiting clients go last.
     fn evict_slowest(&mut self) {
         let slowest = self
             .clients
@@ -188,7 +189,7 @@ impl Listener {
         }
     }
 
-    /// The client, if it is to stay.
+    /// Continues with a client. Returns it unless the connection is finished.
     fn advance_client(&mut self, mut client: Client, ready: Ready) -> Option<Client> {
         match &mut client.state {
             State::Reading(received) if ready.readable => {
@@ -221,12 +222,12 @@ impl Listener {
                     Err(_) => None,
                 }
             }
-            // One that has hung up waits for nothing.
+            // A client that has hung up is dropped.
             _ => (!ready.gone).then_some(client),
         }
     }
 
-    /// Answers at once what needs no other code than ours, and has the rest worked at.
+    /// Answers at once if only code of this crate is needed. Otherwise queues a job.
     fn handle_request(&mut self, client: &mut Client, line: &[u8]) {
         let answer = match Request::parse(line) {
             _ if !client.is_welcome => Err("refused: this program is another user's".to_owned()),
@@ -278,7 +279,7 @@ impl Listener {
     }
 }
 
-/// What the allocator tracks, or why it does not.
+/// Describes the allocator's tracking, or the reason why it does not track.
 fn tracking() -> String {
     match tracker() {
         Some(tracker) => tracker.state(),
@@ -291,13 +292,13 @@ fn tracking() -> String {
     }
 }
 
-/// How long the client wants to wait.
+/// Returns the timeout that the client requests.
 fn requested_timeout(request: &Request) -> Option<Duration> {
     let seconds: f64 = request.get("patience")?.parse().ok()?;
     Duration::try_from_secs_f64(seconds.clamp(0.0, 3600.0)).ok()
 }
 
-/// An answer as it goes over the socket.
+/// Encodes an answer for the socket.
 fn bytes(answer: &Answer) -> Vec<u8> {
     let mut bytes = protocol::header(answer).into_bytes();
     for Part { bytes: part, .. } in answer.iter().flatten() {

@@ -1,7 +1,7 @@
-//! Requests that take time are worked off one after the other, on threads that can be left behind.
+//! Runs jobs that take time one after the other, on threads that can be abandoned.
 //!
-//! A reporter may be slow, or may wait for what never comes. Whoever asks must not wait with it: after their patience has
-//! passed, the collection is left to itself, and another one beside it asks everybody else.
+//! A reporter may be slow, or may wait forever. The client must not wait with it. After the
+//! timeout, the collection is abandoned, and another one runs beside it without that reporter.
 
 use std::collections::VecDeque;
 use std::io::Write;
@@ -27,24 +27,24 @@ use crate::report::timeout::{Progress, RunningReporter, seconds};
 use crate::snapshot::Snapshot;
 use crate::snapshot::collect::Collector;
 
-/// How many collections may be left behind at once; after that, nothing is begun until one of them ends.
+/// The most abandoned collections at a time. Beyond, no job starts until one of them ends.
 const MAX_ABANDONED: usize = 4;
 
-/// How often a report is tried, each time without the reporter that took too long.
+/// The most attempts at a report, each without the reporters that took too long.
 const MAX_ATTEMPTS: usize = 3;
 
-/// What is to be done with the outcome.
+/// A job's kind and the use of its result.
 #[derive(Clone, Debug)]
 pub(super) enum Task {
-    /// A client is waiting for it.
+    /// Answers a client.
     Answer(Request),
-    /// It goes to a file.
+    /// Saves a report to a file.
     Save(Arc<Folder>, SaveReason),
-    /// It is kept with those before it.
+    /// Keeps a snapshot in memory.
     Keep(Arc<History>),
 }
 
-/// A task with those who wait for it.
+/// A task, with the clients that wait for it.
 #[derive(Debug)]
 pub(super) struct Job {
     pub(super) task: Task,
@@ -52,7 +52,7 @@ pub(super) struct Job {
     pub(super) timeout: Duration,
 }
 
-/// One try at a job, on a thread of its own.
+/// One attempt at a job, on a thread of its own.
 #[derive(Debug)]
 struct Attempt {
     id: u64,
@@ -61,14 +61,14 @@ struct Attempt {
     collects: bool,
 }
 
-/// What threads have done.
+/// The results of worker threads.
 #[derive(Debug)]
 struct Done {
     finished: Mutex<Vec<(u64, Answer)>>,
     wake: UnixStream,
 }
 
-/// All jobs, and the threads that work at them.
+/// All jobs, and the threads that work on them.
 #[derive(Debug)]
 pub(super) struct Work {
     commands: Commands,
@@ -80,7 +80,7 @@ pub(super) struct Work {
 }
 
 impl Work {
-    /// A byte comes through `wake` whenever a thread has done something.
+    /// Creates an empty queue. Worker threads write a byte to `wake` when they are done.
     pub(super) fn new(commands: Commands, wake: UnixStream) -> Self {
         Work {
             commands,
@@ -92,7 +92,7 @@ impl Work {
         }
     }
 
-    /// Adds a job. One that has not begun yet serves all who ask the same.
+    /// Adds a job. A job that has not started serves all clients with the same request.
     pub(super) fn add(&mut self, job: Job) {
         let same = self.waiting.iter_mut().find(|waiting| match (&waiting.task, &job.task) {
             (Task::Answer(waiting), Task::Answer(asked)) => waiting == asked,
@@ -108,13 +108,14 @@ impl Work {
         }
     }
 
-    /// When [`advance`](Self::advance) should be called at the latest.
+    /// Returns the latest time for the next call of [`advance`](Self::advance).
     pub(super) fn deadline(&self) -> Option<Instant> {
         let (job, attempt, _) = self.current.as_ref()?;
         Some(attempt.since + job.timeout)
     }
 
-    /// Begins what can be begun, and hands over what is done: who waits for it, and the answer.
+    /// Starts the jobs that can start. Returns the finished ones: the waiting clients and the
+    /// answer.
     pub(super) fn advance(&mut self) -> Vec<(Vec<u64>, Answer)> {
         let mut answers = Vec::new();
         let finished = std::mem::take(&mut *self.finished());
@@ -127,7 +128,7 @@ impl Work {
         let overdue =
             |(job, attempt, _): &mut (Job, Attempt, usize)| attempt.since.elapsed() >= job.timeout;
         if let Some((job, attempt, attempts)) = self.current.take_if(overdue) {
-            // A file that takes long to write is written to its end, and not begun again.
+            // A file that takes long to write is finished, and not started again.
             let is_writing = matches!(job.task, Task::Save(..)) && attempt.progress.has_finished();
             let is_again = attempt.collects && !is_writing && attempts < MAX_ATTEMPTS;
             self.abandoned.push(attempt);
@@ -145,11 +146,11 @@ impl Work {
     }
 
     fn finished(&self) -> std::sync::MutexGuard<'_, Vec<(u64, Answer)>> {
-        // A list is pushed to under the lock, and nothing that panics.
+        // Pushing to a list is all that happens under the lock, and cannot panic.
         self.done.finished.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Who is still at work for a collection that was left behind.
+    /// Returns the reporters that still run for abandoned collections.
     fn running(&self) -> Vec<RunningReporter> {
         self.abandoned.iter().filter_map(|attempt| attempt.progress.running()).collect()
     }
@@ -197,7 +198,7 @@ impl Work {
             as_own(|| {
                 done.finished.lock().unwrap_or_else(PoisonError::into_inner).push((id, answer));
             });
-            // A full pipe has bytes enough to wake.
+            // A full pipe has enough bytes to wake the thread.
             let _ = (&done.wake).write(&[1]);
         };
         match thread::Builder::new().name("memreport-work".into()).spawn(work) {
@@ -207,7 +208,7 @@ impl Work {
     }
 }
 
-/// How reports are collected this time.
+/// The parameters of one collection.
 struct Collection<'p> {
     progress: &'p Progress,
     concurrent: bool,
@@ -263,7 +264,7 @@ fn execute(task: &Task, commands: &Commands, collection: &Collection<'_>) -> Ans
                 Some(reason) => {
                     let mut cycle = cycle(*reason);
                     let path = cycle.slice(save);
-                    // Told here, where code of others may run.
+                    // Handlers run on this thread, because they are foreign code.
                     cycle.finish();
                     path
                 }
@@ -277,7 +278,7 @@ fn execute(task: &Task, commands: &Commands, collection: &Collection<'_>) -> Ans
     }
 }
 
-/// A report as it goes over the socket: the files that would be saved, gzipped.
+/// Returns a report for the socket: the files that would be saved, gzipped.
 fn parts(snapshot: &Snapshot, with_dump: bool) -> Answer {
     let failed = |error: std::io::Error| error.to_string();
     let mut parts =
@@ -294,7 +295,7 @@ fn parts(snapshot: &Snapshot, with_dump: bool) -> Answer {
     Ok(parts)
 }
 
-/// A piece that people can read.
+/// Creates a piece of an answer with readable text.
 pub(super) fn text(name: &str, text: String) -> Part {
     Part { name: name.to_owned(), bytes: text.into_bytes() }
 }

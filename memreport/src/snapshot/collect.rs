@@ -1,4 +1,4 @@
-//! One collection: every reporter is asked, and what they say becomes a snapshot.
+//! Takes a snapshot: runs every reporter and gathers the reports.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -23,17 +23,17 @@ use crate::tracker::Tracker;
 use crate::tracker::findings::{Ending, Findings};
 use crate::tracker::recorder::Recorder;
 
-/// Asks all reporters, and gathers what they say.
+/// Runs all reporters and gathers their reports.
 ///
 /// # Panics
 ///
-/// When a reporter calls it: collections do not nest.
+/// Panics if a reporter calls it, because collections do not nest.
 #[must_use]
 pub fn snapshot() -> Snapshot {
     Collector::default().snapshot()
 }
 
-/// A collection with wishes.
+/// The options of a collection.
 ///
 /// ```
 /// let snapshot = memreport::Collector::default().anonymize().snapshot();
@@ -47,41 +47,42 @@ pub struct Collector {
 }
 
 impl Collector {
-    /// Reporters are to leave private words out of their paths.
+    /// Makes reporters leave private words out of their paths.
     #[must_use]
     pub fn anonymize(mut self) -> Self {
         self.anonymize = true;
         self
     }
 
-    /// Leaves out what the system and the allocator have to count: resident memory by kind, stacks, what the allocator holds.
+    /// Leaves out figures for which the system or the allocator counts: resident memory by kind,
+    /// stacks, and the allocator's statistics. Reporters and single figures of the process remain.
     ///
-    /// The system counts pages, for some 5 ms for each gigabyte that is resident. glibc counts free chunks, for some 50 ns each,
-    /// and threads that allocate wait for it. What is left are the reporters and single figures of the process.
+    /// The system counts pages in some 5 ms for each resident gigabyte. glibc counts free chunks in
+    /// some 50 ns each, and threads that allocate wait for it.
     #[must_use]
     pub fn quick(mut self) -> Self {
         self.quick = true;
         self
     }
 
-    /// Says at which moment of the program this is: "after the index was built".
+    /// Names the moment of the program, such as "after the index was built".
     #[must_use]
     pub fn moment(mut self, moment: impl Into<Cow<'static, str>>) -> Self {
         self.moment = Some(moment.into());
         self
     }
 
-    /// Asks all reporters, and gathers what they say.
+    /// Runs all reporters and gathers their reports.
     ///
     /// # Panics
     ///
-    /// When a reporter calls it: collections do not nest.
+    /// Panics if a reporter calls it, because collections do not nest.
     #[must_use]
     pub fn snapshot(self) -> Snapshot {
         self.with_progress(&Progress::default())
     }
 
-    /// The same, seen from outside.
+    /// Takes the snapshot and publishes its progress.
     pub(crate) fn with_progress(mut self, progress: &Progress) -> Snapshot {
         let _lock = CollectionLock::enter();
         let moment = self.take_moment();
@@ -93,7 +94,7 @@ impl Collector {
         }
     }
 
-    /// The same, beside another collection that goes on: who reports which block is not recorded.
+    /// Takes the snapshot while another collection runs. No claims are recorded.
     pub(crate) fn concurrent(mut self, progress: &Progress) -> Snapshot {
         let _nested = NestingGuard::enter();
         let moment = self.take_moment();
@@ -193,7 +194,8 @@ fn finished(
     let (events, panics) = as_own(listeners::last_events);
     let mut notes = gathered.notes;
     notes.extend(panics);
-    // The words are kept for recorders, and are no more the program's than the list that they stand in.
+    // The text is retained for recordings. It belongs to the tracker, like the list that contains
+    // it.
     mark_with(|| format!("report: {moment}").into());
     Snapshot {
         reports: gathered.reports,
@@ -208,7 +210,7 @@ fn finished(
     }
 }
 
-/// Collections come one after the other.
+/// A lock that serializes collections.
 struct CollectionLock {
     _nested: NestingGuard,
     _lock: std::sync::MutexGuard<'static, ()>,
@@ -226,7 +228,7 @@ impl CollectionLock {
     }
 }
 
-/// A thread collects once at a time.
+/// A guard that prevents nested collections on a thread.
 struct NestingGuard;
 
 std::thread_local! {

@@ -1,9 +1,9 @@
-//! Chunks of malloc: glibc keeps the size of a chunk in the word before the block, which is read faster than asked for.
+//! Reads the size of a glibc chunk from the word before the block, which is faster than a query.
 //!
-//! Asking costs more than the call: to find out whether a chunk is in use, glibc looks at the next one, which is far away
-//! from all that the program is about to touch. How a chunk looks is not promised. So it is compared first with what is
-//! said of a few blocks; should any differ (another malloc was preloaded, memory is tagged, glibc has changed), all are
-//! asked about.
+//! `malloc_usable_size` looks at the next chunk to find out whether this one is in use: a cache
+//! miss. The chunk layout is not documented. So the word is first compared with the query's answer
+//! for blocks of ten sizes. If any differs, every block is queried: another malloc was preloaded,
+//! memory is tagged, or glibc has changed.
 #![cfg(all(unix, not(target_vendor = "apple")))]
 #![expect(unsafe_code, reason = "asks about blocks, or reads the word before them")]
 
@@ -13,40 +13,41 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use crate::allocator::words;
 
-/// The low bits of the word are flags; this one says that the chunk is a mapping of its own, with a longer header.
+/// Flags are in the low bits of the word. This one marks a chunk that is a mapping of its own, with
+/// a longer header.
 const MAPPED: usize = 2;
 const FLAGS: usize = 7;
 
 const WORD: usize = size_of::<usize>();
 
-/// Whether the word before a block is known to say its size.
+/// The result of the comparison: one of the constants below.
 static SIZE_WORD: AtomicU8 = AtomicU8::new(UNDECIDED);
 
 const UNDECIDED: u8 = 0;
 const YES: u8 = 1;
 const NO: u8 = 2;
 
-/// The bytes that may be used of a block.
+/// Returns the usable bytes of a block.
 ///
 /// # Safety
 ///
-/// It is a live block of the C library's malloc.
+/// `block` is a live block of the C library's malloc.
 #[inline]
 pub(crate) unsafe fn usable_size(block: *const u8) -> usize {
     if has_size_word() {
-        // SAFETY: in front of a block of a malloc that has such words.
+        // SAFETY: the word before a block of a malloc that keeps such words.
         let word = unsafe { words::read(block.addr() - WORD) };
         if word & MAPPED == 0 {
             return (word & !FLAGS) - WORD;
         }
     }
-    // SAFETY: live, by the caller's promise. The function reads headers only.
+    // SAFETY: live, by the caller's contract. The function reads headers only.
     unsafe { libc::malloc_usable_size(block.cast_mut().cast()) }
 }
 
 #[inline]
 fn has_size_word() -> bool {
-    // Relaxed: threads that come here first at once find out the same.
+    // Relaxed: threads that come here at the same time get the same result.
     match SIZE_WORD.load(Relaxed) {
         YES => true,
         NO => false,
@@ -64,7 +65,7 @@ fn probe() -> bool {
     has_size_word
 }
 
-/// Whether the word before a new block of this size says what the C library says.
+/// Returns whether the word before a new block of this size agrees with the C library's answer.
 fn agrees(size: usize) -> bool {
     // SAFETY: a plain call.
     let block: *mut c_void = unsafe { libc::malloc(size) };
@@ -73,10 +74,10 @@ fn agrees(size: usize) -> bool {
     }
     // SAFETY: live until the last line.
     let reported = unsafe { libc::malloc_usable_size(block) };
-    // Whatever malloc this is, what lies before the block on the same page can be read.
+    // With any malloc, the memory before the block on the same page is readable.
     let is_on_page = block.addr() % 4096 >= WORD;
     let agrees = is_on_page && {
-        // SAFETY: an aligned word on the block's page, since blocks are aligned further.
+        // SAFETY: an aligned word on the block's page, because blocks have a larger alignment.
         let word = unsafe { words::read(block.addr() - WORD) };
         word & MAPPED == 0 && (word & !FLAGS) == reported + WORD
     };

@@ -1,6 +1,6 @@
-//! Blocks that are not known by their start: found by pointers into them, or by the words of what owns them.
+//! Finds blocks whose start is unknown, by pointers into them or by the words of their owners.
 //!
-//! A tracker's table answers. Where there is none, the caller's formula stands in, and the outcome says so.
+//! The tracker's table answers. Without one, the caller's formula counts as *computed*.
 #![cfg_attr(
     feature = "std",
     expect(unsafe_code, reason = "looks into a block that a handle keeps alive")
@@ -16,13 +16,13 @@ use crate::tracker::Tracker;
 use crate::tracker::claim::{Block, Claim, Place};
 
 impl Ops<'_> {
-    /// Whether blocks can be found by pointers into them at this moment.
+    /// Returns whether blocks can be found by pointers into them at this moment.
     #[must_use]
     pub fn finds_enclosing_blocks(&self) -> bool {
         matches!(self.collection.sizes, SizeSource::Table(tracker) if tracker.tracks_every_block())
     }
 
-    /// Whether there is a block that holds `inside`; `None` where no tracker knows.
+    /// Returns whether a block contains `inside`, or `None` if no tracker can tell.
     #[cfg(feature = "http")]
     pub(crate) fn is_in_block(&self, inside: *const u8) -> Option<bool> {
         match self.collection.sizes {
@@ -34,7 +34,8 @@ impl Ops<'_> {
         }
     }
 
-    /// The block that holds `inside`, by any pointer into it; none is fine. Where no tracker knows, `otherwise` bytes.
+    /// Adds the block that contains `inside`, if there is one. Without a tracker, adds `otherwise`
+    /// computed bytes.
     pub fn enclosing_block<T: ?Sized>(&self, inside: *const T, otherwise: usize) {
         match self.collection.sizes {
             SizeSource::Table(tracker) => {
@@ -45,8 +46,9 @@ impl Ops<'_> {
         }
     }
 
-    /// As [`enclosing_block`](Self::enclosing_block), for a block that is thought to begin so far before `inside`, and to have been
-    /// made with `size`. If it was, it need not be looked for.
+    /// Adds the block that contains `inside`, which probably begins `offset` bytes before it and
+    /// was allocated with `size` bytes. If so, no search is needed. See
+    /// [`enclosing_block`](Self::enclosing_block).
     pub(crate) fn enclosing_block_at(&self, inside: *const u8, offset: usize, size: usize) {
         if let SizeSource::Table(tracker) = self.collection.sizes {
             let start = inside.addr().wrapping_sub(offset);
@@ -57,8 +59,11 @@ impl Ops<'_> {
         self.enclosing_block(inside, size);
     }
 
-    /// As [`enclosing_block`](Self::enclosing_block), for a block with several owners. They are the owners of one block if a
-    /// tracker finds the same one for all, and without a tracker, if they give the same pointer.
+    /// Adds a block with several owners, by a pointer into it. Returns whether to measure its
+    /// contents here.
+    ///
+    /// Owners share a block if the tracker finds the same block for them. Without a tracker, they
+    /// share one if they pass the same pointer. See [`enclosing_block`](Self::enclosing_block).
     pub fn shared_enclosing_block<T: ?Sized>(
         &self,
         inside: *const T,
@@ -79,7 +84,8 @@ impl Ops<'_> {
         share.contents
     }
 
-    /// Every block that holds one of these addresses, once each. Where no tracker knows, `otherwise` bytes in all.
+    /// Adds every block that contains one of these addresses, once each. Without a tracker, adds
+    /// `otherwise` computed bytes in all.
     pub fn enclosing_blocks(&self, inside: impl IntoIterator<Item = *const u8>, otherwise: usize) {
         let SizeSource::Table(tracker) = self.collection.sizes else {
             return self.count_computed(otherwise);
@@ -101,17 +107,17 @@ impl Ops<'_> {
         self.compute_missing(tracker, found, otherwise);
     }
 
-    /// What was not found may be there all the same, where the tracker does not know all blocks: then the formula tells.
+    /// Adds computed bytes for blocks that an incomplete table does not contain.
     fn compute_missing(&self, tracker: &dyn Tracker, found: usize, otherwise: usize) {
         if !tracker.tracks_every_block() {
             self.count_computed(otherwise.saturating_sub(found));
         }
     }
 
-    /// The block that one of these machine words points to or into, if `is_it` knows it by the word's offset in it and by the
-    /// size that was asked for.
+    /// Adds the block that one of these machine words points into. Returns whether it was found.
     ///
-    /// For containers that own an empty table, with no element left to point at. Says whether it was found.
+    /// `is_it` recognizes the block by the word's offset in it and by its requested size in bytes.
+    /// For containers that own an empty table, with no element to point at.
     pub fn block_by_words(
         &self,
         words: impl IntoIterator<Item = usize>,
@@ -128,11 +134,12 @@ impl Ops<'_> {
         false
     }
 
-    /// Every block that one of these machine words points to or into, once each, if `is_one` knows it by the word's offset in
-    /// it and by the size that was asked for. Where no tracker knows, `otherwise` bytes.
+    /// Adds every block that one of these machine words points into, once each. Without a tracker,
+    /// adds `otherwise` computed bytes.
     ///
-    /// For containers whose storage holds no pointers but those to their own blocks. Padding may hold any word: then `is_one`
-    /// has to tell.
+    /// `is_one` recognizes a block by the word's offset in it and by its requested size in bytes.
+    /// For containers whose storage holds no pointers but those to their own blocks. Padding may
+    /// hold any word, which `is_one` must reject.
     pub fn blocks_by_words(
         &self,
         words: impl IntoIterator<Item = usize, IntoIter: Clone>,
@@ -153,8 +160,11 @@ impl Ops<'_> {
         }
     }
 
-    /// Every block that one of these machine words points to or into, once each: the words of a handle whose blocks have
-    /// `owners`, or `usize::MAX` if nobody knows how many. Where no tracker knows, `otherwise` is what is behind the pointer that all owners have in common.
+    /// Adds every block that one of these machine words points into, once each, as shared by
+    /// `owners`.
+    ///
+    /// The words belong to a handle. `owners` is `usize::MAX` if the number is unknown. Without a
+    /// tracker, adds `otherwise`: the pointer that all owners have in common, and computed bytes.
     pub fn shared_blocks_by_words<T: ?Sized>(
         &self,
         words: impl IntoIterator<Item = usize, IntoIter: Clone>,
@@ -177,13 +187,14 @@ impl Ops<'_> {
         }
     }
 
-    /// Every block that one of these machine words points to or into, once each. They are lent to `measure`, as words.
+    /// Adds every block that one of these machine words points into, once each, and passes its
+    /// words to `measure`.
     ///
-    /// For values of which all that they own is behind one block.
+    /// For values whose blocks are all reached through one block.
     ///
     /// # Safety
     ///
-    /// None of the words leads to a block but the pointer to that one, which lives as long as the value does.
+    /// No word points to a block but the pointer to that one, which lives as long as the value.
     #[cfg(feature = "roaring")]
     pub(crate) unsafe fn blocks_behind_words(
         &self,
@@ -193,19 +204,19 @@ impl Ops<'_> {
         let SizeSource::Table(tracker) = self.collection.sizes else { return };
         each_block(tracker, words, |block, word| {
             self.claim(tracker, within(word));
-            // SAFETY: the block lives as long as the value, by the caller's promise.
+            // SAFETY: the block lives as long as the value, by the caller's contract.
             measure(unsafe { words.pointee(block.start, block.requested) });
         });
     }
 
-    /// Every block that one of these machine words points to or into, which others own as well. Those that are met for the first
-    /// time are lent to `measure`, as words.
+    /// Adds every shared block that one of these machine words points into. The words of a block
+    /// that is visited for the first time are passed to `measure`.
     ///
-    /// For handles of which all that they own is behind one block.
+    /// For handles whose blocks are all reached through one block.
     ///
     /// # Safety
     ///
-    /// None of the words leads to a block but the pointer to that one, which lives as long as the handle does.
+    /// No word points to a block but the pointer to that one, which lives as long as the handle.
     #[cfg(feature = "std")]
     pub(crate) unsafe fn shared_blocks_behind_words(
         &self,
@@ -219,14 +230,14 @@ impl Ops<'_> {
                 self.claim(tracker, within(word));
             }
             if share.contents {
-                // SAFETY: the block lives as long as the handle, by the caller's promise.
+                // SAFETY: the block lives as long as the handle, by the caller's contract.
                 measure(unsafe { words.pointee(block.start, block.requested) });
             }
         });
     }
 }
 
-/// A claim of the block that holds this address.
+/// Returns a claim of the block that contains this address.
 fn within(address: usize) -> Claim {
     Claim { address, size: None, place: Place::Inside }
 }
@@ -235,7 +246,7 @@ pub(crate) fn find(tracker: &dyn Tracker, address: usize) -> Option<Block> {
     tracker.look_up(within(address)).block
 }
 
-/// Each block that these words lead to, once, with the first word that does. The words are few.
+/// Calls `each` once for each block that these few words point into, with the first such word.
 fn each_block(
     tracker: &dyn Tracker,
     words: &(impl Iterator<Item = usize> + Clone),

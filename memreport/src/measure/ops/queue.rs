@@ -1,18 +1,18 @@
-//! What lies behind pointers is measured while more of it is on its way from memory.
+//! Queues owning pointers until their memory has arrived, so that pointer chasing does not stall.
 //!
-//! A tree or a graph leads from one block to the next, and whoever follows it as it comes waits for each. So what a pointer leads to
-//! is put in a queue, its memory is fetched, and it is measured when that has come.
+//! Following a tree or a graph stalls on one cache miss per node. So a pointer is put into a queue,
+//! its memory is prefetched, and it is measured after that has arrived.
 //!
 //! ```text
-//!             ┌ on their way ────────────────────────────────────────────────┐
-//! wait_for ─▶ │ newest … half way: what is behind it is fetched … the oldest │ ─▶ add_behind
-//!     │       └───▲──────────────────────────────────────────────────────────┘       │
-//!     │           │ the last of it, when the oldest comes out                        ▼
-//!     └─ full ─▶ the list                                     wait_for, with what it leads to
+//!          ┌ ring: in flight ─────────────────────────────────────────────┐
+//! enqueue ▶│ newest … half way: its pointees are prefetched … oldest      │▶ measure_pointee
+//!    │     └───▲──────────────────────────────────────────────────────────┘      │
+//!    │         │ the newest of the overflow, when the oldest is popped            ▼
+//!    └─ full ─▶ overflow                                      enqueue its own pointers
 //! ```
 //!
-//! As the last of the list goes first, a tree is followed downwards, in as many places at once as are on their way, and the list
-//! holds only what those have passed by.
+//! The newest of the overflow comes first. So a tree is followed downwards, in as many places at
+//! once as the ring holds, and the overflow stays small.
 #![expect(unsafe_code, reason = "the places of a ring are empty until they are written")]
 
 use alloc::vec::Vec;
@@ -23,22 +23,23 @@ use super::Ops;
 use crate::field::Field;
 use crate::measure::size_of::MallocSizeOf;
 
-/// How many are on their way: as many as a processor can wait for at once.
+/// The number of pointers in flight: as many cache misses as a processor can have.
 const RING_CAPACITY: usize = 16;
 
-/// How many are still before one when what is behind it is fetched: by then it has come itself.
+/// The position in the ring at which the pointer's own block has arrived and its pointees are
+/// prefetched.
 const HALF_WAY: usize = RING_CAPACITY / 2;
 
-/// How many the list may hold: a few KiB. What comes beyond that is measured at once.
+/// The most pointers in the overflow, a few KiB. Further pointers are measured at once.
 const OVERFLOW_CAPACITY: usize = 256;
 
-/// An owner of a block that may lead on.
+/// An owner of one block, which may contain further owners.
 pub(crate) trait OwningPointer: MallocSizeOf {
-    /// Adds the block, and goes on with what is in it.
+    /// Adds the block and measures its contents.
     fn measure_pointee<'a>(&'a self, ops: &Ops<'a>);
 }
 
-/// An owner that waits, with the field and the part that it is measured for.
+/// A queued pointer, with the field and the part that it is measured for.
 #[derive(Clone, Copy)]
 struct Pending<'a> {
     owner: &'a dyn OwningPointer,
@@ -46,21 +47,23 @@ struct Pending<'a> {
     part: usize,
 }
 
-/// The owners that wait.
+/// The queued pointers.
 pub(crate) struct Queue<'a> {
-    /// A ring of those on their way. Invariant: from the oldest on, so many as the length says are written.
+    /// The pointers in flight. Invariant: `length` entries from the oldest on are initialized.
     ring: [Cell<MaybeUninit<Pending<'a>>>; RING_CAPACITY],
-    /// How many have come out. The place of the oldest is the rest of that.
+    /// The number of pointers popped so far. Modulo the capacity, it is the index of the oldest.
     popped: Cell<usize>,
     length: Cell<usize>,
-    /// The list.
+    /// The pointers that did not fit into the ring.
     overflow: RefCell<Vec<Pending<'a>>>,
-    /// What is visited now has been fetched by a container, so that what it leads to need not wait.
+    /// True if a container has prefetched the value that is visited now, so that its pointers need
+    /// not be queued.
     is_fetched: Cell<bool>,
 }
 
 impl<'a> Ops<'a> {
-    /// Goes on with an owner and what is behind it: now if that has been fetched, and when it has been if not.
+    /// Measures an owner's block and its contents: now if they have been prefetched, otherwise
+    /// through the queue.
     #[inline]
     pub(crate) fn measure_pointee<T: OwningPointer>(&self, owner: &'a T) {
         if self.queue.is_fetched.replace(false) {
@@ -73,7 +76,7 @@ impl<'a> Ops<'a> {
 
     #[inline(never)]
     fn enqueue<T: OwningPointer>(&self, owner: &'a T) {
-        // Where more are before it, the one that led to it has fetched it half way.
+        // With more pointers before it, the pointer that led to it prefetches it half way.
         if self.queue.length.get() < HALF_WAY {
             self.prefetch(owner);
         }
@@ -87,7 +90,7 @@ impl<'a> Ops<'a> {
         }
     }
 
-    /// Measures all that waits.
+    /// Measures all queued pointers.
     pub(crate) fn drain_queue(&self) {
         while let Some(pending) = self.next_pending() {
             if self.queue.length.get() < HALF_WAY {
@@ -97,7 +100,7 @@ impl<'a> Ops<'a> {
         }
     }
 
-    /// Measures what waits beside those on their way, for a container that leads to more and more.
+    /// Measures the overflow, for a container that adds more and more pointers.
     #[inline]
     pub(crate) fn drain_overflow(&self) {
         if !self.queue.overflow.borrow().is_empty() && !self.is_deep() {
@@ -124,7 +127,7 @@ impl<'a> Ops<'a> {
         pending.owner.measure_pointee(self);
     }
 
-    /// The oldest. The last of the list takes its place.
+    /// Pops the oldest pointer. The newest of the overflow takes its place.
     #[inline]
     fn next_pending(&self) -> Option<Pending<'a>> {
         let pending = self.queue.pop()?;
@@ -138,7 +141,7 @@ impl<'a> Ops<'a> {
         Some(pending)
     }
 
-    /// Until that is dropped, what is visited has been fetched.
+    /// Marks visited values as prefetched until the guard is dropped.
     #[inline]
     pub(crate) fn visiting_fetched(&self) -> Visiting<'_> {
         let is_fetched = &self.queue.is_fetched;
@@ -146,7 +149,7 @@ impl<'a> Ops<'a> {
     }
 }
 
-/// See [`Ops::visiting_fetched`].
+/// The guard of [`Ops::visiting_fetched`].
 pub(crate) struct Visiting<'q> {
     is_fetched: &'q Cell<bool>,
     before: bool,
@@ -171,23 +174,23 @@ impl<'a> Queue<'a> {
         }
     }
 
-    /// The place so far behind the oldest.
+    /// Returns the place of the `index`-th oldest pointer.
     #[inline]
     fn place(&self, index: usize) -> &Cell<MaybeUninit<Pending<'a>>> {
         &self.ring[(self.popped.get().wrapping_add(index)) % RING_CAPACITY]
     }
 
-    /// What waits so far behind the oldest.
+    /// Returns the `index`-th oldest pointer.
     #[inline]
     fn nth(&self, index: usize) -> Option<Pending<'a>> {
         if index >= self.length.get() {
             return None;
         }
-        // SAFETY: written, by the invariant of the ring.
+        // SAFETY: initialized, by the invariant of the ring.
         Some(unsafe { self.place(index).get().assume_init() })
     }
 
-    /// One more, where the length is less than the ring's.
+    /// Pushes a pointer. The ring must not be full.
     #[inline]
     fn push(&self, pending: Pending<'a>) {
         let length = self.length.get();

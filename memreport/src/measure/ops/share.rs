@@ -1,4 +1,4 @@
-//! Blocks with several owners: by whom they are counted.
+//! Decides which owner counts a block that has several owners.
 #![expect(unsafe_code, reason = "hands on what is known of the block")]
 
 use core::alloc::Layout;
@@ -7,18 +7,19 @@ use super::Ops;
 use crate::allocator::size_source::SizeSource;
 use crate::field::{Field, Shared};
 
-/// What is to be counted of a shared block.
+/// The parts of a shared block that are counted here.
 pub(crate) struct Share {
     pub(crate) block: bool,
     pub(crate) contents: bool,
 }
 
 impl Ops<'_> {
-    /// A block with several owners, of which this is one. Says whether its contents are to be measured here.
+    /// Adds a block with several owners, of which this is one. Returns whether to measure its
+    /// contents here.
     ///
     /// # Safety
     ///
-    /// As for [`block`](Self::block).
+    /// The contract of [`block`](Self::block).
     pub unsafe fn shared_block<T: ?Sized>(
         &self,
         start: *const T,
@@ -33,12 +34,12 @@ impl Ops<'_> {
         share.contents
     }
 
-    /// As [`shared_block`](Self::shared_block), for one whose layout is as std's was when this was written: where the table does not
-    /// agree, it is found by an address in it.
+    /// Adds a shared block whose layout is an assumption about std. If the table disagrees, the
+    /// block is found by an address in it. Returns whether to measure its contents here.
     ///
     /// # Safety
     ///
-    /// As for [`block`](Self::block).
+    /// The contract of [`block`](Self::block).
     pub(crate) unsafe fn shared_block_or_enclosing(
         &self,
         start: *const u8,
@@ -56,17 +57,18 @@ impl Ops<'_> {
         unsafe { self.shared_block(start, layout, owners) }
     }
 
-    /// Whether a block that others may own as well is counted here.
+    /// Returns whether a block that others may own as well is counted here.
     #[cfg(feature = "malloc_size_of")]
     pub(crate) fn is_counted_here(&self, start: *const core::ffi::c_void) -> bool {
         self.share_of(start.addr(), usize::MAX).block
     }
 
-    /// Whether the shared block at this address is counted here, and whether its contents are.
+    /// Returns whether the shared block at this address is counted here, and whether its contents
+    /// are.
     pub(crate) fn share_of(&self, address: usize, owners: usize) -> Share {
         match self.field.get().map(Field::ownership).unwrap_or_default() {
             Shared::Elsewhere => Share { block: false, contents: false },
-            // Contents that were met are not gone into again: they may own this block themselves, in a circle.
+            // Visited contents are not measured again: in a cycle they own this block themselves.
             Shared::Here => Share { block: true, contents: self.collection.visit(address) },
             Shared::First => {
                 let first = owners <= 1 || self.collection.visit(address);
