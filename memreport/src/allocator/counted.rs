@@ -27,7 +27,7 @@ impl<A> Counted<A> {
 unsafe impl<A: UsableSize> GlobalAlloc for Counted<A> {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: handed on.
+        // SAFETY: the caller's contract is passed through.
         let block = unsafe { self.inner.alloc(layout) };
         // SAFETY: fresh from the inner allocator.
         unsafe { self.count_allocated(block, layout) };
@@ -36,7 +36,7 @@ unsafe impl<A: UsableSize> GlobalAlloc for Counted<A> {
 
     #[inline]
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: handed on.
+        // SAFETY: the caller's contract is passed through.
         let block = unsafe { self.inner.alloc_zeroed(layout) };
         // SAFETY: fresh from the inner allocator.
         unsafe { self.count_allocated(block, layout) };
@@ -47,7 +47,7 @@ unsafe impl<A: UsableSize> GlobalAlloc for Counted<A> {
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         // SAFETY: the block lives until the next line.
         counters::freed(unsafe { self.inner.usable_size(block, layout) });
-        // SAFETY: handed on.
+        // SAFETY: the caller's contract is passed through.
         unsafe { self.inner.dealloc(block, layout) };
     }
 
@@ -55,7 +55,7 @@ unsafe impl<A: UsableSize> GlobalAlloc for Counted<A> {
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
         // SAFETY: the block lives until the next line.
         let before = unsafe { self.inner.usable_size(block, layout) };
-        // SAFETY: handed on.
+        // SAFETY: the caller's contract is passed through.
         let moved = unsafe { self.inner.realloc(block, layout, new_size) };
         if !moved.is_null() {
             counters::freed(before);
@@ -77,7 +77,7 @@ impl<A: UsableSize> Counted<A> {
     #[inline]
     unsafe fn count_allocated(&self, block: *mut u8, layout: Layout) {
         if !block.is_null() {
-            // SAFETY: live, by the caller's promise.
+            // SAFETY: live, by the caller's contract.
             counters::allocated(unsafe { self.inner.usable_size(block, layout) });
         }
     }
@@ -89,7 +89,7 @@ unsafe impl<A: UsableSize> UsableSize for Counted<A> {
 
     #[inline]
     unsafe fn usable_size(&self, block: *const u8, layout: Layout) -> usize {
-        // SAFETY: handed on.
+        // SAFETY: the caller's contract is passed through.
         unsafe { self.inner.usable_size(block, layout) }
     }
 

@@ -41,25 +41,25 @@ pub unsafe trait UsableSize: GlobalAlloc {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LayoutSizes<A>(pub A);
 
-// SAFETY: handed on unchanged.
+// SAFETY: every call is passed through unchanged.
 unsafe impl<A: GlobalAlloc> GlobalAlloc for LayoutSizes<A> {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: handed on.
+        // SAFETY: the caller's contract is passed through.
         unsafe { self.0.alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: handed on.
+        // SAFETY: the caller's contract is passed through.
         unsafe { self.0.alloc_zeroed(layout) }
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        // SAFETY: handed on.
+        // SAFETY: the caller's contract is passed through.
         unsafe { self.0.dealloc(block, layout) }
     }
 
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
-        // SAFETY: handed on.
+        // SAFETY: the caller's contract is passed through.
         unsafe { self.0.realloc(block, layout, new_size) }
     }
 }

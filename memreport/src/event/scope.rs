@@ -204,8 +204,7 @@ pub struct Scoped<F> {
     future: F,
 }
 
-/// Keeps a future in a scope across awaits. The scope's parent is the one that this thread is in
-/// now.
+/// Keeps a future in a scope across awaits. The parent is the scope that this thread is in now.
 ///
 /// ```
 /// # fn spawn<F: std::future::Future>(_: F) {}

@@ -1,4 +1,4 @@
-//! Boxes, of values of any size, and what may be a box or borrowed. *Exact.*
+//! Measures boxes of values of any size, and `Cow`. *Exact.*
 #![expect(unsafe_code, reason = "vouches for the block of the box")]
 
 use alloc::borrow::{Cow, ToOwned};
@@ -12,19 +12,21 @@ use crate::{Lookahead, MallocShallowSizeOf, MallocSizeOf, Ops};
 impl<T: ?Sized> MallocShallowSizeOf for Box<T> {
     #[inline]
     fn add_shallow_size_of<'a>(&'a self, ops: &Ops<'a>) {
-        // SAFETY: the block of a box has the layout of its value, and none if that has no size.
+        // SAFETY: the block of a box has the layout of its value, and there is none if that has no
+        // size.
         unsafe { ops.block::<T>(&**self, Layout::for_value::<T>(self)) };
     }
 }
 
-/// A boxed slice, text or trait object too; a `Box<dyn Trait>` if `MallocSizeOf` is a supertrait of the trait.
+/// Also implemented for boxed slices, text and trait objects. A `Box<dyn Trait>` is measurable if
+/// `MallocSizeOf` is a supertrait of the trait.
 impl<T: ?Sized + MallocSizeOf> MallocSizeOf for Box<T> {
     #[inline(always)]
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
         if core::mem::needs_drop::<T>() {
             ops.measure_pointee(self);
         } else {
-            // Mostly numbers, which lead nowhere.
+            // Mostly numbers, which have no pointers.
             self.measure_pointee(ops);
         }
     }
@@ -60,13 +62,14 @@ impl<T: ?Sized + MallocSizeOf> MallocSizeOf for Pin<Box<T>> {
     #[inline]
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
         let value: &'a T = self.as_ref().get_ref();
-        // SAFETY: the block of a box has the layout of its value, and none if that has no size.
+        // SAFETY: the block of a box has the layout of its value, and there is none if that has no
+        // size.
         unsafe { ops.block(value, Layout::for_value(value)) };
         ops.add(value);
     }
 }
 
-/// What is borrowed belongs to somebody else.
+/// Borrowed values belong to their owner.
 impl<B: ?Sized + ToOwned<Owned: MallocSizeOf>> MallocSizeOf for Cow<'_, B> {
     #[inline]
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {

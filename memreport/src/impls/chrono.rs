@@ -1,4 +1,4 @@
-//! Times of `chrono`, which own nothing. *Exact.*
+//! Measures times of `chrono`, which own nothing. *Exact.*
 
 use chrono::{
     DateTime, Days, FixedOffset, IsoWeek, Local, Month, Months, NaiveDate, NaiveDateTime,

@@ -1,4 +1,4 @@
-//! Types that own what their parts own: tuples, options, ranges, wrappers. *Exact*, as far as the parts are.
+//! Measures types by their parts: tuples, options, ranges, wrappers. *Exact* if the parts are.
 
 use core::cmp::Reverse;
 use core::mem::ManuallyDrop;
@@ -47,7 +47,7 @@ macro_rules! tuples {
 
 tuples!(A B C D E F G H I J K L);
 
-/// Each pattern binds `value` in a part that may own something.
+/// Implements the trait. Each pattern binds the parts that may own heap.
 macro_rules! owns_its_parts {
     ($(<$($param:ident),*> $ty:ty { $($pattern:pat => [$($part:expr),*]),* $(,)? })*) => {$(
         impl<$($param: MallocSizeOf),*> MallocSizeOf for $ty {
@@ -117,7 +117,7 @@ owns_its_parts! {
     <T> Saturating<T> { Saturating(value) => [value] }
 }
 
-/// As the value: it owns its blocks, whether or not they will be given back.
+/// Measured like the value, which owns its blocks whether or not they will be freed.
 impl<T: ?Sized + MallocSizeOf> MallocSizeOf for ManuallyDrop<T> {
     #[inline]
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {

@@ -1,7 +1,7 @@
-//! Maps and sets of `indexmap`, with any hasher. *Exact with the tracker*; without it a *formula*: the entries and the table that
-//! the capacity takes.
+//! Measures maps and sets of `indexmap`, with any hasher. *Exact with the tracker*; without it a
+//! *formula*: the entries and the table of the capacity.
 //!
-//! What the hasher owns is not measured.
+//! The hasher is not measured.
 
 use indexmap::{IndexMap, IndexSet};
 
@@ -12,10 +12,10 @@ use crate::allocator::words::words_outside;
 
 map_like! {
     IndexMap<K, V, S>, [key: K, value: V], S => |map, ops| {
-        add_entries::<(usize, K, V), _, _>(ops, map, map.hasher(), map.capacity())
+        add_entries::<(usize, K, V), _, _>(ops, map, map.hasher(), map.capacity());
     };
     IndexSet<T, S>, [element: T], S => |set, ops| {
-        add_entries::<(usize, T), _, _>(ops, set, set.hasher(), set.capacity())
+        add_entries::<(usize, T), _, _>(ops, set, set.hasher(), set.capacity());
     };
 }
 

@@ -1,5 +1,5 @@
-//! Locks of `parking_lot` and others made with `lock_api`, which are tried, never waited for. *Exact*, or *busy* while somebody
-//! else holds them.
+//! Measures locks made with `lock_api`, such as `parking_lot`'s, without waiting. *Exact*, or
+//! *busy* while another thread holds them.
 #![expect(unsafe_code, reason = "vouches for guards that keep what they lend")]
 
 use lock_api::{Mutex, MutexGuard, RawMutex, RawRwLock, RwLock, RwLockReadGuard};

@@ -1,6 +1,7 @@
-//! Locks and cells of `tokio::sync`, which are tried, never waited for. *Exact*, or *busy* while somebody else holds them.
+//! Measures locks and cells of `tokio::sync`, without waiting for them. *Exact*, or *busy* while
+//! another task holds them.
 //!
-//! Tasks that wait are not seen: they are the runtime's.
+//! Waiting tasks belong to the runtime and are not counted.
 #![expect(unsafe_code, reason = "vouches for guards that keep what they lend")]
 
 use tokio::sync::{Mutex, MutexGuard, Notify, OnceCell, RwLock, RwLockReadGuard, Semaphore};

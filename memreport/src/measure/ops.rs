@@ -149,9 +149,9 @@ impl<'a> Ops<'a> {
             SizeSource::Table(tracker) => {
                 match self.exact_block(tracker, start.addr(), layout.size()) {
                     Some(bytes) => self.count(bytes),
-                    // SAFETY: the caller's promise.
+                    // SAFETY: the caller's contract.
                     None => unsafe {
-                        self.claim_start(tracker, start, Some(layout.size()), layout)
+                        self.claim_start(tracker, start, Some(layout.size()), layout);
                     },
                 }
             }
@@ -295,7 +295,7 @@ impl<'a> Ops<'a> {
         let claim = Claim { address: start.addr(), size, place: Place::Start };
         let mut found = tracker.look_up(claim);
         if found.wrong == Some(Wrong::Untracked) {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller's contract.
             found.bytes = unsafe { usable_size(start, layout) };
         }
         self.record(claim, found);

@@ -40,7 +40,7 @@ use crate::tracker::recorder::Recorder;
 /// | `array::IntoIter`, `vec::Drain`, `process::Output` | exact | exact |
 /// | `VecDeque`, `LinkedList`, `BufReader`, `LineWriter` | formula | exact |
 /// | `vec::IntoIter` | formula: the remaining elements | exact |
-/// | `IntoIter` of other collections | nothing | lower bound: without the remaining elements, and of trees and lists without some nodes |
+/// | `IntoIter` of other collections | nothing | lower bound: without the remaining elements, and without some nodes of trees and lists |
 /// | `LazyLock`, `LazyCell` | the initialized value | the initialized value; without captures of an initializer that has not run |
 /// | `HashMap`, `HashSet` | formula; after removals, a lower bound | exact |
 /// | `BTreeMap`, `BTreeSet` | formula; emptied by removals, a lower bound: without the leaf that is kept | exact |
@@ -66,7 +66,7 @@ use crate::tracker::recorder::Recorder;
 ///
 /// These types do not implement the trait:
 ///
-/// * a `Cell` of a type that is not `Copy`, which lends its value to nobody: measure such a field
+/// * a `Cell` of a type that is not `Copy`, which cannot lend its value: measure such a field
 ///   `with` [`in_cell`](crate::in_cell)
 /// * `Box<dyn Any>`, boxed functions and futures, whose contents are unknown
 /// * `ReentrantLock`, which is not stable
@@ -155,7 +155,7 @@ pub trait MallocSizeOf {
     #[expect(unsafe_code, reason = "only the caller knows that the value is a block of its own")]
     unsafe fn size_of_including_this(&self, ops: &Ops<'_>) -> usize {
         let before = ops.bytes();
-        // SAFETY: handed on.
+        // SAFETY: the caller's contract is passed through.
         ops.measure_borrowed(self, |value, ops| unsafe { value.add_size_of_including_this(ops) });
         ops.bytes() - before
     }

@@ -117,7 +117,7 @@ unsafe impl GlobalAlloc for CountedHeap {
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         // SAFETY: the block lives until the next line.
         self.live.fetch_sub(amount(unsafe { usable_size(block, layout) }), Relaxed);
-        // SAFETY: handed on.
+        // SAFETY: the caller's contract is passed through.
         unsafe { dealloc(block, layout) };
     }
 

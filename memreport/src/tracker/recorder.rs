@@ -45,7 +45,7 @@ pub struct RecentFields([Cell<usize>; 64]);
 impl RecentFields {
     /// Creates an empty cache.
     #[must_use]
-    pub fn new() -> Self {
+    pub fn empty() -> Self {
         RecentFields([const { Cell::new(0) }; 64])
     }
 

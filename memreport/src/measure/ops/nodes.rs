@@ -11,7 +11,7 @@ use crate::allocator::size_source::SizeSource;
 /// The nodes of one value.
 pub(crate) struct Nodes<'o, 'a> {
     ops: &'o Ops<'a>,
-    /// Whether the contents of a block are measured here, by its start.
+    /// True for a block whose contents are measured here, by its start.
     known: BTreeMap<usize, bool>,
     /// The last block and its answer: mostly also the next one.
     last: (Range<usize>, bool),

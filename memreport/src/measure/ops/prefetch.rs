@@ -1,4 +1,4 @@
-//! Prefetches the memory of the next elements, because a size query mostly defers_pointees for memory.
+//! Prefetches the memory of the next elements, because a size query mostly waits for memory.
 //!
 //! A prefetch is a hint. It reads nothing and accepts any address. Each query is still made and
 //! answered within its call.

@@ -28,7 +28,7 @@ impl Ops<'_> {
     ) -> bool {
         let share = self.share_of(start.cast::<u8>().addr(), owners);
         if share.block {
-            // SAFETY: handed on.
+            // SAFETY: the caller's contract is passed through.
             unsafe { self.block(start, layout) };
         }
         share.contents
@@ -53,7 +53,7 @@ impl Ops<'_> {
                 return self.shared_enclosing_block(start, layout.size(), owners);
             }
         }
-        // SAFETY: handed on.
+        // SAFETY: the caller's contract is passed through.
         unsafe { self.shared_block(start, layout, owners) }
     }
 
