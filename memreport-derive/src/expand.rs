@@ -70,7 +70,8 @@ impl Output<'_> {
     }
 
     // Expands to:
-    //     impl<T> ::memreport::MallocSizeOf for Page<T> where T: ::memreport::MallocSizeOf { methods }
+    //     impl<T> ::memreport::MallocSizeOf for Page<T>
+    //     where T: ::memreport::MallocSizeOf { methods }
     fn implementation(&self, methods: &TokenStream, bounded: bool) -> TokenStream {
         let krate = &self.names.krate;
         let DeriveInput { ident, generics, .. } = self.input.derived;

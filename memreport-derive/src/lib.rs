@@ -1,5 +1,5 @@
-//! The derive macro of the crate `memreport`: `#[derive(MallocSizeOf)]` measures the heap that a type
-//! owns, field by field.
+//! The derive macro of the crate `memreport`: `#[derive(MallocSizeOf)]` measures the heap that a
+//! type owns, field by field.
 //!
 //! Depend on `memreport`, which exports the macro with its feature `derive` (a default feature).
 //!
@@ -19,8 +19,8 @@
 //! ```
 //!
 //! The generated code visits each field in order. It has no cost beyond the size queries, needs no
-//! names in scope, and reports mistakes in attributes at the attribute. See the table of attributes at
-//! [`MallocSizeOf`].
+//! names in scope, and reports mistakes in attributes at the attribute. See the table of attributes
+//! at [`MallocSizeOf`].
 
 mod errors;
 mod attr;
@@ -68,29 +68,34 @@ use syn::{DeriveInput, parse_macro_input};
 /// | `#[malloc_size_of(…)]` | effect |
 /// |---|---|
 /// | `ignore = "why"` | The field is not measured. `memreport::skipped_fields` lists the reasons. |
-/// | `with = path` | A function `for<'a> fn(&'a Field, &Ops<'a>)` measures it, for types of other crates. |
+/// | `with = path` | A function `for<'a> fn(&'a Field, &Ops<'a>)` measures the field. |
 /// | `shallow` | Only the container's own blocks count, without the blocks of its elements. |
-/// | `shared = first` | Of the owners of an `Rc` or `Arc`, the first one visited counts its block. The default. |
-/// | `shared = here` | This field always counts the block. |
+/// | `shared = first` | The first owner that a collection visits counts the block. The default. |
+/// | `shared = here` | This field always counts the block behind its `Rc` or `Arc`. |
 /// | `shared = elsewhere` | Another owner counts the block; this field never does. |
-/// | `part`, `part = "name"` | Its bytes are reported under the name, below the path of the whole value. The description is the first sentence of the field's doc comment. |
+/// | `part`, `part = "name"` | Its bytes are reported by name, below the path of the value. |
+///
+/// The description of a part is the first sentence of the field's doc comment. `with` is for types
+/// of other crates.
 ///
 /// # Attributes of the type
 ///
 /// | `#[malloc_size_of(…)]` | effect |
 /// |---|---|
 /// | `bound = "T: Trait"` | Replaces the inferred bounds of the impl. |
-/// | `sizes = PageSizes` | Generates a struct of that name with a field for each part, in bytes, and `rest`. `memreport::sizes_of` fills it. For structs without parameters. |
+/// | `sizes = PageSizes` | Generates a struct with a field for each part, in bytes, and `rest`. |
 /// | `crate = path` | Sets the path of `memreport`, if it is renamed or re-exported. |
 ///
-/// The inferred bounds are `T: MallocSizeOf` for each type parameter in the type of a measured field,
-/// and `T::Item: MallocSizeOf` for each associated type. A parameter that owns nothing there is not
-/// bounded: behind `&` and `PhantomData`, or as the hasher of a map.
+/// `memreport::sizes_of` returns the generated struct. It is for types without parameters.
+///
+/// The inferred bounds are `T: MallocSizeOf` for each type parameter in the type of a measured
+/// field, and `T::Item: MallocSizeOf` for each associated type. A parameter that owns nothing there
+/// is not bounded: behind `&` and `PhantomData`, or as the hasher of a map.
 ///
 /// # Errors
 ///
-/// A misplaced, repeated or unknown attribute is a compile error at that attribute, and so is a packed
-/// struct or a union.
+/// A misplaced, repeated or unknown attribute is a compile error at that attribute, and so is a
+/// packed struct or a union.
 #[proc_macro_derive(MallocSizeOf, attributes(malloc_size_of))]
 pub fn derive_malloc_size_of(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);

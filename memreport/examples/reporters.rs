@@ -18,8 +18,8 @@ struct Cache {
 
 static CACHE: Cache = Cache { pages: Mutex::new(Vec::new()) };
 
-// A reporter that is registered at link time: a path in the tree `explicit`, the static to measure, and
-// a description. Locks inside it are only tried, and count as busy if that fails.
+// A reporter that is registered at link time: a path in the tree `explicit`, the static to measure,
+// and a description. Locks inside it are only tried, and count as busy if that fails.
 memreport::reporter!("explicit/cache", CACHE, "Rendered pages.");
 
 // A reporter can also be a function that makes several reports, here a count outside the tree.

@@ -13,7 +13,7 @@
 //!
 //! use memreport::MallocSizeOf;
 //!
-//! // Declares the system's allocator, so that sizes are the allocator's own and blocks are counted.
+//! // Declares the system's allocator, so that it reports block sizes and blocks are counted.
 //! memreport::global_allocator!();
 //!
 //! #[derive(Default, MallocSizeOf)]
@@ -45,12 +45,12 @@
 //!
 //! # Steps
 //!
-//! 1. Derive [`MallocSizeOf`](macro@MallocSizeOf) for the types that own much. Types of other crates have a feature each,
-//!    named after the crate; `all-crates` enables all.
+//! 1. Derive [`MallocSizeOf`](macro@MallocSizeOf) for the types that own much. Types of other
+//!    crates have a feature each, named after the crate; `all-crates` enables all.
 //! 2. Declare the allocator once, in `main.rs`: [`global_allocator!`] or `dmd::global_allocator!`.
 //!    Without it, sizes come from layouts, and slop is missing.
-//! 3. Register a reporter for each static or service: [`reporter!`], [`register`], [`report_value`].
-//!    Reporters must not wait for locks.
+//! 3. Register a reporter for each static or service: [`reporter!`], [`register`] or
+//!    [`report_value`]. Reporters must not wait for locks.
 //! 4. Take a [`snapshot()`], or call [`serve()`] once so that `about-memory` can take one while the
 //!    program runs.
 //!
@@ -67,7 +67,8 @@
 //! # Next
 //!
 //! * [`variations`]: members, formulas, trait objects, graphs with shared nodes.
-//! * [`MallocSizeOf`](trait@MallocSizeOf): the accuracy for each type of std, and implementations by hand.
+//! * [`MallocSizeOf`](trait@MallocSizeOf): the accuracy for each type of std, and implementations
+//!   by hand.
 //! * [`distinguished`] and `metrics`: single figures for telemetry, and all reports for Prometheus.
 //! * [`serve`](mod@serve): saving reports near a memory limit, and commands of the program's own.
 //! * The crate `dmd`: dark matter, double reports, and tests that keep reports complete.

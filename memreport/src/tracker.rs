@@ -1,4 +1,5 @@
-//! Defines the interface to a tracking allocator. The crate `dmd` implements it; measuring calls it.
+//! Defines the interface to a tracking allocator. The crate `dmd` implements it; measuring calls
+//! it.
 
 pub(crate) mod claim;
 pub(crate) mod recorder;

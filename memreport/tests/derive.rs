@@ -212,7 +212,7 @@ struct Choices {
     parent: Rc<Vec<u8>>,
     #[malloc_size_of(shared = first)]
     first: Rc<Vec<u8>>,
-    /// What was seen. Not what was heard.
+    /// Seen values. Not heard ones.
     #[malloc_size_of(part)]
     seen: Vec<u8>,
     #[malloc_size_of(part = "kept/long")]
@@ -253,7 +253,7 @@ fn choices_are_kept() {
     assert_eq!(
         parts,
         [
-            ("seen", 50, "What was seen."),
+            ("seen", 50, "Seen values."),
             ("kept/long", 70, "What `Choices.type` owns."),
             ("kept/long/inner", 60, "What `Parts.inner` owns."),
         ]

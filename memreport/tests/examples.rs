@@ -1,7 +1,7 @@
 //! Runs each example as a program of its own, since each declares an allocator.
 //!
-//! Cargo builds the examples of the package together with its tests, into the folder `examples` beside
-//! the tests' own.
+//! Cargo builds the examples of the package together with its tests, into the folder `examples`
+//! beside the tests' own.
 
 use std::path::PathBuf;
 use std::process::Command;

@@ -1,4 +1,5 @@
-//! Times cycles of work on the program's memory: a collection of garbage, an eviction, a compaction.
+//! Times cycles of work on the program's memory: a collection of garbage, an eviction, a
+//! compaction.
 
 use std::borrow::Cow;
 use std::sync::atomic::AtomicU64;

@@ -38,7 +38,7 @@ fn add_slice(ops: &Ops<'_>, words: Words<'_>, text: &[u8]) {
     }
 }
 
-/// Of a scheme other than the web's, the text and its box are counted.
+/// Counts the text of a scheme other than the web's, and its box.
 impl MallocSizeOf for Uri {
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
         if let Some(scheme) = self.scheme() {

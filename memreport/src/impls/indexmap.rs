@@ -26,7 +26,8 @@ pub(super) fn add_entries<E, M, S>(ops: &Ops<'_>, map: &M, hasher: &S, capacity:
     ops.blocks_by_words(words_outside(map, hasher), is_own::<E>, bytes);
 }
 
-/// Returns whether a block holds the entries of type `E`, each with its hash, or the table of their indices.
+/// Returns whether a block holds the entries of type `E`, each with its hash, or the table of their
+/// indices.
 fn is_own<E>(offset: usize, requested: usize) -> bool {
     is_table::<usize>(offset, requested) || (offset == 0 && requested % size_of::<E>() == 0)
 }

@@ -1,7 +1,7 @@
 //! Measures arrays of `ndarray` that own their elements, of up to six dimensions. *Exact with the
 //! tracker*; without it the elements in view.
 //!
-//! Of an array that was sliced in place, only the remaining elements are measured. An empty one is
+//! An array that was sliced in place has only its remaining elements measured. An empty one is
 //! a *lower bound*.
 
 use ndarray::{Array, Dimension};

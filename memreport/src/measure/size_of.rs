@@ -35,26 +35,37 @@ use crate::tracker::recorder::Recorder;
 ///
 /// | type | allocator declared | DMD awake |
 /// |---|---|---|
-/// | `Vec`, `String`, `Box`, `Rc`, `Arc`, `BinaryHeap`, `CString`, `OsString`, `PathBuf`, pinned too | exact | exact |
-/// | `Cursor`, `BufWriter` | exact | exact |
+/// | `Vec`, `String`, `Box`, `Rc`, `Arc`, `BinaryHeap`, also pinned | exact | exact |
+/// | `CString`, `OsString`, `PathBuf`, `Cursor`, `BufWriter` | exact | exact |
 /// | `array::IntoIter`, `vec::Drain`, `process::Output` | exact | exact |
 /// | `VecDeque`, `LinkedList`, `BufReader`, `LineWriter` | formula | exact |
-/// | `vec::IntoIter` | formula: the remaining elements | exact |
-/// | `IntoIter` of other collections | nothing | lower bound: without the remaining elements, and without some nodes of trees and lists |
-/// | `LazyLock`, `LazyCell` | the initialized value | the initialized value; without captures of an initializer that has not run |
 /// | `HashMap`, `HashSet` | formula; after removals, a lower bound | exact |
-/// | `BTreeMap`, `BTreeSet` | formula; emptied by removals, a lower bound: without the leaf that is kept | exact |
+/// | `BTreeMap`, `BTreeSet` | formula; emptied by removals, a lower bound | exact |
+/// | `vec::IntoIter` | formula: the remaining elements | exact |
+/// | `IntoIter` of other collections | nothing | lower bound |
 /// | `Weak`, when it alone keeps the block | lower bound: two counts | exact |
+/// | `LazyLock`, `LazyCell` | the initialized value | the initialized value |
 /// | `Mutex`, `RwLock`, `RefCell` | the value inside, or *busy* | the value inside, or *busy* |
-/// | `io::Error`, `Box<dyn Error>` | lower bound | lower bound: without the blocks of its cause or of the boxed error |
+/// | `io::Error`, `Box<dyn Error>` | lower bound | lower bound |
 /// | `FromUtf8Error`, `NulError`, `IntoStringError` | nothing | exact |
-/// | `Backtrace` | nothing | lower bound: without the names of a resolved one |
-/// | ends of channels | nothing | lower bound: without queued messages, and at most two blocks of an unbounded one |
-/// | `Thread`, `JoinHandle`, `ScopedJoinHandle` | nothing | lower bound: without the thread's result |
-/// | `Waker` | nothing | lower bound: the block that it points to |
-/// | `process::Command` | the lengths of its texts | lower bound: without `arg0`, and without all of a large changed environment |
-/// | `Stdin`, `Stdout`, files, sockets, children, `fmt::Arguments`, borrowing iterators | exact: nothing | exact: nothing |
+/// | `Backtrace`, ends of channels, `Waker` | nothing | lower bound |
+/// | `Thread`, `JoinHandle`, `ScopedJoinHandle` | nothing | lower bound |
+/// | `process::Command` | the lengths of its texts | lower bound |
+/// | `Stdin`, `Stdout`, files, sockets, children | exact: nothing | exact: nothing |
+/// | `fmt::Arguments`, borrowing iterators | exact: nothing | exact: nothing |
 /// | options, tuples, arrays, ranges, cells | their parts | their parts |
+///
+/// The lower bounds do not count:
+///
+/// * `BTreeMap`: the leaf that an emptied map keeps
+/// * `IntoIter`: the remaining elements, and some nodes of trees and lists
+/// * `LazyLock`: the captures of an initializer that has not run
+/// * errors: the blocks of the cause, or of the boxed error
+/// * `Backtrace`: the names, once it is resolved
+/// * channels: queued messages, and more than two blocks of an unbounded channel
+/// * `Waker`: more than the block that it points to
+/// * threads: the thread's result
+/// * `process::Command`: `arg0`, and some nodes of a large changed environment
 ///
 /// A *formula* adds up the bytes that the type requests. It falls short only by the allocator's
 /// rounding: with glibc, up to 23 bytes a block. Where no allocator is declared, every block counts

@@ -20,7 +20,10 @@ use super::size_of::{MallocSizeOf, measure};
 ///     title: String,
 /// }
 ///
-/// # let page = |length| Page { text: "a".repeat(length), links: vec![String::new()], title: "Page".to_owned() };
+/// # let page = |length| {
+/// #     let text = "a".repeat(length);
+/// #     Page { text, links: vec![String::new()], title: "Page".to_owned() }
+/// # };
 /// let mut all = PageSizes::default();
 /// for page in [page(1000), page(2000)] {
 ///     all += memreport::sizes_of(&page);

@@ -52,8 +52,9 @@ inventory::collect!(StaticReporter);
 /// # fn main() {
 /// WORDS.lock().unwrap().push("heap".repeat(100));
 /// let snapshot = memreport::snapshot();
-/// assert!(snapshot.reports.iter().any(|report| report.path == "explicit/words" && report.amount >= 400));
-/// assert!(snapshot.reports.iter().any(|report| report.path == "words" && report.amount == 1));
+/// let amount = |path| snapshot.reports.iter().find(|report| report.path == path).unwrap().amount;
+/// assert!(amount("explicit/words") >= 400);
+/// assert_eq!(amount("words"), 1);
 /// # }
 /// ```
 ///
