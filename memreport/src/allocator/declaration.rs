@@ -1,6 +1,7 @@
 //! Declares the program's global allocator, and queries the one that is declared.
 #![expect(unsafe_code, reason = "the declared functions are queries about blocks")]
 
+use core::alloc::Layout;
 use core::fmt;
 
 use super::counters::{HeapCounters, totals};
@@ -178,9 +179,18 @@ pub(crate) fn is_tracking() -> bool {
     tracker().is_some_and(Tracker::is_awake)
 }
 
-/// Returns the size query of the global allocator, if one is declared.
-pub(crate) fn usable_size_fn() -> Option<UsableSizeFn> {
-    Some(declaration()?.usable_size)
+/// Returns the bytes that count for a block: its usable size if an allocator is declared, otherwise
+/// the size of its layout.
+///
+/// # Safety
+///
+/// `block` is a live block of the global allocator with this layout.
+pub(crate) unsafe fn usable_size(block: *const u8, layout: Layout) -> usize {
+    match declaration() {
+        // SAFETY: the declaration belongs to the global allocator.
+        Some(declaration) => unsafe { (declaration.usable_size)(block, layout) },
+        None => layout.size(),
+    }
 }
 
 /// Returns the best source of block sizes that this program has at the moment.

@@ -1,5 +1,4 @@
 //! Selects the source of block sizes: the allocator, the tracker's table, or the layout.
-#![expect(unsafe_code, reason = "hands a question on to the allocator's declaration")]
 
 use core::alloc::Layout;
 use core::fmt;
@@ -24,16 +23,6 @@ pub(crate) enum SizeSource {
     Table(&'static dyn Tracker),
 }
 
-impl SizeSource {
-    /// Returns the best source that this program has at the moment.
-    pub(crate) fn declared() -> Self {
-        #[cfg(feature = "std")]
-        return super::declaration::size_source();
-        #[cfg(not(feature = "std"))]
-        SizeSource::Layout
-    }
-}
-
 impl fmt::Debug for SizeSource {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(match self {
@@ -42,20 +31,4 @@ impl fmt::Debug for SizeSource {
             SizeSource::Table(_) => "tracked",
         })
     }
-}
-
-/// Returns the bytes that count for a block: its usable size if an allocator is declared, otherwise
-/// the size of its layout.
-///
-/// # Safety
-///
-/// `block` is a live block of the global allocator with this layout.
-pub(crate) unsafe fn usable_size(block: *const u8, layout: Layout) -> usize {
-    #[cfg(feature = "std")]
-    if let Some(usable_size) = super::declaration::usable_size_fn() {
-        // SAFETY: the declaration belongs to the global allocator.
-        return unsafe { usable_size(block, layout) };
-    }
-    let _ = block;
-    layout.size()
 }

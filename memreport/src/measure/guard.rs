@@ -62,5 +62,6 @@ impl<'a> Ops<'a> {
     #[cfg(not(feature = "std"))]
     fn measure_guarded_now<G: Guard<Target: MallocSizeOf>>(&self, guard: G) {
         self.measure_borrowed(&*guard, G::Target::add_size_of_excluding_this);
+        drop(guard);
     }
 }

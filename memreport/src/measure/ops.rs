@@ -28,7 +28,9 @@ use sums::Sums;
 
 use super::measured::Measured;
 use super::size_of::{MallocShallowSizeOf, MallocSizeOf};
-use crate::allocator::size_source::{SizeSource, usable_size};
+#[cfg(feature = "std")]
+use crate::allocator::declaration::usable_size;
+use crate::allocator::size_source::SizeSource;
 use crate::field::Field;
 use crate::tracker::Tracker;
 use crate::tracker::claim::{Claim, Found, Place, Wrong};
@@ -156,6 +158,26 @@ impl<'a> Ops<'a> {
                 }
             }
         }
+    }
+
+    /// Adds a block with several owners, of which this is one. Returns whether to measure its
+    /// contents here.
+    ///
+    /// # Safety
+    ///
+    /// The contract of [`block`](Self::block).
+    pub unsafe fn shared_block<T: ?Sized>(
+        &self,
+        start: *const T,
+        layout: Layout,
+        owners: usize,
+    ) -> bool {
+        let share = self.share_of(start.cast::<u8>().addr(), owners);
+        if share.block {
+            // SAFETY: the caller's contract is passed through.
+            unsafe { self.block(start, layout) };
+        }
+        share.contents
     }
 
     /// Adds a block whose layout is unknown, such as one behind a pointer of a foreign library.
@@ -296,7 +318,11 @@ impl<'a> Ops<'a> {
         let mut found = tracker.look_up(claim);
         if found.wrong == Some(Wrong::Untracked) {
             // SAFETY: the caller's contract.
-            found.bytes = unsafe { usable_size(start, layout) };
+            #[cfg(feature = "std")]
+            let bytes = unsafe { usable_size(start, layout) };
+            #[cfg(not(feature = "std"))]
+            let bytes = layout.size();
+            found.bytes = bytes;
         }
         self.record(claim, found);
     }

@@ -9,7 +9,7 @@ use std::alloc::{GlobalAlloc, alloc, alloc_zeroed, dealloc, realloc};
 use std::sync::{Mutex, PoisonError};
 
 use super::reporter::{Reporter, Reports, amount};
-use crate::allocator::size_source::usable_size;
+use crate::allocator::declaration::usable_size;
 use crate::event::on_alloc;
 use crate::report::Report;
 

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::history::History;
 use super::limits::KernelFiles;
-use super::save_folder::Folder;
+use super::save_folder::{Folder, SaveReason};
 use super::work::Task;
 use crate::process::resident;
 
@@ -24,14 +24,6 @@ pub enum Threshold {
     /// The percentage of the last ten seconds in which some task waited for memory: Linux's
     /// `memory.pressure`.
     Pressure(f64),
-}
-
-/// The reason for saving a report.
-#[derive(Clone, Debug)]
-pub(super) struct SaveReason {
-    pub(super) words: String,
-    /// The reason of the memory event, if handlers are called.
-    pub(super) event: Option<&'static str>,
 }
 
 /// The interval between checks of the thresholds.

@@ -13,6 +13,14 @@ use std::{fs, io};
 use crate::snapshot::Snapshot;
 use crate::snapshot::stamp::{LENGTH, is_stamp, stamp};
 
+/// The reason for saving a report.
+#[derive(Clone, Debug)]
+pub(super) struct SaveReason {
+    pub(super) words: String,
+    /// The reason of the memory event, if handlers are called.
+    pub(super) event: Option<&'static str>,
+}
+
 /// Limits of the saved files.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {

@@ -12,11 +12,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::autosave::SaveReason;
 use super::commands::{Answer, Commands};
 use super::history::History;
 use super::protocol::{Part, Request};
-use super::save_folder::Folder;
+use super::save_folder::{Folder, SaveReason};
 use super::sys;
 use crate::allocator::declaration::is_tracking;
 use crate::event::callback::panic_message;

@@ -33,7 +33,7 @@ const NO: u8 = 2;
 ///
 /// `block` is a live block of the C library's malloc.
 #[inline]
-pub(crate) unsafe fn usable_size(block: *const u8) -> usize {
+pub(super) unsafe fn usable_size(block: *const u8) -> usize {
     if has_size_word() {
         // SAFETY: the word before a block of a malloc that keeps such words.
         let word = unsafe { words::read(block.addr() - WORD) };

@@ -16,14 +16,14 @@ type VisitedBlocks = alloc::collections::BTreeMap<usize, u32>;
 
 /// One collection, or the measurement of a single value.
 pub(crate) struct Collection<'c> {
-    pub(crate) sizes: SizeSource,
-    pub(crate) recorder: Option<&'c dyn Recorder>,
+    pub(super) sizes: SizeSource,
+    pub(super) recorder: Option<&'c dyn Recorder>,
     recent_fields: Option<&'c RecentFields>,
     visited: RefCell<VisitedBlocks>,
     /// The ordinal of the collection's reporter that runs.
-    pub(crate) run: Cell<u32>,
+    pub(super) run: Cell<u32>,
     /// The number of the reporter that claims refer to.
-    pub(crate) reporter: Cell<u32>,
+    pub(super) reporter: Cell<u32>,
 }
 
 impl<'c> Collection<'c> {
@@ -45,12 +45,12 @@ impl<'c> Collection<'c> {
 
     /// Returns the recorder, if it must be notified of a visit to this field.
     #[inline]
-    pub(crate) fn recorder_for(&self, field: &'static Field) -> Option<&'c dyn Recorder> {
+    pub(super) fn recorder_for(&self, field: &'static Field) -> Option<&'c dyn Recorder> {
         self.recorder.filter(|_| self.recent_fields.is_none_or(|heard| heard.insert(field)))
     }
 
     /// Marks a shared block as visited. Returns whether this is the first visit.
-    pub(crate) fn visit(&self, address: usize) -> bool {
+    pub(super) fn visit(&self, address: usize) -> bool {
         let mut first = false;
         self.visited.borrow_mut().entry(address).or_insert_with(|| {
             first = true;

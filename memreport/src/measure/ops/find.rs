@@ -1,12 +1,10 @@
 //! Finds blocks whose start is unknown, by pointers into them or by the words of their owners.
 //!
 //! The tracker's table answers. Without one, the caller's formula counts as *computed*.
-#![cfg_attr(
-    feature = "std",
-    expect(unsafe_code, reason = "looks into a block that a handle keeps alive")
-)]
+#![expect(unsafe_code, reason = "reads blocks that a handle keeps alive, and passes contracts on")]
 
 use alloc::vec::Vec;
+use core::alloc::Layout;
 
 use super::Ops;
 use crate::allocator::size_source::SizeSource;
@@ -82,6 +80,29 @@ impl Ops<'_> {
             self.enclosing_block(inside, otherwise);
         }
         share.contents
+    }
+
+    /// Adds a shared block whose layout is an assumption about std. If the table disagrees, the
+    /// block is found by an address in it. Returns whether to measure its contents here.
+    ///
+    /// # Safety
+    ///
+    /// The contract of [`block`](Self::block).
+    pub(crate) unsafe fn shared_block_or_enclosing(
+        &self,
+        start: *const u8,
+        layout: Layout,
+        owners: usize,
+    ) -> bool {
+        if let SizeSource::Table(tracker) = self.collection.sizes {
+            if tracker.exact_block(start.addr(), layout.size()).is_none()
+                && tracker.tracks_every_block()
+            {
+                return self.shared_enclosing_block(start, layout.size(), owners);
+            }
+        }
+        // SAFETY: the caller's contract is passed through.
+        unsafe { self.shared_block(start, layout, owners) }
     }
 
     /// Adds every block that contains one of these addresses, once each. Without a tracker, adds
@@ -242,7 +263,7 @@ fn within(address: usize) -> Claim {
     Claim { address, size: None, place: Place::Inside }
 }
 
-pub(crate) fn find(tracker: &dyn Tracker, address: usize) -> Option<Block> {
+pub(super) fn find(tracker: &dyn Tracker, address: usize) -> Option<Block> {
     tracker.look_up(within(address)).block
 }
 

@@ -120,7 +120,7 @@ impl Ops<'_> {
 
     /// Prefetches the memory behind a queued pointer, whose block has arrived and can be read.
     #[inline]
-    pub(crate) fn fetch_pointees(&self, owner: &dyn OwningPointer) {
+    pub(super) fn fetch_pointees(&self, owner: &dyn OwningPointer) {
         if let Some(ahead) = self.lookahead() {
             owner.prefetch_pointees(ahead);
         }

@@ -48,7 +48,7 @@ struct Pending<'a> {
 }
 
 /// The queued pointers.
-pub(crate) struct Queue<'a> {
+pub(super) struct Queue<'a> {
     /// The pointers in flight. Invariant: `length` entries from the oldest on are initialized.
     ring: [Cell<MaybeUninit<Pending<'a>>>; RING_CAPACITY],
     /// The number of pointers popped so far. Modulo the capacity, it is the index of the oldest.
@@ -91,7 +91,7 @@ impl<'a> Ops<'a> {
     }
 
     /// Measures all queued pointers.
-    pub(crate) fn drain_queue(&self) {
+    pub(super) fn drain_queue(&self) {
         while let Some(pending) = self.next_pending() {
             if self.queue.length.get() < HALF_WAY {
                 self.fetch_pointees(pending.owner);
@@ -102,7 +102,7 @@ impl<'a> Ops<'a> {
 
     /// Measures the overflow, for a container that adds more and more pointers.
     #[inline]
-    pub(crate) fn drain_overflow(&self) {
+    pub(super) fn drain_overflow(&self) {
         if !self.queue.overflow.borrow().is_empty() && !self.is_deep() {
             self.drain_overflow_slow();
         }
@@ -143,14 +143,14 @@ impl<'a> Ops<'a> {
 
     /// Marks visited values as prefetched until the guard is dropped.
     #[inline]
-    pub(crate) fn visiting_fetched(&self) -> Visiting<'_> {
+    pub(super) fn visiting_fetched(&self) -> Visiting<'_> {
         let is_fetched = &self.queue.is_fetched;
         Visiting { is_fetched, before: is_fetched.replace(true) }
     }
 }
 
 /// The guard of [`Ops::visiting_fetched`].
-pub(crate) struct Visiting<'q> {
+pub(super) struct Visiting<'q> {
     is_fetched: &'q Cell<bool>,
     before: bool,
 }
@@ -164,7 +164,7 @@ impl Drop for Visiting<'_> {
 
 impl<'a> Queue<'a> {
     #[inline(always)]
-    pub(crate) const fn new() -> Self {
+    pub(super) const fn new() -> Self {
         Queue {
             ring: [const { Cell::new(MaybeUninit::uninit()) }; RING_CAPACITY],
             popped: Cell::new(0),

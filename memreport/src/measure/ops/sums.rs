@@ -8,7 +8,7 @@ use crate::measure::measured::{Measured, Part};
 
 /// The sums of one measurement.
 #[derive(Default)]
-pub(crate) struct Sums {
+pub(super) struct Sums {
     bytes: Cell<usize>,
     blocks: Cell<usize>,
     computed: Cell<usize>,
@@ -29,7 +29,7 @@ struct PartSum {
 
 impl Sums {
     /// Returns the index of the part with this name below `parent`, from 1; 0 is the value itself.
-    pub(crate) fn child_part(
+    pub(super) fn child_part(
         &self,
         parent: usize,
         name: &'static str,
@@ -46,35 +46,35 @@ impl Sums {
 
     /// Counts a block of this many bytes.
     #[inline]
-    pub(crate) fn count(&self, bytes: usize) {
+    pub(super) fn count(&self, bytes: usize) {
         self.bytes.set(self.bytes.get() + bytes);
         self.blocks.set(self.blocks.get() + 1);
     }
 
     /// Counts bytes from a formula.
-    pub(crate) fn count_computed(&self, bytes: usize) {
+    pub(super) fn count_computed(&self, bytes: usize) {
         self.bytes.set(self.bytes.get() + bytes);
         self.computed.set(self.computed.get() + bytes);
     }
 
     /// Counts a value that another thread has locked.
-    pub(crate) fn count_busy(&self) {
+    pub(super) fn count_busy(&self) {
         self.busy.set(self.busy.get() + 1);
     }
 
     /// Returns the bytes so far.
-    pub(crate) fn bytes(&self) -> usize {
+    pub(super) fn bytes(&self) -> usize {
         self.bytes.get()
     }
 
     /// Returns the part that bytes are counted for now.
-    pub(crate) fn part(&self) -> usize {
+    pub(super) fn part(&self) -> usize {
         self.part.get()
     }
 
     /// Counts further bytes for this part.
     #[inline]
-    pub(crate) fn switch_to(&self, part: usize) {
+    pub(super) fn switch_to(&self, part: usize) {
         if part != self.part.get() {
             self.settle();
             self.part.set(part);
@@ -90,7 +90,7 @@ impl Sums {
         }
     }
 
-    pub(crate) fn into_measured(self) -> Measured {
+    pub(super) fn into_measured(self) -> Measured {
         self.settle();
         let sums = self.parts.into_inner();
         let mut parts: Vec<Part> = Vec::with_capacity(sums.len());
