@@ -1,8 +1,8 @@
-//! A folder of reports that a program saves by itself: the newest few, each whole, in names that sort by time.
+//! Saves reports into a folder and keeps the newest, each complete, in names that sort by time.
 //!
-//! `indexer-20261121-230105-123-4711.json.gz` is what process 4711 of the program `indexer` saved at that time, in UTC; DMD's dump
-//! lies beside it. Files that earlier processes of the program have left count as well, so that a program that is started again
-//! and again does not fill the disk.
+//! `indexer-20261121-230105-123-4711.json.gz` was saved by process 4711 of the program `indexer` at
+//! that time, in UTC. DMD's dump lies beside it. Files of earlier processes of the program count as
+//! well, so that a program that restarts again and again does not fill the disk.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -13,14 +13,22 @@ use std::{fs, io};
 use crate::snapshot::Snapshot;
 use crate::snapshot::stamp::{LENGTH, is_stamp, stamp};
 
-/// How much is kept.
+/// The reason for saving a report.
+#[derive(Clone, Debug)]
+pub(super) struct SaveReason {
+    pub(super) words: String,
+    /// The reason of the memory event, if handlers are called.
+    pub(super) event: Option<&'static str>,
+}
+
+/// Limits of the saved files.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// How many moments.
+    /// The most reports. A dump beside a report does not count.
     pub files: usize,
-    /// Bytes of all files together. The newest moment is kept, however big it is.
+    /// The most bytes of all files together. The newest report is kept at any size.
     pub bytes: u64,
-    /// The largest number of reports in a file; the rest is added up.
+    /// The most entries in a report. The others are added up.
     pub reports: usize,
 }
 
@@ -30,14 +38,15 @@ impl Default for Limits {
     }
 }
 
-/// Where reports are saved, and how many are kept.
+/// A folder of saved reports.
 #[derive(Debug)]
 pub struct Folder {
     path: PathBuf,
-    /// What all names begin with.
+    /// The start of all file names.
     prefix: String,
     limits: Limits,
-    /// Held while a report is saved. When the last one was: two names are never the same, also if the clock is set back.
+    /// The time of the last report, locked while one is saved. Names stay distinct even if the
+    /// clock is set back.
     last: Mutex<SystemTime>,
     outcome: Mutex<Outcome>,
 }
@@ -48,7 +57,7 @@ struct Outcome {
     failed: Option<String>,
 }
 
-/// What a moment has left in the folder.
+/// A saved report and its dump.
 struct Kept {
     name: String,
     pid: u32,
@@ -56,7 +65,7 @@ struct Kept {
 }
 
 impl Folder {
-    /// Of a program by this name.
+    /// Creates the folder's description for a program with this name.
     #[must_use]
     pub fn new(path: PathBuf, program: &str, limits: Limits) -> Self {
         let plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-');
@@ -67,11 +76,12 @@ impl Folder {
         Folder { path, prefix: program + "-", limits, last, outcome }
     }
 
-    /// Saves a report, and removes the oldest where there are too many.
+    /// Saves a report, and removes the oldest ones beyond the limits. Returns the path of the
+    /// report.
     ///
     /// # Errors
     ///
-    /// Those of making the folder and the files; what was saved before is still there.
+    /// Returns errors of creating the folder and the files. Earlier reports are still there.
     pub fn save(&self, snapshot: &Snapshot) -> io::Result<PathBuf> {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         let time = SystemTime::now().max(*last + Duration::from_millis(1));
@@ -84,7 +94,7 @@ impl Folder {
                 self.remove_unfinished();
                 self.remove_oldest();
             }
-            // A dump without its report is of no use, and has room that may be wanted.
+            // A dump without its report is useless and takes space.
             Err(_) => _ = fs::remove_file(beside(&path)),
         }
         let mut outcome = self.outcome();
@@ -93,12 +103,12 @@ impl Folder {
         result.map(|()| path)
     }
 
-    /// Whether a report is being saved at this moment.
+    /// Returns whether a report is being saved at this moment.
     pub(super) fn is_busy(&self) -> bool {
         matches!(self.last.try_lock(), Err(TryLockError::WouldBlock))
     }
 
-    /// What became of it so far, as a sentence.
+    /// Describes the results so far in a sentence.
     pub(super) fn said(&self) -> Option<String> {
         let outcome = self.outcome();
         let (count, path) = (outcome.saved, self.path.display());
@@ -111,7 +121,7 @@ impl Folder {
     }
 
     fn outcome(&self) -> MutexGuard<'_, Outcome> {
-        // Two words are written under the lock, and nothing that panics.
+        // Writing two values is all that happens under the lock, and cannot panic.
         self.outcome.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -122,7 +132,7 @@ impl Folder {
         snapshot.save_at_most(self.limits.reports, path)
     }
 
-    /// What earlier processes of the program were killed over.
+    /// Removes incomplete files of earlier processes that were killed.
     fn remove_unfinished(&self) {
         for entry in fs::read_dir(&self.path).into_iter().flatten().flatten() {
             let name = entry.file_name();
@@ -133,7 +143,8 @@ impl Folder {
         }
     }
 
-    /// What cannot be removed is gone already, or somebody else's: neither is an error.
+    /// Removes the oldest reports. A file that cannot be removed is gone, or another user's: no
+    /// error.
     fn remove_oldest(&self) {
         let mut kept = self.kept();
         kept.sort_by(|one, other| one.name.cmp(&other.name));
@@ -150,14 +161,14 @@ impl Folder {
         }
     }
 
-    /// The moments that are this process's to remove: its own, and those of processes that have ended.
+    /// Returns the reports that this process may remove: its own, and those of ended processes.
     fn kept(&self) -> Vec<Kept> {
         let entries = fs::read_dir(&self.path).into_iter().flatten().flatten();
         let named = entries.filter_map(|entry| self.kept_as(&entry.file_name()));
         named.filter(|kept| kept.pid == std::process::id() || has_ended(kept.pid)).collect()
     }
 
-    /// The moment whose report has this name, if the program gave it.
+    /// Parses the name of a report of this program.
     fn kept_as(&self, name: &OsString) -> Option<Kept> {
         let name = name.to_str()?;
         let (time, pid) =
@@ -169,18 +180,18 @@ impl Folder {
     }
 }
 
-/// Who writes a file that is not whole yet, and what it is going to be called.
+/// Returns the process that writes an incomplete file, and the file's final name.
 fn unfinished(name: &str) -> Option<(u32, &str)> {
     let (pid, name) = name.strip_prefix("incomplete-")?.split_once('-')?;
     Some((pid.parse().ok()?, name))
 }
 
-/// Whether no process has this number. Where the system does not say, none has ended.
+/// Returns whether no process has this number. False if the system does not tell.
 fn has_ended(pid: u32) -> bool {
     Path::new("/proc/self").exists() && !Path::new(&format!("/proc/{pid}")).exists()
 }
 
-/// The dump beside a report.
+/// Returns the path of the dump beside a report.
 fn beside(report: &Path) -> PathBuf {
     report.with_extension("").with_extension("dmd.json.gz")
 }

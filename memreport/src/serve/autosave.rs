@@ -1,4 +1,4 @@
-//! When a program saves a report by itself: at a signal, near a limit, and at intervals.
+//! Decides when a program saves a report by itself: at a signal, near a limit, and at intervals.
 
 use std::fs::File;
 use std::io::Read;
@@ -7,61 +7,54 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::history::History;
-use super::limits::Kernel;
-use super::saved::Folder;
+use super::limits::KernelFiles;
+use super::save_folder::{Folder, SaveReason};
 use super::work::Task;
 use crate::process::resident;
 
-/// When memory is so short, or has grown so much, that a report should be saved.
+/// A condition of scarce or growing memory at which a report is saved.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Threshold {
-    /// So many percent of what may be used are used: of the control group's limit, or of the machine's memory where it has
-    /// none.
+    /// The used percentage of the control group's memory limit, or of the machine's memory if it
+    /// has none.
     PercentOfLimit(u8),
-    /// Resident memory has grown by so many bytes since the last report.
+    /// Growth of resident memory since the last report, in bytes.
     ResidentStep(u64),
-    /// For so many percent of the last ten seconds some task had to wait for memory: Linux' `memory.pressure`.
+    /// The percentage of the last ten seconds in which some task waited for memory: Linux's
+    /// `memory.pressure`.
     Pressure(f64),
 }
 
-/// Why a report is saved.
-#[derive(Clone, Debug)]
-pub(super) struct Occasion {
-    pub(super) words: String,
-    /// What those who listen for events of memory are told.
-    pub(super) event: Option<&'static str>,
-}
+/// The interval between checks of the thresholds.
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How often thresholds are looked at.
-const LOOK: Duration = Duration::from_secs(1);
-
-/// What a program has asked for.
+/// The occasions at which reports are saved and kept.
 #[derive(Debug, Default)]
-pub(super) struct Moments {
+pub(super) struct Autosave {
     thresholds: Vec<Threshold>,
     cooldown: Duration,
     folder: Option<Arc<Folder>>,
     signal: Option<File>,
     pub(super) history: Option<(Duration, Arc<History>)>,
     pub(super) periodic: Option<(Duration, Arc<Folder>)>,
-    kernel: Kernel,
-    next_look: Option<Instant>,
+    kernel: KernelFiles,
+    next_check: Option<Instant>,
     next_kept: Option<Instant>,
     next_saved: Option<Instant>,
     quiet_until: Option<Instant>,
-    /// Resident memory at the last report, for steps.
+    /// Resident bytes at the last report, for [`Threshold::ResidentStep`].
     last_resident: Option<u64>,
 }
 
-impl Moments {
-    /// When one of these thresholds is passed, a report is saved, and then none for a while.
+impl Autosave {
+    /// Creates the thresholds, with a folder, and a time without reports after each.
     pub(super) fn new(thresholds: Vec<Threshold>, cooldown: Duration, folder: Folder) -> Self {
-        Moments { thresholds, cooldown, folder: Some(Arc::new(folder)), ..Moments::default() }
+        Autosave { thresholds, cooldown, folder: Some(Arc::new(folder)), ..Autosave::default() }
     }
 
-    /// What a signal comes through.
-    pub(super) fn signalled_by(&mut self, end: OwnedFd) {
+    /// Sets the pipe that the signal handler writes to.
+    pub(super) fn set_signal_pipe(&mut self, end: OwnedFd) {
         self.signal = Some(File::from(end));
     }
 
@@ -69,28 +62,28 @@ impl Moments {
         self.signal.as_ref().map(AsRawFd::as_raw_fd)
     }
 
-    /// When [`due`](Self::due) should be asked at the latest.
+    /// Returns the latest time for the next call of [`due_tasks`](Self::due_tasks).
     pub(super) fn deadline(&self) -> Option<Instant> {
-        [self.next_look, self.next_kept, self.next_saved].into_iter().flatten().min()
+        [self.next_check, self.next_kept, self.next_saved].into_iter().flatten().min()
     }
 
-    /// What became of the reports that were saved.
+    /// Describes the reports saved so far, one sentence for each folder.
     pub(super) fn said(&self) -> Vec<String> {
         let periodic = self.periodic.iter().map(|(_, folder)| folder);
         self.folder.iter().chain(periodic).filter_map(|folder| folder.said()).collect()
     }
 
-    /// A signal came.
+    /// Reads the signal pipe and returns the task to save a report.
     pub(super) fn signal(&mut self) -> Option<Task> {
         let mut bytes = [0; 64];
-        // Many signals at once are one wish.
+        // Several signals at once are one request.
         let _ = self.signal.as_mut()?.read(&mut bytes);
-        let occasion = Occasion { words: "at a signal".to_owned(), event: None };
-        Some(Task::Save(Arc::clone(self.folder.as_ref()?), occasion))
+        let reason = SaveReason { words: "at a signal".to_owned(), event: None };
+        Some(Task::Save(Arc::clone(self.folder.as_ref()?), reason))
     }
 
-    /// What is to be done now.
-    pub(super) fn due(&mut self, now: Instant) -> Vec<Task> {
+    /// Returns the tasks that are due.
+    pub(super) fn due_tasks(&mut self, now: Instant) -> Vec<Task> {
         let mut tasks = Vec::new();
         if let Some((every, history)) = &self.history {
             if self.next_kept.is_none_or(|next| next <= now) {
@@ -102,22 +95,22 @@ impl Moments {
             if self.next_saved.is_none_or(|next| next <= now) {
                 let words =
                     if self.next_saved.is_none() { "at the start" } else { "at an interval" };
-                let occasion = Occasion { words: words.to_owned(), event: None };
+                let reason = SaveReason { words: words.to_owned(), event: None };
                 self.next_saved = Some(now + *every);
-                // One that takes longer than the interval is not followed by those that it has put off.
+                // If saving takes longer than the interval, the missed ones are skipped.
                 if !folder.is_busy() {
-                    tasks.push(Task::Save(Arc::clone(folder), occasion));
+                    tasks.push(Task::Save(Arc::clone(folder), reason));
                 }
             }
         }
-        if !self.thresholds.is_empty() && self.next_look.is_none_or(|next| next <= now) {
-            self.next_look = Some(now + LOOK);
-            tasks.extend(self.look(now));
+        if !self.thresholds.is_empty() && self.next_check.is_none_or(|next| next <= now) {
+            self.next_check = Some(now + CHECK_INTERVAL);
+            tasks.extend(self.check_thresholds(now));
         }
         tasks
     }
 
-    fn look(&mut self, now: Instant) -> Option<Task> {
+    fn check_thresholds(&mut self, now: Instant) -> Option<Task> {
         let resident = resident();
         let last = *self.last_resident.get_or_insert(resident?);
         if self.quiet_until.is_some_and(|until| until > now) {
@@ -132,11 +125,11 @@ impl Moments {
         })?;
         self.quiet_until = Some(now + self.cooldown);
         self.last_resident = resident;
-        let occasion = Occasion { words, event: Some(event) };
-        Some(Task::Save(Arc::clone(self.folder.as_ref()?), occasion))
+        let reason = SaveReason { words, event: Some(event) };
+        Some(Task::Save(Arc::clone(self.folder.as_ref()?), reason))
     }
 
-    /// Why a report is due, if this threshold is passed.
+    /// Describes the excess of this threshold, if it is exceeded.
     fn passed(&self, threshold: &Threshold, last: u64) -> Option<String> {
         match *threshold {
             Threshold::PercentOfLimit(percent) => {
