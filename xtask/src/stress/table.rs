@@ -1,4 +1,5 @@
-//! `cargo xtask stress [SECONDS]`: threads do all they can to the table of blocks, in each mode for that long.
+//! `cargo xtask stress [SECONDS]`: threads load the table of live blocks, in each mode for this
+//! time.
 
 use std::io::Write;
 use std::process::Command;
@@ -14,7 +15,7 @@ const MODES: [(&str, &[&str]); 5] = [
     ("--stacks=full", &["toggle"]),
 ];
 
-/// Runs the subject in each mode. `false` when one fails.
+/// Runs the subject in each mode. Returns `false` when one fails.
 pub(crate) fn run(seconds: Option<&str>, out: &mut dyn Write) -> Result<bool, Failure> {
     let seconds = seconds.unwrap_or("30");
     if !seconds.parse::<f64>().is_ok_and(f64::is_normal) {

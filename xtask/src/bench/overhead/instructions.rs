@@ -1,4 +1,4 @@
-//! Instructions that a replaced block costs, counted by valgrind: a number without noise, though not of time.
+//! Instructions per replaced block, counted by valgrind: a figure without noise, though not a time.
 
 use std::path::Path;
 use std::process::Command;
@@ -9,10 +9,11 @@ use super::variants::{Kind, Program, SYSTEM, VARIANTS, Variant};
 use crate::bench::figure::Figure;
 use crate::failure::Failure;
 
-/// Blocks replaced. The start of the program and the filling of the heap are counted apart, and subtracted.
+/// The number of replaced blocks. The start and the filling of the heap are counted apart and
+/// subtracted.
 const OPERATIONS: u32 = 20_000;
 
-/// Blocks that live. Few, since caches do not matter here and valgrind is slow.
+/// The number of live blocks. Few, since caches do not matter here and valgrind is slow.
 const LIVE: &str = "5000";
 
 pub(crate) fn measure(programs: &Programs, _effort: Effort) -> Result<Vec<Figure>, Failure> {
@@ -39,7 +40,7 @@ pub(crate) fn measure(programs: &Programs, _effort: Effort) -> Result<Vec<Figure
     Ok(figures)
 }
 
-/// The instructions of a whole run.
+/// Returns the number of instructions of a whole run.
 fn count(path: &Path, variant: &Variant, operations: u32) -> Result<f64, String> {
     let mut command = Command::new("valgrind");
     command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]).arg(path);

@@ -1,4 +1,5 @@
-//! Heap details on the page: in every order, cut anywhere, they are what the command line prints; and they fold by keyboard.
+//! Heap details on the page: every order and threshold shows the command line's text, and keys fold
+//! it.
 
 use serde_json::json;
 use std::path::PathBuf;
@@ -8,7 +9,7 @@ use super::{Bench, expect_equal, look};
 use crate::build;
 use crate::failure::Failure;
 
-/// Orders, cuts and functions, as the page and the command line call them.
+/// The groupings, thresholds and functions, in the words of both the page and the command line.
 const WISHES: [(&str, &str, &str); 8] = [
     ("stack,type", "1", ""),
     ("type,stack", "1", ""),
@@ -57,7 +58,7 @@ pub(crate) fn details(bench: &Bench) -> Result<String, Failure> {
     ))
 }
 
-/// Folds the first line that has kids and opens it again; what is folded is not copied.
+/// Folds the first line that has children and opens it again. Folded lines are not copied.
 fn keyboard(bench: &Bench) -> Result<String, Failure> {
     let browser = &bench.browser;
     browser.run("return choose({ by: 'scope,type,stack', cut: '', within: '' })", &[])?;
@@ -80,7 +81,7 @@ fn keyboard(bench: &Bench) -> Result<String, Failure> {
     Ok("folded and unfolded by keys".into())
 }
 
-/// A report of requests of three kinds, with its dump.
+/// Writes a report of three kinds of requests, with its dump.
 pub(crate) fn requests(bench: &Bench) -> Result<Vec<PathBuf>, Failure> {
     let subject = build::debug("memreport-tests", "requests")?;
     let report = bench.folder.join("requests.json.gz");

@@ -1,4 +1,4 @@
-//! The served page: a running program is measured and minimized from it, and its moments are compared and saved.
+//! The served page: it measures and minimizes a running program, and compares and saves snapshots.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -11,11 +11,11 @@ use super::{Bench, expect_equal};
 use crate::build;
 use crate::failure::Failure;
 
-/// A program that ends with this value.
+/// A program that ends when this is dropped.
 struct Running(Child);
 
 impl Running {
-    /// Starts it, and answers the first line that it prints.
+    /// Starts the program and returns the first line that it prints.
     fn start(command: &mut Command) -> Result<(Running, String), Failure> {
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let said = child.stdout.take().ok_or("no output")?;
@@ -28,7 +28,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // It may have ended by itself in the meantime.
+        // It may have ended already.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
@@ -92,7 +92,7 @@ pub(crate) fn program(bench: &Bench) -> Result<String, Failure> {
     ))
 }
 
-/// The only file of the folder, once it is whole.
+/// Returns the only file of the folder, once it is complete.
 fn downloaded(folder: &Path) -> Result<std::path::PathBuf, Failure> {
     let deadline = Instant::now() + Duration::from_secs(30);
     while Instant::now() < deadline {
