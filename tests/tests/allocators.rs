@@ -1,9 +1,9 @@
-//! Every inner allocator, asked for all that it can be asked for, with DMD asleep and awake.
+//! Tests every operation of every inner allocator, with DMD asleep and awake.
 
 use std::process::Command;
 
 /// Asleep, and awake with each kind of table.
-const WISHES: [Option<&str>; 6] = [
+const MODES: [Option<&str>; 6] = [
     None,
     Some("--stacks=none"),
     Some("--stacks=full"),
@@ -13,7 +13,7 @@ const WISHES: [Option<&str>; 6] = [
 ];
 
 fn exercise(program: &str) {
-    exercise_as(program, &WISHES);
+    exercise_as(program, &MODES);
 }
 
 fn exercise_as(program: &str, wishes: &[Option<&str>]) {

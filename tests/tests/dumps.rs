@@ -1,4 +1,5 @@
-//! Dumps at intervals, by the program itself, by its environment, and from outside: names that sort, the newest kept, and no harm.
+//! Tests periodic dumps, requested by the program, its environment, or a client: sorted names,
+//! retention, and full disks.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -20,7 +21,7 @@ fn folder(name: &str) -> PathBuf {
     folder
 }
 
-/// The files of a folder that are whole, in the order of their names.
+/// Returns the complete files of a folder, in the order of their names.
 fn files(folder: &Path, ending: &str) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let name = |path: &PathBuf| path.file_name().map(|name| name.to_string_lossy().into_owned());
@@ -41,7 +42,7 @@ fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// A program that serves, and its socket.
+/// Starts a program that serves, and returns it with its socket.
 fn start(command: &mut Command, folder: &Path) -> (Child, PathBuf) {
     command.arg(format!("folder={}", folder.display())).stdin(Stdio::piped());
     let mut child = command.stdout(Stdio::piped()).spawn().expect("it starts");
@@ -55,7 +56,7 @@ fn end(mut child: Child) {
     assert!(child.wait().expect("it ends").success());
 }
 
-/// Allocates 10 MB.
+/// Has the program allocate 10 MB.
 fn grow(child: &mut Child) {
     child.stdin.as_mut().expect("a pipe").write_all(b"+").expect("it reads");
 }
@@ -65,7 +66,7 @@ fn status(child: &Child, socket: &Path) -> memreport::serve::protocol::Status {
     Connection::new(program, Duration::from_secs(20)).status().expect("it answers")
 }
 
-/// What `about-memory heap-diff FOLDER` prints.
+/// Returns the output of `about-memory heap-diff FOLDER`.
 fn heap_diff(folder: &Path) -> String {
     let words = ["about-memory", "heap-diff", &folder.display().to_string()].map(String::from);
     let Some(Wanted::HeapDiff(args)) = Cli::try_parse_from(words).expect("right words").command
@@ -90,7 +91,7 @@ fn a_server_saves_at_intervals_and_the_first_and_last_can_be_compared() {
     assert!(status(&child, &socket).saved[0].ends_with(&format!("saved in {}", dumps.display())));
     end(child);
     assert!(files(&dumps, ".dmd.json.gz").len() <= 4, "the last may be between the two");
-    // What a process has left belongs to those after it.
+    // Files of an ended process are inherited by the next one.
     let left = files(&dumps, ".json.gz");
     let mut command = Command::new(SERVED);
     command.arg(format!("every={}", dumps.display())).env("DMD", "1");
@@ -137,7 +138,7 @@ fn the_environment_has_any_program_save_at_intervals() {
     std::fs::remove_dir_all(base).expect("ours");
 }
 
-/// A file may have no more than a kilobyte: to the program, that is a disk that is full.
+/// Limits files to a kilobyte, which to the program is a full disk.
 #[test]
 fn a_full_disk_is_said_and_harms_nothing() {
     let base = folder("full");

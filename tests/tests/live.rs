@@ -1,4 +1,4 @@
-//! Running programs that are asked, from the outside: what they answer, and what cannot hurt them.
+//! Tests requests to running programs over their sockets, and their safety against bad clients.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -68,7 +68,7 @@ impl Served {
         files
     }
 
-    /// Allocates 10 MB.
+    /// Has the program allocate 10 MB.
     fn grow(&mut self) {
         let input = self.child.stdin.as_mut().expect("a pipe");
         input.write_all(b"+").expect("it reads");
@@ -116,7 +116,7 @@ fn a_program_reports_of_itself_and_dmd_too_when_it_is_awake() {
 
     let awake = Served::start_with("awake", &[], |command| _ = command.env("DMD", "1"));
     let report = awake.connection().report(true).expect("both");
-    let dump = unpack(&report.dump.expect("it was asked for"));
+    let dump = unpack(&report.dump.expect("it was requested"));
     let allocated = amount(&unpack(&report.report), "heap-allocated");
     assert_eq!(allocated, dump["memreport"]["heapAllocated"].as_i64());
     assert!(allocated > Some(1_000_000));
@@ -176,7 +176,7 @@ fn who_says_nothing_or_nonsense_or_hangs_up_hurts_nobody() {
         assert!(said.starts_with("{\"error\":") && said.contains(answer), "{words:?}: {said}");
     }
     let mut long = connect();
-    // It may have hung up before the end.
+    // The program may have closed the connection earlier.
     let _ = long.write_all(&[b'x'; 100_000]);
     let mut said = Vec::new();
     let _ = long.read_to_end(&mut said);
@@ -187,7 +187,7 @@ fn who_says_nothing_or_nonsense_or_hangs_up_hurts_nobody() {
 }
 
 #[test]
-fn a_reporter_that_does_not_come_back_is_named_and_the_others_are_heard() {
+fn a_reporter_that_does_not_return_is_named_and_the_others_report() {
     let program = Served::start_with("stuck", &[], |command| _ = command.env("DMD", "1"));
     program.ask(&Request::new("stick").with("on", "yes")).expect("it hangs");
     let report = |patience: &str| {
@@ -204,7 +204,7 @@ fn a_reporter_that_does_not_come_back_is_named_and_the_others_are_heard() {
         assert_eq!(amount(&report, "explicit/served/cache"), Some(1_003_504));
         assert_eq!(amount(&report, "served/unstuck"), None);
     }
-    // What needs no reporter is answered meanwhile.
+    // Requests without reporters are served meanwhile.
     assert_eq!(program.ask(&Request::new("ping")).expect("at once"), "");
     program.ask(&Request::new("stick").with("on", "no")).expect("it goes on");
     wait_until("the reporter comes back", || {
@@ -248,7 +248,7 @@ fn a_signal_saves_a_report_and_only_the_last_few_are_kept() {
 #[test]
 fn growth_saves_a_report() {
     let mut program = Served::start("steps", &["steps"]);
-    // The first look only says from where on it grows.
+    // The first sample only sets the baseline of growth.
     std::thread::sleep(Duration::from_millis(1200));
     program.grow();
     wait_until("the report is saved", || !program.saved().is_empty());
@@ -277,7 +277,7 @@ fn the_last_snapshots_are_kept_and_reported_themselves() {
 }
 
 #[test]
-fn whoever_else_listens_there_is_not_asked() {
+fn a_foreign_listener_at_the_socket_is_skipped() {
     let program = Served::start("peer", &[]);
     let own = std::process::id();
     let stolen = program.folder.join(format!("memreport-{own}.sock"));
@@ -317,7 +317,7 @@ fn a_forked_child_does_not_keep_clients_waiting() {
     assert!(program.ask(&Request::new("ping")).is_ok());
     program.child.kill().expect("it runs");
     program.child.wait().expect("it is dead");
-    // The child closes it before it does anything else, but may not have begun yet.
+    // The child closes it before anything else, but may not have begun yet.
     wait_until("the child closes it", || {
         UnixStream::connect(&program.socket)
             .is_err_and(|error| error.kind() == std::io::ErrorKind::ConnectionRefused)
@@ -340,7 +340,7 @@ fn ps(words: &[&str]) -> String {
 }
 
 #[test]
-fn ps_lists_what_can_be_asked() {
+fn ps_lists_programs_with_open_sockets() {
     let one = Served::start("ps", &["name=indexer"]);
     let folder = one.folder.display().to_string();
     let text = ps(&["--folder", &folder, "--patience", "20"]);
@@ -380,9 +380,9 @@ fn a_report_and_a_running_program_can_be_compared() {
     });
 }
 
-/// Both sides know the other's user from the kernel. It takes root to be two users.
+/// Both sides get the other's user from the kernel. The test needs root for its two users.
 #[test]
-fn another_users_program_is_not_asked_and_does_not_answer() {
+fn programs_of_two_users_refuse_each_other() {
     use std::os::unix::fs::PermissionsExt;
     use std::os::unix::process::CommandExt;
     if memreport::serve::user() != 0 {
@@ -390,11 +390,11 @@ fn another_users_program_is_not_asked_and_does_not_answer() {
         return;
     }
     let program = Served::start("users", &[]);
-    // As if somebody had opened the folder and the socket to all.
+    // The folder and the socket are opened to everybody.
     for path in [&program.folder, &program.socket] {
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o777)).expect("ours");
     }
-    // A copy that anybody may run.
+    // A copy that everybody may run.
     let copy = program.folder.join("served");
     std::fs::copy(SERVED, &copy).expect("it is copied");
     let ask = |socket: &Path| {
@@ -406,11 +406,11 @@ fn another_users_program_is_not_asked_and_does_not_answer() {
     };
     let said = ask(&program.socket);
     assert!(said.contains("refused: this program is another user's"), "{said}");
-    // Our own client does not ask it either: this test as another user, in a process of its own.
+    // Our own client refuses as well: this test as another user, in a process of its own.
     let itself = program.folder.join("live");
     std::fs::copy(std::env::current_exe().expect("it runs"), &itself).expect("it is copied");
     let mut client = Command::new(&itself);
-    client.args(["--exact", "a_program_of_another_user_is_not_asked", "--ignored"]);
+    client.args(["--exact", "a_client_refuses_a_program_of_another_user", "--ignored"]);
     client.env(SOCKET, &program.socket).uid(65534).gid(65534).current_dir("/");
     let output = client.output().expect("it runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
@@ -419,12 +419,12 @@ fn another_users_program_is_not_asked_and_does_not_answer() {
     assert!(ask(&program.socket).contains("PermissionDenied"));
 }
 
-/// Where the test that runs as another user finds the program.
+/// The program's socket, for the test process of the other user.
 const SOCKET: &str = "MEMREPORT_TEST_SOCKET";
 
 #[test]
 #[ignore = "run as another user by the test above"]
-fn a_program_of_another_user_is_not_asked() {
+fn a_client_refuses_a_program_of_another_user() {
     let socket = std::env::var(SOCKET).expect("run by the test above");
     let target: Target = socket.parse().expect("a path");
     let status = live::choose(&target, Duration::from_secs(5)).expect("a socket").status();

@@ -1,4 +1,5 @@
-//! The table holds under threads that do all they can to it. `cargo xtask stress` does the same for longer.
+//! Tests the table of live blocks under load from several threads. `cargo xtask stress` does the
+//! same for longer.
 
 use std::process::Command;
 

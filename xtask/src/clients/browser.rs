@@ -202,7 +202,7 @@ impl Bench {
             let url = message["params"]["request"]["url"].as_str().unwrap_or_default();
             let own = ["file:///", "http://127.0.0.1:", "data:", "about:", "blob:"];
             if is_request && !own.iter().any(|own| url.starts_with(own)) {
-                return Err(format!("the page has asked for {url}").into());
+                return Err(format!("the page has requested {url}").into());
             }
         }
         Ok(())

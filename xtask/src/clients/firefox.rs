@@ -119,7 +119,7 @@ pub(crate) fn ours(case: &Case, files: &[PathBuf]) -> Result<String, Failure> {
     match &cli.command {
         None => show::show(&cli.show, &mut out, &mut notes)?,
         Some(Command::Diff(args)) => show::diff(args, &mut out, &mut notes)?,
-        Some(_) => return Err("only showing and comparing are asked here".into()),
+        Some(_) => return Err("only showing and comparing are checked here".into()),
     }
     Ok(String::from_utf8(out)?)
 }

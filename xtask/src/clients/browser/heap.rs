@@ -10,7 +10,7 @@ use crate::build;
 use crate::failure::Failure;
 
 /// The groupings, thresholds and functions, in the words of both the page and the command line.
-const WISHES: [(&str, &str, &str); 8] = [
+const CHOICES: [(&str, &str, &str); 8] = [
     ("stack,type", "1", ""),
     ("type,stack", "1", ""),
     ("scope,type,stack", "1", ""),
@@ -28,7 +28,7 @@ pub(crate) fn details(bench: &Bench) -> Result<String, Failure> {
     let browser = &bench.browser;
     browser.click("#view-heap")?;
     let mut lines = 0;
-    for (by, cut, within) in WISHES {
+    for (by, cut, within) in CHOICES {
         let chosen = json!({ "by": by, "cut": cut, "within": within });
         browser.run("return choose(arguments[0])", &[chosen])?;
         bench.drawn()?;
@@ -54,7 +54,7 @@ pub(crate) fn details(bench: &Bench) -> Result<String, Failure> {
     browser.prefer("light")?;
     Ok(format!(
         "{lines} lines of {} choices as the command line prints them; {moves}; the least contrast is {least:.1}",
-        WISHES.len()
+        CHOICES.len()
     ))
 }
 

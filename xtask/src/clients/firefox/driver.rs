@@ -34,7 +34,7 @@ pub(crate) struct Firefox {
     child: Child,
     directory: PathBuf,
     connection: TcpStream,
-    asked: u64,
+    requests: u64,
 }
 
 /// Settings of the profile: English, without network access.
@@ -99,7 +99,8 @@ impl Firefox {
         let mut starting = Starting(Some(child));
         let connection = starting.connect(&profile.join("MarionetteActivePort"))?;
         let child = starting.0.take().ok_or("Firefox is gone")?;
-        let mut firefox = Firefox { child, directory: directory.to_owned(), connection, asked: 0 };
+        let mut firefox =
+            Firefox { child, directory: directory.to_owned(), connection, requests: 0 };
         firefox.read_packet()?;
         firefox.call("WebDriver:NewSession", &json!({"capabilities": {}}))?;
         firefox.call("Marionette:SetContext", &json!({"value": "chrome"}))?;
@@ -132,12 +133,12 @@ impl Firefox {
     }
 
     fn call(&mut self, name: &str, parameters: &Value) -> Result<Value, Failure> {
-        self.asked += 1;
-        let packet = json!([0, self.asked, name, parameters]).to_string();
+        self.requests += 1;
+        let packet = json!([0, self.requests, name, parameters]).to_string();
         write!(self.connection, "{}:{packet}", packet.len())?;
         loop {
             let answer = self.read_packet()?;
-            if answer[1] == json!(self.asked) {
+            if answer[1] == json!(self.requests) {
                 return if answer[2].is_null() {
                     Ok(answer[3].clone())
                 } else {
