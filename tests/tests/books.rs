@@ -37,12 +37,12 @@ fn run(name: &str, faults: &[&str]) -> Run {
     command.arg("--baseline").arg(&baseline).arg("--snapshot").arg(&after);
     command.args(faults.iter().flat_map(|fault| ["--plant", fault]));
     let output = command.output().expect("cargo has built it");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}");
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{message}");
     Run {
         baseline: Balance::read(&baseline),
         books: Balance::read(&after),
-        planted: said.lines().filter_map(planted).collect(),
+        planted: message.lines().filter_map(planted).collect(),
     }
 }
 

@@ -310,7 +310,7 @@ fn the_documents_say_how_far_formulas_are_off() {
         };
         assert!(
             (from - known_from).abs() <= TOLERANCE && (to - known_to).abs() <= TOLERANCE,
-            "{name}: {from:+.1} % to {to:+.1} %, and not as docs/impls.md says: run `cargo xtask calibrate`"
+            "{name}: {from:+.1} % to {to:+.1} %, unlike in docs/impls.md: run `cargo xtask calibrate`"
         );
     }
 }

@@ -129,7 +129,7 @@ struct Served {
     child: Child,
     /// It grows for each byte.
     input: Option<ChildStdin>,
-    said: BufReader<std::process::ChildStdout>,
+    output: BufReader<std::process::ChildStdout>,
 }
 
 impl Served {
@@ -137,16 +137,16 @@ impl Served {
         let mut command = Command::new(CENSUSED);
         let piped = command.env("DMD", mode).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = piped.spawn().expect("it starts");
-        let said = BufReader::new(child.stdout.take().expect("a pipe"));
+        let output = BufReader::new(child.stdout.take().expect("a pipe"));
         let input = child.stdin.take();
-        let mut served = Served { child, input, said };
+        let mut served = Served { child, input, output };
         let pid = served.line();
         (served, pid)
     }
 
     fn line(&mut self) -> String {
         let mut line = String::new();
-        self.said.read_line(&mut line).expect("it says something");
+        self.output.read_line(&mut line).expect("it prints a line");
         line.trim().to_owned()
     }
 

@@ -47,7 +47,9 @@ fn start(command: &mut Command, folder: &Path) -> (Child, PathBuf) {
     command.arg(format!("folder={}", folder.display())).stdin(Stdio::piped());
     let mut child = command.stdout(Stdio::piped()).spawn().expect("it starts");
     let mut line = String::new();
-    BufReader::new(child.stdout.take().expect("a pipe")).read_line(&mut line).expect("it says");
+    BufReader::new(child.stdout.take().expect("a pipe"))
+        .read_line(&mut line)
+        .expect("it prints its socket");
     (child, line.trim().into())
 }
 
@@ -108,8 +110,8 @@ fn a_server_saves_at_intervals_and_the_first_and_last_can_be_compared() {
     let newest = files(&dumps, ".dmd.json.gz").pop().expect("one");
     std::fs::copy(&newest, base.join("b.dmd.json.gz")).expect("it is whole");
     end(child);
-    let said = heap_diff(&base);
-    assert!(said.lines().any(|line| line.starts_with("+10,4")), "{said}");
+    let message = heap_diff(&base);
+    assert!(message.lines().any(|line| line.starts_with("+10,4")), "{message}");
     std::fs::remove_dir_all(base).expect("ours");
 }
 
@@ -133,8 +135,8 @@ fn the_environment_has_any_program_save_at_intervals() {
     }
     let bad = Command::new(MOMENTS).env(dmd::saves::VARIABLE, "often").output().expect("it starts");
     assert!(bad.status.success(), "it goes on without");
-    let said = String::from_utf8_lossy(&bad.stderr);
-    assert!(said.contains("saves nothing: bad entry in $MEMREPORT_SAVE: 'often'"), "{said}");
+    let message = String::from_utf8_lossy(&bad.stderr);
+    assert!(message.contains("saves nothing: bad entry in $MEMREPORT_SAVE: 'often'"), "{message}");
     std::fs::remove_dir_all(base).expect("ours");
 }
 
@@ -147,12 +149,12 @@ fn a_full_disk_is_said_and_harms_nothing() {
     command.args(["-c", "ulimit -f 1; trap '' XFSZ; exec \"$0\" \"$@\"", SERVED]);
     command.arg(format!("every={}", dumps.display())).env("DMD", "1");
     let (child, socket) = start(&mut command, &base);
-    let said = || status(&child, &socket).saved.join("; ");
-    wait_until("it is said", || said().contains("the last one was not"));
+    let message = || status(&child, &socket).saved.join("; ");
+    wait_until("the failure is reported", || message().contains("the last one was not"));
     assert!(
-        said().contains("0 reports saved in") && said().contains("File too large"),
+        message().contains("0 reports saved in") && message().contains("File too large"),
         "{}",
-        said()
+        message()
     );
     wait_until("nothing is left", || std::fs::read_dir(&dumps).expect("it was made").count() == 0);
     end(child);

@@ -38,7 +38,7 @@ impl Served {
         let mut child = command.spawn().expect("it starts");
         let mut line = String::new();
         let out = child.stdout.take().expect("a pipe");
-        BufReader::new(out).read_line(&mut line).expect("it says where it listens");
+        BufReader::new(out).read_line(&mut line).expect("it prints its socket");
         Served { child, folder, socket: line.trim().into() }
     }
 
@@ -147,8 +147,8 @@ fn tracking_begins_and_ends_on_request() {
 fn minimizing_empties_the_cache() {
     let program = Served::start("minimize", &[]);
     assert!(amount(&program.report(), "explicit/served/cache") > Some(1_000_000));
-    let said = program.ask(&Request::new("minimize")).expect("it does");
-    assert!(said.starts_with("1 hook was called; heap-allocated: "), "{said}");
+    let message = program.ask(&Request::new("minimize")).expect("it does");
+    assert!(message.starts_with("1 hook was called; heap-allocated: "), "{message}");
     assert_eq!(amount(&program.report(), "explicit/served/cache"), Some(0));
 }
 
@@ -171,15 +171,18 @@ fn who_says_nothing_or_nonsense_or_hangs_up_hurts_nobody() {
     ] {
         let mut stream = connect();
         stream.write_all(words).expect("it is read");
-        let mut said = String::new();
-        stream.read_to_string(&mut said).expect("it answers");
-        assert!(said.starts_with("{\"error\":") && said.contains(answer), "{words:?}: {said}");
+        let mut message = String::new();
+        stream.read_to_string(&mut message).expect("it answers");
+        assert!(
+            message.starts_with("{\"error\":") && message.contains(answer),
+            "{words:?}: {message}"
+        );
     }
     let mut long = connect();
     // The program may have closed the connection earlier.
     let _ = long.write_all(&[b'x'; 100_000]);
-    let mut said = Vec::new();
-    let _ = long.read_to_end(&mut said);
+    let mut message = Vec::new();
+    let _ = long.read_to_end(&mut message);
     for _ in 0..20 {
         assert!(amount(&program.report(), "explicit/served/words").is_some());
     }
@@ -260,7 +263,7 @@ fn growth_saves_a_report() {
         let events = report["memreport"]["events"].as_array().cloned().unwrap_or_default();
         events.iter().map(|event| event["reason"].to_string()).collect::<Vec<_>>()
     };
-    wait_until("who listens is told", || reasons() == ["\"threshold\""]);
+    wait_until("listeners get an event", || reasons() == ["\"threshold\""]);
     program.ask(&Request::new("minimize")).expect("it answers");
     assert_eq!(reasons()[1..], ["\"minimize\"", "\"trim\""]);
 }
@@ -301,8 +304,8 @@ fn a_server_that_is_stopped_leaves_no_socket_and_a_killed_ones_is_cleared() {
     killed.child.kill().expect("it runs");
     killed.child.wait().expect("it is dead");
     assert!(killed.socket.exists(), "a killed program clears nothing");
-    assert_eq!(live::find_in(&killed.folder), [], "and nobody is found there");
-    assert!(!killed.socket.exists(), "whoever looks clears it");
+    assert_eq!(live::find_in(&killed.folder), [], "and no program is found there");
+    assert!(!killed.socket.exists(), "the next client removes it");
     let _ = std::fs::remove_dir_all(&killed.folder);
     // Its exit status is that of a killed program.
     let _ = std::mem::ManuallyDrop::new(killed);
@@ -404,8 +407,8 @@ fn programs_of_two_users_refuse_each_other() {
         String::from_utf8_lossy(&output.stdout).into_owned()
             + &String::from_utf8_lossy(&output.stderr)
     };
-    let said = ask(&program.socket);
-    assert!(said.contains("refused: this program is another user's"), "{said}");
+    let message = ask(&program.socket);
+    assert!(message.contains("refused: this program is another user's"), "{message}");
     // Our own client refuses as well: this test as another user, in a process of its own.
     let itself = program.folder.join("live");
     std::fs::copy(std::env::current_exe().expect("it runs"), &itself).expect("it is copied");

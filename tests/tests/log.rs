@@ -57,8 +57,8 @@ fn holds(part: &str, variable: Option<&str>) {
         command.env("DMD", words);
     }
     let output = command.output().expect("it starts");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{part} with DMD={variable:?}: {said}");
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{part} with DMD={variable:?}: {message}");
 }
 
 #[test]
@@ -134,7 +134,7 @@ impl Served {
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it starts");
         let mut line = String::new();
         let out = child.stdout.take().expect("a pipe");
-        BufReader::new(out).read_line(&mut line).expect("it says where it listens");
+        BufReader::new(out).read_line(&mut line).expect("it prints its socket");
         Served { child, folder, socket: line.trim().to_owned() }
     }
 

@@ -34,7 +34,7 @@ impl Served {
             .expect("it starts");
         let mut socket = String::new();
         let out = child.stdout.take().expect("a pipe");
-        BufReader::new(out).read_line(&mut socket).expect("it says where it listens");
+        BufReader::new(out).read_line(&mut socket).expect("it prints its socket");
         Served { child, folder, socket: socket.trim().to_owned() }
     }
 }

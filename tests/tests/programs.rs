@@ -51,7 +51,7 @@ impl Run {
         Run { output: finish(command, &folder), folder }
     }
 
-    fn said(&self) -> String {
+    fn message(&self) -> String {
         String::from_utf8_lossy(&self.output.stderr).into_owned()
     }
 
@@ -99,10 +99,14 @@ fn holds(case: &str, blocks: u64, more: &[&Path]) -> Vec<Run> {
     let asleep = Run::of(case, None, more);
     let runs = MODES.map(|mode| Run::of(case, Some(mode), more));
     for (run, mode) in runs.iter().zip(MODES) {
-        let context = format!("{case} with {mode}: {}", run.said());
+        let context = format!("{case} with {mode}: {}", run.message());
         assert_eq!(run.output.status, asleep.output.status, "{context}");
         assert_eq!(run.output.stdout, asleep.output.stdout, "{context}");
-        assert_eq!(without_numbers(&run.said()), without_numbers(&asleep.said()), "{context}");
+        assert_eq!(
+            without_numbers(&run.message()),
+            without_numbers(&asleep.message()),
+            "{context}"
+        );
         let dump = run.dump("own");
         assert_eq!(planted(&dump), blocks, "{context}");
         assert_eq!(dump.notes, [""; 0], "{context}");
@@ -153,7 +157,7 @@ fn a_program_that_asks_for_no_dump_leaves_none() {
     for mode in MODES {
         let run = Run::of("no-dump", Some(mode), &[]);
         assert!(run.output.status.success());
-        assert_eq!((run.said().as_str(), run.output.stdout.len()), ("", 0));
+        assert_eq!((run.message().as_str(), run.output.stdout.len()), ("", 0));
         let left = std::fs::read_dir(&run.folder).expect("it is there").count();
         assert_eq!(left, 0);
     }
@@ -163,7 +167,7 @@ fn a_program_that_asks_for_no_dump_leaves_none() {
 fn panics_unwind_and_are_caught() {
     let runs = holds("panic", 6, &[]);
     assert_eq!(runs[0].output.status.code(), Some(101));
-    assert!(runs[0].said().contains("with 6 blocks"), "{}", runs[0].said());
+    assert!(runs[0].message().contains("with 6 blocks"), "{}", runs[0].message());
     holds("catch", 6, &[]);
     holds("panic-thread", 6, &[]);
 }
@@ -183,8 +187,8 @@ fn a_stack_that_overflows_kills_as_ever() {
     for (case, whose) in [("overflow", "main"), ("overflow-thread", "deep")] {
         let runs = holds(case, 6, &[]);
         assert_eq!(runs[0].output.status.signal(), Some(libc::SIGABRT));
-        let said = runs[0].said();
-        assert!(said.contains(whose) && said.contains("overflowed its stack"), "{said}");
+        let message = runs[0].message();
+        assert!(message.contains(whose) && message.contains("overflowed its stack"), "{message}");
     }
 }
 
@@ -198,7 +202,7 @@ fn ten_thousand_frames_are_cut_and_that_is_said() {
     let text = std::fs::read_to_string(runs[2].folder.join("own.dmd.json")).expect("it was read");
     let dump: serde_json::Value = serde_json::from_str(&text).expect("it was read");
     let cut = dump["memreport"]["truncatedStacks"].as_u64().expect("a number");
-    assert!(cut > 0, "{cut} stacks are said to be cut");
+    assert!(cut > 0, "{cut} stacks are reported as cut");
 }
 
 #[test]
@@ -211,7 +215,7 @@ fn programs_that_close_their_streams_or_print_much() {
 fn a_plugin_is_loaded_and_unloaded() {
     let plugin = built("memreport-plugin-plain");
     for run in &holds("plugin", 20, &[&plugin])[1..] {
-        assert!(run.output.status.success(), "{}", run.said());
+        assert!(run.output.status.success(), "{}", run.message());
     }
 }
 
@@ -220,15 +224,15 @@ fn of_two_trackers_in_a_process_one_sleeps_and_says_so_once() {
     let plugin = built("memreport-plugin-second-tracker");
     for mode in MODES {
         let run = Run::of("second-tracker", Some(mode), &[&plugin]);
-        assert!(run.output.status.success(), "{}", run.said());
-        let lines: Vec<String> = run.said().lines().map(str::to_owned).collect();
+        assert!(run.output.status.success(), "{}", run.message());
+        let lines: Vec<String> = run.message().lines().map(str::to_owned).collect();
         assert_eq!(lines.len(), 1, "{lines:?}");
         assert!(lines[0].contains("is in this process more than once"), "{lines:?}");
         assert!(lines[0].contains("memreport_plugin_second_tracker"), "{lines:?}");
         assert_eq!(planted(&run.dump("own")), 1);
     }
     let asleep = Run::of("second-tracker", None, &[&plugin]);
-    assert_eq!((asleep.said().as_str(), asleep.output.status.success()), ("", true));
+    assert_eq!((asleep.message().as_str(), asleep.output.status.success()), ("", true));
 }
 
 #[test]
@@ -238,9 +242,9 @@ fn a_plugin_with_a_tracker_tracks_where_it_is_alone_and_threads_may_outlive_its_
         let mut command = Command::new(env!("CARGO_BIN_EXE_plugin-host"));
         command.arg(&plugin).env_remove("DMD").envs(mode.map(|mode| ("DMD", mode)));
         let output = command.output().expect("cargo has built it");
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{} {said}", output.status);
-        assert_eq!((said.as_ref(), output.stdout.as_slice()), ("", awake.as_bytes()));
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{} {message}", output.status);
+        assert_eq!((message.as_ref(), output.stdout.as_slice()), ("", awake.as_bytes()));
     }
 }
 
@@ -257,5 +261,5 @@ fn built(package: &str) -> PathBuf {
         .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok())
         .filter(|line| line["target"]["name"] == *name)
         .find_map(|line| line["filenames"][0].as_str().map(PathBuf::from))
-        .expect("cargo says where it is")
+        .expect("cargo prints the path")
 }

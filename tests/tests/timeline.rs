@@ -78,7 +78,7 @@ fn line() -> String {
 
 /// Returns the time of the program's mark, in seconds.
 fn moment(recording: &Recording, words: &str) -> f64 {
-    let mark = recording.marks.iter().find(|(_, said)| said == words).expect("a mark");
+    let mark = recording.marks.iter().find(|(_, message)| message == words).expect("a mark");
     f64::from(u32::try_from(mark.0).expect("not that long")) / 1e6
 }
 

@@ -126,9 +126,9 @@ fn work(stop: &Arc<AtomicBool>) -> impl FnOnce() + Send + 'static {
 fn ask(socket: &str) -> std::io::Result<()> {
     let mut stream = std::os::unix::net::UnixStream::connect(socket)?;
     std::io::Write::write_all(&mut stream, b"{\"command\":\"report\"}\n")?;
-    let mut said = Vec::new();
-    stream.read_to_end(&mut said)?;
-    println(&String::from_utf8_lossy(&said))
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer)?;
+    println(&String::from_utf8_lossy(&answer))
 }
 
 /// Prints one line and flushes it.

@@ -68,8 +68,8 @@ fn measure(
         let mut command = Process::new(ours);
         command.args(["bench", "retained", "--child"]).arg(file).stderr(Stdio::inherit());
         let output = command.output()?;
-        let said: Value = serde_json::from_slice(&output.stdout)?;
-        let number = |key: &str| said[key].as_f64().ok_or(format!("{name}: no {key}"));
+        let answer: Value = serde_json::from_slice(&output.stdout)?;
+        let number = |key: &str| answer[key].as_f64().ok_or(format!("{name}: no {key}"));
         took.push(number("seconds")?);
         memory.push(number("peak")?);
     }

@@ -130,8 +130,8 @@ fn best(xtask: &Path, what: &str, file: &Path, runs: usize) -> Result<(f64, f64)
             .arg(file)
             .stderr(Stdio::inherit())
             .output()?;
-        let said: Value = serde_json::from_slice(&output.stdout)?;
-        let number = |key: &str| said[key].as_f64().ok_or(format!("{what}: no {key}"));
+        let answer: Value = serde_json::from_slice(&output.stdout)?;
+        let number = |key: &str| answer[key].as_f64().ok_or(format!("{what}: no {key}"));
         least = (least.0.min(number("seconds")?), least.1.min(number("peak")?));
     }
     Ok(least)

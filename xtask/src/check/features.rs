@@ -62,9 +62,9 @@ pub(crate) fn run(out: &mut dyn Write) -> Result<bool, Failure> {
         let mut cargo = build::cargo();
         cargo.args(["hack", "check", "--quiet"]).args(arguments);
         let output = cargo.output()?;
-        let said = String::from_utf8_lossy(&output.stderr);
-        if !output.status.success() || said.contains("\nwarning: ") {
-            writeln!(out, "{said}\nFAILED: {what}")?;
+        let message = String::from_utf8_lossy(&output.stderr);
+        if !output.status.success() || message.contains("\nwarning: ") {
+            writeln!(out, "{message}\nFAILED: {what}")?;
             return Ok(false);
         }
     }

@@ -88,8 +88,8 @@ pub(crate) fn run(args: &[&str], out: &mut dyn Write) -> Result<bool, Failure> {
             holds &= cases(&bench, &options, out)?;
         }
         for (name, check) in CHECKS.into_iter().filter(|(name, _)| is_wanted(name)) {
-            match check(&bench).and_then(|said| bench.quiet().map(|()| said)) {
-                Ok(said) => writeln!(out, "clients browser: {name}: {said}")?,
+            match check(&bench).and_then(|result| bench.quiet().map(|()| result)) {
+                Ok(result) => writeln!(out, "clients browser: {name}: {result}")?,
                 Err(error) => {
                     writeln!(out, "clients browser: {name}: FAILED: {error}")?;
                     holds = false;

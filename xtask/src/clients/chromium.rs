@@ -203,17 +203,17 @@ impl Driver {
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()?;
-        let said = child.stdout.take().ok_or("no output of chromedriver")?;
+        let output = child.stdout.take().ok_or("no output of chromedriver")?;
         let mut driver = Driver { child, port: 0 };
-        let mut said = BufReader::new(said);
+        let mut output = BufReader::new(output);
         let mut line = String::new();
-        while said.read_line(&mut line)? > 0 {
+        while output.read_line(&mut line)? > 0 {
             let port = line.trim_end().trim_end_matches('.').rsplit_once("successfully on port ");
             if let Some((_, port)) = port {
                 driver.port = port.parse()?;
                 // A reader drains the rest of the output, so that chromedriver never blocks on a
                 // full pipe.
-                std::thread::spawn(move || std::io::copy(&mut said, &mut std::io::sink()));
+                std::thread::spawn(move || std::io::copy(&mut output, &mut std::io::sink()));
                 return Ok(driver);
             }
             line.clear();

@@ -91,14 +91,14 @@ fn compare(case: &Case, script: &Path, ours: &Path, scratch: &Path) -> io::Resul
     let mut command = Command::new(ours);
     command.arg("dmd");
     let ours = answer(command, case, &scratch.join("ours"))?;
-    let said = |output: &Output| String::from_utf8_lossy(&output.stderr).into_owned();
+    let message = |output: &Output| String::from_utf8_lossy(&output.stderr).into_owned();
     Ok(match (theirs.status.success(), ours.status.success()) {
         (false, false) => Verdict::BothRefuse,
-        (true, false) => Verdict::Differ(format!("only ours fails: {}", said(&ours).trim())),
-        (false, true) => Verdict::Differ(format!("only dmd.py fails: {}", said(&theirs).trim())),
+        (true, false) => Verdict::Differ(format!("only ours fails: {}", message(&ours).trim())),
+        (false, true) => Verdict::Differ(format!("only dmd.py fails: {}", message(&theirs).trim())),
         (true, true) => {
             let texts = difference(&below_heading(&theirs.stdout), &below_heading(&ours.stdout));
-            let remarks = difference(&results(&said(&theirs)), &results(&said(&ours)));
+            let remarks = difference(&results(&message(&theirs)), &results(&message(&ours)));
             texts.or(remarks).map_or(Verdict::Equal, Verdict::Differ)
         }
     })

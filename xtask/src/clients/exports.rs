@@ -93,8 +93,8 @@ fn run(command: &mut Command) -> Result<String, Failure> {
     }
     let Output { status, stdout, stderr } = patient.output()?;
     if !status.success() {
-        let said = [stdout, stderr].concat();
-        return Err(format!("{command:?}: {status}: {}", String::from_utf8_lossy(&said)).into());
+        let message = [stdout, stderr].concat();
+        return Err(format!("{command:?}: {status}: {}", String::from_utf8_lossy(&message)).into());
     }
     Ok(String::from_utf8_lossy(&stdout).into_owned())
 }

@@ -60,9 +60,9 @@ fn minimal(folder: &Path, out: &mut dyn Write) -> Result<bool, Failure> {
             .stdout(Stdio::piped())
             .spawn()?,
     );
-    let said = subject.0.stdout.take().ok_or("it has an output")?;
+    let message = subject.0.stdout.take().ok_or("it has an output")?;
     let mut address = String::new();
-    BufReader::new(said).read_line(&mut address)?;
+    BufReader::new(message).read_line(&mut address)?;
     let address = address.trim();
     let text = http::get(address, "/metrics")?;
     let ours = series(&text);
@@ -246,15 +246,15 @@ fn tool_agrees(text: &str, out: &mut dyn Write) -> Result<bool, Failure> {
         .spawn()?;
     tool.stdin.take().ok_or("it has an input")?.write_all(text.as_bytes())?;
     let output = tool.wait_with_output()?;
-    let said = [output.stdout, output.stderr].concat();
-    let said = String::from_utf8_lossy(&said);
+    let message = [output.stdout, output.stderr].concat();
+    let message = String::from_utf8_lossy(&message);
     let is_known = |line: &str| line.contains("_total") && line.contains("help");
     let others: Vec<_> =
-        said.lines().filter(|line| !line.trim().is_empty() && !is_known(line)).collect();
+        message.lines().filter(|line| !line.trim().is_empty() && !is_known(line)).collect();
     writeln!(
         out,
         "clients prometheus: promtool complains of {} things, {} of them not known",
-        said.lines().count(),
+        message.lines().count(),
         others.len()
     )?;
     for line in &others {

@@ -30,10 +30,10 @@ impl Service {
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .spawn()?;
-        let said = child.stdout.take().ok_or("the service has no output")?;
+        let output = child.stdout.take().ok_or("the service has no output")?;
         let mut service = Service { child, address: String::new() };
         let mut line = String::new();
-        BufReader::new(said).read_line(&mut line)?;
+        BufReader::new(output).read_line(&mut line)?;
         let address =
             line.trim().strip_prefix("http://").ok_or("the service ended at its start")?;
         address.clone_into(&mut service.address);

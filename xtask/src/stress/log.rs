@@ -30,9 +30,9 @@ pub(crate) fn run(seconds: Option<&str>, out: &mut dyn Write) -> Result<bool, Fa
             command.env("DMD", words);
         }
         let output = command.output()?;
-        let said = if output.status.success() { &output.stdout } else { &output.stderr };
-        let said = String::from_utf8_lossy(said);
-        writeln!(out, "DMD={}: {}", variable.unwrap_or(""), said.trim_end())?;
+        let message = if output.status.success() { &output.stdout } else { &output.stderr };
+        let message = String::from_utf8_lossy(message);
+        writeln!(out, "DMD={}: {}", variable.unwrap_or(""), message.trim_end())?;
         all_hold &= output.status.success();
     }
     let folder = std::env::temp_dir().join(format!("xtask-log-{}", std::process::id()));
@@ -40,8 +40,8 @@ pub(crate) fn run(seconds: Option<&str>, out: &mut dyn Write) -> Result<bool, Fa
     for signal in ["INT", "TERM", "KILL"] {
         let outcome = follow(&subject, &about_memory, &folder, signal);
         let held = outcome.is_ok();
-        let said = outcome.unwrap_or_else(|error| format!("FAILED: {error}"));
-        writeln!(out, "about-memory log --follow, ended by SIG{signal}: {said}")?;
+        let message = outcome.unwrap_or_else(|error| format!("FAILED: {error}"));
+        writeln!(out, "about-memory log --follow, ended by SIG{signal}: {message}")?;
         all_hold &= held;
     }
     fs::remove_dir_all(&folder)?;

@@ -28,8 +28,8 @@ pub(crate) fn run(seconds: Option<&str>, out: &mut dyn Write) -> Result<bool, Fa
         out.flush()?;
         let output =
             Command::new(&subject).env("DMD", variable).arg(seconds).args(words).output()?;
-        let said = if output.status.success() { &output.stdout } else { &output.stderr };
-        writeln!(out, "{}", String::from_utf8_lossy(said).trim_end())?;
+        let message = if output.status.success() { &output.stdout } else { &output.stderr };
+        writeln!(out, "{}", String::from_utf8_lossy(message).trim_end())?;
         all_hold &= output.status.success();
     }
     writeln!(out, "{}", if all_hold { "all invariants hold" } else { "FAILED" })?;

@@ -81,7 +81,7 @@ pub(crate) fn sites() -> Result<(), Failure> {
     assert_eq!(allocation_site_of(address), Err(NoSite::Freed));
     drop(observer);
     let late = boxed(ODD + 1);
-    assert_eq!(allocation_site(&late[0]), Err(NoSite::NotTracked), "nobody observes any more");
+    assert_eq!(allocation_site(&late[0]), Err(NoSite::NotTracked), "no observer is left");
     Ok(())
 }
 

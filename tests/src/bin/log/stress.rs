@@ -55,11 +55,13 @@ impl Reader {
     }
 
     fn drain(&mut self) -> Result<(), Failure> {
-        let said = self.observer.log_overflowed();
+        let has_overflowed = self.observer.log_overflowed();
         let log = self.observer.drain_allocations_log()?;
         let found = (log.entries.len(), log.lost, log.overflowed);
-        if log.overflowed != (log.lost > 0) || said && !log.overflowed {
-            return Err(format!("it said {said} before {found:?}").into());
+        if log.overflowed != (log.lost > 0) || has_overflowed && !log.overflowed {
+            return Err(
+                format!("`log_overflowed` returned {has_overflowed} before {found:?}").into()
+            );
         }
         if log.entries.len() > self.observer.max_log_length() {
             return Err(format!("a log of {} entries", log.entries.len()).into());
@@ -86,7 +88,9 @@ impl Reader {
         // A gap of whole turns cannot be seen.
         let gap = gap as u64;
         if gap > self.unexplained {
-            return Err(format!("thread {writer}: {gap} missing, {} said", self.unexplained).into());
+            return Err(
+                format!("thread {writer}: {gap} missing, {} counted", self.unexplained).into()
+            );
         }
         self.unexplained -= gap;
         Ok(())

@@ -47,11 +47,11 @@ fn count(path: &Path, variant: &Variant, operations: u32) -> Result<f64, String>
     command.args(["churn", &operations.to_string(), "1", LIVE]);
     command.env_remove("DMD").envs(variant.variable);
     let output = command.output().map_err(|_| "valgrind is not installed".to_owned())?;
-    let said = String::from_utf8_lossy(&output.stderr);
+    let message = String::from_utf8_lossy(&output.stderr);
     if !output.status.success() {
-        return Err(reason(&said).unwrap_or_else(|| "it failed".to_owned()));
+        return Err(reason(&message).unwrap_or_else(|| "it failed".to_owned()));
     }
-    let collected = said.lines().find_map(|line| line.split_once("Collected :"));
+    let collected = message.lines().find_map(|line| line.split_once("Collected :"));
     let count = collected.and_then(|(_, count)| count.trim().parse().ok());
-    count.ok_or_else(|| "valgrind said no number of instructions".to_owned())
+    count.ok_or_else(|| "valgrind printed no number of instructions".to_owned())
 }

@@ -160,8 +160,8 @@ fn time(
     let output = command.stdin(Stdio::null()).output().map_err(|error| error.to_string())?;
     let wall = begin.elapsed().as_secs_f64() * 1e9;
     if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        return Err(reason(&said).unwrap_or_else(|| output.status.to_string()));
+        let message = String::from_utf8_lossy(&output.stderr);
+        return Err(reason(&message).unwrap_or_else(|| output.status.to_string()));
     }
     if kind == Kind::Fulltext {
         return Ok(Times { processor: processor_time_of_children() - before, wall });
@@ -171,8 +171,8 @@ fn time(
 }
 
 /// Returns a program's own reason for its failure, without its name and process number.
-pub(crate) fn reason(said: &str) -> Option<String> {
-    let line = said.lines().find(|line| !line.starts_with("=="))?;
+pub(crate) fn reason(message: &str) -> Option<String> {
+    let line = message.lines().find(|line| !line.starts_with("=="))?;
     Some(line.split_once("] ").map_or(line, |(_, words)| words).to_owned())
 }
 

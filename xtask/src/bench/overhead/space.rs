@@ -53,8 +53,8 @@ fn number(program: &Path, args: &[&str]) -> Result<f64, String> {
     let output = command.args(args).env("DMD", "--stacks=none").output();
     let output = output.map_err(|error| error.to_string())?;
     let text = String::from_utf8_lossy(&output.stdout);
-    let said = String::from_utf8_lossy(&output.stderr);
+    let message = String::from_utf8_lossy(&output.stderr);
     text.trim()
         .parse()
-        .map_err(|_| reason(&said).unwrap_or_else(|| "it printed nothing".to_owned()))
+        .map_err(|_| reason(&message).unwrap_or_else(|| "it printed nothing".to_owned()))
 }

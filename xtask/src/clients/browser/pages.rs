@@ -120,8 +120,8 @@ pub(crate) fn keyboard(bench: &Bench) -> Result<String, Failure> {
     }
     let wanted = "explicit index words index words documents small urls http://example.com/a http://example.com/a urls \
                   urls tiny";
-    let said = bench.browser.run("return $('description').textContent", &[])?;
-    if said.as_str().unwrap_or_default().is_empty() {
+    let message = bench.browser.run("return $('description').textContent", &[])?;
+    if message.as_str().unwrap_or_default().is_empty() {
         return Err("nothing describes the line that has the focus".into());
     }
     let roles = bench.browser.run(
@@ -235,12 +235,12 @@ pub(crate) fn many(bench: &Bench) -> Result<String, Failure> {
     bench.browser.run("return choose({ verbose: '1' })", &[])?;
     let name = file.display().to_string();
     expect_equal("100,000 lines", &bench.printed(&["--verbose", &name])?, &bench.copied()?)?;
-    let said = format!(
+    let message = format!(
         "{size} KB; opened in {opened} ms; verbose {} ms, filter {} ms, back {} ms",
         times[0], times[1], times[2]
     );
     if opened > 20_000 || times.iter().any(|&time| time > 5_000.0) {
-        return Err(said.into());
+        return Err(message.into());
     }
-    Ok(said)
+    Ok(message)
 }

@@ -18,10 +18,10 @@ impl Running {
     /// Starts the program and returns the first line that it prints.
     fn start(command: &mut Command) -> Result<(Running, String), Failure> {
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
-        let said = child.stdout.take().ok_or("no output")?;
+        let message = child.stdout.take().ok_or("no output")?;
         let running = Running(child);
         let mut line = String::new();
-        BufReader::new(said).read_line(&mut line)?;
+        BufReader::new(message).read_line(&mut line)?;
         Ok((running, line.trim_end().to_owned()))
     }
 }
@@ -75,9 +75,9 @@ pub(crate) fn program(bench: &Bench) -> Result<String, Failure> {
     }
     browser.click("#view-dark")?;
     browser.wait("document.querySelector('.verdict')")?;
-    let said = browser.run("return document.querySelector('.verdict').textContent", &[])?;
-    if !said.as_str().unwrap_or_default().contains("unclassified") {
-        return Err(format!("the page of dark matter says {said}").into());
+    let message = browser.run("return document.querySelector('.verdict').textContent", &[])?;
+    if !message.as_str().unwrap_or_default().contains("unclassified") {
+        return Err(format!("the page of dark matter shows {message}").into());
     }
     browser.click("#view-time")?;
     browser.run("$('every').value = '1'; $('every').dispatchEvent(new Event('change'))", &[])?;

@@ -25,8 +25,8 @@ pub(crate) fn cases(scratch: &Scratch) -> io::Result<Vec<(String, Case)>> {
         let report = scratch.0.join("written.json");
         let run = Command::new(&subject).arg(what).arg(&report).env("DMD", variable).output()?;
         if !run.status.success() {
-            let said = String::from_utf8_lossy(&run.stderr).into_owned();
-            return Err(io::Error::other(format!("{what} under {variable}: {said}")));
+            let message = String::from_utf8_lossy(&run.stderr).into_owned();
+            return Err(io::Error::other(format!("{what} under {variable}: {message}")));
         }
         let dump = fs::read_to_string(scratch.0.join("written.dmd.json"))?;
         let options = vec!["--no-fix-stacks".to_owned()];

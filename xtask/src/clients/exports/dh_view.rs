@@ -52,7 +52,7 @@ fn shown(bench: &Bench, subject: &Subject, options: &[&str]) -> Result<String, F
     )?;
     match trouble.as_str() {
         Some("") => Ok(text.as_str().unwrap_or_default().to_owned()),
-        _ => Err(format!("the page says {trouble}").into()),
+        _ => Err(format!("the page shows {trouble}").into()),
     }
 }
 

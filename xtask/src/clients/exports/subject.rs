@@ -133,17 +133,17 @@ fn recorded(
 ) -> Result<Subject, Failure> {
     let mut ask = Command::new(dev("about-memory", "about-memory")?);
     let answer = ask.arg("recording").arg(&file).arg("--json").output()?;
-    let said: Value = serde_json::from_slice(&answer.stdout)?;
-    if said["lost"] != 0 {
-        return Err(format!("the recording of {name} has lost {} events", said["lost"]).into());
+    let summary: Value = serde_json::from_slice(&answer.stdout)?;
+    if summary["lost"] != 0 {
+        return Err(format!("the recording of {name} has lost {} events", summary["lost"]).into());
     }
     let bytes = |which: &str| {
-        said[which]["bytes"].as_i64().ok_or_else(|| format!("a recording without {which}"))
+        summary[which]["bytes"].as_i64().ok_or_else(|| format!("a recording without {which}"))
     };
-    let is_exact = said["sampleBytes"].is_null();
+    let is_exact = summary["sampleBytes"].is_null();
     #[expect(clippy::cast_possible_truncation, reason = "whole numbers far below 2^53")]
     let blocks = |which: &str| {
-        let blocks = said[which]["blocks"].as_f64().map(|blocks| blocks as i64);
+        let blocks = summary[which]["blocks"].as_f64().map(|blocks| blocks as i64);
         blocks.filter(|_| is_exact)
     };
     let sums = Sums {
@@ -154,7 +154,7 @@ fn recorded(
         live: Some(bytes("retained")?),
         classes: None,
     };
-    let peak_sum = said["peak"]["live"].as_i64().ok_or("a recording without a peak")?;
+    let peak_sum = summary["peak"]["live"].as_i64().ok_or("a recording without a peak")?;
     let given_back = "leaking::hands_over";
     let recorded = Recorded { at_peak: bytes("atPeak")?, peak_sum, kept, given_back };
     Ok(Subject { name, file, sums, recorded: Some(recorded) })

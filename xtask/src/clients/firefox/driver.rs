@@ -123,8 +123,8 @@ impl Firefox {
             "scriptTimeout": 120_000,
         });
         let answer = self.call("WebDriver:ExecuteAsyncScript", &script)?;
-        let said = |key: &str| answer["value"][key].as_str().map(str::to_owned);
-        match (said("text"), said("refused"), said("trouble")) {
+        let field = |key: &str| answer["value"][key].as_str().map(str::to_owned);
+        match (field("text"), field("refused"), field("trouble")) {
             (Some(text), ..) => Ok(Shown::Text(text)),
             (_, Some(words), _) => Ok(Shown::Refused(words)),
             (.., Some(trouble)) => Err(format!("Firefox: {trouble}").into()),
