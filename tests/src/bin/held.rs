@@ -1,7 +1,5 @@
-//! A heap with known references: `held REPORT` saves DMD's view of it.
-//!
-//! Statics hold a cache, a tree, shared pages and a list. Some cycles are leaked and one is not. An
-//! index has a reporter.
+//! A heap with known references, among statics, cycles, leaks, and an index with a reporter.
+//! `held REPORT` saves DMD's view of it.
 
 use std::cell::RefCell;
 use std::process::ExitCode;

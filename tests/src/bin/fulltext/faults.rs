@@ -1,5 +1,4 @@
-//! Faults to plant, one of each class that DMD distinguishes. Each prints its effect on
-//! `heap-unclassified`.
+//! Faults to plant, one of each class. Each prints its effect on `heap-unclassified`.
 #![expect(unsafe_code, reason = "wrong reports cannot be made by safe code: that is what is shown")]
 
 use std::alloc::Layout;
@@ -20,8 +19,7 @@ pub(crate) enum Fault {
     Unreported,
     /// A second reporter that reports the paths of the documents.
     Double,
-    /// A report of the default configuration's text, which is part of the program and no heap
-    /// block.
+    /// A report of a text that is part of the program and no heap block.
     NonHeap,
     /// A report of the second half of the list of documents as if it were a block.
     Interior,
@@ -85,8 +83,7 @@ impl Fault {
     }
 }
 
-/// An index from three letters to words, for suggestions. Its type can be measured, but no reporter
-/// does.
+/// An unreported index from three letters to words, for suggestions. Its type can be measured.
 #[derive(Debug, MallocSizeOf)]
 struct Similar {
     words: Vec<([u8; 3], TermId)>,
