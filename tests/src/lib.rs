@@ -1,4 +1,4 @@
-//! What the subject programs in `bin` share.
+//! The exercise that the subject programs in `bin` share.
 
 pub mod exercise;
 

@@ -1,4 +1,4 @@
-//! The documents name every feature that there is.
+//! Tests that the documents name every feature.
 
 use std::fs;
 use std::path::Path;
@@ -8,9 +8,9 @@ fn read(file: &str) -> String {
     fs::read_to_string(root.join(file)).expect("part of the workspace")
 }
 
-/// The optional dependencies of `memreport` that are crates whose types it measures.
+/// Returns the optional dependencies of `memreport` whose types it measures.
 fn crates(manifest: &str) -> Vec<&str> {
-    // What `memreport` needs itself, and allocators, are of the workspace.
+    // Dependencies of `memreport` itself, and allocators, are inherited from the workspace.
     let is_one = |line: &&str| line.contains("optional = true") && !line.contains("workspace");
     manifest.lines().filter(is_one).filter_map(|line| line.split(" = ").next()).collect()
 }

@@ -1,10 +1,10 @@
-//! DMD held to its peers: the time that it adds, as a part of the time that they add in the same rounds.
+//! DMD's added time relative to the added time of its peers in the same rounds.
 
 use super::rounds::OfVariant;
 use super::variants::{DHAT_ALL, FULL, HEAPTRACK, SERVO, Work};
 use crate::bench::figure::Figure;
 
-/// The peers, and the part of their cost that DMD may cost.
+/// The peers, and the largest fraction of their cost that DMD may have.
 const PEERS: [(&str, &str, f64); 3] = [
     (HEAPTRACK, "heaptrack", 1.0 / 3.0),
     (DHAT_ALL, "dhat, all", 1.0 / 15.0),
@@ -30,7 +30,7 @@ pub(crate) fn figures(work: &Work, times: &[OfVariant]) -> Vec<Figure> {
     figures
 }
 
-/// What is added beyond 1, as a part of what the peer adds.
+/// Returns the time that DMD adds, as a fraction of the time that the peer adds.
 fn parts(own: &[f64], peer: &[f64]) -> Vec<f64> {
     own.iter().zip(peer).map(|(own, peer)| (own - 1.0) / (peer - 1.0)).collect()
 }
