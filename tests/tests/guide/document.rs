@@ -1,0 +1,150 @@
+//! A document: its command blocks, its code spans, its links and its headings.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The root of the repository.
+pub(crate) fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("a workspace")
+}
+
+/// A Markdown file.
+pub(crate) struct Document {
+    /// The path below the root.
+    pub(crate) name: String,
+    pub(crate) path: PathBuf,
+    text: String,
+}
+
+/// A fenced block of commands.
+pub(crate) struct Block {
+    /// The line of its fence, from 1.
+    pub(crate) line: usize,
+    /// The reason for which it cannot run in a test.
+    pub(crate) not_run: Option<String>,
+    pub(crate) commands: Vec<Command>,
+}
+
+/// A line that begins with `$ `, with the lines that continue it.
+pub(crate) struct Command {
+    pub(crate) text: String,
+    /// The exit status that the document promises.
+    pub(crate) status: i32,
+}
+
+/// The Markdown files of these files and folders.
+pub(crate) fn all(names: &[&str]) -> Vec<Document> {
+    let mut paths = Vec::new();
+    for name in names {
+        markdown(&root().join(name), &mut paths);
+    }
+    paths.sort();
+    paths.into_iter().map(Document::read).collect()
+}
+
+fn markdown(path: &Path, found: &mut Vec<PathBuf>) {
+    if path.is_dir() {
+        for entry in fs::read_dir(path).expect("the folder is there").flatten() {
+            markdown(&entry.path(), found);
+        }
+    } else if path.extension().is_some_and(|ending| ending == "md") {
+        found.push(path.to_owned());
+    }
+}
+
+impl Document {
+    fn read(path: PathBuf) -> Self {
+        let name = path.strip_prefix(root()).expect("below the root").display().to_string();
+        let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{name}: {error}"));
+        Document { name, path, text }
+    }
+
+    /// The blocks of commands.
+    pub(crate) fn blocks(&self) -> impl Iterator<Item = Block> {
+        let mut lines = self.text.lines().enumerate();
+        std::iter::from_fn(move || {
+            let (line, info) =
+                lines.find_map(|(line, text)| Some((line, text.strip_prefix("```console")?)))?;
+            let not_run = info.strip_prefix(",not-run:").map(|reason| reason.trim().to_owned());
+            assert!(info.is_empty() || not_run.is_some(), "{}:{}: {info}", self.name, line + 1);
+            let body = lines.by_ref().map(|(_, text)| text).take_while(|text| *text != "```");
+            Some(Block { line: line + 1, not_run, commands: commands(body) })
+        })
+    }
+
+    /// The code spans of the text outside of blocks.
+    pub(crate) fn spans(&self) -> Vec<String> {
+        let text = self.prose().join(" ");
+        text.split('`').skip(1).step_by(2).map(str::to_owned).collect()
+    }
+
+    /// The targets of links and pictures, without those of the web.
+    pub(crate) fn links(&self) -> Vec<String> {
+        let text = self.prose().join(" ");
+        let targets = text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+        targets.filter(|target| !target.contains("://")).map(str::to_owned).collect()
+    }
+
+    /// The lines outside of fenced blocks.
+    fn prose(&self) -> Vec<&str> {
+        let mut in_block = false;
+        let mut is_prose = |line: &&str| {
+            let is_fence = line.starts_with("```");
+            in_block ^= is_fence;
+            !in_block && !is_fence
+        };
+        self.text.lines().filter(|line| is_prose(line)).collect()
+    }
+}
+
+fn commands<'t>(lines: impl Iterator<Item = &'t str>) -> Vec<Command> {
+    let mut found: Vec<Command> = Vec::new();
+    let mut continues = false;
+    for line in lines {
+        let text = if continues { Some(line.trim()) } else { line.strip_prefix("$ ") };
+        let Some(text) = text else { continue };
+        let whole = text.strip_suffix('\\').unwrap_or(text);
+        if continues {
+            let last = found.last_mut().expect("a line before it");
+            last.text.push_str(whole);
+        } else {
+            found.push(Command { text: whole.to_owned(), status: 0 });
+        }
+        continues = text.ends_with('\\');
+    }
+    for command in &mut found {
+        let status = command.text.rsplit_once("# exit status ").map(|(_, status)| status.trim());
+        command.status = status.map_or(0, |status| status.parse().expect("a number"));
+    }
+    found
+}
+
+/// The anchors of a document's headings.
+pub(crate) fn headings(text: &str) -> impl Iterator<Item = String> {
+    let titles = text.lines().filter_map(|line| line.strip_prefix('#')?.split_once(' '));
+    titles.map(|(_, title)| {
+        let kept = title.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
+        kept.map(|c| if c == ' ' { '-' } else { c.to_ascii_lowercase() }).collect()
+    })
+}
+
+/// A call of `about-memory`: its words after the name, up to a pipe, a comment or the program that it starts.
+pub(crate) fn calls(command: &str) -> Vec<Vec<String>> {
+    let command = command.split("  #").next().unwrap_or(command);
+    let mut found = Vec::new();
+    for part in command.split(['|', ';']).flat_map(|part| part.split("&&")) {
+        let part = part.trim_end_matches('\\');
+        let mut words = part.split_whitespace();
+        if words.find(|word| !is_variable(word)) == Some("about-memory") {
+            let words = words.take_while(|word| *word != "--");
+            found.push(words.map(str::to_owned).collect());
+        }
+    }
+    found
+}
+
+/// Returns whether a word sets a variable of the environment: `DMD=1`.
+fn is_variable(word: &str) -> bool {
+    let name = word.split_once('=').map_or("", |(name, _)| name);
+    !name.is_empty() && name.chars().all(|c| c.is_ascii_uppercase() || c == '_')
+}
