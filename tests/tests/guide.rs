@@ -140,3 +140,21 @@ fn the_readme_is_one_page() {
     let readme = fs::read_to_string(root().join("README.md")).expect("it is there");
     assert!(readme.lines().count() <= 150, "{} lines", readme.lines().count());
 }
+
+#[test]
+fn the_map_names_files_and_tests_that_exist() {
+    let sources = document::sources();
+    let mut missing = Vec::new();
+    for document in all(&["ARCHITECTURE.md", "CONTRIBUTING.md", "docs/design"]) {
+        for span in document.spans() {
+            let is_path = document::is_path(&span);
+            let paths = if is_path { document::expanded(&span) } else { Vec::new() };
+            missing.extend(paths.into_iter().filter(|path| !root().join(path).exists()));
+            if let Some(name) = document::test_name(&span) {
+                let is_there = sources.iter().any(|text| text.contains(&format!("fn {name}(")));
+                missing.extend((!is_there).then(|| format!("fn {name}")));
+            }
+        }
+    }
+    assert_eq!(missing, [""; 0]);
+}

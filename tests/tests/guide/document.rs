@@ -143,6 +143,48 @@ pub(crate) fn calls(command: &str) -> Vec<Vec<String>> {
     found
 }
 
+/// The texts of all Rust files of the workspace.
+pub(crate) fn sources() -> Vec<String> {
+    let mut found = Vec::new();
+    let mut folders = vec![root().to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).expect("the folder is there").flatten() {
+            let path = entry.path();
+            let name = entry.file_name();
+            if path.is_dir() && name != "target" && !name.to_string_lossy().starts_with('.') {
+                folders.push(path);
+            } else if path.extension().is_some_and(|ending| ending == "rs") {
+                found.push(fs::read_to_string(path).expect("source is text"));
+            }
+        }
+    }
+    found
+}
+
+/// Returns whether a code span is a path of the repository, without a placeholder in it.
+pub(crate) fn is_path(span: &str) -> bool {
+    const FOLDERS: [&str; 7] =
+        ["memreport/", "memreport-derive/", "dmd/", "dmd-analysis/", "about-memory/", "tests/", "xtask/"];
+    let is_placeholder = |part: &str| part.chars().all(|c| c.is_ascii_uppercase());
+    FOLDERS.iter().any(|folder| span.starts_with(folder))
+        && !span.split(['/', '.']).any(|part| !part.is_empty() && is_placeholder(part))
+        && !span.contains(['*', ' '])
+}
+
+/// The paths of `a/{b,c}.rs`.
+pub(crate) fn expanded(span: &str) -> Vec<String> {
+    let Some((before, rest)) = span.split_once('{') else { return vec![span.to_owned()] };
+    let (choices, after) = rest.split_once('}').expect("a closing brace");
+    choices.split(',').map(|choice| format!("{before}{choice}{after}")).collect()
+}
+
+/// The function of a code span that names a test: `models::a_slice_is_made_once`.
+pub(crate) fn test_name(span: &str) -> Option<&str> {
+    let name = span.rsplit("::").next()?;
+    let is_name = name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
+    (is_name && name.matches('_').count() >= 3).then_some(name)
+}
+
 /// Returns whether a word sets a variable of the environment: `DMD=1`.
 fn is_variable(word: &str) -> bool {
     let name = word.split_once('=').map_or("", |(name, _)| name);
