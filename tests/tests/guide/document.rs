@@ -163,8 +163,15 @@ pub(crate) fn sources() -> Vec<String> {
 
 /// Returns whether a code span is a path of the repository, without a placeholder in it.
 pub(crate) fn is_path(span: &str) -> bool {
-    const FOLDERS: [&str; 7] =
-        ["memreport/", "memreport-derive/", "dmd/", "dmd-analysis/", "about-memory/", "tests/", "xtask/"];
+    const FOLDERS: [&str; 7] = [
+        "memreport/",
+        "memreport-derive/",
+        "dmd/",
+        "dmd-analysis/",
+        "about-memory/",
+        "tests/",
+        "xtask/",
+    ];
     let is_placeholder = |part: &str| part.chars().all(|c| c.is_ascii_uppercase());
     FOLDERS.iter().any(|folder| span.starts_with(folder))
         && !span.split(['/', '.']).any(|part| !part.is_empty() && is_placeholder(part))

@@ -28,7 +28,7 @@ pub(crate) struct Fixtures {
 }
 
 impl Fixtures {
-    /// Links `about-memory`, and builds it first if need be.
+    /// Links `about-memory`, and builds it first if it is missing.
     pub(crate) fn program_only() -> Self {
         // A socket's path has little room, so the folder has a short name.
         let number = std::process::id();
@@ -38,13 +38,15 @@ impl Fixtures {
         let folder = Folder(std::env::temp_dir().join(name));
         fs::create_dir_all(folder.0.join("bin")).expect("a folder");
         let programs = Path::new(env!("CARGO_BIN_EXE_held")).parent().expect("a folder");
-        let mut cargo = Command::new(env!("CARGO"));
-        cargo.args(["build", "--quiet", "--package", "about-memory"]);
-        cargo.args((!cfg!(debug_assertions)).then_some("--release"));
-        let status = cargo.current_dir(document::root()).status().expect("cargo runs the tests");
-        assert!(status.success(), "about-memory cannot be built");
-        let program = folder.0.join("bin/about-memory");
-        symlink(programs.join("about-memory"), program).expect("a link");
+        let program = programs.join("about-memory");
+        // `cargo test --workspace` has built it. To build it again would build all it needs, with
+        // other features.
+        if program.exists() {
+            println!("{} runs: if it is old, build about-memory", program.display());
+        } else {
+            build();
+        }
+        symlink(program, folder.0.join("bin/about-memory")).expect("a link");
         Fixtures { folder }
     }
 
@@ -93,6 +95,15 @@ impl Fixtures {
         command.current_dir(folder).env("XDG_RUNTIME_DIR", folder).stdin(Stdio::null());
         command
     }
+}
+
+/// Builds `about-memory`, where the tests of this package run alone.
+fn build() {
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["build", "--quiet", "--package", "about-memory"]);
+    cargo.args((!cfg!(debug_assertions)).then_some("--release"));
+    let status = cargo.current_dir(document::root()).status().expect("cargo runs the tests");
+    assert!(status.success(), "about-memory cannot be built");
 }
 
 /// A hard link, so that a process has the name of the link, or else a copy.
