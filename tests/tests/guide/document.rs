@@ -189,7 +189,7 @@ pub(crate) fn expanded(span: &str) -> Vec<String> {
 pub(crate) fn test_name(span: &str) -> Option<&str> {
     let name = span.rsplit("::").next()?;
     let is_name = name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
-    (is_name && name.matches('_').count() >= 3).then_some(name)
+    (is_name && !name.starts_with('_') && name.matches('_').count() >= 3).then_some(name)
 }
 
 /// Returns whether a word sets a variable of the environment: `DMD=1`.

@@ -1,9 +1,9 @@
 //! The world in which the documents' commands run: small programs, and files that they have left.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs::{self, DirBuilder, File};
 use std::io::{BufRead, BufReader, Write};
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{DirBuilderExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -54,7 +54,7 @@ impl Fixtures {
     pub(crate) fn make() -> Self {
         let fixtures = Fixtures::program_only();
         let folder = fixtures.folder.0.join("files");
-        fs::create_dir_all(&folder).expect("a folder");
+        private(&folder);
         let subject = |name: &str, mode: &str, report: &str| {
             let mut command = Command::new(name);
             succeeds(command.arg(report).env("DMD", mode).current_dir(&folder));
@@ -127,7 +127,7 @@ impl Indexer {
         let program = folder.join("indexer");
         link(Path::new(env!("CARGO_BIN_EXE_served")), &program);
         let mut command = Command::new(program);
-        command.args(["name=indexer", "history"]).env("DMD", "1");
+        command.arg("name=indexer").env("DMD", "1");
         command.current_dir(folder).env("XDG_RUNTIME_DIR", folder);
         let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
         let mut indexer = Indexer(child.expect("cargo has built it"));
@@ -229,8 +229,13 @@ impl<'f> World<'f> {
     }
 }
 
+/// Makes a folder that only its owner may enter, as sockets want it.
+fn private(folder: &Path) {
+    DirBuilder::new().recursive(true).mode(0o700).create(folder).expect("a folder");
+}
+
 fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).expect("a folder");
+    private(to);
     for entry in fs::read_dir(from).expect("the folder is there").flatten() {
         let target = to.join(entry.file_name());
         let kind = entry.file_type().expect("it has a type");
