@@ -1,8 +1,9 @@
-//! The documents hold: their command blocks run, the commands that they name exist, and their links lead somewhere.
+//! The documents hold: their command blocks run, named commands exist, and links lead somewhere.
 //!
-//! A block of ```` ```console ```` has commands in lines that begin with `$ `; the lines between are output, which is not
-//! compared. A block that cannot run in a test is marked in its fence, as ```` ```console,not-run: needs a browser ````. Its
-//! commands and options must exist all the same. A command that fails on purpose ends in `# exit status N`.
+//! A block of ```` ```console ```` has commands in lines that begin with `$ `. The other lines are
+//! output, which is not compared. A block that cannot run in a test is marked in its fence, as
+//! ```` ```console,not-run: needs a browser ````. Its commands and options must exist all the same.
+//! A command that fails on purpose ends in `# exit status N`.
 
 #[path = "guide/document.rs"]
 mod document;

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The root of the repository.
+/// Returns the root of the repository.
 pub(crate) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("a workspace")
 }
@@ -32,7 +32,7 @@ pub(crate) struct Command {
     pub(crate) status: i32,
 }
 
-/// The Markdown files of these files and folders.
+/// Reads the Markdown files of these files and folders.
 pub(crate) fn all(names: &[&str]) -> Vec<Document> {
     let mut paths = Vec::new();
     for name in names {
@@ -59,7 +59,7 @@ impl Document {
         Document { name, path, text }
     }
 
-    /// The blocks of commands.
+    /// Returns the blocks of commands.
     pub(crate) fn blocks(&self) -> impl Iterator<Item = Block> {
         let mut lines = self.text.lines().enumerate();
         std::iter::from_fn(move || {
@@ -72,20 +72,20 @@ impl Document {
         })
     }
 
-    /// The code spans of the text outside of blocks.
+    /// Returns the code spans of the text outside of blocks.
     pub(crate) fn spans(&self) -> Vec<String> {
         let text = self.prose().join(" ");
         text.split('`').skip(1).step_by(2).map(str::to_owned).collect()
     }
 
-    /// The targets of links and pictures, without those of the web.
+    /// Returns the targets of links and pictures, without those of the web.
     pub(crate) fn links(&self) -> Vec<String> {
         let text = self.prose().join(" ");
         let targets = text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
         targets.filter(|target| !target.contains("://")).map(str::to_owned).collect()
     }
 
-    /// The lines outside of fenced blocks.
+    /// Returns the lines outside of fenced blocks.
     fn prose(&self) -> Vec<&str> {
         let mut in_block = false;
         let mut is_prose = |line: &&str| {
@@ -119,7 +119,7 @@ fn commands<'t>(lines: impl Iterator<Item = &'t str>) -> Vec<Command> {
     found
 }
 
-/// The anchors of a document's headings.
+/// Returns the anchors of a document's headings.
 pub(crate) fn headings(text: &str) -> impl Iterator<Item = String> {
     let titles = text.lines().filter_map(|line| line.strip_prefix('#')?.split_once(' '));
     titles.map(|(_, title)| {
@@ -128,7 +128,8 @@ pub(crate) fn headings(text: &str) -> impl Iterator<Item = String> {
     })
 }
 
-/// A call of `about-memory`: its words after the name, up to a pipe, a comment or the program that it starts.
+/// Returns the calls of `about-memory` in a command line: the words after the name, up to a pipe, a
+/// comment or the program to start.
 pub(crate) fn calls(command: &str) -> Vec<Vec<String>> {
     let command = command.split("  #").next().unwrap_or(command);
     let mut found = Vec::new();
@@ -143,7 +144,7 @@ pub(crate) fn calls(command: &str) -> Vec<Vec<String>> {
     found
 }
 
-/// The texts of all Rust files of the workspace.
+/// Reads all Rust files of the workspace.
 pub(crate) fn sources() -> Vec<String> {
     let mut found = Vec::new();
     let mut folders = vec![root().to_owned()];
@@ -178,14 +179,14 @@ pub(crate) fn is_path(span: &str) -> bool {
         && !span.contains(['*', ' '])
 }
 
-/// The paths of `a/{b,c}.rs`.
+/// Returns the paths of `a/{b,c}.rs`.
 pub(crate) fn expanded(span: &str) -> Vec<String> {
     let Some((before, rest)) = span.split_once('{') else { return vec![span.to_owned()] };
     let (choices, after) = rest.split_once('}').expect("a closing brace");
     choices.split(',').map(|choice| format!("{before}{choice}{after}")).collect()
 }
 
-/// The function of a code span that names a test: `models::a_slice_is_made_once`.
+/// Returns the function of a code span that names a test: `models::a_slice_is_made_once`.
 pub(crate) fn test_name(span: &str) -> Option<&str> {
     let name = span.rsplit("::").next()?;
     let is_name = name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');

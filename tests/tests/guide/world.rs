@@ -89,7 +89,7 @@ impl Fixtures {
         fixtures
     }
 
-    /// A call of `about-memory`.
+    /// Prepares a call of `about-memory`.
     fn about_memory(&self, folder: &Path) -> Command {
         let mut command = Command::new(self.folder.0.join("bin/about-memory"));
         command.current_dir(folder).env("XDG_RUNTIME_DIR", folder).stdin(Stdio::null());
@@ -106,7 +106,7 @@ fn build() {
     assert!(status.success(), "about-memory cannot be built");
 }
 
-/// A hard link, so that a process has the name of the link, or else a copy.
+/// Makes a hard link, so that a process has the name of the link, or else a copy.
 fn link(from: &Path, to: &Path) {
     if fs::hard_link(from, to).is_err() {
         fs::copy(from, to).unwrap_or_else(|error| panic!("{}: {error}", from.display()));
@@ -119,7 +119,7 @@ fn succeeds(command: &mut Command) {
     assert!(output.status.success(), "{command:?}: {said}");
 }
 
-/// A program with an open socket.
+/// A running program with an open socket.
 struct Indexer(Child);
 
 impl Indexer {
