@@ -6,8 +6,8 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
-use dmd::census::{Breakdown, FileOptions, of_dump};
-use dmd::dump::read::read_slice;
+use memreport_analysis::census::{Breakdown, FileOptions, of_dump};
+use memreport_analysis::read::read_slice;
 
 const DUMP: &str = r##"{"version":5,"invocation":{"dmdEnvVar":"1","mode":"dark-matter"},
 "blockList":[{"req":4000,"slop":96,"alloc":"L","thread":1},{"req":500,"slop":4,"num":10,"alloc":"M","thread":2,"reps":["R"]},

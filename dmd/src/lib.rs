@@ -1,47 +1,41 @@
 //! The dark matter detector: which heap blocks no memory reporter covers, and which are reported twice or wrongly.
+#![cfg_attr(loom, expect(dead_code, reason = "under loom only what threads share is built"))]
 
-mod track;
+mod mem;
+mod sample;
+mod table;
 #[cfg(not(loom))]
-pub mod run;
+mod stack;
+mod event;
 #[cfg(not(loom))]
-pub mod sites;
+mod hook;
 #[cfg(not(loom))]
-mod live;
+mod collect;
 #[cfg(not(loom))]
-pub mod saves;
-#[cfg(not(loom))]
-pub mod record;
+pub mod observe;
 #[cfg(not(loom))]
 pub mod dump;
 #[cfg(not(loom))]
-pub mod census;
+mod control;
 #[cfg(not(loom))]
 pub mod testing;
-#[cfg(all(feature = "analysis", not(loom)))]
-pub mod recording;
-#[cfg(all(feature = "analysis", not(loom)))]
-pub mod symbols;
-#[cfg(all(feature = "analysis", not(loom)))]
-pub mod analysis;
-#[cfg(all(feature = "analysis", not(loom)))]
-pub mod heap;
-#[cfg(all(feature = "analysis", not(loom)))]
-pub mod export;
+#[cfg(all(feature = "census", not(loom)))]
+pub mod census;
 #[cfg(all(feature = "pprof", not(loom)))]
 pub mod pprof;
 
-#[cfg(not(loom))]
+#[cfg(all(feature = "census", not(loom)))]
 pub use census::take_census;
 #[cfg(not(loom))]
-pub use dump::{Dump, Sum, Summary};
+pub use collect::{Dump, Sum, Summary};
 #[cfg(not(loom))]
-pub use sites::{allocation_site, allocation_site_of};
+pub use control::{record, run, saves};
 #[cfg(not(loom))]
-pub use track::hooks::Dmd;
+pub use hook::{Dmd, StartError, start, stop};
 #[cfg(not(loom))]
-pub use track::options::{DEFAULT_SAMPLE_BYTES, Mode, Options, OptionsError, Stacks};
+pub use observe::{allocation_site, allocation_site_of};
 #[cfg(not(loom))]
-pub use track::start::{StartError, start, stop};
+pub use sample::{DEFAULT_SAMPLE_BYTES, Mode, Options, OptionsError, Stacks};
 
 /// Not public: for what the macros write.
 #[cfg(not(loom))]
@@ -50,7 +44,7 @@ pub mod __private {
     pub use memreport;
 
     pub use crate::__at_start as at_start;
-    pub use crate::track::collection::Tracking;
-    pub use crate::track::start::at_start as at_start_function;
-    pub use crate::track::walk::{stack, unwinder_name};
+    pub use crate::collect::Tracking;
+    pub use crate::control::at_start as at_start_function;
+    pub use crate::stack::{stack, unwinder_name};
 }

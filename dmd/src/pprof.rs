@@ -43,12 +43,13 @@ use memreport::__private::{Findings, as_own};
 use memreport::Collector;
 
 use crate::Dump;
-use crate::dump::read::{self, ReadError};
-use crate::export::pprof::{Values, write_growth, write_with};
-use crate::heap::browse::{BrowseOptions, browse, write_text};
-use crate::heap::{Frames, Heap, HeapOptions};
-use crate::symbols::Found;
-use crate::track::plan;
+use crate::sample::plan;
+use memreport_analysis::export::pprof::{Values, write_growth, write_with};
+use memreport_analysis::heap::browse::{BrowseOptions, browse, write_text};
+use memreport_analysis::heap::{Frames, Heap, HeapOptions};
+use memreport_analysis::read;
+use memreport_analysis::read::ReadError;
+use memreport_analysis::symbols::Found;
 
 /// What a server is to answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -136,8 +137,8 @@ fn take(frames: Frames, notes: &mut Vec<String>) -> Result<Heap, ReadError> {
         let mut found = FOUND.lock().unwrap_or_else(PoisonError::into_inner);
         let report = found.get_or_insert_default().symbolicate(&mut dump);
         notes.extend(dump.notes.drain(..).chain(report.notes));
-        let options =
-            HeapOptions { frames, taken: Some(SystemTime::now()), ..HeapOptions::default() };
+        let mut options = HeapOptions::default();
+        (options.frames, options.taken) = (frames, Some(SystemTime::now()));
         // Blocks of all classes are wanted, so there is none that the dump could lack.
         Heap::new(&dump, &options).map_err(|error| ReadError::Io(std::io::Error::other(error)))
     })

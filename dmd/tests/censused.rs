@@ -1,7 +1,7 @@
 //! A census of the running program whose functions are looked up: it has what lives, and nothing of its own making.
 
 use dmd::census::{Breakdown, Counted, take_symbolised};
-use dmd::heap::Frames;
+use memreport_analysis::heap::Frames;
 
 dmd::global_allocator!();
 

@@ -5,13 +5,13 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::OnceLock;
 
-use dmd::analysis::ExplainOptions;
-use dmd::analysis::holds::{
+use memreport_analysis::analysis::ExplainOptions;
+use memreport_analysis::read::{Dump, read_file};
+use memreport_analysis::retention::{
     Counted, Held, Holds, Outside, Owner, Place, Retained, RetainedName, Target, TreeOptions,
     WayOptions, write_circles, write_tree,
 };
-use dmd::dump::read::{Dump, read_file};
-use dmd::symbols::Symboliser;
+use memreport_analysis::symbols::Symboliser;
 
 /// The dump, made once.
 fn dump() -> &'static Dump {
@@ -66,7 +66,7 @@ fn held(holds: &Holds<'_>, target: &Target) -> Held {
 fn a_static_retains_what_it_alone_holds() {
     let (dump, options) = (dump(), ExplainOptions::default());
     let holds = Holds::new(dump, &options).expect("it is a scan");
-    let all: u64 = dump.blocks.iter().map(dmd::dump::read::Block::usable).sum();
+    let all: u64 = dump.blocks.iter().map(memreport_analysis::read::Block::usable).sum();
     assert_eq!(holds.heap(), all);
     let mut whole = TreeOptions::default();
     (whole.top, whole.min_percent) = (1000, 0.0);

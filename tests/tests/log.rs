@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use about_memory::cli::{Cli, Command as Wanted};
-use about_memory::live::{self, Connection};
+use about_memory::input::live::{self, Connection};
+use about_memory::{Cli, Context};
 use clap::Parser;
 use memreport::serve::Request;
 
@@ -30,7 +30,7 @@ fn a_dump_says_how_old_blocks_are() {
             .arg(&report)
             .status();
         assert!(status.expect("it starts").success());
-        let dump = dmd::dump::read::read_file(&beside).expect("a dump");
+        let dump = memreport_analysis::read::read_file(&beside).expect("a dump");
         assert!(dump.extension.as_ref().is_some_and(|ours| ours.times));
         let of = |size: u64| dump.blocks.iter().filter(move |block| block.req == size);
         let youngest = of(10_000).filter_map(|block| block.age_ms).min().expect("they have ages");
@@ -96,7 +96,7 @@ fn each_of_several_observers_has_its_own_log() {
 
 #[test]
 fn types_are_told_by_the_functions_that_allocate() {
-    let mut observer = dmd::sites::Observer::start().expect("the allocator is DMD's");
+    let mut observer = dmd::observe::Observer::start().expect("the allocator is DMD's");
     let words: Vec<String> = std::hint::black_box(Vec::with_capacity(4321));
     let numbers = std::hint::black_box(Box::new([7_u64; 123]));
     let entries = observer.drain_allocations_log().expect("it observes").entries;
@@ -105,7 +105,7 @@ fn types_are_told_by_the_functions_that_allocate() {
         .into_iter()
         .filter_map(|size| entries.iter().find(|entry| entry.requested() == size).copied())
         .collect();
-    let names = dmd::sites::type_names(&wanted).expect("ours");
+    let names = dmd::census::type_names(&wanted).expect("ours");
     assert_eq!(names, [Some("[String]".to_owned()), Some("Box<[u64; 123]>".to_owned())]);
     drop((words, numbers));
 }
@@ -151,9 +151,8 @@ impl Served {
     fn log(&self, words: &[&str]) -> String {
         let all = ["about-memory", "log", &self.socket].into_iter().chain(words.iter().copied());
         let cli = Cli::try_parse_from(all).expect("words that are known");
-        let Some(Wanted::Log(args)) = cli.command else { panic!("another command") };
         let (mut out, mut notes) = (Vec::new(), Vec::new());
-        about_memory::log::main(&args, &mut out, &mut notes).expect("it can be asked");
+        cli.run(&mut Context::new(&mut out, &mut notes)).expect("it can be asked");
         assert_eq!(String::from_utf8_lossy(&notes), "");
         String::from_utf8(out).expect("text")
     }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use dmd::dump::read::{Block, Dump};
+use memreport_analysis::read::{Block, Dump};
 
 /// Runs the subject; its dump, and what it printed.
 fn run(case: &str, variable: &str) -> (Dump, String) {
@@ -34,7 +34,7 @@ fn folder(name: &str) -> PathBuf {
 }
 
 fn read(path: &Path) -> Dump {
-    dmd::dump::read::read_file(path).expect("the dump is there, and good")
+    memreport_analysis::read::read_file(path).expect("the dump is there, and good")
 }
 
 /// The records of live blocks of that many requested bytes.

@@ -8,8 +8,8 @@ use std::process::{Command, Output, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use dmd::dump::read;
-use dmd::dump::read::Dump;
+use memreport_analysis::read;
+use memreport_analysis::read::Dump;
 
 const PROGRAMS: &str = env!("CARGO_BIN_EXE_programs");
 

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use dmd::recording::{self, Estimate, Recording, Which};
+use memreport_analysis::recording;
+use memreport_analysis::recording::{Estimate, Recording, Which};
 
 const RECORDED: &str = env!("CARGO_BIN_EXE_recorded");
 
@@ -43,8 +44,11 @@ impl Known {
         one_each.blocks.sort_by_key(|block| block.site);
         one_each.blocks.dedup_by_key(|block| block.site);
         let json = one_each.dump(Which::Allocated);
-        let mut dump = dmd::dump::read::read_slice(&json).expect("our own dump");
-        dmd::symbols::Symboliser::new(dmd::symbols::Options::default()).symbolicate(&mut dump);
+        let mut dump = memreport_analysis::read::read_slice(&json).expect("our own dump");
+        memreport_analysis::symbols::Symboliser::new(
+            memreport_analysis::symbols::Options::default(),
+        )
+        .symbolicate(&mut dump);
         assert_eq!(dump.blocks.len(), one_each.blocks.len());
         let functions = dump.blocks.iter().map(|block| {
             let trace = block.alloc.map(|trace| dump.trace(trace)).unwrap_or_default();

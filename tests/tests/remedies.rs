@@ -3,9 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use dmd::analysis::{Class, ExplainOptions, Explained, Place, explain, pointing_types};
-use dmd::dump::read::read_file;
-use dmd::symbols::Symboliser;
+use memreport_analysis::analysis::{
+    Class, ExplainOptions, Explained, Place, explain, pointing_types,
+};
+use memreport_analysis::read::read_file;
+use memreport_analysis::symbols::Symboliser;
 
 /// Runs the command with a report to save, and explains the dump beside it.
 fn explained(name: &str, command: &mut Command, mode: &str) -> Explained {

@@ -2,9 +2,9 @@
 
 use std::process::Command;
 
-use dmd::analysis::{By, ExplainOptions, group_by};
-use dmd::dump::read::Dump;
-use dmd::recording::Which;
+use memreport_analysis::analysis::{By, ExplainOptions, group_by};
+use memreport_analysis::read::Dump;
+use memreport_analysis::recording::Which;
 
 const REQUESTS: &str = env!("CARGO_BIN_EXE_requests");
 const SCOPED: &str = env!("CARGO_BIN_EXE_scoped");
@@ -33,7 +33,7 @@ fn requests_keep_what_they_allocate_whichever_thread_they_are_on() {
         assert!(command.arg(&report).status().expect("it starts").success());
     };
     run(Command::new(SCOPED).env("DMD", "1"));
-    let dump = dmd::dump::read::read_file(&dmd::dump::beside(&report)).expect("a dump");
+    let dump = memreport_analysis::read::read_file(&dmd::dump::beside(&report)).expect("a dump");
     // The kinds' lists, and what is left of the tasks, are in the scopes too: less than a hundredth.
     for (kind, kept) in KEPT {
         let found = bytes(&dump, kind);
@@ -44,10 +44,11 @@ fn requests_keep_what_they_allocate_whichever_thread_they_are_on() {
 
     run(Command::new(SCOPED).env("DMD", "--mode=live").env(dmd::record::VARIABLE, &recording));
     let file = std::fs::File::open(&recording).expect("it recorded");
-    let recorded = dmd::recording::read(file).expect("a recording");
+    let recorded = memreport_analysis::recording::read(file).expect("a recording");
     assert_eq!(recorded.lost, 0);
-    let retained = dmd::dump::read::read_slice(&recorded.dump(Which::Retained)).expect("ours");
-    let all = dmd::dump::read::read_slice(&recorded.dump(Which::Allocated)).expect("ours");
+    let retained =
+        memreport_analysis::read::read_slice(&recorded.dump(Which::Retained)).expect("ours");
+    let all = memreport_analysis::read::read_slice(&recorded.dump(Which::Allocated)).expect("ours");
     for (kind, kept) in KEPT {
         let found = bytes(&retained, kind);
         assert!(found >= kept && found < kept + kept / 100 + 40_000, "{kind}: {found} of {kept}");
@@ -95,7 +96,8 @@ fn what_requests_ask_for_under_load_is_their_kinds() {
             .map(|line| line.split_once(' ').expect("two words"))
             .map(|(name, bytes)| (name.to_owned(), bytes.parse::<u64>().expect("bytes")))
             .unzip();
-        let dump = dmd::dump::read::read_file(&dmd::dump::beside(&report)).expect("a dump");
+        let dump =
+            memreport_analysis::read::read_file(&dmd::dump::beside(&report)).expect("a dump");
         for ((kind, truth), found) in kinds.iter().zip(truth).zip(asked_by_kind(&dump, &kinds)) {
             assert_eq!(found.all, truth, "{way}, {kind}: the dump has every block, live or not");
             #[expect(clippy::cast_precision_loss, reason = "a share, printed with two digits")]

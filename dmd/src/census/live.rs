@@ -5,20 +5,22 @@ use std::sync::Arc;
 
 use memreport::__private::{all_scopes, as_own};
 use memreport::Collector;
+use memreport_analysis::census::engine::{
+    Counting, Item, Source, fields, named_thread, owned_by, reporters,
+};
+use memreport_analysis::census::{Amount, Axis, Breakdown, Census, Key, State};
 
-use super::breakdown::{Axis, Breakdown};
-use super::count::Counting;
-use super::item::{Amount, Item, Source, State};
-use super::node::{Census, Key};
+use crate::collect::Dump;
+use crate::collect::age::Age;
+use crate::collect::balance::{Kind, ReportSet};
+use crate::collect::findings::{Report, ScannedBlock};
+use crate::collect::holders;
 use crate::dump::write::Places;
-use crate::dump::{Dump, Report, ScannedBlock};
-use crate::track::age::Age;
-use crate::track::books::{Kind, ReportSet};
-use crate::track::entry::Block;
-use crate::track::holders;
-use crate::track::options::Mode;
-use crate::track::rates::Rate;
-use crate::track::sites::{self, SiteId};
+use crate::sample::options::Mode;
+use crate::sample::rate::SamplingRate;
+use crate::stack::site as sites;
+use crate::stack::site::SiteId;
+use crate::table::packed_block::Block;
 
 /// Counts what lives in this program, by a collection of its own; `None` while DMD sleeps.
 ///
@@ -75,7 +77,7 @@ impl Dump {
                     }
                 }
                 None => {
-                    for (kind, num) in contents.kinds.iter().filter(|(kind, _)| !kind.is_dead) {
+                    for (kind, num) in contents.kinds.iter().filter(|(kind, _)| !kind.is_freed) {
                         let Kind { requested, usable, site, rate, reports, age, .. } = *kind;
                         let item =
                             source.item(Alike { requested, usable, site, rate, reports, age }, num);
@@ -83,13 +85,7 @@ impl Dump {
                     }
                 }
             }
-            Census {
-                root: counting.finish(),
-                breakdown: breakdown.clone(),
-                is_sampled: contents.sampled.is_some(),
-                is_difference: false,
-                notes: contents.notes.clone(),
-            }
+            counting.into_census(contents.sampled.is_some(), contents.notes.clone())
         })
     }
 }
@@ -100,7 +96,7 @@ struct Alike {
     requested: usize,
     usable: usize,
     site: SiteId,
-    rate: Rate,
+    rate: SamplingRate,
     reports: ReportSet,
     age: Age,
 }
@@ -240,47 +236,6 @@ impl Source for Live<'_> {
             _ => None,
         }
     }
-}
-
-/// The type of a block whose frames do not tell it, by the type through which it is reported.
-pub(super) fn owned_by(owner: Option<&str>) -> Option<Key> {
-    owner.map(|owner| Key::text(&format!("owned by {owner}")))
-}
-
-/// The paths of reporters, cut at a depth; those that are the same then are named once.
-pub(super) fn reporters<'p>(
-    paths: impl Iterator<Item = &'p str>,
-    depth: Option<u32>,
-) -> Option<Key> {
-    let mut names: Vec<&str> = Vec::new();
-    for path in paths {
-        let end = depth
-            .and_then(|depth| path.match_indices('/').nth(depth as usize - 1).map(|(end, _)| end));
-        let name = end.map_or(path, |end| &path[..end]);
-        if !names.contains(&name) {
-            names.push(name);
-        }
-    }
-    (!names.is_empty()).then(|| Key::text(&names.join(" and ")))
-}
-
-/// Fields, each once.
-pub(super) fn fields(names: impl Iterator<Item = String>) -> Option<Key> {
-    let mut all: Vec<String> = Vec::new();
-    for name in names {
-        if !all.contains(&name) {
-            all.push(name);
-        }
-    }
-    (!all.is_empty()).then(|| Key::text(&all.join(" and ")))
-}
-
-/// Names are not unique, so the number stands beside them.
-pub(super) fn named_thread(name: Option<&str>, number: u32) -> Key {
-    Key::Text(match name {
-        Some(name) => format!("{name} ({number})").into(),
-        None => format!("thread {number}").into(),
-    })
 }
 
 /// The names from the outermost scope to this one.

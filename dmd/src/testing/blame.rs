@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use memreport::__private::{Claim, Place, Tracker};
 use memreport::Field;
 
-use crate::track::sys::word_at;
+use crate::mem::sys::word_at;
 
 /// Where a field lies in memory.
 #[derive(Clone, Copy, Debug)]

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::proof::{HAS_GAPS, awake, not_tracked};
 use super::watch::Watch;
-use crate::track::events::Event;
-use crate::track::journal::Stamped;
+use crate::event::events::Event;
+use crate::event::journal::Stamped;
 
 /// What a piece of code may allocate. Without limits it may allocate anything.
 ///
@@ -224,7 +224,7 @@ impl Spent {
         let mut in_use = 0;
         for Stamped { event, .. } in events {
             match *event {
-                Event::Born { address, block } => {
+                Event::Allocated { address, block } => {
                     let usable = block.usable;
                     spent.blocks += 1;
                     spent.bytes += usable;

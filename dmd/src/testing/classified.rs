@@ -5,8 +5,9 @@ use std::fmt::Write as _;
 use memreport::{Kind, Snapshot, Units};
 
 use super::proof::not_tracked;
-use crate::dump::{Dump, Group, Summary};
-use crate::track::sites;
+use crate::collect::findings::Group;
+use crate::collect::{Dump, Summary};
+use crate::stack::site as sites;
 
 /// How much of a program's heap nobody reports.
 #[derive(Clone, Debug)]

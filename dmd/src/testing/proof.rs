@@ -13,9 +13,9 @@ use memreport::{Field, MallocSizeOf};
 use super::blame::{Blame, Range};
 use super::compare::{Comparison, Lines};
 use super::watch::Watch;
-use crate::track::events::Event;
-use crate::track::journal::Stamped;
-use crate::track::marks::subject;
+use crate::collect::claims::subject;
+use crate::event::events::Event;
+use crate::event::journal::Stamped;
 
 /// What is wrong with a type's measuring, as a text for the one who has to mend it.
 #[derive(Clone, PartialEq, Eq)]
@@ -194,7 +194,7 @@ fn freed_by(act: impl FnOnce()) -> Vec<Freed> {
     let mut freed = Vec::new();
     for Stamped { event, .. } in events {
         match event {
-            Event::Born { address, .. } => {
+            Event::Allocated { address, .. } => {
                 born.insert(address, ());
             }
             Event::Freed { address, block } => {

@@ -2,8 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use crate::track::journal::{Journal, Stamped};
-use crate::track::thread::Thread;
+use crate::event::journal::{Journal, Stamped, set_current};
 
 /// Journals that are not in use. A thread's hook holds a reference, so they live for ever, and are used again.
 static POOL: Mutex<Vec<&'static Journal>> = Mutex::new(Vec::new());
@@ -19,11 +18,11 @@ pub(super) struct Watch {
 impl Watch {
     pub(super) fn begin() -> Self {
         // What watching needs itself is nobody's.
-        let outer = Thread::current(|thread| thread.journal.replace(None)).flatten();
+        let outer = set_current(None);
         let pooled = POOL.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let journal = pooled.unwrap_or_else(|| Box::leak(Box::new(Journal::new())));
         journal.take();
-        let _ = Thread::current(|thread| thread.journal.set(Some(journal)));
+        set_current(Some(journal));
         Watch { journal, outer }
     }
 
@@ -38,7 +37,7 @@ impl Watch {
     }
 
     fn stop(&self) {
-        let _ = Thread::current(|thread| thread.journal.set(None));
+        set_current(None);
     }
 }
 
@@ -47,6 +46,6 @@ impl Drop for Watch {
         // What was watched may have panicked.
         self.stop();
         POOL.lock().unwrap_or_else(PoisonError::into_inner).push(self.journal);
-        let _ = Thread::current(|thread| thread.journal.set(self.outer));
+        set_current(self.outer);
     }
 }

@@ -6,8 +6,9 @@ use serde_json::json;
 
 use super::own::{module_fields, thread_fields};
 use super::{Keys, put, write_frames, write_slop_and_site, write_stacks};
-use crate::sites::Allocation;
-use crate::track::{sys, thread};
+use crate::mem::sys;
+use crate::observe::Allocation;
+use crate::stack::thread;
 
 /// Writes it.
 pub(crate) fn write_log(entries: &[Allocation], out: &mut impl Write) -> io::Result<()> {

@@ -3,7 +3,9 @@
 use std::hint::black_box;
 use std::num::NonZeroU64;
 
-use dmd::sites::{Allocation, AllocationsLog, LogError, NoSite, ObserveError, Observer, Sampling};
+use dmd::observe::{
+    Allocation, AllocationsLog, LogError, NoSite, ObserveError, Observer, Sampling,
+};
 use dmd::{allocation_site, allocation_site_of};
 
 type Failure = Box<dyn std::error::Error>;
@@ -109,7 +111,7 @@ pub(crate) fn probabilities() -> Result<(), Failure> {
     const COUNT: usize = 20_000;
     let mut observer = Observer::sampling(Sampling::Blocks(0.0))?;
     observer.set_max_log_length(usize::MAX);
-    assert_eq!(observer.max_log_length(), dmd::sites::MAX_LOG_LENGTH);
+    assert_eq!(observer.max_log_length(), dmd::observe::MAX_LOG_LENGTH);
     assert_eq!(seen(&mut observer, ODD, COUNT)?.0, 0);
     observer.set_allocation_sampling(Sampling::Blocks(1.0))?;
     assert_eq!(seen(&mut observer, ODD, COUNT)?.0, COUNT);

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::{Duration, Instant};
 
-use dmd::sites::{Allocation, Observer};
+use dmd::observe::{Allocation, Observer};
 
 type Failure = Box<dyn std::error::Error>;
 

@@ -1,0 +1,115 @@
+//! The texts for people, on one small dump.
+
+use crate::analysis::{ExplainOptions, explain, write_explained};
+use crate::read::read_slice;
+
+pub(super) const DUMP: &str = r##"{"version":5,"invocation":{"dmdEnvVar":null,"mode":"dark-matter"},
+"memreport":{"version":1,"needs":[],"reports":{
+    "R":{"path":"explicit/index","type":"subject::Index","field":"words","file":"/s/src/main.rs","line":12},
+    "S":{"path":"explicit/store"}},
+  "wrong":[
+    {"is":"non-heap","addr":"7ffe10","claimed":24,"rep":"S","num":2},
+    {"is":"partial","addr":"5610","claimed":64,"rep":"R","num":1,"usable":112,"req":100,"alloc":"A"}]},
+"blockList":[{"req":1000,"slop":24,"alloc":"A","num":2},{"req":8,"alloc":"L"},{"req":40,"alloc":"B","reps":["R","S"]},
+  {"req":900,"alloc":"B","reps":["R"]},{"req":1}],
+"traceTable":{"A":["v","i","m"],"B":["m"],"L":["j","i"],"R":["r"],"S":["s"]},
+"frameTable":{"v":"#00: push<u8> (/rustc/1/library/alloc/src/vec/mod.rs:9)","i":"#00: subject::Lexicon::intern (/s/src/lexicon.rs:41)",
+  "m":"#00: subject::main (/s/src/main.rs:3)","j":"#00: serde_json::parse (/c/registry/src/i/serde_json-1.0.1/src/de.rs:5)",
+  "r":"#00: Index.words","s":"#00: explicit/store"}}"##;
+
+const EXPECTED: &str = "\
+2,057 of 2,997 bytes (68.64%) are dark: no reporter covers 4 blocks.
+40 bytes in 1 block are reported twice; 3 reports are wrong.
+
+The 2 biggest of 3 dark places:
+  1. 2,048 bytes in 2 blocks, 68.34% of the heap: type unknown, allocated in subject::Lexicon::intern
+     subject::Lexicon::intern (src/lexicon.rs:41)
+  2. 8 bytes in 1 block, 0.27% of the heap: type unknown, allocated in serde_json::parse
+     subject::Lexicon::intern (src/lexicon.rs:41), through serde_json
+     → perhaps enable feature \"serde_json\" of memreport
+
+Reported twice:
+  1. 40 bytes in 1 block: type unknown, allocated in subject::main
+     subject::main (src/main.rs:3)
+     reported by explicit/index: subject::Index.words (src/main.rs:12)
+     and again by explicit/store
+     → explicit/store counts by hand what subject::Index.words owns: leave it out there
+
+Wrong reports:
+  non-heap: 2 reports of 48 bytes that are in no heap block, by explicit/store
+     → explicit/store takes bytes that are in no heap block for one: leave them out, or report them with Report::non_heap
+  partial: 1 report of 64 bytes for blocks of 112 bytes, by explicit/index: subject::Index.words (src/main.rs:12)
+     → subject::Index.words claims 64 bytes of a block made with 100: give Ops::block the layout that it was made with
+
+Twice-reported {
+  1 block at place 1 of 1
+  40 bytes (40 requested / 0 slop)
+  type unknown, allocated in subject::main
+  Allocated at {
+    #01: subject::main (src/main.rs:3)
+  }
+  Reported by explicit/index: subject::Index.words (src/main.rs:12)
+  Reported again by explicit/store
+  → explicit/store counts by hand what subject::Index.words owns: leave it out there
+}
+
+Unreported {
+  2 blocks at place 1 of 3
+  2,048 bytes (2,000 requested / 48 slop)
+  type unknown, allocated in subject::Lexicon::intern
+  Allocated at {
+    #01: subject::Lexicon::intern (src/lexicon.rs:41)
+    #02: subject::main (src/main.rs:3)
+  }
+}
+
+Unreported {
+  1 block at place 2 of 3
+  8 bytes (8 requested / 0 slop)
+  type unknown, allocated in serde_json::parse
+  Allocated at {
+    #01: serde_json::parse (serde_json-1.0.1/src/de.rs:5)
+    #02: subject::Lexicon::intern (src/lexicon.rs:41)
+  }
+  → perhaps enable feature \"serde_json\" of memreport
+}
+
+Wrong (non-heap) {
+  2 reports
+  48 bytes claimed; the first at 0x7ffe10
+  Reported by explicit/store
+  → explicit/store takes bytes that are in no heap block for one: leave them out, or report them with Report::non_heap
+}
+
+Wrong (partial) {
+  1 report
+  64 bytes claimed, the blocks have 112 bytes; the first at 0x5610
+  Reported by explicit/index: subject::Index.words (src/main.rs:12)
+  type unknown, allocated in subject::Lexicon::intern
+  Allocated at {
+    #01: subject::Lexicon::intern (src/lexicon.rs:41)
+    #02: subject::main (src/main.rs:3)
+  }
+  → subject::Index.words claims 64 bytes of a block made with 100: give Ops::block the layout that it was made with
+}
+
+";
+
+pub(super) fn options() -> ExplainOptions {
+    ExplainOptions { top: 2, root: Some("/s".to_owned()), ..ExplainOptions::default() }
+}
+
+#[test]
+fn a_summary_to_act_on_then_the_records() {
+    let explained = explain(&read_slice(DUMP.as_bytes()).unwrap(), &options());
+    let mut out = Vec::new();
+    write_explained(&explained, &options(), &mut out).unwrap();
+    assert_eq!(String::from_utf8(out).unwrap(), EXPECTED);
+}
+
+#[test]
+fn the_books_balance() {
+    let explained = explain(&read_slice(DUMP.as_bytes()).unwrap(), &options());
+    // Dark, less the double, less what is not on the heap, and what the partial report left out.
+    assert_eq!(explained.heap_unclassified(), 2_057 - 40 - 48 + (112 - 64));
+}

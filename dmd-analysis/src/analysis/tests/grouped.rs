@@ -1,0 +1,137 @@
+//! Blocks by one question, and answers as JSON.
+
+use super::explained::{DUMP, options};
+use crate::analysis::{
+    By, explain, group_by, write_explained_json, write_groups, write_groups_json,
+};
+use crate::read::{Dump, read_slice};
+
+fn dump() -> Dump {
+    read_slice(DUMP.as_bytes()).unwrap()
+}
+
+/// Each group: name, all bytes, dark bytes.
+fn assert_groups(by: By, expected: &[(&str, i128, i128)]) {
+    let groups = group_by(&dump(), by, &options());
+    let found: Vec<(&str, i128, i128)> = groups
+        .iter()
+        .map(|group| (&*group.name, group.all.usable(), group.unreported.usable()))
+        .collect();
+    assert_eq!(found, expected, "{by:?}");
+}
+
+#[test]
+fn blocks_are_grouped_by_what_asked_for_them() {
+    assert_groups(
+        By::Stack,
+        &[
+            (
+                "subject::Lexicon::intern (src/lexicon.rs:41) < subject::main (src/main.rs:3)",
+                2_048,
+                2_048,
+            ),
+            ("subject::main (src/main.rs:3)", 940, 0),
+            (
+                "serde_json::parse (serde_json-1.0.1/src/de.rs:5) < subject::Lexicon::intern (src/lexicon.rs:41)",
+                8,
+                8,
+            ),
+            ("(no stack was recorded)", 1, 1),
+        ],
+    );
+    assert_groups(
+        By::Type,
+        &[
+            ("type unknown, allocated in subject::Lexicon::intern", 2_048, 2_048),
+            ("type unknown, allocated in subject::main", 940, 0),
+            ("type unknown, allocated in serde_json::parse", 8, 8),
+            ("type unknown", 1, 1),
+        ],
+    );
+    assert_groups(
+        By::Crate,
+        &[("subject", 2_988, 2_048), ("serde_json", 8, 8), ("(unknown)", 1, 1)],
+    );
+    assert_groups(
+        By::Size,
+        &[
+            ("1,024 bytes", 2_048, 2_048),
+            ("900 bytes", 900, 0),
+            ("40 bytes", 40, 0),
+            ("8 bytes", 8, 8),
+            ("1 bytes", 1, 1),
+        ],
+    );
+}
+
+#[test]
+fn blocks_are_grouped_by_who_reported_them() {
+    assert_groups(
+        By::Reporter,
+        &[
+            ("(not reported)", 2_057, 2_057),
+            ("explicit/index", 900, 0),
+            ("explicit/index and explicit/store", 40, 0),
+        ],
+    );
+    assert_groups(
+        By::Field,
+        &[
+            ("(not reported)", 2_057, 2_057),
+            ("subject::Index.words", 900, 0),
+            ("subject::Index.words and explicit/store", 40, 0),
+        ],
+    );
+}
+
+#[test]
+fn threads_are_named_where_they_have_names() {
+    let text = DUMP
+        .replacen(r#""needs":[]"#, r#""threads":[{"id":0,"tid":9,"name":"main"}]"#, 1)
+        .replacen(r#""alloc":"A","num":2"#, r#""alloc":"A","num":2,"thread":0"#, 1)
+        .replacen(r#"{"req":8,"alloc":"L"}"#, r#"{"req":8,"alloc":"L","thread":3}"#, 1);
+    let groups = group_by(&read_slice(text.as_bytes()).unwrap(), By::Thread, &options());
+    let found: Vec<(&str, i128)> =
+        groups.iter().map(|group| (&*group.name, group.all.usable())).collect();
+    assert_eq!(found, [("main (0)", 2_048), ("(unknown)", 941), ("thread 3", 8)]);
+}
+
+#[test]
+fn groups_are_a_table_for_people_and_a_list_for_programs() {
+    let groups = group_by(&dump(), By::Reporter, &options());
+    let mut out = Vec::new();
+    write_groups(&groups, 2, &mut out).unwrap();
+    let expected = "          bytes    share      blocks            dark           twice  of
+          2,057   68.64%           4           2,057               0  (not reported)
+            900   30.03%           1               0               0  explicit/index
+                … and 1 more
+";
+    assert_eq!(String::from_utf8(out).unwrap(), expected);
+
+    let mut out = Vec::new();
+    write_groups_json(&groups, 1, &mut out).unwrap();
+    let value: serde_json::Value = serde_json::from_slice(&out).unwrap();
+    let totals = serde_json::json!({"bytes": 2057, "blocks": 4, "requested": 2009, "slop": 48});
+    let none = serde_json::json!({"bytes": 0, "blocks": 0, "requested": 0, "slop": 0});
+    let expected = serde_json::json!([{"name": "(not reported)", "all": totals, "unreported": totals, "twice": none}]);
+    assert_eq!(value, expected);
+}
+
+#[test]
+fn an_explained_dump_is_an_object_for_programs() {
+    let mut out = Vec::new();
+    write_explained_json(&explain(&dump(), &options()), &options(), &mut out).unwrap();
+    let value: serde_json::Value = serde_json::from_slice(&out).unwrap();
+    assert_eq!(value["heapUnclassified"], 2_057 - 40 - 48 + (112 - 64));
+    let classes = value["classes"].as_array().unwrap();
+    let dark = classes.iter().find(|class| class["class"] == "unreported").unwrap();
+    assert_eq!(dark["all"]["bytes"], 2_057);
+    let first = serde_json::json!({
+        "bytes": 2048, "blocks": 2, "requested": 2000, "slop": 48, "type": null, "crate": "subject",
+        "own": "subject::Lexicon::intern (src/lexicon.rs:41)", "reporters": [], "remedy": null,
+        "frames": ["subject::Lexicon::intern (src/lexicon.rs:41)", "subject::main (src/main.rs:3)"]
+    });
+    assert_eq!(dark["places"][0], first);
+    assert_eq!(value["wrong"][1]["is"], "partial");
+    assert_eq!(value["wrong"][1]["crate"], "subject");
+}

@@ -1,0 +1,6 @@
+//! Censuses of known heaps.
+
+mod asked;
+mod told;
+mod sums;
+mod takes;

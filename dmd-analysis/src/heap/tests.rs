@@ -1,0 +1,220 @@
+//! The heap that is shown in every format, and its details.
+
+use super::browse::{self, Axis, BrowseOptions, Name, Node, browse};
+use super::growth::{self, growth};
+use super::{Heap, HeapOptions};
+use crate::analysis::Totals;
+use crate::read::read_slice;
+
+/// A heap with what is hard to write: inlined functions, a semicolon and quotes in names, a stack that differs only in its line,
+/// a block without a stack, one in a module whose symbols are gone, and all classes of blocks.
+pub(crate) const HEAP: &str = r##"{"version":5,"invocation":{"dmdEnvVar":"1","mode":"dark-matter"},
+"blockList":[
+  {"req":4000,"slop":96,"alloc":"L","thread":1},
+  {"req":65000,"slop":536,"num":20,"alloc":"C","thread":1,"reps":["R"]},
+  {"req":1000000,"num":3,"alloc":"W","thread":2,"reps":["R","S"]},
+  {"req":40,"slop":8,"alloc":"K","thread":1,"reps":["R"]},
+  {"req":30,"slop":2,"alloc":"K2","thread":1,"reps":["R"]},
+  {"req":24,"alloc":"U","thread":3},
+  {"req":16}],
+"memreport":{"version":1,"needs":[],"mode":"dark-matter","program":"/usr/bin/shop","pid":42,"uptimeMs":1500,
+  "modules":[{"path":"/usr/lib/gone.so","buildId":"abcd","base":"7f0000000000"}],
+  "threads":[{"id":1,"tid":42,"name":"main"},{"id":2,"tid":43,"name":"worker"}],
+  "reports":{"R":{"path":"explicit/cache","type":"shop::Cache","field":"entries","file":"src/cache.rs","line":9},"S":{"path":"explicit/pool"}},
+  "symbols":{
+    "a":{"function":"__rust_alloc","name":"__rust_alloc","inlined":false},
+    "v":{"function":"<alloc::vec::Vec<u8>>::with_capacity","name":"with_capacity<u8>","file":"/rustc/1/library/alloc/src/vec/mod.rs","line":500,"inlined":true},
+    "l":{"function":"shop::load","file":"src/main.rs","line":12,"inlined":false},
+    "s":{"function":"<String as Clone>::clone","name":"clone","file":"/rustc/1/library/alloc/src/string.rs","line":99,"inlined":true},
+    "i":{"function":"shop::Cache::insert","file":"src/cache.rs","line":33,"inlined":false},
+    "k":{"function":"<[u8; 4] as shop::\"Key\">::store","file":"src/key.rs","line":7,"inlined":false},
+    "k2":{"function":"<[u8; 4] as shop::\"Key\">::store","file":"src/key.rs","line":8,"inlined":false},
+    "g":{"function":"shop::Buffer::grow#1","file":"src/buffer.rs","line":10,"inlined":false},
+    "w":{"function":"shop::work","file":"src/main.rs","line":60,"inlined":false},
+    "m":{"function":"shop::main","file":"src/main.rs","line":40,"inlined":false}}},
+"traceTable":{"L":["a","v","l","m"],"C":["a","s","i","m"],"W":["a","g","w"],"K":["a","k","m"],"K2":["a","k2","m"],"U":["u","m"],"R":["r"],"S":["t"]},
+"frameTable":{"a":"#00: __rust_alloc","v":"#00: v","l":"#00: l","s":"#00: s","i":"#00: i","k":"#00: k","k2":"#00: k2",
+  "g":"#00: g","w":"#00: w","m":"#00: m","u":"#00: ???[/usr/lib/gone.so +0x1234]","r":"#00: r","t":"#00: t"}}"##;
+
+/// 4,096 + 20 × 65,536 + 3 × 1,000,000 + 48 + 32 + 24 + 16.
+pub(crate) const BYTES: i128 = 4_314_936;
+
+fn heap(text: &str) -> Heap {
+    Heap::new(&read_slice(text.as_bytes()).unwrap(), &HeapOptions::default()).unwrap()
+}
+
+fn shown(options: &BrowseOptions) -> String {
+    let heap = heap(HEAP);
+    let mut out = Vec::new();
+    browse::write_text(&heap, &browse(&heap, options), options, &mut out).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+#[test]
+fn stacks_have_types_within_and_small_nodes_are_one() {
+    let expected = "\
+shop: 4,314,936 live bytes in 28 blocks, 100.00% of the heap
+        4,304,110  asked for by the program
++          10,826  that the allocator rounds up
+=       4,314,936  in these blocks
+
+          bytes    share      blocks
+      3,000,000   69.53%           3  ƒ shop::work
+      3,000,000   69.53%           3    ƒ shop::Buffer::grow#1
+      3,000,000   69.53%           3    Ⓣ [unknown]
+      1,314,920   30.47%          24  ƒ shop::main
+      1,310,720   30.38%          20    ƒ shop::Cache::insert
+      1,310,720   30.38%          20    ƒ <String as Clone>::clone
+      1,310,720   30.38%          20    Ⓣ [unknown]
+          4,200    0.10%           4    <other>: 3 below 1% each
+             16    0.00%           1  <other>: 1 below 1%
+";
+    assert_eq!(shown(&BrowseOptions::default()), expected);
+}
+
+#[test]
+fn types_have_stacks_within() {
+    let by = vec![Axis::Type, Axis::Stack];
+    let options = BrowseOptions {
+        by,
+        of_type: Some("u8".into()),
+        min_percent: 0.0,
+        ..BrowseOptions::default()
+    };
+    let expected = "\
+shop: 4,096 live bytes in 1 blocks, 0.09% of the heap
+
+          bytes    share      blocks
+          4,096  100.00%           1  Ⓣ [u8]
+          4,096  100.00%           1    ƒ shop::main
+          4,096  100.00%           1    ƒ shop::load
+          4,096  100.00%           1    ƒ <alloc::vec::Vec<u8>>::with_capacity
+";
+    assert_eq!(shown(&options), expected);
+}
+
+#[test]
+fn a_function_can_be_stepped_into() {
+    let options =
+        BrowseOptions { within: Some("Cache::insert".into()), ..BrowseOptions::default() };
+    let expected = "\
+shop: 1,310,720 live bytes in 20 blocks, 30.38% of the heap
+
+          bytes    share      blocks
+      1,310,720  100.00%          20  ƒ shop::Cache::insert
+      1,310,720  100.00%          20    ƒ <String as Clone>::clone
+      1,310,720  100.00%          20    Ⓣ [unknown]
+";
+    assert_eq!(shown(&options), expected);
+}
+
+/// The same with scopes: most of it in two, one inside the other.
+fn scoped() -> String {
+    HEAP.replace(r#""alloc":"W","thread":2"#, r#""alloc":"W","thread":2,"scope":2"#)
+        .replace(r#""alloc":"C","thread":1"#, r#""alloc":"C","thread":1,"scope":1"#)
+        .replace(
+            r#""needs":[],"#,
+            r#""needs":[],"scopes":[[0,"request"],[1,"search"]],"heapAllocated":5000000,
+               "untracked":{"blocks":12,"bytes":685064},"trackerBytes":2097152,"#,
+        )
+}
+
+#[test]
+fn scopes_have_types_and_stacks_within_and_all_comes_to_what_is_allocated() {
+    let heap = heap(&scoped());
+    let by = vec![Axis::Scope, Axis::Type, Axis::Stack];
+    let options = BrowseOptions { by, ..BrowseOptions::default() };
+    let mut out = Vec::new();
+    browse::write_text(&heap, &browse(&heap, &options), &options, &mut out).unwrap();
+    let expected = "\
+shop: 4,314,936 live bytes in 28 blocks, 100.00% of the heap
+        4,304,110  asked for by the program
++          10,826  that the allocator rounds up
++         685,064  in 12 blocks from before tracking began or while it was off
+=       5,000,000  heap-allocated
+        2,097,152  in the tracker's own tables, which none of these has
+
+          bytes    share      blocks
+      4,310,720   99.90%          23  Ⓢ request
+      3,000,000   69.53%           3    Ⓢ search
+      3,000,000   69.53%           3    Ⓣ [unknown]
+      3,000,000   69.53%           3    ƒ shop::work
+      3,000,000   69.53%           3    ƒ shop::Buffer::grow#1
+      1,310,720   30.38%          20    <self>
+      1,310,720   30.38%          20    Ⓣ [unknown]
+      1,310,720   30.38%          20    ƒ shop::main
+      1,310,720   30.38%          20    ƒ shop::Cache::insert
+      1,310,720   30.38%          20    ƒ <String as Clone>::clone
+          4,216    0.10%           5  <other>: 1 below 1%
+";
+    assert_eq!(String::from_utf8(out).unwrap(), expected);
+    let part = BrowseOptions { in_scope: Some("search".into()), ..options };
+    assert_eq!(browse(&heap, &part).totals.usable(), 3_000_000);
+}
+
+/// Kids add up to their parent, everywhere.
+fn assert_adds_up(node: &Node) {
+    let sum = node.kids.iter().fold(Totals::default(), |sum, kid| sum.plus(&kid.totals));
+    assert!(node.kids.is_empty() || sum == node.totals, "{node:?}");
+    node.kids.iter().for_each(assert_adds_up);
+}
+
+#[test]
+fn kids_add_up_to_their_parent_wherever_it_is_cut() {
+    // A stack that ends where another one goes on.
+    let text = scoped().replace(r#""L":["a","v","l","m"]"#, r#""L":["a","m"]"#);
+    let heap = heap(&text);
+    for min_percent in [0.0, 0.05, 1.0, 50.0, 100.0] {
+        use Axis::{Scope, Stack, Type};
+        for by in [[Stack, Type, Scope], [Type, Stack, Scope], [Scope, Stack, Type]] {
+            let by = by.to_vec();
+            let tree =
+                browse(&heap, &BrowseOptions { by, min_percent, ..BrowseOptions::default() });
+            assert_eq!(tree.totals.usable(), BYTES);
+            assert_adds_up(&tree);
+        }
+    }
+    let tree = browse(&heap, &BrowseOptions { min_percent: 0.0, ..BrowseOptions::default() });
+    let main = tree.kids.iter().find(|kid| kid.name == Name::Frame("shop::main".into())).unwrap();
+    let own = main.kids.iter().find(|kid| kid.name == Name::Own).unwrap();
+    assert_eq!(own.totals.usable(), 4_096);
+    let mut out = Vec::new();
+    browse::write_json(&heap, &tree, &mut out).unwrap();
+    let value: serde_json::Value = serde_json::from_slice(&out).unwrap();
+    assert_eq!(
+        (&value["bytes"], &value["kids"][0]["name"]),
+        (&4_314_936.into(), &"shop::work".into())
+    );
+}
+
+#[test]
+fn what_grew_most_comes_first_and_the_rest_is_one_line() {
+    let grown = HEAP
+        .replace(r#""req":1000000,"num":3"#, r#""req":1000000,"num":5"#)
+        .replace(r#""req":65000,"slop":536,"num":20"#, r#""req":65000,"slop":536,"num":19"#)
+        .replace(r#"{"req":16}"#, r#"{"req":16},{"req":32,"alloc":"L"}"#)
+        // Lines of another build.
+        .replace("\"line\":60", "\"line\":61");
+    let growth = growth(&heap(HEAP), &heap(&grown));
+    let mut out = Vec::new();
+    growth::write_text(&growth, 1, &mut out).unwrap();
+    let expected = "\
++1,934,496 bytes in +2 blocks: from 4,314,936 in 28 to 6,249,432 in 30
+
++2,000,000 bytes in +2 blocks (from 3,000,000 to 5,000,000): [unknown]
+    shop::Buffer::grow#1 (src/buffer.rs:10)
+    shop::work (src/main.rs:61)
+
+-65,504 bytes in 0 blocks: <other>, 2 places behind the first 1; 1 of them shrank
+";
+    assert_eq!(String::from_utf8(out).unwrap(), expected);
+    let sampled = HEAP.replace(r#""needs":[],"#, r#""needs":[],"sampled":{"sampleBytes":4096},"#);
+    assert!(!growth.is_estimate && growth::growth(&heap(HEAP), &heap(&sampled)).is_estimate);
+    let bytes: Vec<i128> = growth.places.iter().map(growth::Place::bytes).collect();
+    assert_eq!(bytes, [2_000_000, 32, -65_536]);
+    let mut out = Vec::new();
+    growth::write_json(&growth, 2, &mut out).unwrap();
+    let value: serde_json::Value = serde_json::from_slice(&out).unwrap();
+    assert_eq!(value["places"][1]["type"], "[u8]");
+    assert_eq!(value["other"], serde_json::json!({"places": 1, "bytes": -65_536, "blocks": -1}));
+}

@@ -1,0 +1,78 @@
+//! Reads a dump of format 5, Firefox's or ours, plain or gzipped.
+//!
+//! A dump names stacks and frames by short keys; here each becomes a number into a table. What a dump leaves out (a stack
+//! that a block names, a frame that a stack names) becomes a sentence in [`Dump::notes`], and the rest is answered.
+
+mod error;
+mod extension;
+mod holder;
+mod keys;
+mod model;
+mod unpack;
+mod wire;
+
+use std::io::Read;
+use std::path::Path;
+
+pub use error::ReadError;
+pub use extension::{
+    Estimate, Extension, Module, ReportSite, Sampled, Sum, Thread, Wrong, WrongKind,
+};
+pub use holder::{FieldPlace, Holder, StaticPlace, StaticWord};
+pub use model::{
+    Block, Contents, Dump, Frame, FrameId, HolderId, Invocation, Mode, Symbol, TraceId,
+};
+pub use unpack::DEFAULT_LIMIT;
+
+/// Reads the dump in the file at `path`.
+///
+/// # Errors
+///
+/// See [`ReadError`]; the message does not name the file.
+pub fn read_file(path: &Path) -> Result<Dump, ReadError> {
+    let file = std::fs::File::open(path).map_err(ReadError::Io)?;
+    let size = file.metadata().map_err(ReadError::Io)?.len().min(DEFAULT_LIMIT);
+    read_slice(&unpack::unpack(file, usize::try_from(size).unwrap_or(0), DEFAULT_LIMIT)?)
+}
+
+/// Reads a dump of at most `limit` bytes once unpacked.
+///
+/// # Errors
+///
+/// See [`ReadError`].
+pub fn read(input: impl Read, limit: u64) -> Result<Dump, ReadError> {
+    read_slice(&unpack::unpack(input, 0, limit)?)
+}
+
+/// The JSON text of a dump, plain or gzipped.
+///
+/// # Errors
+///
+/// If it cannot be read, or is damaged or larger than [`DEFAULT_LIMIT`] once unpacked.
+pub fn unpack(input: impl Read) -> Result<Vec<u8>, ReadError> {
+    unpack::unpack(input, 0, DEFAULT_LIMIT)
+}
+
+/// Reads a dump from its JSON text.
+///
+/// # Errors
+///
+/// See [`ReadError`].
+///
+/// # Examples
+///
+/// ```
+/// let dump = memreport_analysis::read::read_slice(
+///     br##"{"version": 5, "invocation": {"dmdEnvVar": null, "mode": "live"},
+///          "blockList": [{"req": 100, "slop": 12, "alloc": "A"}],
+///          "traceTable": {"A": ["B"]}, "frameTable": {"B": "#00: main (main.rs:1)"}}"##,
+/// )?;
+/// assert_eq!(dump.blocks[0].usable(), 112);
+/// # Ok::<(), memreport_analysis::read::ReadError>(())
+/// ```
+pub fn read_slice(json: &[u8]) -> Result<Dump, ReadError> {
+    wire::parse(json)
+}
+
+#[cfg(test)]
+mod tests;

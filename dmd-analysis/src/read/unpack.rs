@@ -1,0 +1,50 @@
+//! The bytes of a dump: told to be gzip by their first two, unpacked up to a limit.
+
+use std::io::Read;
+
+use flate2::bufread::MultiGzDecoder;
+
+use super::ReadError;
+
+/// The largest dump that is read unless told otherwise: 4 GiB of JSON, some 60 million blocks.
+pub const DEFAULT_LIMIT: u64 = 4 << 30;
+
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+
+/// How much is unpacked before the text is looked at for the first time.
+const FIRST_LOOK: u64 = 64 << 10;
+
+/// `size` is about how much there is to read, if that is known.
+pub(crate) fn unpack(input: impl Read, size: usize, limit: u64) -> Result<Vec<u8>, ReadError> {
+    let bytes = read_to_limit(input, size, limit, ReadError::Io)?;
+    if !bytes.starts_with(&GZIP) {
+        return Ok(bytes);
+    }
+    let mut unzipped = MultiGzDecoder::new(bytes.as_slice());
+    // A bomb is seldom a JSON object: look before unpacking it all.
+    let mut json = Vec::new();
+    (&mut unzipped).take(FIRST_LOOK).read_to_end(&mut json).map_err(ReadError::Gzip)?;
+    if json.iter().find(|byte| !byte.is_ascii_whitespace()).is_some_and(|&byte| byte != b'{') {
+        return Err(ReadError::Missing("version"));
+    }
+    let rest = limit.saturating_sub(json.len() as u64);
+    json.append(&mut read_to_limit(unzipped, 0, rest, ReadError::Gzip).map_err(
+        |error| match error {
+            ReadError::TooLarge(_) => ReadError::TooLarge(limit),
+            other => other,
+        },
+    )?);
+    Ok(json)
+}
+
+fn read_to_limit(
+    input: impl Read,
+    size: usize,
+    limit: u64,
+    wrap: fn(std::io::Error) -> ReadError,
+) -> Result<Vec<u8>, ReadError> {
+    // One byte more, so that the end is seen without growing.
+    let mut bytes = Vec::with_capacity(size.saturating_add(1));
+    input.take(limit.saturating_add(1)).read_to_end(&mut bytes).map_err(wrap)?;
+    if bytes.len() as u64 > limit { Err(ReadError::TooLarge(limit)) } else { Ok(bytes) }
+}

@@ -1,0 +1,159 @@
+//! Graphs at random: each answer against one that is found by brute force.
+
+use std::collections::BTreeSet;
+
+use proptest::prelude::*;
+
+use super::super::cycles::loose;
+use super::super::dominators::Dominators;
+use super::super::graph::{Builder, Graph};
+use super::super::paths::Nearest;
+
+/// Up to ten nodes, of which the last is the root, and the edges between them.
+pub(crate) fn edges() -> impl Strategy<Value = (usize, BTreeSet<(u32, u32)>)> {
+    (1_usize..10).prop_flat_map(|nodes| {
+        let node = 0..u32::try_from(nodes).unwrap();
+        let edge = (node.clone(), node).prop_filter("to itself", |(from, to)| from != to);
+        let count = if nodes == 1 { 0..1 } else { 0..3 * nodes };
+        let edges = if nodes == 1 {
+            Just(BTreeSet::new()).boxed()
+        } else {
+            prop::collection::btree_set(edge, count).boxed()
+        };
+        (Just(nodes), edges)
+    })
+}
+
+fn graph(nodes: usize, edges: &BTreeSet<(u32, u32)>) -> Graph {
+    let mut builder = Builder::default();
+    edges.iter().for_each(|&(from, to)| builder.add(from, to));
+    builder.finish(nodes)
+}
+
+/// What can be reached from `start` without passing `without`.
+fn reached(edges: &BTreeSet<(u32, u32)>, start: u32, without: Option<u32>) -> BTreeSet<u32> {
+    let mut found = BTreeSet::new();
+    let mut pending = vec![start];
+    while let Some(node) = pending.pop() {
+        if Some(node) != without && found.insert(node) {
+            pending.extend(edges.iter().filter(|edge| edge.0 == node).map(|edge| edge.1));
+        }
+    }
+    found
+}
+
+/// Every way from one node to another that passes no node twice.
+fn all_ways(edges: &BTreeSet<(u32, u32)>, from: u32, to: u32) -> Vec<Vec<u32>> {
+    let (mut ways, mut pending) = (Vec::new(), vec![vec![from]]);
+    while let Some(way) = pending.pop() {
+        let last = way[way.len() - 1];
+        if last == to {
+            ways.push(way);
+            continue;
+        }
+        for edge in edges.iter().filter(|edge| edge.0 == last && !way.contains(&edge.1)) {
+            pending.push([&way[..], &[edge.1]].concat());
+        }
+    }
+    ways
+}
+
+proptest! {
+    #[test]
+    fn a_node_is_dominated_by_what_it_cannot_be_reached_without((nodes, edges) in edges()) {
+        let root = u32::try_from(nodes - 1).unwrap();
+        let graph = graph(nodes, &edges);
+        let dominators = Dominators::new(&graph, root);
+        let sizes: Vec<u64> = (0..nodes as u64).map(|node| 1 << node).collect();
+        let retained = dominators.retained(sizes.clone());
+        let all = reached(&edges, root, None);
+        let of = |node: u32| -> BTreeSet<u32> {
+            all.iter().copied().filter(|&other| !reached(&edges, root, Some(other)).contains(&node)).collect()
+        };
+        for node in 0..root {
+            let strict: BTreeSet<u32> = of(node).into_iter().filter(|&other| other != node).collect();
+            // Of those that dominate a node, the nearest is dominated by all others.
+            let nearest = strict.iter().copied().find(|&other| of(other).is_superset(&strict));
+            let expected = nearest.filter(|_| all.contains(&node));
+            prop_assert_eq!(dominators.parent(node), expected, "of {}", node);
+            let gone = &all - &reached(&edges, root, Some(node));
+            if all.contains(&node) {
+                let sum: u64 = gone.iter().map(|&node| sizes[node as usize]).sum();
+                prop_assert_eq!(retained[node as usize], sum, "with {}", node);
+            }
+        }
+        let kids: BTreeSet<(u32, u32)> = (0..=root)
+            .flat_map(|node| dominators.kids(node).iter().map(move |&kid| (node, kid)))
+            .collect();
+        let parents: BTreeSet<(u32, u32)> =
+            (0..=root).filter_map(|node| Some((dominators.parent(node)?, node))).collect();
+        prop_assert_eq!(kids, parents);
+    }
+
+    #[test]
+    fn the_edges_are_there_both_ways((nodes, edges) in edges()) {
+        let graph = graph(nodes, &edges);
+        let numbers = 0..u32::try_from(nodes).unwrap();
+        let there: BTreeSet<_> = numbers.clone()
+            .flat_map(|node| graph.targets(node).iter().map(move |&to| (node, to))).collect();
+        let back: BTreeSet<_> = numbers
+            .flat_map(|node| graph.sources(node).iter().map(move |&from| (from, node))).collect();
+        prop_assert_eq!(&there, &edges);
+        prop_assert_eq!(&back, &edges);
+    }
+
+    #[test]
+    fn the_cycles_that_nothing_points_at_are_all_found((nodes, edges) in edges()) {
+        let graph = graph(nodes, &edges);
+        let numbers = 0..u32::try_from(nodes).unwrap();
+        // What has no source is a root, as in a dump.
+        let mut marked = vec![false; nodes];
+        for node in numbers.clone().filter(|node| !edges.iter().any(|edge| edge.1 == *node)) {
+            graph.reach(node, &mut marked);
+        }
+        let left = |node: &u32| !marked[*node as usize];
+        let both = |a: u32, b: u32| reached(&edges, a, None).contains(&b) && reached(&edges, b, None).contains(&a);
+        let groups: BTreeSet<Vec<u32>> = numbers.clone().filter(left)
+            .map(|node| numbers.clone().filter(|&other| both(node, other)).collect()).collect();
+        let is_outside = |group: &Vec<u32>| {
+            !edges.iter().any(|(from, to)| group.contains(to) && !group.contains(from))
+        };
+        let expected: Vec<Vec<u32>> = groups.into_iter().filter(is_outside).collect();
+        prop_assert_eq!(loose(&graph, &marked), expected);
+    }
+
+    #[test]
+    fn ways_come_shortest_first_and_all_of_them((nodes, edges) in edges()) {
+        let root = u32::try_from(nodes - 1).unwrap();
+        let graph = graph(nodes, &edges);
+        let nearest = Nearest::new(&graph, root);
+        for node in 0..nodes {
+            let node = u32::try_from(node).unwrap();
+            let mut expected = all_ways(&edges, root, node);
+            expected.sort_by_key(Vec::len);
+            prop_assert_eq!(nearest.way(node).len(), expected.first().map_or(0, Vec::len));
+            let mut found = Vec::new();
+            if !expected.is_empty() {
+                nearest.ways(&graph, node, usize::MAX, |way| { found.push(way); false });
+            }
+            prop_assert!(found.is_sorted_by_key(Vec::len), "{:?}", found);
+            let both = [found, expected].map(|ways| ways.into_iter().collect::<BTreeSet<_>>());
+            prop_assert_eq!(&both[0], &both[1]);
+        }
+    }
+}
+
+#[test]
+fn a_chain_of_a_million_takes_no_stack() {
+    const LENGTH: u32 = 1_000_000;
+    let mut builder = Builder::default();
+    (0..LENGTH - 1).for_each(|node| builder.add(node, node + 1));
+    // And back from each to the first, which makes paths to compress.
+    builder.add(LENGTH - 1, 0);
+    let graph = builder.finish(LENGTH as usize);
+    let dominators = Dominators::new(&graph, 0);
+    let retained = dominators.retained(vec![1; LENGTH as usize]);
+    assert_eq!((retained[0], retained[999_999]), (LENGTH.into(), 1));
+    assert_eq!(dominators.parent(999_999), Some(999_998));
+    assert_eq!(Nearest::new(&graph, 0).way(999_999).len(), LENGTH as usize);
+}

@@ -1,0 +1,333 @@
+//! Small dumps, and what is said of them.
+
+use super::super::{Holds, Owner, Target, TreeOptions, WayOptions};
+use super::super::{
+    write_circles, write_groups, write_held, write_held_json, write_tree, write_tree_json,
+};
+use super::random::dump;
+use crate::analysis::{ClampError, ExplainOptions};
+use crate::read::{Dump, read_slice};
+use crate::symbols::Members;
+
+/// A shop: static STOCK holds a list of two shelves, which a window shares the first of; a reporter counts its goods; two
+/// customers hold each other, and one that a handle elsewhere counts holds itself; a list of five is held by a skipped field.
+const SHOP: &str = r##"{"version":5,"invocation":{"dmdEnvVar":"--mode=scan","mode":"scan"},"blockList":[
+  {"req":16,"addr":"1000","alloc":"V","contents":["2000","2100"]},
+  {"req":100,"addr":"2000","alloc":"S","contents":["0","3000"]},
+  {"req":100,"addr":"2100","alloc":"S","contents":["0","3100"]},
+  {"req":5000,"slop":120,"addr":"3000","alloc":"G","reportedBy":["R"]},
+  {"req":3000,"addr":"3100","alloc":"G","reportedBy":["R"]},
+  {"req":24,"addr":"4000","alloc":"W","contents":["2008"]},
+  {"req":64,"addr":"5000","alloc":"C","contents":["1","1","0","5100"]},
+  {"req":64,"addr":"5100","alloc":"C","contents":["1","2","0","5000","0","5100"]},
+  {"req":64,"addr":"5200","alloc":"C","contents":["2","1","0","5200"]},
+  {"req":32,"addr":"6000","alloc":"L","heldBy":"H","contents":["6100"]},
+  {"req":32,"addr":"6100","alloc":"L","heldThrough":"H","contents":["6200"]},
+  {"req":32,"addr":"6200","alloc":"L","heldThrough":"H","contents":["6300"]},
+  {"req":32,"addr":"6300","alloc":"L","heldThrough":"H","contents":["6400"]},
+  {"req":32,"addr":"6400","alloc":"L","heldThrough":"H","contents":["6508"]},
+  {"req":500,"addr":"6500","alloc":"G"}],
+"memreport":{"version":1,"program":"/usr/bin/shop",
+  "reports":{"R":{"path":"explicit/stock","type":"shop::Shelf","field":"goods","file":"src/shelf.rs","line":9}},
+  "holders":{"H":{"type":"shop::Till","field":"queue","file":"src/till.rs","line":3,"reason":"short"}},
+  "statics":[{"module":"/usr/bin/shop","offset":"10","name":"shop::STOCK","to":"1000"},
+             {"module":"/usr/bin/shop","offset":"18","to":"ffff"}],
+  "symbols":{
+    "v":{"function":"f","name":"grow_one<alloc::sync::Arc<shop::Shelf>>","file":"/rustc/1/library/alloc/src/raw_vec/mod.rs","line":1,"inlined":true},
+    "s":{"function":"f","name":"new<shop::Shelf>","file":"/rustc/1/library/alloc/src/boxed.rs","line":1,"inlined":true},
+    "g":{"function":"f","name":"with_capacity<u8>","file":"/rustc/1/library/alloc/src/vec/mod.rs","line":1,"inlined":true},
+    "c":{"function":"f","name":"new<alloc::rc::RcInner<shop::Customer>>","file":"/rustc/1/library/alloc/src/boxed.rs","line":1,"inlined":true},
+    "l":{"function":"f","name":"new<shop::Link>","file":"/rustc/1/library/alloc/src/boxed.rs","line":1,"inlined":true},
+    "m":{"function":"shop::open","file":"src/main.rs","line":7,"inlined":false}}},
+"traceTable":{"V":["v","m"],"S":["s","m"],"G":["g","m"],"C":["c","m"],"L":["l","m"],"W":["m"],"R":["r"]},
+"frameTable":{"v":"#00: v","s":"#00: s","g":"#00: g","c":"#00: c","l":"#00: l","m":"#00: m","r":"#00: r"}}"##;
+
+fn shop() -> Dump {
+    read_slice(SHOP.as_bytes()).unwrap()
+}
+
+fn text(write: impl FnOnce(&mut Vec<u8>) -> std::io::Result<()>) -> String {
+    let mut out = Vec::new();
+    write(&mut out).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+#[test]
+fn the_tree_says_what_would_be_given_back() {
+    let (dump, options) = (shop(), ExplainOptions::default());
+    let holds = Holds::new(&dump, &options).unwrap();
+    let tree = holds.tree(&TreeOptions { top: 10, min_percent: 1.0, depth: 5 });
+    let expected = "\
+shop: 9,212 bytes in 15 blocks
+
+retained   share      own blocks
+   5,220  56.67%                  held by several, and by none alone
+   5,220  56.67%      100      1    0x2000: Box<shop::Shelf>, shop::open (src/main.rs:7)
+   5,120  55.58%    5,120      1      0x3000: [u8], shop::open (src/main.rs:7)
+   3,116  33.83%                  static shop::STOCK
+   3,116  33.83%       16      1    0x1000: [Arc<shop::Shelf>], shop::open (src/main.rs:7)
+   3,100  33.65%      100      1      0x2100: Box<shop::Shelf>, shop::open (src/main.rs:7)
+   3,000  32.57%    3,000      1        0x3100: [u8], shop::open (src/main.rs:7)
+     660   7.16%                  skipped field shop::Till.queue (src/till.rs:3)
+     660   7.16%      160      5    Box<shop::Link>, shop::open (src/main.rs:7)
+     500   5.43%      500      1      0x6500: [u8], shop::open (src/main.rs:7)
+     216   2.34%                  held from a stack or a library, or leaked
+     128   1.39%                    1 leaked cycle
+     128   1.39%      128      2      Rc<shop::Customer>, shop::open (src/main.rs:7)
+      88   0.96%                    <other>: 2
+";
+    assert_eq!(text(|out| write_tree(&holds, &tree, out)), expected);
+}
+
+#[test]
+fn what_is_cut_is_in_other() {
+    let (dump, options) = (shop(), ExplainOptions::default());
+    let holds = Holds::new(&dump, &options).unwrap();
+    let tree = holds.tree(&TreeOptions { top: 1, min_percent: 0.0, depth: 2 });
+    let expected = "\
+shop: 9,212 bytes in 15 blocks
+
+retained   share      own blocks
+   5,220  56.67%                  held by several, and by none alone
+   5,220  56.67%      100      1    0x2000: Box<shop::Shelf>, shop::open (src/main.rs:7)
+   5,120  55.58%                      <other>: 1
+   3,992  43.33%                  <other>: 3
+";
+    assert_eq!(text(|out| write_tree(&holds, &tree, out)), expected);
+}
+
+#[test]
+fn a_cycle_is_leaked_if_all_that_its_blocks_count_is_in_it() {
+    let (dump, options) = (shop(), ExplainOptions::default());
+    let holds = Holds::new(&dump, &options).unwrap();
+    let mut circles = holds.circles();
+    let steps = circles.iter().flat_map(|circle| &circle.steps);
+    assert_eq!(holds.pointing_types(steps), ["shop::Customer"]);
+    let members =
+        Members::from([("shop::Customer".into(), vec![(0, "name".into()), (8, "friend".into())])]);
+    holds.name_fields(circles.iter_mut().flat_map(|circle| &mut circle.steps), &members);
+    let expected = "\n\
+2 cycles that nothing outside points at; they retain 192 bytes:
+  1. 128 bytes in a circle of 2 blocks
+     leaked: every handle that its blocks count is in the cycle itself
+     allocated at shop::open (src/main.rs:7)
+     0x5000: 64 bytes, Rc<shop::Customer>
+     → 0x5100: 64 bytes, Rc<shop::Customer>, by .friend (byte 24)
+     → 0x5000: 64 bytes, Rc<shop::Customer>, by .friend (byte 24)
+  2. 64 bytes in a circle of 1 block
+     1 handle is in no block: on a stack, in a library, or forgotten
+     allocated at shop::open (src/main.rs:7)
+     0x5200: 64 bytes, Rc<shop::Customer>
+     → 0x5200: 64 bytes, Rc<shop::Customer>, by .friend (byte 24)
+";
+    assert_eq!(text(|out| write_circles(&holds, &circles, 5, out)), expected);
+}
+
+#[test]
+fn ways_lead_through_named_statics_and_fields() {
+    let (dump, options) = (shop(), ExplainOptions::default());
+    let holds = Holds::new(&dump, &options).unwrap();
+    let table = [
+        (
+            Target::Block(0x3001),
+            "\
+0x3000: 5,120 bytes, [u8]
+  allocated at shop::open (src/main.rs:7)
+  retains 5,120 bytes, 55.58% of the heap
+  every way to it leads through 0x2000: 100 bytes, Box<shop::Shelf>
+
+The 2 shortest ways to it:
+  1. 3 steps
+     held from a stack or a library, or leaked
+     → 0x4000: 24 bytes, type unknown, allocated in shop::open
+     → 0x2000: 100 bytes, Box<shop::Shelf>, by byte 0, into byte 8
+     → 0x3000: 5,120 bytes, [u8], by .goods (byte 8)
+  2. 3 steps
+     static shop::STOCK
+     → 0x1000: 16 bytes, [Arc<shop::Shelf>]
+     → 0x2000: 100 bytes, Box<shop::Shelf>, by byte 0
+     → 0x3000: 5,120 bytes, [u8], by .goods (byte 8)
+",
+        ),
+        (
+            Target::Block(0x4000),
+            "\
+0x4000: 24 bytes, type unknown, allocated in shop::open
+  allocated at shop::open (src/main.rs:7)
+  retains 24 bytes, 0.26% of the heap
+  no block or static is on every way to it
+
+The shortest way to it:
+  1. 1 step
+     held from a stack or a library, or leaked
+     → 0x4000: 24 bytes, type unknown, allocated in shop::open
+",
+        ),
+    ];
+    for (target, expected) in table {
+        let held = holds.held(&target, &WayOptions::default()).unwrap();
+        assert_eq!(text(|out| write_held(&holds, &held, out)), expected, "{target:?}");
+    }
+}
+
+#[test]
+fn alike_ways_of_several_blocks_are_one() {
+    let (dump, options) = (shop(), ExplainOptions::default());
+    let holds = Holds::new(&dump, &options).unwrap();
+    let held = holds.held(&Target::Type("[u8]".into()), &WayOptions::default()).unwrap();
+    let expected = "\
+3 blocks, 8,620 bytes; together they retain 8,620 bytes, 93.57%
+
+By the shortest way to each:
+  1. 1 block, 5,120 bytes; to this one by 3 steps
+     held from a stack or a library, or leaked
+     → 0x4000: 24 bytes, type unknown, allocated in shop::open
+     → 0x2000: 100 bytes, Box<shop::Shelf>, by byte 0, into byte 8
+     → 0x3000: 5,120 bytes, [u8], by .goods (byte 8)
+  2. 1 block, 3,000 bytes; to this one by 3 steps
+     static shop::STOCK
+     → 0x1000: 16 bytes, [Arc<shop::Shelf>]
+     → 0x2100: 100 bytes, Box<shop::Shelf>, by byte 8
+     → 0x3100: 3,000 bytes, [u8], by .goods (byte 8)
+  3. 1 block, 500 bytes; to this one by 6 steps
+     skipped field shop::Till.queue (src/till.rs:3)
+     → 0x6000: 32 bytes, Box<shop::Link>
+       … 3 more of the same kind in a row
+     → 0x6400: 32 bytes, Box<shop::Link>, by byte 0
+     → 0x6500: 500 bytes, [u8], by byte 0, into byte 8
+";
+    assert_eq!(text(|out| write_held(&holds, &held, out)), expected);
+}
+
+#[test]
+fn blocks_are_meant_by_what_is_known_of_them() {
+    let (dump, options) = (shop(), ExplainOptions::default());
+    let holds = Holds::new(&dump, &options).unwrap();
+    let by = |target| holds.held(&target, &WayOptions::default()).map(|held| held.blocks);
+    assert_eq!(by(Target::Reporter("explicit/stock".into())), Ok(vec![3, 4]));
+    assert_eq!(by(Target::Reporter("Shelf.goods".into())), Ok(vec![3, 4]));
+    assert_eq!(by(Target::Record(1)), Ok(vec![3, 4, 14]));
+    assert_eq!(by(Target::Site("open".into())).unwrap().len(), 15);
+}
+
+#[test]
+fn groups_overlap_in_what_they_retain() {
+    let (dump, options) = (shop(), ExplainOptions::default());
+    let holds = Holds::new(&dump, &options).unwrap();
+    let shown = |by, top| text(|out| write_groups(&holds, &holds.groups(by, top), out));
+    let expected = "\
+shop: 9,212 bytes in 15 blocks
+
+retained   share      own blocks
+   8,620  93.57%    8,620      3  [u8]
+   8,320  90.32%      200      2  Box<shop::Shelf>
+   3,116  33.83%       16      1  [Arc<shop::Shelf>]
+         … and 3 more
+";
+    assert_eq!(shown(Owner::Type, 3), expected);
+    let expected = "\
+shop: 9,212 bytes in 15 blocks
+
+retained   share      own blocks
+   9,212 100.00%    1,092     13  (not reported)
+   8,120  88.15%    8,120      2  shop::Shelf.goods
+";
+    assert_eq!(shown(Owner::Field, 3), expected);
+}
+
+#[test]
+fn programs_are_told_the_same() {
+    let (dump, options) = (shop(), ExplainOptions::default());
+    let holds = Holds::new(&dump, &options).unwrap();
+    let tree = holds.tree(&TreeOptions::default());
+    let json = text(|out| write_tree_json(&holds, &tree, &holds.circles(), out));
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["heap"]["retained"], holds.heap());
+    assert_eq!(json["heap"]["kids"][1]["name"], "shop::STOCK");
+    assert_eq!(
+        (json["cycles"][0]["counts"].as_str(), json["cycles"][0]["retained"].as_u64()),
+        (Some("leaked"), Some(128))
+    );
+    let held = holds.held(&Target::Block(0x3000), &WayOptions::default()).unwrap();
+    let json = text(|out| write_held_json(&holds, &held, out));
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["retained"], 5120);
+    let last = json["ways"][0]["steps"].as_array().and_then(|steps| steps.last()).unwrap();
+    assert_eq!(
+        (&last["address"], &last["at"], &last["field"]),
+        (&"3000".into(), &8.into(), &"shop::Shelf.goods".into())
+    );
+}
+
+#[test]
+fn what_is_not_there_is_said() {
+    let (dump, options) = (shop(), ExplainOptions::default());
+    let holds = Holds::new(&dump, &options).unwrap();
+    let table = [
+        (Target::Block(0x9999), "no block holds 0x9999: "),
+        (Target::Type("Zebra".into()), "no block is of a type with `Zebra` in its name: "),
+        (
+            Target::Reporter("x/y".into()),
+            "no block is reported by a path or field with `x/y` in its name: ",
+        ),
+        (
+            Target::Site("nowhere".into()),
+            "no block was allocated below a function with `nowhere` in its name: ",
+        ),
+        (Target::Record(0), "there is no record 0: "),
+        (Target::Record(99), "there is no record 99: "),
+    ];
+    for (target, expected) in table {
+        let error = holds.held(&target, &WayOptions::default()).unwrap_err().to_string();
+        assert!(error.starts_with(expected), "{error}");
+    }
+    let live =
+        read_slice(SHOP.replace("\"mode\":\"scan\"", "\"mode\":\"live\"").as_bytes()).unwrap();
+    assert_eq!(Holds::new(&live, &options).unwrap_err(), ClampError::NotScan);
+    let empty = SHOP.split_once("\"blockList\":[").unwrap().0.to_owned()
+        + r#""blockList":[],"traceTable":{},"frameTable":{}}"#;
+    let empty = read_slice(empty.as_bytes()).unwrap();
+    let holds = Holds::new(&empty, &options).unwrap();
+    assert_eq!((holds.heap(), holds.tree(&TreeOptions::default()).kids.len()), (0, 0));
+}
+
+#[test]
+fn a_narrow_line_has_the_type_and_the_end_of_the_place() {
+    let dump = shop();
+    let options = ExplainOptions { width: 72, ..ExplainOptions::default() };
+    let holds = Holds::new(&dump, &options).unwrap();
+    let tree = holds.tree(&TreeOptions { top: 2, min_percent: 1.0, depth: 2 });
+    let expected = "\
+shop: 9,212 bytes in 15 blocks
+
+retained   share      own blocks
+   5,220  56.67%                  held by several, and by none alone
+   5,220  56.67%      100      1    0x2000:…p::Shelf>, shop::o…ain.rs:7)
+   5,120  55.58%                      <other>: 1
+   3,116  33.83%                  static shop::STOCK
+   3,116  33.83%       16      1    0x1000:…::Shelf>], shop::o…ain.rs:7)
+   3,100  33.65%                      <other>: 1
+     876   9.51%                  <other>: 2
+";
+    let text = text(|out| write_tree(&holds, &tree, out));
+    assert!(text.lines().all(|line| line.chars().count() <= 72), "{text}");
+    assert_eq!(text, expected);
+}
+
+#[test]
+fn a_long_way_is_told_by_its_ends() {
+    // A chain of a hundred blocks, of two kinds in turn.
+    let edges = (0..99).map(|node| (node, node + 1)).collect();
+    let dump = dump(100, &edges, &[0].into());
+    let options = ExplainOptions::default();
+    let holds = Holds::new(&dump, &options).unwrap();
+    let held = holds.held(&Target::Block(0x64000), &WayOptions::default()).unwrap();
+    let text = text(|out| write_held(&holds, &held, out));
+    assert_eq!(held.ways[0].steps.len(), 101);
+    assert!(text.contains("     static p::ONE\n     → 0x1000: 256 bytes, "), "{text}");
+    assert!(text.contains("\n       … 71 more steps\n     → 0x56000: "), "{text}");
+    assert!(
+        text.ends_with("→ 0x64000: 355 bytes, type unknown, allocated in b, by byte 0\n"),
+        "{text}"
+    );
+}

@@ -1,0 +1,61 @@
+//! Puts the symbols into the dump: a frame with an address becomes one frame for each function there.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::module::Symbols;
+use crate::read::{Dump, Frame, FrameId, Symbol};
+
+/// `symbols` has an entry for each frame of the dump.
+pub(super) fn rewrite(dump: &mut Dump, symbols: &[Option<Symbols>]) {
+    let mut frames: Vec<Frame> = Vec::with_capacity(dump.frames.len());
+    let mut known = FxHashMap::default();
+    // The new frames, and for each old one where its own end there.
+    let mut ids: Vec<FrameId> = Vec::with_capacity(dump.frames.len());
+    let mut ends = Vec::with_capacity(dump.frames.len());
+    for (frame, symbols) in std::mem::take(&mut dump.frames).into_iter().zip(symbols) {
+        match symbols {
+            None => ids.push(add(&mut frames, frame)),
+            Some(symbols) => ids.extend(symbols.iter().map(|symbol| {
+                *known.entry(identity(symbol)).or_insert_with(|| {
+                    let frame =
+                        Frame { text: text(symbol).into(), symbol: Some(Box::new(symbol.clone())) };
+                    add(&mut frames, frame)
+                })
+            })),
+        }
+        ends.push(ids.len());
+    }
+    for trace in &mut dump.traces {
+        let replaced = trace.iter().flat_map(|frame| {
+            let start = frame.index().checked_sub(1).map_or(0, |before| ends[before]);
+            &ids[start..ends[frame.index()]]
+        });
+        *trace = replaced.copied().collect();
+    }
+    dump.frames = frames;
+}
+
+/// Equal for symbols that are shown alike; two frames for one function do no harm.
+fn identity(symbol: &Symbol) -> (usize, usize, Option<u32>, bool, bool) {
+    let place = |text: &Arc<str>| text.as_ptr().addr();
+    let file = symbol.file.as_ref().map_or(0, place);
+    (place(&symbol.function), file, symbol.line, symbol.inlined, symbol.folded)
+}
+
+fn add(frames: &mut Vec<Frame>, frame: Frame) -> FrameId {
+    let id = FrameId(u32::try_from(frames.len()).unwrap_or(u32::MAX));
+    frames.push(frame);
+    id
+}
+
+/// The text of a frame in the form of Mozilla's fixed stacks.
+fn text(symbol: &Symbol) -> String {
+    let function = &symbol.function;
+    match (&symbol.file, symbol.line) {
+        (Some(file), Some(line)) => format!("#00: {function} ({file}:{line})"),
+        (Some(file), None) => format!("#00: {function} ({file})"),
+        _ => format!("#00: {function}"),
+    }
+}

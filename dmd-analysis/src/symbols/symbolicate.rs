@@ -1,0 +1,205 @@
+//! Makes a dump self-contained: frames become functions and lines; every other field stays as it was written, unknown ones too.
+//!
+//! The text is not taken in as a dump but passed on field by field. An address with inlined functions becomes several frames,
+//! so the stacks are written anew. What our own explanations need beyond a frame's text goes under `memreport`, as `symbols`.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use crate::read::{Dump, Frame, Holder, ReadError, Symbol, read_slice};
+use crate::symbols::{Report, Symboliser};
+
+/// The text of the dump with its frames looked up, and what became of them.
+///
+/// # Errors
+///
+/// If the text is not that of a dump.
+pub fn symbolicate(
+    json: &[u8],
+    symboliser: &mut Symboliser,
+) -> Result<(Vec<u8>, Report), ReadError> {
+    let fields: Pairs<&RawValue> = serde_json::from_slice(json).map_err(not_a_dump)?;
+    let frames: Pairs<String> = parsed(&fields, "frameTable")?;
+    let traces: Pairs<Vec<String>> = parsed(&fields, "traceTable")?;
+    let mut dump = read_slice(&one_trace_for_each_frame(&fields, &frames)?)?;
+    let report = symboliser.symbolicate(&mut dump);
+    // The stack that stood for a frame has the frames that took its place.
+    let replaced: HashMap<&str, &[crate::read::FrameId]> =
+        frames.0.iter().zip(&dump.traces).map(|((key, _), frames)| (&**key, &**frames)).collect();
+    let key_of = |frame: &crate::read::FrameId| key(frame.index());
+    let traces = traces.0.iter().map(|(name, old)| {
+        // A frame that the dump lacks is still lacking, under a key that is not taken.
+        let new = old.iter().flat_map(|old| match replaced.get(&**old) {
+            Some(frames) => frames.iter().map(key_of).collect(),
+            None => vec![format!("missing {old}")],
+        });
+        (name.clone(), new.collect::<Vec<String>>())
+    });
+    let traces = Pairs(traces.collect());
+    let used = dump.frames.iter().enumerate().take(frame_count(&dump, frames.0.len()));
+    let frames = Pairs(used.map(|(at, frame)| (key(at), frame.text.to_string())).collect());
+    let mut out = Pairs(Vec::new());
+    for (name, value) in fields.0 {
+        let value = match &*name {
+            "traceTable" => raw(&traces)?,
+            "frameTable" => raw(&frames)?,
+            "memreport" => raw(&extension(value, &dump)?)?,
+            _ => value.to_owned(),
+        };
+        out.0.push((name, value));
+    }
+    Ok((serde_json::to_vec(&out).map_err(ReadError::Json)?, report))
+}
+
+fn not_a_dump(error: serde_json::Error) -> ReadError {
+    match error.classify() {
+        serde_json::error::Category::Eof => ReadError::Truncated { line: error.line() },
+        _ => ReadError::Json(error),
+    }
+}
+
+fn parsed<'j, T: Deserialize<'j>>(
+    fields: &Pairs<&'j RawValue>,
+    name: &'static str,
+) -> Result<T, ReadError> {
+    let field = fields.get(name).ok_or(ReadError::Missing(name))?;
+    serde_json::from_str(field.get()).map_err(ReadError::Json)
+}
+
+fn raw(value: &impl Serialize) -> Result<Box<RawValue>, ReadError> {
+    serde_json::value::to_raw_value(value).map_err(ReadError::Json)
+}
+
+/// A dump without blocks, in which each frame is a stack of its own: what the symboliser does to a stack tells what became
+/// of the frame.
+fn one_trace_for_each_frame(
+    fields: &Pairs<&RawValue>,
+    frames: &Pairs<String>,
+) -> Result<Vec<u8>, ReadError> {
+    let traces = frames.0.iter().enumerate().map(|(at, (key, _))| (format!("t{at}"), vec![key]));
+    let mut small = Pairs(Vec::new());
+    // The stacks come first, so that they are numbered in the order of the frames.
+    small.0.push(("traceTable".to_owned(), raw(&Pairs(traces.collect()))?));
+    small.0.push(("blockList".to_owned(), raw(&json!([]))?));
+    for (name, value) in &fields.0 {
+        if matches!(&**name, "version" | "invocation" | "frameTable" | "memreport") {
+            small.0.push((name.clone(), (*value).to_owned()));
+        }
+    }
+    serde_json::to_vec(&small).map_err(ReadError::Json)
+}
+
+/// How many frames the first stacks have: those behind them stand for what the small dump lacks.
+fn frame_count(dump: &Dump, traces: usize) -> usize {
+    let used = dump.traces.iter().take(traces).flat_map(|frames| frames.iter());
+    used.map(|frame| frame.index() + 1).max().unwrap_or(0)
+}
+
+/// Our own key, with what was looked up beside frames.
+fn extension(value: &RawValue, dump: &Dump) -> Result<Value, ReadError> {
+    let mut fields: Value = serde_json::from_str(value.get()).map_err(ReadError::Json)?;
+    let names = static_names(dump);
+    for list in ["holders", "reportedStatics", "statics"] {
+        let places: Vec<&mut Value> = match fields.get_mut(list) {
+            Some(Value::Object(map)) => map.values_mut().collect(),
+            Some(Value::Array(list)) => list.iter_mut().collect(),
+            _ => Vec::new(),
+        };
+        for place in places {
+            let text = |key: &str| place.get(key).and_then(Value::as_str).unwrap_or_default();
+            if let Some(name) = names.get(&(text("module"), text("offset").to_owned())) {
+                place["name"] = (*name).into();
+            }
+        }
+    }
+    let symbols = dump.frames.iter().enumerate().filter_map(|(at, frame)| {
+        let Frame { symbol, .. } = frame;
+        Some((key(at), symbol_fields(symbol.as_ref()?)))
+    });
+    fields["symbols"] = Value::Object(symbols.collect());
+    Ok(fields)
+}
+
+fn static_names(dump: &Dump) -> HashMap<(&str, String), &str> {
+    let extension = dump.extension.iter();
+    let places = extension.flat_map(|ours| {
+        let holders = ours.holders.values().filter_map(|holder| match holder {
+            Holder::Static(place) => Some(place),
+            Holder::Skipped(_) => None,
+        });
+        let words = ours.statics.iter().map(|word| &word.place);
+        holders.chain(&ours.reported_statics).chain(words)
+    });
+    places
+        .filter_map(|place| {
+            let at = (&*place.module, format!("{:x}", place.offset));
+            Some((at, place.name.as_deref()?))
+        })
+        .collect()
+}
+
+fn symbol_fields(symbol: &Symbol) -> Value {
+    let Symbol { function, name, file, line, inlined, folded } = symbol;
+    let (name, file) = (name.as_deref(), file.as_deref());
+    json!({
+        "function": &**function, "name": name, "file": file, "line": line, "inlined": inlined, "folded": folded,
+    })
+}
+
+/// A key as DMD makes them: base 32.
+fn key(mut number: usize) -> String {
+    const DIGITS: &[u8; 32] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdef";
+    let mut digits = Vec::new();
+    loop {
+        digits.push(char::from(DIGITS[number % 32]));
+        number /= 32;
+        if number == 0 {
+            return digits.into_iter().rev().collect();
+        }
+    }
+}
+
+/// The entries of an object, in the order in which they stand.
+struct Pairs<T>(Vec<(String, T)>);
+
+impl<T> Pairs<T> {
+    fn get(&self, name: &str) -> Option<&T> {
+        self.0.iter().find(|(other, _)| other == name).map(|(_, value)| value)
+    }
+}
+
+impl<T: Serialize> Serialize for Pairs<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.0.len()))?;
+        self.0.iter().try_for_each(|(name, value)| map.serialize_entry(name, value))?;
+        map.end()
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Pairs<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct PairsVisitor<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for PairsVisitor<T> {
+            type Value = Pairs<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut pairs = Vec::new();
+                while let Some(pair) = map.next_entry()? {
+                    pairs.push(pair);
+                }
+                Ok(Pairs(pairs))
+            }
+        }
+        deserializer.deserialize_map(PairsVisitor(PhantomData))
+    }
+}

@@ -1,0 +1,36 @@
+//! What a running program can be asked of its tracking: to begin, to go on otherwise, to stop.
+
+mod log;
+
+use memreport::serve::{Answer, Part, Request};
+
+use crate::hook::start::{start, stop};
+use crate::sample::options::Options;
+use crate::sample::plan::state;
+
+memreport::command!(
+    "track",
+    "Has DMD track blocks from now on, with the words of $DMD in options=: --mode=profile --sample-bytes=64K.",
+    track
+);
+
+memreport::command!(
+    "untrack",
+    "Has DMD enter no new blocks; those that it knows stay known.",
+    |_request| {
+        stop();
+        said()
+    }
+);
+
+fn track(request: &Request) -> Answer {
+    let options: Options =
+        request.get("options").unwrap_or("1").parse().map_err(|error| format!("{error}"))?;
+    start(options).map_err(|error| error.to_string())?;
+    said()
+}
+
+/// What is tracked now.
+fn said() -> Answer {
+    Ok(vec![Part { name: "tracking".into(), bytes: state().into_bytes() }])
+}

@@ -1,0 +1,149 @@
+//! What happens to single blocks, for recordings: each is written to the one ring, by whichever thread it happens on.
+#![expect(clippy::cast_possible_truncation, reason = "fields are cut out of words")]
+
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::{AcqRel, Relaxed};
+
+use super::journal;
+use super::ring::{Reader, Ring, Words};
+use crate::mem::sys;
+use crate::sample::plan;
+use crate::sample::rate::SamplingRate;
+use crate::stack::thread::Thread;
+use crate::table::epoch::Epoch;
+use crate::table::packed_block::{Block, SiteId};
+
+/// The events of all threads.
+pub(crate) static RING: Ring = Ring::new();
+
+/// How many read it now.
+static LISTENERS: AtomicUsize = AtomicUsize::new(0);
+
+/// Something that happened to a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Event {
+    /// It was allocated.
+    Allocated { address: usize, block: Block },
+    /// It was given back.
+    Freed { address: usize, block: Block },
+}
+
+/// An event, with when and where it happened.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Happened {
+    /// In nanoseconds of the system's monotonic clock.
+    pub(crate) time: u64,
+    /// The number of the thread on which it happened; 0 is not known.
+    pub(crate) thread: u32,
+    pub(crate) event: Event,
+}
+
+/// Tells whoever listens, and this thread's journal. In a hook: it waits for nobody.
+#[cold]
+pub(crate) fn note(event: Event) {
+    if let Some(journal) = journal::current() {
+        journal.note(event);
+    }
+    let thread = Thread::current(Thread::number);
+    // Relaxed: an event at the moment of the first or last listener may be heard or not.
+    if LISTENERS.load(Relaxed) > 0 {
+        RING.push(packed(event, sys::monotonic(), thread.unwrap_or(0)));
+    }
+}
+
+const FREED: u64 = 1 << 63;
+const RATE_AT: u32 = 56;
+const THREAD_AT: u32 = 24;
+
+pub(crate) fn packed(event: Event, time: u64, thread: u32) -> Words {
+    let (what, address, block) = match event {
+        Event::Allocated { address, block } => (0, address, block),
+        Event::Freed { address, block } => (FREED, address, block),
+    };
+    let Block { requested, usable, site, rate, epoch, .. } = block;
+    let who = what | u64::from(rate.number()) << RATE_AT | u64::from(thread) << THREAD_AT;
+    [
+        time,
+        who | u64::from(epoch.number()),
+        u64::from(site.number()),
+        address as u64,
+        requested as u64,
+        usable as u64,
+    ]
+}
+
+pub(crate) fn unpacked([time, who, site, address, requested, usable]: Words) -> Happened {
+    let block = Block {
+        requested: requested as usize,
+        usable: usable as usize,
+        site: SiteId::from_number(site as u32),
+        epoch: Epoch::from_number(who as u8),
+        rate: SamplingRate::from_number((who >> RATE_AT) as u8 & 0x7f),
+        time: 0,
+    };
+    let address = address as usize;
+    let event = if who & FREED == 0 {
+        Event::Allocated { address, block }
+    } else {
+        Event::Freed { address, block }
+    };
+    Happened { time, thread: (who >> THREAD_AT) as u32, event }
+}
+
+/// Hears all events from its beginning to its end.
+#[derive(Debug)]
+pub(crate) struct Listener {
+    reader: Reader,
+}
+
+impl Listener {
+    pub(crate) fn new() -> Self {
+        // AcqRel, with that of `drop`: the hooks are told before and after all events that count.
+        if LISTENERS.fetch_add(1, AcqRel) == 0 {
+            plan::note_blocks();
+        }
+        Listener { reader: Reader::new(&RING) }
+    }
+
+    /// Hands over what has come since the last time, nearly in the order of time.
+    pub(crate) fn drain(&mut self, mut each: impl FnMut(Happened)) {
+        self.reader.drain(&RING, |words| each(unpacked(words)));
+    }
+
+    /// Events that came faster than they were taken.
+    pub(crate) fn lost(&self) -> u64 {
+        self.reader.lost
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        if LISTENERS.fetch_sub(1, AcqRel) == 1 && !journal::was_made() {
+            plan::ignore_blocks();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_comes_out_as_it_went_in() {
+        let block = Block {
+            requested: 5_000_000_000,
+            usable: 5_000_000_024,
+            site: SiteId::from_number(0x00ff_ffff),
+            epoch: Epoch::from_number(3),
+            rate: SamplingRate::from_number(7),
+            time: 0,
+        };
+        for event in [
+            Event::Allocated { address: 0x7fff_1234_5670, block },
+            Event::Freed { address: 32, block },
+        ] {
+            let Happened { time, thread, event: out } = unpacked(packed(event, 12345, 0xffff_ffff));
+            assert_eq!((time, thread, out), (12345, 0xffff_ffff, event));
+        }
+    }
+}

@@ -1,0 +1,386 @@
+//! The allocator's hooks: pass every call to the inner allocator, and keep the table of blocks.
+//!
+//! ```text
+//! alloc    inner alloc, then on_alloc      asleep: counters only
+//!                                          profile: skip the sampler's distance, or insert a sampled block
+//!                                          else: insert, by the plan's `Insertion`
+//! dealloc  on_dealloc, then inner dealloc  asleep: counters only; else: remove the block
+//! realloc  on_realloc                      remove, inner realloc, on_alloc; on failure insert again
+//! ```
+//!
+//! No hook takes a lock, panics or does I/O; the tracker's own memory comes from its own pages.
+//! Fast functions are small and end in a tail call of the next one, so they save no registers.
+#![expect(unsafe_code, reason = "a global allocator is unsafe by nature")]
+
+use std::alloc::{GlobalAlloc, Layout};
+
+use memreport::__private as counters;
+use memreport::{HeapStatistics, UsableSize};
+
+use super::start;
+use crate::event::events::{Event, note};
+use crate::event::observers;
+use crate::mem::sys;
+use crate::sample::plan::{Insertion, Path, Plan, plan};
+use crate::sample::rate::SamplingRate;
+use crate::stack::site::{self, NewBlock, ObservedBlock};
+use crate::table::blocks::Granule;
+use crate::table::epoch::epoch;
+use crate::table::packed_block::{Block, SiteId};
+use crate::table::{BLOCKS, FREED, set_spacing};
+
+/// The dark matter detector: an allocator over another one, asleep until `$DMD` wakes it.
+///
+/// Declared by [`global_allocator!`](crate::global_allocator). Asleep it counts bytes, and nothing else.
+#[derive(Debug)]
+pub struct Dmd<A> {
+    inner: A,
+    /// True if it is awake even without `$DMD`: in tests, which need the table of blocks.
+    wakes_in_tests: bool,
+}
+
+/// A change of a block's size, in layouts of the inner allocator.
+struct Resize {
+    old: Layout,
+    new: Layout,
+    /// The size that the program requests, in bytes.
+    requested: usize,
+}
+
+impl<A: UsableSize> Dmd<A> {
+    /// The granule of the table: a constant of the inner allocator.
+    pub const SPACING: usize = A::SPACING;
+
+    const GRANULE: Granule = Granule::of_spacing(A::SPACING);
+
+    /// Tracks the blocks of `inner`. With `wakes_in_tests` the table is kept even without `$DMD`.
+    pub const fn new(inner: A, wakes_in_tests: bool) -> Self {
+        Dmd { inner, wakes_in_tests }
+    }
+
+    /// Returns the layout to request from the inner allocator. Where chunks may be smaller than a
+    /// granule, small requests are rounded up, asleep too: a block may be freed in another state
+    /// than it was allocated in.
+    #[inline(always)]
+    fn rounded(layout: Layout) -> Layout {
+        if A::SPACING >= 32 {
+            return layout;
+        }
+        let (size, align) = (layout.size().max(16), layout.align().max(8));
+        // Fails only for sizes near the end of the address space, which no allocator serves.
+        Layout::from_size_align(size, align).unwrap_or(layout)
+    }
+
+    /// Counts a new block, and inserts it into the table if the plan says so.
+    ///
+    /// # Safety
+    ///
+    /// `address` is null or a new block of the inner allocator, made with the rounded layout.
+    #[inline(always)]
+    unsafe fn on_alloc(&self, address: *mut u8, layout: Layout, requested: usize) {
+        if address.is_null() {
+            return;
+        }
+        // SAFETY: a new block of the inner allocator.
+        let usable = unsafe { self.inner.usable_size(address, layout) };
+        counters::allocated(usable);
+        let plan = plan();
+        match plan.path() {
+            Path::Asleep => {}
+            Path::Profile => {
+                if !site::skips_sample(usable) {
+                    self.on_alloc_profile(plan, address.addr(), requested, usable);
+                }
+            }
+            Path::Table => self.insert(plan, address.addr(), requested, usable),
+        }
+    }
+
+    /// Inserts a block that the sampler did not skip, if it samples it.
+    #[cold]
+    #[inline(never)]
+    fn on_alloc_profile(&self, plan: Plan, address: usize, requested: usize, usable: usize) {
+        match plan.insertion() {
+            Insertion::Observed => self.insert_observed(plan, address, requested, usable),
+            insertion if site::is_sampled(usable) => match insertion {
+                Insertion::Timed => self.insert_timed(plan, address, requested, usable),
+                _ => self.insert_with_site(plan, address, requested, usable),
+            },
+            _ => {}
+        }
+    }
+
+    /// Inserts a block in the way that the plan names.
+    #[inline(never)]
+    fn insert(&self, plan: Plan, address: usize, requested: usize, usable: usize) {
+        match plan.insertion() {
+            Insertion::WithoutStack => {
+                if let Some(site) = site::known_without_stack() {
+                    let (epoch, rate) = (epoch(), SamplingRate::EVERY);
+                    let block = Block { requested, usable, site, epoch, rate, time: 0 };
+                    if BLOCKS.insert_small(Self::GRANULE, address, block) {
+                        return;
+                    }
+                }
+                self.insert_with_site(plan, address, requested, usable);
+            }
+            Insertion::WithSite => self.insert_with_site(plan, address, requested, usable),
+            Insertion::Timed => self.insert_timed(plan, address, requested, usable),
+            Insertion::Observed => self.insert_observed(plan, address, requested, usable),
+            Insertion::Nothing => {}
+            Insertion::Undecided => self.decide_and_insert(address, requested, usable),
+        }
+    }
+
+    /// Inserts a block with its site, and its stack if the plan has stacks.
+    #[inline(never)]
+    fn insert_with_site(&self, plan: Plan, address: usize, requested: usize, usable: usize) {
+        let NewBlock { site, rate } = site::of_new_block(plan, usable);
+        let block = Block { requested, usable, site, epoch: epoch(), rate, time: 0 };
+        if !BLOCKS.insert_small(Self::GRANULE, address, block) {
+            BLOCKS.insert(Self::GRANULE, address, block);
+        }
+        if plan.is_watched() {
+            note(Event::Allocated { address, block });
+        }
+    }
+
+    /// Decides the plan at the first block of the process, and inserts that block.
+    #[cold]
+    fn decide_and_insert(&self, address: usize, requested: usize, usable: usize) {
+        set_spacing(A::SPACING);
+        let plan = start::decide(self.wakes_in_tests);
+        match plan.path() {
+            Path::Asleep => {}
+            Path::Profile => self.on_alloc_profile(plan, address, requested, usable),
+            Path::Table => self.insert(plan, address, requested, usable),
+        }
+    }
+
+    /// Inserts a block with its site and the time.
+    #[cold]
+    #[inline(never)]
+    fn insert_timed(&self, plan: Plan, address: usize, requested: usize, usable: usize) {
+        let NewBlock { site, rate } = site::of_new_block_cold(plan, usable);
+        let (epoch, time) = (epoch(), sys::monotonic());
+        let block = Block { requested, usable, site, epoch, rate, time };
+        Self::insert_and_note(plan, address, block);
+    }
+
+    fn insert_and_note(plan: Plan, address: usize, block: Block) {
+        BLOCKS.insert(Self::GRANULE, address, block);
+        if plan.is_watched() {
+            note(Event::Allocated { address, block });
+        }
+    }
+
+    /// Inserts and logs a block while single allocations are observed, or marks it as unsampled.
+    #[cold]
+    #[inline(never)]
+    fn insert_observed(&self, plan: Plan, address: usize, requested: usize, usable: usize) {
+        let observed = site::of_observed_block(plan, usable);
+        let (site, rate) = observed.map_or((SiteId::UNKNOWN, SamplingRate::EVERY), |observed| {
+            (observed.site, observed.rate)
+        });
+        let (epoch, time) = (epoch(), sys::monotonic());
+        let block = Block { requested, usable, site, epoch, rate, time };
+        let Some(ObservedBlock { logged_by, .. }) = observed else {
+            return BLOCKS.mark_unsampled(Self::GRANULE, address, block);
+        };
+        Self::insert_and_note(plan, address, block);
+        if let Some(thread) = logged_by {
+            observers::log(address, block, thread);
+        }
+    }
+
+    /// Removes a block that is about to be freed, and returns its usable bytes.
+    ///
+    /// # Safety
+    ///
+    /// `address` is a live block of the inner allocator, made with the rounded layout.
+    #[inline(never)]
+    unsafe fn on_dealloc(&self, address: *mut u8, layout: Layout) -> usize {
+        if !plan().watches_frees()
+            && let Some(usable) = BLOCKS.remove_small(Self::GRANULE, address.addr())
+        {
+            return usable;
+        }
+        // SAFETY: the contract is the same.
+        unsafe { self.on_dealloc_slow(address, layout) }
+    }
+
+    /// Removes a large block, one that is not in the table, or one whose end is watched.
+    ///
+    /// # Safety
+    ///
+    /// See [`on_dealloc`](Self::on_dealloc).
+    #[inline(never)]
+    unsafe fn on_dealloc_slow(&self, address: *mut u8, layout: Layout) -> usize {
+        let removed = Self::remove(address.addr());
+        Self::count_freed(removed);
+        match removed {
+            Some(block) => block.usable,
+            // SAFETY: the block is still live.
+            None => unsafe { self.inner.usable_size(address, layout) },
+        }
+    }
+
+    /// Removes a block from the table, with an event if events are watched.
+    fn remove(address: usize) -> Option<Block> {
+        let block = if plan().is_observed() {
+            BLOCKS.remove_leaving_tombstone(Self::GRANULE, address)
+        } else {
+            BLOCKS.remove(Self::GRANULE, address)
+        }?;
+        if plan().is_watched() {
+            note(Event::Freed { address, block });
+        }
+        Some(block)
+    }
+
+    /// Counts a freed block, in modes that keep such counts.
+    fn count_freed(removed: Option<Block>) {
+        if let Some(block) = removed.filter(|_| plan().counts_freed()) {
+            FREED.count(block);
+        }
+    }
+
+    /// Resizes a block: removes it, and inserts the new one, or the old one again on failure.
+    ///
+    /// # Safety
+    ///
+    /// As for `GlobalAlloc::realloc`; both layouts are rounded.
+    #[inline(never)]
+    unsafe fn on_realloc(&self, address: *mut u8, resize: Resize) -> *mut u8 {
+        let Resize { old, new, requested } = resize;
+        // Remove first: once freed, the address may be another thread's new block.
+        let removed = if plan().is_awake() { Self::remove(address.addr()) } else { None };
+        let usable = match removed {
+            Some(block) => block.usable,
+            // SAFETY: the block lives until the call of `realloc`.
+            None => unsafe { self.inner.usable_size(address, old) },
+        };
+        // SAFETY: the caller's contract.
+        let moved = unsafe { self.inner.realloc(address, old, new.size()) };
+        if !moved.is_null() {
+            counters::freed(usable);
+            Self::count_freed(removed);
+            // SAFETY: a new block of the inner allocator.
+            unsafe { self.on_alloc(moved, new, requested) };
+        } else if let Some(block) = removed {
+            // The old block lives on, unchanged.
+            Self::insert_and_note(plan(), address.addr(), block);
+        }
+        moved
+    }
+}
+
+// SAFETY: every call goes to the inner allocator; layouts are rounded alike in all calls.
+unsafe impl<A: UsableSize> GlobalAlloc for Dmd<A> {
+    #[inline]
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let rounded = Self::rounded(layout);
+        // SAFETY: the caller's contract.
+        let address = unsafe { self.inner.alloc(rounded) };
+        // SAFETY: a new block, or null.
+        unsafe { self.on_alloc(address, rounded, layout.size()) };
+        address
+    }
+
+    #[inline]
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        let rounded = Self::rounded(layout);
+        // SAFETY: the caller's contract.
+        let address = unsafe { self.inner.alloc_zeroed(rounded) };
+        // SAFETY: a new block, or null.
+        unsafe { self.on_alloc(address, rounded, layout.size()) };
+        address
+    }
+
+    #[inline]
+    unsafe fn dealloc(&self, address: *mut u8, layout: Layout) {
+        let rounded = Self::rounded(layout);
+        let plan = plan();
+        let is_unknown = match plan.path() {
+            Path::Asleep => true,
+            Path::Profile => !BLOCKS.may_hold(Self::GRANULE, address.addr()),
+            Path::Table => false,
+        };
+        let usable = if is_unknown {
+            // SAFETY: the block lives until the last line.
+            unsafe { self.inner.usable_size(address, rounded) }
+        } else {
+            // Remove first: once freed, the address may be another thread's new block.
+            // SAFETY: as above.
+            unsafe { self.on_dealloc(address, rounded) }
+        };
+        counters::freed(usable);
+        // SAFETY: the caller's contract.
+        unsafe { self.inner.dealloc(address, rounded) };
+    }
+
+    #[inline]
+    unsafe fn realloc(&self, address: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
+        let old = Self::rounded(layout);
+        // SAFETY: the caller guarantees that the size fits the alignment.
+        let new = unsafe { Layout::from_size_align_unchecked(new_size, layout.align()) };
+        let resize = Resize { old, new: Self::rounded(new), requested: new_size };
+        // SAFETY: the caller's contract.
+        unsafe { self.on_realloc(address, resize) }
+    }
+}
+
+// SAFETY: the answers are the inner allocator's; rounding only makes blocks bigger.
+unsafe impl<A: UsableSize> UsableSize for Dmd<A> {
+    const SPACING: usize = A::SPACING;
+
+    #[inline]
+    unsafe fn usable_size(&self, block: *const u8, layout: Layout) -> usize {
+        // SAFETY: the caller's contract, with the layout that the inner allocator was given.
+        unsafe { self.inner.usable_size(block, Self::rounded(layout)) }
+    }
+
+    fn statistics(&self) -> Option<HeapStatistics> {
+        self.inner.statistics()
+    }
+
+    fn give_back(&self) {
+        self.inner.give_back();
+    }
+}
+
+/// Declares the program's global allocator, tracked by DMD.
+///
+/// Without arguments the inner allocator is the system's; otherwise the arguments are those of
+/// `memreport::global_allocator!`. Put it into `main.rs`, and into the first file of a test binary:
+/// in tests DMD keeps the table of blocks even without `$DMD`, since
+/// [`assert_fully_reported!`](crate::assert_fully_reported) needs it.
+///
+/// ```
+/// dmd::global_allocator!();
+///
+/// fn main() {
+///     let words = vec![String::from("heap")];
+///     assert_eq!(memreport::measure(&words).blocks, 2);
+/// }
+/// ```
+#[macro_export]
+macro_rules! global_allocator {
+    ($($allocator:tt)*) => {
+        $crate::__private::memreport::__with_allocator!([$crate::__declare_tracked] $($allocator)*);
+    };
+}
+
+/// Declares an allocator whose blocks are tracked.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __declare_tracked {
+    (($value:expr): $allocator:ty) => {
+        $crate::__private::memreport::__declare_allocator!(
+            $crate::Dmd<$allocator>,
+            $crate::Dmd::new($value, ::core::cfg!(test)),
+            ::core::option::Option::Some(&$crate::__private::Tracking::<$allocator>::NEW)
+        );
+        $crate::__private::at_start!();
+    };
+}

@@ -1,0 +1,157 @@
+//! Which part of the stack may be read: the thread's own above its stack pointer, and of any other what proves readable.
+
+use crate::mem::sys;
+use crate::mem::sys::{PAGE, StackBounds};
+
+use super::rule::WORD;
+
+/// The addresses that the walk may read, where it has come to.
+#[derive(Clone, Copy)]
+pub(crate) struct Memory {
+    low: usize,
+    high: usize,
+    own: StackBounds,
+    /// How often the walk has gone from one stack to another.
+    changes: u32,
+    /// Whether it has been on another stack than the thread's own.
+    has_left: bool,
+}
+
+/// A signal's stack, a coroutine's and the thread's own, with some to spare.
+const MOST_CHANGES: u32 = 8;
+
+/// A rule finds the frame pointer in so many bytes below a frame's end.
+const MOST_SAVED: usize = 256 * WORD;
+
+/// The bytes of another stack that are asked for at once, at most.
+const FARTHEST: usize = 64 * PAGE;
+
+impl Memory {
+    pub(crate) fn new(own: StackBounds, stack_pointer: usize) -> Self {
+        let is_own = own.low <= stack_pointer && stack_pointer < own.high;
+        let high = if is_own { own.high } else { stack_pointer };
+        Memory { low: stack_pointer, high, own, changes: 0, has_left: !is_own }
+    }
+
+    pub(crate) fn has_left(self) -> bool {
+        self.has_left
+    }
+
+    /// The last word of a frame, and one in it, if the frame lies inside what may be read, and upwards.
+    #[inline(always)]
+    pub(crate) fn frame(self, from: usize, to: usize, saved: usize) -> Option<(usize, usize)> {
+        if from < to && to <= self.high && from <= saved && to.is_multiple_of(WORD) {
+            Some((sys::word_at(to - WORD), sys::word_at(saved)))
+        } else {
+            None
+        }
+    }
+
+    /// What may be read once the walk goes on from a frame with this stack pointer to one with that: up the stack, or to
+    /// another one. `None` if it must not.
+    pub(crate) fn leads(self, from: usize, to: usize) -> Option<Memory> {
+        if self.frame(from, to, from).is_some() { Some(self) } else { self.reach(from, to) }
+    }
+
+    /// The word there, if it may be read.
+    #[inline(always)]
+    pub(crate) fn word(self, address: usize) -> Option<usize> {
+        let may = self.low <= address && address <= self.high.wrapping_sub(WORD);
+        may.then(|| sys::word_at(address))
+    }
+
+    /// Asks the system about the stack just below `to`.
+    fn reach(self, from: usize, to: usize) -> Option<Memory> {
+        let top = to.checked_sub(WORD).filter(|top| top.is_multiple_of(WORD))?;
+        let on_own = self.own.low <= from && from < self.own.high;
+        let to_own = self.own.low <= top && top < self.own.high;
+        if on_own && to_own {
+            // Not upwards, or beyond the end.
+            return None;
+        }
+        if !to_own
+            && from < to
+            && to - from <= FARTHEST
+            && let Some(farther) = self.extended(to)
+        {
+            return Some(farther);
+        }
+        if self.changes == MOST_CHANGES || !sys::is_readable(top) {
+            return None;
+        }
+        let first_page = top & !(PAGE - 1);
+        // What a frame has saved lies a little below its end.
+        let below = top.saturating_sub(MOST_SAVED);
+        Some(Memory {
+            low: if sys::is_readable(below) { below } else { first_page },
+            high: if to_own { self.own.high } else { first_page + PAGE },
+            changes: self.changes + 1,
+            has_left: true,
+            ..self
+        })
+    }
+
+    /// Page by page upwards, on a stack whose end nobody knows.
+    fn extended(self, to: usize) -> Option<Memory> {
+        let mut high = self.high.max(self.low & !(PAGE - 1));
+        while high < to {
+            let page = high & !(PAGE - 1);
+            sys::is_readable(page).then_some(())?;
+            high = page + PAGE;
+        }
+        Some(Memory { high, has_left: true, ..self })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bounds(words: &[usize]) -> StackBounds {
+        let range = words.as_ptr_range();
+        StackBounds { low: range.start.addr(), high: range.end.addr() }
+    }
+
+    #[test]
+    fn the_own_stack_is_read_upwards_and_to_its_end() {
+        let words = [7_usize; 16];
+        let own = bounds(&words);
+        let memory = Memory::new(own, own.low + 8);
+        assert_eq!(memory.word(own.low), None);
+        assert_eq!(memory.word(own.low + 8), Some(7));
+        assert_eq!(memory.word(own.high - 8), Some(7));
+        assert_eq!(memory.word(own.high - 4), None);
+        assert!(memory.leads(own.low + 8, own.high).is_some_and(|memory| !memory.has_left()));
+        assert!(memory.leads(own.low + 8, own.low + 8).is_none());
+        assert!(memory.leads(own.low + 8, own.low + 20).is_none());
+    }
+
+    #[test]
+    fn another_stack_is_read_only_if_it_is_there_and_leads_back() {
+        let (words, other) = ([7_usize; 16], vec![8_usize; 4096]);
+        let (own, other) = (bounds(&words), bounds(&other));
+        let memory = Memory::new(own, other.low);
+        assert_eq!(memory.word(other.low), None);
+        let memory = memory.leads(other.low, other.low + 64).unwrap();
+        assert_eq!(memory.word(other.low), Some(8));
+        let memory = memory.leads(other.low + 64, other.low + 5 * PAGE).unwrap();
+        let memory = memory.leads(other.low + 5 * PAGE, own.low + 64).unwrap();
+        assert_eq!(memory.word(own.low + 56), Some(7));
+        assert!(memory.has_left());
+        // Nobody has a stack there.
+        assert!(memory.leads(own.low + 64, 0x7000).is_none());
+    }
+
+    #[test]
+    fn a_circle_of_stacks_ends() {
+        let (words, other) = ([7_usize; 16], vec![8_usize; 64]);
+        let (own, other) = (bounds(&words), bounds(&other));
+        let mut memory = Memory::new(own, own.low);
+        let turn = || {
+            let there = memory.leads(own.low, other.low + 64)?;
+            memory = there.leads(other.low + 64, own.low + 64)?;
+            Some(())
+        };
+        assert_eq!(std::iter::from_fn(turn).take(100).count(), 4);
+    }
+}

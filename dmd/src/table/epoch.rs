@@ -1,0 +1,45 @@
+//! Epochs: every collection begins a new one, and a block keeps the epoch that it was allocated in.
+//!
+//! An epoch tells blocks that a reporter allocates from those that it reports, and a block from a
+//! later one at the same address. Three epochs take turns; before one is used again, blocks of its
+//! last turn are aged.
+
+use std::sync::atomic::AtomicU8;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// The epoch that blocks are allocated in.
+static EPOCH: AtomicU8 = AtomicU8::new(Epoch::FIRST.number());
+
+/// Returns the epoch that blocks are allocated in now.
+#[inline]
+pub(crate) fn epoch() -> Epoch {
+    Epoch::from_number(EPOCH.load(Relaxed))
+}
+
+/// Begins the next epoch, and returns it.
+pub(crate) fn begin_epoch() -> Epoch {
+    let next = epoch().next();
+    EPOCH.store(next.number(), Relaxed);
+    next
+}
+
+/// Which collection a block was born before: a new generation begins with each, and three are enough in turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Epoch(u8);
+
+impl Epoch {
+    /// The first, before any collection. 0 is that of blocks so old that nobody need know.
+    pub(crate) const FIRST: Epoch = Epoch(1);
+
+    pub(crate) fn from_number(number: u8) -> Self {
+        Epoch(number & 3)
+    }
+
+    pub(crate) const fn number(self) -> u8 {
+        self.0
+    }
+
+    pub(crate) fn next(self) -> Self {
+        Epoch(self.0 % 3 + 1)
+    }
+}
