@@ -93,7 +93,7 @@ fn a_static_retains_what_it_alone_holds() {
 }
 
 #[test]
-fn the_readme_has_what_is_printed() {
+fn the_guide_has_what_is_printed() {
     let dump = dump();
     let mut options = ExplainOptions::default();
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent();
@@ -108,9 +108,9 @@ fn the_readme_has_what_is_printed() {
     write_circles(&holds, &circles, 10, &mut out).expect("there is room");
     let printed = String::from_utf8(out).expect("it is text");
     let printed: Vec<String> = printed.lines().map(steady).collect();
-    let readme = include_str!("../../README.md");
+    let guide = include_str!("../../docs/guide/src/heap.md");
     let shown =
-        readme.split_once("$ about-memory retained held.dmd.json\n").expect("it is there").1;
+        guide.split_once("$ about-memory heap dominators held.dmd.json\n").expect("it is there").1;
     let shown = shown.split_once("```").map_or(shown, |(shown, _)| shown);
     for line in shown.lines().filter(|line| !line.is_empty() && *line != "…") {
         assert!(printed.contains(&steady(line)), "{line}\nin {printed:#?}");

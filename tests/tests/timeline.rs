@@ -103,11 +103,11 @@ fn what_grew_between_two_moments_is_the_leak_at_its_line() {
     let shown = String::from_utf8(answer(&["heap-diff", file])).expect("text");
     assert!(shown.contains("+10,008,000 bytes in +1,000 blocks (from 0 to 10,008,000)"), "{shown}");
     assert!(shown.contains(&format!("({})", line())), "{shown}");
-    // The first site is the one in the README.
+    // The first site is the one in the guide.
     let place = shown.split("\n\n").nth(1).expect("a place");
     assert!(
-        include_str!("../../README.md").contains(place),
-        "the README has other lines than {place}"
+        include_str!("../../docs/guide/src/recordings.md").contains(place),
+        "the guide has other lines than {place}"
     );
 }
 
