@@ -30,7 +30,7 @@ pub(crate) enum Event {
 
 /// An event, with when and where it happened.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Happened {
+pub(crate) struct TimedEvent {
     /// In nanoseconds of the system's monotonic clock.
     pub(crate) time: u64,
     /// The number of the thread on which it happened; 0 is not known.
@@ -40,14 +40,14 @@ pub(crate) struct Happened {
 
 /// Tells whoever listens, and this thread's journal. In a hook: it waits for nobody.
 #[cold]
-pub(crate) fn note(event: Event) {
+pub(crate) fn record(event: Event) {
     if let Some(journal) = journal::current() {
-        journal.note(event);
+        journal.record(event);
     }
     let thread = Thread::current(Thread::number);
-    // Relaxed: an event at the moment of the first or last listener may be heard or not.
+    // Relaxed: an event at the moment of the first or last listener may be events or not.
     if LISTENERS.load(Relaxed) > 0 {
-        RING.push(packed(event, sys::monotonic(), thread.unwrap_or(0)));
+        RING.push(encode(event, sys::monotonic(), thread.unwrap_or(0)));
     }
 }
 
@@ -55,7 +55,7 @@ const FREED: u64 = 1 << 63;
 const RATE_AT: u32 = 56;
 const THREAD_AT: u32 = 24;
 
-pub(crate) fn packed(event: Event, time: u64, thread: u32) -> Words {
+pub(crate) fn encode(event: Event, time: u64, thread: u32) -> Words {
     let (what, address, block) = match event {
         Event::Allocated { address, block } => (0, address, block),
         Event::Freed { address, block } => (FREED, address, block),
@@ -72,7 +72,7 @@ pub(crate) fn packed(event: Event, time: u64, thread: u32) -> Words {
     ]
 }
 
-pub(crate) fn unpacked([time, who, site, address, requested, usable]: Words) -> Happened {
+pub(crate) fn decode([time, who, site, address, requested, usable]: Words) -> TimedEvent {
     let block = Block {
         requested: requested as usize,
         usable: usable as usize,
@@ -87,7 +87,7 @@ pub(crate) fn unpacked([time, who, site, address, requested, usable]: Words) -> 
     } else {
         Event::Freed { address, block }
     };
-    Happened { time, thread: (who >> THREAD_AT) as u32, event }
+    TimedEvent { time, thread: (who >> THREAD_AT) as u32, event }
 }
 
 /// Hears all events from its beginning to its end.
@@ -98,16 +98,16 @@ pub(crate) struct Listener {
 
 impl Listener {
     pub(crate) fn new() -> Self {
-        // AcqRel, with that of `drop`: the hooks are told before and after all events that count.
+        // AcqRel, with that of `drop`: the hooks are updated before and after all events that count.
         if LISTENERS.fetch_add(1, AcqRel) == 0 {
-            plan::note_blocks();
+            plan::start_events();
         }
         Listener { reader: Reader::new(&RING) }
     }
 
     /// Hands over what has come since the last time, nearly in the order of time.
-    pub(crate) fn drain(&mut self, mut each: impl FnMut(Happened)) {
-        self.reader.drain(&RING, |words| each(unpacked(words)));
+    pub(crate) fn drain(&mut self, mut each: impl FnMut(TimedEvent)) {
+        self.reader.drain(&RING, |words| each(decode(words)));
     }
 
     /// Events that came faster than they were taken.
@@ -118,8 +118,8 @@ impl Listener {
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        if LISTENERS.fetch_sub(1, AcqRel) == 1 && !journal::was_made() {
-            plan::ignore_blocks();
+        if LISTENERS.fetch_sub(1, AcqRel) == 1 && !journal::was_ever_created() {
+            plan::stop_events();
         }
     }
 }
@@ -142,7 +142,7 @@ mod tests {
             Event::Allocated { address: 0x7fff_1234_5670, block },
             Event::Freed { address: 32, block },
         ] {
-            let Happened { time, thread, event: out } = unpacked(packed(event, 12345, 0xffff_ffff));
+            let TimedEvent { time, thread, event: out } = decode(encode(event, 12345, 0xffff_ffff));
             assert_eq!((time, thread, out), (12345, 0xffff_ffff, event));
         }
     }

@@ -5,7 +5,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::events::{Event, Happened, packed, unpacked};
+use super::events::{Event, TimedEvent, decode, encode};
 use super::ring::{Reader, Ring};
 use crate::sample::plan;
 use crate::sample::rate::{Probability, SamplingRate, TooManyRates};
@@ -30,29 +30,29 @@ fn all() -> MutexGuard<'static, Observers> {
 
 /// An allocation was drawn. In a hook: it waits for nobody.
 pub(crate) fn log(address: usize, block: Block, thread: u32) {
-    LOG.push(packed(Event::Allocated { address, block }, block.time, thread));
+    LOG.push(encode(Event::Allocated { address, block }, block.time, thread));
 }
 
 /// From here on the hooks draw for one observer more, until this is dropped.
 #[derive(Debug)]
-pub(crate) struct Observing {
+pub(crate) struct Observation {
     number: u64,
     probability: Probability,
     reader: Reader,
 }
 
-impl Observing {
+impl Observation {
     pub(crate) fn begin(probability: Probability) -> Result<Self, TooManyRates> {
         let mut all = all();
         let number = all.next;
         all.next += 1;
         all.list.push((number, probability));
         let reader = Reader::new(&LOG);
-        let observing = Observing { number, probability, reader };
-        let told = tell_hooks(&all);
+        let observing = Observation { number, probability, reader };
+        let updated = update_hooks(&all);
         drop(all);
         // Dropped, and so taken off the list, if that failed.
-        told.map(|()| observing)
+        updated.map(|()| observing)
     }
 
     /// ObserverSampler by another probability from now on; by the same if that fails.
@@ -61,59 +61,59 @@ impl Observing {
         let set = |all: &mut Observers, probability| {
             let own = all.list.iter_mut().find(|(number, _)| *number == self.number);
             own.into_iter().for_each(|own| own.1 = probability);
-            tell_hooks(all)
+            update_hooks(all)
         };
-        let told = set(&mut all, probability);
-        match told {
+        let updated = set(&mut all, probability);
+        match updated {
             Ok(()) => self.probability = probability,
             // These had a rate.
             Err(TooManyRates) => set(&mut all, self.probability)?,
         }
-        told
+        updated
     }
 
     /// How many entries were begun since the last draining.
-    pub(crate) fn waiting(&self) -> u64 {
-        self.reader.waiting(&LOG)
+    pub(crate) fn backlog(&self) -> u64 {
+        self.reader.backlog(&LOG)
     }
 
     /// Hands over the newest entries since the last time, and says how many older ones are lost.
-    pub(crate) fn drain(&mut self, most: u64, mut each: impl FnMut(Happened)) -> u64 {
+    pub(crate) fn drain(&mut self, most: u64, mut each: impl FnMut(TimedEvent)) -> u64 {
         let before = self.reader.lost;
-        self.reader.drain_newest(&LOG, most, |words| each(unpacked(words)));
+        self.reader.drain_newest(&LOG, most, |words| each(decode(words)));
         self.reader.lost - before
     }
 }
 
-impl Drop for Observing {
+impl Drop for Observation {
     fn drop(&mut self) {
         let mut all = all();
         all.list.retain(|(number, _)| *number != self.number);
         // Fewer observers need no rate that there was no place for: at worst theirs stays.
-        let _ = tell_hooks(&all);
+        let _ = update_hooks(&all);
     }
 }
 
-/// What is tracked otherwise has changed: the hooks are told anew what to draw.
-pub(crate) fn refresh() -> Result<(), TooManyRates> {
-    tell_hooks(&all())
+/// What is tracked otherwise has changed: the hooks are updated anew what to draw.
+pub(crate) fn refresh_hooks() -> Result<(), TooManyRates> {
+    update_hooks(&all())
 }
 
 /// The greatest of all probabilities holds, that of a profile included.
-fn tell_hooks(all: &Observers) -> Result<(), TooManyRates> {
+fn update_hooks(all: &Observers) -> Result<(), TooManyRates> {
     let probabilities = all.list.iter().map(|(_, probability)| *probability);
-    match probabilities.reduce(Probability::or) {
+    match probabilities.reduce(Probability::max) {
         Some(probability) => {
             let rate = SamplingRate::of(
-                plan::own_probability().map_or(probability, |own| own.or(probability)),
+                plan::own_probability().map_or(probability, |own| own.max(probability)),
             )?;
             if let Some(granule) = granule().filter(|_| !plan::plan().is_observed()) {
                 // Blocks have come unseen since the last time.
                 BLOCKS.clear_tombstones(granule);
             }
-            plan::observe(rate);
+            plan::start_observing(rate);
         }
-        None => plan::observe_no_more(),
+        None => plan::stop_observing(),
     }
     Ok(())
 }

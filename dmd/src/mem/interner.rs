@@ -5,26 +5,26 @@
 )]
 
 use super::concurrent_vec::ConcurrentVec;
-use super::pages::Lazy;
+use super::lazy_slice::LazySlice;
 use super::sync::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use super::sync::{AtomicU32, AtomicU64, AtomicUsize, array_of, const_fn};
 
 /// Pairs by number and numbers by pair. Pairs are never forgotten and never move.
 ///
 /// The index is a row of hash tables, each twice as big as the one before. A pair is looked for in all, the newest first,
-/// and entered in the newest. Two threads that enter the same pair while a table is added may give it two numbers: whoever
+/// and entered in the newest. Two threads that insert the same pair while a table is added may give it two numbers: whoever
 /// compares pairs across threads compares what they stand for.
 pub(crate) struct Interner {
     /// The pairs: two words each, from number 1.
     words: ConcurrentVec<AtomicU64>,
-    made: AtomicUsize,
-    /// LocalInterner by hash; 0 is an empty place.
-    tables: [Lazy<AtomicU32>; TABLES],
+    count: AtomicUsize,
+    /// LocalInterner by hash; 0 is an empty slot.
+    tables: [LazySlice<AtomicU32>; TABLES],
     newest: AtomicUsize,
     limit: u32,
 }
 
-/// The places of the first table.
+/// The slots of the first table.
 const FIRST_TABLE: usize = if cfg!(loom) { 2 } else { 1 << 12 };
 const TABLES: usize = if cfg!(loom) { 2 } else { 18 };
 
@@ -34,15 +34,15 @@ impl Interner {
         pub(crate) fn new(limit: u32) -> Self {
             Interner {
                 words: ConcurrentVec::new(),
-                made: AtomicUsize::new(0),
-                tables: array_of!(Lazy::new(); TABLES),
+                count: AtomicUsize::new(0),
+                tables: array_of!(LazySlice::new(); TABLES),
                 newest: AtomicUsize::new(0),
                 limit,
             }
         }
     }
 
-    /// The number of the pair, from 1. 0 when it is new and there is no place for it.
+    /// The number of the pair, from 1. 0 when it is new and there is no slot for it.
     #[inline]
     pub(crate) fn intern(&self, pair: (u64, u64)) -> u32 {
         let hash = hash(pair);
@@ -50,7 +50,7 @@ impl Interner {
         let newest = self.newest.load(Acquire);
         match self.find(newest, hash, pair) {
             Some(number) => number,
-            None => self.intern_slowly(newest, hash, pair),
+            None => self.intern_slow(newest, hash, pair),
         }
     }
 
@@ -63,15 +63,15 @@ impl Interner {
 
     /// How many numbers were given out.
     pub(crate) fn len(&self) -> usize {
-        self.made.load(Relaxed).min(self.limit as usize)
+        self.count.load(Relaxed).min(self.limit as usize)
     }
 
     #[cold]
-    fn intern_slowly(&self, newest: usize, hash: u64, pair: (u64, u64)) -> u32 {
+    fn intern_slow(&self, newest: usize, hash: u64, pair: (u64, u64)) -> u32 {
         let older = (0..newest).rev().find_map(|table| self.find(table, hash, pair));
-        let number = match older.or_else(|| self.make(pair)) {
+        let number = match older.or_else(|| self.append(pair)) {
             None => return 0,
-            Some(number) => self.enter(newest, hash, pair, number).unwrap_or(number),
+            Some(number) => self.insert(newest, hash, pair, number).unwrap_or(number),
         };
         if self.len() > table_size(newest) / 2 {
             self.grow(newest);
@@ -82,10 +82,10 @@ impl Interner {
     #[inline]
     fn find(&self, table: usize, hash: u64, pair: (u64, u64)) -> Option<u32> {
         let size = table_size(table);
-        let places = self.tables[table].get(size)?;
+        let slots = self.tables[table].get(size)?;
         for step in 0..PROBES {
-            // Acquire, with the Release of `enter`: the pair is there before its number.
-            let number = places[place(hash, step, size)].load(Acquire);
+            // Acquire, with the Release of `insert`: the pair is there before its number.
+            let number = slots[slot_index(hash, step, size)].load(Acquire);
             if number == 0 {
                 return None;
             }
@@ -97,12 +97,12 @@ impl Interner {
     }
 
     /// Enters the number, or finds that another thread has entered the pair: then that one's.
-    fn enter(&self, table: usize, hash: u64, pair: (u64, u64), number: u32) -> Option<u32> {
+    fn insert(&self, table: usize, hash: u64, pair: (u64, u64), number: u32) -> Option<u32> {
         let size = table_size(table);
-        let places = self.tables[table].get_or_make(size)?;
+        let slots = self.tables[table].get_or_alloc(size)?;
         for step in 0..PROBES {
-            let place = &places[place(hash, step, size)];
-            match place.compare_exchange(0, number, AcqRel, Acquire) {
+            let slot = &slots[slot_index(hash, step, size)];
+            match slot.compare_exchange(0, number, AcqRel, Acquire) {
                 Ok(_) => return Some(number),
                 Err(other) if self.get(other) == Some(pair) => return Some(other),
                 Err(_) => {}
@@ -111,28 +111,28 @@ impl Interner {
         None
     }
 
-    fn make(&self, pair: (u64, u64)) -> Option<u32> {
-        let at = self.made.load(Relaxed);
+    fn append(&self, pair: (u64, u64)) -> Option<u32> {
+        let at = self.count.load(Relaxed);
         if at + 1 >= self.limit as usize {
             return None;
         }
-        let at = self.made.fetch_add(1, Relaxed);
+        let at = self.count.fetch_add(1, Relaxed);
         let number = u32::try_from(at + 1).ok().filter(|number| *number < self.limit)?;
-        self.words.get_or_make(at * 2)?.store(pair.0, Relaxed);
-        self.words.get_or_make(at * 2 + 1)?.store(pair.1, Relaxed);
+        self.words.get_or_alloc(at * 2)?.store(pair.0, Relaxed);
+        self.words.get_or_alloc(at * 2 + 1)?.store(pair.1, Relaxed);
         Some(number)
     }
 
     fn grow(&self, newest: usize) {
         let next = newest + 1;
-        if next < TABLES && self.tables[next].get_or_make(table_size(next)).is_some() {
+        if next < TABLES && self.tables[next].get_or_alloc(table_size(next)).is_some() {
             let _ = self.newest.compare_exchange(newest, next, Release, Relaxed);
         }
     }
 }
 
-/// Tables are at most half full, so a longer row of taken places hardly ever happens; a pair that meets one is entered
-/// nowhere, and gets a new number each time until the next table is made.
+/// Tables are at most half full, so a longer row of taken slots hardly ever happens; a pair that meets one is entered
+/// nowhere, and gets a new number each time until the next table is count.
 const PROBES: usize = if cfg!(loom) { 2 } else { 64 };
 
 fn table_size(table: usize) -> usize {
@@ -140,7 +140,7 @@ fn table_size(table: usize) -> usize {
 }
 
 #[inline]
-fn place(hash: u64, step: usize, size: usize) -> usize {
+fn slot_index(hash: u64, step: usize, size: usize) -> usize {
     (hash as usize).wrapping_add(step) & (size - 1)
 }
 

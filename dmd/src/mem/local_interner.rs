@@ -13,7 +13,7 @@ pub(crate) trait Key: Copy + Eq {
 #[derive(Debug)]
 pub(crate) struct LocalInterner<K> {
     keys: PageList<K>,
-    /// By hash: the number plus one; 0 is an empty place. At most half full.
+    /// By hash: the number plus one; 0 is an empty slot. At most half full.
     index: PageList<u32>,
 }
 
@@ -27,20 +27,20 @@ impl<K: Key> LocalInterner<K> {
 
     /// The number of this value; `None` if it is new and memory is short.
     #[inline]
-    pub(crate) fn number(&mut self, key: K) -> Option<u32> {
+    pub(crate) fn intern(&mut self, key: K) -> Option<u32> {
         if self.keys.as_slice().len() * 2 >= self.index.as_slice().len() {
             self.grow()?;
         }
         let (index, keys) = (self.index.as_mut_slice(), &mut self.keys);
-        let mut place = hash(key) as usize & (index.len() - 1);
+        let mut slot = hash(key) as usize & (index.len() - 1);
         loop {
-            match index[place].checked_sub(1) {
+            match index[slot].checked_sub(1) {
                 Some(number) if keys.as_slice()[number as usize] == key => return Some(number),
-                Some(_) => place = (place + 1) & (index.len() - 1),
+                Some(_) => slot = (slot + 1) & (index.len() - 1),
                 None => {
                     let number = keys.as_slice().len() as u32;
                     return keys.push(key).then(|| {
-                        index[place] = number + 1;
+                        index[slot] = number + 1;
                         number
                     });
                 }
@@ -51,13 +51,13 @@ impl<K: Key> LocalInterner<K> {
     /// The number of this value, if it has one.
     pub(crate) fn find(&self, key: K) -> Option<u32> {
         let (index, keys) = (self.index.as_slice(), self.keys.as_slice());
-        let mut place = hash(key) as usize & index.len().checked_sub(1)?;
+        let mut slot = hash(key) as usize & index.len().checked_sub(1)?;
         loop {
-            let number = index[place].checked_sub(1)?;
+            let number = index[slot].checked_sub(1)?;
             if keys[number as usize] == key {
                 return Some(number);
             }
-            place = (place + 1) & (index.len() - 1);
+            slot = (slot + 1) & (index.len() - 1);
         }
     }
 
@@ -69,16 +69,16 @@ impl<K: Key> LocalInterner<K> {
     #[cold]
     fn grow(&mut self) -> Option<()> {
         let size = (self.index.as_slice().len() * 2).max(FIRST);
-        let mut fresh = PageList::zeros(size)?;
-        let index: &mut [u32] = fresh.as_mut_slice();
+        let mut grown = PageList::zeros(size)?;
+        let index: &mut [u32] = grown.as_mut_slice();
         for (number, key) in (1..).zip(self.keys.as_slice()) {
-            let mut place = hash(*key) as usize & (size - 1);
-            while index[place] != 0 {
-                place = (place + 1) & (size - 1);
+            let mut slot = hash(*key) as usize & (size - 1);
+            while index[slot] != 0 {
+                slot = (slot + 1) & (size - 1);
             }
-            index[place] = number;
+            index[slot] = number;
         }
-        self.index = fresh;
+        self.index = grown;
         Some(())
     }
 }
@@ -118,14 +118,14 @@ mod tests {
         let mut numbers = LocalInterner::new();
         for round in 0..2 {
             for value in 0..50_000_usize {
-                let number = numbers.number(value * 64).unwrap();
+                let number = numbers.intern(value * 64).unwrap();
                 assert_eq!(number as usize, value, "round {round}");
             }
         }
         assert_eq!(numbers.keys().len(), 50_000);
         let mut pairs = LocalInterner::<(u32, u64)>::new();
         assert_eq!(
-            [(1, 2), (2, 1), (1, 2)].map(|pair| pairs.number(pair)),
+            [(1, 2), (2, 1), (1, 2)].map(|pair| pairs.intern(pair)),
             [Some(0), Some(1), Some(0)]
         );
     }

@@ -24,7 +24,7 @@ pub(crate) enum Event {
 }
 
 /// Has these signals written to a pipe instead of ending the program; but for those that the program handles itself.
-pub(crate) fn to_pipe(signals: &[c_int]) -> io::Result<()> {
+pub(crate) fn redirect_to_pipe(signals: &[c_int]) -> io::Result<()> {
     let mut ends = [-1; 2];
     // SAFETY: `ends` has room for both.
     check(unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC | libc::O_NONBLOCK) })?;
@@ -37,7 +37,7 @@ pub(crate) fn to_pipe(signals: &[c_int]) -> io::Result<()> {
         // SAFETY: filled in by the call.
         let mut action = unsafe { now.assume_init() };
         if action.sa_sigaction == libc::SIG_DFL {
-            action.sa_sigaction = handle as extern "C" fn(c_int) as usize;
+            action.sa_sigaction = write_to_pipe as extern "C" fn(c_int) as usize;
             action.sa_flags = libc::SA_RESTART;
             // SAFETY: the handler does only what a handler may.
             check(unsafe { libc::sigaction(*signal, &raw const action, ptr::null_mut()) })?;
@@ -46,7 +46,7 @@ pub(crate) fn to_pipe(signals: &[c_int]) -> io::Result<()> {
     Ok(())
 }
 
-extern "C" fn handle(signal: c_int) {
+extern "C" fn write_to_pipe(signal: c_int) {
     let byte = u8::try_from(signal).unwrap_or(0);
     // SAFETY: a place of this thread's.
     let errno = unsafe { libc::__errno_location() };
@@ -59,11 +59,11 @@ extern "C" fn handle(signal: c_int) {
 }
 
 /// Waits until the descriptor can be read, a signal comes, or so many milliseconds have passed; -1 is for ever.
-pub(crate) fn wait(descriptor: c_int, patience: c_int) -> Event {
+pub(crate) fn wait(descriptor: c_int, timeout: c_int) -> Event {
     let poll = |fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
     let mut polled = [poll(READ_END.load(Relaxed)), poll(descriptor)];
     // SAFETY: two valid entries.
-    let ready = unsafe { libc::poll(polled.as_mut_ptr(), 2, patience) };
+    let ready = unsafe { libc::poll(polled.as_mut_ptr(), 2, timeout) };
     if ready <= 0 {
         return Event::TimedOut;
     }
@@ -76,7 +76,7 @@ pub(crate) fn wait(descriptor: c_int, patience: c_int) -> Event {
 }
 
 /// Ends the program as the signal would have.
-pub(crate) fn die_of(signal: c_int) {
+pub(crate) fn end_by(signal: c_int) {
     // SAFETY: the default action is always allowed.
     unsafe { libc::signal(signal, libc::SIG_DFL) };
     // SAFETY: a plain call.

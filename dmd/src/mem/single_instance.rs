@@ -19,14 +19,14 @@ const MAGIC: u64 = u64::from_ne_bytes(*b"dmd copy");
 #[repr(C)]
 struct Page {
     magic: AtomicU64,
-    /// Whether somebody has said that there are several copies.
-    said: AtomicU64,
+    /// Whether somebody has is_reported that there are several copies.
+    is_reported: AtomicU64,
 }
 
-/// What this copy has found.
-static FOUND: AtomicU8 = AtomicU8::new(NOT_ASKED);
+/// What this copy has state.
+static STATE: AtomicU8 = AtomicU8::new(UNCLAIMED);
 
-const NOT_ASKED: u8 = 0;
+const UNCLAIMED: u8 = 0;
 const FIRST: u8 = 1;
 const LATER: u8 = 2;
 
@@ -34,25 +34,25 @@ const LATER: u8 = 2;
 pub(crate) fn is_first() -> bool {
     // AcqRel, with itself: one thread of this copy asks the system. Others that come meanwhile take it for the first,
     // as it is but for plugins, and those are asked while they are loaded.
-    match FOUND.compare_exchange(NOT_ASKED, FIRST, AcqRel, Acquire) {
+    match STATE.compare_exchange(UNCLAIMED, FIRST, AcqRel, Acquire) {
         Ok(_) => {}
-        Err(found) => return found == FIRST,
+        Err(state) => return state == FIRST,
     }
     let is_first = claim();
     if !is_first {
-        FOUND.store(LATER, Release);
+        STATE.store(LATER, Release);
     }
     is_first
 }
 
 /// Whether another copy was awake before this one.
 pub(crate) fn is_later() -> bool {
-    FOUND.load(Acquire) == LATER
+    STATE.load(Acquire) == LATER
 }
 
 /// Whether it is this copy that has to say that there are several. Once for each process.
-pub(crate) fn is_to_report() -> bool {
-    is_later() && page().said.swap(1, Relaxed) == 0
+pub(crate) fn must_report() -> bool {
+    is_later() && page().is_reported.swap(1, Relaxed) == 0
 }
 
 fn claim() -> bool {
@@ -62,13 +62,13 @@ fn claim() -> bool {
         return true;
     }
     // A page that is still zero is that of a copy that has just mapped it. What is neither is a stranger's.
-    match sys::own_word(ADDRESS) {
+    match sys::read_word_checked(ADDRESS) {
         Some(0 | MAGIC) => false,
         Some(_) | None => true,
     }
 }
 
-/// The page. Only for copies that have claimed it or found its magic.
+/// The page. Only for copies that have claimed it or state its magic.
 fn page() -> &'static Page {
     // SAFETY: mapped by the copy that claimed it and never unmapped; all zeros is valid, and only atomics are in it.
     unsafe { &*std::ptr::with_exposed_provenance::<Page>(ADDRESS) }
@@ -80,11 +80,11 @@ mod tests {
 
     #[test]
     fn the_page_is_claimed_once_and_known_to_be_a_copys() {
-        assert_eq!(sys::own_word(ADDRESS + sys::PAGE), None, "nothing is mapped there");
+        assert_eq!(sys::read_word_checked(ADDRESS + sys::PAGE), None, "nothing is mapped there");
         // The test program's own tracker may have it already.
         let was_first = is_first();
         assert_eq!(is_first(), was_first);
-        assert_eq!(sys::own_word(ADDRESS), Some(MAGIC));
+        assert_eq!(sys::read_word_checked(ADDRESS), Some(MAGIC));
         assert!(!claim(), "another copy sees that it is taken");
     }
 }

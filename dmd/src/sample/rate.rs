@@ -34,7 +34,7 @@ impl Probability {
     }
 
     /// The greater of both, half by half.
-    pub(crate) fn or(self, other: Probability) -> Probability {
+    pub(crate) fn max(self, other: Probability) -> Probability {
         let mean = self.mean.into_iter().chain(other.mean).min();
         Probability { mean, of_block: self.of_block.max(other.of_block) }
     }
@@ -70,14 +70,14 @@ pub(crate) struct SamplingRate(u8);
 /// As many as a block's word can tell apart.
 pub(crate) const RATES: usize = 32;
 
-static PROBABILITIES: Probabilities = Probabilities::new();
+static RATE_TABLE: RateTable = RateTable::new();
 
 /// The probability of each rate, from number 1; zeros are not in use.
-struct Probabilities([[AtomicU64; 2]; RATES - 1]);
+struct RateTable([[AtomicU64; 2]; RATES - 1]);
 
-impl Probabilities {
+impl RateTable {
     const fn new() -> Self {
-        Probabilities([const { [const { AtomicU64::new(0) }; 2] }; RATES - 1])
+        RateTable([const { [const { AtomicU64::new(0) }; 2] }; RATES - 1])
     }
 
     fn rate_of(&self, probability: Probability) -> Result<SamplingRate, TooManyRates> {
@@ -111,14 +111,14 @@ impl SamplingRate {
     /// That of `--stacks=partial`. No block's word has it: all are in, and only stacks are drawn.
     pub(crate) const PARTIAL: SamplingRate = SamplingRate(RATES as u8);
     /// Nothing is drawn: somebody else draws for every block. No block's word has it.
-    pub(crate) const HELD: SamplingRate = SamplingRate(RATES as u8 + 1);
+    pub(crate) const SUSPENDED: SamplingRate = SamplingRate(RATES as u8 + 1);
 
     /// The rate of this probability.
     pub(crate) fn of(probability: Probability) -> Result<SamplingRate, TooManyRates> {
         if probability.of_block >= 1.0 {
             Ok(SamplingRate::EVERY)
         } else {
-            PROBABILITIES.rate_of(probability)
+            RATE_TABLE.rate_of(probability)
         }
     }
 
@@ -135,7 +135,7 @@ impl SamplingRate {
     pub(crate) fn probability(self) -> Probability {
         match self {
             SamplingRate::EVERY => Probability::ALWAYS,
-            rate => PROBABILITIES.of(rate).unwrap_or(Probability::NEVER),
+            rate => RATE_TABLE.of(rate).unwrap_or(Probability::NEVER),
         }
     }
 
@@ -170,7 +170,7 @@ mod tests {
 
     #[test]
     fn a_process_tells_31_chances_apart() {
-        let probabilities = Probabilities::new();
+        let probabilities = RateTable::new();
         for number in 1..31 {
             assert_eq!(
                 probabilities.rate_of(bytes(u64::from(number) * 1000)),
@@ -211,8 +211,8 @@ mod tests {
 
     #[test]
     fn of_several_the_greater_chance_holds() {
-        let both = bytes(100).or(Probability { mean: None, of_block: 0.5 }).or(bytes(200));
+        let both = bytes(100).max(Probability { mean: None, of_block: 0.5 }).max(bytes(200));
         assert_eq!(both, Probability { of_block: 0.5, ..bytes(100) });
-        assert_eq!(Probability::NEVER.or(Probability::ALWAYS), Probability::ALWAYS);
+        assert_eq!(Probability::NEVER.max(Probability::ALWAYS), Probability::ALWAYS);
     }
 }

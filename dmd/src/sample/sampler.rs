@@ -1,6 +1,6 @@
-//! Which blocks are in a sample: each byte is a draw, and a block is in if one of its bytes wins.
+//! Which blocks are in a sample: each byte is a draw, and a block is in if one of its bytes hits.
 //!
-//! A thread counts down the bytes to its next winner, so that most blocks cost a subtraction. The distance between winners is
+//! A thread counts down the bytes to its next winner, so that most blocks cost a subtraction. The geometric between winners is
 //! geometric: of a mean of R bytes, a block of n bytes is in with the probability 1 − e^(−n/R), whatever came before it. One
 //! that is in therefore stands for 1 / (1 − e^(−n/R)) blocks like it, and sums of so weighted blocks are unbiased.
 #![expect(
@@ -16,10 +16,10 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use super::rate::SamplingRate;
 
-/// The rate of the draws now.
+/// The rate of the sampler now.
 static CURRENT: AtomicU8 = AtomicU8::new(SamplingRate::EVERY.number());
 
-/// The rate of the draws is the process's: a test that sets it holds this.
+/// The rate of the sampler is the process's: a test that sets it holds this.
 #[cfg(test)]
 pub(crate) static CURRENT_IN_TESTS: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
@@ -28,16 +28,16 @@ pub(crate) fn set_rate(rate: SamplingRate) {
     CURRENT.store(rate.number(), Relaxed);
 }
 
-/// The rate of the draws now.
+/// The rate of the sampler now.
 #[inline]
 pub(crate) fn rate() -> SamplingRate {
     SamplingRate::from_number(CURRENT.load(Relaxed))
 }
 
-/// A thread's draws.
+/// A thread's sampler.
 pub(crate) struct Sampler {
     /// The bytes up to the next winner, that one included; 0 before the first draw.
-    left: Cell<u64>,
+    bytes_left: Cell<u64>,
     /// The rate that it was drawn at.
     rate: Cell<u8>,
     random: Random,
@@ -45,24 +45,24 @@ pub(crate) struct Sampler {
 
 impl Sampler {
     pub(crate) const fn new() -> Self {
-        Sampler { left: Cell::new(0), rate: Cell::new(0), random: Random::new() }
+        Sampler { bytes_left: Cell::new(0), rate: Cell::new(0), random: Random::new() }
     }
 
     /// Counts down a block of this many bytes, if the next winner is known and is not in it.
     #[inline]
     pub(crate) fn skips(&self, bytes: usize) -> bool {
-        let left = self.left.get();
-        let misses = left > bytes as u64 && self.rate.get() == rate().number();
-        if misses {
-            self.left.set(left - bytes as u64);
+        let left = self.bytes_left.get();
+        let is_skipped = left > bytes as u64 && self.rate.get() == rate().number();
+        if is_skipped {
+            self.bytes_left.set(left - bytes as u64);
         }
-        misses
+        is_skipped
     }
 
     /// Whether a block of this many bytes is in the sample. `seed` tells threads apart.
     #[inline]
     pub(crate) fn samples(&self, bytes: usize, seed: impl FnOnce() -> u32) -> bool {
-        !self.skips(bytes) && self.observer_sampler(bytes as u64, rate(), seed)
+        !self.skips(bytes) && self.draw(bytes as u64, rate(), seed)
     }
 
     /// The rate of the last draw.
@@ -72,29 +72,29 @@ impl Sampler {
     }
 
     #[cold]
-    fn observer_sampler(&self, bytes: u64, rate: SamplingRate, seed: impl FnOnce() -> u32) -> bool {
-        if rate == SamplingRate::HELD {
+    fn draw(&self, bytes: u64, rate: SamplingRate, seed: impl FnOnce() -> u32) -> bool {
+        if rate == SamplingRate::SUSPENDED {
             return false;
         }
         self.random.seed(seed);
-        if self.left.get() == 0 || self.rate.get() != rate.number() {
+        if self.bytes_left.get() == 0 || self.rate.get() != rate.number() {
             self.rate.set(rate.number());
-            self.left.set(self.random.distance(rate.mean()));
-            let left = self.left.get();
+            self.bytes_left.set(self.random.geometric(rate.mean()));
+            let left = self.bytes_left.get();
             if left > bytes {
-                self.left.set(left - bytes);
+                self.bytes_left.set(left - bytes);
                 return false;
             }
         }
-        // What the block has beyond the winner is not drawn again: the next distance begins with the next block.
-        self.left.set(self.random.distance(rate.mean()));
+        // What the block has beyond the winner is not drawn again: the next geometric begins with the next block.
+        self.bytes_left.set(self.random.geometric(rate.mean()));
         true
     }
 }
 
-/// A thread's draws for those who observe single allocations: for each block, and for its bytes.
+/// A thread's sampler for those who observe single allocations: for each block, and for its bytes.
 pub(crate) struct ObserverSampler {
-    /// The blocks up to the next that wins, that one included.
+    /// The blocks up to the next that hits, that one included.
     blocks: Cell<u64>,
     /// The bytes, likewise.
     bytes: Cell<u64>,
@@ -131,29 +131,29 @@ impl ObserverSampler {
             self.draw_bytes(rate);
         }
         let (blocks_left, bytes_left) = (self.blocks.get(), self.bytes.get());
-        let wins = [blocks_left <= 1, bytes_left <= bytes as u64];
-        if wins[0] {
+        let hits = [blocks_left <= 1, bytes_left <= bytes as u64];
+        if hits[0] {
             self.draw_blocks(rate);
         } else {
             self.blocks.set(blocks_left - 1);
         }
-        if wins[1] {
+        if hits[1] {
             self.draw_bytes(rate);
         } else {
             self.bytes.set(bytes_left - bytes as u64);
         }
-        wins[0] || wins[1]
+        hits[0] || hits[1]
     }
 
     fn draw_blocks(&self, rate: SamplingRate) {
         // The number of trials up to a success is geometric: the whole part of an exponential of this mean, plus one.
         let mean = -1.0 / (-rate.probability().of_block).ln_1p();
-        self.blocks.set(self.random.distance(mean));
+        self.blocks.set(self.random.geometric(mean));
     }
 
     fn draw_bytes(&self, rate: SamplingRate) {
         let is_drawn = rate.probability().mean.is_some();
-        self.bytes.set(if is_drawn { self.random.distance(rate.mean()) } else { u64::MAX });
+        self.bytes.set(if is_drawn { self.random.geometric(rate.mean()) } else { u64::MAX });
     }
 }
 
@@ -168,12 +168,12 @@ impl Random {
     /// Begins with this seed, unless it has begun.
     fn seed(&self, seed: impl FnOnce() -> u32) {
         if self.0.get() == 0 {
-            self.0.set(mixed(u64::from(seed())));
+            self.0.set(mix(u64::from(seed())));
         }
     }
 
     /// The steps up to the next winner, itself included, where they are this many on average.
-    fn distance(&self, mean: f64) -> u64 {
+    fn geometric(&self, mean: f64) -> u64 {
         // xorshift64*: the state is never 0.
         let mut random = self.0.get();
         random ^= random >> 12;
@@ -188,7 +188,7 @@ impl Random {
 }
 
 /// Neighbouring numbers become unlike ones, and none becomes 0.
-fn mixed(seed: u64) -> u64 {
+fn mix(seed: u64) -> u64 {
     let mut mixed = seed.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     mixed ^= mixed >> 30;
     mixed = mixed.wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -239,10 +239,10 @@ mod tests {
         for (of_block, mean) in [(0.0, None), (0.05, None), (0.5, None), (0.0, mean), (0.05, mean)]
         {
             let rate = SamplingRate::of(Probability { mean, of_block }).unwrap();
-            let draws = ObserverSampler::new();
+            let sampler = ObserverSampler::new();
             for bytes in [16, 3000] {
                 let count = 200_000;
-                let hit = (0..count).filter(|_| draws.samples(bytes, rate, || 1)).count() as f64;
+                let hit = (0..count).filter(|_| sampler.samples(bytes, rate, || 1)).count() as f64;
                 let probability = 1.0 / rate.weight(bytes);
                 // As below.
                 let count = f64::from(count);
@@ -251,7 +251,7 @@ mod tests {
                 assert!(off <= 5.0 * spread, "{of_block} {mean:?} {bytes}: {hit}");
             }
         }
-        let draws = ObserverSampler::new();
-        assert!((0..1000).all(|_| draws.samples(16, SamplingRate::EVERY, || 1)));
+        let sampler = ObserverSampler::new();
+        assert!((0..1000).all(|_| sampler.samples(16, SamplingRate::EVERY, || 1)));
     }
 }

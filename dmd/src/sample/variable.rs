@@ -6,7 +6,7 @@ use std::ffi::CStr;
 use super::options::{BadWord, Options};
 
 /// The value of `$DMD`, if it is set, as text.
-pub(crate) fn variable_text() -> Option<&'static str> {
+pub(crate) fn text() -> Option<&'static str> {
     // SAFETY: a string constant; the answer points into the environment. A program that changes `$DMD` while its first
     // block is allocated is beyond help.
     let value = unsafe { libc::getenv(c"DMD".as_ptr()) };
@@ -20,7 +20,7 @@ pub(crate) fn variable_text() -> Option<&'static str> {
 }
 
 /// The wishes in `$DMD`. Empty is as if it were not set.
-pub(crate) fn variable() -> Option<Result<Options, BadWord<'static>>> {
-    let text = variable_text()?;
+pub(crate) fn options() -> Option<Result<Options, BadWord<'static>>> {
+    let text = text()?;
     if text.trim().is_empty() { None } else { Some(Options::parse(text)) }
 }

@@ -6,7 +6,7 @@ use std::cell::Cell;
 use memreport::__private::{OWN, current_on_alloc, current_scope};
 
 use super::stack_cache::{StackCache, StackHash};
-use super::thread::{Inside, Thread};
+use super::thread::{CachedSite, Inside, Thread};
 use super::walk;
 use crate::mem::interner::Interner;
 use crate::sample::plan::{Plan, observed_rate};
@@ -63,14 +63,15 @@ fn attribution() -> u32 {
 
 /// Returns the site of an allocation without a stack on this thread, if the thread remembers it.
 #[inline(always)]
-pub(crate) fn known_without_stack() -> Option<SiteId> {
-    Thread::current(known_plain_site).flatten()
+pub(crate) fn cached_without_stack() -> Option<SiteId> {
+    Thread::current(cached_site).flatten()
 }
 
 #[inline(always)]
-fn known_plain_site(thread: &Thread) -> Option<SiteId> {
-    let (of, number) = thread.plain_site.get();
-    (number != 0 && of == attribution()).then(|| SiteId::from_number(number))
+fn cached_site(thread: &Thread) -> Option<SiteId> {
+    let cached = thread.site_without_stack.get();
+    (cached.site != 0 && cached.attribution == attribution())
+        .then(|| SiteId::from_number(cached.site))
 }
 
 /// Returns the site and rate of a new block of this many bytes. Under a plan that samples, the
@@ -136,12 +137,12 @@ pub(crate) fn of_observed_block(plan: Plan, usable: usize) -> Option<ObservedBlo
 
 /// Returns the site without a stack of this thread and its attribution, and remembers it.
 fn without_stack(thread: &Thread) -> SiteId {
-    if let Some(site) = known_plain_site(thread) {
+    if let Some(site) = cached_site(thread) {
         return site;
     }
     let attribution = attribution();
     let site = intern_site(0, attribution, thread);
-    thread.plain_site.set((attribution, site.number()));
+    thread.site_without_stack.set(CachedSite { attribution, site: site.number() });
     site
 }
 
@@ -152,7 +153,7 @@ fn with_stack(thread: &Thread) -> SiteId {
     walk::walk(&inside);
     let attribution = attribution();
     let stack = hash_of_stack(thread);
-    let hash = if attribution == 0 { stack } else { stack.with(attribution as usize) };
+    let hash = if attribution == 0 { stack } else { stack.with_frame(attribution as usize) };
     match STACK_CACHE.get(hash) {
         Some(site) => site,
         None => intern_stack(hash, attribution, &inside),
@@ -170,7 +171,7 @@ fn hash_of_stack(thread: &Thread) -> StackHash {
     let frames = stack.frames.get(known..length).unwrap_or(&[]);
     let places = stack.hashes.get(known..length).unwrap_or(&[]);
     for (frame, place) in frames.iter().zip(places) {
-        hash = hash.with(frame.get().address());
+        hash = hash.with_frame(frame.get().address());
         place.set(hash);
     }
     stack.hashed.set(length);
@@ -187,7 +188,7 @@ fn intern_stack(hash: StackHash, attribution: u32, inside: &Inside<'_>) -> SiteI
         .fold(0, |outer, frame| FRAMES.intern((u64::from(outer), frame.get().address() as u64)));
     let site = intern_site(number, attribution, inside.thread);
     if site != SiteId::UNKNOWN {
-        STACK_CACHE.put(hash, site);
+        STACK_CACHE.insert(hash, site);
     }
     site
 }

@@ -11,18 +11,36 @@ use crate::mem::sys;
 use crate::mem::sys::StackBounds;
 use crate::sample::sampler::{ObserverSampler, Sampler};
 
+/// The site of a thread's last allocation without a stack.
+#[derive(Clone, Copy)]
+pub(crate) struct CachedSite {
+    /// The attribution that the site was interned for.
+    pub(crate) attribution: u32,
+    /// The number of the site; 0 is none yet.
+    pub(crate) site: u32,
+}
+
+/// A thread that the tracker has registered.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RegisteredThread {
+    /// The tracker's number, from 1.
+    pub(crate) number: u32,
+    /// The kernel's number.
+    pub(crate) system_id: u32,
+}
+
 pub(crate) struct Thread {
     inside: Cell<bool>,
-    /// This thread's number among those that the tracker has met, plus one; 0 is not met yet.
+    /// This thread's number among those that the tracker has index, plus one; 0 is not index yet.
     number: Cell<u32>,
     bounds: Cell<Option<StackBounds>>,
-    bounds_known: Cell<bool>,
+    has_bounds: Cell<bool>,
     /// Where the walk leaves its frames.
     pub(crate) last_stack: LastStack,
     /// Where its walks are counted.
     walked: Cell<Option<&'static AtomicU64>>,
     /// In whose name this thread made its last block without a stack, and the site of it; 0 is not known yet.
-    pub(crate) plain_site: Cell<(u32, u32)>,
+    pub(crate) site_without_stack: Cell<CachedSite>,
     pub(crate) sampler: Sampler,
     /// Of those who observe single allocations.
     pub(crate) observer_sampler: ObserverSampler,
@@ -34,19 +52,19 @@ std::thread_local! {
             inside: Cell::new(false),
             number: Cell::new(0),
             bounds: Cell::new(None),
-            bounds_known: Cell::new(false),
+            has_bounds: Cell::new(false),
             last_stack: LastStack::new(),
             walked: Cell::new(None),
-            plain_site: Cell::new((0, 0)),
+            site_without_stack: Cell::new(CachedSite { attribution: 0, site: 0 }),
             sampler: Sampler::new(),
             observer_sampler: ObserverSampler::new(),
         }
     };
 }
 
-/// The kernel's numbers of the threads that the tracker has met, by its own number.
-static MET: ConcurrentVec<AtomicU32> = ConcurrentVec::new();
-static MET_COUNT: AtomicU32 = AtomicU32::new(0);
+/// The kernel's numbers of the threads that the tracker has index, by its own number.
+static SYSTEM_IDS: ConcurrentVec<AtomicU32> = ConcurrentVec::new();
+static REGISTERED_COUNT: AtomicU32 = AtomicU32::new(0);
 
 impl Thread {
     /// This thread's.
@@ -59,15 +77,15 @@ impl Thread {
     #[inline]
     pub(crate) fn number(&self) -> u32 {
         match self.number.get() {
-            0 => self.meet(),
+            0 => self.register(),
             number => number,
         }
     }
 
     #[cold]
-    fn meet(&self) -> u32 {
-        let number = MET_COUNT.fetch_add(1, Relaxed) + 1;
-        if let Some(place) = MET.get_or_make(number as usize) {
+    fn register(&self) -> u32 {
+        let number = REGISTERED_COUNT.fetch_add(1, Relaxed) + 1;
+        if let Some(place) = SYSTEM_IDS.get_or_alloc(number as usize) {
             place.store(sys::thread_id(), Relaxed);
         }
         self.number.set(number);
@@ -77,7 +95,7 @@ impl Thread {
     /// Where its stack is.
     #[inline]
     pub(crate) fn bounds(&self, _inside: &Inside<'_>) -> Option<StackBounds> {
-        if !self.bounds_known.get() {
+        if !self.has_bounds.get() {
             self.find_bounds();
         }
         self.bounds.get()
@@ -85,14 +103,14 @@ impl Thread {
 
     /// A stack was walked, whole or not.
     #[inline(always)]
-    pub(crate) fn count_walk(&self, is_whole: bool) {
+    pub(crate) fn count_walk(&self, is_complete: bool) {
         if self.walked.get().is_none() {
-            self.walked.set(tally::walked_by(self.number()));
+            self.walked.set(tally::walk_count(self.number()));
         }
         if let Some(walked) = self.walked.get() {
-            tally::add_one(walked);
+            tally::increment(walked);
         }
-        if !is_whole {
+        if !is_complete {
             tally::count_truncated(self.number());
         }
     }
@@ -102,14 +120,17 @@ impl Thread {
         let bounds = sys::stack_bounds();
         self.bounds.set(bounds);
         // The main thread's are known only once the program has started: ask again until then.
-        self.bounds_known.set(bounds.is_some());
+        self.has_bounds.set(bounds.is_some());
     }
 }
 
-/// The kernel's number of each thread that the tracker has met; the first is number 1.
-pub(crate) fn met() -> impl Iterator<Item = (u32, u32)> {
-    let last = MET_COUNT.load(Relaxed);
-    (1..=last).filter_map(|number| Some((number, MET.get(number as usize)?.load(Relaxed))))
+/// The kernel's number of each thread that the tracker has index; the first is number 1.
+pub(crate) fn registered() -> impl Iterator<Item = RegisteredThread> {
+    let last = REGISTERED_COUNT.load(Relaxed);
+    (1..=last).filter_map(|number| {
+        let system_id = SYSTEM_IDS.get(number as usize)?.load(Relaxed);
+        Some(RegisteredThread { number, system_id })
+    })
 }
 
 /// That this thread is inside the tracker. What it allocates meanwhile is entered without a stack, so that nothing recurses.

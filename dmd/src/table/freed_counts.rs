@@ -45,7 +45,7 @@ impl FreedCounts {
         let requested = (block.requested as u64).min((1 << REQUESTED_BITS) - 1);
         let kind = u64::from(block.site.number()) << REQUESTED_BITS | requested;
         let number = self.kinds.intern((kind, block.usable as u64));
-        match self.counts.get_or_make(number as usize).filter(|_| number != 0) {
+        match self.counts.get_or_alloc(number as usize).filter(|_| number != 0) {
             Some(count) => {
                 count.fetch_add(1, Relaxed);
             }
@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn blocks_that_are_alike_are_counted_together() {
-        let dead = FreedCounts::new();
+        let freed = FreedCounts::new();
         let block = |requested, site| Block {
             requested,
             usable: requested + 8,
@@ -95,12 +95,12 @@ mod tests {
         };
         for (requested, site, times) in [(16, 1, 3), (16, 2, 1), (1 << 30, 1, 2), (16, 1, 4)] {
             for _ in 0..times {
-                dead.count(block(requested, site));
+                freed.count(block(requested, site));
             }
         }
         let kinds: Vec<_> =
-            dead.kinds().map(|kind| (kind.requested, kind.site.number(), kind.count)).collect();
+            freed.kinds().map(|kind| (kind.requested, kind.site.number(), kind.count)).collect();
         assert_eq!(kinds, [(16, 1, 7), (16, 2, 1), (1 << 30, 1, 2)]);
-        assert_eq!(dead.lost(), 0);
+        assert_eq!(freed.lost(), 0);
     }
 }

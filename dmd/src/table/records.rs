@@ -22,22 +22,22 @@ const WORDS: usize = 3;
 pub(crate) struct Records {
     words: ConcurrentVec<AtomicU64>,
     /// How many records were ever used.
-    made: AtomicU64,
+    count: AtomicU64,
     /// The first free record plus one in the low half; in the high half a count that tells one visit from the next.
-    free: AtomicU64,
+    free_list: AtomicU64,
 }
 
 impl Records {
     const_fn! {
         pub(crate) fn new() -> Self {
-            Records { words: ConcurrentVec::new(), made: AtomicU64::new(0), free: AtomicU64::new(0) }
+            Records { words: ConcurrentVec::new(), count: AtomicU64::new(0), free_list: AtomicU64::new(0) }
         }
     }
 
     /// Keeps it for a block; `None` when memory is short.
     #[cold]
-    pub(crate) fn keep(&self, Record { requested, usable, time }: Record) -> Option<u32> {
-        let record = self.take_free().or_else(|| self.take_new())?;
+    pub(crate) fn insert(&self, Record { requested, usable, time }: Record) -> Option<u32> {
+        let record = self.pop_free().or_else(|| self.alloc_new())?;
         // Release, with the Acquire of `get`: whoever reads these sees that the former block of the record is gone.
         self.word(record, 0)?.store(requested as u64, Release);
         self.word(record, 1)?.store(usable as u64, Release);
@@ -55,42 +55,42 @@ impl Records {
 
     /// The block is gone.
     #[cold]
-    pub(crate) fn release(&self, record: u32) {
+    pub(crate) fn free(&self, record: u32) {
         let Some(next) = self.word(record, 0) else { return };
-        let mut head = self.free.load(Relaxed);
+        let mut head = self.free_list.load(Relaxed);
         loop {
             // Release, as in `keep`.
-            next.store(head & LOW, Release);
-            let new = (head & !LOW).wrapping_add(1 << 32) | u64::from(record + 1);
-            // Release, with the Acquire of `take_free`: the link is there before the record is offered.
-            match self.free.compare_exchange_weak(head, new, Release, Relaxed) {
+            next.store(head & INDEX_MASK, Release);
+            let new = (head & !INDEX_MASK).wrapping_add(1 << 32) | u64::from(record + 1);
+            // Release, with the Acquire of `pop_free`: the link is there before the record is offered.
+            match self.free_list.compare_exchange_weak(head, new, Release, Relaxed) {
                 Ok(_) => return,
-                Err(now) => head = now,
+                Err(current) => head = current,
             }
         }
     }
 
-    fn take_free(&self) -> Option<u32> {
-        let mut head = self.free.load(Acquire);
+    fn pop_free(&self) -> Option<u32> {
+        let mut head = self.free_list.load(Acquire);
         loop {
-            let record = u32::try_from(head & LOW).ok()?.checked_sub(1)?;
+            let record = u32::try_from(head & INDEX_MASK).ok()?.checked_sub(1)?;
             // May be the next owner's size already; then the count in the head has changed, and it is not used.
-            let next = self.word(record, 0)?.load(Relaxed) & LOW;
-            let new = (head & !LOW).wrapping_add(1 << 32) | next;
-            match self.free.compare_exchange_weak(head, new, AcqRel, Acquire) {
+            let next = self.word(record, 0)?.load(Relaxed) & INDEX_MASK;
+            let new = (head & !INDEX_MASK).wrapping_add(1 << 32) | next;
+            match self.free_list.compare_exchange_weak(head, new, AcqRel, Acquire) {
                 Ok(_) => return Some(record),
-                Err(now) => head = now,
+                Err(current) => head = current,
             }
         }
     }
 
-    fn take_new(&self) -> Option<u32> {
-        let record = u32::try_from(self.made.fetch_add(1, Relaxed))
+    fn alloc_new(&self) -> Option<u32> {
+        let record = u32::try_from(self.count.fetch_add(1, Relaxed))
             .ok()
             .filter(|record| *record < RECORD_LIMIT)?;
-        self.words.get_or_make(record as usize * WORDS + WORDS - 1)?;
+        self.words.get_or_alloc(record as usize * WORDS + WORDS - 1)?;
         // Its words may lie in two segments.
-        self.words.get_or_make(record as usize * WORDS)?;
+        self.words.get_or_alloc(record as usize * WORDS)?;
         Some(record)
     }
 
@@ -99,7 +99,7 @@ impl Records {
     }
 }
 
-const LOW: u64 = 0xffff_ffff;
+const INDEX_MASK: u64 = 0xffff_ffff;
 
 #[cfg(all(test, not(loom)))]
 mod tests {
@@ -110,13 +110,13 @@ mod tests {
         let records = Records::new();
         let record = |requested: usize, time| Record { requested, usable: requested + 1, time };
         let (one, other) = (record(1 << 40, 0), record(3 << 40, u64::MAX));
-        let first = records.keep(one).unwrap();
-        let second = records.keep(other).unwrap();
+        let first = records.insert(one).unwrap();
+        let second = records.insert(other).unwrap();
         assert_eq!((records.get(first), records.get(second)), (one, other));
-        records.release(first);
-        records.release(second);
-        assert_eq!(records.keep(record(5, 6)), Some(second));
-        assert_eq!(records.keep(record(7, 8)), Some(first));
+        records.free(first);
+        records.free(second);
+        assert_eq!(records.insert(record(5, 6)), Some(second));
+        assert_eq!(records.insert(record(7, 8)), Some(first));
         assert_eq!((records.get(first), records.get(second)), (record(7, 8), record(5, 6)));
     }
 
@@ -124,7 +124,8 @@ mod tests {
     fn every_record_of_a_thousand_has_its_words() {
         let records = Records::new();
         let record = |number| Record { requested: number, usable: number * 2, time: 7 };
-        let kept: Vec<_> = (0..5000).map(|number| records.keep(record(number)).unwrap()).collect();
+        let kept: Vec<_> =
+            (0..5000).map(|number| records.insert(record(number)).unwrap()).collect();
         for (number, kept) in kept.into_iter().enumerate() {
             assert_eq!(records.get(kept), record(number));
         }
@@ -139,9 +140,9 @@ mod tests {
                 scope.spawn(move || {
                     for turn in 0..20_000 {
                         let own = Record { requested: thread << 32 | turn, usable: turn, time: 9 };
-                        let record = records.keep(own).unwrap();
+                        let record = records.insert(own).unwrap();
                         assert_eq!(records.get(record), own);
-                        records.release(record);
+                        records.free(record);
                     }
                 });
             }

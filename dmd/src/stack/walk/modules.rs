@@ -17,25 +17,25 @@ use super::unwind_info::UnwindInfo;
 use crate::mem::sys;
 
 /// What is known of the code's module.
-pub(crate) struct Found {
+pub(crate) struct ModuleInfo {
     pub(crate) unwind_info: UnwindInfo<'static>,
     /// Of a module that may go: a number that no other module in its place has, so that what was learnt of it is not
     /// believed of another.
-    pub(crate) seal: Seal,
+    pub(crate) identity: Identity,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Seal {
+pub(crate) enum Identity {
     /// The module stays as long as the process.
-    Fixed,
+    Permanent,
     /// It may go, and this tells it from others.
-    Loose(u64),
+    Fingerprint(u64),
     /// It may go, and nothing tells it from others.
-    None,
+    Unknown,
 }
 
 /// A module that stays: the addresses that it covers, the segment with its unwind information, and the index in there.
-struct Place {
+struct PermanentModule {
     low: AtomicUsize,
     high: AtomicUsize,
     start: AtomicUsize,
@@ -44,8 +44,8 @@ struct Place {
 }
 
 /// The modules that were loaded with the program: the linker keeps those until the process ends. Read by hooks.
-static FIXED: [Place; 256] = [const {
-    Place {
+static PERMANENT: [PermanentModule; 256] = [const {
+    PermanentModule {
         low: AtomicUsize::new(0),
         high: AtomicUsize::new(0),
         start: AtomicUsize::new(0),
@@ -53,14 +53,14 @@ static FIXED: [Place; 256] = [const {
         index: AtomicUsize::new(0),
     }
 }; 256];
-static FIXED_COUNT: AtomicUsize = AtomicUsize::new(0);
+static PERMANENT_COUNT: AtomicUsize = AtomicUsize::new(0);
 
 /// The addresses of the module that the tracker is part of.
 static OWN_LOW: AtomicUsize = AtomicUsize::new(0);
 static OWN_HIGH: AtomicUsize = AtomicUsize::new(0);
 
 /// The linker's `_dl_find_object`, if it has one (glibc from 2.35 on); 0 is none.
-static FIND: AtomicUsize = AtomicUsize::new(0);
+static DL_FIND_OBJECT: AtomicUsize = AtomicUsize::new(0);
 
 /// The linker's answer; the layout is part of its interface.
 #[repr(C)]
@@ -76,10 +76,10 @@ struct Object {
 type FindObject = unsafe extern "C" fn(*mut c_void, *mut Object) -> c_int;
 
 /// Remembers the modules that are loaded with the program. Takes the linker's lock: to be called once, before `main`.
-pub(crate) fn learn() {
+pub(crate) fn record_loaded() {
     // SAFETY: a string constant, and a search that has no side effects.
     let find = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"_dl_find_object".as_ptr()) };
-    FIND.store(find.expose_provenance(), Relaxed);
+    DL_FIND_OBJECT.store(find.expose_provenance(), Relaxed);
     let mut loaded = Loaded { count: 0, own_is_program: false };
     // SAFETY: `visit` uses the value only during the call.
     unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut loaded).cast()) };
@@ -103,9 +103,9 @@ unsafe extern "C" fn visit(
     // SAFETY: the description's own table.
     let headers =
         unsafe { std::slice::from_raw_parts(info.dlpi_phdr, usize::from(info.dlpi_phnum)) };
-    let Some(module) = Module::of(info.dlpi_addr as usize, headers) else { return 0 };
+    let Some(module) = Module::from_headers(info.dlpi_addr as usize, headers) else { return 0 };
     let holds = |address: usize| (module.low..module.high).contains(&address);
-    let is_own = holds(learn as *const () as usize);
+    let is_own = holds(record_loaded as *const () as usize);
     let is_program = loaded.count == 0;
     loaded.count += 1;
     loaded.own_is_program |= is_program && is_own;
@@ -116,7 +116,7 @@ unsafe extern "C" fn visit(
     // A library's own initialiser may run while others are there that will go: only what must stay is known to.
     let is_c_library = holds(libc::getpid as *const () as usize);
     if is_program || is_own || is_c_library || loaded.own_is_program {
-        module.remember();
+        module.publish();
     }
     0
 }
@@ -133,7 +133,7 @@ struct Module {
 
 impl Module {
     /// `None` if it has no unwind information.
-    fn of(bias: usize, headers: &[libc::Elf64_Phdr]) -> Option<Module> {
+    fn from_headers(bias: usize, headers: &[libc::Elf64_Phdr]) -> Option<Module> {
         let place = |header: &libc::Elf64_Phdr| {
             let start = bias.wrapping_add(header.p_vaddr as usize);
             (start, start.wrapping_add(header.p_memsz as usize))
@@ -147,16 +147,16 @@ impl Module {
         Some(Module { low, high, start, end, index })
     }
 
-    fn remember(self) {
-        let count = FIXED_COUNT.load(Relaxed);
-        let Some(place) = FIXED.get(count) else { return };
+    fn publish(self) {
+        let count = PERMANENT_COUNT.load(Relaxed);
+        let Some(place) = PERMANENT.get(count) else { return };
         place.low.store(self.low, Relaxed);
         place.high.store(self.high, Relaxed);
         place.start.store(self.start, Relaxed);
         place.end.store(self.end, Relaxed);
         place.index.store(self.index, Relaxed);
         // Release, with the Acquire of `find`: the place is filled in.
-        FIXED_COUNT.store(count + 1, Release);
+        PERMANENT_COUNT.store(count + 1, Release);
     }
 
     /// # Safety
@@ -170,21 +170,28 @@ impl Module {
     }
 }
 
+/// A range of addresses. `high` is exclusive.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AddressRange {
+    pub(crate) low: usize,
+    pub(crate) high: usize,
+}
+
 /// The addresses of the module that the tracker is part of; nothing before they are known.
 #[inline(always)]
-pub(crate) fn own() -> (usize, usize) {
-    (OWN_LOW.load(Relaxed), OWN_HIGH.load(Relaxed))
+pub(crate) fn own_range() -> AddressRange {
+    AddressRange { low: OWN_LOW.load(Relaxed), high: OWN_HIGH.load(Relaxed) }
 }
 
 /// The module of this code, which is on this thread's stack and so cannot go meanwhile.
-pub(crate) fn find(code: usize) -> Option<Found> {
-    // Acquire, with the Release of `remember`.
-    let count = FIXED_COUNT.load(Acquire).min(FIXED.len());
-    let fixed = FIXED
+pub(crate) fn find(code: usize) -> Option<ModuleInfo> {
+    // Acquire, with the Release of `publish`.
+    let count = PERMANENT_COUNT.load(Acquire).min(PERMANENT.len());
+    let permanent = PERMANENT
         .iter()
         .take(count)
         .find(|place| place.low.load(Relaxed) <= code && code < place.high.load(Relaxed));
-    if let Some(place) = fixed {
+    if let Some(place) = permanent {
         let module = Module {
             low: place.low.load(Relaxed),
             high: place.high.load(Relaxed),
@@ -193,29 +200,35 @@ pub(crate) fn find(code: usize) -> Option<Found> {
             index: place.index.load(Relaxed),
         };
         // SAFETY: it stays until the process ends.
-        return Some(Found { unwind_info: unsafe { module.unwind_info() }, seal: Seal::Fixed });
+        return Some(ModuleInfo {
+            unwind_info: unsafe { module.unwind_info() },
+            identity: Identity::Permanent,
+        });
     }
-    find_loose(code)
+    find_unloadable(code)
 }
 
-/// The seal of the module of this code.
-pub(crate) fn seal(code: usize) -> Option<u64> {
-    seal_of(&object(code)?)
+/// The fingerprint of the module of this code.
+pub(crate) fn fingerprint(code: usize) -> Option<u64> {
+    fingerprint_of(&find_object(code)?)
 }
 
-fn find_loose(code: usize) -> Option<Found> {
-    let object = object(code)?;
+fn find_unloadable(code: usize) -> Option<ModuleInfo> {
+    let object = find_object(code)?;
     let headers = headers(&object)?;
     let first = headers.iter().find(|header| header.p_type == libc::PT_LOAD)?;
     let bias = object.start.addr().wrapping_sub(first.p_vaddr as usize & !(sys::PAGE - 1));
-    let module = Module::of(bias, headers)?;
+    let module = Module::from_headers(bias, headers)?;
     // SAFETY: its code is on this thread's stack.
     let unwind_info = unsafe { module.unwind_info() };
-    Some(Found { unwind_info, seal: seal_of(&object).map_or(Seal::None, Seal::Loose) })
+    Some(ModuleInfo {
+        unwind_info,
+        identity: fingerprint_of(&object).map_or(Identity::Unknown, Identity::Fingerprint),
+    })
 }
 
-fn object(code: usize) -> Option<Object> {
-    let find = ptr::with_exposed_provenance::<()>(FIND.load(Relaxed));
+fn find_object(code: usize) -> Option<Object> {
+    let find = ptr::with_exposed_provenance::<()>(DL_FIND_OBJECT.load(Relaxed));
     // SAFETY: zero, which is none, or the function of that name, whose type this is.
     let find: Option<FindObject> = unsafe { std::mem::transmute(find) };
     let none = ptr::null_mut();
@@ -245,7 +258,7 @@ fn headers(object: &Object) -> Option<&'static [libc::Elf64_Phdr]> {
 }
 
 /// Where the module is, and its build id: another one in the same place has another.
-fn seal_of(object: &Object) -> Option<u64> {
+fn fingerprint_of(object: &Object) -> Option<u64> {
     let in_first_page = |header: &&libc::Elf64_Phdr| {
         header.p_type == libc::PT_NOTE
             && header.p_offset.checked_add(header.p_memsz).is_some_and(|end| end <= 4096)
@@ -256,8 +269,9 @@ fn seal_of(object: &Object) -> Option<u64> {
         // SAFETY: as above.
         sys::build_id(unsafe { std::slice::from_raw_parts(notes, header.p_memsz as usize) })
     })?;
-    let mix =
-        |seal: u64, word: u64| (seal ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+    let mix = |fingerprint: u64, word: u64| {
+        (fingerprint ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29)
+    };
     let place = mix(object.start.addr() as u64, object.index.addr() as u64);
     let words = build_id.as_chunks::<8>();
     let rest = words.1.iter().fold(0, |word, &byte| word << 8 | u64::from(byte));
@@ -271,10 +285,10 @@ mod tests {
 
     #[test]
     fn what_is_loaded_with_the_program_stays() {
-        learn();
-        for function in [learn as *const (), libc::getpid as *const ()] {
+        record_loaded();
+        for function in [record_loaded as *const (), libc::getpid as *const ()] {
             let found = find(function.addr()).expect("it is loaded");
-            assert_eq!(found.seal, Seal::Fixed);
+            assert_eq!(found.identity, Identity::Permanent);
             let UnwindInfo { start, bytes, index } = found.unwind_info;
             assert!(start <= index && index < start + bytes.len());
         }

@@ -1,11 +1,18 @@
 //! The registers that a walk begins with.
 #![expect(unsafe_code, reason = "reads registers")]
 
-use super::last::Registers;
+/// The registers by which a frame is known, and from which the rest of its stack follows: with the memory of the stack, all of
+/// it does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Registers {
+    pub(crate) stack_pointer: usize,
+    pub(crate) instruction: usize,
+    pub(crate) frame_pointer: usize,
+}
 
 /// Those of the function that this is inlined in, as if it had called something: the instruction is one past where it is.
 #[inline(always)]
-pub(crate) fn here() -> Registers {
+pub(crate) fn capture() -> Registers {
     let mut here = Registers::default();
     #[cfg(target_arch = "x86_64")]
     // SAFETY: reads registers.

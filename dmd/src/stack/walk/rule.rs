@@ -2,17 +2,17 @@
 
 use std::fmt;
 
-/// What leads from a frame to its caller. The canonical frame address (CFA) is the caller's stack pointer.
+/// What advance from a frame to its caller. The canonical frame address (CFA) is the caller's stack pointer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rule {
     /// The CFA lies above a register, and the return address just below it.
-    Plain(Plain),
+    Plain(PlainRule),
     /// The CFA is in memory, that far from a register: signal frames, and functions that align their stack.
-    Indirect { base: Base, cfa: isize, places: Places, is_signal: bool },
+    Indirect { base: Base, cfa: isize, saved_at: SavedOffsets, is_signal: bool },
     /// This is the outermost frame.
     Outermost,
     /// Anything else: for the reference unwinder.
-    Other,
+    Unsupported,
 }
 
 /// The register that distances are measured from.
@@ -24,7 +24,7 @@ pub(crate) enum Base {
 
 /// The rule of nearly all code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Plain {
+pub(crate) struct PlainRule {
     pub(crate) base: Base,
     /// How far above its base the CFA is.
     pub(crate) cfa: usize,
@@ -35,7 +35,7 @@ pub(crate) struct Plain {
 /// Where an indirect rule finds the caller's registers, in bytes from its base; `None` is the return address just below the
 /// CFA, and the frame pointer in its register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Places {
+pub(crate) struct SavedOffsets {
     pub(crate) return_address: Option<isize>,
     pub(crate) frame_pointer: Option<isize>,
 }
@@ -43,19 +43,19 @@ pub(crate) struct Places {
 /// The bytes of a word of the stack.
 pub(crate) const WORD: usize = size_of::<usize>();
 
-/// A rule in 29 bits; never 0. What does not fit is [`Rule::Other`].
+/// A rule in 29 bits; never 0. What does not fit is [`Rule::Unsupported`].
 ///
 /// From the highest bit: the kind (2); then of a plain rule the base (1), and where the frame pointer is (8) and the CFA (18),
 /// both in words; of an indirect one the base (1), whether it is a signal frame's (1), and the CFA, the return address and the
 /// frame pointer (8 each), in words with a sign.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Packed(u32);
+pub(crate) struct PackedRule(u32);
 
 /// 0, so that the kind of the common rule is compared together with what stands before it.
 const PLAIN: u32 = 0;
 const INDIRECT: u32 = 1;
 const OUTERMOST: u32 = 2;
-const OTHER: u32 = 3;
+const UNSUPPORTED: u32 = 3;
 
 /// Where the fields begin.
 const KIND: u32 = 27;
@@ -68,18 +68,18 @@ const FRAME_POINTER: u32 = 16;
 /// Stands for `None` in eight bits.
 const NOWHERE: i8 = i8::MIN;
 
-impl Packed {
+impl PackedRule {
     /// How many bits a rule has.
     pub(crate) const BITS: u32 = 29;
 
     pub(crate) fn new(rule: Rule) -> Self {
-        Packed(pack(rule).unwrap_or(OTHER << KIND))
+        PackedRule(pack(rule).unwrap_or(UNSUPPORTED << KIND))
     }
 
     /// From what [`bits`](Self::bits) gave.
     #[inline]
     pub(crate) fn from_bits(bits: u32) -> Self {
-        Packed(bits)
+        PackedRule(bits)
     }
 
     #[inline]
@@ -89,8 +89,8 @@ impl Packed {
 
     /// The plain rule; nonsense of another kind.
     #[inline(always)]
-    pub(crate) fn plain(self) -> Plain {
-        Plain {
+    pub(crate) fn plain(self) -> PlainRule {
+        PlainRule {
             base: self.base(),
             cfa: (self.0 & 0x3_ffff) as usize * WORD,
             saved: (self.0 >> SAVED & 0xff) as usize * WORD,
@@ -102,7 +102,7 @@ impl Packed {
             PLAIN => Rule::Plain(self.plain()),
             INDIRECT => self.indirect(),
             OUTERMOST => Rule::Outermost,
-            _ => Rule::Other,
+            _ => Rule::Unsupported,
         }
     }
 
@@ -122,12 +122,14 @@ impl Packed {
             let words = (self.0 >> shift & 0xff).to_le_bytes()[0].cast_signed();
             (words != NOWHERE).then_some(isize::from(words) * WORD.cast_signed())
         };
-        let places =
-            Places { return_address: words(RETURN_ADDRESS), frame_pointer: words(FRAME_POINTER) };
+        let saved_at = SavedOffsets {
+            return_address: words(RETURN_ADDRESS),
+            frame_pointer: words(FRAME_POINTER),
+        };
         Rule::Indirect {
             base: self.base(),
             cfa: words(0).unwrap_or(0),
-            places,
+            saved_at,
             is_signal: self.0 >> IS_SIGNAL & 1 == 1,
         }
     }
@@ -141,17 +143,17 @@ fn pack(rule: Rule) -> Option<u32> {
             let cfa = words(plain.cfa, 18).filter(|&cfa| cfa > 0)?;
             Some(PLAIN << KIND | base(plain.base) | words(plain.saved, 8)? << SAVED | cfa)
         }
-        Rule::Indirect { base: from, cfa, places, is_signal } => {
+        Rule::Indirect { base: from, cfa, saved_at, is_signal } => {
             let place = |place: Option<isize>| place.map_or(Some(NOWHERE), signed_words);
             let byte = |words: i8| u32::from(words.cast_unsigned());
             let signal = u32::from(is_signal) << IS_SIGNAL;
             let cfa = byte(signed_words(cfa)?);
-            let return_address = byte(place(places.return_address)?) << RETURN_ADDRESS;
-            let frame_pointer = byte(place(places.frame_pointer)?) << FRAME_POINTER;
+            let return_address = byte(place(saved_at.return_address)?) << RETURN_ADDRESS;
+            let frame_pointer = byte(place(saved_at.frame_pointer)?) << FRAME_POINTER;
             Some(INDIRECT << KIND | base(from) | signal | cfa | return_address | frame_pointer)
         }
         Rule::Outermost => Some(OUTERMOST << KIND),
-        Rule::Other => Some(OTHER << KIND),
+        Rule::Unsupported => Some(UNSUPPORTED << KIND),
     }
 }
 
@@ -167,13 +169,13 @@ fn signed_words(bytes: isize) -> Option<i8> {
     (bytes % word == 0 && words != NOWHERE).then_some(words)
 }
 
-impl fmt::Debug for Packed {
+impl fmt::Debug for PackedRule {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.rule().fmt(out)
     }
 }
 
-/// An address in code whose unwind rule is looked up.
+/// An address in code whose unwind rule is found up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CodeAddress {
     /// An address inside the instruction that has not returned yet, or of the next instruction.
@@ -183,10 +185,10 @@ pub(crate) struct CodeAddress {
     pub(crate) is_exact: bool,
 }
 
-/// A rule that was looked up.
+/// A rule that was found up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FoundRule {
-    pub(crate) rule: Packed,
+    pub(crate) rule: PackedRule,
     /// True if it holds for the rest of the process.
     pub(crate) is_fixed: bool,
 }
@@ -197,29 +199,29 @@ mod tests {
     use super::*;
 
     fn plain(cfa: usize, saved: usize) -> Rule {
-        Rule::Plain(Plain { base: StackPointer, cfa, saved })
+        Rule::Plain(PlainRule { base: StackPointer, cfa, saved })
     }
 
     fn indirect(cfa: isize, return_address: Option<isize>) -> Rule {
-        let places = Places { return_address, frame_pointer: Some(120) };
-        Rule::Indirect { base: FramePointer, cfa, places, is_signal: true }
+        let saved_at = SavedOffsets { return_address, frame_pointer: Some(120) };
+        Rule::Indirect { base: FramePointer, cfa, saved_at, is_signal: true }
     }
 
     #[test]
     fn what_fits_comes_back_and_what_does_not_is_left_to_others() {
         let fits = [
-            Rule::Plain(Plain { base: FramePointer, cfa: 16, saved: 16 }),
+            Rule::Plain(PlainRule { base: FramePointer, cfa: 16, saved: 16 }),
             Rule::Outermost,
-            Rule::Other,
+            Rule::Unsupported,
             plain(8, 0),
             plain(8 * ((1 << 18) - 1), 8 * 255),
             indirect(160, Some(168)),
             indirect(-8, None),
         ];
         for rule in fits {
-            let packed = Packed::new(rule);
+            let packed = PackedRule::new(rule);
             assert_eq!(packed.rule(), rule);
-            assert!(packed.bits() != 0 && packed.bits() < 1 << Packed::BITS, "{packed:?}");
+            assert!(packed.bits() != 0 && packed.bits() < 1 << PackedRule::BITS, "{packed:?}");
         }
         let too_big = [
             plain(0, 0),
@@ -230,7 +232,7 @@ mod tests {
             indirect(16, Some(-8 * 128)),
         ];
         for rule in too_big {
-            assert_eq!(Packed::new(rule).rule(), Rule::Other, "{rule:?}");
+            assert_eq!(PackedRule::new(rule).rule(), Rule::Unsupported, "{rule:?}");
         }
     }
 }

@@ -15,25 +15,25 @@ pub(crate) struct Tally {
 
 /// Counts by the thread's number, a line of the processor's cache apart: walked, and truncated.
 static COUNTS: ConcurrentVec<AtomicU64> = ConcurrentVec::new();
-const APART: usize = 8;
+const STRIDE: usize = 8;
 
 /// Where a thread counts its walks; `None` when memory is short.
 #[cold]
-pub(crate) fn walked_by(number: u32) -> Option<&'static AtomicU64> {
-    COUNTS.get_or_make(number as usize * APART)
+pub(crate) fn walk_count(number: u32) -> Option<&'static AtomicU64> {
+    COUNTS.get_or_alloc(number as usize * STRIDE)
 }
 
 /// Counts a truncated stack of this thread.
 #[cold]
 pub(crate) fn count_truncated(number: u32) {
-    if let Some(count) = COUNTS.get_or_make(number as usize * APART + 1) {
-        add_one(count);
+    if let Some(count) = COUNTS.get_or_alloc(number as usize * STRIDE + 1) {
+        increment(count);
     }
 }
 
 /// Only the thread itself writes its count: no need to lock the bus.
 #[inline(always)]
-pub(crate) fn add_one(count: &AtomicU64) {
+pub(crate) fn increment(count: &AtomicU64) {
     count.store(count.load(Relaxed) + 1, Relaxed);
 }
 
@@ -41,7 +41,7 @@ pub(crate) fn add_one(count: &AtomicU64) {
 pub(crate) fn sum(threads: impl Iterator<Item = u32>) -> Tally {
     let count = |index: usize| COUNTS.get(index).map_or(0, |count| count.load(Relaxed));
     threads.fold(Tally::default(), |tally, number| {
-        let own = number as usize * APART;
+        let own = number as usize * STRIDE;
         Tally { walked: tally.walked + count(own), truncated: tally.truncated + count(own + 1) }
     })
 }

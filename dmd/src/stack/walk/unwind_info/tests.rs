@@ -4,7 +4,7 @@
 use std::arch::global_asm;
 
 use super::super::modules;
-use super::super::rule::{Base, CodeAddress, Places, Plain, Rule};
+use super::super::rule::{Base, CodeAddress, PlainRule, Rule, SavedOffsets};
 
 // Nothing of this is ever executed. One byte a row: the label is the address.
 global_asm!(
@@ -57,12 +57,12 @@ unsafe extern "C" {
 }
 
 fn rule(code: usize, is_exact: bool) -> Option<Rule> {
-    modules::learn();
+    modules::record_loaded();
     modules::find(code).expect("this program").unwind_info.rule(CodeAddress { code, is_exact })
 }
 
 fn plain(base: Base, cfa: usize, saved: usize) -> Option<Rule> {
-    Some(Rule::Plain(Plain { base, cfa, saved }))
+    Some(Rule::Plain(PlainRule { base, cfa, saved }))
 }
 
 #[test]
@@ -71,7 +71,7 @@ fn every_form_that_compilers_use_has_a_rule() {
     let drap = Rule::Indirect {
         base: Base::FramePointer,
         cfa: -8,
-        places: Places { return_address: None, frame_pointer: Some(0) },
+        saved_at: SavedOffsets { return_address: None, frame_pointer: Some(0) },
         is_signal: false,
     };
     let table = [
@@ -79,7 +79,7 @@ fn every_form_that_compilers_use_has_a_rule() {
         plain(Base::StackPointer, 16, 16),
         plain(Base::FramePointer, 16, 16),
         plain(Base::StackPointer, 8192, 56),
-        Some(Rule::Other),
+        Some(Rule::Unsupported),
         Some(drap),
     ];
     for (at, expected) in table.into_iter().enumerate() {
@@ -89,13 +89,13 @@ fn every_form_that_compilers_use_has_a_rule() {
     assert_eq!(rule(table_start + 3, true), plain(Base::StackPointer, 8, 0));
     assert_eq!(rule(table_start + 13, true), plain(Base::StackPointer, 16, 0));
     // Where the instruction pointer will be is not known of a caller.
-    assert_eq!(rule(table_start + 13, false), Some(Rule::Other));
+    assert_eq!(rule(table_start + 13, false), Some(Rule::Unsupported));
     assert_eq!(rule(table_start + 14, false), Some(Rule::Outermost));
     assert_eq!(rule(table_start + 15, false), None);
     let signal = Rule::Indirect {
         base: Base::StackPointer,
         cfa: 160,
-        places: Places { return_address: Some(168), frame_pointer: Some(120) },
+        saved_at: SavedOffsets { return_address: Some(168), frame_pointer: Some(120) },
         is_signal: true,
     };
     assert_eq!(rule(table_start + 16, true), Some(signal));
