@@ -1,4 +1,5 @@
-//! What happens to single blocks, for recordings: each is written to the one ring, by whichever thread it happens on.
+//! Events of single blocks: allocated or freed. Any thread writes them, to one ring and to its
+//! journal.
 #![expect(clippy::cast_possible_truncation, reason = "fields are cut out of words")]
 
 use std::sync::atomic::AtomicUsize;
@@ -16,36 +17,37 @@ use crate::table::packed_block::{Block, SiteId};
 /// The events of all threads.
 pub(crate) static RING: Ring = Ring::new();
 
-/// How many read it now.
+/// The number of listeners that read the ring.
 static LISTENERS: AtomicUsize = AtomicUsize::new(0);
 
-/// Something that happened to a block.
+/// An event of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
-    /// It was allocated.
+    /// The block was allocated.
     Allocated { address: usize, block: Block },
-    /// It was given back.
+    /// The block was freed.
     Freed { address: usize, block: Block },
 }
 
-/// An event, with when and where it happened.
+/// An event, with its time and thread.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TimedEvent {
-    /// In nanoseconds of the system's monotonic clock.
+    /// The time in nanoseconds of the monotonic clock.
     pub(crate) time: u64,
-    /// The number of the thread on which it happened; 0 is not known.
+    /// The number of the thread; 0 if unknown.
     pub(crate) thread: u32,
     pub(crate) event: Event,
 }
 
-/// Tells whoever listens, and this thread's journal. In a hook: it waits for nobody.
+/// Records an event in this thread's journal and, if there are listeners, in the ring. Hooks call
+/// it, so it never waits.
 #[cold]
 pub(crate) fn record(event: Event) {
     if let Some(journal) = journal::current() {
         journal.record(event);
     }
     let thread = Thread::current(Thread::number);
-    // Relaxed: an event at the moment of the first or last listener may be events or not.
+    // Relaxed: an event may be lost at the moment of the first or last listener.
     if LISTENERS.load(Relaxed) > 0 {
         RING.push(encode(event, sys::monotonic(), thread.unwrap_or(0)));
     }
@@ -90,7 +92,7 @@ pub(crate) fn decode([time, who, site, address, requested, usable]: Words) -> Ti
     TimedEvent { time, thread: (who >> THREAD_AT) as u32, event }
 }
 
-/// Hears all events from its beginning to its end.
+/// A reader of all events from its creation to its drop.
 #[derive(Debug)]
 pub(crate) struct Listener {
     reader: Reader,
@@ -98,19 +100,20 @@ pub(crate) struct Listener {
 
 impl Listener {
     pub(crate) fn new() -> Self {
-        // AcqRel, with that of `drop`: the hooks are updated before and after all events that count.
+        // AcqRel, with the one in `drop`: the plan changes before the first event and after the
+        // last.
         if LISTENERS.fetch_add(1, AcqRel) == 0 {
             plan::start_events();
         }
         Listener { reader: Reader::new(&RING) }
     }
 
-    /// Hands over what has come since the last time, nearly in the order of time.
+    /// Calls `each` for the events since the last call, approximately in the order of time.
     pub(crate) fn drain(&mut self, mut each: impl FnMut(TimedEvent)) {
         self.reader.drain(&RING, |words| each(decode(words)));
     }
 
-    /// Events that came faster than they were taken.
+    /// Returns the number of events that were overwritten before they were read.
     pub(crate) fn lost(&self) -> u64 {
         self.reader.lost
     }

@@ -1,7 +1,7 @@
-//! Who observes single allocations now, with what probability; and the ring that their logs are read from.
+//! The observers of single allocations: their sampling probabilities, and the ring of their logs.
 //!
-//! Hooks know of all observers together only one rate and one ring. The ring is not that of recordings: what a recording wants
-//! to hear of would push entries of the logs out, and nobody could say whether what was written over had been one.
+//! Hooks use one rate and one ring for all observers together. Recordings have a ring of their own:
+//! their events would otherwise overwrite log entries, and nobody could count which.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -12,7 +12,7 @@ use crate::sample::rate::{Probability, SamplingRate, TooManyRates};
 use crate::table::packed_block::Block;
 use crate::table::{BLOCKS, granule};
 
-/// The allocations that were drawn, of all threads.
+/// The sampled allocations of all threads.
 static LOG: Ring = Ring::new();
 
 /// The observers by number.
@@ -24,16 +24,16 @@ struct Observers {
 }
 
 fn all() -> MutexGuard<'static, Observers> {
-    // A list is changed under the lock, and nothing that panics.
+    // No code panics while it holds the lock, so a poisoned list is intact.
     ALL.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// An allocation was drawn. In a hook: it waits for nobody.
+/// Logs a sampled allocation. Hooks call it, so it never waits.
 pub(crate) fn log(address: usize, block: Block, thread: u32) {
     LOG.push(encode(Event::Allocated { address, block }, block.time, thread));
 }
 
-/// From here on the hooks draw for one observer more, until this is dropped.
+/// A registered observer: until it is dropped, hooks sample for it.
 #[derive(Debug)]
 pub(crate) struct Observation {
     number: u64,
@@ -51,11 +51,11 @@ impl Observation {
         let observing = Observation { number, probability, reader };
         let updated = update_hooks(&all);
         drop(all);
-        // Dropped, and so taken off the list, if that failed.
+        // If that failed, dropping it removes it from the list.
         updated.map(|()| observing)
     }
 
-    /// ObserverSampler by another probability from now on; by the same if that fails.
+    /// Sets another probability. On failure the previous one stays.
     pub(crate) fn set_probability(&mut self, probability: Probability) -> Result<(), TooManyRates> {
         let mut all = all();
         let set = |all: &mut Observers, probability| {
@@ -66,18 +66,19 @@ impl Observation {
         let updated = set(&mut all, probability);
         match updated {
             Ok(()) => self.probability = probability,
-            // These had a rate.
+            // The previous probabilities had a rate.
             Err(TooManyRates) => set(&mut all, self.probability)?,
         }
         updated
     }
 
-    /// How many entries were begun since the last draining.
+    /// Returns the number of entries since the last call of `drain`.
     pub(crate) fn backlog(&self) -> u64 {
         self.reader.backlog(&LOG)
     }
 
-    /// Hands over the newest entries since the last time, and says how many older ones are lost.
+    /// Calls `each` for the newest entries since the last call, and returns how many older ones are
+    /// lost.
     pub(crate) fn drain(&mut self, most: u64, mut each: impl FnMut(TimedEvent)) -> u64 {
         let before = self.reader.lost;
         self.reader.drain_newest(&LOG, most, |words| each(decode(words)));
@@ -89,17 +90,18 @@ impl Drop for Observation {
     fn drop(&mut self) {
         let mut all = all();
         all.list.retain(|(number, _)| *number != self.number);
-        // Fewer observers need no rate that there was no place for: at worst theirs stays.
+        // Fewer observers may need a rate that does not exist. Then the previous, higher rate
+        // stays.
         let _ = update_hooks(&all);
     }
 }
 
-/// What is tracked otherwise has changed: the hooks are updated anew what to draw.
+/// Recomputes the sampling of the hooks after a change of the tracking options.
 pub(crate) fn refresh_hooks() -> Result<(), TooManyRates> {
     update_hooks(&all())
 }
 
-/// The greatest of all probabilities holds, that of a profile included.
+/// Sets the hooks' rate to the greatest of all probabilities, including a profile's.
 fn update_hooks(all: &Observers) -> Result<(), TooManyRates> {
     let probabilities = all.list.iter().map(|(_, probability)| *probability);
     match probabilities.reduce(Probability::max) {
@@ -108,7 +110,7 @@ fn update_hooks(all: &Observers) -> Result<(), TooManyRates> {
                 plan::own_probability().map_or(probability, |own| own.max(probability)),
             )?;
             if let Some(granule) = granule().filter(|_| !plan::plan().is_observed()) {
-                // Blocks have come unseen since the last time.
+                // While nobody observed, new blocks did not overwrite old tombstones.
                 BLOCKS.clear_tombstones(granule);
             }
             plan::start_observing(rate);

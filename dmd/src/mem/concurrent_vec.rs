@@ -1,13 +1,15 @@
-//! An array that grows and never moves: each segment holds as much as all before it.
+//! A lock-free array that grows and never moves: each segment is as long as all before it together,
+//! plus one first segment.
 
 use super::lazy_slice::{LazySlice, Zeroed};
 use super::sync::{array_of, const_fn};
 
-/// The elements of the first segment: a page of words.
+/// The length of the first segment: a page of words.
 const FIRST: usize = if cfg!(loom) { 4 } else { 512 };
 const SEGMENTS: usize = if cfg!(loom) { 2 } else { 24 };
 
-/// Elements that begin as zeros, and stay where they are.
+/// A growing array of elements that begin as zeros. Elements never move, so references are
+/// `'static`.
 pub(crate) struct ConcurrentVec<T> {
     segments: [LazySlice<T>; SEGMENTS],
 }
@@ -19,14 +21,14 @@ impl<T: Zeroed> ConcurrentVec<T> {
         }
     }
 
-    /// The element, if its segment was made.
+    /// Returns the element, if its segment is mapped.
     #[inline]
     pub(crate) fn get(&self, index: usize) -> Option<&'static T> {
         let Position { segment, length, offset } = position(index);
         self.segments.get(segment)?.get(length)?.get(offset)
     }
 
-    /// The element; its segment is made if need be. `None` when memory is short.
+    /// Returns the element, and maps its segment if necessary. Returns `None` when memory is short.
     #[inline]
     pub(crate) fn get_or_alloc(&self, index: usize) -> Option<&'static T> {
         let Position { segment, length, offset } = position(index);
@@ -34,7 +36,7 @@ impl<T: Zeroed> ConcurrentVec<T> {
     }
 }
 
-/// The place of an element.
+/// The position of an element.
 #[derive(Debug, PartialEq, Eq)]
 struct Position {
     segment: usize,

@@ -1,4 +1,4 @@
-//! LocalInterner for pairs of words: the same pair gets the same number, from any thread, without a lock.
+//! Lock-free interning of pairs of words: equal pairs get equal numbers, on any thread.
 #![expect(
     clippy::cast_possible_truncation,
     reason = "hashes are cut to the table, and addresses have 64 bits"
@@ -9,28 +9,29 @@ use super::lazy_slice::LazySlice;
 use super::sync::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use super::sync::{AtomicU32, AtomicU64, AtomicUsize, array_of, const_fn};
 
-/// Pairs by number and numbers by pair. Pairs are never forgotten and never move.
+/// A lock-free map from pairs to numbers and back. Pairs are never removed and never move.
 ///
-/// The index is a row of hash tables, each twice as big as the one before. A pair is looked for in all, the newest first,
-/// and entered in the newest. Two threads that insert the same pair while a table is added may give it two numbers: whoever
-/// compares pairs across threads compares what they stand for.
+/// The index is a list of open-addressing hash tables, each twice as large as the one before. A
+/// look-up searches all of them, the newest first; an insertion goes into the newest. While a table
+/// is added, two threads that intern the same pair may give it two numbers. So compare pairs across
+/// threads by value, not by number.
 pub(crate) struct Interner {
-    /// The pairs: two words each, from number 1.
+    /// The pairs by number, from 1: two words each.
     words: ConcurrentVec<AtomicU64>,
     count: AtomicUsize,
-    /// LocalInterner by hash; 0 is an empty slot.
+    /// Hash tables of numbers; 0 is an empty slot.
     tables: [LazySlice<AtomicU32>; TABLES],
     newest: AtomicUsize,
     limit: u32,
 }
 
-/// The slots of the first table.
+/// The number of slots of the first table.
 const FIRST_TABLE: usize = if cfg!(loom) { 2 } else { 1 << 12 };
 const TABLES: usize = if cfg!(loom) { 2 } else { 18 };
 
 impl Interner {
     const_fn! {
-        /// Gives out numbers below `limit`.
+        /// Makes an interner for numbers below `limit`.
         pub(crate) fn new(limit: u32) -> Self {
             Interner {
                 words: ConcurrentVec::new(),
@@ -42,11 +43,11 @@ impl Interner {
         }
     }
 
-    /// The number of the pair, from 1. 0 when it is new and there is no slot for it.
+    /// Returns the number of the pair, from 1. Returns 0 if the pair is new and there is no space.
     #[inline]
     pub(crate) fn intern(&self, pair: (u64, u64)) -> u32 {
         let hash = hash(pair);
-        // Acquire, with the Release of `grow`: a newer table's zeros are there.
+        // Acquire, with the Release of `grow`: the newer table is mapped.
         let newest = self.newest.load(Acquire);
         match self.find(newest, hash, pair) {
             Some(number) => number,
@@ -54,14 +55,14 @@ impl Interner {
         }
     }
 
-    /// The pair of a number.
+    /// Returns the pair of a number.
     #[inline]
     pub(crate) fn get(&self, number: u32) -> Option<(u64, u64)> {
         let at = (number as usize).checked_sub(1)? * 2;
         Some((self.words.get(at)?.load(Relaxed), self.words.get(at + 1)?.load(Relaxed)))
     }
 
-    /// How many numbers were given out.
+    /// Returns the number of pairs.
     pub(crate) fn len(&self) -> usize {
         self.count.load(Relaxed).min(self.limit as usize)
     }
@@ -84,7 +85,7 @@ impl Interner {
         let size = table_size(table);
         let slots = self.tables[table].get(size)?;
         for step in 0..PROBES {
-            // Acquire, with the Release of `insert`: the pair is there before its number.
+            // Acquire, with the Release of `insert`: the pair is written before its number.
             let number = slots[slot_index(hash, step, size)].load(Acquire);
             if number == 0 {
                 return None;
@@ -96,7 +97,7 @@ impl Interner {
         None
     }
 
-    /// Enters the number, or finds that another thread has entered the pair: then that one's.
+    /// Inserts a number. If another thread has inserted the pair meanwhile, it returns that number.
     fn insert(&self, table: usize, hash: u64, pair: (u64, u64), number: u32) -> Option<u32> {
         let size = table_size(table);
         let slots = self.tables[table].get_or_alloc(size)?;
@@ -131,8 +132,9 @@ impl Interner {
     }
 }
 
-/// Tables are at most half full, so a longer row of taken slots hardly ever happens; a pair that meets one is entered
-/// nowhere, and gets a new number each time until the next table is count.
+/// The number of slots that a look-up searches. Tables are at most half full, so longer runs are
+/// rare. A pair that finds no slot is not indexed: it gets a new number each time, until the next
+/// table.
 const PROBES: usize = if cfg!(loom) { 2 } else { 64 };
 
 fn table_size(table: usize) -> usize {
@@ -144,10 +146,11 @@ fn slot_index(hash: u64, step: usize, size: usize) -> usize {
     (hash as usize).wrapping_add(step) & (size - 1)
 }
 
-/// Both words in one, spread over all bits: a multiplication whose two halves are added.
+/// Hashes a pair: both words in one, then a wide multiplication whose halves are combined.
 #[inline]
 fn hash(pair: (u64, u64)) -> u64 {
-    // The first word is a small number, the second an address or small too: rotated, they hardly overlap.
+    // The first word is a small number, the second a small number or an address. After the rotation
+    // they hardly overlap.
     let both = pair.0 ^ pair.1.rotate_left(23) ^ 0x9e37_79b9_7f4a_7c15;
     let product = u128::from(both) * 0xd6e8_feb8_6659_fd93;
     (product >> 64) as u64 ^ product as u64

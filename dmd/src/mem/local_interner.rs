@@ -1,23 +1,25 @@
-//! LocalInterner for plain values, in pages of its own: for one thread that must not touch the program's heap.
+//! Interning of plain values for one thread, in pages of its own.
+//!
+//! A collection uses it, which must not change the heap that it counts.
 #![expect(clippy::cast_possible_truncation, reason = "hashes are cut to the table")]
 
 use super::pages::PageList;
 
-/// A value that can be found again by its bits.
+/// A value that can be interned: compared and hashed.
 pub(crate) trait Key: Copy + Eq {
-    /// Two words that hold all of it, or all that tells it from most others.
+    /// Returns two words to hash: the whole value, or enough of it to tell it from most others.
     fn words(self) -> (u64, u64);
 }
 
-/// Values by number and numbers by value, from 0 on.
+/// A map from values to numbers and back. Numbers count from 0.
 #[derive(Debug)]
 pub(crate) struct LocalInterner<K> {
     keys: PageList<K>,
-    /// By hash: the number plus one; 0 is an empty slot. At most half full.
+    /// An open-addressing hash table of numbers plus one; 0 is an empty slot. At most half full.
     index: PageList<u32>,
 }
 
-/// The places of the first index.
+/// The number of slots of the first index.
 const FIRST: usize = 1 << 12;
 
 impl<K: Key> LocalInterner<K> {
@@ -25,7 +27,8 @@ impl<K: Key> LocalInterner<K> {
         LocalInterner { keys: PageList::new(), index: PageList::new() }
     }
 
-    /// The number of this value; `None` if it is new and memory is short.
+    /// Interns a value: returns its number, a new one if necessary. Returns `None` if memory is
+    /// short.
     #[inline]
     pub(crate) fn intern(&mut self, key: K) -> Option<u32> {
         if self.keys.as_slice().len() * 2 >= self.index.as_slice().len() {
@@ -48,7 +51,7 @@ impl<K: Key> LocalInterner<K> {
         }
     }
 
-    /// The number of this value, if it has one.
+    /// Returns the number of a value, if it is interned.
     pub(crate) fn find(&self, key: K) -> Option<u32> {
         let (index, keys) = (self.index.as_slice(), self.keys.as_slice());
         let mut slot = hash(key) as usize & index.len().checked_sub(1)?;
@@ -61,7 +64,7 @@ impl<K: Key> LocalInterner<K> {
         }
     }
 
-    /// All values, in the order of their numbers.
+    /// Returns all values, in the order of their numbers.
     pub(crate) fn keys(&self) -> &[K] {
         self.keys.as_slice()
     }

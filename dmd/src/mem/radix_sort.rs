@@ -1,7 +1,8 @@
-//! Sorting by address: stable, in pages of its own, and in time that grows with the number alone.
+//! Stable sorting of pairs by their first word, an address, in linear time and in pages of its own.
 //!
-//! Lines are first put together by region of the address space, and then sorted within each, where everything is in the cache: a
-//! sort digit by digit waits for memory three times as often.
+//! Pairs are first grouped by region of the address space. Each region is then sorted within the
+//! cache. A plain radix sort, digit by digit over all pairs, takes three times as many cache
+//! misses.
 #![expect(clippy::cast_possible_truncation, reason = "digits are cut out of a word")]
 
 use std::ops::Range;
@@ -9,32 +10,32 @@ use std::ops::Range;
 use super::local_interner::LocalInterner;
 use super::pages::PageList;
 
-/// What is sorted: by its first word.
+/// A pair: the key, an address, and a value.
 type Pair = [u64; 2];
 
-/// A region has so many addresses that its pairs fit into the cache.
+/// The size of a region: its pairs fit into the cache.
 const REGION_BITS: u32 = 21;
 
-/// The last bits of addresses: blocks are aligned, so nearly all have the same.
+/// The low bits of an address. Blocks are aligned, so these bits are nearly always equal.
 const ALIGNED_BITS: u32 = 4;
 
-/// How much of an address is one digit, where a region has many pairs: all in which they mostly differ.
+/// The width of the digit for regions with many pairs: all bits in which their keys usually differ.
 const BIG_DIGIT: u32 = REGION_BITS - ALIGNED_BITS;
 
-/// The same, where it has few.
+/// The width of a digit for regions with few pairs.
 const SMALL_DIGIT: u32 = 8;
 
-/// So many are worth a count for each value of a big digit.
+/// The number of pairs from which a big digit pays for its table of counts.
 const MANY: usize = 1 << 14;
 
-/// Lines, put together by region.
+/// Pairs grouped by region.
 pub(crate) struct ByRegion {
     pairs: PageList<Pair>,
     regions: Regions,
 }
 
 impl ByRegion {
-    /// `None` if memory is short.
+    /// Groups pairs by region. Returns `None` if memory is short.
     pub(crate) fn group(pairs: impl Iterator<Item = Pair> + Clone) -> Option<Self> {
         let mut regions = Regions::count(pairs.clone())?;
         let mut list = PageList::zeros(regions.pairs)?;
@@ -47,8 +48,8 @@ impl ByRegion {
         Some(ByRegion { pairs: list, regions })
     }
 
-    /// By their first words; equals keep their order. Where memory is short for a second list, they come in the order of their
-    /// second words instead.
+    /// Sorts by the first words, stably. If memory is short for a copy, it sorts equal keys by
+    /// their second words instead.
     pub(crate) fn sorted(mut self) -> PageList<Pair> {
         self.sort_into_copy().unwrap_or_else(|| {
             self.pairs.as_mut_slice().sort_unstable();
@@ -67,7 +68,7 @@ impl ByRegion {
     }
 }
 
-/// Sorts what is in `from` into `to`.
+/// Sorts the pairs of a region from `from` into `to`.
 fn sort_region(from: &mut [Pair], to: &mut [Pair], counts: &mut [u32]) {
     let low = from.iter().map(|pair| pair[0]).min().unwrap_or(0);
     let bits = from.iter().fold(0, |bits, pair| bits | (pair[0] - low));
@@ -94,7 +95,7 @@ struct Digit {
     bits: u32,
 }
 
-/// Sorts by one digit: so many bits from that one on.
+/// Sorts by one digit: a counting sort.
 fn sort_by_digit(from: &[Pair], to: &mut [Pair], digit: Digit, counts: &mut [u32]) {
     let Digit { low, shift, bits } = digit;
     let digit = |pair: &Pair| ((pair[0] - low) >> shift) as usize & ((1 << bits) - 1);
@@ -112,14 +113,14 @@ fn sort_by_digit(from: &[Pair], to: &mut [Pair], digit: Digit, counts: &mut [u32
     }
 }
 
-/// Where the pairs of each region go.
+/// The regions of the pairs, and the place of each in the grouped list.
 struct Regions {
     numbers: LocalInterner<usize>,
-    /// By number: where the next pair goes.
+    /// The index of the next pair, by the number of the region.
     next: PageList<usize>,
-    /// The numbers, by address.
+    /// The numbers of the regions, in the order of addresses.
     order: PageList<u32>,
-    /// How many pairs there are in all.
+    /// The number of pairs.
     pairs: usize,
 }
 
@@ -148,7 +149,7 @@ impl Regions {
         Some(regions)
     }
 
-    /// Where this pair goes: behind the one before of its region.
+    /// Returns the index for this pair: after the previous pair of its region.
     fn place(&mut self, pair: &Pair) -> Option<usize> {
         let number = self.numbers.find(region(pair))?;
         let next = &mut self.next.as_mut_slice()[number as usize];
@@ -156,7 +157,7 @@ impl Regions {
         Some(*next - 1)
     }
 
-    /// Where each region begins and ends, once all its pairs are there.
+    /// Returns the range of each region, once all its pairs are placed.
     fn ranges(&self) -> impl Iterator<Item = Range<usize>> {
         self.order.as_slice().iter().scan(0, |start, number| {
             let end = self.next.as_slice()[*number as usize];
@@ -196,14 +197,14 @@ mod tests {
                 assert_eq!(found, expected, "{length} numbers of {bits} bits");
             }
         }
-        // Aligned, as blocks are, and some that are not among them.
+        // Aligned, as blocks are, and a few that are not.
         for odd in [0, 1, 8] {
             let keys = random(26).take(8 * MANY).enumerate();
             let keys = keys.map(|(index, key)| key << 4 | if index % 1000 == 7 { odd } else { 0 });
             let (found, expected) = sorted(keys);
             assert_eq!(found, expected, "with some at {odd}");
         }
-        // Far from zero; in order; all the same.
+        // Far from zero; sorted; all equal.
         for keys in [vec![1 << 40, 1 << 46, (1 << 46) + 1, 1 << 40], vec![1, 2, 3], vec![7; 5]] {
             let (found, expected) = sorted(keys.into_iter());
             assert_eq!(found, expected);

@@ -1,4 +1,4 @@
-//! What the tracker is asked to do, by `$DMD` or by the program. The words are Mozilla's.
+//! The options of the tracker, set by `$DMD` or by the program.
 
 mod parse;
 
@@ -8,7 +8,7 @@ pub(crate) use self::parse::BadWord;
 pub use self::parse::OptionsError;
 use super::unwinder::Unwinder;
 
-/// What the tracker is asked to do. The default is that of Mozilla's DMD, but with the stack of every block.
+/// The options of the tracker. The default is DMD's in Firefox, but with a stack for every block.
 ///
 /// ```
 /// use dmd::{Mode, Options, Stacks};
@@ -22,26 +22,27 @@ pub struct Options {
     pub(crate) stacks: Stacks,
     pub(crate) sample_bytes: NonZeroU64,
     pub(crate) show_dump_stats: bool,
-    /// Blocks get the time at which they are made.
+    /// True if blocks keep the time of their allocation.
     pub(crate) times: bool,
-    /// How stacks are to be walked; else the best way is found out.
+    /// The unwinder; if `None`, the fastest that works for this program.
     pub(crate) unwinder: Option<Unwinder>,
 }
 
-/// What is kept of the program's blocks.
+/// The blocks that the tracker records, and what it records of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Mode {
-    /// Live blocks and where they were allocated.
+    /// Live blocks with the stacks of their allocations.
     Live,
-    /// And by whom they are reported.
+    /// Live blocks with their stacks and their reporters.
     DarkMatter,
-    /// Live blocks, and how many like them were freed.
+    /// Live blocks, and counts of freed blocks like them.
     Cumulative,
-    /// Live blocks one by one, with their addresses and contents.
+    /// Live blocks one by one, with addresses and contents.
     Scan,
-    /// A sample of the live blocks, with stacks and reports: for production. Big blocks are likelier to be in it, and each
-    /// stands for as many like it as its size tells, so that sums over stacks are unbiased estimates.
+    /// A sample of the live blocks, with stacks and reporters: for production. A block is sampled
+    /// with a probability that grows with its size, and weighted accordingly. Weighted sums are
+    /// unbiased.
     Profile,
 }
 
@@ -49,7 +50,7 @@ impl Mode {
     pub(crate) const ALL: [Mode; 5] =
         [Mode::Live, Mode::DarkMatter, Mode::Cumulative, Mode::Scan, Mode::Profile];
 
-    /// The word in `$DMD`.
+    /// Returns the mode's word in `$DMD`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -61,33 +62,34 @@ impl Mode {
         }
     }
 
-    /// What a dump calls it: a profile is the dark matter of a sample.
+    /// Returns the mode's name in dumps: a profile is the dark matter of a sample.
     pub(crate) fn name_in_dumps(self) -> &'static str {
         if self == Mode::Profile { Mode::DarkMatter.name() } else { self.name() }
     }
 
-    /// Whether dumps say by whom blocks are reported.
+    /// Returns whether dumps contain the reporters of blocks.
     pub(crate) fn has_reports(self) -> bool {
         matches!(self, Mode::DarkMatter | Mode::Profile)
     }
 }
 
-/// Which blocks get a stack. All others are known by size, thread and reporter alone.
+/// The blocks that get a stack. All others have only a size, a thread and a reporter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Stacks {
-    /// All.
+    /// All blocks.
     Full,
-    /// Those of which a byte wins a draw; each byte wins with a probability of 0.003, so that big blocks hardly ever lose.
+    /// A sample of the blocks: each byte is a trial with probability 0.003, so nearly all big
+    /// blocks get a stack.
     Partial,
-    /// None.
+    /// No block.
     None,
 }
 
 impl Stacks {
     const ALL: [Stacks; 3] = [Stacks::Full, Stacks::Partial, Stacks::None];
 
-    /// The word in `$DMD`.
+    /// Returns the word in `$DMD`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -98,7 +100,7 @@ impl Stacks {
     }
 }
 
-/// The bytes between two samples of [`Mode::Profile`], on average, unless another number is asked for.
+/// The default of [`Options::sample_bytes`].
 pub const DEFAULT_SAMPLE_BYTES: NonZeroU64 = NonZeroU64::new(512 * 1024).unwrap();
 
 impl Default for Options {
@@ -115,35 +117,36 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Chooses what is kept. [`Mode::Scan`] keeps all stacks, whatever else is said.
+    /// Sets the mode. [`Mode::Scan`] keeps all stacks, whatever [`stacks`](Self::stacks) requests.
     #[must_use]
     pub fn mode(mut self, mode: Mode) -> Self {
         self.mode = mode;
         self
     }
 
-    /// Chooses which blocks get a stack.
+    /// Sets which blocks get a stack.
     #[must_use]
     pub fn stacks(mut self, stacks: Stacks) -> Self {
         self.stacks = stacks;
         self
     }
 
-    /// Under [`Mode::Profile`], has one byte in so many hit, on average: a block that is hit is in the sample.
+    /// Sets the mean distance between samples of [`Mode::Profile`], in bytes.
     #[must_use]
     pub fn sample_bytes(mut self, bytes: NonZeroU64) -> Self {
         self.sample_bytes = bytes;
         self
     }
 
-    /// Keeps when each block was made, so that dumps say how old blocks are. A block then takes 24 bytes more of the tables.
+    /// Sets whether blocks keep the time of their allocation, so that dumps contain ages. Each
+    /// block then takes 24 more bytes of the tables.
     #[must_use]
     pub fn times(mut self, times: bool) -> Self {
         self.times = times;
         self
     }
 
-    /// Which blocks get a stack, all said.
+    /// Returns which blocks get a stack, given the mode.
     pub(crate) fn effective_stacks(self) -> Stacks {
         if self.mode == Mode::Scan { Stacks::Full } else { self.stacks }
     }

@@ -1,4 +1,4 @@
-//! What the hooks do, in one word: each mode is a row of answers.
+//! The plan: what the hooks do, as bits of one word.
 
 mod current;
 
@@ -65,9 +65,9 @@ pub(crate) enum Insertion {
     Undecided,
     /// Not at all: tracking is off.
     Nothing,
-    /// With the site that the thread remembers, which has no stack.
+    /// With the site that the thread has cached, which has no stack.
     WithoutStack,
-    /// With its site; the plan says which blocks get a stack.
+    /// With its site; the plan decides which blocks get a stack.
     WithSite,
     /// With its site and the time.
     Timed,
@@ -76,15 +76,15 @@ pub(crate) enum Insertion {
 }
 
 impl Plan {
-    /// `$DMD` was not looked at yet.
+    /// The plan before `$DMD` is read.
     pub(crate) const UNDECIDED: Plan = Plan(0);
-    /// Count bytes, and nothing else.
+    /// Hooks count bytes, and nothing else.
     pub(crate) const ASLEEP: Plan = Plan(DECIDED);
 
     fn of(options: Options) -> Plan {
         let stacks = match options.effective_stacks() {
             Stacks::Full => STACKS,
-            // Under a profile a block is in the sample or it is not; once in, it has a stack.
+            // A profile has no partial stacks: every sampled block gets one.
             Stacks::Partial if options.mode == Mode::Profile => STACKS,
             Stacks::Partial => STACKS | PARTIAL_STACKS,
             Stacks::None => 0,
@@ -98,7 +98,7 @@ impl Plan {
         Plan(DECIDED | AWAKE | INSERTS | stacks | more | times)
     }
 
-    /// No new block enters; those that are in the table go as ever.
+    /// Returns the plan without insertions. Hooks still remove freed blocks.
     fn without_inserting(self) -> Plan {
         Plan(self.0 & !(INSERTS | SAMPLES | STACKS | PARTIAL_STACKS | TIMES))
     }
@@ -146,7 +146,7 @@ impl Plan {
         self.has(INSERTS)
     }
 
-    /// Every block enters.
+    /// Returns whether every new block is inserted.
     pub(crate) fn inserts_all(self) -> bool {
         self.0 & (INSERTS | SAMPLES) == INSERTS
     }
@@ -171,13 +171,13 @@ impl Plan {
         self.has(PARTIAL_STACKS)
     }
 
-    /// Somebody wants to hear of single blocks.
+    /// Returns whether insertions and removals do more than update the table.
     #[inline(always)]
     pub(crate) fn is_watched(self) -> bool {
         self.has(COUNTS_FREED | EVENTS)
     }
 
-    /// Somebody wants to know of blocks that are given back.
+    /// Returns whether removals do more than update the table.
     #[inline(always)]
     pub(crate) fn watches_frees(self) -> bool {
         self.has(COUNTS_FREED | EVENTS | OBSERVED)

@@ -1,4 +1,4 @@
-//! Sites: where a block was allocated, on which thread, and in whose name. A site is a number that stands for all of it.
+//! Allocation sites: a site is the number of a stack, a thread, a scope and a reporter.
 #![expect(clippy::cast_possible_truncation, reason = "fields are cut out of a word")]
 
 use std::cell::Cell;
@@ -13,26 +13,27 @@ use crate::sample::plan::{Plan, observed_rate};
 use crate::sample::rate::SamplingRate;
 pub(crate) use crate::table::packed_block::SiteId;
 
-/// What a site stands for.
+/// The content of a site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Site {
     /// The number of the stack; 0 is none.
     pub(crate) stack: u32,
     /// The number of the thread, from 1.
     pub(crate) thread: u32,
-    /// Which of the program's scopes was entered; 0 is none.
+    /// The number of the innermost scope; 0 is none.
     pub(crate) scope: u16,
-    /// The reporter that counts the block from its epoch; 0 is none.
+    /// The number of the reporter that claims the block from its allocation on; 0 is none.
     pub(crate) on_alloc: u16,
 }
 
-/// A stack is the number of its innermost frame: pairs of (number of the outer frames, return address).
+/// The interned stacks: pairs of the outer stack's number and a return address. A stack is the
+/// number of its innermost frame.
 static FRAMES: Interner = Interner::new(1 << 31);
 
-/// Pairs of (stack and thread, scope and reporter).
+/// The interned sites: pairs of stack and thread, and of scope and reporter.
 static SITES: Interner = Interner::new(1 << 24);
 
-/// Sites by the hash of stack and thread.
+/// Sites by the hash of stack and attribution.
 static STACK_CACHE: StackCache = StackCache::new();
 
 /// The site and the sampling rate of a block that is about to be inserted.
@@ -61,7 +62,7 @@ fn attribution() -> u32 {
     u32::from(current_scope()) << 16 | current_on_alloc() & 0xffff
 }
 
-/// Returns the site of an allocation without a stack on this thread, if the thread remembers it.
+/// Returns the site of an allocation without a stack, if this thread has cached it.
 #[inline(always)]
 pub(crate) fn cached_without_stack() -> Option<SiteId> {
     Thread::current(cached_site).flatten()
@@ -135,7 +136,7 @@ pub(crate) fn of_observed_block(plan: Plan, usable: usize) -> Option<ObservedBlo
     .flatten()
 }
 
-/// Returns the site without a stack of this thread and its attribution, and remembers it.
+/// Returns the site without a stack of this thread and its attribution, and caches it.
 fn without_stack(thread: &Thread) -> SiteId {
     if let Some(site) = cached_site(thread) {
         return site;
@@ -146,7 +147,7 @@ fn without_stack(thread: &Thread) -> SiteId {
     site
 }
 
-/// Walks the stack and returns its site. Inside the unwinder itself there is no stack.
+/// Walks the stack and returns its site. A thread that is already inside the tracker gets no stack.
 #[inline(always)]
 fn with_stack(thread: &Thread) -> SiteId {
     let Some(inside) = Inside::enter(thread) else { return without_stack(thread) };
@@ -200,7 +201,7 @@ fn intern_site(stack: u32, attribution: u32, thread: &Thread) -> SiteId {
     SiteId::from_number(SITES.intern((place, u64::from(attribution))))
 }
 
-/// What the site stands for; `None` of an unknown one.
+/// Returns the content of a site; `None` of an unknown one.
 pub(crate) fn site(id: SiteId) -> Option<Site> {
     let (place, attribution) = SITES.get(id.number())?;
     Some(Site {
@@ -211,7 +212,7 @@ pub(crate) fn site(id: SiteId) -> Option<Site> {
     })
 }
 
-/// The return addresses of a stack, the innermost first.
+/// Returns the return addresses of a stack, from the innermost frame outwards.
 pub(crate) fn frames(stack: u32) -> impl Iterator<Item = usize> {
     let mut number = stack;
     std::iter::from_fn(move || {

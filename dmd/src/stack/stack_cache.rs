@@ -1,8 +1,9 @@
-//! What was found out about a stack before: sites by the hash of all frames and of the thread, for any thread, without a lock.
+//! A lock-free cache from the hash of a stack to its site.
 //!
-//! A place has two words: half of the hash in one, the rest of it and the site in the other. Together they name 104 bits of
-//! the hash, so that two stacks are taken for one as seldom as a bit of memory flips on its own. Places are overwritten;
-//! whoever reads a word of one and a word of another sees that they do not belong together.
+//! An entry has two words: half of the hash, and the rest of the hash with the site. Together they
+//! contain 104 bits of the hash, so a collision is as rare as a memory error. Threads overwrite
+//! entries without a lock. A reader that combines words of two entries sees that the hash does not
+//! match.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
@@ -10,20 +11,20 @@ use std::sync::atomic::Ordering::Relaxed;
 use crate::mem::lazy_slice::LazySlice;
 use crate::table::packed_block::SiteId;
 
-/// The hash of a stack, from the outermost frame on.
+/// The hash of a stack, computed from the outermost frame on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct StackHash(u64, u64);
 
 impl StackHash {
     pub(crate) const EMPTY: Self = StackHash(0, 0);
 
-    /// That of no frame, on this thread.
+    /// Returns the hash of an empty stack on this thread.
     #[inline(always)]
     pub(crate) fn of_thread(number: u32) -> Self {
         StackHash(0x243f_6a88_85a3_08d3, 0x1319_8a2e_0370_7344).with_frame(number as usize)
     }
 
-    /// With one more frame inside.
+    /// Returns the hash with one more inner frame.
     #[inline(always)]
     pub(crate) fn with_frame(self, address: usize) -> Self {
         let address = address as u64;
@@ -35,11 +36,11 @@ impl StackHash {
     }
 }
 
-/// The bits of a site.
+/// The number of bits of a site.
 const SITE_BITS: u32 = 24;
 const SITE: u64 = (1 << SITE_BITS) - 1;
 
-/// How many sites are remembered. A row, a line of the processor's cache, is searched as a whole.
+/// The number of entries. A look-up searches a row, which is one cache line.
 const ENTRIES: usize = 1 << 16;
 const ROW: usize = 4;
 
@@ -52,11 +53,12 @@ impl StackCache {
         StackCache { words: LazySlice::new() }
     }
 
-    /// The site of the stack with this hash.
+    /// Returns the site of the stack with this hash.
     #[inline(always)]
     pub(crate) fn get(&self, hash: StackHash) -> Option<SiteId> {
         let row = row(self.words.get(2 * ENTRIES)?, hash)?;
-        // Each word is true on its own: no order is needed.
+        // Relaxed: the words of an entry are checked against the hash, so their order does not
+        // matter.
         row.iter().find_map(|[first, second]| {
             let second = second.load(Relaxed);
             let is_it = first.load(Relaxed) == hash.0 && (second ^ hash.1) & !SITE == 0;
@@ -64,7 +66,7 @@ impl StackCache {
         })
     }
 
-    /// Remembers the site of a stack. Where its row is full, another one is forgotten.
+    /// Inserts the site of a stack. In a full row it replaces an entry.
     #[cold]
     pub(crate) fn insert(&self, hash: StackHash, site: SiteId) {
         let Some(row) = self.words.get_or_alloc(2 * ENTRIES).and_then(|words| row(words, hash))
@@ -72,7 +74,7 @@ impl StackCache {
             return;
         };
         let free = row.iter().position(|[first, _]| first.load(Relaxed) == 0);
-        // The bits below the site are not found at otherwise.
+        // These bits of the hash are not stored, and so choose the entry independently.
         let place = free.unwrap_or((hash.1 & SITE) as usize % ROW);
         if let Some([first, second]) = row.get(place) {
             second.store(hash.1 & !SITE | u64::from(site.number()), Relaxed);
@@ -113,7 +115,7 @@ mod tests {
         let mut kept = 0;
         for number in 0..50_000 {
             if let Some(found) = cache.get(hash(number)) {
-                // Some of these stacks are the same.
+                // Some of these stacks are equal.
                 let same = hash((found.number() - 1) / 13) == hash(number);
                 assert!(same, "{number}");
                 kept += 1;

@@ -1,4 +1,4 @@
-//! What the tracker keeps for each thread, without a destructor: a hook may run after all destructors have.
+//! The tracker's state of each thread. It has no destructor: hooks may run after all destructors.
 
 use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;
@@ -31,18 +31,18 @@ pub(crate) struct RegisteredThread {
 
 pub(crate) struct Thread {
     inside: Cell<bool>,
-    /// This thread's number among those that the tracker has index, plus one; 0 is not index yet.
+    /// The tracker's number of this thread, from 1; 0 before it is registered.
     number: Cell<u32>,
     bounds: Cell<Option<StackBounds>>,
     has_bounds: Cell<bool>,
-    /// Where the walk leaves its frames.
+    /// The frames of the last walk.
     pub(crate) last_stack: LastStack,
-    /// Where its walks are counted.
+    /// The thread's counter of walks.
     walked: Cell<Option<&'static AtomicU64>>,
-    /// In whose name this thread made its last block without a stack, and the site of it; 0 is not known yet.
+    /// The site of this thread's last allocation without a stack.
     pub(crate) site_without_stack: Cell<CachedSite>,
     pub(crate) sampler: Sampler,
-    /// Of those who observe single allocations.
+    /// The sampler of observers.
     pub(crate) observer_sampler: ObserverSampler,
 }
 
@@ -62,18 +62,18 @@ std::thread_local! {
     };
 }
 
-/// The kernel's numbers of the threads that the tracker has index, by its own number.
+/// The kernel's numbers of the registered threads, by the tracker's number.
 static SYSTEM_IDS: ConcurrentVec<AtomicU32> = ConcurrentVec::new();
 static REGISTERED_COUNT: AtomicU32 = AtomicU32::new(0);
 
 impl Thread {
-    /// This thread's.
+    /// Calls `with` on the state of this thread. Returns `None` if the thread ends.
     #[inline]
     pub(crate) fn current<R>(with: impl FnOnce(&Thread) -> R) -> Option<R> {
         THREAD.try_with(with).ok()
     }
 
-    /// Its number, from 1.
+    /// Returns the tracker's number of this thread, from 1.
     #[inline]
     pub(crate) fn number(&self) -> u32 {
         match self.number.get() {
@@ -92,7 +92,7 @@ impl Thread {
         number
     }
 
-    /// Where its stack is.
+    /// Returns the bounds of this thread's stack.
     #[inline]
     pub(crate) fn bounds(&self, _inside: &Inside<'_>) -> Option<StackBounds> {
         if !self.has_bounds.get() {
@@ -101,7 +101,7 @@ impl Thread {
         self.bounds.get()
     }
 
-    /// A stack was walked, whole or not.
+    /// Counts a walk, and whether it was truncated.
     #[inline(always)]
     pub(crate) fn count_walk(&self, is_complete: bool) {
         if self.walked.get().is_none() {
@@ -119,12 +119,12 @@ impl Thread {
     fn find_bounds(&self) {
         let bounds = sys::stack_bounds();
         self.bounds.set(bounds);
-        // The main thread's are known only once the program has started: ask again until then.
+        // The main thread's bounds are stored only when the program starts. Until then, try again.
         self.has_bounds.set(bounds.is_some());
     }
 }
 
-/// The kernel's number of each thread that the tracker has index; the first is number 1.
+/// Returns all registered threads, from number 1.
 pub(crate) fn registered() -> impl Iterator<Item = RegisteredThread> {
     let last = REGISTERED_COUNT.load(Relaxed);
     (1..=last).filter_map(|number| {
@@ -133,7 +133,8 @@ pub(crate) fn registered() -> impl Iterator<Item = RegisteredThread> {
     })
 }
 
-/// That this thread is inside the tracker. What it allocates meanwhile is entered without a stack, so that nothing recurses.
+/// A guard: this thread is inside the tracker. Meanwhile its allocations get no stack, so that
+/// walks do not recurse.
 pub(crate) struct Inside<'t> {
     pub(crate) thread: &'t Thread,
 }

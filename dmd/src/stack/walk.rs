@@ -1,7 +1,9 @@
-//! Call stacks: the return addresses from here outwards.
+//! Stack walking: the return addresses from this frame outwards.
 //!
-//! A walk goes from frame to frame by rules, which come from call frame information or are known of frame pointers. What a
-//! thread's last stack has in common with this one is verified instead of walked. What no rule describes, the reference walks.
+//! Read `rule` (how to get from a frame to its caller), `unwind_info`, `modules` and `rule_cache`
+//! (where rules come from), `frames` and `frame_pointers` (the walks), then `last` (the cache of
+//! the last stack). Frames in common with the thread's last stack are verified instead of walked.
+//! The crate `backtrace` is the reference unwinder, for code without a usable rule.
 
 mod rule;
 mod rule_cache;
@@ -30,7 +32,7 @@ use crate::sample::unwinder::Unwinder;
 
 static UNWINDER: AtomicU8 = AtomicU8::new(0);
 
-/// The unwinder in use.
+/// Returns the unwinder in use.
 #[inline]
 pub(crate) fn unwinder() -> Unwinder {
     match UNWINDER.load(Relaxed) {
@@ -42,8 +44,8 @@ pub(crate) fn unwinder() -> Unwinder {
     }
 }
 
-/// Finds out which unwinder serves this program: the one that is wished for, or else the first of these, if it agrees with the
-/// reference. Not from a hook: the reference unwinder may take locks.
+/// Chooses the unwinder: the first of the requested one and the built-in order that agrees with the
+/// reference unwinder. Never call it from a hook: the reference may take locks.
 pub(crate) fn choose(requested: Option<Unwinder>) {
     modules::record_loaded();
     let order = [Unwinder::FramePointers, Unwinder::Cfi, Unwinder::FramePointersOnly];
@@ -59,7 +61,8 @@ pub(crate) fn tally() -> Tally {
     tally::sum(thread::registered().map(|thread| thread.number))
 }
 
-/// Leaves the frames of this stack in the thread's last stack, without the one that this is inlined in and its caller.
+/// Walks the stack into the thread's last stack, without the frame that this is inlined into and
+/// its caller.
 #[inline(always)]
 pub(crate) fn walk(inside: &Inside<'_>) {
     walk_from(unwinder(), registers::capture(), inside);
@@ -76,7 +79,7 @@ fn walk_from(unwinder: Unwinder, here: Registers, inside: &Inside<'_>) -> bool {
         (Unwinder::FramePointersOnly, Some(own)) => walk_by_frame_pointers_only(here, own, last),
         (Unwinder::Backtrace, _) => reference::walk(None, last),
         (Unwinder::None, _) => {
-            // Not a walk: it is not known yet how.
+            // Not counted as a walk: no unwinder is chosen yet.
             last.replace_by_addresses(&[]);
             return false;
         }
@@ -97,7 +100,8 @@ fn walk_by_cfi(here: Registers, own: StackBounds, last: &LastStack) -> bool {
 
 fn walk_by_frame_pointers_only(here: Registers, own: StackBounds, last: &LastStack) -> bool {
     let root = frame_pointers::walk_to_end(here, own, last);
-    // The chain ends where the C library starts the thread, always in the same frame: any other end is too early.
+    // Each chain of the thread ends at the same frame, where the C library starts the thread. A
+    // chain that ends elsewhere is truncated.
     if last.is_root(root) {
         return true;
     }
@@ -111,7 +115,8 @@ fn walk_by_reference(last: &LastStack) -> bool {
     reference::walk(last.innermost(), last)
 }
 
-/// Whether this unwinder gives the same frames as the reference does, in code built as this program is.
+/// Returns whether an unwinder finds the same frames as the reference, in code built as this
+/// program is.
 fn agrees(unwinder: Unwinder) -> bool {
     std::hint::black_box(probe_outer as fn(Unwinder) -> bool)(unwinder)
 }
@@ -133,7 +138,7 @@ fn probe_inner(unwinder: Unwinder) -> bool {
         let here = registers::capture();
         let bounds = thread.bounds(&inside)?;
         let is_complete = match unwinder {
-            // Without help from the other where it fails.
+            // Without the fallback to CFI.
             Unwinder::FramePointers => frame_pointers::walk(here, bounds, &thread.last_stack)?,
             _ => walk_from(unwinder, here, &inside),
         };
@@ -153,11 +158,11 @@ fn probe_inner(unwinder: Unwinder) -> bool {
         let reference = &reference[..length];
         inside.thread.last_stack.clear();
         Some(match unwinder {
-            // It stops where the C library begins.
+            // This unwinder stops where the C library begins.
             Unwinder::FramePointersOnly => {
                 own.len() >= 2 && reference.windows(2).any(|frames| frames == &own[..2])
             }
-            // All of it, from inside these functions on.
+            // All frames, from inside these functions outwards.
             _ => {
                 is_complete && reference.ends_with(own) && reference.len() - own.len() < probe_depth
             }
@@ -166,22 +171,22 @@ fn probe_inner(unwinder: Unwinder) -> bool {
     Thread::current(compare).flatten().unwrap_or(false)
 }
 
-/// For tests and benchmarks: the unwinder in use.
+/// Returns the name of the unwinder in use. For tests and benchmarks.
 pub fn unwinder_name() -> &'static str {
     unwinder().name()
 }
 
-/// For tests and benchmarks: this stack as a hook would take it, the innermost frame, in the caller of this, first. How many
-/// frames there are, and whether they reach the thread's outermost one.
+/// Walks the stack as a hook does, and copies the addresses from the caller's frame outwards.
+/// Returns their number, and whether the stack is complete. For tests and benchmarks.
 #[inline(never)]
 pub fn stack(addresses: &mut [usize]) -> Option<(usize, bool)> {
-    // This function's frame is one of those that are left out, so it must be there: no call in place of the return.
+    // This function's frame is one of the two that are dropped. `black_box` prevents a tail call.
     std::hint::black_box(take_stack(addresses))
 }
 
 #[inline(never)]
 fn take_stack(addresses: &mut [usize]) -> Option<(usize, bool)> {
-    // In this function itself, and not in the closure.
+    // Captured in this function, not in the closure, which may have a frame of its own.
     let here = registers::capture();
     Thread::current(|thread| {
         let inside = Inside::enter(thread)?;
@@ -206,7 +211,7 @@ mod tests {
     #[test]
     fn chains_of_frame_pointers_end_where_the_thread_began() {
         if !agrees(Unwinder::FramePointersOnly) {
-            // Not run: this was built without frame pointers.
+            // Not run: the test program has no frame pointers.
             return;
         }
         let last = LastStack::new();
@@ -215,7 +220,7 @@ mod tests {
         assert!(!last.is_root(end()));
         assert!(walk_by_frame_pointers_only(registers::capture(), own, &last));
         assert!(last.is_root(end()));
-        // A chain that ends elsewhere is not the whole stack.
+        // A chain that ends elsewhere is truncated.
         let here = registers::capture();
         let short = StackBounds { high: here.frame_pointer + 512, ..own };
         assert!(!last.is_root(frame_pointers::walk_to_end(here, short, &last)));

@@ -1,4 +1,4 @@
-//! Blocks that were given back, those that are alike counted together: what `--mode=cumulative` keeps.
+//! Counts of freed blocks, grouped by site and sizes: for `--mode=cumulative`.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::AtomicUsize;
@@ -9,17 +9,17 @@ use crate::mem::concurrent_vec::ConcurrentVec;
 use crate::mem::interner::Interner;
 use crate::table::packed_block::SiteId;
 
-/// How many blocks of each kind were given back. Kinds are never forgotten.
+/// Counts of freed blocks by kind. Kinds are never removed.
 pub(crate) struct FreedCounts {
-    /// Pairs of (site and requested bytes, usable bytes).
+    /// The interned kinds: pairs of site with requested bytes, and usable bytes.
     kinds: Interner,
-    /// By the number of the kind.
+    /// The counts, by the number of the kind.
     counts: ConcurrentVec<AtomicU64>,
-    /// Blocks that there was no place for.
+    /// The number of blocks that were not counted because memory was short.
     lost: AtomicUsize,
 }
 
-/// Blocks that are alike.
+/// A kind of freed blocks, with their count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FreedKind {
     pub(crate) requested: usize,
@@ -39,7 +39,7 @@ impl FreedCounts {
         }
     }
 
-    /// Counts a block that was given back.
+    /// Counts a freed block.
     #[inline]
     pub(crate) fn count(&self, block: Block) {
         let requested = (block.requested as u64).min((1 << REQUESTED_BITS) - 1);
@@ -55,7 +55,7 @@ impl FreedCounts {
         }
     }
 
-    /// All kinds, with how many there were of each.
+    /// Returns all kinds with their counts.
     #[expect(clippy::cast_possible_truncation, reason = "sizes went in as usize")]
     pub(crate) fn kinds(&self) -> impl Iterator<Item = FreedKind> {
         (1..=self.kinds.len()).filter_map(|number| {
@@ -70,7 +70,7 @@ impl FreedCounts {
         })
     }
 
-    /// How many blocks could not be counted.
+    /// Returns the number of blocks that were not counted.
     pub(crate) fn lost(&self) -> usize {
         self.lost.load(Relaxed)
     }

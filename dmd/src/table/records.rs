@@ -1,4 +1,5 @@
-//! What a block's word has no room for, in numbered records that are used again: big sizes, and times.
+//! Records: sizes and times that do not fit into a block's word, with a free list of unused
+//! records.
 #![expect(clippy::cast_possible_truncation, reason = "sizes went in as usize")]
 
 use super::packed_block::RECORD_LIMIT;
@@ -6,24 +7,26 @@ use crate::mem::concurrent_vec::ConcurrentVec;
 use crate::mem::sync::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use crate::mem::sync::{AtomicU64, const_fn};
 
-/// What is kept of a block.
+/// The content of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Record {
     pub(crate) requested: usize,
     pub(crate) usable: usize,
-    /// As in `Block`.
+    /// See `Block::time`.
     pub(crate) time: u64,
 }
 
-/// The words of a record: its three fields; in a free one, the first is the number of the next free one.
+/// The words of a record: its three fields. In a free record the first is the next free one plus
+/// one.
 const WORDS: usize = 3;
 
 /// All records.
 pub(crate) struct Records {
     words: ConcurrentVec<AtomicU64>,
-    /// How many records were ever used.
+    /// The number of records that were ever used.
     count: AtomicU64,
-    /// The first free record plus one in the low half; in the high half a count that tells one visit from the next.
+    /// The head of the free list: in the low half the first free record plus one, in the high half
+    /// a version counter against the ABA problem.
     free_list: AtomicU64,
 }
 
@@ -34,35 +37,38 @@ impl Records {
         }
     }
 
-    /// Keeps it for a block; `None` when memory is short.
+    /// Stores a record and returns its number. Returns `None` when memory is short.
     #[cold]
     pub(crate) fn insert(&self, Record { requested, usable, time }: Record) -> Option<u32> {
         let record = self.pop_free().or_else(|| self.alloc_new())?;
-        // Release, with the Acquire of `get`: whoever reads these sees that the former block of the record is gone.
+        // Release, with the Acquire of `get`: a reader of these words also sees that the former
+        // block's word was cleared.
         self.word(record, 0)?.store(requested as u64, Release);
         self.word(record, 1)?.store(usable as u64, Release);
         self.word(record, 2)?.store(time, Release);
         Some(record)
     }
 
-    /// What was kept.
+    /// Returns the content of a record.
     #[cold]
     pub(crate) fn get(&self, record: u32) -> Record {
-        // Acquire: a reader looks at the block's word once more, after this.
+        // Acquire, with the Release of `insert`: afterwards the reader checks the block's word
+        // again.
         let word = |which| self.word(record, which).map_or(0, |word| word.load(Acquire));
         Record { requested: word(0) as usize, usable: word(1) as usize, time: word(2) }
     }
 
-    /// The block is gone.
+    /// Frees the record of a removed block.
     #[cold]
     pub(crate) fn free(&self, record: u32) {
         let Some(next) = self.word(record, 0) else { return };
         let mut head = self.free_list.load(Relaxed);
         loop {
-            // Release, as in `keep`.
+            // Release, as in `insert`: a reader may still read this word.
             next.store(head & INDEX_MASK, Release);
             let new = (head & !INDEX_MASK).wrapping_add(1 << 32) | u64::from(record + 1);
-            // Release, with the Acquire of `pop_free`: the link is there before the record is offered.
+            // Release, with the Acquire of `pop_free`: the link is written before the record is on
+            // the list.
             match self.free_list.compare_exchange_weak(head, new, Release, Relaxed) {
                 Ok(_) => return,
                 Err(current) => head = current,
@@ -74,7 +80,8 @@ impl Records {
         let mut head = self.free_list.load(Acquire);
         loop {
             let record = u32::try_from(head & INDEX_MASK).ok()?.checked_sub(1)?;
-            // May be the next owner's size already; then the count in the head has changed, and it is not used.
+            // It may already be the next owner's size. Then the version in the head has changed,
+            // and the exchange below fails.
             let next = self.word(record, 0)?.load(Relaxed) & INDEX_MASK;
             let new = (head & !INDEX_MASK).wrapping_add(1 << 32) | next;
             match self.free_list.compare_exchange_weak(head, new, AcqRel, Acquire) {
@@ -89,7 +96,7 @@ impl Records {
             .ok()
             .filter(|record| *record < RECORD_LIMIT)?;
         self.words.get_or_alloc(record as usize * WORDS + WORDS - 1)?;
-        // Its words may lie in two segments.
+        // The words of a record may lie in two segments.
         self.words.get_or_alloc(record as usize * WORDS)?;
         Some(record)
     }

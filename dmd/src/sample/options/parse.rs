@@ -38,7 +38,7 @@ impl Options {
             }
         }
         match sample {
-            // Elsewhere nothing is sampled: whoever says so expects what does not happen.
+            // Only a profile samples, so the option would have no effect.
             Some(bad) if options.mode != Mode::Profile => Err(bad),
             _ => Ok(options),
         }
@@ -53,7 +53,7 @@ fn by_name<T: Copy, const N: usize>(
     all.into_iter().find(|one| name(*one) == word)
 }
 
-/// A number of bytes: `65536`, `64K` or `1M`.
+/// Parses a number of bytes: `65536`, `64K` or `1M`.
 fn bytes(text: &str) -> Option<NonZeroU64> {
     let (digits, unit) = match text.as_bytes().last()? {
         b'K' => (&text[..text.len() - 1], 1 << 10),
@@ -74,7 +74,7 @@ impl std::str::FromStr for Options {
     }
 }
 
-/// A word that nobody understands among those of `$DMD`.
+/// An unknown option of DMD, or a bad value of one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OptionsError {
     word: String,
@@ -88,7 +88,7 @@ impl fmt::Display for OptionsError {
 
 impl std::error::Error for OptionsError {}
 
-/// A word of `$DMD` that nobody understands.
+/// A word of `$DMD` that is no option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BadWord<'t> {
     pub(crate) word: &'t str,

@@ -11,28 +11,29 @@ use crate::sample::sampler;
 
 static PLAN: AtomicU32 = AtomicU32::new(Plan::UNDECIDED.0);
 
-/// The options that the plan was made from: mode and the wish for statistics; for dumps.
+/// The mode and the statistics option of the plan, for dumps.
 static MODE: AtomicU8 = AtomicU8::new(Mode::DarkMatter as u8);
 static SHOWS_STATS: AtomicBool = AtomicBool::new(false);
-/// The mean of the samples, in bytes; 0 where every block enters.
+/// The mean distance between samples in bytes; 0 if every block is inserted.
 static SAMPLE_BYTES: AtomicU64 = AtomicU64::new(0);
 
-/// Whether live blocks may be missing from the table: those from before tracking began, from while it was off, and those
-/// that were not sampled.
+/// True if live blocks may be missing from the table: from before the start, from a pause, or
+/// unsampled.
 static HAS_GAPS: AtomicBool = AtomicBool::new(false);
 
-/// What the hooks do now.
+/// Returns the plan in force.
 #[inline(always)]
 pub(crate) fn plan() -> Plan {
     Plan(PLAN.load(Relaxed))
 }
 
-/// Nobody asked for tracking.
+/// Puts the hooks to sleep: they count bytes only.
 pub(crate) fn set_asleep() {
     PLAN.store(Plan::ASLEEP.0, Relaxed);
 }
 
-/// From now on blocks enter the table as the options say. What was decided before tells whether earlier blocks are missing.
+/// Starts to insert blocks as the options request. The former plan decides whether earlier blocks
+/// are missing.
 pub(crate) fn begin(options: Options) -> Result<Plan, TooManyRates> {
     let is_profile = options.mode == Mode::Profile;
     let probability = Probability::of_bytes(options.sample_bytes);
@@ -51,46 +52,46 @@ pub(crate) fn begin(options: Options) -> Result<Plan, TooManyRates> {
     Ok(plan)
 }
 
-/// No further block enters the table.
+/// Stops inserting new blocks.
 pub(crate) fn stop_inserting() {
     let now = plan();
     if now.is_awake() {
-        // Release, with the Acquire of `has_gaps`: whoever misses a block knows that it may be missing.
+        // Release, with the Acquire of `has_gaps`: a reader that misses a block also sees the gap.
         HAS_GAPS.store(true, Release);
         update(Plan::without_inserting);
     }
 }
 
-/// The rate of the draws that the options ask for.
+/// The sampling rate that the options request.
 static OWN_RATE: AtomicU8 = AtomicU8::new(SamplingRate::EVERY.number());
 
-/// The rate of the draws for those who observe single allocations.
+/// The sampling rate of observers.
 static OBSERVED_RATE: AtomicU8 = AtomicU8::new(SamplingRate::EVERY.number());
 
 fn set_own_rate(rate: SamplingRate) {
     OWN_RATE.store(rate.number(), Relaxed);
-    // While single allocations are observed, their draws are the only ones.
+    // While single allocations are observed, the profile's own sampling is suspended.
     if !plan().is_observed() {
         sampler::set_rate(rate);
     }
 }
 
-/// The probability of a profile that goes on.
+/// Returns the probability of a running profile.
 pub(crate) fn own_probability() -> Option<Probability> {
     let own = SamplingRate::from_number(OWN_RATE.load(Relaxed));
     plan().samples().then(|| own.probability())
 }
 
-/// The rate of the draws for those who observe single allocations.
+/// Returns the sampling rate of observers.
 #[inline]
 pub(crate) fn observed_rate() -> SamplingRate {
     SamplingRate::from_number(OBSERVED_RATE.load(Relaxed))
 }
 
-/// From now on single allocations are observed at this rate.
+/// Starts to observe single allocations at this rate.
 pub(crate) fn start_observing(rate: SamplingRate) {
     if !plan().inserts_all() {
-        // As in `stop_inserting`.
+        // Release, as in `stop_inserting`.
         HAS_GAPS.store(true, Release);
     }
     OBSERVED_RATE.store(rate.number(), Relaxed);
@@ -98,13 +99,13 @@ pub(crate) fn start_observing(rate: SamplingRate) {
     update(|plan| Plan(plan.0 | DECIDED | AWAKE | OBSERVED));
 }
 
-/// Nobody observes single allocations any more.
+/// Stops observing single allocations.
 pub(crate) fn stop_observing() {
     update(|plan| Plan(plan.0 & !OBSERVED));
     sampler::set_rate(SamplingRate::from_number(OWN_RATE.load(Relaxed)));
 }
 
-/// The probability of blocks that enter, where not all do.
+/// Returns the probability of an inserted block, if blocks are sampled.
 pub(crate) fn sampled_probability() -> Option<Probability> {
     let plan = plan();
     match observed_rate() {
@@ -115,12 +116,12 @@ pub(crate) fn sampled_probability() -> Option<Probability> {
     }
 }
 
-/// From now on threads with a journal hear of their blocks.
+/// Starts to record events of single blocks.
 pub(crate) fn start_events() {
     update(|plan| Plan(plan.0 | EVENTS));
 }
 
-/// Nobody wants to hear of single blocks any more.
+/// Stops recording events of single blocks.
 pub(crate) fn stop_events() {
     update(|plan| Plan(plan.0 & !EVENTS));
 }
@@ -129,18 +130,18 @@ fn update(change: impl Fn(Plan) -> Plan) {
     let _ = PLAN.fetch_update(Relaxed, Relaxed, |now| Some(change(Plan(now)).0));
 }
 
-/// Whether live blocks may be missing from the table.
+/// Returns whether live blocks may be missing from the table.
 pub(crate) fn has_gaps() -> bool {
     HAS_GAPS.load(Acquire)
 }
 
-/// What is kept of the blocks.
+/// Returns the mode of the plan.
 pub(crate) fn mode() -> Mode {
     let number = MODE.load(Relaxed);
     Mode::ALL.into_iter().find(|mode| *mode as u8 == number).unwrap_or(Mode::DarkMatter)
 }
 
-/// What is tracked at this moment, in words.
+/// Returns the state of tracking, as text for users.
 pub(crate) fn state() -> String {
     let plan = plan();
     let stacks = match plan {
@@ -158,12 +159,12 @@ pub(crate) fn state() -> String {
     if plan.is_observed() { state + ", which are observed" } else { state }
 }
 
-/// Whether statistics of each dump are asked for.
+/// Returns whether each dump prints statistics.
 pub(crate) fn shows_stats() -> bool {
     SHOWS_STATS.load(Relaxed)
 }
 
-/// The bytes between two samples on average; `None` where every block enters.
+/// Returns the mean distance between samples in bytes; `None` if every block is inserted.
 pub(crate) fn sample_bytes() -> Option<u64> {
     Some(SAMPLE_BYTES.load(Relaxed)).filter(|bytes| *bytes != 0)
 }

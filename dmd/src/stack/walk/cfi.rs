@@ -1,4 +1,4 @@
-//! RuleCache from call frame information: they need no build flag, and none is found up twice.
+//! Unwind rules from call frame information (CFI), through the cache of rules.
 
 use super::modules::{self, Identity};
 use super::rule::{CodeAddress, FoundRule, PackedRule, PlainRule};
@@ -6,16 +6,16 @@ use super::rule_cache::{CachedRule, RuleCache};
 
 static RULES: RuleCache = RuleCache::new();
 
-/// The rule of the code there, if it is plain, stays, and was found up before.
+/// Returns the rule of this code, if it is cached, plain and permanent.
 #[inline(always)]
 pub(crate) fn cached_plain(code: usize) -> Option<PlainRule> {
     RULES.plain(code)
 }
 
-/// The rule of the code there.
+/// Returns the rule of this code, and caches it.
 pub(crate) fn look_up(place: CodeAddress) -> Option<FoundRule> {
     match RULES.get(place.code) {
-        Some(CachedRule::Permanent(rule)) => Some(FoundRule { rule, is_fixed: true }),
+        Some(CachedRule::Permanent(rule)) => Some(FoundRule { rule, is_permanent: true }),
         known => look_up_uncached(place, known),
     }
 }
@@ -25,9 +25,9 @@ fn look_up_uncached(place: CodeAddress, known: Option<CachedRule>) -> Option<Fou
         && modules::fingerprint(place.code)
             .is_some_and(|fingerprint| RULES.matches_module(place.code, rule, fingerprint))
     {
-        return Some(FoundRule { rule, is_fixed: false });
+        return Some(FoundRule { rule, is_permanent: false });
     }
-    // What is unknown now may be known later: nothing is remembered of it.
+    // A failure is not cached: the module may be known later.
     let found = modules::find(place.code)?;
     let rule = PackedRule::new(found.unwind_info.rule(place)?);
     match found.identity {
@@ -37,5 +37,5 @@ fn look_up_uncached(place: CodeAddress, known: Option<CachedRule>) -> Option<Fou
         }
         Identity::Unknown => {}
     }
-    Some(FoundRule { rule, is_fixed: found.identity == Identity::Permanent })
+    Some(FoundRule { rule, is_permanent: found.identity == Identity::Permanent })
 }

@@ -1,5 +1,7 @@
-//! The walk along saved frame pointers, for programs that were built with them. Libraries were built by others, as they liked:
-//! from the first frame of one on, call frame information advance further.
+//! The walk along saved frame pointers, for programs built with them.
+//!
+//! Libraries may have been built without. From the first library frame on, call frame information
+//! leads further.
 
 use super::frames::{self, End};
 use super::last::{LastStack, verify};
@@ -9,7 +11,8 @@ use super::rule::WORD;
 use crate::mem::sys;
 use crate::mem::sys::StackBounds;
 
-/// Takes the stack, and says whether all of it was kept. `None` if frame pointers did not lead to the thread's outermost frame.
+/// Walks the stack, and returns whether it is complete. Returns `None` if frame pointers do not
+/// lead to the thread's outermost frame.
 #[inline(always)]
 pub(crate) fn walk(here: Registers, own: StackBounds, last: &LastStack) -> Option<bool> {
     let AddressRange { low, high } = modules::own_range();
@@ -27,7 +30,8 @@ pub(crate) fn walk(here: Registers, own: StackBounds, last: &LastStack) -> Optio
     Some(last.commit_addresses(outer, count))
 }
 
-/// How many frames are left, by the rules of libraries. Usually they are those around the thread's first function.
+/// Walks the remaining frames by the rules of libraries, and returns their number. They are usually
+/// the frames around the thread's first function.
 #[cold]
 #[inline(never)]
 fn library_frames(library: Registers, own: StackBounds, last: &LastStack) -> Option<usize> {
@@ -35,26 +39,26 @@ fn library_frames(library: Registers, own: StackBounds, last: &LastStack) -> Opt
     (end == End::Outermost).then(|| last.length.get())
 }
 
-/// Takes the stack by frame pointers alone, as far as they lead. Says where that is.
+/// Walks the stack along frame pointers alone, and returns the registers at the end of the chain.
 pub(crate) fn walk_to_end(here: Registers, own: StackBounds, last: &LastStack) -> Registers {
     let chain = follow_chain(here, own, last, |_| true);
     last.commit_addresses(0, chain.count);
     chain.end
 }
 
-/// Frames along frame pointers.
+/// A chain of frames along frame pointers.
 struct Chain {
-    /// How many there are of the program's.
+    /// The number of frames in the program.
     count: usize,
-    /// Where the chain leaves the program, or ends.
+    /// The registers where the chain leaves the program, or ends.
     end: Registers,
-    /// Whether it leaves the program, rather than ends.
+    /// True if the chain leaves the program; false if it ends.
     leaves_program: bool,
-    /// Whether it has more frames than are kept.
+    /// True if the chain has more frames than the last stack can store.
     is_too_long: bool,
 }
 
-/// Follows the chain while the code is the program's.
+/// Follows the chain while its code belongs to the program.
 #[inline(always)]
 fn follow_chain(
     here: Registers,
@@ -62,9 +66,10 @@ fn follow_chain(
     last: &LastStack,
     is_own: impl Fn(usize) -> bool,
 ) -> Chain {
-    // Two words are read of each frame: the caller's frame pointer, and the return address.
+    // Each frame has two words to read: the caller's frame pointer, and the return address.
     let highest = own.high - 2 * WORD;
-    // What is no frame but lies there is harmless to read, and has no code of the program's in it.
+    // A value that is not a frame but lies in this range is readable, and its code is not the
+    // program's.
     let is_frame = |frame: usize, above: usize| above <= frame && frame <= highest;
     let mut frame = here.frame_pointer;
     let mut count = 0;

@@ -1,4 +1,5 @@
-//! The walk itself, frame by frame outwards, until it comes to frames that are known from the last stack.
+//! The walk by unwind rules: frame by frame outwards, until it meets unchanged frames of the last
+//! stack.
 
 use std::cell::Cell;
 use std::hint::select_unpredictable;
@@ -10,25 +11,25 @@ use super::registers::Registers;
 use super::rule::{Base, CodeAddress, PlainRule, Rule, SavedOffsets, WORD};
 use crate::mem::sys::StackBounds;
 
-/// How a walk ended.
+/// The reason why a walk ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
-    /// At the thread's outermost frame.
+    /// It reached the thread's outermost frame.
     Outermost,
-    /// Before it: nothing is known of the code, or the stack is broken, or deeper than what is kept.
+    /// It ended before: the code has no rule, the stack is corrupt, or it is too deep.
     Truncated,
-    /// At a rule that only the reference unwinder can follow.
+    /// It reached a rule that only the reference unwinder can follow.
     Unsupported,
 }
 
-/// Where the walk has come to.
+/// The registers of the current frame.
 #[derive(Clone, Copy)]
 struct Position {
     registers: Registers,
     is_interrupted: bool,
 }
 
-/// Where the walk is next, and what it may read there.
+/// The next position and the readable memory there, or the end of the walk.
 type Next = Result<(Position, Memory), End>;
 
 /// A frame that the slow path walked, and the continuation of the walk.
@@ -37,15 +38,16 @@ struct Step {
     next: Next,
 }
 
-/// Walks from there outwards, and leaves the frames in the thread's last stack, without the innermost `skip`.
+/// Walks outwards from `start`, and commits the frames to the thread's last stack, without the
+/// innermost `skip`.
 #[inline(always)]
 pub(crate) fn walk(start: Registers, own: StackBounds, last: &LastStack, skip: usize) -> End {
     let mut memory = Memory::new(own, start.stack_pointer);
-    // Three values, not one struct: that stays in registers.
+    // Three values, not one struct, so that they stay in registers.
     let Registers { mut stack_pointer, mut instruction, mut frame_pointer } = start;
     let (mut same, mut new) = (0, 0);
     let end = 'walk: loop {
-        // PlainRule rules, and what is known from the last stack: nearly all frames.
+        // The fast path: plain rules, and frames of the last stack. Nearly all frames take it.
         let mut is_interrupted = false;
         loop {
             let registers = Registers { stack_pointer, instruction, frame_pointer };
@@ -97,12 +99,13 @@ pub(crate) fn walk(start: Registers, own: StackBounds, last: &LastStack, skip: u
     end
 }
 
-/// Where the caller's frame pointer was read, and the caller's registers, by a plain rule. `None` if it advance anywhere but up
-/// the stack.
+/// Returns the caller by a plain rule, and the address of its saved frame pointer. Returns `None`
+/// if the rule does not lead up the stack.
 #[inline(always)]
 fn caller(registers: Registers, rule: PlainRule, memory: Memory) -> Option<(usize, Registers)> {
     let cfa = value(registers, rule.base).wrapping_add(rule.cfa);
-    // A jump would be guessed wrongly too often: where nothing was saved, the return address is read once more.
+    // Selected without a branch, which would be mispredicted too often. If nothing was saved, the
+    // return address is read twice.
     let is_saved = rule.saved != 0;
     let saved = cfa.wrapping_sub(select_unpredictable(is_saved, rule.saved, WORD));
     let (instruction, word) = memory.frame(registers.stack_pointer, cfa, saved)?;
@@ -111,7 +114,8 @@ fn caller(registers: Registers, rule: PlainRule, memory: Memory) -> Option<(usiz
     Some((saved, Registers { stack_pointer: cfa, instruction, frame_pointer }))
 }
 
-/// All that is rare.
+/// Walks one frame on the slow path: rules that are not plain, permanent and cached, and other
+/// stacks than the thread's own.
 #[cold]
 #[inline(never)]
 fn step_slow(position: Position, memory: Memory) -> Step {
@@ -120,8 +124,8 @@ fn step_slow(position: Position, memory: Memory) -> Step {
     let opaque = Frame { registers, saved };
     let code = registers.instruction.wrapping_sub(usize::from(!is_interrupted));
     let found = cfi::look_up(CodeAddress { code, is_exact: is_interrupted });
-    let next = match found.map(|found| (found.rule.rule(), found.is_fixed)) {
-        // A rule that was just found up for the first time is as good as others.
+    let next = match found.map(|found| (found.rule.rule(), found.is_permanent)) {
+        // A plain, permanent rule that was not cached yet: as on the fast path.
         Some((Rule::Plain(rule), true))
             if !is_interrupted
                 && let Some((saved, caller)) = caller(registers, rule, memory)
@@ -140,9 +144,9 @@ fn step_slow(position: Position, memory: Memory) -> Step {
                 |(registers, memory)| (Position { registers, is_interrupted: is_signal }, memory),
             )
         }
-        Some((Rule::Outermost, is_fixed)) => {
+        Some((Rule::Outermost, is_permanent)) => {
             let frame = Frame { registers, saved: Frame::UNCHANGED };
-            let frame = if is_fixed && !is_interrupted { frame } else { opaque };
+            let frame = if is_permanent && !is_interrupted { frame } else { opaque };
             return Step { frame, next: Err(End::Outermost) };
         }
         Some((Rule::Unsupported, _)) => return Step { frame: opaque, next: Err(End::Unsupported) },
@@ -159,7 +163,7 @@ fn step_slow(position: Position, memory: Memory) -> Step {
     Step { frame: opaque, next }
 }
 
-/// The caller by a plain rule, on this stack or another one.
+/// Returns the caller by a plain rule, on this stack or another one.
 fn caller_on_any_stack(
     registers: Registers,
     rule: PlainRule,
@@ -175,7 +179,7 @@ fn caller_on_any_stack(
     Some((Registers { stack_pointer: cfa, instruction, frame_pointer }, memory))
 }
 
-/// The caller by an indirect rule.
+/// Returns the caller by an indirect rule.
 fn caller_by_indirect_rule(
     registers: Registers,
     memory: Memory,

@@ -1,4 +1,7 @@
-//! The stack that a thread took last. Most of the next one is the same: what is still there is verified, not walked again.
+//! The last stack of a thread, as a cache for its next walk.
+//!
+//! Consecutive stacks share most of their outer frames. A walk that meets such a frame verifies the
+//! frames outside it, with two reads each, and does not walk them again.
 
 use std::cell::Cell;
 
@@ -13,30 +16,33 @@ use super::rule::WORD;
 use crate::mem::sys;
 use crate::stack::stack_cache::StackHash;
 
-/// The number of innermost frames of a stack that are kept.
+/// The number of frames that a stack stores: the innermost ones.
 pub(crate) const MAX_FRAMES: usize = 128;
 
-/// The last stack of a thread, the outermost frame first.
+/// The last stack of a thread, from the outermost frame inwards.
 pub(crate) struct LastStack {
     pub(crate) frames: [Cell<Frame>; MAX_FRAMES],
     pub(crate) length: Cell<usize>,
-    /// How many of the outermost frames the next walk may find again: all, if the stack is whole and the thread's own.
+    /// The number of outermost frames that the next walk may reuse: all, if the stack is complete
+    /// and the thread's own, otherwise 0.
     pub(crate) reusable: Cell<usize>,
-    /// The hash of the stack up to each frame, and of how many of the outermost frames it is known.
+    /// The hash of the stack from the outermost frame up to each frame. The first `hashed` are
+    /// valid.
     pub(crate) hashes: [Cell<StackHash>; MAX_FRAMES],
     pub(crate) hashed: Cell<usize>,
-    /// Indices of frames by their stack pointers: where a frame would be if it is in the last stack. What is wrong or out of
-    /// date is found out by looking at the frame.
+    /// A hash table from stack pointers to indices of frames. An entry may be stale, so a look-up
+    /// checks the frame.
     index: [Cell<u8>; INDEX_SLOTS],
-    /// The addresses that a walk along frame pointers has come by, the innermost first.
+    /// The return addresses of the current walk along frame pointers, from the innermost frame
+    /// outwards.
     addresses: [Cell<usize>; NEW_FRAMES],
-    /// Where chains of frame pointers end on this thread.
+    /// The registers where chains of frame pointers end on this thread.
     root: Cell<Option<Registers>>,
-    /// The frames that a walk has come by that are not, or not yet known to be, in the last stack: the innermost first.
+    /// The frames of the current walk, from the innermost outwards, up to the first reused frame.
     new: [Cell<Frame>; NEW_FRAMES],
 }
 
-/// The innermost frames are the tracker's own and its hook's: they are left out.
+/// The innermost frames belong to the tracker and its hook: the walk drops them.
 pub(crate) const OWN_FRAMES: usize = 2;
 
 const INDEX_SLOTS: usize = 256;
@@ -49,7 +55,7 @@ const EMPTY_FRAME: Frame = Frame {
     saved: Frame::UNCHANGED,
 };
 
-/// Stack pointers are aligned to 16 where functions are called.
+/// Stack pointers are aligned to 16 at calls.
 #[inline(always)]
 fn index_slot(registers: Registers) -> usize {
     (registers.stack_pointer >> 4) % INDEX_SLOTS
@@ -74,27 +80,28 @@ impl LastStack {
         }
     }
 
-    /// The frames that may be found again.
+    /// Returns the frames that may be reused.
     #[inline(always)]
     pub(crate) fn reusable(&self) -> &[Cell<Frame>] {
         self.frames.get(..self.reusable.get()).unwrap_or(&[])
     }
 
-    /// The index of the frame with these registers, if the last stack has one from which the walk may go on.
+    /// Returns the index of the frame with these registers, if it may be reused.
     #[inline(always)]
     pub(crate) fn find(&self, registers: Registers) -> Option<usize> {
         let index = usize::from(self.index.get(index_slot(registers))?.get());
         let frame = self.frames.get(index % MAX_FRAMES)?.get();
-        // The stack pointer first: of a frame that is not in the last stack, it is another one.
-        let is_it = frame.registers.stack_pointer == registers.stack_pointer
+        // The stack pointer first: if the frame is not in the last stack, it differs.
+        let is_same = frame.registers.stack_pointer == registers.stack_pointer
             && frame.registers.instruction == registers.instruction
             && frame.registers.frame_pointer == registers.frame_pointer
             && index < self.reusable.get()
             && !frame.is_opaque();
-        is_it.then_some(index)
+        is_same.then_some(index)
     }
 
-    /// Keeps frames of the last stack among the new ones, unless there is no room.
+    /// Appends frames of the last stack to those of the current walk. Returns `false` if there is
+    /// no space.
     #[cold]
     pub(crate) fn push_reused(
         &self,
@@ -114,7 +121,7 @@ impl LastStack {
         })
     }
 
-    /// Keeps the next new frame, unless there is no room.
+    /// Appends a frame to the current walk. Returns `false` if there is no space.
     #[inline(always)]
     pub(crate) fn push(&self, count: &mut usize, frame: Frame) -> bool {
         let Some(place) = self.new.get(*count) else { return false };
@@ -123,19 +130,19 @@ impl LastStack {
         true
     }
 
-    /// The walk is over: the stack is `same` frames of the one before and these new ones, without the innermost `skip`. Says
-    /// whether there was room for all; otherwise the outermost are left out.
+    /// Ends a walk: the stack is `same` reused frames and the `walked` frames without the innermost
+    /// `skip`. Returns whether all fit; otherwise the outermost are dropped.
     #[inline(always)]
-    pub(crate) fn commit(&self, same: usize, new: usize, skip: usize) -> bool {
-        let new = new.saturating_sub(skip);
+    pub(crate) fn commit(&self, same: usize, walked: usize, skip: usize) -> bool {
+        let new = walked.saturating_sub(skip);
         let over = (same + new).saturating_sub(MAX_FRAMES);
         if over > 0 {
             self.drop_outermost(over, same);
         }
         let same = same.saturating_sub(over);
         let places = self.frames.get(same..).unwrap_or(&[]).iter();
-        let own = skip.min(new);
-        let frames = self.new.get(own..new).unwrap_or(&[]).iter().rev();
+        let own = skip.min(walked);
+        let frames = self.new.get(own..walked).unwrap_or(&[]).iter().rev();
         let mut outer = self.frames.get(same.wrapping_sub(1));
         for ((index, place), frame) in (same..).zip(places).zip(frames) {
             let mut frame = frame.get();
@@ -170,7 +177,7 @@ impl LastStack {
         }
     }
 
-    /// Copies the addresses, the innermost first, as far as there is room.
+    /// Copies the addresses from the innermost frame outwards, as many as fit.
     pub(crate) fn copy_to<'a>(&self, addresses: &'a mut [usize]) -> &'a [usize] {
         let frames = self.frames.get(..self.length.get()).unwrap_or(&[]);
         let length = frames.len().min(addresses.len());
@@ -180,7 +187,7 @@ impl LastStack {
         addresses.get(..length).unwrap_or(&[])
     }
 
-    /// So that the next walk finds nothing again.
+    /// Clears the stack, so that the next walk reuses nothing.
     pub(crate) fn clear(&self) {
         self.length.set(0);
         self.reusable.set(0);
@@ -193,11 +200,12 @@ impl LastStack {
     }
 }
 
-/// Starting at frame `from`, which is where the walk has come to, how far outwards the frames are those of the last stack: the
-/// index of the outermost of which it is verified.
+/// Verifies the frames of the last stack outwards from frame `from`, which the walk has reached.
+/// Returns the index of the outermost verified frame.
 ///
-/// A frame is verified if its inner one is and the two words by which that advance to it are what they were. All lie above the
-/// stack pointer of a frame that the walk has come to, on the thread's own stack.
+/// A frame is verified if its inner frame is, and the inner frame's return address and saved frame
+/// pointer still lead to it. Both words lie above the stack pointer of the frame that the walk has
+/// reached, on the thread's own stack.
 #[inline(always)]
 pub(crate) fn verify(frames: &[Cell<Frame>], from: usize) -> usize {
     let pairs = frames.get(..=from).unwrap_or(&[]).windows(2).rev();

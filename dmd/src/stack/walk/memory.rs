@@ -1,29 +1,30 @@
-//! Which part of the stack may be read: the thread's own above its stack pointer, and of any other what proves readable.
+//! The readable part of a stack: the thread's own above the stack pointer, and of other stacks what
+//! the kernel confirms.
 
 use crate::mem::sys;
 use crate::mem::sys::{PAGE, StackBounds};
 
 use super::rule::WORD;
 
-/// The addresses that the walk may read, where it has come to.
+/// The address range that the walk may read at its current position.
 #[derive(Clone, Copy)]
 pub(crate) struct Memory {
     low: usize,
     high: usize,
     own: StackBounds,
-    /// How often the walk has gone from one stack to another.
+    /// The number of times that the walk changed to another stack.
     switches: u32,
-    /// Whether it has been on another stack than the thread's own.
+    /// True if the walk has been on another stack than the thread's own.
     has_left_own_stack: bool,
 }
 
-/// A signal's stack, a coroutine's and the thread's own, with some to spare.
+/// A signal's stack, a coroutine's and the thread's own, with some reserve.
 const MAX_SWITCHES: u32 = 8;
 
-/// A rule finds the frame pointer in so many bytes below a frame's end.
+/// A plain rule finds the saved frame pointer within this many bytes below the CFA.
 const MAX_SAVE_DISTANCE: usize = 256 * WORD;
 
-/// The bytes of another stack that are asked for at once, at most.
+/// The number of bytes of another stack that the kernel is asked about at once, at most.
 const MAX_EXTENSION: usize = 64 * PAGE;
 
 impl Memory {
@@ -37,7 +38,8 @@ impl Memory {
         self.has_left_own_stack
     }
 
-    /// The last word of a frame, and one in it, if the frame lies inside what may be read, and upwards.
+    /// Reads the last word of a frame, and one inside it, if the frame lies upwards in the readable
+    /// range.
     #[inline(always)]
     pub(crate) fn frame(self, from: usize, to: usize, saved: usize) -> Option<(usize, usize)> {
         if from < to && to <= self.high && from <= saved && to.is_multiple_of(WORD) {
@@ -47,26 +49,26 @@ impl Memory {
         }
     }
 
-    /// What may be read once the walk goes on from a frame with this stack pointer to one with that: up the stack, or to
-    /// another one. `None` if it must not.
+    /// Returns the readable memory for the step from a frame with stack pointer `from` to one with
+    /// `to`: up the stack, or to another stack. Returns `None` if the step is invalid.
     pub(crate) fn advance(self, from: usize, to: usize) -> Option<Memory> {
         if self.frame(from, to, from).is_some() { Some(self) } else { self.switch_stack(from, to) }
     }
 
-    /// The word there, if it may be read.
+    /// Reads the word at this address, if it is in the readable range.
     #[inline(always)]
     pub(crate) fn word(self, address: usize) -> Option<usize> {
         let may = self.low <= address && address <= self.high.wrapping_sub(WORD);
         may.then(|| sys::word_at(address))
     }
 
-    /// Asks the system about the stack just below `to`.
+    /// Asks the kernel whether the stack just below `to` is readable.
     fn switch_stack(self, from: usize, to: usize) -> Option<Memory> {
         let top = to.checked_sub(WORD).filter(|top| top.is_multiple_of(WORD))?;
         let on_own = self.own.low <= from && from < self.own.high;
         let to_own = self.own.low <= top && top < self.own.high;
         if on_own && to_own {
-            // Not upwards, or beyond the end.
+            // On the thread's own stack, a step must lead upwards and stay inside.
             return None;
         }
         if !to_own
@@ -80,7 +82,7 @@ impl Memory {
             return None;
         }
         let first_page = top & !(PAGE - 1);
-        // What a frame has saved lies a little below its end.
+        // A frame saves registers a little below its end.
         let below = top.saturating_sub(MAX_SAVE_DISTANCE);
         Some(Memory {
             low: if sys::is_readable(below) { below } else { first_page },
@@ -91,7 +93,7 @@ impl Memory {
         })
     }
 
-    /// Page by page upwards, on a stack whose end nobody knows.
+    /// Extends the range page by page upwards, on a stack of unknown size.
     fn extend(self, to: usize) -> Option<Memory> {
         let mut high = self.high.max(self.low & !(PAGE - 1));
         while high < to {
@@ -142,7 +144,7 @@ mod tests {
         let memory = memory.advance(other.low + 5 * PAGE, own.low + 64).unwrap();
         assert_eq!(memory.word(own.low + 56), Some(7));
         assert!(memory.has_left_own_stack());
-        // Nobody has a stack there.
+        // No stack is mapped at this address.
         assert!(memory.advance(own.low + 64, 0x7000).is_none());
     }
 

@@ -1,21 +1,23 @@
-//! An unwind rule in a word: where the caller's registers are, seen from those of a frame.
+//! Unwind rules, packed into a word: the caller's registers as seen from a frame.
 
 use std::fmt;
 
-/// What advance from a frame to its caller. The canonical frame address (CFA) is the caller's stack pointer.
+/// An unwind rule: how to get from a frame to its caller. The canonical frame address (CFA) is the
+/// caller's stack pointer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rule {
-    /// The CFA lies above a register, and the return address just below it.
+    /// The CFA is a register plus an offset, and the return address is just below the CFA.
     Plain(PlainRule),
-    /// The CFA is in memory, that far from a register: signal frames, and functions that align their stack.
+    /// The CFA is in memory, at an offset from a register: signal frames, and functions that
+    /// realign their stack.
     Indirect { base: Base, cfa: isize, saved_at: SavedOffsets, is_signal: bool },
-    /// This is the outermost frame.
+    /// The frame is the outermost one.
     Outermost,
-    /// Anything else: for the reference unwinder.
+    /// Any other rule, for the reference unwinder.
     Unsupported,
 }
 
-/// The register that distances are measured from.
+/// The register that offsets are relative to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Base {
     StackPointer,
@@ -26,38 +28,39 @@ pub(crate) enum Base {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PlainRule {
     pub(crate) base: Base,
-    /// How far above its base the CFA is.
+    /// The distance from the base up to the CFA.
     pub(crate) cfa: usize,
-    /// How far below the CFA the frame pointer was saved; 0 if it is in its register still.
+    /// The distance from the CFA down to the saved frame pointer; 0 if it is still in its register.
     pub(crate) saved: usize,
 }
 
-/// Where an indirect rule finds the caller's registers, in bytes from its base; `None` is the return address just below the
-/// CFA, and the frame pointer in its register.
+/// The offsets of the saved registers from the base of an indirect rule. `None` means that the
+/// return address is just below the CFA, or the frame pointer still in its register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SavedOffsets {
     pub(crate) return_address: Option<isize>,
     pub(crate) frame_pointer: Option<isize>,
 }
 
-/// The bytes of a word of the stack.
+/// The size of a word of the stack in bytes.
 pub(crate) const WORD: usize = size_of::<usize>();
 
-/// A rule in 29 bits; never 0. What does not fit is [`Rule::Unsupported`].
+/// A rule in 29 bits, never 0. Rules that do not fit become [`Rule::Unsupported`].
 ///
-/// From the highest bit: the kind (2); then of a plain rule the base (1), and where the frame pointer is (8) and the CFA (18),
-/// both in words; of an indirect one the base (1), whether it is a signal frame's (1), and the CFA, the return address and the
-/// frame pointer (8 each), in words with a sign.
+/// From the highest bit, the kind (2). Then of a plain rule the base (1), the frame pointer's
+/// offset (8) and the CFA's (18), in words. Of an indirect rule the base (1), the flag of a signal
+/// frame (1), and the offsets of the frame pointer, the return address and the CFA (8 each), in
+/// signed words.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PackedRule(u32);
 
-/// 0, so that the kind of the common rule is compared together with what stands before it.
+/// 0, so that one comparison checks the kind together with the tag above it.
 const PLAIN: u32 = 0;
 const INDIRECT: u32 = 1;
 const OUTERMOST: u32 = 2;
 const UNSUPPORTED: u32 = 3;
 
-/// Where the fields begin.
+/// The shifts of the fields.
 const KIND: u32 = 27;
 const BASE: u32 = 26;
 const SAVED: u32 = 18;
@@ -65,18 +68,18 @@ const IS_SIGNAL: u32 = 25;
 const RETURN_ADDRESS: u32 = 8;
 const FRAME_POINTER: u32 = 16;
 
-/// Stands for `None` in eight bits.
+/// Encodes `None` in eight bits.
 const NOWHERE: i8 = i8::MIN;
 
 impl PackedRule {
-    /// How many bits a rule has.
+    /// The number of bits of a rule.
     pub(crate) const BITS: u32 = 29;
 
     pub(crate) fn new(rule: Rule) -> Self {
         PackedRule(pack(rule).unwrap_or(UNSUPPORTED << KIND))
     }
 
-    /// From what [`bits`](Self::bits) gave.
+    /// Makes a rule from its [`bits`](Self::bits).
     #[inline]
     pub(crate) fn from_bits(bits: u32) -> Self {
         PackedRule(bits)
@@ -87,7 +90,7 @@ impl PackedRule {
         self.0
     }
 
-    /// The plain rule; nonsense of another kind.
+    /// Returns the plain rule. Of another kind, the result is meaningless.
     #[inline(always)]
     pub(crate) fn plain(self) -> PlainRule {
         PlainRule {
@@ -106,7 +109,7 @@ impl PackedRule {
         }
     }
 
-    /// Whether bits are those of a plain rule with nothing before it.
+    /// Returns whether these bits are a plain rule below a zero tag.
     #[inline(always)]
     pub(crate) fn are_plain(bits: u64) -> bool {
         bits >> KIND == 0
@@ -135,7 +138,7 @@ impl PackedRule {
     }
 }
 
-/// `None` if it does not fit.
+/// Packs a rule. Returns `None` if it does not fit.
 fn pack(rule: Rule) -> Option<u32> {
     let base = |base: Base| u32::from(base == Base::FramePointer) << BASE;
     match rule {
@@ -157,7 +160,7 @@ fn pack(rule: Rule) -> Option<u32> {
     }
 }
 
-/// Whole words, if they fit these bits.
+/// Converts bytes to whole words, if they fit into this many bits.
 fn words(bytes: usize, bits: u32) -> Option<u32> {
     let words = u32::try_from(bytes / WORD).ok()?;
     (bytes.is_multiple_of(WORD) && words < 1 << bits).then_some(words)
@@ -175,22 +178,22 @@ impl fmt::Debug for PackedRule {
     }
 }
 
-/// An address in code whose unwind rule is found up.
+/// A code address to look up the unwind rule of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CodeAddress {
-    /// An address inside the instruction that has not returned yet, or of the next instruction.
+    /// An address inside the calling instruction, or of the next instruction to run.
     pub(crate) code: usize,
-    /// True if the instruction pointer stands there: in the innermost frame, and in one that a signal
-    /// interrupted. In all others it stands one past the call.
+    /// True if the instruction pointer is exactly there: in the innermost frame, and in one that a
+    /// signal interrupted. In other frames it is one past the call.
     pub(crate) is_exact: bool,
 }
 
-/// A rule that was found up.
+/// The result of a look-up of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FoundRule {
     pub(crate) rule: PackedRule,
-    /// True if it holds for the rest of the process.
-    pub(crate) is_fixed: bool,
+    /// True if the rule holds until the process ends.
+    pub(crate) is_permanent: bool,
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The unwind rules that were found up once: by code address, from any thread, without a lock.
+//! The cache of unwind rules by code address, for all threads, without a lock.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
@@ -6,31 +6,33 @@ use std::sync::atomic::Ordering::Relaxed;
 use super::rule::{PackedRule, PlainRule};
 use crate::mem::lazy_slice::LazySlice;
 
-/// RuleCache by code address. Each is one word, which says of itself whose it is: threads may overwrite each other's, and whoever
-/// reads one has a true one or none.
+/// A lock-free cache of unwind rules by code address. An entry is one word that contains its own
+/// tag: threads overwrite entries, and a reader finds the rule of its address or none.
 ///
-/// A word is the rest of the address that its place does not say (34 bits), whether its module may go (1), and the rule (29).
+/// An entry has the low bits of the address (34), a flag for code that may be unloaded (1), and the
+/// rule (29).
 pub(crate) struct RuleCache {
     words: LazySlice<AtomicU64>,
-    /// Of rules whose module may go: what the module found like, in the same place as the rule. See [`RuleCache::insert_unloadable`].
+    /// Checksums of rules whose module may be unloaded, at the index of the rule. See
+    /// [`RuleCache::insert_unloadable`].
     checksums: LazySlice<AtomicU64>,
 }
 
-/// How many rules there is room for. A row, a line of the processor's cache, is searched as a whole.
+/// The number of entries. A look-up searches a row, which is one cache line.
 const ENTRIES: usize = 1 << 16;
 const ROW: usize = 8;
 
-/// Code lies below this.
+/// The number of bits of a code address.
 const ADDRESS_BITS: u32 = 47;
 
 const UNLOADABLE: u64 = 1 << PackedRule::BITS;
 
-/// A rule that was found.
+/// A rule in the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CachedRule {
-    /// Of code that stays as long as the process.
+    /// The code stays loaded until the process ends.
     Permanent(PackedRule),
-    /// Of code that may be unloaded: to be held against its module's fingerprint.
+    /// The code may be unloaded: check the rule with [`RuleCache::matches_module`].
     Unloadable(PackedRule),
 }
 
@@ -39,11 +41,11 @@ impl RuleCache {
         RuleCache { words: LazySlice::new(), checksums: LazySlice::new() }
     }
 
-    /// The rule of the code at this address.
+    /// Returns the rule of the code at this address.
     pub(crate) fn get(&self, code: usize) -> Option<CachedRule> {
         let row = row_of(self.words.get(ENTRIES)?, code)?;
         for step in 0..ROW {
-            // Each word is true on its own: no order is needed.
+            // Relaxed: each word contains its own tag.
             let word = row.get((home_slot(code) + step) % ROW)?.load(Relaxed);
             if is_of(word, code) {
                 return decode(word);
@@ -52,10 +54,10 @@ impl RuleCache {
         None
     }
 
-    /// The rule of the code at this address, if it is plain and stays.
+    /// Returns the rule of the code at this address, if it is plain and permanent.
     #[inline(always)]
     pub(crate) fn plain(&self, code: usize) -> Option<PlainRule> {
-        // Nearly always it is in the first place.
+        // Nearly always the rule is in its home slot. Relaxed: the word contains its own tag.
         let word = self.words.get(ENTRIES)?.get(home_slot(code))?.load(Relaxed);
         if PackedRule::are_plain(word ^ tag(code)) {
             Some(rule(word).plain())
@@ -74,28 +76,29 @@ impl RuleCache {
         }
     }
 
-    /// Remembers a rule. Where its row is full, another one is forgotten.
+    /// Inserts a rule of permanent code. In a full row it replaces an entry.
     pub(crate) fn insert(&self, code: usize, rule: PackedRule) {
         if let Some((place, _)) = self.slot_for(code) {
             place.store(word(code, rule), Relaxed);
         }
     }
 
-    /// Remembers a rule of code that may be unloaded, with a fingerprint that is different for any other module in its place.
+    /// Inserts a rule of code that may be unloaded, with the fingerprint of its module.
     pub(crate) fn insert_unloadable(&self, code: usize, rule: PackedRule, fingerprint: u64) {
         let Some((place, index)) = self.slot_for(code) else { return };
         let checksums =
             self.checksums.get_or_alloc(ENTRIES).and_then(|checksums| checksums.get(index));
         if let Some(checksum_slot) = checksums {
             let word = word(code, rule) | UNLOADABLE;
-            // The two are not written as one. Whoever reads the rule of one module and the fingerprint of another finds out, since
-            // the fingerprint covers the rule.
+            // The two stores are not atomic together. The checksum covers the rule and the
+            // fingerprint, so a reader detects words of two modules. Relaxed, for that reason.
             checksum_slot.store(checksum(word, fingerprint), Relaxed);
             place.store(word, Relaxed);
         }
     }
 
-    /// Whether a rule of code that may be unloaded is of the module that has this fingerprint.
+    /// Returns whether a rule of code that may be unloaded belongs to the module with this
+    /// fingerprint.
     pub(crate) fn matches_module(&self, code: usize, rule: PackedRule, fingerprint: u64) -> bool {
         let word = word(code, rule) | UNLOADABLE;
         let (Some(words), Some(checksums)) = (self.words.get(ENTRIES), self.checksums.get(ENTRIES))
@@ -111,7 +114,7 @@ impl RuleCache {
         })
     }
 
-    /// Where the code's rule is or may be put.
+    /// Returns the slot for the code's rule, and its index.
     fn slot_for(&self, code: usize) -> Option<(&'static AtomicU64, usize)> {
         if code >> ADDRESS_BITS != 0 {
             return None;
@@ -133,10 +136,10 @@ fn row_of(words: &'static [AtomicU64], code: usize) -> Option<&'static [AtomicU6
     words.as_chunks::<ROW>().0.get(row_start(code) / ROW)
 }
 
-/// The place where a rule is found for first; the others are those of the row that it is in.
+/// Returns the index of the slot that is searched first; then follow the others of its row.
 ///
-/// Neighbours in the code are neighbours here, so that few lines of the processor's cache are touched: a row is for 64 bytes of
-/// code, which hardly ever hold more calls than it has saved_at.
+/// Neighbouring code has neighbouring slots, so that a walk touches few cache lines. A row covers
+/// 64 bytes of code, which rarely contain more calls than it has slots.
 #[inline(always)]
 fn home_slot(code: usize) -> usize {
     (code >> 3 ^ code >> 34 << 3) % ENTRIES
@@ -146,7 +149,8 @@ fn row_start(code: usize) -> usize {
     home_slot(code) / ROW * ROW
 }
 
-/// What the row does not say of the address, at the top of a word: its lowest 34 bits. The row gives the others back.
+/// Returns the tag of an address: its low 34 bits, at the top of a word. The row determines the
+/// other bits.
 #[inline(always)]
 fn tag(code: usize) -> u64 {
     (code as u64) << (PackedRule::BITS + 1)
@@ -198,8 +202,8 @@ mod tests {
             rules.insert(code(number), rule(number));
         }
         for number in 0..100_000 {
-            if let Some(decode) = rules.get(code(number)) {
-                assert_eq!(decode, CachedRule::Permanent(rule(number)));
+            if let Some(cached) = rules.get(code(number)) {
+                assert_eq!(cached, CachedRule::Permanent(rule(number)));
                 kept += 1;
             }
             assert_eq!(rules.get(code(number) + 1), None);
@@ -219,7 +223,7 @@ mod tests {
             assert_eq!(rules.plain(code(high)), Some(rule(high).plain()));
             assert_eq!(rules.plain(code(high) + 1), None);
         }
-        // The row is full now: another one has to go.
+        // The row is full now, so an entry is replaced.
         rules.insert(code(99), rule(99));
         assert_eq!(rules.get(code(99)), Some(CachedRule::Permanent(rule(99))));
         let kept = (1..=ROW).filter(|&high| rules.get(code(high)).is_some()).count();
@@ -247,8 +251,8 @@ mod tests {
                 let number = (number * 31 + salt) % 5000;
                 let code = 0x10_0000 + number * 4096;
                 rules.insert(code, rule(number));
-                if let Some(decode) = rules.get(code) {
-                    assert_eq!(decode, CachedRule::Permanent(rule(number)));
+                if let Some(cached) = rules.get(code) {
+                    assert_eq!(cached, CachedRule::Permanent(rule(number)));
                 }
             }
         };

@@ -1,4 +1,4 @@
-//! Unwind rules from a module's `.eh_frame`. Everything is on the stack: this runs in hooks.
+//! Unwind rules from a module's `.eh_frame`. It runs in hooks, so all its data is on the stack.
 
 use gimli::{
     BaseAddresses, CfaRule, EhFrame, EhFrameOffset, Encoding, EndianSlice, Expression,
@@ -8,16 +8,16 @@ use gimli::{
 
 use super::rule::{Base, CodeAddress, PlainRule, Rule, SavedOffsets, WORD};
 
-/// The part of a module, as it lies in memory, that holds its `.eh_frame` and the index to it, `.eh_frame_hdr`.
+/// The segment of a loaded module that contains its `.eh_frame` and the index `.eh_frame_hdr`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct UnwindInfo<'m> {
     pub(crate) start: usize,
     pub(crate) bytes: &'m [u8],
-    /// The address of the index.
+    /// The address of `.eh_frame_hdr`.
     pub(crate) index: usize,
 }
 
-/// A frame description entry (FDE), by addresses.
+/// The addresses of a frame description entry (FDE) and of its section.
 struct Fde {
     /// The start of `.eh_frame`.
     eh_frame: usize,
@@ -26,7 +26,8 @@ struct Fde {
 
 type Bytes<'m> = EndianSlice<'m, NativeEndian>;
 
-/// Rules of as many registers as the processor has that are ever saved, and as many rows as compilers push.
+/// Storage for a row of rules on the stack: all registers that are ever saved, and as many rows as
+/// compilers push.
 struct OnStack;
 
 impl UnwindContextStorage<usize> for OnStack {
@@ -35,9 +36,10 @@ impl UnwindContextStorage<usize> for OnStack {
 }
 
 impl UnwindInfo<'_> {
-    /// The rule of the code there; `None` if nothing is said of it, or not in a way that we read.
+    /// Returns the rule of this code. Returns `None` if the code has no unwind information, or in
+    /// an unsupported format.
     pub(crate) fn rule(&self, place: CodeAddress) -> Option<Rule> {
-        // Which register has which number is known of this processor only.
+        // The register numbers below are x86-64's.
         cfg!(target_arch = "x86_64").then_some(())?;
         let Fde { eh_frame, entry } = self.search(place.code)?;
         let section = EhFrame::from(EndianSlice::new(self.from(eh_frame)?, NativeEndian));
@@ -57,8 +59,8 @@ impl UnwindInfo<'_> {
         Some(row.rule().unwrap_or(Rule::Unsupported))
     }
 
-    /// The addresses of `.eh_frame`, and of the entry that covers the code if any does: by bisection in the index, in the one
-    /// form that linkers write it (version 1, four bytes each, relative to itself).
+    /// Finds the entry that covers this code, by binary search in the index. It supports the one
+    /// format that linkers write: version 1, offsets of four bytes, relative to the index.
     fn search(&self, code: usize) -> Option<Fde> {
         const HEAD: [u8; 4] = [1, 0x1b, 0x03, 0x3b];
         let index = self.from(self.index)?;
@@ -76,7 +78,7 @@ impl UnwindInfo<'_> {
         Some(Fde { eh_frame, entry: relative(self.index, *entry) })
     }
 
-    /// The bytes from this address on.
+    /// Returns the bytes from this address on.
     fn from(&self, address: usize) -> Option<&[u8]> {
         self.bytes.get(address.checked_sub(self.start)?..)
     }
@@ -86,7 +88,7 @@ fn relative(base: usize, distance: [u8; 4]) -> usize {
     base.wrapping_add_signed(i32::from_ne_bytes(distance) as isize)
 }
 
-/// One row of the unwind table, with what its expressions need.
+/// A row of the unwind table, and the context that its expressions need.
 struct Row<'a, 'm> {
     section: &'a EhFrame<Bytes<'m>>,
     encoding: Encoding,
@@ -95,18 +97,18 @@ struct Row<'a, 'm> {
     is_signal: bool,
 }
 
-/// What an expression comes to, as far as rules need it.
+/// The symbolic value of an expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Value {
     Constant(i64),
-    /// That far from a register.
+    /// A register plus an offset.
     Offset(Base, i64),
-    /// What the memory holds that far from a register.
+    /// The memory at a register plus an offset.
     Deref(Base, i64),
 }
 
 impl Row<'_, '_> {
-    /// `None` if it is not among the forms that have a rule.
+    /// Returns the rule of this row; `None` if it has no supported form.
     fn rule(&self) -> Option<Rule> {
         if self.row.register(X86_64::RA) == Some(RegisterRule::Undefined) {
             return Some(Rule::Outermost);
@@ -165,7 +167,7 @@ impl Row<'_, '_> {
         self.row.register(X86_64::RA) == Some(RegisterRule::Offset(-WORD.cast_signed() as i64))
     }
 
-    /// Works an expression out as far as it goes without looking at registers or memory.
+    /// Evaluates an expression symbolically, without registers or memory.
     fn value(&self, expression: &UnwindExpression<usize>) -> Option<Value> {
         let expression: Expression<Bytes<'_>> = expression.get(self.section).ok()?;
         let mut operations = expression.operations(self.encoding);
@@ -184,7 +186,7 @@ impl Row<'_, '_> {
         use Value::{Constant, Deref, Offset};
         let value = match *operation {
             Operation::RegisterOffset { register: X86_64::RA, offset, .. } => {
-                // Only where the instruction pointer stands is known, not where it will.
+                // The exact instruction pointer is required.
                 self.place.is_exact.then_some(())?;
                 Constant(offset.checked_add_unsigned(self.place.code as u64)?)
             }
@@ -239,7 +241,7 @@ fn base(register: Register) -> Option<Base> {
     }
 }
 
-/// The stack that an expression is worked out on.
+/// The stack of an expression's evaluation.
 struct Values {
     values: [Value; 8],
     count: usize,

@@ -9,7 +9,8 @@ use crate::stack::walk::registers::Registers;
 const NEAR_ROOT: usize = 4;
 
 impl LastStack {
-    /// Notes the next address along the frame pointers, unless there is no room.
+    /// Appends a return address to the current walk along frame pointers. Returns `false` if there
+    /// is no space.
     #[inline(always)]
     pub(crate) fn push_address(&self, count: &mut usize, address: usize) -> bool {
         let Some(place) = self.addresses.get(*count) else { return false };
@@ -18,8 +19,8 @@ impl LastStack {
         true
     }
 
-    /// The walk along frame pointers is over: the stack is so many frames of the one before, and what was pushed on top, without
-    /// the tracker's own frame. Says whether there was room for all.
+    /// Ends a walk along frame pointers: the stack is the `outer` outermost frames of the last
+    /// stack and the pushed addresses, without the tracker's own frame. Returns whether all fit.
     #[inline(always)]
     pub(crate) fn commit_addresses(&self, outer: usize, pushed: usize) -> bool {
         let pushed = self.addresses.get(1..pushed).unwrap_or(&[]);
@@ -36,7 +37,7 @@ impl LastStack {
         let known = self.length.get().min(outer + same);
         let new = pushed.iter().rev().skip(known.saturating_sub(outer));
         for (place, code) in self.frames.get(known..).unwrap_or(&[]).iter().zip(new) {
-            // Nobody looks at the rest of a frame that does not last.
+            // The other fields are not read: the frame is not reusable.
             let mut frame = place.get();
             frame.registers.instruction = code.get();
             place.set(frame);
@@ -58,13 +59,13 @@ impl LastStack {
         self.replace_by_addresses(&addresses);
     }
 
-    /// Whether all of this thread's chains of frame pointers end there.
+    /// Returns whether all chains of frame pointers on this thread end at these registers.
     pub(crate) fn is_root(&self, end: Registers) -> bool {
         self.root.get() == Some(end)
     }
 
-    /// The chain of frame pointers ended there, and this is the whole stack: if it is close to the thread's beginning, all
-    /// chains of the thread should end there.
+    /// Stores the end of a complete chain, if it is close to the thread's first function. All
+    /// chains of the thread should then end there.
     pub(crate) fn set_root(&self, end: Registers) {
         let outermost = self.frames.get(..self.length.get().min(NEAR_ROOT)).unwrap_or(&[]);
         if outermost.iter().any(|frame| frame.get().address() == end.instruction) {
@@ -72,7 +73,7 @@ impl LastStack {
         }
     }
 
-    /// A stack of which only the addresses are known, the innermost first.
+    /// Replaces the stack by return addresses alone, from the innermost frame outwards.
     pub(crate) fn replace_by_addresses(&self, addresses: &[usize]) {
         for (place, address) in self.frames.iter().zip(addresses.iter().rev()) {
             let registers = Registers { instruction: *address, ..EMPTY_FRAME.registers };

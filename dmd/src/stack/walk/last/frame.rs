@@ -1,27 +1,29 @@
-//! A frame of a walked stack.
+//! A frame of a walked stack, with the step to its caller.
 
 use crate::stack::walk::registers::Registers;
 
-/// A frame, and how its caller was come to.
+/// A frame, and where its caller's frame pointer was saved.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Frame {
     pub(crate) registers: Registers,
-    /// Where the caller's frame pointer was read; or one of those below, which are no addresses.
+    /// The address of the caller's saved frame pointer, or one of the constants below, which are no
+    /// addresses.
     pub(crate) saved: usize,
 }
 
 impl Frame {
-    /// The frame pointer was left as it was. In a last stack it is instead the address of the caller's in that stack, where
-    /// of course it is what it was: so every frame is retraced alike.
+    /// The frame pointer was not saved. In a committed stack the address of the outer frame's own
+    /// entry replaces it, whose value is always equal: so all frames are verified alike.
     pub(crate) const UNCHANGED: usize = 0;
 
-    /// The way from this frame is not to be retraced: it depends on more than its registers and two words.
+    /// The step from this frame cannot be verified: it depends on more than its registers and two
+    /// words.
     pub(crate) const OPAQUE: usize = 1;
 
-    /// So is the way from a frame that was interrupted, by a signal or by this walk: its code is found up otherwise.
+    /// Opaque, and interrupted by a signal: the frame's code address is exact.
     pub(crate) const INTERRUPTED: usize = 2;
 
-    /// The address in the code.
+    /// Returns the return address, or the instruction pointer of an interrupted frame.
     #[inline]
     pub(crate) fn address(self) -> usize {
         self.registers.instruction

@@ -1,9 +1,9 @@
-//! Last stacks, made by hand, and what is found again of them.
+//! Last stacks of hand-made frames: reuse, verification and overflow.
 
 use super::*;
 
-/// A stack of these return addresses, the innermost first, each in the last of its frame's four words, with the frame
-/// pointer in the first if it was saved there.
+/// A stack of these return addresses, from the innermost frame outwards. A frame has four words:
+/// the last is the return address, the first the frame pointer if it was saved.
 struct Stack {
     words: Vec<Cell<usize>>,
 }
@@ -21,7 +21,7 @@ impl Stack {
         Frame { registers, saved }
     }
 
-    /// As a walk from frame `inner` to `outer` leaves it.
+    /// Commits the frames from `inner` to `outer`, as a walk does.
     fn keep(&self, last: &LastStack, inner: usize, outer: usize, same: usize) {
         let mut new = 0;
         for index in inner..outer {
@@ -44,10 +44,10 @@ fn what_has_not_changed_is_found_again_and_what_has_is_not() {
     let stack = Stack::new(&[10, 20, 30, 40, 50, 60]);
     stack.keep(&last, 0, 6, 0);
     assert_eq!(addresses(&last), [1, 10, 20, 30, 40, 50]);
-    let index = stack.frame(2, 20, false).registers;
-    assert_eq!(last.find(index), Some(3));
-    assert_eq!(last.find(Registers { instruction: 21, ..index }), None);
-    assert_eq!(last.find(Registers { frame_pointer: 1, ..index }), None);
+    let registers = stack.frame(2, 20, false).registers;
+    assert_eq!(last.find(registers), Some(3));
+    assert_eq!(last.find(Registers { instruction: 21, ..registers }), None);
+    assert_eq!(last.find(Registers { frame_pointer: 1, ..registers }), None);
     assert_eq!(verify(last.reusable(), 3), 0);
     // Another caller.
     stack.words[4 * 3 + 3].set(41);
@@ -57,7 +57,7 @@ fn what_has_not_changed_is_found_again_and_what_has_is_not() {
     stack.words[4 * 4].set(7);
     assert_eq!(verify(last.reusable(), 3), 1);
     stack.words[4 * 4].set(0);
-    // In one that does not, the word is anything.
+    // In a frame that does not save it, the word may change.
     stack.words[4 * 3].set(7);
     assert_eq!(verify(last.reusable(), 3), 0);
 }
@@ -68,7 +68,7 @@ fn fresh_frames_take_the_place_of_those_that_are_gone() {
     let stack = Stack::new(&[10, 20, 30, 40, 50, 60]);
     stack.keep(&last, 0, 6, 0);
     last.hashed.set(6);
-    // Only the two outermost frames are the same.
+    // Only the two outermost frames are equal.
     stack.keep(&last, 3, 4, 2);
     assert_eq!(addresses(&last), [30, 40, 50]);
     assert_eq!(last.hashed.get(), 2);
@@ -105,7 +105,7 @@ fn along_frame_pointers_only_what_differs_is_written() {
         let fits = last.commit_addresses(2, count);
         (fits, addresses(&last))
     };
-    // The first is the tracker's own.
+    // The first address is the tracker's own frame.
     assert_eq!(commit_addresses(&[0, 5, 6, 7]), (true, vec![5, 6, 7, 10, 20]));
     last.hashed.set(5);
     assert_eq!(commit_addresses(&[0, 4, 6, 7]), (true, vec![4, 6, 7, 10, 20]));
