@@ -18,7 +18,7 @@ use crate::collect::holders;
 use crate::dump::write::Places;
 use crate::sample::options::Mode;
 use crate::sample::rate::SamplingRate;
-use crate::stack::site as sites;
+use crate::stack::site;
 use crate::stack::site::SiteId;
 use crate::table::packed_block::Block;
 
@@ -170,7 +170,7 @@ impl<'d> Live<'d> {
         } else {
             (0, State::Other)
         };
-        let site = sites::site(site);
+        let site = site::site(site);
         Item {
             amount: Amount::new(num, (size - slop, slop), rate.weight(usable)),
             size,
@@ -191,7 +191,7 @@ impl<'d> Live<'d> {
     }
 
     fn stack(&mut self, stack: u32, depth: usize, is_inverted: bool) -> Option<Key> {
-        let mut addresses: Vec<usize> = sites::frames(stack).collect();
+        let mut addresses: Vec<usize> = site::frames(stack).collect();
         if is_inverted {
             addresses.reverse();
         }

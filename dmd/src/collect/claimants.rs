@@ -64,7 +64,7 @@ impl Claimants {
     #[cold]
     fn look_up(&self, who: Claimant, field: usize) -> Option<ClaimantId> {
         let List { numbers, fields } = &mut *self.list.borrow_mut();
-        let number = numbers.number((who.reporter, field as u64))?;
+        let number = numbers.intern((who.reporter, field as u64))?;
         if number as usize == fields.as_slice().len() && !fields.push(who.field) {
             return None;
         }

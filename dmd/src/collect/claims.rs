@@ -17,7 +17,7 @@ use crate::mem::radix_sort::ByRegion;
 use crate::table::BLOCKS;
 use crate::table::blocks::Granule;
 use crate::table::epoch::Epoch;
-use crate::table::packed_block::PackedBlock;
+use crate::table::packed_block::{PackedBlock, SmallBlock};
 
 /// What a claim is about: the block that was found, or the address where it is none's start. `None` if it is about nothing.
 pub(crate) fn subject(claim: Claim, found: Found) -> Option<usize> {
@@ -119,7 +119,7 @@ impl ClaimBuffer {
     pub(crate) fn into_log(self) -> ClaimLog {
         let packed = self.packed.into_inner();
         let mut lost = self.lost.get() + packed.lost();
-        let regions = ByRegion::of(packed.lines());
+        let regions = ByRegion::group(packed.lines());
         if regions.is_none() {
             lost += packed.lines().count();
         }
@@ -177,7 +177,7 @@ impl ClaimBuffer {
     #[cold]
     fn note(&self, field: &'static Field, place: usize) {
         let Fields { numbers, list } = &mut *self.fields.borrow_mut();
-        if numbers.number(place) == u32::try_from(list.as_slice().len()).ok() {
+        if numbers.intern(place) == u32::try_from(list.as_slice().len()).ok() {
             list.push(field);
         }
     }
@@ -194,7 +194,7 @@ impl Recorder for ClaimBuffer {
     }
 
     fn claimed_exact(&self, start: usize, size: usize, who: Claimant) -> Option<usize> {
-        let (usable, packed) = BLOCKS.whole(self.granule, start, size)?;
+        let SmallBlock { usable, packed } = BLOCKS.find_small(self.granule, start, size)?;
         self.mark(start, usable, who, self.old(Some(packed)));
         Some(usable)
     }

@@ -15,7 +15,7 @@ use super::compare::{Comparison, Lines};
 use super::watch::Watch;
 use crate::collect::claims::subject;
 use crate::event::events::Event;
-use crate::event::journal::Stamped;
+use crate::event::journal::NumberedEvent;
 
 /// What is wrong with a type's measuring, as a text for the one who has to mend it.
 #[derive(Clone, PartialEq, Eq)]
@@ -192,7 +192,7 @@ fn freed_by(act: impl FnOnce()) -> Vec<Freed> {
     let events = watch.end();
     let mut born = HashMap::new();
     let mut freed = Vec::new();
-    for Stamped { event, .. } in events {
+    for NumberedEvent { event, .. } in events {
         match event {
             Event::Allocated { address, .. } => {
                 born.insert(address, ());
