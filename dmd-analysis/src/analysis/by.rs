@@ -97,14 +97,10 @@ impl<'d> DumpBlocks<'d> {
     }
 
     fn without_key(&self, block: &Block, axis: &Axis) -> String {
-        let name = match axis {
-            Axis::Type => return self.site_of(block).block_type.describe(),
-            Axis::Stack(_) | Axis::Site => "(no stack was recorded)",
-            Axis::Reporter { .. } | Axis::Field => "(not reported)",
-            Axis::Scope => "(in no scope)",
-            _ => "(unknown)",
-        };
-        name.to_owned()
+        match axis {
+            Axis::Type => self.site_of(block).block_type.describe(),
+            axis => axis.missing_text().to_owned(),
+        }
     }
 
     fn site_of(&self, block: &Block) -> &'d Site {

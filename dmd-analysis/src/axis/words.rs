@@ -122,6 +122,16 @@ impl Axis {
         }
     }
 
+    /// Returns the text that a table shows for blocks without a key.
+    pub(crate) fn missing_text(&self) -> &'static str {
+        match self {
+            Axis::Stack(_) | Axis::Site => "(no stack was recorded)",
+            Axis::Reporter { .. } | Axis::Field => "(not reported)",
+            Axis::Scope => "(in no scope)",
+            _ => "(unknown)",
+        }
+    }
+
     /// Returns the axis if its name is one of `supported`.
     ///
     /// # Errors
