@@ -2,6 +2,7 @@
 
 pub(crate) mod age;
 pub(crate) mod claimants;
+pub(crate) mod claim_words;
 pub(crate) mod claims;
 pub(crate) mod packed_claims;
 pub(crate) mod holders;

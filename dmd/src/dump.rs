@@ -46,14 +46,14 @@ impl Dump {
     /// What `--show-dump-stats=yes` asks for.
     #[expect(clippy::print_stderr, reason = "asked for in $DMD")]
     fn show_stats(&self, path: &Path) {
-        let Summary { unreported, once, twice, born_during, .. } = self.summary;
+        let Summary { unreported, once, twice, allocated_during, .. } = self.summary;
         eprintln!(
             "DMD[{}] {}: {} blocks in {} groups, {} more born meanwhile; {} bytes of tables",
             std::process::id(),
             path.display(),
             unreported.blocks + once.blocks + twice.blocks,
             self.contents.kinds.iter().count(),
-            born_during.blocks,
+            allocated_during.blocks,
             pages::mapped(),
         );
     }
@@ -122,7 +122,7 @@ mod tests {
             once: sum(1000),
             twice: sum(50),
             short: 7,
-            over_counted: 50,
+            over_reported: 50,
             unmeasured: 3,
             ..Summary::default()
         };

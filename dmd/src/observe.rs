@@ -15,7 +15,7 @@
 //!
 //! let log = observer.drain_allocations_log()?;
 //! assert!(!log.overflowed);
-//! let sizes: Vec<_> = log.entries.iter().map(|entry| entry.requested()).collect();
+//! let sizes: Vec<_> = log.entries.iter().map(|packed| packed.requested()).collect();
 //! assert!(sizes.contains(&4) && sizes.contains(&size_of::<String>()));
 //! # Ok(())
 //! # }

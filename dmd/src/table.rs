@@ -10,4 +10,4 @@ pub(crate) mod freed_counts;
 mod tables;
 
 #[cfg(not(loom))]
-pub(crate) use tables::{BLOCKS, DEAD, granule, set_spacing};
+pub(crate) use tables::{BLOCKS, FREED, granule, set_spacing};

@@ -28,6 +28,13 @@ mod list;
     feature = "string-interner"
 ))]
 mod table;
+#[cfg(any(
+    feature = "std",
+    feature = "hashbrown",
+    feature = "hashbrown-0_15",
+    feature = "indexmap"
+))]
+mod maps;
 #[cfg(any(feature = "im", feature = "imbl"))]
 mod persistent;
 #[cfg(feature = "std")]
@@ -161,3 +168,4 @@ mod triomphe;
 mod url;
 #[cfg(feature = "uuid")]
 mod uuid;
+pub(crate) mod features;

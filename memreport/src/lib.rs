@@ -6,119 +6,91 @@ extern crate alloc;
 // The derive and the doc examples name this crate as its users do.
 extern crate self as memreport;
 
-mod size_of;
-mod sizes;
 mod field;
-mod ops;
-mod guard;
-mod words;
-mod impls;
-#[cfg(feature = "std")]
+mod tracker;
 mod allocator;
-#[cfg(feature = "std")]
-mod counters;
-#[cfg(feature = "std")]
-mod loaded;
-#[cfg(feature = "std")]
-mod counted_heap;
-#[cfg(feature = "std")]
-mod report;
-#[cfg(feature = "std")]
-mod patience;
-#[cfg(feature = "std")]
-mod reporter;
-#[cfg(feature = "std")]
-mod registry;
-#[cfg(feature = "std")]
-mod process;
-#[cfg(feature = "std")]
-pub mod distinguished;
-#[cfg(feature = "std")]
-mod collect;
-#[cfg(feature = "std")]
-mod mark;
+mod measure;
+mod impls;
 #[cfg(feature = "std")]
 mod event;
 #[cfg(feature = "std")]
-mod scope;
-#[cfg(feature = "tracing")]
-mod spans;
+mod report;
 #[cfg(feature = "std")]
-mod minimize;
-#[cfg(feature = "std")]
-mod stamp;
+mod process;
 #[cfg(feature = "std")]
 pub mod snapshot;
 #[cfg(feature = "metrics")]
 pub mod metrics;
-mod tracker;
-#[cfg(feature = "std")]
-mod findings;
-#[cfg(feature = "std")]
-mod on_alloc;
-mod features;
 #[cfg(all(unix, feature = "std"))]
 pub mod serve;
 #[cfg(all(feature = "derive", feature = "std"))]
-#[doc = include_str!("variations.md")]
+#[doc = include_str!("measure/variations.md")]
 pub mod variations {}
-#[cfg(feature = "malloc_size_of")]
-pub mod bridge;
 
+#[cfg(feature = "tracing")]
+pub use event::spans::ScopeLayer;
 pub use field::{Field, Shared, SkippedField};
 pub use impls::in_cell;
+#[cfg(feature = "malloc_size_of")]
+pub use measure::bridge;
+pub use measure::measured::{Measured, Part};
+pub use measure::ops::{Lookahead, Ops};
+pub use measure::size_of::{MallocShallowSizeOf, MallocSizeOf, measure};
+pub use measure::sizes::{HasSizes, sizes_of};
 #[cfg(feature = "derive")]
 pub use memreport_derive::MallocSizeOf;
-pub use ops::{Lookahead, Ops};
 #[cfg(all(unix, feature = "std"))]
 pub use serve::serve;
-pub use size_of::{MallocShallowSizeOf, MallocSizeOf, Measured, Part, measure};
-pub use sizes::{HasSizes, sizes_of};
-#[cfg(feature = "tracing")]
-pub use spans::ScopeLayer;
 #[cfg(feature = "std")]
 pub use {
+    allocator::counters::HeapCounters,
+    allocator::declaration::heap_counters,
     allocator::{Counted, HeapRest, HeapStatistics, LayoutSizes, UsableSize},
-    collect::{Collector, snapshot},
-    counted_heap::CountedHeap,
-    counters::{HeapCounters, heap_counters},
-    event::{Cycle, MemoryEvent, Slice, cycle, on_memory_event},
+    event::callback::Registration,
+    event::cycle::{Cycle, cycle},
+    event::listeners::on_memory_event,
+    event::mark::mark,
+    event::memory_event::{MemoryEvent, Slice},
+    event::scope::{Scope, Scoped, enter_scope, in_scope},
     field::skipped_fields,
-    mark::mark,
-    minimize::{Minimized, minimize, on_minimize},
-    registry::{Registration, register, register_weak, report_value},
+    process::distinguished,
+    process::minimize::{Minimized, minimize, on_minimize},
+    report::counted_heap::CountedHeap,
+    report::registry::{register, register_weak, report_value},
+    report::reporter::{Reporter, Reports},
     report::{Kind, Report, Units},
-    reporter::{Reporter, Reports},
-    scope::{Scope, Scoped, enter_scope, in_scope},
     snapshot::Snapshot,
+    snapshot::collect::{Collector, snapshot},
 };
 
 /// Not public: for generated code, and for the crate `dmd`.
 #[doc(hidden)]
 pub mod __private {
-    pub use crate::features::FEATURES;
-    pub use crate::ops::{Fetch, FetchAny, FetchMeasurable};
+    pub use crate::impls::features::FEATURES;
+    pub use crate::measure::ops::{Fetch, FetchAny, FetchMeasurable};
+    pub use crate::measure::size_of::measure_recorded;
     #[cfg(all(unix, feature = "std"))]
     pub use crate::serve::StaticCommand;
     #[cfg(all(unix, feature = "std"))]
     pub use crate::serve::saved::{Folder, Limits};
-    pub use crate::size_of::measure_recorded;
     #[cfg(not(feature = "std"))]
     pub use crate::submit_nowhere as submit;
-    pub use crate::tracker::{Block, Claim, Found, HeardOf, Place, Recorder, Tracker, Who, Wrong};
+    pub use crate::tracker::Tracker;
+    pub use crate::tracker::claim::{Block, Claim, Found, Place, Wrong};
+    pub use crate::tracker::recorder::{HeardOf, Recorder, Who};
     #[cfg(feature = "std")]
     pub use {
-        crate::allocator::{Declaration, tracker},
-        crate::counted_heap::on_alloc_path,
-        crate::counters::{allocated, freed},
-        crate::findings::{Ending, Findings, Recording},
-        crate::loaded::stay_loaded,
-        crate::mark::{Mark, MarkReader},
-        crate::on_alloc::{OWN, as_own, current_on_alloc},
-        crate::registry::StaticReporter,
-        crate::scope::{Entrance, all_scopes, current_scope},
+        crate::allocator::counters::{allocated, freed},
+        crate::allocator::declaration::{Declaration, tracker},
+        crate::allocator::loaded::stay_loaded,
+        crate::event::mark::{Mark, MarkReader},
+        crate::event::on_alloc::{OWN, as_own, current_on_alloc},
+        crate::event::scope::{Entrance, all_scopes, current_scope},
+        crate::report::counted_heap::on_alloc_path,
+        crate::report::registry::StaticReporter,
         crate::snapshot::atomically,
-        crate::stamp::stamp,
+        crate::snapshot::stamp::stamp,
+        crate::tracker::findings::{Ending, Findings, Recording},
         inventory::submit,
     };
 }

@@ -1,17 +1,20 @@
 //! What the operating system and the allocator say of the process as a whole.
 
+mod unavailable;
 mod figures;
 mod smaps;
 mod kinds;
 mod stacks;
 mod heap;
+pub mod distinguished;
+pub(crate) mod minimize;
 
 pub(crate) use figures::{Faults, Rollup, age, faults, peak, rollup, statm};
 pub(crate) use heap::{Heap, fraction};
 
-use crate::counters::heap_counters;
+use crate::allocator::declaration::heap_counters;
 use crate::report::Report;
-use crate::reporter::Gathered;
+use crate::report::reporter::Gathered;
 use kinds::Kinds;
 
 /// Adds the reports that every process has. What cannot be read is left out.

@@ -1,5 +1,14 @@
 //! One measurement: how much of what lies under which path of which process.
 
+#[cfg(feature = "std")]
+pub(crate) mod timeout;
+#[cfg(feature = "std")]
+pub(crate) mod reporter;
+#[cfg(feature = "std")]
+pub(crate) mod registry;
+#[cfg(feature = "std")]
+pub(crate) mod counted_heap;
+
 use std::borrow::Cow;
 
 /// What a report says: so much of this, at this path.

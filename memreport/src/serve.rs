@@ -34,9 +34,9 @@ use listen::{Listener, Parts};
 use moments::Moments;
 use saved::{Folder, Limits};
 
-use crate::event::{start_keeping, stop_keeping};
-use crate::on_alloc::as_own;
-use crate::registry::report_value;
+use crate::event::listeners::{start_keeping, stop_keeping};
+use crate::event::on_alloc::as_own;
+use crate::report::registry::report_value;
 
 /// Starts a small thread that answers at a socket, for as long as the program runs. `about-memory ps` lists all programs that
 /// can be asked.

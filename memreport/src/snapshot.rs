@@ -5,6 +5,10 @@
 pub mod read;
 mod bound;
 mod write;
+#[cfg(feature = "std")]
+pub(crate) mod stamp;
+#[cfg(feature = "std")]
+pub(crate) mod collect;
 
 pub use write::atomically;
 #[cfg(unix)]
@@ -16,11 +20,11 @@ use std::path::Path;
 use std::time::SystemTime;
 use std::{fmt, io};
 
-use crate::event::MemoryEvent;
+use crate::event::memory_event::MemoryEvent;
+use crate::event::on_alloc::as_own;
 use crate::field::SkippedField;
-use crate::findings::Findings;
-use crate::on_alloc::as_own;
 use crate::report::Report;
+use crate::tracker::findings::Findings;
 
 /// All reports of one moment.
 #[non_exhaustive]

@@ -4,10 +4,9 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, Stdio};
 
-use about_memory::live::{self, Target};
+use about_memory::input::live::{self, Target};
 use memreport_analysis::census::{Breakdown, Census, FileOptions, of_dump};
-use memreport_analysis::read;
-use memreport_analysis::read::Dump;
+use memreport_analysis::read::{self, Dump};
 use memreport_analysis::symbols::Symboliser;
 use serde_json::Value;
 

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use about_memory::cli::{Cli, Command as Wanted};
-use about_memory::live::Connection;
+use about_memory::input::live::Connection;
+use about_memory::{Cli, Context};
 use clap::Parser;
 
 const SERVED: &str = env!("CARGO_BIN_EXE_served");
@@ -61,19 +61,16 @@ fn grow(child: &mut Child) {
 }
 
 fn status(child: &Child, socket: &Path) -> memreport::serve::protocol::Status {
-    let program = about_memory::live::Program { pid: child.id(), socket: socket.to_owned() };
+    let program = about_memory::input::live::Program { pid: child.id(), socket: socket.to_owned() };
     Connection::new(program, Duration::from_secs(20)).status().expect("it answers")
 }
 
 /// What `about-memory heap-diff FOLDER` prints.
 fn heap_diff(folder: &Path) -> String {
     let words = ["about-memory", "heap-diff", &folder.display().to_string()].map(String::from);
-    let Some(Wanted::HeapDiff(args)) = Cli::try_parse_from(words).expect("right words").command
-    else {
-        panic!("no heap-diff")
-    };
+    let cli = Cli::try_parse_from(words).expect("right words");
     let (mut out, mut notes) = (Vec::new(), Vec::new());
-    about_memory::heap::diff(&args, &mut out, &mut notes).expect("two dumps");
+    cli.run(&mut Context::new(&mut out, &mut notes)).expect("two dumps");
     String::from_utf8(out).expect("text")
 }
 
@@ -174,13 +171,9 @@ fn from_outside_a_program_is_followed_until_it_ends() {
         let socket = socket.display().to_string();
         let fixed = ["about-memory", "snapshot", &socket, "-o", &output, "--dump"];
         let words = fixed.iter().chain(words);
-        let Some(Wanted::Snapshot(args)) =
-            Cli::try_parse_from(words).expect("the words are right").command
-        else {
-            panic!("no snapshot")
-        };
-        let mut notes = Vec::new();
-        about_memory::snapshot::main(&args, &mut notes).expect("it answers");
+        let cli = Cli::try_parse_from(words).expect("the words are right");
+        let (mut out, mut notes) = (Vec::new(), Vec::new());
+        cli.run(&mut Context::new(&mut out, &mut notes)).expect("it answers");
         String::from_utf8(notes).expect("text")
     };
     grow(&mut child);

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use about_memory::cli::{Cli, Command as Wanted};
-use about_memory::live::{self, Connection, LiveError, Program, Target};
+use about_memory::input::live::{self, Connection, LiveError, Program, Target};
+use about_memory::{Cli, Context};
 use clap::Parser;
 use flate2::read::GzDecoder;
 use memreport::serve::Request;
@@ -329,12 +329,9 @@ fn a_forked_child_does_not_keep_clients_waiting() {
 
 fn ps(words: &[&str]) -> String {
     let words = ["about-memory", "ps"].iter().chain(words);
-    let Some(Wanted::Ps(args)) = Cli::try_parse_from(words).expect("the words are right").command
-    else {
-        panic!("no ps")
-    };
+    let cli = Cli::try_parse_from(words).expect("the words are right");
     let (mut out, mut notes) = (Vec::new(), Vec::new());
-    about_memory::ps::main(&args, &mut out, &mut notes).expect("it prints");
+    cli.run(&mut Context::new(&mut out, &mut notes)).expect("it prints");
     assert_eq!(String::from_utf8_lossy(&notes), "");
     String::from_utf8(out).expect("text")
 }
@@ -370,12 +367,9 @@ fn a_report_and_a_running_program_can_be_compared() {
     wait_until("it grows", || {
         let (before, after) = (before.display().to_string(), program.socket.display().to_string());
         let words = ["about-memory", "diff", &after, "--since", &before];
-        let Some(Wanted::Diff(args)) = Cli::try_parse_from(words).expect("right words").command
-        else {
-            panic!("no diff")
-        };
+        let cli = Cli::try_parse_from(words).expect("right words");
         let (mut out, mut notes) = (Vec::new(), Vec::new());
-        about_memory::show::diff(&args, &mut out, &mut notes).expect("they can be compared");
+        cli.run(&mut Context::new(&mut out, &mut notes)).expect("they can be compared");
         String::from_utf8_lossy(&out).contains("10.0")
     });
 }

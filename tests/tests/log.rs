@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use about_memory::cli::{Cli, Command as Wanted};
-use about_memory::live::{self, Connection};
+use about_memory::input::live::{self, Connection};
+use about_memory::{Cli, Context};
 use clap::Parser;
 use memreport::serve::Request;
 
@@ -151,9 +151,8 @@ impl Served {
     fn log(&self, words: &[&str]) -> String {
         let all = ["about-memory", "log", &self.socket].into_iter().chain(words.iter().copied());
         let cli = Cli::try_parse_from(all).expect("words that are known");
-        let Some(Wanted::Log(args)) = cli.command else { panic!("another command") };
         let (mut out, mut notes) = (Vec::new(), Vec::new());
-        about_memory::log::main(&args, &mut out, &mut notes).expect("it can be asked");
+        cli.run(&mut Context::new(&mut out, &mut notes)).expect("it can be asked");
         assert_eq!(String::from_utf8_lossy(&notes), "");
         String::from_utf8(out).expect("text")
     }

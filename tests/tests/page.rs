@@ -5,8 +5,8 @@ use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use about_memory::live::{self, Target};
-use about_memory::serve::Server;
+use about_memory::command::view::page::serve::Server;
+use about_memory::input::live::{self, Target};
 use flate2::read::GzDecoder;
 use memreport::serve::Request;
 use serde_json::{Value, json};

@@ -4,14 +4,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use about_memory::resident::{Cause, Moments, Page};
-use about_memory::{cli, open};
+use about_memory::input::open;
+use about_memory::report::resident::{Cause, Explanation, ProcessSnapshots};
+use about_memory::{Cli, Context};
 use clap::Parser;
 use memreport::snapshot::read::Options;
 
 /// What the program left behind, and what is made of it.
 struct Grown {
-    page: Page,
+    page: Explanation,
     folder: PathBuf,
 }
 
@@ -28,11 +29,11 @@ fn run(program: &str, reason: &str, dmd: Option<&str>) -> Grown {
     assert!(output.status.success(), "{reason}: {output:?}");
     let files = (1..).map(|number| folder.join(format!("{number}.json")));
     let moments = files.take_while(|file| file.exists()).map(|file| {
-        let mut moments = Moments::default();
+        let mut moments = ProcessSnapshots::default();
         let header = open::read(&file, Options::default(), &mut moments).expect("it is a report");
         moments.choose(None, &header).expect("it is of a process")
     });
-    Grown { page: Page::new(moments.collect()), folder }
+    Grown { page: Explanation::new(moments.collect()), folder }
 }
 
 impl Grown {
@@ -58,11 +59,9 @@ impl Grown {
 fn printed(folder: &Path, more: &[&str]) -> String {
     let folder = folder.to_string_lossy();
     let words = ["about-memory", "resident", &folder].into_iter().chain(more.iter().copied());
-    let Some(cli::Command::Resident(args)) = cli::Cli::parse_from(words).command else {
-        panic!("it is another command");
-    };
+    let cli = Cli::parse_from(words);
     let (mut out, mut err) = (Vec::new(), Vec::new());
-    about_memory::resident::main(&args, &mut out, &mut err).expect("the files can be read");
+    cli.run(&mut Context::new(&mut out, &mut err)).expect("the files can be read");
     assert!(err.is_empty(), "{}", String::from_utf8_lossy(&err));
     String::from_utf8(out).expect("it is text")
 }

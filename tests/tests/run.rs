@@ -1,10 +1,11 @@
 //! `about-memory run`: programs under DMD, from start to end, in every way they may end.
 
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, ExitCode};
 
-use about_memory::cli::{Cli, Command as Wanted};
-use about_memory::run::{self, RunArgs};
+use about_memory::Context;
+use about_memory::args::{Cli, Command as Wanted};
+use about_memory::command::launch::run::{self, RunArgs};
 use clap::Parser;
 
 const MOMENTS: &str = env!("CARGO_BIN_EXE_moments");
@@ -21,8 +22,9 @@ fn args(words: &[&str]) -> RunArgs {
 /// What is printed: the report, the notes, and the exit code.
 fn run(words: &[&str]) -> (String, String, u8) {
     let (mut out, mut notes) = (Vec::new(), Vec::new());
-    let code =
-        run::main(&args(words), &mut out, &mut notes).unwrap_or_else(|error| panic!("{error}"));
+    let done = args(words).run(&mut Context::new(&mut out, &mut notes));
+    let done = done.unwrap_or_else(|error| panic!("{error}"));
+    let code = (0..=u8::MAX).find(|code| done == ExitCode::from(*code)).expect("it is a byte");
     (String::from_utf8(out).expect("text"), String::from_utf8(notes).expect("text"), code)
 }
 

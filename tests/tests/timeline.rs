@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use about_memory::cli::{Cli, Command as Words};
+use about_memory::{Cli, Context};
 use clap::Parser;
 use memreport_analysis::recording;
 use memreport_analysis::recording::Recording;
@@ -50,11 +50,7 @@ fn recorded(name: &str) -> (Folder, PathBuf, Recording) {
 fn answer(words: &[&str]) -> Vec<u8> {
     let cli = Cli::try_parse_from([&["about-memory"], words].concat()).expect("good words");
     let (mut out, mut err) = (Vec::new(), Vec::new());
-    let done = match &cli.command {
-        Some(Words::HeapDiff(args)) => about_memory::heap::diff(args, &mut out, &mut err),
-        Some(Words::Export(args)) => about_memory::export::main(args, &mut out, &mut err),
-        other => panic!("{other:?} is not asked here"),
-    };
+    let done = cli.run(&mut Context::new(&mut out, &mut err));
     done.unwrap_or_else(|error| panic!("{error}"));
     out
 }

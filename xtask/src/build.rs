@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::Failure;
+use crate::failure::Failure;
 
 /// The workspace's folder.
 pub(crate) fn root() -> &'static Path {

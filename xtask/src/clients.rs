@@ -1,25 +1,33 @@
-//! Checks with real clients. Each says whether it ran and passed, ran and failed, or did not run, and why.
+//! Checks with real clients. Each reports that it passed, that it failed, or why it did not run.
+
+mod browser;
+mod chromium;
+mod dmd_py;
+mod exports;
+mod file_server;
+mod firefox;
+mod http;
+mod prometheus;
+mod service;
 
 use std::fs;
 use std::io::Write;
 use std::path::Path;
-use std::process::{Command, ExitCode};
+use std::process::Command;
 
-use crate::{Failure, browser, build, dmd_py, exports, firefox, prometheus};
+use crate::build;
+use crate::failure::Failure;
 
 /// A check by its name; it is handed the words after it.
 type Check = (&'static str, fn(&[&str], &mut dyn Write) -> Result<bool, Failure>);
 
 const CHECKS: [Check; 7] = [
     ("snapshot", |_, out| snapshot(out)),
-    ("firefox", |args, out| {
-        let args: Vec<String> = args.iter().map(|word| (*word).to_owned()).collect();
-        Ok(firefox::run(&args, out)? == ExitCode::SUCCESS)
-    }),
+    ("firefox", firefox::run),
     ("browser", browser::run),
     ("prometheus", |_, out| prometheus::run(out)),
-    ("dmd-py", |args, out| Ok(dmd_py::run(args.first().map(Path::new), out)?)),
-    ("exports", |args, out| exports::run_clients(args, out)),
+    ("dmd-py", |args, out| dmd_py::run(args.first().map(Path::new), out)),
+    ("exports", exports::run_clients),
     ("pprof", |_, out| exports::run_service(out)),
 ];
 

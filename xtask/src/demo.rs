@@ -2,7 +2,8 @@
 
 use std::process::Command;
 
-use crate::{Failure, build};
+use crate::build;
+use crate::failure::Failure;
 
 /// Runs the full-text index under `about-memory run`, with a structure that nobody reports and one that two reporters do.
 pub(crate) fn run(args: &[&str]) -> Result<bool, Failure> {

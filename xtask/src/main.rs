@@ -1,55 +1,35 @@
-//! Every check of the workspace as one command: `cargo xtask demo`, `ci`, `bench NAME`, `clients NAME`.
+//! Every check of the workspace as one command: `cargo xtask ci`, `bench NAME`, `clients NAME`.
 
-mod build;
-mod demo;
-mod ci;
-mod bench;
-mod bench_overhead;
-mod bench_analyse;
-mod bench_show;
-mod bench_stacks;
-mod bench_measure;
-mod bench_record;
-mod bench_census;
-mod bench_scopes;
-mod bench_retained;
-mod calibrate;
-mod clients;
+mod failure;
+mod scratch;
 mod on_path;
-mod chromium;
-mod http;
-mod service;
-mod browser;
-mod exports;
-mod features;
-mod serve;
+mod build;
+mod generate;
+mod demo;
+mod bench;
 mod stress;
-mod stress_live;
-mod stress_log;
-mod dmd_py;
-mod firefox;
-mod prometheus;
-mod tidy;
+mod clients;
+mod check;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+use check::{ci, features, tidy};
+
 const USAGE: &str = "\
 cargo xtask demo [FOLDER]             runs the example program under DMD on a folder of text: by default this repository
-cargo xtask pre-commit                fmt, clippy, tests, tidy
+cargo xtask pre-commit                fmt, tidy, clippy, tests
 cargo xtask ci                        all that CI runs
+cargo xtask tidy [RULE…]              house rules: unsafe, first-lines, drawers, openers, phrases, columns, readme, sizes, folders, rooms, inside-rooms, map
 cargo xtask bench NAME [--quick]      overhead, stacks, show, analyse, measure, record, retained, scopes, census: a table, then a line of JSON for each figure
 cargo xtask bench overhead --only WORD   the figures with that word in their name
-cargo xtask stress [SECONDS]          threads against the table of blocks, in each mode for 30 seconds or so many
-cargo xtask stress live [SECONDS]     running programs that are asked at once, and often, while they allocate
-cargo xtask stress log [SECONDS]      the log of allocations, with four writers and a slow reader, and followed from outside
-cargo xtask calibrate                  measures how far formulas are off without a tracker, for docs/impls.md
+cargo xtask stress [SECONDS]          threads that load the table of live blocks, for 30 seconds in each mode by default
+cargo xtask stress live [SECONDS]     frequent reports from running programs while they allocate
+cargo xtask stress log [SECONDS]      the allocation log with four writers and a slow reader, and with a following client
+cargo xtask calibrate                 measures the error of size formulas without a tracker, for docs/impls.md
 cargo xtask features                  memreport's features alone and in pairs: minutes
 cargo xtask clients [NAME [ARGS]]     snapshot, firefox, browser, prometheus, dmd-py, exports, pprof: checks against real programs
-cargo xtask clients exports [VIEWER] [--tools DIR]   each export in the viewer that it is for";
-
-/// Why a command stopped.
-type Failure = Box<dyn std::error::Error + Send + Sync>;
+cargo xtask clients exports [VIEWER] [--tools DIR]   each export in its own viewer";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -59,14 +39,10 @@ fn main() -> ExitCode {
         ["demo", ref rest @ ..] => demo::run(rest),
         ["pre-commit"] => ci::pre_commit(out),
         ["ci"] => ci::ci(out),
+        ["tidy", ref rest @ ..] => tidy::run(rest, out),
         ["bench", name, ref rest @ ..] => bench::run(name, rest, out),
-        ["stress", "live"] => stress_live::run(None, out),
-        ["stress", "live", seconds] => stress_live::run(Some(seconds), out),
-        ["stress", "log"] => stress_log::run(None, out),
-        ["stress", "log", seconds] => stress_log::run(Some(seconds), out),
-        ["stress"] => stress::run(None, out),
-        ["stress", seconds] => stress::run(Some(seconds), out),
-        ["calibrate"] => calibrate::run(out),
+        ["stress", ref rest @ ..] => stress::run(rest, out),
+        ["calibrate"] => bench::calibrate::run(out),
         ["features"] => features::run(out),
         ["clients", ref rest @ ..] => clients::run(rest, out),
         _ => Err(USAGE.into()),
@@ -75,7 +51,7 @@ fn main() -> ExitCode {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
-            // Standard error may be closed as well; then there is nobody to tell.
+            // Standard error may be closed as well; then the error cannot be shown.
             let _ = writeln!(io::stderr(), "{error}");
             ExitCode::from(2)
         }

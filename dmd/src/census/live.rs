@@ -19,7 +19,7 @@ use crate::collect::findings::{Report, ScannedBlock};
 use crate::collect::holders;
 use crate::dump::write::Places;
 use crate::sample::options::Mode;
-use crate::sample::rate::Rate;
+use crate::sample::rate::SamplingRate;
 use crate::stack::site as sites;
 use crate::stack::site::SiteId;
 use crate::table::packed_block::Block;
@@ -79,7 +79,7 @@ impl Dump {
                     }
                 }
                 None => {
-                    for (kind, num) in contents.kinds.iter().filter(|(kind, _)| !kind.is_dead) {
+                    for (kind, num) in contents.kinds.iter().filter(|(kind, _)| !kind.is_freed) {
                         let Kind { requested, usable, site, rate, reports, age, .. } = *kind;
                         let item =
                             source.item(Alike { requested, usable, site, rate, reports, age }, num);
@@ -98,7 +98,7 @@ struct Alike {
     requested: usize,
     usable: usize,
     site: SiteId,
-    rate: Rate,
+    rate: SamplingRate,
     reports: ReportSet,
     age: Age,
 }

@@ -6,15 +6,16 @@ use memreport::__private::{Wrong, on_alloc_path};
 use memreport::Field;
 
 use super::age::Age;
+use super::claim_words::{ClaimWords, ResolvedClaim};
 use super::claimants::ClaimantId;
-use super::claims::{Heard, Line, Mark};
+use super::claims::ClaimLog;
 use super::findings::{Report, WrongBlock, WrongIs, WrongReport};
 use super::holders::HolderId;
 use super::summary::{Estimate, Sampled, Summary};
-use crate::mem::local_interner::{Key, Numbers};
+use crate::mem::local_interner::{Key, LocalInterner};
 use crate::mem::pages::PageList;
 use crate::mem::sys;
-use crate::sample::rate::Rate;
+use crate::sample::rate::SamplingRate;
 use crate::stack::site::{Site, SiteId};
 use crate::table::BLOCKS;
 use crate::table::blocks::Granule;
@@ -29,11 +30,11 @@ pub(crate) struct Kind {
     pub(crate) reports: ReportSet,
     /// What holds them, if nobody reports them.
     pub(crate) holder: HolderId,
-    pub(crate) rate: Rate,
+    pub(crate) rate: SamplingRate,
     /// How old they are, where that is kept.
     pub(crate) age: Age,
     /// They were given back, and are only counted.
-    pub(crate) is_dead: bool,
+    pub(crate) is_freed: bool,
 }
 
 impl Key for Kind {
@@ -45,7 +46,7 @@ impl Key for Kind {
             sizes,
             u64::from(self.site.number()) << 32
                 | u64::from(self.reports.0) << 1
-                | u64::from(self.is_dead),
+                | u64::from(self.is_freed),
         )
     }
 }
@@ -61,18 +62,23 @@ impl ReportSet {
 /// Blocks by kind, and lists of reports.
 #[derive(Debug)]
 pub(crate) struct Kinds {
-    kinds: Numbers<Kind>,
+    kinds: LocalInterner<Kind>,
     /// How many of each.
     counts: PageList<u64>,
     /// A list is its last report, and the list before it.
-    sets: Numbers<(u32, u32)>,
+    sets: LocalInterner<(u32, u32)>,
     /// Blocks that there was no memory to group.
     pub(crate) lost: usize,
 }
 
 impl Kinds {
     const fn new() -> Self {
-        Kinds { kinds: Numbers::new(), counts: PageList::new(), sets: Numbers::new(), lost: 0 }
+        Kinds {
+            kinds: LocalInterner::new(),
+            counts: PageList::new(),
+            sets: LocalInterner::new(),
+            lost: 0,
+        }
     }
 
     fn add(&mut self, kind: Kind, count: u64) {
@@ -113,16 +119,16 @@ impl Kinds {
 }
 
 /// What a collection finds, while it is found.
-pub(crate) struct Books<'h> {
+pub(crate) struct Balance<'h> {
     granule: Granule,
-    heard: &'h Heard,
+    heard: &'h ClaimLog,
     /// The moment up to which ages are counted.
     now: u64,
     pub(crate) summary: Summary,
     pub(crate) sampled: Sampled,
     pub(crate) kinds: Kinds,
     /// Who reports, by number: the reporter, and the address of the field.
-    reports: Numbers<(u32, u64)>,
+    reports: LocalInterner<(u32, u64)>,
     fields: PageList<Option<&'static Field>>,
     /// By claimant: the number of its report plus one, 0 as long as it has none.
     by_claimant: PageList<u32>,
@@ -131,19 +137,19 @@ pub(crate) struct Books<'h> {
     last: (usize, ReportSet),
 }
 
-/// Marks in the name of a heap that reports on allocation have this bit in their reporter's number.
+/// ClaimBuffer in the name of a heap that reports on allocation have this bit in their reporter's number.
 const ON_ALLOC: u32 = 1 << 31;
 
-impl<'h> Books<'h> {
-    pub(crate) fn new(granule: Granule, heard: &'h Heard) -> Self {
-        Books {
+impl<'h> Balance<'h> {
+    pub(crate) fn new(granule: Granule, heard: &'h ClaimLog) -> Self {
+        Balance {
             granule,
             heard,
             now: sys::monotonic(),
             summary: Summary::default(),
             sampled: Sampled::default(),
             kinds: Kinds::new(),
-            reports: Numbers::new(),
+            reports: LocalInterner::new(),
             fields: PageList::new(),
             by_claimant: PageList::zeros(heard.claimants.len()).unwrap_or(PageList::new()),
             wrong: PageList::new(),
@@ -156,7 +162,7 @@ impl<'h> Books<'h> {
         &mut self,
         (address, block): (usize, Block),
         site: Option<Site>,
-        lines: &[Line],
+        lines: &[ClaimWords],
     ) -> ReportSet {
         let mut set = ReportSet::NOBODY;
         let mut claims = Claims::default();
@@ -188,7 +194,7 @@ impl<'h> Books<'h> {
     pub(crate) fn group(&mut self, block: Block, reports: ReportSet, holder: HolderId) {
         let Block { requested, usable, site, rate, time, .. } = block;
         let age = self.age(time);
-        let kind = Kind { requested, usable, site, reports, holder, rate, age, is_dead: false };
+        let kind = Kind { requested, usable, site, reports, holder, rate, age, is_freed: false };
         self.kinds.add(kind, 1);
     }
 
@@ -198,11 +204,11 @@ impl<'h> Books<'h> {
     }
 
     /// Blocks that were given back.
-    pub(crate) fn bury(&mut self, dead: crate::table::freed_counts::DeadKind) {
-        let crate::table::freed_counts::DeadKind { requested, usable, site, count } = dead;
-        let (reports, rate) = (ReportSet::NOBODY, Rate::EVERY);
+    pub(crate) fn count_freed(&mut self, dead: crate::table::freed_counts::FreedKind) {
+        let crate::table::freed_counts::FreedKind { requested, usable, site, count } = dead;
+        let (reports, rate) = (ReportSet::NOBODY, SamplingRate::EVERY);
         let (holder, age) = (HolderId::default(), Age::default());
-        let kind = Kind { requested, usable, site, reports, holder, rate, age, is_dead: true };
+        let kind = Kind { requested, usable, site, reports, holder, rate, age, is_freed: true };
         self.kinds.add(kind, count);
     }
 
@@ -214,23 +220,23 @@ impl<'h> Books<'h> {
             _ => (&mut summary.twice, &mut self.sampled.twice),
         };
         sum.add(block.usable);
-        if block.rate != Rate::EVERY {
+        if block.rate != SamplingRate::EVERY {
             let weight = block.rate.weight(block.usable);
             estimate.add(block.usable, weight);
             self.sampled.all.add(block.usable, weight);
         }
         summary.short += claims.short;
-        summary.over_counted += claims.over;
+        summary.over_reported += claims.over;
     }
 
-    /// Marks of blocks that are not there: never were, or are gone by now.
-    pub(crate) fn enter_gone(&mut self, lines: &[Line]) {
+    /// ClaimBuffer of blocks that are not there: never were, or are gone by now.
+    pub(crate) fn add_gone_claims(&mut self, lines: &[ClaimWords]) {
         for line in lines {
             self.enter_wrong(self.heard.mark(line), None);
         }
     }
 
-    fn enter_wrong(&mut self, mark: Mark, block: Option<Block>) {
+    fn enter_wrong(&mut self, mark: ResolvedClaim, block: Option<Block>) {
         let mut reports = ReportSet::NOBODY;
         let block = match mark.wrong {
             Some(Wrong::Untracked) => {
@@ -254,7 +260,7 @@ impl<'h> Books<'h> {
             _ => WrongIs::FreedSince,
         };
         if is != WrongIs::Partial {
-            self.summary.over_counted += mark.bytes;
+            self.summary.over_reported += mark.bytes;
         }
         let (address, claimed) = (mark.address, mark.bytes);
         let Some(report) = self.report_of(mark.claimant) else { return };
@@ -297,7 +303,7 @@ impl<'h> Books<'h> {
         Some(number)
     }
 
-    /// Marks and wrong reports that memory was short for.
+    /// ClaimBuffer and wrong reports that memory was short for.
     pub(crate) fn lost(&self) -> usize {
         self.wrong.lost
     }

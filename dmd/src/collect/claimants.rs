@@ -5,7 +5,7 @@ use std::cell::{Cell, RefCell};
 use memreport::__private::Who;
 use memreport::Field;
 
-use crate::mem::local_interner::Numbers;
+use crate::mem::local_interner::LocalInterner;
 use crate::mem::pages::PageList;
 
 /// The number of a claimant.
@@ -24,7 +24,7 @@ pub(crate) struct Claimants {
 #[derive(Debug)]
 struct List {
     /// The reporter, and the address of the field.
-    numbers: Numbers<(u32, u64)>,
+    numbers: LocalInterner<(u32, u64)>,
     fields: PageList<Option<&'static Field>>,
 }
 
@@ -41,7 +41,7 @@ impl Claimants {
     pub(crate) fn of_at_most(most: u32) -> Self {
         let nobody = Recent { field: usize::MAX, reporter: 0, claimant: ClaimantId(0) };
         Claimants {
-            list: RefCell::new(List { numbers: Numbers::new(), fields: PageList::new() }),
+            list: RefCell::new(List { numbers: LocalInterner::new(), fields: PageList::new() }),
             most,
             recent: std::array::from_fn(|_| Cell::new(nobody)),
         }

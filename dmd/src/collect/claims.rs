@@ -5,29 +5,19 @@ use std::cell::{Cell, RefCell};
 use memreport::__private::{Block as FoundBlock, Claim, Found, HeardOf, Recorder, Who, Wrong};
 use memreport::Field;
 
+use super::claim_words::{
+    CLAIMANT, CLAIMANTS, ClaimWords, LARGE, OLD, ResolvedClaim, WRONG, WRONGS, address, second_word,
+};
 use super::claimants::{ClaimantId, Claimants};
 use super::holders::Skips;
-use super::packed_claims::{Packed, Short};
-use crate::mem::local_interner::Numbers;
+use super::packed_claims::{Packed, ShortClaim};
+use crate::mem::local_interner::LocalInterner;
 use crate::mem::pages::PageList;
 use crate::mem::radix_sort::ByRegion;
 use crate::table::BLOCKS;
 use crate::table::blocks::Granule;
 use crate::table::epoch::Epoch;
-use crate::table::packed_block::Entry;
-
-/// A claim and what was found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Mark {
-    /// The start of the block, or the claimed address where there is none.
-    pub(crate) address: usize,
-    /// It is about a block that lived before the collection: a later one at its address did not.
-    pub(crate) is_old: bool,
-    /// The bytes that were added to the report.
-    pub(crate) bytes: usize,
-    pub(crate) claimant: ClaimantId,
-    pub(crate) wrong: Option<Wrong>,
-}
+use crate::table::packed_block::PackedBlock;
 
 /// What a claim is about: the block that was found, or the address where it is none's start. `None` if it is about nothing.
 pub(crate) fn subject(claim: Claim, found: Found) -> Option<usize> {
@@ -43,56 +33,16 @@ fn claimed_block(found: Found) -> Option<FoundBlock> {
     found.block.filter(|_| found.wrong != Some(Wrong::Interior))
 }
 
-/// A mark, ready to be sorted.
-///
-/// ```text
-/// word 0               the address
-/// word 1, bits 0-31    the bytes   } or, of a large block, the number of its bytes in a list
-/// word 1, bit 32       large       }
-/// word 1, bit 33       old
-/// word 1, bits 34-36   what is wrong
-/// word 1, bits 37-63   the claimant
-/// ```
-pub(crate) type Line = [u64; 2];
-
-const LARGE: u64 = 1 << 32;
-pub(crate) const OLD: u64 = 1 << 33;
-const WRONG: u32 = 34;
-const CLAIMANT: u32 = 37;
-const CLAIMANTS: u32 = 1 << (u64::BITS - CLAIMANT);
-
-/// The second word of a line.
-#[inline]
-pub(crate) fn says(bytes: u64, claimant: ClaimantId, flags: u64) -> u64 {
-    bytes | u64::from(claimant.0) << CLAIMANT | flags
-}
-
-/// By number.
-const WRONGS: [Option<Wrong>; 5] = [
-    None,
-    Some(Wrong::NonHeap),
-    Some(Wrong::Interior),
-    Some(Wrong::Partial),
-    Some(Wrong::Untracked),
-];
-
-/// The address of a mark.
-#[inline]
-#[expect(clippy::cast_possible_truncation, reason = "it was an address")]
-pub(crate) fn address(line: &Line) -> usize {
-    line[0] as usize
-}
-
 /// The buffer of one collection, in pages of its own.
 #[derive(Debug)]
-pub(crate) struct Marks {
+pub(crate) struct ClaimBuffer {
     granule: Granule,
     /// The generation that began with the collection.
     new: Epoch,
     packed: RefCell<Packed>,
     /// The bytes of large blocks.
     large: RefCell<PageList<usize>>,
-    /// Marks of claimants whom memory was short for.
+    /// ClaimBuffer of claimants whom memory was short for.
     lost: Cell<usize>,
     claimants: Claimants,
     fields: RefCell<Fields>,
@@ -103,15 +53,15 @@ pub(crate) struct Marks {
 /// The fields that were visited, once each.
 #[derive(Debug)]
 struct Fields {
-    numbers: Numbers<usize>,
+    numbers: LocalInterner<usize>,
     list: PageList<&'static Field>,
 }
 
 /// What was heard in one collection.
 #[derive(Debug)]
-pub(crate) struct Heard {
+pub(crate) struct ClaimLog {
     /// Sorted by address; those of one address in the order of their claims, which decides which of two is the first.
-    lines: PageList<Line>,
+    lines: PageList<ClaimWords>,
     large: PageList<usize>,
     lost: usize,
     pub(crate) claimants: Claimants,
@@ -120,22 +70,22 @@ pub(crate) struct Heard {
     pub(crate) skips: Skips,
 }
 
-impl Heard {
-    pub(crate) fn lines(&self) -> &[Line] {
+impl ClaimLog {
+    pub(crate) fn lines(&self) -> &[ClaimWords] {
         self.lines.as_slice()
     }
 
     /// What a line says.
     #[inline]
     #[expect(clippy::cast_possible_truncation, reason = "fields are cut out of a word")]
-    pub(crate) fn mark(&self, line: &Line) -> Mark {
+    pub(crate) fn mark(&self, line: &ClaimWords) -> ResolvedClaim {
         let number = line[1] as u32 as usize;
         let bytes = if line[1] & LARGE == 0 {
             number
         } else {
             self.large.as_slice().get(number).copied().unwrap_or(0)
         };
-        Mark {
+        ResolvedClaim {
             address: address(line),
             is_old: line[1] & OLD != 0,
             bytes,
@@ -144,29 +94,29 @@ impl Heard {
         }
     }
 
-    /// Marks that memory was short for.
+    /// ClaimBuffer that memory was short for.
     pub(crate) fn lost(&self) -> usize {
         self.lost
     }
 }
 
-impl Marks {
+impl ClaimBuffer {
     /// For a collection with which the generation `new` begins, and in which about so many blocks are claimed.
     pub(crate) fn new(granule: Granule, new: Epoch, blocks: usize) -> Self {
-        Marks {
+        ClaimBuffer {
             granule,
             new,
             packed: RefCell::new(Packed::with_room(blocks)),
             large: RefCell::new(PageList::new()),
             lost: Cell::new(0),
             claimants: Claimants::of_at_most(CLAIMANTS),
-            fields: RefCell::new(Fields { numbers: Numbers::new(), list: PageList::new() }),
+            fields: RefCell::new(Fields { numbers: LocalInterner::new(), list: PageList::new() }),
             heard_of: HeardOf::nothing(),
             skips: RefCell::new(Skips::new(granule)),
         }
     }
 
-    pub(crate) fn into_heard(self) -> Heard {
+    pub(crate) fn into_log(self) -> ClaimLog {
         let packed = self.packed.into_inner();
         let mut lost = self.lost.get() + packed.lost();
         let regions = ByRegion::of(packed.lines());
@@ -175,7 +125,7 @@ impl Marks {
         }
         // Its memory is wanted for what is sorted.
         drop(packed);
-        Heard {
+        ClaimLog {
             lines: regions.map_or_else(PageList::new, ByRegion::sorted),
             large: self.large.into_inner(),
             lost,
@@ -189,7 +139,7 @@ impl Marks {
     #[inline]
     fn mark(&self, address: usize, bytes: usize, who: Who, says: u64) {
         let Some(claimant) = self.claimants.number(who) else { return self.lose() };
-        match Short::of(address, bytes, claimant, says) {
+        match ShortClaim::of(address, bytes, claimant, says) {
             // One that is lost is counted there.
             Some(short) => _ = self.packed.borrow_mut().push(short),
             None => self.mark_long(address, bytes, claimant, says),
@@ -203,7 +153,7 @@ impl Marks {
         else {
             return self.lose();
         };
-        let line = [address as u64, says(bytes, claimant, flags)];
+        let line = [address as u64, second_word(bytes, claimant, flags)];
         // One that is lost is counted there.
         let _ = self.packed.borrow_mut().push_line(line);
     }
@@ -220,8 +170,8 @@ impl Marks {
     }
 
     #[inline]
-    fn old(&self, entry: Option<Entry>) -> u64 {
-        if entry.is_some_and(|entry| entry.birth() != self.new) { OLD } else { 0 }
+    fn old(&self, packed: Option<PackedBlock>) -> u64 {
+        if packed.is_some_and(|packed| packed.epoch() != self.new) { OLD } else { 0 }
     }
 
     #[cold]
@@ -233,19 +183,19 @@ impl Marks {
     }
 }
 
-impl Recorder for Marks {
+impl Recorder for ClaimBuffer {
     fn claimed(&self, claim: Claim, found: Found, who: Who) {
         let Some(address) = subject(claim, found) else { return };
         let block = claimed_block(found);
-        let old = self.old(block.and_then(|block| Entry::from_word(block.identity)));
+        let old = self.old(block.and_then(|block| PackedBlock::from_word(block.identity)));
         let wrong = WRONGS.iter().zip(0_u64..).find(|(wrong, _)| **wrong == found.wrong);
         let wrong = wrong.map_or(0, |(_, number)| number << WRONG);
         self.mark(address, found.bytes, who, old | wrong);
     }
 
     fn claimed_whole(&self, start: usize, size: usize, who: Who) -> Option<usize> {
-        let (usable, entry) = BLOCKS.whole(self.granule, start, size)?;
-        self.mark(start, usable, who, self.old(Some(entry)));
+        let (usable, packed) = BLOCKS.whole(self.granule, start, size)?;
+        self.mark(start, usable, who, self.old(Some(packed)));
         Some(usable)
     }
 
@@ -276,7 +226,7 @@ mod tests {
     #[test]
     fn a_line_says_what_was_marked() {
         let new = Epoch::FIRST;
-        let marks = Marks::new(Granule::of_spacing(32), new, 0);
+        let marks = ClaimBuffer::new(Granule::of_spacing(32), new, 0);
         let who = |reporter| Who { reporter, field: None };
         let block = |start| FoundBlock { start, requested: 8, usable: 24, identity: 1 };
         let inside = Some(block(0x20));
@@ -292,14 +242,17 @@ mod tests {
             let claim = Claim { address, size: Some(bytes), place };
             marks.claimed(claim, Found { bytes, block, wrong }, who(reporter));
         }
-        let heard = marks.into_heard();
+        let heard = marks.into_log();
         let said: Vec<_> = heard.lines().iter().map(|line| heard.mark(line)).collect();
         let expected = [3, 1, 4, 2, 0].map(|index: usize| table[index]);
         assert_eq!(said.len(), table.len());
         for (mark, (address, bytes, wrong, block, reporter)) in said.into_iter().zip(expected) {
             let is_old = block.is_some() && wrong != Some(Wrong::Interior);
             assert_eq!(heard.claimants.who(mark.claimant).reporter, reporter);
-            assert_eq!(mark, Mark { address, is_old, bytes, claimant: mark.claimant, wrong });
+            assert_eq!(
+                mark,
+                ResolvedClaim { address, is_old, bytes, claimant: mark.claimant, wrong }
+            );
         }
         assert_eq!(heard.lost(), 0);
     }

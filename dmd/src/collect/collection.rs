@@ -9,9 +9,9 @@ use memreport::__private::{
 };
 use memreport::{HeapCounters, UsableSize, heap_counters};
 
-use super::balance::{Books, ReportSet};
-use super::claims as marks;
-use super::claims::{Heard, Line, Marks};
+use super::balance::{Balance, ReportSet};
+use super::claim_words::{self, ClaimWords};
+use super::claims::{ClaimBuffer, ClaimLog};
 use super::findings::{Contents, Dump, Scanned, ScannedBlock};
 use super::holders::{HolderId, Holders};
 use super::scan::{Frozen, FrozenBlock};
@@ -25,8 +25,8 @@ use crate::stack::site as sites;
 use crate::table::blocks::Granule;
 use crate::table::epoch::Epoch;
 use crate::table::epoch::{begin_epoch, epoch};
-use crate::table::packed_block::{Block, Entry};
-use crate::table::{BLOCKS, DEAD};
+use crate::table::packed_block::{Block, PackedBlock};
+use crate::table::{BLOCKS, FREED};
 
 /// The tracker of a program whose allocator is over `A`.
 #[derive(Debug)]
@@ -80,7 +80,7 @@ impl<A: UsableSize + 'static> Tracker for Tracking<A> {
         let new = begin_epoch();
         let at_begin = heap_counters().unwrap_or_default();
         let blocks = usize::try_from(at_begin.live_blocks()).unwrap_or(0);
-        let marks = Marks::new(Self::GRANULE, new, blocks);
+        let marks = ClaimBuffer::new(Self::GRANULE, new, blocks);
         Box::new(Collection { marks, granule: Self::GRANULE, new, at_begin })
     }
 
@@ -99,11 +99,11 @@ fn own_bytes(granule: Granule) -> usize {
 }
 
 fn look_up_start(granule: Granule, claim: Claim) -> Found {
-    if let Some((block, entry)) = BLOCKS.starting_at(granule, claim.address) {
+    if let Some((block, packed)) = BLOCKS.starting_at(granule, claim.address) {
         let agrees = claim.size.is_none_or(|size| size == block.requested);
         return Found {
             bytes: if agrees { block.usable } else { claim.size.unwrap_or(0) },
-            block: Some(found_block(claim.address, block, entry)),
+            block: Some(found_block(claim.address, block, packed)),
             wrong: if agrees { None } else { Some(Wrong::Partial) },
         };
     }
@@ -117,16 +117,16 @@ fn look_up_start(granule: Granule, claim: Claim) -> Found {
 }
 
 fn enclosing(granule: Granule, address: usize) -> Option<FoundBlock> {
-    let (start, block, entry) = BLOCKS.enclosing(granule, address)?;
-    Some(found_block(start, block, entry))
+    let (start, block, packed) = BLOCKS.enclosing(granule, address)?;
+    Some(found_block(start, block, packed))
 }
 
-fn found_block(start: usize, block: Block, entry: Entry) -> FoundBlock {
-    FoundBlock { start, requested: block.requested, usable: block.usable, identity: entry.word() }
+fn found_block(start: usize, block: Block, packed: PackedBlock) -> FoundBlock {
+    FoundBlock { start, requested: block.requested, usable: block.usable, identity: packed.word() }
 }
 
 struct Collection {
-    marks: Marks,
+    marks: ClaimBuffer,
     granule: Granule,
     /// The generation of blocks that are born during the collection, and so are left out of it.
     new: Epoch,
@@ -146,8 +146,8 @@ impl Recording for Collection {
 
 impl Collection {
     fn found(mut self, ending: Ending<'_>) -> Dump {
-        let marks = Marks::new(self.granule, self.new, 0);
-        let heard = std::mem::replace(&mut self.marks, marks).into_heard();
+        let marks = ClaimBuffer::new(self.granule, self.new, 0);
+        let heard = std::mem::replace(&mut self.marks, marks).into_log();
         let mut holders = Holders::none(self.granule, self.new);
         if plan::mode().has_reports() || plan::mode() == Mode::Scan {
             // The first module is the program itself.
@@ -156,10 +156,10 @@ impl Collection {
         }
         let mut notes = Vec::new();
         let count = self.count(&heard, &holders, &mut notes);
-        let Count { mut books, heap, born_during, own, scanned, .. } = count;
+        let Count { mut books, heap, allocated_during, own, scanned, .. } = count;
         let has_gaps = plan::has_gaps();
         let heap = if has_gaps { self.at_begin } else { heap };
-        let outside = if has_gaps { Sum::default() } else { born_during.and(own) };
+        let outside = if has_gaps { Sum::default() } else { allocated_during.and(own) };
         let of = |counted: u64, outside: usize| {
             usize::try_from(counted).unwrap_or(usize::MAX).saturating_sub(outside)
         };
@@ -173,18 +173,21 @@ impl Collection {
         if plan::mode() == Mode::Cumulative {
             let is_own =
                 |site| sites::site(site).is_some_and(|site| u32::from(site.on_alloc) == OWN);
-            DEAD.kinds().filter(|kind| !is_own(kind.site)).for_each(|kind| books.bury(kind));
+            FREED
+                .kinds()
+                .filter(|kind| !is_own(kind.site))
+                .for_each(|kind| books.count_freed(kind));
         }
         let summary = Summary {
             heap_allocated,
             unmeasured: ending.unmeasured,
-            born_during,
-            lost_blocks: BLOCKS.lost() + DEAD.lost() + books.kinds.lost,
+            allocated_during,
+            lost_blocks: BLOCKS.lost() + FREED.lost() + books.kinds.lost,
             lost_marks: heard.lost() + books.lost(),
             ..books.summary
         };
         let (reports, wrong) = books.reports(ending.reporters);
-        let sampled = plan::sampled_chance().map(|_| books.sampled);
+        let sampled = plan::sampled_probability().map(|_| books.sampled);
         Dump::new(
             Contents {
                 kinds: books.kinds,
@@ -207,7 +210,7 @@ impl Collection {
     /// Counts the blocks: those of a frozen copy of the heap, if contents are wanted and it can be made.
     fn count<'c>(
         &'c self,
-        heard: &'c Heard,
+        heard: &'c ClaimLog,
         holders: &'c Holders,
         notes: &mut Vec<String>,
     ) -> Count<'c> {
@@ -227,26 +230,26 @@ impl Collection {
 /// One pass over all blocks. The sums of the heap are read with it, and nothing is allocated in between.
 struct Count<'c> {
     collection: &'c Collection,
-    books: Books<'c>,
-    /// Marks whose addresses are still to come.
-    unread: &'c [Line],
+    books: Balance<'c>,
+    /// ClaimBuffer whose addresses are still to come.
+    unread: &'c [ClaimWords],
     holders: &'c Holders,
     heap: HeapCounters,
-    born_during: Sum,
+    allocated_during: Sum,
     own: Sum,
     /// The blocks one by one, if they are wanted so.
     scanned: Option<Scanned>,
 }
 
 impl<'c> Count<'c> {
-    fn new(collection: &'c Collection, heard: &'c Heard, holders: &'c Holders) -> Self {
+    fn new(collection: &'c Collection, heard: &'c ClaimLog, holders: &'c Holders) -> Self {
         Count {
             collection,
-            books: Books::new(collection.granule, heard),
+            books: Balance::new(collection.granule, heard),
             unread: heard.lines(),
             holders,
             heap: HeapCounters::default(),
-            born_during: Sum::default(),
+            allocated_during: Sum::default(),
             own: Sum::default(),
             scanned: None,
         }
@@ -254,10 +257,10 @@ impl<'c> Count<'c> {
 
     fn all_blocks(mut self) -> Self {
         self.heap = heap_counters().unwrap_or_default();
-        BLOCKS.for_each(self.collection.granule, |address, block, entry| {
-            self.take(FrozenBlock { address, entry, block, contents: None });
+        BLOCKS.for_each(self.collection.granule, |address, block, packed| {
+            self.take(FrozenBlock { address, packed, block, contents: None });
         });
-        self.books.enter_gone(self.unread);
+        self.books.add_gone_claims(self.unread);
         self
     }
 
@@ -272,15 +275,15 @@ impl<'c> Count<'c> {
             ..HeapCounters::default()
         };
         frozen.for_each(|block| self.take(block))?;
-        self.books.enter_gone(self.unread);
+        self.books.add_gone_claims(self.unread);
         if let Some(scanned) = &mut self.scanned {
             scanned.file = Some(frozen.file);
         }
         Ok(self)
     }
 
-    fn take(&mut self, FrozenBlock { address, entry, block, contents }: FrozenBlock) {
-        let Some((reports, holder)) = self.enter(address, block, entry) else { return };
+    fn take(&mut self, FrozenBlock { address, packed, block, contents }: FrozenBlock) {
+        let Some((reports, holder)) = self.enter(address, block, packed) else { return };
         self.books.group(block, reports, holder);
         if let Some(scanned) = &mut self.scanned {
             let age = self.books.age(block.time);
@@ -301,25 +304,26 @@ impl<'c> Count<'c> {
         &mut self,
         address: usize,
         block: Block,
-        entry: Entry,
+        packed: PackedBlock,
     ) -> Option<(ReportSet, HolderId)> {
-        let before = self.unread.iter().take_while(|line| marks::address(line) < address).count();
+        let before =
+            self.unread.iter().take_while(|line| claim_words::address(line) < address).count();
         let (gone, rest) = self.unread.split_at(before);
-        let own = rest.iter().take_while(|line| marks::address(line) == address).count();
+        let own = rest.iter().take_while(|line| claim_words::address(line) == address).count();
         let (lines, rest) = rest.split_at(own);
         self.unread = rest;
-        self.books.enter_gone(gone);
+        self.books.add_gone_claims(gone);
         let site = sites::site(block.site);
         let is_own = site.is_some_and(|site| u32::from(site.on_alloc) == OWN);
-        if block.birth == self.collection.new || is_own {
-            let sum = if is_own { &mut self.own } else { &mut self.born_during };
+        if block.epoch == self.collection.new || is_own {
+            let sum = if is_own { &mut self.own } else { &mut self.allocated_during };
             sum.add(block.usable);
-            self.books.enter_gone(lines);
+            self.books.add_gone_claims(lines);
             return None;
         }
         let reports = self.books.enter((address, block), site, lines);
         let holder = match reports {
-            ReportSet::NOBODY => self.holders.of(address, entry),
+            ReportSet::NOBODY => self.holders.of(address, packed),
             _ => HolderId::default(),
         };
         Some((reports, holder))

@@ -201,7 +201,7 @@ impl Dump {
     #[must_use]
     pub fn by_requested_size(&self) -> BTreeMap<usize, Sum> {
         let mut sizes = BTreeMap::<usize, Sum>::new();
-        for (kind, count) in self.contents.kinds.iter().filter(|(kind, _)| !kind.is_dead) {
+        for (kind, count) in self.contents.kinds.iter().filter(|(kind, _)| !kind.is_freed) {
             let count = usize::try_from(count).unwrap_or(usize::MAX);
             let sum = sizes.entry(kind.requested).or_default();
             *sum = sum.and(Sum { blocks: count, bytes: count * kind.usable });
@@ -212,7 +212,7 @@ impl Dump {
     /// Live blocks that are alike, who reports them, and how many they are.
     pub(crate) fn groups(&self) -> impl Iterator<Item = Group<'_>> {
         let Contents { kinds, reports, .. } = &self.contents;
-        let live = kinds.iter().filter(|(kind, _)| !kind.is_dead);
+        let live = kinds.iter().filter(|(kind, _)| !kind.is_freed);
         live.map(|(kind, count)| {
             let numbers = kinds.reports(kind.reports);
             let reports = numbers.filter_map(|number| reports.get(number as usize)).collect();

@@ -9,16 +9,15 @@ use std::cell::Cell;
 
 use memreport::Field;
 
-use super::claims as marks;
-use super::claims::Line;
-use crate::mem::local_interner::Numbers;
+use super::claim_words::{self, ClaimWords};
+use crate::mem::local_interner::LocalInterner;
 use crate::mem::pages::PageList;
 use crate::mem::sys;
 use crate::stack::site as sites;
 use crate::table::BLOCKS;
 use crate::table::blocks::Granule;
 use crate::table::epoch::Epoch;
-use crate::table::packed_block::{Block, Entry};
+use crate::table::packed_block::{Block, PackedBlock};
 
 std::thread_local! {
     /// Whether collections of this thread look for holders.
@@ -109,8 +108,8 @@ impl Skips {
         }
         let (granule, found) = (self.granule, &mut self.found);
         each_word(address, address + size.min(MOST_OF_VALUE), |_, word| {
-            if let Some((start, _, entry)) = BLOCKS.enclosing(granule, word) {
-                found.push(Skip { start, identity: entry.word(), field });
+            if let Some((start, _, packed)) = BLOCKS.enclosing(granule, word) {
+                found.push(Skip { start, identity: packed.word(), field });
             }
         });
     }
@@ -122,10 +121,10 @@ pub(crate) struct Holders {
     granule: Granule,
     /// The generation of blocks that are in no dump.
     new: Epoch,
-    blocks: Numbers<usize>,
+    blocks: LocalInterner<usize>,
     held: PageList<Held>,
     /// By number: the kind, and the address of the field or of the word.
-    numbers: Numbers<(u32, u64)>,
+    numbers: LocalInterner<(u32, u64)>,
     holders: PageList<Holder>,
     /// Words of the program's data that point into blocks that are reported.
     pub(crate) reported: PageList<usize>,
@@ -156,9 +155,9 @@ impl Holders {
         Holders {
             granule,
             new,
-            blocks: Numbers::new(),
+            blocks: LocalInterner::new(),
             held: PageList::new(),
-            numbers: Numbers::new(),
+            numbers: LocalInterner::new(),
             holders: PageList::new(),
             reported: PageList::new(),
             statics: PageList::new(),
@@ -166,16 +165,16 @@ impl Holders {
     }
 
     /// Finds them. `marks` are sorted by address, `data` is where the program's statics are.
-    pub(crate) fn find(&mut self, skips: &Skips, marks: &[Line], data: &[(usize, usize)]) {
+    pub(crate) fn find(&mut self, skips: &Skips, marks: &[ClaimWords], data: &[(usize, usize)]) {
         if !IS_WANTED.try_with(Cell::get).unwrap_or(true) {
             return;
         }
         for skip in skips.found.as_slice() {
-            let is_same = |entry: Entry| entry.word() == skip.identity;
-            if let Some((block, entry)) = BLOCKS.starting_at(self.granule, skip.start)
-                && is_same(entry)
+            let is_same = |packed: PackedBlock| packed.word() == skip.identity;
+            if let Some((block, packed)) = BLOCKS.starting_at(self.granule, skip.start)
+                && is_same(packed)
             {
-                self.follow((skip.start, block, entry), Holder::Skipped(skip.field), marks);
+                self.follow((skip.start, block, packed), Holder::Skipped(skip.field), marks);
             }
         }
         for &(low, high) in data {
@@ -191,10 +190,10 @@ impl Holders {
     }
 
     /// What holds this block, if anything was found to.
-    pub(crate) fn of(&self, start: usize, entry: Entry) -> HolderId {
+    pub(crate) fn of(&self, start: usize, packed: PackedBlock) -> HolderId {
         let number = self.blocks.find(start);
         let held = number.and_then(|number| self.held.as_slice().get(number as usize));
-        held.filter(|held| held.identity == entry.word() && !held.is_disputed)
+        held.filter(|held| held.identity == packed.word() && !held.is_disputed)
             .map_or_else(HolderId::default, |held| held.by)
     }
 
@@ -205,9 +204,9 @@ impl Holders {
     /// A word leads to this block. Only if the block is reported, the answer is no.
     fn follow(
         &mut self,
-        (start, block, entry): (usize, Block, Entry),
+        (start, block, packed): (usize, Block, PackedBlock),
         holder: Holder,
-        marks: &[Line],
+        marks: &[ClaimWords],
     ) -> bool {
         if is_claimed(start, marks) {
             return false;
@@ -215,13 +214,13 @@ impl Holders {
         if self.is_of_program(block)
             && let Some(by) = self.number(holder)
         {
-            self.hold(start, block, entry, by);
+            self.hold(start, block, packed, by);
         }
         true
     }
 
     /// What lies behind the blocks that were found, in the order in which they were: the nearest holder wins.
-    fn follow_blocks(&mut self, marks: &[Line]) {
+    fn follow_blocks(&mut self, marks: &[ClaimWords]) {
         let (mut next, mut read) = (0, 0);
         while let (Some(&Held { requested, by, .. }), Some(&start)) =
             (self.held.as_slice().get(next), self.blocks.keys().get(next))
@@ -233,23 +232,23 @@ impl Holders {
             }
             each_word(start, start + requested, |_, word| {
                 let found = BLOCKS.starting_at(self.granule, word);
-                if let Some((block, entry)) = found
+                if let Some((block, packed)) = found
                     && self.is_of_program(block)
                     && !is_claimed(word, marks)
                 {
-                    self.hold(word, block, entry, by.through_others());
+                    self.hold(word, block, packed, by.through_others());
                 }
             });
         }
     }
 
     /// A direct holder keeps a block; of others it must be the only one.
-    fn hold(&mut self, start: usize, block: Block, entry: Entry, by: HolderId) {
+    fn hold(&mut self, start: usize, block: Block, packed: PackedBlock, by: HolderId) {
         let Some(number) = self.blocks.number(start) else { return };
         match self.held.as_mut_slice().get_mut(number as usize) {
             Some(held) => held.is_disputed |= held.by.is_through_others() && held.by != by,
             None => {
-                let (identity, requested) = (entry.word(), block.requested);
+                let (identity, requested) = (packed.word(), block.requested);
                 self.held.push(Held { identity, requested, by, is_disputed: false });
             }
         }
@@ -269,12 +268,12 @@ impl Holders {
 
     /// Whether the block is in the dump, and not reported as it was allocated.
     fn is_of_program(&self, block: Block) -> bool {
-        block.birth != self.new && sites::site(block.site).is_none_or(|site| site.on_alloc == 0)
+        block.epoch != self.new && sites::site(block.site).is_none_or(|site| site.on_alloc == 0)
     }
 }
 
-fn is_claimed(start: usize, marks: &[Line]) -> bool {
-    marks.binary_search_by_key(&start, marks::address).is_ok()
+fn is_claimed(start: usize, marks: &[ClaimWords]) -> bool {
+    marks.binary_search_by_key(&start, claim_words::address).is_ok()
 }
 
 /// Reads what can be read of a range, word by word.

@@ -1,4 +1,4 @@
-//! Marks as they are written: nearly all in one word, since what a collection takes is mostly the memory that it writes.
+//! ClaimBuffer as they are written: nearly all in one word, since what a collection takes is mostly the memory that it writes.
 //!
 //! ```text
 //! a short mark   bits 0-28    the address within its region, in eights
@@ -12,9 +12,8 @@
 //! ```
 #![expect(clippy::cast_possible_truncation, reason = "fields are cut out of a word")]
 
+use super::claim_words::{self, ClaimWords};
 use super::claimants::ClaimantId;
-use super::claims as marks;
-use super::claims::Line;
 use crate::mem::pages::PageList;
 
 /// How many addresses a region has.
@@ -37,7 +36,7 @@ const REGION: u64 = 3;
 /// A region that no address is in.
 const NOWHERE: u64 = u64::MAX;
 
-/// Marks in the order in which they were made.
+/// ClaimBuffer in the order in which they were made.
 #[derive(Debug)]
 pub(crate) struct Packed {
     words: PageList<u64>,
@@ -47,12 +46,12 @@ pub(crate) struct Packed {
 
 /// A mark in one word, but for its region.
 #[derive(Clone, Copy)]
-pub(crate) struct Short {
+pub(crate) struct ShortClaim {
     region: u64,
     word: u64,
 }
 
-impl Short {
+impl ShortClaim {
     /// `None` if the word is too short for it. `says` is what a line says of it beside the bytes and the claimant.
     #[inline]
     pub(crate) fn of(
@@ -64,13 +63,13 @@ impl Short {
         let (address, bytes, claimant) = (address as u64, bytes as u64, u64::from(claimant.0));
         let is_aligned = address & ((1 << ALIGNED_BITS) - 1) == 0;
         let is_short = bytes >> BYTES_BITS == 0 && claimant >> CLAIMANT_BITS == 0;
-        if !is_aligned || !is_short || says & !marks::OLD != 0 {
+        if !is_aligned || !is_short || says & !claim_words::OLD != 0 {
             return None;
         }
         let within = (address & ((1 << REGION_BITS) - 1)) >> ALIGNED_BITS;
         let old = u64::from(says != 0);
         let word = within | bytes << BYTES | old << OLD | claimant << CLAIMANT;
-        Some(Short { region: address >> REGION_BITS, word })
+        Some(ShortClaim { region: address >> REGION_BITS, word })
     }
 }
 
@@ -82,7 +81,7 @@ impl Packed {
 
     /// Adds a mark; `false`, and counted as lost, when memory is short.
     #[inline]
-    pub(crate) fn push(&mut self, short: Short) -> bool {
+    pub(crate) fn push(&mut self, short: ShortClaim) -> bool {
         if short.region == self.region {
             self.words.push_one_of_many(short.word)
         } else {
@@ -91,7 +90,7 @@ impl Packed {
     }
 
     #[cold]
-    fn push_elsewhere(&mut self, short: Short) -> bool {
+    fn push_elsewhere(&mut self, short: ShortClaim) -> bool {
         let is_there = self.words.push_all(&[REGION << FORM | short.region, short.word]);
         if is_there {
             self.region = short.region;
@@ -101,7 +100,7 @@ impl Packed {
 
     /// As [`push`](Self::push), for any mark.
     #[cold]
-    pub(crate) fn push_line(&mut self, line: Line) -> bool {
+    pub(crate) fn push_line(&mut self, line: ClaimWords) -> bool {
         self.words.push_all(&[LONG << FORM, line[0], line[1]])
     }
 
@@ -116,7 +115,7 @@ impl Packed {
         self.region = NOWHERE;
     }
 
-    /// Marks that memory was short for.
+    /// ClaimBuffer that memory was short for.
     pub(crate) fn lost(&self) -> usize {
         self.words.lost
     }
@@ -136,10 +135,10 @@ pub(crate) struct Lines<'p> {
 }
 
 impl Iterator for Lines<'_> {
-    type Item = Line;
+    type Item = ClaimWords;
 
     #[inline]
-    fn next(&mut self) -> Option<Line> {
+    fn next(&mut self) -> Option<ClaimWords> {
         loop {
             let word = *self.words.next()?;
             match word >> FORM {
@@ -153,12 +152,12 @@ impl Iterator for Lines<'_> {
 
 impl Lines<'_> {
     #[inline]
-    fn line(&self, word: u64) -> Line {
+    fn line(&self, word: u64) -> ClaimWords {
         let cut = |from: u32, bits: u32| word >> from & ((1 << bits) - 1);
         let address = self.region | cut(0, BYTES) << ALIGNED_BITS;
-        let says = if cut(OLD, 1) == 0 { 0 } else { marks::OLD };
+        let says = if cut(OLD, 1) == 0 { 0 } else { claim_words::OLD };
         let claimant = ClaimantId(cut(CLAIMANT, CLAIMANT_BITS) as u32);
-        [address, marks::says(cut(BYTES, BYTES_BITS), claimant, says)]
+        [address, claim_words::second_word(cut(BYTES, BYTES_BITS), claimant, says)]
     }
 }
 
@@ -174,10 +173,12 @@ mod tests {
         let (mut expected, mut shorts) = (Vec::new(), 0);
         for address in addresses {
             for bytes in [0, 24, (1 << BYTES_BITS) - 1, 1 << BYTES_BITS] {
-                for (claimant, says) in claimants.into_iter().zip([0, marks::OLD, 1 << 34, 0]) {
-                    let line = [address as u64, marks::says(bytes as u64, claimant, says)];
+                for (claimant, says) in claimants.into_iter().zip([0, claim_words::OLD, 1 << 34, 0])
+                {
+                    let line =
+                        [address as u64, claim_words::second_word(bytes as u64, claimant, says)];
                     expected.push(line);
-                    match Short::of(address, bytes, claimant, says) {
+                    match ShortClaim::of(address, bytes, claimant, says) {
                         Some(short) => {
                             shorts += 1;
                             assert!(packed.push(short));
@@ -194,7 +195,7 @@ mod tests {
 
     #[test]
     fn what_follows_forgotten_marks_has_its_own_region() {
-        let short = |address| Short::of(address, 8, ClaimantId(1), 0).unwrap();
+        let short = |address| ShortClaim::of(address, 8, ClaimantId(1), 0).unwrap();
         let mut packed = Packed::with_room(0);
         packed.push(short(0x1_0000_0000));
         let position = packed.position();

@@ -4,7 +4,7 @@
 //! the kernel to write. The contents go from the block to the file without being touched, so that memory that cannot be read
 //! is an error of the call and not of the process.
 //!
-//! The file has a record for each block: address, entry, requested and usable bytes, when it was made, and how many bytes of
+//! The file has a record for each block: address, packed, requested and usable bytes, when it was made, and how many bytes of
 //! contents follow.
 #![expect(unsafe_code, reason = "forks, and writes memory that it does not own")]
 #![expect(
@@ -24,7 +24,7 @@ use std::ptr;
 
 use crate::mem::pages::PageList;
 use crate::table::blocks::{Blocks, Granule};
-use crate::table::packed_block::{Block, Entry};
+use crate::table::packed_block::{Block, PackedBlock};
 
 /// The heap at one instant, in a file without a name.
 #[derive(Debug)]
@@ -34,7 +34,7 @@ pub(crate) struct Frozen {
     pub(crate) live_bytes: u64,
 }
 
-/// The words before the contents of a block: address, entry, requested and usable bytes, time, bytes of contents.
+/// The words before the contents of a block: address, packed, requested and usable bytes, time, bytes of contents.
 const HEAD: usize = 6;
 
 /// Contents that could not be read.
@@ -47,7 +47,7 @@ const BATCH: usize = 512;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FrozenBlock {
     pub(crate) address: usize,
-    pub(crate) entry: Entry,
+    pub(crate) packed: PackedBlock,
     pub(crate) block: Block,
     pub(crate) contents: Option<Place>,
 }
@@ -83,12 +83,12 @@ impl Frozen {
             let length = contents.map_or(0, |contents| contents.bytes);
             input.seek_relative(length as i64)?;
             offset += length;
-            let entry = Entry::from_word(word)
+            let packed = PackedBlock::from_word(word)
                 .ok_or_else(|| io::Error::other("the file of contents is damaged"))?;
             let (requested, usable) = (requested as usize, usable as usize);
-            let (site, birth, rate) = (entry.site(), entry.birth(), entry.rate());
-            let block = Block { requested, usable, site, birth, rate, time };
-            visit(FrozenBlock { address: address as usize, entry, block, contents });
+            let (site, epoch, rate) = (packed.site(), packed.epoch(), packed.rate());
+            let block = Block { requested, usable, site, epoch, rate, time };
+            visit(FrozenBlock { address: address as usize, packed, block, contents });
         }
         Ok(())
     }
@@ -184,17 +184,17 @@ impl Batch {
         let counters = memreport::heap_counters().unwrap_or_default();
         let sums = [counters.live_blocks(), counters.live_bytes()];
         self.write(&[Piece { start: sums.as_ptr().addr(), length: size_of_val(&sums) }]);
-        blocks.for_each(granule, |address, block, entry| self.add(address, block, entry));
+        blocks.for_each(granule, |address, block, packed| self.add(address, block, packed));
         self.flush();
         !self.failed
     }
 
-    fn add(&mut self, address: usize, block: Block, entry: Entry) {
+    fn add(&mut self, address: usize, block: Block, packed: PackedBlock) {
         // As in Mozilla's dumps: whole words of what was asked for.
         let bytes = block.requested & !(size_of::<usize>() - 1);
         self.heads.push([
             address as u64,
-            entry.word(),
+            packed.word(),
             block.requested as u64,
             block.usable as u64,
             block.time,
@@ -324,7 +324,7 @@ fn wait_for(child: libc::pid_t) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sample::rate::Rate;
+    use crate::sample::rate::SamplingRate;
     use crate::stack::site::SiteId;
     use crate::table::epoch::Epoch;
     use std::os::unix::fs::FileExt;
@@ -335,11 +335,11 @@ mod tests {
         let table: &'static Blocks = Box::leak(Box::new(Blocks::new()));
         for (address, requested) in blocks {
             let (requested, usable) = (*requested, requested + 8);
-            let (site, birth) = (SiteId::from_number(3), Epoch::FIRST);
+            let (site, epoch) = (SiteId::from_number(3), Epoch::FIRST);
             table.insert(
                 GLIBC,
                 *address,
-                Block { requested, usable, site, birth, rate: Rate::EVERY, time: 0 },
+                Block { requested, usable, site, epoch, rate: SamplingRate::EVERY, time: 0 },
             );
         }
         let frozen = Frozen::take(table, GLIBC).unwrap();

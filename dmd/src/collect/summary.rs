@@ -68,7 +68,7 @@ pub struct Summary {
     /// Bytes of reported blocks that their first report leaves out.
     pub short: usize,
     /// Bytes that were reported beyond what the blocks have: doubles, non-heap, interior, freed since.
-    pub over_counted: usize,
+    pub over_reported: usize,
     /// Bytes that were reported as heap without having been measured block by block.
     pub unmeasured: i64,
     /// Blocks that the table was never told of: made before tracking began or while it was off, or not in the sample. None of
@@ -77,7 +77,7 @@ pub struct Summary {
     /// Bytes of such blocks that are reported.
     pub reported_untracked: usize,
     /// Blocks that were born during the collection, and are in none of these.
-    pub born_during: Sum,
+    pub allocated_during: Sum,
     /// Blocks that the table had no place for.
     pub lost_blocks: usize,
     /// Claims that memory was short for.
@@ -91,7 +91,7 @@ impl Summary {
     pub fn unclassified(&self) -> i64 {
         let signed = |bytes: usize| i64::try_from(bytes).unwrap_or(i64::MAX);
         signed(self.unreported.bytes) + signed(self.short)
-            - signed(self.over_counted)
+            - signed(self.over_reported)
             - self.unmeasured
             + signed(self.untracked.bytes)
             - signed(self.reported_untracked)

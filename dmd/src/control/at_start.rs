@@ -49,7 +49,7 @@ fn refuse(message: &str) -> ! {
 /// Two that track would each know a part of the heap, and dump it over the other's.
 #[expect(clippy::print_stderr, reason = "whoever asked for DMD must know what it leaves out")]
 fn say_that_it_sleeps() {
-    if copies::is_to_say() {
+    if copies::is_to_report() {
         eprintln!(
             "DMD[{}] is in this process more than once. The first copy tracks; the one in {} sleeps, and its blocks are in no \
              dump.",

@@ -1,6 +1,6 @@
 //! Records what a program allocates and gives back over time: exact sums at a steady rate, and a balanced sample of its blocks.
 //!
-//! A thread takes the events of all others from a ring and writes them to a file, in which every sampled block has its birth and
+//! A thread takes the events of all others from a ring and writes them to a file, in which every sampled block has its epoch and
 //! its end, on whichever threads they happen. Allocating threads never wait for it.
 
 mod writer;

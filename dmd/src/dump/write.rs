@@ -19,7 +19,7 @@ use crate::collect::balance::{Kind, Kinds, ReportSet};
 use crate::collect::findings::{Contents, Report, Scanned, ScannedBlock};
 use crate::collect::holders::HolderId;
 use crate::collect::scan::Place;
-use crate::mem::local_interner::{Key, Numbers};
+use crate::mem::local_interner::{Key, LocalInterner};
 use crate::mem::pages::PageList;
 use crate::mem::sys::Module;
 use crate::stack::site as sites;
@@ -55,7 +55,7 @@ fn write_groups(dump: &Dump, keys: &mut Keys, out: &mut impl Write) -> io::Resul
     let Contents { kinds, .. } = &dump.contents;
     let mut separator = "\n";
     for (kind, count) in kinds.iter() {
-        let Kind { requested, usable, site, reports, holder, rate, age, is_dead } = *kind;
+        let Kind { requested, usable, site, reports, holder, rate, age, is_freed } = *kind;
         write!(out, "{separator}{{\"req\":{requested}")?;
         separator = ",\n";
         write_slop_and_site(usable - requested, site, keys, out)?;
@@ -71,7 +71,7 @@ fn write_groups(dump: &Dump, keys: &mut Keys, out: &mut impl Write) -> io::Resul
             write!(out, ",\"weight\":{weight}")?;
         }
         write_age(age, out)?;
-        out.write_all(if is_dead { b",\"freed\":true}" } else { b"}" })?;
+        out.write_all(if is_freed { b",\"freed\":true}" } else { b"}" })?;
     }
     Ok(())
 }
@@ -192,13 +192,13 @@ struct Keys {
 
 /// Values that have keys, in the order of their keys.
 struct Keyed<K> {
-    numbers: Numbers<K>,
+    numbers: LocalInterner<K>,
     keys: PageList<u32>,
 }
 
 impl<K: Key> Keyed<K> {
     const fn new() -> Self {
-        Keyed { numbers: Numbers::new(), keys: PageList::new() }
+        Keyed { numbers: LocalInterner::new(), keys: PageList::new() }
     }
 
     /// The key of the value. When memory is short, values share the first.

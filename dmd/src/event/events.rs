@@ -8,7 +8,7 @@ use super::journal;
 use super::ring::{Reader, Ring, Words};
 use crate::mem::sys;
 use crate::sample::plan;
-use crate::sample::rate::Rate;
+use crate::sample::rate::SamplingRate;
 use crate::stack::thread::Thread;
 use crate::table::epoch::Epoch;
 use crate::table::packed_block::{Block, SiteId};
@@ -23,7 +23,7 @@ static LISTENERS: AtomicUsize = AtomicUsize::new(0);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
     /// It was allocated.
-    Born { address: usize, block: Block },
+    Allocated { address: usize, block: Block },
     /// It was given back.
     Freed { address: usize, block: Block },
 }
@@ -57,14 +57,14 @@ const THREAD_AT: u32 = 24;
 
 pub(crate) fn packed(event: Event, time: u64, thread: u32) -> Words {
     let (what, address, block) = match event {
-        Event::Born { address, block } => (0, address, block),
+        Event::Allocated { address, block } => (0, address, block),
         Event::Freed { address, block } => (FREED, address, block),
     };
-    let Block { requested, usable, site, rate, birth, .. } = block;
+    let Block { requested, usable, site, rate, epoch, .. } = block;
     let who = what | u64::from(rate.number()) << RATE_AT | u64::from(thread) << THREAD_AT;
     [
         time,
-        who | u64::from(birth.number()),
+        who | u64::from(epoch.number()),
         u64::from(site.number()),
         address as u64,
         requested as u64,
@@ -77,13 +77,13 @@ pub(crate) fn unpacked([time, who, site, address, requested, usable]: Words) -> 
         requested: requested as usize,
         usable: usable as usize,
         site: SiteId::from_number(site as u32),
-        birth: Epoch::from_number(who as u8),
-        rate: Rate::from_number((who >> RATE_AT) as u8 & 0x7f),
+        epoch: Epoch::from_number(who as u8),
+        rate: SamplingRate::from_number((who >> RATE_AT) as u8 & 0x7f),
         time: 0,
     };
     let address = address as usize;
     let event = if who & FREED == 0 {
-        Event::Born { address, block }
+        Event::Allocated { address, block }
     } else {
         Event::Freed { address, block }
     };
@@ -134,13 +134,14 @@ mod tests {
             requested: 5_000_000_000,
             usable: 5_000_000_024,
             site: SiteId::from_number(0x00ff_ffff),
-            birth: Epoch::from_number(3),
-            rate: Rate::from_number(7),
+            epoch: Epoch::from_number(3),
+            rate: SamplingRate::from_number(7),
             time: 0,
         };
-        for event in
-            [Event::Born { address: 0x7fff_1234_5670, block }, Event::Freed { address: 32, block }]
-        {
+        for event in [
+            Event::Allocated { address: 0x7fff_1234_5670, block },
+            Event::Freed { address: 32, block },
+        ] {
             let Happened { time, thread, event: out } = unpacked(packed(event, 12345, 0xffff_ffff));
             assert_eq!((time, thread, out), (12345, 0xffff_ffff, event));
         }

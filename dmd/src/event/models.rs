@@ -13,7 +13,7 @@ use crate::mem::interner::Interner;
 use crate::mem::pages::Lazy;
 use crate::mem::sync::AtomicU64;
 use crate::mem::sync::Ordering::Relaxed;
-use crate::sample::rate::Rate;
+use crate::sample::rate::SamplingRate;
 use crate::table::blocks::{Blocks, Granule};
 use crate::table::epoch::Epoch;
 use crate::table::packed_block::{Block, SiteId};
@@ -75,10 +75,17 @@ fn no_record_has_two_owners() {
 const GRANULE: Granule = Granule::of_spacing(32);
 
 /// A block whose sizes follow from its site, and need a record.
-fn big(site: usize, birth: Epoch) -> Block {
+fn big(site: usize, epoch: Epoch) -> Block {
     let site_id = SiteId::from_number(u32::try_from(site).unwrap());
     let time = site as u64;
-    Block { requested: site, usable: 1100 * site, site: site_id, birth, rate: Rate::EVERY, time }
+    Block {
+        requested: site,
+        usable: 1100 * site,
+        site: site_id,
+        epoch,
+        rate: SamplingRate::EVERY,
+        time,
+    }
 }
 
 /// Fails if `Blocks::remove` releases the record before it clears the word, or if a reader does not look at the word once

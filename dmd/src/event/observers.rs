@@ -1,4 +1,4 @@
-//! Who observes single allocations now, with what chance; and the ring that their logs are read from.
+//! Who observes single allocations now, with what probability; and the ring that their logs are read from.
 //!
 //! Hooks know of all observers together only one rate and one ring. The ring is not that of recordings: what a recording wants
 //! to hear of would push entries of the logs out, and nobody could say whether what was written over had been one.
@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::events::{Event, Happened, packed, unpacked};
 use super::ring::{Reader, Ring};
 use crate::sample::plan;
-use crate::sample::rate::{Chance, Rate, TooManyRates};
+use crate::sample::rate::{Probability, SamplingRate, TooManyRates};
 use crate::table::packed_block::Block;
 use crate::table::{BLOCKS, granule};
 
@@ -20,7 +20,7 @@ static ALL: Mutex<Observers> = Mutex::new(Observers { next: 0, list: Vec::new() 
 
 struct Observers {
     next: u64,
-    list: Vec<(u64, Chance)>,
+    list: Vec<(u64, Probability)>,
 }
 
 fn all() -> MutexGuard<'static, Observers> {
@@ -30,44 +30,44 @@ fn all() -> MutexGuard<'static, Observers> {
 
 /// An allocation was drawn. In a hook: it waits for nobody.
 pub(crate) fn log(address: usize, block: Block, thread: u32) {
-    LOG.push(packed(Event::Born { address, block }, block.time, thread));
+    LOG.push(packed(Event::Allocated { address, block }, block.time, thread));
 }
 
 /// From here on the hooks draw for one observer more, until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Observing {
     number: u64,
-    chance: Chance,
+    probability: Probability,
     reader: Reader,
 }
 
 impl Observing {
-    pub(crate) fn begin(chance: Chance) -> Result<Self, TooManyRates> {
+    pub(crate) fn begin(probability: Probability) -> Result<Self, TooManyRates> {
         let mut all = all();
         let number = all.next;
         all.next += 1;
-        all.list.push((number, chance));
+        all.list.push((number, probability));
         let reader = Reader::new(&LOG);
-        let observing = Observing { number, chance, reader };
+        let observing = Observing { number, probability, reader };
         let told = tell_hooks(&all);
         drop(all);
         // Dropped, and so taken off the list, if that failed.
         told.map(|()| observing)
     }
 
-    /// Draws by another chance from now on; by the same if that fails.
-    pub(crate) fn set_chance(&mut self, chance: Chance) -> Result<(), TooManyRates> {
+    /// ObserverSampler by another probability from now on; by the same if that fails.
+    pub(crate) fn set_probability(&mut self, probability: Probability) -> Result<(), TooManyRates> {
         let mut all = all();
-        let set = |all: &mut Observers, chance| {
+        let set = |all: &mut Observers, probability| {
             let own = all.list.iter_mut().find(|(number, _)| *number == self.number);
-            own.into_iter().for_each(|own| own.1 = chance);
+            own.into_iter().for_each(|own| own.1 = probability);
             tell_hooks(all)
         };
-        let told = set(&mut all, chance);
+        let told = set(&mut all, probability);
         match told {
-            Ok(()) => self.chance = chance,
+            Ok(()) => self.probability = probability,
             // These had a rate.
-            Err(TooManyRates) => set(&mut all, self.chance)?,
+            Err(TooManyRates) => set(&mut all, self.probability)?,
         }
         told
     }
@@ -99,15 +99,17 @@ pub(crate) fn refresh() -> Result<(), TooManyRates> {
     tell_hooks(&all())
 }
 
-/// The greatest of all chances holds, that of a profile included.
+/// The greatest of all probabilities holds, that of a profile included.
 fn tell_hooks(all: &Observers) -> Result<(), TooManyRates> {
-    let chances = all.list.iter().map(|(_, chance)| *chance);
-    match chances.reduce(Chance::or) {
-        Some(chance) => {
-            let rate = Rate::of(plan::own_chance().map_or(chance, |own| own.or(chance)))?;
+    let probabilities = all.list.iter().map(|(_, probability)| *probability);
+    match probabilities.reduce(Probability::or) {
+        Some(probability) => {
+            let rate = SamplingRate::of(
+                plan::own_probability().map_or(probability, |own| own.or(probability)),
+            )?;
             if let Some(granule) = granule().filter(|_| !plan::plan().is_observed()) {
                 // Blocks have come unseen since the last time.
-                BLOCKS.wipe_traces(granule);
+                BLOCKS.clear_tombstones(granule);
             }
             plan::observe(rate);
         }

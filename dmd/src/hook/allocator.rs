@@ -1,7 +1,15 @@
-//! The allocator itself: hands every call on, and tells the table of blocks.
+//! The allocator's hooks: pass every call to the inner allocator, and keep the table of blocks.
 //!
-//! What holds in every hook: no lock is waited for, nothing panics, nothing is read or written but memory, and what the
-//! tracker needs for itself comes from its own pages.
+//! ```text
+//! alloc    inner alloc, then on_alloc      asleep: counters only
+//!                                          profile: skip the sampler's distance, or insert a sampled block
+//!                                          else: insert, by the plan's `Insertion`
+//! dealloc  on_dealloc, then inner dealloc  asleep: counters only; else: remove the block
+//! realloc  on_realloc                      remove, inner realloc, on_alloc; on failure insert again
+//! ```
+//!
+//! No hook takes a lock, panics or does I/O; the tracker's own memory comes from its own pages.
+//! Fast functions are small and end in a tail call of the next one, so they save no registers.
 #![expect(unsafe_code, reason = "a global allocator is unsafe by nature")]
 
 use std::alloc::{GlobalAlloc, Layout};
@@ -13,14 +21,13 @@ use super::start;
 use crate::event::events::{Event, note};
 use crate::event::observers;
 use crate::mem::sys;
-use crate::sample::plan::{Plan, plan};
-use crate::sample::rate::Rate;
-use crate::stack::site as sites;
-use crate::stack::site::{Born, Drawn};
+use crate::sample::plan::{Insertion, Path, Plan, plan};
+use crate::sample::rate::SamplingRate;
+use crate::stack::site::{self, NewBlock, ObservedBlock};
 use crate::table::blocks::Granule;
 use crate::table::epoch::epoch;
 use crate::table::packed_block::{Block, SiteId};
-use crate::table::{BLOCKS, DEAD, set_spacing};
+use crate::table::{BLOCKS, FREED, set_spacing};
 
 /// The dark matter detector: an allocator over another one, asleep until `$DMD` wakes it.
 ///
@@ -28,182 +35,200 @@ use crate::table::{BLOCKS, DEAD, set_spacing};
 #[derive(Debug)]
 pub struct Dmd<A> {
     inner: A,
-    /// Whether it is awake though `$DMD` is silent: in tests, which need the table of blocks.
+    /// True if it is awake even without `$DMD`: in tests, which need the table of blocks.
     wakes_in_tests: bool,
 }
 
+/// A change of a block's size, in layouts of the inner allocator.
+struct Resize {
+    old: Layout,
+    new: Layout,
+    /// The size that the program requests, in bytes.
+    requested: usize,
+}
+
 impl<A: UsableSize> Dmd<A> {
-    /// The granule of the table: belongs to the allocator, and never changes.
+    /// The granule of the table: a constant of the inner allocator.
     pub const SPACING: usize = A::SPACING;
 
     const GRANULE: Granule = Granule::of_spacing(A::SPACING);
 
-    /// Tracks the blocks of `inner`. `wakes_in_tests`: even if `$DMD` says nothing, keep the table.
+    /// Tracks the blocks of `inner`. With `wakes_in_tests` the table is kept even without `$DMD`.
     pub const fn new(inner: A, wakes_in_tests: bool) -> Self {
         Dmd { inner, wakes_in_tests }
     }
 
-    /// What is asked of the inner allocator for this layout: where chunks may be smaller than a granule, small requests
-    /// are rounded up. Asleep too, since a block may be given back in another state than it was made in.
+    /// Returns the layout to request from the inner allocator. Where chunks may be smaller than a
+    /// granule, small requests are rounded up, asleep too: a block may be freed in another state
+    /// than it was allocated in.
     #[inline(always)]
     fn rounded(layout: Layout) -> Layout {
         if A::SPACING >= 32 {
             return layout;
         }
         let (size, align) = (layout.size().max(16), layout.align().max(8));
-        // So near the end of the address space that a bigger alignment does not fit: no allocator has such a block.
+        // Fails only for sizes near the end of the address space, which no allocator serves.
         Layout::from_size_align(size, align).unwrap_or(layout)
     }
 
-    /// A block was born.
+    /// Counts a new block, and inserts it into the table if the plan says so.
     ///
     /// # Safety
     ///
-    /// `address` is null or a fresh block of the inner allocator, made with the rounded layout.
+    /// `address` is null or a new block of the inner allocator, made with the rounded layout.
     #[inline(always)]
-    unsafe fn born(&self, address: *mut u8, layout: Layout, requested: usize) {
+    unsafe fn on_alloc(&self, address: *mut u8, layout: Layout, requested: usize) {
         if address.is_null() {
             return;
         }
-        // SAFETY: fresh from the inner allocator.
+        // SAFETY: a new block of the inner allocator.
         let usable = unsafe { self.inner.usable_size(address, layout) };
         counters::allocated(usable);
         let plan = plan();
-        if plan.samples() {
-            if !sites::misses(usable) {
-                self.enter_if_drawn(plan, address.addr(), requested, usable);
+        match plan.path() {
+            Path::Asleep => {}
+            Path::Profile => {
+                if !site::skips_sample(usable) {
+                    self.on_alloc_profile(plan, address.addr(), requested, usable);
+                }
             }
-        } else if plan != Plan::ASLEEP {
-            self.enter(plan, address.addr(), requested, usable);
+            Path::Table => self.insert(plan, address.addr(), requested, usable),
         }
     }
 
-    // The hooks' inner parts come in pairs: a quick one that needs no registers saved, and ends with a call of the other.
-
+    /// Inserts a block that the sampler did not skip, if it samples it.
     #[cold]
     #[inline(never)]
-    fn enter_if_drawn(&self, plan: Plan, address: usize, requested: usize, usable: usize) {
-        if plan.is_observed() {
-            self.enter_observed(plan, address, requested, usable);
-        } else if sites::is_hit(usable) {
-            self.enter_slowly(plan, address, requested, usable);
+    fn on_alloc_profile(&self, plan: Plan, address: usize, requested: usize, usable: usize) {
+        match plan.insertion() {
+            Insertion::Observed => self.insert_observed(plan, address, requested, usable),
+            insertion if site::is_sampled(usable) => match insertion {
+                Insertion::Timed => self.insert_timed(plan, address, requested, usable),
+                _ => self.insert_with_site(plan, address, requested, usable),
+            },
+            _ => {}
         }
     }
 
+    /// Inserts a block in the way that the plan names.
     #[inline(never)]
-    fn enter(&self, plan: Plan, address: usize, requested: usize, usable: usize) {
-        if !plan.is_decided() {
-            return self.decide_and_enter(address, requested, usable);
-        }
-        if plan.is_plain()
-            && let Some(site) = sites::known_without_stack()
-        {
-            let (birth, rate) = (epoch(), Rate::EVERY);
-            let block = Block { requested, usable, site, birth, rate, time: 0 };
-            if BLOCKS.insert_quickly(Self::GRANULE, address, block) {
-                return;
+    fn insert(&self, plan: Plan, address: usize, requested: usize, usable: usize) {
+        match plan.insertion() {
+            Insertion::WithoutStack => {
+                if let Some(site) = site::known_without_stack() {
+                    let (epoch, rate) = (epoch(), SamplingRate::EVERY);
+                    let block = Block { requested, usable, site, epoch, rate, time: 0 };
+                    if BLOCKS.insert_small(Self::GRANULE, address, block) {
+                        return;
+                    }
+                }
+                self.insert_with_site(plan, address, requested, usable);
             }
-        }
-        self.enter_slowly(plan, address, requested, usable);
-    }
-
-    /// The first block.
-    #[cold]
-    fn decide_and_enter(&self, address: usize, requested: usize, usable: usize) {
-        set_spacing(A::SPACING);
-        let plan = start::decide(self.wakes_in_tests);
-        if !plan.samples() || sites::is_hit(usable) {
-            self.enter_slowly(plan, address, requested, usable);
+            Insertion::WithSite => self.insert_with_site(plan, address, requested, usable),
+            Insertion::Timed => self.insert_timed(plan, address, requested, usable),
+            Insertion::Observed => self.insert_observed(plan, address, requested, usable),
+            Insertion::Nothing => {}
+            Insertion::Undecided => self.decide_and_insert(address, requested, usable),
         }
     }
 
+    /// Inserts a block with its site, and its stack if the plan has stacks.
     #[inline(never)]
-    fn enter_slowly(&self, plan: Plan, address: usize, requested: usize, usable: usize) {
-        if !plan.enters_as_ever() {
-            return self.enter_otherwise(plan, address, requested, usable);
-        }
-        let Born { site, rate } = sites::here(plan, usable);
-        let block = Block { requested, usable, site, birth: epoch(), rate, time: 0 };
-        if !BLOCKS.insert_quickly(Self::GRANULE, address, block) {
+    fn insert_with_site(&self, plan: Plan, address: usize, requested: usize, usable: usize) {
+        let NewBlock { site, rate } = site::of_new_block(plan, usable);
+        let block = Block { requested, usable, site, epoch: epoch(), rate, time: 0 };
+        if !BLOCKS.insert_small(Self::GRANULE, address, block) {
             BLOCKS.insert(Self::GRANULE, address, block);
         }
         if plan.is_watched() {
-            note(Event::Born { address, block });
+            note(Event::Allocated { address, block });
         }
     }
 
-    /// With its time, or because it was drawn, or not at all.
+    /// Decides the plan at the first block of the process, and inserts that block.
+    #[cold]
+    fn decide_and_insert(&self, address: usize, requested: usize, usable: usize) {
+        set_spacing(A::SPACING);
+        let plan = start::decide(self.wakes_in_tests);
+        match plan.path() {
+            Path::Asleep => {}
+            Path::Profile => self.on_alloc_profile(plan, address, requested, usable),
+            Path::Table => self.insert(plan, address, requested, usable),
+        }
+    }
+
+    /// Inserts a block with its site and the time.
     #[cold]
     #[inline(never)]
-    fn enter_otherwise(&self, plan: Plan, address: usize, requested: usize, usable: usize) {
-        if plan.is_observed() {
-            return self.enter_observed(plan, address, requested, usable);
-        }
-        if plan.enters() {
-            let Born { site, rate } = sites::here_at_leisure(plan, usable);
-            let (birth, time) = (epoch(), sys::monotonic());
-            self.enter_timed(plan, address, Block { requested, usable, site, birth, rate, time });
-        }
+    fn insert_timed(&self, plan: Plan, address: usize, requested: usize, usable: usize) {
+        let NewBlock { site, rate } = site::of_new_block_cold(plan, usable);
+        let (epoch, time) = (epoch(), sys::monotonic());
+        let block = Block { requested, usable, site, epoch, rate, time };
+        Self::insert_and_note(plan, address, block);
     }
 
-    fn enter_timed(&self, plan: Plan, address: usize, block: Block) {
+    fn insert_and_note(plan: Plan, address: usize, block: Block) {
         BLOCKS.insert(Self::GRANULE, address, block);
         if plan.is_watched() {
-            note(Event::Born { address, block });
+            note(Event::Allocated { address, block });
         }
     }
 
-    /// While single allocations are observed.
+    /// Inserts and logs a block while single allocations are observed, or marks it as unsampled.
     #[cold]
     #[inline(never)]
-    fn enter_observed(&self, plan: Plan, address: usize, requested: usize, usable: usize) {
-        let drawn = sites::drawn_here(plan, usable);
-        let (site, rate) =
-            drawn.map_or((SiteId::UNKNOWN, Rate::EVERY), |drawn| (drawn.site, drawn.rate));
-        let (birth, time) = (epoch(), sys::monotonic());
-        let block = Block { requested, usable, site, birth, rate, time };
-        let Some(Drawn { logged_by, .. }) = drawn else {
-            return BLOCKS.pass_over(Self::GRANULE, address, block);
+    fn insert_observed(&self, plan: Plan, address: usize, requested: usize, usable: usize) {
+        let observed = site::of_observed_block(plan, usable);
+        let (site, rate) = observed.map_or((SiteId::UNKNOWN, SamplingRate::EVERY), |observed| {
+            (observed.site, observed.rate)
+        });
+        let (epoch, time) = (epoch(), sys::monotonic());
+        let block = Block { requested, usable, site, epoch, rate, time };
+        let Some(ObservedBlock { logged_by, .. }) = observed else {
+            return BLOCKS.mark_unsampled(Self::GRANULE, address, block);
         };
-        self.enter_timed(plan, address, block);
+        Self::insert_and_note(plan, address, block);
         if let Some(thread) = logged_by {
             observers::log(address, block, thread);
         }
     }
 
-    /// A block is about to be given back. Says how big it is.
+    /// Removes a block that is about to be freed, and returns its usable bytes.
     ///
     /// # Safety
     ///
     /// `address` is a live block of the inner allocator, made with the rounded layout.
     #[inline(never)]
-    unsafe fn leaves(&self, address: *mut u8, layout: Layout) -> usize {
-        if !plan().is_heard_at_end()
-            && let Some(usable) = BLOCKS.take_quickly(Self::GRANULE, address.addr())
+    unsafe fn on_dealloc(&self, address: *mut u8, layout: Layout) -> usize {
+        if !plan().watches_frees()
+            && let Some(usable) = BLOCKS.remove_small(Self::GRANULE, address.addr())
         {
             return usable;
         }
-        // SAFETY: handed on.
-        unsafe { self.leaves_slowly(address, layout) }
+        // SAFETY: the contract is the same.
+        unsafe { self.on_dealloc_slow(address, layout) }
     }
 
+    /// Removes a large block, one that is not in the table, or one whose end is watched.
+    ///
     /// # Safety
     ///
-    /// As for [`leaves`](Self::leaves).
+    /// See [`on_dealloc`](Self::on_dealloc).
     #[inline(never)]
-    unsafe fn leaves_slowly(&self, address: *mut u8, layout: Layout) -> usize {
-        let known = Self::forget(address.addr());
-        Self::bury(known);
-        match known {
+    unsafe fn on_dealloc_slow(&self, address: *mut u8, layout: Layout) -> usize {
+        let removed = Self::remove(address.addr());
+        Self::count_freed(removed);
+        match removed {
             Some(block) => block.usable,
-            // SAFETY: it still lives.
+            // SAFETY: the block is still live.
             None => unsafe { self.inner.usable_size(address, layout) },
         }
     }
 
-    fn forget(address: usize) -> Option<Block> {
+    /// Removes a block from the table, with an event if events are watched.
+    fn remove(address: usize) -> Option<Block> {
         let block = if plan().is_observed() {
-            BLOCKS.remove_leaving_trace(Self::GRANULE, address)
+            BLOCKS.remove_leaving_tombstone(Self::GRANULE, address)
         } else {
             BLOCKS.remove(Self::GRANULE, address)
         }?;
@@ -213,69 +238,62 @@ impl<A: UsableSize> Dmd<A> {
         Some(block)
     }
 
-    /// A block that was known was given back.
-    fn bury(known: Option<Block>) {
-        if let Some(block) = known.filter(|_| plan().counts_dead()) {
-            DEAD.count(block);
+    /// Counts a freed block, in modes that keep such counts.
+    fn count_freed(removed: Option<Block>) {
+        if let Some(block) = removed.filter(|_| plan().counts_freed()) {
+            FREED.count(block);
         }
     }
 
-    /// The block is to be made bigger or smaller, which forgets it. The old one is entered again if that fails.
+    /// Resizes a block: removes it, and inserts the new one, or the old one again on failure.
     ///
     /// # Safety
     ///
     /// As for `GlobalAlloc::realloc`; both layouts are rounded.
     #[inline(never)]
-    unsafe fn moves(
-        &self,
-        address: *mut u8,
-        (layout, wanted): (Layout, Layout),
-        requested: usize,
-    ) -> *mut u8 {
-        // Forget first: once given back, the address may be another thread's new block.
-        let known = if plan().is_awake() { Self::forget(address.addr()) } else { None };
-        let usable = match known {
+    unsafe fn on_realloc(&self, address: *mut u8, resize: Resize) -> *mut u8 {
+        let Resize { old, new, requested } = resize;
+        // Remove first: once freed, the address may be another thread's new block.
+        let removed = if plan().is_awake() { Self::remove(address.addr()) } else { None };
+        let usable = match removed {
             Some(block) => block.usable,
-            // SAFETY: it lives until it is handed on.
-            None => unsafe { self.inner.usable_size(address, layout) },
+            // SAFETY: the block lives until the call of `realloc`.
+            None => unsafe { self.inner.usable_size(address, old) },
         };
-        // SAFETY: handed on.
-        let moved = unsafe { self.inner.realloc(address, layout, wanted.size()) };
+        // SAFETY: the caller's contract.
+        let moved = unsafe { self.inner.realloc(address, old, new.size()) };
         if !moved.is_null() {
             counters::freed(usable);
-            Self::bury(known);
-            // SAFETY: fresh.
-            unsafe { self.born(moved, wanted, requested) };
-        } else if let Some(block) = known {
+            Self::count_freed(removed);
+            // SAFETY: a new block of the inner allocator.
+            unsafe { self.on_alloc(moved, new, requested) };
+        } else if let Some(block) = removed {
             // The old block lives on, unchanged.
-            BLOCKS.insert(Self::GRANULE, address.addr(), block);
-            if plan().is_watched() {
-                note(Event::Born { address: address.addr(), block });
-            }
+            Self::insert_and_note(plan(), address.addr(), block);
         }
         moved
     }
 }
 
-// SAFETY: every call goes to the inner allocator; what is changed of the layout is changed alike in all calls.
+// SAFETY: every call goes to the inner allocator; layouts are rounded alike in all calls.
 unsafe impl<A: UsableSize> GlobalAlloc for Dmd<A> {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let rounded = Self::rounded(layout);
-        // SAFETY: handed on.
+        // SAFETY: the caller's contract.
         let address = unsafe { self.inner.alloc(rounded) };
-        // SAFETY: fresh.
-        unsafe { self.born(address, rounded, layout.size()) };
+        // SAFETY: a new block, or null.
+        unsafe { self.on_alloc(address, rounded, layout.size()) };
         address
     }
 
     #[inline]
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         let rounded = Self::rounded(layout);
-        // SAFETY: handed on.
+        // SAFETY: the caller's contract.
         let address = unsafe { self.inner.alloc_zeroed(rounded) };
-        // SAFETY: fresh.
-        unsafe { self.born(address, rounded, layout.size()) };
+        // SAFETY: a new block, or null.
+        unsafe { self.on_alloc(address, rounded, layout.size()) };
         address
     }
 
@@ -283,39 +301,42 @@ unsafe impl<A: UsableSize> GlobalAlloc for Dmd<A> {
     unsafe fn dealloc(&self, address: *mut u8, layout: Layout) {
         let rounded = Self::rounded(layout);
         let plan = plan();
-        let is_unknown = plan == Plan::ASLEEP
-            || plan.samples() && !BLOCKS.may_hold(Self::GRANULE, address.addr());
+        let is_unknown = match plan.path() {
+            Path::Asleep => true,
+            Path::Profile => !BLOCKS.may_hold(Self::GRANULE, address.addr()),
+            Path::Table => false,
+        };
         let usable = if is_unknown {
             // SAFETY: the block lives until the last line.
             unsafe { self.inner.usable_size(address, rounded) }
         } else {
-            // Forget first: once freed, the address may be another thread's new block.
+            // Remove first: once freed, the address may be another thread's new block.
             // SAFETY: as above.
-            unsafe { self.leaves(address, rounded) }
+            unsafe { self.on_dealloc(address, rounded) }
         };
         counters::freed(usable);
-        // SAFETY: handed on.
+        // SAFETY: the caller's contract.
         unsafe { self.inner.dealloc(address, rounded) };
     }
 
     #[inline]
     unsafe fn realloc(&self, address: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
-        let rounded = Self::rounded(layout);
-        // SAFETY: the caller vouches that the size fits the alignment.
-        let wanted = unsafe { Layout::from_size_align_unchecked(new_size, layout.align()) };
-        let layouts = (rounded, Self::rounded(wanted));
-        // SAFETY: handed on.
-        unsafe { self.moves(address, layouts, new_size) }
+        let old = Self::rounded(layout);
+        // SAFETY: the caller guarantees that the size fits the alignment.
+        let new = unsafe { Layout::from_size_align_unchecked(new_size, layout.align()) };
+        let resize = Resize { old, new: Self::rounded(new), requested: new_size };
+        // SAFETY: the caller's contract.
+        unsafe { self.on_realloc(address, resize) }
     }
 }
 
-// SAFETY: the inner allocator's answers; the rounding only makes blocks bigger.
+// SAFETY: the answers are the inner allocator's; rounding only makes blocks bigger.
 unsafe impl<A: UsableSize> UsableSize for Dmd<A> {
     const SPACING: usize = A::SPACING;
 
     #[inline]
     unsafe fn usable_size(&self, block: *const u8, layout: Layout) -> usize {
-        // SAFETY: handed on, with the layout that the inner allocator was given.
+        // SAFETY: the caller's contract, with the layout that the inner allocator was given.
         unsafe { self.inner.usable_size(block, Self::rounded(layout)) }
     }
 
@@ -330,8 +351,9 @@ unsafe impl<A: UsableSize> UsableSize for Dmd<A> {
 
 /// Declares the program's global allocator, tracked by DMD.
 ///
-/// Without arguments it is the system's, and otherwise as `memreport::global_allocator!`. Put it into `main.rs`, and where
-/// a test binary has none, into its first file: there DMD keeps the table of blocks even when `$DMD` says nothing, since
+/// Without arguments the inner allocator is the system's; otherwise the arguments are those of
+/// `memreport::global_allocator!`. Put it into `main.rs`, and into the first file of a test binary:
+/// in tests DMD keeps the table of blocks even without `$DMD`, since
 /// [`assert_fully_reported!`](crate::assert_fully_reported) needs it.
 ///
 /// ```
@@ -344,19 +366,16 @@ unsafe impl<A: UsableSize> UsableSize for Dmd<A> {
 /// ```
 #[macro_export]
 macro_rules! global_allocator {
-    () => {
-        $crate::global_allocator!((::std::alloc::System): ::std::alloc::System);
+    ($($allocator:tt)*) => {
+        $crate::__private::memreport::__with_allocator!([$crate::__declare_tracked] $($allocator)*);
     };
-    ($allocator:path) => {
-        $crate::global_allocator!($allocator: $allocator);
-    };
-    ($($name:ident)::+ ($($argument:tt)*) : $allocator:ty) => {
-        $crate::global_allocator!(($($name)::+ ($($argument)*)): $allocator);
-    };
-    ($value:path : $allocator:ty) => {
-        $crate::global_allocator!(($value): $allocator);
-    };
-    (($value:expr) : $allocator:ty) => {
+}
+
+/// Declares an allocator whose blocks are tracked.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __declare_tracked {
+    (($value:expr): $allocator:ty) => {
         $crate::__private::memreport::__declare_allocator!(
             $crate::Dmd<$allocator>,
             $crate::Dmd::new($value, ::core::cfg!(test)),

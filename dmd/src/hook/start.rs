@@ -77,7 +77,7 @@ fn find_ready() -> Result<(), StartError> {
 /// Stops tracking: blocks made from now on are not entered. Those in the table stay there until they are given back, so that
 /// tracking can start again at any time.
 pub fn stop() {
-    plan::stop_entering();
+    plan::stop_inserting();
     // Their draws alone need no rate that there was no place for: at worst the profile's goes on.
     let _ = observers::refresh();
 }

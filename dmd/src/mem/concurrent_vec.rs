@@ -8,14 +8,14 @@ const FIRST: usize = if cfg!(loom) { 4 } else { 512 };
 const SEGMENTS: usize = if cfg!(loom) { 2 } else { 24 };
 
 /// Elements that begin as zeros, and stay where they are.
-pub(crate) struct Segments<T> {
+pub(crate) struct ConcurrentVec<T> {
     segments: [Lazy<T>; SEGMENTS],
 }
 
-impl<T: Zeroed> Segments<T> {
+impl<T: Zeroed> ConcurrentVec<T> {
     const_fn! {
         pub(crate) fn new() -> Self {
-            Segments { segments: array_of!(Lazy::new(); SEGMENTS) }
+            ConcurrentVec { segments: array_of!(Lazy::new(); SEGMENTS) }
         }
     }
 

@@ -1,10 +1,10 @@
-//! Numbers for pairs of words: the same pair gets the same number, from any thread, without a lock.
+//! LocalInterner for pairs of words: the same pair gets the same number, from any thread, without a lock.
 #![expect(
     clippy::cast_possible_truncation,
     reason = "hashes are cut to the table, and addresses have 64 bits"
 )]
 
-use super::concurrent_vec::Segments;
+use super::concurrent_vec::ConcurrentVec;
 use super::pages::Lazy;
 use super::sync::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use super::sync::{AtomicU32, AtomicU64, AtomicUsize, array_of, const_fn};
@@ -16,9 +16,9 @@ use super::sync::{AtomicU32, AtomicU64, AtomicUsize, array_of, const_fn};
 /// compares pairs across threads compares what they stand for.
 pub(crate) struct Interner {
     /// The pairs: two words each, from number 1.
-    words: Segments<AtomicU64>,
+    words: ConcurrentVec<AtomicU64>,
     made: AtomicUsize,
-    /// Numbers by hash; 0 is an empty place.
+    /// LocalInterner by hash; 0 is an empty place.
     tables: [Lazy<AtomicU32>; TABLES],
     newest: AtomicUsize,
     limit: u32,
@@ -33,7 +33,7 @@ impl Interner {
         /// Gives out numbers below `limit`.
         pub(crate) fn new(limit: u32) -> Self {
             Interner {
-                words: Segments::new(),
+                words: ConcurrentVec::new(),
                 made: AtomicUsize::new(0),
                 tables: array_of!(Lazy::new(); TABLES),
                 newest: AtomicUsize::new(0),

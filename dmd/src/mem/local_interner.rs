@@ -1,4 +1,4 @@
-//! Numbers for plain values, in pages of its own: for one thread that must not touch the program's heap.
+//! LocalInterner for plain values, in pages of its own: for one thread that must not touch the program's heap.
 #![expect(clippy::cast_possible_truncation, reason = "hashes are cut to the table")]
 
 use super::pages::PageList;
@@ -11,7 +11,7 @@ pub(crate) trait Key: Copy + Eq {
 
 /// Values by number and numbers by value, from 0 on.
 #[derive(Debug)]
-pub(crate) struct Numbers<K> {
+pub(crate) struct LocalInterner<K> {
     keys: PageList<K>,
     /// By hash: the number plus one; 0 is an empty place. At most half full.
     index: PageList<u32>,
@@ -20,9 +20,9 @@ pub(crate) struct Numbers<K> {
 /// The places of the first index.
 const FIRST: usize = 1 << 12;
 
-impl<K: Key> Numbers<K> {
+impl<K: Key> LocalInterner<K> {
     pub(crate) const fn new() -> Self {
-        Numbers { keys: PageList::new(), index: PageList::new() }
+        LocalInterner { keys: PageList::new(), index: PageList::new() }
     }
 
     /// The number of this value; `None` if it is new and memory is short.
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn the_same_value_has_the_same_number() {
-        let mut numbers = Numbers::new();
+        let mut numbers = LocalInterner::new();
         for round in 0..2 {
             for value in 0..50_000_usize {
                 let number = numbers.number(value * 64).unwrap();
@@ -123,7 +123,7 @@ mod tests {
             }
         }
         assert_eq!(numbers.keys().len(), 50_000);
-        let mut pairs = Numbers::<(u32, u64)>::new();
+        let mut pairs = LocalInterner::<(u32, u64)>::new();
         assert_eq!(
             [(1, 2), (2, 1), (1, 2)].map(|pair| pairs.number(pair)),
             [Some(0), Some(1), Some(0)]

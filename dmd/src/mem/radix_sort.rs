@@ -4,7 +4,7 @@
 //! sort digit by digit waits for memory three times as often.
 #![expect(clippy::cast_possible_truncation, reason = "digits are cut out of a word")]
 
-use super::local_interner::Numbers;
+use super::local_interner::LocalInterner;
 use super::pages::PageList;
 
 /// What is sorted: by its first word.
@@ -103,7 +103,7 @@ fn pass(from: &[Line], to: &mut [Line], (low, shift, bits): (u64, u32, u32), cou
 
 /// Where the lines of each region go.
 struct Regions {
-    numbers: Numbers<usize>,
+    numbers: LocalInterner<usize>,
     /// By number: where the next line goes.
     next: PageList<usize>,
     /// The numbers, by address.
@@ -115,7 +115,7 @@ struct Regions {
 impl Regions {
     fn of(lines: impl Iterator<Item = Line>) -> Option<Self> {
         let mut regions = Regions {
-            numbers: Numbers::new(),
+            numbers: LocalInterner::new(),
             next: PageList::new(),
             order: PageList::new(),
             lines: 0,

@@ -51,7 +51,7 @@ pub(crate) fn is_later() -> bool {
 }
 
 /// Whether it is this copy that has to say that there are several. Once for each process.
-pub(crate) fn is_to_say() -> bool {
+pub(crate) fn is_to_report() -> bool {
     is_later() && page().said.swap(1, Relaxed) == 0
 }
 

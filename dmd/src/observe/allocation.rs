@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use memreport::__private::all_scopes;
 
 use crate::mem::sys;
-use crate::sample::rate::Rate;
+use crate::sample::rate::SamplingRate;
 use crate::stack::site as sites;
 use crate::stack::site::SiteId;
 use crate::stack::thread;
@@ -20,7 +20,7 @@ pub struct Allocation {
     usable: usize,
     time: Option<Instant>,
     pub(crate) site: SiteId,
-    rate: Rate,
+    rate: SamplingRate,
 }
 
 impl Allocation {

@@ -6,7 +6,7 @@ use super::allocation::{Allocation, Clock};
 use crate::mem::sys;
 use crate::mem::sys::StackBounds;
 use crate::sample::plan;
-use crate::table::packed_block::Trace;
+use crate::table::packed_block::Tombstone;
 use crate::table::{BLOCKS, granule};
 
 /// Where the block was allocated that this value lies in: the value itself, not what it owns. Of a vector's elements ask for
@@ -49,8 +49,8 @@ pub fn allocation_site_of<T: ?Sized>(address: *const T) -> Result<Allocation, No
     // Later nobody notes what comes in its place.
     if plan::plan().is_observed() {
         match BLOCKS.trace_of(granule, address) {
-            Some(Trace::GivenBack) => return Err(NoSite::Freed),
-            Some(Trace::PassedOver) => return Err(NoSite::NotTracked),
+            Some(Tombstone::Freed) => return Err(NoSite::Freed),
+            Some(Tombstone::Unsampled) => return Err(NoSite::NotTracked),
             None => {}
         }
     }

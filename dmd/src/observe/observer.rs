@@ -10,7 +10,7 @@ use crate::event::events::{Event, Happened};
 use crate::event::observers::Observing;
 use crate::event::ring::LENGTH;
 use crate::hook::start::{StartError, prepare};
-use crate::sample::rate::{Chance, TooManyRates};
+use crate::sample::rate::{Probability, TooManyRates};
 
 /// The entries of a log, unless another number is asked for.
 pub const DEFAULT_LOG_LENGTH: usize = 5000;
@@ -32,13 +32,13 @@ impl Sampling {
     /// Every allocation.
     pub const ALL: Sampling = Sampling::Blocks(1.0);
 
-    fn chance(self) -> Result<Chance, ObserveError> {
+    fn probability(self) -> Result<Probability, ObserveError> {
         match self {
             Sampling::Blocks(of_block) if (0.0..=1.0).contains(&of_block) => {
-                Ok(Chance { mean: None, of_block })
+                Ok(Probability { mean: None, of_block })
             }
             Sampling::Blocks(other) => Err(ObserveError::NoProbability(other)),
-            Sampling::Bytes(mean) => Ok(Chance::of_bytes(mean)),
+            Sampling::Bytes(mean) => Ok(Probability::of_bytes(mean)),
         }
     }
 }
@@ -95,9 +95,9 @@ impl Observer {
         if !tracks {
             drop(self.observing.take());
         } else if self.observing.is_none() {
-            let chance = self.sampling.chance()?;
+            let probability = self.sampling.probability()?;
             prepare()?;
-            self.observing = Some(as_own(|| Observing::begin(chance))?);
+            self.observing = Some(as_own(|| Observing::begin(probability))?);
         }
         Ok(())
     }
@@ -114,9 +114,9 @@ impl Observer {
     ///
     /// As [`sampling`](Self::sampling); it goes on as before then.
     pub fn set_allocation_sampling(&mut self, sampling: Sampling) -> Result<(), ObserveError> {
-        let chance = sampling.chance()?;
+        let probability = sampling.probability()?;
         if let Some(observing) = &mut self.observing {
-            observing.set_chance(chance)?;
+            observing.set_probability(probability)?;
         }
         self.sampling = sampling;
         Ok(())
@@ -152,7 +152,7 @@ impl Observer {
         let most = self.most as u64;
         let lost = as_own(|| {
             let mut happened: Vec<Happened> = Vec::new();
-            let lost = observing.drain(most, |entry| happened.push(entry));
+            let lost = observing.drain(most, |packed| happened.push(packed));
             let clock = Clock::now();
             entries = happened.iter().filter_map(|happened| logged(happened, clock)).collect();
             lost
@@ -161,9 +161,9 @@ impl Observer {
     }
 }
 
-/// An entry as the ring has it: its block has no time of its own there.
+/// An packed as the ring has it: its block has no time of its own there.
 fn logged(happened: &Happened, clock: Clock) -> Option<Allocation> {
-    let Event::Born { address, mut block } = happened.event else { return None };
+    let Event::Allocated { address, mut block } = happened.event else { return None };
     block.time = happened.time;
     Some(Allocation::of(address, block, clock))
 }

@@ -5,33 +5,74 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64};
 
 use super::options::{Mode, Options, Stacks};
-use super::rate::{Chance, Rate, TooManyRates};
+use super::rate::{Probability, SamplingRate, TooManyRates};
 use super::sampler as sample;
 
-/// What the hooks do.
+/// The bits that decide what the hooks do.
+///
+/// | mode, option | `INSERTS` | `SAMPLES` | `STACKS` | `PARTIAL_STACKS` | `COUNTS_FREED` | `TIMES` |
+/// |---|---|---|---|---|---|---|
+/// | asleep, or off | | | | | | |
+/// | `live`, `dark-matter`, `scan` | x | | x | | | |
+/// | `cumulative` | x | | x | | x | |
+/// | `profile` | x | x | x | | | |
+/// | any with `--stacks=partial`, but `profile` | x | | x | x | as above | |
+/// | any with `--stacks=none`, but `scan` | x | as above | | | as above | |
+/// | any with `--times=yes` | x | as above | as above | as above | as above | x |
+///
+/// `DECIDED` is set once `$DMD` was read, `AWAKE` from the start of tracking on, also while it is
+/// off. `JOURNALS` and `OBSERVED` are set beside any mode, by recordings, journals and observers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Plan(u32);
 
-/// `$DMD` was looked at.
+/// `$DMD` was read.
 const DECIDED: u32 = 1;
-/// The table is kept: whatever is given back is looked for in it.
+/// The table is kept: every freed block is looked up in it.
 const AWAKE: u32 = 1 << 1;
-/// New blocks enter the table.
-const ENTERS: u32 = 1 << 2;
-/// Only those that the sampler hits.
+/// New blocks are inserted into the table.
+const INSERTS: u32 = 1 << 2;
+/// Only sampled blocks are inserted.
 const SAMPLES: u32 = 1 << 3;
-/// They get their stacks.
+/// Inserted blocks get their stacks.
 const STACKS: u32 = 1 << 4;
-/// Only those that the sampler hits.
+/// Only sampled blocks get stacks.
 const PARTIAL_STACKS: u32 = 1 << 5;
-/// Blocks that are given back are counted.
-const COUNTS_DEAD: u32 = 1 << 6;
-/// A thread keeps a journal.
+/// Freed blocks are counted.
+const COUNTS_FREED: u32 = 1 << 6;
+/// Events of single blocks are written, to a recording or to the journal of a thread.
 const JOURNALS: u32 = 1 << 7;
-/// New blocks get the time at which they are made.
+/// New blocks get the time of their allocation.
 const TIMES: u32 = 1 << 8;
-/// Somebody observes single allocations: who wins a draw gets a stack and a time, enters, and goes into the logs.
+/// Single allocations are observed: a sampled one gets a stack and a time, and goes into the logs.
 const OBSERVED: u32 = 1 << 9;
+
+/// The first decision of a hook.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Path {
+    /// Counts bytes only.
+    Asleep,
+    /// Draws a sample; most blocks are skipped.
+    Profile,
+    /// Keeps the table.
+    Table,
+}
+
+/// The way in which a new block gets into the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Insertion {
+    /// `$DMD` was not read yet: this is the first block.
+    Undecided,
+    /// Not at all: tracking is off.
+    Nothing,
+    /// With the site that the thread remembers, which has no stack.
+    WithoutStack,
+    /// With its site; the plan says which blocks get a stack.
+    WithSite,
+    /// With its site and the time.
+    Timed,
+    /// With its site and the time, and into the logs of observers, if it is sampled.
+    Observed,
+}
 
 impl Plan {
     /// `$DMD` was not looked at yet.
@@ -49,25 +90,49 @@ impl Plan {
         };
         let more = match options.mode {
             Mode::Live | Mode::DarkMatter | Mode::Scan => 0,
-            Mode::Cumulative => COUNTS_DEAD,
+            Mode::Cumulative => COUNTS_FREED,
             Mode::Profile => SAMPLES,
         };
         let times = if options.times { TIMES } else { 0 };
-        Plan(DECIDED | AWAKE | ENTERS | stacks | more | times)
+        Plan(DECIDED | AWAKE | INSERTS | stacks | more | times)
     }
 
     /// No new block enters; those that are in the table go as ever.
-    fn without_entering(self) -> Plan {
-        Plan(self.0 & !(ENTERS | SAMPLES | STACKS | PARTIAL_STACKS | TIMES))
+    fn without_inserting(self) -> Plan {
+        Plan(self.0 & !(INSERTS | SAMPLES | STACKS | PARTIAL_STACKS | TIMES))
+    }
+
+    /// Returns the first decision of a hook.
+    #[inline(always)]
+    pub(crate) fn path(self) -> Path {
+        if self.samples() {
+            Path::Profile
+        } else if self == Plan::ASLEEP {
+            Path::Asleep
+        } else {
+            Path::Table
+        }
+    }
+
+    /// Returns the way in which a new block gets into the table. The usual ways take two tests.
+    #[inline(always)]
+    pub(crate) fn insertion(self) -> Insertion {
+        if self.0 & (DECIDED | INSERTS | TIMES | OBSERVED) == DECIDED | INSERTS {
+            return match self.has(STACKS | JOURNALS) {
+                true => Insertion::WithSite,
+                false => Insertion::WithoutStack,
+            };
+        }
+        match self {
+            _ if !self.has(DECIDED) => Insertion::Undecided,
+            _ if self.has(OBSERVED) => Insertion::Observed,
+            _ if self.has(INSERTS) => Insertion::Timed,
+            _ => Insertion::Nothing,
+        }
     }
 
     const fn has(self, what: u32) -> bool {
         self.0 & what != 0
-    }
-
-    #[inline(always)]
-    pub(crate) fn is_decided(self) -> bool {
-        self.has(DECIDED)
     }
 
     #[inline(always)]
@@ -76,19 +141,13 @@ impl Plan {
     }
 
     #[inline(always)]
-    pub(crate) fn enters(self) -> bool {
-        self.has(ENTERS)
-    }
-
-    /// Blocks enter without a time, and nobody observes single ones.
-    #[inline(always)]
-    pub(crate) fn enters_as_ever(self) -> bool {
-        self.0 & (ENTERS | TIMES | OBSERVED) == ENTERS
+    pub(crate) fn inserts(self) -> bool {
+        self.has(INSERTS)
     }
 
     /// Every block enters.
-    pub(crate) fn enters_all(self) -> bool {
-        self.0 & (ENTERS | SAMPLES) == ENTERS
+    pub(crate) fn inserts_all(self) -> bool {
+        self.0 & (INSERTS | SAMPLES) == INSERTS
     }
 
     #[inline(always)]
@@ -111,22 +170,16 @@ impl Plan {
         self.has(PARTIAL_STACKS)
     }
 
-    /// Every block enters, none gets a stack or a time, and nobody wants to hear of single blocks.
-    #[inline(always)]
-    pub(crate) fn is_plain(self) -> bool {
-        self.0 & (ENTERS | STACKS | JOURNALS | TIMES | OBSERVED) == ENTERS
-    }
-
     /// Somebody wants to hear of single blocks.
     #[inline(always)]
     pub(crate) fn is_watched(self) -> bool {
-        self.has(COUNTS_DEAD | JOURNALS)
+        self.has(COUNTS_FREED | JOURNALS)
     }
 
     /// Somebody wants to know of blocks that are given back.
     #[inline(always)]
-    pub(crate) fn is_heard_at_end(self) -> bool {
-        self.has(COUNTS_DEAD | JOURNALS | OBSERVED)
+    pub(crate) fn watches_frees(self) -> bool {
+        self.has(COUNTS_FREED | JOURNALS | OBSERVED)
     }
 
     #[inline(always)]
@@ -135,8 +188,8 @@ impl Plan {
     }
 
     #[inline(always)]
-    pub(crate) fn counts_dead(self) -> bool {
-        self.has(COUNTS_DEAD)
+    pub(crate) fn counts_freed(self) -> bool {
+        self.has(COUNTS_FREED)
     }
 }
 
@@ -166,14 +219,14 @@ pub(crate) fn sleep() {
 /// From now on blocks enter the table as the options say. What was decided before tells whether earlier blocks are missing.
 pub(crate) fn begin(options: Options) -> Result<Plan, TooManyRates> {
     let is_profile = options.mode == Mode::Profile;
-    let chance = Chance::of_bytes(options.sample_bytes);
-    let rate = if is_profile { Rate::of(chance)? } else { Rate::EVERY };
+    let probability = Probability::of_bytes(options.sample_bytes);
+    let rate = if is_profile { SamplingRate::of(probability)? } else { SamplingRate::EVERY };
     let before = plan();
-    if is_profile || before.has(DECIDED) && (!before.enters() || before.samples()) {
+    if is_profile || before.has(DECIDED) && (!before.inserts() || before.samples()) {
         HAS_GAPS.store(true, Release);
     }
     let is_partial = options.which_stacks() == Stacks::Partial && !is_profile;
-    set_own_rate(if is_partial { Rate::PARTIAL } else { rate });
+    set_own_rate(if is_partial { SamplingRate::PARTIAL } else { rate });
     MODE.store(options.mode as u8, Relaxed);
     SHOWS_STATS.store(options.show_dump_stats, Relaxed);
     SAMPLE_BYTES.store(if is_profile { options.sample_bytes.get() } else { 0 }, Relaxed);
@@ -183,22 +236,22 @@ pub(crate) fn begin(options: Options) -> Result<Plan, TooManyRates> {
 }
 
 /// No further block enters the table.
-pub(crate) fn stop_entering() {
+pub(crate) fn stop_inserting() {
     let now = plan();
     if now.is_awake() {
         // Release, with the Acquire of `has_gaps`: whoever misses a block knows that it may be missing.
         HAS_GAPS.store(true, Release);
-        replace(Plan::without_entering);
+        replace(Plan::without_inserting);
     }
 }
 
 /// The rate of the draws that the options ask for.
-static OWN_RATE: AtomicU8 = AtomicU8::new(Rate::EVERY.number());
+static OWN_RATE: AtomicU8 = AtomicU8::new(SamplingRate::EVERY.number());
 
 /// The rate of the draws for those who observe single allocations.
-static OBSERVED_RATE: AtomicU8 = AtomicU8::new(Rate::EVERY.number());
+static OBSERVED_RATE: AtomicU8 = AtomicU8::new(SamplingRate::EVERY.number());
 
-fn set_own_rate(rate: Rate) {
+fn set_own_rate(rate: SamplingRate) {
     OWN_RATE.store(rate.number(), Relaxed);
     // While single allocations are observed, their draws are the only ones.
     if !plan().is_observed() {
@@ -206,43 +259,43 @@ fn set_own_rate(rate: Rate) {
     }
 }
 
-/// The chance of a profile that goes on.
-pub(crate) fn own_chance() -> Option<Chance> {
-    let own = Rate::from_number(OWN_RATE.load(Relaxed));
-    plan().samples().then(|| own.chance())
+/// The probability of a profile that goes on.
+pub(crate) fn own_probability() -> Option<Probability> {
+    let own = SamplingRate::from_number(OWN_RATE.load(Relaxed));
+    plan().samples().then(|| own.probability())
 }
 
 /// The rate of the draws for those who observe single allocations.
 #[inline]
-pub(crate) fn observed_rate() -> Rate {
-    Rate::from_number(OBSERVED_RATE.load(Relaxed))
+pub(crate) fn observed_rate() -> SamplingRate {
+    SamplingRate::from_number(OBSERVED_RATE.load(Relaxed))
 }
 
 /// From now on single allocations are observed at this rate.
-pub(crate) fn observe(rate: Rate) {
-    if !plan().enters_all() {
-        // As in `stop_entering`.
+pub(crate) fn observe(rate: SamplingRate) {
+    if !plan().inserts_all() {
+        // As in `stop_inserting`.
         HAS_GAPS.store(true, Release);
     }
     OBSERVED_RATE.store(rate.number(), Relaxed);
-    sample::set_rate(Rate::HELD);
+    sample::set_rate(SamplingRate::HELD);
     replace(|plan| Plan(plan.0 | DECIDED | AWAKE | OBSERVED));
 }
 
 /// Nobody observes single allocations any more.
 pub(crate) fn observe_no_more() {
     replace(|plan| Plan(plan.0 & !OBSERVED));
-    sample::set_rate(Rate::from_number(OWN_RATE.load(Relaxed)));
+    sample::set_rate(SamplingRate::from_number(OWN_RATE.load(Relaxed)));
 }
 
-/// The chance of blocks that enter, where not all do.
-pub(crate) fn sampled_chance() -> Option<Chance> {
+/// The probability of blocks that enter, where not all do.
+pub(crate) fn sampled_probability() -> Option<Probability> {
     let plan = plan();
     match observed_rate() {
-        rate if plan.is_observed() && !plan.enters_all() && rate != Rate::EVERY => {
-            Some(rate.chance())
+        rate if plan.is_observed() && !plan.inserts_all() && rate != SamplingRate::EVERY => {
+            Some(rate.probability())
         }
-        _ => NonZeroU64::new(SAMPLE_BYTES.load(Relaxed)).map(Chance::of_bytes),
+        _ => NonZeroU64::new(SAMPLE_BYTES.load(Relaxed)).map(Probability::of_bytes),
     }
 }
 
@@ -281,8 +334,8 @@ pub(crate) fn state() -> String {
     };
     let state = match sample_bytes() {
         _ if !plan.is_awake() => "asleep: `about-memory track` wakes it".to_owned(),
-        _ if !plan.enters() && plan.is_observed() => "off, but for single allocations".to_owned(),
-        _ if !plan.enters() => "off: new blocks are not entered".to_owned(),
+        _ if !plan.inserts() && plan.is_observed() => "off, but for single allocations".to_owned(),
+        _ if !plan.inserts() => "off: new blocks are not entered".to_owned(),
         Some(bytes) => format!("{}, a sample each {bytes} bytes", mode().name()),
         None => format!("{}, {stacks} stacks", mode().name()),
     };
@@ -308,11 +361,11 @@ mod tests {
         let row = |options| {
             let plan = Plan::of(options);
             [
-                plan.is_awake() && plan.enters(),
+                plan.is_awake() && plan.inserts(),
                 plan.samples(),
                 plan.has_stacks(),
                 plan.has_partial_stacks(),
-                plan.counts_dead(),
+                plan.counts_freed(),
             ]
         };
         let of = |mode, stacks| Options::default().mode(mode).stacks(stacks);
@@ -332,7 +385,7 @@ mod tests {
 
     #[test]
     fn what_no_longer_enters_still_leaves() {
-        let plan = Plan::of(Options::default().mode(Mode::Cumulative)).without_entering();
-        assert!(plan.is_awake() && plan.counts_dead() && !plan.enters() && !plan.has_stacks());
+        let plan = Plan::of(Options::default().mode(Mode::Cumulative)).without_inserting();
+        assert!(plan.is_awake() && plan.counts_freed() && !plan.inserts() && !plan.has_stacks());
     }
 }

@@ -1,6 +1,6 @@
 //! How likely blocks are to be in a sample, and the numbers by which blocks' words name that.
 //!
-//! A chance has two halves, drawn for one by one: each block is in with the probability p, and each of its n bytes wins with
+//! A probability has two halves, drawn for one by one: each block is in with the probability p, and each of its n bytes wins with
 //! a mean distance of R bytes. So a block is in with the probability 1 − (1 − p)·e^(−n/R), and stands for one over that many
 //! blocks like it: sums of so weighted blocks are unbiased.
 #![expect(
@@ -15,28 +15,28 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire};
 
 /// How likely blocks are to be in a sample.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Chance {
+pub(crate) struct Probability {
     /// The mean distance between bytes that win; `None` if bytes are not drawn for.
     pub(crate) mean: Option<NonZeroU64>,
     /// The probability of a block, whatever its size.
     pub(crate) of_block: f64,
 }
 
-impl Chance {
+impl Probability {
     /// No block is in.
-    pub(crate) const NEVER: Chance = Chance { mean: None, of_block: 0.0 };
+    pub(crate) const NEVER: Probability = Probability { mean: None, of_block: 0.0 };
     /// Every block is in.
-    pub(crate) const ALWAYS: Chance = Chance { mean: None, of_block: 1.0 };
+    pub(crate) const ALWAYS: Probability = Probability { mean: None, of_block: 1.0 };
 
     /// One byte in so many wins.
-    pub(crate) fn of_bytes(mean: NonZeroU64) -> Chance {
-        Chance { mean: Some(mean), of_block: 0.0 }
+    pub(crate) fn of_bytes(mean: NonZeroU64) -> Probability {
+        Probability { mean: Some(mean), of_block: 0.0 }
     }
 
     /// The greater of both, half by half.
-    pub(crate) fn or(self, other: Chance) -> Chance {
+    pub(crate) fn or(self, other: Probability) -> Probability {
         let mean = self.mean.into_iter().chain(other.mean).min();
-        Chance { mean, of_block: self.of_block.max(other.of_block) }
+        Probability { mean, of_block: self.of_block.max(other.of_block) }
     }
 
     /// How many blocks like it a block of the sample with this many bytes stands for.
@@ -56,71 +56,75 @@ impl Chance {
         [self.mean.map_or(u64::MAX, NonZeroU64::get), self.of_block.to_bits() + 1]
     }
 
-    fn from_words([mean, of_block]: [u64; 2]) -> Option<Chance> {
+    fn from_words([mean, of_block]: [u64; 2]) -> Option<Probability> {
         let mean = NonZeroU64::new(mean)?;
         let of_block = f64::from_bits(of_block.checked_sub(1)?);
-        Some(Chance { mean: Some(mean).filter(|mean| mean.get() != u64::MAX), of_block })
+        Some(Probability { mean: Some(mean).filter(|mean| mean.get() != u64::MAX), of_block })
     }
 }
 
-/// The number of a chance, as a block's word has it.
+/// The number of a probability, as a block's word has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Rate(u8);
+pub(crate) struct SamplingRate(u8);
 
 /// As many as a block's word can tell apart.
 pub(crate) const RATES: usize = 32;
 
-static CHANCES: Chances = Chances::new();
+static PROBABILITIES: Probabilities = Probabilities::new();
 
-/// The chance of each rate, from number 1; zeros are not in use.
-struct Chances([[AtomicU64; 2]; RATES - 1]);
+/// The probability of each rate, from number 1; zeros are not in use.
+struct Probabilities([[AtomicU64; 2]; RATES - 1]);
 
-impl Chances {
+impl Probabilities {
     const fn new() -> Self {
-        Chances([const { [const { AtomicU64::new(0) }; 2] }; RATES - 1])
+        Probabilities([const { [const { AtomicU64::new(0) }; 2] }; RATES - 1])
     }
 
-    fn rate_of(&self, chance: Chance) -> Result<Rate, TooManyRates> {
-        // AcqRel and Acquire, with themselves: each word is claimed once. A place whose first word was claimed by a chance with
-        // another second one is that chance's.
+    fn rate_of(&self, probability: Probability) -> Result<SamplingRate, TooManyRates> {
+        // AcqRel and Acquire, with themselves: each word is claimed once. A place whose first word was claimed by a probability with
+        // another second one is that probability's.
         let claims = |place: &AtomicU64, word| {
             let claimed = place.compare_exchange(0, word, AcqRel, Acquire);
             claimed.is_ok() || claimed == Err(word)
         };
-        let wanted = chance.words();
+        let wanted = probability.words();
         let mut places = (1..).zip(&self.0);
         let found =
             places.find(|(_, words)| words.iter().zip(wanted).all(|(at, to)| claims(at, to)));
-        found.map(|(number, _)| Rate(number)).ok_or(TooManyRates)
+        found.map(|(number, _)| SamplingRate(number)).ok_or(TooManyRates)
     }
 
-    fn of(&self, rate: Rate) -> Option<Chance> {
+    fn of(&self, rate: SamplingRate) -> Option<Probability> {
         let words = self.0.get(usize::from(rate.0).checked_sub(1)?)?;
         // Acquire, with the claim: a rate is known to nobody before both words are there.
-        Chance::from_words([words[0].load(Acquire), words[1].load(Acquire)])
+        Probability::from_words([words[0].load(Acquire), words[1].load(Acquire)])
     }
 }
 
-/// More samples with a chance of their own than a process can tell apart.
+/// More samples with a probability of their own than a process can tell apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TooManyRates;
 
-impl Rate {
+impl SamplingRate {
     /// Every block is in.
-    pub(crate) const EVERY: Rate = Rate(0);
+    pub(crate) const EVERY: SamplingRate = SamplingRate(0);
     /// That of `--stacks=partial`. No block's word has it: all are in, and only stacks are drawn.
-    pub(crate) const PARTIAL: Rate = Rate(RATES as u8);
+    pub(crate) const PARTIAL: SamplingRate = SamplingRate(RATES as u8);
     /// Nothing is drawn: somebody else draws for every block. No block's word has it.
-    pub(crate) const HELD: Rate = Rate(RATES as u8 + 1);
+    pub(crate) const HELD: SamplingRate = SamplingRate(RATES as u8 + 1);
 
-    /// The rate of this chance.
-    pub(crate) fn of(chance: Chance) -> Result<Rate, TooManyRates> {
-        if chance.of_block >= 1.0 { Ok(Rate::EVERY) } else { CHANCES.rate_of(chance) }
+    /// The rate of this probability.
+    pub(crate) fn of(probability: Probability) -> Result<SamplingRate, TooManyRates> {
+        if probability.of_block >= 1.0 {
+            Ok(SamplingRate::EVERY)
+        } else {
+            PROBABILITIES.rate_of(probability)
+        }
     }
 
     #[inline]
     pub(crate) fn from_number(number: u8) -> Self {
-        Rate(number)
+        SamplingRate(number)
     }
 
     #[inline]
@@ -128,26 +132,26 @@ impl Rate {
         self.0
     }
 
-    pub(crate) fn chance(self) -> Chance {
+    pub(crate) fn probability(self) -> Probability {
         match self {
-            Rate::EVERY => Chance::ALWAYS,
-            rate => CHANCES.of(rate).unwrap_or(Chance::NEVER),
+            SamplingRate::EVERY => Probability::ALWAYS,
+            rate => PROBABILITIES.of(rate).unwrap_or(Probability::NEVER),
         }
     }
 
     /// The mean distance between bytes that win.
     pub(crate) fn mean(self) -> f64 {
         match self {
-            Rate::PARTIAL => -1.0 / (1.0 - PARTIAL_PROBABILITY).ln(),
-            rate => rate.chance().mean.map_or(1.0, |bytes| bytes.get() as f64),
+            SamplingRate::PARTIAL => -1.0 / (1.0 - PARTIAL_PROBABILITY).ln(),
+            rate => rate.probability().mean.map_or(1.0, |bytes| bytes.get() as f64),
         }
     }
 
     /// How many blocks like it a block of this many bytes stands for: 1 where every block is in.
     pub(crate) fn weight(self, bytes: usize) -> f64 {
         match self {
-            Rate::EVERY | Rate::PARTIAL => 1.0,
-            rate => rate.chance().weight(bytes),
+            SamplingRate::EVERY | SamplingRate::PARTIAL => 1.0,
+            rate => rate.probability().weight(bytes),
         }
     }
 }
@@ -160,43 +164,55 @@ const PARTIAL_PROBABILITY: f64 = 0.003;
 mod tests {
     use super::*;
 
-    fn bytes(mean: u64) -> Chance {
-        Chance::of_bytes(NonZeroU64::new(mean).unwrap())
+    fn bytes(mean: u64) -> Probability {
+        Probability::of_bytes(NonZeroU64::new(mean).unwrap())
     }
 
     #[test]
     fn a_process_tells_31_chances_apart() {
-        let chances = Chances::new();
+        let probabilities = Probabilities::new();
         for number in 1..31 {
-            assert_eq!(chances.rate_of(bytes(u64::from(number) * 1000)), Ok(Rate(number)));
+            assert_eq!(
+                probabilities.rate_of(bytes(u64::from(number) * 1000)),
+                Ok(SamplingRate(number))
+            );
         }
-        let both = Chance { of_block: 0.05, ..bytes(7000) };
-        assert_eq!(chances.rate_of(both), Ok(Rate(31)), "the first word alone is not the chance");
-        assert_eq!(chances.rate_of(Chance { mean: None, of_block: 0.05 }), Err(TooManyRates));
-        let read = |chance| chances.rate_of(chance).map(|rate| chances.of(rate));
+        let both = Probability { of_block: 0.05, ..bytes(7000) };
+        assert_eq!(
+            probabilities.rate_of(both),
+            Ok(SamplingRate(31)),
+            "the first word alone is not the chance"
+        );
+        assert_eq!(
+            probabilities.rate_of(Probability { mean: None, of_block: 0.05 }),
+            Err(TooManyRates)
+        );
+        let read =
+            |probability| probabilities.rate_of(probability).map(|rate| probabilities.of(rate));
         assert_eq!(read(bytes(7000)), Ok(Some(bytes(7000))));
         assert_eq!(read(both), Ok(Some(both)));
     }
 
     #[test]
     fn a_block_stands_for_as_many_as_its_chance_says() {
-        let weight = |chance: Chance| chance.weight(65_536);
-        assert_eq!(weight(Chance { mean: None, of_block: 0.05 }), 20.0);
-        assert_eq!(weight(Chance::ALWAYS), 1.0);
+        let weight = |probability: Probability| probability.weight(65_536);
+        assert_eq!(weight(Probability { mean: None, of_block: 0.05 }), 20.0);
+        assert_eq!(weight(Probability::ALWAYS), 1.0);
         let of_bytes = 1.0 / (1.0 - (-1.0_f64).exp());
         assert!((weight(bytes(65_536)) - of_bytes).abs() < 1e-12);
-        let both = weight(Chance { of_block: 0.05, ..bytes(65_536) });
+        let both = weight(Probability { of_block: 0.05, ..bytes(65_536) });
         assert!((both - 1.0 / (1.0 - 0.95 * (-1.0_f64).exp())).abs() < 1e-12);
         assert!(
-            (weight(Chance { of_block: 0.0, ..bytes(1 << 40) }) / f64::from(1 << 24) - 1.0).abs()
+            (weight(Probability { of_block: 0.0, ..bytes(1 << 40) }) / f64::from(1 << 24) - 1.0)
+                .abs()
                 < 1e-6
         );
     }
 
     #[test]
     fn of_several_the_greater_chance_holds() {
-        let both = bytes(100).or(Chance { mean: None, of_block: 0.5 }).or(bytes(200));
-        assert_eq!(both, Chance { of_block: 0.5, ..bytes(100) });
-        assert_eq!(Chance::NEVER.or(Chance::ALWAYS), Chance::ALWAYS);
+        let both = bytes(100).or(Probability { mean: None, of_block: 0.5 }).or(bytes(200));
+        assert_eq!(both, Probability { of_block: 0.5, ..bytes(100) });
+        assert_eq!(Probability::NEVER.or(Probability::ALWAYS), Probability::ALWAYS);
     }
 }

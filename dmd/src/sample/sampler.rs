@@ -14,24 +14,24 @@ use std::cell::Cell;
 use std::sync::atomic::AtomicU8;
 use std::sync::atomic::Ordering::Relaxed;
 
-use super::rate::Rate;
+use super::rate::SamplingRate;
 
 /// The rate of the draws now.
-static CURRENT: AtomicU8 = AtomicU8::new(Rate::EVERY.number());
+static CURRENT: AtomicU8 = AtomicU8::new(SamplingRate::EVERY.number());
 
 /// The rate of the draws is the process's: a test that sets it holds this.
 #[cfg(test)]
 pub(crate) static CURRENT_IN_TESTS: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
 /// From now on, samples are drawn at this rate.
-pub(crate) fn set_rate(rate: Rate) {
+pub(crate) fn set_rate(rate: SamplingRate) {
     CURRENT.store(rate.number(), Relaxed);
 }
 
 /// The rate of the draws now.
 #[inline]
-pub(crate) fn rate() -> Rate {
-    Rate::from_number(CURRENT.load(Relaxed))
+pub(crate) fn rate() -> SamplingRate {
+    SamplingRate::from_number(CURRENT.load(Relaxed))
 }
 
 /// A thread's draws.
@@ -50,7 +50,7 @@ impl Sampler {
 
     /// Counts down a block of this many bytes, if the next winner is known and is not in it.
     #[inline]
-    pub(crate) fn misses(&self, bytes: usize) -> bool {
+    pub(crate) fn skips(&self, bytes: usize) -> bool {
         let left = self.left.get();
         let misses = left > bytes as u64 && self.rate.get() == rate().number();
         if misses {
@@ -61,19 +61,19 @@ impl Sampler {
 
     /// Whether a block of this many bytes is in the sample. `seed` tells threads apart.
     #[inline]
-    pub(crate) fn takes(&self, bytes: usize, seed: impl FnOnce() -> u32) -> bool {
-        !self.misses(bytes) && self.draws(bytes as u64, rate(), seed)
+    pub(crate) fn samples(&self, bytes: usize, seed: impl FnOnce() -> u32) -> bool {
+        !self.skips(bytes) && self.observer_sampler(bytes as u64, rate(), seed)
     }
 
     /// The rate of the last draw.
     #[inline]
-    pub(crate) fn rate(&self) -> Rate {
-        Rate::from_number(self.rate.get())
+    pub(crate) fn rate(&self) -> SamplingRate {
+        SamplingRate::from_number(self.rate.get())
     }
 
     #[cold]
-    fn draws(&self, bytes: u64, rate: Rate, seed: impl FnOnce() -> u32) -> bool {
-        if rate == Rate::HELD {
+    fn observer_sampler(&self, bytes: u64, rate: SamplingRate, seed: impl FnOnce() -> u32) -> bool {
+        if rate == SamplingRate::HELD {
             return false;
         }
         self.random.seed(seed);
@@ -93,7 +93,7 @@ impl Sampler {
 }
 
 /// A thread's draws for those who observe single allocations: for each block, and for its bytes.
-pub(crate) struct Draws {
+pub(crate) struct ObserverSampler {
     /// The blocks up to the next that wins, that one included.
     blocks: Cell<u64>,
     /// The bytes, likewise.
@@ -103,15 +103,25 @@ pub(crate) struct Draws {
     random: Random,
 }
 
-impl Draws {
+impl ObserverSampler {
     pub(crate) const fn new() -> Self {
         let (blocks, bytes) = (Cell::new(0), Cell::new(0));
-        Draws { blocks, bytes, rate: Cell::new(Rate::EVERY.number()), random: Random::new() }
+        ObserverSampler {
+            blocks,
+            bytes,
+            rate: Cell::new(SamplingRate::EVERY.number()),
+            random: Random::new(),
+        }
     }
 
     /// Whether a block of this many bytes is in the sample of this rate.
-    pub(crate) fn wins(&self, bytes: usize, rate: Rate, seed: impl FnOnce() -> u32) -> bool {
-        if rate == Rate::EVERY {
+    pub(crate) fn samples(
+        &self,
+        bytes: usize,
+        rate: SamplingRate,
+        seed: impl FnOnce() -> u32,
+    ) -> bool {
+        if rate == SamplingRate::EVERY {
             return true;
         }
         if self.rate.replace(rate.number()) != rate.number() {
@@ -135,14 +145,14 @@ impl Draws {
         wins[0] || wins[1]
     }
 
-    fn draw_blocks(&self, rate: Rate) {
+    fn draw_blocks(&self, rate: SamplingRate) {
         // The number of trials up to a success is geometric: the whole part of an exponential of this mean, plus one.
-        let mean = -1.0 / (-rate.chance().of_block).ln_1p();
+        let mean = -1.0 / (-rate.probability().of_block).ln_1p();
         self.blocks.set(self.random.distance(mean));
     }
 
-    fn draw_bytes(&self, rate: Rate) {
-        let is_drawn = rate.chance().mean.is_some();
+    fn draw_bytes(&self, rate: SamplingRate) {
+        let is_drawn = rate.probability().mean.is_some();
         self.bytes.set(if is_drawn { self.random.distance(rate.mean()) } else { u64::MAX });
     }
 }
@@ -191,20 +201,20 @@ mod tests {
     use std::num::NonZeroU64;
 
     use super::*;
-    use crate::sample::rate::Chance;
+    use crate::sample::rate::Probability;
 
     /// How many of `count` blocks of this many bytes are taken.
     fn taken(sampler: &Sampler, bytes: usize, count: usize) -> usize {
-        (0..count).filter(|_| sampler.takes(bytes, || 1)).count()
+        (0..count).filter(|_| sampler.samples(bytes, || 1)).count()
     }
 
     #[test]
     fn blocks_are_hit_as_often_as_their_sizes_say() {
         let _guard = CURRENT_IN_TESTS.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let chance = Chance::of_bytes(NonZeroU64::new(65536).unwrap());
-        let mean = Rate::of(chance).unwrap();
-        assert_eq!(Rate::of(chance), Ok(mean));
-        for rate in [Rate::PARTIAL, mean] {
+        let probability = Probability::of_bytes(NonZeroU64::new(65536).unwrap());
+        let mean = SamplingRate::of(probability).unwrap();
+        assert_eq!(SamplingRate::of(probability), Ok(mean));
+        for rate in [SamplingRate::PARTIAL, mean] {
             set_rate(rate);
             let sampler = Sampler::new();
             for bytes in [16, 128, 1024, 65536, 1 << 20] {
@@ -212,15 +222,15 @@ mod tests {
                 let hit = taken(&sampler, bytes, count) as f64;
                 // The number of hits is binomial; five standard deviations are exceeded once in two million tests, and
                 // the seed is fixed.
-                let chance = 1.0 - (-(bytes as f64) / rate.mean()).exp();
-                let spread = (count as f64 * chance * (1.0 - chance)).sqrt();
+                let probability = 1.0 - (-(bytes as f64) / rate.mean()).exp();
+                let spread = (count as f64 * probability * (1.0 - probability)).sqrt();
                 assert!(
-                    (hit - count as f64 * chance).abs() <= 5.0 * spread + 1.0,
+                    (hit - count as f64 * probability).abs() <= 5.0 * spread + 1.0,
                     "{rate:?} {bytes}: {hit}"
                 );
             }
         }
-        set_rate(Rate::EVERY);
+        set_rate(SamplingRate::EVERY);
     }
 
     #[test]
@@ -228,20 +238,20 @@ mod tests {
         let mean = NonZeroU64::new(20_000);
         for (of_block, mean) in [(0.0, None), (0.05, None), (0.5, None), (0.0, mean), (0.05, mean)]
         {
-            let rate = Rate::of(Chance { mean, of_block }).unwrap();
-            let draws = Draws::new();
+            let rate = SamplingRate::of(Probability { mean, of_block }).unwrap();
+            let draws = ObserverSampler::new();
             for bytes in [16, 3000] {
                 let count = 200_000;
-                let hit = (0..count).filter(|_| draws.wins(bytes, rate, || 1)).count() as f64;
-                let chance = 1.0 / rate.weight(bytes);
+                let hit = (0..count).filter(|_| draws.samples(bytes, rate, || 1)).count() as f64;
+                let probability = 1.0 / rate.weight(bytes);
                 // As below.
                 let count = f64::from(count);
-                let spread = (count * chance * (1.0 - chance)).sqrt();
-                let off = (hit - count * chance).abs();
+                let spread = (count * probability * (1.0 - probability)).sqrt();
+                let off = (hit - count * probability).abs();
                 assert!(off <= 5.0 * spread, "{of_block} {mean:?} {bytes}: {hit}");
             }
         }
-        let draws = Draws::new();
-        assert!((0..1000).all(|_| draws.wins(16, Rate::EVERY, || 1)));
+        let draws = ObserverSampler::new();
+        assert!((0..1000).all(|_| draws.samples(16, SamplingRate::EVERY, || 1)));
     }
 }

@@ -5,12 +5,12 @@ use std::cell::Cell;
 
 use memreport::__private::{OWN, current_on_alloc, current_scope};
 
-use super::stack_cache::{Memo, StackHash};
+use super::stack_cache::{StackCache, StackHash};
 use super::thread::{Inside, Thread};
 use super::walk;
 use crate::mem::interner::Interner;
 use crate::sample::plan::{Plan, observed_rate};
-use crate::sample::rate::Rate;
+use crate::sample::rate::SamplingRate;
 pub(crate) use crate::table::packed_block::SiteId;
 
 /// What a site stands for.
@@ -22,7 +22,7 @@ pub(crate) struct Site {
     pub(crate) thread: u32,
     /// Which of the program's scopes was entered; 0 is none.
     pub(crate) scope: u16,
-    /// The reporter that counts the block from its birth; 0 is none.
+    /// The reporter that counts the block from its epoch; 0 is none.
     pub(crate) on_alloc: u16,
 }
 
@@ -33,28 +33,35 @@ static FRAMES: Interner = Interner::new(1 << 31);
 static SITES: Interner = Interner::new(1 << 24);
 
 /// Sites by the hash of stack and thread.
-static MEMO: Memo = Memo::new();
+static STACK_CACHE: StackCache = StackCache::new();
 
-/// What is found out about a block that enters the table.
+/// The site and the sampling rate of a block that is about to be inserted.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Born {
+pub(crate) struct NewBlock {
     pub(crate) site: SiteId,
-    pub(crate) rate: Rate,
+    pub(crate) rate: SamplingRate,
 }
 
-/// Whether it is quickly told that an allocation of this many bytes is not in the sample. If not, ask [`is_hit`].
+/// Returns whether the sampler skips an allocation of this many bytes. If not, [`is_sampled`]
+/// decides.
 #[inline(always)]
-pub(crate) fn misses(usable: usize) -> bool {
-    Thread::current(|thread| thread.sampler.misses(usable)).unwrap_or(false)
+pub(crate) fn skips_sample(usable: usize) -> bool {
+    Thread::current(|thread| thread.sampler.skips(usable)).unwrap_or(false)
 }
 
-/// In whose name this thread allocates now: the scope, and the reporter that counts its blocks from their birth.
+/// Returns whether an allocation of this many bytes, at this moment on this thread, is sampled.
+#[inline]
+pub(crate) fn is_sampled(usable: usize) -> bool {
+    Thread::current(|thread| thread.sampler.samples(usable, || thread.number())).unwrap_or(false)
+}
+
+/// Returns the scope of this thread, and the reporter that counts its new blocks, in one word.
 #[inline(always)]
-fn names() -> u32 {
+fn attribution() -> u32 {
     u32::from(current_scope()) << 16 | current_on_alloc() & 0xffff
 }
 
-/// The site of an allocation without a stack that happens here and now, if this thread remembers it.
+/// Returns the site of an allocation without a stack on this thread, if the thread remembers it.
 #[inline(always)]
 pub(crate) fn known_without_stack() -> Option<SiteId> {
     Thread::current(known_plain_site).flatten()
@@ -63,98 +70,97 @@ pub(crate) fn known_without_stack() -> Option<SiteId> {
 #[inline(always)]
 fn known_plain_site(thread: &Thread) -> Option<SiteId> {
     let (of, number) = thread.plain_site.get();
-    (number != 0 && of == names()).then(|| SiteId::from_number(number))
+    (number != 0 && of == attribution()).then(|| SiteId::from_number(number))
 }
 
-/// Whether an allocation of this many bytes that happens here and now is in the sample.
-#[inline]
-pub(crate) fn is_hit(usable: usize) -> bool {
-    Thread::current(|thread| thread.sampler.takes(usable, || thread.number())).unwrap_or(false)
-}
-
-/// The site of an allocation of this many bytes that happens here and now. Under a plan that samples, it is in the sample.
+/// Returns the site and rate of a new block of this many bytes. Under a plan that samples, the
+/// block is sampled.
 #[inline(always)]
-pub(crate) fn here(plan: Plan, usable: usize) -> Born {
-    born(plan, usable, with_stack_here)
+pub(crate) fn of_new_block(plan: Plan, usable: usize) -> NewBlock {
+    new_block(plan, usable, with_stack)
 }
 
-/// The same where it matters less how long it takes. The walk is compiled into the quick one, and a second copy would end that.
+/// Out-of-line variant of [`of_new_block`] for cold callers: one inlined copy of the stack walk is
+/// enough.
 #[cold]
 #[inline(never)]
-pub(crate) fn here_at_leisure(plan: Plan, usable: usize) -> Born {
-    born(plan, usable, with_stack_at_leisure)
+pub(crate) fn of_new_block_cold(plan: Plan, usable: usize) -> NewBlock {
+    new_block(plan, usable, with_stack_cold)
 }
 
 #[cold]
 #[inline(never)]
-fn with_stack_at_leisure(thread: &Thread) -> SiteId {
-    with_stack_here(thread)
+fn with_stack_cold(thread: &Thread) -> SiteId {
+    with_stack(thread)
 }
 
 #[inline(always)]
-fn born(plan: Plan, usable: usize, with_stack_here: impl FnOnce(&Thread) -> SiteId) -> Born {
-    let born = Thread::current(|thread| {
-        let rate = if plan.samples() { thread.sampler.rate() } else { Rate::EVERY };
-        let with_stack = plan.has_stacks()
-            && (!plan.has_partial_stacks() || thread.sampler.takes(usable, || thread.number()));
-        let site = if with_stack { with_stack_here(thread) } else { without_stack_here(thread) };
-        Born { site, rate }
+fn new_block(plan: Plan, usable: usize, with_stack: impl FnOnce(&Thread) -> SiteId) -> NewBlock {
+    let block = Thread::current(|thread| {
+        let rate = if plan.samples() { thread.sampler.rate() } else { SamplingRate::EVERY };
+        let takes_stack = plan.has_stacks()
+            && (!plan.has_partial_stacks() || thread.sampler.samples(usable, || thread.number()));
+        let site = if takes_stack { with_stack(thread) } else { without_stack(thread) };
+        NewBlock { site, rate }
     });
-    born.unwrap_or(Born { site: SiteId::UNKNOWN, rate: Rate::EVERY })
+    block.unwrap_or(NewBlock { site: SiteId::UNKNOWN, rate: SamplingRate::EVERY })
 }
 
-/// What is found out about a block while single allocations are observed.
+/// The site of a block that is inserted while single allocations are observed.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Drawn {
+pub(crate) struct ObservedBlock {
     pub(crate) site: SiteId,
-    pub(crate) rate: Rate,
-    /// The thread on which it happens, if it goes into the logs.
+    pub(crate) rate: SamplingRate,
+    /// The number of the allocating thread, if the block goes into the logs.
     pub(crate) logged_by: Option<u32>,
 }
 
-/// Draws for an allocation that happens here and now while single ones are observed; `None` if it does not enter.
-pub(crate) fn drawn_here(plan: Plan, usable: usize) -> Option<Drawn> {
+/// Draws for a new block while single allocations are observed. Returns `None` if the block is not
+/// inserted.
+pub(crate) fn of_observed_block(plan: Plan, usable: usize) -> Option<ObservedBlock> {
     Thread::current(|thread| {
         let rate = observed_rate();
-        // The tracker's own are nobody's business.
-        let wins = current_on_alloc() != OWN && thread.draws.wins(usable, rate, || thread.number());
-        if !wins && !plan.enters_all() {
+        // The tracker's own blocks are never logged.
+        let is_logged = current_on_alloc() != OWN
+            && thread.observer_sampler.samples(usable, rate, || thread.number());
+        if !is_logged && !plan.inserts_all() {
             return None;
         }
-        let with_stack = wins || plan.has_stacks();
-        let site =
-            if with_stack { with_stack_at_leisure(thread) } else { without_stack_here(thread) };
-        let rate = if plan.enters_all() { Rate::EVERY } else { rate };
-        Some(Drawn { site, rate, logged_by: wins.then(|| thread.number()) })
+        let takes_stack = is_logged || plan.has_stacks();
+        let site = if takes_stack { with_stack_cold(thread) } else { without_stack(thread) };
+        let rate = if plan.inserts_all() { SamplingRate::EVERY } else { rate };
+        Some(ObservedBlock { site, rate, logged_by: is_logged.then(|| thread.number()) })
     })
     .flatten()
 }
 
-fn without_stack_here(thread: &Thread) -> SiteId {
+/// Returns the site without a stack of this thread and its attribution, and remembers it.
+fn without_stack(thread: &Thread) -> SiteId {
     if let Some(site) = known_plain_site(thread) {
         return site;
     }
-    let names = names();
-    let site = intern_site(0, names, thread);
-    thread.plain_site.set((names, site.number()));
+    let attribution = attribution();
+    let site = intern_site(0, attribution, thread);
+    thread.plain_site.set((attribution, site.number()));
     site
 }
 
-/// Within the unwinder itself there is no stack.
+/// Walks the stack and returns its site. Inside the unwinder itself there is no stack.
 #[inline(always)]
-fn with_stack_here(thread: &Thread) -> SiteId {
-    let Some(inside) = Inside::enter(thread) else { return without_stack_here(thread) };
+fn with_stack(thread: &Thread) -> SiteId {
+    let Some(inside) = Inside::enter(thread) else { return without_stack(thread) };
     walk::walk(&inside);
-    let names = names();
+    let attribution = attribution();
     let stack = hash_of_stack(thread);
-    let hash = if names == 0 { stack } else { stack.with(names as usize) };
-    match MEMO.get(hash) {
+    let hash = if attribution == 0 { stack } else { stack.with(attribution as usize) };
+    match STACK_CACHE.get(hash) {
         Some(site) => site,
-        None => find_out(hash, names, &inside),
+        None => intern_stack(hash, attribution, &inside),
     }
 }
 
-/// The hash of the thread's last stack. Of the frames that it has in common with the one before, it is known.
+/// Returns the hash of the thread's last stack. Frames in common with the stack before are not
+/// hashed again.
 #[inline(always)]
 fn hash_of_stack(thread: &Thread) -> StackHash {
     let stack = &thread.last_stack;
@@ -171,36 +177,36 @@ fn hash_of_stack(thread: &Thread) -> StackHash {
     hash
 }
 
-/// The site of the thread's last stack, which has this hash together with the names.
+/// Interns the thread's last stack, and returns its site. `hash` is that of stack and attribution.
 #[cold]
 #[inline(never)]
-fn find_out(hash: StackHash, names: u32, inside: &Inside<'_>) -> SiteId {
+fn intern_stack(hash: StackHash, attribution: u32, inside: &Inside<'_>) -> SiteId {
     let stack = &inside.thread.last_stack;
     let frames = stack.frames.get(..stack.length.get()).unwrap_or(&[]).iter();
     let number = frames
         .fold(0, |outer, frame| FRAMES.intern((u64::from(outer), frame.get().address() as u64)));
-    let site = intern_site(number, names, inside.thread);
+    let site = intern_site(number, attribution, inside.thread);
     if site != SiteId::UNKNOWN {
-        MEMO.put(hash, site);
+        STACK_CACHE.put(hash, site);
     }
     site
 }
 
 #[cold]
 #[inline(never)]
-fn intern_site(stack: u32, names: u32, thread: &Thread) -> SiteId {
+fn intern_site(stack: u32, attribution: u32, thread: &Thread) -> SiteId {
     let place = u64::from(stack) << 32 | u64::from(thread.number());
-    SiteId::from_number(SITES.intern((place, u64::from(names))))
+    SiteId::from_number(SITES.intern((place, u64::from(attribution))))
 }
 
 /// What the site stands for; `None` of an unknown one.
 pub(crate) fn site(id: SiteId) -> Option<Site> {
-    let (place, names) = SITES.get(id.number())?;
+    let (place, attribution) = SITES.get(id.number())?;
     Some(Site {
         stack: (place >> 32) as u32,
         thread: place as u32,
-        scope: (names >> 16) as u16,
-        on_alloc: names as u16,
+        scope: (attribution >> 16) as u16,
+        on_alloc: attribution as u16,
     })
 }
 

@@ -43,13 +43,13 @@ const SITE: u64 = (1 << SITE_BITS) - 1;
 const PLACES: usize = 1 << 16;
 const ROW: usize = 4;
 
-pub(crate) struct Memo {
+pub(crate) struct StackCache {
     words: Lazy<AtomicU64>,
 }
 
-impl Memo {
+impl StackCache {
     pub(crate) const fn new() -> Self {
-        Memo { words: Lazy::new() }
+        StackCache { words: Lazy::new() }
     }
 
     /// The site of the stack with this hash.
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn a_stack_has_its_own_site_or_none() {
-        let memo = Memo::new();
+        let memo = StackCache::new();
         assert_eq!(memo.get(hash(1)), None);
         let site = |number: u32| SiteId::from_number(number * 13 + 1);
         for number in 0..50_000 {

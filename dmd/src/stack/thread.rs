@@ -6,13 +6,10 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use super::walk::last::LastStack;
 use super::walk::tally;
-use crate::mem::concurrent_vec::Segments;
+use crate::mem::concurrent_vec::ConcurrentVec;
 use crate::mem::sys;
 use crate::mem::sys::StackBounds;
-use crate::sample::sampler::{Draws, Sampler};
-
-/// The innermost frames of a stack that are kept.
-pub(crate) const MAX_FRAMES: usize = 128;
+use crate::sample::sampler::{ObserverSampler, Sampler};
 
 pub(crate) struct Thread {
     inside: Cell<bool>,
@@ -28,7 +25,7 @@ pub(crate) struct Thread {
     pub(crate) plain_site: Cell<(u32, u32)>,
     pub(crate) sampler: Sampler,
     /// Of those who observe single allocations.
-    pub(crate) draws: Draws,
+    pub(crate) observer_sampler: ObserverSampler,
 }
 
 std::thread_local! {
@@ -42,13 +39,13 @@ std::thread_local! {
             walked: Cell::new(None),
             plain_site: Cell::new((0, 0)),
             sampler: Sampler::new(),
-            draws: Draws::new(),
+            observer_sampler: ObserverSampler::new(),
         }
     };
 }
 
 /// The kernel's numbers of the threads that the tracker has met, by its own number.
-static MET: Segments<AtomicU32> = Segments::new();
+static MET: ConcurrentVec<AtomicU32> = ConcurrentVec::new();
 static MET_COUNT: AtomicU32 = AtomicU32::new(0);
 
 impl Thread {

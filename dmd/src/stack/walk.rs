@@ -21,9 +21,9 @@ use std::sync::atomic::AtomicU8;
 use std::sync::atomic::Ordering::Relaxed;
 
 use self::frames::End;
-use self::last::{LastStack, Registers};
-pub(crate) use self::tally::tally;
-use super::thread::{Inside, MAX_FRAMES, Thread};
+use self::last::{LastStack, MAX_FRAMES, Registers};
+use self::tally::Tally;
+use super::thread::{self, Inside, Thread};
 use crate::mem::sys::StackBounds;
 use crate::sample::unwinder::Unwinder;
 
@@ -51,6 +51,11 @@ pub(crate) fn choose(wish: Option<Unwinder>) {
         _ => wish.into_iter().chain(order).find(|unwinder| agrees(*unwinder)),
     };
     UNWINDER.store(chosen.unwrap_or(Unwinder::Backtrace) as u8, Relaxed);
+}
+
+/// Returns how many stacks all threads have walked.
+pub(crate) fn tally() -> Tally {
+    tally::sum(thread::met().map(|(number, _)| number))
 }
 
 /// Leaves the frames of this stack in the thread's last stack, without the one that this is inlined in and its caller.

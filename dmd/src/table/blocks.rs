@@ -8,7 +8,7 @@
 pub(crate) mod tombstones;
 
 use super::epoch::Epoch;
-use super::packed_block::{Block, Entry, Sizes};
+use super::packed_block::{Block, PackedBlock, Sizes};
 use super::records::{Record, Records};
 use crate::mem::pages::Lazy;
 use crate::mem::sync::Ordering::{Acquire, Relaxed, Release};
@@ -99,13 +99,13 @@ impl Blocks {
     pub(crate) fn insert(&self, granule: Granule, address: usize, block: Block) {
         let Some(words) = self.leaf_or_make(granule, address) else { return self.lose() };
         let half = granule.is_second_half(address);
-        let entry = Entry::small(block, half).or_else(|| {
+        let packed = PackedBlock::small(block, half).or_else(|| {
             let Block { requested, usable, time, .. } = block;
             let record = self.records.keep(Record { requested, usable, time })?;
-            Some(Entry::with_record(block, half, record))
+            Some(PackedBlock::with_record(block, half, record))
         });
-        let Some(entry) = entry else { return self.lose() };
-        enter(words, place(granule, address), entry);
+        let Some(packed) = packed else { return self.lose() };
+        enter(words, place(granule, address), packed);
         if crosses_leaves(address, block.usable) {
             self.reach(granule, address, block.usable, address);
         }
@@ -113,11 +113,11 @@ impl Blocks {
 
     /// As [`insert`](Self::insert), unless the leaf is not made yet, or the block needs a record, or reaches into another leaf.
     #[inline(always)]
-    pub(crate) fn insert_quickly(&self, granule: Granule, address: usize, block: Block) -> bool {
-        let entry = Entry::small(block, granule.is_second_half(address));
-        match (self.leaf(granule, address), entry) {
-            (Some(words), Some(entry)) if !crosses_leaves(address, block.usable) => {
-                enter(words, place(granule, address), entry);
+    pub(crate) fn insert_small(&self, granule: Granule, address: usize, block: Block) -> bool {
+        let packed = PackedBlock::small(block, granule.is_second_half(address));
+        match (self.leaf(granule, address), packed) {
+            (Some(words), Some(packed)) if !crosses_leaves(address, block.usable) => {
+                enter(words, place(granule, address), packed);
                 true
             }
             _ => false,
@@ -139,14 +139,14 @@ impl Blocks {
     ) -> Option<Block> {
         let words = self.leaf(granule, address)?;
         let word = &words[HEADER + place(granule, address)];
-        let entry = Entry::from_word(load_own(word))?;
-        if entry.is_second_half() != granule.is_second_half(address) {
+        let packed = PackedBlock::from_word(load_own(word))?;
+        if packed.is_second_half() != granule.is_second_half(address) {
             return None;
         }
-        let block = self.block(entry);
+        let block = self.block(packed);
         // A store is enough: nobody else writes a live block's word but to age it, and that gives way.
-        word.store(after(block, entry.is_second_half()), Release);
-        if let Sizes::Record(record) = entry.sizes() {
+        word.store(after(block, packed.is_second_half()), Release);
+        if let Sizes::Record(record) = packed.sizes() {
             self.records.release(record);
         }
         if crosses_leaves(address, block.usable) {
@@ -158,13 +158,13 @@ impl Blocks {
     /// As [`remove`](Self::remove), but for blocks with a record and those that reach into another leaf. Says only how many bytes of the
     /// block could be used.
     #[inline(always)]
-    pub(crate) fn take_quickly(&self, granule: Granule, address: usize) -> Option<usize> {
+    pub(crate) fn remove_small(&self, granule: Granule, address: usize) -> Option<usize> {
         let words = self.leaf(granule, address)?;
         let word = &words[HEADER + place(granule, address)];
-        let entry = Entry::from_word(load_own(word))?;
-        match entry.sizes() {
+        let packed = PackedBlock::from_word(load_own(word))?;
+        match packed.sizes() {
             Sizes::Here { usable, .. }
-                if entry.is_second_half() == granule.is_second_half(address)
+                if packed.is_second_half() == granule.is_second_half(address)
                     && !crosses_leaves(address, usable) =>
             {
                 // As in `remove`.
@@ -182,7 +182,11 @@ impl Blocks {
     }
 
     /// The block that starts at this address.
-    pub(crate) fn starting_at(&self, granule: Granule, address: usize) -> Option<(Block, Entry)> {
+    pub(crate) fn starting_at(
+        &self,
+        granule: Granule,
+        address: usize,
+    ) -> Option<(Block, PackedBlock)> {
         let words = self.leaf(granule, address)?;
         let found = self.read(&words[HEADER + place(granule, address)])?;
         (found.1.is_second_half() == granule.is_second_half(address)).then_some(found)
@@ -195,10 +199,10 @@ impl Blocks {
         granule: Granule,
         address: usize,
         size: usize,
-    ) -> Option<(usize, Entry)> {
+    ) -> Option<(usize, PackedBlock)> {
         let words = self.leaf(granule, address)?;
         let word = words[HEADER + place(granule, address)].load(Acquire);
-        Entry::whole(word, size, granule.is_second_half(address))
+        PackedBlock::whole(word, size, granule.is_second_half(address))
     }
 
     /// Where the word of a block at this address is, or null if there is none.
@@ -214,23 +218,27 @@ impl Blocks {
         &self,
         granule: Granule,
         address: usize,
-    ) -> Option<(usize, Block, Entry)> {
+    ) -> Option<(usize, Block, PackedBlock)> {
         let words = self.leaf(granule, address)?;
-        let nearest = self.nearest(granule, words, address, Entry::from_word);
+        let nearest = self.nearest(granule, words, address, PackedBlock::from_word);
         let nearest = nearest.map(|(start, _)| start).or_else(|| {
             let reaching_in = usize::try_from(words[REACHES_IN].load(Acquire)).ok()?;
             (reaching_in != 0).then_some(reaching_in)
         })?;
-        let (block, entry) = self.starting_at(granule, nearest)?;
-        (address < nearest + block.usable).then_some((nearest, block, entry))
+        let (block, packed) = self.starting_at(granule, nearest)?;
+        (address < nearest + block.usable).then_some((nearest, block, packed))
     }
 
     /// Hands every live block to `visit`, in the order of their addresses. Blocks that come or go meanwhile may be missed;
     /// all others are seen exactly once.
-    pub(crate) fn for_each(&self, granule: Granule, mut visit: impl FnMut(usize, Block, Entry)) {
+    pub(crate) fn for_each(
+        &self,
+        granule: Granule,
+        mut visit: impl FnMut(usize, Block, PackedBlock),
+    ) {
         self.for_each_word(granule, |start_of, word| {
-            if let Some((block, entry)) = self.read(word) {
-                visit(granule.start(start_of, entry.is_second_half()), block, entry);
+            if let Some((block, packed)) = self.read(word) {
+                visit(granule.start(start_of, packed.is_second_half()), block, packed);
             }
         });
     }
@@ -239,11 +247,12 @@ impl Blocks {
     pub(crate) fn age(&self, granule: Granule, generation: Epoch) {
         self.for_each_word(granule, |_, word| {
             let seen = word.load(Relaxed);
-            if let Some(entry) = Entry::from_word(seen).filter(|entry| entry.birth() == generation)
+            if let Some(packed) =
+                PackedBlock::from_word(seen).filter(|packed| packed.epoch() == generation)
             {
                 // If the owner gives the block back meanwhile, the word is no longer the one seen, and stays as it is: no
                 // new block is born in that generation.
-                let _ = word.compare_exchange(seen, entry.aged().word(), Relaxed, Relaxed);
+                let _ = word.compare_exchange(seen, packed.aged().word(), Relaxed, Relaxed);
             }
         });
     }
@@ -289,24 +298,24 @@ impl Blocks {
     }
 
     /// What a word says at this moment, in somebody else's hands.
-    fn read(&self, word: &AtomicU64) -> Option<(Block, Entry)> {
+    fn read(&self, word: &AtomicU64) -> Option<(Block, PackedBlock)> {
         loop {
-            let entry = Entry::from_word(word.load(Acquire))?;
-            let block = self.block(entry);
+            let packed = PackedBlock::from_word(word.load(Acquire))?;
+            let block = self.block(packed);
             // A record may have gone to another block while it was read.
-            if matches!(entry.sizes(), Sizes::Here { .. }) || word.load(Acquire) == entry.word() {
-                return Some((block, entry));
+            if matches!(packed.sizes(), Sizes::Here { .. }) || word.load(Acquire) == packed.word() {
+                return Some((block, packed));
             }
         }
     }
 
-    fn block(&self, entry: Entry) -> Block {
-        let Record { requested, usable, time } = match entry.sizes() {
+    fn block(&self, packed: PackedBlock) -> Block {
+        let Record { requested, usable, time } = match packed.sizes() {
             Sizes::Here { requested, usable } => Record { requested, usable, time: 0 },
             Sizes::Record(record) => self.records.get(record),
         };
-        let (site, birth, rate) = (entry.site(), entry.birth(), entry.rate());
-        Block { requested, usable, site, birth, rate, time }
+        let (site, epoch, rate) = (packed.site(), packed.epoch(), packed.rate());
+        Block { requested, usable, site, epoch, rate, time }
     }
 
     /// The last block of the leaf that starts at or before `address`, among those that `entry_of` takes for one.
@@ -315,8 +324,8 @@ impl Blocks {
         granule: Granule,
         words: &[AtomicU64],
         address: usize,
-        entry_of: impl Fn(u64) -> Option<Entry>,
-    ) -> Option<(usize, Entry)> {
+        entry_of: impl Fn(u64) -> Option<PackedBlock>,
+    ) -> Option<(usize, PackedBlock)> {
         let last = place(granule, address);
         let touched: u128 = (0..TOUCHED_WORDS)
             .map(|index| u128::from(words[index].load(Relaxed)) << (64 * index))
@@ -326,13 +335,13 @@ impl Blocks {
         loop {
             if touched >> page & 1 != 0 {
                 for index in (page * WORDS_PER_PAGE..end).rev() {
-                    let Some(entry) = entry_of(words[HEADER + index].load(Acquire)) else {
+                    let Some(packed) = entry_of(words[HEADER + index].load(Acquire)) else {
                         continue;
                     };
                     let index = (address >> LEAF_BITS << (LEAF_BITS - granule.shift)) + index;
-                    let start = granule.start(index, entry.is_second_half());
+                    let start = granule.start(index, packed.is_second_half());
                     if start <= address {
-                        return Some((start, entry));
+                        return Some((start, packed));
                     }
                 }
             }
@@ -375,10 +384,10 @@ impl Blocks {
 }
 
 #[inline(always)]
-fn enter(words: &[AtomicU64], place: usize, entry: Entry) {
+fn enter(words: &[AtomicU64], place: usize, packed: PackedBlock) {
     touch(words, place);
     // Release, with the Acquire of readers: a record is there before the word that names it.
-    words[HEADER + place].store(entry.word(), Release);
+    words[HEADER + place].store(packed.word(), Release);
 }
 
 /// Whether the last byte of a block is in another leaf than the first.
@@ -419,7 +428,7 @@ fn touched_pages(words: &[AtomicU64]) -> impl Iterator<Item = usize> {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use crate::sample::rate::Rate;
+    use crate::sample::rate::SamplingRate;
     use crate::table::packed_block::SiteId;
 
     const GLIBC: Granule = Granule::of_spacing(32);
@@ -429,8 +438,8 @@ mod tests {
             requested,
             usable,
             site: SiteId::from_number(7),
-            birth: Epoch::FIRST,
-            rate: Rate::EVERY,
+            epoch: Epoch::FIRST,
+            rate: SamplingRate::EVERY,
             time: 0,
         }
     }
@@ -489,10 +498,10 @@ mod tests {
         let blocks = Box::new(Blocks::new());
         let second = Epoch::FIRST.next();
         blocks.insert(GLIBC, 0x1000, block(1, 24));
-        blocks.insert(GLIBC, 0x2000, Block { birth: second, ..block(2, 24) });
+        blocks.insert(GLIBC, 0x2000, Block { epoch: second, ..block(2, 24) });
         blocks.age(GLIBC, Epoch::FIRST);
         let mut births = Vec::new();
-        blocks.for_each(GLIBC, |_, block, _| births.push(block.birth));
+        blocks.for_each(GLIBC, |_, block, _| births.push(block.epoch));
         assert_eq!(births, [Epoch::from_number(0), second]);
     }
 
@@ -508,12 +517,12 @@ mod tests {
                 }
             });
             for turn in 0..200_000 {
-                blocks.insert(GLIBC, 0x1000, Block { birth: old, ..block(1, 24) });
+                blocks.insert(GLIBC, 0x1000, Block { epoch: old, ..block(1, 24) });
                 let taken = blocks.remove(GLIBC, 0x1000).map(|block| block.requested);
                 assert_eq!(taken, Some(1), "{turn}");
-                blocks.insert(GLIBC, 0x1000, Block { birth: new, ..block(2, 24) });
+                blocks.insert(GLIBC, 0x1000, Block { epoch: new, ..block(2, 24) });
                 assert_eq!(
-                    blocks.remove(GLIBC, 0x1000).map(|block| block.birth),
+                    blocks.remove(GLIBC, 0x1000).map(|block| block.epoch),
                     Some(new),
                     "{turn}"
                 );

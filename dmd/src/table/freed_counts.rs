@@ -5,23 +5,23 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::packed_block::Block;
-use crate::mem::concurrent_vec::Segments;
+use crate::mem::concurrent_vec::ConcurrentVec;
 use crate::mem::interner::Interner;
 use crate::table::packed_block::SiteId;
 
 /// How many blocks of each kind were given back. Kinds are never forgotten.
-pub(crate) struct Dead {
+pub(crate) struct FreedCounts {
     /// Pairs of (site and requested bytes, usable bytes).
     kinds: Interner,
     /// By the number of the kind.
-    counts: Segments<AtomicU64>,
+    counts: ConcurrentVec<AtomicU64>,
     /// Blocks that there was no place for.
     lost: AtomicUsize,
 }
 
 /// Blocks that are alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct DeadKind {
+pub(crate) struct FreedKind {
     pub(crate) requested: usize,
     pub(crate) usable: usize,
     pub(crate) site: SiteId,
@@ -30,9 +30,13 @@ pub(crate) struct DeadKind {
 
 const REQUESTED_BITS: u32 = 40;
 
-impl Dead {
+impl FreedCounts {
     pub(crate) const fn new() -> Self {
-        Dead { kinds: Interner::new(1 << 26), counts: Segments::new(), lost: AtomicUsize::new(0) }
+        FreedCounts {
+            kinds: Interner::new(1 << 26),
+            counts: ConcurrentVec::new(),
+            lost: AtomicUsize::new(0),
+        }
     }
 
     /// Counts a block that was given back.
@@ -53,11 +57,11 @@ impl Dead {
 
     /// All kinds, with how many there were of each.
     #[expect(clippy::cast_possible_truncation, reason = "sizes went in as usize")]
-    pub(crate) fn kinds(&self) -> impl Iterator<Item = DeadKind> {
+    pub(crate) fn kinds(&self) -> impl Iterator<Item = FreedKind> {
         (1..=self.kinds.len()).filter_map(|number| {
             let (kind, usable) = self.kinds.get(number as u32)?;
             let count = self.counts.get(number)?.load(Relaxed);
-            (count != 0).then_some(DeadKind {
+            (count != 0).then_some(FreedKind {
                 requested: (kind & ((1 << REQUESTED_BITS) - 1)) as usize,
                 usable: usable as usize,
                 site: SiteId::from_number((kind >> REQUESTED_BITS) as u32),
@@ -75,18 +79,18 @@ impl Dead {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sample::rate::Rate;
+    use crate::sample::rate::SamplingRate;
     use crate::table::epoch::Epoch;
 
     #[test]
     fn blocks_that_are_alike_are_counted_together() {
-        let dead = Dead::new();
+        let dead = FreedCounts::new();
         let block = |requested, site| Block {
             requested,
             usable: requested + 8,
             site: SiteId::from_number(site),
-            birth: Epoch::FIRST,
-            rate: Rate::EVERY,
+            epoch: Epoch::FIRST,
+            rate: SamplingRate::EVERY,
             time: 0,
         };
         for (requested, site, times) in [(16, 1, 3), (16, 2, 1), (1 << 30, 1, 2), (16, 1, 4)] {

@@ -3,7 +3,7 @@
 //! ```text
 //! bit 0       live
 //! bit 1       the block starts in the second half of its granule
-//! bits 2-3    birth: the generation it was born in
+//! bits 2-3    epoch: the generation it was born in
 //! bits 4-27   site
 //! bits 28-47  requested bytes    } or, of a block with a record, its number
 //! bits 48-57  slop bytes         }
@@ -15,7 +15,7 @@
 use std::num::NonZeroU64;
 
 use super::epoch::Epoch;
-use crate::sample::rate::{RATES, Rate};
+use crate::sample::rate::{RATES, SamplingRate};
 
 /// The number of a site, which stands for where a block was allocated, on which thread, and in whose name; 0 is one that
 /// nothing is known of.
@@ -46,24 +46,24 @@ pub(crate) struct Block {
     /// Where it was allocated, and by whom.
     pub(crate) site: SiteId,
     /// The generation it was born in.
-    pub(crate) birth: Epoch,
+    pub(crate) epoch: Epoch,
     /// The rate of the sample that it is in.
-    pub(crate) rate: Rate,
+    pub(crate) rate: SamplingRate,
     /// When it was made, in nanoseconds of the monotonic clock; 0 where times are not kept.
     pub(crate) time: u64,
 }
 
 /// A block's word. Never zero, since the live bit is set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Entry(NonZeroU64);
+pub(crate) struct PackedBlock(NonZeroU64);
 
 /// What is known of a block that is not entered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Trace {
+pub(crate) enum Tombstone {
     /// It lives, and is not in the sample.
-    PassedOver,
+    Unsampled,
     /// It was given back.
-    GivenBack,
+    Freed,
 }
 
 /// The sizes of a block, as its word says.
@@ -79,7 +79,7 @@ pub(crate) enum Sizes {
 
 const LIVE: u64 = 1;
 const SECOND_HALF: u64 = 1 << 1;
-const BIRTH: u32 = 2;
+const EPOCH_AT: u32 = 2;
 const SITE: u32 = 4;
 const REQUESTED: u32 = 28;
 const SLOP: u32 = 48;
@@ -95,7 +95,7 @@ const _: () = assert!(SITE_BITS == 24 && REQUESTED_BITS == 20 && RATES == 1 << (
 /// The number of records that a word can name.
 pub(crate) const RECORD_LIMIT: u32 = 1 << (REQUESTED_BITS + SLOP_BITS);
 
-impl Entry {
+impl PackedBlock {
     /// The word of a block whose sizes fit in, and which has no time; `None` of one that needs a record.
     #[inline]
     pub(crate) fn small(block: Block, second_half: bool) -> Option<Self> {
@@ -104,12 +104,12 @@ impl Entry {
             return None;
         }
         let sizes = (block.requested as u64) << REQUESTED | (slop as u64) << SLOP;
-        Some(Entry::new(block, second_half, sizes))
+        Some(PackedBlock::new(block, second_half, sizes))
     }
 
     /// The word of a block with a record.
     pub(crate) fn with_record(block: Block, second_half: bool, record: u32) -> Self {
-        Entry::new(block, second_half, HAS_RECORD | u64::from(record) << REQUESTED)
+        PackedBlock::new(block, second_half, HAS_RECORD | u64::from(record) << REQUESTED)
     }
 
     /// As [`small`](Self::small), of as much of the block as fits in.
@@ -117,41 +117,41 @@ impl Entry {
         let requested = block.requested.min((1 << REQUESTED_BITS) - 1);
         let slop = block.usable.saturating_sub(requested).min((1 << SLOP_BITS) - 1);
         let sizes = (requested as u64) << REQUESTED | (slop as u64) << SLOP;
-        Entry::new(block, second_half, sizes)
+        PackedBlock::new(block, second_half, sizes)
     }
 
     #[inline]
     fn new(block: Block, second_half: bool, sizes: u64) -> Self {
         let half = if second_half { SECOND_HALF } else { 0 };
-        let birth = u64::from(block.birth.number()) << BIRTH;
+        let epoch = u64::from(block.epoch.number()) << EPOCH_AT;
         let site = u64::from(block.site.number()) << SITE;
         let rate = u64::from(block.rate.number() & 31) << RATE;
-        Entry(NonZeroU64::MIN | (half | birth | site | sizes | rate))
+        PackedBlock(NonZeroU64::MIN | (half | epoch | site | sizes | rate))
     }
 
     #[inline]
     pub(crate) fn from_word(word: u64) -> Option<Self> {
-        if word & LIVE == 0 { None } else { NonZeroU64::new(word).map(Entry) }
+        if word & LIVE == 0 { None } else { NonZeroU64::new(word).map(PackedBlock) }
     }
 
     /// What is left in a word where no block is entered: as much of the block that lived there as fits in, and whether it was
     /// given back.
-    pub(crate) fn trace(word: u64) -> Option<(Self, Trace)> {
-        let entry = if word & LIVE == 0 { Entry::from_word(word | LIVE) } else { None };
+    pub(crate) fn trace(word: u64) -> Option<(Self, Tombstone)> {
+        let packed = if word & LIVE == 0 { PackedBlock::from_word(word | LIVE) } else { None };
         // Of 0, which says nothing.
-        let entry = entry.filter(|_| word != 0)?;
+        let packed = packed.filter(|_| word != 0)?;
         let has_record = word & HAS_RECORD != 0;
-        let trace = if has_record { Trace::PassedOver } else { Trace::GivenBack };
-        Some((Entry(NonZeroU64::MIN | (entry.word() & !HAS_RECORD)), trace))
+        let trace = if has_record { Tombstone::Unsampled } else { Tombstone::Freed };
+        Some((PackedBlock(NonZeroU64::MIN | (packed.word() & !HAS_RECORD)), trace))
     }
 
-    /// The word that [`trace`](Self::trace) reads; of an entry without a record.
-    pub(crate) fn trace_word(self, trace: Trace) -> u64 {
+    /// The word that [`trace`](Self::trace) reads; of an packed without a record.
+    pub(crate) fn trace_word(self, trace: Tombstone) -> u64 {
         let word = self.word() & !LIVE;
         match trace {
             // No word of a block that does not live names a record.
-            Trace::PassedOver => word | HAS_RECORD,
-            Trace::GivenBack => word,
+            Tombstone::Unsampled => word | HAS_RECORD,
+            Tombstone::Freed => word,
         }
     }
 
@@ -160,12 +160,12 @@ impl Entry {
         self.0.get()
     }
 
-    /// The same block, so old that its birth no longer tells it from any other.
+    /// The same block, so old that its epoch no longer tells it from any other.
     pub(crate) fn aged(self) -> Self {
-        Entry(NonZeroU64::MIN | (self.word() & !(3 << BIRTH)))
+        PackedBlock(NonZeroU64::MIN | (self.word() & !(3 << EPOCH_AT)))
     }
 
-    /// The entry of a live block that was made with this size, and what of it can be used, if that is what the word says by itself.
+    /// The packed of a live block that was made with this size, and what of it can be used, if that is what the word says by itself.
     #[inline]
     pub(crate) fn whole(word: u64, requested: usize, second_half: bool) -> Option<(usize, Self)> {
         const SAID: u64 =
@@ -176,7 +176,7 @@ impl Entry {
             return None;
         }
         let slop = (word >> SLOP) as usize & ((1 << SLOP_BITS) - 1);
-        Some((requested + slop, Entry(NonZeroU64::MIN | word)))
+        Some((requested + slop, PackedBlock(NonZeroU64::MIN | word)))
     }
 
     #[inline]
@@ -185,8 +185,8 @@ impl Entry {
     }
 
     #[inline]
-    pub(crate) fn birth(self) -> Epoch {
-        Epoch::from_number((self.word() >> BIRTH) as u8 & 3)
+    pub(crate) fn epoch(self) -> Epoch {
+        Epoch::from_number((self.word() >> EPOCH_AT) as u8 & 3)
     }
 
     #[inline]
@@ -195,8 +195,8 @@ impl Entry {
     }
 
     #[inline]
-    pub(crate) fn rate(self) -> Rate {
-        Rate::from_number((self.word() >> RATE) as u8)
+    pub(crate) fn rate(self) -> SamplingRate {
+        SamplingRate::from_number((self.word() >> RATE) as u8)
     }
 
     #[inline]
@@ -220,8 +220,8 @@ mod tests {
             requested,
             usable,
             site: SiteId::from_number(0xab_cdef),
-            birth: Epoch::FIRST.next(),
-            rate: Rate::from_number(29),
+            epoch: Epoch::FIRST.next(),
+            rate: SamplingRate::from_number(29),
             time: 0,
         }
     }
@@ -230,43 +230,46 @@ mod tests {
     fn a_small_block_comes_back_as_it_went_in() {
         for (requested, usable) in [(0, 24), (1, 24), (100, 104), ((1 << 20) - 1, (1 << 20) + 1022)]
         {
-            let entry = Entry::small(block(requested, usable), true).expect("it fits");
-            let entry = Entry::from_word(entry.word()).expect("it is live");
-            assert_eq!(entry.sizes(), Sizes::Here { requested, usable });
-            assert_eq!(entry.site().number(), 0xab_cdef);
-            assert_eq!(entry.birth(), Epoch::FIRST.next());
-            assert_eq!(entry.rate(), Rate::from_number(29));
-            for trace in [Trace::PassedOver, Trace::GivenBack] {
-                let word = entry.trace_word(trace);
-                assert_eq!(Entry::from_word(word), None);
-                assert_eq!(Entry::trace(word), Some((entry, trace)));
+            let packed = PackedBlock::small(block(requested, usable), true).expect("it fits");
+            let packed = PackedBlock::from_word(packed.word()).expect("it is live");
+            assert_eq!(packed.sizes(), Sizes::Here { requested, usable });
+            assert_eq!(packed.site().number(), 0xab_cdef);
+            assert_eq!(packed.epoch(), Epoch::FIRST.next());
+            assert_eq!(packed.rate(), SamplingRate::from_number(29));
+            for trace in [Tombstone::Unsampled, Tombstone::Freed] {
+                let word = packed.trace_word(trace);
+                assert_eq!(PackedBlock::from_word(word), None);
+                assert_eq!(PackedBlock::trace(word), Some((packed, trace)));
             }
-            assert!(entry.is_second_half());
-            assert_eq!(Entry::whole(entry.word(), requested, true), Some((usable, entry)));
-            assert_eq!(Entry::whole(entry.word(), requested, false), None);
-            assert_eq!(Entry::whole(entry.word(), requested ^ 1, true), None);
-            assert_eq!(Entry::whole(entry.word(), requested | 1 << 36, true), None);
-            assert_eq!(Entry::whole(entry.trace_word(Trace::GivenBack), requested, true), None);
-            assert_eq!(entry.aged().birth(), Epoch::from_number(0));
-            assert_eq!(entry.aged().sizes(), entry.sizes());
+            assert!(packed.is_second_half());
+            assert_eq!(PackedBlock::whole(packed.word(), requested, true), Some((usable, packed)));
+            assert_eq!(PackedBlock::whole(packed.word(), requested, false), None);
+            assert_eq!(PackedBlock::whole(packed.word(), requested ^ 1, true), None);
+            assert_eq!(PackedBlock::whole(packed.word(), requested | 1 << 36, true), None);
+            assert_eq!(
+                PackedBlock::whole(packed.trace_word(Tombstone::Freed), requested, true),
+                None
+            );
+            assert_eq!(packed.aged().epoch(), Epoch::from_number(0));
+            assert_eq!(packed.aged().sizes(), packed.sizes());
         }
     }
 
     #[test]
     fn what_does_not_fit_needs_a_record() {
-        assert_eq!(Entry::small(block(1 << 20, 1 << 20), false), None);
-        assert_eq!(Entry::small(block(0, 1024), false), None);
-        assert_eq!(Entry::small(Block { time: 1, ..block(100, 104) }, false), None);
-        let entry = Entry::with_record(block(1 << 30, 1 << 30), false, RECORD_LIMIT - 1);
-        assert_eq!(entry.sizes(), Sizes::Record(RECORD_LIMIT - 1));
-        assert_eq!(Entry::whole(entry.word(), (1 << 20) - 1, false), None);
-        assert!(!entry.is_second_half());
+        assert_eq!(PackedBlock::small(block(1 << 20, 1 << 20), false), None);
+        assert_eq!(PackedBlock::small(block(0, 1024), false), None);
+        assert_eq!(PackedBlock::small(Block { time: 1, ..block(100, 104) }, false), None);
+        let packed = PackedBlock::with_record(block(1 << 30, 1 << 30), false, RECORD_LIMIT - 1);
+        assert_eq!(packed.sizes(), Sizes::Record(RECORD_LIMIT - 1));
+        assert_eq!(PackedBlock::whole(packed.word(), (1 << 20) - 1, false), None);
+        assert!(!packed.is_second_half());
     }
 
     #[test]
     fn generations_take_turns_and_never_fall_on_old() {
         let first = Epoch::FIRST;
         assert_eq!(first.next().next().next(), first);
-        assert!([first, first.next(), first.next().next()].iter().all(|birth| birth.number() != 0));
+        assert!([first, first.next(), first.next().next()].iter().all(|epoch| epoch.number() != 0));
     }
 }

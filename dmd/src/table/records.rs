@@ -2,7 +2,7 @@
 #![expect(clippy::cast_possible_truncation, reason = "sizes went in as usize")]
 
 use super::packed_block::RECORD_LIMIT;
-use crate::mem::concurrent_vec::Segments;
+use crate::mem::concurrent_vec::ConcurrentVec;
 use crate::mem::sync::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use crate::mem::sync::{AtomicU64, const_fn};
 
@@ -20,7 +20,7 @@ const WORDS: usize = 3;
 
 /// All records.
 pub(crate) struct Records {
-    words: Segments<AtomicU64>,
+    words: ConcurrentVec<AtomicU64>,
     /// How many records were ever used.
     made: AtomicU64,
     /// The first free record plus one in the low half; in the high half a count that tells one visit from the next.
@@ -30,7 +30,7 @@ pub(crate) struct Records {
 impl Records {
     const_fn! {
         pub(crate) fn new() -> Self {
-            Records { words: Segments::new(), made: AtomicU64::new(0), free: AtomicU64::new(0) }
+            Records { words: ConcurrentVec::new(), made: AtomicU64::new(0), free: AtomicU64::new(0) }
         }
     }
 

@@ -4,13 +4,13 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::blocks::{Blocks, Granule};
-use super::freed_counts::Dead;
+use super::freed_counts::FreedCounts;
 
 /// Every live block that was inserted while the tracker was awake.
 pub(crate) static BLOCKS: Blocks = Blocks::new();
 
 /// The counts of freed blocks, in modes that keep them.
-pub(crate) static DEAD: Dead = Dead::new();
+pub(crate) static FREED: FreedCounts = FreedCounts::new();
 
 /// The spacing of the declared allocator's blocks; 0 before the first block.
 static SPACING: AtomicUsize = AtomicUsize::new(0);

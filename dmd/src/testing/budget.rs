@@ -224,7 +224,7 @@ impl Spent {
         let mut in_use = 0;
         for Stamped { event, .. } in events {
             match *event {
-                Event::Born { address, block } => {
+                Event::Allocated { address, block } => {
                     let usable = block.usable;
                     spent.blocks += 1;
                     spent.bytes += usable;

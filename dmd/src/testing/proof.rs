@@ -194,7 +194,7 @@ fn freed_by(act: impl FnOnce()) -> Vec<Freed> {
     let mut freed = Vec::new();
     for Stamped { event, .. } in events {
         match event {
-            Event::Born { address, .. } => {
+            Event::Allocated { address, .. } => {
                 born.insert(address, ());
             }
             Event::Freed { address, block } => {

@@ -7,8 +7,8 @@ use core::ptr;
 
 use tikv_jemallocator::Jemalloc;
 
-use super::UsableSize;
 use super::statistics::{HeapRest, HeapStatistics};
+use super::usable_size::UsableSize;
 
 // SAFETY: a block's usable size is that of its size class, which it keeps until it is reallocated, also in place. Size
 // classes of at least 16 bytes are multiples of 16, and blocks of a class lie side by side.

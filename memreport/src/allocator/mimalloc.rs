@@ -6,8 +6,8 @@ use core::ptr;
 
 use mimalloc::MiMalloc;
 
-use super::UsableSize;
 use super::statistics::HeapStatistics;
+use super::usable_size::UsableSize;
 
 // SAFETY: a block's usable size is what lies between it and the end of its place in the page, and stays so until it is
 // reallocated. Places for at least 16 bytes have 16 or more; a block that is aligned further begins inside its place.

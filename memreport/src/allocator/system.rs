@@ -1,10 +1,14 @@
 //! How much of a block the C library's malloc gave.
 #![expect(unsafe_code, reason = "asks about blocks, or reads the word before them")]
 
+pub(crate) mod chunk;
+pub(crate) mod glibc;
+
 use core::alloc::Layout;
 use std::alloc::System;
 
-use super::UsableSize;
+use super::statistics::HeapStatistics;
+use super::usable_size::UsableSize;
 
 #[cfg(all(unix, not(target_vendor = "apple")))]
 // SAFETY: on these systems `System` is the C library's malloc, which `malloc_usable_size` belongs to. glibc's smallest chunk
@@ -16,10 +20,10 @@ unsafe impl UsableSize for System {
     #[inline]
     unsafe fn usable_size(&self, block: *const u8, _layout: Layout) -> usize {
         // SAFETY: a live block of malloc, by the caller's promise.
-        unsafe { super::chunk::usable_size(block) }
+        unsafe { chunk::usable_size(block) }
     }
 
-    fn statistics(&self) -> Option<super::HeapStatistics> {
+    fn statistics(&self) -> Option<HeapStatistics> {
         statistics()
     }
 }
@@ -35,14 +39,14 @@ unsafe impl UsableSize for System {
 }
 
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
-fn statistics() -> Option<super::HeapStatistics> {
-    let statistics = super::glibc::statistics()?;
+fn statistics() -> Option<HeapStatistics> {
+    let statistics = glibc::statistics()?;
     // Another malloc that was preloaded has the blocks, and glibc's own next to none.
-    (statistics.in_use() >= crate::counters::totals().live_bytes()).then_some(statistics)
+    (statistics.in_use() >= super::counters::totals().live_bytes()).then_some(statistics)
 }
 
 #[cfg(all(unix, not(target_vendor = "apple"), not(all(target_os = "linux", target_env = "gnu"))))]
-fn statistics() -> Option<super::HeapStatistics> {
+fn statistics() -> Option<HeapStatistics> {
     None
 }
 

@@ -5,7 +5,7 @@ use std::backtrace::Backtrace;
 
 use anyhow::Error;
 
-use crate::words::words_of;
+use crate::allocator::words::words_of;
 use crate::{MallocSizeOf, Ops};
 
 impl MallocSizeOf for Error {

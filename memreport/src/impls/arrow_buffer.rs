@@ -7,7 +7,7 @@ use arrow_buffer::{
     ArrowNativeType, BooleanBuffer, Buffer, MutableBuffer, NullBuffer, OffsetBuffer, ScalarBuffer,
 };
 
-use crate::words::words_of;
+use crate::allocator::words::words_of;
 use crate::{MallocSizeOf, Ops};
 
 owns_nothing!(

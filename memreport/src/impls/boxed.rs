@@ -6,7 +6,7 @@ use alloc::boxed::Box;
 use core::alloc::Layout;
 use core::pin::Pin;
 
-use crate::ops::Behind;
+use crate::measure::ops::Behind;
 use crate::{Lookahead, MallocShallowSizeOf, MallocSizeOf, Ops};
 
 impl<T: ?Sized> MallocShallowSizeOf for Box<T> {

@@ -5,7 +5,7 @@
 
 use bytes::{Bytes, BytesMut};
 
-use crate::words::words_of;
+use crate::allocator::words::words_of;
 use crate::{MallocSizeOf, Ops};
 
 impl MallocSizeOf for Bytes {

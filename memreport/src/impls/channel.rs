@@ -4,7 +4,7 @@
 
 use std::sync::mpsc::{Receiver, Sender, SyncSender};
 
-use crate::words::{Words, words_of};
+use crate::allocator::words::{Words, words_of};
 use crate::{MallocSizeOf, Ops};
 
 /// As a place for a message, with its state.

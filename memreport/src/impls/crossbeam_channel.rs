@@ -6,7 +6,7 @@
 use crossbeam_channel::{Receiver, Sender, never};
 
 use super::channel::add_own;
-use crate::words::words_of;
+use crate::allocator::words::words_of;
 use crate::{MallocSizeOf, Ops};
 
 /// Counted by whichever end comes first.

@@ -3,7 +3,7 @@
 
 use crossbeam_queue::{ArrayQueue, SegQueue};
 
-use crate::words::words_of;
+use crate::allocator::words::words_of;
 use crate::{MallocShallowSizeOf, MallocSizeOf, Ops};
 
 impl<T> MallocShallowSizeOf for ArrayQueue<T> {

@@ -41,7 +41,7 @@ impl<T: MallocSizeOf> MallocSizeOf for SharedValue<T> {
 fn add_shards<'a, K, V, L, G>(ops: &Ops<'a>, shards: &'a [L], try_read: impl Fn(&'a L) -> Option<G>)
 where
     RawTable<(K, V)>: MallocSizeOf,
-    G: crate::guard::Guard<Target = RawTable<(K, V)>> + 'a,
+    G: crate::measure::guard::Guard<Target = RawTable<(K, V)>> + 'a,
 {
     // SAFETY: a map owns its shards as a boxed slice.
     unsafe { ops.block(shards.as_ptr(), Layout::for_value(shards)) };

@@ -2,7 +2,7 @@
 
 use alloc::collections::VecDeque;
 
-use crate::words::words_of;
+use crate::allocator::words::words_of;
 use crate::{MallocShallowSizeOf, MallocSizeOf, Ops};
 
 impl<T> MallocShallowSizeOf for VecDeque<T> {

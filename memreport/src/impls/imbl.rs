@@ -11,11 +11,7 @@ use crate::{MallocSizeOf, Ops};
 impl<A: MallocSizeOf, P: SharedPointerKind> MallocSizeOf for GenericVector<A, P> {
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
         ops.add_with(self, |vector, ops| {
-            if vector.is_inline() {
-                vector.iter().for_each(|element| element.add_size_of_excluding_this(ops));
-            } else {
-                add_vector(ops, vector, vector.iter());
-            }
+            add_vector(ops, vector, vector.is_inline(), vector.iter());
         });
     }
 }

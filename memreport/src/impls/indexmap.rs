@@ -5,51 +5,28 @@
 
 use indexmap::{IndexMap, IndexSet};
 
+use super::maps::map_like;
 use super::table::{is_table, table_size};
-use crate::words::words_around;
-use crate::{MallocShallowSizeOf, MallocSizeOf, Ops};
+use crate::Ops;
+use crate::allocator::words::words_around;
 
-impl<K, V, S> MallocShallowSizeOf for IndexMap<K, V, S> {
-    fn add_shallow_size_of<'a>(&'a self, ops: &Ops<'a>) {
-        let bytes = size::<(usize, K, V)>(self.capacity());
-        ops.blocks_by_words(words_around(self, self.hasher()), is_own::<(usize, K, V)>, bytes);
-    }
+map_like! {
+    IndexMap<K, V, S>, [key: K, value: V], S => |map, ops| {
+        add_entries::<(usize, K, V), _, _>(ops, map, map.hasher(), map.capacity())
+    };
+    IndexSet<T, S>, [element: T], S => |set, ops| {
+        add_entries::<(usize, T), _, _>(ops, set, set.hasher(), set.capacity())
+    };
 }
 
-impl<K: MallocSizeOf, V: MallocSizeOf, S> MallocSizeOf for IndexMap<K, V, S> {
-    fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
-        ops.shallow(self);
-        ops.add_with(self, |map, ops| {
-            ops.each_ahead(map.iter(), |(key, value)| {
-                key.add_size_of_excluding_this(ops);
-                value.add_size_of_excluding_this(ops);
-            });
-        });
-    }
+/// Adds the entries of type `E`, each with its hash, and the table of their indices.
+pub(super) fn add_entries<E, M, S>(ops: &Ops<'_>, map: &M, hasher: &S, capacity: usize) {
+    let bytes =
+        capacity.saturating_mul(size_of::<E>()).saturating_add(table_size::<usize>(capacity));
+    ops.blocks_by_words(words_around(map, hasher), is_own::<E>, bytes);
 }
 
-impl<T, S> MallocShallowSizeOf for IndexSet<T, S> {
-    fn add_shallow_size_of<'a>(&'a self, ops: &Ops<'a>) {
-        let bytes = size::<(usize, T)>(self.capacity());
-        ops.blocks_by_words(words_around(self, self.hasher()), is_own::<(usize, T)>, bytes);
-    }
-}
-
-impl<T: MallocSizeOf, S> MallocSizeOf for IndexSet<T, S> {
-    fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
-        ops.shallow(self);
-        ops.add_with(self, |set, ops| {
-            ops.each_ahead(set.iter(), |element| element.add_size_of_excluding_this(ops));
-        });
-    }
-}
-
-/// Whether a block is the entries of type `E`, each with its hash, or the table of their places.
-pub(super) fn is_own<E>(offset: usize, requested: usize) -> bool {
+/// Returns whether a block holds the entries of type `E`, each with its hash, or the table of their indices.
+fn is_own<E>(offset: usize, requested: usize) -> bool {
     is_table::<usize>(offset, requested) || (offset == 0 && requested % size_of::<E>() == 0)
-}
-
-/// The size of so many entries of type `E`, each with its hash, and of the table of their places.
-pub(super) fn size<E>(capacity: usize) -> usize {
-    capacity.saturating_mul(size_of::<E>()).saturating_add(table_size::<usize>(capacity))
 }

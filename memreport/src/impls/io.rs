@@ -8,7 +8,7 @@ use std::io::{
 };
 
 use super::sequence::elements;
-use crate::words::{words_around, words_of};
+use crate::allocator::words::{words_around, words_of};
 use crate::{MallocSizeOf, Ops};
 
 owns_nothing!(Empty, Repeat, Sink, Stdin, Stdout, Stderr);

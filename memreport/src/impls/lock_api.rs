@@ -4,7 +4,7 @@
 
 use lock_api::{Mutex, MutexGuard, RawMutex, RawRwLock, RwLock, RwLockReadGuard};
 
-use crate::guard::Guard;
+use crate::measure::guard::Guard;
 use crate::{MallocSizeOf, Ops};
 
 // SAFETY: the value is inside the mutex, which stays locked until the guard is dropped.

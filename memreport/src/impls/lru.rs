@@ -6,7 +6,7 @@ use core::hash::{BuildHasher, Hash};
 use lru::LruCache;
 
 use super::table::{inside, is_table, table_size};
-use crate::words::words_of;
+use crate::allocator::words::words_of;
 use crate::{MallocShallowSizeOf, MallocSizeOf, Ops};
 
 /// As the cache's entry.

@@ -2,7 +2,7 @@
 
 use num_bigint::{BigInt, BigUint};
 
-use crate::words::words_of;
+use crate::allocator::words::words_of;
 use crate::{MallocSizeOf, Ops};
 
 impl MallocSizeOf for BigUint {

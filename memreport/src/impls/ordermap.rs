@@ -5,41 +5,14 @@
 
 use ordermap::{OrderMap, OrderSet};
 
-use super::indexmap::{is_own, size};
-use crate::words::words_around;
-use crate::{MallocShallowSizeOf, MallocSizeOf, Ops};
+use super::indexmap::add_entries;
+use super::maps::map_like;
 
-impl<K, V, S> MallocShallowSizeOf for OrderMap<K, V, S> {
-    fn add_shallow_size_of<'a>(&'a self, ops: &Ops<'a>) {
-        let bytes = size::<(usize, K, V)>(self.capacity());
-        ops.blocks_by_words(words_around(self, self.hasher()), is_own::<(usize, K, V)>, bytes);
-    }
-}
-
-impl<K: MallocSizeOf, V: MallocSizeOf, S> MallocSizeOf for OrderMap<K, V, S> {
-    fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
-        ops.shallow(self);
-        ops.add_with(self, |map, ops| {
-            ops.each_ahead(map.iter(), |(key, value)| {
-                key.add_size_of_excluding_this(ops);
-                value.add_size_of_excluding_this(ops);
-            });
-        });
-    }
-}
-
-impl<T, S> MallocShallowSizeOf for OrderSet<T, S> {
-    fn add_shallow_size_of<'a>(&'a self, ops: &Ops<'a>) {
-        let bytes = size::<(usize, T)>(self.capacity());
-        ops.blocks_by_words(words_around(self, self.hasher()), is_own::<(usize, T)>, bytes);
-    }
-}
-
-impl<T: MallocSizeOf, S> MallocSizeOf for OrderSet<T, S> {
-    fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
-        ops.shallow(self);
-        ops.add_with(self, |set, ops| {
-            ops.each_ahead(set.iter(), |element| element.add_size_of_excluding_this(ops));
-        });
-    }
+map_like! {
+    OrderMap<K, V, S>, [key: K, value: V], S => |map, ops| {
+        add_entries::<(usize, K, V), _, _>(ops, map, map.hasher(), map.capacity())
+    };
+    OrderSet<T, S>, [element: T], S => |set, ops| {
+        add_entries::<(usize, T), _, _>(ops, set, set.hasher(), set.capacity())
+    };
 }

@@ -1,8 +1,8 @@
 //! What the collections of `im` and of `imbl` have in common: vectors of chunks, and trees whose nodes hold elements, both with several
 //! owners.
 
-use crate::ops::Nodes;
-use crate::words::words_of;
+use crate::allocator::words::words_of;
+use crate::measure::ops::Nodes;
 use crate::{MallocSizeOf, Ops};
 
 /// Elements in a chunk of a vector.
@@ -25,12 +25,16 @@ fn is_one<T>(offset: usize, requested: usize) -> bool {
     offset == 0 && [size_of::<Counted<1, T>>(), size_of::<Counted<2, T>>()].contains(&requested)
 }
 
-/// Measures a vector that is not within the value itself.
+/// Measures a vector. An inline one has its elements within the value itself.
 pub(super) fn add_vector<'a, V, A: MallocSizeOf + 'a>(
     ops: &Ops<'a>,
     vector: &'a V,
+    is_inline: bool,
     elements: impl Iterator<Item = &'a A>,
 ) {
+    if is_inline {
+        return elements.for_each(|element| element.add_size_of_excluding_this(ops));
+    }
     let mut nodes = Nodes::new(ops);
     // One chunk, or two at each end and a tree between them. Behind the pointer to one chunk, any words follow.
     let chunks = nodes.lead_to(words_of(vector), is_one::<Chunk<A>>);
@@ -50,9 +54,9 @@ macro_rules! trees {
         impl<$($param $(: $($bound +)+)?),*> $crate::MallocSizeOf for $ty {
             fn add_size_of_excluding_this<'a>(&'a self, ops: &$crate::Ops<'a>) {
                 ops.add_with(self, |tree, ops| {
-                    let mut nodes = $crate::ops::Nodes::new(ops);
+                    let mut nodes = $crate::measure::ops::Nodes::new(ops);
                     $(if !tree.$is_empty())? {
-                        nodes.lead_to($crate::words::words_of(tree), |offset, _| offset == 0);
+                        nodes.lead_to($crate::allocator::words::words_of(tree), |offset, _| offset == 0);
                     }
                     for $element in tree.iter() {
                         let element = (core::ptr::from_ref($first).addr(), size_of_val($first) $(+ size_of_val($second))?);

@@ -7,7 +7,7 @@ use std::process::{
     Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitCode, ExitStatus, Output, Stdio,
 };
 
-use crate::words::words_of;
+use crate::allocator::words::words_of;
 use crate::{MallocSizeOf, Ops};
 
 owns_nothing!(Child, ChildStdin, ChildStdout, ChildStderr, ExitCode, ExitStatus, Stdio);

@@ -11,7 +11,7 @@ use rpds::{
 
 use super::archery::counted;
 use super::table::inside;
-use crate::words::words_of;
+use crate::allocator::words::words_of;
 use crate::{MallocSizeOf, Ops};
 
 /// Counts the nodes that a value leads to, behind the elements, so that those are not taken for nodes. Only for what has no padding.

@@ -7,7 +7,7 @@ use serde_json::{Map, Number, Value};
 
 use super::btree::{Walk, add_lone_leaf};
 use super::table::table_size;
-use crate::words::words_of;
+use crate::allocator::words::words_of;
 use crate::{MallocShallowSizeOf, MallocSizeOf, Ops};
 
 /// Whether a map is std's, or that of `indexmap`: the two differ in size.

@@ -10,7 +10,7 @@ use core::alloc::Layout;
 use core::ffi::CStr;
 use core::pin::Pin;
 
-use crate::ops::Behind;
+use crate::measure::ops::Behind;
 use crate::{Lookahead, MallocShallowSizeOf, MallocSizeOf, Ops};
 
 impl<T: ?Sized + MallocSizeOf> MallocSizeOf for Rc<T> {

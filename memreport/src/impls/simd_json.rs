@@ -5,7 +5,7 @@ use simd_json::StaticNode;
 use simd_json::value::{borrowed, owned, tape};
 
 use super::table::{inside, is_table, table_size};
-use crate::words::words_around;
+use crate::allocator::words::words_around;
 use crate::{MallocSizeOf, Ops};
 
 owns_nothing!(StaticNode);

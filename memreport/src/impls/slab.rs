@@ -2,7 +2,7 @@
 
 use slab::Slab;
 
-use crate::words::words_of;
+use crate::allocator::words::words_of;
 use crate::{MallocShallowSizeOf, MallocSizeOf, Ops};
 
 /// As the slab's entry.

@@ -5,7 +5,7 @@
 )]
 
 use crate::Ops;
-use crate::words::words_of;
+use crate::allocator::words::words_of;
 
 /// The address of the part of an entry that has a size: an empty part may lie behind the table's end.
 pub(super) fn inside<K, V>(key: &K, value: &V) -> *const u8 {
@@ -27,6 +27,23 @@ pub(super) fn add_table<E, M>(ops: &Ops<'_>, map: &M, entry: Option<*const u8>, 
             }
         }
     }
+}
+
+/// Adds the table of a map, by any entry of it or by the pointer that the map holds.
+pub(super) fn add_map_table<K, V, M>(
+    ops: &Ops<'_>,
+    map: &M,
+    entry: Option<(&K, &V)>,
+    capacity: usize,
+) {
+    let entry = entry.map(|(key, value)| inside(key, value));
+    add_table::<(K, V), M>(ops, map, entry, table_size::<(K, V)>(capacity));
+}
+
+/// Adds the table of a set, by any element of it or by the pointer that the set holds.
+pub(super) fn add_set_table<T, M>(ops: &Ops<'_>, set: &M, element: Option<&T>, capacity: usize) {
+    let element = element.map(|element| inside(element, &()));
+    add_table::<T, M>(ops, set, element, table_size::<T>(capacity));
 }
 
 /// Whether a block of that size is a table with entries of type `E`, whose control bytes begin at this offset.

@@ -5,7 +5,7 @@
 
 use tokio::sync::{Mutex, MutexGuard, Notify, OnceCell, RwLock, RwLockReadGuard, Semaphore};
 
-use crate::guard::Guard;
+use crate::measure::guard::Guard;
 use crate::{MallocSizeOf, Ops};
 
 owns_nothing!(Notify, Semaphore);

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 
-use crate::words::{Words, words_of};
+use crate::allocator::words::{Words, words_of};
 use crate::{MallocSizeOf, Ops};
 
 /// As a block of a queue: a start, a pointer to the next, what is ready, where the end was, and messages.

@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use crate::distinguished::Unavailable;
+use super::unavailable::Unavailable;
 
 /// Sums over all mappings, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

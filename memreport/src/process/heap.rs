@@ -1,8 +1,9 @@
 //! What allocators have beyond the blocks that they have handed out.
 
 use super::bytes;
-use crate::allocator::{HeapDivision, HeapStatistics, statistics};
-use crate::counters::totals;
+use crate::allocator::counters::totals;
+use crate::allocator::declaration::statistics;
+use crate::allocator::{HeapDivision, HeapStatistics};
 use crate::report::Report;
 
 /// What the allocators said at the beginning of a collection, before it allocated anything itself.
@@ -42,7 +43,7 @@ impl Heap {
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 fn of_c() -> Option<HeapStatistics> {
     // Miri has no such function, and calls the look-up an error.
-    if cfg!(miri) { None } else { crate::allocator::glibc::statistics() }
+    if cfg!(miri) { None } else { crate::allocator::system::glibc::statistics() }
 }
 
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::ops::Range;
 
-use super::Rollup;
+use super::figures::Rollup;
 
 /// One mapping.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -10,9 +10,9 @@ use std::ops::Range;
 use super::bytes;
 use super::figures::page_size;
 use super::smaps::Mapping;
-use crate::counters::descriptor_of;
+use crate::allocator::counters::descriptor_of;
 use crate::report::Report;
-use crate::reporter::Gathered;
+use crate::report::reporter::Gathered;
 
 /// What the C library keeps at the outer end of a stack, from its descriptor on: less than this, before rounding to pages.
 const DESCRIPTOR: u64 = 4096;

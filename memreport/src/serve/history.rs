@@ -5,8 +5,8 @@ use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::protocol::Part;
-use crate::ops::Ops;
-use crate::size_of::MallocSizeOf;
+use crate::measure::ops::Ops;
+use crate::measure::size_of::MallocSizeOf;
 use crate::snapshot::Snapshot;
 
 /// The last snapshots, oldest first.

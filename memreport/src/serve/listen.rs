@@ -12,7 +12,7 @@ use super::moments::Moments;
 use super::protocol::{self, Part, Request, Status};
 use super::sys::{self, Ready, Wanted};
 use super::work::{Job, Task, Work, text};
-use crate::counters::heap_counters;
+use crate::allocator::declaration::{heap_counters, is_declared, tracker};
 use crate::process::resident;
 
 /// How long a client may take to ask, and how long to take the next piece of its answer.
@@ -280,9 +280,9 @@ impl Listener {
 
 /// What the allocator tracks, or why it does not.
 fn tracking() -> String {
-    match crate::allocator::tracker() {
+    match tracker() {
         Some(tracker) => tracker.state(),
-        None if crate::allocator::is_declared() => {
+        None if is_declared() => {
             "no: the program's allocator counts, but does not track; declare dmd::global_allocator!()"
                 .to_owned()
         }

@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime};
 use std::{fs, io};
 
 use crate::snapshot::Snapshot;
-use crate::stamp::{LENGTH, is_stamp, stamp};
+use crate::snapshot::stamp::{LENGTH, is_stamp, stamp};
 
 /// How much is kept.
 #[derive(Clone, Copy, Debug)]

@@ -18,13 +18,14 @@ use super::moments::Occasion;
 use super::protocol::{Part, Request};
 use super::saved::Folder;
 use super::sys;
-use crate::collect::Collector;
-use crate::event::cycle;
-use crate::minimize::minimize;
-use crate::on_alloc::as_own;
-use crate::patience::{AtWork, Progress, seconds};
-use crate::registry::message;
+use crate::allocator::declaration::is_tracking;
+use crate::event::callback::panic_message;
+use crate::event::cycle::cycle;
+use crate::event::on_alloc::as_own;
+use crate::process::minimize::minimize;
+use crate::report::timeout::{AtWork, Progress, seconds};
 use crate::snapshot::Snapshot;
+use crate::snapshot::collect::Collector;
 
 /// How many collections may be left behind at once; after that, nothing is begun until one of them ends.
 const LEFT_BEHIND: usize = 4;
@@ -187,8 +188,8 @@ impl Work {
             let outcome = catch_unwind(AssertUnwindSafe(|| {
                 carry_out(&task, &commands, &Collection { progress: &progress, beside })
             }));
-            let answer =
-                outcome.unwrap_or_else(|panic| Err(format!("it panicked: {}", message(&*panic))));
+            let answer = outcome
+                .unwrap_or_else(|panic| Err(format!("it panicked: {}", panic_message(&*panic))));
             as_own(|| {
                 done.finished.lock().unwrap_or_else(PoisonError::into_inner).push((id, answer));
             });
@@ -219,7 +220,7 @@ impl Collection<'_> {
         } else {
             collector.watched(self.progress)
         };
-        if self.beside && snapshot.findings.is_none() && crate::allocator::is_tracking() {
+        if self.beside && snapshot.findings.is_none() && is_tracking() {
             snapshot.notes.push(
                 "an earlier collection has not ended, so DMD's findings are missing".to_owned(),
             );

@@ -12,7 +12,7 @@ use serde_json::Serializer;
 use serde_json::ser::Formatter;
 
 use super::Snapshot;
-use crate::event::MemoryEvent;
+use crate::event::memory_event::MemoryEvent;
 use crate::process::age;
 use crate::report::{Kind, Report, Units};
 

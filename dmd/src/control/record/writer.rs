@@ -134,7 +134,7 @@ impl Writer {
 
     /// A line less: its time is the next one's.
     #[expect(clippy::unnecessary_wraps, reason = "ends functions that write")]
-    fn pass_over(&mut self, since: u64) -> io::Result<()> {
+    fn mark_unsampled(&mut self, since: u64) -> io::Result<()> {
         self.last -= since * 1000;
         Ok(())
     }
@@ -149,11 +149,11 @@ impl Writer {
     fn write_event(&mut self, since: u64, happened: Happened) -> io::Result<()> {
         let thread = happened.thread;
         match happened.event {
-            Event::Born { address, block } => {
+            Event::Allocated { address, block } => {
                 let site = block.site.number();
                 // The tracker's own are nobody's business.
                 if sites::site(block.site).is_some_and(|site| u32::from(site.on_alloc) == OWN) {
-                    return self.pass_over(since);
+                    return self.mark_unsampled(since);
                 }
                 self.live.insert(address);
                 self.write_site(block.site)?;
@@ -168,7 +168,7 @@ impl Writer {
             Event::Freed { address, .. } => {
                 // One from before is not of this recording, and its end would have no beginning.
                 if !self.live.remove(&address) {
-                    return self.pass_over(since);
+                    return self.mark_unsampled(since);
                 }
                 self.write_thread(thread)?;
                 writeln!(self.out, "[\"-\",{since},{address},{thread}]")?;

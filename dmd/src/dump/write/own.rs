@@ -9,7 +9,7 @@ use crate::collect::holders::{Holder, StaticWord};
 use crate::collect::{Dump, Estimate, Sampled, Sum};
 use crate::mem::sys::Module;
 use crate::sample::plan;
-use crate::sample::rate::Chance;
+use crate::sample::rate::Probability;
 
 /// The extension key.
 pub(super) fn own_fields(dump: &Dump, keys: &mut Keys) -> serde_json::Value {
@@ -44,7 +44,7 @@ pub(super) fn own_fields(dump: &Dump, keys: &mut Keys) -> serde_json::Value {
         "reportedUntracked": summary.reported_untracked,
         "trackerBytes": dump.contents.tracker_bytes,
         "sampled": sampled.map(sampled_fields),
-        "bornDuring": sum(summary.born_during),
+        "bornDuring": sum(summary.allocated_during),
         "modules": module_fields(&dump.modules),
         "threads": thread_fields(&dump.threads),
         "scopes": memreport::__private::all_scopes(),
@@ -87,12 +87,12 @@ fn sampled_fields(sampled: Sampled) -> serde_json::Value {
         "once": fields(sampled.once),
         "twice": fields(sampled.twice),
     });
-    let chance = plan::sampled_chance().unwrap_or(Chance::NEVER);
-    if let Some(mean) = chance.mean {
+    let probability = plan::sampled_probability().unwrap_or(Probability::NEVER);
+    if let Some(mean) = probability.mean {
         all["sampleBytes"] = mean.get().into();
     }
-    if chance.of_block > 0.0 {
-        all["sampleProbability"] = chance.of_block.into();
+    if probability.of_block > 0.0 {
+        all["sampleProbability"] = probability.of_block.into();
     }
     all
 }

@@ -1,8 +1,7 @@
 //! Rules from call frame information: they need no build flag, and none is looked up twice.
 
-use super::frames::{Looked, Place};
 use super::modules::{self, Seal};
-use super::rule::{Packed, Plain};
+use super::rule::{CodeAddress, FoundRule, Packed, Plain};
 use super::rules::{Known, Rules};
 
 static RULES: Rules = Rules::new();
@@ -14,18 +13,18 @@ pub(crate) fn plain(code: usize) -> Option<Plain> {
 }
 
 /// The rule of the code there.
-pub(crate) fn look_up(place: Place) -> Option<Looked> {
+pub(crate) fn look_up(place: CodeAddress) -> Option<FoundRule> {
     match RULES.get(place.code) {
-        Some(Known::Fixed(rule)) => Some(Looked { rule, is_fixed: true }),
+        Some(Known::Fixed(rule)) => Some(FoundRule { rule, is_fixed: true }),
         known => find(place, known),
     }
 }
 
-fn find(place: Place, known: Option<Known>) -> Option<Looked> {
+fn find(place: CodeAddress, known: Option<Known>) -> Option<FoundRule> {
     if let Some(Known::Loose(rule)) = known
         && modules::seal(place.code).is_some_and(|seal| RULES.is_sealed(place.code, rule, seal))
     {
-        return Some(Looked { rule, is_fixed: false });
+        return Some(FoundRule { rule, is_fixed: false });
     }
     // What is unknown now may be known later: nothing is remembered of it.
     let found = modules::find(place.code)?;
@@ -35,5 +34,5 @@ fn find(place: Place, known: Option<Known>) -> Option<Looked> {
         Seal::Loose(seal) => RULES.put_loose(place.code, rule, seal),
         Seal::None => {}
     }
-    Some(Looked { rule, is_fixed: found.seal == Seal::Fixed })
+    Some(FoundRule { rule, is_fixed: found.seal == Seal::Fixed })
 }

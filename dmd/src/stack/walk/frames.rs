@@ -6,7 +6,7 @@ use std::hint::select_unpredictable;
 use super::cfi;
 use super::last::{Frame, LastStack, Registers, retrace};
 use super::memory::Memory;
-use super::rule::{Base, Packed, Places, Plain, Rule, WORD};
+use super::rule::{Base, CodeAddress, Places, Plain, Rule, WORD};
 use crate::mem::sys::StackBounds;
 
 /// How a walk ended.
@@ -18,24 +18,6 @@ pub(crate) enum End {
     Early,
     /// At a rule that only the reference unwinder can follow.
     Odd,
-}
-
-/// An address in the code whose rule is wanted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
-    /// Inside the instruction that has not returned yet, or at the one to be executed next.
-    pub(crate) code: usize,
-    /// Whether it is where the instruction pointer stands: true of the innermost frame, and of one that a signal interrupted.
-    /// Of others, that is one past what they called.
-    pub(crate) is_exact: bool,
-}
-
-/// A rule that was looked up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Looked {
-    pub(crate) rule: Packed,
-    /// Whether it is good for as long as the process.
-    pub(crate) is_fixed: bool,
 }
 
 /// Where the walk has come to.
@@ -130,7 +112,7 @@ fn go_on_oddly(position: Position, memory: Memory) -> (Frame, Next) {
     let saved = if is_interrupted { Frame::INTERRUPTED } else { Frame::OPAQUE };
     let opaque = Frame { registers, saved };
     let code = registers.instruction.wrapping_sub(usize::from(!is_interrupted));
-    let looked = cfi::look_up(Place { code, is_exact: is_interrupted });
+    let looked = cfi::look_up(CodeAddress { code, is_exact: is_interrupted });
     let next = match looked.map(|looked| (looked.rule.rule(), looked.is_fixed)) {
         // A rule that was just looked up for the first time is as good as others.
         Some((Rule::Plain(rule), true))

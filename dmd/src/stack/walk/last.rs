@@ -5,7 +5,9 @@ use std::cell::Cell;
 use super::rule::WORD;
 use crate::mem::sys;
 use crate::stack::stack_cache::StackHash;
-use crate::stack::thread::MAX_FRAMES;
+
+/// The number of innermost frames of a stack that are kept.
+pub(crate) const MAX_FRAMES: usize = 128;
 
 /// The registers by which a frame is known, and from which the rest of its stack follows: with the memory of the stack, all of
 /// it does.

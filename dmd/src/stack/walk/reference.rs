@@ -2,7 +2,7 @@
 #![expect(unsafe_code, reason = "the form that takes no lock is unsafe")]
 
 use super::last::LastStack;
-use crate::stack::thread::MAX_FRAMES;
+use super::last::MAX_FRAMES;
 
 /// The reference's own frames come on top.
 const MOST: usize = MAX_FRAMES + 16;

@@ -173,6 +173,24 @@ impl fmt::Debug for Packed {
     }
 }
 
+/// An address in code whose unwind rule is looked up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CodeAddress {
+    /// An address inside the instruction that has not returned yet, or of the next instruction.
+    pub(crate) code: usize,
+    /// True if the instruction pointer stands there: in the innermost frame, and in one that a signal
+    /// interrupted. In all others it stands one past the call.
+    pub(crate) is_exact: bool,
+}
+
+/// A rule that was looked up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FoundRule {
+    pub(crate) rule: Packed,
+    /// True if it holds for the rest of the process.
+    pub(crate) is_fixed: bool,
+}
+
 #[cfg(test)]
 mod tests {
     use super::Base::{FramePointer, StackPointer};

@@ -3,8 +3,7 @@
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-use crate::mem::concurrent_vec::Segments;
-use crate::stack::thread;
+use crate::mem::concurrent_vec::ConcurrentVec;
 
 /// Stacks since the tracker woke.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -15,7 +14,7 @@ pub(crate) struct Tally {
 }
 
 /// Counts by the thread's number, a line of the processor's cache apart: walked, and truncated.
-static COUNTS: Segments<AtomicU64> = Segments::new();
+static COUNTS: ConcurrentVec<AtomicU64> = ConcurrentVec::new();
 const APART: usize = 8;
 
 /// Where a thread counts its walks; `None` when memory is short.
@@ -38,10 +37,10 @@ pub(crate) fn add_one(count: &AtomicU64) {
     count.store(count.load(Relaxed) + 1, Relaxed);
 }
 
-/// The sum of all threads' counts.
-pub(crate) fn tally() -> Tally {
+/// Returns the sum of the counts of these threads.
+pub(crate) fn sum(threads: impl Iterator<Item = u32>) -> Tally {
     let count = |index: usize| COUNTS.get(index).map_or(0, |count| count.load(Relaxed));
-    thread::met().fold(Tally::default(), |tally, (number, _)| {
+    threads.fold(Tally::default(), |tally, number| {
         let own = number as usize * APART;
         Tally { walked: tally.walked + count(own), truncated: tally.truncated + count(own + 1) }
     })

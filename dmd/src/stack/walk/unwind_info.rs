@@ -6,8 +6,7 @@ use gimli::{
     UnwindExpression, UnwindSection, UnwindTableRow, X86_64,
 };
 
-use super::frames::Place;
-use super::rule::{Base, Places, Plain, Rule, WORD};
+use super::rule::{Base, CodeAddress, Places, Plain, Rule, WORD};
 
 /// The part of a module, as it lies in memory, that holds its `.eh_frame` and the index to it, `.eh_frame_hdr`.
 #[derive(Clone, Copy, Debug)]
@@ -30,7 +29,7 @@ impl UnwindContextStorage<usize> for OnStack {
 
 impl UnwindInfo<'_> {
     /// The rule of the code there; `None` if nothing is said of it, or not in a way that we read.
-    pub(crate) fn rule(&self, place: Place) -> Option<Rule> {
+    pub(crate) fn rule(&self, place: CodeAddress) -> Option<Rule> {
         // Which register has which number is known of this processor only.
         cfg!(target_arch = "x86_64").then_some(())?;
         let (frames, entry) = self.search(place.code)?;
@@ -84,7 +83,7 @@ fn relative(base: usize, distance: [u8; 4]) -> usize {
 struct Row<'a, 'm> {
     section: &'a EhFrame<Bytes<'m>>,
     encoding: Encoding,
-    place: Place,
+    place: CodeAddress,
     row: &'a UnwindTableRow<usize, OnStack>,
     is_signal: bool,
 }

@@ -3,9 +3,8 @@
 
 use std::arch::global_asm;
 
-use super::super::frames::Place;
 use super::super::modules;
-use super::super::rule::{Base, Places, Plain, Rule};
+use super::super::rule::{Base, CodeAddress, Places, Plain, Rule};
 
 // Nothing of this is ever executed. One byte a row: the label is the address.
 global_asm!(
@@ -59,7 +58,7 @@ unsafe extern "C" {
 
 fn rule(code: usize, is_exact: bool) -> Option<Rule> {
     modules::learn();
-    modules::find(code).expect("this program").unwind_info.rule(Place { code, is_exact })
+    modules::find(code).expect("this program").unwind_info.rule(CodeAddress { code, is_exact })
 }
 
 fn plain(base: Base, cfa: usize, saved: usize) -> Option<Rule> {

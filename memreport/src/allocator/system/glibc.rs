@@ -1,0 +1,70 @@
+//! What glibc's malloc says of all its arenas, by `mallinfo2`.
+//!
+//! It counts free chunks one by one, under each arena's lock: microseconds as a rule, some milliseconds in a heap of many
+//! small holes.
+#![cfg(all(target_os = "linux", target_env = "gnu"))]
+#![expect(unsafe_code, reason = "looks up and calls a function of the C library")]
+
+use core::ffi::c_void;
+
+use crate::allocator::statistics::{HeapRest, HeapStatistics};
+
+/// The bytes that a chunk takes beside what may be used of it: the word with its size.
+const HEADER: u64 = size_of::<usize>() as u64;
+
+/// What the C library's own malloc has, whoever uses it. `None` where this is not glibc, or one from before 2.33.
+pub(crate) fn statistics() -> Option<HeapStatistics> {
+    let found = mallinfo2()?;
+    let number = |bytes: usize| bytes as u64;
+    let committed = number(found.arena) + number(found.hblkhd);
+    // `fordblks` is all that is free: chunks of the bins, those of the fast bins, and the ends of the arenas, of which only
+    // the main arena's is told apart.
+    let free = number(found.fordblks).min(committed);
+    let page_cache = number(found.keepcost).min(free);
+    Some(HeapStatistics {
+        header: HEADER,
+        page_cache,
+        bin_unused: free - page_cache,
+        rest: HeapRest::OtherCode,
+        ..HeapStatistics::new("glibc", committed)
+    })
+}
+
+impl HeapStatistics {
+    /// The bytes in blocks of anybody's, with their headers, thread caches, and what arenas keep of themselves.
+    pub(crate) fn in_use(&self) -> u64 {
+        self.committed.saturating_sub(self.page_cache).saturating_sub(self.bin_unused)
+    }
+}
+
+/// Looked up, and not linked: a program that needs it would not start on an older system.
+fn mallinfo2() -> Option<libc::mallinfo2> {
+    // SAFETY: the name is a C string.
+    let function = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"mallinfo2".as_ptr()) };
+    if function.is_null() {
+        return None;
+    }
+    // SAFETY: glibc's function of that name has this signature in every version that has it.
+    let function = unsafe {
+        core::mem::transmute::<*mut c_void, unsafe extern "C" fn() -> libc::mallinfo2>(function)
+    };
+    // SAFETY: it may be called at any time from any thread.
+    Some(unsafe { function() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn free_and_used_are_all_that_is_committed() {
+        let kept: Vec<Vec<u8>> = (0..100).map(|_| vec![0; 1000]).collect();
+        let statistics = statistics().expect("this is glibc");
+        assert!(statistics.in_use() >= 100_000, "{statistics:?}");
+        assert_eq!(
+            statistics.in_use() + statistics.page_cache + statistics.bin_unused,
+            statistics.committed
+        );
+        drop(kept);
+    }
+}

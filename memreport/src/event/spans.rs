@@ -1,0 +1,246 @@
+//! Spans of the crate `tracing` as scopes: what is allocated while a span is entered belongs to it, on whichever threads that is.
+
+use std::cell::{Cell, RefCell};
+
+use tracing_core::Subscriber;
+use tracing_core::span::{Attributes, Id};
+use tracing_subscriber::layer::{Context, Layer};
+use tracing_subscriber::registry::LookupSpan;
+
+use super::on_alloc::as_own;
+use super::scope::{current_scope, enter, leave, number};
+
+/// A layer for `tracing_subscriber` that makes a scope of each span: its name, inside the span or scope around it. A future that
+/// is instrumented with a span keeps the scope across awaits.
+///
+/// Spans that a filter of this layer leaves out are no scopes; what is allocated in them belongs to the one around.
+///
+/// ```
+/// use tracing::Instrument;
+/// use tracing_subscriber::layer::SubscriberExt;
+/// use tracing_subscriber::util::SubscriberInitExt;
+///
+/// tracing_subscriber::registry().with(memreport::ScopeLayer::default()).init();
+///
+/// let parse = tracing::info_span!("parse");
+/// let words = parse.in_scope(|| "a b".split(' ').map(String::from).collect::<Vec<_>>());
+/// # let spawn = |_| ();
+/// spawn(async move { words.len() }.instrument(tracing::info_span!("count")));
+/// ```
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct ScopeLayer {}
+
+/// The number of a span's scope, kept with the span.
+struct ScopeOf(u16);
+
+impl<S> Layer<S> for ScopeLayer
+where
+    S: Subscriber + for<'span> LookupSpan<'span>,
+{
+    fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
+        let Some(span) = context.span(id) else { return };
+        let around = if attributes.is_contextual() {
+            // Not that of the span around it: a scope may have been entered in that.
+            current_scope()
+        } else {
+            // Each number names those around it.
+            let above = span.scope().skip(1);
+            above.into_iter().find_map(|above| scope_of(&above)).unwrap_or(0)
+        };
+        let scope = ScopeOf(number_of(around, attributes.metadata().name()));
+        as_own(|| span.extensions_mut().replace(scope));
+    }
+
+    fn on_enter(&self, id: &Id, context: Context<'_, S>) {
+        if let Some(scope) = context.span(id).as_ref().and_then(scope_of) {
+            push(id.into_u64(), scope);
+        }
+    }
+
+    fn on_exit(&self, id: &Id, _: Context<'_, S>) {
+        pop(id.into_u64());
+    }
+}
+
+fn scope_of<'span, S: LookupSpan<'span>>(
+    span: &tracing_subscriber::registry::SpanRef<'span, S>,
+) -> Option<u16> {
+    span.extensions().get().map(|ScopeOf(scope)| *scope)
+}
+
+/// A span that a thread is in.
+struct Entered {
+    span: u64,
+    scope: u16,
+    /// The scope to go back to.
+    before: u16,
+}
+
+std::thread_local! {
+    /// The spans that this thread is in, outermost first. At the end of a thread it is gone before other values are; spans that
+    /// these enter are no scopes.
+    static ENTERED: RefCell<Vec<Entered>> = const { RefCell::new(Vec::new()) };
+}
+
+fn push(span: u64, scope: u16) {
+    let _ = ENTERED.try_with(|entered| {
+        let before = enter(scope);
+        as_own(|| entered.borrow_mut().push(Entered { span, scope, before }));
+    });
+}
+
+/// Leaves a span, also one that others were entered in and that ends before them.
+fn pop(span: u64) {
+    let _ = ENTERED.try_with(|entered| {
+        let mut entered = entered.borrow_mut();
+        let Some(place) = entered.iter().rposition(|entered| entered.span == span) else { return };
+        let Entered { scope, before, .. } = entered.remove(place);
+        match entered.get_mut(place) {
+            // The span within it goes back to where this one would have.
+            Some(within) => within.before = before,
+            None => leave(scope, before),
+        }
+    });
+}
+
+/// How many numbers a thread remembers.
+const REMEMBERED: usize = 32;
+
+/// The scope around, the name, and the number; 0 is none.
+type Known = (u16, &'static str, u16);
+
+std::thread_local! {
+    static KNOWN: [Cell<Known>; REMEMBERED] = const { [const { Cell::new((0, "", 0)) }; REMEMBERED] };
+}
+
+/// The number of a scope whose name is fixed; the last few need no lock.
+fn number_of(around: u16, name: &'static str) -> u16 {
+    // Names lie next to each other, a few bytes apart.
+    let place = (name.as_ptr() as usize >> 2).wrapping_add(usize::from(around)) % REMEMBERED;
+    let known = KNOWN.try_with(|known| known[place].get()).unwrap_or((0, "", 0));
+    if known.2 != 0 && known.0 == around && std::ptr::eq(known.1, name) {
+        return known.2;
+    }
+    let number = number(around, name.into());
+    let _ = KNOWN.try_with(|known| known[place].set((around, name, number)));
+    number
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::scope::path;
+    use tracing::{Instrument, Span, info_span};
+    use tracing_subscriber::Registry;
+    use tracing_subscriber::filter::filter_fn;
+    use tracing_subscriber::layer::SubscriberExt;
+
+    fn now() -> String {
+        path(current_scope())
+    }
+
+    /// Runs `work` with a layer of its own, and sees to it that no scope is left.
+    fn layered(work: impl FnOnce()) {
+        let layer = ScopeLayer::default().with_filter(filter_fn(|span| span.name() != "hidden"));
+        tracing::subscriber::with_default(Registry::default().with(layer), work);
+        assert_eq!(current_scope(), 0);
+    }
+
+    #[test]
+    fn spans_are_scopes_among_scopes() {
+        layered(|| {
+            let request = info_span!("request").entered();
+            assert_eq!(now(), "request");
+            {
+                crate::scope!("parse");
+                let word = info_span!("word").entered();
+                assert_eq!(now(), "request/parse/word");
+                // Made here, entered elsewhere.
+                let elsewhere = info_span!("elsewhere");
+                let hidden = info_span!("hidden").entered();
+                assert_eq!(now(), "request/parse/word");
+                drop((hidden, word));
+                assert_eq!(now(), "request/parse");
+                elsewhere.in_scope(|| assert_eq!(now(), "request/parse/word/elsewhere"));
+            }
+            let of_request = info_span!(parent: &*request, "of_request");
+            let root = info_span!(parent: None, "root");
+            assert_eq!(now(), "request");
+            drop(request);
+            of_request.in_scope(|| assert_eq!(now(), "request/of_request"));
+            root.in_scope(|| assert_eq!(now(), "root"));
+        });
+    }
+
+    #[test]
+    fn spans_end_in_any_order() {
+        layered(|| {
+            let [one, two, three] = [info_span!("one"), info_span!("two"), info_span!("three")];
+            let (first, second, third) = (one.enter(), two.enter(), three.enter());
+            drop(second);
+            assert_eq!(now(), "three");
+            drop(third);
+            assert_eq!(now(), "one");
+            let again = one.enter();
+            drop(first);
+            assert_eq!(now(), "one", "it was entered twice");
+            let third = three.enter();
+            drop(again);
+            assert_eq!(now(), "three");
+            drop(third);
+            assert_eq!(now(), "");
+            // The guard of a scope that outlives its span.
+            let span = one.enter();
+            let scope = crate::enter_scope("late");
+            drop(span);
+            assert_eq!(now(), "");
+            drop(scope);
+            assert_eq!(now(), "");
+        });
+    }
+
+    #[test]
+    fn a_span_is_a_scope_on_every_thread_that_it_is_entered_on() {
+        layered(|| {
+            let span = info_span!("everywhere");
+            let dispatch = tracing::dispatcher::get_default(Clone::clone);
+            let entered = span.enter();
+            std::thread::scope(|scope| {
+                for _ in 0..3 {
+                    scope.spawn(|| {
+                        tracing::dispatcher::with_default(&dispatch, || {
+                            assert_eq!(now(), "");
+                            span.in_scope(|| assert_eq!(now(), "everywhere"));
+                            assert_eq!(now(), "");
+                        });
+                    });
+                }
+            });
+            assert_eq!(now(), "everywhere");
+            drop(entered);
+        });
+    }
+
+    #[test]
+    fn a_future_keeps_the_scope_of_its_span() {
+        use std::future::{Future, poll_fn};
+        use std::pin::pin;
+        use std::task::{Context, Poll, Waker};
+        layered(|| {
+            let mut polls = 0;
+            let inner = poll_fn(|_| {
+                polls += 1;
+                assert_eq!(now(), "request/search");
+                if polls < 3 { Poll::Pending } else { Poll::Ready(()) }
+            });
+            let outer = async { inner.instrument(info_span!("search")).await };
+            let mut future = pin!(outer.instrument(info_span!("request")));
+            let mut context = Context::from_waker(Waker::noop());
+            while future.as_mut().poll(&mut context).is_pending() {
+                assert_eq!(now(), "");
+            }
+            assert_eq!(Span::current().id(), None);
+        });
+    }
+}

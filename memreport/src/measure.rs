@@ -1,0 +1,9 @@
+//! Measures values: the trait, the `Ops` that a measurement passes along, and the sums it returns.
+
+pub(crate) mod measured;
+pub(crate) mod ops;
+pub(crate) mod size_of;
+pub(crate) mod sizes;
+pub(crate) mod guard;
+#[cfg(feature = "malloc_size_of")]
+pub mod bridge;

@@ -1,0 +1,115 @@
+//! The sums of one measurement, part by part.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::cell::{Cell, RefCell};
+
+use crate::measure::measured::{Measured, Part};
+
+/// The sums of one measurement.
+#[derive(Default)]
+pub(crate) struct Sums {
+    bytes: Cell<usize>,
+    blocks: Cell<usize>,
+    computed: Cell<usize>,
+    busy: Cell<usize>,
+    /// What the bytes are counted for at this moment; 0 is the value itself.
+    part: Cell<usize>,
+    /// The bytes that there were when that began.
+    part_began: Cell<usize>,
+    parts: RefCell<Vec<PartSum>>,
+}
+
+struct PartSum {
+    parent: usize,
+    name: &'static str,
+    description: &'static str,
+    bytes: usize,
+}
+
+impl Sums {
+    /// The part of this name below `parent`; parts are counted from 1, as 0 is the value itself.
+    pub(crate) fn part_below(
+        &self,
+        parent: usize,
+        name: &'static str,
+        description: &'static str,
+    ) -> usize {
+        let mut parts = self.parts.borrow_mut();
+        let known = parts.iter().position(|part| part.parent == parent && part.name == name);
+        let index = known.unwrap_or_else(|| {
+            parts.push(PartSum { parent, name, description, bytes: 0 });
+            parts.len() - 1
+        });
+        index + 1
+    }
+
+    /// A block of this many bytes.
+    #[inline]
+    pub(crate) fn count(&self, bytes: usize) {
+        self.bytes.set(self.bytes.get() + bytes);
+        self.blocks.set(self.blocks.get() + 1);
+    }
+
+    /// So many bytes from a formula.
+    pub(crate) fn count_computed(&self, bytes: usize) {
+        self.bytes.set(self.bytes.get() + bytes);
+        self.computed.set(self.computed.get() + bytes);
+    }
+
+    /// A value that somebody else has locked.
+    pub(crate) fn count_busy(&self) {
+        self.busy.set(self.busy.get() + 1);
+    }
+
+    /// The bytes so far.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes.get()
+    }
+
+    /// What bytes are counted for now.
+    pub(crate) fn part(&self) -> usize {
+        self.part.get()
+    }
+
+    /// From now on, bytes are counted for this part.
+    #[inline]
+    pub(crate) fn turn_to(&self, part: usize) {
+        if part != self.part.get() {
+            self.settle();
+            self.part.set(part);
+        }
+    }
+
+    /// Gives the part what was counted for it.
+    #[cold]
+    fn settle(&self) {
+        let bytes = self.bytes.get() - self.part_began.replace(self.bytes.get());
+        if let Some(part) = self.part.get().checked_sub(1) {
+            self.parts.borrow_mut()[part].bytes += bytes;
+        }
+    }
+
+    pub(crate) fn into_measured(self) -> Measured {
+        self.settle();
+        let sums = self.parts.into_inner();
+        let mut parts: Vec<Part> = Vec::with_capacity(sums.len());
+        for sum in &sums {
+            // A parent is always made before its children.
+            let mut path = String::new();
+            if let Some(parent) = sum.parent.checked_sub(1) {
+                path.push_str(&parts[parent].path);
+                path.push('/');
+            }
+            path.push_str(sum.name);
+            parts.push(Part { path, bytes: sum.bytes, description: sum.description });
+        }
+        Measured {
+            bytes: self.bytes.get(),
+            blocks: self.blocks.get(),
+            computed: self.computed.get(),
+            busy: self.busy.get(),
+            parts,
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! What tracking costs, beside what other heap trackers cost: the same work on the system's allocator alone, with DMD in
+//! each of its modes, and with its peers, in turn.
+//!
+//! Every run is a process of its own. A round runs each variant once, so the machine's moods fall on all alike, and a ratio
+//! is always to the run of the system's allocator in the same round.
+
+mod variants;
+pub(crate) mod programs;
+pub(crate) mod rounds;
+mod held;
+mod instructions;
+mod space;
+
+use std::io::Write;
+
+use self::programs::{Files, Programs};
+use self::rounds::Effort;
+use self::variants::{Variant, WORKS, Work};
+use crate::bench::figure::{Figure, lines, table};
+use crate::failure::Failure;
+use crate::scratch::Scratch;
+
+/// Runs `cargo xtask bench overhead [--quick] [--only WORD]`; `false` when a target is missed.
+pub(crate) fn run(args: &[&str], out: &mut dyn Write) -> Result<bool, Failure> {
+    let only = match args {
+        [.., "--only", word] | ["--only", word, ..] => Some(*word),
+        _ => None,
+    };
+    let effort = if args.contains(&"--quick") { Effort::QUICK } else { Effort::FULL };
+    let wanted = |name: &str| only.is_none_or(|word| name.contains(word));
+    let scratch = Scratch::new()?;
+    let programs = Programs::build(out)?;
+    let files = Files::write(&scratch.0, effort)?;
+    let mut all = Vec::new();
+    for work in &WORKS {
+        let wanted = |variant: &Variant| wanted(&format!("{}, {}", work.name, variant.name));
+        show(work_figures(work, effort, (&programs, &files), &wanted)?, &mut all, out)?;
+    }
+    for (title, measure) in APART {
+        let figures = measure(&programs, effort)?;
+        let figures =
+            figures.into_iter().filter(|figure| wanted(&format!("{title}, {}", figure.name)));
+        show((title.to_owned(), figures.collect()), &mut all, out)?;
+    }
+    Ok(lines(&all, out)?)
+}
+
+type Section = (String, Vec<Figure>);
+
+type Measure = fn(&Programs, Effort) -> Result<Vec<Figure>, Failure>;
+
+/// What is not a matter of time.
+const APART: [(&str, Measure); 3] = [
+    ("instructions (valgrind)", instructions::measure),
+    ("memory for each live block", space::memory),
+    ("dump", space::dump),
+];
+
+fn work_figures(
+    work: &Work,
+    effort: Effort,
+    (programs, files): (&Programs, &Files),
+    wanted: &dyn Fn(&Variant) -> bool,
+) -> Result<Section, Failure> {
+    let times = rounds::run(work, effort, (programs, files), wanted)?;
+    let mut figures: Vec<Figure> = times.iter().map(|of_variant| of_variant.figure(work)).collect();
+    figures.extend(held::figures(work, &times));
+    Ok((format!("{} ({})", work.name, if work.is_wall { "wall" } else { "cpu" }), figures))
+}
+
+fn show(
+    (title, figures): Section,
+    all: &mut Vec<Figure>,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
+    if figures.is_empty() {
+        return Ok(());
+    }
+    table(&title, &figures, out)?;
+    out.flush()?;
+    all.extend(figures.into_iter().map(|figure| {
+        let name = format!("{title}: {}", figure.name);
+        Figure { name, ..figure }
+    }));
+    Ok(())
+}

@@ -1,0 +1,148 @@
+//! The programs that are timed, built, and the files that they read.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use memreport_workload::{Numbers, write_text};
+
+use super::rounds::Effort;
+use super::variants::{Kind, Program};
+use crate::build;
+use crate::failure::Failure;
+
+/// What was built; a peer that could not be is there with the reason.
+pub(crate) struct Programs {
+    workload: BTreeMap<Program, Result<PathBuf, String>>,
+    fulltext: BTreeMap<Program, PathBuf>,
+    pub(crate) dump: PathBuf,
+}
+
+impl Programs {
+    /// Builds what is missing.
+    pub(crate) fn build(out: &mut dyn Write) -> Result<Self, Failure> {
+        writeln!(out, "building the programs; the first time takes minutes\n")?;
+        out.flush()?;
+        let target = build::target()?;
+        let plain =
+            Builder { target: target.join("bench/plain"), flags: "-Cforce-frame-pointers=no" };
+        let framed = Builder { target: target.clone(), flags: "-Cforce-frame-pointers=yes" };
+        let peers = Builder { target: target.join("bench/peers"), ..plain };
+        let system = plain.ours("workload-system", &[])?;
+        let over_jemalloc = plain.ours("workload-dmd-jemalloc", &["--features", "jemalloc"]);
+        let workload = BTreeMap::from([
+            (Program::System, Ok(system.clone())),
+            (Program::Dmd, Ok(plain.ours("workload-dmd", &[])?)),
+            (Program::FramePointers, Ok(framed.ours("workload-dmd", &[])?)),
+            (Program::DmdJemalloc, over_jemalloc.map_err(|error| error.to_string())),
+            (Program::Heaptrack, heaptrack().map(|()| system)),
+            (Program::Dhat, peers.peer("dhat")),
+            (Program::Jemalloc, peers.peer("jemalloc")),
+            (Program::Servo, peers.peer("servo")),
+        ]);
+        let fulltext = BTreeMap::from([
+            (Program::System, plain.ours("fulltext-system", &[])?),
+            (Program::Dmd, plain.ours("fulltext", &[])?),
+            (Program::FramePointers, framed.ours("fulltext", &[])?),
+        ]);
+        Ok(Programs { workload, fulltext, dump: plain.ours("workload-dump", &[])? })
+    }
+
+    /// Where the program is that does this work; `None` if none does.
+    pub(crate) fn of(&self, program: Program, kind: Kind) -> Option<Result<&Path, String>> {
+        match kind {
+            Kind::Fulltext => self.fulltext.get(&program).map(|path| Ok(path.as_path())),
+            _ => Some(match self.workload.get(&program)? {
+                Ok(path) => Ok(path.as_path()),
+                Err(why) => Err(why.clone()),
+            }),
+        }
+    }
+}
+
+/// Builds with flags of its own, so that none of the caller's gets in. What has frame pointers is built as all of the
+/// workspace is, and where.
+struct Builder {
+    target: PathBuf,
+    flags: &'static str,
+}
+
+impl Builder {
+    fn ours(&self, program: &str, features: &[&str]) -> Result<PathBuf, Failure> {
+        let mut cargo = build::cargo();
+        cargo.args(["build", "--quiet", "--release", "--package", "memreport-tests"]);
+        cargo.args(features).arg("--target-dir").arg(&self.target).env("RUSTFLAGS", self.flags);
+        build::executable(&mut cargo, program)
+    }
+
+    /// Without the network there are no peers, and still figures.
+    fn peer(&self, program: &str) -> Result<PathBuf, String> {
+        let mut cargo = build::cargo();
+        cargo.args(["build", "--quiet", "--release", "--locked", "--manifest-path"]);
+        cargo.arg(build::root().join("xtask/peers/Cargo.toml"));
+        cargo.arg("--target-dir").arg(&self.target).env("RUSTFLAGS", self.flags);
+        build::executable(&mut cargo, program).map_err(|error| error.to_string())
+    }
+}
+
+fn heaptrack() -> Result<(), String> {
+    let found = Command::new("heaptrack").arg("--version").output();
+    found.map(|_| ()).map_err(|_| "heaptrack is not installed".to_owned())
+}
+
+/// What the work reads.
+pub(crate) struct Files {
+    /// For all of the work, and for a tenth.
+    pub(crate) json: [PathBuf; 2],
+    pub(crate) texts: PathBuf,
+    pub(crate) configuration: PathBuf,
+    /// For what peers record.
+    pub(crate) record: PathBuf,
+}
+
+impl Files {
+    pub(crate) fn write(folder: &Path, effort: Effort) -> io::Result<Self> {
+        let json = ["all.json", "tenth.json"].map(|name| folder.join(name));
+        for (path, bytes) in json.iter().zip([effort.json_bytes, effort.json_bytes / 10]) {
+            let mut file = BufWriter::new(File::create(path)?);
+            write_text(bytes, &mut file)?;
+            file.flush()?;
+        }
+        let texts = folder.join("texts");
+        write_texts(&texts, effort.texts)?;
+        let configuration = folder.join("fulltext.json");
+        fs::write(&configuration, r#"{ "workers": 1 }"#)?;
+        Ok(Files { json, texts, configuration, record: folder.join("heaptrack") })
+    }
+}
+
+/// Files of words, a few of them common and most of them rare, as in texts that people write.
+fn write_texts(folder: &Path, count: u64) -> io::Result<()> {
+    const VOCABULARY: u64 = 40_000;
+    fs::create_dir_all(folder)?;
+    let mut numbers = Numbers::new(11);
+    for number in 0..count {
+        let mut file = BufWriter::new(File::create(folder.join(format!("{number}.txt")))?);
+        for word in 1..4000 {
+            let rank = numbers.below(VOCABULARY) * numbers.below(VOCABULARY) / VOCABULARY;
+            let end = if word % 12 == 0 { "\n" } else { " " };
+            write!(file, "{}{end}", letters(rank))?;
+        }
+        file.flush()?;
+    }
+    Ok(())
+}
+
+/// A word for a number.
+fn letters(mut number: u64) -> String {
+    let mut word = String::new();
+    loop {
+        word.push_str(["ka", "lo", "mi", "ter", "su", "an", "ve", "ri"][(number % 8) as usize]);
+        number /= 8;
+        if number == 0 {
+            return word;
+        }
+    }
+}

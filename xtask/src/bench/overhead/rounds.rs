@@ -1,0 +1,194 @@
+//! Rounds: each variant runs once in each, and is compared with the system's allocator in the same round.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use super::programs::{Files, Programs};
+use super::variants::{
+    HEAPTRACK, JEMALLOC, JEMALLOC_SAMPLED, Kind, Program, SYSTEM, Size, VARIANTS, Variant, Work,
+};
+use crate::bench::figure::Figure;
+use crate::bench::process::processor_time_of_children;
+use crate::failure::Failure;
+
+/// How much work, and how often.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Effort {
+    rounds: usize,
+    /// Rounds for small ratios.
+    fine_rounds: usize,
+    /// Blocks replaced.
+    operations: u64,
+    maps: u64,
+    pub(crate) json_bytes: usize,
+    pub(crate) texts: u64,
+    /// Runs of what is not timed, or hardly varies.
+    pub(crate) few: usize,
+}
+
+impl Effort {
+    pub(crate) const FULL: Effort = Effort {
+        rounds: 7,
+        fine_rounds: 31,
+        operations: 3_000_000,
+        maps: 100,
+        json_bytes: 50_000_000,
+        texts: 400,
+        few: 5,
+    };
+    pub(crate) const QUICK: Effort = Effort {
+        rounds: 3,
+        fine_rounds: 5,
+        operations: 600_000,
+        maps: 20,
+        json_bytes: 10_000_000,
+        texts: 100,
+        few: 1,
+    };
+
+    fn rounds(self, variant: &Variant) -> usize {
+        if variant.size == Size::Fine { self.fine_rounds } else { self.rounds }
+    }
+}
+
+/// What a run took, in nanoseconds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Times {
+    processor: f64,
+    wall: f64,
+}
+
+/// What the runs of a variant took beside the system's allocator, in the order of the rounds; or why it did not run.
+pub(crate) struct OfVariant {
+    pub(crate) variant: &'static Variant,
+    /// The run, the system's beside it, and plain jemalloc's.
+    outcome: Result<Vec<(Times, Times, Option<Times>)>, String>,
+}
+
+impl OfVariant {
+    /// The ratios to the system's allocator.
+    pub(crate) fn ratios(&self, by_wall: bool) -> Result<Vec<f64>, String> {
+        let runs = self.outcome.as_ref().map_err(Clone::clone)?;
+        let time = |times: Times| if by_wall { times.wall } else { times.processor };
+        Ok(runs.iter().map(|(own, system, _)| time(*own) / time(*system)).collect())
+    }
+
+    pub(crate) fn figure(&self, work: &Work) -> Figure {
+        let by_wall = work.is_wall || self.variant.name == HEAPTRACK;
+        let target = self.variant.targets.map(|targets| targets[work.target]);
+        let name = self.variant.name;
+        match self.ratios(by_wall) {
+            Ok(ratios) => Figure::new(name, ratios),
+            Err(why) => Figure::not_run(name, why),
+        }
+        .at_most(target, "x")
+    }
+
+    /// A profiler of another allocator, beside that allocator alone.
+    pub(crate) fn beside_jemalloc(&self, work: &Work) -> Option<Figure> {
+        let runs = self.outcome.as_ref().ok().filter(|_| self.variant.name == JEMALLOC_SAMPLED)?;
+        let time = |times: Times| if work.is_wall { times.wall } else { times.processor };
+        let ratios = runs.iter().filter_map(|(own, _, plain)| Some(time(*own) / time((*plain)?)));
+        Some(Figure::new("… beside plain jemalloc", ratios.collect()))
+    }
+}
+
+/// Runs all wanted variants in turn.
+pub(crate) fn run(
+    work: &Work,
+    effort: Effort,
+    (programs, files): (&Programs, &Files),
+    wanted: &dyn Fn(&Variant) -> bool,
+) -> Result<Vec<OfVariant>, Failure> {
+    let run = |variant: &Variant, size| time(variant, size, (work.kind, effort), (programs, files));
+    let mut all: Vec<OfVariant> = VARIANTS
+        .iter()
+        .filter(|variant| wanted(variant) && programs.of(variant.program, work.kind).is_some())
+        .map(|variant| OfVariant { variant, outcome: Ok(Vec::new()) })
+        .collect();
+    let rounds = all.iter().map(|of_variant| effort.rounds(of_variant.variant)).max();
+    for round in 0..rounds.unwrap_or(0) {
+        let system = run(&SYSTEM, Size::All)?;
+        let tenth = all
+            .iter()
+            .any(|other| other.variant.size == Size::Tenth && round < effort.rounds)
+            .then(|| run(&SYSTEM, Size::Tenth))
+            .transpose()?;
+        let mut plain = None;
+        for OfVariant { variant, outcome } in &mut all {
+            let Ok(runs) = outcome else { continue };
+            if round >= effort.rounds(variant) {
+                continue;
+            }
+            let beside = tenth.filter(|_| variant.size == Size::Tenth).unwrap_or(system);
+            match run(variant, variant.size) {
+                Ok(times) => {
+                    plain = plain.or_else(|| (variant.name == JEMALLOC).then_some(times));
+                    runs.push((times, beside, plain));
+                }
+                Err(why) => *outcome = Err(why),
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// One run. The error is the program's own message.
+fn time(
+    variant: &Variant,
+    size: Size,
+    (kind, effort): (Kind, Effort),
+    (programs, files): (&Programs, &Files),
+) -> Result<Times, String> {
+    let path = programs.of(variant.program, kind).ok_or("there is no such program")??;
+    let mut command = command(variant.program, path, files);
+    let part = |all: u64| if size == Size::Tenth { all / 10 } else { all };
+    match kind {
+        Kind::Churn(threads) => {
+            command.args(["churn", &part(effort.operations).to_string(), &threads.to_string()])
+        }
+        Kind::Json => command.arg("json").arg(&files.json[usize::from(size == Size::Tenth)]),
+        Kind::Maps => command.args(["maps", &part(effort.maps).to_string()]),
+        Kind::Fulltext => command
+            .args(["--no-snapshot", "--configuration"])
+            .args([&files.configuration, &files.texts]),
+    };
+    command.env_remove("DMD").envs(variant.variable);
+    let before = processor_time_of_children();
+    let begin = Instant::now();
+    let output = command.stdin(Stdio::null()).output().map_err(|error| error.to_string())?;
+    let wall = begin.elapsed().as_secs_f64() * 1e9;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        return Err(reason(&said).unwrap_or_else(|| output.status.to_string()));
+    }
+    if kind == Kind::Fulltext {
+        return Ok(Times { processor: processor_time_of_children() - before, wall });
+    }
+    let text = String::from_utf8_lossy(&output.stdout);
+    times(&text).ok_or_else(|| format!("it printed no times, but {text:?}"))
+}
+
+/// Why a program refuses to run, in its own words, without its name and number.
+pub(crate) fn reason(said: &str) -> Option<String> {
+    let line = said.lines().find(|line| !line.starts_with("=="))?;
+    Some(line.split_once("] ").map_or(line, |(_, words)| words).to_owned())
+}
+
+/// The two numbers of the line that is nothing else.
+fn times(text: &str) -> Option<Times> {
+    text.lines().find_map(|line| {
+        let (processor, wall) = line.split_once(' ')?;
+        Some(Times { processor: processor.parse().ok()?, wall: wall.parse().ok()? })
+    })
+}
+
+fn command(program: Program, path: &Path, files: &Files) -> Command {
+    if program != Program::Heaptrack {
+        return Command::new(path);
+    }
+    let mut command = Command::new("heaptrack");
+    command.args(["--raw", "--output"]).arg(&files.record).arg(path);
+    command
+}

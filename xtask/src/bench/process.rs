@@ -1,0 +1,30 @@
+//! Resources that processes used: processor time and peak memory.
+#![expect(unsafe_code, reason = "`getrusage` is the only source of children's processor time")]
+
+use std::fs;
+use std::mem::MaybeUninit;
+
+use crate::failure::Failure;
+
+/// Returns the processor time of all children that have ended, in nanoseconds.
+pub(crate) fn processor_time_of_children() -> f64 {
+    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: `usage` is writable memory of the size and alignment of `rusage`.
+    unsafe { libc::getrusage(libc::RUSAGE_CHILDREN, usage.as_mut_ptr()) };
+    // SAFETY: all zeros is a valid `rusage`, and the call writes only valid fields.
+    let usage = unsafe { usage.assume_init() };
+    [usage.ru_utime, usage.ru_stime]
+        .map(|time| time.tv_sec as f64 * 1e9 + time.tv_usec as f64 * 1e3)
+        .iter()
+        .sum()
+}
+
+/// Returns the peak resident memory of this process, in KiB.
+pub(crate) fn peak_of_this_process() -> Result<f64, Failure> {
+    let status = fs::read_to_string("/proc/self/status")?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))
+        .ok_or("no VmHWM in /proc/self/status")?;
+    Ok(line.trim_end_matches("kB").trim().parse()?)
+}

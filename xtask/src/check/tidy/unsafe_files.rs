@@ -1,0 +1,135 @@
+//! The files that may hold `unsafe`.
+
+use std::collections::BTreeSet;
+
+use super::files::Workspace;
+use super::outcome::Outcome;
+use super::tokens::{Kind, tokens};
+
+/// The files that may hold `unsafe`, sorted. No other file outside `xtask` may.
+const UNSAFE: &[&str] = &[
+    "dmd/src/run.rs",
+    "dmd/src/track/blocks.rs",
+    "dmd/src/track/copies.rs",
+    "dmd/src/track/hooks.rs",
+    "dmd/src/track/pages.rs",
+    "dmd/src/track/scan.rs",
+    "dmd/src/track/signals.rs",
+    "dmd/src/track/start.rs",
+    "dmd/src/track/sync.rs",
+    "dmd/src/track/sys.rs",
+    "dmd/src/track/walk/modules.rs",
+    "dmd/src/track/walk/reference.rs",
+    "dmd/src/track/walk/registers.rs",
+    "dmd/src/track/walk/unwind_info/tests.rs",
+    "dmd/tests/proof.rs",
+    "memreport/src/allocator.rs",
+    "memreport/src/allocator/chunk.rs",
+    "memreport/src/allocator/glibc.rs",
+    "memreport/src/allocator/jemalloc.rs",
+    "memreport/src/allocator/mimalloc.rs",
+    "memreport/src/allocator/system.rs",
+    "memreport/src/bridge.rs",
+    "memreport/src/counted_heap.rs",
+    "memreport/src/counters.rs",
+    "memreport/src/guard.rs",
+    "memreport/src/impls/bitvec.rs",
+    "memreport/src/impls/boxed.rs",
+    "memreport/src/impls/bumpalo.rs",
+    "memreport/src/impls/channel.rs",
+    "memreport/src/impls/compact_str.rs",
+    "memreport/src/impls/crossbeam_channel.rs",
+    "memreport/src/impls/dashmap.rs",
+    "memreport/src/impls/hashbrown_0_14.rs",
+    "memreport/src/impls/io.rs",
+    "memreport/src/impls/lock_api.rs",
+    "memreport/src/impls/once_cell.rs",
+    "memreport/src/impls/petgraph.rs",
+    "memreport/src/impls/roaring.rs",
+    "memreport/src/impls/secrecy.rs",
+    "memreport/src/impls/sequence.rs",
+    "memreport/src/impls/shared.rs",
+    "memreport/src/impls/smallvec.rs",
+    "memreport/src/impls/text.rs",
+    "memreport/src/impls/tokio.rs",
+    "memreport/src/impls/tokio_channels.rs",
+    "memreport/src/impls/url.rs",
+    "memreport/src/loaded.rs",
+    "memreport/src/ops.rs",
+    "memreport/src/ops/asked.rs",
+    "memreport/src/ops/find.rs",
+    "memreport/src/ops/prefetch.rs",
+    "memreport/src/ops/queue.rs",
+    "memreport/src/ops/share.rs",
+    "memreport/src/process/figures.rs",
+    "memreport/src/scope.rs",
+    "memreport/src/serve/sys.rs",
+    "memreport/src/size_of.rs",
+    "memreport/src/words.rs",
+    "memreport/tests/derive.rs",
+    "memreport/tests/sizes.rs",
+    "tests/plugins/plain/src/lib.rs",
+    "tests/plugins/second-tracker/src/lib.rs",
+    "tests/src/bin/fulltext/faults.rs",
+    "tests/src/bin/growth/mapping.rs",
+    "tests/src/bin/programs/forks.rs",
+    "tests/src/bin/programs/interrupts.rs",
+    "tests/src/bin/programs/library.rs",
+    "tests/src/bin/programs/stacks.rs",
+    "tests/src/bin/programs/streams.rs",
+    "tests/src/bin/recorded.rs",
+    "tests/src/bin/served.rs",
+    "tests/src/bin/stacks/foreign.rs",
+    "tests/src/bin/stacks/plugin.rs",
+    "tests/src/exercise.rs",
+    "tests/tests/calibrated.rs",
+    "tests/workload/src/processor.rs",
+];
+
+/// Checks that the files which lift the workspace's ban on `unsafe` are the listed ones.
+pub(crate) fn check(workspace: &Workspace) -> Outcome {
+    compare(workspace, UNSAFE)
+}
+
+fn compare(workspace: &Workspace, listed: &[&str]) -> Outcome {
+    let sources = workspace.sources.iter();
+    let found: BTreeSet<&str> = sources
+        .filter(|source| !source.path.starts_with("xtask/") && lifts_ban(&source.text))
+        .map(|source| source.path.as_str())
+        .collect();
+    let known: BTreeSet<&str> = listed.iter().copied().collect();
+    let mut offenders: Vec<String> =
+        found.difference(&known).map(|path| format!("{path}: holds `unsafe`")).collect();
+    let gone = known.difference(&found);
+    offenders.extend(gone.map(|path| format!("{path}: is listed and holds no `unsafe`")));
+    if !listed.is_sorted() {
+        offenders.push("the list is not sorted".to_owned());
+    }
+    Outcome::none_of(offenders).with_summary(format!("{} files", found.len()))
+}
+
+/// Returns whether a file lifts the ban, on one line or on several.
+fn lifts_ban(text: &str) -> bool {
+    let code = tokens(text).into_iter().filter(|token| token.kind != Kind::Comment);
+    let code: Vec<&str> = code.map(|token| token.text).collect();
+    code.windows(3).any(|words| matches!(words, ["expect" | "allow", "(", "unsafe_code"]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_with_unsafe_are_compared_with_the_list() {
+        let workspace = Workspace::of(&[
+            ("a.rs", "#![expect(\n    unsafe_code,\n    reason = \"x\"\n)]"),
+            ("b.rs", "#[allow(unsafe_code)]"),
+            ("c.rs", "// #![expect(unsafe_code)]"),
+        ]);
+        let outcome = compare(&workspace, &["a.rs", "c.rs"]);
+        let expected = ["b.rs: holds `unsafe`", "c.rs: is listed and holds no `unsafe`"];
+        assert_eq!(outcome.offenders, expected);
+        assert!(compare(&workspace, &["a.rs", "b.rs"]).holds);
+        assert_eq!(compare(&workspace, &["b.rs", "a.rs"]).offenders, ["the list is not sorted"]);
+    }
+}

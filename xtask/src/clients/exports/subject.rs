@@ -1,0 +1,243 @@
+//! Dumps and recordings of real programs, and what they amount to: dumps are added up here, from the file's own words, and of
+//! recordings it is what `about-memory recording` says.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use serde_json::Value;
+
+use crate::build;
+use crate::failure::Failure;
+
+/// A dump or a recording, and its books.
+#[derive(Debug)]
+pub(crate) struct Subject {
+    pub(crate) name: &'static str,
+    pub(crate) file: PathBuf,
+    pub(crate) sums: Sums,
+    /// Of a recording, what it comes to.
+    pub(crate) recorded: Option<Recorded>,
+}
+
+/// Bytes in the blocks of a dump, or of a recording at its end. Those of a sample are estimates, rounded for each record.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Sums {
+    /// Those that formats with room for one amount show: all of a dump, and what lives of a recording.
+    pub(crate) bytes: i64,
+    /// How many those are; of a sampled recording it depends on who rounds.
+    pub(crate) blocks: Option<i64>,
+    /// All that were allocated.
+    pub(crate) allocated: i64,
+    pub(crate) allocated_blocks: Option<i64>,
+    /// Those that live, if the dump tells.
+    pub(crate) live: Option<i64>,
+    /// Those that nobody reports, one reports, several report: if the dump tells.
+    pub(crate) classes: Option<[i64; 3]>,
+}
+
+/// What `about-memory recording` says of a recording, in bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Recorded {
+    /// Blocks that lived at the peak.
+    pub(crate) at_peak: i64,
+    /// The exact sum then.
+    pub(crate) peak_sum: i64,
+    /// What its program kept, to the byte, and where, if that is known.
+    pub(crate) kept: Option<(&'static str, i64)>,
+    /// Where nothing was kept, though much was allocated: another thread gave it back.
+    pub(crate) given_back: &'static str,
+}
+
+/// Takes the dumps and the recordings into a folder.
+pub(crate) fn take(folder: &Path) -> Result<Vec<Subject>, Failure> {
+    let modes = dev("memreport-tests", "modes")?;
+    let fulltext = dev("memreport-tests", "fulltext")?;
+    let mut subjects = Vec::new();
+    let text = build::root().join("dmd/src");
+    let mut run = Command::new(fulltext);
+    let report = folder.join("dark-matter.json");
+    run.args(["--plant", "unreported", "--plant", "double", "--snapshot"]).arg(&report).arg(text);
+    subjects.push(dumped("dark-matter", run, "1", &report)?);
+    for (name, case, variable) in [
+        ("live", "three-sizes", "--mode=live"),
+        ("cumulative", "short-lived", "--mode=cumulative"),
+        ("scan", "pointing", "--mode=scan"),
+        ("profile", "sample", "--mode=profile --sample-bytes=16K"),
+    ] {
+        let report = folder.join(format!("{name}.json"));
+        let mut run = Command::new(&modes);
+        run.arg(case).arg(&report);
+        subjects.push(dumped(name, run, variable, &report)?);
+    }
+    // As Firefox's DMD writes them: without what is ours.
+    for (name, of) in [("firefox", "dark-matter"), ("firefox-cumulative", "cumulative")] {
+        let mut dump: Value =
+            serde_json::from_slice(&fs::read(folder.join(format!("{of}.dmd.json")))?)?;
+        dump.as_object_mut().ok_or("a dump is an object")?.remove("memreport");
+        let file = folder.join(format!("{name}.dmd.json"));
+        fs::write(&file, dump.to_string())?;
+        subjects.push(subject(name, file)?);
+    }
+    for (name, variable, kept) in [
+        ("recording", "--mode=live", Some(FORGOTTEN)),
+        ("sampled-recording", "--mode=profile --sample-bytes=8K", None),
+    ] {
+        let file = folder.join(format!("{name}.rec"));
+        let mut run = Command::new(dev("memreport-tests", "leaking")?);
+        run.arg("3").env("MEMREPORT_RECORD", &file);
+        ran(name, run, variable)?;
+        subjects.push(recorded(name, file, kept)?);
+    }
+    Ok(subjects)
+}
+
+/// What the program `leaking` forgets, and where: glibc gives 8 bytes more than each of its 1,000 blocks of 10,000 bytes asks for.
+const FORGOTTEN: (&str, i64) = ("leaking::forgets", 1000 * 10_008);
+
+/// That program with a minute's time, while it runs.
+pub(crate) struct Leaking {
+    program: Child,
+    file: PathBuf,
+}
+
+impl Leaking {
+    pub(crate) fn start(folder: &Path) -> Result<Self, Failure> {
+        let file = folder.join("leak.rec");
+        let mut run = Command::new(dev("memreport-tests", "leaking")?);
+        run.arg("60").env("MEMREPORT_RECORD", &file).env("DMD", "--mode=live");
+        Ok(Leaking { program: run.spawn()?, file })
+    }
+
+    /// Its recording, once it has ended.
+    pub(crate) fn recorded(mut self) -> Result<Subject, Failure> {
+        let status = self.program.wait()?;
+        if !status.success() {
+            return Err(format!("the program that leaks failed: {status}").into());
+        }
+        recorded("leak", self.file, Some(FORGOTTEN))
+    }
+}
+
+/// A recording of the program `leaking`, and what `about-memory recording` says of it.
+fn recorded(
+    name: &'static str,
+    file: PathBuf,
+    kept: Option<(&'static str, i64)>,
+) -> Result<Subject, Failure> {
+    let mut ask = Command::new(dev("about-memory", "about-memory")?);
+    let answer = ask.arg("recording").arg(&file).arg("--json").output()?;
+    let said: Value = serde_json::from_slice(&answer.stdout)?;
+    if said["lost"] != 0 {
+        return Err(format!("the recording of {name} has lost {} events", said["lost"]).into());
+    }
+    let bytes = |which: &str| {
+        said[which]["bytes"].as_i64().ok_or_else(|| format!("a recording without {which}"))
+    };
+    let is_exact = said["sampleBytes"].is_null();
+    #[expect(clippy::cast_possible_truncation, reason = "whole numbers far below 2^53")]
+    let blocks = |which: &str| {
+        let blocks = said[which]["blocks"].as_f64().map(|blocks| blocks as i64);
+        blocks.filter(|_| is_exact)
+    };
+    let sums = Sums {
+        bytes: bytes("retained")?,
+        blocks: blocks("retained"),
+        allocated: bytes("allocated")?,
+        allocated_blocks: blocks("allocated"),
+        live: Some(bytes("retained")?),
+        classes: None,
+    };
+    let peak_sum = said["peak"]["live"].as_i64().ok_or("a recording without a peak")?;
+    let given_back = "leaking::hands_over";
+    let recorded = Recorded { at_peak: bytes("atPeak")?, peak_sum, kept, given_back };
+    Ok(Subject { name, file, sums, recorded: Some(recorded) })
+}
+
+/// A program of the workspace, as `cargo build` makes it.
+pub(crate) fn dev(package: &str, program: &str) -> Result<PathBuf, Failure> {
+    build::executable(build::cargo().args(["build", "--package", package]), program)
+}
+
+fn dumped(
+    name: &'static str,
+    run: Command,
+    variable: &str,
+    report: &Path,
+) -> Result<Subject, Failure> {
+    ran(name, run, variable)?;
+    subject(name, report.with_extension("dmd.json"))
+}
+
+fn ran(name: &str, mut run: Command, variable: &str) -> Result<(), Failure> {
+    let status = run.env("DMD", variable).stdout(Stdio::null()).stderr(Stdio::null()).status()?;
+    if status.success() {
+        return Ok(());
+    }
+    Err(format!("the program for {name} failed: {status}").into())
+}
+
+fn subject(name: &'static str, file: PathBuf) -> Result<Subject, Failure> {
+    let sums = sums(&serde_json::from_slice(&fs::read(&file)?)?)?;
+    Ok(Subject { name, file, sums, recorded: None })
+}
+
+/// Adds up the blocks of a dump.
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    reason = "bytes are far below 2^53"
+)]
+fn sums(dump: &Value) -> Result<Sums, Failure> {
+    let mode = dump["invocation"]["mode"].as_str().ok_or("a dump without a mode")?;
+    let is_ours = dump["memreport"].is_object();
+    let knows_live = mode != "cumulative" || is_ours;
+    let knows_classes = mode == "dark-matter" || (mode == "scan" && is_ours);
+    let (mut bytes, mut blocks, mut live, mut classes) = (0, 0, 0, [0; 3]);
+    for block in dump["blockList"].as_array().ok_or("a dump without blocks")? {
+        let number = |key: &str| block[key].as_i64();
+        let num = number("num").unwrap_or(1);
+        let weight = block["weight"].as_f64().unwrap_or(1.0);
+        let times = |number: i64| (num as f64 * weight * number as f64).round() as i64;
+        let size = times(number("req").unwrap_or(0)) + times(number("slop").unwrap_or(0));
+        bytes += size;
+        blocks += times(1);
+        live += if block["freed"] == true { 0 } else { size };
+        let reports = block["reps"].as_array().or(block["reportedBy"].as_array());
+        classes[reports.map_or(0, Vec::len).min(2)] += size;
+    }
+    Ok(Sums {
+        bytes,
+        blocks: Some(blocks),
+        allocated: bytes,
+        allocated_blocks: Some(blocks),
+        live: knows_live.then_some(live),
+        classes: knows_classes.then_some(classes),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Sums, sums};
+
+    #[test]
+    fn blocks_are_added_up_by_class() {
+        let dump = serde_json::json!({
+            "invocation": {"mode": "dark-matter"},
+            "blockList": [
+                {"req": 10, "slop": 6, "num": 3},
+                {"req": 100, "reps": ["A"], "weight": 2.5},
+                {"req": 7, "reps": ["A", "B"]},
+            ],
+        });
+        let expected = Sums {
+            bytes: 305,
+            blocks: Some(7),
+            allocated: 305,
+            allocated_blocks: Some(7),
+            live: Some(305),
+            classes: Some([48, 250, 7]),
+        };
+        assert_eq!(sums(&dump).unwrap(), expected);
+    }
+}

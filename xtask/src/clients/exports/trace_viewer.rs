@@ -1,0 +1,119 @@
+//! Catapult's trace viewer, the program behind `chrome://tracing`, in Chromium.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::subject::{Subject, Sums};
+use super::{Bench, Client, equal};
+use crate::clients::chromium;
+use crate::clients::file_server::{Files, serve};
+use crate::failure::Failure;
+
+pub(crate) const CLIENT: Client = Client {
+    name: "trace-viewer",
+    needs: |found| {
+        found.trace_viewer()?;
+        chromium::find().map(|_| ())
+    },
+    check,
+};
+
+/// The viewer is one HTML import, which browsers have forgotten: a library makes up for it.
+const PAGE: &str = r#"<!DOCTYPE html>
+<meta charset="utf-8">
+<script src="/webcomponents.js"></script>
+<link rel="import" href="/viewer.html">
+<body>
+<script>
+document.addEventListener("WebComponentsReady", async () => {
+  try {
+    const answer = await fetch("/trace.json");
+    const model = new tr.Model();
+    await new tr.importer.Import(model).importTracesWithProgressDialog([await answer.text()]);
+    const view = document.createElement("tr-ui-timeline-view");
+    document.body.appendChild(view);
+    view.model = model;
+    window.loaded = model;
+  } catch (error) {
+    window.trouble = String(error);
+  }
+});
+</script>
+"#;
+
+/// What the viewer made of the trace.
+const QUESTION: &str = r#"
+if (window.trouble) return { trouble: window.trouble };
+if (!window.loaded) return null;
+const size = allocator => allocator.numerics.size ? allocator.numerics.size.value : 0;
+const sum = (list, value) => list.reduce((total, each) => total + value(each), 0);
+return {
+  warnings: loaded.importWarnings.map(warning => warning.message),
+  dumps: loaded.globalMemoryDumps.map(dump => {
+    const process = Object.values(dump.processMemoryDumps)[0];
+    const heaps = Object.entries(process.heapDumps || {});
+    return {
+      allocators: Object.fromEntries(process.memoryAllocatorDumps.map(each => [each.fullName, size(each)])),
+      heaps: Object.fromEntries(heaps.map(([name, heap]) => [name, {
+        bytes: sum(heap.entries, each => each.size), blocks: sum(heap.entries, each => each.count),
+      }])),
+    };
+  }),
+};
+"#;
+
+fn check(bench: &Bench, subject: &Subject) -> Result<(), Failure> {
+    let one = loaded(bench, &[subject])?;
+    equal("a dump", &one, &json!({ "warnings": [], "dumps": [expected(&subject.sums)] }))?;
+    // Two dumps in a trace can be compared: it must take the second one's additions to the maps.
+    let two = loaded(bench, &[subject, subject])?;
+    let each = expected(&subject.sums);
+    equal("two dumps", &two, &json!({ "warnings": [], "dumps": [each, each] }))
+}
+
+fn expected(sums: &Sums) -> Value {
+    let mut allocators = BTreeMap::from([("malloc", sums.bytes)]);
+    if let Some([unreported, once, twice]) = sums.classes {
+        allocators.extend([
+            ("unreported", unreported),
+            ("once-reported", once),
+            ("twice-reported", twice),
+        ]);
+    }
+    json!(allocators)
+}
+
+/// The bytes of each allocator in each dump, which must be those of its heap.
+fn loaded(bench: &Bench, subjects: &[&Subject]) -> Result<Value, Failure> {
+    let (viewer, polyfill) = bench.tools.trace_viewer()?;
+    let trace = bench.export(subjects, "memory-infra", &[])?;
+    let files = BTreeMap::from([
+        ("/viewer.html", viewer),
+        ("/webcomponents.js", polyfill),
+        ("/trace.json", trace),
+    ]);
+    let texts = BTreeMap::from([("/index.html", PAGE)]);
+    let address = serve(Files { folder: None, files, texts })?;
+    let browser = bench.browser()?;
+    browser.open(&format!("{address}/index.html"))?;
+    let mut model = browser.wait_for(QUESTION)?;
+    if let Some(trouble) = model["trouble"].as_str() {
+        return Err(trouble.into());
+    }
+    let mut dumps = Vec::new();
+    for dump in model["dumps"].as_array().ok_or("the viewer found no dumps")? {
+        let empty = serde_json::Map::new();
+        for (name, size) in dump["allocators"].as_object().unwrap_or(&empty) {
+            // It drops heaps of no blocks.
+            let heap = dump["heaps"][name]["bytes"].as_i64().unwrap_or(0);
+            equal(name, &Some(heap), &size.as_i64())?;
+        }
+        let blocks = dump["heaps"]["malloc"]["blocks"].as_i64();
+        if subjects[0].sums.blocks.is_some() {
+            equal("blocks", &blocks, &subjects[0].sums.blocks)?;
+        }
+        dumps.push(dump["allocators"].clone());
+    }
+    Ok(json!({ "warnings": model["warnings"].take(), "dumps": dumps }))
+}

@@ -1,0 +1,191 @@
+//! `cargo xtask clients firefox`: generated files, shown by a real Firefox and by us, must read the same to the byte.
+
+mod cases;
+mod corners;
+mod driver;
+
+use crate::failure::Failure;
+use about_memory::{Cli, Context};
+pub(crate) use cases::Case;
+use clap::Parser;
+use driver::{Firefox, Question, Shown};
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// How many cases, from which seed, and where to leave those that differ.
+#[derive(Debug, Parser)]
+#[command(no_binary_name = true)]
+struct Options {
+    /// Where the random cases start
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// How many random cases, beside all corners
+    #[arg(long, default_value_t = 300)]
+    cases: usize,
+    /// Leave the files and both texts of cases that differ in this directory
+    #[arg(long)]
+    keep: Option<PathBuf>,
+}
+
+/// Runs the comparison. Returns `false` if anything differs.
+pub(crate) fn run(args: &[&str], out: &mut dyn Write) -> Result<bool, Failure> {
+    let options = Options::try_parse_from(args)?;
+    let Some(program) = driver::find() else {
+        writeln!(out, "clients firefox: not run: Firefox is not installed")?;
+        return Ok(true);
+    };
+    let directory =
+        std::env::temp_dir().join(format!("about-memory-clients-{}", std::process::id()));
+    fs::create_dir_all(&directory)?;
+    let mut firefox = Firefox::start(&program, &directory.join("firefox"))?;
+    let (mut count, mut refused, mut differences) = (0, 0, 0);
+    for case in generated(options.seed, options.cases) {
+        let files = case.write(&directory)?;
+        let theirs = firefox.ask(&Question {
+            files: &files,
+            is_verbose: case.is_verbose,
+            filter: &case.filter,
+            is_regex: case.is_regex,
+        })?;
+        let ours = ours(&case, &files);
+        count += 1;
+        refused += usize::from(matches!(theirs, Shown::Refused(_)));
+        let Some(difference) = difference(&theirs, &ours) else { continue };
+        differences += 1;
+        writeln!(out, "{}: {difference}", case.name)?;
+        if let Some(kept) = &options.keep {
+            keep(&kept.join(&case.name), &files, &theirs, &ours)?;
+        }
+    }
+    drop(firefox);
+    fs::remove_dir_all(&directory)?;
+    writeln!(
+        out,
+        "clients firefox: {count} cases ({refused} refused by both), {differences} differences"
+    )?;
+    Ok(differences == 0)
+}
+
+/// Whether a real Firefox shows this file, and as we do. Where there is none, that is said.
+pub(crate) fn shows_as_we_do(file: &Path, out: &mut dyn Write) -> Result<bool, Failure> {
+    let Some(program) = driver::find() else {
+        writeln!(out, "clients snapshot: not run: Firefox is not installed")?;
+        return Ok(true);
+    };
+    let profile = file.with_extension("firefox");
+    let mut firefox = Firefox::start(&program, &profile)?;
+    let files = vec![file.to_owned()];
+    let theirs =
+        firefox.ask(&Question { files: &files, is_verbose: true, filter: "", is_regex: false })?;
+    drop(firefox);
+    let mut ours = Vec::new();
+    let cli =
+        Cli::try_parse_from(["about-memory".as_ref(), file.as_os_str(), "--verbose".as_ref()])?;
+    cli.run(&mut Context::new(&mut ours, &mut Vec::new())).map_err(|error| error.to_string())?;
+    let difference = difference(&theirs, &Ok(String::from_utf8(ours)?));
+    match &difference {
+        Some(difference) => writeln!(out, "clients snapshot: {difference}")?,
+        None => {
+            writeln!(out, "clients snapshot: Firefox shows our snapshot as we do, to the byte")?;
+        }
+    }
+    Ok(difference.is_none())
+}
+
+/// All corners, and so many cases that follow from a seed.
+pub(crate) fn generated(seed: u64, count: usize) -> impl Iterator<Item = Case> {
+    corners::all().into_iter().chain(cases::random(seed, count))
+}
+
+/// What our command line prints, or says on refusing.
+pub(crate) fn ours(case: &Case, files: &[PathBuf]) -> Result<String, Failure> {
+    let mut words = vec!["about-memory".to_owned()];
+    if files.len() > 1 {
+        words.push("diff".into());
+    }
+    words.extend(files.iter().map(|file| file.display().to_string()));
+    if case.is_verbose {
+        words.push("--verbose".into());
+    }
+    if !case.filter.is_empty() {
+        words.push(format!("--filter={}", case.filter));
+        words.extend(case.is_regex.then(|| "--regex".to_owned()));
+    }
+    let (mut out, mut notes) = (Vec::new(), Vec::new());
+    let cli = Cli::try_parse_from(words)?;
+    cli.run(&mut Context::new(&mut out, &mut notes)).map_err(|error| error.to_string())?;
+    Ok(String::from_utf8(out)?)
+}
+
+/// The first difference, in words.
+fn difference(theirs: &Shown, ours: &Result<String, Failure>) -> Option<String> {
+    match (theirs, ours) {
+        (Shown::Refused(_), Err(_)) => None,
+        (Shown::Refused(words), Ok(_)) => Some(format!("Firefox refuses ({words}), we show it")),
+        (Shown::Text(_), Err(error)) => Some(format!("Firefox shows it, we refuse ({error})")),
+        (Shown::Text(theirs), Ok(ours)) if theirs == ours => None,
+        (Shown::Text(theirs), Ok(ours)) => {
+            let (mut their_lines, mut our_lines) = (theirs.lines(), ours.lines());
+            for number in 1.. {
+                let (their, our) = (their_lines.next(), our_lines.next());
+                if their != our {
+                    return Some(format!(
+                        "line {number}\n  Firefox: {their:?}\n  we:      {our:?}"
+                    ));
+                }
+                if their.is_none() {
+                    break;
+                }
+            }
+            Some("only the line ends differ".into())
+        }
+    }
+}
+
+fn keep(
+    directory: &Path,
+    files: &[PathBuf],
+    theirs: &Shown,
+    ours: &Result<String, Failure>,
+) -> Result<(), Failure> {
+    fs::create_dir_all(directory)?;
+    for file in files {
+        fs::copy(file, directory.join(file.file_name().ok_or("a file without a name")?))?;
+    }
+    let (Shown::Text(theirs) | Shown::Refused(theirs)) = theirs;
+    fs::write(directory.join("firefox.txt"), theirs)?;
+    let ours = ours.as_ref().map_or_else(ToString::to_string, Clone::clone);
+    fs::write(directory.join("ours.txt"), ours)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_differs_is_found() {
+        let text = |text: &str| Shown::Text(text.to_owned());
+        let refused = Shown::Refused("no".into());
+        assert_eq!(difference(&text("a\nb\n"), &Ok("a\nb\n".into())), None);
+        assert_eq!(difference(&refused, &Err("no".into())), None);
+        for (theirs, ours, words) in [
+            (
+                text("a\nb\n"),
+                Ok("a\nc\n".to_owned()),
+                "line 2\n  Firefox: Some(\"b\")\n  we:      Some(\"c\")",
+            ),
+            (
+                text("a\n"),
+                Ok("a\nb\n".to_owned()),
+                "line 2\n  Firefox: None\n  we:      Some(\"b\")",
+            ),
+            (text("a\n"), Ok("a".to_owned()), "only the line ends differ"),
+            (text("a\n"), Err("no".into()), "Firefox shows it, we refuse (no)"),
+            (refused, Ok("a\n".to_owned()), "Firefox refuses (no), we show it"),
+        ] {
+            assert_eq!(difference(&theirs, &ours).as_deref(), Some(words));
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! A Firefox of our own: started on an empty profile, asked over Marionette, ended with this value.
+
+use crate::failure::Failure;
+use serde_json::{Value, json};
+use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// What Firefox makes of a file.
+#[derive(Debug)]
+pub(crate) enum Shown {
+    /// The text of its page.
+    Text(String),
+    /// It refuses, in these words.
+    Refused(String),
+}
+
+/// A question: one file, or two to compare.
+#[derive(Debug)]
+pub(crate) struct Question<'a> {
+    pub(crate) files: &'a [PathBuf],
+    pub(crate) is_verbose: bool,
+    pub(crate) filter: &'a str,
+    pub(crate) is_regex: bool,
+}
+
+/// A running Firefox.
+#[derive(Debug)]
+pub(crate) struct Firefox {
+    child: Child,
+    directory: PathBuf,
+    connection: TcpStream,
+    asked: u64,
+}
+
+/// Settings of the profile: English, and nothing of the network.
+const PREFERENCES: &str = r#"
+user_pref("marionette.port", 0);
+user_pref("intl.locale.requested", "en-US");
+user_pref("app.normandy.enabled", false);
+user_pref("app.update.enabled", false);
+user_pref("browser.aboutwelcome.enabled", false);
+user_pref("browser.safebrowsing.malware.enabled", false);
+user_pref("browser.safebrowsing.phishing.enabled", false);
+user_pref("browser.shell.checkDefaultBrowser", false);
+user_pref("browser.startup.page", 0);
+user_pref("datareporting.policy.dataSubmissionEnabled", false);
+user_pref("extensions.update.enabled", false);
+user_pref("network.captive-portal-service.enabled", false);
+user_pref("network.connectivity-service.enabled", false);
+user_pref("services.settings.server", "data:,");
+user_pref("termsofuse.bypassNotification", true);
+user_pref("toolkit.telemetry.enabled", false);
+"#;
+
+/// The Firefox that `$FIREFOX` names, or one of the usual names on the path.
+pub(crate) fn find() -> Option<PathBuf> {
+    if let Some(named) = std::env::var_os("FIREFOX") {
+        return Some(PathBuf::from(named));
+    }
+    let path = std::env::var_os("PATH")?;
+    let directories: Vec<PathBuf> = std::env::split_paths(&path).collect();
+    let candidates = ["firefox-esr", "firefox"].into_iter();
+    candidates
+        .flat_map(|name| directories.iter().map(move |directory| directory.join(name)))
+        .find(|path| path.is_file())
+}
+
+impl Firefox {
+    /// Starts a Firefox that keeps all it writes in `directory`.
+    pub(crate) fn start(program: &Path, directory: &Path) -> Result<Self, Failure> {
+        let profile = directory.join("profile");
+        fs::create_dir_all(&profile)?;
+        fs::write(profile.join("user.js"), PREFERENCES)?;
+        let log = fs::File::create(directory.join("log"))?;
+        let child = Command::new(program)
+            .args([
+                "--headless",
+                "--no-remote",
+                "--marionette",
+                "--remote-allow-system-access",
+                "--profile",
+            ])
+            .arg(&profile)
+            .arg("about:blank")
+            .env("HOME", directory)
+            .env("LC_ALL", "C.UTF-8")
+            .env("MOZ_CRASHREPORTER_DISABLE", "1")
+            .env_remove("DISPLAY")
+            .env_remove("WAYLAND_DISPLAY")
+            .stdin(Stdio::null())
+            .stdout(log.try_clone()?)
+            .stderr(log)
+            .spawn()?;
+        let mut starting = Starting(Some(child));
+        let connection = starting.connect(&profile.join("MarionetteActivePort"))?;
+        let child = starting.0.take().ok_or("Firefox is gone")?;
+        let mut firefox = Firefox { child, directory: directory.to_owned(), connection, asked: 0 };
+        firefox.read_packet()?;
+        firefox.call("WebDriver:NewSession", &json!({"capabilities": {}}))?;
+        firefox.call("Marionette:SetContext", &json!({"value": "chrome"}))?;
+        Ok(firefox)
+    }
+
+    /// Shows the files of a question on about:memory.
+    pub(crate) fn ask(&mut self, question: &Question<'_>) -> Result<Shown, Failure> {
+        let wish = json!({
+            "files": question.files,
+            "verbose": question.is_verbose,
+            "filter": question.filter,
+            "regex": question.is_regex,
+        });
+        let script = json!({
+            "script": include_str!("page.js"),
+            "args": [wish],
+            "sandbox": "system",
+            "newSandbox": true,
+            "scriptTimeout": 120_000,
+        });
+        let answer = self.call("WebDriver:ExecuteAsyncScript", &script)?;
+        let said = |key: &str| answer["value"][key].as_str().map(str::to_owned);
+        match (said("text"), said("refused"), said("trouble")) {
+            (Some(text), ..) => Ok(Shown::Text(text)),
+            (_, Some(words), _) => Ok(Shown::Refused(words)),
+            (.., Some(trouble)) => Err(format!("Firefox: {trouble}").into()),
+            _ => Err(format!("Firefox answered {answer}").into()),
+        }
+    }
+
+    fn call(&mut self, name: &str, parameters: &Value) -> Result<Value, Failure> {
+        self.asked += 1;
+        let packet = json!([0, self.asked, name, parameters]).to_string();
+        write!(self.connection, "{}:{packet}", packet.len())?;
+        loop {
+            let answer = self.read_packet()?;
+            if answer[1] == json!(self.asked) {
+                return if answer[2].is_null() {
+                    Ok(answer[3].clone())
+                } else {
+                    Err(format!("{name}: {}", answer[2]).into())
+                };
+            }
+        }
+    }
+
+    /// Packets are `LENGTH:JSON`.
+    fn read_packet(&mut self) -> Result<Value, Failure> {
+        let mut length = 0;
+        loop {
+            let mut byte = [0];
+            self.connection.read_exact(&mut byte)?;
+            match byte[0] {
+                b':' => break,
+                digit => {
+                    let digit = char::from(digit).to_digit(10).ok_or("no Marionette packet")?;
+                    length = length * 10 + digit as usize;
+                }
+            }
+        }
+        let mut packet = vec![0; length];
+        self.connection.read_exact(&mut packet)?;
+        Ok(serde_json::from_slice(&packet)?)
+    }
+}
+
+impl Drop for Firefox {
+    fn drop(&mut self) {
+        // Its content processes end when it quits; a kill is for a Firefox that no longer listens.
+        let is_quitting = self.call("Marionette:Quit", &json!({"flags": ["eForceQuit"]})).is_ok();
+        if !(is_quitting && ends_within(&mut self.child, Duration::from_secs(10))) {
+            end(&mut self.child);
+        }
+        // A directory that cannot be removed is only untidy.
+        let _ = fs::remove_dir_all(&self.directory);
+    }
+}
+
+/// A Firefox that has not answered yet; it ends with this value.
+struct Starting(Option<Child>);
+
+impl Starting {
+    fn connect(&mut self, port_file: &Path) -> Result<TcpStream, Failure> {
+        let deadline = Instant::now() + Duration::from_secs(90);
+        while Instant::now() < deadline {
+            if let Some(status) = self.0.as_mut().and_then(|child| child.try_wait().ok().flatten())
+            {
+                return Err(format!("Firefox ended at its start: {status}").into());
+            }
+            if let Some(port) =
+                fs::read_to_string(port_file).ok().and_then(|text| text.trim().parse::<u16>().ok())
+            {
+                let connection = TcpStream::connect(("127.0.0.1", port))?;
+                connection.set_read_timeout(Some(Duration::from_secs(150)))?;
+                connection.set_nodelay(true)?;
+                return Ok(connection);
+            }
+            sleep(Duration::from_millis(50));
+        }
+        Err("Firefox did not open its Marionette port within 90 seconds".into())
+    }
+}
+
+impl Drop for Starting {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.0 {
+            end(child);
+        }
+    }
+}
+
+fn ends_within(child: &mut Child, time: Duration) -> bool {
+    let deadline = Instant::now() + time;
+    while Instant::now() < deadline {
+        if matches!(child.try_wait(), Ok(Some(_))) {
+            return true;
+        }
+        sleep(Duration::from_millis(20));
+    }
+    false
+}
+
+fn end(child: &mut Child) {
+    // It may have ended by itself in the meantime.
+    let _ = child.kill();
+    let _ = child.wait();
+}

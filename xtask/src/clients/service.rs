@@ -1,0 +1,55 @@
+//! The example service as a process of ours, which ends with this value.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use super::http;
+use crate::build;
+use crate::failure::Failure;
+
+/// A running service.
+#[derive(Debug)]
+pub(crate) struct Service {
+    child: Child,
+    /// As `127.0.0.1:8080`.
+    pub(crate) address: String,
+}
+
+/// Builds it, and says where it is.
+pub(crate) fn build() -> Result<PathBuf, Failure> {
+    build::debug("memreport-service-example", "service")
+}
+
+impl Service {
+    /// Starts it with this variable `DMD`, on a port of the system's choice.
+    pub(crate) fn start(program: &Path, variable: &str) -> Result<Self, Failure> {
+        let mut child = Command::new(program)
+            .arg("127.0.0.1:0")
+            .env("DMD", variable)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()?;
+        let said = child.stdout.take().ok_or("the service has no output")?;
+        let mut service = Service { child, address: String::new() };
+        let mut line = String::new();
+        BufReader::new(said).read_line(&mut line)?;
+        let address =
+            line.trim().strip_prefix("http://").ok_or("the service ended at its start")?;
+        address.clone_into(&mut service.address);
+        Ok(service)
+    }
+
+    /// What it answers.
+    pub(crate) fn get(&self, path: &str) -> Result<String, Failure> {
+        http::get(&self.address, path)
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

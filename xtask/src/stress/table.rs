@@ -1,0 +1,36 @@
+//! `cargo xtask stress [SECONDS]`: threads do all they can to the table of blocks, in each mode for that long.
+
+use std::io::Write;
+use std::process::Command;
+
+use crate::build;
+use crate::failure::Failure;
+
+const MODES: [(&str, &[&str]); 5] = [
+    ("--stacks=none", &[]),
+    ("--stacks=full", &[]),
+    ("--stacks=partial", &[]),
+    ("--mode=cumulative", &[]),
+    ("--stacks=full", &["toggle"]),
+];
+
+/// Runs the subject in each mode. `false` when one fails.
+pub(crate) fn run(seconds: Option<&str>, out: &mut dyn Write) -> Result<bool, Failure> {
+    let seconds = seconds.unwrap_or("30");
+    if !seconds.parse::<f64>().is_ok_and(f64::is_normal) {
+        return Err(format!("'{seconds}' is no number of seconds").into());
+    }
+    let subject = build::release("memreport-tests", "stress")?;
+    let mut all_hold = true;
+    for (variable, words) in MODES {
+        write!(out, "DMD={variable} {}: ", words.join(" "))?;
+        out.flush()?;
+        let output =
+            Command::new(&subject).env("DMD", variable).arg(seconds).args(words).output()?;
+        let said = if output.status.success() { &output.stdout } else { &output.stderr };
+        writeln!(out, "{}", String::from_utf8_lossy(said).trim_end())?;
+        all_hold &= output.status.success();
+    }
+    writeln!(out, "{}", if all_hold { "all invariants hold" } else { "FAILED" })?;
+    Ok(all_hold)
+}
