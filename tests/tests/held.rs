@@ -6,11 +6,11 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 use memreport_analysis::analysis::ExplainOptions;
-use memreport_analysis::read::{Dump, read_file};
 use memreport_analysis::axis::Axis;
+use memreport_analysis::read::{Dump, read_file};
 use memreport_analysis::retention::{
-    Counted, Held, Holds, Outside, Place, Retained, RetainedName, Target, TreeOptions,
-    WayOptions, write_circles, write_tree,
+    Counted, Held, Holds, Outside, Place, Retained, RetainedName, Target, TreeOptions, WayOptions,
+    write_circles, write_tree,
 };
 use memreport_analysis::symbols::Symboliser;
 

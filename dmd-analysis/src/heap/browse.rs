@@ -7,7 +7,7 @@ mod axes;
 mod tree;
 mod write;
 
-pub use axes::axes;
+pub use axes::{AXES, axes};
 pub use tree::{Name, Node, browse};
 pub use write::{write_json, write_text};
 

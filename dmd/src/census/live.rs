@@ -8,9 +8,7 @@ use memreport::Collector;
 use memreport_analysis::census::engine::{
     Attributes, Counting, Item, distinct, owned_by, thread_text,
 };
-use memreport_analysis::census::{
-    Amount, BlockSize, Breakdown, Census, ReportState, StackCut,
-};
+use memreport_analysis::census::{Amount, BlockSize, Breakdown, Census, ReportState, StackCut};
 
 use crate::collect::Dump;
 use crate::collect::age::Age;

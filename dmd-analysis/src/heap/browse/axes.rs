@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::super::model::{Heap, Report, Row};
 use crate::axis::{Attributes, Axis, AxisError, GroupBy, ReportState, StackCut};
 
-/// The names of the axes that rows have a key on.
-const SUPPORTED: [&str; 9] =
+/// The names of the axes that a tree can be grouped by.
+pub const AXES: [&str; 9] =
     ["stack", "type", "scope", "thread", "reporter", "field", "state", "size", "size-class"];
 
 /// Returns the axes of a tree that is grouped like this.
@@ -27,7 +27,7 @@ const SUPPORTED: [&str; 9] =
 /// # Ok::<(), memreport_analysis::axis::AxisError>(())
 /// ```
 pub fn axes(group_by: GroupBy) -> Result<Vec<Axis>, AxisError> {
-    let mut axes = group_by.each_of(&SUPPORTED)?.axes().to_vec();
+    let mut axes = group_by.each_of(&AXES)?.axes().to_vec();
     if let [alone] = &axes[..] {
         let inner =
             [Axis::Type, Axis::stack()].into_iter().filter(|axis| axis.name() != alone.name());
