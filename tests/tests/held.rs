@@ -6,10 +6,11 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 use memreport_analysis::analysis::ExplainOptions;
+use memreport_analysis::axis::Axis;
 use memreport_analysis::read::{Dump, read_file};
 use memreport_analysis::retention::{
-    Counted, Held, Holds, Outside, Owner, Place, Retained, RetainedName, Target, TreeOptions,
-    WayOptions, write_circles, write_tree,
+    Counted, Held, Holds, Outside, Place, Retained, RetainedName, Target, TreeOptions, WayOptions,
+    write_circles, write_tree,
 };
 use memreport_analysis::symbols::Symboliser;
 
@@ -87,7 +88,7 @@ fn a_static_retains_what_it_alone_holds() {
     // Two statics share a page, so that neither retains it.
     let shelf = of_static(&tree, "held::SHELF");
     assert!(shelf.bytes < 100, "{shelf:#?}");
-    let (groups, _) = holds.groups(Owner::Type, 100);
+    let (groups, _) = holds.groups(&Axis::Type, 100);
     let page = groups.iter().find(|group| group.name == "Arc<held::Page>");
     assert!(page.is_some_and(|page| page.retained >= 70_000), "{groups:#?}");
 }

@@ -2,7 +2,8 @@
 
 use std::process::Command;
 
-use memreport_analysis::analysis::{By, ExplainOptions, group_by};
+use memreport_analysis::analysis::{ExplainOptions, group_by};
+use memreport_analysis::axis::Axis;
 use memreport_analysis::read::Dump;
 use memreport_analysis::recording::Which;
 
@@ -15,7 +16,7 @@ const KEPT: [(&str, i128); 3] =
     [("search", 1000 * 3000), ("store", 1000 * 10_000), ("list", 1000 * 500)];
 
 fn bytes(dump: &Dump, scope: &str) -> i128 {
-    let groups = group_by(dump, By::Scope, &ExplainOptions::default());
+    let groups = group_by(dump, &Axis::Scope, &ExplainOptions::default());
     let inside = format!("{scope} > ");
     groups
         .iter()

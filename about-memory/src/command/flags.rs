@@ -2,6 +2,7 @@
 
 pub mod display;
 pub mod blocks;
+pub(crate) mod by;
 pub(crate) mod parse;
 
 pub use blocks::BlockArgs;

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use memreport::__private::{all_scopes, as_own};
 use memreport::Collector;
 use memreport_analysis::census::engine::{
-    Counting, Item, Source, fields, named_thread, owned_by, reporters,
+    Attributes, Counting, Item, distinct, owned_by, thread_text,
 };
-use memreport_analysis::census::{Amount, Axis, Breakdown, Census, Key, State};
+use memreport_analysis::census::{Amount, BlockSize, Breakdown, Census, ReportState, StackCut};
 
 use crate::collect::Dump;
 use crate::collect::age::Age;
@@ -162,17 +162,18 @@ impl<'d> Live<'d> {
     fn item(&mut self, alike: Alike, num: u64) -> Item {
         let Alike { requested, usable, site, rate, reports, age } = alike;
         let (size, slop) = (usable as u64, (usable - requested) as u64);
+        let block_size = BlockSize { requested: requested as u64, slop };
         // In other modes reports are heard as well, and the dump does not say them.
         let mode = self.dump.mode();
         let (reports, state) = if mode.has_reports() || mode == Mode::Scan {
             let (reports, times) = self.reports.number(self.dump, reports);
-            (reports, State::of_reports(times))
+            (reports, ReportState::of_reports(times))
         } else {
-            (0, State::Other)
+            (0, ReportState::Other)
         };
         let site = site::site(site);
         Item {
-            amount: Amount::new(num, (size - slop, slop), rate.weight(usable)),
+            amount: Amount::new(num, block_size, rate.weight(usable)),
             size,
             slop,
             state,
@@ -189,64 +190,76 @@ impl<'d> Live<'d> {
         let (dump, set) = (self.dump, self.reports.get(item.reports));
         set.iter().filter_map(|number| dump.report(*number))
     }
+}
 
-    fn stack(&mut self, stack: u32, depth: usize, is_inverted: bool) -> Option<Key> {
-        let mut addresses: Vec<usize> = site::frames(stack).collect();
-        if is_inverted {
-            addresses.reverse();
+impl Attributes for Live<'_> {
+    type Block = Item;
+
+    fn size(&self, item: &Item) -> u64 {
+        item.size
+    }
+
+    fn state(&self, item: &Item) -> ReportState {
+        item.state
+    }
+
+    fn age_ms(&self, item: &Item) -> Option<u64> {
+        item.age_ms
+    }
+
+    fn reporters(&mut self, item: &Item) -> Vec<String> {
+        distinct(self.reports(item).map(|report| report.path.clone()).collect())
+    }
+
+    fn fields(&mut self, item: &Item) -> Vec<String> {
+        let name = |report: &Report| {
+            let field = report.field.map(|field| format!("{}.{}", field.owner(), field.name()));
+            field.unwrap_or_else(|| report.path.clone())
+        };
+        distinct(self.reports(item).map(name).collect())
+    }
+
+    fn scopes(&mut self, item: &Item) -> Vec<String> {
+        scope_names(&self.scopes, item.scope)
+    }
+
+    fn thread(&mut self, item: &Item) -> Option<String> {
+        if item.thread == 0 {
+            return None;
         }
-        addresses.truncate(depth);
+        let threads = self.dump.threads();
+        let thread = threads.iter().find(|(number, ..)| *number == item.thread);
+        Some(thread_text(thread.and_then(|(.., name)| name.as_deref()), item.thread))
+    }
+
+    /// Returns the type that reports the block: frames are addresses, which contain no types.
+    fn type_name(&mut self, item: &Item) -> Option<String> {
+        self.reports(item).find_map(|report| Some(owned_by(report.field?.owner())))
+    }
+
+    fn stack(&mut self, item: &Item, cut: StackCut) -> Option<Arc<[Arc<str>]>> {
+        let addresses = cut.apply(site::frames(item.stack).collect());
         let places = &self.places;
         let frames: Arc<[Arc<str>]> = addresses
             .into_iter()
-            .map(|address| {
+            .map(|address: usize| {
                 let frame = self.frames.entry(address);
                 Arc::clone(frame.or_insert_with(|| places.describe(address).into()))
             })
             .collect();
-        (!frames.is_empty()).then_some(Key::Stack(frames))
+        (!frames.is_empty()).then_some(frames)
     }
 }
 
-impl Source for Live<'_> {
-    fn key(&mut self, axis: &Axis, item: &Item) -> Option<Key> {
-        match axis {
-            Axis::AllocationStack { depth, invert } => {
-                let depth = depth.map_or(usize::MAX, |depth| depth.get() as usize);
-                self.stack(item.stack, depth, *invert)
-            }
-            Axis::Type => {
-                owned_by(self.reports(item).find_map(|report| Some(report.field?.owner())))
-            }
-            Axis::Reporter { depth } => reporters(
-                self.reports(item).map(|report| report.path.as_str()),
-                depth.map(std::num::NonZeroU32::get),
-            ),
-            Axis::Field => fields(self.reports(item).map(|report| {
-                let field = report.field.map(|field| format!("{}.{}", field.owner(), field.name()));
-                field.unwrap_or_else(|| report.path.clone())
-            })),
-            Axis::Thread if item.thread == 0 => None,
-            Axis::Thread => {
-                let threads = self.dump.threads();
-                let thread = threads.iter().find(|(number, ..)| *number == item.thread);
-                Some(named_thread(thread.and_then(|(.., name)| name.as_deref()), item.thread))
-            }
-            Axis::Scope => scope(&self.scopes, item.scope),
-            _ => None,
-        }
-    }
-}
-
-/// The names from the outermost scope to this one.
-fn scope(scopes: &[(u16, String)], scope: u16) -> Option<Key> {
+/// Returns the names from the outermost scope to this one.
+fn scope_names(scopes: &[(u16, String)], scope: u16) -> Vec<String> {
     let mut names = Vec::new();
     let mut next = usize::from(scope);
     while let Some((around, name)) = next.checked_sub(1).and_then(|at| scopes.get(at)) {
-        names.push(name.as_str());
+        names.push(name.clone());
         // Each is named before those inside it.
         next = usize::from(*around).min(next - 1);
     }
     names.reverse();
-    (!names.is_empty()).then(|| Key::text(&names.join(" > ")))
+    names
 }

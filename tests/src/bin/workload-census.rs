@@ -150,9 +150,8 @@ fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
     let count: usize = words.next().ok_or("how many blocks?")?.parse()?;
     let rounds: usize = words.next().ok_or("how many times?")?.parse()?;
     build(count);
-    let stack = Axis::AllocationStack { depth: None, invert: false };
-    let breakdown: Breakdown = Split::by(Axis::Reporter { depth: None })
-        .then(Split::by(Axis::Type).then(Split::by(stack)))
+    let breakdown: Breakdown = Split::by(Axis::reporter())
+        .then(Split::by(Axis::Type).then(Split::by(Axis::stack())))
         .into();
     let other = Other::default();
     thread::scope(|scope| {

@@ -1,6 +1,6 @@
 //! `about-memory heap census DUMP|PID`: counts the blocks of a heap by the answers to questions.
 
-use crate::command::flags::seconds;
+use crate::command::flags::{by, seconds};
 use crate::context::Context;
 use crate::error::Failure;
 use crate::input::dump::{DumpArgs, DumpError, DumpReader};
@@ -18,6 +18,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
+/// The help of `--by` before the list of axes.
+const PURPOSE: &str = "Group the blocks by these axes, one within the other: `type,stack:3` [default: state, then type or reporter]";
+
 /// `about-memory heap census`
 #[derive(Debug, Args)]
 pub struct CensusArgs {
@@ -29,9 +32,8 @@ pub struct CensusArgs {
     #[arg(value_name = "DUMP2|PID")]
     second: Option<PathBuf>,
 
-    /// What to count by, each within the one before: reporter, type, stack, state, file, field, thread, scope, crate, size or age;
-    /// `stack:3` is three frames of a stack, `reporter:2` two segments of a path [default: state, and within it what tells most]
-    #[arg(long, value_name = "WORD,…", conflicts_with = "breakdown")]
+    /// Group the blocks by these axes, one within the other: `type,stack:3` [default: state, then type or reporter]
+    #[arg(long, value_name = "AXIS,…", conflicts_with = "breakdown", long_help = by::any_axis(PURPOSE))]
     by: Option<String>,
 
     /// The same in JSON, in the words of SpiderMonkey's takeCensus; `@FILE` reads it from a file
@@ -73,7 +75,7 @@ enum Format {
     /// A tree
     #[default]
     Tree,
-    /// A row for each group that is not told apart further
+    /// A row for each group that is not split further
     Table,
     /// The same for programs
     Csv,

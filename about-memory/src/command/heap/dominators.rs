@@ -1,13 +1,14 @@
 //! `about-memory heap dominators DUMP`: shows what keeps most of the heap alive, and unreachable cycles.
 
 use super::retention;
-use crate::command::flags::percent;
+use crate::command::flags::{by, percent};
 use crate::context::Context;
 use crate::error::Failure;
 use crate::input::dump::{DumpArgs, DumpError};
-use clap::{Args, ValueEnum};
+use clap::Args;
+use memreport_analysis::axis::Axis;
 use memreport_analysis::retention as holds;
-use memreport_analysis::retention::{Holds, Owner, TreeOptions};
+use memreport_analysis::retention::{Holds, TreeOptions};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -18,9 +19,9 @@ pub struct DominatorsArgs {
     #[arg(value_name = "DUMP")]
     input: PathBuf,
 
-    /// Group the blocks by one question, as a table: what would be given back if all blocks of a group were
-    #[arg(long, value_enum, value_name = "WHAT")]
-    by: Option<OwnerArg>,
+    /// Group the blocks by an axis, as a table of the bytes that each group retains
+    #[arg(long, value_name = "AXIS", long_help = by::any_axis("Group the blocks by an axis, as a table of the bytes that each group retains"))]
+    by: Option<Axis>,
 
     /// How many children of a node, groups or cycles to show [default: 10, with --by 20]
     #[arg(long, value_name = "N")]
@@ -43,33 +44,6 @@ pub struct DominatorsArgs {
     dump: DumpArgs,
 }
 
-/// What blocks can be grouped by.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum OwnerArg {
-    /// The type, where the frames tell it
-    Type,
-    /// The program's own frame that allocated them
-    Site,
-    /// The crate whose code asked for them
-    Crate,
-    /// The paths of the reports that count them
-    Reporter,
-    /// The type and field by which they were reported
-    Field,
-}
-
-impl From<OwnerArg> for Owner {
-    fn from(owner: OwnerArg) -> Self {
-        match owner {
-            OwnerArg::Type => Self::Type,
-            OwnerArg::Site => Self::Site,
-            OwnerArg::Crate => Self::Crate,
-            OwnerArg::Reporter => Self::Reporter,
-            OwnerArg::Field => Self::Field,
-        }
-    }
-}
-
 impl DominatorsArgs {
     /// Prints the dominator tree and the cycles, or groups.
     ///
@@ -81,8 +55,8 @@ impl DominatorsArgs {
         let options = retention::explain_options(context, self.json);
         let retention =
             Holds::new(&dump, &options).map_err(|error| DumpError::Clamp(self.input, error))?;
-        if let Some(by) = self.by {
-            let groups = retention.groups(by.into(), self.top.unwrap_or(20));
+        if let Some(axis) = &self.by {
+            let groups = retention.groups(axis, self.top.unwrap_or(20));
             match self.json {
                 true => holds::write_groups_json(&groups.0, context.out),
                 false => holds::write_groups(&retention, &groups, context.out),

@@ -111,8 +111,8 @@ impl Answer {
                 .map_err(|error| DumpError::Referrers(args.input.clone(), error))?;
             return Ok(Self::Referred(Box::new(first), referred, options));
         }
-        if let Some(by) = args.by {
-            return Ok(Self::Groups(analysis::group_by(&first, by.into(), &options), options.top));
+        if let Some(axis) = &args.by {
+            return Ok(Self::Groups(analysis::group_by(&first, axis, &options), options.top));
         }
         if args.explain || args.json {
             if !args.no_fix_stacks {

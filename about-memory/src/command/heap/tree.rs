@@ -1,15 +1,19 @@
 //! `about-memory heap tree DUMP`: breaks the heap down by stack, type and scope.
 
-use crate::command::flags::{BlockArgs, percent};
+use crate::command::flags::{BlockArgs, by, percent};
 use crate::context::Context;
 use crate::error::Failure;
 use crate::input::dump::DumpArgs;
-use clap::{Args, ValueEnum};
+use clap::Args;
+use memreport_analysis::axis::{Axis, GroupBy};
 use memreport_analysis::heap::browse;
-use memreport_analysis::heap::browse::{Axis, BrowseOptions};
+use memreport_analysis::heap::browse::BrowseOptions;
 use memreport_analysis::recording::Moment;
 use std::path::PathBuf;
 use std::process::ExitCode;
+
+/// The help of `--by` before the list of axes.
+const PURPOSE: &str = "Group the blocks by these axes, one within the other: `type,stack`. `scope` alone is `scope,type,stack`";
 
 /// `about-memory heap tree`
 #[derive(Debug, Args)]
@@ -23,10 +27,9 @@ pub struct HeapTreeArgs {
     #[arg(long, value_name = "MOMENT")]
     at: Option<Moment>,
 
-    /// What to break the heap down by, one within the other: `type,stack`. After one alone come the others: `scope` is
-    /// `scope,type,stack`
-    #[arg(long, value_enum, value_name = "WHAT", value_delimiter = ',', default_value = "stack")]
-    by: Vec<ByArg>,
+    /// Group the blocks by these axes, one within the other: `type,stack`. `scope` alone is `scope,type,stack`
+    #[arg(long, value_name = "AXIS", value_delimiter = ',', default_value = "stack", value_parser = by::tree_axis, long_help = by::tree_axes(PURPOSE))]
+    by: Vec<Axis>,
 
     /// Only blocks that were allocated below a function with TEXT in its name; stacks begin there
     #[arg(long = "in", value_name = "TEXT")]
@@ -57,33 +60,6 @@ pub struct HeapTreeArgs {
     dump: DumpArgs,
 }
 
-/// What the heap is broken down by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum ByArg {
-    /// The stack that allocated
-    Stack,
-    /// The type
-    Type,
-    /// The scope that the program was in: what it said that it was at
-    Scope,
-}
-
-/// The order that these words stand for.
-fn axes(by: &[ByArg]) -> Vec<Axis> {
-    let all: &[ByArg] = match by {
-        [ByArg::Stack] => &[ByArg::Stack, ByArg::Type],
-        [ByArg::Type] => &[ByArg::Type, ByArg::Stack],
-        [ByArg::Scope] => &[ByArg::Scope, ByArg::Type, ByArg::Stack],
-        several => several,
-    };
-    let axis = |by: &ByArg| match by {
-        ByArg::Stack => Axis::Stack,
-        ByArg::Type => Axis::Type,
-        ByArg::Scope => Axis::Scope,
-    };
-    all.iter().map(axis).collect()
-}
-
 impl HeapTreeArgs {
     /// Prints the tree.
     ///
@@ -94,7 +70,7 @@ impl HeapTreeArgs {
         let source = self.dump.reader().open(&input, context.notes)?;
         let heap = source.heap(self.at, &self.blocks.options(), &input)?;
         let mut options = BrowseOptions::default();
-        options.by = axes(&self.by);
+        options.by = browse::axes(GroupBy::new(self.by)?)?;
         options.in_scope = self.scope;
         options.within = self.within;
         options.of_type = self.of_type;

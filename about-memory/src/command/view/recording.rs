@@ -7,7 +7,8 @@ use crate::input::folder::working_directory;
 use crate::render::recording::{json, text};
 use clap::{Args, ValueEnum};
 use memreport_analysis::analysis;
-use memreport_analysis::analysis::{By, ExplainOptions};
+use memreport_analysis::analysis::ExplainOptions;
+use memreport_analysis::axis::Axis;
 use memreport_analysis::recording::Which;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -89,7 +90,7 @@ impl RecordingArgs {
         let mut options = ExplainOptions::default();
         options.root = working_directory();
         writeln!(context.out, "\n{}:\n", text::heading(self.which.into()))?;
-        let groups = analysis::group_by(&dump, By::Stack, &options);
+        let groups = analysis::group_by(&dump, &Axis::stack(), &options);
         Ok(analysis::write_groups(&groups, self.top, context.out)?)
     }
 }

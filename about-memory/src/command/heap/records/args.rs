@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
-use crate::command::flags::hexadecimal;
+use crate::command::flags::{by, hexadecimal};
 use crate::input::dump::DumpArgs;
 use clap::{Args, ValueEnum};
-use memreport_analysis::analysis::{By, SortBy};
+use memreport_analysis::analysis::SortBy;
+use memreport_analysis::axis::Axis;
 
 /// `about-memory heap records`
 #[derive(Debug, Args)]
@@ -43,9 +44,9 @@ pub struct RecordsArgs {
     #[arg(long, conflicts_with = "input2")]
     pub(super) explain: bool,
 
-    /// Group the blocks by one question, as a table
-    #[arg(long, value_enum, value_name = "WHAT", conflicts_with_all = ["input2", "explain"])]
-    pub(super) by: Option<ByKey>,
+    /// Group the blocks by an axis, as a table
+    #[arg(long, value_name = "AXIS", conflicts_with_all = ["input2", "explain"], long_help = by::any_axis("Group the blocks by an axis, as a table"))]
+    pub(super) by: Option<Axis>,
 
     /// In a scan dump, say who points at the block that has this address (hexadecimal), and who at those, as far as it goes
     #[arg(long, value_name = "ADDRESS", value_parser = hexadecimal, conflicts_with_all = ["input2", "explain", "by", "json"])]
@@ -101,42 +102,6 @@ impl From<SortKey> for SortBy {
             SortKey::Req => Self::Req,
             SortKey::Slop => Self::Slop,
             SortKey::NumBlocks => Self::NumBlocks,
-        }
-    }
-}
-
-/// What blocks can be grouped by.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(super) enum ByKey {
-    /// The program's own frames
-    Stack,
-    /// The type, where the frames tell it
-    Type,
-    /// The paths of the reports that count them
-    Reporter,
-    /// The type and field by which they were reported
-    Field,
-    /// The crate whose code asked for them
-    Crate,
-    /// The thread that allocated them
-    Thread,
-    /// The scope of the program, as it has named it
-    Scope,
-    /// Their usable size
-    Size,
-}
-
-impl From<ByKey> for By {
-    fn from(key: ByKey) -> Self {
-        match key {
-            ByKey::Stack => Self::Stack,
-            ByKey::Type => Self::Type,
-            ByKey::Reporter => Self::Reporter,
-            ByKey::Field => Self::Field,
-            ByKey::Crate => Self::Crate,
-            ByKey::Thread => Self::Thread,
-            ByKey::Scope => Self::Scope,
-            ByKey::Size => Self::Size,
         }
     }
 }

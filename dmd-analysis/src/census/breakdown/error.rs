@@ -1,38 +1,38 @@
-//! What can be wrong with the text of a breakdown.
+//! Errors in the JSON of a breakdown.
 
 use std::{error, fmt};
 
-/// Why a text is no breakdown: the place in it, what is wrong, and what would be right.
+/// A text that is no breakdown: the place in it, the mistake, and the correct form.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum BreakdownError {
-    /// It is no JSON.
+    /// The text is no JSON.
     Json(serde_json::Error),
-    /// A name that is not known.
+    /// The value of `by` is unknown.
     Name {
-        /// As `then.noStack`; empty at the top.
+        /// The path of the part, such as `then.noStack`; empty at the top.
         place: String,
-        /// The name.
+        /// The unknown name.
         name: String,
-        /// Those that are.
+        /// The names that are known.
         known: Vec<&'static str>,
     },
-    /// A property that a part of a breakdown does not have.
+    /// A part has a property that does not belong to it.
     Property {
-        /// As `then.noStack`; empty at the top.
+        /// The path of the part, such as `then.noStack`; empty at the top.
         place: String,
-        /// What the part is called.
+        /// The value of `by`.
         by: String,
         /// The property.
         name: String,
-        /// Those that it has.
+        /// The properties that belong to the part.
         known: &'static [&'static str],
     },
-    /// A value of the wrong kind.
+    /// A value has the wrong form.
     Shape {
-        /// As `then.depth`; empty at the top.
+        /// The path of the value, such as `then.depth`; empty at the top.
         place: String,
-        /// What it must be.
+        /// The correct form.
         wanted: &'static str,
     },
 }
@@ -45,12 +45,10 @@ impl fmt::Display for BreakdownError {
         };
         match self {
             Self::Json(error) => write!(f, "the breakdown is not JSON: {error}"),
-            Self::Name { place, name, known } => write!(
-                f,
-                "{}nothing is told apart by `{name}`; known are {}",
-                at(place),
-                known.join(", ")
-            ),
+            Self::Name { place, name, known } => {
+                let known = known.join(", ");
+                write!(f, "{}cannot group by `{name}`; known are {known}", at(place))
+            }
             Self::Property { place, by, name, known } => {
                 write!(f, "{}`{by}` has no property `{name}`, but {}", at(place), known.join(", "))
             }

@@ -1,39 +1,52 @@
-//! Breakdowns in JSON, as SpiderMonkey's callers write them: `{"by":"allocationStack","then":{"by":"count"}}`.
+//! Breakdowns in JSON, in SpiderMonkey's form: `{"by":"allocationStack","then":{"by":"count"}}`.
 
 use std::num::NonZeroU32;
 use std::str::FromStr;
 
 use serde_json::{Map, Value, json};
 
-use super::breakdown::{Axis, Breakdown, Bucket, CoarseType, Count, DEFAULT_EDGES, Split};
-use super::error::BreakdownError;
-use super::item::State;
+use super::{Breakdown, BreakdownError, Bucket, Count, Split, StateSplit, json_name, missing_name};
+use crate::axis::{Axis, DEFAULT_EDGES, ReportState, StackCut};
 
-/// What `by` may be, and which properties stand beside it.
-pub(super) const FORMS: [(&str, &[&str]); 16] = [
-    ("count", &["count", "bytes", "slop", "label"]),
-    ("bucket", &["limit"]),
-    ("coarseType", &State::NAMES),
-    ("allocationStack", &["then", "noStack", "depth", "invert"]),
-    ("type", &["then", "other"]),
-    // SpiderMonkey has three words for what a thing is.
-    ("objectClass", &["then", "other"]),
-    ("internalType", &["then", "other"]),
-    ("descriptiveType", &["then", "other"]),
-    ("filename", &["then", "noFilename"]),
-    ("reporter", &["then", "noReporter", "depth"]),
-    ("field", &["then", "noField"]),
-    ("thread", &["then", "unknown"]),
-    ("scope", &["then", "noScope"]),
-    ("crate", &["then", "unknown"]),
-    ("sizeClass", &["then"]),
-    ("age", &["edges", "then", "unknown"]),
+/// A kind of breakdown in JSON.
+struct Form {
+    /// The value of `by`.
+    by: &'static str,
+    /// The properties that may stand beside `by`.
+    properties: &'static [&'static str],
+}
+
+const fn form(by: &'static str, properties: &'static [&'static str]) -> Form {
+    Form { by, properties }
+}
+
+/// Every kind of breakdown.
+const FORMS: [Form; 18] = [
+    form("count", &["count", "bytes", "slop", "label"]),
+    form("bucket", &["limit"]),
+    form("coarseType", &ReportState::NAMES),
+    form("allocationStack", &["then", "noStack", "depth", "invert"]),
+    form("type", &["then", "other"]),
+    // SpiderMonkey has three kinds of types.
+    form("objectClass", &["then", "other"]),
+    form("internalType", &["then", "other"]),
+    form("descriptiveType", &["then", "other"]),
+    form("filename", &["then", "noFilename"]),
+    form("reporter", &["then", "noReporter", "depth"]),
+    form("field", &["then", "noField"]),
+    form("thread", &["then", "unknown"]),
+    form("scope", &["then", "noScope"]),
+    form("crate", &["then", "unknown"]),
+    form("sizeClass", &["then"]),
+    form("age", &["edges", "then", "unknown"]),
+    form("site", &["then", "noStack"]),
+    form("size", &["then"]),
 ];
 
 impl FromStr for Breakdown {
     type Err = BreakdownError;
 
-    /// Reads a breakdown in JSON. What is left out is counted.
+    /// Reads a breakdown in JSON. A breakdown that is left out is a count.
     fn from_str(text: &str) -> Result<Self, BreakdownError> {
         parse(&serde_json::from_str(text).map_err(BreakdownError::Json)?, "")
     }
@@ -59,9 +72,10 @@ fn shape(place: &str, wanted: &'static str) -> BreakdownError {
     BreakdownError::Shape { place: place.to_owned(), wanted }
 }
 
-/// A part of a breakdown, and where it is.
+/// A part of a breakdown.
 struct Object<'v> {
     fields: &'v Map<String, Value>,
+    /// The path from the top, such as `then.noStack`.
     place: &'v str,
 }
 
@@ -72,10 +86,11 @@ impl Object<'_> {
             Some(_) => return Err(shape(&inner(self.place, "by"), "a text")),
             None => return Err(shape(self.place, "an object with `by`")),
         };
-        let Some((_, known)) = FORMS.iter().find(|(name, _)| *name == by) else {
-            let known = FORMS.iter().map(|(name, _)| *name).collect();
+        let Some(form) = FORMS.iter().find(|form| form.by == by) else {
+            let known = FORMS.iter().map(|form| form.by).collect();
             return Err(BreakdownError::Name { place: self.place.into(), name: by.into(), known });
         };
+        let known = form.properties;
         let mut names = self.fields.keys().filter(|name| *name != "by");
         if let Some(name) = names.find(|name| !known.contains(&name.as_str())) {
             return Err(BreakdownError::Property {
@@ -92,8 +107,9 @@ impl Object<'_> {
                 Ok(limit.map_or_else(Bucket::default, |limit| Bucket { limit }).into())
             }
             "coarseType" => {
-                let [unreported, once, twice, other] = State::NAMES.map(|name| self.child(name));
-                Ok(CoarseType { of: [unreported?, once?, twice?, other?] }.into())
+                let [unreported, once, twice, other] =
+                    ReportState::NAMES.map(|name| self.child(name));
+                Ok(StateSplit { of: [unreported?, once?, twice?, other?] }.into())
             }
             _ => self.split(by),
         }
@@ -116,28 +132,30 @@ impl Object<'_> {
 
     fn split(&self, by: &str) -> Result<Breakdown, BreakdownError> {
         let axis = match by {
-            "allocationStack" => Axis::AllocationStack {
-                depth: self.depth()?,
-                invert: self.flag("invert")?.unwrap_or(false),
-            },
-            "filename" => Axis::Filename,
+            "allocationStack" => {
+                let (depth, invert) = (self.depth()?, self.flag("invert")?.unwrap_or(false));
+                Axis::Stack(StackCut { depth, invert })
+            }
+            "site" => Axis::Site,
+            "filename" => Axis::File,
             "reporter" => Axis::Reporter { depth: self.depth()? },
             "field" => Axis::Field,
             "thread" => Axis::Thread,
             "scope" => Axis::Scope,
             "crate" => Axis::Crate,
+            "size" => Axis::Size,
             "sizeClass" => Axis::SizeClass,
             "age" => Axis::Age { edges: self.edges()? },
-            // Whatever SpiderMonkey calls it.
+            // Any of SpiderMonkey's kinds of types.
             _ => Axis::Type,
         };
         let then = self.child("then")?;
-        let missing =
-            axis.missing().map_or_else(|| Ok(Breakdown::default()), |name| self.child(name))?;
+        let missing = missing_name(&axis)
+            .map_or_else(|| Ok(Breakdown::default()), |name| self.child(name))?;
         Ok(Split { axis, then, missing }.into())
     }
 
-    /// A breakdown within this one; if it is not there, blocks are counted.
+    /// Reads a breakdown within this one. A missing one is a count.
     fn child(&self, name: &str) -> Result<Breakdown, BreakdownError> {
         match self.fields.get(name) {
             None => Ok(Breakdown::default()),
@@ -176,7 +194,7 @@ impl Object<'_> {
 }
 
 impl Breakdown {
-    /// The breakdown in JSON, without what goes without saying.
+    /// Returns the breakdown in JSON, without properties that have their default.
     ///
     /// # Examples
     ///
@@ -212,18 +230,18 @@ fn value(breakdown: &Breakdown) -> Value {
         Breakdown::Bucket(Bucket { limit }) => {
             return json!({ "by": "bucket", "limit": limit });
         }
-        Breakdown::CoarseType(coarse) => {
+        Breakdown::State(split) => {
             fields.insert("by".into(), "coarseType".into());
-            for (name, then) in State::NAMES.into_iter().zip(&coarse.of) {
+            for (name, then) in ReportState::NAMES.into_iter().zip(&split.of) {
                 insert(&mut fields, name, then);
             }
         }
         Breakdown::Split(split) => {
             let Split { axis, then, missing } = &**split;
-            fields.insert("by".into(), axis.name().into());
+            fields.insert("by".into(), json_name(axis).into());
             axis_fields(axis, &mut fields);
             insert(&mut fields, "then", then);
-            if let Some(name) = axis.missing() {
+            if let Some(name) = missing_name(axis) {
                 insert(&mut fields, name, missing);
             }
         }
@@ -239,7 +257,7 @@ fn insert(fields: &mut Map<String, Value>, name: &str, then: &Breakdown) {
 
 fn axis_fields(axis: &Axis, fields: &mut Map<String, Value>) {
     match axis {
-        Axis::AllocationStack { depth, invert } => {
+        Axis::Stack(StackCut { depth, invert }) => {
             if let Some(depth) = depth {
                 fields.insert("depth".into(), depth.get().into());
             }
