@@ -1,4 +1,5 @@
-//! `about-memory heap dominators DUMP`: shows what keeps most of the heap alive, and unreachable cycles.
+//! `about-memory heap dominators DUMP`: shows the blocks that keep most of the heap alive, and
+//! unreachable cycles.
 
 use super::retention;
 use crate::command::flags::percent;
@@ -13,47 +14,47 @@ use std::process::ExitCode;
 /// `about-memory heap dominators`
 #[derive(Debug, Args)]
 pub struct DominatorsArgs {
-    /// A dump that was taken with DMD=--mode=scan, ours or Firefox's; `-` for standard input
+    /// A dump with DMD=--mode=scan, by memreport or Firefox; `-` is standard input
     #[arg(value_name = "DUMP")]
     input: PathBuf,
 
-    /// Group the blocks by one question, as a table: what would be given back if all blocks of a group were
+    /// Group the blocks in a table, with the memory that is freed if all blocks of a group are
     #[arg(long, value_enum, value_name = "WHAT")]
     by: Option<OwnerArg>,
 
-    /// How many children of a node, groups or cycles to show [default: 10, with --by 20]
+    /// Show N children of a node, groups or cycles [default: 10, with --by 20]
     #[arg(long, value_name = "N")]
     top: Option<usize>,
 
-    /// Gather what retains less of the heap as `<other>`
+    /// Aggregate what retains less of the heap as `<other>`
     #[arg(long, value_name = "PERCENT", default_value = "1", value_parser = percent, conflicts_with = "by")]
     min: f64,
 
-    /// Show so many levels
+    /// Show N levels
     #[arg(long, value_name = "N", default_value_t = 12, conflicts_with = "by")]
     depth: usize,
 
-    /// Answer in JSON
+    /// Print JSON
     #[arg(long)]
     json: bool,
 
-    /// How it is symbolicated.
+    /// Flags of symbolication.
     #[command(flatten)]
     dump: DumpArgs,
 }
 
-/// What blocks can be grouped by.
+/// The key by which blocks are grouped.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum OwnerArg {
-    /// The type, where the frames tell it
+    /// The type, if it is known from the stack
     Type,
     /// The program's own frame that allocated them
     Site,
-    /// The crate whose code asked for them
+    /// The crate that allocated them
     Crate,
-    /// The paths of the reports that count them
+    /// The paths of their reports
     Reporter,
-    /// The type and field by which they were reported
+    /// The type and field that reported them
     Field,
 }
 

@@ -18,16 +18,16 @@ pub struct HeapTreeArgs {
     #[arg(value_name = "DUMP|RECORDING", required = true)]
     input: Option<PathBuf>,
 
-    /// The moment of a recording: `peak`, `end`, or seconds since its beginning [default: end]
+    /// The moment of a recording: `peak`, `end`, or seconds since the start [default: end]
     #[arg(long, value_name = "MOMENT")]
     at: Option<Moment>,
 
-    /// What to break the heap down by, one within the other: `type,stack`. After one alone come the others: `scope` is
-    /// `scope,type,stack`
+    /// Break down by these keys, each within the one before: `type,stack`. A single key is
+    /// completed: `scope` means `scope,type,stack`
     #[arg(long, value_enum, value_name = "WHAT", value_delimiter = ',', default_value = "stack")]
     by: Vec<ByArg>,
 
-    /// Only blocks that were allocated below a function with TEXT in its name; stacks begin there
+    /// Only blocks allocated below a function with TEXT in its name; stacks start there
     #[arg(long = "in", value_name = "TEXT")]
     within: Option<String>,
 
@@ -35,15 +35,15 @@ pub struct HeapTreeArgs {
     #[arg(long = "type", value_name = "TEXT")]
     of_type: Option<String>,
 
-    /// Only blocks that were allocated in scopes with TEXT in their name, or inside such a scope
+    /// Only blocks allocated in a scope with TEXT in its name, or inside such a scope
     #[arg(long, value_name = "TEXT")]
     scope: Option<String>,
 
-    /// Gather what has less of the whole as `<other>` [default: 1, with --json 0]
+    /// Aggregate nodes with less of the whole as `<other>` [default: 1, with --json 0]
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     min: Option<f64>,
 
-    /// Answer in JSON
+    /// Print JSON
     #[arg(long)]
     json: bool,
 
@@ -51,23 +51,23 @@ pub struct HeapTreeArgs {
     #[command(flatten)]
     blocks: BlockArgs,
 
-    /// How it is symbolicated.
+    /// Flags of symbolication.
     #[command(flatten)]
     dump: DumpArgs,
 }
 
-/// What the heap is broken down by.
+/// A key of the breakdown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum ByArg {
-    /// The stack that allocated
+    /// The allocation stack
     Stack,
     /// The type
     Type,
-    /// The scope that the program was in: what it said that it was at
+    /// The scope that the program declared
     Scope,
 }
 
-/// The order that these words stand for.
+/// Returns the order of axes for these keys.
 fn axes(by: &[ByArg]) -> Vec<Axis> {
     let all: &[ByArg] = match by {
         [ByArg::Stack] => &[ByArg::Stack, ByArg::Type],

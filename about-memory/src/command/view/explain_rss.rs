@@ -15,19 +15,20 @@ use std::process::ExitCode;
 /// `about-memory explain-rss`
 #[derive(Debug, Args)]
 pub struct ExplainRssArgs {
-    /// Memory reports of one process, one or several, in any order; or a directory of them, or the number of a running process
+    /// Memory reports of one process, in any order; or a folder of them, or the pid of a running
+    /// program
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 
-    /// Explain the process with NAME in its name [default: the one that wrote the file]
+    /// Explain the process with NAME in its name [default: the process that wrote the file]
     #[arg(long, value_name = "NAME")]
     process: Option<String>,
 
-    /// Write the page as a fragment of HTML
+    /// Print a fragment of HTML
     #[arg(long)]
     html: bool,
 
-    /// How files are read.
+    /// Flags of the reader of reports.
     #[command(flatten)]
     input: InputArgs,
 }
@@ -66,7 +67,7 @@ impl ExplainRssArgs {
         if let Some(beside) = folder::dump_beside(path).filter(|path| path.exists()) {
             match dump::read_file(&beside) {
                 Ok(dump) => snapshot.blocks = Blocks::of_dump(&dump),
-                // The dump only adds to the answer.
+                // The dump is optional.
                 Err(error) => writeln!(notes, "note: {}: {error}", beside.display())?,
             }
         }

@@ -1,14 +1,15 @@
-//! The page as a fragment of HTML, to stand in a page of somebody else's: headings, a sentence, a table for each sum.
+//! Writes the explanation of resident memory as a fragment of HTML: headings, a sentence, a table
+//! for each sum.
 
 use super::text::{head, is_shown, signed, size};
 use crate::report::resident::{Explanation, Line};
 use std::fmt::{self, Display, Formatter};
 use std::io::{self, Write};
 
-/// Writes it. All text is escaped; there is no script and no style.
+/// Writes the fragment. All text is escaped; there is no script and no style.
 ///
 /// # Errors
-/// Those of writing.
+/// The fragment cannot be written.
 pub fn write(page: &Explanation, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "<section class=\"resident\">")?;
     writeln!(out, "<h2>{}</h2>", Escaped(&head(page)))?;
@@ -56,7 +57,7 @@ fn row(name: &str, (line, growth): &(Line, Option<i64>), out: &mut dyn Write) ->
     )
 }
 
-/// Text in an element or a quoted attribute.
+/// Text that is escaped for elements and quoted attributes.
 struct Escaped<'t>(&'t str);
 
 impl Display for Escaped<'_> {

@@ -1,4 +1,4 @@
-//! The page as text, for a terminal.
+//! Writes the explanation of resident memory as text.
 
 use crate::report::amount::Amount;
 use crate::report::numbers::{self, Bytes, Unit};
@@ -6,16 +6,16 @@ use crate::report::resident::verdict::time;
 use crate::report::resident::{Explanation, Line};
 use std::io::{self, Write};
 
-/// A line's columns: what it is, how much, by how much it grew, who says so.
+/// The columns of a line: name, bytes, growth, source.
 type Row = [String; 4];
 
-/// The least columns of a name; a terminal that is narrower breaks lines.
-const LEAST: usize = 24;
+/// The smallest width of a name; a narrower terminal wraps lines.
+const MIN_NAME: usize = 24;
 
-/// Writes it for so many columns.
+/// Writes the text for this width.
 ///
 /// # Errors
-/// Those of writing.
+/// The text cannot be written.
 pub fn write(page: &Explanation, columns: usize, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{}\n", head(page))?;
     writeln!(out, "{}\n", wrap(&page.verdict.sentence, columns))?;
@@ -24,12 +24,12 @@ pub fn write(page: &Explanation, columns: usize, out: &mut dyn Write) -> io::Res
     let width = |column: usize| rows().map(|row| row[column].chars().count()).max().unwrap_or(0);
     let widths = [0, 1, 2, 3].map(width);
     let fixed: usize = widths[1..].iter().map(|width| width + 2).sum();
-    let name = widths[0].min(columns.saturating_sub(fixed).max(LEAST));
+    let name = widths[0].min(columns.saturating_sub(fixed).max(MIN_NAME));
     for rows in &sums {
         for [what, bytes, growth, source] in rows {
             let what = shorten(what, name);
             let mut line = format!("{what:name$}  {bytes:>width$}", width = widths[1]);
-            // One snapshot alone has not grown.
+            // There is no growth with one snapshot.
             if widths[2] > 0 {
                 line += &format!("  {growth:>width$}", width = widths[2]);
             }
@@ -44,7 +44,7 @@ pub fn write(page: &Explanation, columns: usize, out: &mut dyn Write) -> io::Res
     Ok(())
 }
 
-/// The lines of each sum, and above the first what the columns are.
+/// Returns the lines of each sum, with the headings of the columns above the first.
 fn rows(page: &Explanation) -> Vec<Vec<Row>> {
     let change = if page.snapshots.0 > 1 { "change" } else { "" };
     let mut above = vec![["", "now", change, "from"].map(str::to_owned)];
@@ -63,7 +63,7 @@ fn rows(page: &Explanation) -> Vec<Vec<Row>> {
     sums
 }
 
-/// What a page is of.
+/// Returns the title.
 pub(crate) fn head(page: &Explanation) -> String {
     let (number, span) = page.snapshots;
     let over = span.map(|span| format!(" over {}", time(span))).unwrap_or_default();
@@ -71,18 +71,18 @@ pub(crate) fn head(page: &Explanation) -> String {
     format!("Resident memory of {}: {number} {snapshots}{over}", page.process)
 }
 
-/// A part of nothing, then and now, is not worth a line.
+/// Returns whether a part is shown: it was or is more than nothing.
 pub(crate) fn is_shown(line: &Line, growth: Option<i64>) -> bool {
     line.bytes != 0 || growth.unwrap_or(0) != 0
 }
 
-/// Bytes, with thousands.
+/// Formats bytes, with commas.
 pub(crate) fn size(bytes: i64) -> String {
-    // Sizes of memory are whole numbers in a double.
+    // A double represents sizes of memory exactly.
     numbers::amount(&Amount::Number(bytes as f64), Unit::Bytes, Bytes::Plain)
 }
 
-/// The same, always with a sign.
+/// Formats bytes, always with a sign.
 pub(crate) fn signed(bytes: i64) -> String {
     format!("{}{}", if bytes > 0 { "+" } else { "" }, size(bytes))
 }
@@ -96,12 +96,12 @@ fn row(before: &str, (line, growth): &(Line, Option<i64>)) -> Row {
     ]
 }
 
-/// Leaves out the middle of what is too long.
+/// Replaces the middle of a long text by an ellipsis.
 fn shorten(text: &str, columns: usize) -> String {
     dmd::analysis::shorten(text, columns)
 }
 
-/// Breaks a sentence between words.
+/// Wraps a sentence between words.
 fn wrap(sentence: &str, columns: usize) -> String {
     let mut lines = vec![String::new()];
     for word in sentence.split_whitespace() {
