@@ -11,7 +11,7 @@
 //!
 //! * [`input`] opens report files, dumps, recordings and the sockets of running programs.
 //! * [`report`] holds the values, without input and output: trees, differences, budgets,
-//! explanations.
+//!   explanations.
 //! * [`render`] writes them as text, JSON, Markdown and HTML.
 //! * [`command`] has one file for each subcommand, with its flags.
 //! * [`args`] puts the commands together to the command line.
