@@ -32,7 +32,7 @@ pub struct CensusArgs {
 
     /// Group by these words, each within the one before: reporter, type, stack, state, file, field,
     /// thread, scope, crate, size or age; `stack:3` takes three frames of a stack, `reporter:2` two
-    /// segments of a path [default: state, then type, stack or reporter]
+    /// segments of a path [default: state, then type or reporter]
     #[arg(long, value_name = "WORD,…", conflicts_with = "breakdown")]
     by: Option<String>,
 

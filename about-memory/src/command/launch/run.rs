@@ -134,7 +134,7 @@ impl RunArgs {
         snapshot: &SavedSnapshot,
         context: &mut Context<'_>,
     ) -> Result<Verdict, Failure> {
-        let mut dump = dmd::dump::read::read_file(&snapshot.dump)?;
+        let mut dump = DumpReader::load(&snapshot.dump)?;
         for note in DumpReader::default().symbolicate(&mut dump) {
             writeln!(context.notes, "about-memory: {note}")?;
         }

@@ -2,12 +2,12 @@
 
 use crate::context::Context;
 use crate::error::Failure;
+use crate::input::dump::DumpReader;
 use crate::input::open;
 use crate::input::{InputArgs, folder};
 use crate::render::resident::{html, text};
 use crate::report::resident::{Blocks, Explanation, ProcessSnapshot, ProcessSnapshots};
 use clap::Args;
-use dmd::dump::read as dump;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -65,10 +65,10 @@ impl ExplainRssArgs {
             None => format!("{}: it has no reports of any process", path.display()),
         })?;
         if let Some(beside) = folder::dump_beside(path).filter(|path| path.exists()) {
-            match dump::read_file(&beside) {
+            match DumpReader::load(&beside) {
                 Ok(dump) => snapshot.blocks = Blocks::of_dump(&dump),
                 // The dump is optional.
-                Err(error) => writeln!(notes, "note: {}: {error}", beside.display())?,
+                Err(error) => writeln!(notes, "note: {error}")?,
             }
         }
         Ok(snapshot)

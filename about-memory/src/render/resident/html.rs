@@ -10,17 +10,17 @@ use std::io::{self, Write};
 ///
 /// # Errors
 /// The fragment cannot be written.
-pub fn write(page: &Explanation, out: &mut dyn Write) -> io::Result<()> {
+pub fn write(explanation: &Explanation, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "<section class=\"resident\">")?;
-    writeln!(out, "<h2>{}</h2>", Escaped(&head(page)))?;
-    let Explanation { verdict, .. } = page;
+    writeln!(out, "<h2>{}</h2>", Escaped(&head(explanation)))?;
+    let Explanation { verdict, .. } = explanation;
     let word = verdict.cause.word();
     writeln!(
         out,
         "<p class=\"verdict {word}\"><strong>{}</strong></p>",
         Escaped(&verdict.sentence)
     )?;
-    for sum in &page.sums {
+    for sum in &explanation.sums {
         let is_compared = sum.whole.1.is_some();
         writeln!(out, "<table>\n<caption>{} {}</caption>", Escaped(&sum.whole.0.name), sum.by)?;
         let growth = if is_compared { "<th scope=\"col\">Change</th>" } else { "" };
@@ -36,9 +36,9 @@ pub fn write(page: &Explanation, out: &mut dyn Write) -> io::Result<()> {
         row("all", &sum.whole, out)?;
         writeln!(out, "</tfoot>\n</table>")?;
     }
-    if !page.notes.is_empty() {
+    if !explanation.notes.is_empty() {
         writeln!(out, "<ul class=\"notes\">")?;
-        for note in &page.notes {
+        for note in &explanation.notes {
             writeln!(out, "<li>{}</li>", Escaped(note))?;
         }
         writeln!(out, "</ul>")?;
@@ -77,13 +77,13 @@ impl Display for Escaped<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::text::tests::page;
+    use super::super::text::tests::explanation;
     use super::*;
 
     #[test]
     fn it_is_closed_escaped_and_without_script() {
         let mut out = Vec::new();
-        write(&page(), &mut out).unwrap();
+        write(&explanation(), &mut out).unwrap();
         let text = String::from_utf8(out).unwrap();
         for element in ["section", "table", "thead", "tbody", "tfoot", "tr", "th", "td", "p", "h2"]
         {

@@ -16,10 +16,10 @@ const MIN_NAME: usize = 24;
 ///
 /// # Errors
 /// The text cannot be written.
-pub fn write(page: &Explanation, columns: usize, out: &mut dyn Write) -> io::Result<()> {
-    writeln!(out, "{}\n", head(page))?;
-    writeln!(out, "{}\n", wrap(&page.verdict.sentence, columns))?;
-    let sums = rows(page);
+pub fn write(explanation: &Explanation, columns: usize, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "{}\n", head(explanation))?;
+    writeln!(out, "{}\n", wrap(&explanation.verdict.sentence, columns))?;
+    let sums = rows(explanation);
     let rows = || sums.iter().flatten();
     let width = |column: usize| rows().map(|row| row[column].chars().count()).max().unwrap_or(0);
     let widths = [0, 1, 2, 3].map(width);
@@ -38,18 +38,18 @@ pub fn write(page: &Explanation, columns: usize, out: &mut dyn Write) -> io::Res
         }
         writeln!(out)?;
     }
-    for note in &page.notes {
+    for note in &explanation.notes {
         writeln!(out, "{}", wrap(&format!("note: {note}"), columns))?;
     }
     Ok(())
 }
 
 /// Returns the lines of each sum, with the headings of the columns above the first.
-fn rows(page: &Explanation) -> Vec<Vec<Row>> {
-    let change = if page.snapshots.0 > 1 { "change" } else { "" };
+fn rows(explanation: &Explanation) -> Vec<Vec<Row>> {
+    let change = if explanation.snapshots.0 > 1 { "change" } else { "" };
     let mut above = vec![["", "now", change, "from"].map(str::to_owned)];
     let mut sums = Vec::new();
-    for sum in &page.sums {
+    for sum in &explanation.sums {
         let mut rows = std::mem::take(&mut above);
         let [_, figures @ ..] = row("", &sum.whole);
         let [bytes, growth, source] = figures;
@@ -64,11 +64,11 @@ fn rows(page: &Explanation) -> Vec<Vec<Row>> {
 }
 
 /// Returns the title.
-pub(crate) fn head(page: &Explanation) -> String {
-    let (number, span) = page.snapshots;
+pub(crate) fn head(explanation: &Explanation) -> String {
+    let (number, span) = explanation.snapshots;
     let over = span.map(|span| format!(" over {}", time(span))).unwrap_or_default();
     let snapshots = if number == 1 { "snapshot" } else { "snapshots" };
-    format!("Resident memory of {}: {number} {snapshots}{over}", page.process)
+    format!("Resident memory of {}: {number} {snapshots}{over}", explanation.process)
 }
 
 /// Returns whether a part is shown: it was or is more than nothing.
@@ -123,7 +123,7 @@ pub(crate) mod tests {
     use crate::report::resident::snapshot::tests::snapshot;
     use insta::assert_snapshot;
 
-    pub(in super::super) fn page() -> Explanation {
+    pub(in super::super) fn explanation() -> Explanation {
         let heap = |allocated: i64, cache: i64| {
             format!(
                 "resident 2 {}\nrss/program/p 2 3000000\nrss/stacks 2 12288\nrss/anonymous/unnamed 2 {}\n
@@ -143,7 +143,7 @@ pub(crate) mod tests {
     #[test]
     fn it_is_one_page() {
         let mut out = Vec::new();
-        write(&page(), 80, &mut out).unwrap();
+        write(&explanation(), 80, &mut out).unwrap();
         assert_snapshot!(String::from_utf8(out).unwrap(), @r"
 Resident memory of server (pid 7): 2 snapshots over 10 min
 
@@ -175,10 +175,10 @@ heap-allocated by reporter   90,000,000 B  +70,000,000 B  counters
 
     #[test]
     fn one_snapshot_has_no_changes() {
-        let page =
+        let explanation =
             Explanation::new(vec![snapshot(0, "resident 2 20\nrss/stacks 2 5\nrss/files/f 2 15")]);
         let mut out = Vec::new();
-        write(&page, 80, &mut out).unwrap();
+        write(&explanation, 80, &mut out).unwrap();
         assert_snapshot!(String::from_utf8(out).unwrap(), @r"
 Resident memory of server (pid 7): 1 snapshot
 
@@ -198,11 +198,11 @@ note: not all files say what the allocator has committed
     fn lines_fit_and_add_up() {
         for columns in [80, 100, 200] {
             let mut out = Vec::new();
-            write(&page(), columns, &mut out).unwrap();
+            write(&explanation(), columns, &mut out).unwrap();
             let text = String::from_utf8(out).unwrap();
             assert!(text.lines().all(|line| line.chars().count() <= columns), "{text}");
         }
-        for sum in page().sums {
+        for sum in explanation().sums {
             let (bytes, growth) = sum.parts.iter().fold((0, 0), |sums, (line, growth)| {
                 (sums.0 + line.bytes, sums.1 + growth.unwrap())
             });

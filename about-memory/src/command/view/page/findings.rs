@@ -88,8 +88,7 @@ fn blocks(snapshot: &PageSnapshot) -> Option<Blocks> {
 
 fn load(dump: &Dump) -> Result<read::Dump, Failure> {
     match dump {
-        Dump::File(path) => read::read_file(path)
-            .map_err(|error| Failure::from(format!("{}: {error}", path.display()))),
+        Dump::File(path) => Ok(DumpReader::load(path)?),
         Dump::Bytes(bytes) => Ok(read::read(&bytes[..], DEFAULT_LIMIT)?),
     }
 }
