@@ -1,8 +1,8 @@
-//! What Firefox's page has no words for, as sentences.
+//! Describes the limits of a collection as sentences. Firefox's page does not show them.
 
 use memreport::snapshot::read::{Own, SizeSource};
 
-/// What a file says of its own collection.
+/// Returns the notes of a file about its own collection.
 pub fn of(own: &Own) -> Vec<String> {
     let mut sentences = own.notes.clone();
     if own.sizes == Some(SizeSource::Layout) {
