@@ -8,7 +8,8 @@ impl Breakdown {
     ///
     /// # Errors
     ///
-    /// Returns an error for unknown words, words that occur twice, and numbers where nothing can be cut.
+    /// Returns an error for unknown words, words that occur twice, and numbers where nothing can be
+    /// cut.
     ///
     /// # Examples
     ///
@@ -26,7 +27,8 @@ impl Breakdown {
 }
 
 impl From<GroupBy> for Breakdown {
-    /// Splits blocks by each axis within the one before. Blocks without a key are split by the next axis all the same.
+    /// Splits blocks by each axis within the one before. Blocks without a key are split by the next
+    /// axis all the same.
     ///
     /// A census has classes for sizes: single ones would be groups without number.
     fn from(group_by: GroupBy) -> Self {
