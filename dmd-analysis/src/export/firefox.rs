@@ -1,7 +1,7 @@
 //! The Firefox Profiler's processed profile, version 60.
 //!
 //! Each class of blocks is a thread, and reporters are categories.
-//! //! A dump has no time: samples are at their places in the list, and weigh bytes. For recordings,
+//! A dump has no time: samples are at their places in the list, and weigh bytes. For recordings,
 //! see [`timeline`].
 
 mod tables;

@@ -1,7 +1,7 @@
 //! The profile of `go tool pprof` (profile.proto, gzipped).
 //!
 //! Samples have labels for thread, scope, type and reporters.
-//! //! Values are estimates for all blocks. No reader scales a profile of this form again.
+//! Values are estimates for all blocks. No reader scales a profile of this form again.
 
 mod wire;
 mod profile;

@@ -18,7 +18,8 @@ impl Breakdown {
     ///
     /// let breakdown = Breakdown::of_words("type,stack:3")?;
     /// let stack = r#"{"by":"allocationStack","depth":3}"#;
-    /// assert_eq!(breakdown.to_json(), format!(r#"{{"by":"type","other":{stack},"then":{stack}}}"#));
+    /// let json = format!(r#"{{"by":"type","other":{stack},"then":{stack}}}"#);
+    /// assert_eq!(breakdown.to_json(), json);
     /// # Ok::<(), memreport_analysis::census::AxisError>(())
     /// ```
     pub fn of_words(words: &str) -> Result<Self, AxisError> {

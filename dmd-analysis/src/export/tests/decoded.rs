@@ -94,8 +94,9 @@ impl Decoded {
             .collect()
     }
 
-    /// Returns each sample as a line: functions, the innermost first, `|` between locations; labels;
-    /// values.
+    /// Returns each sample as a line: functions, labels and values.
+    ///
+    /// Functions are in the order of the stack, innermost first, with `|` between locations.
     pub(super) fn samples(&self) -> Vec<String> {
         let functions: BTreeMap<u64, Fields> = self
             .fields
