@@ -14,7 +14,7 @@ use std::sync::OnceLock;
 use memreport::__private::{Findings, atomically};
 
 pub use crate::collect::{Dump, Estimate, Sampled, Sum, Summary};
-use crate::mem::pages;
+use crate::mem::lazy_slice::mapped_bytes;
 use crate::sample::plan;
 
 /// A function that hears of each saved report: its path, and the moment of its snapshot.
@@ -54,7 +54,7 @@ impl Dump {
             unreported.blocks + once.blocks + twice.blocks,
             self.contents.kinds.iter().count(),
             allocated_during.blocks,
-            pages::mapped(),
+            mapped_bytes(),
         );
     }
 }

@@ -1,4 +1,4 @@
-//! Programs that grow for a known reason: `about-memory resident` finds the reason in their snapshots.
+//! Tests that `about-memory resident` finds the reason of a known growth in a program's snapshots.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use about_memory::{Cli, Context};
 use clap::Parser;
 use memreport::snapshot::read::Options;
 
-/// What the program left behind, and what is made of it.
+/// The files of the program, and the explanation of its growth.
 struct Grown {
     page: Explanation,
     folder: PathBuf,
@@ -20,7 +20,7 @@ fn run(program: &str, reason: &str, dmd: Option<&str>) -> Grown {
     let name = Path::new(program).file_name().expect("a program").to_string_lossy();
     let awake = if dmd.is_some() { "awake" } else { "asleep" };
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{reason}-{awake}"));
-    // One that was interrupted may have left files.
+    // An interrupted run may have left files.
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).expect("the target folder is ours");
     let mut command = Command::new(program);
@@ -55,7 +55,7 @@ impl Grown {
     }
 }
 
-/// What the command prints of a folder of snapshots.
+/// Returns the output of the command for a folder of snapshots.
 fn printed(folder: &Path, more: &[&str]) -> String {
     let folder = folder.to_string_lossy();
     let words = ["about-memory", "resident", &folder].into_iter().chain(more.iter().copied());
@@ -89,7 +89,7 @@ fn on_the_systems_allocator_under_dmd() {
     let program = env!("CARGO_BIN_EXE_growth");
     let grown = run(program, "leak", Some("1"));
     let text = printed(&grown.folder, &[]);
-    // Dumps stand beside the snapshots, and are not taken for some.
+    // Dumps are beside the snapshots, and are not read as snapshots.
     for words in
         ["3 snapshots over ", "dark matter grew by 48.", "--explain", "+ slop of dark blocks "]
     {

@@ -18,7 +18,7 @@ use crate::collect::holders;
 use crate::dump::write::Places;
 use crate::sample::options::Mode;
 use crate::sample::rate::SamplingRate;
-use crate::stack::site as sites;
+use crate::stack::site;
 use crate::stack::site::SiteId;
 use crate::table::packed_block::Block;
 
@@ -171,7 +171,7 @@ impl<'d> Live<'d> {
         } else {
             (0, ReportState::Other)
         };
-        let site = sites::site(site);
+        let site = site::site(site);
         Item {
             amount: Amount::new(num, block_size, rate.weight(usable)),
             size,
@@ -238,7 +238,7 @@ impl Attributes for Live<'_> {
     }
 
     fn stack(&mut self, item: &Item, cut: StackCut) -> Option<Arc<[Arc<str>]>> {
-        let addresses = cut.apply(sites::frames(item.stack).collect());
+        let addresses = cut.apply(site::frames(item.stack).collect());
         let places = &self.places;
         let frames: Arc<[Arc<str>]> = addresses
             .into_iter()

@@ -82,7 +82,7 @@ impl Kinds {
     }
 
     fn add(&mut self, kind: Kind, count: u64) {
-        let number = self.kinds.number(kind);
+        let number = self.kinds.intern(kind);
         let place = number.and_then(|number| {
             if number as usize == self.counts.as_slice().len() {
                 self.counts.push(0);
@@ -96,7 +96,7 @@ impl Kinds {
     }
 
     fn with_report(&mut self, set: ReportSet, report: u32) -> ReportSet {
-        self.sets.number((report, set.0)).map_or(set, |number| ReportSet(number + 1))
+        self.sets.intern((report, set.0)).map_or(set, |number| ReportSet(number + 1))
     }
 
     /// All kinds, and how many blocks there are of each.
@@ -246,10 +246,10 @@ impl<'h> Balance<'h> {
             // The mark is about the address; the block around it is worth knowing.
             Some(Wrong::Interior) => {
                 let around = BLOCKS.enclosing(self.granule, mark.address);
-                if around.is_some_and(|(start, ..)| start == self.last.0) {
+                if around.is_some_and(|found| found.start == self.last.0) {
                     reports = self.last.1;
                 }
-                around.map(|(_, block, _)| block)
+                around.map(|found| found.block)
             }
             _ => block,
         };
@@ -296,7 +296,7 @@ impl<'h> Balance<'h> {
 
     fn report_number(&mut self, reporter: u32, field: Option<&'static Field>) -> Option<u32> {
         let address = field.map_or(0, |field| std::ptr::from_ref(field).addr());
-        let number = self.reports.number((reporter, address as u64))?;
+        let number = self.reports.intern((reporter, address as u64))?;
         if number as usize == self.fields.as_slice().len() {
             self.fields.push(field);
         }

@@ -2,7 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 
-use memreport::__private::{Block as FoundBlock, Claim, Found, HeardOf, Recorder, Who, Wrong};
+use memreport::__private::{Block as FoundBlock, Claim, Found, RecentFields, Recorder, Claimant, Wrong};
 use memreport::Field;
 
 use super::claim_words::{
@@ -17,7 +17,7 @@ use crate::mem::radix_sort::ByRegion;
 use crate::table::BLOCKS;
 use crate::table::blocks::Granule;
 use crate::table::epoch::Epoch;
-use crate::table::packed_block::PackedBlock;
+use crate::table::packed_block::{PackedBlock, SmallBlock};
 
 /// What a claim is about: the block that was found, or the address where it is none's start. `None` if it is about nothing.
 pub(crate) fn subject(claim: Claim, found: Found) -> Option<usize> {
@@ -46,7 +46,7 @@ pub(crate) struct ClaimBuffer {
     lost: Cell<usize>,
     claimants: Claimants,
     fields: RefCell<Fields>,
-    heard_of: HeardOf,
+    recent_fields: RecentFields,
     skips: RefCell<Skips>,
 }
 
@@ -111,7 +111,7 @@ impl ClaimBuffer {
             lost: Cell::new(0),
             claimants: Claimants::of_at_most(CLAIMANTS),
             fields: RefCell::new(Fields { numbers: LocalInterner::new(), list: PageList::new() }),
-            heard_of: HeardOf::nothing(),
+            recent_fields: RecentFields::empty(),
             skips: RefCell::new(Skips::new(granule)),
         }
     }
@@ -119,7 +119,7 @@ impl ClaimBuffer {
     pub(crate) fn into_log(self) -> ClaimLog {
         let packed = self.packed.into_inner();
         let mut lost = self.lost.get() + packed.lost();
-        let regions = ByRegion::of(packed.lines());
+        let regions = ByRegion::group(packed.lines());
         if regions.is_none() {
             lost += packed.lines().count();
         }
@@ -137,7 +137,7 @@ impl ClaimBuffer {
 
     /// Adds a mark; `says` has its flags.
     #[inline]
-    fn mark(&self, address: usize, bytes: usize, who: Who, says: u64) {
+    fn mark(&self, address: usize, bytes: usize, who: Claimant, says: u64) {
         let Some(claimant) = self.claimants.number(who) else { return self.lose() };
         match ShortClaim::of(address, bytes, claimant, says) {
             // One that is lost is counted there.
@@ -177,14 +177,14 @@ impl ClaimBuffer {
     #[cold]
     fn note(&self, field: &'static Field, place: usize) {
         let Fields { numbers, list } = &mut *self.fields.borrow_mut();
-        if numbers.number(place) == u32::try_from(list.as_slice().len()).ok() {
+        if numbers.intern(place) == u32::try_from(list.as_slice().len()).ok() {
             list.push(field);
         }
     }
 }
 
 impl Recorder for ClaimBuffer {
-    fn claimed(&self, claim: Claim, found: Found, who: Who) {
+    fn claimed(&self, claim: Claim, found: Found, who: Claimant) {
         let Some(address) = subject(claim, found) else { return };
         let block = claimed_block(found);
         let old = self.old(block.and_then(|block| PackedBlock::from_word(block.identity)));
@@ -193,8 +193,8 @@ impl Recorder for ClaimBuffer {
         self.mark(address, found.bytes, who, old | wrong);
     }
 
-    fn claimed_whole(&self, start: usize, size: usize, who: Who) -> Option<usize> {
-        let (usable, packed) = BLOCKS.whole(self.granule, start, size)?;
+    fn claimed_exact(&self, start: usize, size: usize, who: Claimant) -> Option<usize> {
+        let SmallBlock { usable, packed } = BLOCKS.find_small(self.granule, start, size)?;
         self.mark(start, usable, who, self.old(Some(packed)));
         Some(usable)
     }
@@ -206,8 +206,8 @@ impl Recorder for ClaimBuffer {
         }
     }
 
-    fn heard_of(&self) -> Option<&HeardOf> {
-        Some(&self.heard_of)
+    fn recent_fields(&self) -> Option<&RecentFields> {
+        Some(&self.recent_fields)
     }
 
     fn position(&self) -> usize {
@@ -227,7 +227,7 @@ mod tests {
     fn a_line_says_what_was_marked() {
         let new = Epoch::FIRST;
         let marks = ClaimBuffer::new(Granule::of_spacing(32), new, 0);
-        let who = |reporter| Who { reporter, field: None };
+        let who = |reporter| Claimant { reporter, field: None };
         let block = |start| FoundBlock { start, requested: 8, usable: 24, identity: 1 };
         let inside = Some(block(0x20));
         let table = [

@@ -16,13 +16,13 @@ use super::findings::{Contents, Dump, Scanned, ScannedBlock};
 use super::holders::{HolderId, Holders};
 use super::scan::{Frozen, FrozenBlock};
 use super::summary::{Sum, Summary};
-use crate::mem::pages;
+use crate::mem::lazy_slice::mapped_bytes;
 use crate::mem::pages::PageList;
 use crate::mem::sys;
 use crate::sample::options::Mode;
 use crate::sample::plan;
-use crate::stack::site as sites;
-use crate::table::blocks::Granule;
+use crate::stack::site;
+use crate::table::blocks::{Granule, LiveBlock};
 use crate::table::epoch::Epoch;
 use crate::table::epoch::{begin_epoch, epoch};
 use crate::table::packed_block::{Block, PackedBlock};
@@ -46,7 +46,7 @@ impl<A: UsableSize + 'static> Tracker for Tracking<A> {
         plan::plan().is_awake()
     }
 
-    fn knows_all(&self) -> bool {
+    fn tracks_every_block(&self) -> bool {
         !plan::has_gaps()
     }
 
@@ -65,13 +65,13 @@ impl<A: UsableSize + 'static> Tracker for Tracking<A> {
     }
 
     #[inline]
-    fn whole(&self, start: usize, size: usize) -> Option<usize> {
-        BLOCKS.whole(Self::GRANULE, start, size).map(|(usable, _)| usable)
+    fn exact_block(&self, start: usize, size: usize) -> Option<usize> {
+        BLOCKS.find_small(Self::GRANULE, start, size).map(|small| small.usable)
     }
 
     #[inline]
-    fn kept_at(&self, address: usize) -> *const u8 {
-        BLOCKS.kept_at(Self::GRANULE, address)
+    fn entry_address(&self, address: usize) -> *const u8 {
+        BLOCKS.word_address(Self::GRANULE, address)
     }
 
     fn begin(&self) -> Box<dyn Recording> {
@@ -95,15 +95,16 @@ impl<A: UsableSize + 'static> Tracker for Tracking<A> {
 
 /// What the tracker's own tables take.
 fn own_bytes(granule: Granule) -> usize {
-    pages::mapped().saturating_sub(BLOCKS.untouched(granule))
+    mapped_bytes().saturating_sub(BLOCKS.untouched_bytes(granule))
 }
 
 fn look_up_start(granule: Granule, claim: Claim) -> Found {
-    if let Some((block, packed)) = BLOCKS.starting_at(granule, claim.address) {
+    if let Some(found) = BLOCKS.starting_at(granule, claim.address) {
+        let block = found.block;
         let agrees = claim.size.is_none_or(|size| size == block.requested);
         return Found {
             bytes: if agrees { block.usable } else { claim.size.unwrap_or(0) },
-            block: Some(found_block(claim.address, block, packed)),
+            block: Some(found_block(found)),
             wrong: if agrees { None } else { Some(Wrong::Partial) },
         };
     }
@@ -117,11 +118,11 @@ fn look_up_start(granule: Granule, claim: Claim) -> Found {
 }
 
 fn enclosing(granule: Granule, address: usize) -> Option<FoundBlock> {
-    let (start, block, packed) = BLOCKS.enclosing(granule, address)?;
-    Some(found_block(start, block, packed))
+    BLOCKS.enclosing(granule, address).map(found_block)
 }
 
-fn found_block(start: usize, block: Block, packed: PackedBlock) -> FoundBlock {
+fn found_block(found: LiveBlock) -> FoundBlock {
+    let LiveBlock { start, block, packed } = found;
     FoundBlock { start, requested: block.requested, usable: block.usable, identity: packed.word() }
 }
 
@@ -172,7 +173,7 @@ impl Collection {
         }
         if plan::mode() == Mode::Cumulative {
             let is_own =
-                |site| sites::site(site).is_some_and(|site| u32::from(site.on_alloc) == OWN);
+                |site| site::site(site).is_some_and(|site| u32::from(site.on_alloc) == OWN);
             FREED
                 .kinds()
                 .filter(|kind| !is_own(kind.site))
@@ -257,8 +258,8 @@ impl<'c> Count<'c> {
 
     fn all_blocks(mut self) -> Self {
         self.heap = heap_counters().unwrap_or_default();
-        BLOCKS.for_each(self.collection.granule, |address, block, packed| {
-            self.take(FrozenBlock { address, packed, block, contents: None });
+        BLOCKS.for_each(self.collection.granule, |LiveBlock { start, block, packed }| {
+            self.take(FrozenBlock { address: start, packed, block, contents: None });
         });
         self.books.add_gone_claims(self.unread);
         self
@@ -313,7 +314,7 @@ impl<'c> Count<'c> {
         let (lines, rest) = rest.split_at(own);
         self.unread = rest;
         self.books.add_gone_claims(gone);
-        let site = sites::site(block.site);
+        let site = site::site(block.site);
         let is_own = site.is_some_and(|site| u32::from(site.on_alloc) == OWN);
         if block.epoch == self.collection.new || is_own {
             let sum = if is_own { &mut self.own } else { &mut self.allocated_during };

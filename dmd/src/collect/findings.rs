@@ -139,14 +139,16 @@ impl WrongIs {
 impl Dump {
     pub(crate) fn new(contents: Contents, summary: Summary, moment: &str) -> Self {
         Dump {
-            variable: variable::variable_text().map(str::to_owned),
+            variable: variable::text().map(str::to_owned),
             mode: plan::mode(),
             moment: moment.to_owned(),
             uptime: sys::uptime(),
             summary,
             contents,
             modules: sys::modules(),
-            threads: thread::met().map(|(number, id)| (number, id, sys::thread_name(id))).collect(),
+            threads: thread::registered()
+                .map(|thread| (thread.number, thread.system_id, sys::thread_name(thread.system_id)))
+                .collect(),
             unwinder: walk::unwinder().name(),
             has_times: plan::plan().keeps_times(),
             tally: walk::tally(),

@@ -13,9 +13,9 @@ use super::claim_words::{self, ClaimWords};
 use crate::mem::local_interner::LocalInterner;
 use crate::mem::pages::PageList;
 use crate::mem::sys;
-use crate::stack::site as sites;
+use crate::stack::site;
 use crate::table::BLOCKS;
-use crate::table::blocks::Granule;
+use crate::table::blocks::{Granule, LiveBlock};
 use crate::table::epoch::Epoch;
 use crate::table::packed_block::{Block, PackedBlock};
 
@@ -108,7 +108,7 @@ impl Skips {
         }
         let (granule, found) = (self.granule, &mut self.found);
         each_word(address, address + size.min(MOST_OF_VALUE), |_, word| {
-            if let Some((start, _, packed)) = BLOCKS.enclosing(granule, word) {
+            if let Some(LiveBlock { start, packed, .. }) = BLOCKS.enclosing(granule, word) {
                 found.push(Skip { start, identity: packed.word(), field });
             }
         });
@@ -170,11 +170,10 @@ impl Holders {
             return;
         }
         for skip in skips.found.as_slice() {
-            let is_same = |packed: PackedBlock| packed.word() == skip.identity;
-            if let Some((block, packed)) = BLOCKS.starting_at(self.granule, skip.start)
-                && is_same(packed)
+            if let Some(found) = BLOCKS.starting_at(self.granule, skip.start)
+                && found.packed.word() == skip.identity
             {
-                self.follow((skip.start, block, packed), Holder::Skipped(skip.field), marks);
+                self.follow(found, Holder::Skipped(skip.field), marks);
             }
         }
         for &(low, high) in data {
@@ -202,19 +201,14 @@ impl Holders {
     }
 
     /// A word leads to this block. Only if the block is reported, the answer is no.
-    fn follow(
-        &mut self,
-        (start, block, packed): (usize, Block, PackedBlock),
-        holder: Holder,
-        marks: &[ClaimWords],
-    ) -> bool {
-        if is_claimed(start, marks) {
+    fn follow(&mut self, found: LiveBlock, holder: Holder, marks: &[ClaimWords]) -> bool {
+        if is_claimed(found.start, marks) {
             return false;
         }
-        if self.is_of_program(block)
+        if self.is_of_program(found.block)
             && let Some(by) = self.number(holder)
         {
-            self.hold(start, block, packed, by);
+            self.hold(found, by);
         }
         true
     }
@@ -232,19 +226,20 @@ impl Holders {
             }
             each_word(start, start + requested, |_, word| {
                 let found = BLOCKS.starting_at(self.granule, word);
-                if let Some((block, packed)) = found
-                    && self.is_of_program(block)
+                if let Some(found) = found
+                    && self.is_of_program(found.block)
                     && !is_claimed(word, marks)
                 {
-                    self.hold(word, block, packed, by.through_others());
+                    self.hold(found, by.through_others());
                 }
             });
         }
     }
 
     /// A direct holder keeps a block; of others it must be the only one.
-    fn hold(&mut self, start: usize, block: Block, packed: PackedBlock, by: HolderId) {
-        let Some(number) = self.blocks.number(start) else { return };
+    fn hold(&mut self, found: LiveBlock, by: HolderId) {
+        let LiveBlock { start, block, packed } = found;
+        let Some(number) = self.blocks.intern(start) else { return };
         match self.held.as_mut_slice().get_mut(number as usize) {
             Some(held) => held.is_disputed |= held.by.is_through_others() && held.by != by,
             None => {
@@ -259,7 +254,7 @@ impl Holders {
             Holder::Skipped(field) => (0, std::ptr::from_ref(field).addr() as u64),
             Holder::Static(address) => (1, address as u64),
         };
-        let number = self.numbers.number(key)?;
+        let number = self.numbers.intern(key)?;
         if number as usize == self.holders.as_slice().len() {
             self.holders.push(holder);
         }
@@ -268,7 +263,7 @@ impl Holders {
 
     /// Whether the block is in the dump, and not reported as it was allocated.
     fn is_of_program(&self, block: Block) -> bool {
-        block.epoch != self.new && sites::site(block.site).is_none_or(|site| site.on_alloc == 0)
+        block.epoch != self.new && site::site(block.site).is_none_or(|site| site.on_alloc == 0)
     }
 }
 
@@ -283,7 +278,7 @@ fn each_word(low: usize, high: usize, mut visit: impl FnMut(usize, usize)) {
     let mut at = low.next_multiple_of(WORD);
     while at + WORD <= high {
         let wanted = ((high - at) / WORD).min(words.len());
-        let read = sys::own_words(at, &mut words[..wanted]);
+        let read = sys::read_words_checked(at, &mut words[..wanted]);
         for (word, number) in words[..read].iter().zip(0..) {
             visit(at + number * WORD, *word);
         }

@@ -76,14 +76,14 @@ impl ShortClaim {
 impl Packed {
     /// With room for so many short marks at first.
     pub(crate) fn with_room(marks: usize) -> Self {
-        Packed { words: PageList::with_room(marks), region: NOWHERE }
+        Packed { words: PageList::with_capacity(marks), region: NOWHERE }
     }
 
     /// Adds a mark; `false`, and counted as lost, when memory is short.
     #[inline]
     pub(crate) fn push(&mut self, short: ShortClaim) -> bool {
         if short.region == self.region {
-            self.words.push_one_of_many(short.word)
+            self.words.push_prefetched(short.word)
         } else {
             self.push_elsewhere(short)
         }

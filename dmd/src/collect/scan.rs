@@ -23,7 +23,7 @@ use std::path::Path;
 use std::ptr;
 
 use crate::mem::pages::PageList;
-use crate::table::blocks::{Blocks, Granule};
+use crate::table::blocks::{Blocks, Granule, LiveBlock};
 use crate::table::packed_block::{Block, PackedBlock};
 
 /// The heap at one instant, in a file without a name.
@@ -184,12 +184,13 @@ impl Batch {
         let counters = memreport::heap_counters().unwrap_or_default();
         let sums = [counters.live_blocks(), counters.live_bytes()];
         self.write(&[Piece { start: sums.as_ptr().addr(), length: size_of_val(&sums) }]);
-        blocks.for_each(granule, |address, block, packed| self.add(address, block, packed));
+        blocks.for_each(granule, |found| self.add(found));
         self.flush();
         !self.failed
     }
 
-    fn add(&mut self, address: usize, block: Block, packed: PackedBlock) {
+    fn add(&mut self, found: LiveBlock) {
+        let LiveBlock { start: address, block, packed } = found;
         // As in Mozilla's dumps: whole words of what was asked for.
         let bytes = block.requested & !(size_of::<usize>() - 1);
         self.heads.push([

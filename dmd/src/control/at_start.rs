@@ -4,9 +4,9 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::{record, run, saves};
-use crate::mem::{single_instance as copies, sys};
+use crate::mem::{single_instance, sys};
 use crate::sample::plan;
-use crate::sample::variable::variable;
+use crate::sample::variable;
 use crate::stack::walk;
 
 static STARTED: AtomicBool = AtomicBool::new(false);
@@ -16,18 +16,18 @@ pub extern "C" fn at_start(_count: c_int, arguments: *const *const c_char) {
     if STARTED.swap(true, Relaxed) {
         return;
     }
-    if let Some(Err(bad)) = variable() {
+    if let Some(Err(bad)) = variable::options() {
         refuse(&bad.to_string());
     }
     // The first block decides: it is made now, so that a copy that sleeps says so before it is used.
     drop(std::hint::black_box(Box::new(0_u8)));
-    if copies::is_later() {
+    if single_instance::is_later() {
         return say_that_it_sleeps();
     }
     // The arguments lie above all frames of the main thread. Known even if tracking starts later, or never.
     sys::note_main_stack(arguments.addr());
-    if plan::plan().is_awake() || variable().is_some() {
-        walk::choose(variable().and_then(Result::ok).and_then(|options| options.unwinder));
+    if plan::plan().is_awake() || variable::options().is_some() {
+        walk::choose(variable::options().and_then(Result::ok).and_then(|options| options.unwinder));
     }
     run::keep_mark();
     record::begin_if_asked();
@@ -49,12 +49,12 @@ fn refuse(message: &str) -> ! {
 /// Two that track would each know a part of the heap, and dump it over the other's.
 #[expect(clippy::print_stderr, reason = "whoever asked for DMD must know what it leaves out")]
 fn say_that_it_sleeps() {
-    if copies::is_to_report() {
+    if single_instance::must_report() {
         eprintln!(
             "DMD[{}] is in this process more than once. The first copy tracks; the one in {} sleeps, and its blocks are in no \
              dump.",
             std::process::id(),
-            sys::own_file().as_deref().unwrap_or("another file")
+            sys::own_module_path().as_deref().unwrap_or("another file")
         );
     }
 }

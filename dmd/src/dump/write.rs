@@ -22,7 +22,7 @@ use crate::collect::scan::Place;
 use crate::mem::local_interner::{Key, LocalInterner};
 use crate::mem::pages::PageList;
 use crate::mem::sys::Module;
-use crate::stack::site as sites;
+use crate::stack::site;
 use crate::stack::site::SiteId;
 
 /// Writes the file.
@@ -88,7 +88,7 @@ fn write_slop_and_site(
     if let Some(stack) = Dump::stack(site) {
         write!(out, ",\"alloc\":\"{}\"", keys.stacks.key(stack, &mut keys.next))?;
     }
-    if let Some(site) = sites::site(site) {
+    if let Some(site) = site::site(site) {
         write!(out, ",\"thread\":{}", site.thread)?;
         if site.scope != 0 {
             write!(out, ",\"scope\":{}", site.scope)?;
@@ -203,7 +203,7 @@ impl<K: Key> Keyed<K> {
 
     /// The key of the value. When memory is short, values share the first.
     fn key(&mut self, value: K, next: &mut u32) -> Base32 {
-        let number = self.numbers.number(value).unwrap_or(0) as usize;
+        let number = self.numbers.intern(value).unwrap_or(0) as usize;
         if number == self.keys.as_slice().len() && self.keys.push(*next) {
             *next += 1;
         }
@@ -282,7 +282,7 @@ fn write_stacks(keys: &mut Keys, out: &mut impl Write) -> io::Result<&'static st
         write!(out, "{separator}\"{key}\":[")?;
         separator = ",\n";
         let mut before = "";
-        for address in sites::frames(stack) {
+        for address in site::frames(stack) {
             write!(out, "{before}\"{}\"", frames.key(address, next))?;
             before = ",";
         }

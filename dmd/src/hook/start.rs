@@ -3,18 +3,18 @@
 use std::fmt;
 
 use crate::event::observers;
-use crate::mem::single_instance as copies;
+use crate::mem::single_instance;
 use crate::sample::options::{Options, Stacks};
 use crate::sample::plan::{self, Plan};
 use crate::sample::rate::TooManyRates;
-use crate::sample::variable::variable;
+use crate::sample::variable;
 use crate::stack::walk;
 
 /// Decides what the hooks do from now on. Called from the first hook, so it neither allocates nor does I/O; threads that
 /// come here at once decide alike.
 #[cold]
 pub(crate) fn decide(wakes_in_tests: bool) -> Plan {
-    let wish = match variable() {
+    let wish = match variable::options() {
         Some(Ok(options)) => Some(options),
         // Said at start-up, where one may print.
         Some(Err(_)) => None,
@@ -22,9 +22,10 @@ pub(crate) fn decide(wakes_in_tests: bool) -> Plan {
         None => None,
     };
     // Another copy of the tracker may have the process already. The first rate of all has a place.
-    let decided = wish.filter(|_| copies::is_first()).and_then(|options| plan::begin(options).ok());
+    let decided =
+        wish.filter(|_| single_instance::is_first()).and_then(|options| plan::begin(options).ok());
     decided.unwrap_or_else(|| {
-        plan::sleep();
+        plan::set_asleep();
         Plan::ASLEEP
     })
 }
@@ -52,10 +53,10 @@ pub(crate) fn decide(wakes_in_tests: bool) -> Plan {
 /// ```
 pub fn start(options: Options) -> Result<(), StartError> {
     find_ready()?;
-    if options.which_stacks() != Stacks::None {
+    if options.effective_stacks() != Stacks::None {
         walk::choose(options.unwinder);
     }
-    plan::begin(options).and_then(|_| observers::refresh())?;
+    plan::begin(options).and_then(|_| observers::refresh_hooks())?;
     Ok(())
 }
 
@@ -71,7 +72,7 @@ fn find_ready() -> Result<(), StartError> {
     if memreport::__private::tracker().is_none() {
         return Err(StartError::NotDeclared);
     }
-    if copies::is_first() { Ok(()) } else { Err(StartError::OtherCopy) }
+    if single_instance::is_first() { Ok(()) } else { Err(StartError::OtherCopy) }
 }
 
 /// Stops tracking: blocks made from now on are not entered. Those in the table stay there until they are given back, so that
@@ -79,7 +80,7 @@ fn find_ready() -> Result<(), StartError> {
 pub fn stop() {
     plan::stop_inserting();
     // Their draws alone need no rate that there was no place for: at worst the profile's goes on.
-    let _ = observers::refresh();
+    let _ = observers::refresh_hooks();
 }
 
 /// Why tracking did not start.

@@ -7,7 +7,7 @@ use memreport::__private::all_scopes;
 
 use crate::mem::sys;
 use crate::sample::rate::SamplingRate;
-use crate::stack::site as sites;
+use crate::stack::site;
 use crate::stack::site::SiteId;
 use crate::stack::thread;
 use crate::table::packed_block::Block;
@@ -56,14 +56,16 @@ impl Allocation {
     /// Where it was made; empty if no stack was taken.
     #[must_use]
     pub fn stack(&self) -> Stack {
-        Stack(sites::site(self.site).map_or(0, |site| site.stack))
+        Stack(site::site(self.site).map_or(0, |site| site.stack))
     }
 
     /// The system's number of the thread that made it; 0 is not known.
     #[must_use]
     pub fn thread(&self) -> u32 {
-        let Some(site) = sites::site(self.site) else { return 0 };
-        thread::met().find(|(number, _)| *number == site.thread).map_or(0, |(_, id)| id)
+        let Some(site) = site::site(self.site) else { return 0 };
+        thread::registered()
+            .find(|thread| thread.number == site.thread)
+            .map_or(0, |thread| thread.system_id)
     }
 
     /// The scopes that the thread was in, the outermost first: those of `memreport::scope!`.
@@ -71,7 +73,7 @@ impl Allocation {
     pub fn scopes(&self) -> Vec<String> {
         let all = all_scopes();
         let mut names = Vec::new();
-        let mut number = sites::site(self.site).map_or(0, |site| usize::from(site.scope));
+        let mut number = site::site(self.site).map_or(0, |site| usize::from(site.scope));
         while let Some((around, name)) = number.checked_sub(1).and_then(|at| all.get(at)) {
             names.push(name.clone());
             // Each is named before those inside it.
@@ -101,7 +103,7 @@ impl Stack {
 
     /// The return addresses, the innermost first.
     pub fn frames(self) -> impl Iterator<Item = usize> {
-        sites::frames(self.0)
+        site::frames(self.0)
     }
 
     /// The functions, the innermost first, with those that were inlined; `???` of what the program has no symbol for. The first

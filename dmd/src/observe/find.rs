@@ -6,6 +6,7 @@ use super::allocation::{Allocation, Clock};
 use crate::mem::sys;
 use crate::mem::sys::StackBounds;
 use crate::sample::plan;
+use crate::table::blocks::LiveBlock;
 use crate::table::packed_block::Tombstone;
 use crate::table::{BLOCKS, granule};
 
@@ -43,12 +44,12 @@ pub fn allocation_site_of<T: ?Sized>(address: *const T) -> Result<Allocation, No
     if !plan::plan().is_awake() {
         return Err(NoSite::Asleep);
     }
-    if let Some((start, block, _)) = BLOCKS.enclosing(granule, address) {
+    if let Some(LiveBlock { start, block, .. }) = BLOCKS.enclosing(granule, address) {
         return Ok(Allocation::of(start, block, Clock::now()));
     }
     // Later nobody notes what comes in its place.
     if plan::plan().is_observed() {
-        match BLOCKS.trace_of(granule, address) {
+        match BLOCKS.tombstone_at(granule, address) {
             Some(Tombstone::Freed) => return Err(NoSite::Freed),
             Some(Tombstone::Unsampled) => return Err(NoSite::NotTracked),
             None => {}

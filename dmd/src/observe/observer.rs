@@ -6,9 +6,9 @@ use std::num::NonZeroU64;
 use memreport::__private::as_own;
 
 use super::allocation::{Allocation, Clock};
-use crate::event::events::{Event, Happened};
-use crate::event::observers::Observing;
-use crate::event::ring::LENGTH;
+use crate::event::events::{Event, TimedEvent};
+use crate::event::observers::Observation;
+use crate::event::ring::CAPACITY;
 use crate::hook::start::{StartError, prepare};
 use crate::sample::rate::{Probability, TooManyRates};
 
@@ -16,7 +16,7 @@ use crate::sample::rate::{Probability, TooManyRates};
 pub const DEFAULT_LOG_LENGTH: usize = 5000;
 
 /// The most entries that a log can have: half of the ring that threads write to, so that a reader is not overtaken at once.
-pub const MAX_LOG_LENGTH: usize = (LENGTH / 2) as usize;
+pub const MAX_LOG_LENGTH: usize = (CAPACITY / 2) as usize;
 
 /// Which allocations are observed.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -55,7 +55,7 @@ pub struct Observer {
     sampling: Sampling,
     most: usize,
     /// `None` while it pauses.
-    observing: Option<Observing>,
+    observing: Option<Observation>,
 }
 
 impl Observer {
@@ -97,7 +97,7 @@ impl Observer {
         } else if self.observing.is_none() {
             let probability = self.sampling.probability()?;
             prepare()?;
-            self.observing = Some(as_own(|| Observing::begin(probability))?);
+            self.observing = Some(as_own(|| Observation::begin(probability))?);
         }
         Ok(())
     }
@@ -137,7 +137,7 @@ impl Observer {
     #[must_use]
     pub fn log_overflowed(&self) -> bool {
         let observing = self.observing.as_ref();
-        observing.is_some_and(|observing| observing.waiting() > self.most as u64)
+        observing.is_some_and(|observing| observing.backlog() > self.most as u64)
     }
 
     /// The entries of the log, the oldest first; the log is empty after this. An allocation that another thread is about to
@@ -151,7 +151,7 @@ impl Observer {
         let mut entries = Vec::new();
         let most = self.most as u64;
         let lost = as_own(|| {
-            let mut happened: Vec<Happened> = Vec::new();
+            let mut happened: Vec<TimedEvent> = Vec::new();
             let lost = observing.drain(most, |packed| happened.push(packed));
             let clock = Clock::now();
             entries = happened.iter().filter_map(|happened| logged(happened, clock)).collect();
@@ -162,7 +162,7 @@ impl Observer {
 }
 
 /// An packed as the ring has it: its block has no time of its own there.
-fn logged(happened: &Happened, clock: Clock) -> Option<Allocation> {
+fn logged(happened: &TimedEvent, clock: Clock) -> Option<Allocation> {
     let Event::Allocated { address, mut block } = happened.event else { return None };
     block.time = happened.time;
     Some(Allocation::of(address, block, clock))

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::proof::{HAS_GAPS, awake, not_tracked};
 use super::watch::Watch;
 use crate::event::events::Event;
-use crate::event::journal::Stamped;
+use crate::event::journal::NumberedEvent;
 
 /// What a piece of code may allocate. Without limits it may allocate anything.
 ///
@@ -77,7 +77,7 @@ pub struct Threads {
 struct Heard {
     /// Threads that have joined in and are not done.
     at_work: usize,
-    events: Vec<Stamped>,
+    events: Vec<NumberedEvent>,
 }
 
 impl Threads {
@@ -154,7 +154,7 @@ impl Budget {
         let Some(tracker) = awake() else {
             return Err(Exceeded { text: not_tracked() });
         };
-        if !tracker.knows_all() {
+        if !tracker.tracks_every_block() {
             return Err(Exceeded { text: HAS_GAPS.to_owned() });
         }
         let threads = Threads::default();
@@ -218,11 +218,11 @@ const LISTED: usize = 10;
 
 impl Spent {
     /// Adds up events in their order.
-    fn of(events: &[Stamped]) -> Self {
+    fn of(events: &[NumberedEvent]) -> Self {
         let mut spent = Spent::default();
         let mut live = HashMap::new();
         let mut in_use = 0;
-        for Stamped { event, .. } in events {
+        for NumberedEvent { event, .. } in events {
             match *event {
                 Event::Allocated { address, block } => {
                     let usable = block.usable;

@@ -7,7 +7,7 @@ use memreport::{Kind, Snapshot, Units};
 use super::proof::not_tracked;
 use crate::collect::findings::Group;
 use crate::collect::{Dump, Summary};
-use crate::stack::site as sites;
+use crate::stack::site;
 
 /// How much of a program's heap nobody reports.
 #[derive(Clone, Debug)]
@@ -108,7 +108,7 @@ fn list(text: &mut String, dump: &Dump, wanted: impl Fn(&Group<'_>) -> bool) {
 
 /// The frames that have a name, outside the allocator's own.
 fn write_stack(text: &mut String, stack: u32) {
-    for address in sites::frames(stack) {
+    for address in site::frames(stack) {
         let inside_call =
             std::ptr::without_provenance_mut::<std::ffi::c_void>(address.wrapping_sub(1));
         backtrace::resolve(inside_call, |symbol| {

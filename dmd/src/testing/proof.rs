@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use std::fmt;
 
 use memreport::__private::{
-    Claim, Found, Recorder, Tracker, Who, Wrong, measure_recorded, tracker,
+    Claim, Found, Recorder, Tracker, Claimant, Wrong, measure_recorded, tracker,
 };
 use memreport::{Field, MallocSizeOf};
 
@@ -15,7 +15,7 @@ use super::compare::{Comparison, Lines};
 use super::watch::Watch;
 use crate::collect::claims::subject;
 use crate::event::events::Event;
-use crate::event::journal::Stamped;
+use crate::event::journal::NumberedEvent;
 
 /// What is wrong with a type's measuring, as a text for the one who has to mend it.
 #[derive(Clone, PartialEq, Eq)]
@@ -93,7 +93,7 @@ impl<T: MallocSizeOf> Proof<T> {
         let Some(tracker) = awake() else {
             return Err(Defects { text: not_tracked() });
         };
-        if !tracker.knows_all() {
+        if !tracker.tracks_every_block() {
             return Err(Defects { text: HAS_GAPS.to_owned() });
         }
         let claims = Claims::default();
@@ -156,7 +156,7 @@ struct Claims {
 }
 
 impl Recorder for Claims {
-    fn claimed(&self, claim: Claim, found: Found, who: Who) {
+    fn claimed(&self, claim: Claim, found: Found, who: Claimant) {
         if let Some(address) = subject(claim, found) {
             let Found { bytes, block, wrong } = found;
             let usable = block.map_or(0, |block| block.usable);
@@ -192,7 +192,7 @@ fn freed_by(act: impl FnOnce()) -> Vec<Freed> {
     let events = watch.end();
     let mut born = HashMap::new();
     let mut freed = Vec::new();
-    for Stamped { event, .. } in events {
+    for NumberedEvent { event, .. } in events {
         match event {
             Event::Allocated { address, .. } => {
                 born.insert(address, ());

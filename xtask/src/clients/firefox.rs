@@ -1,4 +1,4 @@
-//! `cargo xtask clients firefox`: generated files, shown by a real Firefox and by us, must read the same to the byte.
+//! `cargo xtask clients firefox`: a real Firefox and we show generated files with the same bytes.
 
 mod cases;
 mod corners;
@@ -13,17 +13,17 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// How many cases, from which seed, and where to leave those that differ.
+/// The options of the check.
 #[derive(Debug, Parser)]
 #[command(no_binary_name = true)]
 struct Options {
-    /// Where the random cases start
+    /// Seed of the random cases
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// How many random cases, beside all corners
+    /// Number of random cases, in addition to all corner cases
     #[arg(long, default_value_t = 300)]
     cases: usize,
-    /// Leave the files and both texts of cases that differ in this directory
+    /// Save the files and both texts of differing cases in this directory
     #[arg(long)]
     keep: Option<PathBuf>,
 }
@@ -67,7 +67,8 @@ pub(crate) fn run(args: &[&str], out: &mut dyn Write) -> Result<bool, Failure> {
     Ok(differences == 0)
 }
 
-/// Whether a real Firefox shows this file, and as we do. Where there is none, that is said.
+/// Returns whether a real Firefox shows this file exactly as we do. Without a Firefox, prints that
+/// the check did not run.
 pub(crate) fn shows_as_we_do(file: &Path, out: &mut dyn Write) -> Result<bool, Failure> {
     let Some(program) = driver::find() else {
         writeln!(out, "clients snapshot: not run: Firefox is not installed")?;
@@ -93,12 +94,12 @@ pub(crate) fn shows_as_we_do(file: &Path, out: &mut dyn Write) -> Result<bool, F
     Ok(difference.is_none())
 }
 
-/// All corners, and so many cases that follow from a seed.
+/// Returns all corner cases, and `count` cases generated from a seed.
 pub(crate) fn generated(seed: u64, count: usize) -> impl Iterator<Item = Case> {
     corners::all().into_iter().chain(cases::random(seed, count))
 }
 
-/// What our command line prints, or says on refusing.
+/// Returns the output of our command line, or its error.
 pub(crate) fn ours(case: &Case, files: &[PathBuf]) -> Result<String, Failure> {
     let mut words = vec!["about-memory".to_owned()];
     if files.len() > 1 {
@@ -118,7 +119,7 @@ pub(crate) fn ours(case: &Case, files: &[PathBuf]) -> Result<String, Failure> {
     Ok(String::from_utf8(out)?)
 }
 
-/// The first difference, in words.
+/// Describes the first difference.
 fn difference(theirs: &Shown, ours: &Result<String, Failure>) -> Option<String> {
     match (theirs, ours) {
         (Shown::Refused(_), Err(_)) => None,

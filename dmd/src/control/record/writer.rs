@@ -15,10 +15,10 @@ use memreport::{HeapCounters, heap_counters};
 use serde_json::json;
 
 use super::Recorded;
-use crate::event::events::{Event, Happened, Listener};
+use crate::event::events::{Event, Listener, TimedEvent};
 use crate::mem::sys;
 use crate::sample::plan;
-use crate::stack::{site as sites, thread};
+use crate::stack::{site, thread};
 
 /// How often what was written is made sure to be in the file.
 const FLUSH: Duration = Duration::from_secs(1);
@@ -146,13 +146,13 @@ impl Writer {
         since
     }
 
-    fn write_event(&mut self, since: u64, happened: Happened) -> io::Result<()> {
+    fn write_event(&mut self, since: u64, happened: TimedEvent) -> io::Result<()> {
         let thread = happened.thread;
         match happened.event {
             Event::Allocated { address, block } => {
                 let site = block.site.number();
                 // The tracker's own are nobody's business.
-                if sites::site(block.site).is_some_and(|site| u32::from(site.on_alloc) == OWN) {
+                if site::site(block.site).is_some_and(|site| u32::from(site.on_alloc) == OWN) {
                     return self.mark_unsampled(since);
                 }
                 self.live.insert(address);
@@ -179,14 +179,14 @@ impl Writer {
     }
 
     /// The site and its thread, when they are met.
-    fn write_site(&mut self, id: sites::SiteId) -> io::Result<()> {
+    fn write_site(&mut self, id: site::SiteId) -> io::Result<()> {
         if !self.sites.insert(id.number()) {
             return Ok(());
         }
-        let Some(site) = sites::site(id) else { return Ok(()) };
+        let Some(site) = site::site(id) else { return Ok(()) };
         self.write_thread(site.thread)?;
         self.write_scopes(site.scope)?;
-        let stack: Vec<_> = sites::frames(site.stack).map(|frame| format!("{frame:x}")).collect();
+        let stack: Vec<_> = site::frames(site.stack).map(|frame| format!("{frame:x}")).collect();
         writeln!(self.out, "{}", json!(["site", id.number(), site.thread, stack, site.scope]))
     }
 
@@ -206,7 +206,9 @@ impl Writer {
         if !self.threads.insert(number) {
             return Ok(());
         }
-        let id = thread::met().find(|(met, _)| *met == number).map_or(0, |(_, id)| id);
+        let id = thread::registered()
+            .find(|thread| thread.number == number)
+            .map_or(0, |thread| thread.system_id);
         writeln!(self.out, "{}", json!(["thread", number, id, sys::thread_name(id)]))
     }
 
@@ -236,7 +238,7 @@ impl Writer {
     fn take_sums(&mut self) {
         self.sums_taken = Instant::now();
         if let Some(sums) = heap_counters() {
-            let resident = sys::resident().unwrap_or(0);
+            let resident = sys::resident_bytes().unwrap_or(0);
             self.sums.push((sys::monotonic(), Line::Sums(sums, resident)));
         }
     }
@@ -244,7 +246,7 @@ impl Writer {
 
 /// What is to be written, with its time.
 enum Line {
-    Event(Happened),
+    Event(TimedEvent),
     Mark(Cow<'static, str>),
     Sums(HeapCounters, u64),
 }

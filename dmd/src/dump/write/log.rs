@@ -34,8 +34,9 @@ pub(crate) fn write_log(entries: &[Allocation], out: &mut impl Write) -> io::Res
     }
     out.write_all(b"],\n\"memreport\":")?;
     let modules = sys::modules();
-    let threads: Vec<_> =
-        thread::met().map(|(number, id)| (number, id, sys::thread_name(id))).collect();
+    let threads: Vec<_> = thread::registered()
+        .map(|thread| (thread.number, thread.system_id, sys::thread_name(thread.system_id)))
+        .collect();
     let own = json!({
         "version": 1,
         "needs": [],
