@@ -11,7 +11,7 @@ use super::options::{Mode, Options, Stacks};
 
 /// The bits that decide what the hooks do.
 ///
-/// | mode, option | `INSERTS` | `SAMPLES` | `STACKS` | `PARTIAL_STACKS` | `COUNTS_FREED` | `TIMES` |
+/// | mode | `INSERTS` | `SAMPLES` | `STACKS` | `PARTIAL_STACKS` | `COUNTS_FREED` | `TIMES` |
 /// |---|---|---|---|---|---|---|
 /// | asleep, or off | | | | | | |
 /// | `live`, `dark-matter`, `scan` | x | | x | | | |

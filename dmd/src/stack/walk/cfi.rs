@@ -27,7 +27,7 @@ fn look_up_uncached(place: CodeAddress, known: Option<CachedRule>) -> Option<Fou
     {
         return Some(FoundRule { rule, is_permanent: false });
     }
-    // A failure is not cached: the module may be known later.
+    // A failure is not cached: a later look-up may succeed.
     let found = modules::find(place.code)?;
     let rule = PackedRule::new(found.unwind_info.rule(place)?);
     match found.identity {

@@ -24,7 +24,7 @@ const MAX_SWITCHES: u32 = 8;
 /// A plain rule finds the saved frame pointer within this many bytes below the CFA.
 const MAX_SAVE_DISTANCE: usize = 256 * WORD;
 
-/// The number of bytes of another stack that the kernel is asked about at once, at most.
+/// The number of bytes of another stack that one step may confirm, at most.
 const MAX_EXTENSION: usize = 64 * PAGE;
 
 impl Memory {

@@ -1,4 +1,5 @@
-//! Last stacks of addresses alone: from a walk along frame pointers, or from the reference unwinder.
+//! Last stacks of addresses alone: from a walk along frame pointers, or from the reference
+//! unwinder.
 
 use std::cell::Cell;
 
