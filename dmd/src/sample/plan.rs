@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_longer_enters_still_leaves() {
+    fn without_insertions_freed_blocks_are_still_counted() {
         let plan = Plan::of(Options::default().mode(Mode::Cumulative)).without_inserting();
         assert!(plan.is_awake() && plan.counts_freed() && !plan.inserts() && !plan.has_stacks());
     }

@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_readable_is_told_from_what_is_not() {
+    fn unmapped_addresses_are_not_readable() {
         let local = 0_usize;
         assert!(is_readable((&raw const local).addr()));
         assert!(!is_readable(0));
