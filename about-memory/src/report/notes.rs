@@ -56,6 +56,9 @@ mod tests {
         not measured: `Index.cache`: owned by the window
         the file holds what this version does not know: colour; a later about-memory may
         ");
-        assert_eq!(of(&Own { sizes: Some(SizeSource::Allocator), ..Own::default() }), Vec::<String>::new());
+        assert_eq!(
+            of(&Own { sizes: Some(SizeSource::Allocator), ..Own::default() }),
+            Vec::<String>::new()
+        );
     }
 }

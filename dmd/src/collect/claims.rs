@@ -2,7 +2,9 @@
 
 use std::cell::{Cell, RefCell};
 
-use memreport::__private::{Block as FoundBlock, Claim, Found, RecentFields, Recorder, Claimant, Wrong};
+use memreport::__private::{
+    Block as FoundBlock, Claim, Claimant, Found, RecentFields, Recorder, Wrong,
+};
 use memreport::Field;
 
 use super::claim_words::{

@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use std::fmt;
 
 use memreport::__private::{
-    Claim, Found, Recorder, Tracker, Claimant, Wrong, measure_recorded, tracker,
+    Claim, Claimant, Found, Recorder, Tracker, Wrong, measure_recorded, tracker,
 };
 use memreport::{Field, MallocSizeOf};
 
