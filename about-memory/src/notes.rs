@@ -1,11 +1,11 @@
 //! What Firefox's page has no words for, as sentences.
 
-use memreport::snapshot::read::{Own, Sizes};
+use memreport::snapshot::read::{Own, SizeSource};
 
 /// What a file says of its own collection.
 pub fn of(own: &Own) -> Vec<String> {
     let mut sentences = own.notes.clone();
-    if own.sizes == Some(Sizes::Layouts) {
+    if own.sizes == Some(SizeSource::Layout) {
         sentences.push(
             "sizes are what was asked of the allocator, without what it added: no allocator of memreport's is declared".into(),
         );
@@ -43,7 +43,7 @@ mod tests {
         };
         let own = Own {
             notes: vec!["`explicit/index` was busy".into()],
-            sizes: Some(Sizes::Layouts),
+            sizes: Some(SizeSource::Layout),
             skipped: vec![skipped("index.rs", 41), skipped("index.rs", 0), skipped("", 0)],
             unknown: vec!["colour".into()],
             ..Own::default()
@@ -56,6 +56,9 @@ mod tests {
         not measured: `Index.cache`: owned by the window
         the file holds what this version does not know: colour; a later about-memory may
         ");
-        assert_eq!(of(&Own { sizes: Some(Sizes::Asked), ..Own::default() }), Vec::<String>::new());
+        assert_eq!(
+            of(&Own { sizes: Some(SizeSource::Allocator), ..Own::default() }),
+            Vec::<String>::new()
+        );
     }
 }

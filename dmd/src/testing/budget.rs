@@ -154,7 +154,7 @@ impl Budget {
         let Some(tracker) = awake() else {
             return Err(Exceeded { text: not_tracked() });
         };
-        if !tracker.knows_all() {
+        if !tracker.tracks_every_block() {
             return Err(Exceeded { text: HAS_GAPS.to_owned() });
         }
         let threads = Threads::default();

@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use std::fmt;
 
 use memreport::__private::{
-    Claim, Found, Recorder, Tracker, Who, Wrong, measure_recorded, tracker,
+    Claim, Claimant, Found, Recorder, Tracker, Wrong, measure_recorded, tracker,
 };
 use memreport::{Field, MallocSizeOf};
 
@@ -93,7 +93,7 @@ impl<T: MallocSizeOf> Proof<T> {
         let Some(tracker) = awake() else {
             return Err(Defects { text: not_tracked() });
         };
-        if !tracker.knows_all() {
+        if !tracker.tracks_every_block() {
             return Err(Defects { text: HAS_GAPS.to_owned() });
         }
         let claims = Claims::default();
@@ -156,7 +156,7 @@ struct Claims {
 }
 
 impl Recorder for Claims {
-    fn claimed(&self, claim: Claim, found: Found, who: Who) {
+    fn claimed(&self, claim: Claim, found: Found, who: Claimant) {
         if let Some(address) = subject(claim, found) {
             let Found { bytes, block, wrong } = found;
             let usable = block.map_or(0, |block| block.usable);

@@ -202,7 +202,7 @@ impl Blocks {
 
     /// Where the word of a block at this address is, or null if there is none.
     #[inline]
-    pub(crate) fn kept_at(&self, granule: Granule, address: usize) -> *const u8 {
+    pub(crate) fn entry_address(&self, granule: Granule, address: usize) -> *const u8 {
         let word =
             self.leaf(granule, address).map(|words| &words[HEADER + place(granule, address)]);
         word.map_or(std::ptr::null(), |word| std::ptr::from_ref(word).cast())

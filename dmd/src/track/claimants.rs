@@ -2,7 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 
-use memreport::__private::Who;
+use memreport::__private::Claimant;
 use memreport::Field;
 
 use super::numbers::Numbers;
@@ -49,7 +49,7 @@ impl Claimants {
 
     /// The number of whoever claims; `None` if memory is short, or there are too many.
     #[inline]
-    pub(crate) fn number(&self, who: Who) -> Option<ClaimantId> {
+    pub(crate) fn number(&self, who: Claimant) -> Option<ClaimantId> {
         let field = who.field.map_or(0, |field| std::ptr::from_ref(field).addr());
         let place = &self.recent[field / align_of::<Field>() % self.recent.len()];
         let recent = place.get();
@@ -62,7 +62,7 @@ impl Claimants {
     }
 
     #[cold]
-    fn look_up(&self, who: Who, field: usize) -> Option<ClaimantId> {
+    fn look_up(&self, who: Claimant, field: usize) -> Option<ClaimantId> {
         let List { numbers, fields } = &mut *self.list.borrow_mut();
         let number = numbers.number((who.reporter, field as u64))?;
         if number as usize == fields.as_slice().len() && !fields.push(who.field) {
@@ -77,10 +77,10 @@ impl Claimants {
     }
 
     /// Who it is.
-    pub(crate) fn who(&self, ClaimantId(number): ClaimantId) -> Who {
+    pub(crate) fn who(&self, ClaimantId(number): ClaimantId) -> Claimant {
         let list = self.list.borrow();
         let known = list.numbers.keys().get(number as usize);
         let field = list.fields.as_slice().get(number as usize).copied().flatten();
-        Who { reporter: known.map_or(0, |(reporter, _)| *reporter), field }
+        Claimant { reporter: known.map_or(0, |(reporter, _)| *reporter), field }
     }
 }

@@ -39,7 +39,7 @@ impl<A: UsableSize + 'static> Tracker for Tracking<A> {
         plan::plan().is_awake()
     }
 
-    fn knows_all(&self) -> bool {
+    fn tracks_every_block(&self) -> bool {
         !plan::has_gaps()
     }
 
@@ -58,13 +58,13 @@ impl<A: UsableSize + 'static> Tracker for Tracking<A> {
     }
 
     #[inline]
-    fn whole(&self, start: usize, size: usize) -> Option<usize> {
+    fn exact_block(&self, start: usize, size: usize) -> Option<usize> {
         BLOCKS.whole(Self::GRANULE, start, size).map(|(usable, _)| usable)
     }
 
     #[inline]
-    fn kept_at(&self, address: usize) -> *const u8 {
-        BLOCKS.kept_at(Self::GRANULE, address)
+    fn entry_address(&self, address: usize) -> *const u8 {
+        BLOCKS.entry_address(Self::GRANULE, address)
     }
 
     fn begin(&self) -> Box<dyn Recording> {

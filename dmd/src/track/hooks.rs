@@ -355,8 +355,8 @@ unsafe impl<A: UsableSize> UsableSize for Dmd<A> {
         self.inner.statistics()
     }
 
-    fn give_back(&self) {
-        self.inner.give_back();
+    fn release_unused(&self) {
+        self.inner.release_unused();
     }
 }
 

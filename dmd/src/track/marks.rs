@@ -2,7 +2,9 @@
 
 use std::cell::{Cell, RefCell};
 
-use memreport::__private::{Block as FoundBlock, Claim, Found, HeardOf, Recorder, Who, Wrong};
+use memreport::__private::{
+    Block as FoundBlock, Claim, Claimant, Found, RecentFields, Recorder, Wrong,
+};
 use memreport::Field;
 
 use super::blocks::Granule;
@@ -95,7 +97,7 @@ pub(crate) struct Marks {
     lost: Cell<usize>,
     claimants: Claimants,
     fields: RefCell<Fields>,
-    heard_of: HeardOf,
+    recent_fields: RecentFields,
     skips: RefCell<Skips>,
 }
 
@@ -160,7 +162,7 @@ impl Marks {
             lost: Cell::new(0),
             claimants: Claimants::of_at_most(CLAIMANTS),
             fields: RefCell::new(Fields { numbers: Numbers::new(), list: PageList::new() }),
-            heard_of: HeardOf::nothing(),
+            recent_fields: RecentFields::empty(),
             skips: RefCell::new(Skips::new(granule)),
         }
     }
@@ -186,7 +188,7 @@ impl Marks {
 
     /// Adds a mark; `says` has its flags.
     #[inline]
-    fn mark(&self, address: usize, bytes: usize, who: Who, says: u64) {
+    fn mark(&self, address: usize, bytes: usize, who: Claimant, says: u64) {
         let Some(claimant) = self.claimants.number(who) else { return self.lose() };
         match Short::of(address, bytes, claimant, says) {
             // One that is lost is counted there.
@@ -233,7 +235,7 @@ impl Marks {
 }
 
 impl Recorder for Marks {
-    fn claimed(&self, claim: Claim, found: Found, who: Who) {
+    fn claimed(&self, claim: Claim, found: Found, who: Claimant) {
         let Some(address) = subject(claim, found) else { return };
         let block = claimed_block(found);
         let old = self.old(block.and_then(|block| Entry::from_word(block.identity)));
@@ -242,7 +244,7 @@ impl Recorder for Marks {
         self.mark(address, found.bytes, who, old | wrong);
     }
 
-    fn claimed_whole(&self, start: usize, size: usize, who: Who) -> Option<usize> {
+    fn claimed_exact(&self, start: usize, size: usize, who: Claimant) -> Option<usize> {
         let (usable, entry) = BLOCKS.whole(self.granule, start, size)?;
         self.mark(start, usable, who, self.old(Some(entry)));
         Some(usable)
@@ -255,8 +257,8 @@ impl Recorder for Marks {
         }
     }
 
-    fn heard_of(&self) -> Option<&HeardOf> {
-        Some(&self.heard_of)
+    fn recent_fields(&self) -> Option<&RecentFields> {
+        Some(&self.recent_fields)
     }
 
     fn position(&self) -> usize {
@@ -276,7 +278,7 @@ mod tests {
     fn a_line_says_what_was_marked() {
         let new = Generation::FIRST;
         let marks = Marks::new(Granule::of_spacing(32), new, 0);
-        let who = |reporter| Who { reporter, field: None };
+        let who = |reporter| Claimant { reporter, field: None };
         let block = |start| FoundBlock { start, requested: 8, usable: 24, identity: 1 };
         let inside = Some(block(0x20));
         let table = [

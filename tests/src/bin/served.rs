@@ -79,7 +79,7 @@ fn server(words: &[String]) -> Server {
     let value = |name: &str| words.iter().find_map(|word| word.strip_prefix(name));
     let mut server =
         Server::default().command("stick", "Has a reporter hang, or go on.", |request| {
-            IS_STUCK.store(request.says("on"), Relaxed);
+            IS_STUCK.store(request.is_yes("on"), Relaxed);
             Ok(vec![Part { name: "stuck".into(), bytes: b"so be it".to_vec() }])
         });
     if let Some(name) = value("name=") {
