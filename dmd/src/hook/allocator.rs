@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! alloc    inner alloc, then on_alloc      asleep: counters only
-//!                                          profile: skip the sampler's distance, or insert a sampled block
+//!                                          profile: if the sampler does not skip the block, insert it
 //!                                          else: insert, by the plan's `Insertion`
 //! dealloc  on_dealloc, then inner dealloc  asleep: counters only; else: remove the block
 //! realloc  on_realloc                      remove, inner realloc, on_alloc; on failure insert again
@@ -29,9 +29,10 @@ use crate::table::epoch::epoch;
 use crate::table::packed_block::{Block, SiteId};
 use crate::table::{BLOCKS, FREED, set_spacing};
 
-/// The dark matter detector: an allocator over another one, asleep until `$DMD` wakes it.
+/// The tracking allocator, which wraps another one and is asleep until `$DMD` or
+/// [`start`](crate::start) wakes it.
 ///
-/// Declared by [`global_allocator!`](crate::global_allocator). Asleep it counts bytes, and nothing else.
+/// [`global_allocator!`](crate::global_allocator) declares it. While asleep, it only counts bytes.
 #[derive(Debug)]
 pub struct Dmd<A> {
     inner: A,

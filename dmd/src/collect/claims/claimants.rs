@@ -1,4 +1,4 @@
-//! Who claims: a reporter, and the field through which it came to a block, by number.
+//! Numbers for claimants: a reporter together with the field through which it reached a block.
 
 use std::cell::{Cell, RefCell};
 
@@ -12,75 +12,77 @@ use crate::mem::pages::PageList;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ClaimantId(pub(crate) u32);
 
-/// All that have claimed something in one collection.
+/// The claimants of one collection.
 #[derive(Debug)]
 pub(crate) struct Claimants {
     list: RefCell<List>,
-    most: u32,
-    /// Those that were just heard, each in the place that its field says.
+    limit: u32,
+    /// A direct-mapped cache of recent claimants, indexed by the field's address.
     recent: [Cell<Recent>; 64],
 }
 
+/// The claimants by number.
 #[derive(Debug)]
 struct List {
-    /// The reporter, and the address of the field.
+    /// The reporter, and the address of the field or 0.
     numbers: LocalInterner<(u32, u64)>,
     fields: PageList<Option<&'static Field>>,
 }
 
+/// A slot of the cache.
 #[derive(Clone, Copy, Debug)]
 struct Recent {
-    /// `usize::MAX` is no field's.
+    /// The address of the field; `usize::MAX` in an unused slot.
     field: usize,
     reporter: u32,
     claimant: ClaimantId,
 }
 
 impl Claimants {
-    /// None yet, and never more than so many.
-    pub(crate) fn of_at_most(most: u32) -> Self {
-        let nobody = Recent { field: usize::MAX, reporter: 0, claimant: ClaimantId(0) };
+    /// Creates an empty list that takes at most `limit` claimants.
+    pub(crate) fn with_limit(limit: u32) -> Self {
+        let unused = Recent { field: usize::MAX, reporter: 0, claimant: ClaimantId(0) };
         Claimants {
             list: RefCell::new(List { numbers: LocalInterner::new(), fields: PageList::new() }),
-            most,
-            recent: std::array::from_fn(|_| Cell::new(nobody)),
+            limit,
+            recent: std::array::from_fn(|_| Cell::new(unused)),
         }
     }
 
-    /// The number of whoever claims; `None` if memory is short, or there are too many.
+    /// Returns the number of a claimant; `None` if memory is short or the limit is reached.
     #[inline]
-    pub(crate) fn number(&self, who: Who) -> Option<ClaimantId> {
+    pub(crate) fn id(&self, who: Who) -> Option<ClaimantId> {
         let field = who.field.map_or(0, |field| std::ptr::from_ref(field).addr());
-        let place = &self.recent[field / align_of::<Field>() % self.recent.len()];
-        let recent = place.get();
+        let slot = &self.recent[field / align_of::<Field>() % self.recent.len()];
+        let recent = slot.get();
         if recent.field == field && recent.reporter == who.reporter {
             return Some(recent.claimant);
         }
-        let claimant = self.look_up(who, field)?;
-        place.set(Recent { field, reporter: who.reporter, claimant });
+        let claimant = self.find_or_insert(who, field)?;
+        slot.set(Recent { field, reporter: who.reporter, claimant });
         Some(claimant)
     }
 
     #[cold]
-    fn look_up(&self, who: Who, field: usize) -> Option<ClaimantId> {
+    fn find_or_insert(&self, who: Who, field: usize) -> Option<ClaimantId> {
         let List { numbers, fields } = &mut *self.list.borrow_mut();
         let number = numbers.number((who.reporter, field as u64))?;
         if number as usize == fields.as_slice().len() && !fields.push(who.field) {
             return None;
         }
-        (number < self.most).then_some(ClaimantId(number))
+        (number < self.limit).then_some(ClaimantId(number))
     }
 
-    /// How many there are.
+    /// Returns the number of claimants.
     pub(crate) fn len(&self) -> usize {
         self.list.borrow().fields.as_slice().len()
     }
 
-    /// Who it is.
-    pub(crate) fn who(&self, ClaimantId(number): ClaimantId) -> Who {
+    /// Returns a claimant by its number.
+    pub(crate) fn get(&self, ClaimantId(number): ClaimantId) -> Who {
         let list = self.list.borrow();
-        let known = list.numbers.keys().get(number as usize);
+        let reporter = list.numbers.keys().get(number as usize);
         let field = list.fields.as_slice().get(number as usize).copied().flatten();
-        Who { reporter: known.map_or(0, |(reporter, _)| *reporter), field }
+        Who { reporter: reporter.map_or(0, |(reporter, _)| *reporter), field }
     }
 }
