@@ -1,9 +1,9 @@
-//! Writes a hundred structs that nobody would think of, and some enums, always the same ones, for the test `fuzzed`.
+//! Generates a hundred odd structs and some enums for the test `fuzzed`, the same in every build.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-/// How many types there are: of seven, one is an enum, which makes a hundred structs.
+/// The number of types. One of seven is an enum, which leaves a hundred structs.
 const TYPES: usize = 117;
 
 /// Types that hold no others.
@@ -33,7 +33,7 @@ const LEAVES: [&str; 23] = [
     "roaring::RoaringBitmap",
 ];
 
-/// Types that hold another, in place of the `?`.
+/// Types that hold another in place of the `?`.
 const AROUND: [&str; 30] = [
     "Option<?>",
     "Box<?>",
@@ -67,7 +67,7 @@ const AROUND: [&str; 30] = [
     "rpds::List<?>",
 ];
 
-/// Numbers that look random.
+/// A generator of random numbers.
 struct Random(u64);
 
 impl Random {
@@ -79,7 +79,7 @@ impl Random {
     }
 }
 
-/// A type that nests up to `depth` times; a few are of those that were written before.
+/// Returns a type that nests up to `depth` times; a few are types generated earlier.
 fn nested(random: &mut Random, depth: usize, before: usize) -> String {
     if depth > 0 && random.below(4) > 0 {
         let inner = nested(random, depth - 1, before);
@@ -91,13 +91,13 @@ fn nested(random: &mut Random, depth: usize, before: usize) -> String {
     }
 }
 
-/// Every fifth type has a parameter.
+/// Returns the name of a type. Every fifth type has a parameter.
 fn named(number: usize, argument: &str) -> String {
     let argument = if number % 5 == 4 { format!("<{argument}>") } else { String::new() };
     format!("Fuzzed{number}{argument}")
 }
 
-/// A struct, or an enum that has the fields in two variants.
+/// Writes a struct, or an enum with the fields in two variants.
 fn write_type(number: usize, random: &mut Random, out: &mut String) -> std::fmt::Result {
     let is_generic = number % 5 == 4;
     let mut types: Vec<String> =
@@ -133,7 +133,7 @@ fn write_type(number: usize, random: &mut Random, out: &mut String) -> std::fmt:
     )
 }
 
-/// How many of the types that are there to be nested occur.
+/// Returns the number of nestable types that occur in the text.
 fn nested_types(text: &str) -> usize {
     let head = |ty: &&str| text.contains(ty.split('?').next().unwrap_or(ty));
     LEAVES.iter().chain(&AROUND).copied().filter(head).count()

@@ -1,40 +1,27 @@
-//! Shows memory reports to people, as Firefox's about:memory does: text, differences, budgets; and the dumps of DMD.
+//! Shows memory reports, DMD dumps and recordings.
+//!
+//! This crate is the program `about-memory`; as a library it serves the workspace's own tests. A command
+//! reads its [`input`], computes a [`report`] and has it [`render`]ed:
+//!
+//! ```text
+//! args -> command -> input -> report
+//!                 -> render -> report
+//! ```
+//!
+//! * [`input`] opens report files, dumps, recordings and the sockets of running programs.
+//! * [`report`] holds the values, without input and output: trees, differences, budgets, explanations.
+//! * [`render`] writes them as text, JSON, Markdown and HTML.
+//! * [`command`] has one file for each subcommand, with its flags.
+//! * [`args`] puts the commands together to the command line.
 
-pub mod cli;
-pub mod run;
-pub mod record;
-pub mod dmd;
-pub mod symbolicate;
-pub mod coverage;
-pub mod symbolised;
-pub mod export;
-pub mod heap;
-pub mod census;
-pub mod retained;
-pub mod held;
-pub mod resident;
-pub mod metrics;
-pub mod show;
-pub mod check;
-pub mod live;
-pub mod ps;
-pub mod snapshot;
-pub mod ask;
-pub mod watch;
-pub mod log;
-pub mod open;
-pub mod notes;
-pub mod filter;
-pub mod diff;
-pub mod forest;
-pub mod refusal;
-pub mod amount;
-pub mod tree;
-pub mod order;
-pub mod page;
-pub mod numbers;
-pub mod budget;
-pub mod view;
-pub mod html;
-pub mod serve;
-pub mod paint;
+pub mod error;
+pub mod context;
+pub mod report;
+pub mod input;
+pub mod render;
+pub mod command;
+pub mod args;
+
+pub use args::Cli;
+pub use context::{Context, Terminal};
+pub use error::Failure;

@@ -245,17 +245,17 @@ fn what_makes_no_sense_is_refused_with_the_remedy() {
         (&["a.json", "live.json"], "about-memory: dumps of different modes cannot be compared"),
         (
             &["a.json", "--by", "kind"],
-            "about-memory: --by: nothing is told apart by `kind`; known are reporter, type, stack",
+            "about-memory: --by: cannot group by `kind`; known are reporter, type, stack",
         ),
         (
             &["a.json", "--breakdown", r#"{"by":"type","then":{"by":"kind"}}"#],
-            "about-memory: --breakdown: `then`: nothing is told apart by `kind`; known are count, bucket",
+            "about-memory: --breakdown: `then`: cannot group by `kind`; known are count, bucket",
         ),
         (&["a.json", "--breakdown", "{"], "about-memory: --breakdown: the breakdown is not JSON: "),
         (&["a.json", "--breakdown", "@no.json"], "about-memory: no.json: No such file"),
         (
             &["a.json", "--by", "type", "--breakdown", "{}"],
-            "error: the argument '--by <WORD,…>' cannot be used with",
+            "error: the argument '--by <AXIS,…>' cannot be used with",
         ),
         (&["4194305"], "about-memory: there is no process 4194305"),
     ];

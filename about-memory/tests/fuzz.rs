@@ -1,10 +1,10 @@
 //! Whatever the bytes, there is an answer: text or a refusal, never a panic. `PROPTEST_CASES` sets how long it is tried.
 
-use about_memory::filter::Filter;
-use about_memory::open::open_bytes;
-use about_memory::page::Page;
-use about_memory::tree::Settings;
-use about_memory::view::{descriptions, json, text};
+use about_memory::input::open::{NamedBytes, open_bytes};
+use about_memory::render::show::{descriptions, json, text};
+use about_memory::report::filter::Filter;
+use about_memory::report::page::Page;
+use about_memory::report::tree::Settings;
 use memreport::snapshot::read::Options;
 use proptest::prelude::*;
 
@@ -12,7 +12,9 @@ use proptest::prelude::*;
 fn show(bytes: &[u8]) {
     for settings in [Settings::default(), Settings { is_verbose: true, ..Settings::default() }] {
         let options = Options { bytes: 1 << 24, ..Options::default() };
-        let Ok(opened) = open_bytes(("fuzz", bytes), options, Filter::text(""), &settings) else {
+        let Ok(opened) =
+            open_bytes(NamedBytes { name: "fuzz", bytes }, options, Filter::text(""), &settings)
+        else {
             return;
         };
         let files = [opened.file];

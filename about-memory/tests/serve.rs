@@ -2,8 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot set itself up has failed")]
 
-use about_memory::serve::{Measured, Server, Source};
-use about_memory::show::Failure;
+use about_memory::command::view::page::serve::{Measured, Server, Source};
+use about_memory::error::Failure;
 use flate2::read::GzDecoder;
 use serde_json::{Value, json};
 use std::io::{Read, Write};

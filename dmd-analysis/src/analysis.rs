@@ -24,7 +24,6 @@ pub(crate) mod record;
 pub(crate) mod digest;
 pub(crate) mod diff;
 pub(crate) mod order;
-pub(crate) mod number;
 pub(crate) mod text;
 pub(crate) mod clamp;
 pub(crate) mod links;
@@ -38,7 +37,7 @@ pub(crate) mod by;
 pub(crate) mod coverage;
 pub(crate) mod json;
 
-pub use by::{By, Group, group_by, write_groups};
+pub use by::{Group, group_by, write_groups};
 pub use clamp::{ClampError, ClampStats, clamp};
 pub use coverage::{Coverage, NoReports, coverage};
 pub use diff::{DifferentModes, diff};
@@ -55,7 +54,8 @@ pub use stacks::{Grouping, ListId, StackId, Stacks};
 pub use text::{TextOptions, write_text};
 pub use types::BlockType;
 
-pub(crate) use by::{report_names, thread_name};
+pub(crate) use crate::number;
+pub(crate) use by::{DumpBlocks, field_name, report_names, thread_name};
 pub(crate) use people::{Parts, Style, without_allocator, without_library};
 pub(crate) use sites::{class, mode};
 

@@ -1,7 +1,7 @@
-//! A dump, or a recording, as the files of viewers that people have already: one file for each format.
+//! Exports of dumps and recordings to the file formats of other viewers: a module for each format.
 //!
-//! Everything here is pure: a [`Heap`] or a [`History`] in, bytes out. Totals are the dump's in every format; of a sample they are
-//! the same estimate everywhere.
+//! Everything here is pure: a [`Heap`] or a [`History`] in, bytes out. Totals are the dump's in every format. Those of a sample
+//! are the same estimate in every format.
 //!
 //! # Examples
 //!
@@ -54,39 +54,39 @@ pub enum Format {
     Svg,
     /// Speedscope's own file.
     Speedscope,
-    /// Massif's file: `ms_print`. Takes several dumps, and has time.
+    /// Massif's file: `ms_print`. Takes several dumps, and shows time.
     Massif,
     /// Chrome's MemoryInfra trace: Catapult's trace viewer. Takes several dumps.
     MemoryInfra,
-    /// The Firefox Profiler's processed profile. Has time, and takes several recordings.
+    /// The Firefox Profiler's processed profile. Shows time, and takes several recordings.
     FirefoxProfiler,
 }
 
 impl Format {
-    /// Whether a file can hold more than one dump.
+    /// Returns whether a file can contain several dumps.
     #[must_use]
     pub fn takes_several(self) -> bool {
         matches!(self, Format::Massif | Format::MemoryInfra)
     }
 
-    /// Whether it shows the heap over time, for which it takes recordings whole.
+    /// Returns whether the format shows a heap over time: it takes whole recordings then.
     #[must_use]
     pub fn has_time(self) -> bool {
         matches!(self, Format::Massif | Format::FirefoxProfiler)
     }
 
-    /// Whether a file in which time passes can be of several processes.
+    /// Returns whether a file over time can contain several processes.
     #[must_use]
     pub fn takes_several_recordings(self) -> bool {
         self == Format::FirefoxProfiler
     }
 }
 
-/// Writes heaps in a format: the first one only, where the format has no room for several.
+/// Writes heaps in a format. Writes only the first one, where a file contains one dump.
 ///
 /// # Errors
 ///
-/// If writing fails, or there is no heap to write.
+/// Returns an error if writing fails, or if there is no heap to write.
 pub fn write(format: Format, heaps: &[Heap], out: &mut dyn io::Write) -> io::Result<()> {
     let Some(first) = heaps.first() else {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "no dump was given"));
@@ -104,12 +104,14 @@ pub fn write(format: Format, heaps: &[Heap], out: &mut dyn io::Write) -> io::Res
     }
 }
 
-/// Writes recordings over time in a format that has it: the first one only, where the format has no room for several. In a format
-/// without time, it is the heap at the end.
+/// Writes recordings over time. Writes only the first one, where a file contains one process.
+///
+/// A format without time gets the heap at the end.
 ///
 /// # Errors
 ///
-/// If writing fails, there is no recording to write, or blocks of one class are asked for, which a recording does not know.
+/// Returns an error if writing fails, if there is no recording to write, or if the options keep one class of blocks: a
+/// recording contains no reports.
 pub fn write_histories(
     format: Format,
     histories: &[History],
@@ -126,12 +128,13 @@ pub fn write_histories(
     }
 }
 
-/// Writes the heap of a recording at a moment, in microseconds since its beginning. Formats that have it get what was allocated and
-/// given back by then as well.
+/// Writes the heap of a recording at a moment, in microseconds since its beginning.
+///
+/// Formats that contain freed blocks get those as well.
 ///
 /// # Errors
 ///
-/// If writing fails, and if blocks of one class are asked for, which a recording does not know.
+/// Returns an error if writing fails, or if the options keep one class of blocks: a recording contains no reports.
 pub fn write_moment(
     format: Format,
     history: &History,

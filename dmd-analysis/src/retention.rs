@@ -20,7 +20,7 @@ mod text;
 mod json;
 
 pub use circle::{Circle, Counted};
-pub use groups::{HeldGroup, Owner};
+pub use groups::HeldGroup;
 pub use held::{Held, NotThere, Target, Way, WayOptions};
 pub use json::{write_groups_json, write_held_json, write_tree_json};
 pub use roots::Outside;

@@ -24,7 +24,7 @@ use std::sync::OnceLock;
 use memreport::__private::{Findings, atomically};
 
 pub use crate::collect::{Dump, Estimate, Sampled, Sum, Summary};
-use crate::mem::pages;
+use crate::mem::lazy_slice::mapped_bytes;
 use crate::sample::plan;
 
 /// A callback for each saved report, with its path and the moment of its snapshot.
@@ -66,7 +66,7 @@ impl Dump {
             unreported.blocks + once.blocks + twice.blocks,
             self.contents.groups.iter().count(),
             allocated_during.blocks,
-            pages::mapped(),
+            mapped_bytes(),
         );
     }
 }

@@ -1,4 +1,11 @@
-//! The decision for each block: options, the plan of the hooks, sampling rates and draws.
+//! The decision for each block: whether it is tracked, and whether it gets a stack.
+//!
+//! Read `options` (the user's choice), `plan` (what hooks do, as bits), then `rate` and `sampler`
+//! (geometric sampling). `variable` reads `$DMD`. `unwinder` names the ways to walk a stack.
+//!
+//! Invariants:
+//! * Hooks read the plan as one word, and test its bits; no mode has a mechanism of its own.
+//! * A block keeps its sampling rate, so its weight is exact even after the rate changes.
 
 #[cfg(not(loom))]
 pub(crate) mod options;

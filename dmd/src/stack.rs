@@ -1,4 +1,13 @@
 //! Call stacks: walking, caching and interning them.
+//!
+//! Read `thread` (per-thread state), `walk` (from registers to frames), `stack_cache` (from the
+//! hash of a stack to its site) and `site` (interned stacks, and the sites of new blocks).
+//!
+//! Invariants:
+//! * A walk neither allocates nor takes a lock, apart from the reference unwinder.
+//! * A word of a stack is read only inside the thread's own stack, or after the kernel confirmed
+//!   it.
+//! * A cached rule of code that may be unloaded is checked against its module each time.
 
 pub(crate) mod thread;
 pub(crate) mod walk;

@@ -1,4 +1,12 @@
 //! The table of live blocks: from an address to the packed word of its block.
+//!
+//! Read `packed_block` (one block in a word) and `epoch`, then `blocks` (the radix tree) with
+//! `records` (sizes that do not fit). `freed_counts` counts freed blocks in cumulative mode.
+//! `tables` has the process's tables, `models` checks them under loom.
+//!
+//! Invariants:
+//! * Only the owner of a block writes its word, apart from compare-and-exchange by collections.
+//! * A block is inserted after the allocator returned it, and removed before it is freed.
 
 pub(crate) mod packed_block;
 pub(crate) mod epoch;
@@ -8,6 +16,8 @@ pub(crate) mod blocks;
 pub(crate) mod freed_counts;
 #[cfg(not(loom))]
 mod tables;
+#[cfg(all(test, loom))]
+mod models;
 
 #[cfg(not(loom))]
 pub(crate) use tables::{BLOCKS, FREED, granule, set_spacing};

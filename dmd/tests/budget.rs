@@ -88,7 +88,12 @@ fn limits_that_are_met_are_kept() {
         let budget = Budget::new().max_blocks(2).max_bytes(limit).max_peak(limit).no_leak();
         let is_kept = budget.check(work).is_ok();
         // The allocator may serve the blocks from other chunks each time.
-        assert_eq!(is_kept, sizes_seen.get() <= limit, "{} bytes, at most {limit}", sizes_seen.get());
+        assert_eq!(
+            is_kept,
+            sizes_seen.get() <= limit,
+            "{} bytes, at most {limit}",
+            sizes_seen.get()
+        );
     }
     // Growing counts each time.
     let spent = Budget::new().assert(|_| {

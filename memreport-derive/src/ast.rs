@@ -1,4 +1,4 @@
-//! The input as the derive sees it: variants of fields, each with the way it is measured.
+//! Converts syn's tree into the derive's own: variants of fields, each with its way of measuring.
 
 use proc_macro2::{Ident, Span};
 use quote::format_ident;
@@ -29,16 +29,16 @@ pub(crate) struct Variant<'a> {
 pub(crate) struct Field<'a> {
     pub(crate) member: syn::Member,
     pub(crate) ty: &'a Type,
-    /// `name`, `0`, `Variant.name` or `Variant.0`: what people are shown.
+    /// The field's name for people: `name`, `0`, `Variant.name` or `Variant.0`.
     pub(crate) label: String,
-    /// Where it is declared: its name, or its type if it has none.
+    /// The location of the declaration: the name, or the type of a field without a name.
     pub(crate) place: Span,
     pub(crate) measure: Measure,
     pub(crate) shared: Option<Shared>,
     pub(crate) part: Option<Part>,
 }
 
-/// How a field is measured.
+/// The way in which a field is measured.
 pub(crate) enum Measure {
     Whole,
     Shallow,
@@ -88,10 +88,10 @@ impl<'a> Input<'a> {
     }
 }
 
-/// Fields of a packed struct are not aligned, so they cannot be lent.
+/// Refuses a packed struct: its fields are not aligned, so they cannot be borrowed.
 fn refuse_packed(attrs: &[Attribute], errors: &Errors) {
     for attr in attrs.iter().filter(|attr| attr.path().is_ident("repr")) {
-        // What the compiler does not understand it refuses by itself.
+        // The compiler itself reports other arguments.
         let _ = attr.parse_nested_meta(|meta| {
             if meta.path.is_ident("packed") {
                 errors.at(
@@ -140,7 +140,7 @@ fn read_fields<'a>(
     fields.iter().zip(fields.members()).map(read).collect()
 }
 
-/// The first sentence of a doc comment.
+/// Returns the first sentence of a doc comment.
 fn first_sentence(attrs: &[Attribute]) -> Option<String> {
     let lines = attrs.iter().filter_map(|attr| match &attr.meta {
         Meta::NameValue(doc) if doc.path.is_ident("doc") => match &doc.value {
@@ -157,12 +157,12 @@ fn first_sentence(attrs: &[Attribute]) -> Option<String> {
     (!sentence.is_empty()).then_some(sentence)
 }
 
-/// Whether the stop belongs to an abbreviation, not to the sentence.
+/// Returns whether the full stop belongs to an abbreviation, and does not end the sentence.
 fn is_short(word: &str) -> bool {
     matches!(word.trim_start_matches('('), "e.g." | "i.e." | "etc." | "cf." | "vs." | "approx.")
 }
 
-/// What a field of a variant is bound to.
+/// Returns the variable that a variant's field is bound to.
 pub(crate) fn binding(index: usize) -> Ident {
     format_ident!("__field_{index}", span = Span::mixed_site())
 }

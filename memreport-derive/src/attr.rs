@@ -1,4 +1,4 @@
-//! What `#[malloc_size_of(…)]` says, and every way to say it wrongly.
+//! Parses `#[malloc_size_of(…)]`, with a message for each mistake.
 
 use proc_macro2::{Ident, TokenStream};
 use syn::ext::IdentExt;
@@ -11,17 +11,17 @@ use crate::errors::Errors;
 
 const NAME: &str = "malloc_size_of";
 
-/// What is said about a type.
+/// The attributes of a type.
 #[derive(Default)]
 pub(crate) struct TypeAttrs {
-    /// Instead of the inferred bounds.
+    /// The stated bounds, instead of the inferred ones.
     pub(crate) bound: Option<Vec<WherePredicate>>,
     pub(crate) krate: Option<Path>,
-    /// The name of a struct of named amounts.
+    /// The name of the struct of named amounts.
     pub(crate) sizes: Option<Ident>,
 }
 
-/// What is said about a field.
+/// The attributes of a field.
 #[derive(Default)]
 pub(crate) struct FieldAttrs {
     pub(crate) ignore: Option<LitStr>,
@@ -31,7 +31,7 @@ pub(crate) struct FieldAttrs {
     pub(crate) part: Option<PartAttr>,
 }
 
-/// Who counts shared blocks.
+/// The rule that decides which owner counts a shared block.
 #[derive(Clone, Copy)]
 pub(crate) enum Shared {
     First,
@@ -39,7 +39,7 @@ pub(crate) enum Shared {
     Elsewhere,
 }
 
-/// A part, by its own name or by the field's.
+/// A part, with its own name or the field's.
 pub(crate) struct PartAttr {
     pub(crate) at: Path,
     pub(crate) name: Option<LitStr>,
@@ -113,7 +113,7 @@ fn refuse_contradictions(found: &FieldAttrs, errors: &Errors) {
     }
 }
 
-/// Hands on each word of each `#[malloc_size_of(…)]`.
+/// Calls `each` with every word of every `#[malloc_size_of(…)]`.
 fn each_word(attrs: &[Attribute], errors: &Errors, mut each: impl FnMut(ParseNestedMeta<'_>)) {
     for attr in attrs.iter().filter(|attr| attr.path().is_ident(NAME)) {
         if !matches!(attr.meta, Meta::List(_)) {
@@ -131,7 +131,7 @@ fn word(meta: &ParseNestedMeta<'_>) -> String {
     meta.path.get_ident().map(ToString::to_string).unwrap_or_default()
 }
 
-/// Reads the value of a word that may be given once.
+/// Reads the value of a word that may appear once.
 fn once<T>(
     errors: &Errors,
     meta: &ParseNestedMeta<'_>,
@@ -155,10 +155,10 @@ fn refuse(errors: &Errors, meta: &ParseNestedMeta<'_>, message: &str) {
     skip_value(meta.input);
 }
 
-/// Skips what is left up to the next comma, so that the words behind it are read as well.
+/// Skips to the next comma, so that the following words are read as well.
 fn skip_value(input: ParseStream<'_>) {
     while !input.is_empty() && !input.peek(Token![,]) {
-        // A token tree can always be read where the input goes on.
+        // A token tree can always be read before the end of the input.
         let _ = input.parse::<proc_macro2::TokenTree>();
     }
 }
@@ -221,7 +221,7 @@ fn parse_part(meta: &ParseNestedMeta<'_>) -> syn::Result<PartAttr> {
     Ok(PartAttr { at: meta.path.clone(), name: Some(name) })
 }
 
-/// The word stands alone.
+/// Checks that the word has no value.
 fn nothing_more(meta: &ParseNestedMeta<'_>, remedy: &str) -> syn::Result<()> {
     if meta.input.is_empty() || meta.input.peek(Token![,]) {
         return Ok(());
@@ -229,7 +229,7 @@ fn nothing_more(meta: &ParseNestedMeta<'_>, remedy: &str) -> syn::Result<()> {
     Err(meta.input.error(remedy))
 }
 
-/// The string behind `=`.
+/// Reads the string after `=`.
 fn text(meta: &ParseNestedMeta<'_>, remedy: &str) -> syn::Result<LitStr> {
     if !meta.input.peek(Token![=]) {
         return Err(syn::Error::new_spanned(&meta.path, remedy));
@@ -240,7 +240,7 @@ fn text(meta: &ParseNestedMeta<'_>, remedy: &str) -> syn::Result<LitStr> {
     }
 }
 
-/// The path behind `=`, which beginners put in quotes.
+/// Reads the path after `=`, which must not be in quotes.
 fn unquoted<T: Parse>(meta: &ParseNestedMeta<'_>, remedy: &str) -> syn::Result<T> {
     if !meta.input.peek(Token![=]) {
         return Err(syn::Error::new_spanned(&meta.path, remedy));

@@ -1,4 +1,5 @@
-//! Which bounds the impl needs: of each type parameter only if a measured field may own values of it.
+//! Infers the bounds of the impl: a type parameter is bounded if a measured field may own its
+//! values.
 
 use proc_macro2::{Ident, TokenStream, TokenTree};
 use quote::{ToTokens, quote};
@@ -6,10 +7,10 @@ use syn::{GenericArgument, Generics, PathArguments, Type, TypePath, WherePredica
 
 use crate::ast::{Input, Measure};
 
-/// The predicates to add: the stated ones, or the inferred.
+/// Returns the predicates to add: the stated ones, or the inferred ones.
 ///
-/// Inferred are bounds on parameters, not on the types of fields: `Box<Node<T>>: MallocSizeOf` on the impl for `Node<T>` would
-/// ask for itself, without end.
+/// Bounds are inferred on parameters and not on the types of fields. `Box<Node<T>>: MallocSizeOf`
+/// on the impl for `Node<T>` would require itself without end.
 pub(crate) fn predicates(input: &Input<'_>, krate: &TokenStream) -> Vec<WherePredicate> {
     if let Some(bound) = &input.attrs.bound {
         return bound.clone();
@@ -23,18 +24,18 @@ pub(crate) fn predicates(input: &Input<'_>, krate: &TokenStream) -> Vec<WherePre
     needed.types.iter().map(|ty| parse_quote!(#ty: #krate::MallocSizeOf)).collect()
 }
 
-/// Generic arguments that own nothing there: the number of those in front that do.
+/// Returns the number of leading generic arguments that the container owns. The others own nothing.
 fn owning_arguments(container: &Ident) -> usize {
     match container.to_string().as_str() {
         "PhantomData" | "Weak" => 0,
-        // Behind these comes a hasher, or a function.
+        // A hasher or a function follows these.
         "HashSet" | "IndexSet" | "DashSet" | "LazyCell" | "LazyLock" | "Lazy" => 1,
         "HashMap" | "IndexMap" | "DashMap" => 2,
         _ => usize::MAX,
     }
 }
 
-/// Types that must be measurable, each once, in order of their appearance.
+/// The types that must be measurable, each once, in the order in which they appear.
 struct Needed<'a> {
     generics: &'a Generics,
     types: Vec<Type>,
@@ -50,14 +51,14 @@ impl Needed<'_> {
             Type::Tuple(tuple) => tuple.elems.iter().for_each(|elem| self.visit(elem)),
             Type::Path(path) => self.visit_path(path),
             Type::Macro(call) => self.visit_tokens(call.mac.tokens.clone()),
-            // References, pointers and functions own nothing; a trait object answers for itself.
+            // References, pointers and functions own nothing. A trait object has bounds of its own.
             _ => {}
         }
     }
 
     fn visit_path(&mut self, path: &TypePath) {
         let segments = &path.path.segments;
-        // `T`, `T::Item` and `<Vec<T> as IntoIterator>::Item` are needed as they are.
+        // `T`, `T::Item` and `<Vec<T> as IntoIterator>::Item` are needed as they stand.
         let is_projection = path.qself.is_some() && self.mentions_parameter(path.to_token_stream());
         if is_projection || (path.qself.is_none() && self.is_parameter(&segments[0].ident)) {
             return self.need(Type::Path(path.clone()));

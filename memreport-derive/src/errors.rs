@@ -1,15 +1,15 @@
-//! All mistakes of one input, gathered, so that they are shown at once.
+//! Gathers all errors of one input, so that the compiler shows them at once.
 
 use core::cell::RefCell;
 
 use quote::ToTokens;
 
-/// Gathers errors; the input is read on.
+/// The errors so far. Parsing continues after each.
 #[derive(Default)]
 pub(crate) struct Errors(RefCell<Option<syn::Error>>);
 
 impl Errors {
-    /// A mistake, at exactly these tokens.
+    /// Adds an error at exactly these tokens.
     pub(crate) fn at(&self, tokens: impl ToTokens, message: &str) {
         self.push(syn::Error::new_spanned(tokens, message));
     }
@@ -21,7 +21,7 @@ impl Errors {
         }
     }
 
-    /// The value of what worked.
+    /// Returns the value, or adds the error.
     pub(crate) fn ok<T>(&self, result: syn::Result<T>) -> Option<T> {
         result.map_err(|error| self.push(error)).ok()
     }

@@ -1,4 +1,4 @@
-//! What the derive writes.
+//! Generates the impl.
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{quote, quote_spanned};
@@ -12,7 +12,7 @@ use crate::bounds;
 use crate::errors::Errors;
 use crate::sizes;
 
-/// The impl; or the errors, and an empty impl that keeps them from causing more.
+/// Returns the impl; or the errors, and an empty impl that prevents further ones.
 pub(crate) fn derive(derived: &DeriveInput) -> TokenStream {
     let errors = Errors::default();
     let input = Input::read(derived, &errors);
@@ -35,10 +35,10 @@ pub(crate) fn derive(derived: &DeriveInput) -> TokenStream {
     }
 }
 
-/// What the written code calls things.
+/// The names in the generated code.
 ///
-/// A variable is not mixed up with one of the surroundings, but a pattern would mean a constant of the same name, and lifetimes
-/// are all in one room: hence the underscores.
+/// Hygiene separates variables from those of the surroundings. But a pattern would match a constant
+/// of the same name, and lifetimes share one namespace: hence the underscores.
 struct Names {
     krate: TokenStream,
     ops: Ident,
@@ -70,7 +70,8 @@ impl Output<'_> {
     }
 
     // Expands to:
-    //     impl<T> ::memreport::MallocSizeOf for Page<T> where T: ::memreport::MallocSizeOf { methods }
+    //     impl<T> ::memreport::MallocSizeOf for Page<T>
+    //     where T: ::memreport::MallocSizeOf { methods }
     fn implementation(&self, methods: &TokenStream, bounded: bool) -> TokenStream {
         let krate = &self.names.krate;
         let DeriveInput { ident, generics, .. } = self.input.derived;
@@ -91,7 +92,7 @@ impl Output<'_> {
     }
 
     // Expands to:
-    //     fn add_size_of_excluding_this<'measured>(&'measured self, ops: &::memreport::Ops<'measured>) { body }
+    //     fn add_size_of_excluding_this<'m>(&'m self, ops: &::memreport::Ops<'m>) { body }
     fn method(&self, body: &TokenStream) -> TokenStream {
         let Names { krate, ops, measured, .. } = &self.names;
         let ops = if body.is_empty() { quote!(_) } else { quote!(#ops) };
@@ -107,9 +108,11 @@ impl Output<'_> {
     }
 
     // Expands, for a struct, to:
-    //     fn prefetch(&self, ahead: Lookahead<'_>) { (&Fetch(&self.name)).fetch(ahead); (&Fetch(&self.links)).fetch(ahead); }
-    //     fn prefetch_behind(&self, ahead: Lookahead<'_>) { … fetch_behind(ahead) … }
-    // Fields that are measured in a way of their own are left out. An enum may have any number of them, and is left alone.
+    //     fn prefetch(&self, ahead: Lookahead<'_>) { (&Fetch(&self.name)).fetch(ahead); … }
+    //     fn prefetch_pointees(&self, ahead: Lookahead<'_>) { … fetch_pointees(ahead) … }
+    //
+    // Fields with a way of measuring of their own are left out. For an enum, whose fields depend on
+    // the variant, nothing is generated.
     fn prefetching(&self) -> TokenStream {
         let Body::Struct(fields) = &self.input.body else { return TokenStream::new() };
         let members: Vec<_> = fields
@@ -133,7 +136,7 @@ impl Output<'_> {
             }
         };
         let (first, then) =
-            (method("prefetch", "fetch"), method("prefetch_behind", "fetch_behind"));
+            (method("prefetch", "fetch"), method("prefetch_pointees", "fetch_pointees"));
         quote!(#first #then)
     }
 
@@ -144,10 +147,11 @@ impl Output<'_> {
         }
     }
 
-    // Expands to the statements of the fields. If there are several to wait for, before them:
+    // Expands to the statements of the fields. With several fields that need memory, it begins
+    // with:
     //     ops.prefetch(self);
-    // and once the first is done with, when what that has fetched is there:
-    //     ops.prefetch_behind(self);
+    // and continues after the first field, when that memory has arrived:
+    //     ops.prefetch_pointees(self);
     fn body_of_struct(&self, fields: &[Field<'_>]) -> TokenStream {
         let ops = &self.names.ops;
         let mut statements: Vec<_> = fields
@@ -161,7 +165,7 @@ impl Output<'_> {
         let whole = fields.iter().filter(|field| matches!(field.measure, Measure::Whole));
         if whole.count() > 1 {
             statements.insert(0, quote!(#ops.prefetch(self);));
-            statements.insert(2, quote!(#ops.prefetch_behind(self);));
+            statements.insert(2, quote!(#ops.prefetch_pointees(self);));
         }
         quote!(#(#statements)*)
     }
@@ -194,10 +198,10 @@ impl Output<'_> {
     //     ops.field_with(const { &field }, &self.name, function);
     //     ops.field_with(const { &field }, &self.name, |value, ops| ops.shallow(value));
     //     ops.skip(const { &field }, &self.name);
-    // Methods of `Ops` itself come before those of any trait.
+    // Methods of `Ops` itself have precedence over those of any trait.
     fn statement(&self, field: &Field<'_>, value: &TokenStream) -> TokenStream {
         let constant = self.constant(field);
-        // Errors about the type, or the function, are shown there.
+        // Errors about the type or the function are shown at this location.
         let place = match &field.measure {
             Measure::With(function) => function.span(),
             _ => field.ty.span(),
@@ -221,7 +225,8 @@ impl Output<'_> {
     }
 
     // Expands to:
-    //     const { &::memreport::Field::of::<Self>("name", file!(), line!()).part("name", "description").shared(First) }
+    //     const { &::memreport::Field::of::<Self>("name", file!(), line!()).part("name", "…") }
+    // with `.shared(First)` or the like.
     fn constant(&self, field: &Field<'_>) -> TokenStream {
         let krate = &self.names.krate;
         let label = &field.label;
@@ -246,7 +251,7 @@ impl Output<'_> {
     }
 
     // Expands to:
-    //     const _: () = { ::memreport::__private::submit! { ::memreport::SkippedField { owner: "Page", … } } };
+    //     const _: () = { ::memreport::__private::submit! { ::memreport::SkippedField { … } } };
     fn skipped(&self, field: &Field<'_>) -> Option<TokenStream> {
         let Measure::Ignored(reason) = &field.measure else { return None };
         let krate = &self.names.krate;
@@ -270,7 +275,8 @@ impl Output<'_> {
     }
 }
 
-/// The field's own file and line: the macros take the place of the tokens that call them.
+/// Returns the field's own file and line: macro-generated tokens have the location of the macro's
+/// call.
 fn place(field: &Field<'_>) -> (TokenStream, TokenStream) {
     let here = field.place;
     (quote_spanned!(here=> ::core::file!()), quote_spanned!(here=> ::core::line!()))

@@ -1,4 +1,4 @@
-//! The struct of named amounts that `#[malloc_size_of(sizes = PageSizes)]` asks for.
+//! Generates the struct of named amounts for `#[malloc_size_of(sizes = PageSizes)]`.
 
 use proc_macro2::{Ident, TokenStream};
 use quote::quote;
@@ -7,13 +7,12 @@ use syn::ext::IdentExt;
 use crate::ast::{Body, Input, Part};
 use crate::errors::Errors;
 
-/// The struct, and what leads to it; nothing if it is not asked for.
-//
+/// Returns the struct and its impls, or nothing without the attribute.
 // Expands to:
 //     struct PageSizes { text: usize, links: usize, rest: usize }
 //     impl PageSizes { fn total(&self) -> usize { … } }
 //     impl AddAssign for PageSizes { … }
-//     impl HasSizes for Page { type Sizes = PageSizes; fn sizes(measured: &Measured) -> PageSizes { … } }
+//     impl HasSizes for Page { type Sizes = PageSizes; fn sizes(…) -> PageSizes { … } }
 pub(crate) fn expand(input: &Input<'_>, krate: &TokenStream, errors: &Errors) -> TokenStream {
     let Some(name) = &input.attrs.sizes else { return TokenStream::new() };
     let parts = parts(input, name, errors);
@@ -28,13 +27,13 @@ pub(crate) fn expand(input: &Input<'_>, krate: &TokenStream, errors: &Errors) ->
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         #visible struct #name {
             #(#[doc = #descriptions] #visible #idents: usize,)*
-            /// What is of no part.
+            /// Bytes that belong to no part.
             #visible rest: usize,
         }
 
         #[automatically_derived]
         impl #name {
-            /// All of it.
+            /// Returns the sum of all amounts in bytes.
             #[must_use]
             #visible fn total(&self) -> usize {
                 self.rest #(+ self.#idents)*
@@ -62,7 +61,7 @@ pub(crate) fn expand(input: &Input<'_>, krate: &TokenStream, errors: &Errors) ->
     }
 }
 
-/// The parts of a struct, each with the field that it gets.
+/// Returns the parts of a struct, each with its field in the generated struct.
 fn parts<'a>(input: &'a Input<'_>, name: &Ident, errors: &Errors) -> Vec<(Ident, &'a Part)> {
     let Body::Struct(fields) = &input.body else {
         errors.at(name, "only a struct can have sizes");

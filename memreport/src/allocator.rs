@@ -9,8 +9,6 @@ mod usable_size;
 #[cfg(feature = "std")]
 pub(crate) mod counters;
 #[cfg(feature = "std")]
-mod counted;
-#[cfg(feature = "std")]
 pub(crate) mod system;
 #[cfg(feature = "jemalloc")]
 mod jemalloc;
@@ -25,7 +23,18 @@ pub(crate) mod loaded;
 pub(crate) use statistics::HeapDivision;
 #[cfg(feature = "std")]
 pub use {
-    counted::Counted,
     statistics::{HeapRest, HeapStatistics},
-    usable_size::{LayoutSizes, UsableSize},
+    usable_size::{Counted, LayoutSizes, UsableSize},
 };
+
+use size_source::SizeSource;
+
+impl SizeSource {
+    /// Returns the best source that this program has at the moment.
+    pub(crate) fn declared() -> Self {
+        #[cfg(feature = "std")]
+        return declaration::size_source();
+        #[cfg(not(feature = "std"))]
+        SizeSource::Layout
+    }
+}

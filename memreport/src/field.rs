@@ -1,11 +1,14 @@
-//! The place in the source that a block is measured through: a field of a type, and the choices made for it.
+//! Describes the field of a type through which a block is measured, and the derive's options for
+//! it.
 
 use core::fmt;
 
-/// A field of a type, as the derive knows it. A constant: made once, pointed at by every block measured through it.
+/// A field of a type, with its options, in the form that the derive emits.
+///
+/// Each is a constant. All claims of blocks measured through the field point to it.
 #[derive(Clone, Copy)]
 pub struct Field {
-    /// A function, since the name of a generic type is not known in a constant.
+    /// A function, because a constant cannot hold the name of a generic type.
     owner: fn() -> &'static str,
     name: &'static str,
     file: &'static str,
@@ -15,20 +18,21 @@ pub struct Field {
     ignored: Option<&'static str>,
 }
 
-/// Who counts a block that has several owners.
+/// The rule that decides which owner counts a block that has several owners.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Shared {
-    /// Whoever comes first in this collection.
+    /// The first owner that a collection visits counts the block.
     #[default]
     First,
-    /// This field, always. When another one counts it too, DMD calls it a double report.
+    /// This field always counts the block. If another owner counts it too, DMD lists it as reported
+    /// twice.
     Here,
-    /// Another owner; this field never counts it.
+    /// Another owner counts the block; this field never does.
     Elsewhere,
 }
 
 impl Field {
-    /// The field `name` of `T`, declared at that line of the file.
+    /// Describes the field `name` of `T`, which is declared at `line` (from 1) of `file`.
     #[must_use]
     pub const fn of<T: ?Sized>(name: &'static str, file: &'static str, line: u32) -> Self {
         Field {
@@ -42,52 +46,53 @@ impl Field {
         }
     }
 
-    /// What is measured through it is reported under this name, below the path of the whole value.
+    /// Reports the bytes measured through this field under `name`, below the path of the whole
+    /// value.
     #[must_use]
     pub const fn part(mut self, name: &'static str, description: &'static str) -> Self {
         self.part = Some((name, description));
         self
     }
 
-    /// Shared blocks reached through it are counted by this rule.
+    /// Sets the rule for shared blocks that are reached through this field.
     #[must_use]
     pub const fn shared(mut self, shared: Shared) -> Self {
         self.shared = shared;
         self
     }
 
-    /// It is not measured, for this reason.
+    /// Excludes this field from measurement, for this reason.
     #[must_use]
     pub const fn ignored(mut self, reason: &'static str) -> Self {
         self.ignored = Some(reason);
         self
     }
 
-    /// The type that has the field, with its path and arguments.
+    /// Returns the name of the type that has the field, with its path and its type arguments.
     #[must_use]
     pub fn owner(&self) -> &'static str {
         (self.owner)()
     }
 
-    /// Its name; a number in a tuple struct; `Variant.name` in an enum.
+    /// Returns the field's name: a number in a tuple struct, `Variant.name` in an enum.
     #[must_use]
     pub fn name(&self) -> &'static str {
         self.name
     }
 
-    /// The source file that declares it.
+    /// Returns the source file that declares the field.
     #[must_use]
     pub fn file(&self) -> &'static str {
         self.file
     }
 
-    /// The line that declares it, from 1.
+    /// Returns the line of the declaration, from 1.
     #[must_use]
     pub fn line(&self) -> u32 {
         self.line
     }
 
-    /// Why it is not measured, if it is not.
+    /// Returns the reason why the field is not measured, or `None` if it is.
     #[must_use]
     pub fn reason(&self) -> Option<&'static str> {
         self.ignored
@@ -97,7 +102,7 @@ impl Field {
         self.part
     }
 
-    /// Who counts shared blocks that are reached through it.
+    /// Returns the rule for shared blocks that are reached through this field.
     #[must_use]
     pub fn ownership(&self) -> Shared {
         self.shared
@@ -110,34 +115,34 @@ impl fmt::Debug for Field {
     }
 }
 
-/// A field that the derive was told not to measure.
+/// A field that the derive does not measure, because of `#[malloc_size_of(ignore = "…")]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SkippedField {
-    /// The name of the type that has it, without its path.
+    /// The name of the type that has the field, without its path.
     pub owner: &'static str,
-    /// The module of that type.
+    /// The module path of that type.
     pub module: &'static str,
-    /// Its name.
+    /// The field's name.
     pub field: &'static str,
-    /// Why it is skipped, as its author says.
+    /// The reason that the attribute states.
     pub reason: &'static str,
     /// The source file.
     pub file: &'static str,
-    /// The line, from 1.
+    /// The line in that file, from 1.
     pub line: u32,
 }
 
 #[cfg(feature = "std")]
 inventory::collect!(SkippedField);
 
-/// Takes what generated code submits: without std, nothing is gathered from all over the program.
+/// Discards the items that generated code submits: without `std` there is no link-time registry.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! submit_nowhere {
     ($($submitted:tt)*) => {};
 }
 
-/// All fields of the program that are not measured, sorted by place.
+/// Returns all fields of the program that the derive does not measure, sorted by file and line.
 #[cfg(feature = "std")]
 #[must_use]
 pub fn skipped_fields() -> Vec<SkippedField> {

@@ -1,7 +1,8 @@
-//! What std's types own, a file for each family; and what the types of other crates do, a file for each crate.
+//! Implements the traits: one file for each family of std's types, and one for each crate.
 //!
-//! How exact each is, is said at its impl: *exact* wherever sizes can be asked, *exact with the tracker* (a formula without it),
-//! or a *lower bound*.
+//! Each file states its accuracy: *exact* if an allocator is declared, *exact with the tracker*
+//! (and a formula without it), or a *lower bound*. The formulas fall short by the allocator's
+//! rounding.
 
 #[macro_use]
 mod plain;

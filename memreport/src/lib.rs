@@ -1,9 +1,82 @@
-//! Says where the bytes of a Rust program's memory are: measure values, report them by path, save them for about:memory.
+//! Memory reporters for Rust programs: measure the heap that values own, report it by path, and
+//! save a snapshot that `about-memory` and Firefox's about:memory open.
+//!
+//! A profiler shows where memory was allocated. A reporter shows which part of the program owns it
+//! now, in the program's own words: `explicit/index/words`. The crate `dmd` then checks the reports
+//! against every live block, and finds memory that no reporter covers.
+//!
+//! # A whole program
+//!
+//! ```
+//! use std::collections::HashMap;
+//! use std::sync::Mutex;
+//!
+//! use memreport::MallocSizeOf;
+//!
+//! // Declares the system's allocator, so that it reports block sizes and blocks are counted.
+//! memreport::global_allocator!();
+//!
+//! #[derive(Default, MallocSizeOf)]
+//! struct Index {
+//!     words: HashMap<String, Vec<u32>>,
+//!     /// Rendered pages, dropped when memory is short.
+//!     #[malloc_size_of(part)]
+//!     cache: Vec<String>,
+//!     #[malloc_size_of(ignore = "static text")]
+//!     title: Option<&'static str>,
+//! }
+//!
+//! static INDEX: Mutex<Option<Index>> = Mutex::new(None);
+//!
+//! memreport::reporter!("explicit/index", INDEX, "The pages that contain each word.");
+//!
+//! fn main() -> std::io::Result<()> {
+//!     let mut index = Index::default();
+//!     index.words.insert("heap".to_owned(), vec![1, 2]);
+//!     index.cache.push("a page".repeat(100));
+//!
+//!     let measured = memreport::measure(&index);
+//!     assert!(measured.bytes > 600 && measured.part("cache") >= 600);
+//!
+//!     *INDEX.lock().unwrap() = Some(index);
+//!     memreport::snapshot().save(std::env::temp_dir().join("memory-report.json.gz"))
+//! }
+//! ```
+//!
+//! # Steps
+//!
+//! 1. Derive [`MallocSizeOf`](macro@MallocSizeOf) for the types that own much. Types of other
+//!    crates have a feature each, named after the crate; `all-crates` enables all.
+//! 2. Declare the allocator once, in `main.rs`: [`global_allocator!`] or `dmd::global_allocator!`.
+//!    Without it, sizes come from layouts, and slop is missing.
+//! 3. Register a reporter for each static or service: [`reporter!`], [`register`] or
+//!    [`report_value`]. Reporters must not wait for locks.
+//! 4. Take a [`snapshot()`], or call [`serve()`] once so that `about-memory` can take one while the
+//!    program runs.
+//!
+//! # Costs
+//!
+//! * Measuring visits every value once. Containers of numbers are a single size query.
+//! * A snapshot adds figures of the system: 0.1 ms in a small program, 4 to 5 ms for each resident
+//!   gigabyte. glibc's statistics take up to 25 ms in a heap with half a million holes.
+//!   [`Collector::quick`] leaves both out.
+//! * [`scope!`] takes about 3 ns. A server is one sleeping thread.
+//! * With default features, the dependencies are `flate2`, `inventory`, `libc`, `serde` and
+//!   `serde_json`, and the derive's. Without `std`, measuring alone needs none of them.
+//!
+//! # Next
+//!
+//! * [`variations`]: members, formulas, trait objects, graphs with shared nodes.
+//! * [`MallocSizeOf`](trait@MallocSizeOf): the accuracy for each type of std, and implementations
+//!   by hand.
+//! * [`distinguished`] and `metrics`: single figures for telemetry, and all reports for Prometheus.
+//! * [`serve`](mod@serve): saving reports near a memory limit, and commands of the program's own.
+//! * The crate `dmd`: dark matter, double reports, and tests that keep reports complete.
 
 #![cfg_attr(not(feature = "std"), no_std)]
 
 extern crate alloc;
-// The derive and the doc examples name this crate as its users do.
+// The derive and the doc examples refer to this crate by its name, like its users.
 extern crate self as memreport;
 
 mod field;
@@ -63,7 +136,7 @@ pub use {
     snapshot::collect::{Collector, snapshot},
 };
 
-/// Not public: for generated code, and for the crate `dmd`.
+/// Items for generated code and for the crate `dmd`, without a promise of stability.
 #[doc(hidden)]
 pub mod __private {
     pub use crate::impls::features::FEATURES;
@@ -72,12 +145,12 @@ pub mod __private {
     #[cfg(all(unix, feature = "std"))]
     pub use crate::serve::StaticCommand;
     #[cfg(all(unix, feature = "std"))]
-    pub use crate::serve::saved::{Folder, Limits};
+    pub use crate::serve::save_folder::{Folder, Limits};
     #[cfg(not(feature = "std"))]
     pub use crate::submit_nowhere as submit;
     pub use crate::tracker::Tracker;
     pub use crate::tracker::claim::{Block, Claim, Found, Place, Wrong};
-    pub use crate::tracker::recorder::{HeardOf, Recorder, Who};
+    pub use crate::tracker::recorder::{Claimant, RecentFields, Recorder};
     #[cfg(feature = "std")]
     pub use {
         crate::allocator::counters::{allocated, freed},
@@ -85,7 +158,7 @@ pub mod __private {
         crate::allocator::loaded::stay_loaded,
         crate::event::mark::{Mark, MarkReader},
         crate::event::on_alloc::{OWN, as_own, current_on_alloc},
-        crate::event::scope::{Entrance, all_scopes, current_scope},
+        crate::event::scope::{ScopeCallsite, all_scopes, current_scope},
         crate::report::counted_heap::on_alloc_path,
         crate::report::registry::StaticReporter,
         crate::snapshot::atomically,
@@ -94,3 +167,8 @@ pub mod __private {
         inventory::submit,
     };
 }
+
+/// Tests the program of the README.
+#[cfg(all(doctest, feature = "derive", feature = "std"))]
+#[doc = include_str!("../README.md")]
+mod readme {}

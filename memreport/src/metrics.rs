@@ -1,4 +1,4 @@
-//! The reports as metrics in the text of OpenMetrics, for Prometheus and what reads the same.
+//! Writes reports as metrics in the OpenMetrics text format, for Prometheus and compatible readers.
 //!
 //! ```
 //! // In a handler of any HTTP server, for the path `/metrics`:
@@ -18,24 +18,27 @@ use prometheus_client::registry::{Registry, Unit};
 
 use crate::report::{Kind, Report, Units};
 
-/// The content type that the text is served with.
+/// The content type of the text.
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// How many paths have a series of their own, the biggest ones; the others are one series with the path `<other>`.
+/// The most paths with a series of their own, the largest ones. The others share the path
+/// `<other>`.
 pub const MAX_PATHS: usize = 50;
 
-/// Takes a snapshot, and writes it as metrics. A scrape costs what a collection costs.
+/// Takes a snapshot and writes it as metrics. A scrape costs as much as a collection.
 ///
 /// # Panics
 ///
-/// When a reporter calls it: collections do not nest.
+/// Panics if a reporter calls it, because collections do not nest.
 #[must_use]
 pub fn gather() -> String {
     text(&crate::snapshot().reports)
 }
 
-/// Writes reports of one process as metrics: single figures of the process, and what is at or below each path of two
-/// segments in the tree `explicit`. The series of `memreport_reported_bytes` never overlap, so they can be added up.
+/// Writes the reports of one process as metrics.
+///
+/// They are single figures of the process, and the sums of the tree `explicit` for each path of two
+/// segments. The series of `memreport_reported_bytes` never overlap, so they can be added up.
 #[must_use]
 pub fn text(reports: &[Report]) -> String {
     let mut registry = Registry::default();
@@ -46,7 +49,7 @@ pub fn text(reports: &[Report]) -> String {
     text
 }
 
-/// Figures of the process: the report, the metric without its unit, and what it is.
+/// Figures of the process: the report's path, the metric's name without its unit, and its help.
 const BYTES: [(&str, &str, &str); 8] = [
     ("resident", "process_resident_memory", "Memory in physical memory, shared pages included"),
     ("vsize", "process_virtual_memory", "Address space, used or not"),
@@ -66,17 +69,17 @@ const BYTES: [(&str, &str, &str); 8] = [
     ),
 ];
 
-/// What is written, each figure once.
+/// The values that are written, each figure once.
 #[derive(Debug, Default)]
 struct Figures {
-    /// By the report's path.
+    /// Bytes by the report's path.
     bytes: BTreeMap<&'static str, i64>,
     threads: Option<i64>,
     overhead: Option<i64>,
     allocations: Option<i64>,
-    /// Hard and soft.
+    /// Hard and soft page faults.
     faults: [Option<i64>; 2],
-    /// By path and kind.
+    /// Sums by path and kind.
     reported: Vec<(String, &'static str, i64)>,
 }
 
@@ -101,7 +104,7 @@ impl Figures {
         figures
     }
 
-    /// What stands below a figure's path is part of it.
+    /// Adds bytes at or below the path of a figure.
     fn add_bytes(&mut self, path: &str, amount: i64) {
         let top = path.split('/').next().unwrap_or(path);
         let of = BYTES
@@ -113,7 +116,7 @@ impl Figures {
     }
 }
 
-/// What is reported below `explicit`, by its first two segments, and whether it is on the heap.
+/// The sums below `explicit`, by the first two segments and by whether they are on the heap.
 #[derive(Debug, Default)]
 struct Reported {
     sums: BTreeMap<(String, &'static str), i64>,
@@ -133,7 +136,7 @@ impl Reported {
         *self.sums.entry((report.path[..end].to_owned(), kind)).or_default() += report.amount;
     }
 
-    /// The biggest paths, what is left of them, and what nobody reports.
+    /// Returns the largest paths, the sum of the others, and `heap-unclassified`.
     fn into_series(self, allocated: Option<i64>) -> Vec<(String, &'static str, i64)> {
         let mut series: Vec<_> =
             self.sums.into_iter().map(|((path, kind), bytes)| (path, kind, bytes)).collect();
@@ -222,7 +225,7 @@ impl Figures {
     }
 }
 
-/// One metric without labels.
+/// Writes one metric without labels.
 fn metric(
     encoder: &mut DescriptorEncoder<'_>,
     (name, help, unit): (&str, &str, Option<&Unit>),

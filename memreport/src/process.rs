@@ -1,4 +1,4 @@
-//! What the operating system and the allocator say of the process as a whole.
+//! Reads the figures that the operating system and the allocator provide for the whole process.
 
 mod unavailable;
 mod figures;
@@ -17,7 +17,7 @@ use crate::report::Report;
 use crate::report::reporter::Gathered;
 use kinds::Kinds;
 
-/// Adds the reports that every process has. What cannot be read is left out.
+/// Adds the reports that every process has. Figures that cannot be read are left out.
 pub(crate) fn report(gathered: &mut Gathered) {
     let reports = &mut gathered.reports;
     if let Some(counters) = heap_counters() {
@@ -31,12 +31,12 @@ pub(crate) fn report(gathered: &mut Gathered) {
     report_figures(reports);
 }
 
-/// Bytes that are in physical memory now, where the system can say.
+/// Returns the bytes in physical memory, if the system provides them.
 pub(crate) fn resident() -> Option<u64> {
     Some(statm().ok()?.1)
 }
 
-/// Adds what resident memory consists of. The kernel counts pages for it.
+/// Adds the reports of resident memory by kind. The kernel counts pages for them.
 pub(crate) fn report_mappings(gathered: &mut Gathered, anonymize: bool) {
     if let Some(mut mappings) = smaps::read() {
         report_sums(&smaps::sums(&mappings), &mut gathered.reports);

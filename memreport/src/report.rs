@@ -1,4 +1,4 @@
-//! One measurement: how much of what lies under which path of which process.
+//! Defines a report: one measurement at a path of a process.
 
 #[cfg(feature = "std")]
 pub(crate) mod timeout;
@@ -11,28 +11,30 @@ pub(crate) mod counted_heap;
 
 use std::borrow::Cow;
 
-/// What a report says: so much of this, at this path.
+/// One measurement: an amount at a path.
 ///
-/// Segments of `path` are separated by `/`; the first names the tree. A `/` inside a segment, as in a URL, is written `\`,
-/// and viewers show it as `/` again. A path without a separator is a measurement of its own, outside any tree.
+/// Segments of `path` are separated by `/`; the first names the tree. A `/` within a segment, such
+/// as a URL's, is written `\`, and viewers show it as `/` again. A path without a separator is a
+/// single measurement outside any tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
-    /// The process that is measured; empty for the one that made the snapshot.
+    /// The process that is measured. Empty for the process that takes the snapshot.
     pub process: String,
-    /// Where the measurement belongs, as `explicit/index/words`.
+    /// The path, such as `explicit/index/words`.
     pub path: String,
-    /// Which kind of memory it is.
+    /// The kind of memory.
     pub kind: Kind,
     /// The unit of `amount`.
     pub units: Units,
-    /// How much: bytes, a count, or hundredths of a percent. May be negative.
+    /// The amount: bytes, a count, or hundredths of a percent. May be negative.
     pub amount: i64,
-    /// One sentence that says what is measured.
+    /// One sentence that describes the measurement.
     pub description: Cow<'static, str>,
 }
 
 impl Report {
-    /// Bytes in blocks of the heap allocator: they count against `heap-allocated`.
+    /// Creates a report of bytes in blocks of the heap allocator. They count against
+    /// `heap-allocated`.
     pub fn heap(
         path: impl Into<String>,
         bytes: i64,
@@ -41,7 +43,8 @@ impl Report {
         Report::new(path.into(), Kind::Heap, Units::Bytes, bytes, description.into())
     }
 
-    /// Bytes that the program asked of the operating system itself: mapped files, stacks, arenas of its own.
+    /// Creates a report of bytes that the program got from the operating system itself: mapped
+    /// files, stacks, arenas of its own.
     pub fn non_heap(
         path: impl Into<String>,
         bytes: i64,
@@ -50,7 +53,7 @@ impl Report {
         Report::new(path.into(), Kind::NonHeap, Units::Bytes, bytes, description.into())
     }
 
-    /// Bytes seen from another side, such as `resident`: they belong in no sum.
+    /// Creates a report of bytes that belong in no sum, such as `resident`.
     pub fn other(
         path: impl Into<String>,
         bytes: i64,
@@ -59,7 +62,7 @@ impl Report {
         Report::new(path.into(), Kind::Other, Units::Bytes, bytes, description.into())
     }
 
-    /// A number of things that goes up and down.
+    /// Creates a report of a number of things that goes up and down.
     pub fn count(
         path: impl Into<String>,
         count: i64,
@@ -68,7 +71,7 @@ impl Report {
         Report::new(path.into(), Kind::Other, Units::Count, count, description.into())
     }
 
-    /// A number of things that never decreases, such as page faults.
+    /// Creates a report of a number of things that never decreases, such as page faults.
     pub fn cumulative(
         path: impl Into<String>,
         count: i64,
@@ -77,7 +80,8 @@ impl Report {
         Report::new(path.into(), Kind::Other, Units::CountCumulative, count, description.into())
     }
 
-    /// A share, in hundredths of a percent: 2,500 is 25 %. More than 100 % is allowed.
+    /// Creates a report of a share in hundredths of a percent: 2,500 is 25 %. More than 100 % is
+    /// allowed.
     pub fn percentage(
         path: impl Into<String>,
         hundredths: i64,
@@ -97,15 +101,15 @@ impl Report {
     }
 }
 
-/// Which kind of memory a report measures. It matters in the tree `explicit`, whose `HEAP` reports are what the
-/// allocator handed out and somebody can name.
+/// The kind of memory that a report measures. In the tree `explicit`, the `HEAP` reports are the
+/// attributed part of `heap-allocated`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// Asked of the operating system without the heap allocator.
+    /// Memory from the operating system, without the heap allocator.
     NonHeap,
-    /// In blocks of the heap allocator.
+    /// Blocks of the heap allocator.
     Heap,
-    /// Neither; counts and percentages are always of this kind.
+    /// Neither. Counts and percentages are always of this kind.
     Other,
 }
 

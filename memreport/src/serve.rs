@@ -1,21 +1,22 @@
-//! A running program can be asked: by `about-memory`, at a Unix socket that only its own user may open.
+//! Serves reports of a running program to `about-memory`, at a Unix socket that only its user may
+//! open.
 //!
-//! [`serve()`] is all that most programs need; a [`Server`] has wishes, such as a report that is saved when memory runs
-//! short.
+//! [`serve()`] is enough for most programs. A [`Server`] has options, such as saving a report when
+//! memory runs short.
 
 mod commands;
 mod history;
 mod limits;
 mod listen;
-mod moments;
+mod autosave;
 pub mod place;
 pub mod protocol;
-pub(crate) mod saved;
+pub(crate) mod save_folder;
 mod sys;
 mod work;
 
+pub use autosave::Threshold;
 pub use commands::{Answer, StaticCommand};
-pub use moments::Threshold;
 pub use protocol::{Part, Request};
 pub use sys::{Peer, peer, user};
 
@@ -28,22 +29,22 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 use std::{fs, io, thread};
 
+use autosave::Autosave;
 use commands::Commands;
 use history::History;
 use listen::{Listener, Parts};
-use moments::Moments;
-use saved::{Folder, Limits};
+use save_folder::{Folder, Limits};
 
-use crate::event::listeners::{start_keeping, stop_keeping};
+use crate::event::listeners::{start_retaining, stop_retaining};
 use crate::event::on_alloc::as_own;
 use crate::report::registry::report_value;
 
-/// Starts a small thread that answers at a socket, for as long as the program runs. `about-memory ps` lists all programs that
-/// can be asked.
+/// Starts a small thread that answers requests at a socket, for as long as the program runs.
+/// `about-memory ps` lists all programs with such a socket.
 ///
 /// # Errors
 ///
-/// When the socket cannot be made, or this process serves already.
+/// Fails if the socket cannot be created, or if this process serves already.
 ///
 /// ```no_run
 /// # fn main() -> std::io::Result<()> {
@@ -55,7 +56,7 @@ pub fn serve() -> io::Result<()> {
     Server::default().start().map(|_| ())
 }
 
-/// A server with wishes.
+/// A server with options.
 ///
 /// ```
 /// use memreport::serve::{Server, Threshold};
@@ -81,7 +82,7 @@ pub fn serve() -> io::Result<()> {
 pub struct Server {
     name: Option<String>,
     folder: Option<PathBuf>,
-    patience: Duration,
+    timeout: Duration,
     commands: Commands,
     signal: Option<i32>,
     thresholds: Vec<Threshold>,
@@ -97,7 +98,7 @@ impl Default for Server {
         Server {
             name: None,
             folder: None,
-            patience: Duration::from_secs(5),
+            timeout: Duration::from_secs(5),
             commands: Commands::default(),
             signal: None,
             thresholds: Vec::new(),
@@ -111,22 +112,23 @@ impl Default for Server {
 }
 
 impl Server {
-    /// What the program is called in lists; otherwise by the name of its file.
+    /// Sets the program's name in lists. The default is the name of its file.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
     }
 
-    /// Where the socket is made; otherwise in `$XDG_RUNTIME_DIR`, or in `/tmp/memreport-UID` where that is not set.
+    /// Sets the folder of the socket. The default is `$XDG_RUNTIME_DIR`, or `/tmp/memreport-UID` if
+    /// that is not set.
     pub fn folder(mut self, folder: impl Into<PathBuf>) -> Self {
         self.folder = Some(folder.into());
         self
     }
 
-    /// How long a collection may take before it is gone on without the reporter that is at work: 5 seconds, unless said
-    /// otherwise here or by the client.
-    pub fn patience(mut self, patience: Duration) -> Self {
-        self.patience = patience;
+    /// Sets the timeout of a collection, after which it continues without the reporter that is
+    /// running: 5 seconds by default. A client may set another one.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
         self
     }
 
@@ -141,65 +143,70 @@ impl Server {
         self
     }
 
-    /// Saves a report whenever this signal comes, as `libc::SIGUSR2`. The program must not handle it itself.
+    /// Saves a report at each signal of this kind, such as `libc::SIGUSR2`. The program must not
+    /// handle the signal itself.
     pub fn save_on_signal(mut self, signal: i32) -> Self {
         self.signal = Some(signal);
         self
     }
 
-    /// Saves a report when this threshold is passed, looked at once a second.
+    /// Saves a report when this threshold is exceeded, which is checked once a second.
     pub fn save_at(mut self, threshold: Threshold) -> Self {
         self.thresholds.push(threshold);
         self
     }
 
-    /// How long to wait after a report that a threshold caused before another one does: 5 minutes, unless said otherwise.
+    /// Sets the time after a report by threshold before the next one: 5 minutes by default.
     pub fn cooldown(mut self, cooldown: Duration) -> Self {
         self.cooldown = cooldown;
         self
     }
 
-    /// Where reports are saved: the current folder, unless said otherwise.
+    /// Sets the folder of saved reports. The default is the current folder.
     pub fn save_into(mut self, folder: impl Into<PathBuf>) -> Self {
         self.saved = Some(folder.into());
         self
     }
 
-    /// How many saved reports are kept, 5 unless said otherwise, and how many entries each has at most: 10,000. Beyond, the
-    /// smallest are added up.
+    /// Sets the most saved reports, 5 by default, and the most entries of each, 10,000 by default.
+    /// Smaller entries are added up.
     pub fn save_at_most(mut self, files: usize, reports: usize) -> Self {
         (self.limits.files, self.limits.reports) = (files, reports);
         self
     }
 
-    /// Saves a report at the start and then at intervals, into a folder of its own, while the program goes on; with DMD's dump
-    /// beside it while DMD is awake. The newest `most` are kept, of this process and of earlier ones of this program.
+    /// Saves a report at the start and at intervals into a folder of its own, with DMD's dump
+    /// beside it while DMD is awake. The newest `most` of this process and of earlier ones are
+    /// kept.
     ///
-    /// What cannot be saved, as on a full disk, is said in the program's status, and tried again at the next interval.
+    /// If saving fails, for example on a full disk, the program's status reports it. The next
+    /// interval tries again.
     pub fn save_every(mut self, every: Duration, most: usize, folder: impl Into<PathBuf>) -> Self {
-        // Whatever is asked for, the program is to have most of the time.
+        // A lower limit, so that the program itself keeps most of the time.
         self.periodic = Some((every.max(Duration::from_millis(10)), most, folder.into()));
         self
     }
 
-    /// How many bytes the saved reports and dumps of a folder may have, 1 GiB unless said otherwise. The newest is kept in any
-    /// case.
+    /// Sets the most bytes of saved reports and dumps in a folder, 1 GiB by default. The newest
+    /// report is always kept.
     pub fn save_at_most_bytes(mut self, bytes: u64) -> Self {
         self.limits.bytes = bytes;
         self
     }
 
-    /// Keeps a snapshot in memory at intervals, so many at most: what `about-memory` shows of the program's past.
+    /// Keeps a snapshot in memory at intervals, at most `most`: the program's past in
+    /// `about-memory`.
     pub fn keep_every(mut self, every: Duration, most: usize) -> Self {
         self.kept = Some((every, most));
         self
     }
 
-    /// Starts the thread.
+    /// Starts the server's thread.
     ///
     /// # Errors
     ///
-    /// When the socket cannot be made, the signal is taken, or this process serves already.
+    /// Fails if the socket cannot be created, if the signal is taken, or if this process serves
+    /// already.
     pub fn start(self) -> io::Result<Serving> {
         let own = std::process::id();
         if SERVING.swap(own, Relaxed) == own {
@@ -225,7 +232,7 @@ impl Server {
         };
         let pid = std::process::id();
         let path = folder.join(place::socket_name(pid));
-        // Whoever finds it under its name can connect: it listens before it gets the name.
+        // The socket listens before it gets its name, so every client that finds it can connect.
         let unfinished = folder.join(format!(".memreport-{pid}"));
         place::clear(&unfinished)?;
         let named =
@@ -236,41 +243,41 @@ impl Server {
         let name = self.name.unwrap_or_else(crate::snapshot::own_name);
         let saved = self.saved.unwrap_or_else(|| PathBuf::from("."));
         let saved = Folder::new(saved, &name, self.limits);
-        let mut moments = Moments::new(self.thresholds, self.cooldown, saved);
+        let mut autosave = Autosave::new(self.thresholds, self.cooldown, saved);
         if let Some(signal) = self.signal {
-            moments.signalled_by(sys::signal_to_pipe(signal)?);
+            autosave.set_signal_pipe(sys::signal_to_pipe(signal)?);
         }
         if let Some((every, most)) = self.kept {
             let history = Arc::new(History::new(most));
             let description = "Snapshots of the last while that the program keeps.";
             report_value("explicit/memreport/history", &history, description).forever();
-            moments.history = Some((every, history));
+            autosave.history = Some((every, history));
         }
         if let Some((every, most, folder)) = self.periodic {
             let limits = Limits { files: most, ..self.limits };
             let folder = Folder::new(folder, &format!("{name}-every"), limits);
-            moments.periodic = Some((every, Arc::new(folder)));
+            autosave.periodic = Some((every, Arc::new(folder)));
         }
-        let (patience, commands) = (self.patience, self.commands);
+        let (timeout, commands) = (self.timeout, self.commands);
         let stop = as_own(|| {
             let wake = UnixStream::pair()?;
             wake.0.set_nonblocking(true)?;
             wake.1.set_nonblocking(true)?;
             let stop = wake.0.try_clone()?;
-            let parts = Parts { socket, name, patience, commands, moments, wake };
+            let parts = Parts { socket, name, timeout, commands, autosave, wake };
             let thread = thread::Builder::new().name("memreport".into()).stack_size(256 * 1024);
             thread.spawn(|| as_own(|| Listener::new(parts).serve()))?;
-            start_keeping();
+            start_retaining();
             io::Result::Ok(stop)
         })?;
         Ok(Serving { socket: path, stop })
     }
 }
 
-/// The process that serves, or 0: a forked child may serve as well.
+/// The process that serves, or 0. A forked child may serve as well.
 static SERVING: AtomicU32 = AtomicU32::new(0);
 
-/// A server that runs, until the program ends or [`stop`](Self::stop) is called.
+/// A running server. It runs until the program ends or [`stop`](Self::stop) is called.
 #[derive(Debug)]
 pub struct Serving {
     socket: PathBuf,
@@ -278,18 +285,18 @@ pub struct Serving {
 }
 
 impl Serving {
-    /// Where it listens.
+    /// Returns the path of the socket.
     #[must_use]
     pub fn socket(&self) -> &Path {
         &self.socket
     }
 
-    /// Ends it: the socket is removed, and nobody is answered any more.
+    /// Stops the server and removes the socket.
     pub fn stop(self) {
-        // It may be gone already; then so be it.
+        // An error means that it was removed already.
         let _ = fs::remove_file(&self.socket);
         let _ = self.stop.shutdown(Shutdown::Both);
         SERVING.store(0, Relaxed);
-        stop_keeping();
+        stop_retaining();
     }
 }

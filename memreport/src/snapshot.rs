@@ -1,6 +1,7 @@
-//! A snapshot: all reports of one moment, and the file they are saved in.
+//! Defines the snapshot, which holds all reports of one moment, and the file format for it.
 //!
-//! The file is Firefox's memory report, version 1, with fields of our own where Firefox allows them.
+//! The file is Firefox's memory report, version 1, with additional fields where Firefox allows
+//! them.
 
 pub mod read;
 mod bound;
@@ -29,51 +30,55 @@ use crate::tracker::findings::Findings;
 /// All reports of one moment.
 #[non_exhaustive]
 pub struct Snapshot {
-    /// The reports, in the order in which they came.
+    /// The reports, in the order in which they were made.
     pub reports: Vec<Report>,
-    /// What numbers cannot say: values that were busy, reporters that failed.
+    /// Sentences about values that were busy and reporters that failed.
     pub notes: Vec<String>,
-    /// Whether sizes were asked of the allocator; otherwise they come from layouts, and slop is not in them.
-    pub sizes_asked: bool,
-    /// The fields that types do not measure, and why.
+    /// True if sizes come from the allocator. Otherwise they come from layouts, without slop.
+    pub has_usable_sizes: bool,
+    /// The fields that types do not measure, with the reasons.
     pub skipped: Vec<SkippedField>,
-    /// At which moment of the program it was taken: "asked for by the program".
+    /// The moment of the program at which the snapshot was taken, such as "after the index was
+    /// built".
     pub moment: Cow<'static, str>,
-    /// When it was taken.
+    /// The time at which the snapshot was taken.
     pub time: SystemTime,
-    /// What the program's allocator is called, where it says how much memory it has.
+    /// The name of the program's allocator, if its statistics were read.
     pub allocator: Option<&'static str>,
-    /// The last cycles of work on the program's memory, the oldest first; kept while somebody listens for them.
+    /// The last cycles of work on the program's memory, oldest first. Retained while a handler is
+    /// registered.
     pub events: Vec<MemoryEvent>,
     pub(crate) findings: Option<Box<dyn Findings>>,
 }
 
 impl Snapshot {
-    /// Writes a memory report file that `about-memory` and Firefox's about:memory open; gzipped if the name ends in `.gz`.
+    /// Writes a memory report file for `about-memory` and Firefox's about:memory, gzipped if the
+    /// name ends in `.gz`.
     ///
-    /// While DMD is awake, its dump is written beside it: `heap.json.gz` gets a `heap.dmd.json.gz`. Both appear under
-    /// their names only when they are complete.
+    /// While DMD is awake, its dump is written beside it: `heap.dmd.json.gz` beside `heap.json.gz`.
+    /// Both appear under their names only when they are complete.
     ///
     /// # Errors
     ///
-    /// Those of making, writing or renaming the files; the message names the file.
+    /// Returns errors of creating, writing or renaming the files. The message names the file.
     pub fn save(&self, path: impl AsRef<Path>) -> io::Result<()> {
         as_own(|| self.save_both(path.as_ref()))
     }
 
-    /// The same, with at most so many reports as they are: the smallest are added up by their first two names.
+    /// Saves at most `most` single reports. The smaller ones are added up by their first two
+    /// segments.
     #[cfg(unix)]
     pub(crate) fn save_at_most(&self, most: usize, path: &Path) -> io::Result<()> {
         as_own(|| self.save_with(&bound::bound(&self.reports, most), path))
     }
 
-    /// The report's file, gzipped.
+    /// Returns the gzipped report file.
     #[cfg(unix)]
     pub(crate) fn to_gzip(&self) -> io::Result<Vec<u8>> {
         write::gzipped(|out| write::write(self, &self.reports, out))
     }
 
-    /// The dump's file, gzipped, while DMD is awake.
+    /// Returns the gzipped dump file, if DMD is awake.
     #[cfg(unix)]
     pub(crate) fn dump_to_gzip(&self) -> Option<io::Result<Vec<u8>>> {
         let findings = self.findings.as_ref()?;
@@ -95,7 +100,7 @@ impl Snapshot {
         Ok(())
     }
 
-    /// What the tracking allocator found in this collection, for the crate that knows the type.
+    /// Returns the tracker's findings in this collection, for the crate that defines their type.
     #[must_use]
     pub fn findings(&self) -> Option<&dyn Any> {
         self.findings.as_deref().map(Findings::as_any)

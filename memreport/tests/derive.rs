@@ -1,4 +1,4 @@
-//! What `#[derive(MallocSizeOf)]` writes: the numbers, the fields that blocks are blamed on, the choices made on fields.
+//! Tests the derive: numbers, the fields that claims refer to, and the options of fields.
 #![expect(unsafe_code, reason = "calls the measure that only the holder of a block may call")]
 
 use std::borrow::Cow;
@@ -9,7 +9,7 @@ use std::rc::Rc;
 
 use memreport::{MallocSizeOf, Ops, measure};
 
-// No allocator is declared here: sizes are those that were asked for, so they can be written down.
+// No allocator is declared here, so sizes are the requested ones and can be written down.
 #[track_caller]
 fn owns<T: ?Sized + MallocSizeOf>(value: &T, bytes: usize, blocks: usize) {
     let measured = measure(value);
@@ -75,7 +75,7 @@ where
     _marker: PhantomData<U>,
 }
 
-/// Neither measurable nor asked to be.
+/// A type that is not measurable.
 #[derive(Default)]
 struct Unmeasurable;
 
@@ -151,7 +151,7 @@ fn recursive_types_are_measured() {
     owns(&even, bytes + 70 + 75, 4);
 }
 
-/// Dropped without recursion, as any list of this length must be.
+/// A list that is dropped without recursion, as its length requires.
 #[derive(Default, MallocSizeOf)]
 struct LongList {
     next: Option<Box<LongList>>,
@@ -186,7 +186,7 @@ fn both_measures_are_right() {
         impl MallocSizeOf for Both<'_> {
             fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
                 let excluding = self.0.size_of_excluding_this(ops);
-                // SAFETY: the caller lends the inside of a box.
+                // SAFETY: the caller passes the contents of a box.
                 let including = unsafe { self.0.size_of_including_this(ops) };
                 self.1.set((excluding, including));
             }
@@ -212,7 +212,7 @@ struct Choices {
     parent: Rc<Vec<u8>>,
     #[malloc_size_of(shared = first)]
     first: Rc<Vec<u8>>,
-    /// What was seen. Not what was heard.
+    /// Seen values. Not heard ones.
     #[malloc_size_of(part)]
     seen: Vec<u8>,
     #[malloc_size_of(part = "kept/long")]
@@ -253,7 +253,7 @@ fn choices_are_kept() {
     assert_eq!(
         parts,
         [
-            ("seen", 50, "What was seen."),
+            ("seen", 50, "Seen values."),
             ("kept/long", 70, "What `Choices.type` owns."),
             ("kept/long/inner", 60, "What `Parts.inner` owns."),
         ]
@@ -268,7 +268,7 @@ struct Circle {
     name: String,
 }
 
-/// The field that always counts counts twice, for DMD to see, but it does not go round for ever.
+/// The field that always counts counts twice, visibly for DMD, but does not recurse forever.
 #[test]
 fn circles_end() {
     let circle = Rc::new(Circle { name: "n".repeat(30), ..Circle::default() });
@@ -317,7 +317,7 @@ fn skipped_fields_are_listed_with_their_place() {
 
     let local = of("Local");
     assert_eq!((local.field, local.line), ("Both.1", line_of("Both(T,")));
-    // A field that the macro writes is where the macro is called.
+    // A field that the macro generates has the line of the macro's call.
     assert_eq!(of("Made").line, line_of("made_by_macro!(Made"));
 }
 

@@ -1,4 +1,4 @@
-//! The derive's code means the same wherever it is written: nothing in scope, or things of the same names.
+//! Tests the derive's hygiene: with nothing in scope, and with other items of the same names.
 #![no_implicit_prelude]
 #![forbid(unsafe_code)]
 #![deny(missing_docs, unused_qualifications, elided_lifetimes_in_paths, single_use_lifetimes)]
@@ -20,7 +20,7 @@ fn measure<'measured>(text: &'measured ::std::string::String, ops: &::memreport:
     ops.add(text);
 }
 
-/// Names that the written code uses itself.
+/// Items with the names that the generated code uses.
 mod namesakes {
     #![expect(
         non_camel_case_types,
@@ -49,7 +49,7 @@ mod namesakes {
     }
 }
 
-/// A field with methods of the same names does not get in between.
+/// A field whose methods have the same names as the generated calls.
 #[derive(::memreport::MallocSizeOf)]
 struct Methods(Inner);
 

@@ -1,4 +1,4 @@
-//! What the process and its allocator have, in a program that declares its allocator.
+//! Tests the figures of the process and its allocator, in a program that declares its allocator.
 #![cfg(all(target_os = "linux", target_env = "gnu"))]
 
 use std::sync::atomic::AtomicBool;
@@ -9,7 +9,7 @@ use memreport::{Collector, Kind, Snapshot, distinguished, snapshot};
 
 memreport::global_allocator!();
 
-/// The sum of all reports at or below a path.
+/// Returns the sum of all reports at or below a path.
 fn below(snapshot: &Snapshot, path: &str) -> i64 {
     let is_below = |other: &str| {
         other.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
@@ -39,7 +39,7 @@ fn what_is_committed_is_all_that_it_consists_of() {
 fn what_is_resident_is_all_that_is_mapped() {
     let snapshot = snapshot();
     let (resident, mapped) = (below(&snapshot, "resident"), below(&snapshot, "rss"));
-    // Other tests run meanwhile, and the two are read one after the other.
+    // Other tests run meanwhile, and the two figures are read one after the other.
     assert!((resident - mapped).abs() < 8 << 20, "{resident} {mapped}");
     assert!(below(&snapshot, "rss/program") > 0 && below(&snapshot, "rss/libraries") > 0);
     assert_eq!(below(&snapshot, "rss/stacks"), below(&snapshot, "explicit/thread-stacks"));
@@ -54,7 +54,7 @@ fn what_is_resident_is_all_that_is_mapped() {
 
 #[test]
 fn the_stack_of_a_thread_that_runs_is_found() {
-    /// Uses this much of the stack, and is never seen to wait in the kernel.
+    /// Uses this much of the stack, and never waits in the kernel.
     fn busy(is_deep: &AtomicBool, is_over: &AtomicBool) {
         let room = std::hint::black_box([1_u8; 300 << 10]);
         // Release, with the Acquire of the test: the stack has been used.

@@ -1,4 +1,4 @@
-//! Reporters come and go, fail and wait; a collection takes it all.
+//! Tests collections while reporters are registered, dropped, fail and wait.
 
 use std::sync::{Arc, Mutex};
 

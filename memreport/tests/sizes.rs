@@ -1,4 +1,4 @@
-//! Sizes without a tracker: exact where the allocator can be asked, a formula with a known error elsewhere.
+//! Tests sizes without a tracker: exact from the allocator, elsewhere a formula with a known error.
 
 #![expect(unsafe_code, reason = "an allocator is unsafe by nature")]
 
@@ -16,7 +16,7 @@ memreport::global_allocator!(Counting);
 struct Counting;
 
 thread_local! {
-    /// The usable bytes, and the blocks, that this thread has allocated and not freed.
+    /// The usable bytes and the blocks that this thread has allocated and not freed.
     static ALLOCATED: Cell<(usize, usize)> = const { Cell::new((0, 0)) };
 }
 
@@ -24,10 +24,10 @@ fn count(change: impl FnOnce((usize, usize)) -> (usize, usize)) {
     let _ = ALLOCATED.try_with(|allocated| allocated.set(change(allocated.get())));
 }
 
-// SAFETY: handed on unchanged; counting does not allocate.
+// SAFETY: every call is passed through unchanged. Counting does not allocate.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: handed on.
+        // SAFETY: the caller's contract is passed through.
         let block = unsafe { System.alloc(layout) };
         if !block.is_null() {
             // SAFETY: live.
@@ -41,20 +41,20 @@ unsafe impl GlobalAlloc for Counting {
         // SAFETY: live until the next line.
         let bytes = unsafe { self.usable_size(block, layout) };
         count(|(sum, blocks)| (sum.wrapping_sub(bytes), blocks.wrapping_sub(1)));
-        // SAFETY: handed on.
+        // SAFETY: the caller's contract is passed through.
         unsafe { System.dealloc(block, layout) };
     }
 }
 
-// SAFETY: the system's answers about the system's blocks.
+// SAFETY: the system's allocator answers about its own blocks.
 unsafe impl UsableSize for Counting {
     unsafe fn usable_size(&self, block: *const u8, layout: Layout) -> usize {
-        // SAFETY: handed on.
+        // SAFETY: the caller's contract is passed through.
         unsafe { System.usable_size(block, layout) }
     }
 }
 
-/// A value with the bytes and blocks that it takes, by the allocator.
+/// Creates a value. Returns it with its bytes and blocks, by the allocator.
 fn made<T>(make: impl FnOnce() -> T) -> (T, usize, usize) {
     let before = ALLOCATED.get();
     let value = make();
@@ -69,10 +69,10 @@ fn exact<T: MallocSizeOf>(make: impl FnOnce() -> T) {
     assert_eq!((measured.bytes, measured.blocks, measured.computed), (bytes, blocks, 0));
 }
 
-/// Everything is computed, and falls short only by what the allocator rounds up.
+/// Checks that everything is computed, and falls short only by the allocator's rounding.
 #[track_caller]
 fn formula<T: MallocSizeOf>(make: impl FnOnce() -> T) {
-    /// Of malloc's smallest block, for a byte.
+    /// The rounding of malloc's smallest block, for one byte.
     const MOST_ROUNDED: usize = 23;
 
     let (value, bytes, blocks) = made(make);
@@ -82,7 +82,7 @@ fn formula<T: MallocSizeOf>(make: impl FnOnce() -> T) {
     assert!(missing <= MOST_ROUNDED * blocks, "{missing} bytes of {bytes} in {blocks} blocks");
 }
 
-/// The block is asked about, so what the allocator rounds up is seen.
+/// The allocator reports the block's size, with its rounding.
 #[test]
 #[cfg_attr(miri, ignore = "nobody is asked under Miri")]
 fn blocks_with_a_known_start_are_exact() {
@@ -99,7 +99,7 @@ fn blocks_with_a_known_start_are_exact() {
     exact(BTreeMap::<u64, u64>::new);
 }
 
-/// The size of the table, the buffer or the nodes: only what the allocator rounds up is missing.
+/// The formula is the size of the table, the buffer or the nodes. Only the rounding is missing.
 #[test]
 #[cfg_attr(miri, ignore = "nobody is asked under Miri")]
 fn formulas_miss_only_what_is_rounded_up() {
@@ -120,7 +120,7 @@ fn formulas_miss_only_what_is_rounded_up() {
     }
 }
 
-/// What nobody can see without a tracker.
+/// Blocks that cannot be found without a tracker.
 #[test]
 #[cfg_attr(miri, ignore = "nobody is asked under Miri")]
 fn lower_bounds() {

@@ -1,6 +1,7 @@
-//! What the derive refuses, with its messages: each file of `ui` beside the compiler's answer.
+//! Tests the derive's errors: each file of `ui` beside the compiler's output.
 //!
-//! After a change of wording: `TRYBUILD=overwrite cargo test -p memreport --test ui`, and read the difference.
+//! After a change of wording, run `TRYBUILD=overwrite cargo test -p memreport --test ui`, and read
+//! the difference.
 
 #[test]
 #[cfg_attr(miri, ignore = "runs the compiler")]

@@ -1,10 +1,12 @@
-//! A library that is loaded and unloaded: calls back from inside a frame whose size is chosen when it is compiled, so that two
-//! such libraries have the same code at the same addresses, but for the frame.
+//! A library that calls back from inside a frame whose size is chosen at compile time.
+//!
+//! Two such libraries, loaded in turn, have the same code at the same addresses, except for the
+//! frame.
 
-/// Bytes of the frame.
+/// The size of the frame in bytes.
 const SIZE: usize = if cfg!(big) { 4096 - 512 } else { 1024 };
 
-/// Calls `callback` with its argument, from that many frames.
+/// Calls `callback` with its argument, below that many frames.
 #[unsafe(no_mangle)]
 pub extern "C" fn call_back(depth: u32, callback: extern "C" fn(usize), argument: usize) {
     let mut frame = [0_u8; SIZE];

@@ -1,4 +1,5 @@
-//! All that an allocator can be asked for; after each step the table, the counters, and what the program holds must agree.
+//! Exercises every operation of an allocator. After each step the table, the counters, and the
+//! program's own sums must agree.
 #![expect(unsafe_code, reason = "calls the allocator as containers do")]
 
 use std::alloc::{GlobalAlloc, Layout, alloc, alloc_zeroed, dealloc, realloc};
@@ -14,26 +15,26 @@ use memreport::{HeapStatistics, MallocSizeOf, Ops, UsableSize, heap_counters, me
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// An allocator that fails when it is told to.
+/// An allocator that fails while `FAILS` is set.
 #[derive(Debug)]
 pub struct Failing<A>(pub A);
 
 static FAILS: AtomicBool = AtomicBool::new(false);
 
-// SAFETY: handed on unchanged, or failed, which any allocator may.
+// SAFETY: forwards unchanged, or returns null, which any allocator may.
 unsafe impl<A: GlobalAlloc> GlobalAlloc for Failing<A> {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: handed on.
+        // SAFETY: forwarded.
         if FAILS.load(Relaxed) { ptr::null_mut() } else { unsafe { self.0.alloc(layout) } }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: handed on.
+        // SAFETY: forwarded.
         if FAILS.load(Relaxed) { ptr::null_mut() } else { unsafe { self.0.alloc_zeroed(layout) } }
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        // SAFETY: handed on.
+        // SAFETY: forwarded.
         unsafe { self.0.dealloc(block, layout) }
     }
 
@@ -41,17 +42,17 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Failing<A> {
         if FAILS.load(Relaxed) {
             return ptr::null_mut();
         }
-        // SAFETY: handed on.
+        // SAFETY: forwarded.
         unsafe { self.0.realloc(block, layout, new_size) }
     }
 }
 
-// SAFETY: the inner allocator's answers about the inner allocator's blocks.
+// SAFETY: the inner allocator's sizes of its own blocks.
 unsafe impl<A: UsableSize> UsableSize for Failing<A> {
     const SPACING: usize = A::SPACING;
 
     unsafe fn usable_size(&self, block: *const u8, layout: Layout) -> usize {
-        // SAFETY: handed on.
+        // SAFETY: forwarded.
         unsafe { self.0.usable_size(block, layout) }
     }
 
@@ -60,13 +61,13 @@ unsafe impl<A: UsableSize> UsableSize for Failing<A> {
     }
 }
 
-/// Does all of it; the exit code and the standard error stream say what is wrong.
+/// Runs all steps. The exit code and standard error report a failure.
 #[must_use]
 pub fn main() -> ExitCode {
     match run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // If even that cannot be said, the exit code is left.
+            // If standard error is closed too, only the exit code remains.
             let _ = writeln!(io::stderr(), "{error}");
             ExitCode::FAILURE
         }
@@ -84,7 +85,7 @@ fn run() -> Result<(), Failure> {
     heap.freed_by_others()
 }
 
-/// A block, held as a container holds it. All its bytes have the same value.
+/// A block owned by hand, as a container owns it. All its bytes have the same value.
 struct Block {
     start: *mut u8,
     layout: Layout,
@@ -96,7 +97,7 @@ unsafe impl Send for Block {}
 
 impl MallocSizeOf for Block {
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
-        // SAFETY: its own live block, with the layout that it has now.
+        // SAFETY: its own live block, with the current layout.
         unsafe { ops.block(self.start.cast_const(), self.layout) };
     }
 }
@@ -116,34 +117,35 @@ impl Block {
         Ok(Block { start, layout, fill: 0 })
     }
 
-    /// How many bytes may be used, as the program measures them.
+    /// Returns the usable bytes, as the program measures them.
     fn usable(&self) -> usize {
         measure(self).bytes
     }
 
-    /// Writes all of it, slop included: blocks that overlap, or are smaller than they say, spoil each other.
+    /// Writes all usable bytes: overlapping or too small blocks would overwrite each other.
     fn fill(&mut self, fill: u8) {
         self.fill = fill;
-        // SAFETY: that many bytes may be used.
+        // SAFETY: this many bytes are usable.
         unsafe { self.start.write_bytes(fill, self.usable()) };
     }
 
-    /// Whether the first bytes are as they were written.
+    /// Returns whether the first bytes are unchanged.
     fn holds(&self, bytes: usize) -> bool {
         // SAFETY: a live block of at least this many bytes, all of them written.
         let bytes = unsafe { std::slice::from_raw_parts(self.start, bytes) };
         bytes.iter().all(|byte| *byte == self.fill)
     }
 
-    /// Whether the allocator could.
+    /// Resizes the block. Returns whether the allocator succeeded.
     fn resize(&mut self, size: usize) -> bool {
-        // SAFETY: live, with this layout; the size is not zero, and far from the end of the address space.
+        // SAFETY: live, with this layout; the size is not zero, and far below the limit of a
+        // layout.
         let moved = unsafe { realloc(self.start, self.layout, size) };
         if moved.is_null() {
             return false;
         }
         self.start = moved;
-        // SAFETY: the alignment was good before, and the size is far from overflowing.
+        // SAFETY: the alignment was valid before, and the size is far from overflowing.
         self.layout = unsafe { Layout::from_size_align_unchecked(size, self.layout.align()) };
         true
     }
@@ -156,14 +158,14 @@ impl Drop for Block {
     }
 }
 
-/// Blocks and their bytes.
+/// A number of blocks and their bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Sum {
     blocks: usize,
     bytes: usize,
 }
 
-/// What the program holds, beside what it held at the beginning.
+/// The program's own sums, without the blocks from before the start.
 struct Heap {
     blocks: Vec<Block>,
     before: Sum,
@@ -172,13 +174,13 @@ struct Heap {
 impl Heap {
     fn new() -> Result<Self, Failure> {
         let blocks = Vec::with_capacity(10_000);
-        // Whatever is made once and kept, such as a thread's name, is made now.
+        // One-time allocations, such as a thread's name, happen now.
         spawned(Vec::new())?;
         books("at the beginning")?;
         Ok(Heap { blocks, before: books("at the beginning")? })
     }
 
-    /// Holds the books to what the program holds.
+    /// Compares the tracker's sums with the program's own.
     fn check(&self, step: &str) -> Result<(), Failure> {
         let own = Sum {
             blocks: self.before.blocks + self.blocks.len(),
@@ -194,7 +196,8 @@ impl Heap {
     fn make(&mut self, size: usize, align: usize) -> Result<&mut Block, Failure> {
         let mut block = Block::new(size, align, false)?;
         let usable = block.usable();
-        // Small requests are rounded up, awake and asleep alike, where blocks could stand closer than the table's words.
+        // Small requests are rounded up, both asleep and awake, if blocks could be closer than the
+        // table's words.
         if usable < size.max(16) {
             return Err(format!("{usable} bytes of {size} may be used").into());
         }
@@ -203,7 +206,7 @@ impl Heap {
         self.blocks.last_mut().ok_or_else(|| "it was pushed".into())
     }
 
-    /// Every second first, so that neighbours are seen to be whole when a block goes.
+    /// Frees every second block first, to check that its neighbours are intact.
     fn clear(&mut self, step: &str) -> Result<(), Failure> {
         let spoilt = self.blocks.iter().filter(|block| !block.holds(block.usable())).count();
         if spoilt > 0 {
@@ -229,7 +232,7 @@ impl Heap {
         self.clear("aligned blocks")
     }
 
-    /// What has no size is no block, and never comes to the allocator.
+    /// Zero-sized values never reach the allocator.
     fn without_size(&mut self) -> Result<(), Failure> {
         let nothing = (Box::new(()), vec![(); 1000], Vec::<u64>::new(), String::new());
         self.check("values without size")?;
@@ -242,7 +245,7 @@ impl Heap {
             [1, 2, 8, 15, 16, 17, 31, 33, 100, 101, 5000, 3_000_000, 6_000_000, 7];
         for align in [1, 8, 16, 64, 4096] {
             self.make(SIZES[13], align)?;
-            // In its way when the other grows.
+            // An obstacle to growing in place.
             self.make(24, 8)?;
             let grown = self.blocks.len() - 2;
             for size in SIZES {
@@ -259,7 +262,7 @@ impl Heap {
         self.clear("resized blocks")
     }
 
-    /// A request that fails leaves everything as it was.
+    /// Checks that a failed request changes nothing.
     fn failing(&mut self) -> Result<(), Failure> {
         let mut list = vec![7_u8; 100];
         let before = books("before failing")?;
@@ -283,7 +286,7 @@ impl Heap {
         self.check("failing requests")
     }
 
-    /// On memory that was in use before.
+    /// Zeroed blocks reuse memory.
     fn zeroed(&mut self) -> Result<(), Failure> {
         for size in [1, 7, 16, 24, 100, 1000, 5000, 100_000, 2_000_000] {
             for align in [1, 16, 4096] {
@@ -304,7 +307,7 @@ impl Heap {
         self.clear("zeroed blocks")
     }
 
-    /// Of the biggest only the first page is touched.
+    /// Makes huge blocks; only the first page of the largest is touched.
     fn huge(&mut self) -> Result<(), Failure> {
         for (size, align) in [(1 << 20, 1), ((1 << 20) + 1, 1 << 21), (64 << 20, 16)] {
             self.make(size, align)?;
@@ -322,20 +325,20 @@ impl Heap {
             self.make(size, 8)?;
         }
         let others = self.blocks.split_off(self.blocks.len() / 2);
-        // Its own buffer is not one of the blocks that are counted.
+        // Its own buffer is not one of the counted blocks.
         spawned(others)?;
         self.check("blocks freed by another thread")?;
         self.clear("blocks freed by another thread")
     }
 }
 
-/// Has another thread drop them, and waits until it has gone.
+/// Drops the blocks on another thread, and waits for its end.
 fn spawned(blocks: Vec<Block>) -> Result<(), Failure> {
     let thread = thread::spawn(move || drop(blocks));
     thread.join().map_err(|_| "the thread panicked".into())
 }
 
-/// What the counters say, and, while DMD is awake, the table too.
+/// Returns the counters' sum, and compares it with the table while DMD is awake.
 fn books(step: &str) -> Result<Sum, Failure> {
     let counters = heap_counters().ok_or("no allocator is declared")?;
     let counted = Sum {

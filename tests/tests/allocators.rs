@@ -1,9 +1,9 @@
-//! Every inner allocator, asked for all that it can be asked for, with DMD asleep and awake.
+//! Tests every operation of every inner allocator, with DMD asleep and awake.
 
 use std::process::Command;
 
 /// Asleep, and awake with each kind of table.
-const WISHES: [Option<&str>; 6] = [
+const MODES: [Option<&str>; 6] = [
     None,
     Some("--stacks=none"),
     Some("--stacks=full"),
@@ -13,16 +13,16 @@ const WISHES: [Option<&str>; 6] = [
 ];
 
 fn exercise(program: &str) {
-    exercise_as(program, &WISHES);
+    exercise_as(program, &MODES);
 }
 
-fn exercise_as(program: &str, wishes: &[Option<&str>]) {
-    for wish in wishes {
+fn exercise_as(program: &str, modes: &[Option<&str>]) {
+    for mode in modes {
         let mut command = Command::new(program);
-        command.env_remove("DMD").envs(wish.map(|wish| ("DMD", wish)));
+        command.env_remove("DMD").envs(mode.map(|mode| ("DMD", mode)));
         let ended = command.output().expect("cargo has built it");
-        let said = String::from_utf8_lossy(&ended.stderr);
-        assert!(ended.status.success(), "{program} with {wish:?}: {} {said}", ended.status);
+        let message = String::from_utf8_lossy(&ended.stderr);
+        assert!(ended.status.success(), "{program} with {mode:?}: {} {message}", ended.status);
     }
 }
 

@@ -1,5 +1,7 @@
-//! The books of a real program: what is not reported, found by subtraction, is what DMD finds block by block, and each planted
-//! fault moves it by exactly its size.
+//! Tests that heap-unclassified by subtraction equals DMD's sum over blocks, in a real program with
+//! planted faults.
+//!
+//! Each fault must move it by exactly its own size.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,17 +11,17 @@ use serde_json::Value;
 
 const FAULTS: [&str; 5] = ["unreported", "double", "non-heap", "interior", "partial"];
 
-/// What one run of the subject left behind.
+/// The output of one run of the subject.
 struct Run {
-    /// From before faults were planted.
-    baseline: Books,
-    books: Books,
-    /// By how many bytes each planted fault is said to move what is not reported.
+    /// The state before faults were planted.
+    baseline: Balance,
+    books: Balance,
+    /// The stated effect of each planted fault on heap-unclassified, in bytes.
     planted: BTreeMap<String, i64>,
 }
 
 /// A snapshot and the dump beside it.
-struct Books {
+struct Balance {
     snapshot: Value,
     dump: Value,
 }
@@ -35,23 +37,23 @@ fn run(name: &str, faults: &[&str]) -> Run {
     command.arg("--baseline").arg(&baseline).arg("--snapshot").arg(&after);
     command.args(faults.iter().flat_map(|fault| ["--plant", fault]));
     let output = command.output().expect("cargo has built it");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}");
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{message}");
     Run {
-        baseline: Books::read(&baseline),
-        books: Books::read(&after),
-        planted: said.lines().filter_map(planted).collect(),
+        baseline: Balance::read(&baseline),
+        books: Balance::read(&after),
+        planted: message.lines().filter_map(planted).collect(),
     }
 }
 
-/// Reads a line such as `planted double: 100 bytes in 2 blocks, heap-unclassified -100`.
+/// Parses a line such as `planted double: 100 bytes in 2 blocks, heap-unclassified -100`.
 fn planted(line: &str) -> Option<(String, i64)> {
     let (fault, text) = line.strip_prefix("planted ")?.split_once(": ")?;
     let (_, moves) = text.split_once("heap-unclassified ")?;
     Some((fault.to_owned(), moves.parse().ok()?))
 }
 
-impl Books {
+impl Balance {
     fn read(snapshot: &Path) -> Self {
         let json = |path: &Path| {
             let text = std::fs::read_to_string(path)
@@ -59,7 +61,7 @@ impl Books {
             serde_json::from_str(&text)
                 .unwrap_or_else(|error| panic!("{}: {error}", path.display()))
         };
-        Books { snapshot: json(snapshot), dump: json(&snapshot.with_extension("dmd.json")) }
+        Balance { snapshot: json(snapshot), dump: json(&snapshot.with_extension("dmd.json")) }
     }
 
     fn heap_allocated(&self) -> i64 {
@@ -68,7 +70,7 @@ impl Books {
         number(of_path.expect("every program reports it"), "amount")
     }
 
-    /// As a viewer does it: all that was allocated, less what is reported.
+    /// Returns heap-unclassified as viewers compute it: all allocated bytes less the reported ones.
     fn unclassified_by_subtraction(&self) -> i64 {
         const HEAP: i64 = 1;
         let is_explicit = |report: &&Value| {
@@ -80,7 +82,7 @@ impl Books {
         self.heap_allocated() - amounts.sum::<i64>()
     }
 
-    /// As DMD does it: what is wrong with each block, added up.
+    /// Returns heap-unclassified as DMD computes it: the errors of each block, added up.
     fn unclassified_by_blocks(&self) -> i64 {
         let partial: i64 = self
             .wrong("partial")
@@ -99,7 +101,7 @@ impl Books {
         self.blocks().filter(|block| block.reports == 0).map(|block| block.bytes).sum()
     }
 
-    /// The bytes of second reports.
+    /// Returns the bytes of second reports.
     fn doubled(&self) -> i64 {
         self.blocks().map(|block| block.bytes * (block.reports - 1).max(0)).sum()
     }
@@ -121,7 +123,8 @@ impl Books {
         wrong.iter().filter(move |wrong| wrong["is"] == kind)
     }
 
-    /// Holds the program to its promise: under 5 % is not reported, and nothing is reported twice or wrongly.
+    /// Returns the violated promises of the program: under 5 % unreported, and nothing reported
+    /// twice or wrongly.
     fn complaints(&self) -> Vec<&'static str> {
         let is_wrong = |kind| self.wrong(kind).next().is_some();
         let table = [
@@ -143,9 +146,9 @@ impl Books {
     }
 }
 
-/// Blocks that are alike.
+/// Blocks with equal stacks and sizes.
 struct Block {
-    /// Of all of them.
+    /// The bytes of all of them.
     bytes: i64,
     reports: i64,
 }
@@ -166,7 +169,7 @@ fn without_faults_next_to_nothing_is_unclassified() {
     assert!(planted.is_empty());
     let (unclassified, all) = (books.unclassified_by_subtraction(), books.heap_allocated());
     assert!(unclassified * 20 < all, "{unclassified} of {all} bytes");
-    // What is left is std's: the buffer of stdout, and what it keeps for each thread.
+    // The rest is std's: the buffer of stdout, and its data for each thread.
     assert!((0..4096).contains(&unclassified), "{unclassified} bytes");
 }
 
@@ -192,7 +195,7 @@ fn faults_are_told_apart() {
     let before = baseline.unclassified_by_subtraction();
     assert_eq!(books.unclassified_by_subtraction() - before, planted.values().sum::<i64>());
     assert_eq!(books.complaints(), FAULTS);
-    // Each where DMD has it.
+    // Each fault is where DMD reports it.
     let claimed = |kind| books.wrong(kind).map(|wrong| number(wrong, "claimed")).sum::<i64>();
     assert_eq!(books.unreported() - baseline.unreported(), planted["unreported"]);
     assert_eq!(books.doubled(), -planted["double"]);

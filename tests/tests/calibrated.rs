@@ -1,4 +1,4 @@
-//! How far the formulas are off that stand in where no tracker is: measured, and held to the table in the documents.
+//! Tests the error of the size formulas without a tracker, against the table in the documents.
 //!
 //! `cargo xtask calibrate` writes that table.
 #![expect(unsafe_code, reason = "an allocator is unsafe by nature")]
@@ -13,7 +13,7 @@ use memreport::{MallocSizeOf, UsableSize, measure};
 
 memreport::global_allocator!(Counting);
 
-/// The system's allocator, taken for glibc's, with a count for each thread.
+/// The system's allocator, assumed to be glibc's, with a count for each thread.
 struct Counting;
 
 thread_local! {
@@ -21,13 +21,13 @@ thread_local! {
     static ALLOCATED: Cell<usize> = const { Cell::new(0) };
 }
 
-// SAFETY: handed on unchanged; counting does not allocate.
+// SAFETY: forwards unchanged; counting does not allocate.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: handed on.
+        // SAFETY: forwarded.
         let block = unsafe { System.alloc(layout) };
         if !block.is_null() {
-            // SAFETY: live.
+            // SAFETY: a live block.
             let bytes = unsafe { self.usable_size(block, layout) };
             let _ = ALLOCATED.try_with(|sum| sum.set(sum.get().wrapping_add(bytes)));
         }
@@ -38,24 +38,24 @@ unsafe impl GlobalAlloc for Counting {
         // SAFETY: live until the next line.
         let bytes = unsafe { self.usable_size(block, layout) };
         let _ = ALLOCATED.try_with(|sum| sum.set(sum.get().wrapping_sub(bytes)));
-        // SAFETY: handed on.
+        // SAFETY: forwarded.
         unsafe { System.dealloc(block, layout) };
     }
 }
 
-// SAFETY: no more than malloc gives, and of a block the same each time that its layout is known.
+// SAFETY: no more than malloc provides, and the same at each call for one layout.
 unsafe impl UsableSize for Counting {
     unsafe fn usable_size(&self, _block: *const u8, layout: Layout) -> usize {
-        // As glibc rounds up. That it gives more where a rest would be too small for a block is left out: it depends on
-        // what was freed before.
+        // Rounds up like glibc. A block can be larger if the remainder would be too small for one,
+        // which depends on earlier frees and is left out.
         (layout.size() + 8).next_multiple_of(16).max(32) - 8
     }
 }
 
-/// The numbers of elements that each type is made with.
+/// The numbers of elements of each type.
 const SIZES: [usize; 4] = [1, 10, 100, 1000];
 
-/// By how many percent of the truth a type is reported wrongly: at least, and at most.
+/// The smallest and the largest error of a type, in percent of the truth.
 struct Row {
     name: &'static str,
     from: f64,
@@ -67,7 +67,7 @@ struct Row {
 struct Table(Vec<Row>);
 
 impl Table {
-    /// Measures a type at each size. What `make` needs besides must be gone when it returns.
+    /// Measures a type at each size. `make` must free all other blocks before it returns.
     fn row<T: MallocSizeOf>(&mut self, name: &'static str, make: impl Fn(usize) -> T) {
         let errors = SIZES.map(|size| {
             let before = ALLOCATED.get();
@@ -97,7 +97,7 @@ fn of_std(table: &mut Table) {
         (0..size).map(|key| (text(key), text(key))).collect::<HashMap<_, _>>()
     });
     table.row("`HashMap<u64, u64>`, nine of ten removed", |size| {
-        // Always the same places, since how much capacity is lost depends on them.
+        // Always the same elements, since the unused capacity depends on them.
         type Same = std::hash::BuildHasherDefault<std::hash::DefaultHasher>;
         let mut map: HashMap<u64, u64, Same> = (0..number(size)).map(|key| (key, key)).collect();
         map.retain(|key, _| key % 10 == 0);
@@ -263,13 +263,13 @@ fn rows() -> Vec<Row> {
     table.0
 }
 
-/// The document's part that the table is.
+/// The head of the table in the document.
 const HEAD: &str = "| type | without a tracker it reports |\n|---|---|\n";
 
 fn written(rows: &[Row]) -> String {
     let mut text = HEAD.to_owned();
     for Row { name, from, to } in rows {
-        // A zero has no sign.
+        // Zero has no sign.
         let shown = |error: &f64| if error.abs() < 0.05 { 0.0 } else { *error };
         let (from, to) = (shown(from), shown(to));
         let _ = if (to - from).abs() < 0.05 {
@@ -288,10 +288,13 @@ fn read(line: &str) -> Option<(String, f64, f64)> {
 }
 
 fn document() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("a workspace").join("docs/impls.md")
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .expect("a workspace")
+        .join("docs/guide/src/reference/impls.md")
 }
 
-/// How many percent a version of std or of a crate may differ from the table.
+/// The tolerance for other versions of std or of a crate, in percent.
 const TOLERANCE: f64 = 3.0;
 
 #[test]
@@ -306,11 +309,11 @@ fn the_documents_say_how_far_formulas_are_off() {
     for Row { name, from, to } in rows {
         let found = known.iter().find(|(known, ..)| known == name);
         let Some((_, known_from, known_to)) = found else {
-            panic!("{name} is missing in docs/impls.md: run `cargo xtask calibrate`");
+            panic!("{name} is missing in impls.md: run `cargo xtask calibrate`");
         };
         assert!(
             (from - known_from).abs() <= TOLERANCE && (to - known_to).abs() <= TOLERANCE,
-            "{name}: {from:+.1} % to {to:+.1} %, and not as docs/impls.md says: run `cargo xtask calibrate`"
+            "{name}: {from:+.1} % to {to:+.1} %, unlike in impls.md: run `cargo xtask calibrate`"
         );
     }
 }

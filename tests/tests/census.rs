@@ -1,19 +1,18 @@
-//! Censuses of a program of known heap: in the process and from its dump they agree, and it can be asked while it runs.
+//! Tests censuses of a program of known heap: in the process, from its dump, and over its socket.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, Stdio};
 
-use about_memory::live::{self, Target};
+use about_memory::input::live::{self, Target};
 use memreport_analysis::census::{Breakdown, Census, FileOptions, of_dump};
-use memreport_analysis::read;
-use memreport_analysis::read::Dump;
+use memreport_analysis::read::{self, Dump};
 use memreport_analysis::symbols::Symboliser;
 use serde_json::Value;
 
 const CENSUSED: &str = env!("CARGO_BIN_EXE_censused");
 
-/// What the program has: glibc gives 8 bytes beyond each of these.
+/// The program's bytes; glibc adds 8 to each block.
 const PAGES: i64 = 1000 * 4008;
 const LIST_OF_PAGES: i64 = 8008;
 const SHARED: i64 = 70_008;
@@ -34,7 +33,7 @@ fn folder(name: &str) -> Folder {
     Folder(path)
 }
 
-/// Has the program take a census and save its dump, and answers both.
+/// Runs the program, and returns its census and its dump.
 fn taken(name: &str, mode: &str, breakdown: &str) -> (Value, Dump) {
     let folder = folder(name);
     let (report, census) = (folder.0.join("report.json"), folder.0.join("census.json"));
@@ -61,7 +60,7 @@ fn bytes(value: &Value) -> i64 {
     value["bytes"].as_i64().unwrap_or_else(|| panic!("no bytes: {value}"))
 }
 
-/// What needs no symbols.
+/// Breakdowns that need no symbols.
 const PLAIN: &str = r#"[{"by":"reporter","then":{"by":"sizeClass"}},{"by":"reporter","depth":1},{"by":"thread"},
     {"by":"coarseType","unreported":{"by":"scope"}},{"by":"field"},{"by":"type"},{"by":"age"},{"by":"count","slop":true}]"#;
 
@@ -130,7 +129,7 @@ struct Served {
     child: Child,
     /// It grows for each byte.
     input: Option<ChildStdin>,
-    said: BufReader<std::process::ChildStdout>,
+    output: BufReader<std::process::ChildStdout>,
 }
 
 impl Served {
@@ -138,16 +137,16 @@ impl Served {
         let mut command = Command::new(CENSUSED);
         let piped = command.env("DMD", mode).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = piped.spawn().expect("it starts");
-        let said = BufReader::new(child.stdout.take().expect("a pipe"));
+        let output = BufReader::new(child.stdout.take().expect("a pipe"));
         let input = child.stdin.take();
-        let mut served = Served { child, input, said };
+        let mut served = Served { child, input, output };
         let pid = served.line();
         (served, pid)
     }
 
     fn line(&mut self) -> String {
         let mut line = String::new();
-        self.said.read_line(&mut line).expect("it says something");
+        self.output.read_line(&mut line).expect("it prints a line");
         line.trim().to_owned()
     }
 

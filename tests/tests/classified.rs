@@ -1,4 +1,6 @@
-//! The ceiling for a whole program, as a test of that program has it. One test: the heap belongs to the process.
+//! Tests the ceiling assertion for a whole program.
+//!
+//! There is only one test, since the heap belongs to the process.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
@@ -9,7 +11,7 @@ static KEPT: Mutex<Vec<Vec<u8>>> = Mutex::new(Vec::new());
 
 memreport::reporter!("explicit/kept", KEPT, "What the program keeps.");
 
-/// What the assertion says.
+/// Returns the message of the assertion.
 fn complaint(max_percent: f64) -> String {
     let result = catch_unwind(AssertUnwindSafe(|| dmd::testing::assert_classified(max_percent)));
     match result {
@@ -20,7 +22,7 @@ fn complaint(max_percent: f64) -> String {
 
 #[test]
 fn the_ceiling_holds_until_something_is_forgotten_or_doubled() {
-    // The message of a panic may come with a backtrace, whose symbols std keeps on the heap ever after.
+    // A panic's message may have a backtrace, whose symbols std keeps on the heap forever.
     std::panic::set_hook(Box::new(|_| ()));
     KEPT.lock().expect("nobody panics with it").extend((0..100).map(|_| vec![1; 100_000]));
     dmd::testing::assert_classified(5.0);

@@ -1,12 +1,13 @@
-//! Dumps at intervals, by the program itself, by its environment, and from outside: names that sort, the newest kept, and no harm.
+//! Tests periodic dumps, requested by the program, its environment, or a client: sorted names,
+//! retention, and full disks.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use about_memory::cli::{Cli, Command as Wanted};
-use about_memory::live::Connection;
+use about_memory::input::live::Connection;
+use about_memory::{Cli, Context};
 use clap::Parser;
 
 const SERVED: &str = env!("CARGO_BIN_EXE_served");
@@ -20,7 +21,7 @@ fn folder(name: &str) -> PathBuf {
     folder
 }
 
-/// The files of a folder that are whole, in the order of their names.
+/// Returns the complete files of a folder, in the order of their names.
 fn files(folder: &Path, ending: &str) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let name = |path: &PathBuf| path.file_name().map(|name| name.to_string_lossy().into_owned());
@@ -41,12 +42,14 @@ fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// A program that serves, and its socket.
+/// Starts a program that serves, and returns it with its socket.
 fn start(command: &mut Command, folder: &Path) -> (Child, PathBuf) {
     command.arg(format!("folder={}", folder.display())).stdin(Stdio::piped());
     let mut child = command.stdout(Stdio::piped()).spawn().expect("it starts");
     let mut line = String::new();
-    BufReader::new(child.stdout.take().expect("a pipe")).read_line(&mut line).expect("it says");
+    BufReader::new(child.stdout.take().expect("a pipe"))
+        .read_line(&mut line)
+        .expect("it prints its socket");
     (child, line.trim().into())
 }
 
@@ -55,25 +58,22 @@ fn end(mut child: Child) {
     assert!(child.wait().expect("it ends").success());
 }
 
-/// Allocates 10 MB.
+/// Has the program allocate 10 MB.
 fn grow(child: &mut Child) {
     child.stdin.as_mut().expect("a pipe").write_all(b"+").expect("it reads");
 }
 
 fn status(child: &Child, socket: &Path) -> memreport::serve::protocol::Status {
-    let program = about_memory::live::Program { pid: child.id(), socket: socket.to_owned() };
+    let program = about_memory::input::live::Program { pid: child.id(), socket: socket.to_owned() };
     Connection::new(program, Duration::from_secs(20)).status().expect("it answers")
 }
 
-/// What `about-memory heap-diff FOLDER` prints.
+/// Returns the output of `about-memory heap-diff FOLDER`.
 fn heap_diff(folder: &Path) -> String {
     let words = ["about-memory", "heap-diff", &folder.display().to_string()].map(String::from);
-    let Some(Wanted::HeapDiff(args)) = Cli::try_parse_from(words).expect("right words").command
-    else {
-        panic!("no heap-diff")
-    };
+    let cli = Cli::try_parse_from(words).expect("right words");
     let (mut out, mut notes) = (Vec::new(), Vec::new());
-    about_memory::heap::diff(&args, &mut out, &mut notes).expect("two dumps");
+    cli.run(&mut Context::new(&mut out, &mut notes)).expect("two dumps");
     String::from_utf8(out).expect("text")
 }
 
@@ -90,7 +90,7 @@ fn a_server_saves_at_intervals_and_the_first_and_last_can_be_compared() {
     assert!(status(&child, &socket).saved[0].ends_with(&format!("saved in {}", dumps.display())));
     end(child);
     assert!(files(&dumps, ".dmd.json.gz").len() <= 4, "the last may be between the two");
-    // What a process has left belongs to those after it.
+    // Files of an ended process are inherited by the next one.
     let left = files(&dumps, ".json.gz");
     let mut command = Command::new(SERVED);
     command.arg(format!("every={}", dumps.display())).env("DMD", "1");
@@ -107,8 +107,8 @@ fn a_server_saves_at_intervals_and_the_first_and_last_can_be_compared() {
     let newest = files(&dumps, ".dmd.json.gz").pop().expect("one");
     std::fs::copy(&newest, base.join("b.dmd.json.gz")).expect("it is whole");
     end(child);
-    let said = heap_diff(&base);
-    assert!(said.lines().any(|line| line.starts_with("+10,4")), "{said}");
+    let message = heap_diff(&base);
+    assert!(message.lines().any(|line| line.starts_with("+10,4")), "{message}");
     std::fs::remove_dir_all(base).expect("ours");
 }
 
@@ -135,12 +135,12 @@ fn the_environment_has_any_program_save_at_intervals() {
     }
     let bad = Command::new(MOMENTS).env(dmd::saves::VARIABLE, "often").output().expect("it starts");
     assert!(bad.status.success(), "it goes on without");
-    let said = String::from_utf8_lossy(&bad.stderr);
-    assert!(said.contains("saves nothing: bad entry in $MEMREPORT_SAVE: 'often'"), "{said}");
+    let message = String::from_utf8_lossy(&bad.stderr);
+    assert!(message.contains("saves nothing: bad entry in $MEMREPORT_SAVE: 'often'"), "{message}");
     std::fs::remove_dir_all(base).expect("ours");
 }
 
-/// A file may have no more than a kilobyte: to the program, that is a disk that is full.
+/// Limits files to a kilobyte, which to the program is a full disk.
 #[test]
 fn a_full_disk_is_said_and_harms_nothing() {
     let base = folder("full");
@@ -149,12 +149,12 @@ fn a_full_disk_is_said_and_harms_nothing() {
     command.args(["-c", "ulimit -f 1; trap '' XFSZ; exec \"$0\" \"$@\"", SERVED]);
     command.arg(format!("every={}", dumps.display())).env("DMD", "1");
     let (child, socket) = start(&mut command, &base);
-    let said = || status(&child, &socket).saved.join("; ");
-    wait_until("it is said", || said().contains("the last one was not"));
+    let message = || status(&child, &socket).saved.join("; ");
+    wait_until("the failure is reported", || message().contains("the last one was not"));
     assert!(
-        said().contains("0 reports saved in") && said().contains("File too large"),
+        message().contains("0 reports saved in") && message().contains("File too large"),
         "{}",
-        said()
+        message()
     );
     wait_until("nothing is left", || std::fs::read_dir(&dumps).expect("it was made").count() == 0);
     end(child);
@@ -174,13 +174,9 @@ fn from_outside_a_program_is_followed_until_it_ends() {
         let socket = socket.display().to_string();
         let fixed = ["about-memory", "snapshot", &socket, "-o", &output, "--dump"];
         let words = fixed.iter().chain(words);
-        let Some(Wanted::Snapshot(args)) =
-            Cli::try_parse_from(words).expect("the words are right").command
-        else {
-            panic!("no snapshot")
-        };
-        let mut notes = Vec::new();
-        about_memory::snapshot::main(&args, &mut notes).expect("it answers");
+        let cli = Cli::try_parse_from(words).expect("the words are right");
+        let (mut out, mut notes) = (Vec::new(), Vec::new());
+        cli.run(&mut Context::new(&mut out, &mut notes)).expect("it answers");
         String::from_utf8(notes).expect("text")
     };
     grow(&mut child);

@@ -1,4 +1,6 @@
-//! A hundred structs of random shape, and some enums, each of which measures all it owns. What they look like is decided by `build.rs`.
+//! Tests that a hundred structs of random shape, and some enums, measure all they own.
+//!
+//! `build.rs` generates the types.
 #![expect(
     clippy::type_complexity,
     clippy::large_enum_variant,
@@ -24,11 +26,11 @@ use thin_vec::ThinVec;
 
 dmd::global_allocator!();
 
-/// Numbers that look random, how many more values may be made, and what was.
+/// A generator of values, with a budget of values and a count of blocks.
 struct Random {
     state: u64,
     fuel: usize,
-    /// How many blocks the values owned.
+    /// The number of blocks that the values owned.
     blocks: usize,
 }
 
@@ -44,14 +46,14 @@ impl Random {
         (self.next() >> 33) % limit
     }
 
-    /// How many elements a container gets.
+    /// Returns the length of a container.
     fn length(&mut self) -> usize {
         self.fuel = self.fuel.saturating_sub(1);
         if self.fuel == 0 { 0 } else { usize::try_from(self.below(5)).unwrap_or(0) }
     }
 }
 
-/// Can be made of random numbers.
+/// A type with random values.
 trait Arbitrary {
     fn make(random: &mut Random) -> Self;
 }
@@ -66,7 +68,7 @@ macro_rules! made_by {
     )*};
 }
 
-/// As above, for types around a `T`.
+/// Implements [`Arbitrary`] for types around a `T`.
 macro_rules! made_around {
     ($($ty:ty: |$random:ident| $make:expr;)*) => {$(
         impl<T: Arbitrary> Arbitrary for $ty {
@@ -82,14 +84,14 @@ fn text(random: &mut Random) -> String {
     "t".repeat(length)
 }
 
-/// A list with some slack.
+/// Returns a list with spare capacity.
 fn list<T: Arbitrary>(random: &mut Random) -> Vec<T> {
     let mut list = Vec::with_capacity(random.length());
     list.extend((0..random.length()).map(|_| T::make(random)));
     list
 }
 
-/// A map from which some entries were taken again.
+/// Fills a map, and removes some entries again.
 fn entries<K, T: Arbitrary>(
     random: &mut Random,
     key: impl Fn(&mut Random) -> K,

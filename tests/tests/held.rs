@@ -1,19 +1,20 @@
-//! A program of which it is known who holds what, scanned: what each of its statics retains, which of its cycles are leaks, and
-//! by which ways its blocks are held.
+//! Tests the analysis of a scan with known references: retained sizes, leaked cycles, and reference
+//! paths.
 
 use std::path::Path;
 use std::process::Command;
 use std::sync::OnceLock;
 
 use memreport_analysis::analysis::ExplainOptions;
+use memreport_analysis::axis::Axis;
 use memreport_analysis::read::{Dump, read_file};
 use memreport_analysis::retention::{
-    Counted, Held, Holds, Outside, Owner, Place, Retained, RetainedName, Target, TreeOptions,
-    WayOptions, write_circles, write_tree,
+    Counted, Held, Holds, Outside, Place, Retained, RetainedName, Target, TreeOptions, WayOptions,
+    write_circles, write_tree,
 };
 use memreport_analysis::symbols::Symboliser;
 
-/// The dump, made once.
+/// Returns the dump, which is made once.
 fn dump() -> &'static Dump {
     static DUMP: OnceLock<Dump> = OnceLock::new();
     DUMP.get_or_init(|| {
@@ -34,7 +35,7 @@ fn dump() -> &'static Dump {
     })
 }
 
-/// Words without what differs from run to run: addresses, and shares of a heap that has the environment in it.
+/// Replaces the parts of a line that differ from run to run: addresses, and shares of the heap.
 fn steady(line: &str) -> String {
     let word = |word: &str| match word {
         _ if word.ends_with('%') => "%".to_owned(),
@@ -44,13 +45,13 @@ fn steady(line: &str) -> String {
     line.split_whitespace().map(word).collect::<Vec<_>>().join(" ")
 }
 
-/// The shown node of a static.
+/// Returns the shown node of a static.
 fn of_static<'t>(tree: &'t Retained, name: &str) -> &'t Retained {
     let is_it = |node: &&Retained| node.name == RetainedName::Static(name.to_owned());
     tree.kids.iter().find(is_it).unwrap_or_else(|| panic!("no {name} in {tree:#?}"))
 }
 
-/// The type of a node's blocks.
+/// Returns the type of a node's blocks.
 fn block_type(node: &Retained) -> &str {
     match &node.name {
         RetainedName::Blocks { block_type, .. } => block_type,
@@ -80,20 +81,20 @@ fn a_static_retains_what_it_alone_holds() {
         (block_type(links), links.blocks, links.bytes),
         ("Box<held::Link>", 10_000, links.own)
     );
-    // Of a hundred entries, words from before may keep a few from being the cache's alone.
+    // Of a hundred entries, stale words may keep a few from belonging to the cache alone.
     let cache = of_static(&tree, "held::CACHE");
     assert!((90_000..110_000).contains(&cache.bytes), "{cache:#?}");
     assert!(cache.kids[0].kids[0].blocks >= 95, "{cache:#?}");
-    // Two statics share a page, so that it is neither's.
+    // Two statics share a page, so that neither retains it.
     let shelf = of_static(&tree, "held::SHELF");
     assert!(shelf.bytes < 100, "{shelf:#?}");
-    let (groups, _) = holds.groups(Owner::Type, 100);
+    let (groups, _) = holds.groups(&Axis::Type, 100);
     let page = groups.iter().find(|group| group.name == "Arc<held::Page>");
     assert!(page.is_some_and(|page| page.retained >= 70_000), "{groups:#?}");
 }
 
 #[test]
-fn the_readme_has_what_is_printed() {
+fn the_guide_has_what_is_printed() {
     let dump = dump();
     let mut options = ExplainOptions::default();
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent();
@@ -108,9 +109,9 @@ fn the_readme_has_what_is_printed() {
     write_circles(&holds, &circles, 10, &mut out).expect("there is room");
     let printed = String::from_utf8(out).expect("it is text");
     let printed: Vec<String> = printed.lines().map(steady).collect();
-    let readme = include_str!("../../README.md");
+    let guide = include_str!("../../docs/guide/src/heap.md");
     let shown =
-        readme.split_once("$ about-memory retained held.dmd.json\n").expect("it is there").1;
+        guide.split_once("$ about-memory heap dominators held.dmd.json\n").expect("it is there").1;
     let shown = shown.split_once("```").map_or(shown, |(shown, _)| shown);
     for line in shown.lines().filter(|line| !line.is_empty() && *line != "…") {
         assert!(printed.contains(&steady(line)), "{line}\nin {printed:#?}");
@@ -149,7 +150,7 @@ fn ways_lead_from_statics_through_fields() {
     assert_eq!(steps[0].place, Place::Static("held::LIST".into()));
     let field = steps[2].by.as_ref().and_then(|by| by.field.as_deref());
     assert_eq!((steps[2].alike, field), (9_998, Some("held::Link.next")));
-    // Both ways to the page, and no static that is on both.
+    // Both paths to the page, and no static that is on both.
     let page = held(&holds, &Target::Type("Arc<held::Page>".into()));
     let [list, ..] = page.blocks[..] else { panic!("{page:#?}") };
     let address = |block: usize| dump.blocks[block].addr.map_or(0, u64::from);
@@ -161,7 +162,7 @@ fn ways_lead_from_statics_through_fields() {
     let from: Vec<&Place> = shared.ways.iter().map(|way| &way.steps[0].place).collect();
     assert!(from.contains(&&Place::Static("held::SHELF".into())), "{from:?}");
     assert!(from.contains(&&Place::Static("held::WINDOW".into())), "{from:?}");
-    // What a reporter counts is named by its fields.
+    // Blocks that a reporter measures have the names of its fields.
     let names = held(&holds, &Target::Reporter("held::Index.names".into()));
     assert_eq!(names.blocks.len(), 51);
     let fields: Vec<&str> =

@@ -1,4 +1,4 @@
-//! Running programs that are asked, from the outside: what they answer, and what cannot hurt them.
+//! Tests requests to running programs over their sockets, and their safety against bad clients.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use about_memory::cli::{Cli, Command as Wanted};
-use about_memory::live::{self, Connection, LiveError, Program, Target};
+use about_memory::input::live::{self, Connection, LiveError, Program, Target};
+use about_memory::{Cli, Context};
 use clap::Parser;
 use flate2::read::GzDecoder;
 use memreport::serve::Request;
@@ -38,7 +38,7 @@ impl Served {
         let mut child = command.spawn().expect("it starts");
         let mut line = String::new();
         let out = child.stdout.take().expect("a pipe");
-        BufReader::new(out).read_line(&mut line).expect("it says where it listens");
+        BufReader::new(out).read_line(&mut line).expect("it prints its socket");
         Served { child, folder, socket: line.trim().into() }
     }
 
@@ -68,7 +68,7 @@ impl Served {
         files
     }
 
-    /// Allocates 10 MB.
+    /// Has the program allocate 10 MB.
     fn grow(&mut self) {
         let input = self.child.stdin.as_mut().expect("a pipe");
         input.write_all(b"+").expect("it reads");
@@ -116,7 +116,7 @@ fn a_program_reports_of_itself_and_dmd_too_when_it_is_awake() {
 
     let awake = Served::start_with("awake", &[], |command| _ = command.env("DMD", "1"));
     let report = awake.connection().report(true).expect("both");
-    let dump = unpack(&report.dump.expect("it was asked for"));
+    let dump = unpack(&report.dump.expect("it was requested"));
     let allocated = amount(&unpack(&report.report), "heap-allocated");
     assert_eq!(allocated, dump["memreport"]["heapAllocated"].as_i64());
     assert!(allocated > Some(1_000_000));
@@ -147,8 +147,8 @@ fn tracking_begins_and_ends_on_request() {
 fn minimizing_empties_the_cache() {
     let program = Served::start("minimize", &[]);
     assert!(amount(&program.report(), "explicit/served/cache") > Some(1_000_000));
-    let said = program.ask(&Request::new("minimize")).expect("it does");
-    assert!(said.starts_with("1 hook was called; heap-allocated: "), "{said}");
+    let message = program.ask(&Request::new("minimize")).expect("it does");
+    assert!(message.starts_with("1 hook was called; heap-allocated: "), "{message}");
     assert_eq!(amount(&program.report(), "explicit/served/cache"), Some(0));
 }
 
@@ -171,15 +171,18 @@ fn who_says_nothing_or_nonsense_or_hangs_up_hurts_nobody() {
     ] {
         let mut stream = connect();
         stream.write_all(words).expect("it is read");
-        let mut said = String::new();
-        stream.read_to_string(&mut said).expect("it answers");
-        assert!(said.starts_with("{\"error\":") && said.contains(answer), "{words:?}: {said}");
+        let mut message = String::new();
+        stream.read_to_string(&mut message).expect("it answers");
+        assert!(
+            message.starts_with("{\"error\":") && message.contains(answer),
+            "{words:?}: {message}"
+        );
     }
     let mut long = connect();
-    // It may have hung up before the end.
+    // The program may have closed the connection earlier.
     let _ = long.write_all(&[b'x'; 100_000]);
-    let mut said = Vec::new();
-    let _ = long.read_to_end(&mut said);
+    let mut message = Vec::new();
+    let _ = long.read_to_end(&mut message);
     for _ in 0..20 {
         assert!(amount(&program.report(), "explicit/served/words").is_some());
     }
@@ -187,7 +190,7 @@ fn who_says_nothing_or_nonsense_or_hangs_up_hurts_nobody() {
 }
 
 #[test]
-fn a_reporter_that_does_not_come_back_is_named_and_the_others_are_heard() {
+fn a_reporter_that_does_not_return_is_named_and_the_others_report() {
     let program = Served::start_with("stuck", &[], |command| _ = command.env("DMD", "1"));
     program.ask(&Request::new("stick").with("on", "yes")).expect("it hangs");
     let report = |patience: &str| {
@@ -204,7 +207,7 @@ fn a_reporter_that_does_not_come_back_is_named_and_the_others_are_heard() {
         assert_eq!(amount(&report, "explicit/served/cache"), Some(1_003_504));
         assert_eq!(amount(&report, "served/unstuck"), None);
     }
-    // What needs no reporter is answered meanwhile.
+    // Requests without reporters are served meanwhile.
     assert_eq!(program.ask(&Request::new("ping")).expect("at once"), "");
     program.ask(&Request::new("stick").with("on", "no")).expect("it goes on");
     wait_until("the reporter comes back", || {
@@ -248,7 +251,7 @@ fn a_signal_saves_a_report_and_only_the_last_few_are_kept() {
 #[test]
 fn growth_saves_a_report() {
     let mut program = Served::start("steps", &["steps"]);
-    // The first look only says from where on it grows.
+    // The first sample only sets the baseline of growth.
     std::thread::sleep(Duration::from_millis(1200));
     program.grow();
     wait_until("the report is saved", || !program.saved().is_empty());
@@ -260,7 +263,7 @@ fn growth_saves_a_report() {
         let events = report["memreport"]["events"].as_array().cloned().unwrap_or_default();
         events.iter().map(|event| event["reason"].to_string()).collect::<Vec<_>>()
     };
-    wait_until("who listens is told", || reasons() == ["\"threshold\""]);
+    wait_until("listeners get an event", || reasons() == ["\"threshold\""]);
     program.ask(&Request::new("minimize")).expect("it answers");
     assert_eq!(reasons()[1..], ["\"minimize\"", "\"trim\""]);
 }
@@ -277,7 +280,7 @@ fn the_last_snapshots_are_kept_and_reported_themselves() {
 }
 
 #[test]
-fn whoever_else_listens_there_is_not_asked() {
+fn a_foreign_listener_at_the_socket_is_skipped() {
     let program = Served::start("peer", &[]);
     let own = std::process::id();
     let stolen = program.folder.join(format!("memreport-{own}.sock"));
@@ -301,8 +304,8 @@ fn a_server_that_is_stopped_leaves_no_socket_and_a_killed_ones_is_cleared() {
     killed.child.kill().expect("it runs");
     killed.child.wait().expect("it is dead");
     assert!(killed.socket.exists(), "a killed program clears nothing");
-    assert_eq!(live::find_in(&killed.folder), [], "and nobody is found there");
-    assert!(!killed.socket.exists(), "whoever looks clears it");
+    assert_eq!(live::find_in(&killed.folder), [], "and no program is found there");
+    assert!(!killed.socket.exists(), "the next client removes it");
     let _ = std::fs::remove_dir_all(&killed.folder);
     // Its exit status is that of a killed program.
     let _ = std::mem::ManuallyDrop::new(killed);
@@ -317,7 +320,7 @@ fn a_forked_child_does_not_keep_clients_waiting() {
     assert!(program.ask(&Request::new("ping")).is_ok());
     program.child.kill().expect("it runs");
     program.child.wait().expect("it is dead");
-    // The child closes it before it does anything else, but may not have begun yet.
+    // The child closes it before anything else, but may not have begun yet.
     wait_until("the child closes it", || {
         UnixStream::connect(&program.socket)
             .is_err_and(|error| error.kind() == std::io::ErrorKind::ConnectionRefused)
@@ -329,18 +332,15 @@ fn a_forked_child_does_not_keep_clients_waiting() {
 
 fn ps(words: &[&str]) -> String {
     let words = ["about-memory", "ps"].iter().chain(words);
-    let Some(Wanted::Ps(args)) = Cli::try_parse_from(words).expect("the words are right").command
-    else {
-        panic!("no ps")
-    };
+    let cli = Cli::try_parse_from(words).expect("the words are right");
     let (mut out, mut notes) = (Vec::new(), Vec::new());
-    about_memory::ps::main(&args, &mut out, &mut notes).expect("it prints");
+    cli.run(&mut Context::new(&mut out, &mut notes)).expect("it prints");
     assert_eq!(String::from_utf8_lossy(&notes), "");
     String::from_utf8(out).expect("text")
 }
 
 #[test]
-fn ps_lists_what_can_be_asked() {
+fn ps_lists_programs_with_open_sockets() {
     let one = Served::start("ps", &["name=indexer"]);
     let folder = one.folder.display().to_string();
     let text = ps(&["--folder", &folder, "--patience", "20"]);
@@ -370,19 +370,16 @@ fn a_report_and_a_running_program_can_be_compared() {
     wait_until("it grows", || {
         let (before, after) = (before.display().to_string(), program.socket.display().to_string());
         let words = ["about-memory", "diff", &after, "--since", &before];
-        let Some(Wanted::Diff(args)) = Cli::try_parse_from(words).expect("right words").command
-        else {
-            panic!("no diff")
-        };
+        let cli = Cli::try_parse_from(words).expect("right words");
         let (mut out, mut notes) = (Vec::new(), Vec::new());
-        about_memory::show::diff(&args, &mut out, &mut notes).expect("they can be compared");
+        cli.run(&mut Context::new(&mut out, &mut notes)).expect("they can be compared");
         String::from_utf8_lossy(&out).contains("10.0")
     });
 }
 
-/// Both sides know the other's user from the kernel. It takes root to be two users.
+/// Both sides get the other's user from the kernel. The test needs root for its two users.
 #[test]
-fn another_users_program_is_not_asked_and_does_not_answer() {
+fn programs_of_two_users_refuse_each_other() {
     use std::os::unix::fs::PermissionsExt;
     use std::os::unix::process::CommandExt;
     if memreport::serve::user() != 0 {
@@ -390,11 +387,11 @@ fn another_users_program_is_not_asked_and_does_not_answer() {
         return;
     }
     let program = Served::start("users", &[]);
-    // As if somebody had opened the folder and the socket to all.
+    // The folder and the socket are opened to everybody.
     for path in [&program.folder, &program.socket] {
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o777)).expect("ours");
     }
-    // A copy that anybody may run.
+    // A copy that everybody may run.
     let copy = program.folder.join("served");
     std::fs::copy(SERVED, &copy).expect("it is copied");
     let ask = |socket: &Path| {
@@ -404,13 +401,13 @@ fn another_users_program_is_not_asked_and_does_not_answer() {
         String::from_utf8_lossy(&output.stdout).into_owned()
             + &String::from_utf8_lossy(&output.stderr)
     };
-    let said = ask(&program.socket);
-    assert!(said.contains("refused: this program is another user's"), "{said}");
-    // Our own client does not ask it either: this test as another user, in a process of its own.
+    let message = ask(&program.socket);
+    assert!(message.contains("refused: this program is another user's"), "{message}");
+    // Our own client refuses as well: this test as another user, in a process of its own.
     let itself = program.folder.join("live");
     std::fs::copy(std::env::current_exe().expect("it runs"), &itself).expect("it is copied");
     let mut client = Command::new(&itself);
-    client.args(["--exact", "a_program_of_another_user_is_not_asked", "--ignored"]);
+    client.args(["--exact", "a_client_refuses_a_program_of_another_user", "--ignored"]);
     client.env(SOCKET, &program.socket).uid(65534).gid(65534).current_dir("/");
     let output = client.output().expect("it runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
@@ -419,12 +416,12 @@ fn another_users_program_is_not_asked_and_does_not_answer() {
     assert!(ask(&program.socket).contains("PermissionDenied"));
 }
 
-/// Where the test that runs as another user finds the program.
+/// The program's socket, for the test process of the other user.
 const SOCKET: &str = "MEMREPORT_TEST_SOCKET";
 
 #[test]
 #[ignore = "run as another user by the test above"]
-fn a_program_of_another_user_is_not_asked() {
+fn a_client_refuses_a_program_of_another_user() {
     let socket = std::env::var(SOCKET).expect("run by the test above");
     let target: Target = socket.parse().expect("a path");
     let status = live::choose(&target, Duration::from_secs(5)).expect("a socket").status();

@@ -1,12 +1,12 @@
-//! Single allocations: how old blocks are, where values were allocated, and the log.
+//! Tests single allocations: the ages of blocks, the sites of values, and the allocation log.
 
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use about_memory::cli::{Cli, Command as Wanted};
-use about_memory::live::{self, Connection};
+use about_memory::input::live::{self, Connection};
+use about_memory::{Cli, Context};
 use clap::Parser;
 use memreport::serve::Request;
 
@@ -14,7 +14,7 @@ dmd::global_allocator!();
 
 const SUBJECT: &str = env!("CARGO_BIN_EXE_log");
 
-/// A file of this test's own.
+/// Returns the path of a file for this test alone.
 fn file(name: &str) -> PathBuf {
     std::env::temp_dir().join(format!("memreport-log-{}-{name}", std::process::id()))
 }
@@ -35,7 +35,7 @@ fn a_dump_says_how_old_blocks_are() {
         let of = |size: u64| dump.blocks.iter().filter(move |block| block.req == size);
         let youngest = of(10_000).filter_map(|block| block.age_ms).min().expect("they have ages");
         let oldest = of(20_000).filter_map(|block| block.age_ms).max().expect("they have ages");
-        // A class is up to 9 % below the age.
+        // An age class is up to 9 % below the age.
         assert!(youngest >= 400 * 91 / 100, "{youngest} ms");
         assert!(oldest + 300 < youngest * 110 / 100, "{oldest} and {youngest} ms");
         let groups = of(10_000).count();
@@ -49,7 +49,7 @@ fn a_dump_says_how_old_blocks_are() {
     }
 }
 
-/// Runs a part of the subject, which checks itself, with these words of `$DMD`.
+/// Runs a part of the subject, which checks itself, with this `$DMD`.
 fn holds(part: &str, variable: Option<&str>) {
     let mut command = Command::new(SUBJECT);
     command.args(part.split(' ')).env_remove("DMD");
@@ -57,8 +57,8 @@ fn holds(part: &str, variable: Option<&str>) {
         command.env("DMD", words);
     }
     let output = command.output().expect("it starts");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{part} with DMD={variable:?}: {said}");
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{part} with DMD={variable:?}: {message}");
 }
 
 #[test]
@@ -134,7 +134,7 @@ impl Served {
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it starts");
         let mut line = String::new();
         let out = child.stdout.take().expect("a pipe");
-        BufReader::new(out).read_line(&mut line).expect("it says where it listens");
+        BufReader::new(out).read_line(&mut line).expect("it prints its socket");
         Served { child, folder, socket: line.trim().to_owned() }
     }
 
@@ -147,13 +147,12 @@ impl Served {
         self.connection().status().expect("it answers").tracking
     }
 
-    /// What `about-memory log` prints of it.
+    /// Returns the output of `about-memory log` for it.
     fn log(&self, words: &[&str]) -> String {
         let all = ["about-memory", "log", &self.socket].into_iter().chain(words.iter().copied());
         let cli = Cli::try_parse_from(all).expect("words that are known");
-        let Some(Wanted::Log(args)) = cli.command else { panic!("another command") };
         let (mut out, mut notes) = (Vec::new(), Vec::new());
-        about_memory::log::main(&args, &mut out, &mut notes).expect("it can be asked");
+        cli.run(&mut Context::new(&mut out, &mut notes)).expect("it can be asked");
         assert_eq!(String::from_utf8_lossy(&notes), "");
         String::from_utf8(out).expect("text")
     }

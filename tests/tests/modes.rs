@@ -1,11 +1,11 @@
-//! Every mode of the tracker keeps what it says, in a program whose blocks are known.
+//! Tests every mode of the tracker on a program whose blocks are known.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use memreport_analysis::read::{Block, Dump};
 
-/// Runs the subject; its dump, and what it printed.
+/// Runs the subject. Returns its dump and its output.
 fn run(case: &str, variable: &str) -> (Dump, String) {
     let folder = folder(&format!("{case} {variable}"));
     let report = folder.join("heap.json");
@@ -37,7 +37,7 @@ fn read(path: &Path) -> Dump {
     memreport_analysis::read::read_file(path).expect("the dump is there, and good")
 }
 
-/// The records of live blocks of that many requested bytes.
+/// Returns the records of live blocks of this many requested bytes.
 fn of_size(dump: &Dump, req: u64) -> Vec<&Block> {
     dump.blocks.iter().filter(|block| block.req == req && !block.freed).collect()
 }
@@ -46,7 +46,7 @@ fn count(blocks: &[&Block]) -> u64 {
     blocks.iter().map(|block| block.num).sum()
 }
 
-/// The subject's two numbers agree to the byte.
+/// Checks that the subject's two numbers are equal.
 fn balances(printed: &str) {
     for line in printed.lines().filter(|line| *line != "asleep") {
         let (subtraction, books) = line.split_once(' ').expect("two numbers");
@@ -64,7 +64,8 @@ fn partial_stacks_are_sampled_by_size_and_the_counts_stay_exact() {
         let with_stack: Vec<_> =
             blocks.iter().copied().filter(|block| block.alloc.is_some()).collect();
         let share = count(&with_stack) as f64 / count(&blocks) as f64;
-        // Five standard deviations of ten thousand draws are 0.025 at most. Usable sizes are those of glibc: 24, 136, 1032.
+        // Five standard deviations of ten thousand samples are 0.025 at most. Usable sizes are
+        // those of glibc: 24, 136, 1032.
         assert!((share - expected).abs() < 0.03, "{req}: {share}");
     }
 }
@@ -91,7 +92,7 @@ fn freed_blocks_are_counted_with_and_without_stacks() {
             let blocks = dump.blocks.iter().filter(|block| block.req == req && block.freed);
             blocks.map(|block| block.num).sum::<u64>()
         };
-        // Each step of a reallocation is a block that was given back.
+        // Each step of a reallocation counts as a freed block.
         let counts = [300, 200, 400, 800].map(freed);
         assert!(counts[0] >= 500 && counts[1..].iter().all(|count| *count >= 1), "{counts:?}");
         assert_eq!(count(&of_size(&dump, 300)), 0);
@@ -118,7 +119,7 @@ fn a_scan_has_addresses_and_contents() {
     let (_, words) = words_of(800);
     assert_eq!((words.len(), words[7]), (100, target.expect("a scan has addresses").get()));
     assert_eq!((words[8], words[99]), (0, u64::MAX));
-    // A scan keeps all stacks, whatever else is asked for.
+    // A scan keeps all stacks, whatever the other options.
     assert!(of_size(&dump, 800)[0].alloc.is_some());
     let addresses: Vec<_> = dump.blocks.iter().map(|block| block.addr).collect();
     assert!(addresses.is_sorted() && addresses.iter().all(Option::is_some));
@@ -159,7 +160,7 @@ fn a_profile_estimates_all_blocks_from_a_sample() {
     assert!((once.bytes - truth).abs() < 5.0 * once.error + 3_000_000.0, "{once:?}");
     let taken = count(&dump.blocks.iter().collect::<Vec<_>>());
     assert!((2_000..20_000).contains(&taken), "{taken}");
-    // Weights give each size its number back.
+    // Weights restore the number of each size.
     for (req, spread) in [(16, 0.5), (128, 0.25), (1024, 0.1)] {
         let blocks = of_size(&dump, req);
         let number: f64 = blocks.iter().map(|block| block.num as f64 * block.weight).sum();

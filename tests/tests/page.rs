@@ -1,12 +1,13 @@
-//! The served page and a running program: it is measured and minimized by requests, and by nothing less than a POST.
+//! Tests the served page with a running program: POST requests, and nothing else, measure and
+//! minimize it.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use about_memory::live::{self, Target};
-use about_memory::serve::Server;
+use about_memory::command::view::page::serve::Server;
+use about_memory::input::live::{self, Target};
 use flate2::read::GzDecoder;
 use memreport::serve::Request;
 use serde_json::{Value, json};
@@ -33,7 +34,7 @@ impl Served {
             .expect("it starts");
         let mut socket = String::new();
         let out = child.stdout.take().expect("a pipe");
-        BufReader::new(out).read_line(&mut socket).expect("it says where it listens");
+        BufReader::new(out).read_line(&mut socket).expect("it prints its socket");
         Served { child, folder, socket: socket.trim().to_owned() }
     }
 }
@@ -47,10 +48,10 @@ impl Drop for Served {
 }
 
 impl Served {
-    /// Serves a page of it, and answers the address.
+    /// Serves a page of the program, and returns its address.
     fn page(&self) -> String {
         let mut server = Server::bind(0).expect("a free port");
-        server.add_program(&Target::Socket(self.socket.clone().into())).expect("it can be asked");
+        server.add_program(&Target::Socket(self.socket.clone().into())).expect("it serves");
         assert_eq!(server.measure_all(), [""; 0]);
         let address = server.address();
         std::thread::spawn(move || server.run());
@@ -58,7 +59,7 @@ impl Served {
     }
 }
 
-/// Asks as a script does that knows the token; answers the status and the JSON.
+/// Sends a request with the page's token. Returns the status and the JSON.
 fn ask(address: &str, line: &str) -> (u16, Value) {
     let (host, token) = address.split_once("/?token=").expect("an address with a token");
     let host = host.trim_start_matches("http://");
@@ -110,7 +111,7 @@ fn a_running_program_is_measured_and_minimized_from_its_page() {
     let (_, found) = ask(&address, "GET /moments/2/findings");
     let resident = found["resident"].as_str().expect("a fragment");
     assert!(resident.contains(": 3 snapshots over "), "{resident}");
-    // The blocks of the first and the last are known, those between need not be.
+    // The blocks of the first and the last snapshot are known; those between need not be.
     assert!(resident.contains("<caption>heap-allocated by block</caption>"), "{resident}");
 }
 
@@ -118,7 +119,7 @@ fn a_running_program_is_measured_and_minimized_from_its_page() {
 fn what_a_program_has_kept_of_its_past_is_on_its_page() {
     let served = Served::start("past", &["history"]);
     let connection = Target::Socket(served.socket.clone().into());
-    let connection = live::choose(&connection, Duration::from_secs(30)).expect("it can be asked");
+    let connection = live::choose(&connection, Duration::from_secs(30)).expect("it serves");
     let deadline = Instant::now() + Duration::from_secs(30);
     while connection.ask(&Request::new("history")).expect("it answers").len() < 3 {
         assert!(Instant::now() < deadline, "three snapshots are not kept");

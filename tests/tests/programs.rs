@@ -1,5 +1,6 @@
-//! Programs that do what a tracker might not survive: each ends as it does without DMD, and leaves a dump with the blocks that
-//! it planted.
+//! Tests programs that do what a tracker might not survive.
+//!
+//! Each ends in the same way as without DMD, and leaves a dump with its planted blocks.
 
 use std::fs::File;
 use std::os::unix::process::ExitStatusExt;
@@ -17,7 +18,7 @@ const PROGRAMS: &str = env!("CARGO_BIN_EXE_programs");
 const SIZE: u64 = 12_347;
 
 /// Awake, with each kind of table.
-const WISHES: [&str; 5] = [
+const MODES: [&str; 5] = [
     "--stacks=none",
     "--stacks=full",
     "--stacks=full --unwinder=cfi",
@@ -25,10 +26,10 @@ const WISHES: [&str; 5] = [
     "--mode=scan",
 ];
 
-/// After this long a program hangs.
-const PATIENCE: Duration = Duration::from_secs(120);
+/// The timeout after which a program counts as hanging.
+const TIMEOUT: Duration = Duration::from_secs(120);
 
-/// A case under one wish.
+/// A run of a case with one `$DMD`.
 struct Run {
     output: Output,
     folder: PathBuf,
@@ -36,21 +37,21 @@ struct Run {
 
 impl Run {
     /// Runs a case, with its files in a folder of their own.
-    fn of(case: &str, wish: Option<&str>, more: &[&Path]) -> Self {
+    fn of(case: &str, mode: Option<&str>, more: &[&Path]) -> Self {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR"))
             .join("programs")
-            .join(format!("{case}{}", wish.unwrap_or_default().replace(' ', "")));
+            .join(format!("{case}{}", mode.unwrap_or_default().replace(' ', "")));
         let _ = std::fs::remove_dir_all(&folder);
         std::fs::create_dir_all(&folder).expect("the target folder is ours");
         let mut command = Command::new(PROGRAMS);
         command.arg(case).arg(folder.join("own.json")).args(more).stdin(Stdio::null());
-        // A core file for each program that dies would fill the disk, and the message is what is compared.
+        // Core files of crashed programs would fill the disk, and only the message is compared.
         command.env_remove("DMD").env("RUST_BACKTRACE", "0").current_dir(&folder);
-        command.envs(wish.map(|wish| ("DMD", wish)));
+        command.envs(mode.map(|mode| ("DMD", mode)));
         Run { output: finish(command, &folder), folder }
     }
 
-    fn said(&self) -> String {
+    fn message(&self) -> String {
         String::from_utf8_lossy(&self.output.stderr).into_owned()
     }
 
@@ -61,7 +62,8 @@ impl Run {
     }
 }
 
-/// Runs a program that is given two minutes. What it prints goes to files beside its folder, so that it never waits for us.
+/// Runs a program with a timeout. Its output goes to files beside its folder, so that it never
+/// blocks.
 fn finish(mut command: Command, folder: &Path) -> Output {
     let streams = ["out", "err"].map(|ending| folder.with_extension(ending));
     let [out, err] = streams.each_ref().map(|path| File::create(path).expect("a place for it"));
@@ -71,7 +73,7 @@ fn finish(mut command: Command, folder: &Path) -> Output {
         if let Some(status) = child.try_wait().expect("it is ours") {
             break status;
         }
-        if begin.elapsed() > PATIENCE {
+        if begin.elapsed() > TIMEOUT {
             child.kill().expect("it runs");
             panic!("it hangs: {command:?}");
         }
@@ -81,7 +83,7 @@ fn finish(mut command: Command, folder: &Path) -> Output {
     Output { status, stdout, stderr }
 }
 
-/// What is left of a message without what differs from run to run: numbers of processes and threads.
+/// Removes the parts of a message that differ from run to run: numbers of processes and threads.
 fn without_numbers(text: &str) -> String {
     text.chars().filter(|letter| !letter.is_ascii_digit()).collect()
 }
@@ -91,15 +93,20 @@ fn planted(dump: &Dump) -> u64 {
     live.map(|block| block.num).sum()
 }
 
-/// Runs a case asleep and awake: it must end alike, say the same, and have this many planted blocks in its dump.
+/// Runs a case asleep and awake. It must end alike, print the same, and dump this many planted
+/// blocks.
 fn holds(case: &str, blocks: u64, more: &[&Path]) -> Vec<Run> {
     let asleep = Run::of(case, None, more);
-    let runs = WISHES.map(|wish| Run::of(case, Some(wish), more));
-    for (run, wish) in runs.iter().zip(WISHES) {
-        let context = format!("{case} with {wish}: {}", run.said());
+    let runs = MODES.map(|mode| Run::of(case, Some(mode), more));
+    for (run, mode) in runs.iter().zip(MODES) {
+        let context = format!("{case} with {mode}: {}", run.message());
         assert_eq!(run.output.status, asleep.output.status, "{context}");
         assert_eq!(run.output.stdout, asleep.output.stdout, "{context}");
-        assert_eq!(without_numbers(&run.said()), without_numbers(&asleep.said()), "{context}");
+        assert_eq!(
+            without_numbers(&run.message()),
+            without_numbers(&asleep.message()),
+            "{context}"
+        );
         let dump = run.dump("own");
         assert_eq!(planted(&dump), blocks, "{context}");
         assert_eq!(dump.notes, [""; 0], "{context}");
@@ -147,10 +154,10 @@ fn the_dump_from_before_an_abort_is_whole() {
 
 #[test]
 fn a_program_that_asks_for_no_dump_leaves_none() {
-    for wish in WISHES {
-        let run = Run::of("no-dump", Some(wish), &[]);
+    for mode in MODES {
+        let run = Run::of("no-dump", Some(mode), &[]);
         assert!(run.output.status.success());
-        assert_eq!((run.said().as_str(), run.output.stdout.len()), ("", 0));
+        assert_eq!((run.message().as_str(), run.output.stdout.len()), ("", 0));
         let left = std::fs::read_dir(&run.folder).expect("it is there").count();
         assert_eq!(left, 0);
     }
@@ -160,7 +167,7 @@ fn a_program_that_asks_for_no_dump_leaves_none() {
 fn panics_unwind_and_are_caught() {
     let runs = holds("panic", 6, &[]);
     assert_eq!(runs[0].output.status.code(), Some(101));
-    assert!(runs[0].said().contains("with 6 blocks"), "{}", runs[0].said());
+    assert!(runs[0].message().contains("with 6 blocks"), "{}", runs[0].message());
     holds("catch", 6, &[]);
     holds("panic-thread", 6, &[]);
 }
@@ -180,8 +187,8 @@ fn a_stack_that_overflows_kills_as_ever() {
     for (case, whose) in [("overflow", "main"), ("overflow-thread", "deep")] {
         let runs = holds(case, 6, &[]);
         assert_eq!(runs[0].output.status.signal(), Some(libc::SIGABRT));
-        let said = runs[0].said();
-        assert!(said.contains(whose) && said.contains("overflowed its stack"), "{said}");
+        let message = runs[0].message();
+        assert!(message.contains(whose) && message.contains("overflowed its stack"), "{message}");
     }
 }
 
@@ -195,7 +202,7 @@ fn ten_thousand_frames_are_cut_and_that_is_said() {
     let text = std::fs::read_to_string(runs[2].folder.join("own.dmd.json")).expect("it was read");
     let dump: serde_json::Value = serde_json::from_str(&text).expect("it was read");
     let cut = dump["memreport"]["truncatedStacks"].as_u64().expect("a number");
-    assert!(cut > 0, "{cut} stacks are said to be cut");
+    assert!(cut > 0, "{cut} stacks are reported as cut");
 }
 
 #[test]
@@ -208,40 +215,40 @@ fn programs_that_close_their_streams_or_print_much() {
 fn a_plugin_is_loaded_and_unloaded() {
     let plugin = built("memreport-plugin-plain");
     for run in &holds("plugin", 20, &[&plugin])[1..] {
-        assert!(run.output.status.success(), "{}", run.said());
+        assert!(run.output.status.success(), "{}", run.message());
     }
 }
 
 #[test]
 fn of_two_trackers_in_a_process_one_sleeps_and_says_so_once() {
     let plugin = built("memreport-plugin-second-tracker");
-    for wish in WISHES {
-        let run = Run::of("second-tracker", Some(wish), &[&plugin]);
-        assert!(run.output.status.success(), "{}", run.said());
-        let lines: Vec<String> = run.said().lines().map(str::to_owned).collect();
+    for mode in MODES {
+        let run = Run::of("second-tracker", Some(mode), &[&plugin]);
+        assert!(run.output.status.success(), "{}", run.message());
+        let lines: Vec<String> = run.message().lines().map(str::to_owned).collect();
         assert_eq!(lines.len(), 1, "{lines:?}");
         assert!(lines[0].contains("is in this process more than once"), "{lines:?}");
         assert!(lines[0].contains("memreport_plugin_second_tracker"), "{lines:?}");
         assert_eq!(planted(&run.dump("own")), 1);
     }
     let asleep = Run::of("second-tracker", None, &[&plugin]);
-    assert_eq!((asleep.said().as_str(), asleep.output.status.success()), ("", true));
+    assert_eq!((asleep.message().as_str(), asleep.output.status.success()), ("", true));
 }
 
 #[test]
 fn a_plugin_with_a_tracker_tracks_where_it_is_alone_and_threads_may_outlive_its_use() {
     let plugin = built("memreport-plugin-second-tracker");
-    for (wish, awake) in [(Some("--stacks=full"), "1\n"), (None, "0\n")] {
+    for (mode, awake) in [(Some("--stacks=full"), "1\n"), (None, "0\n")] {
         let mut command = Command::new(env!("CARGO_BIN_EXE_plugin-host"));
-        command.arg(&plugin).env_remove("DMD").envs(wish.map(|wish| ("DMD", wish)));
+        command.arg(&plugin).env_remove("DMD").envs(mode.map(|mode| ("DMD", mode)));
         let output = command.output().expect("cargo has built it");
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{} {said}", output.status);
-        assert_eq!((said.as_ref(), output.stdout.as_slice()), ("", awake.as_bytes()));
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{} {message}", output.status);
+        assert_eq!((message.as_ref(), output.stdout.as_slice()), ("", awake.as_bytes()));
     }
 }
 
-/// Has cargo build a library to be loaded at run time, which it does not do for tests by itself.
+/// Builds a library to load at run time, which cargo does not build for tests by itself.
 fn built(package: &str) -> PathBuf {
     let cargo = std::env::var_os("CARGO").expect("cargo runs the tests");
     let mut command = Command::new(cargo);
@@ -254,5 +261,5 @@ fn built(package: &str) -> PathBuf {
         .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok())
         .filter(|line| line["target"]["name"] == *name)
         .find_map(|line| line["filenames"][0].as_str().map(PathBuf::from))
-        .expect("cargo says where it is")
+        .expect("cargo prints the path")
 }

@@ -1,4 +1,4 @@
-//! Programs recorded from start to end: what the recording says of a program whose allocations are known.
+//! Tests recordings of a program with known allocations, from start to end.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -8,7 +8,7 @@ use memreport_analysis::recording::{Estimate, Recording, Which};
 
 const RECORDED: &str = env!("CARGO_BIN_EXE_recorded");
 
-/// Blocks of each kind, and their usable size: 1,000 bytes are a multiple of 8 that glibc gives exactly.
+/// The number of blocks of each kind, and their usable size: glibc provides 1,000 bytes exactly.
 const COUNT: f64 = 20_000.0;
 const SIZE: f64 = 1000.0;
 
@@ -31,7 +31,7 @@ fn record(name: &str, words: &[&str], options: &str) -> Recording {
     recording
 }
 
-/// A recording, with the functions that each of its sites is in.
+/// A recording, with the functions of each site.
 struct Known {
     recording: Recording,
     functions: Vec<(u32, String)>,
@@ -39,7 +39,7 @@ struct Known {
 
 impl Known {
     fn new(recording: Recording) -> Self {
-        // A block of each site; the dump has them in the order of their sites.
+        // One block for each site; the dump has them in the order of their sites.
         let mut one_each = recording.clone();
         one_each.blocks.sort_by_key(|block| block.site);
         one_each.blocks.dedup_by_key(|block| block.site);
@@ -58,7 +58,7 @@ impl Known {
         Known { recording, functions }
     }
 
-    /// The sum of the chosen blocks that were allocated by this function.
+    /// Returns the sum of the chosen blocks that this function allocated.
     fn by(&self, which: Which, function: &str) -> Estimate {
         let is_in = |site: u32| {
             self.functions.iter().any(|(of, names)| *of == site && names.contains(function))
@@ -73,7 +73,8 @@ impl Known {
 
 #[track_caller]
 fn assert_near(estimate: Estimate, bytes: f64) {
-    // Five standard errors are exceeded once in two million runs; one block is in all of them by chance.
+    // Five standard errors are exceeded once in two million runs; one block is in all of them by
+    // chance.
     let most = 5.0 * estimate.error() + 20_000.0;
     assert!((estimate.bytes - bytes).abs() <= most, "{estimate:?} is not {bytes} ± {most}");
 }
@@ -125,7 +126,7 @@ fn every_block_can_be_recorded() {
         assert_eq!(known.by(Which::Retained, "recorded::hands_over").bytes, 0.0);
         assert_eq!(known.by(Which::Allocated, "recorded::comes_and_goes").bytes, COUNT * SIZE);
     }
-    // All of the program's blocks are in it, or said to be lost.
+    // All blocks of the program are in it or counted as lost.
     let events = recording.blocks.len() as u64 + recording.lost;
     assert!(events >= 80_000, "{events}");
 }

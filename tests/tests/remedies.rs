@@ -1,4 +1,4 @@
-//! For each kind of fault in a program, the line that says what to do about it.
+//! Tests the suggestion for each kind of fault in a program.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -28,14 +28,14 @@ fn subject(case: &str) -> Explained {
     explained(case, Command::new(env!("CARGO_BIN_EXE_remedies")).arg(case), "1")
 }
 
-/// The place whose blocks have that many requested bytes each.
+/// Returns the site whose blocks have this many requested bytes each.
 fn place(explained: &Explained, class: Class, req: i128) -> &Place {
     let places = explained.places(class);
     let found = places.iter().find(|place| place.totals.req == req * place.totals.blocks);
     found.unwrap_or_else(|| panic!("no block of {req} bytes in {places:#?}"))
 }
 
-/// The line of the subject's source, from 1, that begins so.
+/// Returns the number of the subject's source line with this beginning, from 1.
 fn line(begin: &str) -> usize {
     let source = include_str!("../src/bin/remedies.rs");
     let at = source.lines().position(|line| line.trim_start().starts_with(begin));
@@ -90,7 +90,7 @@ fn a_scan_tells_more() {
         place(&scan("static"), Class::Unreported, 888).remedy.as_deref(),
         Some("perhaps no reporter reaches static remedies::CACHE: register one")
     );
-    // Which of a reported block's words lead to dark ones only its contents tell.
+    // Only the contents of a reported block reveal its pointers to unreported ones.
     let boxed = scan("boxed");
     assert_eq!(
         place(&boxed, Class::Unreported, 999).remedy.as_deref(),

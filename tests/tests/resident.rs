@@ -1,17 +1,18 @@
-//! Programs that grow for a known reason: `about-memory resident` finds the reason in their snapshots.
+//! Tests that `about-memory resident` finds the reason of a known growth in a program's snapshots.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use about_memory::resident::{Cause, Moments, Page};
-use about_memory::{cli, open};
+use about_memory::input::open;
+use about_memory::report::resident::{Cause, Explanation, ProcessSnapshots};
+use about_memory::{Cli, Context};
 use clap::Parser;
 use memreport::snapshot::read::Options;
 
-/// What the program left behind, and what is made of it.
+/// The files of the program, and the explanation of its growth.
 struct Grown {
-    page: Page,
+    page: Explanation,
     folder: PathBuf,
 }
 
@@ -19,7 +20,7 @@ fn run(program: &str, reason: &str, dmd: Option<&str>) -> Grown {
     let name = Path::new(program).file_name().expect("a program").to_string_lossy();
     let awake = if dmd.is_some() { "awake" } else { "asleep" };
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{reason}-{awake}"));
-    // One that was interrupted may have left files.
+    // An interrupted run may have left files.
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).expect("the target folder is ours");
     let mut command = Command::new(program);
@@ -28,11 +29,11 @@ fn run(program: &str, reason: &str, dmd: Option<&str>) -> Grown {
     assert!(output.status.success(), "{reason}: {output:?}");
     let files = (1..).map(|number| folder.join(format!("{number}.json")));
     let moments = files.take_while(|file| file.exists()).map(|file| {
-        let mut moments = Moments::default();
+        let mut moments = ProcessSnapshots::default();
         let header = open::read(&file, Options::default(), &mut moments).expect("it is a report");
         moments.choose(None, &header).expect("it is of a process")
     });
-    Grown { page: Page::new(moments.collect()), folder }
+    Grown { page: Explanation::new(moments.collect()), folder }
 }
 
 impl Grown {
@@ -54,15 +55,13 @@ impl Grown {
     }
 }
 
-/// What the command prints of a folder of snapshots.
+/// Returns the output of the command for a folder of snapshots.
 fn printed(folder: &Path, more: &[&str]) -> String {
     let folder = folder.to_string_lossy();
     let words = ["about-memory", "resident", &folder].into_iter().chain(more.iter().copied());
-    let Some(cli::Command::Resident(args)) = cli::Cli::parse_from(words).command else {
-        panic!("it is another command");
-    };
+    let cli = Cli::parse_from(words);
     let (mut out, mut err) = (Vec::new(), Vec::new());
-    about_memory::resident::main(&args, &mut out, &mut err).expect("the files can be read");
+    cli.run(&mut Context::new(&mut out, &mut err)).expect("the files can be read");
     assert!(err.is_empty(), "{}", String::from_utf8_lossy(&err));
     String::from_utf8(out).expect("it is text")
 }
@@ -90,7 +89,7 @@ fn on_the_systems_allocator_under_dmd() {
     let program = env!("CARGO_BIN_EXE_growth");
     let grown = run(program, "leak", Some("1"));
     let text = printed(&grown.folder, &[]);
-    // Dumps stand beside the snapshots, and are not taken for some.
+    // Dumps are beside the snapshots, and are not read as snapshots.
     for words in
         ["3 snapshots over ", "dark matter grew by 48.", "--explain", "+ slop of dark blocks "]
     {

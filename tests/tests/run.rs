@@ -1,15 +1,16 @@
-//! `about-memory run`: programs under DMD, from start to end, in every way they may end.
+//! Tests `about-memory run`: programs under DMD from start to end, with every kind of exit.
 
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, ExitCode};
 
-use about_memory::cli::{Cli, Command as Wanted};
-use about_memory::run::{self, RunArgs};
+use about_memory::Context;
+use about_memory::args::{Cli, Command as Wanted};
+use about_memory::command::launch::run::{self, RunArgs};
 use clap::Parser;
 
 const MOMENTS: &str = env!("CARGO_BIN_EXE_moments");
 
-/// The words after `about-memory run`, as a person types them.
+/// Parses the arguments of `about-memory run`.
 fn args(words: &[&str]) -> RunArgs {
     let words = ["about-memory", "run"].iter().chain(words);
     match Cli::try_parse_from(words).expect("the words are right").command {
@@ -18,11 +19,12 @@ fn args(words: &[&str]) -> RunArgs {
     }
 }
 
-/// What is printed: the report, the notes, and the exit code.
+/// Returns the printed report, the notes, and the exit code.
 fn run(words: &[&str]) -> (String, String, u8) {
     let (mut out, mut notes) = (Vec::new(), Vec::new());
-    let code =
-        run::main(&args(words), &mut out, &mut notes).unwrap_or_else(|error| panic!("{error}"));
+    let done = args(words).run(&mut Context::new(&mut out, &mut notes));
+    let done = done.unwrap_or_else(|error| panic!("{error}"));
+    let code = (0..=u8::MAX).find(|code| done == ExitCode::from(*code)).expect("it is a byte");
     (String::from_utf8(out).expect("text"), String::from_utf8(notes).expect("text"), code)
 }
 
@@ -204,7 +206,7 @@ fn without_anybody_to_ask_a_program_runs_as_ever() {
     assert_eq!((ended.stdout, ended.stderr), (Vec::new(), Vec::new()));
 }
 
-/// A folder that goes when the test ends.
+/// A folder that is removed when the test ends.
 struct Scratch(PathBuf);
 
 impl Scratch {

@@ -1,20 +1,22 @@
-//! Scopes: whose request a block was allocated for, in a dump and in a recording.
+//! Tests the scopes of blocks, in a dump and in a recording.
 
 use std::process::Command;
 
-use memreport_analysis::analysis::{By, ExplainOptions, group_by};
+use memreport_analysis::analysis::{ExplainOptions, group_by};
+use memreport_analysis::axis::Axis;
 use memreport_analysis::read::Dump;
 use memreport_analysis::recording::Which;
 
 const REQUESTS: &str = env!("CARGO_BIN_EXE_requests");
 const SCOPED: &str = env!("CARGO_BIN_EXE_scoped");
 
-/// What the requests of each kind keep: two blocks of each size, and what glibc gives beyond, for each of 500.
+/// The bytes that requests of each kind keep: two blocks of each size plus glibc's overhead, 500
+/// times.
 const KEPT: [(&str, i128); 3] =
     [("search", 1000 * 3000), ("store", 1000 * 10_000), ("list", 1000 * 500)];
 
 fn bytes(dump: &Dump, scope: &str) -> i128 {
-    let groups = group_by(dump, By::Scope, &ExplainOptions::default());
+    let groups = group_by(dump, &Axis::Scope, &ExplainOptions::default());
     let inside = format!("{scope} > ");
     groups
         .iter()
@@ -34,7 +36,7 @@ fn requests_keep_what_they_allocate_whichever_thread_they_are_on() {
     };
     run(Command::new(SCOPED).env("DMD", "1"));
     let dump = memreport_analysis::read::read_file(&dmd::dump::beside(&report)).expect("a dump");
-    // The kinds' lists, and what is left of the tasks, are in the scopes too: less than a hundredth.
+    // The scopes also have the kinds' lists and remains of the tasks: less than a hundredth.
     for (kind, kept) in KEPT {
         let found = bytes(&dump, kind);
         assert!(found >= kept && found < kept + kept / 100 + 40_000, "{kind}: {found} of {kept}");
@@ -58,26 +60,26 @@ fn requests_keep_what_they_allocate_whichever_thread_they_are_on() {
     std::fs::remove_dir_all(folder).expect("ours");
 }
 
-/// What a dump says of the bytes that requests of one kind have asked for: all, and those in the scope of that kind.
+/// The requested bytes of one kind of requests in a dump: all, and those in the kind's scope.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Asked {
+struct Requested {
     all: u64,
     right: u64,
 }
 
-/// By the sizes of blocks, which the program chose so that they tell the kind.
-fn asked_by_kind(dump: &Dump, kinds: &[String]) -> Vec<Asked> {
+/// Sums up by the sizes of blocks, which encode the kind.
+fn requested_by_kind(dump: &Dump, kinds: &[String]) -> Vec<Requested> {
     let scopes = dump.extension.as_ref().expect("ours");
-    let mut asked = vec![Asked::default(); kinds.len()];
+    let mut requested = vec![Requested::default(); kinds.len()];
     for block in dump.blocks.iter().filter(|block| block.req % 2 == 1 && block.req > 1800) {
         let kind = usize::try_from(block.req / 2 % 3).expect("small");
         let bytes = block.req * block.num;
-        asked[kind].all += bytes;
+        requested[kind].all += bytes;
         if scopes.scope_names(block.scope).first() == Some(&&*kinds[kind]) {
-            asked[kind].right += bytes;
+            requested[kind].right += bytes;
         }
     }
-    asked
+    requested
 }
 
 #[test]

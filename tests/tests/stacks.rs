@@ -1,11 +1,12 @@
-//! Stacks, held against the reference unwinder where they are odd: in a program of its own, which plays all cases.
+//! Tests stacks against the reference unwinder in unusual places, in a program that plays all
+//! cases.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const STACKS: &str = env!("CARGO_BIN_EXE_stacks");
 
-/// Compiles the library that is to be loaded and unloaded, with a frame of one size or another.
+/// Compiles the library to load and unload, with a frame of one size or another.
 fn plugin(folder: &Path, name: &str, options: &[&str]) -> PathBuf {
     let path = folder.join(name);
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("reloaded/plugin.rs");
@@ -18,7 +19,7 @@ fn plugin(folder: &Path, name: &str, options: &[&str]) -> PathBuf {
     path
 }
 
-/// The number before, or after, these words.
+/// Returns the number before, or behind, these words.
 fn number(text: &str, before: &str, after: &str) -> u64 {
     let rest = text.split_once(before).map(|(_, rest)| rest);
     let word = rest.and_then(|rest| rest.split_once(after)).map(|(word, _)| word);
@@ -57,7 +58,7 @@ fn stacks_are_right_through_libraries_that_come_and_go() {
     let small = plugin(&folder, "small.so", &[]);
     let big = plugin(&folder, "big.so", &["--cfg=big"]);
     check("cfi", "1", &[&small, &big]);
-    // Nothing tells these two apart.
+    // These two cannot be distinguished.
     let no_id = "-Clink-arg=-Wl,--build-id=none";
     let small = plugin(&folder, "small.so", &[no_id]);
     let big = plugin(&folder, "big.so", &[no_id, "--cfg=big"]);
@@ -92,7 +93,7 @@ fn the_dump_says_how_stacks_were_walked_and_how_many_are_truncated() {
         std::fs::remove_file(&file).expect("its own file");
         let dump: serde_json::Value = serde_json::from_slice(&text).expect("JSON");
         let own = &dump["memreport"];
-        // In a build without frame pointers that wish cannot be fulfilled.
+        // Without frame pointers this option cannot be honoured.
         let other = if word == "frame-pointers" { "call frame information" } else { name };
         assert!(own["unwinder"] == name || own["unwinder"] == other, "{}", own["unwinder"]);
         assert_eq!(own["truncatedStacks"], 10, "{word}");

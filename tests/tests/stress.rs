@@ -1,4 +1,5 @@
-//! The table holds under threads that do all they can to it. `cargo xtask stress` does the same for longer.
+//! Tests the table of live blocks under load from several threads. `cargo xtask stress` does the
+//! same for longer.
 
 use std::process::Command;
 
@@ -15,7 +16,7 @@ fn every_lasting_block_is_in_every_dump_once() {
         let mut subject = Command::new(env!("CARGO_BIN_EXE_stress"));
         let output = subject.env("DMD", variable).args(["0.5", toggle]).output();
         let output = output.expect("cargo has built it");
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{variable} {toggle}: {said}");
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{variable} {toggle}: {message}");
     }
 }

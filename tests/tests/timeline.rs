@@ -1,16 +1,17 @@
-//! A leak, recorded from start to end: the timeline and the comparison of two moments say how much it is, and which line.
+//! Tests that the timeline of a recorded leak, and the comparison of two moments, show its size and
+//! its source line.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use about_memory::cli::{Cli, Command as Words};
+use about_memory::{Cli, Context};
 use clap::Parser;
 use memreport_analysis::recording;
 use memreport_analysis::recording::Recording;
 use serde_json::Value;
 
-/// What the program forgets: glibc gives 8 bytes more than the 10,000 that it asks for.
+/// The leaked bytes: glibc adds 8 to the 10,000 of each request.
 const FORGOTTEN: i64 = 1000 * 10_008;
 
 struct Folder(PathBuf);
@@ -21,8 +22,10 @@ impl Drop for Folder {
     }
 }
 
-/// Records every block of the program, which takes a second instead of a minute. On a machine that is too busy for that, some
-/// events are lost, and it gets more time.
+/// Records every block of the program.
+///
+/// This takes a second instead of a minute. On a busy machine some events are lost; then the
+/// program gets more time.
 fn recorded(name: &str) -> (Folder, PathBuf, Recording) {
     let folder = std::env::temp_dir().join(format!("memreport-{name}-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder");
@@ -46,15 +49,11 @@ fn recorded(name: &str) -> (Folder, PathBuf, Recording) {
     panic!("events are lost however long it takes");
 }
 
-/// What `about-memory` prints.
+/// Returns the output of `about-memory`.
 fn answer(words: &[&str]) -> Vec<u8> {
     let cli = Cli::try_parse_from([&["about-memory"], words].concat()).expect("good words");
     let (mut out, mut err) = (Vec::new(), Vec::new());
-    let done = match &cli.command {
-        Some(Words::HeapDiff(args)) => about_memory::heap::diff(args, &mut out, &mut err),
-        Some(Words::Export(args)) => about_memory::export::main(args, &mut out, &mut err),
-        other => panic!("{other:?} is not asked here"),
-    };
+    let done = cli.run(&mut Context::new(&mut out, &mut err));
     done.unwrap_or_else(|error| panic!("{error}"));
     out
 }
@@ -67,16 +66,16 @@ fn text(path: &Path) -> &str {
     path.to_str().expect("a path of letters")
 }
 
-/// The line of the program that forgets.
+/// Returns the line of the program that leaks.
 fn line() -> String {
     let source = include_str!("../src/bin/leaking.rs");
     let number = source.lines().position(|line| line.ends_with("// the leak")).expect("a line");
     format!("src/bin/leaking.rs:{}", number + 1)
 }
 
-/// When the program said so, in seconds.
+/// Returns the time of the program's mark, in seconds.
 fn moment(recording: &Recording, words: &str) -> f64 {
-    let mark = recording.marks.iter().find(|(_, said)| said == words).expect("a mark");
+    let mark = recording.marks.iter().find(|(_, message)| message == words).expect("a mark");
     f64::from(u32::try_from(mark.0).expect("not that long")) / 1e6
 }
 
@@ -104,15 +103,16 @@ fn what_grew_between_two_moments_is_the_leak_at_its_line() {
     let shown = String::from_utf8(answer(&["heap-diff", file])).expect("text");
     assert!(shown.contains("+10,008,000 bytes in +1,000 blocks (from 0 to 10,008,000)"), "{shown}");
     assert!(shown.contains(&format!("({})", line())), "{shown}");
-    // The first place is what the README shows.
+    // The first site is the one in the guide.
     let place = shown.split("\n\n").nth(1).expect("a place");
     assert!(
-        include_str!("../../README.md").contains(place),
-        "the README has other lines than {place}"
+        include_str!("../../docs/guide/src/recordings.md").contains(place),
+        "the guide has other lines than {place}"
     );
 }
 
-/// What the profiler keeps of a thread's table, function by function: its rule is that an end takes away the row of its birth.
+/// Returns the bytes in a thread's table by function, with the profiler's rule that a free cancels
+/// the row of its allocation.
 fn retained(profile: &Value, thread: &Value) -> HashMap<String, i64> {
     let number = |value: &Value| usize::try_from(value.as_u64()?).ok();
     let table = &thread["nativeAllocations"];

@@ -1,4 +1,4 @@
-//! The program is linked with the C library alone, for the start and for memory.
+//! Links the program with the C library alone, which provides the start and the memory.
 
 fn main() {
     println!("cargo::rustc-link-arg-bins=-lc");

@@ -1,40 +1,40 @@
-//! Builds the workspace's own programs, and finds them.
+//! Builds the workspace's own programs and returns their paths.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::failure::Failure;
 
-/// The workspace's folder.
+/// Returns the workspace's folder.
 pub(crate) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("."))
 }
 
-/// Cargo, as it was called.
+/// Returns a command for the cargo that runs this program.
 pub(crate) fn cargo() -> Command {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.current_dir(root());
     cargo
 }
 
-/// Where programs are built.
+/// Returns the target folder of this program.
 pub(crate) fn target() -> Result<PathBuf, Failure> {
     let here = std::env::current_exe()?;
     let target = here.parent().and_then(Path::parent).ok_or("no target folder")?;
     Ok(target.to_path_buf())
 }
 
-/// Builds a program for release, and says where it is.
+/// Builds a program for release and returns its path.
 pub(crate) fn release(package: &str, program: &str) -> Result<PathBuf, Failure> {
     executable(cargo().args(["build", "--release", "--package", package]), program)
 }
 
-/// Builds a program as it is built for tests, which is quicker, and says where it is.
+/// Builds a program in the quicker test profile and returns its path.
 pub(crate) fn debug(package: &str, program: &str) -> Result<PathBuf, Failure> {
     executable(cargo().args(["build", "--package", package]), program)
 }
 
-/// Has cargo build a program, by a command that needs nothing but the program's name, and says where it is.
+/// Runs a cargo build command with the program's name added, and returns the program's path.
 pub(crate) fn executable(build: &mut Command, program: &str) -> Result<PathBuf, Failure> {
     build.args(["--bin", program, "--message-format=json-render-diagnostics"]);
     let output = build.stderr(Stdio::inherit()).output()?;

@@ -18,7 +18,7 @@ use std::process::Command;
 use crate::build;
 use crate::failure::Failure;
 
-/// A check by its name; it is handed the words after it.
+/// A check by its name. It takes the command-line arguments behind the name.
 type Check = (&'static str, fn(&[&str], &mut dyn Write) -> Result<bool, Failure>);
 
 const CHECKS: [Check; 7] = [
@@ -31,7 +31,7 @@ const CHECKS: [Check; 7] = [
     ("pprof", |_, out| exports::run_service(out)),
 ];
 
-/// A snapshot that a program of ours has just written, in a real Firefox: it shows what we show.
+/// Checks that a real Firefox shows a new snapshot of ours exactly as we show it.
 fn snapshot(out: &mut dyn Write) -> Result<bool, Failure> {
     let subject = build::release("memreport-tests", "books")?;
     let folder = std::env::temp_dir().join(format!("xtask-snapshot-{}", std::process::id()));
@@ -43,7 +43,7 @@ fn snapshot(out: &mut dyn Write) -> Result<bool, Failure> {
     Ok(held)
 }
 
-/// Runs one check by name, or all. `false` when one has failed.
+/// Runs one check by name, or all. Returns `false` when one has failed.
 pub(crate) fn run(args: &[&str], out: &mut dyn Write) -> Result<bool, Failure> {
     let wanted = args.first();
     let chosen: Vec<&Check> =

@@ -1,11 +1,12 @@
-//! The main job: a real program under DMD, on real text.
+//! The demo: a real program under DMD, on real text.
 
 use std::process::Command;
 
 use crate::build;
 use crate::failure::Failure;
 
-/// Runs the full-text index under `about-memory run`, with a structure that nobody reports and one that two reporters do.
+/// Runs the full-text index under `about-memory run`, with one unreported structure and one that
+/// two reporters report.
 pub(crate) fn run(args: &[&str]) -> Result<bool, Failure> {
     let folder = match args {
         [] => build::root().to_owned(),

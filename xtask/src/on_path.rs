@@ -1,8 +1,8 @@
-//! Programs that are on the path, or how to have them.
+//! Finds programs on the path.
 
 use std::path::PathBuf;
 
-/// The first of these names that is on the path, or in words which package of Debian has it.
+/// Returns the first of these names on the path, or a message that names Debian's package.
 pub(crate) fn find(names: &[&str], package: &str) -> Result<PathBuf, String> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();

@@ -1,72 +1,65 @@
-//! The blocks of a dump by one question: whose code, which type, which reporter, which thread, which size.
+//! The blocks of a dump grouped by one axis, as a table.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
+use std::sync::Arc;
 
 use super::number::{commas, percent};
-use super::people::Style;
-use super::sites::{ExplainOptions, Sites, class, mode};
-use super::{Class, Totals};
-use crate::read::{Block, Dump, ReportSite};
+use super::people::{Style, without_library};
+use super::sites::{ExplainOptions, Site, Sites, class, mode};
+use super::{Class, Parts, Totals};
+use crate::axis::{Attributes, Axis, ReportState, StackCut, key, thread_text};
+use crate::read::{Block, Dump, Mode, ReportSite, TraceId};
 
-/// What blocks are grouped by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum By {
-    /// The program's own frames.
-    Stack,
-    /// The type, where the frames tell it.
-    Type,
-    /// The paths of the reports that count them.
-    Reporter,
-    /// The type and field by which they were reported.
-    Field,
-    /// The crate whose code asked for them.
-    Crate,
-    /// The thread that allocated them.
-    Thread,
-    /// The scope of the program that they were allocated in: `request > search`.
-    Scope,
-    /// Their usable size.
-    Size,
-}
-
-/// Blocks with one answer.
+/// The blocks with one key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Group {
-    /// The answer.
+    /// The key as a text.
     pub name: String,
     /// All its blocks.
     pub all: Totals,
-    /// Those that no reporter covers.
+    /// The blocks that no report counts.
     pub unreported: Totals,
-    /// Those reported twice or more often.
+    /// The blocks that two reports or more count.
     pub twice: Totals,
 }
 
-const NOT_REPORTED: &str = "(not reported)";
-
-/// The groups of a dump, largest first.
+/// Groups the blocks of a dump by an axis, and returns the groups, largest first.
+///
+/// # Examples
+///
+/// ```
+/// use memreport_analysis::analysis::{ExplainOptions, group_by};
+///
+/// let dump = memreport_analysis::read::read_slice(
+///     br##"{"version": 5, "invocation": {"dmdEnvVar": null, "mode": "live"},
+///          "blockList": [{"req": 100, "slop": 12, "num": 2}, {"req": 8, "slop": 8}],
+///          "traceTable": {}, "frameTable": {}}"##,
+/// )?;
+/// let groups = group_by(&dump, &"size".parse()?, &ExplainOptions::default());
+/// assert_eq!(groups[0].name, "112 bytes");
+/// assert_eq!(groups[0].all.blocks, 2);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[must_use]
-pub fn group_by(dump: &Dump, by: By, options: &ExplainOptions) -> Vec<Group> {
+pub fn group_by(dump: &Dump, axis: &Axis, options: &ExplainOptions) -> Vec<Group> {
     let style = Style { root: options.root.as_deref(), width: options.width };
     let sites = Sites::new(dump, options.max_frames, &style);
+    let mut blocks = DumpBlocks::new(dump, &sites, style);
     let mut groups: Vec<Group> = Vec::new();
     let mut places: HashMap<String, usize> = HashMap::new();
-    let mode = mode(dump);
     for block in &dump.blocks {
-        let name = name(dump, block, by, &sites);
-        let at = *places.entry(name).or_insert_with_key(|name| {
+        let at = *places.entry(blocks.group_name(block, axis)).or_insert_with_key(|name| {
             let none = Totals::default();
             groups.push(Group { name: name.clone(), all: none, unreported: none, twice: none });
             groups.len() - 1
         });
         let group = &mut groups[at];
         group.all.add_weighted(block);
-        match class(mode, dump.reports(block)) {
-            Class::Unreported => group.unreported.add_weighted(block),
-            Class::TwiceReported => group.twice.add_weighted(block),
+        match blocks.state(block) {
+            ReportState::Unreported => group.unreported.add_weighted(block),
+            ReportState::Twice => group.twice.add_weighted(block),
             _ => {}
         }
     }
@@ -74,31 +67,128 @@ pub fn group_by(dump: &Dump, by: By, options: &ExplainOptions) -> Vec<Group> {
     groups
 }
 
-fn name(dump: &Dump, block: &Block, by: By, sites: &Sites) -> String {
-    let site = sites.get(block.alloc);
-    match by {
-        By::Stack if site.frames.is_empty() => "(no stack was recorded)".to_owned(),
-        By::Stack => site.frames.join(" < "),
-        By::Type => site.block_type.describe(),
-        By::Crate => site.krate.clone().unwrap_or_else(|| "(unknown)".to_owned()),
-        By::Reporter => reporters(dump, block, |site| site.path.clone()),
-        By::Field => reporters(dump, block, |site| match (&site.type_name, &site.field) {
-            (Some(name), Some(field)) => format!("{name}.{field}"),
-            (Some(name), None) => name.clone(),
-            _ => site.path.clone(),
-        }),
-        By::Thread => thread(dump, block),
-        By::Scope => scope(dump, block),
-        By::Size => format!("{} bytes", commas(block.usable().into())),
+/// The blocks of a dump as a source of keys, with sites that are looked up already.
+pub(crate) struct DumpBlocks<'d> {
+    dump: &'d Dump,
+    sites: &'d Sites,
+    style: Style<'d>,
+    mode: Mode,
+    files: HashMap<TraceId, Option<String>>,
+    stacks: HashMap<CutStack, Option<Arc<[Arc<str>]>>>,
+}
+
+/// A part of a stack of the dump.
+#[derive(PartialEq, Eq, Hash)]
+struct CutStack {
+    trace: TraceId,
+    cut: StackCut,
+}
+
+impl<'d> DumpBlocks<'d> {
+    pub(crate) fn new(dump: &'d Dump, sites: &'d Sites, style: Style<'d>) -> Self {
+        let (files, stacks) = (HashMap::new(), HashMap::new());
+        Self { dump, sites, style, mode: mode(dump), files, stacks }
+    }
+
+    /// Returns the name of the group of a block. Blocks without a key have a name in parentheses, or their site's.
+    pub(crate) fn group_name(&mut self, block: &Block, axis: &Axis) -> String {
+        let key = key(self, block, axis);
+        key.map_or_else(|| self.without_key(block, axis), |key| key.describe())
+    }
+
+    fn without_key(&self, block: &Block, axis: &Axis) -> String {
+        match axis {
+            Axis::Type => self.site_of(block).block_type.describe(),
+            axis => axis.missing_text().to_owned(),
+        }
+    }
+
+    fn site_of(&self, block: &Block) -> &'d Site {
+        self.sites.get(block.alloc)
     }
 }
 
-fn reporters(dump: &Dump, block: &Block, describe: impl Fn(&ReportSite) -> String) -> String {
-    report_names(dump, block, describe)
-        .map_or_else(|| NOT_REPORTED.to_owned(), |names| names.join(" and "))
+impl Attributes for DumpBlocks<'_> {
+    type Block = Block;
+
+    fn size(&self, block: &Block) -> u64 {
+        block.usable()
+    }
+
+    fn state(&self, block: &Block) -> ReportState {
+        class(self.mode, self.dump.reports(block)).into()
+    }
+
+    fn age_ms(&self, block: &Block) -> Option<u64> {
+        block.age_ms
+    }
+
+    fn reporters(&mut self, block: &Block) -> Vec<String> {
+        report_names(self.dump, block, |site| site.path.clone()).unwrap_or_default()
+    }
+
+    fn fields(&mut self, block: &Block) -> Vec<String> {
+        report_names(self.dump, block, field_name).unwrap_or_default()
+    }
+
+    fn scopes(&mut self, block: &Block) -> Vec<String> {
+        let names = self.dump.extension.as_ref().map(|ours| ours.scope_names(block.scope));
+        names.unwrap_or_default().into_iter().map(str::to_owned).collect()
+    }
+
+    fn thread(&mut self, block: &Block) -> Option<String> {
+        block.thread.map(|id| thread_name(self.dump, id))
+    }
+
+    fn type_name(&mut self, block: &Block) -> Option<String> {
+        match &self.site_of(block).block_type {
+            super::BlockType::Known(name) => Some(name.clone()),
+            _ => None,
+        }
+    }
+
+    fn stack(&mut self, block: &Block, cut: StackCut) -> Option<Arc<[Arc<str>]>> {
+        let site = self.site_of(block);
+        let stack = self.stacks.entry(CutStack { trace: block.alloc?, cut }).or_insert_with(|| {
+            let frames = cut.apply(site.frames.iter().collect());
+            let frames: Arc<[_]> = frames.iter().map(|frame| frame.as_str().into()).collect();
+            (!frames.is_empty()).then_some(frames)
+        });
+        stack.clone()
+    }
+
+    fn site(&mut self, block: &Block) -> Option<String> {
+        let site = self.site_of(block);
+        site.own.as_ref().or(site.frames.first()).cloned()
+    }
+
+    fn file(&mut self, block: &Block) -> Option<String> {
+        let (dump, style, trace) = (self.dump, &self.style, block.alloc?);
+        let file = self.files.entry(trace).or_insert_with(|| {
+            let frames = without_library(dump, dump.trace(trace));
+            let file = frames.iter().find(|parts| Parts::is_own(parts))?.file?;
+            Some(style.file(file).to_owned())
+        });
+        file.clone()
+    }
+
+    fn crate_name(&mut self, block: &Block) -> Option<String> {
+        self.site_of(block).krate.clone()
+    }
 }
 
-/// Who reports a block, first report first: nothing if nobody does.
+impl From<Class> for ReportState {
+    fn from(class: Class) -> Self {
+        match class {
+            Class::Unreported => ReportState::Unreported,
+            Class::OnceReported => ReportState::Once,
+            Class::TwiceReported => ReportState::Twice,
+            Class::Live | Class::Cumulative => ReportState::Other,
+        }
+    }
+}
+
+/// Returns the names of the reports that count a block, the first report first; `None` if no report does.
 pub(crate) fn report_names(
     dump: &Dump,
     block: &Block,
@@ -108,7 +198,7 @@ pub(crate) fn report_names(
     let sites = dump.extension.as_ref().map(|extension| &extension.reports);
     let one = |trace| match sites.and_then(|sites| sites.get(trace)) {
         Some(site) => describe(site),
-        // A native report stack: its first frame is the measuring function, named for its reporter.
+        // The first frame of a native report stack is the measuring function. It has its reporter's name.
         None => dump.trace(*trace).first().map_or_else(String::new, |frame| {
             let text = &*dump.frames[frame.index()].text;
             text.split_once(": ").map_or(text, |(_, text)| text).to_owned()
@@ -117,32 +207,27 @@ pub(crate) fn report_names(
     Some(traces.iter().map(one).collect())
 }
 
-fn thread(dump: &Dump, block: &Block) -> String {
-    block.thread.map_or_else(|| "(unknown)".to_owned(), |id| thread_name(dump, id))
+/// Returns the type and field that made a report, as far as they are known, or else the report's path.
+pub(crate) fn field_name(site: &ReportSite) -> String {
+    match (&site.type_name, &site.field) {
+        (Some(name), Some(field)) => format!("{name}.{field}"),
+        (Some(name), None) => name.clone(),
+        _ => site.path.clone(),
+    }
 }
 
-/// The name of the thread with this number, and the number, since names are not unique.
+/// Returns the name of the thread with this number.
 pub(crate) fn thread_name(dump: &Dump, id: u32) -> String {
     let mut threads = dump.extension.iter().flat_map(|extension| &extension.threads);
-    match threads.find(|thread| thread.id == id).and_then(|thread| thread.name.as_deref()) {
-        Some(name) => format!("{name} ({id})"),
-        None => format!("thread {id}"),
-    }
-}
-
-fn scope(dump: &Dump, block: &Block) -> String {
-    let names = dump.extension.as_ref().map(|extension| extension.scope_names(block.scope));
-    match names.unwrap_or_default() {
-        names if names.is_empty() => "(in no scope)".to_owned(),
-        names => names.join(" > "),
-    }
+    let thread = threads.find(|thread| thread.id == id);
+    thread_text(thread.and_then(|thread| thread.name.as_deref()), id)
 }
 
 /// Writes the first `top` groups as a table.
 ///
 /// # Errors
 ///
-/// If writing fails.
+/// Returns an error if writing fails.
 pub fn write_groups(groups: &[Group], top: usize, out: &mut dyn Write) -> io::Result<()> {
     let all: i128 = groups.iter().map(|group| group.all.usable()).sum();
     writeln!(

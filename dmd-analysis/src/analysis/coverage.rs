@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 use std::{error, fmt};
 
-use super::by::{By, Group, group_by};
+use super::by::{Group, group_by};
 use super::sites::{ExplainOptions, Explained, explain, mode};
 use super::{Class, Totals};
+use crate::axis::Axis;
 use crate::read::{Dump, FieldPlace, Mode, Sum, WrongKind};
 
 /// How the reporters of a program cover its heap.
@@ -91,9 +92,9 @@ pub fn coverage(dump: &Dump, options: &ExplainOptions) -> Result<Coverage, NoRep
         twice: explained.totals(Class::TwiceReported),
         left_out: partial.map(|wrong| wrong.missing().max(0)).sum(),
         untracked: explained.untracked,
-        crates: group_by(dump, By::Crate, options),
-        types: group_by(dump, By::Type, options),
-        reporters: group_by(dump, By::Field, options),
+        crates: group_by(dump, &Axis::Crate, options),
+        types: group_by(dump, &Axis::Type, options),
+        reporters: group_by(dump, &Axis::Field, options),
         measured: ours.map(|ours| ours.measured.clone()).unwrap_or_default(),
         skipped: ours.map(|ours| ours.skipped.clone()).unwrap_or_default(),
         remedies: remedies(&explained),

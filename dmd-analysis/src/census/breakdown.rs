@@ -1,20 +1,30 @@
-//! Breakdowns: what blocks are told apart by, one question within the other.
+//! Breakdowns: the tree of axes that a census splits blocks by.
 
-use std::num::NonZeroU32;
+mod error;
+mod names;
+mod json;
+mod words;
 
-/// What blocks are told apart by. The default is [`Count`]; [`usual`](Self::usual) is what SpiderMonkey's would be.
+pub use error::BreakdownError;
+
+use crate::axis::Axis;
+pub(super) use names::{json_name, missing_name};
+
+/// The way in which blocks are split and counted. The default is [`Count`].
+///
+/// [`usual`](Self::usual) is the counterpart of SpiderMonkey's default.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Breakdown {
-    /// By nothing: they are counted.
+    /// Counts the blocks.
     Count(Count),
-    /// By nothing: they are listed.
+    /// Lists the blocks.
     Bucket(Bucket),
-    /// By how often they are reported.
-    CoarseType(Box<CoarseType>),
-    /// By an answer of their own.
+    /// Splits the blocks by how often they are reported.
+    State(Box<StateSplit>),
+    /// Splits the blocks by an axis.
     Split(Box<Split>),
-    /// By each of these at once.
+    /// Applies each of several breakdowns to all blocks.
     Several(Vec<Breakdown>),
 }
 
@@ -25,45 +35,45 @@ impl Default for Breakdown {
 }
 
 impl Breakdown {
-    /// What it is by, in a word; of a count, its label.
+    /// Returns the name of the breakdown in JSON; of a count, its label.
     #[must_use]
     pub fn name(&self) -> &str {
         match self {
             Breakdown::Count(count) => count.label.as_deref().unwrap_or("count"),
             Breakdown::Bucket(_) => "bucket",
-            Breakdown::CoarseType(_) => "coarseType",
-            Breakdown::Split(split) => split.axis.name(),
+            Breakdown::State(_) => "coarseType",
+            Breakdown::Split(split) => json_name(&split.axis),
             Breakdown::Several(_) => "several",
         }
     }
 
-    /// The breakdowns directly within it.
+    /// Returns the breakdowns directly within this one.
     #[must_use]
     pub fn inner(&self) -> Vec<&Breakdown> {
         match self {
             Breakdown::Count(_) | Breakdown::Bucket(_) => Vec::new(),
-            Breakdown::CoarseType(coarse) => coarse.of.iter().collect(),
-            Breakdown::Split(split) if split.axis.missing().is_none() => vec![&split.then],
+            Breakdown::State(split) => split.of.iter().collect(),
+            Breakdown::Split(split) if missing_name(&split.axis).is_none() => vec![&split.then],
             Breakdown::Split(split) => vec![&split.then, &split.missing],
             Breakdown::Several(several) => several.iter().collect(),
         }
     }
 
-    /// What is worth knowing of any heap: dark blocks by type, reported ones by reporter.
+    /// Returns a breakdown that suits any heap: unreported blocks by type, reported ones by reporter.
     ///
-    /// SpiderMonkey's own default tells coarse types apart as well, and within them what tells most of each.
+    /// SpiderMonkey's default also splits by coarse type first, and each coarse type by the axis that suits it.
     #[must_use]
     pub fn usual() -> Self {
-        CoarseType::default()
+        StateSplit::default()
             .unreported(Split::by(Axis::Type))
-            .once(Split::by(Axis::Reporter { depth: None }))
-            .twice(Split::by(Axis::Reporter { depth: None }))
+            .once(Split::by(Axis::reporter()))
+            .twice(Split::by(Axis::reporter()))
             .other(Split::by(Axis::Type))
             .into()
     }
 }
 
-/// How blocks are counted.
+/// The figures that are written of counted blocks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Count {
     pub(super) count: bool,
@@ -73,96 +83,100 @@ pub struct Count {
 }
 
 impl Default for Count {
-    /// How many, and their bytes.
+    /// Returns the number of blocks and their bytes.
     fn default() -> Self {
         Count { count: true, bytes: true, slop: false, label: None }
     }
 }
 
 impl Count {
-    /// Whether it is said how many they are.
+    /// Sets whether the number of blocks is written.
     #[must_use]
     pub fn count(self, count: bool) -> Self {
         Count { count, ..self }
     }
 
-    /// Whether their usable bytes are said.
+    /// Sets whether the usable bytes are written.
     #[must_use]
     pub fn bytes(self, bytes: bool) -> Self {
         Count { bytes, ..self }
     }
 
-    /// Whether it is said how many of those bytes were not asked for.
+    /// Sets whether the bytes beyond the requested ones are written.
     #[must_use]
     pub fn slop(self, slop: bool) -> Self {
         Count { slop, ..self }
     }
 
-    /// Words that stand beside the numbers.
+    /// Sets a text that is written beside the figures.
     #[must_use]
     pub fn label(self, label: impl Into<String>) -> Self {
         Count { label: Some(label.into()), ..self }
     }
 }
 
-/// How blocks are listed: one by one where a dump has them so (`--mode=scan`), else those that are alike together.
+/// The length of a list of blocks.
+///
+/// Blocks are listed one by one where a dump contains them so (`--mode=scan`), else in groups that are alike.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bucket {
     pub(super) limit: u32,
 }
 
 impl Default for Bucket {
-    /// A hundred lines at most.
+    /// Returns a list of at most 100 lines.
     fn default() -> Self {
         Bucket { limit: 100 }
     }
 }
 
 impl Bucket {
-    /// At most so many lines, those with the most bytes; what is left out is said.
+    /// Sets the greatest number of lines. Those with the most bytes are listed, the others are added up.
     #[must_use]
     pub fn limit(self, limit: u32) -> Self {
         Bucket { limit }
     }
 }
 
-/// What blocks are told apart by once it is known how often they are reported. All of these stand in the result, also of no block.
+/// A split by how often blocks are reported, with a breakdown for each state.
+///
+/// All states are in the census, also those of no block.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct CoarseType {
-    /// In the order of [`State`](super::State).
+pub struct StateSplit {
+    /// In the order of [`ReportState`](crate::axis::ReportState).
     pub(super) of: [Breakdown; 4],
 }
 
-impl CoarseType {
-    /// Of blocks that nobody reports.
+impl StateSplit {
+    /// Sets the breakdown of blocks that no report counts.
     #[must_use]
     pub fn unreported(self, then: impl Into<Breakdown>) -> Self {
         self.with(0, then)
     }
 
-    /// Of blocks that are reported once.
+    /// Sets the breakdown of blocks that one report counts.
     #[must_use]
     pub fn once(self, then: impl Into<Breakdown>) -> Self {
         self.with(1, then)
     }
 
-    /// Of blocks that are reported twice or more often.
+    /// Sets the breakdown of blocks that two reports or more count.
     #[must_use]
     pub fn twice(self, then: impl Into<Breakdown>) -> Self {
         self.with(2, then)
     }
 
-    /// Of blocks of a dump that does not say who reports what.
+    /// Sets the breakdown of blocks from a dump without reports.
     #[must_use]
     pub fn other(self, then: impl Into<Breakdown>) -> Self {
         self.with(3, then)
     }
 
-    /// Of all blocks.
+    /// Splits blocks by state, and those of each state by the same breakdown.
     #[must_use]
     pub fn all(then: impl Into<Breakdown>) -> Self {
         let then = then.into();
-        CoarseType { of: [then.clone(), then.clone(), then.clone(), then] }
+        StateSplit { of: [then.clone(), then.clone(), then.clone(), then] }
     }
 
     fn with(mut self, state: usize, then: impl Into<Breakdown>) -> Self {
@@ -171,7 +185,7 @@ impl CoarseType {
     }
 }
 
-/// A question with as many answers as there are, and what comes after it.
+/// A split by an axis, with a breakdown for its groups.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Split {
     pub(super) axis: Axis,
@@ -180,97 +194,23 @@ pub struct Split {
 }
 
 impl Split {
-    /// Tells blocks apart by this, and counts what comes of it.
+    /// Splits blocks by `axis`, and counts those of each group.
     #[must_use]
     pub fn by(axis: Axis) -> Self {
         Split { axis, then: Breakdown::default(), missing: Breakdown::default() }
     }
 
-    /// What blocks with the same answer are told apart by.
+    /// Sets the breakdown of the blocks of a group.
     #[must_use]
     pub fn then(self, then: impl Into<Breakdown>) -> Self {
         Split { then: then.into(), ..self }
     }
 
-    /// What blocks without an answer are told apart by. Changes nothing where there is always one.
+    /// Sets the breakdown of blocks without a key. Changes nothing where every block has one.
     #[must_use]
     pub fn otherwise(self, missing: impl Into<Breakdown>) -> Self {
-        let has_missing = self.axis.missing().is_some();
+        let has_missing = missing_name(&self.axis).is_some();
         if has_missing { Split { missing: missing.into(), ..self } } else { self }
-    }
-}
-
-/// What blocks can be told apart by.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Axis {
-    /// Where they were allocated.
-    AllocationStack {
-        /// Only so many frames count; all if not given.
-        depth: Option<NonZeroU32>,
-        /// Frames are counted and listed from the outermost one inwards.
-        invert: bool,
-    },
-    /// Their types, as far as debug information tells; `owned by TYPE` where only their reporter does.
-    Type,
-    /// The source file of the innermost frame that is the program's own.
-    Filename,
-    /// The paths of the reports that count them.
-    Reporter {
-        /// Only so many segments of the path count; all if not given.
-        depth: Option<NonZeroU32>,
-    },
-    /// The field by which they were reported.
-    Field,
-    /// The thread that allocated them.
-    Thread,
-    /// The scope of the program that they were allocated in.
-    Scope,
-    /// The crate whose code asked for them.
-    Crate,
-    /// Their usable bytes, up to powers of two.
-    SizeClass,
-    /// How long they have lived, where the dump says when they were allocated.
-    Age {
-        /// In milliseconds, from the youngest; each is the first moment of an older group.
-        edges: Vec<u64>,
-    },
-}
-
-/// A second, a minute and an hour.
-pub const DEFAULT_EDGES: [u64; 3] = [1000, 60_000, 3_600_000];
-
-impl Axis {
-    /// The name in JSON.
-    #[must_use]
-    pub fn name(&self) -> &'static str {
-        match self {
-            Axis::AllocationStack { .. } => "allocationStack",
-            Axis::Type => "type",
-            Axis::Filename => "filename",
-            Axis::Reporter { .. } => "reporter",
-            Axis::Field => "field",
-            Axis::Thread => "thread",
-            Axis::Scope => "scope",
-            Axis::Crate => "crate",
-            Axis::SizeClass => "sizeClass",
-            Axis::Age { .. } => "age",
-        }
-    }
-
-    /// What stands for blocks without an answer; `None` where there is always one.
-    #[must_use]
-    pub fn missing(&self) -> Option<&'static str> {
-        match self {
-            Axis::AllocationStack { .. } => Some("noStack"),
-            Axis::Type => Some("other"),
-            Axis::Filename => Some("noFilename"),
-            Axis::Reporter { .. } => Some("noReporter"),
-            Axis::Field => Some("noField"),
-            Axis::Scope => Some("noScope"),
-            Axis::Thread | Axis::Crate | Axis::Age { .. } => Some("unknown"),
-            Axis::SizeClass => None,
-        }
     }
 }
 
@@ -286,15 +226,18 @@ impl From<Bucket> for Breakdown {
     }
 }
 
-impl From<CoarseType> for Breakdown {
-    fn from(coarse: CoarseType) -> Self {
-        Breakdown::CoarseType(Box::new(coarse))
+impl From<StateSplit> for Breakdown {
+    fn from(split: StateSplit) -> Self {
+        Breakdown::State(Box::new(split))
     }
 }
 
 impl From<Split> for Breakdown {
     fn from(split: Split) -> Self {
-        Breakdown::Split(Box::new(split))
+        match split.axis {
+            Axis::State => StateSplit::all(split.then).into(),
+            _ => Breakdown::Split(Box::new(split)),
+        }
     }
 }
 

@@ -1,13 +1,14 @@
-//! What one census has beyond another.
+//! The difference between two censuses.
 
 use std::collections::HashMap;
 use std::{error, fmt};
 
+use super::amount::Amount;
 use super::count::sort;
-use super::item::Amount;
-use super::node::{Blocks, Bucketed, Census, Counted, Group, Key, Node};
+use super::node::{Blocks, Bucketed, Census, Counted, Group, Node};
+use crate::axis::Key;
 
-/// Two censuses that do not answer the same question.
+/// The error for two censuses by different breakdowns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DifferentBreakdowns;
 
@@ -20,12 +21,13 @@ impl fmt::Display for DifferentBreakdowns {
 impl error::Error for DifferentBreakdowns {}
 
 impl Census {
-    /// What this census has beyond an earlier one: growth first. Groups that did not change are left out, but for those that are
-    /// always there.
+    /// Subtracts an earlier census from this one, and sorts growth first.
+    ///
+    /// Groups that did not change are left out, except those that exist in every census.
     ///
     /// # Errors
     ///
-    /// If the two are by different breakdowns.
+    /// Returns an error if the two are by different breakdowns.
     pub fn since(&self, before: &Census) -> Result<Census, DifferentBreakdowns> {
         if self.breakdown != before.breakdown {
             return Err(DifferentBreakdowns);
@@ -43,7 +45,7 @@ impl Census {
     }
 }
 
-/// One of the two at least is there.
+/// Subtracts one node from another. A missing node is one of no blocks; `None` if both are missing.
 fn difference(before: Option<&Node>, after: Option<&Node>) -> Option<Node> {
     let mut amount = Amount::default();
     amount.add(&after.map(|node| node.amount).unwrap_or_default());
@@ -74,18 +76,29 @@ fn inner(node: Option<&Node>) -> &[Group] {
     }
 }
 
+/// A group before and after.
+struct Pair<'c> {
+    key: &'c Key,
+    before: Option<&'c Node>,
+    after: Option<&'c Node>,
+}
+
 fn groups(before: Option<&Node>, after: Option<&Node>) -> Vec<Group> {
     let mut old: HashMap<&Key, &Node> =
         inner(before).iter().map(|group| (&group.key, &group.node)).collect();
-    let mut all: Vec<(&Key, Option<&Node>, Option<&Node>)> = inner(after)
+    let mut all: Vec<Pair<'_>> = inner(after)
         .iter()
-        .map(|group| (&group.key, old.remove(&group.key), Some(&group.node)))
+        .map(|group| Pair {
+            key: &group.key,
+            before: old.remove(&group.key),
+            after: Some(&group.node),
+        })
         .collect();
     let gone = inner(before).iter().filter(|group| old.contains_key(&group.key));
-    all.extend(gone.map(|group| (&group.key, Some(&group.node), None)));
+    all.extend(gone.map(|group| Pair { key: &group.key, before: Some(&group.node), after: None }));
     let mut fixed = Vec::new();
     let mut groups = Vec::new();
-    for (key, before, after) in all {
+    for Pair { key, before, after } in all {
         let Some(node) = difference(before, after) else { continue };
         let group = Group { key: key.clone(), node };
         match key {
@@ -99,7 +112,7 @@ fn groups(before: Option<&Node>, after: Option<&Node>) -> Vec<Group> {
     groups
 }
 
-/// Whether anything in it has, even if all of it together has not.
+/// Returns whether any amount in it is not 0, even if their sum is.
 fn has_changed(node: &Node) -> bool {
     node.amount != Amount::default()
         || match &node.counted {
@@ -111,7 +124,9 @@ fn has_changed(node: &Node) -> bool {
         }
 }
 
-/// The lines that are only in one of two lists. What was left out of either cannot be compared line by line.
+/// Returns the lines that are in only one of two lists.
+///
+/// Blocks that either list leaves out cannot be compared line by line.
 fn bucket(before: Option<&Node>, after: Option<&Node>, all: Amount) -> Bucketed {
     let listed = |node: Option<&Node>| match node.map(|node| &node.counted) {
         Some(Counted::Bucket(bucketed)) => bucketed.listed.clone(),

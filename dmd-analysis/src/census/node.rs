@@ -1,11 +1,10 @@
-//! What a census comes to: amounts, and what they are made of.
+//! The result of a census: a tree of amounts.
 
-use std::sync::Arc;
-
+use super::amount::Amount;
 use super::breakdown::Breakdown;
-use super::item::Amount;
+use crate::axis::Key;
 
-/// A heap, counted.
+/// A counted heap.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Census {
     pub(super) breakdown: Breakdown,
@@ -16,108 +15,78 @@ pub struct Census {
 }
 
 impl Census {
-    /// What was asked.
+    /// Returns the breakdown that the heap is counted by.
     #[must_use]
     pub fn breakdown(&self) -> &Breakdown {
         &self.breakdown
     }
 
-    /// All blocks.
+    /// Returns the node of all blocks.
     #[must_use]
     pub fn root(&self) -> &Node {
         &self.root
     }
 
-    /// Whether amounts are estimates, made from a sample.
+    /// Returns whether amounts are estimates from a sample.
     #[must_use]
     pub fn is_sampled(&self) -> bool {
         self.is_sampled
     }
 
-    /// Whether amounts are what one census has beyond another.
+    /// Returns whether amounts are the difference between two censuses.
     #[must_use]
     pub fn is_difference(&self) -> bool {
         self.is_difference
     }
 
-    /// What could not be found out, as sentences.
+    /// Returns sentences about facts that the source does not contain.
     #[must_use]
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
 }
 
-/// Blocks that came to one place of a breakdown.
+/// The blocks at one place of a breakdown.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Node {
-    /// What they amount to.
+    /// Their number and bytes.
     pub amount: Amount,
-    /// What became of them there.
+    /// The way in which they are counted there.
     pub counted: Counted,
 }
 
-/// What became of blocks at one place of a breakdown.
+/// The way in which blocks are counted at one place of a breakdown.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Counted {
-    /// Nothing more.
+    /// They are only added up.
     Count,
     /// They are listed.
     Bucket(Bucketed),
-    /// They were told apart. The groups' amounts add up to the node's.
+    /// They are split. The groups' amounts add up to the node's.
     Groups(Vec<Group>),
-    /// They were told apart in several ways, as the keys say: each has the amount of the node.
+    /// They are split in several ways, which the keys name. Each has the amount of the node.
     Several(Vec<Group>),
 }
 
-/// Blocks with the same answer.
+/// Blocks with the same key.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Group {
-    /// The answer.
+    /// The key.
     pub key: Key,
     /// The blocks.
     pub node: Node,
 }
 
-/// What the blocks of a group have in common.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[non_exhaustive]
-pub enum Key {
-    /// A text.
-    Text(Arc<str>),
-    /// Frames of their stacks.
-    Stack(Arc<[Arc<str>]>),
-    /// They are one of the groups that are always there.
-    Fixed(&'static str),
-}
-
-impl Key {
-    /// Returns the key of a group that is named by a text.
-    #[must_use]
-    pub fn text(text: &str) -> Self {
-        Key::Text(text.into())
-    }
-
-    /// In a line.
-    #[must_use]
-    pub fn describe(&self) -> String {
-        match self {
-            Key::Text(text) => text.to_string(),
-            Key::Stack(frames) => frames.join(" < "),
-            Key::Fixed(name) => (*name).to_owned(),
-        }
-    }
-}
-
-/// Blocks that are listed, those with the most bytes first.
+/// A list of blocks, those with the most bytes first.
 #[derive(Debug, Clone, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Bucketed {
     /// The lines.
     pub listed: Vec<Blocks>,
-    /// What was left out.
+    /// The sum of the blocks that are not listed.
     pub left_out: Amount,
 }
 
@@ -125,20 +94,20 @@ pub struct Bucketed {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Blocks {
-    /// Where the block is, where blocks are known one by one.
+    /// The address of a single block, where the source contains addresses.
     pub address: Option<u64>,
-    /// What they amount to.
+    /// Their number and bytes.
     pub amount: Amount,
-    /// Usable bytes of one.
+    /// The usable bytes of one block.
     pub size: u64,
-    /// Those of them that were not asked for.
+    /// The part of those bytes that was not requested.
     pub slop: u64,
-    /// How long they have lived, in milliseconds, where that is known.
+    /// Their age in milliseconds, where the source contains it.
     pub age_ms: Option<u64>,
 }
 
 impl Blocks {
-    /// In a line: `64 bytes at 7f10`, or `64 bytes each`.
+    /// Returns a line such as `64 bytes at 7f10` or `64 bytes each`.
     #[must_use]
     pub fn describe(&self) -> String {
         let place =

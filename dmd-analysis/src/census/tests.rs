@@ -1,6 +1,5 @@
 //! Censuses of known heaps.
 
-mod asked;
-mod told;
+mod breakdowns;
+mod examples;
 mod sums;
-mod takes;

@@ -1,21 +1,23 @@
-//! Censuses in JSON, as SpiderMonkey answers them, biggest first.
+//! Censuses in JSON, in SpiderMonkey's form, biggest groups first.
 //!
-//! A map whose keys are texts is an object. One whose keys are stacks is a list of pairs, which JavaScript's `new Map` takes.
+//! A map whose keys are texts is an object. A map whose keys are stacks is a list of pairs, which JavaScript's `new Map`
+//! takes.
 
 use std::io::{self, Write};
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-use super::breakdown::{Axis, Breakdown, Count};
-use super::item::{Amount, State};
-use super::node::{Blocks, Bucketed, Census, Counted, Group, Key, Node};
+use super::amount::Amount;
+use super::breakdown::{Breakdown, Count};
+use super::node::{Blocks, Bucketed, Census, Counted, Group, Node};
+use crate::axis::{Axis, Key, ReportState};
 
 impl Census {
     /// Writes the census as one line of JSON.
     ///
     /// # Errors
     ///
-    /// If writing fails.
+    /// Returns an error if writing fails.
     pub fn write_json(&self, out: &mut dyn Write) -> io::Result<()> {
         let root =
             Wire { node: &self.root, breakdown: &self.breakdown, is_sampled: self.is_sampled };
@@ -24,7 +26,7 @@ impl Census {
     }
 }
 
-/// A node, and what it answers.
+/// A node and its breakdown.
 #[derive(Clone, Copy)]
 struct Wire<'c> {
     node: &'c Node,
@@ -32,27 +34,27 @@ struct Wire<'c> {
     is_sampled: bool,
 }
 
-const COUNTED: Breakdown =
+const PLAIN_BREAKDOWN: Breakdown =
     Breakdown::Count(Count { count: true, bytes: true, slop: false, label: None });
 
 impl<'c> Wire<'c> {
-    /// A group within it.
+    /// Returns a group within it.
     fn inner(self, group: &'c Group) -> Wire<'c> {
         let breakdown = match (self.breakdown, &group.key) {
-            (Breakdown::CoarseType(coarse), key) => {
-                let state = State::NAMES.iter().position(|name| *key == Key::Fixed(name));
-                state.and_then(|state| coarse.of.get(state)).unwrap_or(&COUNTED)
+            (Breakdown::State(split), key) => {
+                let state = ReportState::NAMES.iter().position(|name| *key == Key::Fixed(name));
+                state.and_then(|state| split.of.get(state)).unwrap_or(&PLAIN_BREAKDOWN)
             }
             (Breakdown::Split(split), Key::Fixed(_)) => &split.missing,
             (Breakdown::Split(split), _) => &split.then,
-            _ => &COUNTED,
+            _ => &PLAIN_BREAKDOWN,
         };
         Wire { node: &group.node, breakdown, ..self }
     }
 
     fn has_stacks(self) -> bool {
         match self.breakdown {
-            Breakdown::Split(split) => matches!(split.axis, Axis::AllocationStack { .. }),
+            Breakdown::Split(split) => matches!(split.axis, Axis::Stack(_)),
             _ => false,
         }
     }
@@ -63,7 +65,7 @@ impl<'c> Serialize for Wire<'c> {
         let Wire { node, breakdown, is_sampled } = *self;
         match (&node.counted, breakdown) {
             (Counted::Groups(groups), _) if self.has_stacks() => {
-                // As SpiderMonkey has it: no entry for blocks without a stack where there are none.
+                // Like SpiderMonkey, writes no entry for blocks without a stack where there are none.
                 let is_there = |group: &&'c Group| {
                     !matches!(group.key, Key::Fixed(_)) || group.node.amount != Amount::default()
                 };
@@ -85,7 +87,7 @@ impl<'c> Serialize for Wire<'c> {
     }
 }
 
-/// A stack as a list of its frames, or what stands in its place.
+/// A stack as a list of its frames, or the name of the group without stacks.
 struct WireKey<'c>(&'c Key);
 
 impl Serialize for WireKey<'_> {
@@ -97,30 +99,38 @@ impl Serialize for WireKey<'_> {
     }
 }
 
+/// A figure of an amount.
+struct Field {
+    is_wanted: bool,
+    name: &'static str,
+    number: i64,
+}
+
 struct WireCount<'c> {
     amount: &'c Amount,
     count: &'c Count,
     is_sampled: bool,
 }
 
-const BOTH: Count = Count { count: true, bytes: true, slop: false, label: None };
+const PLAIN: Count = Count { count: true, bytes: true, slop: false, label: None };
 
 fn plain(amount: &Amount, is_sampled: bool) -> WireCount<'_> {
-    WireCount { amount, count: &BOTH, is_sampled }
+    WireCount { amount, count: &PLAIN, is_sampled }
 }
 
 impl WireCount<'_> {
     fn fields<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
         let (amount, of) = (self.amount, self.count);
+        let field = |is_wanted, name, number| Field { is_wanted, name, number };
         let fields = [
-            (of.count, "count", amount.count),
-            (of.bytes, "bytes", amount.bytes),
-            (of.slop, "slop", amount.slop),
-            (of.count && self.is_sampled, "sampledCount", amount.sampled_count),
-            (of.bytes && self.is_sampled, "sampledBytes", amount.sampled_bytes),
+            field(of.count, "count", amount.count),
+            field(of.bytes, "bytes", amount.bytes),
+            field(of.slop, "slop", amount.slop),
+            field(of.count && self.is_sampled, "sampledCount", amount.sampled_count),
+            field(of.bytes && self.is_sampled, "sampledBytes", amount.sampled_bytes),
         ];
-        let mut wanted = fields.iter().filter(|(is_wanted, ..)| *is_wanted);
-        wanted.try_for_each(|(_, name, number)| map.serialize_entry(name, number))
+        let mut wanted = fields.iter().filter(|field| field.is_wanted);
+        wanted.try_for_each(|field| map.serialize_entry(field.name, &field.number))
     }
 }
 

@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::analysis::{Class, Totals};
 use crate::heap::history::History;
 use crate::heap::table::Table;
-use crate::heap::{Heap, HeapOptions, Knows};
+use crate::heap::{Amounts, Heap, HeapOptions, Kind, StackAmounts};
 use crate::recording::TEMPORARY;
 use lives::Lives;
 
@@ -36,33 +36,33 @@ struct WireFile<'h> {
 /// A place where blocks are allocated.
 #[derive(Serialize, Default)]
 struct WirePoint {
-    /// All blocks: bytes and number.
+    /// Bytes and number of all blocks.
     tb: u64,
     tbk: u64,
-    /// Their lifetimes, which a dump does not know.
+    /// The sum of their lifetimes, which a dump does not contain.
     tl: u64,
-    /// At their maximum.
+    /// Bytes and number at their maximum.
     mb: u64,
     mbk: u64,
-    /// When the heap was largest.
+    /// Bytes and number when the heap was largest.
     gb: u64,
     gbk: u64,
-    /// At the end.
+    /// Bytes and number at the end.
     eb: u64,
     ebk: u64,
-    /// The frames by number, innermost first.
+    /// The numbers of frames, innermost first.
     fs: Vec<u32>,
 }
 
-/// Writes the file. The dump's moment is DHAT's end and also its maximum; no lifetimes are known.
+/// Writes the file. The time of the dump is DHAT's end and also its maximum. Lifetimes are unknown.
 ///
 /// # Errors
 ///
-/// If writing fails.
+/// Returns an error if writing fails.
 pub fn write(heap: &Heap, out: &mut dyn Write) -> io::Result<()> {
     let (mut frames, mut places) = (frames(), Table::default());
     let mut points: Vec<WirePoint> = Vec::new();
-    for (stack, live, allocated) in heap.by_stack() {
+    for StackAmounts { stack, live, allocated } in heap.by_stack() {
         let at = place(heap, stack, &mut frames, &mut places);
         if at == points.len() {
             points.push(WirePoint { fs: places.values()[at].to_vec(), ..WirePoint::default() });
@@ -74,7 +74,7 @@ pub fn write(heap: &Heap, out: &mut dyn Write) -> io::Result<()> {
         dhat_file_version: 2,
         mode: format!("DMD, {}", process.mode),
         verb: verb(heap),
-        // The Firefox Profiler does not open a file without numbers of lifetimes.
+        // The Firefox Profiler does not open a file without lifetimes.
         bklt: true,
         bkacc: false,
         tu: "ms",
@@ -91,11 +91,11 @@ pub fn write(heap: &Heap, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out)
 }
 
-/// Writes the file of a recording up to a moment, which is DHAT's end, in microseconds.
+/// Writes the file of a recording up to a moment in microseconds, which is DHAT's end.
 ///
 /// # Errors
 ///
-/// If writing fails, and if blocks of one class are asked for: a recording does not know who reports what.
+/// Returns an error if writing fails, or if the options keep one class of blocks: a recording contains no reports.
 pub fn write_history(
     history: &History,
     until: u64,
@@ -105,7 +105,7 @@ pub fn write_history(
     let layout = history.layout(options).map_err(io::Error::other)?;
     let heap = &layout.heap;
     let (mut frames, mut places) = (frames(), Table::default());
-    let of_kind = |kind: &crate::heap::Kind| place(heap, kind.stack, &mut frames, &mut places);
+    let of_kind = |kind: &Kind| place(heap, kind.stack, &mut frames, &mut places);
     let of_site: Vec<usize> = layout.kinds.iter().map(of_kind).collect();
     let lives = Lives::new(history, until, &of_site, places.values().len());
     let points = lives.points.into_iter().zip(places.values());
@@ -132,14 +132,16 @@ pub fn write_history(
     writeln!(out)
 }
 
-/// The texts of frames; the first is the viewers' root of all.
+/// Returns a table of frames. The first is the root in viewers.
 fn frames() -> Table<String> {
     let mut frames = Table::default();
     frames.number("[root]".to_owned());
     frames
 }
 
-/// The number of the place of a stack. A place may be in a file only once, and places are equal if their frames' texts are.
+/// Returns the number of the place of a stack.
+///
+/// A file may contain a place only once. Places with the same texts of frames are equal.
 fn place(
     heap: &Heap,
     stack: u32,
@@ -150,13 +152,13 @@ fn place(
     places.number(frames.collect()) as usize
 }
 
-/// What was done at the places: viewers write "at {" behind it.
+/// Returns the verb for the places. Viewers write "at {" after it.
 fn verb(heap: &Heap) -> &'static str {
     match heap.only {
         Some(Class::Unreported) => "Unreported, allocated",
         Some(Class::OnceReported) => "Reported once, allocated",
         Some(Class::TwiceReported) => "Reported twice, allocated",
-        _ if heap.knows == Knows::Live => "Live, allocated",
+        _ if heap.amounts == Amounts::Live => "Live, allocated",
         _ => "Allocated",
     }
 }

@@ -1,6 +1,6 @@
 //! The Firefox Profiler's processed profile, version 60: a thread for each class of blocks, reporters as categories.
 //!
-//! A dump has no time: samples stand at their places in the list, and weigh bytes. What has is a recording: see [`timeline`].
+//! A dump has no time: samples are at their places in the list, and weigh bytes. For recordings, see [`timeline`].
 
 mod tables;
 pub mod timeline;
@@ -13,30 +13,29 @@ use serde_json::{Value, json};
 
 use crate::analysis::Class;
 use crate::heap::table::Table;
-use crate::heap::{Heap, Knows, Row};
+use crate::heap::{Amounts, Heap, Row};
 use tables::Tables;
 
-/// The version that is written. Later ones of the profiler bring it up to date when they load it.
+/// The version of the profile. Later versions of the profiler upgrade it when they load it.
 const VERSION: u32 = 60;
 
-/// The colours that the profiler knows, grey and red left out: those are what is unknown, and what is not reported.
+/// The profiler's colours, without grey for unknown and red for unreported blocks.
 const COLORS: [&str; 7] = ["blue", "green", "orange", "purple", "yellow", "lightblue", "brown"];
 
 /// Writes the profile.
 ///
 /// # Errors
 ///
-/// If writing fails.
+/// Returns an error if writing fails.
 pub fn write(heap: &Heap, out: &mut dyn Write) -> io::Result<()> {
-    let mut tables = Tables::default();
-    let mut categories = Table::default();
-    // The profiler demands a grey one.
-    categories.number("Other".to_owned());
+    let mut shared = Shared::default();
+    // The profiler demands a grey category.
+    shared.categories.number("Other".to_owned());
     let mut threads = Vec::new();
     for Track { name, class } in tracks(heap) {
         let is_in = |row: &&Row| class.is_none_or(|class| row.kind.class == class);
         let rows = heap.rows.iter().filter(is_in);
-        let samples = samples(heap, rows, (&mut tables, &mut categories), name);
+        let samples = samples(heap, rows, &mut shared, name);
         let mut track = thread(heap.process.name(), heap.process.pid, threads.len());
         track["name"] = name.into();
         track["samples"] = samples;
@@ -45,20 +44,20 @@ pub fn write(heap: &Heap, out: &mut dyn Write) -> io::Result<()> {
     let taken = heap.taken.and_then(|taken| taken.duration_since(UNIX_EPOCH).ok());
     let began = taken.map_or(0, |taken| u64::try_from(taken.as_millis()).unwrap_or(u64::MAX));
     let mut meta = meta(&format!("{} (heap)", heap.process.name()), began, threads.len());
-    meta["categories"] = category_list(&categories);
+    meta["categories"] = category_list(&shared.categories);
     let profile = json!({
         "meta": meta,
         "libs": [],
         "pages": [],
         "counters": [],
-        "shared": tables.into_json(),
+        "shared": shared.tables.into_json(),
         "threads": threads,
     });
     serde_json::to_writer(&mut *out, &profile)?;
     writeln!(out)
 }
 
-/// What is said of a profile as a whole, without categories and markers. All its threads are shown, in their order.
+/// Returns the metadata of a profile without categories and markers. All its threads are shown, in their order.
 fn meta(product: &str, began_ms: u64, threads: usize) -> Value {
     json!({
         "interval": 1,
@@ -78,20 +77,27 @@ fn meta(product: &str, began_ms: u64, threads: usize) -> Value {
     })
 }
 
+/// The tables that all threads of a profile share.
+#[derive(Default)]
+struct Shared {
+    tables: Tables,
+    categories: Table<String>,
+}
+
 /// Blocks that are shown as a thread.
 struct Track {
     name: &'static str,
-    /// All if not given.
+    /// The class of the blocks; all if `None`.
     class: Option<Class>,
 }
 
 fn tracks(heap: &Heap) -> Vec<Track> {
     let every = |name| Track { name, class: None };
-    match (heap.only, heap.classes(), heap.knows) {
+    match (heap.only, heap.classes(), heap.amounts) {
         (Some(class), ..) => vec![every(class.heading())],
-        (None, [], Knows::Live) => vec![every(Class::Live.heading())],
-        (None, [], Knows::Allocated) => vec![every(ALLOCATED)],
-        (None, [], Knows::Both) => vec![every(ALLOCATED), every(Class::Live.heading())],
+        (None, [], Amounts::Live) => vec![every(Class::Live.heading())],
+        (None, [], Amounts::Allocated) => vec![every(ALLOCATED)],
+        (None, [], Amounts::Both) => vec![every(ALLOCATED), every(Class::Live.heading())],
         (None, classes, _) => {
             let track = |class: &Class| Track { name: class.heading(), class: Some(*class) };
             classes.iter().map(track).collect()
@@ -101,11 +107,11 @@ fn tracks(heap: &Heap) -> Vec<Track> {
 
 const ALLOCATED: &str = "Allocated";
 
-/// Samples of bytes, one for each stack and category. The tables get what the samples name.
+/// Returns samples of bytes, one for each stack and category. Adds their stacks and categories to the tables.
 fn samples<'h>(
     heap: &Heap,
     rows: impl Iterator<Item = &'h Row>,
-    (tables, categories): (&mut Tables, &mut Table<String>),
+    shared: &mut Shared,
     name: &str,
 ) -> Value {
     let mut places: Table<Option<u32>> = Table::default();
@@ -116,10 +122,10 @@ fn samples<'h>(
         if amount.usable() == 0 {
             continue;
         }
-        let category = categories.number(category(heap, row));
+        let category = shared.categories.number(category(heap, row));
         let stack = *known
             .entry((row.kind.stack, category))
-            .or_insert_with(|| tables.stack(heap.stack(row.kind.stack).rev(), category));
+            .or_insert_with(|| shared.tables.stack(heap.stack(row.kind.stack).rev(), category));
         let at = places.number(stack) as usize;
         if at == weights.len() {
             weights.push(0);
@@ -141,7 +147,7 @@ fn category(heap: &Heap, row: &Row) -> String {
         Class::Live | Class::Cumulative => "Other".to_owned(),
         Class::Unreported => "unreported".to_owned(),
         Class::OnceReported | Class::TwiceReported => {
-            let paths = row.kind.reports.iter().map(|(path, _)| heap.text(*path));
+            let paths = row.kind.reports.iter().map(|report| heap.text(report.path));
             paths.collect::<Vec<_>>().join(" and ")
         }
     }
@@ -160,7 +166,7 @@ fn category_list(categories: &Table<String>) -> Value {
     list.collect()
 }
 
-/// A thread of a process, without name and samples.
+/// Returns a thread of a process, without name and samples.
 fn thread(process: &str, pid: u32, number: usize) -> Value {
     json!({
         "processType": "default",

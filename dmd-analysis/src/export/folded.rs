@@ -1,15 +1,15 @@
-//! Folded stacks, for flame graphs: "main;load 4096".
+//! Folded stacks, for flame graphs: `main;load 4096`.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use crate::heap::Heap;
+use crate::heap::{Heap, StackAmounts};
 
-/// Writes a line for each stack, sorted: the functions from the outermost, and bytes.
+/// Writes a line for each stack, sorted: its functions, the outermost first, and its bytes.
 ///
 /// # Errors
 ///
-/// If writing fails.
+/// Returns an error if writing fails.
 pub fn write(heap: &Heap, out: &mut dyn Write) -> io::Result<()> {
     for (stack, bytes) in lines(heap) {
         writeln!(out, "{stack} {bytes}")?;
@@ -17,11 +17,11 @@ pub fn write(heap: &Heap, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// The stacks as flame graphs have them, and their bytes. Stacks that differ only in lines are one.
+/// Returns the folded stacks and their bytes. Stacks that differ only in lines are one.
 pub(super) fn lines(heap: &Heap) -> BTreeMap<String, i128> {
     let names: Vec<String> = heap.frames.iter().map(|frame| name(&frame.function)).collect();
     let mut lines: BTreeMap<String, i128> = BTreeMap::new();
-    for (stack, live, allocated) in heap.by_stack() {
+    for StackAmounts { stack, live, allocated } in heap.by_stack() {
         let frames = heap.stacks[stack as usize].iter().rev();
         let names: Vec<&str> = frames.map(|frame| &*names[*frame as usize]).collect();
         *lines.entry(names.join(";")).or_default() += heap.either(live, allocated).usable();
@@ -29,7 +29,7 @@ pub(super) fn lines(heap: &Heap) -> BTreeMap<String, i128> {
     lines
 }
 
-/// A semicolon would end the frame, and a line break the stack: arrays are written `[u8: 4]`, as far as it goes.
+/// Returns the name of a function without semicolons and line breaks, which end frames and stacks: `[u8: 4]`.
 fn name(function: &str) -> String {
     function.replace("; ", ": ").replace(';', ":").replace(['\n', '\r'], " ")
 }

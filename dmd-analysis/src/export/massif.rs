@@ -1,21 +1,22 @@
-//! Massif's file, for `ms_print`: dumps, or moments of a recording, as snapshots of one program, the heap of each as a tree of
-//! callers.
+//! Massif's file, for `ms_print`: dumps, or moments of a recording, as snapshots of one program.
+//!
+//! The heap of each snapshot is a tree of callers.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use crate::heap::history::History;
-use crate::heap::{Heap, HeapFrame, HeapOptions};
+use crate::heap::{Heap, HeapFrame, HeapOptions, StackAmounts};
 use crate::recording::Recording;
 
-/// Places with less than this share of their snapshot are written as one line, as massif does.
+/// The smallest share of a snapshot that is a place of its own. Smaller ones are one line, like in massif.
 const THRESHOLD_PERCENT: i128 = 1;
 
 /// Writes the file: a snapshot for each dump, in this order. The tree is of requested bytes; slop is massif's "extra".
 ///
 /// # Errors
 ///
-/// If writing fails.
+/// Returns an error if writing fails.
 pub fn write(heaps: &[Heap], out: &mut dyn Write) -> io::Result<()> {
     let first = heaps.first().map(|heap| &heap.process);
     write_heading(first.map_or("(unknown program)", |process| &process.program), out)?;
@@ -30,18 +31,19 @@ pub fn write(heaps: &[Heap], out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// As many moments of a recording become snapshots, besides its peak.
+/// The number of snapshots of a recording, besides its peak and its beginning.
 const MOMENTS: u64 = 60;
 
-/// Every so many of them has a tree.
+/// The distance of snapshots that have a tree.
 const DETAILED_EVERY: u64 = 10;
 
-/// Writes the file of a recording: snapshots at even distances, and at the peak. The trees are those of the peak, of the end, and
-/// of some in between.
+/// Writes the file of a recording: snapshots at even distances, and at the peak.
+///
+/// The peak, the end and some moments between have trees.
 ///
 /// # Errors
 ///
-/// If writing fails, and if blocks of one class are asked for: a recording does not know who reports what.
+/// Returns an error if writing fails, or if the options keep one class of blocks: a recording contains no reports.
 pub fn write_history(
     history: &History,
     options: &HeapOptions,
@@ -56,7 +58,7 @@ pub fn write_history(
     Ok(())
 }
 
-/// The moments of snapshots, in microseconds.
+/// Returns the moments of snapshots, in microseconds.
 fn moments(recording: &Recording) -> BTreeMap<u64, Tree> {
     let length = recording.length;
     let even = (0..=MOMENTS).map(|number| {
@@ -65,18 +67,18 @@ fn moments(recording: &Recording) -> BTreeMap<u64, Tree> {
         (length / MOMENTS * number + length % MOMENTS * number / MOMENTS, tree)
     });
     let peak = recording.peak().map(|peak| (peak.time, Tree::Peak));
-    // Of moments that coincide, the last one counts.
+    // The peak replaces another snapshot of the same moment.
     even.chain(peak).collect()
 }
 
-/// What is said of a snapshot besides its sums.
+/// The detail of a snapshot besides its sums.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Tree {
-    /// Nothing.
+    /// No tree.
     Empty,
-    /// Where its blocks were allocated.
+    /// A tree of callers.
     Detailed,
-    /// The same, and that it is the largest.
+    /// A tree of callers, in the largest snapshot.
     Peak,
 }
 
@@ -101,30 +103,55 @@ fn write_snapshot(heap: &Heap, number: usize, tree: Tree, out: &mut dyn Write) -
     }
 }
 
-/// Stacks that begin alike, the bytes of each, and how many of their frames that is.
+/// The stacks whose innermost frames are the same.
 struct Node {
+    /// The number of frames that are the same.
     depth: usize,
     label: String,
     bytes: i128,
-    stacks: Vec<(u32, i128)>,
+    stacks: Vec<Stack>,
+}
+
+/// A stack and its bytes.
+struct Stack {
+    number: u32,
+    bytes: i128,
+}
+
+/// The callers of a node.
+#[derive(Default)]
+struct Callers {
+    /// Those that are shown, largest first.
+    shown: Vec<Node>,
+    hidden: Hidden,
+}
+
+/// The callers that are too small to show.
+#[derive(Default)]
+struct Hidden {
+    count: usize,
+    bytes: i128,
 }
 
 fn write_tree(heap: &Heap, total: i128, out: &mut dyn Write) -> io::Result<()> {
-    let stacks: Vec<(u32, i128)> = heap
+    let stacks: Vec<Stack> = heap
         .by_stack()
         .into_iter()
-        .map(|(stack, live, allocated)| (stack, heap.either(live, allocated).req))
+        .map(|StackAmounts { stack, live, allocated }| Stack {
+            number: stack,
+            bytes: heap.either(live, allocated).req,
+        })
         .collect();
     let label = "(heap allocation functions) the program's allocator".to_owned();
-    // The last one is the next one written.
+    // The last one is written next.
     let mut pending = vec![Node { depth: 0, label, bytes: total, stacks }];
     while let Some(node) = pending.pop() {
         let Node { depth, label, bytes, stacks } = node;
-        let (mut shown, hidden) = callers(heap, depth, stacks, total);
-        let lines = shown.len() + usize::from(hidden.0 > 0);
+        let Callers { mut shown, hidden } = callers(heap, depth, stacks, total);
+        let lines = shown.len() + usize::from(hidden.count > 0);
         writeln!(out, "{:depth$}n{lines}: {bytes} {label}", "")?;
-        if hidden.0 > 0 {
-            let (label, bytes) = (below(hidden), hidden.1);
+        if hidden.count > 0 {
+            let (label, bytes) = (below(hidden.count), hidden.bytes);
             pending.push(Node { depth: depth + 1, label, bytes, stacks: Vec::new() });
         }
         shown.reverse();
@@ -133,42 +160,36 @@ fn write_tree(heap: &Heap, total: i128, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// The callers that are shown, largest first, and number and bytes of those that are not.
-fn callers(
-    heap: &Heap,
-    depth: usize,
-    stacks: Vec<(u32, i128)>,
-    total: i128,
-) -> (Vec<Node>, (usize, i128)) {
-    let mut callers: BTreeMap<u32, (i128, Vec<(u32, i128)>)> = BTreeMap::new();
-    for (stack, bytes) in stacks {
-        // One that ends here has no caller.
-        let Some(frame) = heap.stacks[stack as usize].get(depth) else { continue };
-        let caller = callers.entry(*frame).or_default();
-        caller.0 += bytes;
-        caller.1.push((stack, bytes));
+/// Groups stacks by the frame at `depth`.
+fn callers(heap: &Heap, depth: usize, stacks: Vec<Stack>, total: i128) -> Callers {
+    let mut callers: BTreeMap<u32, Vec<Stack>> = BTreeMap::new();
+    for stack in stacks {
+        // A stack that ends here has no caller.
+        let Some(frame) = heap.stacks[stack.number as usize].get(depth) else { continue };
+        callers.entry(*frame).or_default().push(stack);
     }
-    let mut shown = Vec::new();
-    let mut hidden = (0, 0);
-    for (frame, (bytes, stacks)) in callers {
+    let Callers { mut shown, mut hidden } = Callers::default();
+    for (frame, stacks) in callers {
+        let bytes = stacks.iter().map(|stack| stack.bytes).sum::<i128>();
         if bytes * 100 < total * THRESHOLD_PERCENT {
-            hidden = (hidden.0 + 1, hidden.1 + bytes);
+            hidden.count += 1;
+            hidden.bytes += bytes;
         } else {
             let label = label(&heap.frames[frame as usize]);
             shown.push(Node { depth: depth + 1, label, bytes, stacks });
         }
     }
     shown.sort_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.label.cmp(&b.label)));
-    (shown, hidden)
+    Callers { shown, hidden }
 }
 
-/// A hash begins a comment: `{closure#0}` is written `{closure 0}`.
+/// Returns the label of a frame. A hash begins a comment, so `{closure#0}` is written `{closure 0}`.
 fn label(frame: &HeapFrame) -> String {
     frame.valgrind_text().replace('#', " ").replace(['\n', '\r'], " ")
 }
 
-/// In massif's words.
-fn below((count, _): (usize, i128)) -> String {
+/// Returns massif's label for places that are too small to show.
+fn below(count: usize) -> String {
     let places = if count == 1 { "place" } else { "places, all" };
     let comma = if count == 1 { "," } else { "" };
     format!("in {count} {places}{comma} below massif's threshold ({THRESHOLD_PERCENT}.00%)")

@@ -1,6 +1,6 @@
-//! Chrome's MemoryInfra trace (heaps, version 2): a detailed memory dump for each dump, for Catapult's trace viewer.
+//! Chrome's MemoryInfra trace (heaps, version 2), for Catapult's trace viewer: a detailed memory dump for each dump.
 //!
-//! The viewer breaks a heap down by stack and by type, and compares two dumps of one trace.
+//! The viewer groups a heap by stack and by type, and compares two dumps of one trace.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -16,16 +16,16 @@ use crate::heap::{Heap, Process, Row};
 
 /// Writes the trace: a memory dump for each dump, in this order.
 ///
-/// All are of one process in the trace, though they may be of several runs: only then can the viewer compare them.
+/// All have one process in the trace, even dumps of several runs: the viewer compares dumps of one process only.
 ///
 /// # Errors
 ///
-/// If writing fails.
+/// Returns an error if writing fails.
 pub fn write(heaps: &[Heap], out: &mut dyn Write) -> io::Result<()> {
     let mut maps = Maps::default();
     let first = heaps.first().map(|heap| &heap.process);
     let name = first.map_or("(unknown program)", Process::name);
-    // The viewer takes process 0 for the kernel.
+    // To the viewer, process 0 is the kernel.
     let pid = first.map_or(0, |process| process.pid).max(1);
     let mut events = vec![json!({
         "ph": "M", "name": "process_name", "cat": "__metadata", "pid": pid, "tid": 0, "ts": 0,
@@ -33,7 +33,7 @@ pub fn write(heaps: &[Heap], out: &mut dyn Write) -> io::Result<()> {
     })];
     let mut time = 0;
     for (number, heap) in heaps.iter().enumerate() {
-        // One after the other, whenever their processes began.
+        // Times ascend, whenever the processes began.
         time = heap.process.uptime_ms.max(time + 1);
         let dumps = json!({
             "level_of_detail": "detailed",
@@ -50,12 +50,17 @@ pub fn write(heaps: &[Heap], out: &mut dyn Write) -> io::Result<()> {
     writeln!(out)
 }
 
-/// The allocators of a dump: all blocks, and where reports are known the classes of blocks beside them.
-const ALL: &str = "malloc";
+/// An allocator of a dump: all blocks, or one class of them.
+struct Allocator {
+    name: &'static str,
+    class: Option<Class>,
+}
 
-fn classes(heap: &Heap) -> Vec<(&'static str, Option<Class>)> {
-    let of_classes = heap.classes().iter().map(|class| (class.name(), Some(*class)));
-    std::iter::once((ALL, None)).chain(of_classes).collect()
+/// Returns an allocator of all blocks, and one for each class if the dump contains reports.
+fn by_class(heap: &Heap) -> Vec<Allocator> {
+    let all = Allocator { name: "malloc", class: None };
+    let one = |class: &Class| Allocator { name: class.name(), class: Some(*class) };
+    std::iter::once(all).chain(heap.classes().iter().map(one)).collect()
 }
 
 fn rows(heap: &Heap, class: Option<Class>) -> impl Iterator<Item = &Row> {
@@ -64,7 +69,7 @@ fn rows(heap: &Heap, class: Option<Class>) -> impl Iterator<Item = &Row> {
 
 fn allocators(heap: &Heap, number: usize) -> serde_json::Value {
     let mut allocators = serde_json::Map::new();
-    for (at, (name, class)) in classes(heap).into_iter().enumerate() {
+    for (at, Allocator { name, class }) in by_class(heap).into_iter().enumerate() {
         let totals =
             rows(heap, class).fold(Totals::default(), |sum, row| sum.plus(&heap.amount(row)));
         let scalar = |value: i128, units: &str| json!({ "type": "scalar", "units": units, "value": format!("{value:x}") });
@@ -72,7 +77,7 @@ fn allocators(heap: &Heap, number: usize) -> serde_json::Value {
             "size": scalar(totals.usable(), "bytes"),
             "object_count": scalar(totals.blocks, "objects"),
         });
-        // Different for each allocator of the trace.
+        // Each allocator of the trace needs a number of its own.
         let guid = format!("{:x}", (number + 1) * 16 + at);
         allocators.insert(name.to_owned(), json!({ "guid": guid, "attrs": attributes }));
     }
@@ -83,11 +88,30 @@ fn allocators(heap: &Heap, number: usize) -> serde_json::Value {
 #[derive(Default)]
 struct Maps {
     strings: Table<String>,
-    /// Name and parent.
-    nodes: Table<(u32, Option<u32>)>,
+    nodes: Table<Node>,
     types: Table<u32>,
-    /// How many of each have been written.
-    written: [usize; 3],
+    written: Written,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Node {
+    name: u32,
+    parent: Option<u32>,
+}
+
+/// The number of entries of each map that are written.
+#[derive(Default)]
+struct Written {
+    strings: usize,
+    nodes: usize,
+    types: usize,
+}
+
+/// The properties that entries of a heap are added up by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Entry {
+    node: u32,
+    block_type: u32,
 }
 
 #[derive(Serialize)]
@@ -104,7 +128,7 @@ struct WireNode {
     parent: Option<u32>,
 }
 
-/// Ids begin at 1: a parent of 0 is none to the viewer.
+/// Returns the id of an entry. Ids begin at 1: to the viewer, a parent of 0 is none.
 fn id(number: u32) -> u32 {
     number + 1
 }
@@ -112,22 +136,23 @@ fn id(number: u32) -> u32 {
 impl Maps {
     fn heaps(&mut self, heap: &Heap) -> serde_json::Value {
         let mut allocators = serde_json::Map::new();
-        // Nodes by thread and stack, which all classes share.
+        // The nodes of threads and stacks, which all classes share.
         let mut known: FxHashMap<(Option<u32>, u32), u32> = FxHashMap::default();
-        for (name, class) in classes(heap) {
-            let mut sums: BTreeMap<(u32, u32), Totals> = BTreeMap::new();
+        for Allocator { name, class } in by_class(heap) {
+            let mut sums: BTreeMap<Entry, Totals> = BTreeMap::new();
             for row in rows(heap, class) {
                 let node = known.entry((row.kind.thread, row.kind.stack));
                 let node = *node.or_insert_with(|| self.node(heap, row));
-                let sum = sums.entry((node, self.block_type(heap, row))).or_default();
+                let block_type = self.block_type(heap, row);
+                let sum = sums.entry(Entry { node, block_type }).or_default();
                 *sum = sum.plus(&heap.amount(row));
             }
             let entries = || sums.iter();
             allocators.insert(
                 name.to_owned(),
                 json!({
-                    "nodes": entries().map(|((node, _), _)| node).collect::<Vec<_>>(),
-                    "types": entries().map(|((_, block_type), _)| block_type).collect::<Vec<_>>(),
+                    "nodes": entries().map(|(entry, _)| entry.node).collect::<Vec<_>>(),
+                    "types": entries().map(|(entry, _)| entry.block_type).collect::<Vec<_>>(),
                     "counts": entries().map(|(_, sum)| sum.blocks).collect::<Vec<_>>(),
                     "sizes": entries().map(|(_, sum)| sum.usable()).collect::<Vec<_>>(),
                 }),
@@ -142,7 +167,7 @@ impl Maps {
         let frames = heap.stack(row.kind.stack).rev().map(|frame| frame.function.clone());
         for name in thread.into_iter().chain(frames) {
             let name = id(self.strings.number(name));
-            parent = Some(id(self.nodes.number((name, parent))));
+            parent = Some(id(self.nodes.number(Node { name, parent })));
         }
         parent.unwrap_or(0)
     }
@@ -153,11 +178,14 @@ impl Maps {
         id(self.types.number(name))
     }
 
-    /// What was not written with an earlier dump.
+    /// Returns the entries that no earlier dump has written.
     fn unwritten(&mut self) -> serde_json::Value {
-        let [strings, nodes, types] = self.written;
-        self.written =
-            [self.strings.values().len(), self.nodes.values().len(), self.types.values().len()];
+        let now = Written {
+            strings: self.strings.values().len(),
+            nodes: self.nodes.values().len(),
+            types: self.types.values().len(),
+        };
+        let Written { strings, nodes, types } = std::mem::replace(&mut self.written, now);
         let numbered = |from: usize| from + 1..;
         let strings: Vec<_> = numbered(strings)
             .zip(&self.strings.values()[strings..])
@@ -165,7 +193,7 @@ impl Maps {
             .collect();
         let nodes: Vec<_> = numbered(nodes)
             .zip(&self.nodes.values()[nodes..])
-            .map(|(id, &(name_sid, parent))| WireNode { id, name_sid, parent })
+            .map(|(id, &Node { name, parent })| WireNode { id, name_sid: name, parent })
             .collect();
         let types: Vec<_> = numbered(types)
             .zip(&self.types.values()[types..])

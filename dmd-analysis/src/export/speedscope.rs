@@ -1,4 +1,4 @@
-//! The file of speedscope: a profile of all bytes, and one for each class of blocks.
+//! Speedscope's file: a profile of all bytes, and one for each class of blocks.
 
 use std::io::{self, Write};
 
@@ -49,7 +49,7 @@ struct WireProfile {
     unit: &'static str,
     start_value: u64,
     end_value: u64,
-    /// Frames by number, outermost first.
+    /// The numbers of frames, the outermost first.
     samples: Vec<Vec<u32>>,
     weights: Vec<u64>,
 }
@@ -58,7 +58,7 @@ struct WireProfile {
 ///
 /// # Errors
 ///
-/// If writing fails.
+/// Returns an error if writing fails.
 pub fn write(heap: &Heap, out: &mut dyn Write) -> io::Result<()> {
     let all = profile(heap, None);
     let of_classes = heap.classes().iter().map(|class| profile(heap, Some(*class)));

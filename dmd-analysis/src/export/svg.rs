@@ -12,7 +12,7 @@ use crate::heap::Heap;
 ///
 /// # Errors
 ///
-/// If writing fails.
+/// Returns an error if writing fails.
 pub fn write(heap: &Heap, out: &mut dyn Write) -> io::Result<()> {
     let lines: Vec<String> = folded::lines(heap)
         .into_iter()
@@ -23,11 +23,11 @@ pub fn write(heap: &Heap, out: &mut dyn Write) -> io::Result<()> {
     options.title = format!("{}: {} bytes", heap.process.name(), heap.amount_name());
     options.count_name = "bytes".to_owned();
     options.colors = Palette::Basic(BasicPalette::Mem);
-    // The same colours each time.
+    // With these, the colours are the same each time.
     options.hash = true;
     options.deterministic = true;
     if lines.is_empty() {
-        // There is no such thing as an empty flame graph.
+        // The library rejects an empty flame graph.
         options.title.push_str(", none");
         return flamegraph::from_lines(&mut options, ["(no blocks) 1"], out);
     }

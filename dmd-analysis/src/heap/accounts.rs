@@ -1,4 +1,4 @@
-//! How the blocks of a dump come to what the allocator has handed out: what was asked for, what is rounded up, what is not known.
+//! The account of a heap: how the blocks of a dump add up to the bytes that the allocator has allocated.
 
 use std::io::{self, Write};
 
@@ -7,56 +7,88 @@ use serde_json::{Value, json};
 use crate::analysis::{Totals, commas};
 use crate::read::Sum;
 
-/// The blocks of a dump beside what else the process has.
+/// The blocks of a dump beside the other memory of its process.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct Accounts {
     /// The blocks that the dump lists.
     pub listed: Totals,
-    /// Live blocks that it does not list: from before tracking began, or while it was off.
+    /// The live blocks that it does not list: from before tracking began, or while it was off.
     pub untracked: Sum,
-    /// Bytes of all live blocks by the allocator's counters, if the dump is of live blocks and lists all that it knows of:
-    /// those listed and those untracked come to it.
+    /// The bytes of all live blocks by the allocator's counters: the sum of listed and untracked ones.
+    ///
+    /// `None` if the dump does not list all live blocks that it tracks.
     pub heap_allocated: Option<u64>,
-    /// What the tracker's own tables have, which is in none of these.
+    /// The bytes of the tracker's own tables, which the other figures leave out.
     pub tracker_bytes: Option<u64>,
 }
 
+/// A line of an account.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct AccountLine {
+    /// `+` before an addend, `=` before the sum of the lines above, else a space.
+    pub sign: char,
+    /// The amount.
+    pub bytes: i128,
+    /// The meaning of the amount.
+    pub text: String,
+}
+
+/// The memory of a process that is in no row of its heap.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Outside {
+    pub(super) heap_allocated: Option<u64>,
+    pub(super) untracked: Sum,
+    pub(super) tracker: Option<u64>,
+}
+
+impl Outside {
+    /// Returns the account of these listed blocks. `is_all` is true if they are all tracked blocks.
+    pub(super) fn accounts(self, listed: Totals, is_all: bool) -> Accounts {
+        let Outside { heap_allocated, untracked, tracker } = self;
+        Accounts {
+            listed,
+            untracked,
+            heap_allocated: heap_allocated.filter(|_| is_all),
+            tracker_bytes: tracker,
+        }
+    }
+}
+
 impl Accounts {
-    /// The lines of the account: an amount, and what it is. `=` stands before the sum of those above.
+    /// Returns the lines of the account.
     #[must_use]
-    pub fn lines(&self) -> Vec<(char, i128, String)> {
+    pub fn lines(&self) -> Vec<AccountLine> {
+        let line = |sign, bytes, text: &str| AccountLine { sign, bytes, text: text.to_owned() };
         let Totals { req, slop, .. } = self.listed;
         let mut lines = vec![
-            (' ', req, "asked for by the program".to_owned()),
-            ('+', slop, "that the allocator rounds up".to_owned()),
+            line(' ', req, "asked for by the program"),
+            line('+', slop, "that the allocator rounds up"),
         ];
         if let Some(heap_allocated) = self.heap_allocated {
             let Sum { blocks, bytes } = self.untracked;
-            let untracked = format!(
-                "in {} blocks from before tracking began or while it was off",
-                commas(blocks.into())
-            );
-            lines.push(('+', bytes.into(), untracked));
-            lines.push(('=', heap_allocated.into(), "heap-allocated".to_owned()));
+            let blocks = commas(blocks.into());
+            let text = format!("in {blocks} blocks from before tracking began or while it was off");
+            lines.push(AccountLine { sign: '+', bytes: bytes.into(), text });
+            lines.push(line('=', heap_allocated.into(), "heap-allocated"));
         } else {
-            lines.push(('=', req + slop, "in these blocks".to_owned()));
+            lines.push(line('=', req + slop, "in these blocks"));
         }
         if let Some(tracker) = self.tracker_bytes {
-            let words = "in the tracker's own tables, which none of these has";
-            lines.push((' ', tracker.into(), words.to_owned()));
+            let text = "in the tracker's own tables, which none of these has";
+            lines.push(line(' ', tracker.into(), text));
         }
         lines
     }
 
     pub(super) fn write_text(&self, out: &mut dyn Write) -> io::Result<()> {
-        self.lines().iter().try_for_each(|(sign, bytes, what)| {
-            let bytes = commas(*bytes);
-            writeln!(out, "{sign} {bytes:>15}  {what}")
+        self.lines().iter().try_for_each(|AccountLine { sign, bytes, text }| {
+            writeln!(out, "{sign} {:>15}  {text}", commas(*bytes))
         })
     }
 
-    /// As JSON, for programs.
+    /// Returns the account as JSON.
     #[must_use]
     pub fn json(&self) -> Value {
         let Totals { blocks, req, slop } = self.listed;

@@ -2,18 +2,39 @@
 
 use rustc_hash::FxHashMap;
 
+use super::model::{Amounts, HeapFrame, Kind, ModuleOffset, Report, Row, TextId};
 use super::table::Table;
-use super::{Frames, HeapFrame, HeapOptions, Kind, Knows, Reports, Row, StackKind, TextId};
+use super::{Frames, HeapOptions, StackKind};
 use crate::analysis::{
     BlockType, Class, Parts, Totals, report_names, thread_name, without_allocator, without_library,
 };
 use crate::read::{Block, Dump, ReportSite, TraceId};
 use crate::symbols::Address;
 
-/// What tells frames apart: equal ones of several stacks are one.
-type FrameKey<'d> = (&'d str, Option<&'d str>, Option<u32>, bool);
+/// The properties by which frames of several stacks are one.
+#[derive(PartialEq, Eq, Hash)]
+struct FrameKey<'d> {
+    function: &'d str,
+    file: Option<&'d str>,
+    line: Option<u32>,
+    out_of_line: bool,
+}
 
-/// Rows while blocks are entered.
+/// A stack of the dump, in the scope that is part of it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct ScopedTrace {
+    trace: Option<TraceId>,
+    scope: u16,
+}
+
+/// The stack and the type of blocks.
+#[derive(Clone, Copy)]
+struct StackAndType {
+    stack: u32,
+    block_type: Option<TextId>,
+}
+
+/// The rows of a heap while blocks are added.
 pub(super) struct Builder<'d> {
     dump: &'d Dump,
     which: Frames,
@@ -23,12 +44,12 @@ pub(super) struct Builder<'d> {
     pub(super) stacks: Table<Box<[u32]>>,
     pub(super) scopes: Table<Box<[TextId]>>,
     pub(super) texts: Table<String>,
-    /// The number of a scope's names by that of the dump.
+    /// The numbers of the lists of names, by the dump's numbers of scopes.
     known_scopes: FxHashMap<u16, u32>,
-    /// Stack and type of the dump's stacks that were met, in their scopes where those are in the stack.
-    traces: FxHashMap<(Option<TraceId>, u16), (u32, Option<TextId>)>,
-    /// Reports of blocks that were met.
-    reports: FxHashMap<&'d [TraceId], Reports>,
+    /// The stacks of the dump that were looked up.
+    traces: FxHashMap<ScopedTrace, StackAndType>,
+    /// The reports that were looked up.
+    reports: FxHashMap<&'d [TraceId], Box<[Report]>>,
     pub(super) rows: Vec<Row>,
     places: FxHashMap<Kind, usize>,
 }
@@ -36,7 +57,7 @@ pub(super) struct Builder<'d> {
 impl<'d> Builder<'d> {
     pub(super) fn new(dump: &'d Dump, options: &HeapOptions) -> Self {
         let mut scopes = Table::default();
-        // The first is that of blocks in no scope.
+        // The first stands for no scope.
         scopes.number(Box::default());
         Self {
             dump,
@@ -55,7 +76,8 @@ impl<'d> Builder<'d> {
         }
     }
 
-    pub(super) fn enter(&mut self, block: &Block, class: Class, knows: Knows) {
+    /// Adds a block to the row of its kind.
+    pub(super) fn add(&mut self, block: &Block, class: Class, amounts: Amounts) {
         let kind = self.kind(block, class);
         let rows = &mut self.rows;
         let at = *self.places.entry(kind).or_insert_with_key(|kind| {
@@ -65,14 +87,14 @@ impl<'d> Builder<'d> {
         });
         let row = &mut rows[at];
         row.allocated.add_weighted(block);
-        if knows != Knows::Allocated && !block.freed {
+        if amounts != Amounts::Allocated && !block.freed {
             row.live.add_weighted(block);
         }
     }
 
-    /// What a block is.
+    /// Returns the kind of a block.
     pub(super) fn kind(&mut self, block: &Block, class: Class) -> Kind {
-        let (stack, block_type) = self.stack_and_type(block.alloc, block.scope);
+        let StackAndType { stack, block_type } = self.stack_and_type(block.alloc, block.scope);
         let thread = block.thread.map(|id| self.texts.number(thread_name(self.dump, id)));
         let scope = self.scope(block.scope);
         let (reports, size) = (self.reports(block), block.usable());
@@ -91,15 +113,16 @@ impl<'d> Builder<'d> {
         number
     }
 
-    /// The names of a scope and of those around it, the outermost first.
+    /// Returns the names of a scope and of those around it, the outermost first.
     fn scope_names(&self, scope: u16) -> Vec<&'d str> {
         let dump = self.dump;
         dump.extension.as_ref().map(|ours| ours.scope_names(scope)).unwrap_or_default()
     }
 
-    fn stack_and_type(&mut self, trace: Option<TraceId>, scope: u16) -> (u32, Option<TextId>) {
+    fn stack_and_type(&mut self, trace: Option<TraceId>, scope: u16) -> StackAndType {
         let scope = if self.made_of == StackKind::Native { 0 } else { scope };
-        if let Some(known) = self.traces.get(&(trace, scope)) {
+        let scoped = ScopedTrace { trace, scope };
+        if let Some(known) = self.traces.get(&scoped) {
             return *known;
         }
         let dump = self.dump;
@@ -126,12 +149,14 @@ impl<'d> Builder<'d> {
                 BlockType::Known(name) => Some(self.texts.number(name)),
                 _ => None,
             });
-        self.traces.insert((trace, scope), (stack, block_type));
-        (stack, block_type)
+        let found = StackAndType { stack, block_type };
+        self.traces.insert(scoped, found);
+        found
     }
 
     fn frame(&mut self, parts: &Parts<'d>) -> u32 {
-        let key = (parts.shown(), parts.file, parts.line, parts.out_of_line);
+        let Parts { file, line, out_of_line, .. } = *parts;
+        let key = FrameKey { function: parts.shown(), file, line, out_of_line };
         let frames = &mut self.frames;
         *self.frame_numbers.entry(key).or_insert_with(|| {
             let next = u32::try_from(frames.len()).unwrap_or(u32::MAX);
@@ -140,15 +165,16 @@ impl<'d> Builder<'d> {
                 file: parts.file.map(str::to_owned),
                 line: parts.line,
                 inlined: !parts.out_of_line,
-                address: Address::of_text(parts.function)
-                    .map(|address| (address.module.to_owned(), address.offset)),
+                address: Address::of_text(parts.function).map(|Address { module, offset }| {
+                    ModuleOffset { module: module.to_owned(), offset }
+                }),
             });
             next
         })
     }
 
-    fn reports(&mut self, block: &Block) -> Reports {
-        let Some(traces) = self.dump.reports(block) else { return Reports::default() };
+    fn reports(&mut self, block: &Block) -> Box<[Report]> {
+        let Some(traces) = self.dump.reports(block) else { return Box::default() };
         if let Some(known) = self.reports.get(traces) {
             return known.clone();
         }
@@ -161,12 +187,12 @@ impl<'d> Builder<'d> {
             _ => String::new(),
         });
         let texts = &mut self.texts;
-        let pair = |(path, field): (String, String)| {
-            // A native report stack has the same words for both.
+        let report = |(path, field): (String, String)| {
+            // A native report stack has one name for both.
             let has_field = !field.is_empty() && field != path;
-            (texts.number(path), has_field.then(|| texts.number(field)))
+            Report { path: texts.number(path), field: has_field.then(|| texts.number(field)) }
         };
-        let reports: Reports = paths.into_iter().zip(fields).map(pair).collect();
+        let reports: Box<[Report]> = paths.into_iter().zip(fields).map(report).collect();
         self.reports.insert(traces, reports.clone());
         reports
     }

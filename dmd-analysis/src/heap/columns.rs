@@ -1,22 +1,34 @@
-//! The rows of a heap as columns of numbers, for a page that breaks them down itself, in any order.
+//! The rows of a heap as columns of numbers, for the page, which groups them itself.
 
 use rustc_hash::FxHashMap;
 use serde_json::{Value, json};
 
-use super::Heap;
+use super::accounts::AccountLine;
+use super::model::{Heap, Kind};
 use super::table::Table;
 use crate::analysis::Totals;
 
-/// What a row is told by: the numbers of its stack, its type and its scopes.
-type Key = (u32, Option<u32>, u32);
+/// The numbers that the page groups rows by.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Key {
+    stack: u32,
+    block_type: Option<u32>,
+    scope: u32,
+}
 
-/// The rows as JSON. Frames are functions, without lines; stacks begin with the innermost.
+/// A row of the columns.
+struct Line {
+    key: Key,
+    totals: Totals,
+}
+
+/// Returns the rows as JSON. Frames are functions without lines. Stacks begin with the innermost frame.
 #[must_use]
 pub fn columns(heap: &Heap) -> Value {
     let mut functions: Table<&str> = Table::default();
     let mut stacks: Table<Vec<u32>> = Table::default();
     let mut numbers: FxHashMap<Key, usize> = FxHashMap::default();
-    let mut rows: Vec<(Key, Totals)> = Vec::new();
+    let mut lines: Vec<Line> = Vec::new();
     let of_heap: Vec<u32> = heap
         .stacks
         .iter()
@@ -26,15 +38,16 @@ pub fn columns(heap: &Heap) -> Value {
         })
         .collect();
     for row in &heap.rows {
-        let key = (of_heap[row.kind.stack as usize], row.kind.block_type, row.kind.scope);
+        let Kind { stack, block_type, scope, .. } = row.kind;
+        let key = Key { stack: of_heap[stack as usize], block_type, scope };
         let at = *numbers.entry(key).or_insert_with(|| {
-            rows.push((key, Totals::default()));
-            rows.len() - 1
+            lines.push(Line { key, totals: Totals::default() });
+            lines.len() - 1
         });
-        rows[at].1 = rows[at].1.plus(&heap.amount(row));
+        lines[at].totals = lines[at].totals.plus(&heap.amount(row));
     }
-    let column = |value: fn(&(Key, Totals)) -> Value| rows.iter().map(value).collect::<Vec<_>>();
-    let account = |(sign, bytes, what): (char, i128, String)| json!([sign, bytes, what]);
+    let column = |value: fn(&Line) -> Value| lines.iter().map(value).collect::<Vec<_>>();
+    let account = |AccountLine { sign, bytes, text }: AccountLine| json!([sign, bytes, text]);
     json!({
         "program": heap.process.name(),
         "amount": heap.amount_name(),
@@ -45,11 +58,11 @@ pub fn columns(heap: &Heap) -> Value {
         "scopes": heap.scopes,
         "texts": heap.texts,
         "rows": {
-            "stack": column(|((stack, ..), _)| json!(stack)),
-            "type": column(|((_, name, _), _)| json!(name)),
-            "scope": column(|((.., scope), _)| json!(scope)),
-            "blocks": column(|(_, totals)| json!(totals.blocks)),
-            "bytes": column(|(_, totals)| json!(totals.usable())),
+            "stack": column(|line| json!(line.key.stack)),
+            "type": column(|line| json!(line.key.block_type)),
+            "scope": column(|line| json!(line.key.scope)),
+            "blocks": column(|line| json!(line.totals.blocks)),
+            "bytes": column(|line| json!(line.totals.usable())),
         },
     })
 }

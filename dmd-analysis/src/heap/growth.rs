@@ -1,27 +1,27 @@
-//! What grew between two dumps, place by place, biggest first.
+//! The growth between two dumps, place by place, biggest first.
 //!
-//! Places are told apart by functions and types, not by lines or addresses, so that dumps of two builds can be compared.
+//! A place is a stack of functions and a type, without lines and addresses, so that dumps of two builds can be compared.
 
 use std::io::{self, Write};
 
 use rustc_hash::FxHashMap;
 use serde_json::json;
 
+use super::model::{Heap, HeapFrame};
 use super::table::Table;
-use super::{Heap, HeapFrame};
 use crate::analysis::{Totals, commas};
 
-/// What differs between two heaps.
+/// The difference between two heaps.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Growth {
-    /// All blocks of the first dump.
+    /// The amount of all blocks of the first dump.
     pub before: Totals,
-    /// All blocks of the second.
+    /// The amount of all blocks of the second.
     pub after: Totals,
-    /// Whether the figures are estimates from samples, and small differences may be chance.
+    /// True if the figures are estimates from samples. Small differences may be chance then.
     pub is_estimate: bool,
-    /// The places that differ, those that grew most first, those that shrank most last.
+    /// The places that differ. The one that grew most is first, the one that shrank most is last.
     pub places: Vec<Place>,
 }
 
@@ -31,36 +31,43 @@ pub struct Growth {
 pub struct Place {
     /// The functions, innermost first.
     pub functions: Vec<String>,
-    /// File and line of each, where they are known, in the dump that has the place last.
+    /// File and line of each, where they are known, in the last dump that contains the place.
     pub lines: Vec<Option<String>>,
-    /// The type, if the frames tell it.
+    /// The type, if the frames contain it.
     pub block_type: Option<String>,
-    /// In the first dump.
+    /// The amount in the first dump.
     pub before: Totals,
-    /// In the second.
+    /// The amount in the second.
     pub after: Totals,
 }
 
 impl Place {
-    /// The bytes that came, or went if negative.
+    /// Returns the growth in bytes.
     #[must_use]
     pub fn bytes(&self) -> i128 {
         self.after.usable() - self.before.usable()
     }
 
-    /// The blocks that came, or went if negative.
+    /// Returns the growth in blocks.
     #[must_use]
     pub fn blocks(&self) -> i128 {
         self.after.blocks - self.before.blocks
     }
 }
 
-/// What the second heap has beyond the first.
+/// The stack and type of a place.
+#[derive(PartialEq, Eq, Hash)]
+struct PlaceKey<'h> {
+    stack: u32,
+    block_type: Option<&'h str>,
+}
+
+/// Subtracts the first heap from the second.
 #[must_use]
 pub fn growth(before: &Heap, after: &Heap) -> Growth {
     let mut places: Vec<Place> = Vec::new();
     let mut stacks: Table<Vec<&str>> = Table::default();
-    let mut numbers: FxHashMap<(u32, Option<&str>), usize> = FxHashMap::default();
+    let mut numbers: FxHashMap<PlaceKey<'_>, usize> = FxHashMap::default();
     for (heap, is_after) in [(before, false), (after, true)] {
         let functions = |stack: &[u32]| -> Vec<&str> {
             stack.iter().map(|frame| &*heap.frames[*frame as usize].function).collect()
@@ -70,7 +77,7 @@ pub fn growth(before: &Heap, after: &Heap) -> Growth {
         for row in &heap.rows {
             let stack = of_heap[row.kind.stack as usize];
             let block_type = row.kind.block_type.map(|name| heap.text(name));
-            let at = *numbers.entry((stack, block_type)).or_insert_with(|| {
+            let at = *numbers.entry(PlaceKey { stack, block_type }).or_insert_with(|| {
                 let functions = &stacks.values()[stack as usize];
                 places.push(Place {
                     functions: functions.iter().map(|&name| name.to_owned()).collect(),
@@ -83,7 +90,7 @@ pub fn growth(before: &Heap, after: &Heap) -> Growth {
             });
             let place = &mut places[at];
             let side = if is_after { &mut place.after } else { &mut place.before };
-            // Of rows that differ in lines, the largest comes first.
+            // Of rows that differ in lines, the largest is first. Its lines are kept.
             if *side == Totals::default() {
                 place.lines = heap.stack(row.kind.stack).map(HeapFrame::place).collect();
             }
@@ -100,11 +107,11 @@ pub fn growth(before: &Heap, after: &Heap) -> Growth {
     Growth { before: before.totals(), after: after.totals(), is_estimate, places }
 }
 
-/// Writes the first `top` places, and all others as one line.
+/// Writes the first `top` places, and the sum of all others as one line.
 ///
 /// # Errors
 ///
-/// If writing fails.
+/// Returns an error if writing fails.
 pub fn write_text(growth: &Growth, top: usize, out: &mut dyn Write) -> io::Result<()> {
     let Growth { before, after, is_estimate, places } = growth;
     let about = if *is_estimate { "about " } else { "" };
@@ -151,11 +158,11 @@ fn signed(number: i128) -> String {
     if number > 0 { format!("+{}", commas(number)) } else { commas(number) }
 }
 
-/// Writes the first `top` places as JSON, and what all others amount to as `other`.
+/// Writes the first `top` places as JSON, and the sum of all others as `other`.
 ///
 /// # Errors
 ///
-/// If writing fails.
+/// Returns an error if writing fails.
 pub fn write_json(growth: &Growth, top: usize, out: &mut dyn Write) -> io::Result<()> {
     let totals = |totals: &Totals| json!({ "bytes": totals.usable(), "blocks": totals.blocks });
     let place = |place: &Place| {

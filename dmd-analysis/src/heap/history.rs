@@ -1,17 +1,18 @@
-//! The heap of a program over time: a recording with the functions of its stacks, and its heap at any moment.
+//! The heap of a program over time: a recording with symbolicated stacks, and its heap at any moment.
 
 use std::time::{Duration, UNIX_EPOCH};
 
 use rustc_hash::FxHashMap;
 
+use super::HeapOptions;
 use super::build::Builder;
-use super::{Heap, HeapOptions, Kind, Knows, Row};
+use super::model::{Amounts, Heap, Kind, Row};
 use crate::analysis::{Class, NoReports, Totals};
 use crate::read::{Dump, ReadError, read_slice};
 use crate::recording::{Block, Recording};
 use crate::symbols::{Report, Symboliser};
 
-/// A recording whose stacks can be looked up.
+/// A recording whose stacks can be symbolicated.
 ///
 /// # Examples
 ///
@@ -36,60 +37,60 @@ use crate::symbols::{Report, Symboliser};
 #[derive(Debug)]
 pub struct History {
     recording: Recording,
-    /// A block for each site, the first for none.
+    /// A block for each site. The first stands for no site.
     sites: Dump,
-    /// Which block is which site's.
+    /// The place of each site's block in `sites`.
     places: FxHashMap<u32, usize>,
 }
 
 impl History {
-    /// Of a recording, with addresses for functions.
+    /// Takes a recording. Its frames are addresses until it is symbolicated.
     ///
     /// # Errors
     ///
-    /// If its stacks cannot be read.
+    /// Returns an error if its stacks cannot be read.
     pub fn new(recording: Recording) -> Result<Self, ReadError> {
         let sites = read_slice(&recording.site_dump())?;
         let places = recording.sites.keys().copied().zip(1..).collect();
         Ok(Self { recording, sites, places })
     }
 
-    /// Looks up functions and lines.
+    /// Looks up the functions and lines of all frames.
     pub fn symbolicate(&mut self, symboliser: &mut Symboliser) -> Report {
         symboliser.symbolicate(&mut self.sites)
     }
 
-    /// The recording.
+    /// Returns the recording.
     #[must_use]
     pub fn recording(&self) -> &Recording {
         &self.recording
     }
 
-    /// What was remarkable about it, as sentences.
+    /// Returns sentences about facts that could not be looked up.
     #[must_use]
     pub fn notes(&self) -> &[String] {
         &self.sites.notes
     }
 
-    /// The blocks that live at this moment, in microseconds since the beginning.
+    /// Returns the heap of the blocks that are live at a moment, in microseconds since the beginning.
     ///
     /// # Errors
     ///
-    /// If blocks of one class are asked for: a recording does not know who reports what.
+    /// Returns an error if the options keep one class of blocks: a recording contains no reports.
     pub fn heap(&self, at: u64, options: &HeapOptions) -> Result<Heap, NoReports> {
-        Ok(self.layout(options)?.heap(self, at, Knows::Live))
+        Ok(self.layout(options)?.heap(self, at, Amounts::Live))
     }
 
-    /// Those, and all that were allocated by then.
+    /// Returns the heap of these blocks and of all that were allocated up to that moment.
     ///
     /// # Errors
     ///
-    /// If blocks of one class are asked for: a recording does not know who reports what.
+    /// Returns an error if the options keep one class of blocks: a recording contains no reports.
     pub fn heap_and_allocated(&self, at: u64, options: &HeapOptions) -> Result<Heap, NoReports> {
-        Ok(self.layout(options)?.heap(self, at, Knows::Both))
+        Ok(self.layout(options)?.heap(self, at, Amounts::Both))
     }
 
-    /// What blocks of each site are.
+    /// Returns the kinds of the blocks of each site.
     pub(crate) fn layout(&self, options: &HeapOptions) -> Result<Layout, NoReports> {
         if options.only.is_some() {
             return Err(NoReports);
@@ -97,35 +98,36 @@ impl History {
         let mut builder = Builder::new(&self.sites, options);
         let kind = |block| builder.kind(block, Class::Live);
         let kinds = self.sites.blocks.iter().map(kind).collect();
-        let mut heap = Heap::of(&self.sites, builder, options);
+        let mut heap = Heap::built(&self.sites, builder, options);
         "recording".clone_into(&mut heap.process.mode);
         heap.sample_bytes = self.recording.sample_bytes;
-        Ok(Layout { heap, kinds, knows_moment: options.taken.is_some() })
+        Ok(Layout { heap, kinds, has_time: options.taken.is_some() })
     }
 
-    /// The place of a block's site in a layout.
+    /// Returns the place of a block's site in a layout.
     pub(crate) fn site(&self, block: &Block) -> usize {
         self.places.get(&block.site).copied().unwrap_or(0)
     }
 }
 
-/// A heap without rows, and what blocks of each site are.
+/// A heap without rows, and the kinds of the blocks of each site.
 pub(crate) struct Layout {
     pub(crate) heap: Heap,
-    /// By place of the site; without their size.
+    /// One for each place of a site, without the size.
     pub(crate) kinds: Vec<Kind>,
-    knows_moment: bool,
+    /// True if the options contain the time of the heap.
+    has_time: bool,
 }
 
 impl Layout {
-    /// The heap of a moment.
-    pub(crate) fn heap(self, history: &History, at: u64, knows: Knows) -> Heap {
-        let rows = self.rows(history, at, knows);
+    /// Returns the heap of a moment.
+    pub(crate) fn heap(self, history: &History, at: u64, amounts: Amounts) -> Heap {
+        let rows = self.rows(history, at, amounts);
         let mut heap = self.heap;
         heap.rows = rows;
-        heap.knows = knows;
+        heap.amounts = amounts;
         heap.process.uptime_ms = at / 1000;
-        if !self.knows_moment {
+        if !self.has_time {
             let since = Duration::from_millis(history.recording.started_ms);
             heap.taken = UNIX_EPOCH.checked_add(since + Duration::from_micros(at));
         }
@@ -133,37 +135,50 @@ impl Layout {
         heap
     }
 
-    fn rows(&self, history: &History, at: u64, knows: Knows) -> Vec<Row> {
-        let mut sums: FxHashMap<(usize, u64), [Sum; 2]> = FxHashMap::default();
+    fn rows(&self, history: &History, at: u64, amounts: Amounts) -> Vec<Row> {
+        let mut sums: FxHashMap<SizedSite, LiveAndAllocated> = FxHashMap::default();
         for block in history.recording.blocks.iter().take_while(|block| block.born <= at) {
             let lives = block.lives_at(at);
-            if lives || knows == Knows::Both {
-                let [live, allocated] =
-                    sums.entry((history.site(block), block.usable)).or_default();
-                allocated.add(block);
+            if lives || amounts == Amounts::Both {
+                let key = SizedSite { site: history.site(block), size: block.usable };
+                let sum = sums.entry(key).or_default();
+                sum.allocated.add(block);
                 if lives {
-                    live.add(block);
+                    sum.live.add(block);
                 }
             }
         }
-        // Several sites may be of one kind.
-        let mut kinds: FxHashMap<Kind, [Sum; 2]> = FxHashMap::default();
-        for ((site, size), [live, allocated]) in sums {
+        // Several sites may have blocks of one kind.
+        let mut kinds: FxHashMap<Kind, LiveAndAllocated> = FxHashMap::default();
+        for (SizedSite { site, size }, of_site) in sums {
             let kind = Kind { size, ..self.kinds[site].clone() };
             let sum = kinds.entry(kind).or_default();
-            sum[0].join(&live);
-            sum[1].join(&allocated);
+            sum.live.join(&of_site.live);
+            sum.allocated.join(&of_site.allocated);
         }
-        let row = |(kind, [live, allocated]): (Kind, [Sum; 2])| Row {
+        let row = |(kind, sum): (Kind, LiveAndAllocated)| Row {
             kind,
-            live: live.totals(),
-            allocated: allocated.totals(),
+            live: sum.live.totals(),
+            allocated: sum.allocated.totals(),
         };
         kinds.into_iter().map(row).collect()
     }
 }
 
-/// Blocks and what they stand for: bytes are rounded block by block, so that every sum of them is the same sum.
+/// A site and the size of its blocks.
+#[derive(PartialEq, Eq, Hash)]
+struct SizedSite {
+    site: usize,
+    size: u64,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct LiveAndAllocated {
+    live: Sum,
+    allocated: Sum,
+}
+
+/// A sum of blocks. Bytes are rounded block by block, so that every order of adding gives the same sum.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Sum {
     pub(crate) blocks: f64,

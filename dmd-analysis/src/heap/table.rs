@@ -1,10 +1,10 @@
-//! Values numbered in the order in which they are met, as the tables of file formats have them.
+//! A table that interns values, as file formats need them: numbers in the order of first use.
 
 use std::hash::Hash;
 
 use rustc_hash::FxHashMap;
 
-/// Values, each once, and their numbers from 0.
+/// Interned values and their numbers, from 0 on.
 #[derive(Debug)]
 pub(crate) struct Table<T> {
     values: Vec<T>,
@@ -18,7 +18,7 @@ impl<T> Default for Table<T> {
 }
 
 impl<T: Clone + Eq + Hash> Table<T> {
-    /// The number of a value, which is the next one if it has not been met.
+    /// Returns the number of a value. A new value gets the next number.
     pub(crate) fn number(&mut self, value: T) -> u32 {
         let next = u32::try_from(self.values.len()).unwrap_or(u32::MAX);
         let number = *self.numbers.entry(value.clone()).or_insert(next);
@@ -28,7 +28,7 @@ impl<T: Clone + Eq + Hash> Table<T> {
         number
     }
 
-    /// The values by number.
+    /// Returns the values in the order of their numbers.
     pub(crate) fn values(&self) -> &[T] {
         &self.values
     }

@@ -1,13 +1,15 @@
-//! The heap that is shown in every format, and its details.
+//! A heap that all formats show in tests, and tests of its tree and its growth.
 
-use super::browse::{self, Axis, BrowseOptions, Name, Node, browse};
+use super::browse::{self, Axis, BrowseOptions, Name, Node, axes, browse};
 use super::growth::{self, growth};
 use super::{Heap, HeapOptions};
 use crate::analysis::Totals;
 use crate::read::read_slice;
 
-/// A heap with what is hard to write: inlined functions, a semicolon and quotes in names, a stack that differs only in its line,
-/// a block without a stack, one in a module whose symbols are gone, and all classes of blocks.
+/// A heap that is hard to write.
+///
+/// It has inlined functions, a semicolon and quotes in names, a stack that differs only in its line, a block without a stack,
+/// one in a module without symbols, and all classes of blocks.
 pub(crate) const HEAP: &str = r##"{"version":5,"invocation":{"dmdEnvVar":"1","mode":"dark-matter"},
 "blockList":[
   {"req":4000,"slop":96,"alloc":"L","thread":1},
@@ -74,7 +76,7 @@ shop: 4,314,936 live bytes in 28 blocks, 100.00% of the heap
 
 #[test]
 fn types_have_stacks_within() {
-    let by = vec![Axis::Type, Axis::Stack];
+    let by = vec![Axis::Type, Axis::stack()];
     let options = BrowseOptions {
         by,
         of_type: Some("u8".into()),
@@ -108,7 +110,7 @@ shop: 1,310,720 live bytes in 20 blocks, 30.38% of the heap
     assert_eq!(shown(&options), expected);
 }
 
-/// The same with scopes: most of it in two, one inside the other.
+/// Returns the same heap with most of its blocks in two scopes, one inside the other.
 fn scoped() -> String {
     HEAP.replace(r#""alloc":"W","thread":2"#, r#""alloc":"W","thread":2,"scope":2"#)
         .replace(r#""alloc":"C","thread":1"#, r#""alloc":"C","thread":1,"scope":1"#)
@@ -122,7 +124,7 @@ fn scoped() -> String {
 #[test]
 fn scopes_have_types_and_stacks_within_and_all_comes_to_what_is_allocated() {
     let heap = heap(&scoped());
-    let by = vec![Axis::Scope, Axis::Type, Axis::Stack];
+    let by = vec![Axis::Scope, Axis::Type, Axis::stack()];
     let options = BrowseOptions { by, ..BrowseOptions::default() };
     let mut out = Vec::new();
     browse::write_text(&heap, &browse(&heap, &options), &options, &mut out).unwrap();
@@ -152,22 +154,23 @@ shop: 4,314,936 live bytes in 28 blocks, 100.00% of the heap
     assert_eq!(browse(&heap, &part).totals.usable(), 3_000_000);
 }
 
-/// Kids add up to their parent, everywhere.
+/// Asserts that the children of every node add up to it.
 fn assert_adds_up(node: &Node) {
-    let sum = node.kids.iter().fold(Totals::default(), |sum, kid| sum.plus(&kid.totals));
-    assert!(node.kids.is_empty() || sum == node.totals, "{node:?}");
-    node.kids.iter().for_each(assert_adds_up);
+    let sum = node.children.iter().fold(Totals::default(), |sum, child| sum.plus(&child.totals));
+    assert!(node.children.is_empty() || sum == node.totals, "{node:?}");
+    node.children.iter().for_each(assert_adds_up);
 }
 
 #[test]
-fn kids_add_up_to_their_parent_wherever_it_is_cut() {
-    // A stack that ends where another one goes on.
+fn children_add_up_to_their_parent_wherever_it_is_cut() {
+    // One stack is a part of another.
     let text = scoped().replace(r#""L":["a","v","l","m"]"#, r#""L":["a","m"]"#);
     let heap = heap(&text);
     for min_percent in [0.0, 0.05, 1.0, 50.0, 100.0] {
-        use Axis::{Scope, Stack, Type};
-        for by in [[Stack, Type, Scope], [Type, Stack, Scope], [Scope, Stack, Type]] {
-            let by = by.to_vec();
+        for words in
+            ["stack,type,scope", "type,stack,scope", "scope,stack,type", "thread,state,field"]
+        {
+            let by = axes(words.parse().unwrap()).unwrap();
             let tree =
                 browse(&heap, &BrowseOptions { by, min_percent, ..BrowseOptions::default() });
             assert_eq!(tree.totals.usable(), BYTES);
@@ -175,8 +178,9 @@ fn kids_add_up_to_their_parent_wherever_it_is_cut() {
         }
     }
     let tree = browse(&heap, &BrowseOptions { min_percent: 0.0, ..BrowseOptions::default() });
-    let main = tree.kids.iter().find(|kid| kid.name == Name::Frame("shop::main".into())).unwrap();
-    let own = main.kids.iter().find(|kid| kid.name == Name::Own).unwrap();
+    let main =
+        tree.children.iter().find(|child| child.name == Name::Frame("shop::main".into())).unwrap();
+    let own = main.children.iter().find(|child| child.name == Name::Own).unwrap();
     assert_eq!(own.totals.usable(), 4_096);
     let mut out = Vec::new();
     browse::write_json(&heap, &tree, &mut out).unwrap();

@@ -4,26 +4,10 @@ use std::cmp::Reverse;
 
 use rustc_hash::FxHashMap;
 
-use super::alike::frame;
 use super::{Holds, NONE};
-use crate::analysis::by::report_names;
-use crate::read::{Block, ReportSite};
-
-/// What blocks are grouped by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Owner {
-    /// Their type, where the frames tell it.
-    Type,
-    /// The program's own frame that allocated them.
-    Site,
-    /// The crate whose code asked for them.
-    Crate,
-    /// The paths of the reports that count them.
-    Reporter,
-    /// The type and field by which they were reported.
-    Field,
-}
+use crate::analysis::DumpBlocks;
+use crate::analysis::people::Style;
+use crate::axis::Axis;
 
 /// Blocks with one answer, and what they retain together.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,8 +28,8 @@ impl Holds<'_> {
     /// The `top` groups that retain most, largest first, and how many there are in all. Groups overlap: what types hold
     /// through each other is retained by each.
     #[must_use]
-    pub fn groups(&self, by: Owner, top: usize) -> (Vec<HeldGroup>, usize) {
-        let (mut groups, of) = self.group(by);
+    pub fn groups(&self, axis: &Axis, top: usize) -> (Vec<HeldGroup>, usize) {
+        let (mut groups, of) = self.group(axis);
         let count = groups.len();
         // Together blocks retain what each does, and what several of them share besides. The exact sum takes a walk through the
         // graph, so it is asked of those alone that are big by the first.
@@ -76,11 +60,13 @@ impl Holds<'_> {
     }
 
     /// The groups, and the number of each block's.
-    fn group(&self, by: Owner) -> (Vec<HeldGroup>, Vec<u32>) {
+    fn group(&self, axis: &Axis) -> (Vec<HeldGroup>, Vec<u32>) {
         let mut groups: Vec<HeldGroup> = Vec::new();
         let mut numbers: FxHashMap<String, u32> = FxHashMap::default();
+        let style = Style { root: self.options.root.as_deref(), width: 0 };
+        let mut blocks = DumpBlocks::new(self.dump, &self.sites, style);
         let of = self.dump.blocks.iter().map(|block| {
-            let name = self.owner(block, by);
+            let name = blocks.group_name(block, axis);
             let number = *numbers.entry(name).or_insert_with_key(|name| {
                 groups.push(HeldGroup { name: name.clone(), blocks: 0, own: 0, retained: 0 });
                 u32::try_from(groups.len() - 1).unwrap_or(NONE)
@@ -92,27 +78,6 @@ impl Holds<'_> {
         });
         let of = of.collect();
         (groups, of)
-    }
-
-    fn owner(&self, block: &Block, by: Owner) -> String {
-        let site = self.sites.get(block.alloc);
-        let reporters = |describe: fn(&ReportSite) -> String| {
-            report_names(self.dump, block, describe)
-                .map_or_else(|| "(not reported)".to_owned(), |names| names.join(" and "))
-        };
-        match by {
-            Owner::Type => site.block_type.describe(),
-            Owner::Site => {
-                frame(site).cloned().unwrap_or_else(|| "(no stack was recorded)".to_owned())
-            }
-            Owner::Crate => site.krate.clone().unwrap_or_else(|| "(unknown)".to_owned()),
-            Owner::Reporter => reporters(|site| site.path.clone()),
-            Owner::Field => reporters(|site| match (&site.type_name, &site.field) {
-                (Some(name), Some(field)) => format!("{name}.{field}"),
-                (Some(name), None) => name.clone(),
-                _ => site.path.clone(),
-            }),
-        }
     }
 
     /// By group: the sum of what each of its blocks retains, without those that another of its blocks dominates.

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use memreport::__private::all_scopes;
-use memreport_analysis::census::engine::{Item, Source, fields, named_thread, owned_by, reporters};
-use memreport_analysis::census::{Amount, Axis, Key, State};
+use memreport_analysis::census::engine::{Attributes, Item, distinct, owned_by, thread_text};
+use memreport_analysis::census::{Amount, BlockSize, ReportState, StackCut};
 
 use crate::collect::Dump;
 use crate::collect::age::Age;
@@ -97,17 +97,18 @@ impl<'d> LiveSource<'d> {
     pub(super) fn item(&mut self, properties: BlockProperties, count: u64) -> Item {
         let BlockProperties { requested, usable, site, rate, reports, age } = properties;
         let (size, slop) = (usable as u64, (usable - requested) as u64);
+        let block_size = BlockSize { requested: requested as u64, slop };
         // Collections record reports in all modes, but dumps of other modes do not contain them.
         let mode = self.dump.mode;
         let (reports, state) = if mode.has_reports() || mode == Mode::Scan {
             let number = self.reports.number(self.dump, reports);
-            (number, State::of_reports(self.reports.get(number).len()))
+            (number, ReportState::of_reports(self.reports.get(number).len()))
         } else {
-            (0, State::Other)
+            (0, ReportState::Other)
         };
         let site = site::site(site);
         Item {
-            amount: Amount::new(count, (size - slop, slop), rate.weight(usable)),
+            amount: Amount::new(count, block_size, rate.weight(usable)),
             size,
             slop,
             state,
@@ -125,66 +126,76 @@ impl<'d> LiveSource<'d> {
         let (dump, set) = (self.dump, self.reports.get(item.reports));
         set.iter().filter_map(|number| dump.report(*number))
     }
+}
 
-    /// Returns the first frames of a stack, or the last ones if inverted.
-    fn stack(&mut self, stack: u32, depth: usize, is_inverted: bool) -> Option<Key> {
-        let mut addresses: Vec<usize> = site::frames(stack).collect();
-        if is_inverted {
-            addresses.reverse();
+impl Attributes for LiveSource<'_> {
+    type Block = Item;
+
+    fn size(&self, item: &Item) -> u64 {
+        item.size
+    }
+
+    fn state(&self, item: &Item) -> ReportState {
+        item.state
+    }
+
+    fn age_ms(&self, item: &Item) -> Option<u64> {
+        item.age_ms
+    }
+
+    fn reporters(&mut self, item: &Item) -> Vec<String> {
+        distinct(self.reports(item).map(|report| report.path.clone()).collect())
+    }
+
+    fn fields(&mut self, item: &Item) -> Vec<String> {
+        let name = |report: &Report| {
+            let field = report.field.map(|field| format!("{}.{}", field.owner(), field.name()));
+            field.unwrap_or_else(|| report.path.clone())
+        };
+        distinct(self.reports(item).map(name).collect())
+    }
+
+    fn scopes(&mut self, item: &Item) -> Vec<String> {
+        scope_names(&self.scopes, item.scope)
+    }
+
+    fn thread(&mut self, item: &Item) -> Option<String> {
+        if item.thread == 0 {
+            return None;
         }
-        addresses.truncate(depth);
+        let threads = &self.dump.threads;
+        let thread = threads.iter().find(|thread| thread.number == item.thread);
+        Some(thread_text(thread.and_then(|thread| thread.name.as_deref()), item.thread))
+    }
+
+    /// Returns the type that reports the block: frames are addresses, which contain no types.
+    fn type_name(&mut self, item: &Item) -> Option<String> {
+        self.reports(item).find_map(|report| Some(owned_by(report.field?.owner())))
+    }
+
+    fn stack(&mut self, item: &Item, cut: StackCut) -> Option<Arc<[Arc<str>]>> {
+        let addresses = cut.apply(site::frames(item.stack).collect());
         let modules = &self.modules;
         let frames: Arc<[Arc<str>]> = addresses
             .into_iter()
-            .map(|address| {
+            .map(|address: usize| {
                 let frame = self.frames.entry(address);
                 Arc::clone(frame.or_insert_with(|| modules.describe(address).into()))
             })
             .collect();
-        (!frames.is_empty()).then_some(Key::Stack(frames))
+        (!frames.is_empty()).then_some(frames)
     }
 }
 
-impl Source for LiveSource<'_> {
-    fn key(&mut self, axis: &Axis, item: &Item) -> Option<Key> {
-        match axis {
-            Axis::AllocationStack { depth, invert } => {
-                let depth = depth.map_or(usize::MAX, |depth| depth.get() as usize);
-                self.stack(item.stack, depth, *invert)
-            }
-            Axis::Type => {
-                owned_by(self.reports(item).find_map(|report| Some(report.field?.owner())))
-            }
-            Axis::Reporter { depth } => reporters(
-                self.reports(item).map(|report| report.path.as_str()),
-                depth.map(std::num::NonZeroU32::get),
-            ),
-            Axis::Field => fields(self.reports(item).map(|report| {
-                let field = report.field.map(|field| format!("{}.{}", field.owner(), field.name()));
-                field.unwrap_or_else(|| report.path.clone())
-            })),
-            Axis::Thread if item.thread == 0 => None,
-            Axis::Thread => {
-                let threads = &self.dump.threads;
-                let thread = threads.iter().find(|thread| thread.number == item.thread);
-                let name = thread.and_then(|thread| thread.name.as_deref());
-                Some(named_thread(name, item.thread))
-            }
-            Axis::Scope => scope(&self.scopes, item.scope),
-            _ => None,
-        }
-    }
-}
-
-/// Returns the names of the scopes, from the outermost to this one.
-fn scope(scopes: &[(u16, String)], scope: u16) -> Option<Key> {
+/// Returns the names from the outermost scope to this one.
+fn scope_names(scopes: &[(u16, String)], scope: u16) -> Vec<String> {
     let mut names = Vec::new();
     let mut next = usize::from(scope);
     while let Some((around, name)) = next.checked_sub(1).and_then(|at| scopes.get(at)) {
-        names.push(name.as_str());
+        names.push(name.clone());
         // A scope has a smaller number than the scopes inside it.
         next = usize::from(*around).min(next - 1);
     }
     names.reverse();
-    (!names.is_empty()).then(|| Key::text(&names.join(" > ")))
+    names
 }

@@ -158,10 +158,10 @@ impl<'c> Balance<'c> {
             // The claim is of the address; the dump also shows the block around it.
             Some(Wrong::Interior) => {
                 let around = BLOCKS.enclosing(self.granule, claim.address);
-                if around.is_some_and(|(start, ..)| start == self.last.start) {
+                if around.is_some_and(|found| found.start == self.last.start) {
                     reports = self.last.reports;
                 }
-                around.map(|(_, block, _)| block)
+                around.map(|found| found.block)
             }
             _ => block,
         };
@@ -209,7 +209,7 @@ impl<'c> Balance<'c> {
 
     fn report_number(&mut self, reporter: u32, field: Option<&'static Field>) -> Option<u32> {
         let address = field.map_or(0, |field| std::ptr::from_ref(field).addr());
-        let number = self.reports.number((reporter, address as u64))?;
+        let number = self.reports.intern((reporter, address as u64))?;
         if number as usize == self.fields.as_slice().len() {
             self.fields.push(field);
         }

@@ -12,7 +12,7 @@ mod packed;
 
 use std::cell::{Cell, RefCell};
 
-use memreport::__private::{Block, Claim, Found, HeardOf, Recorder, Who, Wrong};
+use memreport::__private::{Block, Claim, Claimant, Found, RecentFields, Recorder, Wrong};
 use memreport::Field;
 
 use self::claimants::{ClaimantId, Claimants};
@@ -28,7 +28,7 @@ use crate::mem::radix_sort::ByRegion;
 use crate::table::BLOCKS;
 use crate::table::blocks::Granule;
 use crate::table::epoch::Epoch;
-use crate::table::packed_block::PackedBlock;
+use crate::table::packed_block::{PackedBlock, SmallBlock};
 
 /// Returns the address that a claim is filed under: the start of the claimed block, or the claimed
 /// address if no block starts there. `None` if the value owns no block.
@@ -57,7 +57,7 @@ pub(crate) struct ClaimBuffer {
     lost: Cell<usize>,
     claimants: Claimants,
     fields: RefCell<Fields>,
-    heard_of: HeardOf,
+    recent_fields: RecentFields,
     skipped: RefCell<SkippedPointers>,
 }
 
@@ -125,7 +125,7 @@ impl ClaimBuffer {
             lost: Cell::new(0),
             claimants: Claimants::with_limit(MAX_CLAIMANTS),
             fields: RefCell::new(Fields { indexes: LocalInterner::new(), list: PageList::new() }),
-            heard_of: HeardOf::nothing(),
+            recent_fields: RecentFields::empty(),
             skipped: RefCell::new(SkippedPointers::new(granule)),
         }
     }
@@ -134,7 +134,7 @@ impl ClaimBuffer {
     pub(crate) fn into_log(self) -> ClaimLog {
         let packed = self.packed.into_inner();
         let mut lost = self.lost.get() + packed.lost();
-        let regions = ByRegion::of(packed.iter());
+        let regions = ByRegion::group(packed.iter());
         if regions.is_none() {
             lost += packed.iter().count();
         }
@@ -152,7 +152,7 @@ impl ClaimBuffer {
 
     /// Adds a claim, in one word if it fits.
     #[inline]
-    fn push(&self, address: usize, bytes: usize, who: Who, flags: u64) {
+    fn push(&self, address: usize, bytes: usize, who: Claimant, flags: u64) {
         let Some(claimant) = self.claimants.id(who) else { return self.count_lost() };
         match ShortClaim::of(address, bytes, claimant, flags) {
             // `push` counts a claim that is lost.
@@ -194,14 +194,14 @@ impl ClaimBuffer {
     #[cold]
     fn add_field(&self, field: &'static Field, address: usize) {
         let Fields { indexes, list } = &mut *self.fields.borrow_mut();
-        if indexes.number(address) == u32::try_from(list.as_slice().len()).ok() {
+        if indexes.intern(address) == u32::try_from(list.as_slice().len()).ok() {
             list.push(field);
         }
     }
 }
 
 impl Recorder for ClaimBuffer {
-    fn claimed(&self, claim: Claim, found: Found, who: Who) {
+    fn claimed(&self, claim: Claim, found: Found, who: Claimant) {
         let Some(address) = claimed_address(claim, found) else { return };
         let block = claimed_block(found);
         let old = self.old_flag(block.and_then(|block| PackedBlock::from_word(block.identity)));
@@ -210,8 +210,8 @@ impl Recorder for ClaimBuffer {
         self.push(address, found.bytes, who, old | wrong);
     }
 
-    fn claimed_whole(&self, start: usize, size: usize, who: Who) -> Option<usize> {
-        let (usable, packed) = BLOCKS.whole(self.granule, start, size)?;
+    fn claimed_exact(&self, start: usize, size: usize, who: Claimant) -> Option<usize> {
+        let SmallBlock { usable, packed } = BLOCKS.find_small(self.granule, start, size)?;
         self.push(start, usable, who, self.old_flag(Some(packed)));
         Some(usable)
     }
@@ -223,8 +223,8 @@ impl Recorder for ClaimBuffer {
         }
     }
 
-    fn heard_of(&self) -> Option<&HeardOf> {
-        Some(&self.heard_of)
+    fn recent_fields(&self) -> Option<&RecentFields> {
+        Some(&self.recent_fields)
     }
 
     fn position(&self) -> usize {
@@ -244,7 +244,7 @@ mod tests {
     fn sorted_claims_resolve_to_what_was_claimed() {
         let epoch = Epoch::FIRST;
         let buffer = ClaimBuffer::new(Granule::of_spacing(32), epoch, 0);
-        let who = |reporter| Who { reporter, field: None };
+        let who = |reporter| Claimant { reporter, field: None };
         let block = |start| Block { start, requested: 8, usable: 24, identity: 1 };
         let inside = Some(block(0x20));
         let table = [

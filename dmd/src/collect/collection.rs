@@ -10,7 +10,7 @@ use super::findings::{Contents, Dump, Scanned};
 use super::holders::Holders;
 use super::pass::{HeapPass, PassSums};
 use super::summary::{Sum, Summary};
-use crate::mem::pages;
+use crate::mem::lazy_slice::mapped_bytes;
 use crate::mem::sys;
 use crate::sample::options::Mode;
 use crate::sample::plan;
@@ -22,7 +22,7 @@ use crate::table::{BLOCKS, FREED};
 
 /// Returns the bytes of the tracker's own tables.
 pub(super) fn tracker_bytes(granule: Granule) -> usize {
-    pages::mapped().saturating_sub(BLOCKS.untouched(granule))
+    mapped_bytes().saturating_sub(BLOCKS.untouched_bytes(granule))
 }
 
 /// A collection in progress.

@@ -16,8 +16,9 @@ use crate::mem::sys::{self, Module};
 use crate::sample::options::Mode;
 use crate::sample::{plan, variable};
 use crate::stack::site::{self, SiteId};
+use crate::stack::thread::{self, RegisteredThread};
+use crate::stack::walk;
 use crate::stack::walk::tally::Tally;
-use crate::stack::{thread, walk};
 use crate::table::packed_block::Block;
 
 /// The result of one collection. [`of`](Self::of) returns that of a snapshot.
@@ -162,15 +163,18 @@ impl WrongKind {
 
 /// Returns the threads that have allocated, with the names of those that live.
 pub(crate) fn threads() -> Vec<ThreadInfo> {
-    thread::met()
-        .map(|(number, id)| ThreadInfo { number, id, name: sys::thread_name(id) })
-        .collect()
+    let info = |thread: RegisteredThread| ThreadInfo {
+        number: thread.number,
+        id: thread.system_id,
+        name: sys::thread_name(thread.system_id),
+    };
+    thread::registered().map(info).collect()
 }
 
 impl Dump {
     pub(crate) fn new(contents: Contents, summary: Summary, moment: &str) -> Self {
         Dump {
-            variable: variable::variable_text().map(str::to_owned),
+            variable: variable::text().map(str::to_owned),
             mode: plan::mode(),
             moment: moment.to_owned(),
             uptime: sys::uptime(),

@@ -70,7 +70,7 @@ impl Groups {
 
     /// Adds `count` blocks to a group.
     pub(super) fn add(&mut self, key: GroupKey, count: u64) {
-        let number = self.keys.number(key);
+        let number = self.keys.intern(key);
         let slot = number.and_then(|number| {
             if number as usize == self.counts.as_slice().len() {
                 self.counts.push(0);
@@ -85,7 +85,7 @@ impl Groups {
 
     /// Returns the set with one more report, or the same set if memory is short.
     pub(super) fn with_report(&mut self, set: ReportSet, report: u32) -> ReportSet {
-        self.sets.number((report, set.0)).map_or(set, |number| ReportSet(number + 1))
+        self.sets.intern((report, set.0)).map_or(set, |number| ReportSet(number + 1))
     }
 
     /// Iterates over the groups, with the number of blocks in each.

@@ -24,7 +24,7 @@ use crate::mem::local_interner::LocalInterner;
 use crate::mem::pages::PageList;
 use crate::stack::site;
 use crate::table::BLOCKS;
-use crate::table::blocks::Granule;
+use crate::table::blocks::{Granule, LiveBlock};
 use crate::table::epoch::Epoch;
 use crate::table::packed_block::{Block, PackedBlock};
 
@@ -94,14 +94,6 @@ pub(crate) struct StaticWord {
     pub(crate) target: usize,
 }
 
-/// A block that a word leads to.
-#[derive(Clone, Copy)]
-struct Target {
-    start: usize,
-    block: Block,
-    packed: PackedBlock,
-}
-
 /// An unreported block and its holder.
 #[derive(Clone, Copy, Debug)]
 struct HeldBlock {
@@ -139,22 +131,17 @@ impl Holders {
             return;
         }
         for pointer in skipped.as_slice() {
-            let is_same = |packed: PackedBlock| packed.word() == pointer.identity;
-            if let Some((block, packed)) = BLOCKS.starting_at(self.granule, pointer.start)
-                && is_same(packed)
+            if let Some(found) = BLOCKS.starting_at(self.granule, pointer.start)
+                && found.packed.word() == pointer.identity
             {
-                let target = Target { start: pointer.start, block, packed };
-                self.follow(target, Holder::Skipped(pointer.field), claims);
+                self.follow(found, Holder::Skipped(pointer.field), claims);
             }
         }
         for &(low, high) in data {
             each_word(low, high.min(low.saturating_add(MAX_DATA_BYTES)), |address, word| {
-                let Some((start, block, packed)) = BLOCKS.enclosing(self.granule, word) else {
-                    return;
-                };
+                let Some(found) = BLOCKS.enclosing(self.granule, word) else { return };
                 self.statics.push(StaticWord { address, target: word });
-                let target = Target { start, block, packed };
-                if !self.follow(target, Holder::Static(address), claims) {
+                if !self.follow(found, Holder::Static(address), claims) {
                     self.reported.push(address);
                 }
             });
@@ -175,14 +162,14 @@ impl Holders {
     }
 
     /// Sets the holder of a block. Returns false only if the block is reported.
-    fn follow(&mut self, target: Target, holder: Holder, claims: &[ClaimWords]) -> bool {
-        if is_claimed(target.start, claims) {
+    fn follow(&mut self, found: LiveBlock, holder: Holder, claims: &[ClaimWords]) -> bool {
+        if is_claimed(found.start, claims) {
             return false;
         }
-        if self.is_in_dump(target.block)
+        if self.is_in_dump(found.block)
             && let Some(holder) = self.id_of(holder)
         {
-            self.set_holder(target, holder);
+            self.set_holder(found, holder);
         }
         true
     }
@@ -200,23 +187,23 @@ impl Holders {
             }
             each_word(start, start + requested, |_, word| {
                 let found = BLOCKS.starting_at(self.granule, word);
-                if let Some((block, packed)) = found
-                    && self.is_in_dump(block)
+                if let Some(found) = found
+                    && self.is_in_dump(found.block)
                     && !is_claimed(word, claims)
                 {
-                    self.set_holder(Target { start: word, block, packed }, holder.indirect());
+                    self.set_holder(found, holder.indirect());
                 }
             });
         }
     }
 
     /// Sets the holder of a block that has none. A second indirect holder makes it ambiguous.
-    fn set_holder(&mut self, target: Target, holder: HolderId) {
-        let Some(number) = self.starts.number(target.start) else { return };
+    fn set_holder(&mut self, found: LiveBlock, holder: HolderId) {
+        let Some(number) = self.starts.intern(found.start) else { return };
         match self.held.as_mut_slice().get_mut(number as usize) {
             Some(held) => held.is_ambiguous |= held.holder.is_indirect() && held.holder != holder,
             None => {
-                let (identity, requested) = (target.packed.word(), target.block.requested);
+                let (identity, requested) = (found.packed.word(), found.block.requested);
                 self.held.push(HeldBlock { identity, requested, holder, is_ambiguous: false });
             }
         }
@@ -227,7 +214,7 @@ impl Holders {
             Holder::Skipped(field) => (0, std::ptr::from_ref(field).addr() as u64),
             Holder::Static(address) => (1, address as u64),
         };
-        let number = self.ids.number(key)?;
+        let number = self.ids.intern(key)?;
         if number as usize == self.holders.as_slice().len() {
             self.holders.push(holder);
         }

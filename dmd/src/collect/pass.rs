@@ -15,7 +15,7 @@ use super::scan::{Frozen, FrozenBlock};
 use super::summary::Sum;
 use crate::stack::site;
 use crate::table::BLOCKS;
-use crate::table::blocks::Granule;
+use crate::table::blocks::{Granule, LiveBlock};
 use crate::table::epoch::Epoch;
 use crate::table::packed_block::{Block, PackedBlock};
 
@@ -69,8 +69,8 @@ impl<'c> HeapPass<'c> {
     /// Counts the blocks of the table.
     pub(super) fn over_table(mut self) -> Self {
         self.sums.heap = heap_counters().unwrap_or_default();
-        BLOCKS.for_each(self.granule, |address, block, packed| {
-            self.visit(FrozenBlock { address, packed, block, contents: None });
+        BLOCKS.for_each(self.granule, |LiveBlock { start, block, packed }| {
+            self.visit(FrozenBlock { address: start, packed, block, contents: None });
         });
         self.balance.add_unmatched_claims(self.unread);
         self

@@ -8,8 +8,7 @@ use memreport::UsableSize;
 use super::collection::{Collection, tracker_bytes};
 use crate::sample::plan;
 use crate::table::BLOCKS;
-use crate::table::blocks::Granule;
-use crate::table::packed_block::{Block, PackedBlock};
+use crate::table::blocks::{Granule, LiveBlock};
 
 /// The tracker of a program whose inner allocator is `A`.
 #[derive(Debug)]
@@ -29,7 +28,7 @@ impl<A: UsableSize + 'static> Tracker for Tracking<A> {
         plan::plan().is_awake()
     }
 
-    fn knows_all(&self) -> bool {
+    fn tracks_every_block(&self) -> bool {
         !plan::has_gaps()
     }
 
@@ -48,13 +47,13 @@ impl<A: UsableSize + 'static> Tracker for Tracking<A> {
     }
 
     #[inline]
-    fn whole(&self, start: usize, size: usize) -> Option<usize> {
-        BLOCKS.whole(Self::GRANULE, start, size).map(|(usable, _)| usable)
+    fn exact_block(&self, start: usize, size: usize) -> Option<usize> {
+        BLOCKS.find_small(Self::GRANULE, start, size).map(|small| small.usable)
     }
 
     #[inline]
-    fn kept_at(&self, address: usize) -> *const u8 {
-        BLOCKS.kept_at(Self::GRANULE, address)
+    fn entry_address(&self, address: usize) -> *const u8 {
+        BLOCKS.word_address(Self::GRANULE, address)
     }
 
     fn begin(&self) -> Box<dyn Recording> {
@@ -72,11 +71,12 @@ impl<A: UsableSize + 'static> Tracker for Tracking<A> {
 
 /// Looks up the block that should start at the claimed address.
 fn look_up_start(granule: Granule, claim: Claim) -> Found {
-    if let Some((block, packed)) = BLOCKS.starting_at(granule, claim.address) {
+    if let Some(found) = BLOCKS.starting_at(granule, claim.address) {
+        let block = found.block;
         let agrees = claim.size.is_none_or(|size| size == block.requested);
         return Found {
             bytes: if agrees { block.usable } else { claim.size.unwrap_or(0) },
-            block: Some(found_block(claim.address, block, packed)),
+            block: Some(found_block(found)),
             wrong: if agrees { None } else { Some(Wrong::Partial) },
         };
     }
@@ -90,10 +90,10 @@ fn look_up_start(granule: Granule, claim: Claim) -> Found {
 }
 
 fn enclosing(granule: Granule, address: usize) -> Option<FoundBlock> {
-    let (start, block, packed) = BLOCKS.enclosing(granule, address)?;
-    Some(found_block(start, block, packed))
+    BLOCKS.enclosing(granule, address).map(found_block)
 }
 
-fn found_block(start: usize, block: Block, packed: PackedBlock) -> FoundBlock {
+fn found_block(found: LiveBlock) -> FoundBlock {
+    let LiveBlock { start, block, packed } = found;
     FoundBlock { start, requested: block.requested, usable: block.usable, identity: packed.word() }
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use super::{record, run, saves};
 use crate::mem::{single_instance, sys};
 use crate::sample::plan;
-use crate::sample::variable::variable;
+use crate::sample::variable;
 use crate::stack::walk;
 
 static STARTED: AtomicBool = AtomicBool::new(false);
@@ -17,7 +17,7 @@ pub extern "C" fn at_start(_count: c_int, arguments: *const *const c_char) {
     if STARTED.swap(true, Relaxed) {
         return;
     }
-    if let Some(Err(bad)) = variable() {
+    if let Some(Err(bad)) = variable::options() {
         exit_with(&bad.to_string());
     }
     // The first block decides the plan. Allocate it now, so that an inactive copy is reported early.
@@ -27,8 +27,8 @@ pub extern "C" fn at_start(_count: c_int, arguments: *const *const c_char) {
     }
     // The arguments are above all frames of the main thread. Tracking may need this later.
     sys::note_main_stack(arguments.addr());
-    if plan::plan().is_awake() || variable().is_some() {
-        walk::choose(variable().and_then(Result::ok).and_then(|options| options.unwinder));
+    if plan::plan().is_awake() || variable::options().is_some() {
+        walk::choose(variable::options().and_then(Result::ok).and_then(|options| options.unwinder));
     }
     run::keep_marker();
     record::start_from_variable();
@@ -47,12 +47,12 @@ fn exit_with(message: &str) -> ! {
 /// the heap, and overwrite each other's dumps.
 #[expect(clippy::print_stderr, reason = "the user must learn which blocks are not tracked")]
 fn report_inactive_copy() {
-    if single_instance::is_to_report() {
+    if single_instance::must_report() {
         eprintln!(
             "DMD[{}] is in this process more than once. The first copy tracks; the one in {} sleeps, and its blocks are in no \
              dump.",
             std::process::id(),
-            sys::own_file().as_deref().unwrap_or("another file")
+            sys::own_module_path().as_deref().unwrap_or("another file")
         );
     }
 }

@@ -205,7 +205,7 @@ static FROM_START: std::sync::Mutex<Option<Recording>> = std::sync::Mutex::new(N
 pub(crate) fn start_from_variable() {
     let Some(path) = std::env::var_os(VARIABLE).filter(|path| !path.is_empty()) else { return };
     let path = path.to_string_lossy().replace("%p", &std::process::id().to_string());
-    let recorder = match crate::sample::variable::variable() {
+    let recorder = match crate::sample::variable::options() {
         Some(Ok(options)) => Recorder::default().options(options),
         _ => Recorder::default(),
     };

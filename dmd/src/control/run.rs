@@ -62,7 +62,7 @@ pub(crate) fn connect() {
     send(format_args!("hello {}", process::id()));
     on_saved(saved);
     signals::at_exit(at_exit);
-    if signals::to_pipe(&[libc::SIGINT, libc::SIGTERM])
+    if signals::redirect_to_pipe(&[libc::SIGINT, libc::SIGTERM])
         .and_then(|()| signals::spawn(wait_for_requests))
         .is_err()
     {
@@ -166,7 +166,7 @@ extern "C" fn wait_for_requests() {
             }
             signals::Event::Signal(signal) => {
                 take_snapshot(&format!("on {}", signal_name(signal)));
-                signals::die_of(signal);
+                signals::end_by(signal);
             }
             signals::Event::TimedOut => check_peak(),
         }

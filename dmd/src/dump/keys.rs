@@ -37,7 +37,7 @@ impl<K: Key> Keyed<K> {
 
     /// Returns the key of a value. If memory is short, values share the first key.
     pub(super) fn key(&mut self, value: K, next: &mut u32) -> Base32 {
-        let number = self.numbers.number(value).unwrap_or(0) as usize;
+        let number = self.numbers.intern(value).unwrap_or(0) as usize;
         if number == self.keys.as_slice().len() && self.keys.push(*next) {
             *next += 1;
         }

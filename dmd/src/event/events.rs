@@ -1,4 +1,5 @@
-//! What happens to single blocks, for recordings: each is written to the one ring, by whichever thread it happens on.
+//! Events of single blocks: allocated or freed. Any thread writes them, to one ring and to its
+//! journal.
 #![expect(clippy::cast_possible_truncation, reason = "fields are cut out of words")]
 
 use std::sync::atomic::AtomicUsize;
@@ -16,38 +17,39 @@ use crate::table::packed_block::{Block, SiteId};
 /// The events of all threads.
 pub(crate) static RING: Ring = Ring::new();
 
-/// How many read it now.
+/// The number of listeners that read the ring.
 static LISTENERS: AtomicUsize = AtomicUsize::new(0);
 
-/// Something that happened to a block.
+/// An event of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
-    /// It was allocated.
+    /// The block was allocated.
     Allocated { address: usize, block: Block },
-    /// It was given back.
+    /// The block was freed.
     Freed { address: usize, block: Block },
 }
 
-/// An event, with when and where it happened.
+/// An event, with its time and thread.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Happened {
-    /// In nanoseconds of the system's monotonic clock.
+pub(crate) struct TimedEvent {
+    /// The time in nanoseconds of the monotonic clock.
     pub(crate) time: u64,
-    /// The number of the thread on which it happened; 0 is not known.
+    /// The number of the thread; 0 if unknown.
     pub(crate) thread: u32,
     pub(crate) event: Event,
 }
 
-/// Tells whoever listens, and this thread's journal. In a hook: it waits for nobody.
+/// Records an event in this thread's journal and, if there are listeners, in the ring. Hooks call
+/// it, so it never waits.
 #[cold]
-pub(crate) fn note(event: Event) {
+pub(crate) fn record(event: Event) {
     if let Some(journal) = journal::current() {
-        journal.note(event);
+        journal.record(event);
     }
     let thread = Thread::current(Thread::number);
-    // Relaxed: an event at the moment of the first or last listener may be heard or not.
+    // Relaxed: an event may be lost at the moment of the first or last listener.
     if LISTENERS.load(Relaxed) > 0 {
-        RING.push(packed(event, sys::monotonic(), thread.unwrap_or(0)));
+        RING.push(encode(event, sys::monotonic(), thread.unwrap_or(0)));
     }
 }
 
@@ -55,7 +57,7 @@ const FREED: u64 = 1 << 63;
 const RATE_AT: u32 = 56;
 const THREAD_AT: u32 = 24;
 
-pub(crate) fn packed(event: Event, time: u64, thread: u32) -> Words {
+pub(crate) fn encode(event: Event, time: u64, thread: u32) -> Words {
     let (what, address, block) = match event {
         Event::Allocated { address, block } => (0, address, block),
         Event::Freed { address, block } => (FREED, address, block),
@@ -72,7 +74,7 @@ pub(crate) fn packed(event: Event, time: u64, thread: u32) -> Words {
     ]
 }
 
-pub(crate) fn unpacked([time, who, site, address, requested, usable]: Words) -> Happened {
+pub(crate) fn decode([time, who, site, address, requested, usable]: Words) -> TimedEvent {
     let block = Block {
         requested: requested as usize,
         usable: usable as usize,
@@ -87,10 +89,10 @@ pub(crate) fn unpacked([time, who, site, address, requested, usable]: Words) -> 
     } else {
         Event::Freed { address, block }
     };
-    Happened { time, thread: (who >> THREAD_AT) as u32, event }
+    TimedEvent { time, thread: (who >> THREAD_AT) as u32, event }
 }
 
-/// Hears all events from its beginning to its end.
+/// A reader of all events from its creation to its drop.
 #[derive(Debug)]
 pub(crate) struct Listener {
     reader: Reader,
@@ -98,19 +100,20 @@ pub(crate) struct Listener {
 
 impl Listener {
     pub(crate) fn new() -> Self {
-        // AcqRel, with that of `drop`: the hooks are told before and after all events that count.
+        // AcqRel, with the one in `drop`: the plan changes before the first event and after the
+        // last.
         if LISTENERS.fetch_add(1, AcqRel) == 0 {
-            plan::note_blocks();
+            plan::start_events();
         }
         Listener { reader: Reader::new(&RING) }
     }
 
-    /// Hands over what has come since the last time, nearly in the order of time.
-    pub(crate) fn drain(&mut self, mut each: impl FnMut(Happened)) {
-        self.reader.drain(&RING, |words| each(unpacked(words)));
+    /// Calls `each` for the events since the last call, approximately in the order of time.
+    pub(crate) fn drain(&mut self, mut each: impl FnMut(TimedEvent)) {
+        self.reader.drain(&RING, |words| each(decode(words)));
     }
 
-    /// Events that came faster than they were taken.
+    /// Returns the number of events that were overwritten before they were read.
     pub(crate) fn lost(&self) -> u64 {
         self.reader.lost
     }
@@ -118,8 +121,8 @@ impl Listener {
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        if LISTENERS.fetch_sub(1, AcqRel) == 1 && !journal::was_made() {
-            plan::ignore_blocks();
+        if LISTENERS.fetch_sub(1, AcqRel) == 1 && !journal::was_ever_created() {
+            plan::stop_events();
         }
     }
 }
@@ -142,7 +145,7 @@ mod tests {
             Event::Allocated { address: 0x7fff_1234_5670, block },
             Event::Freed { address: 32, block },
         ] {
-            let Happened { time, thread, event: out } = unpacked(packed(event, 12345, 0xffff_ffff));
+            let TimedEvent { time, thread, event: out } = decode(encode(event, 12345, 0xffff_ffff));
             assert_eq!((time, thread, out), (12345, 0xffff_ffff, event));
         }
     }

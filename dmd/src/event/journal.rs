@@ -1,4 +1,6 @@
-//! What one thread allocates and frees while somebody watches: the truth that measurements are held to.
+//! The journal of one thread: every block that it allocates and frees while it is watched.
+//!
+//! Tests compare measurements with it.
 
 use std::cell::Cell;
 use std::sync::atomic::AtomicBool;
@@ -10,9 +12,9 @@ use super::events::Event;
 use crate::mem::pages::PageList;
 use crate::sample::plan;
 
-/// An event, and which it is of those of all watched threads.
+/// An event with its number among the events of all watched threads.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Stamped {
+pub(crate) struct NumberedEvent {
     pub(crate) number: u64,
     pub(crate) event: Event,
 }
@@ -26,7 +28,7 @@ pub(crate) fn current() -> Option<&'static Journal> {
     CURRENT.try_with(Cell::get).ok().flatten()
 }
 
-/// Sets the journal of this thread, and returns the one before.
+/// Sets the journal of this thread, and returns the previous one.
 pub(crate) fn set_current(journal: Option<&'static Journal>) -> Option<&'static Journal> {
     CURRENT.try_with(|current| current.replace(journal)).ok().flatten()
 }
@@ -37,27 +39,27 @@ static NEXT: AtomicU64 = AtomicU64::new(0);
 /// The events of one thread, in their order.
 #[derive(Debug)]
 pub(crate) struct Journal {
-    events: Mutex<PageList<Stamped>>,
+    events: Mutex<PageList<NumberedEvent>>,
 }
 
-/// Whether there was ever a journal: threads keep theirs.
-static WAS_MADE: AtomicBool = AtomicBool::new(false);
+/// True once a journal was created. Threads keep their journals, so it stays true.
+static WAS_EVER_CREATED: AtomicBool = AtomicBool::new(false);
 
-/// Whether there was ever a journal.
-pub(crate) fn was_made() -> bool {
-    WAS_MADE.load(Relaxed)
+/// Returns whether a journal was ever created.
+pub(crate) fn was_ever_created() -> bool {
+    WAS_EVER_CREATED.load(Relaxed)
 }
 
 impl Journal {
     pub(crate) fn new() -> Self {
-        // From the first journal on, the hooks look whether their thread has one.
-        WAS_MADE.store(true, Relaxed);
-        plan::note_blocks();
+        // From the first journal on, hooks check whether their thread has one.
+        WAS_EVER_CREATED.store(true, Relaxed);
+        plan::start_events();
         Journal { events: Mutex::new(PageList::new()) }
     }
 
-    /// The events so far; the journal is empty after this.
-    pub(crate) fn take(&self) -> Vec<Stamped> {
+    /// Takes the events so far, and leaves the journal empty.
+    pub(crate) fn take(&self) -> Vec<NumberedEvent> {
         let mut list = self.events.lock().unwrap_or_else(PoisonError::into_inner);
         let events = list.as_slice().to_vec();
         list.truncate(0);
@@ -65,22 +67,23 @@ impl Journal {
     }
 
     #[cold]
-    pub(crate) fn note(&self, event: Event) {
-        // Never contended, and never waited for: only the watched thread comes here while it is watched.
+    pub(crate) fn record(&self, event: Event) {
+        // Never contended: only the watched thread takes the lock while it is watched.
         if let Ok(mut events) = self.events.try_lock() {
-            // Relaxed: a block is noted before it is handed out, and what gives it back comes after that.
+            // Relaxed: a block's allocation is recorded before the block is returned, and so before
+            // its free.
             let number = NEXT.fetch_add(1, Relaxed);
-            // An event that is lost is counted there.
-            let _ = events.push(Stamped { number, event });
+            // The list counts an event that it loses.
+            let _ = events.push(NumberedEvent { number, event });
         }
     }
 
-    /// Takes over what another journal heard on this thread in the meantime.
-    pub(crate) fn append(&self, heard: &[Stamped]) {
+    /// Appends events that a nested journal recorded on this thread.
+    pub(crate) fn append(&self, nested: &[NumberedEvent]) {
         let mut events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
-        heard.iter().for_each(|event| {
-            // As in `note`.
+        for event in nested {
+            // The list counts an event that it loses.
             let _ = events.push(*event);
-        });
+        }
     }
 }

@@ -1,18 +1,18 @@
-//! Who observes single allocations now, with what probability; and the ring that their logs are read from.
+//! The observers of single allocations: their sampling probabilities, and the ring of their logs.
 //!
-//! Hooks know of all observers together only one rate and one ring. The ring is not that of recordings: what a recording wants
-//! to hear of would push entries of the logs out, and nobody could say whether what was written over had been one.
+//! Hooks use one rate and one ring for all observers together. Recordings have a ring of their own:
+//! their events would otherwise overwrite log entries, and nobody could count which.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::events::{Event, Happened, packed, unpacked};
+use super::events::{Event, TimedEvent, decode, encode};
 use super::ring::{Reader, Ring};
 use crate::sample::plan;
 use crate::sample::rate::{Probability, SamplingRate, TooManyRates};
 use crate::table::packed_block::Block;
 use crate::table::{BLOCKS, granule};
 
-/// The allocations that were drawn, of all threads.
+/// The sampled allocations of all threads.
 static LOG: Ring = Ring::new();
 
 /// The observers by number.
@@ -24,96 +24,98 @@ struct Observers {
 }
 
 fn all() -> MutexGuard<'static, Observers> {
-    // A list is changed under the lock, and nothing that panics.
+    // No code panics while it holds the lock, so a poisoned list is intact.
     ALL.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// An allocation was drawn. In a hook: it waits for nobody.
+/// Logs a sampled allocation. Hooks call it, so it never waits.
 pub(crate) fn log(address: usize, block: Block, thread: u32) {
-    LOG.push(packed(Event::Allocated { address, block }, block.time, thread));
+    LOG.push(encode(Event::Allocated { address, block }, block.time, thread));
 }
 
-/// From here on the hooks draw for one observer more, until this is dropped.
+/// A registered observer: until it is dropped, hooks sample for it.
 #[derive(Debug)]
-pub(crate) struct Observing {
+pub(crate) struct Observation {
     number: u64,
     probability: Probability,
     reader: Reader,
 }
 
-impl Observing {
+impl Observation {
     pub(crate) fn begin(probability: Probability) -> Result<Self, TooManyRates> {
         let mut all = all();
         let number = all.next;
         all.next += 1;
         all.list.push((number, probability));
         let reader = Reader::new(&LOG);
-        let observing = Observing { number, probability, reader };
-        let told = tell_hooks(&all);
+        let observing = Observation { number, probability, reader };
+        let updated = update_hooks(&all);
         drop(all);
-        // Dropped, and so taken off the list, if that failed.
-        told.map(|()| observing)
+        // If that failed, dropping it removes it from the list.
+        updated.map(|()| observing)
     }
 
-    /// ObserverSampler by another probability from now on; by the same if that fails.
+    /// Sets another probability. On failure the previous one stays.
     pub(crate) fn set_probability(&mut self, probability: Probability) -> Result<(), TooManyRates> {
         let mut all = all();
         let set = |all: &mut Observers, probability| {
             let own = all.list.iter_mut().find(|(number, _)| *number == self.number);
             own.into_iter().for_each(|own| own.1 = probability);
-            tell_hooks(all)
+            update_hooks(all)
         };
-        let told = set(&mut all, probability);
-        match told {
+        let updated = set(&mut all, probability);
+        match updated {
             Ok(()) => self.probability = probability,
-            // These had a rate.
+            // The previous probabilities had a rate.
             Err(TooManyRates) => set(&mut all, self.probability)?,
         }
-        told
+        updated
     }
 
-    /// How many entries were begun since the last draining.
-    pub(crate) fn waiting(&self) -> u64 {
-        self.reader.waiting(&LOG)
+    /// Returns the number of entries since the last call of `drain`.
+    pub(crate) fn backlog(&self) -> u64 {
+        self.reader.backlog(&LOG)
     }
 
-    /// Hands over the newest entries since the last time, and says how many older ones are lost.
-    pub(crate) fn drain(&mut self, most: u64, mut each: impl FnMut(Happened)) -> u64 {
+    /// Calls `each` for the newest entries since the last call, and returns how many older ones are
+    /// lost.
+    pub(crate) fn drain(&mut self, most: u64, mut each: impl FnMut(TimedEvent)) -> u64 {
         let before = self.reader.lost;
-        self.reader.drain_newest(&LOG, most, |words| each(unpacked(words)));
+        self.reader.drain_newest(&LOG, most, |words| each(decode(words)));
         self.reader.lost - before
     }
 }
 
-impl Drop for Observing {
+impl Drop for Observation {
     fn drop(&mut self) {
         let mut all = all();
         all.list.retain(|(number, _)| *number != self.number);
-        // Fewer observers need no rate that there was no place for: at worst theirs stays.
-        let _ = tell_hooks(&all);
+        // Fewer observers may need a rate that does not exist. Then the previous, higher rate
+        // stays.
+        let _ = update_hooks(&all);
     }
 }
 
-/// What is tracked otherwise has changed: the hooks are told anew what to draw.
-pub(crate) fn refresh() -> Result<(), TooManyRates> {
-    tell_hooks(&all())
+/// Recomputes the sampling of the hooks after a change of the tracking options.
+pub(crate) fn refresh_hooks() -> Result<(), TooManyRates> {
+    update_hooks(&all())
 }
 
-/// The greatest of all probabilities holds, that of a profile included.
-fn tell_hooks(all: &Observers) -> Result<(), TooManyRates> {
+/// Sets the hooks' rate to the greatest of all probabilities, including a profile's.
+fn update_hooks(all: &Observers) -> Result<(), TooManyRates> {
     let probabilities = all.list.iter().map(|(_, probability)| *probability);
-    match probabilities.reduce(Probability::or) {
+    match probabilities.reduce(Probability::max) {
         Some(probability) => {
             let rate = SamplingRate::of(
-                plan::own_probability().map_or(probability, |own| own.or(probability)),
+                plan::own_probability().map_or(probability, |own| own.max(probability)),
             )?;
             if let Some(granule) = granule().filter(|_| !plan::plan().is_observed()) {
-                // Blocks have come unseen since the last time.
+                // While nobody observed, new blocks did not overwrite old tombstones.
                 BLOCKS.clear_tombstones(granule);
             }
-            plan::observe(rate);
+            plan::start_observing(rate);
         }
-        None => plan::observe_no_more(),
+        None => plan::stop_observing(),
     }
     Ok(())
 }

@@ -1,160 +1,167 @@
-//! The last events of all threads, in the order in which they began to write them. Whoever writes never waits: what nobody has
-//! read in time is written over, and counted as lost.
+//! A ring buffer of events that any thread writes without waiting.
 //!
-//! An event takes a ticket, and with it a slot: tickets go round. A slot's `turn` says whose it is: odd while the event of
-//! ticket `(turn - 1) / 2` is being written, even when that of ticket `turn / 2 - 1` is whole. Who finds a slot that is not
-//! free for it gives up its event: that happens only if others went all the way round meanwhile.
+//! A new event overwrites the oldest; a reader counts an event that it missed as lost. The ring is
+//! a sequence lock per slot. An event takes a ticket, and its slot is the ticket modulo the
+//! capacity. While the event of ticket `t` is being written, the slot's sequence is `2t + 1`, and
+//! afterwards `2t + 2`. A writer that finds its slot in use abandons its event: then others have
+//! gone around the whole ring meanwhile.
 #![cfg_attr(
     not(loom),
     expect(clippy::cast_possible_truncation, reason = "places in a ring of 65,536")
 )]
 
-use crate::mem::pages::Lazy;
+use crate::mem::lazy_slice::LazySlice;
 use crate::mem::sync::Ordering::{Acquire, Relaxed, Release};
 use crate::mem::sync::{AtomicU64, const_fn, fence};
 
-/// What an event consists of.
-pub(crate) type Words = [u64; WORDS];
+/// The words of an event.
+pub(crate) type Words = [u64; EVENT_WORDS];
 
-/// As many as fill a cache line with what else a slot has; under loom, enough to be torn.
-pub(crate) const WORDS: usize = if cfg!(loom) { 2 } else { 6 };
+/// The number of words of an event: with the slot's other words they fill a cache line. Under loom
+/// there are two, enough for a torn read.
+pub(crate) const EVENT_WORDS: usize = if cfg!(loom) { 2 } else { 6 };
 
-/// Slots: 65,536 of 64 bytes. Only those that were used are resident.
-pub(crate) const LENGTH: u64 = if cfg!(loom) { 2 } else { 1 << 16 };
+/// The number of slots: 65,536 of 64 bytes. Only used slots are resident.
+pub(crate) const CAPACITY: u64 = if cfg!(loom) { 2 } else { 1 << 16 };
 
-/// The words of a slot: its turn, the greatest ticket that gave up here (plus one), and the event.
-const SLOT: usize = WORDS + 2;
+/// The words of a slot: its sequence, the highest ticket that was abandoned here (plus one), and
+/// the event.
+const SLOT_WORDS: usize = EVENT_WORDS + 2;
 
-/// A ring of events.
+/// A ring buffer of events.
 pub(crate) struct Ring {
     next: AtomicU64,
-    words: Lazy<AtomicU64>,
+    words: LazySlice<AtomicU64>,
 }
 
-/// What is at a place of the ring.
+/// The state of a ticket's slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Found {
-    /// The event.
+pub(crate) enum Slot {
+    /// The event is complete.
     Event(Words),
-    /// It is being written.
-    NotYet,
-    /// Nobody will ever read it.
+    /// The event is being written.
+    Writing,
+    /// The event was overwritten or abandoned.
     Lost,
 }
 
 impl Ring {
     const_fn! {
         pub(crate) fn new() -> Self {
-            Ring { next: AtomicU64::new(0), words: Lazy::new() }
+            Ring { next: AtomicU64::new(0), words: LazySlice::new() }
         }
     }
 
     fn slot(&self, ticket: u64) -> Option<&'static [AtomicU64]> {
-        let words = self.words.get_or_make(LENGTH as usize * SLOT)?;
-        let start = (ticket % LENGTH) as usize * SLOT;
-        words.get(start..start + SLOT)
+        let words = self.words.get_or_alloc(CAPACITY as usize * SLOT_WORDS)?;
+        let start = (ticket % CAPACITY) as usize * SLOT_WORDS;
+        words.get(start..start + SLOT_WORDS)
     }
 
-    /// Adds an event.
+    /// Writes an event.
     pub(crate) fn push(&self, event: Words) {
-        // Relaxed: a ticket is only a number. Who may write in the slot is said by its turn.
+        // Relaxed: a ticket is only a number. The slot's sequence decides who may write.
         let ticket = self.next.fetch_add(1, Relaxed);
-        // Without memory there is nobody to read either: all tickets are lost.
-        let Some([turn, given_up, words @ ..]) = self.slot(ticket) else { return };
-        let before = turn.load(Relaxed);
+        // Without memory there are no readers either: all tickets are lost.
+        let Some([sequence, abandoned, words @ ..]) = self.slot(ticket) else { return };
+        let before = sequence.load(Relaxed);
         let is_free = before % 2 == 0 && before <= 2 * ticket;
-        // Acquire, with the Release below of who had the slot before: its words do not come after ours.
-        if !is_free || turn.compare_exchange(before, 2 * ticket + 1, Acquire, Relaxed).is_err() {
-            given_up.fetch_max(ticket + 1, Relaxed);
+        // Acquire, with the Release below in the slot's previous writer: our words are stored after
+        // its words.
+        if !is_free || sequence.compare_exchange(before, 2 * ticket + 1, Acquire, Relaxed).is_err()
+        {
+            abandoned.fetch_max(ticket + 1, Relaxed);
             return;
         }
-        // With the fence of `at`: who reads one of these words sees the turn change as well.
+        // Release fence, with the Acquire fence of `read`: a reader of one of these words also sees
+        // the odd sequence.
         fence(Release);
         for (place, word) in words.iter().zip(event) {
             place.store(word, Relaxed);
         }
-        // Release, with the Acquire of `at`: who sees this turn sees the words.
-        turn.store(2 * ticket + 2, Release);
+        // Release, with the Acquire of `read`: a reader of this sequence sees the words.
+        sequence.store(2 * ticket + 2, Release);
     }
 
-    /// How many events were begun.
-    pub(crate) fn begun(&self) -> u64 {
+    /// Returns the number of events that were started.
+    pub(crate) fn started(&self) -> u64 {
         self.next.load(Relaxed)
     }
 
-    /// What is at the place of this ticket, which was handed out.
-    pub(crate) fn at(&self, ticket: u64) -> Found {
-        let Some([turn, given_up, words @ ..]) = self.slot(ticket) else { return Found::Lost };
-        let seen = turn.load(Acquire);
+    /// Reads the slot of a ticket that was taken.
+    pub(crate) fn read(&self, ticket: u64) -> Slot {
+        let Some([sequence, abandoned, words @ ..]) = self.slot(ticket) else { return Slot::Lost };
+        let seen = sequence.load(Acquire);
         if seen < 2 * ticket + 2 {
-            let is_lost = given_up.load(Relaxed) > ticket;
-            return if is_lost { Found::Lost } else { Found::NotYet };
+            let is_lost = abandoned.load(Relaxed) > ticket;
+            return if is_lost { Slot::Lost } else { Slot::Writing };
         }
         let mut event = Words::default();
         for (place, word) in words.iter().zip(&mut event) {
             *word = place.load(Relaxed);
         }
         fence(Acquire);
-        // Still the same turn: none of the words is a later event's.
-        let is_whole = seen == 2 * ticket + 2 && turn.load(Relaxed) == seen;
-        if is_whole { Found::Event(event) } else { Found::Lost }
+        // An unchanged sequence proves that no word belongs to a later event.
+        let is_whole = seen == 2 * ticket + 2 && sequence.load(Relaxed) == seen;
+        if is_whole { Slot::Event(event) } else { Slot::Lost }
     }
 }
 
-/// Reads all events of a ring, each once, or says how many it missed.
+/// A reader of all events of a ring: it reads each once, and counts those that it missed.
 #[derive(Debug, Default)]
 pub(crate) struct Reader {
     next: u64,
-    /// Tickets that were being written when they were come by.
-    late: Vec<u64>,
-    /// Events that were written over before they were read.
+    /// Tickets whose events were being written during the last call.
+    pending: Vec<u64>,
+    /// The number of events that were overwritten before they were read.
     pub(crate) lost: u64,
 }
 
 impl Reader {
-    /// Of the events from now on.
+    /// Makes a reader of the events from now on.
     pub(crate) fn new(ring: &Ring) -> Self {
-        Reader { next: ring.begun(), ..Reader::default() }
+        Reader { next: ring.started(), ..Reader::default() }
     }
 
-    /// How many have come since the last time.
-    pub(crate) fn waiting(&self, ring: &Ring) -> u64 {
-        self.late.len() as u64 + ring.begun() - self.next
+    /// Returns the number of events since the last call.
+    pub(crate) fn backlog(&self, ring: &Ring) -> u64 {
+        self.pending.len() as u64 + ring.started() - self.next
     }
 
-    /// Hands over what has come since the last time. What was late comes first, and is nearly in its order.
+    /// Calls `each` for all events since the last call. Pending events of the last call come first.
     pub(crate) fn drain(&mut self, ring: &Ring, each: impl FnMut(Words)) {
-        self.drain_newest(ring, LENGTH, each);
+        self.drain_newest(ring, CAPACITY, each);
     }
 
-    /// The same, of the newest so many; what came before them is lost.
-    pub(crate) fn drain_newest(&mut self, ring: &Ring, most: u64, mut each: impl FnMut(Words)) {
-        let end = ring.begun();
-        // What is a round behind was written over.
-        let oldest = end.saturating_sub(most.min(LENGTH));
+    /// Calls `each` for the newest events since the last call, at most `limit`. Older ones are
+    /// lost.
+    pub(crate) fn drain_newest(&mut self, ring: &Ring, limit: u64, mut each: impl FnMut(Words)) {
+        let end = ring.started();
+        // Events more than a round behind are overwritten.
+        let oldest = end.saturating_sub(limit.min(CAPACITY));
         if oldest > self.next {
             self.lost += oldest - self.next;
             self.next = oldest;
         }
-        let late = std::mem::take(&mut self.late);
-        let (late, beyond) = split_newest(late, most.saturating_sub(end - self.next));
-        self.lost += beyond;
-        for ticket in late.into_iter().chain(self.next..end) {
-            match ring.at(ticket) {
-                Found::Event(event) => each(event),
-                Found::NotYet => self.late.push(ticket),
-                Found::Lost => self.lost += 1,
+        let pending = std::mem::take(&mut self.pending);
+        let (pending, dropped) = split_newest(pending, limit.saturating_sub(end - self.next));
+        self.lost += dropped;
+        for ticket in pending.into_iter().chain(self.next..end) {
+            match ring.read(ticket) {
+                Slot::Event(event) => each(event),
+                Slot::Writing => self.pending.push(ticket),
+                Slot::Lost => self.lost += 1,
             }
         }
         self.next = end;
     }
 }
 
-/// The last so many of a list, and how many that leaves out.
-fn split_newest(mut list: Vec<u64>, most: u64) -> (Vec<u64>, u64) {
-    let beyond = list.len().saturating_sub(usize::try_from(most).unwrap_or(usize::MAX));
-    list.drain(..beyond);
-    (list, beyond as u64)
+/// Returns the last `limit` elements of a list, and the number of those dropped.
+fn split_newest(mut list: Vec<u64>, limit: u64) -> (Vec<u64>, u64) {
+    let dropped = list.len().saturating_sub(usize::try_from(limit).unwrap_or(usize::MAX));
+    list.drain(..dropped);
+    (list, dropped as u64)
 }
 
 #[cfg(all(test, not(loom)))]
@@ -181,12 +188,12 @@ mod tests {
     fn the_newest_are_kept_and_the_others_counted() {
         let ring = Ring::new();
         let mut reader = Reader::new(&ring);
-        for number in 0..LENGTH + 100 {
+        for number in 0..CAPACITY + 100 {
             ring.push([number; 6]);
         }
         let mut seen = Vec::new();
         reader.drain(&ring, |event| seen.push(event[0]));
-        assert!(seen.iter().copied().eq(100..LENGTH + 100));
+        assert!(seen.iter().copied().eq(100..CAPACITY + 100));
         assert_eq!(reader.lost, 100);
     }
 
@@ -194,13 +201,14 @@ mod tests {
     fn of_more_than_are_wanted_the_newest_come() {
         let ring = Ring::new();
         let mut reader = Reader::new(&ring);
-        for (pushed, most, expected) in [(100, 10, 90..100), (5, 10, 100..105), (0, 10, 105..105)] {
+        for (pushed, limit, expected) in [(100, 10, 90..100), (5, 10, 100..105), (0, 10, 105..105)]
+        {
             (0..pushed).for_each(|number| ring.push([expected.end - pushed + number; 6]));
-            assert_eq!(reader.waiting(&ring), pushed);
+            assert_eq!(reader.backlog(&ring), pushed);
             let mut seen = Vec::new();
-            reader.drain_newest(&ring, most, |event| seen.push(event[0]));
+            reader.drain_newest(&ring, limit, |event| seen.push(event[0]));
             assert!(seen.into_iter().eq(expected));
-            assert_eq!((reader.lost, reader.waiting(&ring)), (90, 0));
+            assert_eq!((reader.lost, reader.backlog(&ring)), (90, 0));
         }
     }
 

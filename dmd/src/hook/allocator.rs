@@ -18,7 +18,7 @@ use memreport::__private as counters;
 use memreport::{HeapStatistics, UsableSize};
 
 use super::start;
-use crate::event::events::{Event, note};
+use crate::event::events::{Event, record};
 use crate::event::observers;
 use crate::mem::sys;
 use crate::sample::plan::{Insertion, Path, Plan, plan};
@@ -116,7 +116,7 @@ impl<A: UsableSize> Dmd<A> {
     fn insert(&self, plan: Plan, address: usize, requested: usize, usable: usize) {
         match plan.insertion() {
             Insertion::WithoutStack => {
-                if let Some(site) = site::known_without_stack() {
+                if let Some(site) = site::cached_without_stack() {
                     let (epoch, rate) = (epoch(), SamplingRate::EVERY);
                     let block = Block { requested, usable, site, epoch, rate, time: 0 };
                     if BLOCKS.insert_small(Self::GRANULE, address, block) {
@@ -142,7 +142,7 @@ impl<A: UsableSize> Dmd<A> {
             BLOCKS.insert(Self::GRANULE, address, block);
         }
         if plan.is_watched() {
-            note(Event::Allocated { address, block });
+            record(Event::Allocated { address, block });
         }
     }
 
@@ -171,7 +171,7 @@ impl<A: UsableSize> Dmd<A> {
     fn insert_and_note(plan: Plan, address: usize, block: Block) {
         BLOCKS.insert(Self::GRANULE, address, block);
         if plan.is_watched() {
-            note(Event::Allocated { address, block });
+            record(Event::Allocated { address, block });
         }
     }
 
@@ -234,7 +234,7 @@ impl<A: UsableSize> Dmd<A> {
             BLOCKS.remove(Self::GRANULE, address)
         }?;
         if plan().is_watched() {
-            note(Event::Freed { address, block });
+            record(Event::Freed { address, block });
         }
         Some(block)
     }
@@ -345,8 +345,8 @@ unsafe impl<A: UsableSize> UsableSize for Dmd<A> {
         self.inner.statistics()
     }
 
-    fn give_back(&self) {
-        self.inner.give_back();
+    fn release_unused(&self) {
+        self.inner.release_unused();
     }
 }
 

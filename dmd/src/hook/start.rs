@@ -7,7 +7,7 @@ use crate::mem::single_instance;
 use crate::sample::options::{Options, Stacks};
 use crate::sample::plan::{self, Plan};
 use crate::sample::rate::TooManyRates;
-use crate::sample::variable::variable;
+use crate::sample::variable;
 use crate::stack::walk;
 
 /// Decides what the hooks do, by `$DMD`.
@@ -16,7 +16,7 @@ use crate::stack::walk;
 /// time make the same decision.
 #[cold]
 pub(crate) fn decide(wakes_in_tests: bool) -> Plan {
-    let options = match variable() {
+    let options = match variable::options() {
         Some(Ok(options)) => Some(options),
         // `at_start` prints the error.
         Some(Err(_)) => None,
@@ -28,7 +28,7 @@ pub(crate) fn decide(wakes_in_tests: bool) -> Plan {
         .filter(|_| single_instance::is_first())
         .and_then(|options| plan::begin(options).ok());
     decided.unwrap_or_else(|| {
-        plan::sleep();
+        plan::set_asleep();
         Plan::ASLEEP
     })
 }
@@ -56,10 +56,10 @@ pub(crate) fn decide(wakes_in_tests: bool) -> Plan {
 /// ```
 pub fn start(options: Options) -> Result<(), StartError> {
     check_ready()?;
-    if options.which_stacks() != Stacks::None {
+    if options.effective_stacks() != Stacks::None {
         walk::choose(options.unwinder);
     }
-    plan::begin(options).and_then(|_| observers::refresh())?;
+    plan::begin(options).and_then(|_| observers::refresh_hooks())?;
     Ok(())
 }
 
@@ -85,7 +85,7 @@ fn check_ready() -> Result<(), StartError> {
 pub fn stop() {
     plan::stop_inserting();
     // Needs no new sampling rate. On an error the rate of the profile stays in effect.
-    let _ = observers::refresh();
+    let _ = observers::refresh_hooks();
 }
 
 /// Tracking did not start.

@@ -1,45 +1,56 @@
-//! An array that grows and never moves: each segment holds as much as all before it.
+//! A lock-free array that grows and never moves: each segment is as long as all before it together,
+//! plus one first segment.
 
-use super::pages::{Lazy, Zeroed};
+use super::lazy_slice::{LazySlice, Zeroed};
 use super::sync::{array_of, const_fn};
 
-/// The elements of the first segment: a page of words.
+/// The length of the first segment: a page of words.
 const FIRST: usize = if cfg!(loom) { 4 } else { 512 };
 const SEGMENTS: usize = if cfg!(loom) { 2 } else { 24 };
 
-/// Elements that begin as zeros, and stay where they are.
+/// A growing array of elements that begin as zeros. Elements never move, so references are
+/// `'static`.
 pub(crate) struct ConcurrentVec<T> {
-    segments: [Lazy<T>; SEGMENTS],
+    segments: [LazySlice<T>; SEGMENTS],
 }
 
 impl<T: Zeroed> ConcurrentVec<T> {
     const_fn! {
         pub(crate) fn new() -> Self {
-            ConcurrentVec { segments: array_of!(Lazy::new(); SEGMENTS) }
+            ConcurrentVec { segments: array_of!(LazySlice::new(); SEGMENTS) }
         }
     }
 
-    /// The element, if its segment was made.
+    /// Returns the element, if its segment is mapped.
     #[inline]
     pub(crate) fn get(&self, index: usize) -> Option<&'static T> {
-        let (segment, length, offset) = split(index);
+        let Position { segment, length, offset } = position(index);
         self.segments.get(segment)?.get(length)?.get(offset)
     }
 
-    /// The element; its segment is made if need be. `None` when memory is short.
+    /// Returns the element, and maps its segment if necessary. Returns `None` when memory is short.
     #[inline]
-    pub(crate) fn get_or_make(&self, index: usize) -> Option<&'static T> {
-        let (segment, length, offset) = split(index);
-        self.segments.get(segment)?.get_or_make(length)?.get(offset)
+    pub(crate) fn get_or_alloc(&self, index: usize) -> Option<&'static T> {
+        let Position { segment, length, offset } = position(index);
+        self.segments.get(segment)?.get_or_alloc(length)?.get(offset)
     }
 }
 
-/// Which segment, how long it is, and where in it.
+/// The position of an element.
+#[derive(Debug, PartialEq, Eq)]
+struct Position {
+    segment: usize,
+    /// The length of the segment.
+    length: usize,
+    /// The index in the segment.
+    offset: usize,
+}
+
 #[inline]
-fn split(index: usize) -> (usize, usize, usize) {
+fn position(index: usize) -> Position {
     let segment = ((index / FIRST) + 1).ilog2() as usize;
     let length = FIRST << segment;
-    (segment, length, index + FIRST - length)
+    Position { segment, length, offset: index + FIRST - length }
 }
 
 #[cfg(all(test, not(loom)))]
@@ -55,8 +66,8 @@ mod tests {
             (1535, (1, 1024, 1023)),
             (1536, (2, 2048, 0)),
         ];
-        for (index, place) in table {
-            assert_eq!(split(index), place, "{index}");
+        for (index, (segment, length, offset)) in table {
+            assert_eq!(position(index), Position { segment, length, offset }, "{index}");
         }
     }
 }

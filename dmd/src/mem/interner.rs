@@ -1,77 +1,78 @@
-//! LocalInterner for pairs of words: the same pair gets the same number, from any thread, without a lock.
+//! Lock-free interning of pairs of words: equal pairs get equal numbers, on any thread.
 #![expect(
     clippy::cast_possible_truncation,
     reason = "hashes are cut to the table, and addresses have 64 bits"
 )]
 
 use super::concurrent_vec::ConcurrentVec;
-use super::pages::Lazy;
+use super::lazy_slice::LazySlice;
 use super::sync::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use super::sync::{AtomicU32, AtomicU64, AtomicUsize, array_of, const_fn};
 
-/// Pairs by number and numbers by pair. Pairs are never forgotten and never move.
+/// A lock-free map from pairs to numbers and back. Pairs are never removed and never move.
 ///
-/// The index is a row of hash tables, each twice as big as the one before. A pair is looked for in all, the newest first,
-/// and entered in the newest. Two threads that enter the same pair while a table is added may give it two numbers: whoever
-/// compares pairs across threads compares what they stand for.
+/// The index is a list of open-addressing hash tables, each twice as large as the one before. A
+/// look-up searches all of them, the newest first; an insertion goes into the newest. While a table
+/// is added, two threads that intern the same pair may give it two numbers. So compare pairs across
+/// threads by value, not by number.
 pub(crate) struct Interner {
-    /// The pairs: two words each, from number 1.
+    /// The pairs by number, from 1: two words each.
     words: ConcurrentVec<AtomicU64>,
-    made: AtomicUsize,
-    /// LocalInterner by hash; 0 is an empty place.
-    tables: [Lazy<AtomicU32>; TABLES],
+    count: AtomicUsize,
+    /// Hash tables of numbers; 0 is an empty slot.
+    tables: [LazySlice<AtomicU32>; TABLES],
     newest: AtomicUsize,
     limit: u32,
 }
 
-/// The places of the first table.
+/// The number of slots of the first table.
 const FIRST_TABLE: usize = if cfg!(loom) { 2 } else { 1 << 12 };
 const TABLES: usize = if cfg!(loom) { 2 } else { 18 };
 
 impl Interner {
     const_fn! {
-        /// Gives out numbers below `limit`.
+        /// Makes an interner for numbers below `limit`.
         pub(crate) fn new(limit: u32) -> Self {
             Interner {
                 words: ConcurrentVec::new(),
-                made: AtomicUsize::new(0),
-                tables: array_of!(Lazy::new(); TABLES),
+                count: AtomicUsize::new(0),
+                tables: array_of!(LazySlice::new(); TABLES),
                 newest: AtomicUsize::new(0),
                 limit,
             }
         }
     }
 
-    /// The number of the pair, from 1. 0 when it is new and there is no place for it.
+    /// Returns the number of the pair, from 1. Returns 0 if the pair is new and there is no space.
     #[inline]
     pub(crate) fn intern(&self, pair: (u64, u64)) -> u32 {
         let hash = hash(pair);
-        // Acquire, with the Release of `grow`: a newer table's zeros are there.
+        // Acquire, with the Release of `grow`: the newer table is mapped.
         let newest = self.newest.load(Acquire);
         match self.find(newest, hash, pair) {
             Some(number) => number,
-            None => self.intern_slowly(newest, hash, pair),
+            None => self.intern_slow(newest, hash, pair),
         }
     }
 
-    /// The pair of a number.
+    /// Returns the pair of a number.
     #[inline]
     pub(crate) fn get(&self, number: u32) -> Option<(u64, u64)> {
         let at = (number as usize).checked_sub(1)? * 2;
         Some((self.words.get(at)?.load(Relaxed), self.words.get(at + 1)?.load(Relaxed)))
     }
 
-    /// How many numbers were given out.
+    /// Returns the number of pairs.
     pub(crate) fn len(&self) -> usize {
-        self.made.load(Relaxed).min(self.limit as usize)
+        self.count.load(Relaxed).min(self.limit as usize)
     }
 
     #[cold]
-    fn intern_slowly(&self, newest: usize, hash: u64, pair: (u64, u64)) -> u32 {
+    fn intern_slow(&self, newest: usize, hash: u64, pair: (u64, u64)) -> u32 {
         let older = (0..newest).rev().find_map(|table| self.find(table, hash, pair));
-        let number = match older.or_else(|| self.make(pair)) {
+        let number = match older.or_else(|| self.append(pair)) {
             None => return 0,
-            Some(number) => self.enter(newest, hash, pair, number).unwrap_or(number),
+            Some(number) => self.insert(newest, hash, pair, number).unwrap_or(number),
         };
         if self.len() > table_size(newest) / 2 {
             self.grow(newest);
@@ -82,10 +83,10 @@ impl Interner {
     #[inline]
     fn find(&self, table: usize, hash: u64, pair: (u64, u64)) -> Option<u32> {
         let size = table_size(table);
-        let places = self.tables[table].get(size)?;
+        let slots = self.tables[table].get(size)?;
         for step in 0..PROBES {
-            // Acquire, with the Release of `enter`: the pair is there before its number.
-            let number = places[place(hash, step, size)].load(Acquire);
+            // Acquire, with the Release of `insert`: the pair is written before its number.
+            let number = slots[slot_index(hash, step, size)].load(Acquire);
             if number == 0 {
                 return None;
             }
@@ -96,13 +97,13 @@ impl Interner {
         None
     }
 
-    /// Enters the number, or finds that another thread has entered the pair: then that one's.
-    fn enter(&self, table: usize, hash: u64, pair: (u64, u64), number: u32) -> Option<u32> {
+    /// Inserts a number. If another thread has inserted the pair meanwhile, it returns that number.
+    fn insert(&self, table: usize, hash: u64, pair: (u64, u64), number: u32) -> Option<u32> {
         let size = table_size(table);
-        let places = self.tables[table].get_or_make(size)?;
+        let slots = self.tables[table].get_or_alloc(size)?;
         for step in 0..PROBES {
-            let place = &places[place(hash, step, size)];
-            match place.compare_exchange(0, number, AcqRel, Acquire) {
+            let slot = &slots[slot_index(hash, step, size)];
+            match slot.compare_exchange(0, number, AcqRel, Acquire) {
                 Ok(_) => return Some(number),
                 Err(other) if self.get(other) == Some(pair) => return Some(other),
                 Err(_) => {}
@@ -111,28 +112,29 @@ impl Interner {
         None
     }
 
-    fn make(&self, pair: (u64, u64)) -> Option<u32> {
-        let at = self.made.load(Relaxed);
+    fn append(&self, pair: (u64, u64)) -> Option<u32> {
+        let at = self.count.load(Relaxed);
         if at + 1 >= self.limit as usize {
             return None;
         }
-        let at = self.made.fetch_add(1, Relaxed);
+        let at = self.count.fetch_add(1, Relaxed);
         let number = u32::try_from(at + 1).ok().filter(|number| *number < self.limit)?;
-        self.words.get_or_make(at * 2)?.store(pair.0, Relaxed);
-        self.words.get_or_make(at * 2 + 1)?.store(pair.1, Relaxed);
+        self.words.get_or_alloc(at * 2)?.store(pair.0, Relaxed);
+        self.words.get_or_alloc(at * 2 + 1)?.store(pair.1, Relaxed);
         Some(number)
     }
 
     fn grow(&self, newest: usize) {
         let next = newest + 1;
-        if next < TABLES && self.tables[next].get_or_make(table_size(next)).is_some() {
+        if next < TABLES && self.tables[next].get_or_alloc(table_size(next)).is_some() {
             let _ = self.newest.compare_exchange(newest, next, Release, Relaxed);
         }
     }
 }
 
-/// Tables are at most half full, so a longer row of taken places hardly ever happens; a pair that meets one is entered
-/// nowhere, and gets a new number each time until the next table is made.
+/// The number of slots that a look-up searches. Tables are at most half full, so longer runs are
+/// rare. A pair that finds no slot is not indexed: it gets a new number each time, until the next
+/// table.
 const PROBES: usize = if cfg!(loom) { 2 } else { 64 };
 
 fn table_size(table: usize) -> usize {
@@ -140,14 +142,15 @@ fn table_size(table: usize) -> usize {
 }
 
 #[inline]
-fn place(hash: u64, step: usize, size: usize) -> usize {
+fn slot_index(hash: u64, step: usize, size: usize) -> usize {
     (hash as usize).wrapping_add(step) & (size - 1)
 }
 
-/// Both words in one, spread over all bits: a multiplication whose two halves are added.
+/// Hashes a pair: both words in one, then a wide multiplication whose halves are combined.
 #[inline]
 fn hash(pair: (u64, u64)) -> u64 {
-    // The first word is a small number, the second an address or small too: rotated, they hardly overlap.
+    // The first word is a small number, the second a small number or an address. After the rotation
+    // they hardly overlap.
     let both = pair.0 ^ pair.1.rotate_left(23) ^ 0x9e37_79b9_7f4a_7c15;
     let product = u128::from(both) * 0xd6e8_feb8_6659_fd93;
     (product >> 64) as u64 ^ product as u64

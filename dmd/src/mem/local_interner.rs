@@ -1,23 +1,25 @@
-//! LocalInterner for plain values, in pages of its own: for one thread that must not touch the program's heap.
+//! Interning of plain values for one thread, in pages of its own.
+//!
+//! A collection uses it, which must not change the heap that it counts.
 #![expect(clippy::cast_possible_truncation, reason = "hashes are cut to the table")]
 
 use super::pages::PageList;
 
-/// A value that can be found again by its bits.
+/// A value that can be interned: compared and hashed.
 pub(crate) trait Key: Copy + Eq {
-    /// Two words that hold all of it, or all that tells it from most others.
+    /// Returns two words to hash: the whole value, or enough of it to tell it from most others.
     fn words(self) -> (u64, u64);
 }
 
-/// Values by number and numbers by value, from 0 on.
+/// A map from values to numbers and back. Numbers count from 0.
 #[derive(Debug)]
 pub(crate) struct LocalInterner<K> {
     keys: PageList<K>,
-    /// By hash: the number plus one; 0 is an empty place. At most half full.
+    /// An open-addressing hash table of numbers plus one; 0 is an empty slot. At most half full.
     index: PageList<u32>,
 }
 
-/// The places of the first index.
+/// The number of slots of the first index.
 const FIRST: usize = 1 << 12;
 
 impl<K: Key> LocalInterner<K> {
@@ -25,22 +27,23 @@ impl<K: Key> LocalInterner<K> {
         LocalInterner { keys: PageList::new(), index: PageList::new() }
     }
 
-    /// The number of this value; `None` if it is new and memory is short.
+    /// Interns a value: returns its number, a new one if necessary. Returns `None` if memory is
+    /// short.
     #[inline]
-    pub(crate) fn number(&mut self, key: K) -> Option<u32> {
+    pub(crate) fn intern(&mut self, key: K) -> Option<u32> {
         if self.keys.as_slice().len() * 2 >= self.index.as_slice().len() {
             self.grow()?;
         }
         let (index, keys) = (self.index.as_mut_slice(), &mut self.keys);
-        let mut place = hash(key) as usize & (index.len() - 1);
+        let mut slot = hash(key) as usize & (index.len() - 1);
         loop {
-            match index[place].checked_sub(1) {
+            match index[slot].checked_sub(1) {
                 Some(number) if keys.as_slice()[number as usize] == key => return Some(number),
-                Some(_) => place = (place + 1) & (index.len() - 1),
+                Some(_) => slot = (slot + 1) & (index.len() - 1),
                 None => {
                     let number = keys.as_slice().len() as u32;
                     return keys.push(key).then(|| {
-                        index[place] = number + 1;
+                        index[slot] = number + 1;
                         number
                     });
                 }
@@ -48,20 +51,20 @@ impl<K: Key> LocalInterner<K> {
         }
     }
 
-    /// The number of this value, if it has one.
+    /// Returns the number of a value, if it is interned.
     pub(crate) fn find(&self, key: K) -> Option<u32> {
         let (index, keys) = (self.index.as_slice(), self.keys.as_slice());
-        let mut place = hash(key) as usize & index.len().checked_sub(1)?;
+        let mut slot = hash(key) as usize & index.len().checked_sub(1)?;
         loop {
-            let number = index[place].checked_sub(1)?;
+            let number = index[slot].checked_sub(1)?;
             if keys[number as usize] == key {
                 return Some(number);
             }
-            place = (place + 1) & (index.len() - 1);
+            slot = (slot + 1) & (index.len() - 1);
         }
     }
 
-    /// All values, in the order of their numbers.
+    /// Returns all values, in the order of their numbers.
     pub(crate) fn keys(&self) -> &[K] {
         self.keys.as_slice()
     }
@@ -69,16 +72,16 @@ impl<K: Key> LocalInterner<K> {
     #[cold]
     fn grow(&mut self) -> Option<()> {
         let size = (self.index.as_slice().len() * 2).max(FIRST);
-        let mut fresh = PageList::zeros(size)?;
-        let index: &mut [u32] = fresh.as_mut_slice();
+        let mut grown = PageList::zeros(size)?;
+        let index: &mut [u32] = grown.as_mut_slice();
         for (number, key) in (1..).zip(self.keys.as_slice()) {
-            let mut place = hash(*key) as usize & (size - 1);
-            while index[place] != 0 {
-                place = (place + 1) & (size - 1);
+            let mut slot = hash(*key) as usize & (size - 1);
+            while index[slot] != 0 {
+                slot = (slot + 1) & (size - 1);
             }
-            index[place] = number;
+            index[slot] = number;
         }
-        self.index = fresh;
+        self.index = grown;
         Some(())
     }
 }
@@ -118,14 +121,14 @@ mod tests {
         let mut numbers = LocalInterner::new();
         for round in 0..2 {
             for value in 0..50_000_usize {
-                let number = numbers.number(value * 64).unwrap();
+                let number = numbers.intern(value * 64).unwrap();
                 assert_eq!(number as usize, value, "round {round}");
             }
         }
         assert_eq!(numbers.keys().len(), 50_000);
         let mut pairs = LocalInterner::<(u32, u64)>::new();
         assert_eq!(
-            [(1, 2), (2, 1), (1, 2)].map(|pair| pairs.number(pair)),
+            [(1, 2), (2, 1), (1, 2)].map(|pair| pairs.intern(pair)),
             [Some(0), Some(1), Some(0)]
         );
     }

@@ -1,128 +1,140 @@
-//! Sorting by address: stable, in pages of its own, and in time that grows with the number alone.
+//! Stable sorting of pairs by their first word, an address, in linear time and in pages of its own.
 //!
-//! Lines are first put together by region of the address space, and then sorted within each, where everything is in the cache: a
-//! sort digit by digit waits for memory three times as often.
+//! Pairs are first grouped by region of the address space. Each region is then sorted within the
+//! cache. A plain radix sort, digit by digit over all pairs, takes three times as many cache
+//! misses.
 #![expect(clippy::cast_possible_truncation, reason = "digits are cut out of a word")]
+
+use std::ops::Range;
 
 use super::local_interner::LocalInterner;
 use super::pages::PageList;
 
-/// What is sorted: by its first word.
-type Line = [u64; 2];
+/// A pair: the key, an address, and a value.
+type Pair = [u64; 2];
 
-/// A region has so many addresses that its lines fit into the cache.
+/// The size of a region: its pairs fit into the cache.
 const REGION_BITS: u32 = 21;
 
-/// The last bits of addresses: blocks are aligned, so nearly all have the same.
+/// The low bits of an address. Blocks are aligned, so these bits are nearly always equal.
 const ALIGNED_BITS: u32 = 4;
 
-/// How much of an address is one digit, where a region has many lines: all in which they mostly differ.
+/// The width of the digit for regions with many pairs: all bits in which their keys usually differ.
 const BIG_DIGIT: u32 = REGION_BITS - ALIGNED_BITS;
 
-/// The same, where it has few.
+/// The width of a digit for regions with few pairs.
 const SMALL_DIGIT: u32 = 8;
 
-/// So many are worth a count for each value of a big digit.
+/// The number of pairs from which a big digit pays for its table of counts.
 const MANY: usize = 1 << 14;
 
-/// Lines, put together by region.
+/// Pairs grouped by region.
 pub(crate) struct ByRegion {
-    lines: PageList<Line>,
+    pairs: PageList<Pair>,
     regions: Regions,
 }
 
 impl ByRegion {
-    /// `None` if memory is short.
-    pub(crate) fn of(lines: impl Iterator<Item = Line> + Clone) -> Option<Self> {
-        let mut regions = Regions::of(lines.clone())?;
-        let mut list = PageList::zeros(regions.lines)?;
+    /// Groups pairs by region. Returns `None` if memory is short.
+    pub(crate) fn group(pairs: impl Iterator<Item = Pair> + Clone) -> Option<Self> {
+        let mut regions = Regions::count(pairs.clone())?;
+        let mut list = PageList::zeros(regions.pairs)?;
         let slice = list.as_mut_slice();
-        for line in lines {
-            if let Some(place) = regions.place(&line) {
-                slice[place] = line;
+        for pair in pairs {
+            if let Some(place) = regions.place(&pair) {
+                slice[place] = pair;
             }
         }
-        Some(ByRegion { lines: list, regions })
+        Some(ByRegion { pairs: list, regions })
     }
 
-    /// By their first words; equals keep their order. Where memory is short for a second list, they come in the order of their
-    /// second words instead.
-    pub(crate) fn sorted(mut self) -> PageList<Line> {
-        self.sorted_into_another().unwrap_or_else(|| {
-            self.lines.as_mut_slice().sort_unstable();
-            self.lines
+    /// Sorts by the first words, stably. If memory is short for a copy, it sorts equal keys by
+    /// their second words instead.
+    pub(crate) fn sorted(mut self) -> PageList<Pair> {
+        self.sort_into_copy().unwrap_or_else(|| {
+            self.pairs.as_mut_slice().sort_unstable();
+            self.pairs
         })
     }
 
-    fn sorted_into_another(&mut self) -> Option<PageList<Line>> {
+    fn sort_into_copy(&mut self) -> Option<PageList<Pair>> {
         let mut counts = PageList::<u32>::zeros(1 << BIG_DIGIT)?;
-        let mut list = PageList::zeros(self.regions.lines)?;
-        let (from, to) = (self.lines.as_mut_slice(), list.as_mut_slice());
-        for (start, end) in self.regions.ends() {
-            sort_region(&mut from[start..end], &mut to[start..end], counts.as_mut_slice());
+        let mut list = PageList::zeros(self.regions.pairs)?;
+        let (from, to) = (self.pairs.as_mut_slice(), list.as_mut_slice());
+        for range in self.regions.ranges() {
+            sort_region(&mut from[range.clone()], &mut to[range], counts.as_mut_slice());
         }
         Some(list)
     }
 }
 
-/// Sorts what is in `from` into `to`.
-fn sort_region(from: &mut [Line], to: &mut [Line], counts: &mut [u32]) {
-    let low = from.iter().map(|line| line[0]).min().unwrap_or(0);
-    let bits = from.iter().fold(0, |bits, line| bits | (line[0] - low));
+/// Sorts the pairs of a region from `from` into `to`.
+fn sort_region(from: &mut [Pair], to: &mut [Pair], counts: &mut [u32]) {
+    let low = from.iter().map(|pair| pair[0]).min().unwrap_or(0);
+    let bits = from.iter().fold(0, |bits, pair| bits | (pair[0] - low));
     let first = bits.trailing_zeros();
     if from.len() >= MANY && first >= ALIGNED_BITS {
-        return pass(from, to, (low, first, BIG_DIGIT), counts);
+        return sort_by_digit(from, to, Digit { low, shift: first, bits: BIG_DIGIT }, counts);
     }
-    let (mut from, mut to, mut is_there) = (from, to, false);
+    let (mut from, mut to, mut is_in_to) = (from, to, false);
     for shift in (first..u64::BITS - bits.leading_zeros()).step_by(SMALL_DIGIT as usize) {
-        pass(from, to, (low, shift, SMALL_DIGIT), counts);
+        sort_by_digit(from, to, Digit { low, shift, bits: SMALL_DIGIT }, counts);
         (from, to) = (to, from);
-        is_there = !is_there;
+        is_in_to = !is_in_to;
     }
-    if !is_there {
+    if !is_in_to {
         to.copy_from_slice(from);
     }
 }
 
-/// Sorts by one digit: so many bits from that one on.
-fn pass(from: &[Line], to: &mut [Line], (low, shift, bits): (u64, u32, u32), counts: &mut [u32]) {
-    let digit = |line: &Line| ((line[0] - low) >> shift) as usize & ((1 << bits) - 1);
+/// A digit of a key: `bits` bits from `shift` on, of the distance to `low`.
+#[derive(Clone, Copy)]
+struct Digit {
+    low: u64,
+    shift: u32,
+    bits: u32,
+}
+
+/// Sorts by one digit: a counting sort.
+fn sort_by_digit(from: &[Pair], to: &mut [Pair], digit: Digit, counts: &mut [u32]) {
+    let Digit { low, shift, bits } = digit;
+    let digit = |pair: &Pair| ((pair[0] - low) >> shift) as usize & ((1 << bits) - 1);
     let places = &mut counts[..1 << bits];
     places.fill(0);
-    from.iter().for_each(|line| places[digit(line)] += 1);
+    from.iter().for_each(|pair| places[digit(pair)] += 1);
     let mut next = 0;
     for place in &mut *places {
         next += std::mem::replace(place, next);
     }
-    for line in from {
-        let place = &mut places[digit(line)];
-        to[*place as usize] = *line;
+    for pair in from {
+        let place = &mut places[digit(pair)];
+        to[*place as usize] = *pair;
         *place += 1;
     }
 }
 
-/// Where the lines of each region go.
+/// The regions of the pairs, and the place of each in the grouped list.
 struct Regions {
     numbers: LocalInterner<usize>,
-    /// By number: where the next line goes.
+    /// The index of the next pair, by the number of the region.
     next: PageList<usize>,
-    /// The numbers, by address.
+    /// The numbers of the regions, in the order of addresses.
     order: PageList<u32>,
-    /// How many lines there are in all.
-    lines: usize,
+    /// The number of pairs.
+    pairs: usize,
 }
 
 impl Regions {
-    fn of(lines: impl Iterator<Item = Line>) -> Option<Self> {
+    fn count(pairs: impl Iterator<Item = Pair>) -> Option<Self> {
         let mut regions = Regions {
             numbers: LocalInterner::new(),
             next: PageList::new(),
             order: PageList::new(),
-            lines: 0,
+            pairs: 0,
         };
         let Regions { numbers, next, order, .. } = &mut regions;
-        for line in lines {
-            let number = numbers.number(region(&line))?;
+        for pair in pairs {
+            let number = numbers.intern(region(&pair))?;
             if number as usize == next.as_slice().len() && !(next.push(0) && order.push(number)) {
                 return None;
             }
@@ -133,40 +145,40 @@ impl Regions {
         for number in order.as_slice() {
             start += std::mem::replace(&mut next.as_mut_slice()[*number as usize], start);
         }
-        regions.lines = start;
+        regions.pairs = start;
         Some(regions)
     }
 
-    /// Where this line goes: behind the one before of its region.
-    fn place(&mut self, line: &Line) -> Option<usize> {
-        let number = self.numbers.find(region(line))?;
+    /// Returns the index for this pair: after the previous pair of its region.
+    fn place(&mut self, pair: &Pair) -> Option<usize> {
+        let number = self.numbers.find(region(pair))?;
         let next = &mut self.next.as_mut_slice()[number as usize];
         *next += 1;
         Some(*next - 1)
     }
 
-    /// Where each region begins and ends, once all its lines are there.
-    fn ends(&self) -> impl Iterator<Item = (usize, usize)> {
+    /// Returns the range of each region, once all its pairs are placed.
+    fn ranges(&self) -> impl Iterator<Item = Range<usize>> {
         self.order.as_slice().iter().scan(0, |start, number| {
             let end = self.next.as_slice()[*number as usize];
-            Some((std::mem::replace(start, end), end))
+            Some(std::mem::replace(start, end)..end)
         })
     }
 }
 
-fn region(line: &Line) -> usize {
-    (line[0] >> REGION_BITS) as usize
+fn region(pair: &Pair) -> usize {
+    (pair[0] >> REGION_BITS) as usize
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn sorted(keys: impl Iterator<Item = u64>) -> (Vec<Line>, Vec<Line>) {
-        let lines: Vec<Line> = keys.zip(0..).map(|(key, number)| [key, number]).collect();
-        let found = ByRegion::of(lines.iter().copied()).unwrap().sorted();
-        let mut expected = lines;
-        expected.sort_by_key(|line| line[0]);
+    fn sorted(keys: impl Iterator<Item = u64>) -> (Vec<Pair>, Vec<Pair>) {
+        let pairs: Vec<Pair> = keys.zip(0..).map(|(key, number)| [key, number]).collect();
+        let found = ByRegion::group(pairs.iter().copied()).unwrap().sorted();
+        let mut expected = pairs;
+        expected.sort_by_key(|pair| pair[0]);
         (found.as_slice().to_vec(), expected)
     }
 
@@ -185,14 +197,14 @@ mod tests {
                 assert_eq!(found, expected, "{length} numbers of {bits} bits");
             }
         }
-        // Aligned, as blocks are, and some that are not among them.
+        // Aligned, as blocks are, and a few that are not.
         for odd in [0, 1, 8] {
             let keys = random(26).take(8 * MANY).enumerate();
             let keys = keys.map(|(index, key)| key << 4 | if index % 1000 == 7 { odd } else { 0 });
             let (found, expected) = sorted(keys);
             assert_eq!(found, expected, "with some at {odd}");
         }
-        // Far from zero; in order; all the same.
+        // Far from zero; sorted; all equal.
         for keys in [vec![1 << 40, 1 << 46, (1 << 46) + 1, 1 << 40], vec![1, 2, 3], vec![7; 5]] {
             let (found, expected) = sorted(keys.into_iter());
             assert_eq!(found, expected);

@@ -1,4 +1,4 @@
-//! A thread that waits for requests and signals, without a byte of the program's heap.
+//! Signals, exit handlers and service threads, without a byte of the program's heap.
 #![expect(unsafe_code, reason = "system calls, and a signal handler")]
 
 use std::ffi::{c_int, c_void};
@@ -8,108 +8,111 @@ use std::ptr;
 use std::sync::atomic::AtomicI32;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// The ends of the pipe that the handler writes to.
+/// The ends of the pipe that the signal handler writes to.
 static READ_END: AtomicI32 = AtomicI32::new(-1);
 static WRITE_END: AtomicI32 = AtomicI32::new(-1);
 
-/// What a wait ended with.
+/// The reason why a wait ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
-    /// The descriptor can be read.
+    /// The descriptor is readable.
     Readable,
-    /// This signal came.
+    /// This signal arrived.
     Signal(c_int),
-    /// Nothing happened in time.
+    /// The timeout expired.
     TimedOut,
 }
 
-/// Has these signals written to a pipe instead of ending the program; but for those that the program handles itself.
-pub(crate) fn to_pipe(signals: &[c_int]) -> io::Result<()> {
+/// Redirects these signals to a pipe. Signals that the program handles itself stay unchanged.
+pub(crate) fn redirect_to_pipe(signals: &[c_int]) -> io::Result<()> {
     let mut ends = [-1; 2];
-    // SAFETY: `ends` has room for both.
+    // SAFETY: `ends` is valid for the write of two descriptors.
     check(unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC | libc::O_NONBLOCK) })?;
     READ_END.store(ends[0], Relaxed);
     WRITE_END.store(ends[1], Relaxed);
     for signal in signals {
         let mut now = MaybeUninit::<libc::sigaction>::zeroed();
-        // SAFETY: asks only; `now` is a valid place for the answer.
+        // SAFETY: a null action changes nothing, and `now` is valid for the write.
         check(unsafe { libc::sigaction(*signal, ptr::null(), now.as_mut_ptr()) })?;
-        // SAFETY: filled in by the call.
+        // SAFETY: the successful call above initialised it.
         let mut action = unsafe { now.assume_init() };
         if action.sa_sigaction == libc::SIG_DFL {
-            action.sa_sigaction = handle as extern "C" fn(c_int) as usize;
+            action.sa_sigaction = write_to_pipe as extern "C" fn(c_int) as usize;
             action.sa_flags = libc::SA_RESTART;
-            // SAFETY: the handler does only what a handler may.
+            // SAFETY: the handler calls only async-signal-safe functions.
             check(unsafe { libc::sigaction(*signal, &raw const action, ptr::null_mut()) })?;
         }
     }
     Ok(())
 }
 
-extern "C" fn handle(signal: c_int) {
+extern "C" fn write_to_pipe(signal: c_int) {
     let byte = u8::try_from(signal).unwrap_or(0);
-    // SAFETY: a place of this thread's.
+    // SAFETY: the address is valid for the life of this thread.
     let errno = unsafe { libc::__errno_location() };
-    // SAFETY: as above.
+    // SAFETY: `errno` is valid, see above.
     let before = unsafe { *errno };
-    // SAFETY: `write` may be called in a handler; a full pipe has signals enough.
+    // SAFETY: `write` is async-signal-safe, and one byte is readable. A full pipe drops the signal:
+    // enough others wait in it.
     unsafe { libc::write(WRITE_END.load(Relaxed), (&raw const byte).cast(), 1) };
-    // SAFETY: as above. What the interrupted code sees is as it was.
+    // SAFETY: `errno` is valid. The interrupted code finds it unchanged.
     unsafe { *errno = before };
 }
 
-/// Waits until the descriptor can be read, a signal comes, or so many milliseconds have passed; -1 is for ever.
-pub(crate) fn wait(descriptor: c_int, patience: c_int) -> Event {
+/// Waits until the descriptor is readable, a signal arrives, or this many milliseconds have passed.
+/// A timeout of -1 never expires.
+pub(crate) fn wait(descriptor: c_int, timeout: c_int) -> Event {
     let poll = |fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
     let mut polled = [poll(READ_END.load(Relaxed)), poll(descriptor)];
-    // SAFETY: two valid entries.
-    let ready = unsafe { libc::poll(polled.as_mut_ptr(), 2, patience) };
+    // SAFETY: `polled` is an array of two valid entries.
+    let ready = unsafe { libc::poll(polled.as_mut_ptr(), 2, timeout) };
     if ready <= 0 {
         return Event::TimedOut;
     }
     let mut signal = 0_u8;
-    // SAFETY: a byte to read into; the pipe does not block, and an empty one gives none.
+    // SAFETY: one byte is writable. The pipe is non-blocking, so an empty one returns at once.
     if unsafe { libc::read(polled[0].fd, (&raw mut signal).cast(), 1) } == 1 {
         return Event::Signal(c_int::from(signal));
     }
     Event::Readable
 }
 
-/// Ends the program as the signal would have.
-pub(crate) fn die_of(signal: c_int) {
-    // SAFETY: the default action is always allowed.
+/// Ends the process by this signal's default action.
+pub(crate) fn end_by(signal: c_int) {
+    // SAFETY: every signal accepts the default action.
     unsafe { libc::signal(signal, libc::SIG_DFL) };
-    // SAFETY: a plain call.
+    // SAFETY: `getpid` has no precondition.
     let own = unsafe { libc::getpid() };
-    // SAFETY: to this very process.
+    // SAFETY: a process may signal itself.
     unsafe { libc::kill(own, signal) };
 }
 
-/// Runs `function` when the program ends by `exit` or by returning from `main`.
+/// Runs `function` when the process ends by `exit` or by a return from `main`.
 pub(crate) fn at_exit(function: extern "C" fn()) {
-    // SAFETY: a function that lives for ever. Without a place for it, there is no state at exit to be seen.
+    // SAFETY: a function pointer is valid for the whole process. On failure nothing runs at exit.
     unsafe { libc::atexit(function) };
 }
 
-/// Runs `function` on a thread of its own that takes no signals.
+/// Runs `function` on a new thread that blocks all signals.
 pub(crate) fn spawn(function: extern "C" fn()) -> io::Result<()> {
     extern "C" fn start(function: *mut c_void) -> *mut c_void {
-        // SAFETY: the function pointer that was handed in below.
+        // SAFETY: the argument is the function pointer that is passed to `pthread_create` below.
         let function = unsafe { std::mem::transmute::<*mut c_void, extern "C" fn()>(function) };
         function();
         ptr::null_mut()
     }
     let (mut all, mut before) =
         (MaybeUninit::<libc::sigset_t>::zeroed(), MaybeUninit::<libc::sigset_t>::zeroed());
-    // SAFETY: a valid place for the set.
+    // SAFETY: `all` is valid for the write of a signal set.
     unsafe { libc::sigfillset(all.as_mut_ptr()) };
-    // SAFETY: the new thread inherits the mask, and this one gets its own back.
+    // SAFETY: `all` is initialised, and `before` is valid for the write. The new thread inherits
+    // the mask.
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr()) };
     let mut thread = MaybeUninit::<libc::pthread_t>::zeroed();
     let argument = function as *mut c_void;
-    // SAFETY: valid places; the default attributes.
+    // SAFETY: `thread` is valid for the write; null attributes are the default ones.
     let error = unsafe { libc::pthread_create(thread.as_mut_ptr(), ptr::null(), start, argument) };
-    // SAFETY: the mask that was asked for above.
+    // SAFETY: the call above initialised `before` with this thread's former mask.
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), ptr::null_mut()) };
     if error == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(error)) }
 }

@@ -1,7 +1,7 @@
-//! Several copies of the tracker in one process, as when a plugin brings its own: the first to wake claims a page at an
-//! address that all copies know, and the others see it and sleep.
+//! A guard against a second copy of the tracker in one process, such as a plugin's own.
 //!
-//! Two that are awake would each know a part of the heap, and write a dump of it over the other's.
+//! The first copy that wakes claims a page at a fixed address. Later copies find the page and stay
+//! asleep. Two awake copies would each track a part of the heap and overwrite each other's dumps.
 #![expect(unsafe_code, reason = "shares a page with other copies of this code")]
 
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
@@ -9,68 +9,71 @@ use std::sync::atomic::{AtomicU8, AtomicU64};
 
 use super::sys;
 
-/// Where the page is: far from where the system puts mappings unless it is asked to.
+/// The address of the page, far from the ranges in which the kernel places mappings.
 const ADDRESS: usize = 0x1d3d_0000_0000;
 
-/// What begins the page of a copy, of whatever version.
+/// The first word of a claimed page, in every version.
 const MAGIC: u64 = u64::from_ne_bytes(*b"dmd copy");
 
-/// What the page holds. Other versions read it: it may only grow.
+/// The page. Other versions read it, so fields may only be added.
 #[repr(C)]
 struct Page {
     magic: AtomicU64,
-    /// Whether somebody has said that there are several copies.
-    said: AtomicU64,
+    /// 1 if a copy has already reported that there are several.
+    is_reported: AtomicU64,
 }
 
-/// What this copy has found.
-static FOUND: AtomicU8 = AtomicU8::new(NOT_ASKED);
+/// The state of this copy.
+static STATE: AtomicU8 = AtomicU8::new(UNCLAIMED);
 
-const NOT_ASKED: u8 = 0;
+const UNCLAIMED: u8 = 0;
 const FIRST: u8 = 1;
 const LATER: u8 = 2;
 
-/// Claims the page for this copy; `false` if another has it. Called from the first hook, so it neither allocates nor waits.
+/// Claims the page for this copy. Returns `false` if another copy has it. The first hook calls it,
+/// so it neither allocates nor waits.
 pub(crate) fn is_first() -> bool {
-    // AcqRel, with itself: one thread of this copy asks the system. Others that come meanwhile take it for the first,
-    // as it is but for plugins, and those are asked while they are loaded.
-    match FOUND.compare_exchange(NOT_ASKED, FIRST, AcqRel, Acquire) {
+    // AcqRel and Acquire, with each other and with the Release below: one thread of this copy
+    // claims the page. Threads that race with it assume success, which is wrong only in a plugin,
+    // and plugins are loaded by one thread.
+    match STATE.compare_exchange(UNCLAIMED, FIRST, AcqRel, Acquire) {
         Ok(_) => {}
-        Err(found) => return found == FIRST,
+        Err(state) => return state == FIRST,
     }
     let is_first = claim();
     if !is_first {
-        FOUND.store(LATER, Release);
+        STATE.store(LATER, Release);
     }
     is_first
 }
 
-/// Whether another copy was awake before this one.
+/// Returns whether another copy was awake before this one.
 pub(crate) fn is_later() -> bool {
-    FOUND.load(Acquire) == LATER
+    STATE.load(Acquire) == LATER
 }
 
-/// Whether it is this copy that has to say that there are several. Once for each process.
-pub(crate) fn is_to_report() -> bool {
-    is_later() && page().said.swap(1, Relaxed) == 0
+/// Returns whether this copy must report that there are several: once in each process.
+pub(crate) fn must_report() -> bool {
+    is_later() && page().is_reported.swap(1, Relaxed) == 0
 }
 
 fn claim() -> bool {
     if sys::map_at(ADDRESS, sys::PAGE) {
-        // Others read it by a system call, which orders it.
+        // Relaxed: other copies read the word by a system call, which orders the accesses.
         page().magic.store(MAGIC, Relaxed);
         return true;
     }
-    // A page that is still zero is that of a copy that has just mapped it. What is neither is a stranger's.
-    match sys::own_word(ADDRESS) {
+    // A zero is a page that another copy has just mapped. Any other word belongs to a stranger.
+    match sys::read_word_checked(ADDRESS) {
         Some(0 | MAGIC) => false,
         Some(_) | None => true,
     }
 }
 
-/// The page. Only for copies that have claimed it or found its magic.
+/// Returns the page. Call it only after claiming the page or finding its magic.
 fn page() -> &'static Page {
-    // SAFETY: mapped by the copy that claimed it and never unmapped; all zeros is valid, and only atomics are in it.
+    // SAFETY: the claiming copy mapped the page and never unmaps it. All zeros is a valid `Page`,
+    // and all its fields are atomics.
     unsafe { &*std::ptr::with_exposed_provenance::<Page>(ADDRESS) }
 }
 
@@ -80,11 +83,11 @@ mod tests {
 
     #[test]
     fn the_page_is_claimed_once_and_known_to_be_a_copys() {
-        assert_eq!(sys::own_word(ADDRESS + sys::PAGE), None, "nothing is mapped there");
-        // The test program's own tracker may have it already.
+        assert_eq!(sys::read_word_checked(ADDRESS + sys::PAGE), None, "nothing is mapped there");
+        // The test program's own tracker may have claimed it already.
         let was_first = is_first();
         assert_eq!(is_first(), was_first);
-        assert_eq!(sys::own_word(ADDRESS), Some(MAGIC));
+        assert_eq!(sys::read_word_checked(ADDRESS), Some(MAGIC));
         assert!(!claim(), "another copy sees that it is taken");
     }
 }

@@ -1,4 +1,4 @@
-//! Atomics: the standard library's, or loom's where all interleavings of a model are tried.
+//! Atomics of the standard library, or of loom in models.
 
 #[cfg(not(loom))]
 pub(crate) use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, fence};
@@ -8,23 +8,23 @@ pub(crate) use loom::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize
 
 pub(crate) use std::sync::atomic::Ordering;
 
-/// What a word says that only this thread stores into.
+/// Loads a word that only this thread stores to. Relaxed is enough: the thread sees its own stores.
 #[cfg(not(loom))]
 #[inline(always)]
 pub(crate) fn load_own(word: &AtomicU64) -> u64 {
     word.load(Ordering::Relaxed)
 }
 
-/// Loom remembers only the last access to an atomic: a load here would hide those of other threads from the store that
-/// follows. This one is not remembered.
+/// Loads a word that only this thread stores to. Loom records only the last access to an atomic, so
+/// an ordinary load here would hide other threads' loads from the following store.
 #[cfg(loom)]
 #[expect(unsafe_code, reason = "loom's load without synchronisation")]
 pub(crate) fn load_own(word: &AtomicU64) -> u64 {
-    // SAFETY: no other thread stores; loom fails the model if one does.
+    // SAFETY: no other thread stores to the word; loom fails the model if one does.
     unsafe { word.unsync_load() }
 }
 
-/// A function that is `const` but under loom, whose atomics are made at run time.
+/// Defines a function that is `const`, except under loom, whose atomics are created at run time.
 macro_rules! const_fn {
     ($(#[$meta:meta])* $visibility:vis fn $name:ident($($argument:ident: $type:ty),*) -> $result:ty $body:block) => {
         $(#[$meta])*
@@ -37,7 +37,7 @@ macro_rules! const_fn {
     };
 }
 
-/// An array whose elements are all made by the same expression.
+/// Makes an array by evaluating one expression for each element.
 macro_rules! array_of {
     ($element:expr; $length:expr) => {{
         #[cfg(not(loom))]

@@ -65,7 +65,9 @@ impl Allocation {
     #[must_use]
     pub fn thread(&self) -> u32 {
         let Some(site) = site::site(self.site) else { return 0 };
-        thread::met().find(|(number, _)| *number == site.thread).map_or(0, |(_, id)| id)
+        thread::registered()
+            .find(|thread| thread.number == site.thread)
+            .map_or(0, |thread| thread.system_id)
     }
 
     /// Returns the scopes of `memreport::scope!` around the allocation, outermost first.

@@ -6,6 +6,7 @@ use super::allocation::{Allocation, Clock};
 use crate::mem::sys;
 use crate::mem::sys::StackBounds;
 use crate::sample::plan;
+use crate::table::blocks::LiveBlock;
 use crate::table::packed_block::Tombstone;
 use crate::table::{BLOCKS, granule};
 
@@ -59,12 +60,12 @@ pub fn allocation_site_of<T: ?Sized>(address: *const T) -> Result<Allocation, Al
     if !plan::plan().is_awake() {
         return Err(AllocationSiteError::Asleep);
     }
-    if let Some((start, block, _)) = BLOCKS.enclosing(granule, address) {
+    if let Some(LiveBlock { start, block, .. }) = BLOCKS.enclosing(granule, address) {
         return Ok(Allocation::of(start, block, Clock::now()));
     }
     // Tombstones are valid only while an observer is active.
     if plan::plan().is_observed() {
-        match BLOCKS.trace_of(granule, address) {
+        match BLOCKS.tombstone_at(granule, address) {
             Some(Tombstone::Freed) => return Err(AllocationSiteError::Freed),
             Some(Tombstone::Unsampled) => return Err(AllocationSiteError::NotTracked),
             None => {}

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::allocation::{Allocation, Clock};
-use crate::event::events::{Event, Happened};
+use crate::event::events::{Event, TimedEvent};
 
 /// The allocations that a log contained when it was drained.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub struct AllocationsLog {
 }
 
 /// Converts an event of the ring; `None` if it is no allocation.
-pub(super) fn allocation_of(event: &Happened, clock: Clock) -> Option<Allocation> {
+pub(super) fn allocation_of(event: &TimedEvent, clock: Clock) -> Option<Allocation> {
     let Event::Allocated { address, mut block } = event.event else { return None };
     // The block itself has no time in the ring.
     block.time = event.time;

@@ -7,9 +7,9 @@ use memreport::__private::as_own;
 
 use super::allocation::Clock;
 use super::log::{AllocationsLog, LogError, allocation_of};
-use crate::event::events::Happened;
-use crate::event::observers::Observing;
-use crate::event::ring::LENGTH;
+use crate::event::events::TimedEvent;
+use crate::event::observers::Observation;
+use crate::event::ring::CAPACITY;
 use crate::hook::start::{StartError, prepare_stacks};
 use crate::sample::rate::{Probability, TooManyRates};
 
@@ -19,7 +19,7 @@ pub const DEFAULT_LOG_LENGTH: usize = 5000;
 /// The upper limit for the maximum number of entries of a log.
 ///
 /// It is half of the ring that threads write to, so that writers do not overtake a reader at once.
-pub const MAX_LOG_LENGTH: usize = (LENGTH / 2) as usize;
+pub const MAX_LOG_LENGTH: usize = (CAPACITY / 2) as usize;
 
 /// The sampling rate of an observer.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -61,7 +61,7 @@ pub struct Observer {
     sampling: Sampling,
     max_log_length: usize,
     /// `None` while it is paused.
-    observing: Option<Observing>,
+    observing: Option<Observation>,
 }
 
 impl Observer {
@@ -104,7 +104,7 @@ impl Observer {
         } else if self.observing.is_none() {
             let probability = self.sampling.probability()?;
             prepare_stacks()?;
-            self.observing = Some(as_own(|| Observing::begin(probability))?);
+            self.observing = Some(as_own(|| Observation::begin(probability))?);
         }
         Ok(())
     }
@@ -144,7 +144,7 @@ impl Observer {
     #[must_use]
     pub fn log_overflowed(&self) -> bool {
         let observing = self.observing.as_ref();
-        observing.is_some_and(|observing| observing.waiting() > self.max_log_length as u64)
+        observing.is_some_and(|observing| observing.backlog() > self.max_log_length as u64)
     }
 
     /// Removes all entries from the log and returns them, oldest first.
@@ -171,7 +171,7 @@ impl Observer {
         let mut entries = Vec::new();
         let max_entries = self.max_log_length as u64;
         let lost = as_own(|| {
-            let mut events: Vec<Happened> = Vec::new();
+            let mut events: Vec<TimedEvent> = Vec::new();
             let lost = observing.drain(max_entries, |event| events.push(event));
             let clock = Clock::now();
             entries = events.iter().filter_map(|event| allocation_of(event, clock)).collect();

@@ -1,8 +1,8 @@
-//! How likely blocks are to be in a sample, and the numbers by which blocks' words name that.
+//! Sampling probabilities, and the numbers that stand for them in a block's word.
 //!
-//! A probability has two halves, drawn for one by one: each block is in with the probability p, and each of its n bytes wins with
-//! a mean distance of R bytes. So a block is in with the probability 1 − (1 − p)·e^(−n/R), and stands for one over that many
-//! blocks like it: sums of so weighted blocks are unbiased.
+//! A probability has two independent parts: a trial per block with probability p, and a trial per
+//! byte with a mean distance of R bytes. A block of n bytes is sampled with probability 1 − (1 −
+//! p)·e^(−n/R). Its weight is the inverse, which makes weighted sums unbiased.
 #![expect(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
@@ -13,45 +13,45 @@ use std::num::NonZeroU64;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{AcqRel, Acquire};
 
-/// How likely blocks are to be in a sample.
+/// The probability that a block is sampled.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Probability {
-    /// The mean distance between bytes that win; `None` if bytes are not drawn for.
+    /// The mean distance between successes in bytes; `None` without trials per byte.
     pub(crate) mean: Option<NonZeroU64>,
-    /// The probability of a block, whatever its size.
+    /// The probability of a success per block, whatever its size.
     pub(crate) of_block: f64,
 }
 
 impl Probability {
-    /// No block is in.
+    /// No block is sampled.
     pub(crate) const NEVER: Probability = Probability { mean: None, of_block: 0.0 };
-    /// Every block is in.
+    /// Every block is sampled.
     pub(crate) const ALWAYS: Probability = Probability { mean: None, of_block: 1.0 };
 
-    /// One byte in so many wins.
+    /// Returns a probability with trials per byte only.
     pub(crate) fn of_bytes(mean: NonZeroU64) -> Probability {
         Probability { mean: Some(mean), of_block: 0.0 }
     }
 
-    /// The greater of both, half by half.
-    pub(crate) fn or(self, other: Probability) -> Probability {
+    /// Returns the greater of both, part by part.
+    pub(crate) fn max(self, other: Probability) -> Probability {
         let mean = self.mean.into_iter().chain(other.mean).min();
         Probability { mean, of_block: self.of_block.max(other.of_block) }
     }
 
-    /// How many blocks like it a block of the sample with this many bytes stands for.
+    /// Returns the number of blocks that a sampled block of this many bytes stands for.
     fn weight(self, bytes: usize) -> f64 {
         match self.mean {
             None => 1.0 / self.of_block,
             Some(mean) => {
                 let exponent = -(bytes as f64) / mean.get() as f64;
-                // As 1 − (1 − p)·e^x, and near 0 more exact.
+                // Equal to 1 − (1 − p)·e^x, but more exact near 0.
                 1.0 / (self.of_block * exponent.exp() - exponent.exp_m1())
             }
         }
     }
 
-    /// Two words that are never 0.
+    /// Encodes the probability in two words that are never 0.
     fn words(self) -> [u64; 2] {
         [self.mean.map_or(u64::MAX, NonZeroU64::get), self.of_block.to_bits() + 1]
     }
@@ -63,26 +63,26 @@ impl Probability {
     }
 }
 
-/// The number of a probability, as a block's word has it.
+/// The number of a probability in a block's word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct SamplingRate(u8);
 
-/// As many as a block's word can tell apart.
+/// The number of rates that fit into a block's word.
 pub(crate) const RATES: usize = 32;
 
-static PROBABILITIES: Probabilities = Probabilities::new();
+static RATE_TABLE: RateTable = RateTable::new();
 
-/// The probability of each rate, from number 1; zeros are not in use.
-struct Probabilities([[AtomicU64; 2]; RATES - 1]);
+/// The probability of each rate, from number 1; zeros are unused entries.
+struct RateTable([[AtomicU64; 2]; RATES - 1]);
 
-impl Probabilities {
+impl RateTable {
     const fn new() -> Self {
-        Probabilities([const { [const { AtomicU64::new(0) }; 2] }; RATES - 1])
+        RateTable([const { [const { AtomicU64::new(0) }; 2] }; RATES - 1])
     }
 
     fn rate_of(&self, probability: Probability) -> Result<SamplingRate, TooManyRates> {
-        // AcqRel and Acquire, with themselves: each word is claimed once. A place whose first word was claimed by a probability with
-        // another second one is that probability's.
+        // AcqRel and Acquire, with each other: each word is claimed once. Of two probabilities that
+        // share a first word, the one that claims the second word owns the entry.
         let claims = |place: &AtomicU64, word| {
             let claimed = place.compare_exchange(0, word, AcqRel, Acquire);
             claimed.is_ok() || claimed == Err(word)
@@ -96,29 +96,32 @@ impl Probabilities {
 
     fn of(&self, rate: SamplingRate) -> Option<Probability> {
         let words = self.0.get(usize::from(rate.0).checked_sub(1)?)?;
-        // Acquire, with the claim: a rate is known to nobody before both words are there.
+        // Acquire, with the Release in `claims`: a rate is returned only after both words are
+        // stored.
         Probability::from_words([words[0].load(Acquire), words[1].load(Acquire)])
     }
 }
 
-/// More samples with a probability of their own than a process can tell apart.
+/// The error that a process has no number left for another probability.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TooManyRates;
 
 impl SamplingRate {
-    /// Every block is in.
+    /// Every block is sampled.
     pub(crate) const EVERY: SamplingRate = SamplingRate(0);
-    /// That of `--stacks=partial`. No block's word has it: all are in, and only stacks are drawn.
+    /// The rate of `--stacks=partial`: every block is inserted, and its stack is sampled. Never in
+    /// a block's word.
     pub(crate) const PARTIAL: SamplingRate = SamplingRate(RATES as u8);
-    /// Nothing is drawn: somebody else draws for every block. No block's word has it.
-    pub(crate) const HELD: SamplingRate = SamplingRate(RATES as u8 + 1);
+    /// The samplers of threads are suspended: those of observers decide instead. Never in a
+    /// block's word.
+    pub(crate) const SUSPENDED: SamplingRate = SamplingRate(RATES as u8 + 1);
 
-    /// The rate of this probability.
+    /// Returns the rate of a probability, a new one if necessary.
     pub(crate) fn of(probability: Probability) -> Result<SamplingRate, TooManyRates> {
         if probability.of_block >= 1.0 {
             Ok(SamplingRate::EVERY)
         } else {
-            PROBABILITIES.rate_of(probability)
+            RATE_TABLE.rate_of(probability)
         }
     }
 
@@ -135,11 +138,11 @@ impl SamplingRate {
     pub(crate) fn probability(self) -> Probability {
         match self {
             SamplingRate::EVERY => Probability::ALWAYS,
-            rate => PROBABILITIES.of(rate).unwrap_or(Probability::NEVER),
+            rate => RATE_TABLE.of(rate).unwrap_or(Probability::NEVER),
         }
     }
 
-    /// The mean distance between bytes that win.
+    /// Returns the mean distance between successes in bytes.
     pub(crate) fn mean(self) -> f64 {
         match self {
             SamplingRate::PARTIAL => -1.0 / (1.0 - PARTIAL_PROBABILITY).ln(),
@@ -147,7 +150,8 @@ impl SamplingRate {
         }
     }
 
-    /// How many blocks like it a block of this many bytes stands for: 1 where every block is in.
+    /// Returns the number of blocks that a block of this many bytes stands for: 1 if every block is
+    /// sampled.
     pub(crate) fn weight(self, bytes: usize) -> f64 {
         match self {
             SamplingRate::EVERY | SamplingRate::PARTIAL => 1.0,
@@ -156,8 +160,8 @@ impl SamplingRate {
     }
 }
 
-/// How likely a byte is to get its block a stack: Mozilla's number. In Firefox a quarter of the blocks and four fifths of the
-/// bytes then have one.
+/// The probability that a byte gets its block a stack. It is Mozilla's number: in Firefox, a
+/// quarter of the blocks with four fifths of the bytes get one.
 const PARTIAL_PROBABILITY: f64 = 0.003;
 
 #[cfg(test)]
@@ -170,7 +174,7 @@ mod tests {
 
     #[test]
     fn a_process_tells_31_chances_apart() {
-        let probabilities = Probabilities::new();
+        let probabilities = RateTable::new();
         for number in 1..31 {
             assert_eq!(
                 probabilities.rate_of(bytes(u64::from(number) * 1000)),
@@ -211,8 +215,8 @@ mod tests {
 
     #[test]
     fn of_several_the_greater_chance_holds() {
-        let both = bytes(100).or(Probability { mean: None, of_block: 0.5 }).or(bytes(200));
+        let both = bytes(100).max(Probability { mean: None, of_block: 0.5 }).max(bytes(200));
         assert_eq!(both, Probability { of_block: 0.5, ..bytes(100) });
-        assert_eq!(Probability::NEVER.or(Probability::ALWAYS), Probability::ALWAYS);
+        assert_eq!(Probability::NEVER.max(Probability::ALWAYS), Probability::ALWAYS);
     }
 }

@@ -1,5 +1,5 @@
-//! Samples of blocks that are known, drawn by the sampler that hooks ask: what a recording makes of them is right on average, and
-//! as far off as it says.
+//! A test of the sampler on known blocks: estimates from its samples are unbiased, and their
+//! standard error is the one that they state.
 #![expect(clippy::cast_precision_loss, reason = "sizes are far below 2^53")]
 
 use std::num::NonZeroU64;
@@ -8,16 +8,16 @@ use super::rate::{Probability, SamplingRate};
 use super::sampler::{CURRENT_IN_TESTS, Sampler, set_rate};
 use memreport_analysis::recording::{Block, Estimate, Recording, Which};
 
-/// Sizes of blocks, and how many there are: 3,070 blocks of 15.5 million bytes.
+/// Sizes of blocks and their counts: 3,070 blocks of 15.5 million bytes.
 const MIX: [(usize, usize); 5] = [(16, 2000), (256, 800), (4096, 200), (65_536, 60), (1 << 20, 10)];
 
 const RUNS: u32 = 400;
 
-/// What a recording of all those blocks comes to, of which one run of the sampler has taken some.
+/// Estimates the bytes of all these blocks from one sample of them.
 fn estimate(rate: SamplingRate, seed: u32) -> Estimate {
     let sampler = Sampler::new();
     let mut recording = Recording::default();
-    // Small and big ones take turns, as in programs.
+    // Small and big blocks are interleaved, as in programs.
     for turn in 0..2000 {
         for (size, count) in MIX {
             let begins_at = 2000 / count;
@@ -46,7 +46,7 @@ fn estimates_are_right_on_average_and_as_far_off_as_they_say() {
         let found = average(&|run| run.bytes);
         let spread = average(&|run| (run.bytes - truth).powi(2)).sqrt();
         let said = average(&|run| run.error().powi(2)).sqrt();
-        // A block of n bytes that stands for w adds n² (w − 1) to the variance.
+        // A block of n bytes with weight w adds n² (w − 1) to the variance.
         let variance = |(size, count): &(usize, usize)| {
             (size * size * count) as f64 * (rate.weight(*size) - 1.0)
         };
@@ -58,13 +58,15 @@ fn estimates_are_right_on_average_and_as_far_off_as_they_say() {
             100.0 * expected / truth,
             100.0 * said / truth,
         );
-        // So a mean that is off by one percent is no probability: it is four standard errors of the mean, or many more.
+        // A mean that is off by one percent is then not chance: that is at least four standard
+        // errors of the mean.
         assert!(4.0 * expected / f64::from(RUNS).sqrt() < 0.01 * truth, "the runs are too few");
         assert!((found / truth - 1.0).abs() < 0.01, "{found} of {truth}");
-        // The spread of 400 runs is known to 1 in √800: four times that.
+        // The relative error of the spread of 400 runs is 1 in √800: four times that.
         assert!((spread / expected - 1.0).abs() < 0.14, "{spread} is not {expected}");
         assert!((said / expected - 1.0).abs() < 0.05, "{said} is not {expected}");
-        // Of a normal distribution, 68 % are nearer than the standard error; of 400 that is 273 ± 9.
+        // Of a normal distribution, 68 % lie within the standard error; of 400 runs that is 273 ±
+        // 9.
         let near = runs.iter().filter(|run| (run.bytes - truth).abs() < run.error()).count();
         assert!((236..=310).contains(&near), "{near}");
     }

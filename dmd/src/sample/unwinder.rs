@@ -1,26 +1,27 @@
 //! The ways to walk a stack, by their names in `$DMD` and in dumps.
 
-/// How stacks are walked.
+/// A way to walk a stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unwinder {
-    /// Not decided yet: no stacks.
+    /// Not chosen yet: no stacks.
     None,
-    /// Along the saved frame pointers, for programs built with them; in libraries by call frame information.
+    /// Saved frame pointers, for programs built with them. In libraries, call frame information
+    /// (CFI).
     FramePointers,
-    /// By call frame information, which every program has that can panic.
+    /// Call frame information (CFI), which every program has that can panic.
     Cfi,
-    /// Along the saved frame pointers everywhere.
+    /// Saved frame pointers, in libraries too.
     FramePointersOnly,
-    /// By the crate `backtrace`: microseconds, for all others.
+    /// The crate `backtrace`: microseconds per stack. The fallback.
     Backtrace,
 }
 
 impl Unwinder {
-    /// Those that can be wished for.
+    /// The unwinders that `$DMD` can request.
     pub(crate) const ALL: [Unwinder; 3] =
         [Unwinder::FramePointers, Unwinder::Cfi, Unwinder::Backtrace];
 
-    /// The word in `$DMD`.
+    /// Returns the word in `$DMD`.
     pub(crate) fn word(self) -> &'static str {
         match self {
             Unwinder::None => "none",

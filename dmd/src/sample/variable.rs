@@ -5,22 +5,22 @@ use std::ffi::CStr;
 
 use super::options::{BadWord, Options};
 
-/// The value of `$DMD`, if it is set, as text.
-pub(crate) fn variable_text() -> Option<&'static str> {
-    // SAFETY: a string constant; the answer points into the environment. A program that changes `$DMD` while its first
-    // block is allocated is beyond help.
+/// Returns the value of `$DMD` as text, if it is set.
+pub(crate) fn text() -> Option<&'static str> {
+    // SAFETY: the name is a C string. The value stays valid unless the program changes `$DMD` while
+    // its first block is allocated.
     let value = unsafe { libc::getenv(c"DMD".as_ptr()) };
     if value.is_null() {
         return None;
     }
-    // SAFETY: `getenv` gives a string that ends.
+    // SAFETY: `getenv` returns a C string.
     let value = unsafe { CStr::from_ptr(value) };
-    // What is not text is a bad word too.
+    // A value that is not UTF-8 becomes an unknown word.
     Some(value.to_str().unwrap_or("\u{fffd}"))
 }
 
-/// The wishes in `$DMD`. Empty is as if it were not set.
-pub(crate) fn variable() -> Option<Result<Options, BadWord<'static>>> {
-    let text = variable_text()?;
+/// Returns the options in `$DMD`. Blank text counts as not set.
+pub(crate) fn options() -> Option<Result<Options, BadWord<'static>>> {
+    let text = text()?;
     if text.trim().is_empty() { None } else { Some(Options::parse(text)) }
 }

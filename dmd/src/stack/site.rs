@@ -1,4 +1,4 @@
-//! Sites: where a block was allocated, on which thread, and in whose name. A site is a number that stands for all of it.
+//! Allocation sites: a site is the number of a stack, a thread, a scope and a reporter.
 #![expect(clippy::cast_possible_truncation, reason = "fields are cut out of a word")]
 
 use std::cell::Cell;
@@ -6,33 +6,34 @@ use std::cell::Cell;
 use memreport::__private::{OWN, current_on_alloc, current_scope};
 
 use super::stack_cache::{StackCache, StackHash};
-use super::thread::{Inside, Thread};
+use super::thread::{CachedSite, Inside, Thread};
 use super::walk;
 use crate::mem::interner::Interner;
 use crate::sample::plan::{Plan, observed_rate};
 use crate::sample::rate::SamplingRate;
 pub(crate) use crate::table::packed_block::SiteId;
 
-/// What a site stands for.
+/// The content of a site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Site {
     /// The number of the stack; 0 is none.
     pub(crate) stack: u32,
     /// The number of the thread, from 1.
     pub(crate) thread: u32,
-    /// Which of the program's scopes was entered; 0 is none.
+    /// The number of the innermost scope; 0 is none.
     pub(crate) scope: u16,
-    /// The reporter that counts the block from its epoch; 0 is none.
+    /// The number of the reporter that claims the block from its allocation on; 0 is none.
     pub(crate) on_alloc: u16,
 }
 
-/// A stack is the number of its innermost frame: pairs of (number of the outer frames, return address).
+/// The interned stacks: pairs of the outer stack's number and a return address. A stack is the
+/// number of its innermost frame.
 static FRAMES: Interner = Interner::new(1 << 31);
 
-/// Pairs of (stack and thread, scope and reporter).
+/// The interned sites: pairs of stack and thread, and of scope and reporter.
 static SITES: Interner = Interner::new(1 << 24);
 
-/// Sites by the hash of stack and thread.
+/// Sites by the hash of stack and attribution.
 static STACK_CACHE: StackCache = StackCache::new();
 
 /// The site and the sampling rate of a block that is about to be inserted.
@@ -61,16 +62,17 @@ fn attribution() -> u32 {
     u32::from(current_scope()) << 16 | current_on_alloc() & 0xffff
 }
 
-/// Returns the site of an allocation without a stack on this thread, if the thread remembers it.
+/// Returns the site of an allocation without a stack, if this thread has cached it.
 #[inline(always)]
-pub(crate) fn known_without_stack() -> Option<SiteId> {
-    Thread::current(known_plain_site).flatten()
+pub(crate) fn cached_without_stack() -> Option<SiteId> {
+    Thread::current(cached_site).flatten()
 }
 
 #[inline(always)]
-fn known_plain_site(thread: &Thread) -> Option<SiteId> {
-    let (of, number) = thread.plain_site.get();
-    (number != 0 && of == attribution()).then(|| SiteId::from_number(number))
+fn cached_site(thread: &Thread) -> Option<SiteId> {
+    let cached = thread.site_without_stack.get();
+    (cached.site != 0 && cached.attribution == attribution())
+        .then(|| SiteId::from_number(cached.site))
 }
 
 /// Returns the site and rate of a new block of this many bytes. Under a plan that samples, the
@@ -134,25 +136,25 @@ pub(crate) fn of_observed_block(plan: Plan, usable: usize) -> Option<ObservedBlo
     .flatten()
 }
 
-/// Returns the site without a stack of this thread and its attribution, and remembers it.
+/// Returns the site without a stack of this thread and its attribution, and caches it.
 fn without_stack(thread: &Thread) -> SiteId {
-    if let Some(site) = known_plain_site(thread) {
+    if let Some(site) = cached_site(thread) {
         return site;
     }
     let attribution = attribution();
     let site = intern_site(0, attribution, thread);
-    thread.plain_site.set((attribution, site.number()));
+    thread.site_without_stack.set(CachedSite { attribution, site: site.number() });
     site
 }
 
-/// Walks the stack and returns its site. Inside the unwinder itself there is no stack.
+/// Walks the stack and returns its site. A thread that is already inside the tracker gets no stack.
 #[inline(always)]
 fn with_stack(thread: &Thread) -> SiteId {
     let Some(inside) = Inside::enter(thread) else { return without_stack(thread) };
     walk::walk(&inside);
     let attribution = attribution();
     let stack = hash_of_stack(thread);
-    let hash = if attribution == 0 { stack } else { stack.with(attribution as usize) };
+    let hash = if attribution == 0 { stack } else { stack.with_frame(attribution as usize) };
     match STACK_CACHE.get(hash) {
         Some(site) => site,
         None => intern_stack(hash, attribution, &inside),
@@ -170,7 +172,7 @@ fn hash_of_stack(thread: &Thread) -> StackHash {
     let frames = stack.frames.get(known..length).unwrap_or(&[]);
     let places = stack.hashes.get(known..length).unwrap_or(&[]);
     for (frame, place) in frames.iter().zip(places) {
-        hash = hash.with(frame.get().address());
+        hash = hash.with_frame(frame.get().address());
         place.set(hash);
     }
     stack.hashed.set(length);
@@ -187,7 +189,7 @@ fn intern_stack(hash: StackHash, attribution: u32, inside: &Inside<'_>) -> SiteI
         .fold(0, |outer, frame| FRAMES.intern((u64::from(outer), frame.get().address() as u64)));
     let site = intern_site(number, attribution, inside.thread);
     if site != SiteId::UNKNOWN {
-        STACK_CACHE.put(hash, site);
+        STACK_CACHE.insert(hash, site);
     }
     site
 }
@@ -199,7 +201,7 @@ fn intern_site(stack: u32, attribution: u32, thread: &Thread) -> SiteId {
     SiteId::from_number(SITES.intern((place, u64::from(attribution))))
 }
 
-/// What the site stands for; `None` of an unknown one.
+/// Returns the content of a site; `None` of an unknown one.
 pub(crate) fn site(id: SiteId) -> Option<Site> {
     let (place, attribution) = SITES.get(id.number())?;
     Some(Site {
@@ -210,7 +212,7 @@ pub(crate) fn site(id: SiteId) -> Option<Site> {
     })
 }
 
-/// The return addresses of a stack, the innermost first.
+/// Returns the return addresses of a stack, from the innermost frame outwards.
 pub(crate) fn frames(stack: u32) -> impl Iterator<Item = usize> {
     let mut number = stack;
     std::iter::from_fn(move || {

@@ -1,31 +1,32 @@
-//! What was found out about a stack before: sites by the hash of all frames and of the thread, for any thread, without a lock.
+//! A lock-free cache from the hash of a stack to its site.
 //!
-//! A place has two words: half of the hash in one, the rest of it and the site in the other. Together they name 104 bits of
-//! the hash, so that two stacks are taken for one as seldom as a bit of memory flips on its own. Places are overwritten;
-//! whoever reads a word of one and a word of another sees that they do not belong together.
+//! An entry has two words: half of the hash, and the rest of the hash with the site. Together they
+//! contain 104 bits of the hash, so a collision is as rare as a memory error. Threads overwrite
+//! entries without a lock. A reader that combines words of two entries sees that the hash does not
+//! match.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-use crate::mem::pages::Lazy;
+use crate::mem::lazy_slice::LazySlice;
 use crate::table::packed_block::SiteId;
 
-/// The hash of a stack, from the outermost frame on.
+/// The hash of a stack, computed from the outermost frame on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct StackHash(u64, u64);
 
 impl StackHash {
-    pub(crate) const NOTHING: Self = StackHash(0, 0);
+    pub(crate) const EMPTY: Self = StackHash(0, 0);
 
-    /// That of no frame, on this thread.
+    /// Returns the hash of an empty stack on this thread.
     #[inline(always)]
     pub(crate) fn of_thread(number: u32) -> Self {
-        StackHash(0x243f_6a88_85a3_08d3, 0x1319_8a2e_0370_7344).with(number as usize)
+        StackHash(0x243f_6a88_85a3_08d3, 0x1319_8a2e_0370_7344).with_frame(number as usize)
     }
 
-    /// With one more frame inside.
+    /// Returns the hash with one more inner frame.
     #[inline(always)]
-    pub(crate) fn with(self, address: usize) -> Self {
+    pub(crate) fn with_frame(self, address: usize) -> Self {
         let address = address as u64;
         let product = u128::from(self.0 ^ address) * 0x9e37_79b9_7f4a_7c15_u128;
         #[expect(clippy::cast_possible_truncation, reason = "both halves are taken")]
@@ -35,28 +36,29 @@ impl StackHash {
     }
 }
 
-/// The bits of a site.
+/// The number of bits of a site.
 const SITE_BITS: u32 = 24;
 const SITE: u64 = (1 << SITE_BITS) - 1;
 
-/// How many sites are remembered. A row, a line of the processor's cache, is searched as a whole.
-const PLACES: usize = 1 << 16;
+/// The number of entries. A look-up searches a row, which is one cache line.
+const ENTRIES: usize = 1 << 16;
 const ROW: usize = 4;
 
 pub(crate) struct StackCache {
-    words: Lazy<AtomicU64>,
+    words: LazySlice<AtomicU64>,
 }
 
 impl StackCache {
     pub(crate) const fn new() -> Self {
-        StackCache { words: Lazy::new() }
+        StackCache { words: LazySlice::new() }
     }
 
-    /// The site of the stack with this hash.
+    /// Returns the site of the stack with this hash.
     #[inline(always)]
     pub(crate) fn get(&self, hash: StackHash) -> Option<SiteId> {
-        let row = row(self.words.get(2 * PLACES)?, hash)?;
-        // Each word is true on its own: no order is needed.
+        let row = row(self.words.get(2 * ENTRIES)?, hash)?;
+        // Relaxed: the words of an entry are checked against the hash, so their order does not
+        // matter.
         row.iter().find_map(|[first, second]| {
             let second = second.load(Relaxed);
             let is_it = first.load(Relaxed) == hash.0 && (second ^ hash.1) & !SITE == 0;
@@ -64,15 +66,15 @@ impl StackCache {
         })
     }
 
-    /// Remembers the site of a stack. Where its row is full, another one is forgotten.
+    /// Inserts the site of a stack. In a full row it replaces an entry.
     #[cold]
-    pub(crate) fn put(&self, hash: StackHash, site: SiteId) {
-        let Some(row) = self.words.get_or_make(2 * PLACES).and_then(|words| row(words, hash))
+    pub(crate) fn insert(&self, hash: StackHash, site: SiteId) {
+        let Some(row) = self.words.get_or_alloc(2 * ENTRIES).and_then(|words| row(words, hash))
         else {
             return;
         };
         let free = row.iter().position(|[first, _]| first.load(Relaxed) == 0);
-        // The bits below the site are not looked at otherwise.
+        // These bits of the hash are not stored, and so choose the entry independently.
         let place = free.unwrap_or((hash.1 & SITE) as usize % ROW);
         if let Some([first, second]) = row.get(place) {
             second.store(hash.1 & !SITE | u64::from(site.number()), Relaxed);
@@ -88,7 +90,7 @@ fn site(word: u64) -> Option<SiteId> {
 #[inline(always)]
 fn row(words: &'static [AtomicU64], hash: StackHash) -> Option<&'static [[AtomicU64; 2]; ROW]> {
     let rows = words.as_chunks::<2>().0.as_chunks::<ROW>().0;
-    rows.get((hash.0 >> SITE_BITS) as usize % (PLACES / ROW))
+    rows.get((hash.0 >> SITE_BITS) as usize % (ENTRIES / ROW))
 }
 
 #[cfg(test)]
@@ -98,22 +100,22 @@ mod tests {
     fn hash(number: u32) -> StackHash {
         let number = number as usize;
         (0..number % 40).fold(StackHash::of_thread(1), |hash, depth| {
-            hash.with(0x5555_5555_0000 + 7 * (number / (depth + 1)))
+            hash.with_frame(0x5555_5555_0000 + 7 * (number / (depth + 1)))
         })
     }
 
     #[test]
     fn a_stack_has_its_own_site_or_none() {
-        let memo = StackCache::new();
-        assert_eq!(memo.get(hash(1)), None);
+        let cache = StackCache::new();
+        assert_eq!(cache.get(hash(1)), None);
         let site = |number: u32| SiteId::from_number(number * 13 + 1);
         for number in 0..50_000 {
-            memo.put(hash(number), site(number));
+            cache.insert(hash(number), site(number));
         }
         let mut kept = 0;
         for number in 0..50_000 {
-            if let Some(found) = memo.get(hash(number)) {
-                // Some of these stacks are the same.
+            if let Some(found) = cache.get(hash(number)) {
+                // Some of these stacks are equal.
                 let same = hash((found.number() - 1) / 13) == hash(number);
                 assert!(same, "{number}");
                 kept += 1;
@@ -125,7 +127,7 @@ mod tests {
     #[test]
     fn the_order_of_frames_and_the_thread_tell_stacks_apart() {
         let of = |thread, frames: &[usize]| {
-            frames.iter().fold(StackHash::of_thread(thread), |hash, frame| hash.with(*frame))
+            frames.iter().fold(StackHash::of_thread(thread), |hash, frame| hash.with_frame(*frame))
         };
         let all = [of(1, &[]), of(1, &[4, 8]), of(1, &[8, 4]), of(1, &[4, 8, 8]), of(2, &[4, 8])];
         for (index, hash) in all.iter().enumerate() {

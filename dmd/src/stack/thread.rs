@@ -1,4 +1,4 @@
-//! What the tracker keeps for each thread, without a destructor: a hook may run after all destructors have.
+//! The tracker's state of each thread. It has no destructor: hooks may run after all destructors.
 
 use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;
@@ -11,20 +11,38 @@ use crate::mem::sys;
 use crate::mem::sys::StackBounds;
 use crate::sample::sampler::{ObserverSampler, Sampler};
 
+/// The site of a thread's last allocation without a stack.
+#[derive(Clone, Copy)]
+pub(crate) struct CachedSite {
+    /// The attribution that the site was interned for.
+    pub(crate) attribution: u32,
+    /// The number of the site; 0 is none yet.
+    pub(crate) site: u32,
+}
+
+/// A thread that the tracker has registered.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RegisteredThread {
+    /// The tracker's number, from 1.
+    pub(crate) number: u32,
+    /// The kernel's number.
+    pub(crate) system_id: u32,
+}
+
 pub(crate) struct Thread {
     inside: Cell<bool>,
-    /// This thread's number among those that the tracker has met, plus one; 0 is not met yet.
+    /// The tracker's number of this thread, from 1; 0 before it is registered.
     number: Cell<u32>,
     bounds: Cell<Option<StackBounds>>,
-    bounds_known: Cell<bool>,
-    /// Where the walk leaves its frames.
+    has_bounds: Cell<bool>,
+    /// The frames of the last walk.
     pub(crate) last_stack: LastStack,
-    /// Where its walks are counted.
+    /// The thread's counter of walks.
     walked: Cell<Option<&'static AtomicU64>>,
-    /// In whose name this thread made its last block without a stack, and the site of it; 0 is not known yet.
-    pub(crate) plain_site: Cell<(u32, u32)>,
+    /// The site of this thread's last allocation without a stack.
+    pub(crate) site_without_stack: Cell<CachedSite>,
     pub(crate) sampler: Sampler,
-    /// Of those who observe single allocations.
+    /// The sampler of observers.
     pub(crate) observer_sampler: ObserverSampler,
 }
 
@@ -34,65 +52,65 @@ std::thread_local! {
             inside: Cell::new(false),
             number: Cell::new(0),
             bounds: Cell::new(None),
-            bounds_known: Cell::new(false),
+            has_bounds: Cell::new(false),
             last_stack: LastStack::new(),
             walked: Cell::new(None),
-            plain_site: Cell::new((0, 0)),
+            site_without_stack: Cell::new(CachedSite { attribution: 0, site: 0 }),
             sampler: Sampler::new(),
             observer_sampler: ObserverSampler::new(),
         }
     };
 }
 
-/// The kernel's numbers of the threads that the tracker has met, by its own number.
-static MET: ConcurrentVec<AtomicU32> = ConcurrentVec::new();
-static MET_COUNT: AtomicU32 = AtomicU32::new(0);
+/// The kernel's numbers of the registered threads, by the tracker's number.
+static SYSTEM_IDS: ConcurrentVec<AtomicU32> = ConcurrentVec::new();
+static REGISTERED_COUNT: AtomicU32 = AtomicU32::new(0);
 
 impl Thread {
-    /// This thread's.
+    /// Calls `with` on the state of this thread. Returns `None` if the thread ends.
     #[inline]
     pub(crate) fn current<R>(with: impl FnOnce(&Thread) -> R) -> Option<R> {
         THREAD.try_with(with).ok()
     }
 
-    /// Its number, from 1.
+    /// Returns the tracker's number of this thread, from 1.
     #[inline]
     pub(crate) fn number(&self) -> u32 {
         match self.number.get() {
-            0 => self.meet(),
+            0 => self.register(),
             number => number,
         }
     }
 
     #[cold]
-    fn meet(&self) -> u32 {
-        let number = MET_COUNT.fetch_add(1, Relaxed) + 1;
-        if let Some(place) = MET.get_or_make(number as usize) {
+    fn register(&self) -> u32 {
+        let number = REGISTERED_COUNT.fetch_add(1, Relaxed) + 1;
+        if let Some(place) = SYSTEM_IDS.get_or_alloc(number as usize) {
             place.store(sys::thread_id(), Relaxed);
         }
         self.number.set(number);
         number
     }
 
-    /// Where its stack is.
+    /// Returns the bounds of this thread's stack.
     #[inline]
     pub(crate) fn bounds(&self, _inside: &Inside<'_>) -> Option<StackBounds> {
-        if !self.bounds_known.get() {
+        if !self.has_bounds.get() {
             self.find_bounds();
         }
         self.bounds.get()
     }
 
-    /// A stack was walked, whole or not.
+    /// Counts a walk, and whether it was truncated.
     #[inline(always)]
-    pub(crate) fn count_walk(&self, is_whole: bool) {
+    pub(crate) fn count_walk(&self, is_complete: bool) {
         if self.walked.get().is_none() {
-            self.walked.set(tally::walked_by(self.number()));
+            self.walked.set(tally::walk_count(self.number()));
         }
         if let Some(walked) = self.walked.get() {
-            tally::add_one(walked);
+            tally::increment(walked);
         }
-        if !is_whole {
+        if !is_complete {
             tally::count_truncated(self.number());
         }
     }
@@ -101,18 +119,22 @@ impl Thread {
     fn find_bounds(&self) {
         let bounds = sys::stack_bounds();
         self.bounds.set(bounds);
-        // The main thread's are known only once the program has started: ask again until then.
-        self.bounds_known.set(bounds.is_some());
+        // The main thread's bounds are stored only when the program starts. Until then, try again.
+        self.has_bounds.set(bounds.is_some());
     }
 }
 
-/// The kernel's number of each thread that the tracker has met; the first is number 1.
-pub(crate) fn met() -> impl Iterator<Item = (u32, u32)> {
-    let last = MET_COUNT.load(Relaxed);
-    (1..=last).filter_map(|number| Some((number, MET.get(number as usize)?.load(Relaxed))))
+/// Returns all registered threads, from number 1.
+pub(crate) fn registered() -> impl Iterator<Item = RegisteredThread> {
+    let last = REGISTERED_COUNT.load(Relaxed);
+    (1..=last).filter_map(|number| {
+        let system_id = SYSTEM_IDS.get(number as usize)?.load(Relaxed);
+        Some(RegisteredThread { number, system_id })
+    })
 }
 
-/// That this thread is inside the tracker. What it allocates meanwhile is entered without a stack, so that nothing recurses.
+/// A guard: this thread is inside the tracker. Meanwhile its allocations get no stack, so that
+/// walks do not recurse.
 pub(crate) struct Inside<'t> {
     pub(crate) thread: &'t Thread,
 }

@@ -1,10 +1,12 @@
-//! Call stacks: the return addresses from here outwards.
+//! Stack walking: the return addresses from this frame outwards.
 //!
-//! A walk goes from frame to frame by rules, which come from call frame information or are known of frame pointers. What a
-//! thread's last stack has in common with this one is verified instead of walked. What no rule describes, the reference walks.
+//! Read `rule` (how to get from a frame to its caller), `unwind_info`, `modules` and `rule_cache`
+//! (where rules come from), `frames` and `frame_pointers` (the walks), then `last` (the cache of
+//! the last stack). Frames in common with the thread's last stack are verified instead of walked.
+//! The crate `backtrace` is the reference unwinder, for code without a usable rule.
 
 mod rule;
-mod rules;
+mod rule_cache;
 mod unwind_info;
 mod modules;
 mod cfi;
@@ -21,7 +23,8 @@ use std::sync::atomic::AtomicU8;
 use std::sync::atomic::Ordering::Relaxed;
 
 use self::frames::End;
-use self::last::{LastStack, MAX_FRAMES, Registers};
+use self::last::{LastStack, MAX_FRAMES};
+use self::registers::Registers;
 use self::tally::Tally;
 use super::thread::{self, Inside, Thread};
 use crate::mem::sys::StackBounds;
@@ -29,7 +32,7 @@ use crate::sample::unwinder::Unwinder;
 
 static UNWINDER: AtomicU8 = AtomicU8::new(0);
 
-/// The unwinder in use.
+/// Returns the unwinder in use.
 #[inline]
 pub(crate) fn unwinder() -> Unwinder {
     match UNWINDER.load(Relaxed) {
@@ -41,41 +44,42 @@ pub(crate) fn unwinder() -> Unwinder {
     }
 }
 
-/// Finds out which unwinder serves this program: the one that is wished for, or else the first of these, if it agrees with the
-/// reference. Not from a hook: the reference unwinder may take locks.
-pub(crate) fn choose(wish: Option<Unwinder>) {
-    modules::learn();
+/// Chooses the unwinder: the first of the requested one and the built-in order that agrees with the
+/// reference unwinder. Never call it from a hook: the reference may take locks.
+pub(crate) fn choose(requested: Option<Unwinder>) {
+    modules::record_loaded();
     let order = [Unwinder::FramePointers, Unwinder::Cfi, Unwinder::FramePointersOnly];
-    let chosen = match wish {
+    let chosen = match requested {
         Some(Unwinder::Backtrace) => None,
-        _ => wish.into_iter().chain(order).find(|unwinder| agrees(*unwinder)),
+        _ => requested.into_iter().chain(order).find(|unwinder| agrees(*unwinder)),
     };
     UNWINDER.store(chosen.unwrap_or(Unwinder::Backtrace) as u8, Relaxed);
 }
 
 /// Returns how many stacks all threads have walked.
 pub(crate) fn tally() -> Tally {
-    tally::sum(thread::met().map(|(number, _)| number))
+    tally::sum(thread::registered().map(|thread| thread.number))
 }
 
-/// Leaves the frames of this stack in the thread's last stack, without the one that this is inlined in and its caller.
+/// Walks the stack into the thread's last stack, without the frame that this is inlined into and
+/// its caller.
 #[inline(always)]
 pub(crate) fn walk(inside: &Inside<'_>) {
-    walk_from(unwinder(), registers::here(), inside);
+    walk_from(unwinder(), registers::capture(), inside);
 }
 
 #[inline(never)]
 fn walk_from(unwinder: Unwinder, here: Registers, inside: &Inside<'_>) -> bool {
     let last = &inside.thread.last_stack;
-    let is_whole = match (unwinder, inside.thread.bounds(inside)) {
+    let is_complete = match (unwinder, inside.thread.bounds(inside)) {
         (Unwinder::FramePointers, Some(own)) => {
-            frame_pointers::walk(here, own, last).unwrap_or_else(|| by_cfi(here, own, last))
+            frame_pointers::walk(here, own, last).unwrap_or_else(|| walk_by_cfi(here, own, last))
         }
-        (Unwinder::Cfi, Some(own)) => by_cfi(here, own, last),
-        (Unwinder::FramePointersOnly, Some(own)) => by_frame_pointers_only(here, own, last),
+        (Unwinder::Cfi, Some(own)) => walk_by_cfi(here, own, last),
+        (Unwinder::FramePointersOnly, Some(own)) => walk_by_frame_pointers_only(here, own, last),
         (Unwinder::Backtrace, _) => reference::walk(None, last),
         (Unwinder::None, _) => {
-            // Not a walk: it is not known yet how.
+            // Not counted as a walk: no unwinder is chosen yet.
             last.replace_by_addresses(&[]);
             return false;
         }
@@ -84,108 +88,110 @@ fn walk_from(unwinder: Unwinder, here: Registers, inside: &Inside<'_>) -> bool {
             false
         }
     };
-    inside.thread.count_walk(is_whole);
-    is_whole
+    inside.thread.count_walk(is_complete);
+    is_complete
 }
 
 #[inline(never)]
-fn by_cfi(here: Registers, own: StackBounds, last: &LastStack) -> bool {
+fn walk_by_cfi(here: Registers, own: StackBounds, last: &LastStack) -> bool {
     let end = frames::walk(here, own, last, last::OWN_FRAMES);
-    end == End::Outermost || (end == End::Odd && by_reference(last))
+    end == End::Outermost || (end == End::Unsupported && walk_by_reference(last))
 }
 
-fn by_frame_pointers_only(here: Registers, own: StackBounds, last: &LastStack) -> bool {
+fn walk_by_frame_pointers_only(here: Registers, own: StackBounds, last: &LastStack) -> bool {
     let root = frame_pointers::walk_to_end(here, own, last);
-    // The chain ends where the C library starts the thread, always in the same frame: any other end is too early.
+    // Each chain of the thread ends at the same frame, where the C library starts the thread. A
+    // chain that ends elsewhere is truncated.
     if last.is_root(root) {
         return true;
     }
-    let is_whole = by_reference(last);
-    last.learn_root(root);
-    is_whole
+    let is_complete = walk_by_reference(last);
+    last.set_root(root);
+    is_complete
 }
 
 #[cold]
-fn by_reference(last: &LastStack) -> bool {
+fn walk_by_reference(last: &LastStack) -> bool {
     reference::walk(last.innermost(), last)
 }
 
-/// Whether this unwinder gives the same frames as the reference does, in code built as this program is.
+/// Returns whether an unwinder finds the same frames as the reference, in code built as this
+/// program is.
 fn agrees(unwinder: Unwinder) -> bool {
-    std::hint::black_box(third as fn(Unwinder) -> bool)(unwinder)
+    std::hint::black_box(probe_outer as fn(Unwinder) -> bool)(unwinder)
 }
 
 #[inline(never)]
-fn third(unwinder: Unwinder) -> bool {
-    std::hint::black_box(second as fn(Unwinder) -> bool)(unwinder)
+fn probe_outer(unwinder: Unwinder) -> bool {
+    std::hint::black_box(probe_middle as fn(Unwinder) -> bool)(unwinder)
 }
 
 #[inline(never)]
-fn second(unwinder: Unwinder) -> bool {
-    std::hint::black_box(first as fn(Unwinder) -> bool)(unwinder)
+fn probe_middle(unwinder: Unwinder) -> bool {
+    std::hint::black_box(probe_inner as fn(Unwinder) -> bool)(unwinder)
 }
 
 #[inline(never)]
-fn first(unwinder: Unwinder) -> bool {
+fn probe_inner(unwinder: Unwinder) -> bool {
     let compare = |thread: &Thread| {
         let inside = Inside::enter(thread)?;
-        let here = registers::here();
+        let here = registers::capture();
         let bounds = thread.bounds(&inside)?;
-        let is_whole = match unwinder {
-            // Without help from the other where it fails.
+        let is_complete = match unwinder {
+            // Without the fallback to CFI.
             Unwinder::FramePointers => frame_pointers::walk(here, bounds, &thread.last_stack)?,
             _ => walk_from(unwinder, here, &inside),
         };
         let (mut own, mut reference) = ([0; MAX_FRAMES], [0; MAX_FRAMES]);
         let own = inside.thread.last_stack.copy_to(&mut own);
-        let (mut length, mut outermost_test) = (0, 0);
+        let (mut length, mut probe_depth) = (0, 0);
         backtrace::trace(|frame| {
             if let Some(place) = reference.get_mut(length).filter(|_| !frame.ip().is_null()) {
                 *place = frame.ip().addr();
                 length += 1;
             }
-            if frame.symbol_address() == third as *mut c_void {
-                outermost_test = length;
+            if frame.symbol_address() == probe_outer as *mut c_void {
+                probe_depth = length;
             }
             true
         });
         let reference = &reference[..length];
-        inside.thread.last_stack.forget();
+        inside.thread.last_stack.clear();
         Some(match unwinder {
-            // It stops where the C library begins.
+            // This unwinder stops where the C library begins.
             Unwinder::FramePointersOnly => {
                 own.len() >= 2 && reference.windows(2).any(|frames| frames == &own[..2])
             }
-            // All of it, from inside these functions on.
+            // All frames, from inside these functions outwards.
             _ => {
-                is_whole && reference.ends_with(own) && reference.len() - own.len() < outermost_test
+                is_complete && reference.ends_with(own) && reference.len() - own.len() < probe_depth
             }
         })
     };
     Thread::current(compare).flatten().unwrap_or(false)
 }
 
-/// For tests and benchmarks: the unwinder in use.
+/// Returns the name of the unwinder in use. For tests and benchmarks.
 pub fn unwinder_name() -> &'static str {
     unwinder().name()
 }
 
-/// For tests and benchmarks: this stack as a hook would take it, the innermost frame, in the caller of this, first. How many
-/// frames there are, and whether they reach the thread's outermost one.
+/// Walks the stack as a hook does, and copies the addresses from the caller's frame outwards.
+/// Returns their number, and whether the stack is complete. For tests and benchmarks.
 #[inline(never)]
 pub fn stack(addresses: &mut [usize]) -> Option<(usize, bool)> {
-    // This function's frame is one of those that are left out, so it must be there: no call in place of the return.
-    std::hint::black_box(taken(addresses))
+    // This function's frame is one of the two that are dropped. `black_box` prevents a tail call.
+    std::hint::black_box(take_stack(addresses))
 }
 
 #[inline(never)]
-fn taken(addresses: &mut [usize]) -> Option<(usize, bool)> {
-    // In this function itself, and not in the closure.
-    let here = registers::here();
+fn take_stack(addresses: &mut [usize]) -> Option<(usize, bool)> {
+    // Captured in this function, not in the closure, which may have a frame of its own.
+    let here = registers::capture();
     Thread::current(|thread| {
         let inside = Inside::enter(thread)?;
-        let is_whole = walk_from(unwinder(), here, &inside);
-        Some((inside.thread.last_stack.copy_to(addresses).len(), is_whole))
+        let is_complete = walk_from(unwinder(), here, &inside);
+        Some((inside.thread.last_stack.copy_to(addresses).len(), is_complete))
     })
     .flatten()
 }
@@ -196,7 +202,7 @@ mod tests {
 
     #[test]
     fn unwinders_agree_with_the_reference_on_any_thread() {
-        modules::learn();
+        modules::record_loaded();
         assert!(agrees(Unwinder::Cfi));
         let built_with_frame_pointers = agrees(Unwinder::FramePointers);
         assert_eq!(agrees(Unwinder::FramePointersOnly), built_with_frame_pointers);
@@ -205,17 +211,17 @@ mod tests {
     #[test]
     fn chains_of_frame_pointers_end_where_the_thread_began() {
         if !agrees(Unwinder::FramePointersOnly) {
-            // Not run: this was built without frame pointers.
+            // Not run: the test program has no frame pointers.
             return;
         }
         let last = LastStack::new();
         let own = crate::mem::sys::stack_bounds().expect("a thread has a stack");
-        let end = || frame_pointers::walk_to_end(registers::here(), own, &last);
+        let end = || frame_pointers::walk_to_end(registers::capture(), own, &last);
         assert!(!last.is_root(end()));
-        assert!(by_frame_pointers_only(registers::here(), own, &last));
+        assert!(walk_by_frame_pointers_only(registers::capture(), own, &last));
         assert!(last.is_root(end()));
-        // A chain that ends elsewhere is not the whole stack.
-        let here = registers::here();
+        // A chain that ends elsewhere is truncated.
+        let here = registers::capture();
         let short = StackBounds { high: here.frame_pointer + 512, ..own };
         assert!(!last.is_root(frame_pointers::walk_to_end(here, short, &last)));
     }

@@ -1,135 +1,104 @@
-//! The table of all live blocks: a radix map from address to one word, made of pages as they are needed.
+//! A lock-free radix tree from block address to packed block.
 //!
-//! The address space is cut into leaves of 1 MiB; a leaf has a word for each granule in which a block can start. Only the
-//! owner of a block writes its word, after the allocator has handed it out and before it takes it back, so neither a lock
-//! nor a read-modify-write is needed. Others read at any time. Nothing is ever unmapped.
+//! The tree has three levels: an array of 8,192 entries, nodes of 16,384 leaves, and leaves of 1 MiB
+//! (`leaf`). All are mapped on first use and never unmapped.
+//!
+//! Only the owner of a block writes its word: after the allocator returns the block, and before the
+//! block is freed. So an insertion or removal is one store, without a lock or a read-modify-write.
+//! Other threads may read a word at any time. Two exceptions use compare-and-exchange, and lose the
+//! race against an owner: ageing and clearing tombstones.
 
+mod granule;
+mod leaf;
 #[cfg(not(loom))]
-pub(crate) mod tombstones;
+mod tombstones;
+#[cfg(all(test, not(loom)))]
+mod tests;
 
+pub(crate) use self::granule::Granule;
+use self::leaf::{
+    HEADER, LEAF_BITS, Leaf, OVERLAP, TOUCHED_WORDS, WORDS_PER_PAGE, crosses_leaves, is_touched,
+    store_word, touched_pages, word_index,
+};
 use super::epoch::Epoch;
-use super::packed_block::{Block, PackedBlock, Sizes};
+use super::packed_block::{Block, PackedBlock, Sizes, SmallBlock};
 use super::records::{Record, Records};
-use crate::mem::pages::Lazy;
+use crate::mem::lazy_slice::LazySlice;
 use crate::mem::sync::Ordering::{Acquire, Relaxed, Release};
 use crate::mem::sync::{AtomicU64, AtomicUsize, array_of, const_fn, load_own};
 use crate::mem::sys;
 
-/// A model has a table of two leaves of four granules, since loom tries all that can happen in it.
-const LEAF_BITS: u32 = if cfg!(loom) { 7 } else { 20 };
 const MIDDLE_BITS: u32 = if cfg!(loom) { 1 } else { 14 };
 const TOP_BITS: u32 = if cfg!(loom) { 0 } else { 13 };
 
 const _: () = assert!(cfg!(loom) || 1 << (LEAF_BITS + MIDDLE_BITS + TOP_BITS) == sys::ADDRESS_END);
 
-/// The words of one page: the unit in which a leaf knows what it has touched.
-const WORDS_PER_PAGE: usize = if cfg!(loom) { 2 } else { sys::PAGE / size_of::<AtomicU64>() };
-
-/// Words before those of the granules: one bit for each touched page, then the start of the block that reaches in.
-const TOUCHED_WORDS: usize = 2;
-const REACHES_IN: usize = TOUCHED_WORDS;
-/// The granules' words begin on a page of their own.
-const HEADER: usize = if cfg!(loom) { REACHES_IN + 1 } else { WORDS_PER_PAGE };
-
-/// The stretch of memory in which at most one block starts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Granule {
-    shift: u32,
-}
-
-impl Granule {
-    /// Of an allocator whose blocks are at least this many bytes apart: 16 or 32.
-    pub(crate) const fn of_spacing(bytes: usize) -> Self {
-        assert!(bytes == 16 || bytes == 32, "the spacing of blocks is 16 or 32 bytes");
-        Granule { shift: bytes.trailing_zeros() }
-    }
-
-    pub(crate) const fn bytes(self) -> usize {
-        1 << self.shift
-    }
-
-    const fn words(self) -> usize {
-        1 << (LEAF_BITS - self.shift)
-    }
-
-    fn is_second_half(self, address: usize) -> bool {
-        address & (self.bytes() / 2) != 0
-    }
-
-    fn start(self, granule: usize, second_half: bool) -> usize {
-        (granule << self.shift) + if second_half { self.bytes() / 2 } else { 0 }
-    }
-}
-
-/// All live blocks that the tracker was told of.
+/// The table of live blocks.
 pub(crate) struct Blocks {
-    top: [Lazy<Leaf>; 1 << TOP_BITS],
+    top: [LazySlice<Leaf>; 1 << TOP_BITS],
     records: Records,
-    /// Blocks that could not be entered: no memory for a leaf, or an address past the end.
+    /// The number of blocks that were not inserted: no memory for a leaf, or an address past the end.
     lost: AtomicUsize,
 }
 
-/// A leaf's place: its words are made when a block first starts in it or reaches into it.
-#[repr(transparent)]
-struct Leaf {
-    words: Lazy<AtomicU64>,
-}
-
-#[expect(unsafe_code, reason = "a null pointer is a leaf that was not made yet")]
-// SAFETY: all zeros is an empty `Lazy`, which has no destructor.
-unsafe impl crate::mem::pages::Zeroed for Leaf {
-    #[cfg(loom)]
-    fn zero() -> Self {
-        Leaf { words: Lazy::new() }
-    }
+/// A live block that was found in the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LiveBlock {
+    pub(crate) start: usize,
+    pub(crate) block: Block,
+    /// The word at the moment of the look-up. It identifies the block until a later one at the same
+    /// address.
+    pub(crate) packed: PackedBlock,
 }
 
 impl Blocks {
     const_fn! {
         pub(crate) fn new() -> Self {
             Blocks {
-                top: array_of!(Lazy::new(); 1 << TOP_BITS),
+                top: array_of!(LazySlice::new(); 1 << TOP_BITS),
                 records: Records::new(),
                 lost: AtomicUsize::new(0),
             }
         }
     }
 
-    /// Enters a block that the allocator has just handed out.
+    /// Inserts a block that the allocator has just returned.
     pub(crate) fn insert(&self, granule: Granule, address: usize, block: Block) {
-        let Some(words) = self.leaf_or_make(granule, address) else { return self.lose() };
+        let Some(words) = self.leaf_or_alloc(granule, address) else { return self.count_lost() };
         let half = granule.is_second_half(address);
         let packed = PackedBlock::small(block, half).or_else(|| {
             let Block { requested, usable, time, .. } = block;
-            let record = self.records.keep(Record { requested, usable, time })?;
+            let record = self.records.insert(Record { requested, usable, time })?;
             Some(PackedBlock::with_record(block, half, record))
         });
-        let Some(packed) = packed else { return self.lose() };
-        enter(words, place(granule, address), packed);
+        let Some(packed) = packed else { return self.count_lost() };
+        store_word(words, word_index(granule, address), packed);
         if crosses_leaves(address, block.usable) {
-            self.reach(granule, address, block.usable, address);
+            self.mark_overlaps(granule, address, block.usable, address);
         }
     }
 
-    /// As [`insert`](Self::insert), unless the leaf is not made yet, or the block needs a record, or reaches into another leaf.
+    /// Inserts a block and returns `true`, unless the leaf is not mapped yet, the block needs a
+    /// record, or it extends into another leaf. These need [`insert`](Self::insert).
     #[inline(always)]
     pub(crate) fn insert_small(&self, granule: Granule, address: usize, block: Block) -> bool {
         let packed = PackedBlock::small(block, granule.is_second_half(address));
         match (self.leaf(granule, address), packed) {
             (Some(words), Some(packed)) if !crosses_leaves(address, block.usable) => {
-                enter(words, place(granule, address), packed);
+                store_word(words, word_index(granule, address), packed);
                 true
             }
             _ => false,
         }
     }
 
-    /// Forgets a block that is about to be given back, and says what was known of it.
+    /// Removes a block that is about to be freed, and returns it.
     #[inline]
     pub(crate) fn remove(&self, granule: Granule, address: usize) -> Option<Block> {
         self.remove_with(granule, address, |_, _| 0)
     }
 
+    /// Removes a block, and stores the word that `after` makes of it.
     #[inline]
     fn remove_with(
         &self,
@@ -138,36 +107,37 @@ impl Blocks {
         after: impl FnOnce(Block, bool) -> u64,
     ) -> Option<Block> {
         let words = self.leaf(granule, address)?;
-        let word = &words[HEADER + place(granule, address)];
+        let word = &words[HEADER + word_index(granule, address)];
         let packed = PackedBlock::from_word(load_own(word))?;
         if packed.is_second_half() != granule.is_second_half(address) {
             return None;
         }
         let block = self.block(packed);
-        // A store is enough: nobody else writes a live block's word but to age it, and that gives way.
+        // A store is enough: only ageing writes the word of another thread's live block, and its
+        // compare-and-exchange then fails. Release, with the Acquire in `read`.
         word.store(after(block, packed.is_second_half()), Release);
         if let Sizes::Record(record) = packed.sizes() {
-            self.records.release(record);
+            self.records.free(record);
         }
         if crosses_leaves(address, block.usable) {
-            self.reach(granule, address, block.usable, 0);
+            self.mark_overlaps(granule, address, block.usable, 0);
         }
         Some(block)
     }
 
-    /// As [`remove`](Self::remove), but for blocks with a record and those that reach into another leaf. Says only how many bytes of the
-    /// block could be used.
+    /// Removes a block and returns its usable bytes. Returns `None` for a block with a record or one
+    /// that extends into another leaf: these need [`remove`](Self::remove).
     #[inline(always)]
     pub(crate) fn remove_small(&self, granule: Granule, address: usize) -> Option<usize> {
         let words = self.leaf(granule, address)?;
-        let word = &words[HEADER + place(granule, address)];
+        let word = &words[HEADER + word_index(granule, address)];
         let packed = PackedBlock::from_word(load_own(word))?;
         match packed.sizes() {
-            Sizes::Here { usable, .. }
+            Sizes::Inline { usable, .. }
                 if packed.is_second_half() == granule.is_second_half(address)
                     && !crosses_leaves(address, usable) =>
             {
-                // As in `remove`.
+                // Release, as in `remove_with`.
                 word.store(0, Release);
                 Some(usable)
             }
@@ -175,100 +145,96 @@ impl Blocks {
         }
     }
 
-    /// Whether a block at this address can be in the table: quick where few are, since its word need not be read.
+    /// Returns whether the table may contain a block at this address. Where few blocks are tracked,
+    /// the bitmap of touched pages answers without a read of the block's word.
     #[inline]
     pub(crate) fn may_hold(&self, granule: Granule, address: usize) -> bool {
-        self.leaf(granule, address).is_some_and(|words| is_touched(words, place(granule, address)))
+        self.leaf(granule, address)
+            .is_some_and(|words| is_touched(words, word_index(granule, address)))
     }
 
-    /// The block that starts at this address.
-    pub(crate) fn starting_at(
+    /// Returns the block that starts at this address.
+    pub(crate) fn starting_at(&self, granule: Granule, address: usize) -> Option<LiveBlock> {
+        let words = self.leaf(granule, address)?;
+        let found = self.read(&words[HEADER + word_index(granule, address)], |_| address)?;
+        (found.packed.is_second_half() == granule.is_second_half(address)).then_some(found)
+    }
+
+    /// Returns the block that starts at this address, if it has this requested size and no record.
+    #[inline]
+    pub(crate) fn find_small(
         &self,
         granule: Granule,
         address: usize,
-    ) -> Option<(Block, PackedBlock)> {
+        requested: usize,
+    ) -> Option<SmallBlock> {
         let words = self.leaf(granule, address)?;
-        let found = self.read(&words[HEADER + place(granule, address)])?;
-        (found.1.is_second_half() == granule.is_second_half(address)).then_some(found)
+        // Acquire, with the Release in `store_word`.
+        let word = words[HEADER + word_index(granule, address)].load(Acquire);
+        PackedBlock::match_small(word, requested, granule.is_second_half(address))
     }
 
-    /// The usable bytes of the block that starts at this address, and its word, if it is small and was made with this size.
+    /// Returns the address of the word for a block at this address, or null if its leaf is not
+    /// mapped. For prefetching.
     #[inline]
-    pub(crate) fn whole(
-        &self,
-        granule: Granule,
-        address: usize,
-        size: usize,
-    ) -> Option<(usize, PackedBlock)> {
-        let words = self.leaf(granule, address)?;
-        let word = words[HEADER + place(granule, address)].load(Acquire);
-        PackedBlock::whole(word, size, granule.is_second_half(address))
-    }
-
-    /// Where the word of a block at this address is, or null if there is none.
-    #[inline]
-    pub(crate) fn kept_at(&self, granule: Granule, address: usize) -> *const u8 {
+    pub(crate) fn word_address(&self, granule: Granule, address: usize) -> *const u8 {
         let word =
-            self.leaf(granule, address).map(|words| &words[HEADER + place(granule, address)]);
+            self.leaf(granule, address).map(|words| &words[HEADER + word_index(granule, address)]);
         word.map_or(std::ptr::null(), |word| std::ptr::from_ref(word).cast())
     }
 
-    /// The block that holds this address, and its start.
-    pub(crate) fn enclosing(
-        &self,
-        granule: Granule,
-        address: usize,
-    ) -> Option<(usize, Block, PackedBlock)> {
+    /// Returns the block that contains this address.
+    pub(crate) fn enclosing(&self, granule: Granule, address: usize) -> Option<LiveBlock> {
         let words = self.leaf(granule, address)?;
         let nearest = self.nearest(granule, words, address, PackedBlock::from_word);
-        let nearest = nearest.map(|(start, _)| start).or_else(|| {
-            let reaching_in = usize::try_from(words[REACHES_IN].load(Acquire)).ok()?;
-            (reaching_in != 0).then_some(reaching_in)
+        let start = nearest.or_else(|| {
+            // Acquire, with the Release in `mark_overlaps`.
+            let overlapping = usize::try_from(words[OVERLAP].load(Acquire)).ok()?;
+            (overlapping != 0).then_some(overlapping)
         })?;
-        let (block, packed) = self.starting_at(granule, nearest)?;
-        (address < nearest + block.usable).then_some((nearest, block, packed))
+        let found = self.starting_at(granule, start)?;
+        (address < start + found.block.usable).then_some(found)
     }
 
-    /// Hands every live block to `visit`, in the order of their addresses. Blocks that come or go meanwhile may be missed;
-    /// all others are seen exactly once.
-    pub(crate) fn for_each(
-        &self,
-        granule: Granule,
-        mut visit: impl FnMut(usize, Block, PackedBlock),
-    ) {
-        self.for_each_word(granule, |start_of, word| {
-            if let Some((block, packed)) = self.read(word) {
-                visit(granule.start(start_of, packed.is_second_half()), block, packed);
+    /// Calls `visit` for every live block, in ascending order of addresses. Blocks that are inserted
+    /// or removed meanwhile may be missed; all others are visited exactly once.
+    pub(crate) fn for_each(&self, granule: Granule, mut visit: impl FnMut(LiveBlock)) {
+        self.for_each_word(granule, |index, word| {
+            let start = |packed: PackedBlock| granule.start(index, packed.is_second_half());
+            if let Some(found) = self.read(word, start) {
+                visit(found);
             }
         });
     }
 
-    /// Makes every block of that generation old, so that the generation can be used again.
-    pub(crate) fn age(&self, granule: Granule, generation: Epoch) {
+    /// Ages every block of an epoch, so that the epoch's number can be used again.
+    pub(crate) fn age(&self, granule: Granule, epoch: Epoch) {
         self.for_each_word(granule, |_, word| {
             let seen = word.load(Relaxed);
             if let Some(packed) =
-                PackedBlock::from_word(seen).filter(|packed| packed.epoch() == generation)
+                PackedBlock::from_word(seen).filter(|packed| packed.epoch() == epoch)
             {
-                // If the owner gives the block back meanwhile, the word is no longer the one seen, and stays as it is: no
-                // new block is born in that generation.
+                // It fails if the owner removes the block meanwhile. No new block at this address can
+                // have the same word: none is allocated in this epoch.
                 let _ = word.compare_exchange(seen, packed.aged().word(), Relaxed, Relaxed);
             }
         });
     }
 
-    /// Bytes that are mapped for leaves and were never touched, so that they take no memory.
-    pub(crate) fn untouched(&self, granule: Granule) -> usize {
+    /// Returns the bytes mapped for leaves whose pages were never touched, and so are not resident.
+    pub(crate) fn untouched_bytes(&self, granule: Granule) -> usize {
         self.leaves(granule)
             .map(|(_, words)| size_of_val(words) - (1 + touched_pages(words).count()) * sys::PAGE)
             .sum()
     }
 
-    /// How many blocks could not be entered.
+    /// Returns the number of blocks that were not inserted because memory was short.
     pub(crate) fn lost(&self) -> usize {
         self.lost.load(Relaxed)
     }
 
+    /// Calls `visit` for each word on a touched page, with the index of its granule in the address
+    /// space.
     fn for_each_word(&self, granule: Granule, mut visit: impl FnMut(usize, &AtomicU64)) {
         for (base, words) in self.leaves(granule) {
             for page in touched_pages(words) {
@@ -281,7 +247,7 @@ impl Blocks {
         }
     }
 
-    /// The leaves that were made, with the number of their first granule.
+    /// Returns the mapped leaves, each with the index of its first granule in the address space.
     fn leaves(&self, granule: Granule) -> impl Iterator<Item = (usize, &'static [AtomicU64])> {
         let middles = self
             .top
@@ -297,36 +263,44 @@ impl Blocks {
         })
     }
 
-    /// What a word says at this moment, in somebody else's hands.
-    fn read(&self, word: &AtomicU64) -> Option<(Block, PackedBlock)> {
+    /// Reads the block of a word that another thread may own.
+    fn read(
+        &self,
+        word: &AtomicU64,
+        start: impl FnOnce(PackedBlock) -> usize,
+    ) -> Option<LiveBlock> {
         loop {
+            // Acquire, with the Release in `store_word`: the record is written before the word.
             let packed = PackedBlock::from_word(word.load(Acquire))?;
             let block = self.block(packed);
-            // A record may have gone to another block while it was read.
-            if matches!(packed.sizes(), Sizes::Here { .. }) || word.load(Acquire) == packed.word() {
-                return Some((block, packed));
+            // As in a sequence lock: an unchanged word proves that the record was not reused while
+            // it was read. Acquire, with the Release in `remove_with`.
+            if matches!(packed.sizes(), Sizes::Inline { .. }) || word.load(Acquire) == packed.word()
+            {
+                return Some(LiveBlock { start: start(packed), block, packed });
             }
         }
     }
 
     fn block(&self, packed: PackedBlock) -> Block {
         let Record { requested, usable, time } = match packed.sizes() {
-            Sizes::Here { requested, usable } => Record { requested, usable, time: 0 },
+            Sizes::Inline { requested, usable } => Record { requested, usable, time: 0 },
             Sizes::Record(record) => self.records.get(record),
         };
         let (site, epoch, rate) = (packed.site(), packed.epoch(), packed.rate());
         Block { requested, usable, site, epoch, rate, time }
     }
 
-    /// The last block of the leaf that starts at or before `address`, among those that `entry_of` takes for one.
+    /// Returns the start of the last block in the leaf that starts at or before `address`. `decode`
+    /// decides which words count as blocks.
     fn nearest(
         &self,
         granule: Granule,
         words: &[AtomicU64],
         address: usize,
-        entry_of: impl Fn(u64) -> Option<PackedBlock>,
-    ) -> Option<(usize, PackedBlock)> {
-        let last = place(granule, address);
+        decode: impl Fn(u64) -> Option<PackedBlock>,
+    ) -> Option<usize> {
+        let last = word_index(granule, address);
         let touched: u128 = (0..TOUCHED_WORDS)
             .map(|index| u128::from(words[index].load(Relaxed)) << (64 * index))
             .sum();
@@ -335,13 +309,14 @@ impl Blocks {
         loop {
             if touched >> page & 1 != 0 {
                 for index in (page * WORDS_PER_PAGE..end).rev() {
-                    let Some(packed) = entry_of(words[HEADER + index].load(Acquire)) else {
+                    // Acquire, with the Release in `store_word`.
+                    let Some(packed) = decode(words[HEADER + index].load(Acquire)) else {
                         continue;
                     };
                     let index = (address >> LEAF_BITS << (LEAF_BITS - granule.shift)) + index;
                     let start = granule.start(index, packed.is_second_half());
                     if start <= address {
-                        return Some((start, packed));
+                        return Some(start);
                     }
                 }
             }
@@ -350,14 +325,16 @@ impl Blocks {
         }
     }
 
-    /// Notes in every further leaf that the block covers where it starts, or with 0 that it no longer covers it.
+    /// Stores `start` as the overlap of every further leaf that the block extends into: the block's
+    /// address, or 0 when the block is removed.
     #[cold]
-    fn reach(&self, granule: Granule, address: usize, usable: usize, start: usize) {
+    fn mark_overlaps(&self, granule: Granule, address: usize, usable: usize, start: usize) {
         let first = (address >> LEAF_BITS) + 1;
         let last = (address + usable - 1) >> LEAF_BITS;
         for leaf in first..=last {
-            if let Some(words) = self.leaf_or_make(granule, leaf << LEAF_BITS) {
-                words[REACHES_IN].store(start as u64, Release);
+            if let Some(words) = self.leaf_or_alloc(granule, leaf << LEAF_BITS) {
+                // Release, with the Acquire in `enclosing`.
+                words[OVERLAP].store(start as u64, Release);
             }
         }
     }
@@ -369,166 +346,16 @@ impl Blocks {
     }
 
     #[inline]
-    fn leaf_or_make(&self, granule: Granule, address: usize) -> Option<&'static [AtomicU64]> {
+    fn leaf_or_alloc(&self, granule: Granule, address: usize) -> Option<&'static [AtomicU64]> {
         let middle =
-            self.top.get(address >> (LEAF_BITS + MIDDLE_BITS))?.get_or_make(1 << MIDDLE_BITS)?;
+            self.top.get(address >> (LEAF_BITS + MIDDLE_BITS))?.get_or_alloc(1 << MIDDLE_BITS)?;
         middle[address >> LEAF_BITS & ((1 << MIDDLE_BITS) - 1)]
             .words
-            .get_or_make(HEADER + granule.words())
+            .get_or_alloc(HEADER + granule.words())
     }
 
     #[cold]
-    fn lose(&self) {
+    fn count_lost(&self) {
         self.lost.fetch_add(1, Relaxed);
-    }
-}
-
-#[inline(always)]
-fn enter(words: &[AtomicU64], place: usize, packed: PackedBlock) {
-    touch(words, place);
-    // Release, with the Acquire of readers: a record is there before the word that names it.
-    words[HEADER + place].store(packed.word(), Release);
-}
-
-/// Whether the last byte of a block is in another leaf than the first.
-#[inline]
-fn crosses_leaves(address: usize, usable: usize) -> bool {
-    (address ^ (address + usable - usize::from(usable > 0))) >> LEAF_BITS != 0
-}
-
-/// The word of the granule in its leaf.
-#[inline]
-fn place(granule: Granule, address: usize) -> usize {
-    (address & ((1 << LEAF_BITS) - 1)) >> granule.shift
-}
-
-/// Remembers that the page of this word has held a block: others need not be read, and so stay without memory.
-#[inline]
-fn touch(words: &[AtomicU64], place: usize) {
-    let page = place / WORDS_PER_PAGE;
-    let bits = &words[page / 64];
-    let bit = 1 << (page % 64);
-    if bits.load(Relaxed) & bit == 0 {
-        bits.fetch_or(bit, Relaxed);
-    }
-}
-
-#[inline]
-fn is_touched(words: &[AtomicU64], place: usize) -> bool {
-    let page = place / WORDS_PER_PAGE;
-    // Relaxed: whoever gives a block back has seen it entered.
-    words[page / 64].load(Relaxed) >> (page % 64) & 1 != 0
-}
-
-fn touched_pages(words: &[AtomicU64]) -> impl Iterator<Item = usize> {
-    let touched: [u64; TOUCHED_WORDS] = std::array::from_fn(|index| words[index].load(Relaxed));
-    (0..TOUCHED_WORDS * 64).filter(move |page| touched[page / 64] >> (page % 64) & 1 != 0)
-}
-
-#[cfg(all(test, not(loom)))]
-mod tests {
-    use super::*;
-    use crate::sample::rate::SamplingRate;
-    use crate::table::packed_block::SiteId;
-
-    const GLIBC: Granule = Granule::of_spacing(32);
-
-    fn block(requested: usize, usable: usize) -> Block {
-        Block {
-            requested,
-            usable,
-            site: SiteId::from_number(7),
-            epoch: Epoch::FIRST,
-            rate: SamplingRate::EVERY,
-            time: 0,
-        }
-    }
-
-    fn all(blocks: &Blocks, granule: Granule) -> Vec<(usize, usize)> {
-        let mut found = Vec::new();
-        blocks.for_each(granule, |address, block, _| found.push((address, block.requested)));
-        found
-    }
-
-    #[test]
-    fn blocks_are_found_by_start_and_by_any_address_inside() {
-        for granule in [GLIBC, Granule::of_spacing(16)] {
-            let blocks = Box::new(Blocks::new());
-            blocks.insert(granule, 0x7f00_0010_0010, block(20, 24));
-            blocks.insert(granule, 0x7f00_0010_0040, block(100, 104));
-            assert_eq!(blocks.starting_at(granule, 0x7f00_0010_0010).unwrap().0.requested, 20);
-            assert!(blocks.starting_at(granule, 0x7f00_0010_0020).is_none());
-            let enclosing = |address| blocks.enclosing(granule, address).map(|(start, ..)| start);
-            assert_eq!(enclosing(0x7f00_0010_0027), Some(0x7f00_0010_0010));
-            assert_eq!(enclosing(0x7f00_0010_0028), None);
-            assert_eq!(enclosing(0x7f00_0010_0040 + 103), Some(0x7f00_0010_0040));
-            assert_eq!(enclosing(0x7f00_0010_0000), None);
-            assert_eq!(all(&blocks, granule), [(0x7f00_0010_0010, 20), (0x7f00_0010_0040, 100)]);
-            assert_eq!(blocks.remove(granule, 0x7f00_0010_0010), Some(block(20, 24)));
-            assert_eq!(blocks.remove(granule, 0x7f00_0010_0010), None);
-            assert_eq!(blocks.remove(granule, 0x7f00_0010_0050), None);
-            assert_eq!(all(&blocks, granule), [(0x7f00_0010_0040, 100)]);
-        }
-    }
-
-    #[test]
-    fn a_huge_block_is_found_from_its_far_end() {
-        let blocks = Box::new(Blocks::new());
-        let (start, size) = (0x5500_0000_0010, 100 << 20);
-        blocks.insert(GLIBC, start, block(size, size + 4000));
-        let enclosing = |address| {
-            blocks.enclosing(GLIBC, address).map(|(start, block, _)| (start, block.usable))
-        };
-        assert_eq!(enclosing(start + size), Some((start, size + 4000)));
-        assert_eq!(enclosing(start + size + 4000), None);
-        assert_eq!(blocks.remove(GLIBC, start), Some(block(size, size + 4000)));
-        assert_eq!(enclosing(start + size), None);
-        assert_eq!(enclosing(start), None);
-    }
-
-    #[test]
-    fn addresses_past_the_end_are_lost_and_counted() {
-        let blocks = Box::new(Blocks::new());
-        blocks.insert(GLIBC, sys::ADDRESS_END, block(1, 24));
-        assert_eq!((blocks.lost(), blocks.remove(GLIBC, sys::ADDRESS_END)), (1, None));
-    }
-
-    #[test]
-    fn only_the_generation_that_is_to_be_used_again_grows_old() {
-        let blocks = Box::new(Blocks::new());
-        let second = Epoch::FIRST.next();
-        blocks.insert(GLIBC, 0x1000, block(1, 24));
-        blocks.insert(GLIBC, 0x2000, Block { epoch: second, ..block(2, 24) });
-        blocks.age(GLIBC, Epoch::FIRST);
-        let mut births = Vec::new();
-        blocks.for_each(GLIBC, |_, block, _| births.push(block.epoch));
-        assert_eq!(births, [Epoch::from_number(0), second]);
-    }
-
-    #[test]
-    fn ageing_gives_way_to_the_owner() {
-        let blocks = Box::new(Blocks::new());
-        let (old, new) = (Epoch::FIRST, Epoch::FIRST.next());
-        let is_done = std::sync::atomic::AtomicBool::new(false);
-        std::thread::scope(|scope| {
-            scope.spawn(|| {
-                while !is_done.load(Relaxed) {
-                    blocks.age(GLIBC, old);
-                }
-            });
-            for turn in 0..200_000 {
-                blocks.insert(GLIBC, 0x1000, Block { epoch: old, ..block(1, 24) });
-                let taken = blocks.remove(GLIBC, 0x1000).map(|block| block.requested);
-                assert_eq!(taken, Some(1), "{turn}");
-                blocks.insert(GLIBC, 0x1000, Block { epoch: new, ..block(2, 24) });
-                assert_eq!(
-                    blocks.remove(GLIBC, 0x1000).map(|block| block.epoch),
-                    Some(new),
-                    "{turn}"
-                );
-            }
-            is_done.store(true, Relaxed);
-        });
-        assert!(all(&blocks, GLIBC).is_empty());
     }
 }

@@ -7,10 +7,10 @@
 use std::sync::atomic::AtomicU8;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// The epoch that blocks are allocated in.
+/// The current epoch.
 static EPOCH: AtomicU8 = AtomicU8::new(Epoch::FIRST.number());
 
-/// Returns the epoch that blocks are allocated in now.
+/// Returns the current epoch. Relaxed: a block of another thread may still get the previous one.
 #[inline]
 pub(crate) fn epoch() -> Epoch {
     Epoch::from_number(EPOCH.load(Relaxed))
@@ -23,12 +23,12 @@ pub(crate) fn begin_epoch() -> Epoch {
     next
 }
 
-/// Which collection a block was born before: a new generation begins with each, and three are enough in turn.
+/// The number of a collection, modulo three: a block has the epoch in which it was allocated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Epoch(u8);
 
 impl Epoch {
-    /// The first, before any collection. 0 is that of blocks so old that nobody need know.
+    /// The first epoch, before any collection. Epoch 0 is older than all others.
     pub(crate) const FIRST: Epoch = Epoch(1);
 
     pub(crate) fn from_number(number: u8) -> Self {

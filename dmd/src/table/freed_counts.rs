@@ -1,4 +1,4 @@
-//! Blocks that were given back, those that are alike counted together: what `--mode=cumulative` keeps.
+//! Counts of freed blocks, grouped by site and sizes: for `--mode=cumulative`.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::AtomicUsize;
@@ -9,17 +9,17 @@ use crate::mem::concurrent_vec::ConcurrentVec;
 use crate::mem::interner::Interner;
 use crate::table::packed_block::SiteId;
 
-/// How many blocks of each kind were given back. Kinds are never forgotten.
+/// Counts of freed blocks by kind. Kinds are never removed.
 pub(crate) struct FreedCounts {
-    /// Pairs of (site and requested bytes, usable bytes).
+    /// The interned kinds: pairs of site with requested bytes, and usable bytes.
     kinds: Interner,
-    /// By the number of the kind.
+    /// The counts, by the number of the kind.
     counts: ConcurrentVec<AtomicU64>,
-    /// Blocks that there was no place for.
+    /// The number of blocks that were not counted because memory was short.
     lost: AtomicUsize,
 }
 
-/// Blocks that are alike.
+/// A kind of freed blocks, with their count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FreedKind {
     pub(crate) requested: usize,
@@ -39,13 +39,13 @@ impl FreedCounts {
         }
     }
 
-    /// Counts a block that was given back.
+    /// Counts a freed block.
     #[inline]
     pub(crate) fn count(&self, block: Block) {
         let requested = (block.requested as u64).min((1 << REQUESTED_BITS) - 1);
         let kind = u64::from(block.site.number()) << REQUESTED_BITS | requested;
         let number = self.kinds.intern((kind, block.usable as u64));
-        match self.counts.get_or_make(number as usize).filter(|_| number != 0) {
+        match self.counts.get_or_alloc(number as usize).filter(|_| number != 0) {
             Some(count) => {
                 count.fetch_add(1, Relaxed);
             }
@@ -55,7 +55,7 @@ impl FreedCounts {
         }
     }
 
-    /// All kinds, with how many there were of each.
+    /// Returns all kinds with their counts.
     #[expect(clippy::cast_possible_truncation, reason = "sizes went in as usize")]
     pub(crate) fn kinds(&self) -> impl Iterator<Item = FreedKind> {
         (1..=self.kinds.len()).filter_map(|number| {
@@ -70,7 +70,7 @@ impl FreedCounts {
         })
     }
 
-    /// How many blocks could not be counted.
+    /// Returns the number of blocks that were not counted.
     pub(crate) fn lost(&self) -> usize {
         self.lost.load(Relaxed)
     }
@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn blocks_that_are_alike_are_counted_together() {
-        let dead = FreedCounts::new();
+        let freed = FreedCounts::new();
         let block = |requested, site| Block {
             requested,
             usable: requested + 8,
@@ -95,12 +95,12 @@ mod tests {
         };
         for (requested, site, times) in [(16, 1, 3), (16, 2, 1), (1 << 30, 1, 2), (16, 1, 4)] {
             for _ in 0..times {
-                dead.count(block(requested, site));
+                freed.count(block(requested, site));
             }
         }
         let kinds: Vec<_> =
-            dead.kinds().map(|kind| (kind.requested, kind.site.number(), kind.count)).collect();
+            freed.kinds().map(|kind| (kind.requested, kind.site.number(), kind.count)).collect();
         assert_eq!(kinds, [(16, 1, 7), (16, 2, 1), (1 << 30, 1, 2)]);
-        assert_eq!(dead.lost(), 0);
+        assert_eq!(freed.lost(), 0);
     }
 }

@@ -1,4 +1,5 @@
-//! What a block's word has no room for, in numbered records that are used again: big sizes, and times.
+//! Records: sizes and times that do not fit into a block's word, with a free list of unused
+//! records.
 #![expect(clippy::cast_possible_truncation, reason = "sizes went in as usize")]
 
 use super::packed_block::RECORD_LIMIT;
@@ -6,91 +7,97 @@ use crate::mem::concurrent_vec::ConcurrentVec;
 use crate::mem::sync::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use crate::mem::sync::{AtomicU64, const_fn};
 
-/// What is kept of a block.
+/// The content of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Record {
     pub(crate) requested: usize,
     pub(crate) usable: usize,
-    /// As in `Block`.
+    /// See `Block::time`.
     pub(crate) time: u64,
 }
 
-/// The words of a record: its three fields; in a free one, the first is the number of the next free one.
+/// The words of a record: its three fields. In a free record the first is the next free one plus
+/// one.
 const WORDS: usize = 3;
 
 /// All records.
 pub(crate) struct Records {
     words: ConcurrentVec<AtomicU64>,
-    /// How many records were ever used.
-    made: AtomicU64,
-    /// The first free record plus one in the low half; in the high half a count that tells one visit from the next.
-    free: AtomicU64,
+    /// The number of records that were ever used.
+    count: AtomicU64,
+    /// The head of the free list: in the low half the first free record plus one, in the high half
+    /// a version counter against the ABA problem.
+    free_list: AtomicU64,
 }
 
 impl Records {
     const_fn! {
         pub(crate) fn new() -> Self {
-            Records { words: ConcurrentVec::new(), made: AtomicU64::new(0), free: AtomicU64::new(0) }
+            Records { words: ConcurrentVec::new(), count: AtomicU64::new(0), free_list: AtomicU64::new(0) }
         }
     }
 
-    /// Keeps it for a block; `None` when memory is short.
+    /// Stores a record and returns its number. Returns `None` when memory is short.
     #[cold]
-    pub(crate) fn keep(&self, Record { requested, usable, time }: Record) -> Option<u32> {
-        let record = self.take_free().or_else(|| self.take_new())?;
-        // Release, with the Acquire of `get`: whoever reads these sees that the former block of the record is gone.
+    pub(crate) fn insert(&self, Record { requested, usable, time }: Record) -> Option<u32> {
+        let record = self.pop_free().or_else(|| self.alloc_new())?;
+        // Release, with the Acquire of `get`: a reader of these words also sees that the former
+        // block's word was cleared.
         self.word(record, 0)?.store(requested as u64, Release);
         self.word(record, 1)?.store(usable as u64, Release);
         self.word(record, 2)?.store(time, Release);
         Some(record)
     }
 
-    /// What was kept.
+    /// Returns the content of a record.
     #[cold]
     pub(crate) fn get(&self, record: u32) -> Record {
-        // Acquire: a reader looks at the block's word once more, after this.
+        // Acquire, with the Release of `insert`: afterwards the reader checks the block's word
+        // again.
         let word = |which| self.word(record, which).map_or(0, |word| word.load(Acquire));
         Record { requested: word(0) as usize, usable: word(1) as usize, time: word(2) }
     }
 
-    /// The block is gone.
+    /// Frees the record of a removed block.
     #[cold]
-    pub(crate) fn release(&self, record: u32) {
+    pub(crate) fn free(&self, record: u32) {
         let Some(next) = self.word(record, 0) else { return };
-        let mut head = self.free.load(Relaxed);
+        let mut head = self.free_list.load(Relaxed);
         loop {
-            // Release, as in `keep`.
-            next.store(head & LOW, Release);
-            let new = (head & !LOW).wrapping_add(1 << 32) | u64::from(record + 1);
-            // Release, with the Acquire of `take_free`: the link is there before the record is offered.
-            match self.free.compare_exchange_weak(head, new, Release, Relaxed) {
+            // Release, as in `insert`: a reader may still read this word.
+            next.store(head & INDEX_MASK, Release);
+            let new = (head & !INDEX_MASK).wrapping_add(1 << 32) | u64::from(record + 1);
+            // Release, with the Acquire of `pop_free`: the link is written before the record is on
+            // the list.
+            match self.free_list.compare_exchange_weak(head, new, Release, Relaxed) {
                 Ok(_) => return,
-                Err(now) => head = now,
+                Err(current) => head = current,
             }
         }
     }
 
-    fn take_free(&self) -> Option<u32> {
-        let mut head = self.free.load(Acquire);
+    fn pop_free(&self) -> Option<u32> {
+        let mut head = self.free_list.load(Acquire);
         loop {
-            let record = u32::try_from(head & LOW).ok()?.checked_sub(1)?;
-            // May be the next owner's size already; then the count in the head has changed, and it is not used.
-            let next = self.word(record, 0)?.load(Relaxed) & LOW;
-            let new = (head & !LOW).wrapping_add(1 << 32) | next;
-            match self.free.compare_exchange_weak(head, new, AcqRel, Acquire) {
+            let record = u32::try_from(head & INDEX_MASK).ok()?.checked_sub(1)?;
+            // It may already be the next owner's size. Then the version in the head has changed,
+            // and the exchange below fails.
+            let next = self.word(record, 0)?.load(Relaxed) & INDEX_MASK;
+            let new = (head & !INDEX_MASK).wrapping_add(1 << 32) | next;
+            match self.free_list.compare_exchange_weak(head, new, AcqRel, Acquire) {
                 Ok(_) => return Some(record),
-                Err(now) => head = now,
+                Err(current) => head = current,
             }
         }
     }
 
-    fn take_new(&self) -> Option<u32> {
-        let record = u32::try_from(self.made.fetch_add(1, Relaxed))
+    fn alloc_new(&self) -> Option<u32> {
+        let record = u32::try_from(self.count.fetch_add(1, Relaxed))
             .ok()
             .filter(|record| *record < RECORD_LIMIT)?;
-        self.words.get_or_make(record as usize * WORDS + WORDS - 1)?;
-        // Its words may lie in two segments.
-        self.words.get_or_make(record as usize * WORDS)?;
+        self.words.get_or_alloc(record as usize * WORDS + WORDS - 1)?;
+        // The words of a record may lie in two segments.
+        self.words.get_or_alloc(record as usize * WORDS)?;
         Some(record)
     }
 
@@ -99,7 +106,7 @@ impl Records {
     }
 }
 
-const LOW: u64 = 0xffff_ffff;
+const INDEX_MASK: u64 = 0xffff_ffff;
 
 #[cfg(all(test, not(loom)))]
 mod tests {
@@ -110,13 +117,13 @@ mod tests {
         let records = Records::new();
         let record = |requested: usize, time| Record { requested, usable: requested + 1, time };
         let (one, other) = (record(1 << 40, 0), record(3 << 40, u64::MAX));
-        let first = records.keep(one).unwrap();
-        let second = records.keep(other).unwrap();
+        let first = records.insert(one).unwrap();
+        let second = records.insert(other).unwrap();
         assert_eq!((records.get(first), records.get(second)), (one, other));
-        records.release(first);
-        records.release(second);
-        assert_eq!(records.keep(record(5, 6)), Some(second));
-        assert_eq!(records.keep(record(7, 8)), Some(first));
+        records.free(first);
+        records.free(second);
+        assert_eq!(records.insert(record(5, 6)), Some(second));
+        assert_eq!(records.insert(record(7, 8)), Some(first));
         assert_eq!((records.get(first), records.get(second)), (record(7, 8), record(5, 6)));
     }
 
@@ -124,7 +131,8 @@ mod tests {
     fn every_record_of_a_thousand_has_its_words() {
         let records = Records::new();
         let record = |number| Record { requested: number, usable: number * 2, time: 7 };
-        let kept: Vec<_> = (0..5000).map(|number| records.keep(record(number)).unwrap()).collect();
+        let kept: Vec<_> =
+            (0..5000).map(|number| records.insert(record(number)).unwrap()).collect();
         for (number, kept) in kept.into_iter().enumerate() {
             assert_eq!(records.get(kept), record(number));
         }
@@ -139,9 +147,9 @@ mod tests {
                 scope.spawn(move || {
                     for turn in 0..20_000 {
                         let own = Record { requested: thread << 32 | turn, usable: turn, time: 9 };
-                        let record = records.keep(own).unwrap();
+                        let record = records.insert(own).unwrap();
                         assert_eq!(records.get(record), own);
-                        records.release(record);
+                        records.free(record);
                     }
                 });
             }

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::collections::HashSet;
 use std::fmt;
 
-use memreport::__private::{Claim, Found, Recorder, Who, Wrong, measure_recorded};
+use memreport::__private::{Claim, Claimant, Found, Recorder, Wrong, measure_recorded};
 use memreport::{Field, MallocSizeOf};
 
 use super::blame::{Blame, FieldRange};
@@ -15,7 +15,7 @@ use super::tracked::{awake_tracker, every_block_tracked};
 use super::watch::ThreadWatch;
 use crate::collect::claims::claimed_address;
 use crate::event::events::Event;
-use crate::event::journal::Stamped;
+use crate::event::journal::NumberedEvent;
 
 /// The errors in how a type measures itself, as a text for its author.
 #[derive(Clone, PartialEq, Eq)]
@@ -155,7 +155,7 @@ struct ClaimRecorder {
 }
 
 impl Recorder for ClaimRecorder {
-    fn claimed(&self, claim: Claim, found: Found, who: Who) {
+    fn claimed(&self, claim: Claim, found: Found, who: Claimant) {
         if let Some(address) = claimed_address(claim, found) {
             let Found { bytes, block, wrong } = found;
             let usable = block.map_or(0, |block| block.usable);
@@ -191,7 +191,7 @@ fn freed_by(act: impl FnOnce()) -> Vec<Freed> {
     let events = watch.end();
     let mut new = HashSet::new();
     let mut freed = Vec::new();
-    for Stamped { event, .. } in events {
+    for NumberedEvent { event, .. } in events {
         match event {
             Event::Allocated { address, .. } => {
                 new.insert(address);

@@ -10,7 +10,7 @@ pub(super) fn awake_tracker() -> Option<&'static dyn Tracker> {
 /// Returns the tracker, or an error message unless it tracks every block.
 pub(super) fn every_block_tracked() -> Result<&'static dyn Tracker, String> {
     let tracker = awake_tracker().ok_or_else(|| NOT_TRACKED.to_owned())?;
-    if tracker.knows_all() { Ok(tracker) } else { Err(HAS_GAPS.to_owned()) }
+    if tracker.tracks_every_block() { Ok(tracker) } else { Err(HAS_GAPS.to_owned()) }
 }
 
 const HAS_GAPS: &str = "the tracker does not know all blocks, so nothing can be proved: start the tests with another $DMD, \

@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use crate::event::journal::{Journal, Stamped, set_current};
+use crate::event::journal::{Journal, NumberedEvent, set_current};
 
 /// Journals that are not in use. They are never freed, because a hook may hold a reference.
 static POOL: Mutex<Vec<&'static Journal>> = Mutex::new(Vec::new());
@@ -27,7 +27,7 @@ impl ThreadWatch {
     }
 
     /// Ends the watch, and returns its events in order.
-    pub(super) fn end(self) -> Vec<Stamped> {
+    pub(super) fn end(self) -> Vec<NumberedEvent> {
         self.stop();
         let events = self.journal.take();
         if let Some(outer) = self.outer {

@@ -1,4 +1,5 @@
-//! Exact sums of what the allocator handed out and took back, a slot for each thread so that none waits for another.
+//! Counts allocated and freed blocks and bytes, in one slot per thread so that threads do not
+//! contend.
 #![expect(unsafe_code, reason = "a slot is given back by a destructor of the C library's threads")]
 
 use core::cell::Cell;
@@ -7,27 +8,27 @@ use core::sync::atomic::AtomicU64;
 use core::sync::atomic::AtomicUsize;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-/// What the allocator has done since the program began. All sizes are usable bytes.
+/// Counts of the allocator's work since the program began. All sizes are usable bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HeapCounters {
-    /// Bytes handed out. A reallocation counts as a free and an allocation.
+    /// Bytes allocated. A reallocation counts as a free and an allocation.
     pub allocated_bytes: u64,
-    /// Blocks handed out.
+    /// Blocks allocated.
     pub allocations: u64,
-    /// Bytes taken back.
+    /// Bytes freed.
     pub freed_bytes: u64,
-    /// Blocks taken back.
+    /// Blocks freed.
     pub frees: u64,
 }
 
 impl HeapCounters {
-    /// Bytes in live blocks.
+    /// Returns the usable bytes in live blocks.
     #[must_use]
     pub fn live_bytes(&self) -> u64 {
         self.allocated_bytes.saturating_sub(self.freed_bytes)
     }
 
-    /// Live blocks.
+    /// Returns the number of live blocks.
     #[must_use]
     pub fn live_blocks(&self) -> u64 {
         self.allocations.saturating_sub(self.frees)
@@ -36,7 +37,7 @@ impl HeapCounters {
 
 pub(crate) fn totals() -> HeapCounters {
     let mut sum = HeapCounters::default();
-    // Frees first: a block that comes and goes between the two reads must not look freed but never allocated.
+    // Frees first: a block allocated and freed between the two loops must not appear only as freed.
     for slot in SLOTS.iter().chain([&COMMON]) {
         sum.freed_bytes += slot.freed_bytes.load(Relaxed);
         sum.frees += slot.frees.load(Relaxed);
@@ -48,13 +49,13 @@ pub(crate) fn totals() -> HeapCounters {
     sum
 }
 
-/// A block of this many usable bytes was handed out.
+/// Counts an allocated block of this many usable bytes.
 #[inline]
 pub fn allocated(bytes: usize) {
     count(bytes, |slot| (&slot.allocated_bytes, &slot.allocations));
 }
 
-/// A block of this many usable bytes is about to be taken back.
+/// Counts a block of this many usable bytes that is about to be freed.
 #[inline]
 pub fn freed(bytes: usize) {
     count(bytes, |slot| (&slot.freed_bytes, &slot.frees));
@@ -64,7 +65,8 @@ pub fn freed(bytes: usize) {
 fn count(bytes: usize, of: impl Fn(&Slot) -> (&AtomicU64, &AtomicU64)) {
     match OWN.try_with(Cell::get) {
         Ok(Some(slot)) => {
-            // Only this thread writes here: no read-modify-write is needed, and readers may be a moment late.
+            // Only this thread writes here, so no read-modify-write is needed. Readers may see an
+            // older sum.
             let (sum, number) = of(slot);
             sum.store(sum.load(Relaxed).wrapping_add(bytes as u64), Relaxed);
             number.store(number.load(Relaxed).wrapping_add(1), Relaxed);
@@ -79,15 +81,15 @@ fn count_slowly((sum, number): (&AtomicU64, &AtomicU64), bytes: usize) {
     number.fetch_add(1, Relaxed);
 }
 
-/// More threads than slots share one, at the price of an atomic addition.
+/// The number of slots. Further threads share one, at the price of an atomic addition.
 const SLOT_COUNT: usize = 256;
 
 static SLOTS: [Slot; SLOT_COUNT] = [const { Slot::new() }; SLOT_COUNT];
 
-/// For threads that own no slot: too many of them, or at the end of their lives.
+/// The slot of threads that own none: too many threads, or a thread at the end of its life.
 static COMMON: Slot = Slot::new();
 
-/// Two cache lines, since processors fetch lines in pairs.
+/// The counters of one thread. Two cache lines, because processors fetch lines in pairs.
 #[repr(align(128))]
 struct Slot {
     allocated_bytes: AtomicU64,
@@ -95,8 +97,8 @@ struct Slot {
     freed_bytes: AtomicU64,
     frees: AtomicU64,
     taken: AtomicBool,
-    /// Of the last owner: the kernel's number, and the address of what the C library keeps of it, which lies at the outer
-    /// end of its stack.
+    /// The kernel's number of the last owner, and the address of its thread descriptor in the C
+    /// library, which lies at the outer end of its stack.
     thread: AtomicU64,
     descriptor: AtomicUsize,
 }
@@ -118,18 +120,18 @@ impl Slot {
 std::thread_local! {
     /// The slot that only this thread writes.
     static OWN: Cell<Option<&'static Slot>> = const { Cell::new(None) };
-    /// Whether this thread has asked for one; it asks once.
-    static ASKED: Cell<bool> = const { Cell::new(false) };
+    /// True if this thread has tried to take a slot. It tries once.
+    static HAS_TRIED: Cell<bool> = const { Cell::new(false) };
 }
 
 #[cold]
 fn take_slot() -> Option<&'static Slot> {
-    if ASKED.try_with(|asked| asked.replace(true)).unwrap_or(true) {
+    if HAS_TRIED.try_with(|asked| asked.replace(true)).unwrap_or(true) {
         return None;
     }
     let key = exit::key()?;
     let (index, slot) = SLOTS.iter().enumerate().find(|(_, slot)| {
-        // Acquire, with the Release of `give_back`: the sums that the former owner wrote are seen.
+        // Acquire, with the Release of `release_slot`: the former owner's sums are visible.
         !slot.taken.load(Relaxed)
             && slot.taken.compare_exchange(false, true, Acquire, Relaxed).is_ok()
     })?;
@@ -145,7 +147,8 @@ fn take_slot() -> Option<&'static Slot> {
     Some(slot)
 }
 
-/// Where the C library keeps what it knows of a thread, if that thread has allocated and lives.
+/// Returns the address of a thread's descriptor in the C library, if that thread has allocated and
+/// is alive.
 pub(crate) fn descriptor_of(thread: u64) -> Option<usize> {
     let is_of = |slot: &&Slot| {
         // Acquire, with the Release of `take_slot`.
@@ -155,7 +158,7 @@ pub(crate) fn descriptor_of(thread: u64) -> Option<usize> {
     (descriptor != 0).then_some(descriptor)
 }
 
-fn give_back(index: usize) {
+fn release_slot(index: usize) {
     let _ = OWN.try_with(|own| own.set(None));
     if let Some(slot) = SLOTS.get(index) {
         // Release, with the Acquire of `take_slot`.
@@ -163,17 +166,18 @@ fn give_back(index: usize) {
     }
 }
 
-/// Thread ends, without a destructor of Rust's: registering one may allocate.
+/// Runs code at the end of a thread without a destructor of Rust's, whose registration may
+/// allocate.
 #[cfg(all(unix, not(miri)))]
 mod exit {
     use core::ffi::c_void;
     use core::sync::atomic::AtomicU64;
     use core::sync::atomic::Ordering::{AcqRel, Acquire};
 
-    /// 0 is none yet; otherwise the key plus one.
+    /// The pthread key plus one, or 0 before it is created.
     static KEY: AtomicU64 = AtomicU64::new(0);
 
-    /// The kernel's number of this thread, and where its descriptor is.
+    /// Returns the kernel's number of this thread and the address of its descriptor.
     #[cfg(target_os = "linux")]
     pub(crate) fn current_thread() -> (u64, usize) {
         // SAFETY: a call without arguments.
@@ -208,14 +212,15 @@ mod exit {
         }
     }
 
-    /// A thread's value is its slot's index plus one, since null means none.
+    /// Stores the slot's index plus one as the thread's value, because null means that there is
+    /// none.
     pub(crate) fn at_thread_end(key: libc::pthread_key_t, index: usize) -> bool {
         // SAFETY: a live key; the value is only ever a number.
         unsafe { libc::pthread_setspecific(key, core::ptr::without_provenance(index + 1)) == 0 }
     }
 
     extern "C" fn ended(value: *mut c_void) {
-        super::give_back(value.addr().wrapping_sub(1));
+        super::release_slot(value.addr().wrapping_sub(1));
     }
 }
 

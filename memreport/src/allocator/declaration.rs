@@ -1,6 +1,7 @@
 //! Declares the program's global allocator, and queries the one that is declared.
 #![expect(unsafe_code, reason = "the declared functions are queries about blocks")]
 
+use core::alloc::Layout;
 use core::fmt;
 
 use super::counters::{HeapCounters, totals};
@@ -9,9 +10,10 @@ use super::statistics::HeapStatistics;
 use super::system;
 use crate::tracker::Tracker;
 
-/// Declares the program's global allocator, so that sizes are asked of it and its blocks are counted.
+/// Declares the program's global allocator, counts its blocks, and makes it answer size queries.
 ///
-/// Without arguments it is the system's. A program declares one allocator, this one or that of `dmd`, in its `main.rs`.
+/// Without arguments it declares the system's allocator. A program declares one allocator in its
+/// `main.rs`: this one, or `dmd::global_allocator!`.
 ///
 /// ```
 /// memreport::global_allocator!();
@@ -23,8 +25,10 @@ use crate::tracker::Tracker;
 /// ```
 ///
 /// Another allocator is named by the path of its unit struct, or by a value and its type:
-/// `global_allocator!(tikv_jemallocator::Jemalloc)` with the feature `jemalloc`, `global_allocator!(mimalloc::MiMalloc)` with
-/// the feature `mimalloc`, `global_allocator!(LayoutSizes(Mine::new()): LayoutSizes<Mine>)` with any.
+///
+/// * `global_allocator!(tikv_jemallocator::Jemalloc)` with the feature `jemalloc`
+/// * `global_allocator!(mimalloc::MiMalloc)` with the feature `mimalloc`
+/// * `global_allocator!(LayoutSizes(Mine::new()): LayoutSizes<Mine>)` with any allocator
 #[macro_export]
 macro_rules! global_allocator {
     ($($allocator:tt)*) => {
@@ -32,7 +36,8 @@ macro_rules! global_allocator {
     };
 }
 
-/// Brings the arguments of a `global_allocator!` to the form `(value): Type`, and passes them to the macro in brackets.
+/// Normalizes the arguments of a `global_allocator!` to `(value): Type` and passes them to the
+/// macro in brackets.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __with_allocator {
@@ -66,7 +71,8 @@ macro_rules! __declare_counted {
     };
 }
 
-/// The one place that declares: the static and the knowledge of it are made together, so they cannot disagree.
+/// Declares the static and submits its functions. Both are made in one place, so they cannot
+/// disagree.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __declare_allocator {
@@ -76,7 +82,7 @@ macro_rules! __declare_allocator {
             static ALLOCATOR: $type = $value;
 
             unsafe fn usable_size(block: *const u8, layout: ::std::alloc::Layout) -> usize {
-                // SAFETY: the caller's promise: a block of the global allocator, and that is this one.
+                // SAFETY: the caller passes a block of the global allocator, which is this one.
                 unsafe { $crate::UsableSize::usable_size(&ALLOCATOR, block, layout) }
             }
 
@@ -84,8 +90,8 @@ macro_rules! __declare_allocator {
                 $crate::UsableSize::statistics(&ALLOCATOR)
             }
 
-            fn give_back() {
-                $crate::UsableSize::give_back(&ALLOCATOR);
+            fn release_unused() {
+                $crate::UsableSize::release_unused(&ALLOCATOR);
             }
 
             #[cfg_attr(target_os = "linux", unsafe(link_section = ".init_array"))]
@@ -93,36 +99,40 @@ macro_rules! __declare_allocator {
             static STAY_LOADED: extern "C" fn() = $crate::__private::stay_loaded;
 
             $crate::__private::submit! {
-                // SAFETY: there is only one `#[global_allocator]` in a program, and it is the static above.
+                // SAFETY: a program has only one `#[global_allocator]`, and it is the static above.
                 unsafe {
-                    $crate::__private::Declaration::new(usable_size, statistics, give_back, $tracker)
+                    $crate::__private::Declaration::new(usable_size, statistics, release_unused, $tracker)
                 }
             }
         };
     };
 }
 
-/// The knowledge of which allocator is the program's. Made by [`global_allocator!`](crate::global_allocator) alone.
+/// The functions of the program's allocator. Only [`global_allocator!`](crate::global_allocator)
+/// makes one.
 #[derive(Clone, Copy)]
 pub struct Declaration {
     usable_size: UsableSizeFn,
     statistics: fn() -> Option<HeapStatistics>,
-    give_back: fn(),
+    release_unused: fn(),
     tracker: Option<&'static dyn Tracker>,
 }
 
 impl Declaration {
+    /// Creates a declaration.
+    ///
     /// # Safety
     ///
-    /// All functions are those of the `#[global_allocator]`, and the tracker is told of every block of it.
+    /// All functions belong to the `#[global_allocator]`, and the tracker is notified of each of
+    /// its blocks.
     #[doc(hidden)]
     pub const unsafe fn new(
         usable_size: UsableSizeFn,
         statistics: fn() -> Option<HeapStatistics>,
-        give_back: fn(),
+        release_unused: fn(),
         tracker: Option<&'static dyn Tracker>,
     ) -> Self {
-        Declaration { usable_size, statistics, give_back, tracker }
+        Declaration { usable_size, statistics, release_unused, tracker }
     }
 }
 
@@ -134,47 +144,56 @@ impl fmt::Debug for Declaration {
     }
 }
 
-/// The declaration of this program's allocator, if there is one.
+/// Returns the declaration of this program's allocator, if there is one.
 fn declaration() -> Option<&'static Declaration> {
-    // Miri calls a question about a Rust block to the C library undefined behaviour.
+    // Miri treats a C library size query about a Rust block as undefined behaviour.
     if cfg!(miri) { None } else { inventory::iter::<Declaration>().next() }
 }
 
-/// Whether the program declares its allocator, so that its blocks are counted.
+/// Returns whether the program declares its allocator, so that its blocks are counted.
 pub(crate) fn is_declared() -> bool {
     declaration().is_some()
 }
 
-/// The tracker of this program's allocator, asleep or awake.
+/// Returns the tracker of this program's allocator, asleep or awake.
 #[must_use]
 pub fn tracker() -> Option<&'static dyn Tracker> {
     declaration()?.tracker
 }
 
-/// What the program's allocator says of itself, if one is declared and can say.
+/// Returns the statistics of the program's allocator, if one is declared and has any.
 pub(crate) fn statistics() -> Option<HeapStatistics> {
     (declaration()?.statistics)()
 }
 
-/// Has the program's allocator, and the C library's, give back what they keep.
-pub(crate) fn give_back() {
-    system::give_back();
+/// Makes the program's allocator and the C library's release their cached memory.
+pub(crate) fn release_unused() {
+    system::trim();
     if let Some(declaration) = declaration() {
-        (declaration.give_back)();
+        (declaration.release_unused)();
     }
 }
 
-/// Whether a tracker is awake.
+/// Returns whether a tracker is awake.
 pub(crate) fn is_tracking() -> bool {
     tracker().is_some_and(Tracker::is_awake)
 }
 
-/// How to ask the global allocator for the size of a block, if it is declared.
-pub(crate) fn usable_size_fn() -> Option<UsableSizeFn> {
-    Some(declaration()?.usable_size)
+/// Returns the bytes that count for a block: its usable size if an allocator is declared, otherwise
+/// the size of its layout.
+///
+/// # Safety
+///
+/// `block` is a live block of the global allocator with this layout.
+pub(crate) unsafe fn usable_size(block: *const u8, layout: Layout) -> usize {
+    match declaration() {
+        // SAFETY: the declaration belongs to the global allocator.
+        Some(declaration) => unsafe { (declaration.usable_size)(block, layout) },
+        None => layout.size(),
+    }
 }
 
-/// The best that this program can say of blocks at the moment.
+/// Returns the best source of block sizes that this program has at the moment.
 pub(crate) fn size_source() -> SizeSource {
     match declaration() {
         None => SizeSource::Layout,
@@ -185,7 +204,8 @@ pub(crate) fn size_source() -> SizeSource {
     }
 }
 
-/// Returns the counters at this moment: exact if no thread allocates meanwhile. `None` if no allocator is declared.
+/// Returns the counters at this moment, or `None` if no allocator is declared. They are exact if no
+/// thread allocates meanwhile.
 #[must_use]
 pub fn heap_counters() -> Option<HeapCounters> {
     is_declared().then(totals)

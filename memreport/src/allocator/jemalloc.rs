@@ -1,4 +1,4 @@
-//! jemalloc, by the crate `tikv-jemallocator` 0.7.
+//! Implements `UsableSize` for jemalloc, by the crate `tikv-jemallocator` 0.7.
 #![expect(unsafe_code, reason = "asks about blocks, and for statistics")]
 
 use core::alloc::Layout;
@@ -10,12 +10,13 @@ use tikv_jemallocator::Jemalloc;
 use super::statistics::{HeapRest, HeapStatistics};
 use super::usable_size::UsableSize;
 
-// SAFETY: a block's usable size is that of its size class, which it keeps until it is reallocated, also in place. Size
-// classes of at least 16 bytes are multiples of 16, and blocks of a class lie side by side.
+// SAFETY: a block's usable size is the size of its size class. It keeps that class until it is
+// reallocated, also in place. Size classes of at least 16 bytes are multiples of 16, and blocks of
+// a class lie side by side.
 unsafe impl UsableSize for Jemalloc {
     #[inline]
     unsafe fn usable_size(&self, block: *const u8, _layout: Layout) -> usize {
-        // SAFETY: a live block of this allocator, by the caller's promise.
+        // SAFETY: a live block of this allocator, by the caller's contract.
         unsafe { tikv_jemallocator::usable_size(block) }
     }
 
@@ -23,7 +24,8 @@ unsafe impl UsableSize for Jemalloc {
         advance()?;
         let active = figure(c"stats.active")?;
         let metadata = figure(c"stats.metadata")?;
-        // Pages of live blocks and of none, and jemalloc's own: its upper bound of what is in physical memory.
+        // Pages with live blocks, pages without, and jemalloc's own: its upper bound of physical
+        // memory.
         let resident = figure(c"stats.resident")?;
         Some(HeapStatistics {
             resident: Some(resident),
@@ -34,24 +36,24 @@ unsafe impl UsableSize for Jemalloc {
         })
     }
 
-    fn give_back(&self) {
+    fn release_unused(&self) {
         purge();
     }
 }
 
-/// Gives back all pages without blocks, of all arenas.
+/// Releases the pages without blocks of all arenas to the system.
 fn purge() {
-    // The number 4096 stands for all arenas: `MALLCTL_ARENAS_ALL`.
+    // The number 4096 means all arenas: `MALLCTL_ARENAS_ALL`.
     let name = c"arena.4096.purge".as_ptr();
     let none = ptr::null_mut();
-    // SAFETY: a command that neither takes nor gives a value.
+    // SAFETY: a command that reads and writes no value.
     unsafe { tikv_jemalloc_sys::mallctl(name, none, ptr::null_mut(), none, 0) };
 }
 
-/// Has all statistics brought up to this moment: jemalloc answers from a copy.
+/// Updates jemalloc's statistics, which it answers from a cached copy.
 fn advance() -> Option<()> {
     let mut epoch = 1_u64;
-    // SAFETY: `epoch` takes a number of 64 bits.
+    // SAFETY: `epoch` holds a 64-bit number.
     let result = unsafe {
         tikv_jemalloc_sys::mallctl(
             c"epoch".as_ptr(),
@@ -64,11 +66,11 @@ fn advance() -> Option<()> {
     (result == 0).then_some(())
 }
 
-/// One of jemalloc's figures; none if it was built without.
+/// Returns one statistic in bytes, or `None` if jemalloc was built without statistics.
 fn figure(name: &CStr) -> Option<u64> {
     let mut bytes = 0_usize;
     let mut length = size_of::<usize>();
-    // SAFETY: the figures that are asked for here are of type `size_t`, and that is how much may be written.
+    // SAFETY: the statistics queried here have the type `size_t`, and `length` is its size.
     let result = unsafe {
         tikv_jemalloc_sys::mallctl(
             name.as_ptr(),

@@ -1,14 +1,15 @@
-//! The library that this code is part of stays loaded: threads that end call back into it, whenever that is.
+//! Keeps the library that contains this code loaded, because ending threads call back into it.
 #![expect(unsafe_code, reason = "asks the dynamic linker")]
 
-/// Has the dynamic linker never unload this code. Runs when it is loaded.
+/// Tells the dynamic linker never to unload this code. Runs when the code is loaded.
 ///
-/// A program is never unloaded. A plugin with an allocator of ours may be, while threads live that have allocated with it.
+/// A program is never unloaded. A plugin that declares an allocator may be, while threads that have
+/// allocated with it still run.
 #[cfg(all(target_os = "linux", not(miri)))]
 pub extern "C" fn stay_loaded() {
     use core::ffi::c_void;
 
-    // SAFETY: a plain call; the address is of the program's own headers.
+    // SAFETY: a plain call; it returns the address of the program's own headers.
     let program = unsafe { libc::getauxval(libc::AT_PHDR) };
     let Some(own) = module(stay_loaded as *const c_void) else { return };
     let program = usize::try_from(program).ok().map(core::ptr::without_provenance);
@@ -16,20 +17,20 @@ pub extern "C" fn stay_loaded() {
         return;
     }
     let how = libc::RTLD_LAZY | libc::RTLD_NOLOAD | libc::RTLD_NODELETE;
-    // SAFETY: a name that the linker itself has given; nothing is loaded or run.
+    // SAFETY: the name comes from the linker itself; nothing is loaded or run.
     unsafe { libc::dlopen(own.dli_fname, how) };
 }
 
-/// What the dynamic linker knows of the file that this address is in.
+/// Returns the dynamic linker's description of the file that contains this address.
 #[cfg(all(target_os = "linux", not(miri)))]
 fn module(address: *const core::ffi::c_void) -> Option<libc::Dl_info> {
     let mut found = core::mem::MaybeUninit::<libc::Dl_info>::zeroed();
-    // SAFETY: a valid place for the answer.
+    // SAFETY: a valid location for the answer.
     let is_found = unsafe { libc::dladdr(address, found.as_mut_ptr()) } != 0;
-    // SAFETY: all zeros is valid as well.
+    // SAFETY: all zeros is a valid value too.
     is_found.then(|| unsafe { found.assume_init() })
 }
 
-/// Nothing is known of the linker here.
+/// Does nothing: only Linux has these linker functions.
 #[cfg(not(all(target_os = "linux", not(miri))))]
 pub extern "C" fn stay_loaded() {}

@@ -1,41 +1,44 @@
-//! What an allocator says of itself: how much memory it has of the operating system, and what of it is in no block.
+//! Divides an allocator's committed memory into blocks, bookkeeping, cached pages and the rest.
 
-/// What an allocator says of itself at one moment, for [`UsableSize::statistics`](crate::UsableSize::statistics).
+/// Statistics of an allocator at one moment, from
+/// [`UsableSize::statistics`](crate::UsableSize::statistics). All sizes are bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HeapStatistics {
-    /// What the allocator is called, as `jemalloc`.
+    /// The allocator's name, such as `jemalloc`.
     pub allocator: &'static str,
-    /// The bytes that it has of the operating system and has not given back, whether they were touched or not.
+    /// Bytes obtained from the operating system and not released, touched or not.
     pub committed: u64,
-    /// How much of that is in physical memory, where the allocator can say.
+    /// The part of `committed` in physical memory, where the allocator reports it.
     pub resident: Option<u64>,
-    /// The bytes that it uses to find blocks, but for `header`.
+    /// Bytes that the allocator uses to find blocks, `header` excluded.
     pub bookkeeping: u64,
-    /// The bytes that it keeps before each block.
+    /// Bytes that the allocator keeps before each block.
     pub header: u64,
-    /// The bytes in pages that hold no block.
+    /// Bytes in pages that contain no block.
     pub page_cache: u64,
-    /// The bytes that are free among blocks, where the allocator counts them.
+    /// Free bytes among blocks, where the allocator counts them.
     pub bin_unused: u64,
-    /// What the rest is: all that is committed, less blocks and what the other fields name.
+    /// The meaning of the remaining bytes: `committed` less blocks and less the other fields.
     pub rest: HeapRest,
 }
 
-/// What is left of an allocator's memory when blocks and all that it names are taken off.
+/// The meaning of an allocator's committed bytes that are neither blocks nor in any other
+/// statistic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HeapRest {
     /// Free memory among blocks.
     BinUnused,
-    /// Free memory of any sort, and bookkeeping: the allocator tells no more.
+    /// Free memory of any sort, and bookkeeping: the allocator reports no more.
     Unused,
-    /// Blocks of code that is not Rust's, which uses the same allocator, and caches that count as blocks.
+    /// Blocks of code other than Rust that uses the same allocator, and caches that count as
+    /// blocks.
     OtherCode,
 }
 
 impl HeapStatistics {
-    /// Of an allocator that says only how much it has.
+    /// Creates the statistics of an allocator that reports only its committed bytes.
     #[must_use]
     pub const fn new(allocator: &'static str, committed: u64) -> Self {
         HeapStatistics {
@@ -50,13 +53,15 @@ impl HeapStatistics {
         }
     }
 
-    /// Divides what is committed, so that `blocks` with `allocated` usable bytes and the parts add up to it.
+    /// Divides the committed bytes, so that `blocks` blocks with `allocated` usable bytes and the
+    /// parts add up to them.
     #[must_use]
     pub(crate) fn divide(&self, allocated: u64, blocks: u64) -> HeapDivision {
         let bookkeeping = self.bookkeeping.saturating_add(self.header.saturating_mul(blocks));
         let named = [allocated, bookkeeping, self.page_cache, self.bin_unused];
         let named = named.into_iter().fold(0, u64::saturating_add);
-        // Allocator and counters are read one after the other, so the rest of a busy moment may come out below nothing.
+        // The allocator and the counters are read one after the other, so the rest of a busy moment
+        // may come out negative.
         let rest = self.committed.saturating_sub(named);
         let rest_is = |kind| if self.rest == kind { rest } else { 0 };
         HeapDivision {
@@ -69,7 +74,7 @@ impl HeapStatistics {
     }
 }
 
-/// What an allocator has beside the program's own blocks, in bytes.
+/// The memory of an allocator besides the program's own blocks, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct HeapDivision {
     pub(crate) bookkeeping: u64,
@@ -80,7 +85,7 @@ pub(crate) struct HeapDivision {
 }
 
 impl HeapDivision {
-    /// What is used for no block of anybody's.
+    /// Returns the bytes that hold no block.
     pub(crate) fn overhead(&self) -> u64 {
         self.bookkeeping + self.page_cache + self.bin_unused + self.unused
     }

@@ -1,4 +1,4 @@
-//! How much of a block the C library's malloc gave.
+//! Implements `UsableSize` for the C library's malloc.
 #![expect(unsafe_code, reason = "asks about blocks, or reads the word before them")]
 
 pub(crate) mod chunk;
@@ -11,15 +11,16 @@ use super::statistics::HeapStatistics;
 use super::usable_size::UsableSize;
 
 #[cfg(all(unix, not(target_vendor = "apple")))]
-// SAFETY: on these systems `System` is the C library's malloc, which `malloc_usable_size` belongs to. glibc's smallest chunk
-// is 32 bytes; the sizes of all are multiples of 16.
+// SAFETY: on these systems `System` is the C library's malloc, whose size query is
+// `malloc_usable_size`. glibc's smallest chunk is 32 bytes, and all chunk sizes are multiples of
+// 16.
 unsafe impl UsableSize for System {
     const SPACING: usize =
         if cfg!(target_env = "gnu") && size_of::<usize>() == 8 { 32 } else { 16 };
 
     #[inline]
     unsafe fn usable_size(&self, block: *const u8, _layout: Layout) -> usize {
-        // SAFETY: a live block of malloc, by the caller's promise.
+        // SAFETY: a live block of malloc, by the caller's contract.
         unsafe { chunk::usable_size(block) }
     }
 
@@ -29,11 +30,11 @@ unsafe impl UsableSize for System {
 }
 
 #[cfg(target_vendor = "apple")]
-// SAFETY: `System` is the default malloc zone, which `malloc_size` belongs to.
+// SAFETY: `System` is the default malloc zone, whose size query is `malloc_size`.
 unsafe impl UsableSize for System {
     #[inline]
     unsafe fn usable_size(&self, block: *const u8, _layout: Layout) -> usize {
-        // SAFETY: a live block of malloc, by the caller's promise.
+        // SAFETY: a live block of malloc, by the caller's contract.
         unsafe { libc::malloc_size(block.cast()) }
     }
 }
@@ -41,7 +42,7 @@ unsafe impl UsableSize for System {
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 fn statistics() -> Option<HeapStatistics> {
     let statistics = glibc::statistics()?;
-    // Another malloc that was preloaded has the blocks, and glibc's own next to none.
+    // If another malloc was preloaded, it has the blocks, and glibc's own has next to none.
     (statistics.in_use() >= super::counters::totals().live_bytes()).then_some(statistics)
 }
 
@@ -50,10 +51,11 @@ fn statistics() -> Option<HeapStatistics> {
     None
 }
 
-/// Has the C library give free memory back to the system, where it can be told to.
-pub(crate) fn give_back() {
+/// Releases the C library's free memory to the system, where it has a function for that.
+pub(crate) fn trim() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
-    // SAFETY: a plain call, of any thread at any time; also where another allocator is declared, since C code has a heap too.
+    // SAFETY: a plain call, allowed on any thread at any time. It also helps if another allocator
+    // is declared, because C code has a heap too.
     unsafe {
         libc::malloc_trim(0);
     }

@@ -1,68 +1,167 @@
-//! Defines `UsableSize`, the size query that a global allocator answers about its own blocks.
+//! Defines `UsableSize`, the size query of a global allocator, and the wrappers that forward it.
 #![expect(unsafe_code, reason = "a global allocator and its size query are unsafe by nature")]
 
 use core::alloc::Layout;
 use std::alloc::GlobalAlloc;
 
+use super::counters;
 use super::statistics::HeapStatistics;
 
-/// An allocator that can say how much of a block may be used.
+/// An allocator that reports the usable size of its blocks.
 ///
 /// # Safety
 ///
-/// `usable_size` gives at least the layout's size and at most what lies between this block and the next, and it gives
-/// the same number from the block's birth to its end. Live blocks of at least 16 bytes never start within the same
-/// aligned [`SPACING`](Self::SPACING) bytes.
+/// `usable_size` returns at least the layout's size, and at most the distance to the next block. It
+/// returns the same number for as long as the block lives. Live blocks of at least 16 bytes never
+/// start within the same aligned [`SPACING`](Self::SPACING) bytes.
 pub unsafe trait UsableSize: GlobalAlloc {
-    /// How far apart blocks of at least 16 bytes start, in bytes: 16, or 32 where the allocator has no smaller chunk.
+    /// The least distance in bytes between the starts of blocks of at least 16 bytes: 16, or 32
+    /// where the allocator has no smaller chunk.
     const SPACING: usize = 16;
 
-    /// The bytes that may be used of a block, slop included.
+    /// Returns the usable bytes of a block, slop included.
     ///
     /// # Safety
     ///
-    /// `block` is a live block of this allocator. `layout` is the one that it has now, or that of `()` if unknown.
+    /// `block` is a live block of this allocator. `layout` is its current layout, or the layout of
+    /// `()` if unknown.
     unsafe fn usable_size(&self, block: *const u8, layout: Layout) -> usize;
 
-    /// What the allocator says of itself, if it can. It is asked between reporters, and may take locks of its own.
+    /// Returns the allocator's statistics, if it has any. Called between reporters; it may take
+    /// locks of its own.
     fn statistics(&self) -> Option<HeapStatistics> {
         None
     }
 
-    /// Gives free memory that it keeps back to the system, where it can be told to.
-    fn give_back(&self) {}
+    /// Releases free memory that the allocator caches to the system, where it has a function for
+    /// that.
+    fn release_unused(&self) {}
 }
 
-/// An allocator that cannot say how big its blocks are: their layouts stand in, so slop is not seen.
+/// An allocator without a size query. The layout of a block stands in, so slop is not counted.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LayoutSizes<A>(pub A);
 
-// SAFETY: handed on unchanged.
+// SAFETY: every call is passed through unchanged.
 unsafe impl<A: GlobalAlloc> GlobalAlloc for LayoutSizes<A> {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: handed on.
+        // SAFETY: the caller's contract is passed through.
         unsafe { self.0.alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: handed on.
+        // SAFETY: the caller's contract is passed through.
         unsafe { self.0.alloc_zeroed(layout) }
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        // SAFETY: handed on.
+        // SAFETY: the caller's contract is passed through.
         unsafe { self.0.dealloc(block, layout) }
     }
 
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
-        // SAFETY: handed on.
+        // SAFETY: the caller's contract is passed through.
         unsafe { self.0.realloc(block, layout, new_size) }
     }
 }
 
-// SAFETY: what was asked for may always be used, and blocks do not overlap.
+// SAFETY: the requested bytes may always be used, and blocks do not overlap.
 unsafe impl<A: GlobalAlloc> UsableSize for LayoutSizes<A> {
     unsafe fn usable_size(&self, _block: *const u8, layout: Layout) -> usize {
         layout.size()
+    }
+}
+
+/// An allocator that counts blocks and bytes and does nothing else.
+/// [`global_allocator!`](crate::global_allocator) declares one.
+#[derive(Debug, Default)]
+pub struct Counted<A> {
+    inner: A,
+}
+
+impl<A> Counted<A> {
+    /// Wraps `inner` and counts its blocks.
+    pub const fn new(inner: A) -> Self {
+        Counted { inner }
+    }
+}
+
+// SAFETY: every call goes to the inner allocator with unchanged arguments. Counting neither
+// allocates nor panics.
+unsafe impl<A: UsableSize> GlobalAlloc for Counted<A> {
+    #[inline]
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller's contract is passed through.
+        let block = unsafe { self.inner.alloc(layout) };
+        // SAFETY: fresh from the inner allocator.
+        unsafe { self.count_allocated(block, layout) };
+        block
+    }
+
+    #[inline]
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller's contract is passed through.
+        let block = unsafe { self.inner.alloc_zeroed(layout) };
+        // SAFETY: fresh from the inner allocator.
+        unsafe { self.count_allocated(block, layout) };
+        block
+    }
+
+    #[inline]
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        // SAFETY: the block lives until the next line.
+        counters::freed(unsafe { self.inner.usable_size(block, layout) });
+        // SAFETY: the caller's contract is passed through.
+        unsafe { self.inner.dealloc(block, layout) };
+    }
+
+    #[inline]
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
+        // SAFETY: the block lives until the next line.
+        let before = unsafe { self.inner.usable_size(block, layout) };
+        // SAFETY: the caller's contract is passed through.
+        let moved = unsafe { self.inner.realloc(block, layout, new_size) };
+        if !moved.is_null() {
+            counters::freed(before);
+            // SAFETY: the caller of `realloc` vouches that the size fits the alignment.
+            let layout = unsafe { Layout::from_size_align_unchecked(new_size, layout.align()) };
+            // SAFETY: fresh from the inner allocator.
+            unsafe { self.count_allocated(moved, layout) };
+        }
+        moved
+    }
+}
+
+impl<A: UsableSize> Counted<A> {
+    /// Counts a new block.
+    ///
+    /// # Safety
+    ///
+    /// `block` is null or a live block of the inner allocator with this layout.
+    #[inline]
+    unsafe fn count_allocated(&self, block: *mut u8, layout: Layout) {
+        if !block.is_null() {
+            // SAFETY: live, by the caller's contract.
+            counters::allocated(unsafe { self.inner.usable_size(block, layout) });
+        }
+    }
+}
+
+// SAFETY: the inner allocator answers about its own blocks.
+unsafe impl<A: UsableSize> UsableSize for Counted<A> {
+    const SPACING: usize = A::SPACING;
+
+    #[inline]
+    unsafe fn usable_size(&self, block: *const u8, layout: Layout) -> usize {
+        // SAFETY: the caller's contract is passed through.
+        unsafe { self.inner.usable_size(block, layout) }
+    }
+
+    fn statistics(&self) -> Option<HeapStatistics> {
+        self.inner.statistics()
+    }
+
+    fn release_unused(&self) {
+        self.inner.release_unused();
     }
 }

@@ -1,4 +1,4 @@
-//! The machine words that a value consists of, to look for the blocks that it points to.
+//! Reads the machine words of a value, to look up the blocks that it points to.
 #![expect(
     unsafe_code,
     reason = "reads memory whose type is not known, by an instruction that the compiler does not see into"
@@ -6,9 +6,10 @@
 
 use core::marker::PhantomData;
 
-/// The aligned words of a value, first to last. None where they cannot be read: under Miri, and on other processors.
+/// Returns the aligned words of a value, first to last. Returns none where they cannot be read:
+/// under Miri and on other processors.
 ///
-/// They are for looking up, not for following: padding yields whatever is there.
+/// The words are for look-ups only. Padding yields any value.
 pub(crate) fn words_of<T>(value: &T) -> Words<'_> {
     let start = core::ptr::from_ref(value).addr();
     let end = start + size_of_val(value);
@@ -16,9 +17,9 @@ pub(crate) fn words_of<T>(value: &T) -> Words<'_> {
     Words { next, end: if CAN_READ { end } else { next }, value: PhantomData }
 }
 
-/// The aligned words of a value but for those that lie in a part of it, which somebody else answers for.
+/// Returns the aligned words of a value, except those within a part that is measured separately.
 #[cfg(any(feature = "std", feature = "indexmap"))]
-pub(crate) fn words_around<'v, T, P>(
+pub(crate) fn words_outside<'v, T, P>(
     value: &'v T,
     part: &P,
 ) -> impl Iterator<Item = usize> + Clone + 'v {
@@ -29,23 +30,23 @@ pub(crate) fn words_around<'v, T, P>(
     places.zip(words).filter(move |(place, _)| !hole.contains(place)).map(|(_, word)| word)
 }
 
-/// See [`words_of`].
+/// An iterator over the words of a value. See [`words_of`].
 #[derive(Clone)]
 pub(crate) struct Words<'v> {
     next: usize,
     end: usize,
-    /// Invariant: what lies between `next` and `end` is lent.
+    /// Invariant: the memory between `next` and `end` is borrowed.
     value: PhantomData<&'v ()>,
 }
 
 impl<'v> Words<'v> {
-    /// The words of a live block that one of these leads to, as an owner.
+    /// Returns the words of a live block that one of these words points to, as its owner.
     ///
     /// # Safety
     ///
-    /// The value owns or shares a block of that start and size, so that it is not given back while the value is lent.
+    /// The value owns or shares a block of that start and size, so the block outlives the borrow.
     #[cfg(feature = "std")]
-    pub(crate) unsafe fn behind(&self, start: usize, size: usize) -> Words<'v> {
+    pub(crate) unsafe fn pointee(&self, start: usize, size: usize) -> Words<'v> {
         Words { next: start, end: if CAN_READ { start + size } else { start }, value: PhantomData }
     }
 }
@@ -59,7 +60,7 @@ impl Iterator for Words<'_> {
             return None;
         }
         self.next += size_of::<usize>();
-        // SAFETY: an aligned word of a value that is lent.
+        // SAFETY: an aligned word of a borrowed value.
         Some(unsafe { read(address) })
     }
 }
@@ -70,8 +71,8 @@ pub(crate) const CAN_READ: bool = cfg!(all(
     any(target_arch = "x86_64", target_arch = "aarch64")
 ));
 
-/// One word. Uninitialised memory has some value at the moment when the processor loads it, and so has memory that another
-/// thread changes: for the language, this is a call whose result is just a number.
+/// Reads one word. Uninitialised memory has some value when the processor loads it, and so has
+/// memory that another thread changes. For the language, the call just returns a number.
 ///
 /// # Safety
 ///
@@ -80,7 +81,8 @@ pub(crate) const CAN_READ: bool = cfg!(all(
 #[inline]
 pub(crate) unsafe fn read(address: usize) -> usize {
     let word;
-    // SAFETY: loads one readable word, by the caller's promise, and touches neither memory nor stack nor flags.
+    // SAFETY: loads one readable word, by the caller's contract, and touches no memory, stack or
+    // flags.
     unsafe {
         core::arch::asm!(
             "mov {word}, qword ptr [{address}]",
@@ -92,7 +94,7 @@ pub(crate) unsafe fn read(address: usize) -> usize {
     word
 }
 
-/// As on the other processor.
+/// Reads one word, on the other processor.
 ///
 /// # Safety
 ///
@@ -101,7 +103,8 @@ pub(crate) unsafe fn read(address: usize) -> usize {
 #[inline]
 pub(crate) unsafe fn read(address: usize) -> usize {
     let word;
-    // SAFETY: loads one readable word, by the caller's promise, and touches neither memory nor stack nor flags.
+    // SAFETY: loads one readable word, by the caller's contract, and touches no memory, stack or
+    // flags.
     unsafe {
         core::arch::asm!(
             "ldr {word}, [{address}]",
@@ -113,7 +116,7 @@ pub(crate) unsafe fn read(address: usize) -> usize {
     word
 }
 
-/// Never called: there are no words to read here.
+/// Returns 0. Never called: words cannot be read here.
 ///
 /// # Safety
 ///

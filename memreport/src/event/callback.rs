@@ -1,6 +1,6 @@
 //! Defines the guard that unregisters a callback, and reads the message of a callback's panic.
 
-/// A place in a list, as of reporters; dropping it takes off what stands there.
+/// A registered reporter, handler or hook. Dropping this unregisters it.
 #[derive(Debug)]
 #[must_use = "what was registered is taken off the list when this is dropped; `.forever()` keeps it"]
 pub struct Registration {
@@ -8,12 +8,12 @@ pub struct Registration {
 }
 
 impl Registration {
-    /// Of what has this number in a list; `forget` takes it off.
+    /// Creates the guard of a registered callback; `forget(id)` unregisters it.
     pub(crate) fn new(id: u64, forget: fn(u64)) -> Self {
         Registration { place: Some((id, forget)) }
     }
 
-    /// Keeps what was registered for the rest of the program.
+    /// Keeps the callback registered for the rest of the program.
     pub fn forever(mut self) {
         self.place = None;
     }

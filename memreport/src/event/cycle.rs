@@ -1,4 +1,5 @@
-//! Times cycles of work on the program's memory: a collection of garbage, an eviction, a compaction.
+//! Times cycles of work on the program's memory: a collection of garbage, an eviction, a
+//! compaction.
 
 use std::borrow::Cow;
 use std::sync::atomic::AtomicU64;
@@ -9,10 +10,10 @@ use super::memory_event::{MemoryEvent, Slice};
 use super::on_alloc::as_own;
 use super::{listeners, mark};
 
-/// Begins a cycle of the program's own: its collector, its arenas, its caches. Those who listen are told when it is finished or
-/// dropped.
+/// Begins a cycle of the program's own work on memory: a garbage collection, a cache eviction.
 ///
-/// While nobody listens, it costs next to nothing.
+/// Handlers of [`on_memory_event`](crate::on_memory_event) are called when it is finished or
+/// dropped. Without handlers, it costs next to nothing.
 ///
 /// ```
 /// use std::sync::mpsc::channel;
@@ -40,28 +41,28 @@ pub fn cycle(reason: impl Into<Cow<'static, str>>) -> Cycle {
             nonincremental_reason: None,
             slices: Vec::new(),
         },
-        is_marked: true,
+        records_mark: true,
     }
 }
 
-/// A cycle that goes on: see [`cycle`].
+/// A running cycle. See [`cycle`].
 #[derive(Debug)]
 #[must_use = "it is over when this is dropped"]
 pub struct Cycle {
     event: MemoryEvent,
-    is_marked: bool,
+    records_mark: bool,
 }
 
 impl Cycle {
-    /// Says why the work is done all at once, where it could be done in pieces.
+    /// Sets the reason why the work is done all at once, although it could be done in slices.
     pub fn nonincremental(mut self, reason: impl Into<Cow<'static, str>>) -> Self {
         self.event.nonincremental_reason = Some(reason.into());
         self
     }
 
-    /// Does a piece of the work, and notes how long it takes. It counts as well if it panics.
+    /// Does one slice of the work and records its duration, also if it panics.
     pub fn slice<R>(&mut self, work: impl FnOnce() -> R) -> R {
-        /// Ends the slice however the work ends.
+        /// Ends the slice on return and on a panic.
         struct Ends<'c>(&'c mut Vec<Slice>, Instant);
         impl Drop for Ends<'_> {
             fn drop(&mut self) {
@@ -69,30 +70,31 @@ impl Cycle {
                 as_own(|| self.0.push(slice));
             }
         }
-        let _ends = listeners::is_heard().then(|| Ends(&mut self.event.slices, Instant::now()));
+        let _ends =
+            listeners::has_listeners().then(|| Ends(&mut self.event.slices, Instant::now()));
         work()
     }
 
-    /// Ends the cycle, and tells those who listen, on this thread.
+    /// Ends the cycle and calls the handlers, on this thread.
     pub fn finish(self) {}
 
-    /// The caller marks recordings itself.
-    pub(crate) fn unmarked(mut self) -> Self {
-        self.is_marked = false;
+    /// Suppresses the mark in recordings, because the caller makes its own.
+    pub(crate) fn without_mark(mut self) -> Self {
+        self.records_mark = false;
         self
     }
 }
 
 impl Drop for Cycle {
     fn drop(&mut self) {
-        if !listeners::is_heard() {
+        if !listeners::has_listeners() {
             return;
         }
-        if self.is_marked {
+        if self.records_mark {
             mark::mark_with(|| self.event.words().into());
         }
-        listeners::keep(&self.event);
-        listeners::tell(&self.event);
+        listeners::retain_event(&self.event);
+        listeners::notify(&self.event);
     }
 }
 

@@ -1,4 +1,5 @@
-//! Calls registered handlers at the end of each cycle of work on memory, and keeps the last events for snapshots.
+//! Calls registered handlers at the end of each cycle of work on memory, and keeps the last events
+//! for snapshots.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -14,43 +15,46 @@ use super::on_alloc::as_own;
 
 type Handler = Arc<dyn Fn(&MemoryEvent) + Send + Sync>;
 
-/// Who listens, the events that were kept for snapshots, and which handlers have panicked.
-struct Listening {
+/// The registered handlers, the last events, and the handlers' panics.
+struct Listeners {
     next: u64,
     handlers: Vec<(u64, &'static str, Handler)>,
-    kept: VecDeque<MemoryEvent>,
+    retained: VecDeque<MemoryEvent>,
     panics: VecDeque<String>,
 }
 
-static LISTENING: Mutex<Listening> = Mutex::new(Listening {
+static LISTENERS: Mutex<Listeners> = Mutex::new(Listeners {
     next: 0,
     handlers: Vec::new(),
-    kept: VecDeque::new(),
+    retained: VecDeque::new(),
     panics: VecDeque::new(),
 });
 
-/// How many handlers there are, and others for whom events are kept.
-static LISTENERS: AtomicUsize = AtomicUsize::new(0);
+/// The number of handlers and other listeners for whom events are retained.
+static LISTENER_COUNT: AtomicUsize = AtomicUsize::new(0);
 
-/// As many events are kept for snapshots, and as many panics.
-const KEPT: usize = 64;
+/// The most events retained for snapshots, and the most panics.
+const MAX_RETAINED: usize = 64;
 
-fn listening() -> MutexGuard<'static, Listening> {
-    // Nothing of ours panics with the lock held, and no code of others runs.
-    LISTENING.lock().unwrap_or_else(PoisonError::into_inner)
+fn listeners() -> MutexGuard<'static, Listeners> {
+    // No code of this crate panics with the lock held, and no foreign code runs.
+    LISTENERS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Whether anybody wants to know.
-pub(super) fn is_heard() -> bool {
-    // Relaxed: an event at the moment when somebody comes or goes may be heard or not.
-    LISTENERS.load(Relaxed) > 0 || mark::is_read()
+/// Returns whether events have any effect.
+pub(super) fn has_listeners() -> bool {
+    // Relaxed: an event at the moment when a listener registers may be missed.
+    LISTENER_COUNT.load(Relaxed) > 0 || mark::has_readers()
 }
 
-/// Has `handler` called at the end of each cycle of work on memory, on the thread on which it ends, until the returned
-/// registration is dropped. Handlers may register and drop others. An event that happens within a handler is not told to
-/// that handler again. One that panics is named in the notes of the next snapshot, and the others are called all the same.
+/// Registers a handler that is called at the end of each cycle of work on memory, on the cycle's
+/// thread.
 ///
-/// While somebody listens, snapshots have the last 64 events.
+/// It stays registered until the returned registration is dropped. Handlers may register and drop
+/// others. A handler is not called for events that happen within itself. If a handler panics, the
+/// notes of the next snapshot name it, and the others are still called.
+///
+/// While a handler is registered, snapshots contain the last 64 events.
 ///
 /// ```
 /// let registration = memreport::on_memory_event(|event| {
@@ -62,55 +66,55 @@ pub(super) fn is_heard() -> bool {
 /// # drop(registration);
 /// ```
 pub fn on_memory_event<F: Fn(&MemoryEvent) + Send + Sync + 'static>(handler: F) -> Registration {
-    let mut listening = listening();
-    let id = listening.next;
-    listening.next += 1;
-    listening.handlers.push((id, std::any::type_name::<F>(), Arc::new(handler)));
-    LISTENERS.fetch_add(1, Relaxed);
-    Registration::new(id, forget)
+    let mut listeners = listeners();
+    let id = listeners.next;
+    listeners.next += 1;
+    listeners.handlers.push((id, std::any::type_name::<F>(), Arc::new(handler)));
+    LISTENER_COUNT.fetch_add(1, Relaxed);
+    Registration::new(id, unregister)
 }
 
-fn forget(id: u64) {
-    let mut listening = listening();
-    let position = listening.handlers.iter().position(|(of, ..)| *of == id);
-    let entry = position.map(|position| listening.handlers.remove(position));
-    drop(listening);
+fn unregister(id: u64) {
+    let mut listeners = listeners();
+    let position = listeners.handlers.iter().position(|(of, ..)| *of == id);
+    let entry = position.map(|position| listeners.handlers.remove(position));
+    drop(listeners);
     if entry.is_some() {
-        stop_keeping();
+        stop_retaining();
     }
-    // Dropped without the lock: what the handler owns may have registrations of its own.
+    // Dropped without the lock: the values that a handler owns may have registrations of their own.
     drop(entry);
 }
 
-/// From now on events are kept for snapshots, also without handlers.
+/// Starts retaining events for snapshots, also without handlers.
 #[cfg(unix)]
-pub(crate) fn start_keeping() {
-    LISTENERS.fetch_add(1, Relaxed);
+pub(crate) fn start_retaining() {
+    LISTENER_COUNT.fetch_add(1, Relaxed);
 }
 
-/// One less for whom events are kept. Nothing is kept for nobody.
-pub(crate) fn stop_keeping() {
-    if LISTENERS.fetch_sub(1, Relaxed) == 1 {
-        let kept = std::mem::take(&mut listening().kept);
-        drop(kept);
+/// Stops retaining events for one listener. Without listeners, the retained events are dropped.
+pub(crate) fn stop_retaining() {
+    if LISTENER_COUNT.fetch_sub(1, Relaxed) == 1 {
+        let retained = std::mem::take(&mut listeners().retained);
+        drop(retained);
     }
 }
 
-pub(super) fn keep(event: &MemoryEvent) {
-    if LISTENERS.load(Relaxed) == 0 {
+pub(super) fn retain_event(event: &MemoryEvent) {
+    if LISTENER_COUNT.load(Relaxed) == 0 {
         return;
     }
     as_own(|| {
-        let mut listening = listening();
-        if listening.kept.len() >= KEPT {
-            listening.kept.pop_front();
+        let mut listeners = listeners();
+        if listeners.retained.len() >= MAX_RETAINED {
+            listeners.retained.pop_front();
         }
-        listening.kept.push_back(event.clone());
+        listeners.retained.push_back(event.clone());
     });
 }
 
 std::thread_local! {
-    /// The handlers that this thread is in.
+    /// The handlers that run on this thread.
     static RUNNING: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -120,11 +124,11 @@ fn running<R>(with: impl FnOnce(&mut Vec<u64>) -> R) -> Option<R> {
         .ok()?
 }
 
-pub(super) fn tell(event: &MemoryEvent) {
-    // Copied out, so that handlers may register others.
+pub(super) fn notify(event: &MemoryEvent) {
+    // Copied, so that handlers may register others.
     let called: Vec<_> = as_own(|| {
-        let listening = listening();
-        listening
+        let listeners = listeners();
+        listeners
             .handlers
             .iter()
             .map(|(id, name, handler)| (*id, *name, Arc::clone(handler)))
@@ -145,20 +149,20 @@ pub(super) fn tell(event: &MemoryEvent) {
                     panic_message(&*panic)
                 )
             });
-            let mut listening = listening();
-            if listening.panics.len() >= KEPT {
-                listening.panics.pop_front();
+            let mut listeners = listeners();
+            if listeners.panics.len() >= MAX_RETAINED {
+                listeners.panics.pop_front();
             }
-            as_own(|| listening.panics.push_back(note));
+            as_own(|| listeners.panics.push_back(note));
         }
     }
 }
 
-/// The last events, the oldest first, and the panics of handlers that nobody was told of.
-pub(crate) fn last() -> (Vec<MemoryEvent>, Vec<String>) {
-    let mut listening = listening();
-    let panics = std::mem::take(&mut listening.panics);
-    (listening.kept.iter().cloned().collect(), panics.into())
+/// Returns the last events, oldest first, and the handlers' panics since the last call.
+pub(crate) fn last_events() -> (Vec<MemoryEvent>, Vec<String>) {
+    let mut listeners = listeners();
+    let panics = std::mem::take(&mut listeners.panics);
+    (listeners.retained.iter().cloned().collect(), panics.into())
 }
 
 #[cfg(test)]
@@ -167,7 +171,7 @@ mod tests {
     use crate::event::cycle::cycle;
     use crate::minimize;
 
-    /// The reasons that begin so, of the events that a handler hears while `work` is done.
+    /// Returns the events with a reason that starts with `prefix`, of those that `work` causes.
     fn heard(prefix: &str, work: impl FnOnce()) -> Vec<String> {
         let heard = Arc::new(Mutex::new(Vec::new()));
         let (list, prefix) = (Arc::clone(&heard), prefix.to_owned());
@@ -212,7 +216,7 @@ mod tests {
             assert_ne!(event.reason, "planted", "no handler for this");
         });
         assert_eq!(heard("planted", || cycle("planted").finish()), ["planted 0"]);
-        let (events, panics) = last();
+        let (events, panics) = last_events();
         assert!(events.iter().any(|event| event.reason == "planted"));
         assert!(panics.iter().any(|note| note.contains("no handler for this")), "{panics:?}");
         drop(bad);
@@ -226,7 +230,7 @@ mod tests {
         let outer = on_memory_event(move |event| {
             if event.reason == "nested" {
                 counted.fetch_add(1, Relaxed);
-                // It would be told of this one again.
+                // The handler is not called again for this one.
                 cycle("nested").finish();
                 minimize();
                 let mut list = list.lock().unwrap();
@@ -238,7 +242,7 @@ mod tests {
             cycle("nested").finish();
             std::thread::spawn(|| cycle("nested").finish()).join().unwrap();
         });
-        // The other handler hears both, and those within the first.
+        // The other handler receives both events, and those within the first.
         assert_eq!((count.load(Relaxed), events.len()), (2, 4));
         others.lock().unwrap().clear();
         drop(outer);

@@ -1,4 +1,4 @@
-//! Moments of the program that belong beside its memory: a collection of garbage, an eviction, a compaction.
+//! Marks moments of the program in recordings of its memory, such as an eviction or a compaction.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -9,19 +9,19 @@ use std::time::Instant;
 
 use super::on_alloc::as_own;
 
-/// A moment that somebody has marked.
+/// A marked moment.
 #[derive(Clone, Debug)]
 pub struct Mark {
-    /// When.
+    /// The time of the mark.
     pub time: Instant,
-    /// What happened, in words.
+    /// The text of the mark.
     pub words: Cow<'static, str>,
 }
 
-/// As many are kept for a reader that is slow.
-const KEPT: usize = 4096;
+/// The most marks retained for a slow reader.
+const MAX_RETAINED: usize = 4096;
 
-/// The last marks, and how many there were before them.
+/// The last marks, and the number of marks before them.
 struct Marks {
     before: u64,
     last: VecDeque<Mark>,
@@ -29,22 +29,23 @@ struct Marks {
 
 static MARKS: Mutex<Marks> = Mutex::new(Marks { before: 0, last: VecDeque::new() });
 
-/// How many read them. While nobody does, nothing is kept.
+/// The number of readers. Without readers, no mark is retained.
 static READERS: AtomicUsize = AtomicUsize::new(0);
 
-/// The process that they are in. A forked child has none of them, and must not wait for a lock that one may have held.
+/// The process that the readers run in. A forked child has no readers, and must not wait for a lock
+/// that one may have held.
 static READING: AtomicU32 = AtomicU32::new(0);
 
 fn marks() -> MutexGuard<'static, Marks> {
-    // A mark is pushed under the lock, and nothing that panics.
+    // Pushing a mark is all that happens under the lock, and cannot panic.
     MARKS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Marks this moment in recordings of the program: "evicted 300 pages". Snapshots and [`minimize`](crate::minimize) mark
-/// themselves.
+/// Marks this moment in recordings of the program: "evicted 300 pages". Snapshots and
+/// [`minimize`](crate::minimize()) mark themselves.
 ///
-/// While nothing is recorded this does nothing. Else it takes a lock for a moment: it is not meant for what happens a thousand
-/// times a second.
+/// Without a recording this does nothing. Otherwise it takes a lock, so it is not meant for events
+/// that happen a thousand times a second.
 ///
 /// ```
 /// memreport::mark("compaction");
@@ -53,21 +54,21 @@ pub fn mark(words: impl Into<Cow<'static, str>>) {
     mark_with(|| words.into());
 }
 
-/// Whether somebody reads them in this process.
-pub(crate) fn is_read() -> bool {
-    // Relaxed: a mark at the moment when a reader comes may be read or not.
+/// Returns whether this process has readers.
+pub(crate) fn has_readers() -> bool {
+    // Relaxed: a mark at the moment when a reader is created may be missed.
     READERS.load(Relaxed) > 0 && READING.load(Relaxed) == std::process::id()
 }
 
-/// The same, with words that are made only if somebody reads them.
+/// Marks this moment. The text is created only if there are readers.
 pub(crate) fn mark_with(words: impl FnOnce() -> Cow<'static, str>) {
-    if !is_read() {
+    if !has_readers() {
         return;
     }
     as_own(|| {
         let mark = Mark { time: Instant::now(), words: words() };
         let mut marks = marks();
-        if marks.last.len() >= KEPT {
+        if marks.last.len() >= MAX_RETAINED {
             marks.last.pop_front();
             marks.before += 1;
         }
@@ -75,14 +76,14 @@ pub(crate) fn mark_with(words: impl FnOnce() -> Cow<'static, str>) {
     });
 }
 
-/// Reads marks as they are made, each once; what it is too slow for is lost.
+/// A reader that receives each mark once. Marks beyond the retained ones are lost.
 #[derive(Debug)]
 pub struct MarkReader {
     next: u64,
 }
 
 impl Default for MarkReader {
-    /// Of the marks from now on.
+    /// Creates a reader of the marks from now on.
     fn default() -> Self {
         let marks = marks();
         READING.store(std::process::id(), Relaxed);
@@ -92,7 +93,7 @@ impl Default for MarkReader {
 }
 
 impl MarkReader {
-    /// Those that were made since the last time.
+    /// Returns the marks since the last call.
     pub fn take(&mut self) -> Vec<Mark> {
         let marks = marks();
         let skipped = usize::try_from(self.next.saturating_sub(marks.before)).unwrap_or(usize::MAX);
@@ -129,10 +130,10 @@ mod tests {
         assert!(has("one") && has("two") && !has("before"), "{words:?}");
         mark("three");
         assert!(take(&mut reader).iter().any(|word| word == "three"));
-        for _ in 0..KEPT + 10 {
+        for _ in 0..MAX_RETAINED + 10 {
             mark("many");
         }
-        assert_eq!(take(&mut reader).len(), KEPT);
+        assert_eq!(take(&mut reader).len(), MAX_RETAINED);
         drop(reader);
         assert_eq!(marks().last.capacity(), 0, "nothing is kept for nobody");
     }

@@ -3,38 +3,39 @@
 use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
-/// A cycle of work on the program's memory that has come to its end.
+/// A finished cycle of work on the program's memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MemoryEvent {
-    /// Its number: a cycle that begins later has a greater one, and not every number is used.
+    /// The number of the cycle. Later cycles have greater numbers; some numbers are skipped.
     pub number: u64,
-    /// Why it happened, in a word or two: `minimize`, `trim`, `threshold` and `memory-pressure` are this crate's.
+    /// The reason in a word or two. This crate's are `minimize`, `trim`, `threshold` and
+    /// `memory-pressure`.
     pub reason: Cow<'static, str>,
-    /// Why the work was done all at once, where it could have been done in pieces.
+    /// The reason why the work was done all at once, although it could have been done in slices.
     pub nonincremental_reason: Option<Cow<'static, str>>,
-    /// The pieces in which it was done, in their order.
+    /// The slices of the work, in order.
     pub slices: Vec<Slice>,
 }
 
-/// A piece of a cycle.
+/// A slice of a cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Slice {
-    /// When it began.
+    /// The start of the slice.
     pub start: Instant,
-    /// When it ended.
+    /// The end of the slice.
     pub end: Instant,
 }
 
 impl MemoryEvent {
-    /// How long its slices took, all together.
+    /// Returns the total duration of the slices.
     #[must_use]
     pub fn duration(&self) -> Duration {
         self.slices.iter().map(|slice| slice.end.saturating_duration_since(slice.start)).sum()
     }
 
-    /// In words, for recordings.
+    /// Describes the event in words, for recordings.
     pub(crate) fn words(&self) -> String {
         let milliseconds = self.duration().as_secs_f64() * 1000.0;
         let slices = match self.slices.len() {

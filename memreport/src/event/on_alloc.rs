@@ -1,4 +1,4 @@
-//! In whose name this thread allocates: an allocating wrapper's, and blocks born meanwhile count as reported by it; or the tracker's own.
+//! Attributes allocations of a thread to a reporter that counts its own blocks, or to the tracker.
 
 use core::cell::Cell;
 
@@ -6,30 +6,33 @@ std::thread_local! {
     static REPORTER: Cell<u32> = const { Cell::new(0) };
 }
 
-/// Runs `allocate` with the blocks it makes marked as this reporter's; 0 is nobody.
-pub(crate) fn marked<R>(reporter: u32, allocate: impl FnOnce() -> R) -> R {
+/// Runs `allocate` and attributes the blocks that it allocates to this reporter; 0 is none.
+pub(crate) fn attributed_to<R>(reporter: u32, allocate: impl FnOnce() -> R) -> R {
     let before = REPORTER.try_with(|current| current.replace(reporter)).unwrap_or(0);
     let result = allocate();
     let _ = REPORTER.try_with(|current| current.set(before));
     result
 }
 
-/// The reporter in whose name this thread allocates now; 0 is nobody.
+/// Returns the reporter to which allocations of this thread are attributed; 0 is none.
 #[inline]
 pub(crate) fn current() -> u32 {
     REPORTER.try_with(Cell::get).unwrap_or(0)
 }
 
-/// Stands for the tracker itself where a reporter's number is asked for. No reporter gets it.
+/// The number that stands for the tracker itself. No reporter has it.
 pub const OWN: u32 = 0xffff;
 
-/// Runs `work` with the blocks it makes marked as the tracker's own, which are in no sum: what it finds and writes must not
-/// look like the program's when another collection begins meanwhile.
+/// Runs `work` and attributes the blocks that it allocates to the tracker.
+///
+/// Such blocks are in no sum. Another collection that begins meanwhile does not count them as the
+/// program's.
 pub fn as_own<R>(work: impl FnOnce() -> R) -> R {
-    marked(OWN, work)
+    attributed_to(OWN, work)
 }
 
-/// The number of the reporter in whose name this thread allocates now; 0 is nobody.
+/// Returns the number of the reporter to which allocations of this thread are attributed; 0 is
+/// none.
 #[inline]
 #[must_use]
 pub fn current_on_alloc() -> u32 {

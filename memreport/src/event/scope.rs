@@ -1,5 +1,5 @@
-//! Pseudo stacks: what the program is at, in its own words. A block that is allocated in a scope belongs to it until it is given
-//! back, wherever that is.
+//! Declares scopes of the program's work, such as a request. A block belongs to the scope in which
+//! it is allocated, until it is freed.
 #![expect(unsafe_code, reason = "a future inside another one is pinned with it")]
 
 use std::borrow::Cow;
@@ -20,19 +20,20 @@ std::thread_local! {
     static CURRENT: Cell<u16> = const { Cell::new(0) };
 }
 
-/// The scope that this thread is in; 0 is none.
+/// Returns the number of the scope that this thread is in; 0 is none.
 #[inline]
 #[must_use]
 pub fn current_scope() -> u16 {
     CURRENT.try_with(Cell::get).unwrap_or(0)
 }
 
-/// Has this thread be in a scope; the one that it was in.
+/// Makes this scope the current one of this thread. Returns the former one.
 pub(crate) fn enter(scope: u16) -> u16 {
     CURRENT.try_with(|current| current.replace(scope)).unwrap_or(0)
 }
 
-/// Has this thread go back to the scope around one. If that was left already, as by one around it that ended first, nothing happens.
+/// Returns to the outer scope `before`. Does nothing if `scope` was left already, because an outer
+/// one ended first.
 #[inline]
 pub(crate) fn leave(scope: u16, before: u16) {
     let current = current_scope();
@@ -44,15 +45,15 @@ pub(crate) fn leave(scope: u16, before: u16) {
 #[cold]
 fn is_inside(mut scope: u16, outer: u16) -> bool {
     let scopes = scopes();
-    // What is inside another one got its number later.
+    // An inner scope has a greater number than the scopes around it.
     while scope > outer {
-        let around = scopes.as_ref().and_then(|all| all.list.get(usize::from(scope) - 1));
-        scope = around.map_or(0, |(around, _)| *around);
+        let parent = scopes.as_ref().and_then(|all| all.list.get(usize::from(scope) - 1));
+        scope = parent.map_or(0, |(parent, _)| *parent);
     }
     scope == outer
 }
 
-/// All scopes that were ever entered. A number is a name and the scope around it.
+/// All scopes ever entered. A number stands for a name and a parent scope.
 #[derive(Default)]
 struct Scopes {
     numbers: HashMap<(u16, Cow<'static, str>), u16>,
@@ -62,48 +63,49 @@ struct Scopes {
 static SCOPES: Mutex<Option<Scopes>> = Mutex::new(None);
 
 fn scopes() -> MutexGuard<'static, Option<Scopes>> {
-    // A scope is added under the lock, and nothing that panics.
+    // Adding a scope is all that happens under the lock, and cannot panic.
     SCOPES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// As many scopes have numbers of their own; all that come after them are `<other>`.
-const MOST: usize = u16::MAX as usize - 1;
+/// The most scopes with numbers of their own. Further ones are all `<other>`.
+const MAX_SCOPES: usize = u16::MAX as usize - 1;
 
-/// The number of the scope of this name inside another one.
-pub(crate) fn number(around: u16, name: Cow<'static, str>) -> u16 {
+/// Returns the number of the scope with this name and this parent.
+pub(crate) fn number(parent: u16, name: Cow<'static, str>) -> u16 {
     as_own(|| {
         let mut scopes = scopes();
         let scopes = scopes.get_or_insert_with(Scopes::default);
-        if let Some(number) = scopes.numbers.get(&(around, name.clone())) {
+        if let Some(number) = scopes.numbers.get(&(parent, name.clone())) {
             return *number;
         }
-        if scopes.list.len() >= MOST {
-            // The last number is that of all others.
-            scopes.list.resize_with(MOST + 1, || (0, Cow::Borrowed("<other>")));
+        if scopes.list.len() >= MAX_SCOPES {
+            // The last number stands for all further scopes.
+            scopes.list.resize_with(MAX_SCOPES + 1, || (0, Cow::Borrowed("<other>")));
             return u16::MAX;
         }
-        scopes.list.push((around, name.clone()));
+        scopes.list.push((parent, name.clone()));
         let next = u16::try_from(scopes.list.len()).unwrap_or(u16::MAX);
-        scopes.numbers.insert((around, name), next);
+        scopes.numbers.insert((parent, name), next);
         next
     })
 }
 
-/// Every scope with a number, from number 1 on: the number of the scope around it (0 is none), and its name.
+/// Returns the parent's number (0 is none) and the name of every scope, in the order of numbers
+/// from 1.
 #[must_use]
 pub fn all_scopes() -> Vec<(u16, String)> {
     let scopes = scopes();
     let list = scopes.iter().flat_map(|scopes| &scopes.list);
-    list.map(|(around, name)| (*around, name.clone().into_owned())).collect()
+    list.map(|(parent, name)| (*parent, name.clone().into_owned())).collect()
 }
 
-/// A scope that a thread is in until this is dropped.
+/// A guard that keeps its thread in a scope until it is dropped.
 #[derive(Debug)]
 #[must_use = "the scope ends when this is dropped"]
 pub struct Scope {
     scope: u16,
     before: u16,
-    /// A scope is its thread's.
+    /// A scope belongs to its thread.
     _of_thread: PhantomData<*const ()>,
 }
 
@@ -121,8 +123,10 @@ impl Drop for Scope {
     }
 }
 
-/// Enters a scope: what this thread allocates until the guard is dropped belongs to it. DMD notes it for each block, so that a
-/// dump says which part of the program's work holds how much: [`scope!`](crate::scope) is quicker where the name is fixed.
+/// Enters a scope: it owns the blocks that this thread allocates until the guard is dropped.
+///
+/// DMD records the scope of each block, so that a dump attributes memory to the program's work.
+/// [`scope!`](crate::scope) is faster if the name is fixed.
 ///
 /// ```
 /// fn answer(request: &str) -> String {
@@ -135,43 +139,44 @@ pub fn enter_scope(name: impl Into<Cow<'static, str>>) -> Scope {
     Scope::enter(number(current_scope(), name.into()))
 }
 
-/// A place in the source that enters a scope: it remembers the number that it had last.
+/// A place in the source that enters a scope, with a cache of the scope's last number.
 #[derive(Debug)]
-pub struct Entrance {
+pub struct ScopeCallsite {
     name: &'static str,
-    /// The scope around it, and its own number.
+    /// The parent scope and the number of this scope, when it was last entered.
     last: AtomicU32,
 }
 
-impl Entrance {
-    /// Of a scope of this name.
+impl ScopeCallsite {
+    /// Creates the call site of a scope with this name.
     #[must_use]
     pub const fn new(name: &'static str) -> Self {
-        Entrance { name, last: AtomicU32::new(0) }
+        ScopeCallsite { name, last: AtomicU32::new(0) }
     }
 
-    /// Enters it.
+    /// Enters the scope.
     #[inline]
     pub fn enter(&self) -> Scope {
-        let around = current_scope();
+        let parent = current_scope();
         let last = self.last.load(Relaxed);
-        let scope = if last != 0 && last >> 16 == u32::from(around) {
+        let scope = if last != 0 && last >> 16 == u32::from(parent) {
             u16::try_from(last & 0xffff).unwrap_or(0)
         } else {
-            self.find(around)
+            self.find(parent)
         };
         Scope::enter(scope)
     }
 
     #[cold]
-    fn find(&self, around: u16) -> u16 {
-        let scope = number(around, Cow::Borrowed(self.name));
-        self.last.store(u32::from(around) << 16 | u32::from(scope), Relaxed);
+    fn find(&self, parent: u16) -> u16 {
+        let scope = number(parent, Cow::Borrowed(self.name));
+        self.last.store(u32::from(parent) << 16 | u32::from(scope), Relaxed);
         scope
     }
 }
 
-/// Enters a scope of a fixed name until the end of the block: `memreport::scope!("parse");`. About three nanoseconds.
+/// Enters a scope with a fixed name until the end of the block: `memreport::scope!("parse");`.
+/// Takes about three nanoseconds.
 ///
 /// ```
 /// fn parse(text: &str) -> Vec<String> {
@@ -184,13 +189,14 @@ impl Entrance {
 macro_rules! scope {
     ($name:literal) => {
         let _scope = {
-            static ENTRANCE: $crate::__private::Entrance = $crate::__private::Entrance::new($name);
-            ENTRANCE.enter()
+            static CALLSITE: $crate::__private::ScopeCallsite =
+                $crate::__private::ScopeCallsite::new($name);
+            CALLSITE.enter()
         };
     };
 }
 
-/// A future that is in a scope whenever it is polled, on whichever thread. Made by [`in_scope`].
+/// A future that is in a scope whenever it is polled, on any thread. Made by [`in_scope`].
 #[derive(Debug)]
 #[must_use = "futures do nothing unless polled"]
 pub struct Scoped<F> {
@@ -198,7 +204,7 @@ pub struct Scoped<F> {
     future: F,
 }
 
-/// Keeps a scope across awaits: what `future` allocates belongs to it, inside the scope that this thread is in now.
+/// Keeps a future in a scope across awaits. The parent is the scope that this thread is in now.
 ///
 /// ```
 /// # fn spawn<F: std::future::Future>(_: F) {}
@@ -215,20 +221,21 @@ impl<F: Future> Future for Scoped<F> {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
         let _scope = Scope::enter(self.scope);
-        // SAFETY: the future is never moved out of this one, which has no `Drop`, and is `Unpin` only where it is.
+        // SAFETY: the inner future is never moved out of this one, which has no `Drop` and is
+        // `Unpin` only if the inner one is.
         let future = unsafe { self.map_unchecked_mut(|scoped| &mut scoped.future) };
         future.poll(context)
     }
 }
 
-/// The names of a scope and of those around it, for tests.
+/// Returns the names of a scope and its parents, for tests.
 #[cfg(test)]
 pub(crate) fn path(mut scope: u16) -> String {
     let all = all_scopes();
     let mut names = Vec::new();
-    while let Some((around, name)) = usize::from(scope).checked_sub(1).and_then(|at| all.get(at)) {
+    while let Some((parent, name)) = usize::from(scope).checked_sub(1).and_then(|at| all.get(at)) {
         names.push(name.clone());
-        scope = *around;
+        scope = *parent;
     }
     names.reverse();
     names.join("/")
@@ -254,7 +261,7 @@ mod tests {
         let again = enter_scope(String::from("outer"));
         assert_eq!(current_scope(), number, "the same scope has the same number");
         drop(again);
-        // A place that is reached from several scopes.
+        // A call site that is reached from several scopes.
         let reached = || {
             scope!("shared");
             path(current_scope())

@@ -1,4 +1,4 @@
-//! Spans of the crate `tracing` as scopes: what is allocated while a span is entered belongs to it, on whichever threads that is.
+//! Makes scopes of the spans of the crate `tracing`, on every thread that enters them.
 
 use std::cell::{Cell, RefCell};
 
@@ -10,10 +10,11 @@ use tracing_subscriber::registry::LookupSpan;
 use super::on_alloc::as_own;
 use super::scope::{current_scope, enter, leave, number};
 
-/// A layer for `tracing_subscriber` that makes a scope of each span: its name, inside the span or scope around it. A future that
-/// is instrumented with a span keeps the scope across awaits.
+/// A layer for `tracing_subscriber` that makes a scope of each span.
 ///
-/// Spans that a filter of this layer leaves out are no scopes; what is allocated in them belongs to the one around.
+/// The scope has the span's name, and the span or scope around it as parent. A future that is
+/// instrumented with a span keeps the scope across awaits. Spans that this layer's filter rejects
+/// are no scopes: their blocks belong to the scope around them.
 ///
 /// ```
 /// use tracing::Instrument;
@@ -31,7 +32,7 @@ use super::scope::{current_scope, enter, leave, number};
 #[non_exhaustive]
 pub struct ScopeLayer {}
 
-/// The number of a span's scope, kept with the span.
+/// The number of a span's scope, stored with the span.
 struct ScopeOf(u16);
 
 impl<S> Layer<S> for ScopeLayer
@@ -40,15 +41,15 @@ where
 {
     fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
         let Some(span) = context.span(id) else { return };
-        let around = if attributes.is_contextual() {
-            // Not that of the span around it: a scope may have been entered in that.
+        let parent = if attributes.is_contextual() {
+            // Not the scope of the span around it: another scope may have been entered within that.
             current_scope()
         } else {
-            // Each number names those around it.
+            // A number includes its parents.
             let above = span.scope().skip(1);
             above.into_iter().find_map(|above| scope_of(&above)).unwrap_or(0)
         };
-        let scope = ScopeOf(number_of(around, attributes.metadata().name()));
+        let scope = ScopeOf(number_of(parent, attributes.metadata().name()));
         as_own(|| span.extensions_mut().replace(scope));
     }
 
@@ -69,17 +70,17 @@ fn scope_of<'span, S: LookupSpan<'span>>(
     span.extensions().get().map(|ScopeOf(scope)| *scope)
 }
 
-/// A span that a thread is in.
+/// A span that a thread has entered.
 struct Entered {
     span: u64,
     scope: u16,
-    /// The scope to go back to.
+    /// The scope to return to.
     before: u16,
 }
 
 std::thread_local! {
-    /// The spans that this thread is in, outermost first. At the end of a thread it is gone before other values are; spans that
-    /// these enter are no scopes.
+    /// The spans that this thread has entered, outermost first. At a thread's end it is dropped
+    /// before other values. Spans that these enter are no scopes.
     static ENTERED: RefCell<Vec<Entered>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -90,40 +91,40 @@ fn push(span: u64, scope: u16) {
     });
 }
 
-/// Leaves a span, also one that others were entered in and that ends before them.
+/// Leaves a span, also one that ends before spans entered within it.
 fn pop(span: u64) {
     let _ = ENTERED.try_with(|entered| {
         let mut entered = entered.borrow_mut();
         let Some(place) = entered.iter().rposition(|entered| entered.span == span) else { return };
         let Entered { scope, before, .. } = entered.remove(place);
         match entered.get_mut(place) {
-            // The span within it goes back to where this one would have.
+            // The span within it returns to the scope that this one would have returned to.
             Some(within) => within.before = before,
             None => leave(scope, before),
         }
     });
 }
 
-/// How many numbers a thread remembers.
-const REMEMBERED: usize = 32;
+/// The number of scope numbers that a thread caches.
+const CACHE_SIZE: usize = 32;
 
-/// The scope around, the name, and the number; 0 is none.
-type Known = (u16, &'static str, u16);
+/// The parent scope, the name, and the number; 0 is an empty entry.
+type CachedNumber = (u16, &'static str, u16);
 
 std::thread_local! {
-    static KNOWN: [Cell<Known>; REMEMBERED] = const { [const { Cell::new((0, "", 0)) }; REMEMBERED] };
+    static CACHE: [Cell<CachedNumber>; CACHE_SIZE] = const { [const { Cell::new((0, "", 0)) }; CACHE_SIZE] };
 }
 
-/// The number of a scope whose name is fixed; the last few need no lock.
-fn number_of(around: u16, name: &'static str) -> u16 {
-    // Names lie next to each other, a few bytes apart.
-    let place = (name.as_ptr() as usize >> 2).wrapping_add(usize::from(around)) % REMEMBERED;
-    let known = KNOWN.try_with(|known| known[place].get()).unwrap_or((0, "", 0));
-    if known.2 != 0 && known.0 == around && std::ptr::eq(known.1, name) {
-        return known.2;
+/// Returns the number of a scope whose name is static. The last few need no lock.
+fn number_of(parent: u16, name: &'static str) -> u16 {
+    // Names lie a few bytes apart.
+    let place = (name.as_ptr() as usize >> 2).wrapping_add(usize::from(parent)) % CACHE_SIZE;
+    let cached = CACHE.try_with(|cached| cached[place].get()).unwrap_or((0, "", 0));
+    if cached.2 != 0 && cached.0 == parent && std::ptr::eq(cached.1, name) {
+        return cached.2;
     }
-    let number = number(around, name.into());
-    let _ = KNOWN.try_with(|known| known[place].set((around, name, number)));
+    let number = number(parent, name.into());
+    let _ = CACHE.try_with(|cached| cached[place].set((parent, name, number)));
     number
 }
 
@@ -140,7 +141,7 @@ mod tests {
         path(current_scope())
     }
 
-    /// Runs `work` with a layer of its own, and sees to it that no scope is left.
+    /// Runs `work` with a layer of its own, and checks that no scope remains.
     fn layered(work: impl FnOnce()) {
         let layer = ScopeLayer::default().with_filter(filter_fn(|span| span.name() != "hidden"));
         tracing::subscriber::with_default(Registry::default().with(layer), work);
@@ -156,7 +157,7 @@ mod tests {
                 crate::scope!("parse");
                 let word = info_span!("word").entered();
                 assert_eq!(now(), "request/parse/word");
-                // Made here, entered elsewhere.
+                // Created here, entered elsewhere.
                 let elsewhere = info_span!("elsewhere");
                 let hidden = info_span!("hidden").entered();
                 assert_eq!(now(), "request/parse/word");

@@ -1,4 +1,4 @@
-//! Maps and hashers of `ahash`. *Exact* as std's maps are.
+//! Measures maps and hashers of `ahash`. *Exact*, like std's maps.
 
 use ahash::{AHashMap, AHashSet, AHasher, RandomState};
 

@@ -1,5 +1,7 @@
-//! Errors of `anyhow`. *Lower bounds*, seen with the tracker: the block of each error in the chain that is not without a size, and the
-//! outermost message, if it is text. What other errors own is not seen.
+//! Measures errors of `anyhow`. *Lower bounds*, with the tracker alone.
+//!
+//! Counted are the block of each error in the chain that has a size, and the outermost message if
+//! it is text. The blocks that other errors own are not counted.
 
 use std::backtrace::Backtrace;
 
@@ -10,7 +12,7 @@ use crate::{MallocSizeOf, Ops};
 
 impl MallocSizeOf for Error {
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
-        // What goes before the error in its block: how to go about it, and perhaps a backtrace.
+        // The head before the error in its block: a table of functions, and perhaps a backtrace.
         let head = size_of::<(usize, Option<Backtrace>)>();
         let outermost: &(dyn std::error::Error + Send + Sync) = self.as_ref();
         let otherwise = (core::ptr::from_ref(outermost), head + size_of_val(outermost));

@@ -1,5 +1,7 @@
-//! Reference counted pointers of `archery`, of any kind: one block with several owners, counted by one of them. *Exact with the tracker*;
-//! without it two counts and the value, short of what the allocator rounds up.
+//! Measures reference counted pointers of `archery`, of any kind. *Exact with the tracker*; without
+//! it two counts and the value.
+//!
+//! One of the owners counts the block.
 
 use archery::{SharedPointer, SharedPointerKind};
 
@@ -19,10 +21,11 @@ impl<T: MallocSizeOf, P: SharedPointerKind> MallocSizeOf for SharedPointer<T, P>
     }
 }
 
-/// Counts the block that a value is alone in, behind the counts of its owners; says whether the value is to be measured here.
+/// Counts the block of a value behind the counts of its owners. Returns whether to measure the
+/// value here.
 pub(super) fn counted<T>(ops: &Ops<'_>, value: &T) -> bool {
     let bytes = (size_of::<[usize; 2]>() + size_of::<T>()).next_multiple_of(size_of::<usize>());
-    // What lies before the value is in the block, even where the value has no size.
+    // The memory before the value is in the block, even if the value has no size.
     let inside = core::ptr::from_ref(value).cast::<u8>().wrapping_sub(1);
     ops.shared_enclosing_block(inside, bytes, usize::MAX)
 }

@@ -1,4 +1,4 @@
-//! Vectors and text of `arrayvec`, which lie in the value itself. *Exact.*
+//! Measures vectors and text of `arrayvec`, which lie in the value itself. *Exact.*
 
 use arrayvec::{ArrayString, ArrayVec};
 

@@ -1,7 +1,8 @@
-//! Buffers of Arrow: memory with several owners, each of which sees a slice of it. *Exact with the tracker*; without it the
-//! capacity of the buffer, short of what the allocator rounds up and of the counts of its owners.
+//! Measures buffers of Arrow: shared memory of which each owner has a slice. *Exact with the
+//! tracker*; without it the capacity of the buffer.
 //!
-//! A buffer counts once, however many arrays are slices of it. Memory that Arrow did not allocate is not seen.
+//! A buffer counts once, however many arrays are slices of it. Memory that Arrow did not allocate
+//! is not counted.
 
 use arrow_buffer::{
     ArrowNativeType, BooleanBuffer, Buffer, MutableBuffer, NullBuffer, OffsetBuffer, ScalarBuffer,
@@ -18,7 +19,7 @@ owns_nothing!(
 
 impl MallocSizeOf for Buffer {
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
-        // The handle leads to the counts; a slice that is empty does not lead to the memory.
+        // The handle points to the counts. An empty slice does not point to the memory.
         let memory = self.data_ptr().as_ptr().cast_const();
         let words = words_of(self).chain([memory.addr()]);
         ops.shared_blocks_by_words(words, (memory, self.capacity()), self.strong_count());

@@ -1,4 +1,4 @@
-//! Vectors and boxes of bits, of `bitvec`. *Exact.*
+//! Measures vectors and boxes of bits, of `bitvec`. *Exact.*
 #![expect(unsafe_code, reason = "vouches for the block of the bits")]
 
 use bitvec::boxed::BitBox;
@@ -12,10 +12,10 @@ use crate::{Lookahead, MallocSizeOf, Ops};
 impl<T: BitStore, O: BitOrder> MallocSizeOf for BitVec<T, O> {
     #[inline]
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
-        // Its bits may begin inside the first element.
+        // The bits may begin inside the first element.
         let skipped = usize::from(self.as_bitptr().bit().into_inner());
         let bits = if self.capacity() == 0 { 0 } else { self.capacity() + skipped };
-        // SAFETY: it is a vector of so many elements, the first of which holds the first bit.
+        // SAFETY: a vector of this many elements, the first of which contains the first bit.
         unsafe { elements(ops, self.as_raw_slice().as_ptr(), bits / (8 * size_of::<T>())) };
     }
 
@@ -29,7 +29,7 @@ impl<T: BitStore, O: BitOrder> MallocSizeOf for BitBox<T, O> {
     #[inline]
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
         let all = self.as_raw_slice();
-        // SAFETY: it is a boxed slice of these elements.
+        // SAFETY: a boxed slice of these elements.
         unsafe { elements(ops, all.as_ptr(), all.len()) };
     }
 }

@@ -1,4 +1,4 @@
-//! Boxes, of values of any size, and what may be a box or borrowed. *Exact.*
+//! Measures boxes of values of any size, and `Cow`. *Exact.*
 #![expect(unsafe_code, reason = "vouches for the block of the box")]
 
 use alloc::borrow::{Cow, ToOwned};
@@ -6,26 +6,28 @@ use alloc::boxed::Box;
 use core::alloc::Layout;
 use core::pin::Pin;
 
-use crate::measure::ops::Behind;
+use crate::measure::ops::OwningPointer;
 use crate::{Lookahead, MallocShallowSizeOf, MallocSizeOf, Ops};
 
 impl<T: ?Sized> MallocShallowSizeOf for Box<T> {
     #[inline]
     fn add_shallow_size_of<'a>(&'a self, ops: &Ops<'a>) {
-        // SAFETY: the block of a box has the layout of its value, and none if that has no size.
+        // SAFETY: the block of a box has the layout of its value, and there is none if that has no
+        // size.
         unsafe { ops.block::<T>(&**self, Layout::for_value::<T>(self)) };
     }
 }
 
-/// A boxed slice, text or trait object too; a `Box<dyn Trait>` if `MallocSizeOf` is a supertrait of the trait.
+/// Also implemented for boxed slices, text and trait objects. A `Box<dyn Trait>` is measurable if
+/// `MallocSizeOf` is a supertrait of the trait.
 impl<T: ?Sized + MallocSizeOf> MallocSizeOf for Box<T> {
     #[inline(always)]
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
         if core::mem::needs_drop::<T>() {
-            ops.add_behind(self);
+            ops.measure_pointee(self);
         } else {
-            // Mostly numbers, which lead nowhere.
-            self.add_behind(ops);
+            // Mostly numbers, which have no pointers.
+            self.measure_pointee(ops);
         }
     }
 
@@ -35,7 +37,7 @@ impl<T: ?Sized + MallocSizeOf> MallocSizeOf for Box<T> {
     }
 
     #[inline]
-    fn prefetch_some(value: Option<&Self>, ahead: Lookahead<'_>) {
+    fn prefetch_option(value: Option<&Self>, ahead: Lookahead<'_>) {
         let nothing = (core::ptr::from_ref(&ahead).cast::<u8>(), 0);
         let of = |value: &Self| (core::ptr::from_ref::<T>(value).cast(), size_of_val::<T>(value));
         let (start, bytes) = value.map_or(nothing, of);
@@ -43,14 +45,14 @@ impl<T: ?Sized + MallocSizeOf> MallocSizeOf for Box<T> {
     }
 
     #[inline]
-    fn prefetch_behind(&self, ahead: Lookahead<'_>) {
-        ahead.behind::<T>(self);
+    fn prefetch_pointees(&self, ahead: Lookahead<'_>) {
+        ahead.pointee::<T>(self);
     }
 }
 
-impl<T: ?Sized + MallocSizeOf> Behind for Box<T> {
+impl<T: ?Sized + MallocSizeOf> OwningPointer for Box<T> {
     #[inline(always)]
-    fn add_behind<'a>(&'a self, ops: &Ops<'a>) {
+    fn measure_pointee<'a>(&'a self, ops: &Ops<'a>) {
         ops.shallow(self);
         T::add_size_of_excluding_this(self, ops);
     }
@@ -60,13 +62,14 @@ impl<T: ?Sized + MallocSizeOf> MallocSizeOf for Pin<Box<T>> {
     #[inline]
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
         let value: &'a T = self.as_ref().get_ref();
-        // SAFETY: the block of a box has the layout of its value, and none if that has no size.
+        // SAFETY: the block of a box has the layout of its value, and there is none if that has no
+        // size.
         unsafe { ops.block(value, Layout::for_value(value)) };
         ops.add(value);
     }
 }
 
-/// What is borrowed belongs to somebody else.
+/// Borrowed values belong to their owner.
 impl<B: ?Sized + ToOwned<Owned: MallocSizeOf>> MallocSizeOf for Cow<'_, B> {
     #[inline]
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {

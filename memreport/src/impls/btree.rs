@@ -1,4 +1,4 @@
-//! Ordered maps and sets. *Exact with the tracker*; without it the size of all nodes, short of what the allocator rounds up.
+//! Measures ordered maps and sets. *Exact with the tracker*; without it the size of all nodes.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use core::mem::{MaybeUninit, offset_of};
@@ -24,7 +24,7 @@ impl<K: MallocSizeOf, V: MallocSizeOf> MallocSizeOf for BTreeMap<K, V> {
         ops.add_with(self, |map, ops| {
             let mut walk = Walk::default();
             let nodes = map.iter().inspect(|(key, value)| walk.add_node(ops, *key, *value));
-            ops.each_ahead(nodes, |(key, value)| {
+            ops.each_prefetched(nodes, |(key, value)| {
                 key.add_size_of_excluding_this(ops);
                 value.add_size_of_excluding_this(ops);
             });
@@ -50,16 +50,16 @@ impl<T: MallocSizeOf> MallocSizeOf for BTreeSet<T> {
         ops.add_with(self, |set, ops| {
             let mut walk = Walk::default();
             let nodes = set.iter().inspect(|element| walk.add_node(ops, *element, &()));
-            ops.each_ahead(nodes, |element| element.add_size_of_excluding_this(ops));
+            ops.each_prefetched(nodes, |element| element.add_size_of_excluding_this(ops));
             walk.count_last(ops);
         });
     }
 }
 
-/// How many entries a node has room for.
+/// The most entries of a node.
 const CAPACITY: usize = 11;
 
-/// As std's leaf.
+/// A copy of std's leaf node.
 #[expect(dead_code, reason = "only its size is of interest")]
 struct Leaf<K, V> {
     parent: Option<NonNull<u8>>,
@@ -69,44 +69,46 @@ struct Leaf<K, V> {
     length: u16,
 }
 
-/// As std's inner node.
+/// A copy of std's inner node.
 #[repr(C)]
 struct Inner<K, V> {
     data: Leaf<K, V>,
     edges: [MaybeUninit<NonNull<u8>>; CAPACITY + 1],
 }
 
-/// Whether a block of that size is a node, led to by its start.
+/// Returns whether a block of this size is a node to whose start a word points.
 pub(super) fn is_node<K, V>(offset: usize, requested: usize) -> bool {
     offset == 0 && [size_of::<Leaf<K, V>>(), size_of::<Inner<K, V>>()].contains(&requested)
 }
 
-/// Counts the one node of a map whose entries cannot lead to it: there are none, or they have no size.
+/// Counts the only node of a map whose entries cannot locate it: there are none, or they have no
+/// size.
 pub(super) fn add_lone_leaf<K, V, M>(ops: &Ops<'_>, map: &M, length: usize) {
     if length > 0 && size_of::<(K, V)>() > 0 {
         return;
     }
-    // Emptied by removals, a map keeps one leaf. Only the map's own words lead to it.
+    // After removals, an empty map keeps one leaf. Only the map's own words point to it.
     let is_leaf = |offset, size| offset == 0 && size == size_of::<Leaf<K, V>>();
     if !ops.block_by_words(words_of(map), is_leaf) && length > 0 {
         ops.computed(size_of::<Leaf<K, V>>());
     }
 }
 
-/// Tells from the addresses of entries, in order, in which of them another node begins.
+/// Detects the entries that begin another node, by the addresses of all entries in order.
 ///
-/// The entries of a node lie side by side, those of two nodes never do. In order, they are those of a leaf, then one of an inner
-/// node, then again those of a leaf.
+/// The entries of one node are adjacent, those of two nodes never are. In order, they are the
+/// entries of a leaf, then one entry of an inner node, then the entries of another leaf.
 #[derive(Default)]
 pub(super) struct Walk {
-    /// The end of the entry before.
+    /// The end of the previous entry.
     end: usize,
     in_leaf: bool,
-    /// The inner nodes that may go on, root-most first, so that their heights fall: the highest trees have few levels, as each
-    /// has six times the entries of the one below.
+    /// The inner nodes that may have further entries, from the root down, so that their heights
+    /// fall. Even the tallest trees have few levels, because each level has six times the entries
+    /// of the one below.
     inner: [InnerNode; 32],
     inner_count: usize,
-    /// The node that was met last: it is counted when the next is met, and has been fetched by then.
+    /// The last node. It is counted when the next one begins, and has been prefetched by then.
     last: Option<Node>,
 }
 
@@ -114,7 +116,7 @@ pub(super) struct Walk {
 #[derive(Clone, Copy)]
 struct Node {
     entry: *const u8,
-    /// How far into the node that is, if it is as ours.
+    /// The offset of this entry in the node, if std's node is like the copy.
     offset: usize,
     size: usize,
 }
@@ -130,7 +132,7 @@ impl Node {
 struct InnerNode {
     /// The end of its last entry so far.
     end: usize,
-    /// How many levels are below it.
+    /// The number of levels below it.
     height: usize,
 }
 
@@ -141,10 +143,10 @@ enum Step {
 }
 
 impl Walk {
-    /// Counts the node of this entry, if it is the first of it.
+    /// Counts the node of this entry, if the entry is its first.
     #[inline]
     pub(super) fn add_node<K, V>(&mut self, ops: &Ops<'_>, key: &K, value: &V) {
-        // The part that has a size: where a part without one lies is not certain.
+        // The part that has a size: the position of a part without one is not certain.
         let (entry, size) = if size_of::<K>() > 0 {
             (core::ptr::from_ref(key).cast::<u8>(), size_of::<K>())
         } else {
@@ -156,7 +158,8 @@ impl Walk {
         }
     }
 
-    /// Counts the node of an entry of which this part lies there, if it is the first of it. Says whether it is.
+    /// Counts the node of an entry with a part at this address, if the entry is its first. Returns
+    /// whether it is.
     #[inline]
     pub(super) fn add_node_at<K, V>(
         &mut self,
@@ -170,14 +173,14 @@ impl Walk {
         }
         match self.step(entry.addr()) {
             Step::Within => return false,
-            Step::Leaf => self.meet::<K, V>(ops, entry, size_of::<Leaf<K, V>>()),
-            Step::Inner => self.meet::<K, V>(ops, entry, size_of::<Inner<K, V>>()),
+            Step::Leaf => self.visit::<K, V>(ops, entry, size_of::<Leaf<K, V>>()),
+            Step::Inner => self.visit::<K, V>(ops, entry, size_of::<Inner<K, V>>()),
         }
         true
     }
 
-    /// Another node begins: the one before is counted.
-    fn meet<K, V>(&mut self, ops: &Ops<'_>, entry: *const u8, size: usize) {
+    /// Begins another node, and counts the previous one.
+    fn visit<K, V>(&mut self, ops: &Ops<'_>, entry: *const u8, size: usize) {
         let offset = if size_of::<K>() > 0 {
             offset_of!(Leaf<K, V>, keys)
         } else {
@@ -189,14 +192,14 @@ impl Walk {
         }
     }
 
-    /// No more nodes are to come. The map is still lent.
+    /// Counts the last node. The map is still borrowed.
     pub(super) fn count_last(&mut self, ops: &Ops<'_>) {
         if let Some(node) = self.last.take() {
             node.count(ops);
         }
     }
 
-    /// An entry that does not lie behind the one before.
+    /// Classifies an entry that does not follow the previous one.
     fn step(&mut self, start: usize) -> Step {
         self.in_leaf = !self.in_leaf;
         if self.in_leaf {
@@ -213,11 +216,11 @@ impl Walk {
         if known.is_some() { Step::Within } else { Step::Inner }
     }
 
-    /// Where an inner node belongs whose first entry is met behind a leaf, and its height.
+    /// Returns the index and the height of an inner node whose first entry follows a leaf.
     ///
-    /// Below a node that has inner nodes as children, it is the parent of that leaf. Otherwise the innermost node is finished, and
-    /// this is the first that is not, of those around it: as the finished ones are children of each other, their heights rise
-    /// one by one.
+    /// Below a node that has inner nodes as children, it is the parent of that leaf. Otherwise the
+    /// innermost node is complete, and the new one is the first incomplete node around it. Complete
+    /// nodes are children of each other, so their heights rise one by one.
     fn place_of_new(&self) -> (usize, usize) {
         let mut place = self.inner_count;
         let mut height = 1;

@@ -1,7 +1,7 @@
-//! Arenas of `bumpalo`: their chunks, whatever lies in them. *Exact with the tracker*; without it what the arena asked for,
-//! short of what the allocator rounds up.
+//! Measures the chunks of arenas of `bumpalo`. *Exact with the tracker*; without it the requested
+//! bytes.
 //!
-//! What the values in an arena own elsewhere is not seen.
+//! Blocks that the values in an arena own elsewhere are not counted.
 #![expect(unsafe_code, reason = "looks where an arena's chunks are")]
 
 use bumpalo::Bump;
@@ -10,8 +10,8 @@ use crate::{MallocSizeOf, Ops};
 
 impl MallocSizeOf for Bump {
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
-        // SAFETY: an arena is not shared between threads, and nothing is allocated in it while this thread is here. The
-        // memory is not looked at.
+        // SAFETY: an arena is not shared between threads, and nothing is allocated in it during
+        // this call. The chunks are not read.
         let chunks = unsafe { self.iter_allocated_chunks_raw() };
         let inside = chunks.map(|(start, _)| start.cast_const());
         ops.enclosing_blocks(inside, self.allocated_bytes_including_metadata());

@@ -1,7 +1,8 @@
-//! Slices of shared memory, of `bytes`. *Exact with the tracker*; without it a *formula*: the length of the slice.
+//! Measures slices of shared memory, of `bytes`. *Exact with the tracker*; without it a *formula*:
+//! the length of the slice.
 //!
-//! With the tracker the whole memory counts, once for all slices of it, and so does the block that counts the owners. A slice
-//! of nothing that is the last owner is seen with that block alone.
+//! With the tracker, the memory counts once for all slices of it, with the block that counts the
+//! owners. If an empty slice is the last owner, only that block is counted.
 
 use bytes::{Bytes, BytesMut};
 
@@ -10,7 +11,7 @@ use crate::{MallocSizeOf, Ops};
 
 impl MallocSizeOf for Bytes {
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
-        // What is static owns nothing, and the word that would lead to the owners is null.
+        // Static slices own nothing: the word that would point to the owners is null.
         if words_of(self).any(|word| word == 0) && !self.is_empty() {
             return;
         }
@@ -25,7 +26,7 @@ impl MallocSizeOf for BytesMut {
     }
 }
 
-/// Counts the blocks that a handle leads to.
+/// Counts the blocks that a handle points to.
 fn add_handle<H>(ops: &Ops<'_>, handle: &H, start: *const u8, bytes: usize, owners: usize) {
     // An empty slice may point into memory that it does not own.
     let words = words_of(handle).filter(|word| bytes > 0 || *word != start.addr());

@@ -1,4 +1,4 @@
-//! Cells: they own what is inside. *Exact*, or *busy* while a `RefCell` is mutably borrowed.
+//! Measures the contents of cells. *Exact*, or *busy* while a `RefCell` is mutably borrowed.
 
 use core::cell::{Cell, OnceCell, RefCell};
 #[cfg(feature = "std")]
@@ -6,25 +6,28 @@ use std::sync::OnceLock;
 
 use crate::{MallocSizeOf, Ops};
 
-/// What can be copied owns nothing. What cannot be copied, nobody may look at: see [`in_cell`] for a field of that.
+/// `Copy` values own nothing. Other values cannot be borrowed from a cell: measure such a field
+/// with [`in_cell`].
 impl<T: Copy> MallocSizeOf for Cell<T> {
     #[inline]
     fn add_size_of_excluding_this<'a>(&'a self, _ops: &Ops<'a>) {}
 }
 
-/// While it is mutably borrowed, it is *busy*: left out, and the outcome says so.
+/// Counts as *busy* while it is mutably borrowed.
 impl<T: ?Sized + MallocSizeOf> MallocSizeOf for RefCell<T> {
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
         match self.try_borrow() {
-            Ok(value) => ops.locked(value),
+            Ok(value) => ops.measure_guarded(value),
             Err(_) => ops.busy(),
         }
     }
 }
 
-/// Measures what is in a cell and cannot be copied, by taking it out for as long as that takes: for
-/// `#[malloc_size_of(with = memreport::in_cell)]`. Who looks into the cell meanwhile, from within the measurement, finds a default value;
-/// what is put there is lost.
+/// Measures the value in a cell by taking it out meanwhile, for `#[malloc_size_of(with =
+/// memreport::in_cell)]`.
+///
+/// Code within the measurement that reads the cell finds a default value. A value that it stores
+/// there is lost.
 ///
 /// ```
 /// use std::cell::Cell;
@@ -41,10 +44,10 @@ impl<T: ?Sized + MallocSizeOf> MallocSizeOf for RefCell<T> {
 /// ```
 pub fn in_cell<'a, T: Default + MallocSizeOf>(cell: &'a Cell<T>, ops: &Ops<'a>) {
     let taken = Taken { value: cell.take(), cell };
-    ops.now(&taken.value, T::add_size_of_excluding_this);
+    ops.measure_borrowed(&taken.value, T::add_size_of_excluding_this);
 }
 
-/// Goes back into the cell, also if measuring it panics.
+/// A guard that puts the value back into the cell, also if measuring it panics.
 struct Taken<'c, T: Default> {
     value: T,
     cell: &'c Cell<T>,

@@ -1,5 +1,7 @@
-//! Channels. *Lower bounds*, seen with the tracker alone: the block that all ends share, and those that it leads to. What waits in a
-//! channel is not seen, and of a long unbounded one, only the first and the last block.
+//! Measures ends of channels. *Lower bounds*, with the tracker alone.
+//!
+//! Counted are the block that all ends share, and the blocks that it points to: of a long unbounded
+//! channel the first and the last. Queued messages are not measured.
 #![expect(unsafe_code, reason = "vouches for what an end of a channel consists of")]
 
 use std::sync::mpsc::{Receiver, Sender, SyncSender};
@@ -7,15 +9,15 @@ use std::sync::mpsc::{Receiver, Sender, SyncSender};
 use crate::allocator::words::{Words, words_of};
 use crate::{MallocSizeOf, Ops};
 
-/// As a place for a message, with its state.
+/// A copy of a message slot, with its state.
 type Slot<T> = (usize, T);
 
-/// As a block of an unbounded channel, with a pointer to the next.
+/// A copy of a block of an unbounded channel, with a pointer to the next.
 type Block<T> = (usize, [Slot<T>; 31]);
 
 macro_rules! ends {
     ($($end:ident)*) => {$(
-        /// Counted by whichever end comes first.
+        /// The first end that a collection visits counts the block.
         impl<T> MallocSizeOf for $end<T> {
             fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
                 // SAFETY: an end is a number and the pointer to the block that all ends share.
@@ -31,7 +33,7 @@ ends!(Sender SyncSender Receiver);
 
 /// Counts the blocks of a channel that consists of these words.
 pub(super) fn add_own<T>(ops: &Ops<'_>, words: Words<'_>) {
-    // A bounded one has a boxed slice of slots: a pointer, and behind it their number.
+    // A bounded channel has a boxed slice of slots: a pointer, followed by their number.
     for (start, slots) in words.clone().zip(words.clone().skip(1)) {
         let bytes = slots.saturating_mul(size_of::<Slot<T>>());
         ops.block_by_words([start], |offset, requested| offset == 0 && requested == bytes);

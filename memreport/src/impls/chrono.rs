@@ -1,4 +1,4 @@
-//! Times of `chrono`, which own nothing. *Exact.*
+//! Measures times of `chrono`, which own nothing. *Exact.*
 
 use chrono::{
     DateTime, Days, FixedOffset, IsoWeek, Local, Month, Months, NaiveDate, NaiveDateTime,
@@ -13,6 +13,6 @@ owns_nothing!(Days, IsoWeek, Month, Months, Weekday);
 impl<Tz: TimeZone<Offset: MallocSizeOf>> MallocSizeOf for DateTime<Tz> {
     #[inline]
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
-        ops.now(self.offset(), Tz::Offset::add_size_of_excluding_this);
+        ops.measure_borrowed(self.offset(), Tz::Offset::add_size_of_excluding_this);
     }
 }

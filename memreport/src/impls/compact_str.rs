@@ -1,4 +1,4 @@
-//! Short text of `compact_str`, in the value itself or in a block of its own. *Exact.*
+//! Measures short text of `compact_str`, in the value itself or in a block of its own. *Exact.*
 #![expect(unsafe_code, reason = "vouches for the block of a long text")]
 
 use compact_str::CompactString;
@@ -8,10 +8,12 @@ use crate::{MallocSizeOf, Ops};
 impl MallocSizeOf for CompactString {
     #[inline]
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
-        // Only capacities that do not fit into the value would lie before the text; with words of 64 bits, all fit.
+        // Only capacities that do not fit into the value would lie before the text. With 64-bit
+        // words, all fit.
         if !self.is_heap_allocated() {
         } else if cfg!(target_pointer_width = "64") {
-            // SAFETY: on the heap, the text begins where its block does, which has the capacity at least.
+            // SAFETY: on the heap, the text begins at the start of its block, which has at least
+            // the capacity.
             unsafe { ops.block_of_at_least(self.as_ptr(), self.capacity()) };
         } else {
             ops.enclosing_block(self.as_ptr(), self.capacity());

@@ -1,4 +1,4 @@
-//! Types that own what their parts own: tuples, options, ranges, wrappers. *Exact*, as far as the parts are.
+//! Measures types by their parts: tuples, options, ranges, wrappers. *Exact* if the parts are.
 
 use core::cmp::Reverse;
 use core::mem::ManuallyDrop;
@@ -33,11 +33,11 @@ macro_rules! tuples {
             }
 
             #[inline]
-            fn prefetch_behind(&self, ahead: Lookahead<'_>) {
+            fn prefetch_pointees(&self, ahead: Lookahead<'_>) {
                 #[expect(non_snake_case, reason = "one name serves the type and the value")]
                 let ($first, $($rest,)*) = self;
-                $first.prefetch_behind(ahead);
-                $($rest.prefetch_behind(ahead);)*
+                $first.prefetch_pointees(ahead);
+                $($rest.prefetch_pointees(ahead);)*
             }
         }
         tuples!($($rest)*);
@@ -47,7 +47,7 @@ macro_rules! tuples {
 
 tuples!(A B C D E F G H I J K L);
 
-/// Each pattern binds `value` in a part that may own something.
+/// Implements the trait. Each pattern binds the parts that may own heap.
 macro_rules! owns_its_parts {
     ($(<$($param:ident),*> $ty:ty { $($pattern:pat => [$($part:expr),*]),* $(,)? })*) => {$(
         impl<$($param: MallocSizeOf),*> MallocSizeOf for $ty {
@@ -71,9 +71,9 @@ macro_rules! owns_its_parts {
             }
 
             #[inline]
-            fn prefetch_behind(&self, ahead: Lookahead<'_>) {
+            fn prefetch_pointees(&self, ahead: Lookahead<'_>) {
                 match self {
-                    $($pattern => { $($part.prefetch_behind(ahead);)* })*
+                    $($pattern => { $($part.prefetch_pointees(ahead);)* })*
                 }
             }
         }
@@ -93,12 +93,12 @@ impl<T: MallocSizeOf> MallocSizeOf for Option<T> {
 
     #[inline]
     fn prefetch(&self, ahead: Lookahead<'_>) {
-        T::prefetch_some(self.as_ref(), ahead);
+        T::prefetch_option(self.as_ref(), ahead);
     }
 
     #[inline]
-    fn prefetch_behind(&self, ahead: Lookahead<'_>) {
-        self.iter().for_each(|value| value.prefetch_behind(ahead));
+    fn prefetch_pointees(&self, ahead: Lookahead<'_>) {
+        self.iter().for_each(|value| value.prefetch_pointees(ahead));
     }
 }
 
@@ -117,7 +117,7 @@ owns_its_parts! {
     <T> Saturating<T> { Saturating(value) => [value] }
 }
 
-/// As the value: it owns its blocks, whether or not they will be given back.
+/// Measured like the value, which owns its blocks whether or not they will be freed.
 impl<T: ?Sized + MallocSizeOf> MallocSizeOf for ManuallyDrop<T> {
     #[inline]
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {

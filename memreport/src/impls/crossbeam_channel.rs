@@ -1,6 +1,7 @@
-//! Channels of `crossbeam-channel`. *Lower bounds*, as std's, which were made of them: the block that all ends share, and those that it
-//! leads to, seen with the tracker alone. What waits in a channel is not seen, and of a long unbounded one, only the first and the
-//! last block.
+//! Measures ends of channels of `crossbeam-channel`. *Lower bounds*, with the tracker alone.
+//!
+//! Counted, as for std's channels, are the block that all ends share and the blocks that it points
+//! to: of a long unbounded channel the first and the last. Queued messages are not measured.
 #![expect(unsafe_code, reason = "vouches for what an end of a channel consists of")]
 
 use crossbeam_channel::{Receiver, Sender, never};
@@ -9,7 +10,7 @@ use super::channel::add_own;
 use crate::allocator::words::words_of;
 use crate::{MallocSizeOf, Ops};
 
-/// Counted by whichever end comes first.
+/// The first end that a collection visits counts the block.
 impl<T> MallocSizeOf for Sender<T> {
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
         // SAFETY: an end is a number and the pointer to the block that all ends share.
@@ -19,7 +20,8 @@ impl<T> MallocSizeOf for Sender<T> {
     }
 }
 
-/// Counted by whichever end comes first. Where nothing ever comes, nothing is owned.
+/// The first end that a collection visits counts the block. A channel that never delivers owns
+/// nothing.
 impl<T> MallocSizeOf for Receiver<T> {
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
         if self.same_channel(&never()) {

@@ -1,5 +1,8 @@
-//! Queues of `crossbeam`: their own blocks; what waits in them cannot be seen. *Lower bounds*, and *exact with the tracker* where
-//! the elements own nothing: of an `ArrayQueue` always, of a `SegQueue` up to 62 elements.
+//! Measures the own blocks of queues of `crossbeam`. *Lower bounds*: queued elements are not
+//! measured.
+//!
+//! *Exact with the tracker* if the elements own nothing: an `ArrayQueue` always, a `SegQueue` with
+//! up to 62 elements.
 
 use crossbeam_queue::{ArrayQueue, SegQueue};
 
@@ -16,22 +19,23 @@ impl<T> MallocShallowSizeOf for ArrayQueue<T> {
     }
 }
 
-/// The elements are not seen.
+/// Elements are not measured.
 impl<T> MallocSizeOf for ArrayQueue<T> {
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
         ops.shallow(self);
     }
 }
 
-/// Elements in a block of a `SegQueue`.
+/// The number of elements in a block of a `SegQueue`.
 const SLOTS: usize = 31;
 
-/// The first and the last block, which the queue itself leads to.
+/// Counts the first and the last block, to which the queue itself points.
 impl<T> MallocShallowSizeOf for SegQueue<T> {
     fn add_shallow_size_of<'a>(&'a self, ops: &Ops<'a>) {
         let blocks = self.len().div_ceil(SLOTS);
         let block = size_of::<(usize, [(T, usize); SLOTS])>();
-        // Both ends of the queue begin with two words, of which one leads to a block; behind them is padding.
+        // Both ends of the queue begin with two words, one of which points to a block. Padding
+        // follows.
         let is_word = |(index, _): &(usize, usize)| {
             index * size_of::<usize>() % align_of::<Self>() < size_of::<[usize; 2]>()
         };
@@ -41,7 +45,7 @@ impl<T> MallocShallowSizeOf for SegQueue<T> {
     }
 }
 
-/// The elements are not seen.
+/// Elements are not measured.
 impl<T> MallocSizeOf for SegQueue<T> {
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
         ops.shallow(self);

@@ -1,5 +1,5 @@
-//! What `crossbeam-utils` wraps around values: as what is inside, or *busy*. Of a `ShardedLock`, a *lower bound*: its shards are
-//! seen with the tracker alone.
+//! Measures the values inside wrappers of `crossbeam-utils`: *exact* or *busy*. A `ShardedLock` is
+//! a *lower bound*: its shards are counted with the tracker alone.
 
 use crossbeam_utils::CachePadded;
 use crossbeam_utils::atomic::AtomicCell;
@@ -13,7 +13,7 @@ impl<T: MallocSizeOf> MallocSizeOf for CachePadded<T> {
     }
 }
 
-/// What can be copied owns nothing.
+/// `Copy` values own nothing.
 impl<T: Copy> MallocSizeOf for AtomicCell<T> {
     #[inline]
     fn add_size_of_excluding_this<'a>(&'a self, _ops: &Ops<'a>) {}

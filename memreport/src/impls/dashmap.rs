@@ -1,4 +1,5 @@
-//! Maps and sets of `dashmap`, shard by shard: *exact*, but for shards that somebody writes to, which are *busy*.
+//! Measures maps and sets of `dashmap`, shard by shard. *Exact*, except for *busy* shards that a
+//! thread writes to.
 #![expect(unsafe_code, reason = "vouches for the block of the shards")]
 
 use core::alloc::Layout;
@@ -37,7 +38,7 @@ impl<T: MallocSizeOf> MallocSizeOf for SharedValue<T> {
     }
 }
 
-/// Counts the shards and the table in each that nobody writes to.
+/// Counts the shards, and measures the table of each shard that no thread writes to.
 fn add_shards<'a, K, V, L, G>(ops: &Ops<'a>, shards: &'a [L], try_read: impl Fn(&'a L) -> Option<G>)
 where
     RawTable<(K, V)>: MallocSizeOf,
@@ -47,7 +48,7 @@ where
     unsafe { ops.block(shards.as_ptr(), Layout::for_value(shards)) };
     for shard in shards {
         match try_read(shard) {
-            Some(table) => ops.locked(table),
+            Some(table) => ops.measure_guarded(table),
             None => ops.busy(),
         }
     }

@@ -1,4 +1,5 @@
-//! Double-ended queues. *Exact with the tracker*; without it the size of the buffer by its capacity.
+//! Measures double-ended queues. *Exact with the tracker*; without it the size of the buffer by its
+//! capacity.
 
 use alloc::collections::VecDeque;
 
@@ -12,7 +13,7 @@ impl<T> MallocShallowSizeOf for VecDeque<T> {
             return;
         }
         match self.front() {
-            // Where the buffer begins is not told, but an element is inside.
+            // The start of the buffer is not exposed, but every element is inside it.
             Some(element) => ops.enclosing_block(element, bytes),
             None => {
                 let is_buffer = |offset, requested| offset == 0 && requested == bytes;

@@ -1,4 +1,4 @@
-//! One of two. *Exact*, as far as the two are.
+//! Measures `Either` by its variant. *Exact* if the variant is.
 
 use either::Either;
 

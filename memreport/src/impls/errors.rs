@@ -1,6 +1,8 @@
-//! Errors. Those that own nothing, and those that give back what could not be used, are *exact*, the latter with the tracker. A boxed error
-//! is a *lower bound*: its box is counted, and what it owns itself is not seen unless it is an `io::Error`. So is a backtrace, whose
-//! names are not seen once it was shown.
+//! Measures errors. *Exact* for those that own nothing; *exact with the tracker* for those that
+//! return an unused value. *Lower bounds* for boxed errors and backtraces.
+//!
+//! The box of an error is counted. The blocks that the error owns are counted only for an
+//! `io::Error`. The resolved names of a backtrace are not counted.
 
 use alloc::ffi::{IntoStringError, NulError};
 use alloc::string::{FromUtf8Error, FromUtf16Error};
@@ -37,7 +39,7 @@ give_back!(FromUtf8Error, NulError, IntoStringError);
 
 macro_rules! of_any_kind {
     ($($error:ty),*) => {$(
-        /// As behind `Box`, which owns the block. What the error owns itself is not seen.
+        /// Adds nothing: the box owns the block, and the blocks that the error owns are unknown.
         impl MallocSizeOf for $error {
             fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
                 add_known(self, ops);
@@ -85,7 +87,7 @@ mod of_std {
 
     impl MallocSizeOf for Backtrace {
         fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
-            // One that was not captured may lead anywhere.
+            // A backtrace that was not captured may contain any words.
             if self.status() == BacktraceStatus::Captured {
                 ops.blocks_by_words(words_of(self), |offset, _| offset == 0, 0);
             }

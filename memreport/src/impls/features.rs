@@ -1,6 +1,6 @@
-//! Which other crates' types are measured in this build, so that a dump can say so.
+//! Lists the crates whose types this build measures, for the dump.
 
-/// The features that are on, of those named as a crate.
+/// The enabled features that are named after a crate.
 pub const FEATURES: &[&str] = &[
     #[cfg(feature = "ahash")]
     "ahash",

@@ -1,5 +1,5 @@
-//! Arenas of `generational-arena`. *Exact with the tracker*; without it the entries that the capacity takes, short of what the
-//! allocator rounds up.
+//! Measures arenas of `generational-arena`. *Exact with the tracker*; without it the entries of the
+//! capacity.
 
 use generational_arena::{Arena, Index};
 
@@ -8,7 +8,7 @@ use crate::{MallocShallowSizeOf, MallocSizeOf, Ops};
 
 owns_nothing!(Index);
 
-/// As the arena's entry.
+/// A copy of the arena's entry.
 #[expect(dead_code, reason = "only its size is of interest")]
 enum Entry<T> {
     Free { next_free: Option<usize> },

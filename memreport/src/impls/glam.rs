@@ -1,4 +1,4 @@
-//! Vectors, matrices and rotations of `glam`, which own nothing. *Exact.*
+//! Measures vectors, matrices and rotations of `glam`, which own nothing. *Exact.*
 
 use glam::{
     Affine2, Affine3A, BVec2, BVec3, BVec3A, BVec4, BVec4A, DAffine2, DAffine3, DMat2, DMat3,

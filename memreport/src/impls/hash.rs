@@ -1,9 +1,8 @@
-//! Hash maps and sets, with any hasher. *Exact with the tracker*; without it a *formula*.
+//! Measures hash maps and sets, with any hasher. *Exact with the tracker*; without it a *formula*.
 //!
-//! What the hasher owns is not measured; that of std owns nothing.
-//!
-//! The formula is the size of hashbrown's table for the capacity. It falls short by what the allocator rounds up, and after
-//! removals, which may leave a map with less capacity than its table was made for.
+//! The hasher is not measured; std's owns nothing. The formula is the size of hashbrown's table for
+//! the capacity. It also falls short after removals, which may leave a map with less capacity than
+//! its table was made for.
 
 use std::collections::{HashMap, HashSet};
 

@@ -1,4 +1,5 @@
-//! Maps, sets and raw tables of `hashbrown` 0.14, with any hasher. *Exact*: this version says where its table is.
+//! Measures maps, sets and raw tables of `hashbrown` 0.14, with any hasher. *Exact*: this version
+//! exposes its table.
 #![expect(unsafe_code, reason = "vouches for the block of a table, and looks into its buckets")]
 
 use hashbrown_0_14::raw::RawTable;
@@ -8,10 +9,10 @@ use crate::{MallocShallowSizeOf, MallocSizeOf, Ops};
 
 impl<T> MallocShallowSizeOf for RawTable<T> {
     fn add_shallow_size_of<'a>(&'a self, ops: &Ops<'a>) {
-        // The table that all empty ones share, which is a static, has one bucket.
+        // The static table that all empty maps share has one bucket.
         if self.buckets() > 1 {
             let (start, layout) = self.allocation_info();
-            // SAFETY: that is what the function is for.
+            // SAFETY: the function returns the start and the layout of the table's block.
             unsafe { ops.block(start.as_ptr(), layout) };
         }
     }
@@ -21,9 +22,9 @@ impl<T: MallocSizeOf> MallocSizeOf for RawTable<T> {
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
         ops.shallow(self);
         ops.add_with(self, |table, ops| {
-            // SAFETY: the table is lent, so it outlives the iterator.
+            // SAFETY: the table is borrowed, so it outlives the iterator.
             for bucket in unsafe { table.iter() } {
-                // SAFETY: a full bucket of a table that is lent.
+                // SAFETY: a full bucket of a borrowed table.
                 let entry: &'a T = unsafe { bucket.as_ref() };
                 entry.add_size_of_excluding_this(ops);
             }

@@ -1,8 +1,9 @@
-//! Requests, responses and their parts, of `http`. *Exact with the tracker*, but for extensions and methods; without it a *formula*:
-//! the lengths of names, values and targets, and of maps what their capacity takes.
+//! Measures requests, responses and their parts, of `http`. *Exact with the tracker*, except for
+//! extensions and methods; without it a *formula*.
 //!
-//! Text that is static counts without the tracker as if it were not. Extensions are a *lower bound*: only their own table is
-//! seen, and the values in it are not. Methods that http does not know are seen with the tracker alone.
+//! The formula is the lengths of names, values and targets, and the capacity of maps. Without the
+//! tracker, static text counts like any other. Extensions are a *lower bound*: only their table is
+//! counted. Methods unknown to `http` are counted with the tracker alone.
 
 use http::uri::{Authority, PathAndQuery};
 use http::{Extensions, HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, Version};
@@ -12,7 +13,8 @@ use crate::{MallocShallowSizeOf, MallocSizeOf, Ops};
 
 owns_nothing!(StatusCode, Version);
 
-/// Each begins with a slice of shared memory, and then lends it as text; or it is static, and what it begins with is not.
+/// Implements the trait for types that begin with a slice of shared memory and lend it as text, or
+/// are static.
 macro_rules! handles {
     ($($ty:ty: $text:ident),* $(,)?) => {$(
         impl MallocSizeOf for $ty {
@@ -25,9 +27,9 @@ macro_rules! handles {
 
 handles!(HeaderName: as_str, HeaderValue: as_bytes, Authority: as_str, PathAndQuery: as_str);
 
-/// Counts the blocks of the slice that these words begin with, if it lends this text.
+/// Counts the blocks of the slice that these words begin with, if the slice is this text.
 fn add_slice(ops: &Ops<'_>, words: Words<'_>, text: &[u8]) {
-    // Behind it may be padding.
+    // Padding may follow.
     let words = words.take(size_of::<bytes::Bytes>() / size_of::<usize>());
     let start = text.as_ptr();
     let is_lent = words.clone().any(|word| word == start.addr());
@@ -36,7 +38,7 @@ fn add_slice(ops: &Ops<'_>, words: Words<'_>, text: &[u8]) {
     }
 }
 
-/// Of a scheme that is not of the web, the text is seen, and the box that holds it.
+/// Counts the text of a scheme other than the web's, and its box.
 impl MallocSizeOf for Uri {
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
         if let Some(scheme) = self.scheme() {
@@ -53,7 +55,7 @@ impl MallocSizeOf for Uri {
     }
 }
 
-/// One that http does not know is in the value, or in a block of its own.
+/// A method unknown to `http` lies in the value or in a block of its own.
 impl MallocSizeOf for Method {
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
         let text = self.as_str().as_ptr();
@@ -65,15 +67,15 @@ impl MallocSizeOf for Method {
     }
 }
 
-/// As a map's entry: its hash, and where further values of the name begin and end.
+/// A copy of a map's entry: the hash, and the first and last of further values of the name.
 type Entry<T> = (u16, HeaderName, T, Option<[usize; 2]>);
 
-/// As a further value of a name, with the one before and the one behind.
+/// A copy of a further value of a name, with the previous and the next one.
 type Extra<T> = (T, Result<usize, usize>, Result<usize, usize>);
 
 impl<T> MallocShallowSizeOf for HeaderMap<T> {
     fn add_shallow_size_of<'a>(&'a self, ops: &Ops<'a>) {
-        // An index for each place, of which three in four may be taken, and the entries.
+        // An index for each slot, of which three in four may be used, and the entries.
         let entries = self.capacity();
         let indices = (entries + entries / 3).next_power_of_two() * size_of::<[u16; 2]>();
         let entry = size_of::<Entry<T>>();

@@ -1,8 +1,10 @@
-//! Persistent collections of `im`: nodes with several owners, counted by one of them, with the elements in it. *Lower bounds*: seen are the
-//! nodes that elements lie in, and those that the value itself leads to, but not the nodes that only lead to others. Without the
-//! tracker, the elements alone.
+//! Measures persistent collections of `im`: shared nodes, each counted by one owner with its
+//! elements.
 //!
-//! Ordered maps and sets have elements in each node and are *exact with the tracker*. So are vectors of up to 64 elements.
+//! *Lower bounds*: counted are nodes that contain elements, and nodes that the value itself points
+//! to. Inner nodes that only point to others are not. Without the tracker, only the elements count.
+//! Ordered maps and sets have elements in each node and are *exact with the tracker*, and so are
+//! vectors of up to 64 elements.
 
 use im::{HashMap, HashSet, OrdMap, OrdSet, Vector};
 

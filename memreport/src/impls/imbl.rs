@@ -1,6 +1,9 @@
-//! Persistent collections of `imbl`: nodes with several owners, counted by one of them, with the elements in it. *Lower bounds*: seen are
-//! the nodes that elements lie in, and those that the value itself leads to, but neither the nodes that only lead to others nor
-//! the copies of keys in them. Without the tracker, the elements alone.
+//! Measures persistent collections of `imbl`: shared nodes, each counted by one owner with its
+//! elements.
+//!
+//! *Lower bounds*: counted are nodes that contain elements, and nodes that the value itself points
+//! to. Inner nodes that only point to others are not, nor are copies of keys in them. Without the
+//! tracker, only the elements count.
 
 use imbl::shared_ptr::SharedPointerKind;
 use imbl::{GenericHashMap, GenericHashSet, GenericOrdMap, GenericOrdSet, GenericVector};

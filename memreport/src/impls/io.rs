@@ -1,5 +1,8 @@
-//! Buffers around readers and writers, and errors. A `Cursor` and a `BufWriter` are *exact*; a `BufReader` and a `LineWriter` are *exact
-//! with the tracker*, and without it their capacity, or std's own for lines; an `Error` is a *lower bound*: what its cause owns is not seen.
+//! Measures buffered readers and writers, and I/O errors.
+//!
+//! A `Cursor` and a `BufWriter` are *exact*. A `BufReader` and a `LineWriter` are *exact with the
+//! tracker*; without it their capacity, or std's own for lines. An `Error` is a *lower bound*: its
+//! cause's blocks are not counted.
 #![expect(unsafe_code, reason = "vouches for the buffer of a writer")]
 
 use std::io::{
@@ -8,7 +11,7 @@ use std::io::{
 };
 
 use super::sequence::elements;
-use crate::allocator::words::{words_around, words_of};
+use crate::allocator::words::{words_of, words_outside};
 use crate::{MallocSizeOf, Ops};
 
 owns_nothing!(Empty, Repeat, Sink, Stdin, Stdout, Stderr);
@@ -22,7 +25,7 @@ impl<T: MallocSizeOf> MallocSizeOf for Cursor<T> {
 
 impl<W: Write + MallocSizeOf> MallocSizeOf for BufWriter<W> {
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
-        // SAFETY: the buffer is a vector of that capacity, lent as a slice.
+        // SAFETY: the buffer is a vector of that capacity, borrowed as a slice.
         unsafe { elements(ops, self.buffer().as_ptr(), self.capacity()) };
         self.get_ref().add_size_of_excluding_this(ops);
     }
@@ -39,13 +42,13 @@ impl<R: MallocSizeOf> MallocSizeOf for BufReader<R> {
     }
 }
 
-/// The buffer that std makes for lines.
+/// The size in bytes of std's buffer for lines.
 const LINE_BUFFER: usize = 1024;
 
 impl<W: Write + MallocSizeOf> MallocSizeOf for LineWriter<W> {
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
-        let words = words_around(self, self.get_ref());
-        // Among the words is the capacity as well.
+        let words = words_outside(self, self.get_ref());
+        // The capacity is among the words as well.
         let is_buffer =
             |offset, requested| offset == 0 && words.clone().any(|word| word == requested);
         ops.blocks_by_words(words.clone(), is_buffer, LINE_BUFFER);
@@ -69,7 +72,7 @@ impl<A: MallocSizeOf, B: MallocSizeOf> MallocSizeOf for Chain<A, B> {
     }
 }
 
-/// One that has a cause owns it, in a box, and the box that holds that and its kind.
+/// An error with a cause owns the cause in a box, and a second box with that and the kind.
 impl MallocSizeOf for Error {
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
         if let Some(cause) = self.get_ref() {

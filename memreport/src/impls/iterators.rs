@@ -1,6 +1,8 @@
-//! Iterators that own what is left to come, and such as only lend. Those over arrays and the drain of a vector are *exact*. The
-//! others tell nobody what is left: *lower bounds*, seen with the tracker alone, of the blocks that they lead to. If the elements own
-//! nothing, those over double-ended queues, heaps and hash tables are *exact with the tracker*.
+//! Measures iterators, owning and borrowing. Those over arrays and a vector's drain are *exact*.
+//!
+//! The others do not expose their remaining elements: *lower bounds*, with the tracker alone, of
+//! the blocks that they point to. If the elements own nothing, those over double-ended queues,
+//! heaps and hash tables are *exact with the tracker*.
 
 use alloc::collections::{binary_heap, btree_map, btree_set, linked_list, vec_deque};
 use alloc::{string, vec};
@@ -18,7 +20,7 @@ impl<T: MallocSizeOf, const N: usize> MallocSizeOf for core::array::IntoIter<T, 
     }
 }
 
-/// The vector has the block, and is borrowed.
+/// The vector owns the block, and is borrowed.
 impl<T: MallocSizeOf> MallocSizeOf for vec::Drain<'_, T> {
     #[inline]
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
@@ -28,10 +30,10 @@ impl<T: MallocSizeOf> MallocSizeOf for vec::Drain<'_, T> {
 
 macro_rules! lead_to_blocks {
     ($(<$($param:ident)*> $ty:ty: $is_one:expr;)*) => {$(
-        /// What is left to come is not seen.
+        /// The remaining elements are not measured.
         impl<$($param),*> MallocSizeOf for $ty {
             fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
-                // One that is done may lead anywhere.
+                // A finished iterator may contain any words.
                 if self.len() > 0 {
                     ops.blocks_by_words(words_of(self), $is_one, 0);
                 }
@@ -56,7 +58,7 @@ lead_to_blocks! {
 
 macro_rules! only_lend {
     ($($ty:ty),* $(,)?) => {$(
-        /// What is borrowed belongs to somebody else.
+        /// Borrowed values belong to their owner.
         impl<T> MallocSizeOf for $ty {
             #[inline]
             fn add_size_of_excluding_this<'a>(&'a self, _ops: &Ops<'a>) {}

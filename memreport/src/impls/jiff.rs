@@ -1,5 +1,7 @@
-//! Times of `jiff`, which own nothing, *exact*, and time zones: of one that was read from a file or a text, its own block is seen with
-//! the tracker, once for all that share it, and what its transitions take is not. *Lower bound.*
+//! Measures times of `jiff`, which own nothing, *exact*, and time zones, *lower bounds*.
+//!
+//! The block of a zone that was read from a file or a text is counted with the tracker, once for
+//! all its owners. Its transitions are not.
 
 use jiff::civil::{Date, DateTime, ISOWeekDate, Time, Weekday};
 use jiff::tz::{Dst, Offset, TimeZone};
@@ -13,7 +15,7 @@ owns_nothing!(Date, DateTime, ISOWeekDate, Time, Weekday, Dst, Offset);
 
 impl MallocSizeOf for TimeZone {
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
-        // The low bits of its pointer say what kind it is of; it leads into the block all the same.
+        // The low bits of the pointer are a tag. It points into the block all the same.
         ops.shared_blocks_by_words(words_of(self), (self, 0), usize::MAX);
     }
 }

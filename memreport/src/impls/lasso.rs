@@ -1,7 +1,8 @@
-//! Interned text of `lasso`, in the hands of one thread. *Exact with the tracker*, as long as each bucket has text in it; without it
-//! a *formula*: the buckets and what the capacity takes, or of a reader and a resolver, the lengths.
+//! Measures text interners of `lasso` for one thread. *Exact with the tracker*, as long as each
+//! bucket has text in it; without it a *formula*.
 //!
-//! A bucket that has no text, as that of an empty interner, is not seen, nor what the hasher owns.
+//! The formula is the buckets and the capacity, or the lengths for a reader and a resolver. A
+//! bucket without text, such as an empty interner's, is not counted. The hasher is not measured.
 
 use lasso::{Rodeo, RodeoReader, RodeoResolver};
 
@@ -11,7 +12,7 @@ use crate::{MallocSizeOf, Ops};
 
 owns_nothing!(lasso::Spur, lasso::MicroSpur, lasso::MiniSpur, lasso::LargeSpur);
 
-/// Counts the blocks that an interner leads to, and those that the texts lie in.
+/// Counts the blocks that an interner points to, and the blocks that contain its texts.
 fn add_blocks<'t, T>(
     ops: &Ops<'_>,
     interner: &T,

@@ -1,5 +1,7 @@
-//! Values that are made when they are first asked for. *Exact* from Rust 1.94 on, which is the first to tell whether a value was made;
-//! before, they are *busy*. Of a value that nobody has asked for, what its function has captured is not seen: a *lower bound*.
+//! Measures lazily initialized values. *Exact* from Rust 1.94 on; before, they are *busy*.
+//!
+//! Rust 1.94 first exposes whether a value is initialized. Captures of an initializer that has not
+//! run are not counted: a *lower bound*.
 
 use core::cell::LazyCell;
 #[cfg(feature = "std")]
@@ -7,7 +9,7 @@ use std::sync::LazyLock;
 
 use crate::{MallocSizeOf, Ops};
 
-/// A function of the name of std's, which goes before it where it is stable.
+/// A trait whose function has the name of std's, which has precedence where it is stable.
 #[cfg_attr(not(test), expect(dead_code, reason = "stands in for std's, where that is not stable"))]
 trait Untold {
     fn get(_: &Self) -> Unknown {
@@ -15,10 +17,10 @@ trait Untold {
     }
 }
 
-/// Whether the value was made is not known.
+/// The result on versions that do not expose whether the value is initialized.
 struct Unknown;
 
-/// What a function `get` has told.
+/// The result of a function `get`.
 trait Told<'a> {
     fn add(self, ops: &Ops<'a>);
 }
@@ -64,7 +66,7 @@ lazy! {
 mod tests {
     use super::*;
 
-    /// As a lazy value that tells nothing.
+    /// A lazy value that does not expose its state.
     struct Old<T, F>(T, F);
 
     lazy!(Old);

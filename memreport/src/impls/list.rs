@@ -1,11 +1,11 @@
-//! Linked lists. *Exact with the tracker*; without it the size of a node for each element.
+//! Measures linked lists. *Exact with the tracker*; without it the size of a node for each element.
 
 use alloc::collections::LinkedList;
 use core::ptr::NonNull;
 
 use crate::{MallocShallowSizeOf, MallocSizeOf, Ops};
 
-/// As std's node.
+/// A copy of std's node.
 #[expect(dead_code, reason = "only its size is of interest")]
 struct Node<T> {
     next: Option<NonNull<u8>>,
@@ -13,7 +13,7 @@ struct Node<T> {
     element: T,
 }
 
-/// Whether a block of that size is a node, led to by its start.
+/// Returns whether a block of this size is a node to whose start a word points.
 pub(super) fn is_node<T>(offset: usize, requested: usize) -> bool {
     (offset, requested) == (0, size_of::<Node<T>>())
 }

@@ -1,5 +1,5 @@
-//! Locks of `parking_lot` and others made with `lock_api`, which are tried, never waited for. *Exact*, or *busy* while somebody
-//! else holds them.
+//! Measures locks made with `lock_api`, such as `parking_lot`'s, without waiting. *Exact*, or
+//! *busy* while another thread holds them.
 #![expect(unsafe_code, reason = "vouches for guards that keep what they lend")]
 
 use lock_api::{Mutex, MutexGuard, RawMutex, RawRwLock, RwLock, RwLockReadGuard};
@@ -15,7 +15,7 @@ unsafe impl<R: RawRwLock, T: ?Sized> Guard for RwLockReadGuard<'_, R, T> {}
 impl<R: RawMutex, T: ?Sized + MallocSizeOf> MallocSizeOf for Mutex<R, T> {
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
         match self.try_lock() {
-            Some(value) => ops.locked(value),
+            Some(value) => ops.measure_guarded(value),
             None => ops.busy(),
         }
     }
@@ -24,7 +24,7 @@ impl<R: RawMutex, T: ?Sized + MallocSizeOf> MallocSizeOf for Mutex<R, T> {
 impl<R: RawRwLock, T: ?Sized + MallocSizeOf> MallocSizeOf for RwLock<R, T> {
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
         match self.try_read() {
-            Some(value) => ops.locked(value),
+            Some(value) => ops.measure_guarded(value),
             None => ops.busy(),
         }
     }

@@ -1,7 +1,7 @@
-//! Locks, which are tried, never waited for. *Exact*, or *busy* while somebody else holds them.
+//! Measures locks, without waiting for them. *Exact*, or *busy* while another thread holds them.
 //!
-//! On Linux and Windows a lock owns nothing itself; where std makes locks of pthreads', their blocks cannot be seen, and this is
-//! a *lower bound*. What a panic left behind in a poisoned lock is owned all the same.
+//! On Linux and Windows a lock itself owns nothing. Where std's locks use pthreads, their blocks
+//! are not counted: a *lower bound*. The value in a poisoned lock is measured as usual.
 
 use std::sync::{Mutex, RwLock, TryLockError};
 
@@ -10,8 +10,8 @@ use crate::{MallocSizeOf, Ops};
 impl<T: ?Sized + MallocSizeOf> MallocSizeOf for Mutex<T> {
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
         match self.try_lock() {
-            Ok(value) => ops.locked(value),
-            Err(TryLockError::Poisoned(error)) => ops.locked(error.into_inner()),
+            Ok(value) => ops.measure_guarded(value),
+            Err(TryLockError::Poisoned(error)) => ops.measure_guarded(error.into_inner()),
             Err(TryLockError::WouldBlock) => ops.busy(),
         }
     }
@@ -20,8 +20,8 @@ impl<T: ?Sized + MallocSizeOf> MallocSizeOf for Mutex<T> {
 impl<T: ?Sized + MallocSizeOf> MallocSizeOf for RwLock<T> {
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
         match self.try_read() {
-            Ok(value) => ops.locked(value),
-            Err(TryLockError::Poisoned(error)) => ops.locked(error.into_inner()),
+            Ok(value) => ops.measure_guarded(value),
+            Err(TryLockError::Poisoned(error)) => ops.measure_guarded(error.into_inner()),
             Err(TryLockError::WouldBlock) => ops.busy(),
         }
     }

@@ -1,5 +1,5 @@
-//! Caches of `lru`. *Exact with the tracker*; without it a *formula*: an entry for each element, and the table that the capacity
-//! takes.
+//! Measures caches of `lru`. *Exact with the tracker*; without it a *formula*: an entry for each
+//! element, and the table of the capacity.
 
 use core::hash::{BuildHasher, Hash};
 
@@ -9,7 +9,7 @@ use super::table::{inside, is_table, table_size};
 use crate::allocator::words::words_of;
 use crate::{MallocShallowSizeOf, MallocSizeOf, Ops};
 
-/// As the cache's entry.
+/// A copy of the cache's entry.
 #[expect(dead_code, reason = "only its size is of interest")]
 struct Entry<K, V> {
     key: K,
@@ -44,9 +44,9 @@ where
     }
 }
 
-/// Counts the table and the two entries that the list begins and ends with.
+/// Counts the table, and the two entries at the ends of the list.
 fn add_frame<K: Hash + Eq, V, S: BuildHasher>(ops: &Ops<'_>, cache: &LruCache<K, V, S>) {
-    // A cache without a limit grows its table as it needs it.
+    // A cache without a limit grows its table on demand.
     let places = if cache.cap().get() == usize::MAX { cache.len() } else { cache.cap().get() };
     let bytes = table_size::<[usize; 2]>(places) + 2 * size_of::<Entry<K, V>>();
     let is_own = |offset, requested| {

@@ -1,7 +1,9 @@
-//! Implements the traits for maps and sets whose iterators lend their elements: std's, `hashbrown`'s, `indexmap`'s and
-//! `ordermap`'s.
+//! Implements the traits for maps and sets whose iterators borrow their elements: std's,
+//! `hashbrown`'s, `indexmap`'s and `ordermap`'s.
 
-/// Implements both traits for maps and sets, with the parts of an element and the parameters that are their types. The
+/// Implements both traits for maps and sets.
+///
+/// The brackets contain the parts of an element and the type parameters that are their types. The
 /// expression adds the blocks of the collection itself.
 macro_rules! map_like {
     ($($ty:ty, [$($part:ident: $owned:ident),+] $(, $hasher:ident)? => |$map:ident, $ops:ident| $own:expr;)*) => {$(
@@ -20,7 +22,7 @@ macro_rules! map_like {
                     return;
                 }
                 ops.add_with(self, |map, ops| {
-                    ops.each_ahead(map.iter(), |($($part),+)| {
+                    ops.each_prefetched(map.iter(), |($($part),+)| {
                         $($part.add_size_of_excluding_this(ops);)+
                     });
                 });

@@ -1,8 +1,9 @@
-//! Caches of `moka`, of shared values. *Lower bound*: keys and values to the byte, but of what the cache itself takes, only the
-//! blocks that the handle leads to.
+//! Measures caches of `moka` with shared values. *Lower bound*: keys and values are exact, but of
+//! the cache itself only the blocks that the handle points to are counted.
 //!
-//! A cache hands out clones of its values. A clone of what is shared is another owner of the same block; a clone of anything else
-//! would have blocks of its own, so caches of such values cannot be measured.
+//! A cache returns clones of its values. A clone of a shared value is another owner of the same
+//! block. A clone of any other value has blocks of its own, so caches of such values are not
+//! measurable.
 
 use core::hash::{BuildHasher, Hash};
 use std::sync::Arc;
@@ -21,8 +22,8 @@ where
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
         ops.shared_blocks_by_words(words_of(self), (self, 0), usize::MAX);
         for (key, value) in self {
-            ops.now(&key, Arc::add_size_of_excluding_this);
-            ops.now(&value, Arc::add_size_of_excluding_this);
+            ops.measure_borrowed(&key, Arc::add_size_of_excluding_this);
+            ops.measure_borrowed(&value, Arc::add_size_of_excluding_this);
         }
     }
 }

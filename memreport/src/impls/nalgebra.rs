@@ -1,4 +1,5 @@
-//! Vectors and matrices of `nalgebra`, of a size that is known or not, and what is made of them. *Exact.*
+//! Measures vectors and matrices of `nalgebra`, of static or dynamic size, and types made of them.
+//! *Exact.*
 
 use nalgebra::{
     ArrayStorage, Complex, Const, DefaultAllocator, Dim, DimName, Dyn, Isometry, Matrix, OPoint,
@@ -15,7 +16,7 @@ impl<const D: usize> MallocSizeOf for Const<D> {
     fn add_size_of_excluding_this<'a>(&'a self, _ops: &Ops<'a>) {}
 }
 
-/// As what it keeps its elements in.
+/// Measured by its storage.
 impl<T, R, C, S: MallocSizeOf> MallocSizeOf for Matrix<T, R, C, S> {
     #[inline]
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
@@ -51,7 +52,7 @@ impl<T: MallocSizeOf, const R: usize, const C: usize> MallocSizeOf for ArrayStor
     }
 }
 
-/// What is borrowed belongs to somebody else.
+/// Borrowed values belong to their owner.
 impl<T, R: Dim, C: Dim, RStride: Dim, CStride: Dim> MallocSizeOf
     for ViewStorage<'_, T, R, C, RStride, CStride>
 {
@@ -118,7 +119,7 @@ impl<T: Scalar + MallocSizeOf, R: MallocSizeOf, const D: usize> MallocSizeOf for
     }
 }
 
-/// The factor, a number, is not looked into.
+/// The scaling factor is a number.
 impl<T: Scalar + MallocSizeOf, R: MallocSizeOf, const D: usize> MallocSizeOf
     for Similarity<T, R, D>
 {

@@ -1,4 +1,5 @@
-//! Big numbers of `num-bigint`. *Exact with the tracker*; without it their digits, without the room for more.
+//! Measures big numbers of `num-bigint`. *Exact with the tracker*; without it their digits, without
+//! spare capacity.
 
 use num_bigint::{BigInt, BigUint};
 
@@ -12,7 +13,7 @@ impl MallocSizeOf for BigUint {
     }
 }
 
-/// The sign is apart, and owns nothing.
+/// The sign is separate and owns nothing.
 impl MallocSizeOf for BigInt {
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
         self.magnitude().add_size_of_excluding_this(ops);

@@ -1,5 +1,5 @@
-//! Cells that are filled once, of `once_cell`. *Exact.* Of a lazy value that nobody has asked for, what its function has captured is
-//! not seen: a *lower bound*.
+//! Measures cells of `once_cell`. *Exact.* Captures of an initializer that has not run are not
+//! counted: a *lower bound*.
 #![expect(unsafe_code, reason = "vouches for the block of a `OnceBox`")]
 
 use core::alloc::Layout;
@@ -30,7 +30,7 @@ as_what_is_inside!(<F: FnOnce() -> T> sync::Lazy<T, F>, <F: FnOnce() -> T> unsyn
 impl<T: MallocSizeOf> MallocSizeOf for OnceBox<T> {
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
         if let Some(value) = self.get() {
-            // SAFETY: the value was given to it in a box.
+            // SAFETY: the value was stored in a box.
             unsafe { ops.block(value, Layout::for_value(value)) };
             ops.add(value);
         }

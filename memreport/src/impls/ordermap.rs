@@ -1,7 +1,7 @@
-//! Maps and sets of `ordermap`, with any hasher: those of `indexmap` with another equality. *Exact with the tracker*; without it a
-//! *formula*: the entries and the table that the capacity takes.
+//! Measures maps and sets of `ordermap`, with any hasher, like those of `indexmap`. *Exact with the
+//! tracker*; without it a *formula*: the entries and the table of the capacity.
 //!
-//! What the hasher owns is not measured.
+//! The hasher is not measured.
 
 use ordermap::{OrderMap, OrderSet};
 
@@ -10,9 +10,9 @@ use super::maps::map_like;
 
 map_like! {
     OrderMap<K, V, S>, [key: K, value: V], S => |map, ops| {
-        add_entries::<(usize, K, V), _, _>(ops, map, map.hasher(), map.capacity())
+        add_entries::<(usize, K, V), _, _>(ops, map, map.hasher(), map.capacity());
     };
     OrderSet<T, S>, [element: T], S => |set, ops| {
-        add_entries::<(usize, T), _, _>(ops, set, set.hasher(), set.capacity())
+        add_entries::<(usize, T), _, _>(ops, set, set.hasher(), set.capacity());
     };
 }

@@ -1,4 +1,4 @@
-//! What `parking_lot` has beside locks owns nothing. *Exact.*
+//! Measures types of `parking_lot` other than locks, which own nothing. *Exact.*
 
 use parking_lot::{Condvar, Once};
 

@@ -1,24 +1,25 @@
-//! What the collections of `im` and of `imbl` have in common: vectors of chunks, and trees whose nodes hold elements, both with several
-//! owners.
+//! Measures the two shapes of collections of `im` and `imbl`: vectors of chunks, and trees whose
+//! nodes contain elements. Both share nodes.
 
 use crate::allocator::words::words_of;
 use crate::measure::ops::Nodes;
 use crate::{MallocSizeOf, Ops};
 
-/// Elements in a chunk of a vector.
+/// The number of elements in a chunk of a vector.
 const CHUNK: usize = 64;
 
-/// What has a chunk or a node for itself: one or two counts before it.
+/// A chunk or node with its one or two counts.
 #[expect(dead_code, reason = "only its size is of interest")]
 struct Counted<const COUNTS: usize, T> {
     counts: [usize; COUNTS],
     value: T,
 }
 
-/// As a vector's chunk: where its elements begin and end, and they themselves.
+/// A copy of a vector's chunk: the range of its elements, and the elements.
 type Chunk<A> = ([usize; 2], [A; CHUNK]);
 
-/// As the topmost node of a vector's middle: its size or where that is told, and its children.
+/// A copy of the topmost node of a vector's middle: its size or a pointer to that, and its
+/// children.
 type Middle = [usize; 3];
 
 fn is_one<T>(offset: usize, requested: usize) -> bool {
@@ -36,19 +37,20 @@ pub(super) fn add_vector<'a, V, A: MallocSizeOf + 'a>(
         return elements.for_each(|element| element.add_size_of_excluding_this(ops));
     }
     let mut nodes = Nodes::new(ops);
-    // One chunk, or two at each end and a tree between them. Behind the pointer to one chunk, any words follow.
-    let chunks = nodes.lead_to(words_of(vector), is_one::<Chunk<A>>);
+    // One chunk, or two at each end and a tree between them. Any words may follow the pointer to a
+    // single chunk.
+    let chunks = nodes.add_nodes_at(words_of(vector), is_one::<Chunk<A>>);
     if chunks >= 4 {
-        nodes.lead_to(words_of(vector), is_one::<Middle>);
+        nodes.add_nodes_at(words_of(vector), is_one::<Middle>);
     }
     for element in elements {
-        if nodes.meet(core::ptr::from_ref(element).addr(), size_of::<A>()) {
+        if nodes.visit(core::ptr::from_ref(element).addr(), size_of::<A>()) {
             element.add_size_of_excluding_this(ops);
         }
     }
 }
 
-/// Implements the trait for sets and maps, of which some may lead anywhere when they are empty.
+/// Implements the trait for sets and maps. Some may contain any words when they are empty.
 macro_rules! trees {
     ($($ty:ty $(, unless $is_empty:ident)?: <$($param:ident $(: $($bound:ident)+)?),*> $element:pat => $first:ident $(, $second:ident)?;)*) => {$(
         impl<$($param $(: $($bound +)+)?),*> $crate::MallocSizeOf for $ty {
@@ -56,11 +58,11 @@ macro_rules! trees {
                 ops.add_with(self, |tree, ops| {
                     let mut nodes = $crate::measure::ops::Nodes::new(ops);
                     $(if !tree.$is_empty())? {
-                        nodes.lead_to($crate::allocator::words::words_of(tree), |offset, _| offset == 0);
+                        nodes.add_nodes_at($crate::allocator::words::words_of(tree), |offset, _| offset == 0);
                     }
                     for $element in tree.iter() {
                         let element = (core::ptr::from_ref($first).addr(), size_of_val($first) $(+ size_of_val($second))?);
-                        if nodes.meet(element.0, element.1) {
+                        if nodes.visit(element.0, element.1) {
                             $first.add_size_of_excluding_this(ops);
                             $($second.add_size_of_excluding_this(ops);)?
                         }

@@ -1,5 +1,5 @@
-//! Graphs of `petgraph`. A `Graph` is *exact*; a `StableGraph` and a `GraphMap` are *exact with the tracker*, and without it a
-//! *formula*: what their capacities take.
+//! Measures graphs of `petgraph`. A `Graph` is *exact*. A `StableGraph` and a `GraphMap` are *exact
+//! with the tracker*; without it a *formula*: their capacities.
 #![expect(unsafe_code, reason = "vouches for the blocks of nodes and edges")]
 
 use core::hash::BuildHasher;
@@ -31,9 +31,9 @@ impl<N: MallocSizeOf, E: MallocSizeOf, Ty: EdgeType, Ix: IndexType> MallocSizeOf
 {
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
         let (nodes, edges) = self.capacity();
-        // SAFETY: the nodes are a vector of that capacity, lent as a slice.
+        // SAFETY: the nodes are a vector of that capacity, borrowed as a slice.
         unsafe { elements(ops, self.raw_nodes().as_ptr(), nodes) };
-        // SAFETY: so are the edges.
+        // SAFETY: the edges are too.
         unsafe { elements(ops, self.raw_edges().as_ptr(), edges) };
         ops.add_with(self, |graph, ops| {
             graph.node_weights().for_each(|weight| weight.add_size_of_excluding_this(ops));
@@ -58,7 +58,7 @@ impl<N: MallocSizeOf, E: MallocSizeOf, Ty: EdgeType, Ix: IndexType> MallocSizeOf
     }
 }
 
-/// What its nodes are is copied, so they own nothing; each has a list of neighbours.
+/// Nodes are `Copy`, so they own nothing. Each has a list of neighbours.
 impl<N: NodeTrait, E: MallocSizeOf, Ty: EdgeType, S: BuildHasher> MallocSizeOf
     for GraphMap<N, E, Ty, S>
 {
@@ -76,7 +76,7 @@ impl<N: NodeTrait, E: MallocSizeOf, Ty: EdgeType, S: BuildHasher> MallocSizeOf
         ops.blocks_by_words(words_of(self), is_own, bytes);
         ops.add_with(self, |graph, ops| {
             for node in graph.nodes() {
-                // An iterator over the neighbours, which a node has as a list, begins where the list does.
+                // The iterator over a node's neighbours begins at the start of their list.
                 let neighbours = graph.neighbors(node);
                 let is_list = |offset, _| offset == 0;
                 if !ops.block_by_words(words_of(&neighbours), is_list)

@@ -1,4 +1,4 @@
-//! Types that own nothing: numbers, times, addresses, and what is only borrowed. *Exact.*
+//! Measures types that own nothing: numbers, times, addresses, references. *Exact.*
 
 use core::marker::{PhantomData, PhantomPinned};
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
@@ -44,7 +44,7 @@ owns_nothing!(core::sync::atomic::Ordering, core::fmt::Arguments<'_>);
 
 macro_rules! slices_own_nothing {
     ($($ty:ty),*) => {$(
-        /// As behind `Box` and `Rc`, which own the block.
+        /// Adds nothing: the `Box` or `Rc` owns the block.
         impl MallocSizeOf for $ty {
             #[inline]
             fn add_size_of_excluding_this<'a>(&'a self, _ops: &Ops<'a>) {}
@@ -59,13 +59,13 @@ impl<T: ?Sized> MallocSizeOf for PhantomData<T> {
     fn add_size_of_excluding_this<'a>(&'a self, _ops: &Ops<'a>) {}
 }
 
-/// What is borrowed belongs to somebody else.
+/// Borrowed values belong to their owner.
 impl<T: ?Sized> MallocSizeOf for &T {
     #[inline]
     fn add_size_of_excluding_this<'a>(&'a self, _ops: &Ops<'a>) {}
 }
 
-/// What is borrowed belongs to somebody else.
+/// Borrowed values belong to their owner.
 impl<T: ?Sized> MallocSizeOf for &mut T {
     #[inline]
     fn add_size_of_excluding_this<'a>(&'a self, _ops: &Ops<'a>) {}

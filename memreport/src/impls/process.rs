@@ -1,5 +1,8 @@
-//! Other programs. What runs owns nothing, and what has ended is *exact*. A `Command` is a *lower bound*: its texts are seen with the
-//! tracker, but not the name that the program is told, nor all that a big changed environment is sorted in. Without the tracker, the lengths.
+//! Measures handles of other processes. Running ones own nothing, and the output of ended ones is
+//! *exact*.
+//!
+//! A `Command` is a *lower bound*: its texts are counted with the tracker, but not `arg0` and not
+//! all nodes of a large changed environment. Without the tracker, the lengths count.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -27,7 +30,7 @@ impl MallocSizeOf for Command {
             let whole = [Some(self.get_program()), folder].into_iter().chain(environment());
             whole.flatten().chain(self.get_args()).map(OsStr::as_encoded_bytes)
         };
-        // The lists of arguments are led to by the command's own words.
+        // The command's own words point to the lists of arguments.
         let own = words_of(self).map(core::ptr::without_provenance);
         let lengths = texts().map(<[u8]>::len).sum();
         ops.enclosing_blocks(own.chain(texts().map(<[u8]>::as_ptr)), lengths);

@@ -1,6 +1,7 @@
-//! Messages of `prost-types`: what is well known, and what describes messages. *Exact*, but for the maps of a `Struct`, which are std's.
+//! Measures the well-known messages and descriptors of `prost-types`. *Exact*, except for the maps
+//! of a `Struct`, which are std's.
 //!
-//! Messages of one's own derive the trait, as `prost_build::Config::type_attribute` can have it.
+//! Generated messages can derive the trait by `prost_build::Config::type_attribute`.
 
 use prost_types::{
     Any, Api, DescriptorProto, Duration, Enum, EnumDescriptorProto, EnumOptions, EnumValue,

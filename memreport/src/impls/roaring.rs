@@ -1,5 +1,5 @@
-//! Compressed bitmaps of `roaring`. *Exact with the tracker*; without it what its statistics say of the containers, short of what the
-//! allocator rounds up.
+//! Measures compressed bitmaps of `roaring`. *Exact with the tracker*; without it the sizes of the
+//! containers in their statistics.
 #![expect(unsafe_code, reason = "vouches for what a bitmap consists of")]
 
 use alloc::boxed::Box;
@@ -12,7 +12,7 @@ use super::btree::{Walk, add_lone_leaf};
 use crate::allocator::words::words_of;
 use crate::{MallocSizeOf, Ops};
 
-/// As a bitmap's container, for 2^16 numbers.
+/// A copy of a bitmap's container, for 2^16 numbers.
 #[expect(dead_code, reason = "only its size and where its key lies is of interest")]
 struct Container {
     key: u16,
@@ -26,7 +26,7 @@ enum Store {
     Runs(Vec<[u16; 2]>),
 }
 
-/// Of the words of a container, the one that has the key and padding behind it.
+/// The index of the container's word that consists of the key and padding.
 const KEY: usize = offset_of!(Container, key) / size_of::<usize>();
 
 impl MallocSizeOf for RoaringBitmap {
@@ -35,17 +35,17 @@ impl MallocSizeOf for RoaringBitmap {
         let containers = usize::try_from(statistics.n_containers).unwrap_or(0);
         if !ops.finds_enclosing_blocks() {
             let bits = u64::from(statistics.n_bitset_containers) * size_of::<[u64; 1024]>() as u64;
-            // It takes the numbers of an array for twice as big as they are.
+            // The statistics count each number of an array as twice its size.
             let numbers = statistics.n_bytes_array_containers / 2;
             let bytes = bits + numbers + statistics.n_bytes_run_containers;
             let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
             return ops.computed(bytes.saturating_add(containers * size_of::<Container>()));
         }
         let per_container = size_of::<Container>() / size_of::<usize>();
-        // SAFETY: a bitmap is a vector of containers: a pointer and two small numbers.
+        // SAFETY: a bitmap is a vector of containers, and each is a pointer and two small numbers.
         unsafe {
             ops.blocks_behind_words(&words_of(self), |words| {
-                // Room for more has no containers yet.
+                // Spare capacity has no containers yet.
                 let words = words.take(containers * per_container).enumerate();
                 let words = words.filter(|(index, _)| index % per_container != KEY);
                 for (_, word) in words {

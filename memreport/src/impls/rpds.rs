@@ -1,6 +1,8 @@
-//! Persistent collections of `rpds`: each element is a block of its own with several owners, and is counted by one of them. Lists and stacks
-//! are *exact with the tracker*. Of vectors, queues, maps and sets, whose nodes nobody lends, hardly more than the elements is seen:
-//! *lower bounds*. Without the tracker, the elements alone.
+//! Measures persistent collections of `rpds`: each element is a shared block that one owner counts.
+//!
+//! Lists and stacks are *exact with the tracker*. The nodes of vectors, queues, maps and sets are
+//! not exposed, so little more than the elements is counted: *lower bounds*. Without the tracker,
+//! only the elements count.
 
 use core::hash::{BuildHasher, Hash};
 
@@ -14,12 +16,13 @@ use super::table::inside;
 use crate::allocator::words::words_of;
 use crate::{MallocSizeOf, Ops};
 
-/// Counts the nodes that a value leads to, behind the elements, so that those are not taken for nodes. Only for what has no padding.
+/// Counts the nodes that a value points to. Called after the elements, so that those are not taken
+/// for nodes, and only for types without padding.
 fn add_nodes<V>(ops: &Ops<'_>, value: &V) {
     ops.shared_blocks_by_words(words_of(value), (value, 0), usize::MAX);
 }
 
-/// Each has an iterator that leads to the next node.
+/// Implements the trait for lists, whose iterators contain a pointer to the next node.
 macro_rules! lists {
     ($($list:ident),*) => {$(
         impl<T: MallocSizeOf, P: SharedPointerKind> MallocSizeOf for $list<T, P> {
@@ -42,7 +45,7 @@ macro_rules! lists {
 
 lists!(List, Stack);
 
-/// Measures elements, each of which is alone in a block.
+/// Measures elements, each of which has a block of its own.
 fn add_elements<'a, T: MallocSizeOf + 'a>(ops: &Ops<'a>, elements: impl Iterator<Item = &'a T>) {
     for element in elements {
         if counted(ops, element) {
@@ -86,7 +89,7 @@ impl<T: Ord + MallocSizeOf, P: SharedPointerKind> MallocSizeOf for RedBlackTreeS
     }
 }
 
-/// Measures entries, a key and its value being one block.
+/// Measures entries, each of which is one block with a key and its value.
 fn add_entries<'a, K: MallocSizeOf + 'a, V: MallocSizeOf + 'a>(
     ops: &Ops<'a>,
     entries: impl Iterator<Item = (&'a K, &'a V)>,

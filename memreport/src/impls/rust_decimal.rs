@@ -1,3 +1,3 @@
-//! Decimal numbers of `rust_decimal`, which own nothing. *Exact.*
+//! Measures decimal numbers of `rust_decimal`, which own nothing. *Exact.*
 
 owns_nothing!(rust_decimal::Decimal, rust_decimal::RoundingStrategy);

@@ -1,4 +1,4 @@
-//! Hashers of `rustc-hash`, which own nothing. *Exact.* Its maps and sets are std's.
+//! Measures hashers of `rustc-hash`, which own nothing. *Exact.* Its maps and sets are std's.
 
 use rustc_hash::{FxBuildHasher, FxHasher};
 

@@ -1,4 +1,4 @@
-//! Secrets of `secrecy`: a box, which is looked at no more than any other. *Exact.*
+//! Measures secrets of `secrecy` as boxes, without exposing them further. *Exact.*
 #![expect(unsafe_code, reason = "vouches for the block of the secret")]
 
 use core::alloc::Layout;

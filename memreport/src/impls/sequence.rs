@@ -1,5 +1,7 @@
-//! Vectors and what is like them: one block, slack included, and what the elements own. *Exact*; an iterator over a vector *exact
-//! with the tracker*, and without it the size of what is left to come.
+//! Measures vectors and similar types: one block with spare capacity, and the elements. *Exact.*
+//!
+//! An iterator over a vector is *exact with the tracker*; without it the size of the remaining
+//! elements.
 #![expect(unsafe_code, reason = "vouches for the block that each of these owns")]
 
 use alloc::collections::BinaryHeap;
@@ -12,7 +14,8 @@ use crate::{Lookahead, MallocShallowSizeOf, MallocSizeOf, Ops};
 impl<T> MallocShallowSizeOf for Vec<T> {
     #[inline]
     fn add_shallow_size_of<'a>(&'a self, ops: &Ops<'a>) {
-        // SAFETY: a vector with capacity owns a block for that many elements, and `as_ptr` is its start.
+        // SAFETY: a vector with capacity owns a block for that many elements, and `as_ptr` is its
+        // start.
         unsafe { elements(ops, self.as_ptr(), self.capacity()) };
     }
 }
@@ -24,7 +27,7 @@ impl<T: MallocSizeOf> MallocSizeOf for Vec<T> {
         if core::mem::needs_drop::<T>() {
             ops.add(self.as_slice());
         } else {
-            // Mostly numbers, which lead nowhere deep.
+            // Mostly numbers, which have no deep structure.
             self.as_slice().add_size_of_excluding_this(ops);
         }
     }
@@ -35,15 +38,15 @@ impl<T: MallocSizeOf> MallocSizeOf for Vec<T> {
     }
 
     #[inline]
-    fn prefetch_behind(&self, ahead: Lookahead<'_>) {
-        ahead.behind_elements(self);
+    fn prefetch_pointees(&self, ahead: Lookahead<'_>) {
+        ahead.pointees_of_elements(self);
     }
 }
 
 impl<T> MallocShallowSizeOf for BinaryHeap<T> {
     #[inline]
     fn add_shallow_size_of<'a>(&'a self, ops: &Ops<'a>) {
-        // SAFETY: a heap is a vector, and the slice of its elements begins where that does.
+        // SAFETY: a heap is a vector, and the slice of its elements begins at the vector's start.
         unsafe { elements(ops, self.as_slice().as_ptr(), self.capacity()) };
     }
 }
@@ -61,12 +64,12 @@ impl<T: MallocSizeOf> MallocSizeOf for BinaryHeap<T> {
     }
 
     #[inline]
-    fn prefetch_behind(&self, ahead: Lookahead<'_>) {
-        ahead.behind_elements(self.as_slice());
+    fn prefetch_pointees(&self, ahead: Lookahead<'_>) {
+        ahead.pointees_of_elements(self.as_slice());
     }
 }
 
-/// What is left to come, and the buffer that it lies in.
+/// Measures the remaining elements and the buffer.
 impl<T: MallocSizeOf> MallocSizeOf for vec::IntoIter<T> {
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
         let left = size_of_val(self.as_slice());
@@ -80,7 +83,7 @@ impl<T: MallocSizeOf> MallocSizeOf for vec::IntoIter<T> {
     }
 }
 
-/// A slice owns what its elements own.
+/// A slice owns the blocks that its elements own.
 impl<T: MallocSizeOf> MallocSizeOf for [T] {
     #[inline]
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
@@ -88,7 +91,7 @@ impl<T: MallocSizeOf> MallocSizeOf for [T] {
     }
 }
 
-/// An array owns what its elements own.
+/// An array owns the blocks that its elements own.
 impl<T: MallocSizeOf, const N: usize> MallocSizeOf for [T; N] {
     #[inline]
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
@@ -106,8 +109,8 @@ impl<T: MallocSizeOf, const N: usize> MallocSizeOf for [T; N] {
     }
 
     #[inline]
-    fn prefetch_behind(&self, ahead: Lookahead<'_>) {
-        self.iter().for_each(|element| element.prefetch_behind(ahead));
+    fn prefetch_pointees(&self, ahead: Lookahead<'_>) {
+        self.iter().for_each(|element| element.prefetch_pointees(ahead));
     }
 }
 
@@ -115,11 +118,12 @@ impl<T: MallocSizeOf, const N: usize> MallocSizeOf for [T; N] {
 ///
 /// # Safety
 ///
-/// Unless the capacity or the size of `T` is 0, `start` is the start of a live block for that many elements.
+/// Unless the capacity or the size of `T` is 0, `start` is the start of a live block for that many
+/// elements.
 #[inline]
 pub(super) unsafe fn elements<T>(ops: &Ops<'_>, start: *const T, capacity: usize) {
-    // Fails for types of size 0, whose capacity has no limit; they own no block.
+    // Fails for types of size 0, whose capacity has no limit. They own no block.
     let Ok(layout) = Layout::array::<T>(capacity) else { return };
-    // SAFETY: handed on.
+    // SAFETY: the caller's contract is passed through.
     unsafe { ops.block(start, layout) };
 }

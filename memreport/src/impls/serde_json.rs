@@ -1,5 +1,8 @@
-//! Values of `serde_json`, in each of its configurations. *Exact with the tracker*; without it a *formula* for maps, short of what the
-//! allocator rounds up, and without ordered entries (`preserve_order`), the size of a table for the length.
+//! Measures values of `serde_json`, in each of its configurations. *Exact with the tracker*;
+//! without it a *formula* for maps.
+//!
+//! With `preserve_order` and without ordered entries, the formula is the size of a table for the
+//! length.
 
 use alloc::collections::BTreeMap;
 
@@ -10,10 +13,10 @@ use super::table::table_size;
 use crate::allocator::words::words_of;
 use crate::{MallocShallowSizeOf, MallocSizeOf, Ops};
 
-/// Whether a map is std's, or that of `indexmap`: the two differ in size.
+/// True if a map is std's, and not `indexmap`'s. The two differ in size.
 const IS_BTREE: bool = size_of::<Map<String, Value>>() == size_of::<BTreeMap<String, Value>>();
 
-/// Whether a number is the text that it was read from: it differs in size from one that is not.
+/// True if a number is the text from which it was read. Such a number differs in size.
 const IS_TEXT: bool = size_of::<Number>() == size_of::<String>();
 
 impl MallocSizeOf for Value {
@@ -55,7 +58,7 @@ impl MallocSizeOf for Map<String, Value> {
     }
 }
 
-/// Counts the map's own blocks, and hands on its entries.
+/// Counts the map's own blocks, and calls `each` with its entries.
 fn walk<'a>(
     map: &'a Map<String, Value>,
     ops: &Ops<'a>,

@@ -1,7 +1,9 @@
-//! Reference counted values: one block with several owners, counted by one of them. *Exact.* The block that only weak owners
-//! are left of is *exact with the tracker*, and without it a *lower bound*.
+//! Measures reference counted values: one block with several owners, counted by one of them.
+//! *Exact.*
 //!
-//! Who counts it is said on the field, `#[malloc_size_of(shared = …)]`; without that, whoever comes first in a collection does.
+//! A block that only weak owners keep is *exact with the tracker*, and without it a *lower bound*.
+//! The attribute `#[malloc_size_of(shared = …)]` of a field selects the owner that counts. Without
+//! it, the first owner that a collection visits does.
 #![expect(unsafe_code, reason = "vouches for the block that the owners share")]
 
 use alloc::rc::{self, Rc};
@@ -10,12 +12,12 @@ use core::alloc::Layout;
 use core::ffi::CStr;
 use core::pin::Pin;
 
-use crate::measure::ops::Behind;
+use crate::measure::ops::OwningPointer;
 use crate::{Lookahead, MallocShallowSizeOf, MallocSizeOf, Ops};
 
 impl<T: ?Sized + MallocSizeOf> MallocSizeOf for Rc<T> {
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
-        ops.add_behind(self);
+        ops.measure_pointee(self);
     }
 
     #[inline]
@@ -24,16 +26,16 @@ impl<T: ?Sized + MallocSizeOf> MallocSizeOf for Rc<T> {
     }
 
     #[inline]
-    fn prefetch_behind(&self, ahead: Lookahead<'_>) {
-        ahead.behind::<T>(self);
+    fn prefetch_pointees(&self, ahead: Lookahead<'_>) {
+        ahead.pointee::<T>(self);
     }
 }
 
-impl<T: ?Sized + MallocSizeOf> Behind for Rc<T> {
+impl<T: ?Sized + MallocSizeOf> OwningPointer for Rc<T> {
     #[inline]
-    fn add_behind<'a>(&'a self, ops: &Ops<'a>) {
+    fn measure_pointee<'a>(&'a self, ops: &Ops<'a>) {
         let owners = Rc::strong_count(self) + Rc::weak_count(self);
-        // SAFETY: lent, so alive.
+        // SAFETY: borrowed, so alive.
         if unsafe { counted::<T>(ops, self, owners) } {
             T::add_size_of_excluding_this(self, ops);
         }
@@ -43,15 +45,15 @@ impl<T: ?Sized + MallocSizeOf> Behind for Rc<T> {
 impl<T: ?Sized> MallocShallowSizeOf for Rc<T> {
     fn add_shallow_size_of<'a>(&'a self, ops: &Ops<'a>) {
         let owners = Rc::strong_count(self) + Rc::weak_count(self);
-        // SAFETY: lent, so alive.
+        // SAFETY: borrowed, so alive.
         unsafe { counted::<T>(ops, self, owners) };
     }
 }
 
-/// `Arc::<str>::default()` and its like for slices are statics: they own nothing.
+/// `Arc::<str>::default()` and the like for slices are statics, which own nothing.
 impl<T: ?Sized + MallocSizeOf> MallocSizeOf for Arc<T> {
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
-        ops.add_behind(self);
+        ops.measure_pointee(self);
     }
 
     #[inline]
@@ -60,16 +62,16 @@ impl<T: ?Sized + MallocSizeOf> MallocSizeOf for Arc<T> {
     }
 
     #[inline]
-    fn prefetch_behind(&self, ahead: Lookahead<'_>) {
-        ahead.behind::<T>(self);
+    fn prefetch_pointees(&self, ahead: Lookahead<'_>) {
+        ahead.pointee::<T>(self);
     }
 }
 
-impl<T: ?Sized + MallocSizeOf> Behind for Arc<T> {
+impl<T: ?Sized + MallocSizeOf> OwningPointer for Arc<T> {
     #[inline]
-    fn add_behind<'a>(&'a self, ops: &Ops<'a>) {
+    fn measure_pointee<'a>(&'a self, ops: &Ops<'a>) {
         let owners = Arc::strong_count(self) + Arc::weak_count(self);
-        // SAFETY: lent, so alive; and not one of the statics.
+        // SAFETY: borrowed, so alive, and not one of the statics.
         if !is_static::<T>(self) && unsafe { counted::<T>(ops, self, owners) } {
             T::add_size_of_excluding_this(self, ops);
         }
@@ -80,7 +82,7 @@ impl<T: ?Sized> MallocShallowSizeOf for Arc<T> {
     fn add_shallow_size_of<'a>(&'a self, ops: &Ops<'a>) {
         let owners = Arc::strong_count(self) + Arc::weak_count(self);
         if !is_static::<T>(self) {
-            // SAFETY: lent, so alive; and not one of the statics.
+            // SAFETY: borrowed, so alive, and not one of the statics.
             unsafe { counted::<T>(ops, self, owners) };
         }
     }
@@ -88,10 +90,11 @@ impl<T: ?Sized> MallocShallowSizeOf for Arc<T> {
 
 macro_rules! as_not_pinned {
     ($($owner:ident),*) => {$(
-        /// As what is not pinned.
+        /// Measured like the pointer inside.
         impl<T: ?Sized + MallocSizeOf> MallocSizeOf for Pin<$owner<T>> {
             fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
-                // SAFETY: a `Pin` has the layout of the pointer in it, as std promises. The value is only looked at.
+                // SAFETY: a `Pin` has the layout of the pointer in it, as std guarantees. The value
+                // is only read.
                 let owner: &'a $owner<T> = unsafe { &*core::ptr::from_ref(self).cast() };
                 owner.add_size_of_excluding_this(ops);
             }
@@ -101,7 +104,7 @@ macro_rules! as_not_pinned {
 
 as_not_pinned!(Rc, Arc);
 
-/// Owns the block only when no strong owner is left, and then without the value, which is gone.
+/// Owns the block only if no strong owner remains. The value is gone then.
 impl<T: ?Sized> MallocSizeOf for rc::Weak<T> {
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
         let value = self.as_ptr().cast::<u8>();
@@ -111,7 +114,7 @@ impl<T: ?Sized> MallocSizeOf for rc::Weak<T> {
     }
 }
 
-/// Owns the block only when no strong owner is left, and then without the value, which is gone.
+/// Owns the block only if no strong owner remains. The value is gone then.
 impl<T: ?Sized> MallocSizeOf for sync::Weak<T> {
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
         let value = self.as_ptr().cast::<u8>();
@@ -121,7 +124,7 @@ impl<T: ?Sized> MallocSizeOf for sync::Weak<T> {
     }
 }
 
-/// Counts the block of a value behind `Rc` or `Arc`; says whether the value is to be measured here.
+/// Counts the block of a value behind `Rc` or `Arc`. Returns whether to measure the value here.
 ///
 /// # Safety
 ///
@@ -130,31 +133,33 @@ unsafe fn counted<T: ?Sized>(ops: &Ops<'_>, value: &T, owners: usize) -> bool {
     let layout = Layout::for_value(value);
     let Ok((whole, offset)) = two_counts().extend(layout) else { return false };
     let start = core::ptr::from_ref(value).cast::<u8>().wrapping_sub(offset);
-    // SAFETY: std's layout of such a block is C's for two counts and the value; a test would notice a change.
-    unsafe { ops.counted_block(start, whole.pad_to_align(), owners) }
+    // SAFETY: std's layout of such a block is the C layout of two counts and the value. A test
+    // detects a change.
+    unsafe { ops.shared_block_or_enclosing(start, whole.pad_to_align(), owners) }
 }
 
-/// Counts a block whose value is gone. Nobody knows its size any more, nor how many weak owners it has.
+/// Counts a block whose value is gone. Its size and the number of its weak owners are unknown.
 fn left_over(ops: &Ops<'_>, value: *const u8) {
-    // What lies before the value is in the block, even where the value has no size.
+    // The memory before the value is in the block, even if the value has no size.
     ops.shared_enclosing_block(value.wrapping_sub(1), two_counts().size(), usize::MAX);
 }
 
-/// Where the counts of strong and weak owners are, before the value.
+/// The layout of the strong and weak counts before the value.
 const fn two_counts() -> Layout {
     Layout::new::<[usize; 2]>()
 }
 
-/// Whether it is one of the values that std shares among all empty ones of a kind.
+/// Returns whether it is one of the statics that std shares among all empty values of a kind.
 fn is_static<T: ?Sized>(value: &T) -> bool {
-    // They are empty, but for the end of a `CStr`. If std should make them anew each time, none is the same as a live one.
+    // They are empty, except for the end of a `CStr`. If std creates them anew each time, none
+    // equals a live one.
     size_of_val(value) <= 1 && {
         let start = start_of(value);
         start == start_of(&*Arc::<str>::default()) || start == start_of(&*Arc::<CStr>::default())
     }
 }
 
-/// Where the counts are.
+/// Returns the address of the counts.
 #[inline]
 fn start_of<T: ?Sized>(value: &T) -> *const u8 {
     let counts = two_counts().size().next_multiple_of(align_of_val(value));

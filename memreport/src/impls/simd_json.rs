@@ -1,16 +1,16 @@
-//! Values of `simd-json`, owned, borrowed and on tape. *Exact with the tracker*; without it a *formula* for objects: the entries, or the
-//! table that the capacity takes.
+//! Measures values of `simd-json`: owned, borrowed and tapes. *Exact with the tracker*; without it
+//! a *formula* for objects: the entries, or the table of the capacity.
 
 use simd_json::StaticNode;
 use simd_json::value::{borrowed, owned, tape};
 
 use super::table::{inside, is_table, table_size};
-use crate::allocator::words::words_around;
+use crate::allocator::words::words_outside;
 use crate::{MallocSizeOf, Ops};
 
 owns_nothing!(StaticNode);
 
-/// Boxes are objects' and arrays' own.
+/// Implements the trait for values. Objects and arrays own their boxes.
 macro_rules! values {
     ($(<$($lifetime:lifetime)?> $module:ident),* $(,)?) => {$(
         impl $(<$lifetime>)? MallocSizeOf for $module::Value $(<$lifetime>)? {
@@ -28,7 +28,7 @@ macro_rules! values {
 
 values!(<> owned, <'v> borrowed);
 
-/// Counts what the entries of an object lie in: of few, a list, of many, a table.
+/// Counts the storage of an object's entries: a list for few, a table for many.
 fn add_storage<K, V>(
     ops: &Ops<'_>,
     words: impl Iterator<Item = usize> + Clone,
@@ -48,7 +48,7 @@ macro_rules! objects {
     ($(<$($lifetime:lifetime)?> $module:ident),* $(,)?) => {$(
         impl $(<$lifetime>)? MallocSizeOf for $module::Object $(<$lifetime>)? {
             fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
-                let words = words_around(self, self.hasher());
+                let words = words_outside(self, self.hasher());
                 add_storage(ops, words, self.iter().next(), (self.is_vec(), self.capacity()));
                 ops.add_with(self, |object, ops| object.iter().for_each(|(key, value)| {
                     key.add_size_of_excluding_this(ops);
@@ -61,7 +61,7 @@ macro_rules! objects {
 
 objects!(<> owned, <'v> borrowed);
 
-/// Its texts are borrowed.
+/// The texts are borrowed.
 impl MallocSizeOf for tape::Tape<'_> {
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
         ops.shallow(&self.0);

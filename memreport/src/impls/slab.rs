@@ -1,11 +1,11 @@
-//! Slabs of `slab`. *Exact with the tracker*; without it the entries that the capacity takes, short of what the allocator rounds up.
+//! Measures slabs of `slab`. *Exact with the tracker*; without it the entries of the capacity.
 
 use slab::Slab;
 
 use crate::allocator::words::words_of;
 use crate::{MallocShallowSizeOf, MallocSizeOf, Ops};
 
-/// As the slab's entry.
+/// A copy of the slab's entry.
 #[expect(dead_code, reason = "only its size is of interest")]
 enum Entry<T> {
     Vacant(usize),

@@ -1,4 +1,4 @@
-//! Maps of `slotmap`. *Exact with the tracker*; without it the slots that the capacity takes, short of what the allocator rounds up.
+//! Measures maps of `slotmap`. *Exact with the tracker*; without it the slots of the capacity.
 #![expect(deprecated, reason = "programs still have hop slot maps")]
 
 use core::mem::ManuallyDrop;
@@ -14,13 +14,13 @@ use crate::{MallocShallowSizeOf, MallocSizeOf, Ops};
 
 owns_nothing!(slotmap::DefaultKey, slotmap::KeyData);
 
-/// What a slot holds: a value, or a link to a free slot.
+/// A copy of a slot's content: a value, or a link to a free slot.
 union Content<V> {
     _value: ManuallyDrop<V>,
     _free: u32,
 }
 
-/// The same, where the link is to a run of them.
+/// A copy of a slot's content, if the link is to a run of free slots.
 union HopContent<V> {
     _value: ManuallyDrop<V>,
     _free: [u32; 3],
@@ -53,7 +53,7 @@ maps!(
     HopSlotMap of (HopContent<V>, u32),
 );
 
-/// As what a hash map of the numbers of slots has for each: the number, and a version and the value.
+/// A copy of an entry of the hash map of sparse slots: the number, a version, and the value.
 #[cfg(feature = "std")]
 type Sparse<V> = (u32, (u32, V));
 

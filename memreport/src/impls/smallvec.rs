@@ -1,4 +1,4 @@
-//! Vectors of `smallvec`, in the value itself or in a block of their own. *Exact.*
+//! Measures vectors of `smallvec`, in the value itself or in a block of their own. *Exact.*
 #![expect(unsafe_code, reason = "vouches for the block of a long vector")]
 
 use smallvec::{Array, SmallVec};
@@ -10,7 +10,8 @@ impl<A: Array> MallocShallowSizeOf for SmallVec<A> {
     #[inline]
     fn add_shallow_size_of<'a>(&'a self, ops: &Ops<'a>) {
         if self.spilled() {
-            // SAFETY: spilled, it owns a block for that many elements, and `as_ptr` is its start.
+            // SAFETY: a spilled vector owns a block for that many elements, and `as_ptr` is its
+            // start.
             unsafe { elements(ops, self.as_ptr(), self.capacity()) };
         }
     }

@@ -1,5 +1,5 @@
-//! Short text of `smol_str`, in the value itself or shared. *Exact with the tracker*; without it the length and the counts of its
-//! owners, short of what the allocator rounds up.
+//! Measures short text of `smol_str`, in the value itself or shared. *Exact with the tracker*;
+//! without it the length and the owners' counts.
 
 use smol_str::SmolStr;
 

@@ -1,7 +1,7 @@
-//! Interned text of `string-interner`. *Exact with the tracker*, but for a last bucket of `BucketBackend` that has no text yet; without it a
-//! *formula*: the lengths, an index for each text, and the table that they take.
+//! Measures text interners of `string-interner`. *Exact with the tracker*, except for a last bucket
+//! of `BucketBackend` without text; without it a *formula*.
 //!
-//! What the hasher owns is not measured.
+//! The formula is the lengths, an index for each text, and the table. The hasher is not measured.
 
 use core::hash::BuildHasher;
 

@@ -1,4 +1,4 @@
-//! What the operating system gives, and what is told of it: handles, moments, hashers. They own no heap. *Exact.*
+//! Measures handles, times and hashers of the operating system, which own no heap. *Exact.*
 
 use std::collections::hash_map::{DefaultHasher, RandomState};
 use std::net::{TcpListener, TcpStream, UdpSocket};

@@ -1,4 +1,5 @@
-//! The table of hashbrown, which std's maps and many others are made of: how big it is, and how it is found.
+//! Computes the size of hashbrown's table, which std's maps and many others use, and finds its
+//! block.
 #![cfg_attr(
     not(any(feature = "std", feature = "hashbrown", feature = "hashbrown-0_15")),
     expect(dead_code, reason = "what is made of the table needs not all of it")
@@ -7,7 +8,8 @@
 use crate::Ops;
 use crate::allocator::words::words_of;
 
-/// The address of the part of an entry that has a size: an empty part may lie behind the table's end.
+/// Returns the address of the part of an entry that has a size: an empty part may lie beyond the
+/// table's end.
 pub(super) fn inside<K, V>(key: &K, value: &V) -> *const u8 {
     if size_of::<K>() > 0 {
         core::ptr::from_ref(key).cast()
@@ -16,11 +18,13 @@ pub(super) fn inside<K, V>(key: &K, value: &V) -> *const u8 {
     }
 }
 
-/// Counts the table with entries of type `E` that `map` owns, or where it cannot be found, so many bytes.
+/// Adds the table with entries of type `E` that `map` owns, or `bytes` computed bytes if it cannot
+/// be found.
 pub(super) fn add_table<E, M>(ops: &Ops<'_>, map: &M, entry: Option<*const u8>, bytes: usize) {
     match entry {
         Some(entry) if size_of::<E>() > 0 => ops.enclosing_block(entry, bytes),
-        // With nothing to point at, the map's own pointer is to be found: it leads to where a table's control bytes begin.
+        // Without an entry, the map's own pointer is used: it points to the start of the control
+        // bytes.
         _ => {
             if !ops.block_by_words(words_of(map), is_table::<E>) && bytes > 0 {
                 ops.computed(bytes);
@@ -46,25 +50,26 @@ pub(super) fn add_set_table<T, M>(ops: &Ops<'_>, set: &M, element: Option<&T>, c
     add_table::<T, M>(ops, set, element, table_size::<T>(capacity));
 }
 
-/// Whether a block of that size is a table with entries of type `E`, whose control bytes begin at this offset.
+/// Returns whether a block of this size is a table with entries of type `E` whose control bytes
+/// begin at this offset.
 pub(super) fn is_table<E>(offset: usize, requested: usize) -> bool {
     (0..usize::BITS - 1)
         .map(|bits| table::<E>(1 << bits))
         .any(|(size, control)| (control, size) == (offset, requested))
 }
 
-/// Whether a block of that size is a table with entries of type `E`, whichever part of it is pointed to.
+/// Returns whether a block of this size is a table with entries of type `E`, at any offset.
 #[cfg(feature = "std")]
 pub(super) fn has_table_size<E>(requested: usize) -> bool {
     (0..usize::BITS - 1).any(|bits| table::<E>(1 << bits).0 == requested)
 }
 
-/// The size of a table for so many entries of type `E`.
+/// Returns the size of a table for this many entries of type `E`.
 pub(super) fn table_size<E>(capacity: usize) -> usize {
     if capacity == 0 { 0 } else { table::<E>(buckets(capacity)).0 }
 }
 
-/// The number of buckets that hashbrown makes for so many entries: of each 8, 7 may be taken.
+/// Returns the number of buckets that hashbrown makes for this many entries: 7 of 8 may be used.
 fn buckets(capacity: usize) -> usize {
     match capacity {
         ..4 => 4,
@@ -73,11 +78,12 @@ fn buckets(capacity: usize) -> usize {
     }
 }
 
-/// How many control bytes hashbrown looks at at once.
+/// The number of control bytes that hashbrown compares at once.
 const GROUP: usize = if cfg!(target_feature = "sse2") { 16 } else { 8 };
 
-/// The size of hashbrown's table, and where in it the control bytes begin: behind the entries, one for each bucket and another
-/// group of them.
+/// Returns the size of hashbrown's table and the offset of its control bytes.
+///
+/// The control bytes follow the entries: one for each bucket, and another group.
 fn table<E>(buckets: usize) -> (usize, usize) {
     let align = align_of::<E>().max(GROUP);
     let entries = size_of::<E>().saturating_mul(buckets).saturating_add(align - 1) & !(align - 1);

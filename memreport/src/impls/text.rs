@@ -1,4 +1,4 @@
-//! Text and paths: each owns one block, slack included. *Exact.*
+//! Measures text and paths: each owns one block with spare capacity. *Exact.*
 #![expect(unsafe_code, reason = "vouches for the block that each of these owns")]
 
 use alloc::ffi::CString;
@@ -26,7 +26,8 @@ impl MallocSizeOf for String {
 impl MallocSizeOf for OsString {
     #[inline]
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
-        // SAFETY: on every platform of std, it is a vector of bytes, and the encoded bytes begin where that does.
+        // SAFETY: on every platform of std, it is a vector of bytes, and the encoded bytes begin at
+        // its start.
         unsafe { bytes(ops, self.as_encoded_bytes().as_ptr(), self.capacity()) };
     }
 
@@ -41,7 +42,7 @@ impl MallocSizeOf for PathBuf {
     #[inline]
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
         let start = self.as_os_str().as_encoded_bytes().as_ptr();
-        // SAFETY: a path owns an `OsString`, of which the same is true.
+        // SAFETY: a path owns an `OsString`, for which the same holds.
         unsafe { bytes(ops, start, self.capacity()) };
     }
 
@@ -55,7 +56,7 @@ impl MallocSizeOf for CString {
     #[inline]
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
         let text = self.as_bytes_with_nul();
-        // SAFETY: it owns a boxed slice, which is all of these bytes.
+        // SAFETY: it owns a boxed slice of exactly these bytes.
         unsafe { bytes(ops, text.as_ptr(), text.len()) };
     }
 
@@ -72,9 +73,9 @@ impl MallocSizeOf for CString {
 /// Unless the capacity is 0, `start` is the start of a live block for that many bytes.
 #[inline]
 unsafe fn bytes(ops: &Ops<'_>, start: *const u8, capacity: usize) {
-    // A capacity that was allocated is one that has a layout.
+    // A capacity that was allocated has a layout.
     let Ok(layout) = Layout::array::<u8>(capacity) else { return };
-    // SAFETY: handed on.
+    // SAFETY: the caller's contract is passed through.
     unsafe { ops.block(start, layout) };
 }
 

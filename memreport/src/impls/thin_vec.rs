@@ -1,5 +1,5 @@
-//! Vectors of `thin-vec`. *Exact with the tracker*; without it the header and what the capacity takes, short of what the allocator
-//! rounds up.
+//! Measures vectors of `thin-vec`. *Exact with the tracker*; without it the header and the
+//! capacity.
 
 use thin_vec::ThinVec;
 

@@ -1,7 +1,9 @@
-//! Threads and what they wait at. *Lower bounds*, seen with the tracker alone: of a thread its name and the blocks that its handle leads
-//! to; what it will return is not seen. Of a waker, the block that it leads to, as of a task.
+//! Measures handles of threads, and types that threads wait at. *Lower bounds*, with the tracker
+//! alone.
 //!
-//! On Linux and Windows, what threads wait at owns nothing; where std makes it of pthreads', its blocks are not seen.
+//! Counted are a thread's name and the blocks that its handle points to, without the thread's
+//! result; and the block that a waker points to, such as a task's. On Linux and Windows, types that
+//! threads wait at own nothing. Where std uses pthreads, their blocks are not counted.
 
 use std::sync::{Barrier, Condvar, Once};
 use std::task::Waker;
@@ -36,7 +38,7 @@ macro_rules! handles {
 
 handles!(JoinHandle<T>, ScopedJoinHandle<'_, T>);
 
-/// Whoever runs the task is mostly another owner of the same block.
+/// The executor of the task is mostly another owner of the same block.
 impl MallocSizeOf for Waker {
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
         ops.shared_enclosing_block(self.data(), 0, usize::MAX);

@@ -1,4 +1,4 @@
-//! Times of `time`, which own nothing. *Exact.*
+//! Measures times of `time`, which own nothing. *Exact.*
 
 use time::{
     Date, Duration, Month, OffsetDateTime, PrimitiveDateTime, Time, UtcDateTime, UtcOffset, Weekday,

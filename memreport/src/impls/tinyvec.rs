@@ -1,4 +1,4 @@
-//! Vectors of `tinyvec`, in the value itself or on the heap. *Exact.*
+//! Measures vectors of `tinyvec`, in the value itself or on the heap. *Exact.*
 
 use tinyvec::{Array, ArrayVec, SliceVec, TinyVec};
 
@@ -11,7 +11,7 @@ impl<A: Array<Item: MallocSizeOf>> MallocSizeOf for ArrayVec<A> {
     }
 }
 
-/// What is borrowed belongs to somebody else.
+/// Borrowed values belong to their owner.
 impl<T> MallocSizeOf for SliceVec<'_, T> {
     #[inline]
     fn add_size_of_excluding_this<'a>(&'a self, _ops: &Ops<'a>) {}

@@ -1,6 +1,7 @@
-//! Locks and cells of `tokio::sync`, which are tried, never waited for. *Exact*, or *busy* while somebody else holds them.
+//! Measures locks and cells of `tokio::sync`, without waiting for them. *Exact*, or *busy* while
+//! another task holds them.
 //!
-//! Tasks that wait are not seen: they are the runtime's.
+//! Waiting tasks belong to the runtime and are not counted.
 #![expect(unsafe_code, reason = "vouches for guards that keep what they lend")]
 
 use tokio::sync::{Mutex, MutexGuard, Notify, OnceCell, RwLock, RwLockReadGuard, Semaphore};
@@ -18,7 +19,7 @@ unsafe impl<T: ?Sized> Guard for RwLockReadGuard<'_, T> {}
 impl<T: ?Sized + MallocSizeOf> MallocSizeOf for Mutex<T> {
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
         match self.try_lock() {
-            Ok(value) => ops.locked(value),
+            Ok(value) => ops.measure_guarded(value),
             Err(_) => ops.busy(),
         }
     }
@@ -27,7 +28,7 @@ impl<T: ?Sized + MallocSizeOf> MallocSizeOf for Mutex<T> {
 impl<T: ?Sized + MallocSizeOf> MallocSizeOf for RwLock<T> {
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
         match self.try_read() {
-            Ok(value) => ops.locked(value),
+            Ok(value) => ops.measure_guarded(value),
             Err(_) => ops.busy(),
         }
     }

@@ -1,5 +1,7 @@
-//! Channels of `tokio::sync`. *Lower bounds*, seen with the tracker alone: the block that all ends share, and of the blocks that it leads
-//! to, the first and the last of a queue and the ring of a broadcast. What waits in a channel is not seen.
+//! Measures ends of channels of `tokio::sync`. *Lower bounds*, with the tracker alone.
+//!
+//! Counted are the block that all ends share, the first and the last block of a queue, and the ring
+//! of a broadcast. Queued messages are not measured.
 #![expect(unsafe_code, reason = "vouches for what an end of a channel consists of")]
 
 use std::sync::Mutex;
@@ -9,15 +11,16 @@ use tokio::sync::{broadcast, mpsc, oneshot, watch};
 use crate::allocator::words::{Words, words_of};
 use crate::{MallocSizeOf, Ops};
 
-/// As a block of a queue: a start, a pointer to the next, what is ready, where the end was, and messages.
+/// A copy of a queue's block: a start, a pointer to the next, ready bits, the former end, and
+/// messages.
 type Block<T> = ([usize; 4], [T; 32]);
 
-/// As a place in the ring of a broadcast: who is still to see it, its number, and the message.
+/// A copy of a slot in a broadcast's ring: the remaining receivers, the number, and the message.
 type Slot<T> = Mutex<(usize, u64, Option<T>)>;
 
 macro_rules! ends {
     ($($module:ident::$end:ident by $add_own:ident)*) => {$(
-        /// Counted by whichever end comes first.
+        /// The first end that a collection visits counts the block.
         impl<T> MallocSizeOf for $module::$end<T> {
             fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
                 // SAFETY: such an end is the pointer to the block that all ends share.
@@ -39,7 +42,7 @@ ends!(
 
 macro_rules! ends_with_what_is_inside {
     ($($module:ident::$end:ident)*) => {$(
-        /// Counted by whichever end comes first.
+        /// The first end that a collection visits counts the block.
         impl<T> MallocSizeOf for $module::$end<T> {
             fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
                 let nothing = (core::ptr::null::<u8>(), 0);
@@ -49,7 +52,8 @@ macro_rules! ends_with_what_is_inside {
     )*};
 }
 
-// The message lies in the block itself. An end of a broadcast that receives has its number beside the pointer, and looks no further.
+// The message lies in the block itself. A broadcast receiver has its number beside the pointer, and
+// adds no more.
 ends_with_what_is_inside!(
     oneshot::Sender oneshot::Receiver watch::Sender watch::Receiver broadcast::Receiver
 );
@@ -60,7 +64,8 @@ fn add_queue<T>(ops: &Ops<'_>, words: Words<'_>) {
     ops.blocks_by_words(words, is_block, 0);
 }
 
-/// Counts the ring of a broadcast that consists of these words: a boxed slice, a pointer and behind it the number of its places.
+/// Counts the ring of a broadcast that consists of these words: a boxed slice, which is a pointer
+/// followed by the number of slots.
 fn add_ring<T>(ops: &Ops<'_>, words: Words<'_>) {
     for (start, slots) in words.clone().zip(words.skip(1)) {
         let bytes = slots.saturating_mul(size_of::<Slot<T>>());

@@ -1,5 +1,7 @@
-//! Reference counted values of `triomphe`: one block with several owners, counted by one of them. *Exact with the tracker*; without it
-//! the count and the value, short of what the allocator rounds up.
+//! Measures reference counted values of `triomphe`. *Exact with the tracker*; without it the count
+//! and the value.
+//!
+//! One of the owners counts the block.
 
 use core::alloc::Layout;
 
@@ -21,11 +23,11 @@ impl<T: ?Sized + MallocSizeOf> MallocSizeOf for Arc<T> {
     }
 }
 
-/// Counts the block; says whether the value is to be measured here.
+/// Counts the block. Returns whether to measure the value here.
 fn counted<T: ?Sized>(value: &Arc<T>, ops: &Ops<'_>) -> bool {
     let layout = Layout::new::<usize>().extend(Layout::for_value::<T>(value));
     let bytes = layout.map_or(0, |(whole, _)| whole.pad_to_align().size());
-    // What lies before the value is in the block, even where the value has no size.
+    // The memory before the value is in the block, even if the value has no size.
     let inside = core::ptr::from_ref::<T>(value).cast::<u8>().wrapping_sub(1);
     ops.shared_enclosing_block(inside, bytes, Arc::count(value))
 }

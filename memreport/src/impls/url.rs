@@ -1,4 +1,4 @@
-//! Addresses of `url`: the text that each owns. *Exact.*
+//! Measures addresses of `url`: the text that each owns. *Exact.*
 #![expect(unsafe_code, reason = "vouches for the block of the text")]
 
 use url::{Host, Url};
@@ -8,7 +8,7 @@ use crate::{MallocSizeOf, Ops};
 impl MallocSizeOf for Url {
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
         let text = self.as_str();
-        // SAFETY: it owns a string, lent as a whole; how much room that has is not told.
+        // SAFETY: it owns a string, borrowed in full. Its capacity is not exposed.
         unsafe { ops.block_of_at_least(text.as_ptr(), text.len()) };
     }
 }

@@ -1,3 +1,3 @@
-//! Identifiers of `uuid`, which own nothing. *Exact.*
+//! Measures identifiers of `uuid`, which own nothing. *Exact.*
 
 owns_nothing!(uuid::Uuid, uuid::NonNilUuid);

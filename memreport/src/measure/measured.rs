@@ -3,23 +3,25 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// The outcome of a measurement.
+/// The result of a measurement.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Measured {
-    /// Heap bytes as the allocator counts them, so with what it rounded up; parts included.
+    /// Usable heap bytes, with the allocator's rounding and with all parts.
     pub bytes: usize,
-    /// Heap blocks that were counted one by one; those behind [`computed`](Self::computed) are not among them.
+    /// Heap blocks that were counted one by one. Blocks behind [`computed`](Self::computed) bytes
+    /// are not included.
     pub blocks: usize,
-    /// How many of the `bytes` come from a formula, because the block could not be found.
+    /// The part of `bytes` that comes from a formula, because the blocks could not be found.
     pub computed: usize,
-    /// Values that were locked by somebody else, and so left out.
+    /// The number of values that were skipped because another thread had them locked.
     pub busy: usize,
-    /// What belongs to parts of their own, by the derive's `part`. The remaining bytes belong to the value itself.
+    /// The named parts, by the derive's `part`. The remaining bytes belong to the value itself.
     pub parts: Vec<Part>,
 }
 
 impl Measured {
-    /// What the part of this name owns, in bytes, with the parts below it; 0 if there is none.
+    /// Returns the bytes of the part with this name and of the parts below it, or 0 if there is
+    /// none.
     #[must_use]
     pub fn part(&self, name: &str) -> usize {
         let is_it = |part: &&Part| {
@@ -31,13 +33,13 @@ impl Measured {
     }
 }
 
-/// A share of a measured value that is to be reported under a name of its own.
+/// A part of a measured value that is reported under a name of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// Its path below the value's, as `words` or `words/slots`.
+    /// The path below the value's, such as `words` or `words/slots`.
     pub path: String,
-    /// Heap bytes of this part alone, parts of it not included.
+    /// Heap bytes of this part alone, without the parts below it.
     pub bytes: usize,
-    /// One sentence about it.
+    /// One sentence that describes the part.
     pub description: &'static str,
 }

@@ -1,4 +1,4 @@
-//! The measuring hand: asks how big blocks are, counts shared ones once, and tells DMD who measured what.
+//! Adds up block sizes for one measurement, counts shared blocks once, and records claims for DMD.
 #![expect(
     unsafe_code,
     reason = "hands block pointers to the allocator's size query; the duty is the caller's, stated at each method"
@@ -22,77 +22,81 @@ pub(crate) use collection::Collection;
 #[cfg(any(feature = "im", feature = "imbl"))]
 pub(crate) use nodes::Nodes;
 pub use prefetch::{Fetch, FetchAny, FetchMeasurable, Lookahead};
-pub(crate) use queue::Behind;
+pub(crate) use queue::OwningPointer;
 use queue::Queue;
 use sums::Sums;
 
 use super::measured::Measured;
 use super::size_of::{MallocShallowSizeOf, MallocSizeOf};
-use crate::allocator::size_source::{SizeSource, usable_size};
+#[cfg(feature = "std")]
+use crate::allocator::declaration::usable_size;
+use crate::allocator::size_source::SizeSource;
 use crate::field::Field;
 use crate::tracker::Tracker;
 use crate::tracker::claim::{Claim, Found, Place, Wrong};
-use crate::tracker::recorder::{Recorder, Who};
+use crate::tracker::recorder::{Claimant, Recorder};
 
-/// How deep the stack may grow, in bytes, before further values wait on a list: half of the smallest stack in use.
+/// The stack depth in bytes from which on values are deferred: half of the smallest usual stack.
 const STACK_BUDGET: usize = 48 * 1024;
 
-/// Measures values that are lent for `'a`.
+/// The operations of a measurement, on values borrowed for `'a`.
 ///
-/// Values are lent for as long as the measurement lasts, not just for the call: what lies too deep for the stack is put
-/// off, and a list of a million boxed nodes is measured like any other. What is lent for less, such as the inside of a
-/// lock, is measured by [`now`](Self::now).
+/// The values are borrowed for the whole measurement and not just for a call. So values that lie
+/// too deep for the stack can be deferred: a list of a million boxed nodes does not overflow it.
+/// [`measure_borrowed`](Self::measure_borrowed) measures a shorter borrow, such as the inside of a
+/// lock.
 pub struct Ops<'a> {
     collection: &'a Collection<'a>,
     sums: &'a Sums,
-    /// What is being measured at this moment: blocks are blamed on it.
+    /// The field that is being measured: claims are attributed to it.
     field: Cell<Option<&'static Field>>,
-    /// How deep the stack may grow before values are put off: an address.
+    /// The address of the stack below which values are deferred.
     deepest: usize,
     queue: Queue<'a>,
-    later: RefCell<Vec<Later<'a>>>,
-    /// Guards of what is put off: declared behind it, so that they are dropped after it, should a measurement panic.
-    guards: RefCell<Vec<Box<dyn Kept + 'a>>>,
+    deferred: RefCell<Vec<Deferred<'a>>>,
+    /// Guards of deferred values. Declared after `deferred`, so that a panic drops them after it.
+    guards: RefCell<Vec<Box<dyn Droppable + 'a>>>,
 }
 
-/// Anything that is only held.
-trait Kept {}
+/// A value that is only held and dropped.
+trait Droppable {}
 
-impl<T> Kept for T {}
+impl<T> Droppable for T {}
 
-/// What is put off, with the field and the part that it is measured for.
-struct Later<'a> {
+/// A deferred measurement, with the field and the part that it belongs to.
+struct Deferred<'a> {
     field: Option<&'static Field>,
     part: usize,
     work: Box<dyn FnOnce(&Ops<'a>) + 'a>,
 }
 
 impl<'a> Ops<'a> {
-    /// Goes on with a value: now, or later if the stack is deep.
+    /// Measures a value, now or deferred if the stack is deep.
     ///
-    /// A container does so once for all its elements; whatever they own lies behind a container again.
+    /// A container calls it once for all its elements. Whatever they own lies behind a container
+    /// again.
     #[inline]
     pub fn add<T: ?Sized + MallocSizeOf>(&self, value: &'a T) {
         self.add_with(value, T::add_size_of_excluding_this);
     }
 
-    /// As [`add`](Self::add), with a function that measures the value.
+    /// Measures a value by a function. See [`add`](Self::add).
     #[inline]
     pub fn add_with<T: ?Sized>(&self, value: &'a T, measure: impl FnOnce(&'a T, &Ops<'a>) + 'a) {
         if self.is_deep() {
-            self.put_off(move |ops| measure(value, ops));
+            self.defer(move |ops| measure(value, ops));
         } else {
             measure(value, self);
         }
     }
 
-    /// Goes on with a value, and blames what it owns on this field.
+    /// Measures a value and attributes the blocks that it owns to this field.
     #[inline(always)]
     pub fn field<T: ?Sized + MallocSizeOf>(&self, field: &'static Field, value: &'a T) {
         self.field_with(field, value, T::add_size_of_excluding_this);
     }
 
-    /// As [`field`](Self::field), with a function that measures the value.
+    /// Measures a field's value by a function. See [`field`](Self::field).
     #[inline(always)]
     pub fn field_with<T: ?Sized>(
         &self,
@@ -100,7 +104,7 @@ impl<'a> Ops<'a> {
         value: &'a T,
         measure: impl FnOnce(&'a T, &Ops<'a>),
     ) {
-        if let Some(recorder) = self.collection.hears_of(field) {
+        if let Some(recorder) = self.collection.recorder_for(field) {
             visit(recorder, field, value);
         }
         let outer = self.field.replace(Some(field));
@@ -111,16 +115,16 @@ impl<'a> Ops<'a> {
         self.field.set(outer);
     }
 
-    /// Counts what `measure` adds for a part of the current part.
+    /// Counts the bytes that `measure` adds for a part of the current part.
     #[cold]
     fn part(&self, name: &'static str, description: &'static str, measure: impl FnOnce()) {
         let outer = self.sums.part();
-        self.sums.turn_to(self.sums.part_below(outer, name, description));
+        self.sums.switch_to(self.sums.child_part(outer, name, description));
         measure();
-        self.sums.turn_to(outer);
+        self.sums.switch_to(outer);
     }
 
-    /// Says that this field is not measured.
+    /// Records that this field is not measured.
     #[inline]
     pub fn skip<T: ?Sized>(&self, field: &'static Field, value: &T) {
         if let Some(recorder) = self.collection.recorder {
@@ -128,11 +132,12 @@ impl<'a> Ops<'a> {
         }
     }
 
-    /// A block whose start and layout are known. A layout of size 0 is no block.
+    /// Adds a block whose start and layout are known. A layout of size 0 is no block.
     ///
     /// # Safety
     ///
-    /// Unless the size is 0, `start` could be given to the global allocator's `dealloc` with this layout.
+    /// Unless the size is 0, `start` could be passed to the global allocator's `dealloc` with this
+    /// layout.
     #[inline]
     pub unsafe fn block<T: ?Sized>(&self, start: *const T, layout: Layout) {
         if layout.size() == 0 {
@@ -141,17 +146,42 @@ impl<'a> Ops<'a> {
         let start = start.cast::<u8>();
         match self.collection.sizes {
             SizeSource::Layout => self.count(layout.size()),
-            // SAFETY: the caller's promise, for the allocator that the declaration belongs to.
+            // SAFETY: the caller's contract, for the allocator of the declaration.
             SizeSource::Allocator(usable_size) => self.count(unsafe { usable_size(start, layout) }),
-            SizeSource::Table(tracker) => match self.whole(tracker, start.addr(), layout.size()) {
-                Some(bytes) => self.count(bytes),
-                // SAFETY: the caller's promise.
-                None => unsafe { self.claim_start(tracker, start, Some(layout.size()), layout) },
-            },
+            SizeSource::Table(tracker) => {
+                match self.exact_block(tracker, start.addr(), layout.size()) {
+                    Some(bytes) => self.count(bytes),
+                    // SAFETY: the caller's contract.
+                    None => unsafe {
+                        self.claim_start(tracker, start, Some(layout.size()), layout);
+                    },
+                }
+            }
         }
     }
 
-    /// A block whose layout is not known, as behind a pointer of a foreign library.
+    /// Adds a block with several owners, of which this is one. Returns whether to measure its
+    /// contents here.
+    ///
+    /// # Safety
+    ///
+    /// The contract of [`block`](Self::block).
+    pub unsafe fn shared_block<T: ?Sized>(
+        &self,
+        start: *const T,
+        layout: Layout,
+        owners: usize,
+    ) -> bool {
+        let share = self.share_of(start.cast::<u8>().addr(), owners);
+        if share.block {
+            // SAFETY: the caller's contract is passed through.
+            unsafe { self.block(start, layout) };
+        }
+        share.contents
+    }
+
+    /// Adds a block whose layout is unknown, such as one behind a pointer of a foreign library.
+    /// Null adds nothing.
     ///
     /// # Safety
     ///
@@ -160,20 +190,20 @@ impl<'a> Ops<'a> {
         let start = start.cast::<u8>();
         match self.collection.sizes {
             _ if start.is_null() => {}
-            // Nobody can say: nothing is the lower bound.
+            // Without a size, 0 is the lower bound.
             SizeSource::Layout => self.count_computed(0),
             SizeSource::Allocator(usable_size) => {
-                // SAFETY: the caller's promise; the layout of `()` says that it is not known.
+                // SAFETY: the caller's contract; the layout of `()` means unknown.
                 self.count(unsafe { usable_size(start, Layout::new::<()>()) });
             }
             SizeSource::Table(tracker) => {
-                // SAFETY: the caller's promise; the layout of `()` says that it is not known.
+                // SAFETY: the caller's contract; the layout of `()` means unknown.
                 unsafe { self.claim_start(tracker, start, None, Layout::new::<()>()) };
             }
         }
     }
 
-    /// A block whose start is known, and of its layout only that it has at least so many bytes.
+    /// Adds a block whose start is known, with a layout of at least `at_least` bytes.
     ///
     /// # Safety
     ///
@@ -184,35 +214,37 @@ impl<'a> Ops<'a> {
             _ if at_least == 0 => {}
             SizeSource::Layout => self.count_computed(at_least),
             SizeSource::Allocator(usable_size) => {
-                // SAFETY: the caller's promise; the layout of `()` says that it is not known.
+                // SAFETY: the caller's contract; the layout of `()` means unknown.
                 let bytes = unsafe { usable_size(start, Layout::new::<()>()) };
-                // An allocator that only knows layouts says too little.
+                // An allocator without a size query returns the layout's size, which is too small
+                // here.
                 if bytes < at_least { self.count_computed(at_least) } else { self.count(bytes) }
             }
             SizeSource::Table(tracker) => {
-                // SAFETY: the caller's promise; the layout of `()` says that it is not known.
+                // SAFETY: the caller's contract; the layout of `()` means unknown.
                 unsafe { self.claim_start(tracker, start, None, Layout::new::<()>()) };
             }
         }
     }
 
-    /// Bytes from a formula, where no block can be asked about; the outcome says so.
+    /// Adds bytes from a formula, where no block can be found. [`Measured::computed`] counts them.
     pub fn computed(&self, bytes: usize) {
         self.count_computed(bytes);
     }
 
-    /// A container's own blocks, without what its elements own.
+    /// Adds a container's own blocks, without the blocks that its elements own.
     pub fn shallow<C: ?Sized + MallocShallowSizeOf>(&self, container: &'a C) {
         container.add_shallow_size_of(self);
     }
 
-    /// A value is locked by somebody else, and so is left out; the outcome says so.
+    /// Counts a value that is skipped because another thread has it locked. See [`Measured::busy`].
     pub fn busy(&self) {
         self.sums.count_busy();
     }
 
-    /// Measures what is lent for less than `'a`, and is done with it on return.
-    pub fn now<'b, V: ?Sized, R>(
+    /// Measures a value that is borrowed for less than `'a`. All its measurements are done on
+    /// return.
+    pub fn measure_borrowed<'b, V: ?Sized, R>(
         &self,
         lent: &'b V,
         measure: impl FnOnce(&'b V, &Ops<'b>) -> R,
@@ -226,51 +258,54 @@ impl<'a> Ops<'a> {
             field: self.field.clone(),
             deepest: self.deepest,
             queue: Queue::new(),
-            later: RefCell::default(),
+            deferred: RefCell::default(),
             guards: RefCell::default(),
         };
         let part = self.sums.part();
         let result = measure(lent, &ops);
-        ops.drain();
-        self.sums.turn_to(part);
+        ops.run_deferred();
+        self.sums.switch_to(part);
         result
     }
 
-    /// The bytes that were added so far.
+    /// Returns the bytes added so far.
     pub(crate) fn bytes(&self) -> usize {
         self.sums.bytes()
     }
 
-    /// Holds a guard until these `Ops` have nothing left to do.
-    pub(crate) fn keep(&self, guard: impl Sized + 'a) {
+    /// Holds a guard until these `Ops` have no work left.
+    pub(crate) fn hold(&self, guard: impl Sized + 'a) {
         self.guards.borrow_mut().push(Box::new(guard));
     }
 
-    /// Claims the block, and says how many bytes that added.
+    /// Claims a block. Returns the bytes that this added.
     #[inline]
     fn claim(&self, tracker: &dyn Tracker, claim: Claim) -> usize {
-        self.found(claim, tracker.look_up(claim))
+        self.record(claim, tracker.look_up(claim))
     }
 
-    /// Claims a block that was made with this size, if it is as simple as that.
+    /// Claims a block that was allocated with this size, if the quick look-up can decide. Returns
+    /// its usable bytes.
     #[inline]
-    fn whole(&self, tracker: &dyn Tracker, start: usize, size: usize) -> Option<usize> {
+    fn exact_block(&self, tracker: &dyn Tracker, start: usize, size: usize) -> Option<usize> {
         match self.collection.recorder {
-            None => tracker.whole(start, size),
-            Some(recorder) => recorder.claimed_whole(start, size, self.who()),
+            None => tracker.exact_block(start, size),
+            Some(recorder) => recorder.claimed_exact(start, size, self.claimant()),
         }
     }
 
     #[inline]
-    fn who(&self) -> Who {
-        Who { reporter: self.collection.reporter.get(), field: self.field.get() }
+    fn claimant(&self) -> Claimant {
+        Claimant { reporter: self.collection.reporter.get(), field: self.field.get() }
     }
 
-    /// Claims a block by its start. One that the tracker was never told of is measured by asking the allocator.
+    /// Claims a block by its start. If the tracker does not have it, the allocator reports its
+    /// size.
     ///
     /// # Safety
     ///
-    /// `start` is that of a live block of the global allocator, made with this layout, or that of `()` if unknown.
+    /// `start` is the start of a live block of the global allocator with this layout, or with the
+    /// layout of `()` if unknown.
     #[cold]
     unsafe fn claim_start(
         &self,
@@ -282,16 +317,20 @@ impl<'a> Ops<'a> {
         let claim = Claim { address: start.addr(), size, place: Place::Start };
         let mut found = tracker.look_up(claim);
         if found.wrong == Some(Wrong::Untracked) {
-            // SAFETY: the caller's promise.
-            found.bytes = unsafe { usable_size(start, layout) };
+            // SAFETY: the caller's contract.
+            #[cfg(feature = "std")]
+            let bytes = unsafe { usable_size(start, layout) };
+            #[cfg(not(feature = "std"))]
+            let bytes = layout.size();
+            found.bytes = bytes;
         }
-        self.found(claim, found);
+        self.record(claim, found);
     }
 
     #[inline]
-    fn found(&self, claim: Claim, found: Found) -> usize {
+    fn record(&self, claim: Claim, found: Found) -> usize {
         if let Some(recorder) = self.collection.recorder {
-            recorder.claimed(claim, found, self.who());
+            recorder.claimed(claim, found, self.claimant());
         }
         if found.bytes > 0 {
             self.count(found.bytes);
@@ -314,20 +353,20 @@ impl<'a> Ops<'a> {
     }
 
     #[cold]
-    fn put_off(&self, work: impl FnOnce(&Ops<'a>) + 'a) {
+    fn defer(&self, work: impl FnOnce(&Ops<'a>) + 'a) {
         let (field, part) = (self.field.get(), self.sums.part());
-        self.later.borrow_mut().push(Later { field, part, work: Box::new(work) });
+        self.deferred.borrow_mut().push(Deferred { field, part, work: Box::new(work) });
     }
 
-    fn drain(&self) {
-        // Lent to a name first: a borrow in the loop's head would last for its body.
-        let next = || self.later.borrow_mut().pop();
-        self.measure_due();
-        while let Some(Later { field, part, work }) = next() {
+    fn run_deferred(&self) {
+        // A closure, because a borrow in the loop's head would last for its body.
+        let next = || self.deferred.borrow_mut().pop();
+        self.drain_queue();
+        while let Some(Deferred { field, part, work }) = next() {
             self.field.set(field);
-            self.sums.turn_to(part);
+            self.sums.switch_to(part);
             work(self);
-            self.measure_due();
+            self.drain_queue();
         }
     }
 }
@@ -338,13 +377,13 @@ impl core::fmt::Debug for Ops<'_> {
     }
 }
 
-/// Tells where a field lies.
+/// Records the address and size of a field.
 #[cold]
 fn visit<T: ?Sized>(recorder: &dyn Recorder, field: &'static Field, value: &T) {
     recorder.visits(field, core::ptr::from_ref(value).cast::<u8>().addr(), size_of_val(value));
 }
 
-/// Measures one value from its beginning to its end.
+/// Measures one value from start to end.
 pub(crate) fn measure_with<T: ?Sized>(
     collection: &Collection<'_>,
     value: &T,
@@ -358,16 +397,16 @@ pub(crate) fn measure_with<T: ?Sized>(
             field: Cell::default(),
             deepest: stack_position().saturating_sub(STACK_BUDGET),
             queue: Queue::new(),
-            later: RefCell::default(),
+            deferred: RefCell::default(),
             guards: RefCell::default(),
         };
         measure(value, &ops);
-        ops.drain();
+        ops.run_deferred();
     }
     sums.into_measured()
 }
 
-/// An address in the current frame. Stacks grow down, on every platform of std.
+/// Returns an address in the current frame. Stacks grow down on every platform of std.
 #[inline]
 fn stack_position() -> usize {
     let here = 0_u8;

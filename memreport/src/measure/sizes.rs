@@ -1,9 +1,10 @@
-//! A struct of named amounts for a measured type: what each of its parts owns, as a field.
+//! Defines a struct of named amounts for a measured type, with a field for each part.
 
 use super::measured::Measured;
 use super::size_of::{MallocSizeOf, measure};
 
-/// Has a struct of named amounts, one for each part: derived by `#[malloc_size_of(sizes = PageSizes)]`.
+/// A type with a struct of named amounts, one for each part. Derived by `#[malloc_size_of(sizes =
+/// PageSizes)]`.
 ///
 /// ```
 /// use memreport::MallocSizeOf;
@@ -19,7 +20,10 @@ use super::size_of::{MallocSizeOf, measure};
 ///     title: String,
 /// }
 ///
-/// # let page = |length| Page { text: "a".repeat(length), links: vec![String::new()], title: "Page".to_owned() };
+/// # let page = |length| {
+/// #     let text = "a".repeat(length);
+/// #     Page { text, links: vec![String::new()], title: "Page".to_owned() }
+/// # };
 /// let mut all = PageSizes::default();
 /// for page in [page(1000), page(2000)] {
 ///     all += memreport::sizes_of(&page);
@@ -28,14 +32,14 @@ use super::size_of::{MallocSizeOf, measure};
 /// assert_eq!(all.total(), all.text + all.links + all.rest);
 /// ```
 pub trait HasSizes: MallocSizeOf {
-    /// The struct of named amounts.
+    /// The struct of named amounts, in bytes.
     type Sizes;
 
-    /// The amounts of a measurement of this type.
+    /// Converts a measurement of this type into named amounts.
     fn sizes(measured: &Measured) -> Self::Sizes;
 }
 
-/// Measures the heap that each part of `value` owns. Marks nothing, as [`measure`].
+/// Measures the heap that each part of `value` owns. Records no claims, like [`measure`].
 pub fn sizes_of<T: HasSizes>(value: &T) -> T::Sizes {
     T::sizes(&measure(value))
 }

@@ -1,7 +1,7 @@
-//! Single figures of this process, for telemetry: quick to ask for, without a collection.
+//! Reads single figures of this process for telemetry, quickly and without a collection.
 //!
-//! Each is also a report of every snapshot, under the name of its function with hyphens. What a system does not tell is an
-//! error that says why, never zero.
+//! Each is also a report of every snapshot, under the name of its function with hyphens. A figure
+//! that the system does not provide is an error with a reason, and never zero.
 //!
 //! ```
 //! memreport::global_allocator!();
@@ -22,113 +22,120 @@ use crate::process;
 
 pub use super::unavailable::Unavailable;
 
-/// Address space, used or not, in bytes.
+/// Returns the size of the address space in bytes, used or not.
 ///
 /// # Errors
 ///
-/// Where there is no `/proc/self/statm`.
+/// Fails without a readable `/proc/self/statm`.
 pub fn vsize() -> Result<u64, Unavailable> {
     Ok(process::statm()?.0)
 }
 
-/// Memory in physical memory, shared pages included, in bytes: a figure that the kernel keeps ready.
+/// Returns the bytes in physical memory, shared pages included: a figure that the kernel maintains.
 ///
 /// # Errors
 ///
-/// Where there is no `/proc/self/statm`.
+/// Fails without a readable `/proc/self/statm`.
 pub fn resident_fast() -> Result<u64, Unavailable> {
     Ok(process::statm()?.1)
 }
 
-/// The same as [`resident_fast`] on Linux; apart from it on systems where the exact figure takes time.
+/// Returns the resident bytes. On Linux, it equals [`resident_fast`].
 ///
 /// # Errors
 ///
-/// Where there is no `/proc/self/statm`.
+/// Fails without a readable `/proc/self/statm`.
 pub fn resident() -> Result<u64, Unavailable> {
     resident_fast()
 }
 
-/// The most bytes that were ever resident.
+/// Returns the high-water mark of resident bytes.
 ///
 /// # Errors
 ///
-/// Where there is no `/proc/self/status`.
+/// Fails without a readable `/proc/self/status`.
 pub fn resident_peak() -> Result<u64, Unavailable> {
     process::peak()
 }
 
-/// Resident bytes that no other process shares. The kernel walks the page tables for it: microseconds for each megabyte.
+/// Returns the resident bytes that no other process shares.
+///
+/// The kernel walks the page tables: microseconds for each megabyte.
 ///
 /// # Errors
 ///
-/// Where there is no `/proc/self/smaps_rollup`.
+/// Fails without a readable `/proc/self/smaps_rollup`.
 pub fn resident_unique() -> Result<u64, Unavailable> {
     Ok(process::rollup()?.unique)
 }
 
-/// Resident bytes, each shared page divided by the processes that share it. As slow as [`resident_unique`].
+/// Returns the resident bytes, with each shared page divided by the processes that share it. As
+/// slow as [`resident_unique`].
 ///
 /// # Errors
 ///
-/// Where there is no `/proc/self/smaps_rollup`.
+/// Fails without a readable `/proc/self/smaps_rollup`.
 pub fn pss() -> Result<u64, Unavailable> {
     Ok(process::rollup()?.pss)
 }
 
-/// Bytes that were written to swap. As slow as [`resident_unique`].
+/// Returns the bytes written to swap. As slow as [`resident_unique`].
 ///
 /// # Errors
 ///
-/// Where there is no `/proc/self/smaps_rollup`.
+/// Fails without a readable `/proc/self/smaps_rollup`.
 pub fn swap() -> Result<u64, Unavailable> {
     Ok(process::rollup()?.swap)
 }
 
-/// Page faults since the process began that were served without reading from disk.
+/// Returns the number of page faults since the process began that were served without reading from
+/// disk.
 ///
 /// # Errors
 ///
-/// Where there is no `/proc/self/stat`.
+/// Fails without a readable `/proc/self/stat`.
 pub fn page_faults_soft() -> Result<u64, Unavailable> {
     Ok(process::faults()?.soft)
 }
 
-/// Page faults since the process began that had to read from disk.
+/// Returns the number of page faults since the process began that read from disk.
 ///
 /// # Errors
 ///
-/// Where there is no `/proc/self/stat`.
+/// Fails without a readable `/proc/self/stat`.
 pub fn page_faults_hard() -> Result<u64, Unavailable> {
     Ok(process::faults()?.hard)
 }
 
-/// Usable bytes in blocks that the heap allocator has handed out.
+/// Returns the usable bytes in live blocks of the heap allocator.
 ///
 /// # Errors
 ///
-/// Where no allocator is declared.
+/// Fails if no allocator is declared.
 pub fn heap_allocated() -> Result<u64, Unavailable> {
     Ok(heap_counters().ok_or(Unavailable::NoAllocator)?.live_bytes())
 }
 
-/// Bytes that the program's allocator has of the operating system and has not given back. Of glibc, that includes the blocks of
-/// code that is not Rust's. The allocator counts: microseconds as a rule, with glibc milliseconds in a heap of many holes.
+/// Returns the bytes that the program's allocator has obtained from the operating system and not
+/// released.
+///
+/// glibc's figure includes the blocks of code other than Rust. The allocator counts: microseconds
+/// as a rule, with glibc milliseconds in a heap with many holes.
 ///
 /// # Errors
 ///
-/// Where no allocator is declared, or it cannot say.
+/// Fails if no allocator is declared, or if it has no statistics.
 pub fn heap_committed() -> Result<u64, Unavailable> {
     heap_allocated()?;
     Ok(statistics().ok_or(Unavailable::NoStatistics)?.committed)
 }
 
-/// Of the heap memory of the program's blocks and the allocator's overhead, the overhead, in hundredths of a percent. As slow
-/// as [`heap_committed`].
+/// Returns the share of the allocator's overhead in the heap memory of the program's blocks and the
+/// overhead, in hundredths of a percent. As slow as [`heap_committed`].
 ///
 /// # Errors
 ///
-/// Where no allocator is declared, or it cannot say.
+/// Fails if no allocator is declared, or if it has no statistics.
 pub fn heap_overhead_fraction() -> Result<i64, Unavailable> {
     let counters = heap_counters().ok_or(Unavailable::NoAllocator)?;
     let statistics = statistics().ok_or(Unavailable::NoStatistics)?;

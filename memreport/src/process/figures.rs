@@ -1,4 +1,4 @@
-//! Single figures of this process, from small files of `/proc/self`.
+//! Reads single figures of this process from small files in `/proc/self`.
 #![expect(unsafe_code, reason = "the C library knows the size of a page")]
 
 use std::fs;
@@ -20,7 +20,7 @@ pub(crate) struct Faults {
     pub(crate) hard: u64,
 }
 
-/// `/proc/self/statm`: the bytes of address space, and of it those that are resident.
+/// Returns the bytes of address space and the resident bytes, from `/proc/self/statm`.
 pub(crate) fn statm() -> Result<(u64, u64), Unavailable> {
     parsed("/proc/self/statm", |text| {
         let mut pages = text.split_ascii_whitespace().map(str::parse::<u64>);
@@ -28,7 +28,7 @@ pub(crate) fn statm() -> Result<(u64, u64), Unavailable> {
     })
 }
 
-/// `/proc/self/smaps_rollup`: the sums over all mappings, added up by the kernel.
+/// Returns the sums over all mappings that the kernel adds up, from `/proc/self/smaps_rollup`.
 pub(crate) fn rollup() -> Result<Rollup, Unavailable> {
     parsed("/proc/self/smaps_rollup", |text| {
         let unique = kib(text, "Private_Clean")? + kib(text, "Private_Dirty")?;
@@ -36,12 +36,12 @@ pub(crate) fn rollup() -> Result<Rollup, Unavailable> {
     })
 }
 
-/// `/proc/self/status`: the most bytes that were ever resident.
+/// Returns the high-water mark of resident bytes, from `/proc/self/status`.
 pub(crate) fn peak() -> Result<u64, Unavailable> {
     parsed("/proc/self/status", |text| kib(text, "VmHWM"))
 }
 
-/// `/proc/self/stat`: the fields minflt and majflt.
+/// Returns the fields minflt and majflt of `/proc/self/stat`.
 pub(crate) fn faults() -> Result<Faults, Unavailable> {
     parsed("/proc/self/stat", |text| {
         let mut fields = after_name(text)?.skip(7).map(|field| field.parse::<u64>().ok());
@@ -50,19 +50,20 @@ pub(crate) fn faults() -> Result<Faults, Unavailable> {
     })
 }
 
-/// The fields of a `stat` from the third on. The second is the program's name in parentheses, which may hold anything.
+/// Returns the fields of a `stat` file from the third on. The second is the program's name in
+/// parentheses, which may contain anything.
 fn after_name(stat: &str) -> Option<impl Iterator<Item = &str>> {
     Some(stat.rsplit_once(") ")?.1.split_ascii_whitespace())
 }
 
-/// How long ago the process began, in milliseconds.
+/// Returns the age of the process in milliseconds.
 pub(crate) fn age() -> Option<u64> {
     let stat = fs::read_to_string("/proc/self/stat").ok()?;
     let uptime = fs::read_to_string("/proc/uptime").ok()?;
     age_of(&stat, &uptime, ticks_per_second())
 }
 
-/// The process began so many ticks after the machine.
+/// Computes the age. The start of the process is in ticks since the machine started.
 fn age_of(stat: &str, uptime: &str, ticks_per_second: u64) -> Option<u64> {
     let began = after_name(stat)?.nth(19)?.parse::<u64>().ok()?;
     let (seconds, hundredths) = uptime.split_ascii_whitespace().next()?.split_once('.')?;
@@ -75,7 +76,7 @@ fn parsed<T>(path: &'static str, parse: impl FnOnce(&str) -> Option<T>) -> Resul
     parse(&text).ok_or(Unavailable::NotUnderstood { path })
 }
 
-/// The bytes in a line such as `Pss:     1234 kB`.
+/// Returns the bytes in a line such as `Pss:     1234 kB`.
 fn kib(text: &str, key: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(':'))?;
     Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)

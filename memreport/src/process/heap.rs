@@ -1,4 +1,4 @@
-//! What allocators have beyond the blocks that they have handed out.
+//! Reports the memory of allocators beyond the live blocks.
 
 use super::bytes;
 use crate::allocator::counters::totals;
@@ -6,29 +6,30 @@ use crate::allocator::declaration::statistics;
 use crate::allocator::{HeapDivision, HeapStatistics};
 use crate::report::Report;
 
-/// What the allocators said at the beginning of a collection, before it allocated anything itself.
+/// The allocators' statistics, read before a collection allocates anything itself.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Heap {
-    /// The program's own.
+    /// The statistics of the program's allocator.
     own: Option<HeapStatistics>,
-    /// The C library's, where the program's is another one.
+    /// The statistics of the C library's malloc, if the program declares another allocator.
     c: Option<HeapStatistics>,
     blocks: u64,
 }
 
 impl Heap {
-    pub(crate) fn now() -> Self {
+    pub(crate) fn read() -> Self {
         let own = statistics();
         let is_c = own.is_some_and(|own| own.allocator == "glibc");
-        Heap { own, c: if is_c { None } else { of_c() }, blocks: totals().live_blocks() }
+        Heap { own, c: if is_c { None } else { c_library() }, blocks: totals().live_blocks() }
     }
 
-    /// What the program's allocator is called, if it was asked.
+    /// Returns the name of the program's allocator, if its statistics were read.
     pub(crate) fn allocator(&self) -> Option<&'static str> {
         Some(self.own?.allocator)
     }
 
-    /// Divides what is committed, such that it adds up with the bytes in blocks that are reported as `heap-allocated`.
+    /// Divides the committed bytes, so that they add up with the bytes reported as
+    /// `heap-allocated`.
     pub(crate) fn report(&self, allocated: u64, reports: &mut Vec<Report>) {
         if let Some(own) = &self.own {
             let division = own.divide(allocated, self.blocks);
@@ -41,13 +42,13 @@ impl Heap {
 }
 
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
-fn of_c() -> Option<HeapStatistics> {
-    // Miri has no such function, and calls the look-up an error.
+fn c_library() -> Option<HeapStatistics> {
+    // Miri has no such function, and treats the look-up as an error.
     if cfg!(miri) { None } else { crate::allocator::system::glibc::statistics() }
 }
 
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
-fn of_c() -> Option<HeapStatistics> {
+fn c_library() -> Option<HeapStatistics> {
     None
 }
 
@@ -101,7 +102,7 @@ fn report_own(
     ));
 }
 
-/// The C library's heap is not the program's allocator's, and belongs to whoever reports it, so it is not in `explicit`.
+/// Reports the C library's heap. Its owners report it, so it is not in `explicit`.
 fn report_c(c: &HeapStatistics, reports: &mut Vec<Report>) {
     let lines = [
         ("c-heap/in-use", c.in_use(), "in blocks that were handed out, and in caches of threads"),
@@ -115,7 +116,7 @@ fn report_c(c: &HeapStatistics, reports: &mut Vec<Report>) {
     }
 }
 
-/// The share of the overhead, in hundredths of a percent.
+/// Returns the overhead's share in hundredths of a percent.
 pub(crate) fn fraction(overhead: u64, allocated: u64) -> i64 {
     let whole = u128::from(overhead) + u128::from(allocated);
     i64::try_from((u128::from(overhead) * 10_000).checked_div(whole).unwrap_or(0)).unwrap_or(0)

@@ -1,4 +1,5 @@
-//! What resident memory is, by kind: the program and its libraries, other files, stacks, shared memory, heap, the rest.
+//! Divides resident memory by kind: program, libraries, other files, stacks, shared memory, heap,
+//! rest.
 
 use std::collections::BTreeMap;
 
@@ -7,11 +8,13 @@ use super::smaps::Mapping;
 use super::stacks::Stacks;
 use crate::report::Report;
 
-/// Files and libraries with less than this resident are reported as `other`, together.
+/// Files and libraries with fewer resident bytes are reported together as `other`.
 const SMALL: u64 = 512 << 10;
 
-/// Zeroed data of a library lies behind its file's last mapping, without a name, and other memory may follow it
-/// directly: what is bigger than this is not taken for the library's.
+/// The most bytes of an unnamed mapping that count as a library's zeroed data.
+///
+/// Zeroed data follows the last mapping of the library's file. Other memory may follow it directly,
+/// so a larger mapping is not the library's.
 const LARGEST_ZEROED: u64 = 1 << 20;
 
 /// Resident bytes of one kind.
@@ -28,7 +31,7 @@ pub(super) struct Kinds {
 }
 
 impl Kinds {
-    /// Stacks that were found have been taken out of their mappings already.
+    /// Adds up the mappings. Bytes of the stacks were already subtracted from their mappings.
     pub(super) fn new(mappings: &[Mapping], stacks: &Stacks, anonymize: bool) -> Self {
         let program = std::env::current_exe().unwrap_or_default();
         Kinds::of(mappings, stacks.resident(), (&program.to_string_lossy(), anonymize))
@@ -95,7 +98,7 @@ fn description(group: &str) -> &'static str {
     }
 }
 
-/// Whether a mapping is what the one before, of a module, has behind its file.
+/// Returns whether a mapping is the zeroed data of the module mapped before it.
 fn is_zeroed_data(before: &Mapping, path: &str, mapping: &Mapping) -> bool {
     let group = path.split('/').next().unwrap_or_default();
     let size = mapping.addresses.end - mapping.addresses.start;
@@ -106,7 +109,7 @@ fn is_zeroed_data(before: &Mapping, path: &str, mapping: &Mapping) -> bool {
         && (group == "program" || group == "libraries" && size <= LARGEST_ZEROED)
 }
 
-/// The path of a mapping's kind, as `libraries/libc.so.6`.
+/// Returns the path of a mapping's kind, such as `libraries/libc.so.6`.
 fn path_of(mapping: &Mapping, program: &str, anonymize: bool) -> String {
     let name = mapping.name.strip_suffix(" (deleted)").unwrap_or(&mapping.name);
     let is_shared = mapping.permissions.ends_with('s');
@@ -139,7 +142,7 @@ fn is_library(base: &str) -> bool {
     base.ends_with(".so") || base.contains(".so.")
 }
 
-/// A slash would begin another segment.
+/// Escapes slashes, which would begin another segment.
 fn segment(name: &str) -> String {
     name.replace('/', "\\")
 }
@@ -188,7 +191,7 @@ mod tests {
         let mappings = [
             mapping(0x1000, 10, "r-xp", "/srv/bin/server"),
             mapping(0x10000, 10, "rw-p", "/lib/liba.so"),
-            // Zeroed data of the library before.
+            // Zeroed data of the preceding library.
             mapping(0x10000 + 10 * 4096, 200, "rw-p", ""),
             mapping(0x90_0000, 10, "rw-p", "/lib/libb.so"),
             mapping(0xa0_0000, 1000, "rw-p", ""),

@@ -1,10 +1,10 @@
-//! Giving up what the program can do without: its caches, and what the allocator keeps.
+//! Releases memory that the program does not need: its caches, and the allocator's unused memory.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::allocator::declaration::{give_back, heap_counters};
+use crate::allocator::declaration::{heap_counters, release_unused};
 use crate::event::callback::{Registration, panic_message};
 use crate::event::cycle::cycle;
 use crate::event::mark::mark_with;
@@ -20,12 +20,14 @@ struct Hooks {
 }
 
 fn hooks() -> MutexGuard<'static, Hooks> {
-    // Nothing of ours panics with the lock held, so a poisoned list is still whole.
+    // No code of this crate panics with the lock held, so a poisoned list is still whole.
     HOOKS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Has `hook` called when memory is to be given up, until the returned registration is dropped: it empties a cache, shrinks
-/// a buffer, closes what is idle. It is called on any thread, and must not wait for a lock for long.
+/// Registers a hook that releases memory, until the returned registration is dropped.
+///
+/// The hook empties a cache, shrinks a buffer or closes idle connections. It runs on any thread,
+/// and must not wait long for a lock.
 ///
 /// ```
 /// use std::sync::{Arc, Mutex};
@@ -46,29 +48,29 @@ pub fn on_minimize<F: Fn() + Send + Sync + 'static>(hook: F) -> Registration {
     let id = hooks.next;
     hooks.next += 1;
     hooks.list.push((id, std::any::type_name::<F>(), Arc::new(hook)));
-    Registration::new(id, forget)
+    Registration::new(id, unregister)
 }
 
-fn forget(id: u64) {
+fn unregister(id: u64) {
     let mut hooks = hooks();
     let position = hooks.list.iter().position(|(of, ..)| *of == id);
     let entry = position.map(|position| hooks.list.swap_remove(position));
     drop(hooks);
-    // Dropped without the lock: what the hook owns may have registrations of its own.
+    // Dropped without the lock: the values that a hook owns may have registrations of their own.
     drop(entry);
 }
 
-/// What asking for less memory came to.
+/// The result of [`minimize`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Minimized {
-    /// How many hooks were called.
+    /// The number of hooks that were called.
     pub hooks: usize,
-    /// Bytes in live blocks before and after, where an allocator is declared.
+    /// Bytes in live blocks before and after, if an allocator is declared.
     pub heap: Option<(u64, u64)>,
-    /// Bytes that were resident before and after, where the system can say.
+    /// Resident bytes before and after, if the system provides them.
     pub resident: Option<(u64, u64)>,
-    /// Hooks that panicked; the others were called all the same.
+    /// The hooks that panicked. The others were still called.
     pub notes: Vec<String>,
 }
 
@@ -85,27 +87,28 @@ impl fmt::Display for Minimized {
     }
 }
 
-/// Calls every hook that was registered, then has the allocator give back to the system what it keeps.
+/// Calls every registered hook, then makes the allocator release its unused memory to the system.
 ///
-/// Firefox's "minimize memory usage". Other threads go on meanwhile, so the amounts are of the moment.
+/// It corresponds to Firefox's "minimize memory usage". Other threads continue meanwhile, so the
+/// amounts are those of the moment.
 pub fn minimize() -> Minimized {
     let live = || heap_counters().map(|counters| counters.live_bytes());
     let before = (live(), resident());
     let mut minimized = Minimized::default();
-    // Copied out, so that hooks may register others.
+    // Copied, so that hooks may register others.
     let called: Vec<_> =
         hooks().list.iter().map(|(_, name, hook)| (*name, Arc::clone(hook))).collect();
-    let mut giving_up = cycle("minimize").unmarked();
+    let mut releasing = cycle("minimize").without_mark();
     for (name, hook) in called {
         minimized.hooks += 1;
-        let outcome = giving_up.slice(|| catch_unwind(AssertUnwindSafe(|| hook())));
+        let outcome = releasing.slice(|| catch_unwind(AssertUnwindSafe(|| hook())));
         if let Err(panic) = outcome {
             minimized.notes.push(format!("the hook {name} panicked ({})", panic_message(&*panic)));
         }
     }
-    giving_up.finish();
-    let mut trimming = cycle("trim").unmarked();
-    trimming.slice(give_back);
+    releasing.finish();
+    let mut trimming = cycle("trim").without_mark();
+    trimming.slice(release_unused);
     trimming.finish();
     let pair = |before: Option<u64>, after: Option<u64>| Some((before?, after?));
     minimized.heap = pair(before.0, live());

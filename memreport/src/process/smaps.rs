@@ -1,4 +1,4 @@
-//! The mappings of this process, with how much of each is resident: `/proc/self/smaps`.
+//! Reads the mappings of this process and the resident bytes of each, from `/proc/self/smaps`.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -10,18 +10,18 @@ use super::figures::Rollup;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Mapping {
     pub(super) addresses: Range<u64>,
-    /// Such as `rw-p`.
+    /// The permissions, such as `rw-p`.
     pub(super) permissions: String,
-    /// The file, or what the kernel calls it; empty for anonymous memory.
+    /// The file, or the kernel's name. Empty for anonymous memory.
     pub(super) name: String,
     pub(super) rss: u64,
     pub(super) pss: u64,
     pub(super) swap: u64,
-    /// Resident pages that no other process has.
+    /// Resident bytes in pages that no other process has.
     pub(super) private: u64,
 }
 
-/// Line by line: the whole text is several times as big as what is kept of it.
+/// Reads the file line by line, because its text is several times as large as the result.
 pub(super) fn read() -> Option<Vec<Mapping>> {
     let file = File::open("/proc/self/smaps").ok()?;
     parse(&mut BufReader::with_capacity(1 << 15, file))
@@ -41,14 +41,14 @@ fn parse(text: &mut dyn BufRead) -> Option<Vec<Mapping>> {
     Some(mappings)
 }
 
-/// `Rss:        1234 kB`, in bytes.
+/// Parses a line such as `Rss:        1234 kB` into its key and bytes.
 fn amount(line: &str) -> Option<(&str, u64)> {
     let (key, value) = line.split_once(':')?;
     let kib: u64 = value.trim().strip_suffix("kB")?.trim_end().parse().ok()?;
     Some((key, kib * 1024))
 }
 
-/// `5563333bd000-5563333be000 rw-p 00003000 fe:00 247749       /usr/bin/sed`
+/// Parses a head line such as `5563333bd000-5563333be000 rw-p 00003000 fe:00 247749  /usr/bin/sed`.
 fn head(line: &str) -> Option<Mapping> {
     let (range, rest) = line.split_once(' ')?;
     let (start, end) = range.split_once('-')?;
@@ -80,12 +80,12 @@ impl Mapping {
         }
     }
 
-    /// Takes so many resident bytes out of it, with their share of the rest; and says what the share is.
+    /// Subtracts `rss` resident bytes from the mapping, with their share of `pss`. Returns both.
     pub(super) fn take(&mut self, rss: u64) -> (u64, u64) {
         let rss = rss.min(self.rss);
         let pss = match self.rss {
             0 => 0,
-            // In KiB, which all three are whole numbers of, the product has room.
+            // The product cannot overflow in KiB, and all three are whole numbers of KiB.
             whole => ((self.pss >> 10) * (rss >> 10) / (whole >> 10).max(1)) << 10,
         };
         self.rss -= rss;
@@ -94,7 +94,7 @@ impl Mapping {
     }
 }
 
-/// The sums over all mappings.
+/// Returns the sums over all mappings.
 pub(super) fn sums(mappings: &[Mapping]) -> Rollup {
     let sum = |of: fn(&Mapping) -> u64| mappings.iter().map(of).sum();
     Rollup {

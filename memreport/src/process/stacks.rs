@@ -1,8 +1,9 @@
-//! The stacks of this process's threads: which mappings they are in, and how much of each is resident.
+//! Finds the stacks of this process's threads, and the resident bytes of each.
 //!
-//! Nothing lists them. The main thread's is named by the kernel. A thread that has allocated is known by the C library's
-//! descriptor, which lies at the outer end of its stack; of one that sleeps in the kernel, the kernel tells the stack pointer.
-//! Memory that the kernel has made one mapping with a stack is told from it by the descriptor, page by page.
+//! No file lists them. The kernel names the main thread's stack. The C library keeps a thread's
+//! descriptor at the outer end of its stack, and a thread that has allocated records its address.
+//! For a thread that sleeps in the kernel, the kernel reports the stack pointer. The descriptor
+//! also separates a stack, page by page, from memory that the kernel merged into the same mapping.
 
 use std::fs;
 use std::ops::Range;
@@ -14,13 +15,14 @@ use crate::allocator::counters::descriptor_of;
 use crate::report::Report;
 use crate::report::reporter::Gathered;
 
-/// What the C library keeps at the outer end of a stack, from its descriptor on: less than this, before rounding to pages.
+/// The most bytes that the C library keeps at the outer end of a stack, from the descriptor on.
 const DESCRIPTOR: u64 = 4096;
 
-/// Where only the stack pointer is known, a mapping that is bigger than stacks usually are may hold other things.
+/// The largest mapping that is taken for a stack if only the stack pointer is known. A larger one
+/// may hold other memory.
 const LARGEST_UNBOUNDED: u64 = 8 << 20;
 
-/// Threads are reported one by one up to this many; the rest is one report.
+/// The most threads that are reported one by one. The rest is one report.
 const LISTED: usize = 100;
 
 /// The stack of one thread.
@@ -36,11 +38,11 @@ struct Stack {
 #[derive(Debug, Default)]
 pub(super) struct Stacks {
     stacks: Vec<Stack>,
-    /// Threads whose stack was not.
+    /// The number of threads whose stack was not found.
     unknown: usize,
 }
 
-/// Finds them all, and takes what is theirs out of the mappings.
+/// Finds all stacks, and subtracts their bytes from the mappings.
 pub(super) fn find(mappings: &mut [Mapping]) -> Stacks {
     let mut stacks = Stacks::default();
     let here = std::ptr::from_ref(&stacks).addr() as u64;
@@ -65,7 +67,7 @@ pub(super) fn find(mappings: &mut [Mapping]) -> Stacks {
     stacks
 }
 
-/// Where a stack is: the mapping's place in the list, and the addresses.
+/// The location of a stack: the index of its mapping, and its addresses.
 #[derive(Debug, PartialEq, Eq)]
 struct Place {
     mapping: usize,
@@ -78,7 +80,7 @@ impl Place {
         Some(Place { mapping, extent: mappings[mapping].addresses.clone() })
     }
 
-    /// From the inner end of the mapping, below which nothing can be read, to behind the descriptor.
+    /// Returns the memory from the inner end of the mapping to the end of the descriptor's pages.
     fn by_descriptor(descriptor: u64, mappings: &[Mapping]) -> Option<Place> {
         let (index, mapping) = holding(descriptor, mappings)?;
         let page = page_size();
@@ -87,7 +89,7 @@ impl Place {
         Some(Place { mapping: index, extent: mapping.addresses.start..end })
     }
 
-    /// All of a mapping of which a page that cannot be read guards the inner end.
+    /// Returns the whole mapping, if an unreadable page guards its inner end.
     fn by_pointer(pointer: u64, mappings: &[Mapping]) -> Option<Place> {
         let (index, mapping) = holding(pointer, mappings)?;
         let guard = mappings.get(index.checked_sub(1)?)?;
@@ -99,7 +101,8 @@ impl Place {
     }
 }
 
-/// The mapping of anonymous memory with an address in it, and its place in the list, which is in order of addresses.
+/// Returns the anonymous mapping that contains an address, and its index. The list is in order of
+/// addresses.
 fn holding(address: u64, mappings: &[Mapping]) -> Option<(usize, &Mapping)> {
     let index = mappings.partition_point(|mapping| mapping.addresses.end <= address);
     let mapping = mappings.get(index)?;
@@ -111,7 +114,7 @@ fn holding(address: u64, mappings: &[Mapping]) -> Option<(usize, &Mapping)> {
     can_be.then_some((index, mapping))
 }
 
-/// How much of these addresses is in physical memory, page by page.
+/// Counts the bytes of these addresses in physical memory, page by page.
 #[cfg(target_os = "linux")]
 fn resident(extent: &Range<u64>) -> Option<u64> {
     use std::fs::File;
@@ -142,13 +145,14 @@ fn resident(_extent: &Range<u64>) -> Option<u64> {
     None
 }
 
-/// The kernel's numbers of all threads.
+/// Returns the kernel's numbers of all threads.
 fn threads() -> Vec<u64> {
     let entries = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
-/// Of a thread that waits in the kernel: the next to last of the words about its call. One that runs has none.
+/// Returns the stack pointer of a thread that waits in the kernel: the last word but one of its
+/// `syscall` file. A running thread has none.
 fn stack_pointer(thread: u64) -> Option<u64> {
     let text = fs::read_to_string(format!("/proc/self/task/{thread}/syscall")).ok()?;
     let mut words = text.split_ascii_whitespace().rev().skip(1);
@@ -161,7 +165,8 @@ fn name(thread: u64) -> String {
 }
 
 impl Stacks {
-    /// Of all stacks, resident bytes and those less the shares of others.
+    /// Returns the resident bytes of all stacks, and those bytes less the shares of other
+    /// processes.
     pub(super) fn resident(&self) -> (u64, u64) {
         self.stacks.iter().fold((0, 0), |sum, stack| (sum.0 + stack.rss, sum.1 + stack.pss))
     }
@@ -210,7 +215,7 @@ mod tests {
     #[test]
     #[cfg(target_os = "linux")]
     fn a_stack_that_is_used_is_found_to_be_used() {
-        /// Touches this much of the stack, and sleeps until it may go on.
+        /// Touches this much of the stack, and sleeps until the barrier opens.
         fn deep(used: &std::sync::Barrier, end: &std::sync::Barrier) {
             let room = std::hint::black_box([1_u8; 256 << 10]);
             used.wait();
@@ -228,7 +233,8 @@ mod tests {
                 let stacks = find(&mut mappings);
                 let after: u64 = mappings.iter().map(|mapping| mapping.rss).sum();
                 assert_eq!(before - after, stacks.resident().0);
-                // Not while it is still on its way to sleep: no allocator is declared here, so only the kernel knows.
+                // A thread on its way to sleep has no stack pointer yet. No allocator is declared
+                // here, so only the kernel provides one.
                 stacks.stacks.into_iter().find(|stack| stack.name == "deep\\stack")
             });
             end.wait();

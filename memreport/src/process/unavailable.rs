@@ -3,25 +3,25 @@
 use std::error::Error;
 use std::{fmt, io};
 
-/// Why a figure cannot be had.
+/// The reason why a figure is not available.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Unavailable {
-    /// The operating system's file with it cannot be read.
+    /// The operating system's file cannot be read.
     NotRead {
         /// The file.
         path: &'static str,
-        /// Why not.
+        /// The error of reading it.
         source: io::Error,
     },
-    /// The operating system's file does not have it, or not as expected.
+    /// The operating system's file does not contain the figure in the expected form.
     NotUnderstood {
         /// The file.
         path: &'static str,
     },
-    /// The program declares no allocator, so nobody counts its blocks.
+    /// The program declares no allocator, so blocks are not counted.
     NoAllocator,
-    /// The program's allocator does not say how much it has.
+    /// The program's allocator has no statistics.
     NoStatistics,
 }
 

@@ -1,4 +1,4 @@
-//! Reporting by counter: for code whose structures cannot be walked, but whose allocations can be counted.
+//! Reports the memory of code whose structures cannot be walked, by counting its allocations.
 #![expect(unsafe_code, reason = "allocates and frees on behalf of its caller")]
 
 use core::alloc::Layout;
@@ -9,14 +9,14 @@ use std::alloc::{GlobalAlloc, alloc, alloc_zeroed, dealloc, realloc};
 use std::sync::{Mutex, PoisonError};
 
 use super::reporter::{Reporter, Reports, amount};
-use crate::allocator::size_source::usable_size;
+use crate::allocator::declaration::usable_size;
 use crate::event::on_alloc;
 use crate::report::Report;
 
-/// Allocates on the global heap and counts what it has out: the hook to give to a library that asks for `malloc` and `free`.
+/// A counting wrapper of the global allocator, for libraries that take `malloc` and `free` hooks.
 ///
-/// Counts usable bytes where an allocator is declared. DMD sees its blocks as reported from birth to end, so that a
-/// second reporter of them shows up as a double report.
+/// Counts usable bytes if an allocator is declared. DMD treats its blocks as reported for as long
+/// as they live, so a second reporter of them shows up as a double report.
 ///
 /// ```
 /// use std::alloc::{GlobalAlloc, Layout};
@@ -38,14 +38,14 @@ pub struct CountedHeap {
     path: &'static str,
     description: &'static str,
     live: AtomicI64,
-    /// This heap's number among those that report on allocation; 0 until its first block.
+    /// The number among the heaps that report on allocation; 0 until the first block.
     number: AtomicU32,
 }
 
-/// The paths of all heaps that have allocated; a heap's number is its position from 1.
+/// The paths of all heaps that have allocated. A heap's number is its position from 1.
 static PATHS: Mutex<Vec<&'static str>> = Mutex::new(Vec::new());
 
-/// The path of the heap with this number.
+/// Returns the path of the heap with this number.
 #[must_use]
 pub fn on_alloc_path(number: u32) -> Option<&'static str> {
     let index = usize::try_from(number).ok()?.checked_sub(1)?;
@@ -53,13 +53,13 @@ pub fn on_alloc_path(number: u32) -> Option<&'static str> {
 }
 
 impl CountedHeap {
-    /// A heap that reports what it has out at `path`.
+    /// Creates a heap that reports its live bytes at `path`.
     #[must_use]
     pub const fn new(path: &'static str, description: &'static str) -> Self {
         CountedHeap { path, description, live: AtomicI64::new(0), number: AtomicU32::new(0) }
     }
 
-    /// The usable bytes of the blocks that are out.
+    /// Returns the usable bytes of the live blocks.
     pub fn live_bytes(&self) -> i64 {
         self.live.load(Relaxed)
     }
@@ -82,13 +82,13 @@ impl CountedHeap {
         self.number.load(Relaxed)
     }
 
-    /// Counts what `allocate` makes: null, or a block of the global allocator with this layout.
+    /// Counts the result of `allocate`: null, or a block of the global allocator with this layout.
     ///
     /// # Safety
     ///
-    /// It makes what it says.
-    unsafe fn marked(&self, allocate: impl FnOnce() -> *mut u8, layout: Layout) -> *mut u8 {
-        let block = on_alloc::marked(self.number(), allocate);
+    /// `allocate` returns such a block or null.
+    unsafe fn attributed_to(&self, allocate: impl FnOnce() -> *mut u8, layout: Layout) -> *mut u8 {
+        let block = on_alloc::attributed_to(self.number(), allocate);
         if !block.is_null() {
             // SAFETY: fresh from the global allocator.
             self.live.fetch_add(amount(unsafe { usable_size(block, layout) }), Relaxed);
@@ -97,38 +97,39 @@ impl CountedHeap {
     }
 }
 
-// SAFETY: every call goes to the global allocator with the arguments unchanged; counting does not panic.
+// SAFETY: every call goes to the global allocator with unchanged arguments. Counting does not
+// panic.
 unsafe impl GlobalAlloc for CountedHeap {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the layout is handed on.
+        // SAFETY: the layout is passed through.
         let allocate = || unsafe { alloc(layout) };
-        // SAFETY: that is what it makes.
-        unsafe { self.marked(allocate, layout) }
+        // SAFETY: the closure returns a block of this layout or null.
+        unsafe { self.attributed_to(allocate, layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the layout is handed on.
+        // SAFETY: the layout is passed through.
         let allocate = || unsafe { alloc_zeroed(layout) };
-        // SAFETY: that is what it makes.
-        unsafe { self.marked(allocate, layout) }
+        // SAFETY: the closure returns a block of this layout or null.
+        unsafe { self.attributed_to(allocate, layout) }
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         // SAFETY: the block lives until the next line.
         self.live.fetch_sub(amount(unsafe { usable_size(block, layout) }), Relaxed);
-        // SAFETY: handed on.
+        // SAFETY: the caller's contract is passed through.
         unsafe { dealloc(block, layout) };
     }
 
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
-        // SAFETY: the block lives until it is handed on below.
+        // SAFETY: the block lives until the reallocation below.
         let before = amount(unsafe { usable_size(block, layout) });
         // SAFETY: the caller of `realloc` vouches that the size fits the alignment.
         let new_layout = unsafe { Layout::from_size_align_unchecked(new_size, layout.align()) };
-        // SAFETY: all three are handed on.
+        // SAFETY: all three are passed through.
         let reallocate = || unsafe { realloc(block, layout, new_size) };
-        // SAFETY: that is what it makes.
-        let moved = unsafe { self.marked(reallocate, new_layout) };
+        // SAFETY: the closure returns a block of this layout or null.
+        let moved = unsafe { self.attributed_to(reallocate, new_layout) };
         if !moved.is_null() {
             self.live.fetch_sub(before, Relaxed);
         }

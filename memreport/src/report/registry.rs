@@ -1,4 +1,4 @@
-//! Who reports: reporters that the linker gathers, and those that come and go while the program runs.
+//! Registers reporters at link time and at run time, and runs them all.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -11,7 +11,7 @@ use crate::event::callback::{Registration, panic_message};
 use crate::measure::ops::Ops;
 use crate::measure::size_of::MallocSizeOf;
 
-/// A reporter that is part of the program from its start. Made by [`reporter!`](crate::reporter).
+/// A reporter that is registered at link time. Made by [`reporter!`](crate::reporter).
 #[derive(Clone, Copy)]
 pub struct StaticReporter {
     name: &'static str,
@@ -36,7 +36,7 @@ inventory::collect!(StaticReporter);
 
 /// Registers a reporter at link time, from any crate of the program.
 ///
-/// With a path, the static to measure and a description, or with a function that makes several reports:
+/// Takes a path, a static to measure and a description, or a function that makes several reports:
 ///
 /// ```
 /// use std::sync::Mutex;
@@ -52,13 +52,14 @@ inventory::collect!(StaticReporter);
 /// # fn main() {
 /// WORDS.lock().unwrap().push("heap".repeat(100));
 /// let snapshot = memreport::snapshot();
-/// assert!(snapshot.reports.iter().any(|report| report.path == "explicit/words" && report.amount >= 400));
-/// assert!(snapshot.reports.iter().any(|report| report.path == "words" && report.amount == 1));
+/// let amount = |path| snapshot.reports.iter().find(|report| report.path == path).unwrap().amount;
+/// assert!(amount("explicit/words") >= 400);
+/// assert_eq!(amount("words"), 1);
 /// # }
 /// ```
 ///
-/// A crate that is listed as a dependency but never named in the source is not linked, and its reporters with it:
-/// `use that_crate as _;` is enough.
+/// A dependency that the source never names is not linked, and neither are its reporters. Write
+/// `use that_crate as _;` to link it.
 #[macro_export]
 macro_rules! reporter {
     ($path:literal, $value:expr, $description:literal $(,)?) => {
@@ -75,7 +76,7 @@ macro_rules! reporter {
     };
 }
 
-/// Reporters that were registered while the program ran.
+/// Reporters that were registered at run time.
 static REGISTERED: Mutex<Registered> = Mutex::new(Registered { next: 0, entries: Vec::new() });
 
 struct Registered {
@@ -86,22 +87,22 @@ struct Registered {
 struct Entry {
     id: u64,
     name: &'static str,
-    reporter: Held,
-    /// The path that a reporter made here holds as well.
+    reporter: Handle,
+    /// The path that the reporter of [`report_value`] owns as well.
     path: Option<Arc<str>>,
 }
 
 #[derive(Clone)]
-enum Held {
+enum Handle {
     Strong(Arc<dyn Reporter>),
     Weak(Weak<dyn Reporter>),
 }
 
-impl Held {
+impl Handle {
     fn reporter(&self) -> Option<Arc<dyn Reporter>> {
         match self {
-            Held::Strong(reporter) => Some(Arc::clone(reporter)),
-            Held::Weak(reporter) => reporter.upgrade(),
+            Handle::Strong(reporter) => Some(Arc::clone(reporter)),
+            Handle::Weak(reporter) => reporter.upgrade(),
         }
     }
 }
@@ -119,16 +120,16 @@ impl Held {
 /// assert!(!memreport::snapshot().reports.iter().any(|report| report.path == "explicit/gpu"));
 /// ```
 pub fn register<R: Reporter + 'static>(reporter: R) -> Registration {
-    add(Held::Strong(Arc::new(reporter)), std::any::type_name::<R>(), None)
+    add(Handle::Strong(Arc::new(reporter)), std::any::type_name::<R>(), None)
 }
 
-/// Registers a reporter that somebody else owns: it reports for as long as it lives and the registration does.
+/// Registers a reporter without owning it. It reports while both it and the registration live.
 pub fn register_weak<R: Reporter + 'static>(reporter: &Arc<R>) -> Registration {
     let reporter: Arc<dyn Reporter> = Arc::clone(reporter) as _;
-    add(Held::Weak(Arc::downgrade(&reporter)), std::any::type_name::<R>(), None)
+    add(Handle::Weak(Arc::downgrade(&reporter)), std::any::type_name::<R>(), None)
 }
 
-/// Reports what `value` owns at `path`, for as long as `value` lives and the registration does.
+/// Reports the bytes that `value` owns at `path`, while both `value` and the registration live.
 pub fn report_value<T>(
     path: impl Into<String>,
     value: &Arc<T>,
@@ -145,66 +146,67 @@ where
             reports.measure(&*own_path, &value, description);
         }
     };
-    add(Held::Strong(Arc::new(reporter)), std::any::type_name::<T>(), Some(path))
+    add(Handle::Strong(Arc::new(reporter)), std::any::type_name::<T>(), Some(path))
 }
 
-fn add(reporter: Held, name: &'static str, path: Option<Arc<str>>) -> Registration {
+fn add(reporter: Handle, name: &'static str, path: Option<Arc<str>>) -> Registration {
     let mut registered = registered();
     let id = registered.next;
     registered.next += 1;
     registered.entries.push(Entry { id, name, reporter, path });
-    Registration::new(id, forget)
+    Registration::new(id, unregister)
 }
 
-fn forget(id: u64) {
+fn unregister(id: u64) {
     let mut registered = registered();
     let position = registered.entries.iter().position(|entry| entry.id == id);
     let entry = position.map(|position| registered.entries.swap_remove(position));
     drop(registered);
-    // Dropped without the lock: what the reporter owns may have registrations of its own.
+    // Dropped without the lock: the values that a reporter owns may have registrations of their
+    // own.
     drop(entry);
 }
 
 fn registered() -> MutexGuard<'static, Registered> {
-    // Nothing of ours panics with the lock held, so a poisoned list is still whole.
+    // No code of this crate panics with the lock held, so a poisoned list is still whole.
     REGISTERED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Runs every reporter. One that panics loses its own reports, and is named.
+/// Runs every reporter. A reporter that panics loses its reports, and a note names it.
 pub(crate) fn run_all(reports: &mut Reports<'_>) {
     let mut fixed: Vec<_> = inventory::iter::<StaticReporter>().copied().collect();
     fixed.sort_by_key(|reporter| reporter.name);
     for (place, reporter) in fixed.iter().enumerate() {
         run(reports, (ReporterId::Fixed(place), reporter.name), &reporter.collect);
     }
-    // Copied out, so that reporters may register others.
+    // Copied, so that reporters may register others.
     let dynamic: Vec<_> = registered()
         .entries
         .iter()
         .map(|entry| (ReporterId::Registered(entry.id), entry.name, entry.reporter.clone()))
         .collect();
-    for (id, name, held) in dynamic {
-        if let Some(reporter) = held.reporter() {
+    for (id, name, handle) in dynamic {
+        if let Some(reporter) = handle.reporter() {
             run(reports, (id, name), &*reporter);
         }
     }
     run(reports, (ReporterId::Fixed(usize::MAX), "memreport"), &report_registry);
 }
 
-/// Runs one reporter, if it is not at work for another collection.
+/// Runs one reporter, unless it still runs for another collection.
 fn run(reports: &mut Reports<'_>, (id, name): (ReporterId, &'static str), reporter: &dyn Reporter) {
     let progress = reports.progress;
-    if let Some(at_work) = progress.passes_over(id) {
-        return reports.note(format!("{}; its reports are missing", at_work.sentence()));
+    if let Some(running) = progress.skipped_reporter(id) {
+        return reports.note(format!("{}; its reports are missing", running.sentence()));
     }
-    progress.begins(id, name);
-    run_to_its_end(reports, name, reporter);
-    progress.ends();
+    progress.begin_reporter(id, name);
+    run_to_end(reports, name, reporter);
+    progress.end_reporter();
 }
 
-fn run_to_its_end(reports: &mut Reports<'_>, name: &str, reporter: &dyn Reporter) {
+fn run_to_end(reports: &mut Reports<'_>, name: &str, reporter: &dyn Reporter) {
     let collection = reports.collection;
-    collection.next_source();
+    collection.begin_reporter();
     let heard = collection.recorder().map(|recorder| (recorder, recorder.position()));
     let before = std::mem::take(&mut reports.gathered);
     let outcome = catch_unwind(AssertUnwindSafe(|| reporter.collect(reports)));
@@ -216,7 +218,7 @@ fn run_to_its_end(reports: &mut Reports<'_>, name: &str, reporter: &dyn Reporter
             reports.gathered.unmeasured += own.unmeasured;
         }
         Err(panic) => {
-            collection.forget_source();
+            collection.forget_reporter();
             if let Some((recorder, position)) = heard {
                 recorder.roll_back(position);
             }
@@ -228,7 +230,7 @@ fn run_to_its_end(reports: &mut Reports<'_>, name: &str, reporter: &dyn Reporter
     }
 }
 
-/// The list of reporters is memory too.
+/// Reports the list of reporters, which is memory too.
 fn report_registry(reports: &mut Reports<'_>) {
     report_list(reports);
     let registered = registered();
@@ -251,14 +253,14 @@ impl MallocSizeOf for Entry {
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
         ops.add(&self.path);
         match &self.reporter {
-            Held::Strong(reporter) => ops.add(reporter),
-            // Its owner's.
-            Held::Weak(_) => {}
+            Handle::Strong(reporter) => ops.add(reporter),
+            // Belongs to its owner.
+            Handle::Weak(_) => {}
         }
     }
 }
 
 impl MallocSizeOf for dyn Reporter {
-    /// What a reporter owns beyond its own block is its own business.
+    /// Adds nothing: a reporter reports its own contents itself.
     fn add_size_of_excluding_this<'a>(&'a self, _ops: &Ops<'a>) {}
 }

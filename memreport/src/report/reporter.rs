@@ -1,4 +1,4 @@
-//! Those who report: what a reporter is, and what it is handed to report to.
+//! Defines reporters and the collector of their reports.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -9,10 +9,10 @@ use crate::measure::ops::{Collection, measure_with};
 use crate::measure::size_of::MallocSizeOf;
 use crate::report::{Kind, Report};
 
-/// Reports measurements when asked. Functions and closures are reporters too.
+/// A reporter of measurements. Functions and closures are reporters too.
 ///
-/// A reporter must not wait for a lock: whoever holds it may be waiting for the reports. `Mutex` and the other locks of std
-/// are tried when they are measured, and reported as busy.
+/// A reporter must not wait for a lock, whose holder may be waiting for the reports. Measuring a
+/// `Mutex` or another lock of std only tries to lock it, and counts it as busy if that fails.
 pub trait Reporter: Send + Sync {
     /// Makes this reporter's reports.
     fn collect(&self, reports: &mut Reports<'_>);
@@ -24,17 +24,17 @@ impl<F: Fn(&mut Reports<'_>) + Send + Sync> Reporter for F {
     }
 }
 
-/// What a reporter reports to.
+/// The reports of a collection, to which a reporter adds its own.
 #[derive(Debug)]
 pub struct Reports<'c> {
     pub(crate) collection: &'c Collection<'c>,
-    pub(crate) names: &'c Names,
+    pub(crate) paths: &'c ReporterPaths,
     pub(crate) progress: &'c Progress,
     pub(crate) anonymize: bool,
     pub(crate) gathered: Gathered,
 }
 
-/// What one or more reporters have said.
+/// The reports and notes of one or more reporters.
 #[derive(Debug, Default)]
 pub(crate) struct Gathered {
     pub(crate) reports: Vec<Report>,
@@ -44,9 +44,11 @@ pub(crate) struct Gathered {
 }
 
 impl Reports<'_> {
-    /// Measures the heap that `value` owns and reports it at `path`, of kind `HEAP`.
+    /// Measures the heap that `value` owns, and reports it at `path` with the kind `HEAP`. Returns
+    /// the measurement.
     ///
-    /// Parts that its type names are reported below `path`; what belongs to no part is then at `path/other`.
+    /// Named parts of its type are reported below `path`. The remaining bytes are then at
+    /// `path/other`.
     pub fn measure<T: ?Sized + MallocSizeOf>(
         &mut self,
         path: impl Into<String>,
@@ -54,7 +56,7 @@ impl Reports<'_> {
         description: &'static str,
     ) -> Measured {
         let path = path.into();
-        self.collection.set_reporter(self.names.number(&path));
+        self.collection.set_claimant(self.paths.number(&path));
         let measured = measure_with(self.collection, value, T::add_size_of_excluding_this);
         self.gathered.unmeasured += amount(measured.computed);
         self.note_limits(&path, &measured);
@@ -62,7 +64,8 @@ impl Reports<'_> {
         measured
     }
 
-    /// Reports what was found out by other means. Heap bytes reported so are not checked block by block.
+    /// Adds a report that was obtained by other means. DMD cannot check such heap bytes block by
+    /// block.
     pub fn add(&mut self, report: Report) {
         if report.kind == Kind::Heap && report.path.starts_with("explicit/") {
             self.gathered.unmeasured += report.amount;
@@ -70,18 +73,19 @@ impl Reports<'_> {
         self.gathered.reports.push(report);
     }
 
-    /// As [`add`](Self::add), for bytes whose blocks the tracker knows by their allocation.
+    /// Adds a report of bytes whose blocks the tracker attributes by their allocation.
     pub(crate) fn add_counted(&mut self, report: Report) {
         self.gathered.reports.push(report);
     }
 
-    /// Whether private words in paths, such as addresses and names of files, are to be replaced, as by `<anonymized>`.
+    /// Returns whether the reporter must replace private words in paths, such as addresses and file
+    /// names. Replace them by `<anonymized>` or the like.
     #[must_use]
     pub fn anonymize(&self) -> bool {
         self.anonymize
     }
 
-    /// Says something about the reports that numbers cannot: one sentence.
+    /// Adds a sentence to the notes of the snapshot, for what numbers cannot express.
     pub fn note(&mut self, sentence: impl Into<String>) {
         self.gathered.notes.push(sentence.into());
     }
@@ -93,7 +97,7 @@ impl Reports<'_> {
                 count(measured.busy, "value was", "values were")
             ));
         }
-        if measured.computed > 0 && self.collection.asks() {
+        if measured.computed > 0 && self.collection.has_usable_sizes() {
             self.note(format!(
                 "{path}: {} bytes come from a formula, not from the allocator",
                 measured.computed
@@ -107,7 +111,8 @@ impl Reports<'_> {
         }
         let in_parts: usize = measured.parts.iter().map(|part| part.bytes).sum();
         for part in &measured.parts {
-            // A node of a tree is not a report: what a part with parts of its own has left is a leaf beside them.
+            // A node of a tree is no report: the remaining bytes of a part with parts are a leaf
+            // beside them.
             let below = format!("{}/", part.path);
             let is_node = measured.parts.iter().any(|other| other.path.starts_with(&below));
             let leaf = if is_node { "/other" } else { "" };
@@ -124,13 +129,13 @@ impl Reports<'_> {
     }
 }
 
-/// Reporters by path, numbered from 1 in the order of their first claim; 0 is nobody.
+/// The paths of reporters, numbered from 1 in the order of their first claim; 0 is none.
 #[derive(Debug, Default)]
-pub(crate) struct Names {
+pub(crate) struct ReporterPaths {
     numbers: RefCell<HashMap<String, u32>>,
 }
 
-impl Names {
+impl ReporterPaths {
     pub(crate) fn number(&self, path: &str) -> u32 {
         let mut numbers = self.numbers.borrow_mut();
         if let Some(number) = numbers.get(path) {
@@ -141,15 +146,15 @@ impl Names {
         next
     }
 
-    /// All paths; the first is number 1.
-    pub(crate) fn into_list(self) -> Vec<String> {
+    /// Returns all paths, in the order of their numbers.
+    pub(crate) fn into_paths(self) -> Vec<String> {
         let mut numbered: Vec<_> = self.numbers.into_inner().into_iter().collect();
         numbered.sort_unstable_by_key(|(_, number)| *number);
         numbered.into_iter().map(|(path, _)| path).collect()
     }
 }
 
-/// Bytes as a report's amount.
+/// Converts bytes into a report's amount.
 pub(crate) fn amount(bytes: usize) -> i64 {
     i64::try_from(bytes).unwrap_or(i64::MAX)
 }

@@ -1,87 +1,87 @@
-//! Which reporter is at work, for whoever will not wait for it without end.
+//! Tracks which reporter of a collection is running, so that a timeout can skip it.
 
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Stands for one reporter of the program.
+/// The identity of a reporter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReporterId {
-    /// Gathered by the linker: its place in the order of names.
+    /// Registered at link time: its index in the order of names.
     Fixed(usize),
-    /// Registered while the program ran.
+    /// Registered at run time.
     Registered(u64),
 }
 
 /// A reporter that has begun and not ended.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct AtWork {
+pub(crate) struct RunningReporter {
     id: ReporterId,
     name: &'static str,
     since: Instant,
 }
 
-impl AtWork {
-    /// What is said of it.
+impl RunningReporter {
+    /// Describes the reporter for a message.
     pub(crate) fn sentence(&self) -> String {
         format!("the reporter {} has been at work for {}", self.name, seconds(self.since.elapsed()))
     }
 }
 
-/// How far a collection is. The collecting thread writes it; another one looks.
+/// The progress of a collection. The collecting thread writes it, and another one reads it.
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
-    current: Mutex<Option<AtWork>>,
-    /// Reporters that are still at work for an earlier collection, and are not asked again.
-    passed_over: Vec<AtWork>,
-    has_ended: AtomicBool,
+    current: Mutex<Option<RunningReporter>>,
+    /// Reporters that still run for an earlier collection, and are skipped.
+    skipped: Vec<RunningReporter>,
+    has_finished: AtomicBool,
 }
 
 impl Progress {
-    /// Of a collection that does not ask these.
-    pub(crate) fn without(passed_over: Vec<AtWork>) -> Self {
-        Progress { passed_over, ..Progress::default() }
+    /// Creates the progress of a collection that skips these reporters.
+    pub(crate) fn without(skipped: Vec<RunningReporter>) -> Self {
+        Progress { skipped, ..Progress::default() }
     }
 
-    /// Why this reporter is not asked, if it is not.
-    pub(crate) fn passes_over(&self, id: ReporterId) -> Option<&AtWork> {
-        self.passed_over.iter().find(|at_work| at_work.id == id)
+    /// Returns the earlier run of this reporter, if it must be skipped.
+    pub(crate) fn skipped_reporter(&self, id: ReporterId) -> Option<&RunningReporter> {
+        self.skipped.iter().find(|running| running.id == id)
     }
 
-    /// The reporter begins.
-    pub(crate) fn begins(&self, id: ReporterId, name: &'static str) {
-        *self.current() = Some(AtWork { id, name, since: Instant::now() });
+    /// Marks this reporter as running.
+    pub(crate) fn begin_reporter(&self, id: ReporterId, name: &'static str) {
+        *self.current() = Some(RunningReporter { id, name, since: Instant::now() });
     }
 
-    /// Whichever had begun has ended.
-    pub(crate) fn ends(&self) {
+    /// Marks the running reporter as ended.
+    pub(crate) fn end_reporter(&self) {
         *self.current() = None;
     }
 
-    /// Who is at work now.
-    pub(crate) fn at_work(&self) -> Option<AtWork> {
+    /// Returns the reporter that is running.
+    pub(crate) fn running(&self) -> Option<RunningReporter> {
         *self.current()
     }
 
-    /// All reporters were heard: what is left to do waits for none.
+    /// Marks all reporters as ended. The rest of the collection waits for none.
     pub(crate) fn end(&self) {
-        // Relaxed, here and below: what the collection has found is handed on otherwise.
-        self.has_ended.store(true, Relaxed);
+        // Relaxed, here and below: the result of the collection is published by other means.
+        self.has_finished.store(true, Relaxed);
     }
 
-    /// Whether the collection has ended.
-    pub(crate) fn has_ended(&self) -> bool {
-        self.has_ended.load(Relaxed)
+    /// Returns whether all reporters have ended.
+    pub(crate) fn has_finished(&self) -> bool {
+        self.has_finished.load(Relaxed)
     }
 
-    fn current(&self) -> MutexGuard<'_, Option<AtWork>> {
-        // A word is written under the lock, and nothing that panics.
+    fn current(&self) -> MutexGuard<'_, Option<RunningReporter>> {
+        // Writing one value is all that happens under the lock, and cannot panic.
         self.current.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// A time as people read it: `0.3 s`.
+/// Formats a time for people: `0.3 s`.
 pub(crate) fn seconds(time: Duration) -> String {
     format!("{:.1} s", time.as_secs_f64())
 }

@@ -1,14 +1,14 @@
-//! What a program can be asked beside its reports: commands of its own, and of the crates in it.
+//! Registers the commands of a server: the program's own, and those of its crates.
 
 use std::fmt;
 use std::sync::Arc;
 
 use super::protocol::{Command, Part, Request};
 
-/// What a command answers: named pieces of bytes, or one sentence that says why not.
+/// The answer of a command: named pieces of bytes, or one sentence with the reason for a failure.
 pub type Answer = Result<Vec<Part>, String>;
 
-/// A command that is part of the program from its start. Made by [`command!`](crate::command).
+/// A command that is registered at link time. Made by [`command!`](crate::command).
 #[derive(Clone, Copy)]
 pub struct StaticCommand {
     name: &'static str,
@@ -36,7 +36,7 @@ impl fmt::Debug for StaticCommand {
 
 inventory::collect!(StaticCommand);
 
-/// Registers at link time, from any crate of the program, what a running program can be asked.
+/// Registers a command of the program's server at link time, from any crate.
 ///
 /// ```
 /// use memreport::serve::Part;
@@ -73,7 +73,7 @@ impl Commands {
         self.own.push((Command { name, description }, Arc::new(run)));
     }
 
-    /// The command of this name: the program's own before a crate's.
+    /// Returns the command with this name. The program's own commands have precedence.
     pub(super) fn find(&self, name: &str) -> Option<Run> {
         let own = self.own.iter().find(|(command, _)| command.name == name);
         own.map(|(_, run)| Arc::clone(run)).or_else(|| {
@@ -83,7 +83,7 @@ impl Commands {
         })
     }
 
-    /// What there is, in the order of names.
+    /// Lists all commands by name.
     pub(super) fn list(&self) -> Vec<Command> {
         let linked = inventory::iter::<StaticCommand>().map(|command| Command {
             name: command.name.to_owned(),
@@ -110,7 +110,7 @@ impl fmt::Debug for Commands {
     }
 }
 
-/// What every server answers.
+/// The commands of every server.
 const BUILT_IN: [(&str, &str); 5] = [
     ("history", "The snapshots that the program keeps of its past, oldest first."),
     ("minimize", "Has the program give up what it can do without, its caches first."),

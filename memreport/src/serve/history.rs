@@ -1,4 +1,4 @@
-//! Snapshots of the last while, kept in the program: the newest take the place of the oldest.
+//! Keeps the last snapshots of the program in memory. New ones replace the oldest.
 
 use std::collections::VecDeque;
 use std::io;
@@ -9,7 +9,7 @@ use crate::measure::ops::Ops;
 use crate::measure::size_of::MallocSizeOf;
 use crate::snapshot::Snapshot;
 
-/// The last snapshots, oldest first.
+/// The last snapshots, gzipped, oldest first.
 #[derive(Debug)]
 pub(super) struct History {
     most: usize,
@@ -38,7 +38,7 @@ impl History {
     }
 
     fn kept(&self) -> MutexGuard<'_, VecDeque<Vec<u8>>> {
-        // Whole snapshots are pushed under the lock; a panic leaves the list as it was.
+        // Only complete snapshots are pushed under the lock. A panic leaves the list as it was.
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

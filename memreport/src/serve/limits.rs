@@ -1,47 +1,48 @@
-//! How near the process is to what it may use: its control group's memory, or the machine's where it has no limit.
+//! Reads the memory limit of the process: its control group's, or the machine's memory without one.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Where the files of the kernel are: `/`, or a folder of a test's.
+/// The kernel's files, below `/` or a test's folder.
 #[derive(Clone, Debug)]
-pub(super) struct Kernel {
+pub(super) struct KernelFiles {
     root: PathBuf,
 }
 
-/// What is used of a limit, in bytes.
+/// The used part of a limit, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Use {
+pub(super) struct Usage {
     pub(super) used: u64,
     pub(super) limit: u64,
 }
 
-impl Use {
+impl Usage {
     pub(super) fn percent(self) -> u64 {
-        // Rounded down, and without an overflow at any size.
+        // Rounds down, and cannot overflow.
         self.used.checked_div(self.limit / 100).unwrap_or(0)
     }
 }
 
-impl Default for Kernel {
+impl Default for KernelFiles {
     fn default() -> Self {
-        Kernel { root: PathBuf::from("/") }
+        KernelFiles { root: PathBuf::from("/") }
     }
 }
 
-impl Kernel {
+impl KernelFiles {
     #[cfg(test)]
     fn at(root: &Path) -> Self {
-        Kernel { root: root.to_owned() }
+        KernelFiles { root: root.to_owned() }
     }
 
-    /// The tightest limit of the process's control groups, version 2 or 1; the machine's memory where there is none.
-    pub(super) fn memory(&self) -> Option<Use> {
+    /// Returns the tightest limit of the process's control groups, of version 2 or 1. Without one,
+    /// returns the machine's memory.
+    pub(super) fn memory(&self) -> Option<Usage> {
         self.control_group().or_else(|| self.machine())
     }
 
-    /// The share of time, in percent, for which some task of the control group (or of the machine) waited for memory
-    /// lately: the `some avg10` of `memory.pressure`.
+    /// Returns the percentage of time in which some task of the control group, or of the machine,
+    /// waited for memory lately: `some avg10` of `memory.pressure`.
     pub(super) fn pressure(&self) -> Option<f64> {
         let own = self.group("").map(|(base, path)| base.join(path).join("memory.pressure"));
         let text = own
@@ -51,26 +52,27 @@ impl Kernel {
         some.split(' ').find_map(|word| word.strip_prefix("avg10="))?.parse().ok()
     }
 
-    fn control_group(&self) -> Option<Use> {
+    fn control_group(&self) -> Option<Usage> {
         let v2 = ("", "sys/fs/cgroup", "memory.current", "memory.max");
         let v1 =
             ("memory", "sys/fs/cgroup/memory", "memory.usage_in_bytes", "memory.limit_in_bytes");
         [v2, v1].into_iter().find_map(|(controller, _, used, limit)| {
             let (base, path) = self.group(controller)?;
-            // A group's limit holds for those below it.
+            // A group's limit applies to the groups below it.
             let groups = path.ancestors().map(|path| base.join(path));
             groups
                 .filter_map(|group| {
                     let limit = number(&group.join(limit))?;
-                    Some(Use { used: number(&group.join(used))?, limit })
+                    Some(Usage { used: number(&group.join(used))?, limit })
                 })
-                // Version 1 writes no limit as a number that no machine has.
+                // Version 1 writes a number that no machine has if there is no limit.
                 .filter(|found| found.limit < 1 << 60)
                 .max_by_key(|found| found.percent())
         })
     }
 
-    /// The mount and the path of the process's group: with no controller's name, that of version 2.
+    /// Returns the mount and the path of the process's group. An empty controller name selects
+    /// version 2.
     fn group(&self, controller: &str) -> Option<(PathBuf, PathBuf)> {
         let text = self.read("proc/self/cgroup")?;
         let path = text.lines().find_map(|line| {
@@ -83,14 +85,14 @@ impl Kernel {
         Some((self.root.join(mount), Path::new(path.trim_start_matches('/')).to_owned()))
     }
 
-    fn machine(&self) -> Option<Use> {
+    fn machine(&self) -> Option<Usage> {
         let text = self.read("proc/meminfo")?;
         let kib = |key: &str| -> Option<u64> {
             let line = text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(':'))?;
             line.trim().strip_suffix("kB")?.trim().parse().ok()
         };
         let limit = kib("MemTotal")? * 1024;
-        Some(Use { used: limit.saturating_sub(kib("MemAvailable")? * 1024), limit })
+        Some(Usage { used: limit.saturating_sub(kib("MemAvailable")? * 1024), limit })
     }
 
     fn read(&self, path: &str) -> Option<String> {
@@ -98,7 +100,7 @@ impl Kernel {
     }
 }
 
-/// The number in a file; `max` is none.
+/// Reads the number in a file. The word `max` is none.
 fn number(file: &Path) -> Option<u64> {
     fs::read_to_string(file).ok()?.trim().parse().ok()
 }
@@ -107,15 +109,15 @@ fn number(file: &Path) -> Option<u64> {
 mod tests {
     use super::*;
 
-    /// A kernel whose files are these.
-    fn kernel(name: &str, files: &[(&str, &str)]) -> (Kernel, PathBuf) {
+    /// Creates a kernel with these files.
+    fn kernel(name: &str, files: &[(&str, &str)]) -> (KernelFiles, PathBuf) {
         let root = std::env::temp_dir().join(format!("memreport-{name}-{}", std::process::id()));
         for (file, text) in files {
             let file = root.join(file);
             fs::create_dir_all(file.parent().unwrap()).unwrap();
             fs::write(file, text).unwrap();
         }
-        (Kernel::at(&root), root)
+        (KernelFiles::at(&root), root)
     }
 
     #[test]
@@ -136,7 +138,7 @@ mod tests {
                 meminfo,
             ],
         );
-        assert_eq!(own.memory(), Some(Use { used: 809, limit: 1000 }));
+        assert_eq!(own.memory(), Some(Usage { used: 809, limit: 1000 }));
         assert_eq!(own.memory().unwrap().percent(), 80);
         assert_eq!(own.pressure(), Some(12.5));
         fs::remove_dir_all(root).unwrap();
@@ -151,12 +153,12 @@ mod tests {
                 ("sys/fs/cgroup/memory/memory.usage_in_bytes", "5000\n"),
             ],
         );
-        assert_eq!(old.memory(), Some(Use { used: 50, limit: 200 }));
+        assert_eq!(old.memory(), Some(Usage { used: 50, limit: 200 }));
         assert_eq!(old.pressure(), None);
         fs::remove_dir_all(root).unwrap();
 
         let (none, root) = kernel("none", &[("proc/self/cgroup", "0::/\n"), meminfo]);
-        assert_eq!(none.memory(), Some(Use { used: 750 * 1024, limit: 1000 * 1024 }));
+        assert_eq!(none.memory(), Some(Usage { used: 750 * 1024, limit: 1000 * 1024 }));
         fs::remove_dir_all(root).unwrap();
     }
 }

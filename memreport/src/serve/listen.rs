@@ -1,4 +1,4 @@
-//! The thread that listens: it never waits for one client, and never runs what it does not know.
+//! Runs the thread that listens. It never waits for a single client, and never runs foreign code.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::AsRawFd;
@@ -6,30 +6,30 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::autosave::Autosave;
 use super::commands::{Answer, Commands};
 use super::history::History;
-use super::moments::Moments;
 use super::protocol::{self, Part, Request, Status};
-use super::sys::{self, Ready, Wanted};
+use super::sys::{self, Interest, Ready};
 use super::work::{Job, Task, Work, text};
 use crate::allocator::declaration::{heap_counters, is_declared, tracker};
 use crate::process::resident;
 
-/// How long a client may take to ask, and how long to take the next piece of its answer.
-const CLIENT_PATIENCE: Duration = Duration::from_secs(5);
+/// The time in which a client must send its request, and then accept each piece of the answer.
+const CLIENT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How many clients may be connected; beyond, whoever has taken longest to ask goes.
-const MOST_CLIENTS: usize = 64;
+/// The most connected clients. Beyond, the client that has been slowest is disconnected.
+const MAX_CLIENTS: usize = 64;
 
-/// How much is waited for when nothing is to be done: a moment's look at the stop flag is all that depends on it.
+/// The time to wait without a deadline. Nothing but a spurious wake-up depends on it.
 const IDLE: Duration = Duration::from_secs(3600);
 
-/// A client, from its first byte to the last of its answer.
+/// A client, from the first byte of its request to the last of its answer.
 #[derive(Debug)]
 struct Client {
     id: u64,
     stream: UnixStream,
-    /// Its user is ours, or root.
+    /// True if the client's user is this program's, or root.
     is_welcome: bool,
     since: Instant,
     state: State,
@@ -37,51 +37,51 @@ struct Client {
 
 #[derive(Debug)]
 enum State {
-    /// What it has said so far of its request.
-    Asking(Vec<u8>),
-    /// Somebody works at it.
+    /// The bytes of the request so far.
+    Reading(Vec<u8>),
+    /// A thread works on the answer.
     Waiting,
-    /// So much of the answer was taken.
+    /// The answer, and the number of bytes sent.
     Answered(Arc<Vec<u8>>, usize),
 }
 
-/// All that the thread has.
+/// The state of the thread.
 #[derive(Debug)]
 pub(super) struct Listener {
     pub(super) socket: UnixListener,
     pub(super) name: String,
-    pub(super) patience: Duration,
+    pub(super) timeout: Duration,
     pub(super) commands: Commands,
     pub(super) history: Option<Arc<History>>,
-    pub(super) moments: Moments,
+    pub(super) autosave: Autosave,
     pub(super) work: Work,
-    /// Bytes come through it when a thread is done, and its end when the server is to stop.
+    /// Receives a byte when a worker thread is done. Its end is shut when the server stops.
     pub(super) wake: UnixStream,
     clients: Vec<Client>,
     next: u64,
 }
 
-/// What a listener is made of.
+/// The values that a listener is built from.
 pub(super) struct Parts {
     pub(super) socket: UnixListener,
     pub(super) name: String,
-    pub(super) patience: Duration,
+    pub(super) timeout: Duration,
     pub(super) commands: Commands,
-    pub(super) moments: Moments,
+    pub(super) autosave: Autosave,
     pub(super) wake: (UnixStream, UnixStream),
 }
 
 impl Listener {
     pub(super) fn new(parts: Parts) -> Self {
-        let history = parts.moments.history.as_ref().map(|(_, history)| Arc::clone(history));
+        let history = parts.autosave.history.as_ref().map(|(_, history)| Arc::clone(history));
         Listener {
             socket: parts.socket,
             name: parts.name,
-            patience: parts.patience,
+            timeout: parts.timeout,
             work: Work::new(parts.commands.clone(), parts.wake.1),
             commands: parts.commands,
             history,
-            moments: parts.moments,
+            autosave: parts.autosave,
             wake: parts.wake.0,
             clients: Vec::new(),
             next: 0,
@@ -90,67 +90,68 @@ impl Listener {
 
     /// Serves until the other end of `wake` is shut.
     pub(super) fn serve(mut self) {
-        sys::take_no_signals();
+        sys::block_signals();
         loop {
             let now = Instant::now();
-            for task in self.moments.due(now) {
-                self.work.add(Job { task, clients: Vec::new(), patience: self.patience });
+            for task in self.autosave.due_tasks(now) {
+                self.work.add(Job { task, clients: Vec::new(), timeout: self.timeout });
             }
-            for (clients, answer) in self.work.go_on() {
+            for (clients, answer) in self.work.advance() {
                 self.answer(&clients, &answer);
             }
             self.clients.retain(|client| match client.state {
                 State::Waiting => true,
-                _ => client.since + CLIENT_PATIENCE > now,
+                _ => client.since + CLIENT_TIMEOUT > now,
             });
-            let (wanted, patience) = self.wanted(now);
-            let ready = sys::wait(&wanted, patience);
-            if !self.hear(&ready) {
+            let (interests, timeout) = self.interests(now);
+            let ready = sys::wait(&interests, timeout);
+            if !self.handle_ready(&ready) {
                 sys::closed();
                 return;
             }
         }
     }
 
-    /// First the socket, then the wake-up pipe, then the clients, then the signals' pipe if there is one.
-    fn wanted(&self, now: Instant) -> (Vec<Wanted>, Duration) {
-        let reading = |descriptor| Wanted { descriptor, reading: true, writing: false };
-        let mut wanted = vec![reading(self.socket.as_raw_fd()), reading(self.wake.as_raw_fd())];
-        wanted.extend(self.clients.iter().map(|client| Wanted {
+    /// Returns the descriptors to poll: the socket, the wake-up pipe, the clients, the signal pipe
+    /// if there is one. Also returns the time until the next deadline.
+    fn interests(&self, now: Instant) -> (Vec<Interest>, Duration) {
+        let reading = |descriptor| Interest { descriptor, reading: true, writing: false };
+        let mut interests = vec![reading(self.socket.as_raw_fd()), reading(self.wake.as_raw_fd())];
+        interests.extend(self.clients.iter().map(|client| Interest {
             descriptor: client.stream.as_raw_fd(),
-            reading: matches!(client.state, State::Asking(_)),
+            reading: matches!(client.state, State::Reading(_)),
             writing: matches!(client.state, State::Answered(..)),
         }));
-        wanted.extend(self.moments.descriptor().map(reading));
+        interests.extend(self.autosave.descriptor().map(reading));
         let clients = self
             .clients
             .iter()
             .filter(|client| !matches!(client.state, State::Waiting))
-            .map(|client| client.since + CLIENT_PATIENCE);
-        let next = clients.chain(self.work.deadline()).chain(self.moments.deadline()).min();
-        (wanted, next.map_or(IDLE, |next| next.saturating_duration_since(now)))
+            .map(|client| client.since + CLIENT_TIMEOUT);
+        let next = clients.chain(self.work.deadline()).chain(self.autosave.deadline()).min();
+        (interests, next.map_or(IDLE, |next| next.saturating_duration_since(now)))
     }
 
-    /// Does what can be done without waiting. `false` when the server is to stop.
-    fn hear(&mut self, ready: &[Ready]) -> bool {
+    /// Handles the ready descriptors without waiting. Returns false if the server must stop.
+    fn handle_ready(&mut self, ready: &[Ready]) -> bool {
         let [socket, wake, rest @ ..] = ready else { return false };
         if wake.gone {
             return false;
         }
         if wake.readable {
-            // The list of what is done says more than the bytes do.
+            // The bytes only wake the thread. The list of finished jobs has the details.
             let _ = self.wake.read(&mut [0; 64]);
         }
         let (of_clients, of_signals) = rest.split_at(self.clients.len().min(rest.len()));
         let clients = std::mem::take(&mut self.clients);
         for (client, ready) in clients.into_iter().zip(of_clients) {
-            if let Some(client) = self.go_on_with(client, *ready) {
+            if let Some(client) = self.advance_client(client, *ready) {
                 self.clients.push(client);
             }
         }
         if of_signals.first().is_some_and(|ready| ready.readable) {
-            if let Some(task) = self.moments.signal() {
-                self.work.add(Job { task, clients: Vec::new(), patience: self.patience });
+            if let Some(task) = self.autosave.signal() {
+                self.work.add(Job { task, clients: Vec::new(), timeout: self.timeout });
             }
         }
         if socket.readable {
@@ -167,17 +168,17 @@ impl Listener {
                 continue;
             }
             self.next += 1;
-            let state = State::Asking(Vec::new());
+            let state = State::Reading(Vec::new());
             let client = Client { id: self.next, stream, is_welcome, since: Instant::now(), state };
-            if self.clients.len() >= MOST_CLIENTS {
-                self.make_room();
+            if self.clients.len() >= MAX_CLIENTS {
+                self.evict_slowest();
             }
             self.clients.push(client);
         }
     }
 
-    /// Whoever has taken longest to ask, or to take its answer, goes; those who wait for us stay if they can.
-    fn make_room(&mut self) {
+    /// Disconnects the client that has been slowest to send or receive. Waiting clients go last.
+    fn evict_slowest(&mut self) {
         let slowest = self
             .clients
             .iter()
@@ -188,22 +189,22 @@ impl Listener {
         }
     }
 
-    /// The client, if it is to stay.
-    fn go_on_with(&mut self, mut client: Client, ready: Ready) -> Option<Client> {
+    /// Continues with a client. Returns it unless the connection is finished.
+    fn advance_client(&mut self, mut client: Client, ready: Ready) -> Option<Client> {
         match &mut client.state {
-            State::Asking(said) if ready.readable => {
+            State::Reading(received) if ready.readable => {
                 let mut piece = [0; 1024];
                 match client.stream.read(&mut piece) {
                     Ok(0) => return None,
-                    Ok(count) => said.extend_from_slice(&piece[..count]),
-                    Err(error) if is_passing(&error) => return Some(client),
+                    Ok(count) => received.extend_from_slice(&piece[..count]),
+                    Err(error) if is_transient(&error) => return Some(client),
                     Err(_) => return None,
                 }
-                let end = said.iter().position(|byte| *byte == b'\n');
+                let end = received.iter().position(|byte| *byte == b'\n');
                 if let Some(end) = end {
-                    let line = said[..end].to_vec();
-                    self.ask(&mut client, &line);
-                } else if said.len() > protocol::LONGEST_REQUEST {
+                    let line = received[..end].to_vec();
+                    self.handle_request(&mut client, &line);
+                } else if received.len() > protocol::LONGEST_REQUEST {
                     let longest = protocol::LONGEST_REQUEST;
                     let refusal = Err(format!("a request has at most {longest} bytes"));
                     client.state = State::Answered(Arc::new(bytes(&refusal)), 0);
@@ -217,17 +218,17 @@ impl Listener {
                         client.since = Instant::now();
                         (*taken < answer.len()).then_some(client)
                     }
-                    Err(error) if is_passing(&error) => Some(client),
+                    Err(error) if is_transient(&error) => Some(client),
                     Err(_) => None,
                 }
             }
-            // One that has hung up waits for nothing.
+            // A client that has hung up is dropped.
             _ => (!ready.gone).then_some(client),
         }
     }
 
-    /// Answers at once what needs no other code than ours, and has the rest worked at.
-    fn ask(&mut self, client: &mut Client, line: &[u8]) {
+    /// Answers at once if only code of this crate is needed. Otherwise queues a job.
+    fn handle_request(&mut self, client: &mut Client, line: &[u8]) {
         let answer = match Request::parse(line) {
             _ if !client.is_welcome => Err("refused: this program is another user's".to_owned()),
             Err(message) => Err(message),
@@ -239,9 +240,9 @@ impl Listener {
                 }
                 _ => {
                     client.state = State::Waiting;
-                    let patience = patience(&request).unwrap_or(self.patience);
+                    let timeout = requested_timeout(&request).unwrap_or(self.timeout);
                     let clients = vec![client.id];
-                    return self.work.add(Job { task: Task::Answer(request), clients, patience });
+                    return self.work.add(Job { task: Task::Answer(request), clients, timeout });
                 }
             },
         };
@@ -260,7 +261,7 @@ impl Listener {
             heap_allocated: counters.map(|counters| counters.live_bytes()),
             heap_blocks: counters.map(|counters| counters.live_blocks()),
             resident: resident(),
-            saved: self.moments.said(),
+            saved: self.autosave.said(),
         };
         let status = serde_json::to_string(&status).map_err(|error| error.to_string())?;
         Ok(vec![text("status", status)])
@@ -278,7 +279,7 @@ impl Listener {
     }
 }
 
-/// What the allocator tracks, or why it does not.
+/// Describes the allocator's tracking, or the reason why it does not track.
 fn tracking() -> String {
     match tracker() {
         Some(tracker) => tracker.state(),
@@ -291,13 +292,13 @@ fn tracking() -> String {
     }
 }
 
-/// How long the client wants to wait.
-fn patience(request: &Request) -> Option<Duration> {
+/// Returns the timeout that the client requests.
+fn requested_timeout(request: &Request) -> Option<Duration> {
     let seconds: f64 = request.get("patience")?.parse().ok()?;
     Duration::try_from_secs_f64(seconds.clamp(0.0, 3600.0)).ok()
 }
 
-/// An answer as it goes over the socket.
+/// Encodes an answer for the socket.
 fn bytes(answer: &Answer) -> Vec<u8> {
     let mut bytes = protocol::header(answer).into_bytes();
     for Part { bytes: part, .. } in answer.iter().flatten() {
@@ -306,6 +307,6 @@ fn bytes(answer: &Answer) -> Vec<u8> {
     bytes
 }
 
-fn is_passing(error: &io::Error) -> bool {
+fn is_transient(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
 }

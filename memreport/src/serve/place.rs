@@ -1,4 +1,4 @@
-//! Where the socket of a program is: in a folder that nobody else may enter.
+//! Locates a program's socket, in a folder that only its user may enter.
 
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder};
@@ -6,7 +6,8 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-/// The sockets' folder of a user: `$XDG_RUNTIME_DIR`, or `/tmp/memreport-UID` where that is not set.
+/// Returns the folder for a user's sockets: `$XDG_RUNTIME_DIR`, passed as `runtime`, or
+/// `/tmp/memreport-UID` if that is not an absolute path.
 #[must_use]
 pub fn folder(runtime: Option<OsString>, uid: u32) -> PathBuf {
     match runtime.filter(|folder| Path::new(folder).is_absolute()) {
@@ -15,19 +16,19 @@ pub fn folder(runtime: Option<OsString>, uid: u32) -> PathBuf {
     }
 }
 
-/// The socket's name in the folder.
+/// Returns the name of a process's socket in the folder.
 #[must_use]
 pub fn socket_name(pid: u32) -> String {
     format!("memreport-{pid}.sock")
 }
 
-/// The process whose socket has this name.
+/// Returns the process number in the name of a socket.
 #[must_use]
 pub fn pid_of(socket_name: &str) -> Option<u32> {
     socket_name.strip_prefix("memreport-")?.strip_suffix(".sock")?.parse().ok()
 }
 
-/// Makes the folder, or sees to it that it is this user's alone.
+/// Creates the folder, or checks that only this user may enter it.
 pub(super) fn prepare(folder: &Path, uid: u32) -> io::Result<()> {
     let named =
         |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", folder.display()));
@@ -35,7 +36,7 @@ pub(super) fn prepare(folder: &Path, uid: u32) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
         other => other.map_err(named)?,
     }
-    // Not through a link: in /tmp, anybody may have put one there.
+    // Does not follow links: in /tmp, any user may have created one.
     let found = fs::symlink_metadata(folder).map_err(named)?;
     let is_private = found.is_dir() && found.uid() == uid && found.mode() & 0o077 == 0;
     if is_private {
@@ -47,7 +48,7 @@ pub(super) fn prepare(folder: &Path, uid: u32) -> io::Result<()> {
     )))
 }
 
-/// Removes what an earlier process of the same number has left.
+/// Removes the socket of an earlier process with the same number.
 pub(super) fn clear(socket: &Path) -> io::Result<()> {
     match fs::symlink_metadata(socket) {
         Ok(found) if found.file_type().is_socket() => fs::remove_file(socket),

@@ -1,4 +1,5 @@
-//! What goes over the socket: one line that asks, one line that answers, and the bytes that it announces.
+//! Defines the protocol of the socket: a request line, an answer line, and the bytes that it
+//! announces.
 //!
 //! Both lines are JSON. `{"command":"report","arguments":{"dump":"yes"}}` is answered by
 //! `{"ok":[{"name":"report","bytes":4821}]}` and 4,821 bytes, or by `{"error":"…"}`.
@@ -7,60 +8,60 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// The version of this protocol. Commands and arguments may be added without a new one.
+/// The version of this protocol. New commands and arguments do not change it.
 pub const VERSION: u32 = 1;
 
-/// The longest line that asks, in bytes.
+/// The most bytes of a request line.
 pub const LONGEST_REQUEST: usize = 4096;
 
-/// What is asked.
+/// A request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Request {
-    /// Which command: `report`.
+    /// The command's name, such as `report`.
     pub command: String,
-    /// What it is told, by name.
+    /// The arguments by name.
     pub arguments: BTreeMap<String, String>,
 }
 
 impl Request {
-    /// Of a command that is told nothing yet.
+    /// Creates a request without arguments.
     #[must_use]
     pub fn new(command: impl Into<String>) -> Self {
         Request { command: command.into(), arguments: BTreeMap::new() }
     }
 
-    /// With an argument more.
+    /// Adds an argument.
     #[must_use]
     pub fn with(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.arguments.insert(name.into(), value.into());
         self
     }
 
-    /// The argument of this name.
+    /// Returns the argument with this name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&str> {
         self.arguments.get(name).map(String::as_str)
     }
 
-    /// Whether the argument of this name is `yes`.
+    /// Returns whether the argument with this name is `yes`.
     #[must_use]
-    pub fn says(&self, name: &str) -> bool {
+    pub fn is_yes(&self, name: &str) -> bool {
         self.get(name) == Some("yes")
     }
 
-    /// The line that asks, with its end.
+    /// Returns the request line, with its line end.
     #[must_use]
     pub fn line(&self) -> String {
         let wire = WireRequest { command: self.command.clone(), arguments: self.arguments.clone() };
-        // Maps of strings have no way to fail.
+        // Maps of strings always serialize.
         serde_json::to_string(&wire).unwrap_or_default() + "\n"
     }
 
-    /// Reads a line, without its end.
+    /// Parses a request line without its end.
     ///
     /// # Errors
     ///
-    /// Says what is wrong with it.
+    /// Returns a sentence that describes the defect.
     pub fn parse(line: &[u8]) -> Result<Self, String> {
         let wire: WireRequest = serde_json::from_slice(line).map_err(|error| {
             format!(
@@ -74,16 +75,16 @@ impl Request {
 /// A named piece of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// What it is: `report`.
+    /// The name, such as `report`.
     pub name: String,
-    /// The piece itself.
+    /// The contents.
     pub bytes: Vec<u8>,
 }
 
-/// The line that answers: what follows it, or why nothing does.
+/// The answer line: the names and lengths of the pieces that follow, or the reason for a failure.
 pub type Header = Result<Vec<(String, usize)>, String>;
 
-/// The line that answers, with its end.
+/// Returns the answer line, with its line end.
 #[must_use]
 pub fn header(answer: &Result<Vec<Part>, String>) -> String {
     let wire = match answer {
@@ -101,11 +102,11 @@ pub fn header(answer: &Result<Vec<Part>, String>) -> String {
     serde_json::to_string(&wire).unwrap_or_default() + "\n"
 }
 
-/// Reads the line that answers, without its end.
+/// Parses an answer line without its end.
 ///
 /// # Errors
 ///
-/// Says what is wrong with it.
+/// Returns a sentence that describes the defect.
 pub fn parse_header(line: &[u8]) -> Result<Header, String> {
     let wire: WireAnswer = serde_json::from_slice(line).map_err(|error| error.to_string())?;
     match (wire.ok, wire.error) {
@@ -117,34 +118,35 @@ pub fn parse_header(line: &[u8]) -> Result<Header, String> {
     }
 }
 
-/// What a program says of itself at once, without a collection.
+/// The status of a program, available without a collection.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 pub struct Status {
-    /// Which protocol it speaks.
+    /// The version of the protocol.
     pub protocol: u32,
-    /// Its process, as it knows itself: a container may know it by another number.
+    /// The process number within the program's own namespace. A container's host may use another
+    /// one.
     pub pid: u32,
-    /// What it is called.
+    /// The program's name.
     pub name: String,
-    /// What it can be asked.
+    /// The commands of the program.
     pub commands: Vec<Command>,
-    /// What its allocator tracks, or why it does not.
+    /// The state of the allocator's tracking, or the reason why it does not track.
     pub tracking: String,
-    /// Bytes in live blocks, where an allocator is declared.
+    /// Usable bytes in live blocks, if an allocator is declared.
     pub heap_allocated: Option<u64>,
-    /// Live blocks, likewise.
+    /// Live blocks, if an allocator is declared.
     pub heap_blocks: Option<u64>,
     /// Bytes in physical memory.
     pub resident: Option<u64>,
-    /// What became of the reports that it saves by itself, a sentence for each folder.
+    /// The results of saving reports automatically, one sentence for each folder.
     #[serde(default)]
     pub saved: Vec<String>,
 }
 
-/// Something that a program can be asked.
+/// A command of a program.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
 pub struct Command {
-    /// The word.
+    /// The name.
     pub name: String,
     /// One sentence for people.
     pub description: String,

@@ -1,4 +1,4 @@
-//! What the socket's thread needs of the operating system.
+//! Wraps the system calls that the socket's thread needs.
 #![expect(unsafe_code, reason = "system calls that std does not have")]
 
 use std::ffi::{c_int, c_void};
@@ -11,27 +11,28 @@ use std::sync::atomic::AtomicI32;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-/// The user in whose name the program runs.
+/// Returns the effective user of the program.
 #[must_use]
 pub fn user() -> u32 {
     // SAFETY: a plain call.
     unsafe { libc::geteuid() }
 }
 
-/// Who is at the other end of a socket.
+/// The process at the other end of a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Peer {
-    /// The process, by the number that it has here.
+    /// The process number in this process's namespace.
     pub pid: u32,
-    /// Its user.
+    /// The process's user.
     pub uid: u32,
 }
 
-/// Who is at the other end, as the kernel knows it: for a client, who listened; for a server, who connected.
+/// Returns the kernel's record of the other end: the listener for a client, the client for a
+/// server.
 ///
 /// # Errors
 ///
-/// Those of asking.
+/// Returns the error of the system call.
 #[cfg(target_os = "linux")]
 pub fn peer(stream: &UnixStream) -> io::Result<Peer> {
     let mut found = MaybeUninit::<libc::ucred>::zeroed();
@@ -46,25 +47,25 @@ pub fn peer(stream: &UnixStream) -> io::Result<Peer> {
             &raw mut length,
         )
     })?;
-    // SAFETY: plain numbers, filled in by the call; zero before it.
+    // SAFETY: plain numbers, zeroed before the call and written by it.
     let found = unsafe { found.assume_init() };
     Ok(Peer { pid: u32::try_from(found.pid).unwrap_or(0), uid: found.uid })
 }
 
-/// Who is at the other end.
+/// Returns an error: this is not implemented on this system.
 ///
 /// # Errors
 ///
-/// Always: this system is not asked.
+/// Always fails.
 #[cfg(not(target_os = "linux"))]
 pub fn peer(_stream: &UnixStream) -> io::Result<Peer> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// Listens at `path`, with mode 0600 from the first moment on.
+/// Listens at `path`, with mode 0600 from the start.
 pub(super) fn listen(path: &Path) -> io::Result<UnixListener> {
     use std::os::unix::ffi::OsStrExt;
-    // SAFETY: all zeroes is an address of no family, with an empty path.
+    // SAFETY: all zeros is an address of no family, with an empty path.
     let mut address: libc::sockaddr_un = unsafe { mem::zeroed() };
     address.sun_family = libc::sa_family_t::try_from(libc::AF_UNIX).unwrap_or_default();
     let bytes = path.as_os_str().as_bytes();
@@ -80,13 +81,13 @@ pub(super) fn listen(path: &Path) -> io::Result<UnixListener> {
     let descriptor =
         unsafe { libc::socket(libc::AF_UNIX, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0) };
     check(descriptor)?;
-    // SAFETY: just opened, and nobody else's.
+    // SAFETY: just opened, with no other owner.
     let socket = unsafe { OwnedFd::from_raw_fd(descriptor) };
     // The mode of the file that `bind` makes.
     // SAFETY: a plain call on an open descriptor.
     check(unsafe { libc::fchmod(descriptor, 0o600) })?;
     let length = libc::socklen_t::try_from(size_of::<libc::sockaddr_un>()).unwrap_or(0);
-    // SAFETY: a whole address of that length.
+    // SAFETY: a complete address of that length.
     check(unsafe { libc::bind(descriptor, (&raw const address).cast(), length) })?;
     // SAFETY: a plain call on an open descriptor.
     check(unsafe { libc::listen(descriptor, 64) })?;
@@ -95,15 +96,15 @@ pub(super) fn listen(path: &Path) -> io::Result<UnixListener> {
     Ok(listener)
 }
 
-/// What to wait for at a descriptor.
+/// The events to wait for at a descriptor.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Wanted {
+pub(super) struct Interest {
     pub(super) descriptor: RawFd,
     pub(super) reading: bool,
     pub(super) writing: bool,
 }
 
-/// What came.
+/// The events at a descriptor.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Ready {
     pub(super) readable: bool,
@@ -111,24 +112,24 @@ pub(super) struct Ready {
     pub(super) gone: bool,
 }
 
-/// Waits until something comes, or for so long.
-pub(super) fn wait(wanted: &[Wanted], patience: Duration) -> Vec<Ready> {
-    let mut polled: Vec<libc::pollfd> = wanted
+/// Waits for events, at most for `timeout`.
+pub(super) fn wait(interests: &[Interest], timeout: Duration) -> Vec<Ready> {
+    let mut polled: Vec<libc::pollfd> = interests
         .iter()
-        .map(|wanted| libc::pollfd {
-            fd: wanted.descriptor,
-            events: if wanted.reading { libc::POLLIN } else { 0 }
-                | if wanted.writing { libc::POLLOUT } else { 0 },
+        .map(|interest| libc::pollfd {
+            fd: interest.descriptor,
+            events: if interest.reading { libc::POLLIN } else { 0 }
+                | if interest.writing { libc::POLLOUT } else { 0 },
             revents: 0,
         })
         .collect();
-    // Rounded up: a deadline must have passed when it is looked at.
-    let patience = c_int::try_from(patience.as_millis() + 1).unwrap_or(c_int::MAX);
+    // Rounded up: a deadline must have passed when it is checked.
+    let timeout = c_int::try_from(timeout.as_millis() + 1).unwrap_or(c_int::MAX);
     let count = libc::nfds_t::try_from(polled.len()).unwrap_or(0);
     // SAFETY: `count` valid entries.
-    let ready = unsafe { libc::poll(polled.as_mut_ptr(), count, patience) };
+    let ready = unsafe { libc::poll(polled.as_mut_ptr(), count, timeout) };
     if ready <= 0 {
-        return vec![Ready::default(); wanted.len()];
+        return vec![Ready::default(); interests.len()];
     }
     let has = |entry: &libc::pollfd, flags| entry.revents & flags != 0;
     polled
@@ -141,68 +142,76 @@ pub(super) fn wait(wanted: &[Wanted], patience: Duration) -> Vec<Ready> {
         .collect()
 }
 
-/// Takes no signals on this thread: they are for the program's own. `SIGPIPE` among them, so that a client that hangs up
-/// cannot end the program. Faults are taken as ever: the program may handle them.
-pub(super) fn take_no_signals() {
+/// Blocks all signals on this thread except faults, which the program may handle.
+///
+/// The signals belong to the program's own threads. With `SIGPIPE` blocked, a client that hangs up
+/// cannot end the program.
+pub(super) fn block_signals() {
     let faults =
         [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP, libc::SIGSYS];
     let mut all = MaybeUninit::<libc::sigset_t>::zeroed();
-    // SAFETY: a valid place for the set.
+    // SAFETY: a valid location for the set.
     unsafe { libc::sigfillset(all.as_mut_ptr()) };
     for fault in faults {
-        // SAFETY: a set that was filled in, and a signal that there is.
+        // SAFETY: an initialized set and an existing signal.
         unsafe { libc::sigdelset(all.as_mut_ptr(), fault) };
     }
-    // SAFETY: a set that was filled in; the old one is not asked for.
+    // SAFETY: an initialized set. The old one is not returned.
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), std::ptr::null_mut()) };
 }
 
 /// The descriptor that a forked child must close, or -1.
 static INHERITED: AtomicI32 = AtomicI32::new(-1);
 
-/// From now on, a forked child closes the socket: it has no thread that answers, and must not keep clients waiting.
+/// Closes the socket in forked children, which have no thread that answers.
 pub(super) fn close_in_children(listener: &UnixListener) -> io::Result<()> {
     extern "C" fn in_child() {
         let descriptor = INHERITED.swap(-1, Relaxed);
         if descriptor >= 0 {
-            // SAFETY: the child's copy of the listener; the thread that uses it is not in the child.
+            // SAFETY: the child's copy of the listener. The thread that uses it is not in the
+            // child.
             unsafe { libc::close(descriptor) };
         }
     }
     if INHERITED.swap(listener.as_raw_fd(), Relaxed) >= 0 {
         return Ok(());
     }
-    // SAFETY: a function that lives as long as the code, and code that declares an allocator or serves is never unloaded.
+    // SAFETY: the function lives as long as the code. Code that declares an allocator or serves is
+    // never unloaded.
     let error = unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
     if error == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(error)) }
 }
 
-/// The listener is closed: there is nothing for children to close.
+/// Marks the listener as closed: forked children have nothing to close.
 pub(super) fn closed() {
     INHERITED.store(-1, Relaxed);
 }
 
-/// The end that signal handlers write to, or -1.
+/// The end of the pipe that signal handlers write to, or -1.
 static SIGNAL_END: AtomicI32 = AtomicI32::new(-1);
 
-/// Has a signal write to a pipe, whose other end is returned. The program must not handle the signal itself.
+/// Installs a handler that writes to a pipe at each signal. Returns the pipe's other end.
+///
+/// # Errors
+///
+/// Fails if the program handles the signal itself.
 pub(super) fn signal_to_pipe(signal: c_int) -> io::Result<OwnedFd> {
     extern "C" fn handle(_signal: c_int) {
         let byte = 1_u8;
-        // SAFETY: a place of this thread's.
+        // SAFETY: a location that belongs to this thread.
         let errno = unsafe { errno() };
         // SAFETY: as above.
         let before = unsafe { *errno };
         let end = SIGNAL_END.load(Relaxed);
-        // SAFETY: `write` may be called in a handler; a full pipe has signals enough.
+        // SAFETY: `write` is allowed in a signal handler. A full pipe has enough bytes.
         unsafe { libc::write(end, (&raw const byte).cast::<c_void>(), 1) };
-        // SAFETY: as above. What the interrupted code sees is as it was.
+        // SAFETY: as above. The interrupted code finds its value unchanged.
         unsafe { *errno = before };
     }
     let mut now = MaybeUninit::<libc::sigaction>::zeroed();
-    // SAFETY: asks only; `now` is a valid place for the answer.
+    // SAFETY: a query; `now` is a valid location for the answer.
     check(unsafe { libc::sigaction(signal, std::ptr::null(), now.as_mut_ptr()) })?;
-    // SAFETY: filled in by the call.
+    // SAFETY: written by the call.
     let mut action = unsafe { now.assume_init() };
     if action.sa_sigaction != libc::SIG_DFL {
         let message = format!("signal {signal} is handled by the program already; choose another");
@@ -211,21 +220,24 @@ pub(super) fn signal_to_pipe(signal: c_int) -> io::Result<OwnedFd> {
     let mut ends = [-1; 2];
     // SAFETY: `ends` has room for both.
     check(unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC | libc::O_NONBLOCK) })?;
-    // SAFETY: just opened, and nobody else's.
+    // SAFETY: just opened, with no other owner.
     let reading = unsafe { OwnedFd::from_raw_fd(ends[0]) };
-    // SAFETY: as above. It stays open for as long as the program runs: the handler may come at any time.
+    // SAFETY: as above. It stays open while the program runs, because a signal may arrive at any
+    // time.
     let writing = unsafe { OwnedFd::from_raw_fd(ends[1]) };
     SIGNAL_END.store(writing.into_raw_fd(), Relaxed);
     action.sa_sigaction = handle as extern "C" fn(c_int) as usize;
     action.sa_flags = libc::SA_RESTART;
-    // SAFETY: the handler does only what a handler may.
+    // SAFETY: the handler makes only calls that a signal handler may make.
     check(unsafe { libc::sigaction(signal, &raw const action, std::ptr::null_mut()) })?;
     Ok(reading)
 }
 
+/// Returns the location of this thread's `errno`.
+///
 /// # Safety
 ///
-/// The place is this thread's alone.
+/// The location must not be used on other threads.
 unsafe fn errno() -> *mut c_int {
     #[cfg(target_os = "linux")]
     // SAFETY: a plain call.

@@ -1,7 +1,7 @@
-//! Requests that take time are worked off one after the other, on threads that can be left behind.
+//! Runs jobs that take time one after the other, on threads that can be abandoned.
 //!
-//! A reporter may be slow, or may wait for what never comes. Whoever asks must not wait with it: after their patience has
-//! passed, the collection is left to itself, and another one beside it asks everybody else.
+//! A reporter may be slow, or may wait forever. The client must not wait with it. After the
+//! timeout, the collection is abandoned, and another one runs beside it without that reporter.
 
 use std::collections::VecDeque;
 use std::io::Write;
@@ -14,85 +14,84 @@ use std::time::{Duration, Instant};
 
 use super::commands::{Answer, Commands};
 use super::history::History;
-use super::moments::Occasion;
 use super::protocol::{Part, Request};
-use super::saved::Folder;
+use super::save_folder::{Folder, SaveReason};
 use super::sys;
 use crate::allocator::declaration::is_tracking;
 use crate::event::callback::panic_message;
 use crate::event::cycle::cycle;
 use crate::event::on_alloc::as_own;
 use crate::process::minimize::minimize;
-use crate::report::timeout::{AtWork, Progress, seconds};
+use crate::report::timeout::{Progress, RunningReporter, seconds};
 use crate::snapshot::Snapshot;
 use crate::snapshot::collect::Collector;
 
-/// How many collections may be left behind at once; after that, nothing is begun until one of them ends.
-const LEFT_BEHIND: usize = 4;
+/// The most abandoned collections at a time. Beyond, no job starts until one of them ends.
+const MAX_ABANDONED: usize = 4;
 
-/// How often a report is tried, each time without the reporter that took too long.
-const TRIES: usize = 3;
+/// The most attempts at a report, each without the reporters that took too long.
+const MAX_ATTEMPTS: usize = 3;
 
-/// What is to be done with the outcome.
+/// A job's kind and the use of its result.
 #[derive(Clone, Debug)]
 pub(super) enum Task {
-    /// A client is waiting for it.
+    /// Answers a client.
     Answer(Request),
-    /// It goes to a file.
-    Save(Arc<Folder>, Occasion),
-    /// It is kept with those before it.
+    /// Saves a report to a file.
+    Save(Arc<Folder>, SaveReason),
+    /// Keeps a snapshot in memory.
     Keep(Arc<History>),
 }
 
-/// A task with those who wait for it.
+/// A task, with the clients that wait for it.
 #[derive(Debug)]
 pub(super) struct Job {
     pub(super) task: Task,
     pub(super) clients: Vec<u64>,
-    pub(super) patience: Duration,
+    pub(super) timeout: Duration,
 }
 
-/// One try at a job, on a thread of its own.
+/// One attempt at a job, on a thread of its own.
 #[derive(Debug)]
-struct Try {
+struct Attempt {
     id: u64,
     since: Instant,
     progress: Arc<Progress>,
     collects: bool,
 }
 
-/// What threads have done.
+/// The results of worker threads.
 #[derive(Debug)]
 struct Done {
     finished: Mutex<Vec<(u64, Answer)>>,
     wake: UnixStream,
 }
 
-/// All jobs, and the threads that work at them.
+/// All jobs, and the threads that work on them.
 #[derive(Debug)]
 pub(super) struct Work {
     commands: Commands,
     waiting: VecDeque<Job>,
-    current: Option<(Job, Try, usize)>,
-    left_behind: Vec<Try>,
+    current: Option<(Job, Attempt, usize)>,
+    abandoned: Vec<Attempt>,
     next: u64,
     done: Arc<Done>,
 }
 
 impl Work {
-    /// A byte comes through `wake` whenever a thread has done something.
+    /// Creates an empty queue. Worker threads write a byte to `wake` when they are done.
     pub(super) fn new(commands: Commands, wake: UnixStream) -> Self {
         Work {
             commands,
             waiting: VecDeque::new(),
             current: None,
-            left_behind: Vec::new(),
+            abandoned: Vec::new(),
             next: 0,
             done: Arc::new(Done { finished: Mutex::default(), wake }),
         }
     }
 
-    /// Adds a job. One that has not begun yet serves all who ask the same.
+    /// Adds a job. A job that has not started serves all clients with the same request.
     pub(super) fn add(&mut self, job: Job) {
         let same = self.waiting.iter_mut().find(|waiting| match (&waiting.task, &job.task) {
             (Task::Answer(waiting), Task::Answer(asked)) => waiting == asked,
@@ -102,39 +101,40 @@ impl Work {
         match same {
             Some(waiting) => {
                 waiting.clients.extend(job.clients);
-                waiting.patience = waiting.patience.max(job.patience);
+                waiting.timeout = waiting.timeout.max(job.timeout);
             }
             None => self.waiting.push_back(job),
         }
     }
 
-    /// When [`go_on`](Self::go_on) should be called at the latest.
+    /// Returns the latest time for the next call of [`advance`](Self::advance).
     pub(super) fn deadline(&self) -> Option<Instant> {
         let (job, attempt, _) = self.current.as_ref()?;
-        Some(attempt.since + job.patience)
+        Some(attempt.since + job.timeout)
     }
 
-    /// Begins what can be begun, and hands over what is done: who waits for it, and the answer.
-    pub(super) fn go_on(&mut self) -> Vec<(Vec<u64>, Answer)> {
+    /// Starts the jobs that can start. Returns the finished ones: the waiting clients and the
+    /// answer.
+    pub(super) fn advance(&mut self) -> Vec<(Vec<u64>, Answer)> {
         let mut answers = Vec::new();
         let finished = std::mem::take(&mut *self.finished());
         for (id, answer) in finished {
-            self.left_behind.retain(|attempt| attempt.id != id);
+            self.abandoned.retain(|attempt| attempt.id != id);
             if let Some((job, ..)) = self.current.take_if(|(_, attempt, _)| attempt.id == id) {
                 answers.push((job.clients, answer));
             }
         }
         let overdue =
-            |(job, attempt, _): &mut (Job, Try, usize)| attempt.since.elapsed() >= job.patience;
-        if let Some((job, attempt, tries)) = self.current.take_if(overdue) {
-            // A file that takes long to write is written to its end, and not begun again.
-            let is_writing = matches!(job.task, Task::Save(..)) && attempt.progress.has_ended();
-            let is_again = attempt.collects && !is_writing && tries < TRIES;
-            self.left_behind.push(attempt);
+            |(job, attempt, _): &mut (Job, Attempt, usize)| attempt.since.elapsed() >= job.timeout;
+        if let Some((job, attempt, attempts)) = self.current.take_if(overdue) {
+            // A file that takes long to write is finished, and not started again.
+            let is_writing = matches!(job.task, Task::Save(..)) && attempt.progress.has_finished();
+            let is_again = attempt.collects && !is_writing && attempts < MAX_ATTEMPTS;
+            self.abandoned.push(attempt);
             if is_again {
-                self.begin(job, tries + 1, &mut answers);
+                self.begin(job, attempts + 1, &mut answers);
             } else {
-                answers.push((job.clients, Err(self.too_long(job.patience))));
+                answers.push((job.clients, Err(self.timeout_message(job.timeout))));
             }
         }
         while self.current.is_none() {
@@ -145,68 +145,72 @@ impl Work {
     }
 
     fn finished(&self) -> std::sync::MutexGuard<'_, Vec<(u64, Answer)>> {
-        // A list is pushed to under the lock, and nothing that panics.
+        // Pushing to a list is all that happens under the lock, and cannot panic.
         self.done.finished.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Who is still at work for a collection that was left behind.
-    fn at_work(&self) -> Vec<AtWork> {
-        self.left_behind.iter().filter_map(|attempt| attempt.progress.at_work()).collect()
+    /// Returns the reporters that still run for abandoned collections.
+    fn running(&self) -> Vec<RunningReporter> {
+        self.abandoned.iter().filter_map(|attempt| attempt.progress.running()).collect()
     }
 
-    fn too_long(&self, patience: Duration) -> String {
-        let at_work: Vec<_> = self.at_work().iter().map(AtWork::sentence).collect();
-        let who = if at_work.is_empty() {
+    fn timeout_message(&self, timeout: Duration) -> String {
+        let running: Vec<_> = self.running().iter().map(RunningReporter::sentence).collect();
+        let who = if running.is_empty() {
             "the program is at work".to_owned()
         } else {
-            at_work.join(", ")
+            running.join(", ")
         };
         format!(
             "no answer within {}: {who}; ask with more patience, or again later",
-            seconds(patience)
+            seconds(timeout)
         )
     }
 
-    fn begin(&mut self, job: Job, tries: usize, answers: &mut Vec<(Vec<u64>, Answer)>) {
-        if self.left_behind.len() >= LEFT_BEHIND {
-            answers.push((job.clients, Err(self.too_long(job.patience))));
+    fn begin(&mut self, job: Job, attempts: usize, answers: &mut Vec<(Vec<u64>, Answer)>) {
+        if self.abandoned.len() >= MAX_ABANDONED {
+            answers.push((job.clients, Err(self.timeout_message(job.timeout))));
             return;
         }
         let collects = !matches!(&job.task, Task::Answer(request) if request.command != "report");
-        let progress = Arc::new(Progress::without(self.at_work()));
-        let beside = self
-            .left_behind
+        let progress = Arc::new(Progress::without(self.running()));
+        let concurrent = self
+            .abandoned
             .iter()
-            .any(|attempt| attempt.collects && !attempt.progress.has_ended());
+            .any(|attempt| attempt.collects && !attempt.progress.has_finished());
         self.next += 1;
-        let attempt =
-            Try { id: self.next, since: Instant::now(), progress: Arc::clone(&progress), collects };
+        let attempt = Attempt {
+            id: self.next,
+            since: Instant::now(),
+            progress: Arc::clone(&progress),
+            collects,
+        };
         let (id, done, task) = (attempt.id, Arc::clone(&self.done), job.task.clone());
         let commands = self.commands.clone();
         let work = move || {
-            sys::take_no_signals();
+            sys::block_signals();
             let outcome = catch_unwind(AssertUnwindSafe(|| {
-                carry_out(&task, &commands, &Collection { progress: &progress, beside })
+                execute(&task, &commands, &Collection { progress: &progress, concurrent })
             }));
             let answer = outcome
                 .unwrap_or_else(|panic| Err(format!("it panicked: {}", panic_message(&*panic))));
             as_own(|| {
                 done.finished.lock().unwrap_or_else(PoisonError::into_inner).push((id, answer));
             });
-            // A full pipe has bytes enough to wake.
+            // A full pipe has enough bytes to wake the thread.
             let _ = (&done.wake).write(&[1]);
         };
         match thread::Builder::new().name("memreport-work".into()).spawn(work) {
-            Ok(_) => self.current = Some((job, attempt, tries)),
+            Ok(_) => self.current = Some((job, attempt, attempts)),
             Err(error) => answers.push((job.clients, Err(format!("no thread for it: {error}")))),
         }
     }
 }
 
-/// How reports are collected this time.
+/// The parameters of one collection.
 struct Collection<'p> {
     progress: &'p Progress,
-    beside: bool,
+    concurrent: bool,
 }
 
 impl Collection<'_> {
@@ -215,12 +219,12 @@ impl Collection<'_> {
         if anonymize {
             collector = collector.anonymize();
         }
-        let mut snapshot = if self.beside {
-            collector.beside(self.progress)
+        let mut snapshot = if self.concurrent {
+            collector.concurrent(self.progress)
         } else {
-            collector.watched(self.progress)
+            collector.with_progress(self.progress)
         };
-        if self.beside && snapshot.findings.is_none() && is_tracking() {
+        if self.concurrent && snapshot.findings.is_none() && is_tracking() {
             snapshot.notes.push(
                 "an earlier collection has not ended, so DMD's findings are missing".to_owned(),
             );
@@ -230,12 +234,12 @@ impl Collection<'_> {
     }
 }
 
-fn carry_out(task: &Task, commands: &Commands, collection: &Collection<'_>) -> Answer {
+fn execute(task: &Task, commands: &Commands, collection: &Collection<'_>) -> Answer {
     match task {
         Task::Answer(request) if request.command == "report" => {
             let moment = request.get("moment").unwrap_or("asked for from outside");
-            let snapshot = collection.snapshot(request.says("anonymize"), moment.to_owned());
-            as_own(|| parts(&snapshot, request.says("dump")))
+            let snapshot = collection.snapshot(request.is_yes("anonymize"), moment.to_owned());
+            as_own(|| parts(&snapshot, request.is_yes("dump")))
         }
         Task::Answer(request) if request.command == "minimize" => {
             let done = minimize();
@@ -249,7 +253,7 @@ fn carry_out(task: &Task, commands: &Commands, collection: &Collection<'_>) -> A
                 request.command
             )),
         },
-        Task::Save(folder, Occasion { words, event }) => {
+        Task::Save(folder, SaveReason { words, event }) => {
             let save = || {
                 let snapshot = collection.snapshot(false, as_own(|| words.clone()));
                 as_own(|| folder.save(&snapshot))
@@ -259,7 +263,7 @@ fn carry_out(task: &Task, commands: &Commands, collection: &Collection<'_>) -> A
                 Some(reason) => {
                     let mut cycle = cycle(*reason);
                     let path = cycle.slice(save);
-                    // Told here, where code of others may run.
+                    // Handlers run on this thread, because they are foreign code.
                     cycle.finish();
                     path
                 }
@@ -273,7 +277,7 @@ fn carry_out(task: &Task, commands: &Commands, collection: &Collection<'_>) -> A
     }
 }
 
-/// A report as it goes over the socket: the files that would be saved, gzipped.
+/// Returns a report for the socket: the files that would be saved, gzipped.
 fn parts(snapshot: &Snapshot, with_dump: bool) -> Answer {
     let failed = |error: std::io::Error| error.to_string();
     let mut parts =
@@ -290,7 +294,7 @@ fn parts(snapshot: &Snapshot, with_dump: bool) -> Answer {
     Ok(parts)
 }
 
-/// A piece that people can read.
+/// Creates a piece of an answer with readable text.
 pub(super) fn text(name: &str, text: String) -> Part {
     Part { name: name.to_owned(), bytes: text.into_bytes() }
 }

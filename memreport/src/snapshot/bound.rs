@@ -1,10 +1,10 @@
-//! Fewer reports with the same sums: the smallest become one report for each tree's branch.
+//! Reduces the number of reports and keeps their sums: the smallest are merged by branch.
 
 use std::collections::BTreeMap;
 
 use crate::report::{Report, Units};
 
-/// At most `most` of the reports as they are, the biggest; the rest added up by their first two names.
+/// Returns the `most` largest reports, and the sums of the others by their first two segments.
 pub(super) fn bound(reports: &[Report], most: usize) -> Vec<Report> {
     let mut order: Vec<usize> = (0..reports.len()).collect();
     order.sort_by_key(|place| std::cmp::Reverse(weight(&reports[*place])));
@@ -33,13 +33,14 @@ pub(super) fn bound(reports: &[Report], most: usize) -> Vec<Report> {
     bounded
 }
 
-/// What stays in any case comes first: single amounts outside trees, and what is not bytes and cannot be added up.
+/// Returns the rank of a report. Reports outside trees and amounts other than bytes, which cannot
+/// be added up, come first and are always kept.
 fn weight(report: &Report) -> u64 {
     let can_be_added = report.units == Units::Bytes && report.path.contains('/');
     if can_be_added { report.amount.unsigned_abs() } else { u64::MAX }
 }
 
-/// The first two names of a path.
+/// Returns the first two segments of a path.
 fn branch(path: &str) -> &str {
     let second = path.match_indices('/').nth(1);
     second.map_or_else(

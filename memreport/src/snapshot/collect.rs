@@ -1,4 +1,4 @@
-//! One collection: every reporter is asked, and what they say becomes a snapshot.
+//! Takes a snapshot: runs every reporter and gathers the reports.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -16,24 +16,24 @@ use crate::measure::ops::Collection;
 use crate::process::{self, Heap};
 use crate::report::Report;
 use crate::report::registry;
-use crate::report::reporter::{Gathered, Names, Reports, amount};
+use crate::report::reporter::{Gathered, ReporterPaths, Reports, amount};
 use crate::report::timeout::Progress;
 use crate::snapshot::Snapshot;
 use crate::tracker::Tracker;
 use crate::tracker::findings::{Ending, Findings};
 use crate::tracker::recorder::Recorder;
 
-/// Asks all reporters, and gathers what they say.
+/// Runs all reporters and gathers their reports.
 ///
 /// # Panics
 ///
-/// When a reporter calls it: collections do not nest.
+/// Panics if a reporter calls it, because collections do not nest.
 #[must_use]
 pub fn snapshot() -> Snapshot {
     Collector::default().snapshot()
 }
 
-/// A collection with wishes.
+/// The options of a collection.
 ///
 /// ```
 /// let snapshot = memreport::Collector::default().anonymize().snapshot();
@@ -47,43 +47,44 @@ pub struct Collector {
 }
 
 impl Collector {
-    /// Reporters are to leave private words out of their paths.
+    /// Makes reporters leave private words out of their paths.
     #[must_use]
     pub fn anonymize(mut self) -> Self {
         self.anonymize = true;
         self
     }
 
-    /// Leaves out what the system and the allocator have to count: resident memory by kind, stacks, what the allocator holds.
+    /// Leaves out figures for which the system or the allocator counts: resident memory by kind,
+    /// stacks, and the allocator's statistics. Reporters and single figures of the process remain.
     ///
-    /// The system counts pages, for some 5 ms for each gigabyte that is resident. glibc counts free chunks, for some 50 ns each,
-    /// and threads that allocate wait for it. What is left are the reporters and single figures of the process.
+    /// The system counts pages in some 5 ms for each resident gigabyte. glibc counts free chunks in
+    /// some 50 ns each, and threads that allocate wait for it.
     #[must_use]
     pub fn quick(mut self) -> Self {
         self.quick = true;
         self
     }
 
-    /// Says at which moment of the program this is: "after the index was built".
+    /// Names the moment of the program, such as "after the index was built".
     #[must_use]
     pub fn moment(mut self, moment: impl Into<Cow<'static, str>>) -> Self {
         self.moment = Some(moment.into());
         self
     }
 
-    /// Asks all reporters, and gathers what they say.
+    /// Runs all reporters and gathers their reports.
     ///
     /// # Panics
     ///
-    /// When a reporter calls it: collections do not nest.
+    /// Panics if a reporter calls it, because collections do not nest.
     #[must_use]
     pub fn snapshot(self) -> Snapshot {
-        self.watched(&Progress::default())
+        self.with_progress(&Progress::default())
     }
 
-    /// The same, seen from outside.
-    pub(crate) fn watched(mut self, progress: &Progress) -> Snapshot {
-        let _alone = Alone::enter();
+    /// Takes the snapshot and publishes its progress.
+    pub(crate) fn with_progress(mut self, progress: &Progress) -> Snapshot {
+        let _lock = CollectionLock::enter();
         let moment = self.take_moment();
         // Read first: the collection itself allocates.
         let heap = self.heap();
@@ -93,9 +94,9 @@ impl Collector {
         }
     }
 
-    /// The same, beside another collection that goes on: who reports which block is not recorded.
-    pub(crate) fn beside(mut self, progress: &Progress) -> Snapshot {
-        let _nested = NotNested::enter();
+    /// Takes the snapshot while another collection runs. No claims are recorded.
+    pub(crate) fn concurrent(mut self, progress: &Progress) -> Snapshot {
+        let _nested = NestingGuard::enter();
         let moment = self.take_moment();
         let heap = self.heap();
         let sizes = tracker()
@@ -109,7 +110,7 @@ impl Collector {
     }
 
     fn heap(&self) -> Heap {
-        if self.quick { Heap::default() } else { Heap::now() }
+        if self.quick { Heap::default() } else { Heap::read() }
     }
 
     fn untracked(
@@ -135,9 +136,9 @@ impl Collector {
         progress: &Progress,
     ) -> Snapshot {
         let recording = tracker.begin();
-        let (mut gathered, names) =
+        let (mut gathered, paths) =
             self.gather(SizeSource::Table(tracker), Some(recording.recorder()), progress);
-        let reporters = names.into_list();
+        let reporters = paths.into_paths();
         let findings = recording.finish(Ending {
             reporters: &reporters,
             unmeasured: gathered.unmeasured,
@@ -156,12 +157,12 @@ impl Collector {
         sizes: SizeSource,
         recorder: Option<&dyn Recorder>,
         progress: &Progress,
-    ) -> (Gathered, Names) {
+    ) -> (Gathered, ReporterPaths) {
         let collection = Collection::new(sizes, recorder);
-        let names = Names::default();
+        let paths = ReporterPaths::default();
         let mut reports = Reports {
             collection: &collection,
-            names: &names,
+            paths: &paths,
             progress,
             anonymize: self.anonymize,
             gathered: Gathered::default(),
@@ -172,7 +173,7 @@ impl Collector {
         if !self.quick {
             process::report_mappings(&mut gathered, self.anonymize);
         }
-        (gathered, names)
+        (gathered, paths)
     }
 }
 
@@ -190,15 +191,16 @@ fn finished(
     (moment, allocator): (Cow<'static, str>, Option<&'static str>),
     findings: Option<Box<dyn Findings>>,
 ) -> Snapshot {
-    let (events, panics) = as_own(listeners::last);
+    let (events, panics) = as_own(listeners::last_events);
     let mut notes = gathered.notes;
     notes.extend(panics);
-    // The words are kept for recorders, and are no more the program's than the list that they stand in.
+    // The text is retained for recordings. It belongs to the tracker, like the list that contains
+    // it.
     mark_with(|| format!("report: {moment}").into());
     Snapshot {
         reports: gathered.reports,
         notes,
-        sizes_asked: is_declared(),
+        has_usable_sizes: is_declared(),
         skipped: skipped_fields(),
         moment,
         time: SystemTime::now(),
@@ -208,37 +210,40 @@ fn finished(
     }
 }
 
-/// Collections come one after the other.
-struct Alone {
-    _nested: NotNested,
+/// A lock that serializes collections.
+struct CollectionLock {
+    _nested: NestingGuard,
     _lock: std::sync::MutexGuard<'static, ()>,
 }
 
 static COLLECTING: Mutex<()> = Mutex::new(());
 
-impl Alone {
+impl CollectionLock {
     fn enter() -> Self {
-        let nested = NotNested::enter();
-        Alone { _nested: nested, _lock: COLLECTING.lock().unwrap_or_else(PoisonError::into_inner) }
+        let nested = NestingGuard::enter();
+        CollectionLock {
+            _nested: nested,
+            _lock: COLLECTING.lock().unwrap_or_else(PoisonError::into_inner),
+        }
     }
 }
 
-/// A thread collects once at a time.
-struct NotNested;
+/// A guard that prevents nested collections on a thread.
+struct NestingGuard;
 
 std::thread_local! {
     static IS_COLLECTING: Cell<bool> = const { Cell::new(false) };
 }
 
-impl NotNested {
+impl NestingGuard {
     fn enter() -> Self {
         let nested = IS_COLLECTING.try_with(|collecting| collecting.replace(true)).unwrap_or(false);
         assert!(!nested, "a reporter asked for a snapshot: collections do not nest");
-        NotNested
+        NestingGuard
     }
 }
 
-impl Drop for NotNested {
+impl Drop for NestingGuard {
     fn drop(&mut self) {
         let _ = IS_COLLECTING.try_with(|collecting| collecting.set(false));
     }

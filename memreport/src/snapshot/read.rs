@@ -1,7 +1,7 @@
-//! Reads a memory report file, Firefox's or ours, as a stream of reports.
+//! Reads a memory report file, Firefox's or this crate's, as a stream of reports.
 //!
-//! Nothing is kept but the report at hand, so the size of the file does not matter to this module. What a report says is
-//! handed on as the file has it, with types and all: what a viewer makes of an amount that is a string is the viewer's rule.
+//! Only the current report is kept in memory, so the size of the file does not matter. The fields
+//! of a report keep the types of the file. A viewer decides how to show an amount that is a string.
 
 mod error;
 mod json;
@@ -11,7 +11,7 @@ mod report;
 mod tests;
 
 pub use error::ReadError;
-pub use own::{Own, OwnEvent, OwnProcess, Sizes, Skipped};
+pub use own::{Own, OwnEvent, OwnProcess, SizeSource, Skipped};
 pub use report::{Entry, Field};
 
 use flate2::read::GzDecoder;
@@ -20,17 +20,17 @@ use report::Slots;
 use std::error::Error;
 use std::io::{Chain, Cursor, Read};
 
-/// How a file is read, and how much of it is believed. A file beyond a limit is refused, by name of the limit.
+/// Options and limits of a reader. A file beyond a limit is an error that names the limit.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// The text, after unzipping, in bytes: 2 GiB.
+    /// The length of the unzipped text in bytes: 2 GiB by default.
     pub bytes: u64,
-    /// Objects and arrays within each other: 512.
+    /// The nesting depth of objects and arrays: 512 by default.
     pub nesting: usize,
-    /// One string, in bytes: 16 MiB.
+    /// The length of one string in bytes: 16 MiB by default.
     pub string: usize,
-    /// Whether zipped text is UTF-8 too. Firefox takes each byte of it for a character of Latin-1, so this is off; a file
-    /// that escapes all but ASCII reads the same either way.
+    /// True if zipped text is UTF-8 as well. Firefox reads each byte of it as a Latin-1 character,
+    /// so the default is false. A file that escapes everything but ASCII reads the same either way.
     pub utf8: bool,
 }
 
@@ -40,33 +40,36 @@ impl Default for Options {
     }
 }
 
-/// What takes the reports as they come.
+/// A consumer of reports.
 pub trait Sink {
-    /// Forget all reports so far: the file has a later list, and the last one counts.
+    /// Discards all reports so far: the file has a later list, and the last one counts.
     fn restart(&mut self);
-    /// One report more.
+    /// Receives one report.
     ///
     /// # Errors
-    /// Says what is wrong with it. No further reports follow, but the file is read to its end, for a fault of the file as
-    /// a whole counts for more than one of a report.
+    ///
+    /// Returns the defect of the report. No further reports follow, but the file is read to its
+    /// end, because a defect of the whole file has precedence.
     fn report(&mut self, entry: &Entry<'_>) -> Result<(), Box<dyn Error + Send + Sync>>;
 }
 
-/// What a file says beside its reports.
+/// The contents of a file besides its reports.
 #[derive(Clone, Debug, Default)]
 pub struct Header {
-    /// Firefox's `hasMozMallocUsableSize`: whether the allocator can be asked for the size of a block.
+    /// Firefox's `hasMozMallocUsableSize`: whether the allocator has a size query.
     pub usable_size: Field<'static>,
-    /// How many reports there were.
+    /// The number of reports.
     pub reports: usize,
-    /// What this project adds to Firefox's file.
+    /// The additional fields of this crate.
     pub own: Own,
 }
 
-/// Reads a file from `input`, gzipped or not, and gives each report to `sink`.
+/// Reads a file from `input`, gzipped or not, and passes each report to `sink`.
 ///
 /// # Errors
-/// A fault of the input, of the text, or of the file as a memory report; or the first that `sink` found.
+///
+/// Returns a defect of the input, of the text, or of the file as a memory report; or the first
+/// defect that `sink` returns.
 pub fn read(
     input: &mut dyn Read,
     options: Options,
@@ -82,7 +85,7 @@ pub fn read(
 
 type Whole<'r> = Chain<Cursor<Vec<u8>>, &'r mut dyn Read>;
 
-/// Gzip says so in its first two bytes, which no JSON has.
+/// Detects gzip by its first two bytes, which no JSON has.
 fn look_ahead(input: &mut dyn Read) -> Result<(Whole<'_>, bool), ReadError> {
     let mut magic = Vec::new();
     input.take(2).read_to_end(&mut magic).map_err(ReadError::from_io)?;
@@ -115,7 +118,7 @@ fn read_text(
     file.finish()
 }
 
-/// What has been found of the file's own members; a later one of a name takes the place of an earlier.
+/// The file's own members. A later member replaces an earlier one with the same name.
 #[derive(Default)]
 struct Found {
     is_object: bool,
@@ -131,12 +134,12 @@ struct File<'r, 's> {
     file: Found,
     key: String,
     slots: Slots,
-    /// The first fault of a report.
+    /// The first defect of a report.
     fault: Option<ReadError>,
 }
 
 impl File<'_, '_> {
-    /// The outermost value. In a crash dump the memory report is its member `memory_report`.
+    /// Reads the outermost value. In a crash dump, the memory report is its member `memory_report`.
     fn top(&mut self) -> Result<(), ReadError> {
         if self.json.start()? != Start::Object {
             return self.json.skip(&mut self.key);
@@ -158,7 +161,7 @@ impl File<'_, '_> {
         Ok(())
     }
 
-    /// The memory report of a crash dump.
+    /// Reads the memory report of a crash dump.
     fn inner(&mut self) -> Result<(), ReadError> {
         self.restart();
         self.file = Found::default();
@@ -180,7 +183,7 @@ impl File<'_, '_> {
         self.fault = None;
     }
 
-    /// A member of the memory report, whose key has been read.
+    /// Reads a member of the memory report whose key has been read.
     fn member(&mut self) -> Result<(), ReadError> {
         match self.key.as_str() {
             "version" => self.file.version = report::field(&mut self.json)?,

@@ -1,12 +1,12 @@
-//! Times as parts of file names: `20261121-230105-123`, in UTC. Names that differ in them alone sort as the times do.
+//! Formats times as parts of file names: `20261121-230105-123`, in UTC. They sort by time.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// How long a stamp is, in bytes.
+/// The length of a stamp in bytes.
 #[cfg(unix)]
 pub(crate) const LENGTH: usize = "20261121-230105-123".len();
 
-/// The time as a part of a file's name, to the millisecond.
+/// Returns the time as a part of a file name, to the millisecond.
 #[must_use]
 pub fn stamp(time: SystemTime) -> String {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
@@ -17,7 +17,7 @@ pub fn stamp(time: SystemTime) -> String {
     format!("{year:04}{month:02}{day:02}-{hour:02}{minute:02}{second:02}-{thousandth:03}")
 }
 
-/// Whether a part of a name is such a time.
+/// Returns whether a part of a file name is such a time.
 #[cfg(unix)]
 pub(crate) fn is_stamp(text: &str) -> bool {
     text.len() == LENGTH
@@ -27,7 +27,7 @@ pub(crate) fn is_stamp(text: &str) -> bool {
         })
 }
 
-/// Year, month and day of a day by its number, 0 being the first of 1970.
+/// Returns the year, month and day of a day number, which counts from 1970-01-01.
 fn date(mut days: u64) -> (u64, u64, u64) {
     let mut year = 1970;
     while days >= 365 + u64::from(is_leap(year)) {

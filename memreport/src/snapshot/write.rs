@@ -16,12 +16,12 @@ use crate::event::memory_event::MemoryEvent;
 use crate::process::age;
 use crate::report::{Kind, Report, Units};
 
-/// Writes the file under a name that nobody looks for, and renames it when it is whole.
+/// Writes the file under a temporary name, and renames it when it is complete.
 pub(super) fn save(snapshot: &Snapshot, reports: &[Report], path: &Path) -> io::Result<()> {
     atomically(path, |out| write(snapshot, reports, out))
 }
 
-/// Writes the file's text, with these reports.
+/// Writes the file's text with these reports.
 pub(super) fn write(
     snapshot: &Snapshot,
     reports: &[Report],
@@ -31,7 +31,7 @@ pub(super) fn write(
     Ok(WireFile::new(snapshot, reports).serialize(&mut to)?)
 }
 
-/// What is written, in memory.
+/// Returns the gzipped output of `write`.
 #[cfg(unix)]
 pub(super) fn gzipped(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<Vec<u8>> {
     let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
@@ -39,7 +39,8 @@ pub(super) fn gzipped(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> i
     packed.finish()
 }
 
-/// Writes all but ASCII as escapes: Firefox takes each byte of gzipped text for a character of its own.
+/// A JSON formatter that escapes everything but ASCII, because Firefox reads each byte of gzipped
+/// text as a character.
 struct Ascii;
 
 impl Formatter for Ascii {
@@ -60,11 +61,12 @@ impl Formatter for Ascii {
     }
 }
 
-/// Makes the file at `path`, gzipped if its name says so, such that it is never seen half written.
+/// Writes the file at `path` so that it is never visible half written. Gzipped if the name ends in
+/// `.gz`.
 ///
 /// # Errors
 ///
-/// Those of the file, with its name.
+/// Returns errors of the file. The message names it.
 pub fn atomically(
     path: &Path,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
@@ -107,8 +109,8 @@ fn unfinished_name(path: &Path) -> PathBuf {
 struct WireFile<'s> {
     version: u32,
     #[serde(rename = "hasMozMallocUsableSize")]
-    sizes_asked: bool,
-    /// Ours; Firefox passes over it.
+    has_usable_sizes: bool,
+    /// Additional fields, which Firefox ignores.
     memreport: WireOwn<'s>,
     reports: WireReports<'s>,
 }
@@ -136,7 +138,7 @@ struct WireEvent<'s> {
     reason: &'s str,
     #[serde(rename = "nonincrementalReason", skip_serializing_if = "Option::is_none")]
     nonincremental_reason: Option<&'s str>,
-    /// Microseconds since 1970 began: start and end of each.
+    /// Start and end of each slice in microseconds since 1970 began.
     #[serde(rename = "slicesUs")]
     slices: Vec<[u64; 2]>,
 }
@@ -145,7 +147,7 @@ struct WireEvent<'s> {
 struct WireProcess {
     name: String,
     pid: u32,
-    /// As `timeMs`: when the process began.
+    /// The start of the process, in the unit of `timeMs`.
     #[serde(rename = "startMs", skip_serializing_if = "Option::is_none")]
     start: Option<u64>,
 }
@@ -172,7 +174,7 @@ impl<'s> WireFile<'s> {
             moment: &snapshot.moment,
             time: since_1970(snapshot.time),
             allocator: snapshot.allocator,
-            sizes: if snapshot.sizes_asked { "asked" } else { "layouts" },
+            sizes: if snapshot.has_usable_sizes { "asked" } else { "layouts" },
             notes: &snapshot.notes,
             skipped: skipped
                 .map(|field| WireSkipped {
@@ -186,7 +188,7 @@ impl<'s> WireFile<'s> {
                 .collect(),
             events: events(&snapshot.events),
         };
-        WireFile { version: 1, sizes_asked: snapshot.sizes_asked, memreport, reports }
+        WireFile { version: 1, has_usable_sizes: snapshot.has_usable_sizes, memreport, reports }
     }
 }
 
@@ -211,7 +213,7 @@ fn events(events: &[MemoryEvent]) -> Vec<WireEvent<'_>> {
 }
 
 struct WireReports<'s> {
-    /// What stands for the process that made the snapshot.
+    /// The name of the process that took the snapshot.
     process: String,
     reports: &'s [Report],
 }
@@ -248,7 +250,7 @@ struct WireReport<'s> {
     description: &'s str,
 }
 
-/// When this process began.
+/// Returns the start of this process in milliseconds since 1970 began.
 fn start() -> Option<u64> {
     Some(since_1970(SystemTime::now()).saturating_sub(age()?))
 }
@@ -258,7 +260,7 @@ fn since_1970(time: SystemTime) -> u64 {
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// The name of the running program, as `ps` would show it.
+/// Returns the name of the running program, as in `ps`.
 pub(crate) fn own_name() -> String {
     let path = std::env::current_exe().ok();
     let name =

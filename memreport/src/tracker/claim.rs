@@ -1,58 +1,58 @@
 //! Defines a claim, a reporter's statement about one block, and the answer of the tracker.
 
-/// A statement about a block, made by whoever measures it.
+/// A statement of a reporter about one block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Claim {
-    /// The address that was given.
+    /// An address in the block, as the reporter passed it.
     pub address: usize,
-    /// The bytes that were asked of the allocator, where the claimant knows.
+    /// The size in bytes with which the block was allocated, if the reporter has it.
     pub size: Option<usize>,
-    /// Where in the block the address lies.
+    /// The position of the address within the block.
     pub place: Place,
 }
 
-/// Where in its block a claimed address lies, as the claimant says.
+/// The position of a claimed address within its block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// It is the first byte; anything else is a defect of the reporter.
+    /// The first byte. Any other position is a defect of the reporter.
     Start,
-    /// Anywhere; not being in a block at all is no defect.
+    /// Any byte. An address outside all blocks is no defect.
     Inside,
 }
 
-/// What the tracker knows of a claim.
+/// The tracker's answer to a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// The bytes to report.
+    /// The bytes to count.
     pub bytes: usize,
-    /// The block that holds the address.
+    /// The block that contains the address.
     pub block: Option<Block>,
-    /// What is wrong with the claim.
+    /// The defect of the claim, if there is one.
     pub wrong: Option<Wrong>,
 }
 
 /// A live block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Block {
-    /// Its first byte.
+    /// The address of its first byte.
     pub start: usize,
-    /// The bytes that were asked for.
+    /// The size in bytes with which it was allocated.
     pub requested: usize,
-    /// The bytes that the allocator gave.
+    /// The bytes that the program may use, slop included.
     pub usable: usize,
-    /// Tells it from a later block at the same address.
+    /// A number that distinguishes this block from a later one at the same address.
     pub identity: u64,
 }
 
 /// A defect of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Wrong {
-    /// No block of the program's allocator is there.
+    /// No block of the program's allocator contains the address.
     NonHeap,
     /// The address is inside a block, not at its start.
     Interior,
-    /// The block has another size than was claimed.
+    /// The block was allocated with a different size.
     Partial,
-    /// Nothing, as far as can be told: the tracker does not know all blocks, and not this one.
+    /// No defect: the table is incomplete and does not contain this block.
     Untracked,
 }

@@ -1,4 +1,4 @@
-//! One collection as a tracker sees it: from its beginning to what it found.
+//! Defines a collection from the tracker's side: its recording, its end, and the findings.
 
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -8,48 +8,49 @@ use std::path::Path;
 
 use super::recorder::Recorder;
 
-/// What the end of a collection is told.
+/// The values that a tracker receives when a collection ends.
 #[derive(Clone, Copy, Debug)]
 pub struct Ending<'c> {
-    /// The path of each reporter by the number that claims name it by.
+    /// The paths of the reporters, in the order of the numbers that claims refer to, from 1.
     pub reporters: &'c [String],
-    /// Bytes that were reported as heap without being measured block by block.
+    /// Bytes reported as heap that were not measured block by block.
     pub unmeasured: i64,
-    /// At which moment of the program this is, for a person: "asked by the program".
+    /// The moment of the program at which the collection ran, for people: "asked by the program".
     pub moment: &'c str,
 }
 
 /// One collection, from its beginning to its end.
 pub trait Recording {
-    /// Hears the claims.
+    /// Returns the recorder of this collection's claims.
     fn recorder(&self) -> &dyn Recorder;
 
-    /// Merges what was claimed with the blocks that live.
+    /// Merges the claims with the live blocks.
     fn finish(self: Box<Self>, ending: Ending<'_>) -> Box<dyn Findings>;
 }
 
-/// What a tracker made of one collection.
+/// The result of a tracker for one collection.
 pub trait Findings: Any + Send {
-    /// The bytes in all blocks that lived before the collection began and live still, by the allocator's counters.
+    /// Returns the usable bytes in all blocks that lived before the collection began and are still
+    /// live.
     fn heap_allocated(&self) -> usize;
 
-    /// Writes the findings' file.
+    /// Writes the findings file.
     ///
     /// # Errors
     ///
-    /// Those of `out`.
+    /// Returns the errors of `out`.
     fn write(&self, out: &mut dyn io::Write) -> io::Result<()>;
 
-    /// Writes the findings beside the report file at `report`.
+    /// Writes the findings to a file beside the report file `report`.
     ///
     /// # Errors
     ///
-    /// Those of writing the file.
+    /// Returns the errors of creating or writing the file.
     fn save_beside(&self, report: &Path) -> io::Result<()>;
 
-    /// The report file at this path is complete now.
+    /// Notes that the report file at this path is complete.
     fn saved(&self, report: &Path);
 
-    /// For the crate that made it, to get its own type back.
+    /// Returns the findings as `Any`, so that the tracker's crate can downcast them.
     fn as_any(&self) -> &dyn Any;
 }

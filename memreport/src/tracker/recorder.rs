@@ -1,64 +1,68 @@
-//! Defines the recorder of a collection's claims.
+//! Defines the recorder that receives a collection's claims.
 
 use core::cell::Cell;
 
 use super::claim::{Claim, Found};
 use crate::field::Field;
 
-/// Hears every claim of one collection, in its order.
+/// A recorder of all claims of one collection, in the order in which they are made.
 pub trait Recorder {
-    /// A block was claimed, and this was found.
-    fn claimed(&self, claim: Claim, found: Found, who: Who);
+    /// Records a claim and the answer of the look-up.
+    fn claimed(&self, claim: Claim, found: Found, claimant: Claimant);
 
-    /// The same for a block that starts here and was made with this size, looked up as well: the usable bytes. Where it is not as
-    /// simple as that, nothing is heard, and `None` says so.
-    fn claimed_whole(&self, start: usize, size: usize, who: Who) -> Option<usize> {
-        let _ = (start, size, who);
+    /// Looks up and records a block that starts at `start` and was allocated with `size` bytes.
+    /// Returns its usable bytes.
+    ///
+    /// Returns `None` and records nothing if the quick look-up cannot decide.
+    fn claimed_exact(&self, start: usize, size: usize, claimant: Claimant) -> Option<usize> {
+        let _ = (start, size, claimant);
         None
     }
 
-    /// A field is about to be measured, or skipped; it lies at this address and has this size.
+    /// Notes that the walk measures or skips this field, which lies at `address` and has `size`
+    /// bytes.
     fn visits(&self, field: &'static Field, address: usize, size: usize) {
         let _ = (field, address, size);
     }
 
-    /// Where it is remembered which fields it has heard of, if it need not hear of each again: of one that is skipped it always does.
-    fn heard_of(&self) -> Option<&HeardOf> {
+    /// Returns the cache of recently visited fields, if the recorder wants each field once. It
+    /// always receives skipped fields.
+    fn recent_fields(&self) -> Option<&RecentFields> {
         None
     }
 
-    /// A place behind all claims that were heard so far.
+    /// Returns the position after all claims recorded so far.
     fn position(&self) -> usize;
 
-    /// Forgets the claims from this position on: the reporter that made them failed.
+    /// Discards the claims from this position on, because the reporter that made them failed.
     fn roll_back(&self, position: usize);
 }
 
-/// Fields that were just visited, each in the place that its address says.
+/// A direct-mapped cache of recently visited fields, by the field's address.
 #[derive(Debug)]
-pub struct HeardOf([Cell<usize>; 64]);
+pub struct RecentFields([Cell<usize>; 64]);
 
-impl HeardOf {
-    /// None yet.
+impl RecentFields {
+    /// Creates an empty cache.
     #[must_use]
-    pub fn nothing() -> Self {
-        HeardOf([const { Cell::new(0) }; 64])
+    pub fn empty() -> Self {
+        RecentFields([const { Cell::new(0) }; 64])
     }
 
-    /// Whether another field was the last in its place.
+    /// Inserts a field. Returns whether its slot held another one.
     #[inline]
-    pub(crate) fn is_news(&self, field: &'static Field) -> bool {
+    pub(crate) fn insert(&self, field: &'static Field) -> bool {
         let address = core::ptr::from_ref(field).addr();
         let place = &self.0[address / align_of::<Field>() % self.0.len()];
         place.replace(address) != address
     }
 }
 
-/// Who made a claim.
+/// The source of a claim: a reporter and a field.
 #[derive(Clone, Copy, Debug)]
-pub struct Who {
+pub struct Claimant {
     /// The number of the reporter in this collection.
     pub reporter: u32,
-    /// The nearest field of a derived type that led to the block.
+    /// The innermost field of a derived type that led to the block.
     pub field: Option<&'static Field>,
 }

@@ -1,4 +1,4 @@
-//! All that an allocator can be asked for, of the system's allocator without DMD.
+//! Exercises every operation of the system's allocator without DMD.
 
 use std::alloc::System;
 use std::process::ExitCode;

@@ -1,4 +1,4 @@
-//! All that an allocator can be asked for, of jemalloc under DMD.
+//! Exercises every operation of jemalloc under DMD.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! All that an allocator can be asked for, of mimalloc under DMD.
+//! Exercises every operation of mimalloc under DMD.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! All that an allocator can be asked for, of the system's allocator under DMD.
+//! Exercises every operation of the system's allocator under DMD.
 
 use std::process::ExitCode;
 

@@ -1,5 +1,7 @@
-//! A program of known heap, told apart in every way: `FILE CENSUS` saves a snapshot and a census of the same blocks, `serve`
-//! waits to be asked, and grows by a step for each byte that it reads.
+//! A program of known heap that differs in every grouping of a census.
+//!
+//! `FILE CENSUS` saves a snapshot and a census of the same blocks. `serve` opens a memreport
+//! socket, and grows by a step for each byte of input.
 #![expect(clippy::vec_box, reason = "boxes are what is counted")]
 
 use std::io::{self, Read, Write};
@@ -23,7 +25,7 @@ static SHARED: Mutex<Vec<u8>> = Mutex::new(Vec::new());
 memreport::reporter!("explicit/censused/shared", SHARED, "Bytes.");
 memreport::reporter!("explicit/again", SHARED, "The same bytes.");
 
-/// Reported by nobody.
+/// Unreported.
 static DARK: Mutex<Vec<Vec<u8>>> = Mutex::new(Vec::new());
 
 #[inline(never)]
@@ -74,7 +76,7 @@ fn main() -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
         "the dump has other blocks"
     );
     taken.write_json(&mut std::fs::File::create(census)?)?;
-    // One of its own has what the other had, and nothing of it.
+    // A second census has the blocks of the program, and none of the first census.
     drop((taken, snapshot));
     let again = dmd::take_census(&breakdown).ok_or("DMD sleeps: set $DMD")?;
     let more = again.root().amount.sampled_bytes - all.sampled_bytes;

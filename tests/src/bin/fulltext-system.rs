@@ -1,4 +1,4 @@
-//! The full-text index on the system's allocator alone, to be timed beside the one with DMD.
+//! The full-text index on the system's allocator alone, for timing beside the one with DMD.
 
 #[path = "fulltext/settings.rs"]
 mod settings;

@@ -1,4 +1,4 @@
-//! Grows for a known reason, on jemalloc.
+//! A program that grows for a known reason, on jemalloc.
 
 #[path = "growth/mapping.rs"]
 mod mapping;

@@ -1,4 +1,4 @@
-//! Grows for a known reason, on mimalloc.
+//! A program that grows for a known reason, on mimalloc.
 
 #[path = "growth/mapping.rs"]
 mod mapping;

@@ -1,5 +1,5 @@
-//! A heap of which it is known who holds what: a cache and a tree behind statics, pages that two statics share, a list, cycles
-//! of which some are leaked and one is not, and an index with a reporter. `held REPORT` saves what DMD sees of it.
+//! A heap with known references, among statics, cycles, leaks, and an index with a reporter.
+//! `held REPORT` saves DMD's view of it.
 
 use std::cell::RefCell;
 use std::process::ExitCode;
@@ -11,7 +11,7 @@ use memreport::MallocSizeOf;
 
 dmd::global_allocator!();
 
-/// What the cache keeps.
+/// An entry of the cache.
 struct Entry {
     key: u64,
     text: Vec<u8>,
@@ -41,7 +41,7 @@ struct Link {
 
 static LIST: Mutex<Option<Box<Link>>> = Mutex::new(None);
 
-/// Has a handle to another, which may have one back.
+/// A node with a handle to another, which may point back.
 struct Person {
     friend: RefCell<Option<Rc<Person>>>,
     photo: Vec<u8>,
@@ -92,7 +92,7 @@ fn locked<T>(value: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     value.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// So many levels below the first.
+/// Returns a tree with this many levels below the root.
 fn tree(levels: u32) -> Box<Tree> {
     let kids = levels.checked_sub(1).map(|below| [tree(below), tree(below)]);
     let tree = Box::new(Tree { leaf: vec![3; 200], kids });
@@ -100,7 +100,7 @@ fn tree(levels: u32) -> Box<Tree> {
     tree
 }
 
-/// Two that hold each other, and a handle to the first.
+/// Returns a handle to the first of two nodes that hold each other.
 fn friends(photo: usize) -> Rc<Person> {
     let person = |friend| {
         let person = Person { friend: RefCell::new(friend), photo: vec![4; photo] };
@@ -113,12 +113,12 @@ fn friends(photo: usize) -> Rc<Person> {
     first
 }
 
-/// Two that nothing but themselves holds.
+/// Leaks two nodes that only each other holds.
 fn leak() {
     drop(friends(5_000));
 }
 
-/// One that holds itself, and is not leaked.
+/// Returns a node that holds itself, and is not leaked.
 fn myself() -> Rc<Person> {
     let person = Rc::new(Person { friend: RefCell::new(None), photo: vec![5; 800] });
     *person.friend.borrow_mut() = Some(Rc::clone(&person));

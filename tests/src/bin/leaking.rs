@@ -1,5 +1,5 @@
-//! A program that forgets ten megabytes little by little, while much more comes and goes: its only argument is over how many
-//! seconds.
+//! A program that leaks ten megabytes little by little, over the seconds in its only argument,
+//! while it allocates and frees much more.
 
 use std::sync::{Mutex, mpsc};
 use std::thread;
@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 
 dmd::global_allocator!();
 
-/// So often it forgets so many bytes.
+/// The number of leaks, and the bytes of each.
 const TIMES: u32 = 1000;
 const SIZE: usize = 10_000;
 
-/// What is sent to the other thread each time.
+/// The number of blocks sent to the other thread each time.
 const SENT: usize = 20;
 
 static FORGOTTEN: Mutex<Vec<Vec<u8>>> = Mutex::new(Vec::new());
@@ -24,11 +24,11 @@ fn forgets() {
     }
 }
 
-/// Blocks of this thread that the other one gives back.
+/// Sends blocks of this thread, which the other one frees.
 #[inline(never)]
 fn hands_over(to: &mpsc::Sender<Vec<u8>>) {
     for number in 0..SENT {
-        // Nobody hangs up before the end.
+        // The receiver lives until the end.
         let _ = to.send(vec![2_u8; 1000 + number]);
     }
 }
@@ -46,7 +46,7 @@ fn main() {
     memreport::mark("it begins");
     let begin = Instant::now();
     for time in 0..TIMES {
-        // By the clock, so that a busy machine makes it no longer.
+        // By the clock, so that a busy machine does not prolong it.
         thread::sleep((step * time).saturating_sub(begin.elapsed()));
         forgets();
         hands_over(&sender);

@@ -22,7 +22,7 @@ fn main() -> io::Result<()> {
     let text = metrics::gather();
     thread::spawn(move || {
         for stream in listener.incoming().flatten() {
-            // One that gives up reading is no reason to end.
+            // A client that disconnects early does no harm.
             let _ = answer(stream, &text);
         }
     });
@@ -30,7 +30,7 @@ fn main() -> io::Result<()> {
     Ok(())
 }
 
-/// The same to every request.
+/// Sends the same text to every client.
 fn answer(mut stream: TcpStream, text: &str) -> io::Result<()> {
     let head = BufReader::new(&stream).lines().map_while(Result::ok);
     head.take_while(|line| !line.is_empty()).for_each(drop);

@@ -1,4 +1,5 @@
-//! A program whose blocks are all known, for every mode of the tracker: `modes CASE REPORT` saves what it sees.
+//! A program whose blocks are all known, for every mode of the tracker: `modes CASE REPORT` saves a
+//! report.
 
 use std::hint::black_box;
 use std::io::Write as _;
@@ -10,7 +11,7 @@ use memreport::{MallocSizeOf, Snapshot};
 
 dmd::global_allocator!();
 
-/// What is reported, exactly.
+/// The exactly reported blocks.
 #[derive(Default, MallocSizeOf)]
 struct Kept {
     lists: Vec<Vec<u8>>,
@@ -20,7 +21,7 @@ static KEPT: Mutex<Option<Kept>> = Mutex::new(None);
 
 memreport::reporter!("explicit/modes/kept", KEPT, "Lists that are kept.");
 
-/// Blocks of three sizes, as many of each as asked for.
+/// Returns blocks of three sizes, `count` of each.
 #[inline(never)]
 fn three_sizes(count: usize) -> Vec<Vec<u8>> {
     let sizes = [16, 128, 1024];
@@ -31,7 +32,7 @@ fn three_sizes(count: usize) -> Vec<Vec<u8>> {
     lists
 }
 
-/// Blocks that come and go: 500 of 300 bytes, and one that grows from 200 to 400 and 800.
+/// Makes short-lived blocks: 500 of 300 bytes, and one that grows from 200 to 400 and 800.
 #[inline(never)]
 fn short_lived() {
     for _ in 0..500 {
@@ -43,7 +44,7 @@ fn short_lived() {
     drop(black_box(growing));
 }
 
-/// A block that points at another.
+/// Returns a block that points at another.
 #[inline(never)]
 fn pointing() -> Box<[usize; 100]> {
     let target = Box::leak(black_box(Box::new([0xfeed_f00d_usize; 11])));
@@ -53,7 +54,7 @@ fn pointing() -> Box<[usize; 100]> {
     words
 }
 
-/// Takes all memory there is, a megabyte at a time, and gives back sixteen.
+/// Allocates all memory, a megabyte at a time, and frees sixteen of it.
 fn exhaust() -> Vec<Vec<u8>> {
     const MEGABYTE: usize = 1 << 20;
     let mut taken = Vec::with_capacity(1 << 16);
@@ -72,7 +73,7 @@ fn keep(lists: Vec<Vec<u8>>) {
     KEPT.lock().expect("nobody panics").get_or_insert_default().lists.extend(lists);
 }
 
-/// Saves the snapshot, and prints heap-unclassified as subtraction finds it and as the books do.
+/// Saves the snapshot, and prints heap-unclassified both by subtraction and by blocks.
 fn save(snapshot: &Snapshot, report: &Path) -> std::io::Result<()> {
     snapshot.save(report)?;
     let mut out = std::io::stdout();
@@ -102,7 +103,7 @@ fn main() -> std::io::Result<()> {
     save(&memreport::snapshot(), report)
 }
 
-/// Blocks from before, during and after; some of each are reported, and some are given back.
+/// Makes blocks before, during and after tracking; of each, some are reported and some are freed.
 fn on_and_off(report: &Path) -> std::io::Result<()> {
     let before = black_box(vec![1_u8; 5000]);
     keep(vec![vec![2_u8; 6000]]);

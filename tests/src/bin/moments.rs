@@ -1,4 +1,4 @@
-//! A program that ends in every way there is, with something reported and something forgotten.
+//! A program that ends in every possible way, with one reported and one leaked structure.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ static KEPT: std::sync::Mutex<Option<Kept>> = std::sync::Mutex::new(None);
 
 memreport::reporter!("explicit/moments/kept", KEPT, "Words that are kept.");
 
-/// What nobody reports: a local of `main`, gone when it returns.
+/// Returns unreported blocks, which `main` drops when it returns.
 #[inline(never)]
 fn forgotten() -> Vec<u8> {
     vec![7; 1_000_000]
@@ -40,7 +40,7 @@ fn main() -> std::io::Result<()> {
         Some("fail") => std::process::exit(7),
         Some("abort") => std::process::abort(),
         Some("start") => {
-            // It inherits the environment, but has no DMD to speak with.
+            // The child inherits the environment, but has no DMD that reads it.
             std::process::Command::new("true").status()?;
             save()?;
         }

@@ -1,4 +1,4 @@
-//! A program without DMD that loads the plugin in `argv[1]`, and prints what it answers.
+//! A program without DMD that loads the plugin in `argv[1]` and prints its result.
 
 #[path = "programs/library.rs"]
 mod library;

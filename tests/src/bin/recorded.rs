@@ -1,5 +1,5 @@
-//! A program whose allocations over time are known: what is kept, what is handed to another thread and freed there, and what
-//! comes and goes.
+//! A program with known allocations over time: leaked blocks, blocks freed by another thread, and
+//! short-lived ones.
 #![expect(unsafe_code, reason = "forks")]
 
 use std::sync::mpsc;
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 dmd::global_allocator!();
 
-/// Blocks of each kind, and their size.
+/// The number of blocks of each kind, and their size.
 const COUNT: usize = 20_000;
 const SIZE: usize = 1000;
 
@@ -34,25 +34,26 @@ fn comes_and_goes() {
 #[inline(never)]
 fn peaks() {
     let pages: Vec<Vec<u8>> = (0..COUNT).map(|_| vec![4; 4 * SIZE]).collect();
-    // The sums are looked at now and then.
+    // The recorder samples the sums at intervals.
     thread::sleep(Duration::from_millis(500));
     drop(pages);
 }
 
-/// A child that ends as programs do, exit handlers and all, while its parent is recorded. Whether it did.
+/// Runs a child that ends normally, exit handlers and all, while its parent is recorded. Returns
+/// whether it succeeded.
 #[expect(clippy::exit, reason = "the child ends as programs do")]
 fn forks() -> bool {
     // SAFETY: the child only ends.
     let child = unsafe { libc::fork() };
     if child == 0 {
-        // One that hangs is ended by this.
-        // SAFETY: a plain call.
+        // A child that hangs is ended by this.
+        // SAFETY: `alarm` has no preconditions.
         unsafe { libc::alarm(20) };
         memreport::mark("in the child");
         std::process::exit(0);
     }
     let mut status = 0;
-    // SAFETY: a child of this process, and a valid place for its status.
+    // SAFETY: a child of this process, and a writable status.
     unsafe { libc::waitpid(child, &raw mut status, 0) == child && status == 0 }
 }
 
@@ -77,6 +78,6 @@ fn main() {
         thread::sleep(Duration::from_millis(1300));
         std::process::abort();
     }
-    // Kept up to the end of the process.
+    // Kept until the end of the process.
     Box::leak(Box::new(kept));
 }

@@ -1,4 +1,4 @@
-//! Blocks that are not reported as they should be, each in one way that DMD knows a remedy for: `remedies CASE REPORT`.
+//! Wrongly reported blocks, each in one way that DMD has a suggestion for: `remedies CASE REPORT`.
 
 use std::hint::black_box;
 use std::io::{self, Write as _};
@@ -9,7 +9,7 @@ use memreport::{MallocSizeOf, Ops, Reports, Snapshot};
 
 dmd::global_allocator!();
 
-/// Saves what DMD sees at this moment.
+/// Saves a report and a dump.
 type Save<'s> = &'s dyn Fn() -> io::Result<()>;
 
 type Case = (&'static str, fn(Save<'_>) -> io::Result<()>);
@@ -42,14 +42,14 @@ fn main() -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // If even that cannot be said, the exit code is left.
+            // If standard error is closed too, only the exit code remains.
             let _ = writeln!(io::stderr(), "{error}");
             ExitCode::FAILURE
         }
     }
 }
 
-/// Has a field that is not measured, and blocks behind it.
+/// A type with an unmeasured field that owns blocks.
 #[derive(MallocSizeOf)]
 struct Catalogue {
     names: Vec<u8>,
@@ -73,7 +73,7 @@ fn unreported_static(save: Save<'_>) -> io::Result<()> {
     save()
 }
 
-/// Measured by hand, and not all of it.
+/// A type measured by hand, and not completely.
 struct Partly {
     names: Vec<u8>,
     cache: Vec<u8>,
@@ -98,7 +98,7 @@ fn by_hand(save: Save<'_>) -> io::Result<()> {
     }
     memreport::register(report_partly).forever();
     save()?;
-    // The cache is of no use here, but must not be seen to be so.
+    // The cache is unused, but the compiler must not see it.
     black_box(PARTLY.lock().map_or(0, |partly| partly.cache.len()));
     Ok(())
 }
@@ -110,7 +110,7 @@ fn boxed(save: Save<'_>) -> io::Result<()> {
     save()
 }
 
-/// Nobody can measure it.
+/// A type that cannot be measured.
 struct Tree {
     _leaves: [u8; 1111],
 }
@@ -122,7 +122,7 @@ fn derive(save: Save<'_>) -> io::Result<()> {
     Ok(())
 }
 
-/// Can be measured, and some are.
+/// A type that can be measured; some of its values are.
 #[derive(MallocSizeOf)]
 struct Page {
     text: Vec<u8>,
@@ -153,7 +153,7 @@ fn feature(save: Save<'_>) -> io::Result<()> {
     Ok(())
 }
 
-/// Two owners of one block, which both say that it is theirs.
+/// An owner of a shared block. Both owners report it as theirs.
 #[derive(MallocSizeOf)]
 struct Store {
     #[malloc_size_of(shared = here)]
@@ -197,7 +197,7 @@ fn twice(save: Save<'_>) -> io::Result<()> {
 fn half(save: Save<'_>) -> io::Result<()> {
     let mut texts: Vec<Vec<u8>> = (0..2).map(|_| black_box(vec![1; 4321])).collect();
     if let Ok(mut names) = NAMES.lock() {
-        // One of two blocks of one place is held by a static, the other by nothing that is known.
+        // Of two blocks from one site, a static holds one and an unknown owner the other.
         names.push(Page { text: texts.swap_remove(0), _margin: [1; 1222] });
     }
     save()?;

@@ -1,7 +1,8 @@
-//! A server of three kinds of requests under load, which says what it is at by scopes or by spans: `requests scopes REPORT`.
+//! A server of three kinds of requests under load, which declares them by scopes or by spans:
+//! `requests scopes REPORT`.
 //!
-//! A block that a request asks for has a size that tells its kind, so that a dump can be held to what the program did. It prints
-//! how many bytes each kind has asked for. `requests cost` prints what entering costs.
+//! A block's size encodes the kind of its request, so that a dump can be checked. The program
+//! prints the requested bytes of each kind. `requests cost` prints the cost of entering a scope.
 
 use std::collections::VecDeque;
 use std::error::Error;
@@ -26,22 +27,24 @@ const KINDS: [&str; 3] = ["search", "store", "list"];
 /// Requests of each kind.
 const REQUESTS: usize = 1000;
 
-/// What each kind has asked for, in bytes.
-static ASKED: [AtomicU64; KINDS.len()] = [const { AtomicU64::new(0) }; KINDS.len()];
+/// The requested bytes of each kind.
+static REQUESTED: [AtomicU64; KINDS.len()] = [const { AtomicU64::new(0) }; KINDS.len()];
 
-/// What requests keep for those after them, of whichever kind: the oldest goes.
+/// Blocks that requests keep for later ones of any kind; the oldest is dropped.
 static CACHE: Mutex<VecDeque<Vec<u8>>> = Mutex::new(VecDeque::new());
 
-/// The `step`th block of a request. All sizes are odd, as no other block of this program is: divided by two, what is left of it
-/// divided by three is the kind.
+/// Returns the `step`th block of a request.
+///
+/// Its size is odd, unlike those of all other blocks of this program. Half of it, modulo three, is
+/// the kind.
 fn block(kind: usize, request: usize, step: usize) -> Vec<u8> {
     let third = 300 + (request * 7 + step * 31) % 500;
     let size = 2 * (3 * third + kind) + 1;
-    ASKED[kind].fetch_add(size as u64, Relaxed);
+    REQUESTED[kind].fetch_add(size as u64, Relaxed);
     vec![1; size]
 }
 
-/// How the program says what it is at.
+/// The API by which the program declares its scopes.
 #[derive(Clone, Copy, PartialEq)]
 enum Way {
     Scopes,
@@ -49,7 +52,7 @@ enum Way {
 }
 
 impl Way {
-    /// Has `future` be part of a request's work, or the request itself.
+    /// Makes `future` part of a request's work, or the request itself.
     fn within<F: Future + Send + 'static>(
         self,
         name: &'static str,
@@ -68,7 +71,8 @@ impl Way {
     }
 }
 
-/// One request: before and after awaits, in a task of its own, on a thread for blocking work; what it hands over is freed elsewhere.
+/// Serves one request: before and after awaits, in a task of its own, and on a thread for blocking
+/// work. Blocks that it sends are freed elsewhere.
 async fn request(way: Way, kind: usize, number: usize, elsewhere: UnboundedSender<Vec<u8>>) {
     let local = block(kind, number, 0);
     let _ = elsewhere.send(block(kind, number, 1));
@@ -138,13 +142,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     runtime.block_on(serve(way));
     memreport::snapshot().save(report)?;
     let mut out = std::io::stdout();
-    for (name, asked) in KINDS.iter().zip(&ASKED) {
-        writeln!(out, "{name} {}", asked.load(Relaxed))?;
+    for (name, requested) in KINDS.iter().zip(&REQUESTED) {
+        writeln!(out, "{name} {}", requested.load(Relaxed))?;
     }
     Ok(())
 }
 
-/// Prints the nanoseconds of entering and leaving, each way, as the least of several rounds.
+/// Prints the nanoseconds of entering and leaving by each API, as the least of several rounds.
 fn cost() -> std::io::Result<()> {
     let registry = || tracing_subscriber::registry();
     let bare = tracing::Dispatch::new(registry());
@@ -190,7 +194,7 @@ fn cost() -> std::io::Result<()> {
     names.iter().zip(least).try_for_each(|(name, least)| writeln!(out, "{least:.1} {name}"))
 }
 
-/// Nanoseconds of one call.
+/// Returns the nanoseconds of one call.
 fn nanoseconds(mut call: impl FnMut()) -> f64 {
     const CALLS: u32 = 100_000;
     let begin = Instant::now();

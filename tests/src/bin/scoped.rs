@@ -1,4 +1,4 @@
-//! A server of three kinds of requests, which say what they are by scopes: what each keeps, on whichever threads, is known.
+//! A server of three kinds of requests in scopes, which keep known bytes on any thread.
 
 use std::sync::Mutex;
 
@@ -6,7 +6,7 @@ use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 dmd::global_allocator!();
 
-/// What the requests of each kind keep.
+/// The blocks that requests of each kind keep.
 static KEPT: [Mutex<Vec<Vec<u8>>>; 3] = [const { Mutex::new(Vec::new()) }; 3];
 
 const KINDS: [(&str, usize); 3] = [("search", 3000), ("store", 10_000), ("list", 500)];
@@ -14,7 +14,8 @@ const KINDS: [(&str, usize); 3] = [("search", 3000), ("store", 10_000), ("list",
 /// Requests of each kind.
 const REQUESTS: usize = 500;
 
-/// One request: it allocates before and after an await, in a scope inside its own, and hands blocks to another task.
+/// Serves one request: it allocates before and after an await, and in an inner scope, and sends
+/// blocks to another task.
 async fn request(kind: usize, size: usize, elsewhere: UnboundedSender<Vec<u8>>) {
     let first = vec![1_u8; size];
     let _ = elsewhere.send(vec![2_u8; size]);

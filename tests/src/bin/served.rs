@@ -1,4 +1,5 @@
-//! A program that can be asked while it runs; its words say what else it does, until its standard input ends.
+//! A program with an open memreport socket until its standard input ends; its arguments add more
+//! work.
 #![expect(unsafe_code, reason = "forks")]
 
 use std::io::Read;
@@ -18,7 +19,7 @@ memreport::reporter!("explicit/served/words", WORDS, "The words.");
 static CACHE: Mutex<Vec<u8>> = Mutex::new(Vec::new());
 memreport::reporter!("explicit/served/cache", CACHE, "What can be done without.");
 
-/// While this is set, one reporter does not come back.
+/// While this is set, one reporter does not return.
 static IS_STUCK: AtomicBool = AtomicBool::new(false);
 memreport::reporter!(stuck);
 
@@ -49,11 +50,11 @@ fn main() -> std::io::Result<()> {
     }
     let stop = Arc::new(AtomicBool::new(false));
     let busy = has("busy").then(|| (0..2).map(|_| thread::spawn(work(&stop))).collect::<Vec<_>>());
-    // Whoever holds a lock must not be waited for.
+    // Locks may be held by threads that do not exist in the child, so it waits for none.
     let _locked = has("locked").then(|| WORDS.lock());
     // SAFETY: the child only sleeps and ends.
     if has("fork") && unsafe { libc::fork() } == 0 {
-        // It outlives its parent, and must not keep clients of it waiting.
+        // The child outlives its parent, and must not keep clients of the parent waiting.
         thread::sleep(Duration::from_secs(60));
         std::process::exit(0);
     }
@@ -73,13 +74,13 @@ fn main() -> std::io::Result<()> {
     Ok(())
 }
 
-/// The server that these words ask for.
+/// Returns the server that these arguments describe.
 fn server(words: &[String]) -> Server {
     let has = |word: &str| words.iter().any(|given| given == word);
     let value = |name: &str| words.iter().find_map(|word| word.strip_prefix(name));
     let mut server =
         Server::default().command("stick", "Has a reporter hang, or go on.", |request| {
-            IS_STUCK.store(request.says("on"), Relaxed);
+            IS_STUCK.store(request.is_yes("on"), Relaxed);
             Ok(vec![Part { name: "stuck".into(), bytes: b"so be it".to_vec() }])
         });
     if let Some(name) = value("name=") {
@@ -103,7 +104,7 @@ fn server(words: &[String]) -> Server {
     server
 }
 
-/// Allocates, keeps a while, frees; under the locks that reporters try.
+/// Allocates, keeps the blocks for a while, and frees them, under the locks that reporters try.
 fn work(stop: &Arc<AtomicBool>) -> impl FnOnce() + Send + 'static {
     let stop = Arc::clone(stop);
     move || {
@@ -121,16 +122,16 @@ fn work(stop: &Arc<AtomicBool>) -> impl FnOnce() + Send + 'static {
     }
 }
 
-/// Asks another one, as whoever runs this.
+/// Connects to another program as the user of this one.
 fn ask(socket: &str) -> std::io::Result<()> {
     let mut stream = std::os::unix::net::UnixStream::connect(socket)?;
     std::io::Write::write_all(&mut stream, b"{\"command\":\"report\"}\n")?;
-    let mut said = Vec::new();
-    stream.read_to_end(&mut said)?;
-    println(&String::from_utf8_lossy(&said))
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer)?;
+    println(&String::from_utf8_lossy(&answer))
 }
 
-/// One line, at once.
+/// Prints one line and flushes it.
 fn println(line: &str) -> std::io::Result<()> {
     use std::io::Write;
     let mut out = std::io::stdout();

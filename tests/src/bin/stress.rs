@@ -1,7 +1,7 @@
-//! Six threads make, grow, hand over and give back blocks while dumps are taken all the time: `stress SECONDS [toggle]`.
+//! Six threads make, grow, send and free blocks while dumps are taken: `stress SECONDS [toggle]`.
 //!
-//! Blocks of odd sizes are made once and kept: every dump has each of them exactly once. At the end, when all is quiet, the
-//! allocator's counters are the sum of the table.
+//! Blocks of odd sizes are made once and kept: every dump has each of them exactly once. At the
+//! end, when the threads have ended, the allocator's counters equal the sum of the table.
 
 use std::hint::black_box;
 use std::io::Write as _;
@@ -17,12 +17,13 @@ dmd::global_allocator!();
 
 const THREADS: usize = 6;
 
-/// The requested bytes of the blocks that stay: odd, and from 40,001 on. All others are even, or smaller.
+/// Returns the requested bytes of the permanent blocks: odd, and from 40,001 on. All others are
+/// even or smaller.
 fn lasting_sizes() -> impl Iterator<Item = usize> {
     (0..3000).map(|index| 40_001 + 2 * index)
 }
 
-/// Why the run failed.
+/// The error of a run.
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 fn main() -> Result<(), Failure> {
@@ -63,7 +64,7 @@ fn main() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Takes a dump, and looks for the blocks that stay.
+/// Takes a dump and looks for the permanent blocks.
 fn look() -> Result<(), Failure> {
     let snapshot = memreport::snapshot();
     let sizes = Dump::of(&snapshot).ok_or("DMD sleeps")?.by_requested_size();
@@ -76,7 +77,7 @@ fn look() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Nobody else runs: what the counters say is what the table has.
+/// Compares the counters with the table while no other thread runs.
 fn rest(toggles: bool) -> Result<(), Failure> {
     let snapshot = memreport::snapshot();
     let summary = Dump::of(&snapshot).ok_or("DMD sleeps")?.summary();
@@ -90,7 +91,7 @@ fn rest(toggles: bool) -> Result<(), Failure> {
 
 type Ends = (SyncSender<Vec<u8>>, Receiver<Vec<u8>>);
 
-/// Each thread sends to the next.
+/// Returns the ends of a ring, in which each thread sends to the next.
 fn ring() -> Vec<Ends> {
     let (senders, mut receivers): (Vec<_>, Vec<_>) =
         (0..THREADS).map(|_| sync_channel::<Vec<u8>>(64)).unzip();
@@ -98,7 +99,7 @@ fn ring() -> Vec<Ends> {
     senders.into_iter().zip(receivers).collect()
 }
 
-/// Makes blocks, changes their sizes, hands some over and gives others back.
+/// Makes blocks, changes their sizes, sends some and frees others.
 fn churn(seed: u64, (sender, receiver): Ends, is_over: &AtomicBool) -> u64 {
     let mut numbers = Numbers::new(seed * 2 + 1);
     let mut own: Vec<Vec<u8>> = Vec::new();
@@ -109,7 +110,7 @@ fn churn(seed: u64, (sender, receiver): Ends, is_over: &AtomicBool) -> u64 {
         match size(8) {
             0..3 => own.push(Vec::with_capacity(size(15) * 2 + 2)),
             3 => own.push(black_box(vec![0; size(4000) * 2 + 2])),
-            // Big enough for a record, and now and then for another leaf.
+            // Sometimes large enough for a record in another leaf of the table.
             4 if events % 64 == 0 => own.push(Vec::with_capacity((1 << 20) + size(1 << 20) * 2)),
             5 => {
                 if let Some(list) = own.last_mut() {
@@ -141,7 +142,7 @@ fn toggle(is_over: &AtomicBool) {
     while !is_over.load(Relaxed) {
         dmd::stop();
         std::thread::sleep(Duration::from_millis(2));
-        // The allocator is declared, and no profile was asked for: it cannot fail.
+        // The allocator is declared, and profile mode is not set: it cannot fail.
         dmd::start(dmd::Options::default()).expect("tracking can start");
         std::thread::sleep(Duration::from_millis(2));
     }

@@ -1,9 +1,9 @@
-//! Takes censuses of as many live blocks as `argv[1]` says, `argv[2]` times, while another thread goes on allocating; prints a line
+//! Takes `argv[2]` censuses of `argv[1]` live blocks while another thread allocates; prints a line
 //! of JSON for each.
 //!
-//! Times are of the processor, in the thread that asks: on a machine with nothing else to do the clock's are the same. Reporters
-//! say themselves how long they take. What else a collection takes is known from one in mode `live` in which they report nothing:
-//! it goes over all blocks and groups them, and has no marks.
+//! Times are processor times of the requesting thread, equal to wall times on an idle machine.
+//! Reporters measure their own time. The remaining time of a collection is measured in mode `live`
+//! without reports: it walks and groups all blocks, and has no claims.
 #![expect(clippy::vec_box, reason = "boxes are what is counted")]
 
 use std::error::Error;
@@ -21,7 +21,7 @@ use memreport_workload::processor_time;
 
 dmd::global_allocator!();
 
-/// Some of each kind in each store.
+/// Some blocks of each kind in each store.
 #[derive(Default, MallocSizeOf)]
 struct Store {
     nodes: Vec<Box<[u64; 4]>>,
@@ -33,13 +33,13 @@ const STORES: [&str; 8] = ["a", "b", "c", "d", "e", "f", "g", "h"];
 
 static STORED: Mutex<Vec<Store>> = Mutex::new(Vec::new());
 
-/// Nobody reports these: one block in eight.
+/// Unreported: one block in eight.
 static DARK: Mutex<Vec<Box<[u64; 4]>>> = Mutex::new(Vec::new());
 
-/// Whether reporters report.
+/// True if reporters report.
 static REPORTS: AtomicBool = AtomicBool::new(true);
 
-/// Nanoseconds that they took.
+/// The nanoseconds that reporters took.
 static MEASURING: AtomicU64 = AtomicU64::new(0);
 
 memreport::reporter!(report);
@@ -64,7 +64,7 @@ fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// One of three functions that call each other, so that there are hundreds of stacks.
+/// One of three functions that call each other, for hundreds of stacks.
 #[inline(never)]
 fn fill<const TURN: usize>(store: &mut Store, path: usize, count: usize) -> usize {
     let below = match path {
@@ -78,11 +78,12 @@ fn fill<const TURN: usize>(store: &mut Store, path: usize, count: usize) -> usiz
             _ => fill::<2>(store, path / 3, count),
         },
     };
-    // Work after the call: without it the call would be a jump, and leave no frame.
+    // Work after the call: without it the compiler would turn the call into a jump, without a
+    // frame.
     black_box(below) + TURN
 }
 
-/// So many blocks, of three kinds and several sizes.
+/// Makes this many blocks, of three kinds and several sizes.
 #[inline(never)]
 fn add(store: &mut Store, count: usize) {
     for number in 0..count {
@@ -108,7 +109,7 @@ fn build(count: usize) {
     *DARK.lock().unwrap_or_else(PoisonError::into_inner) = dark;
 }
 
-/// What another thread does meanwhile: blocks that come and go.
+/// The other thread, which makes short-lived blocks.
 #[derive(Default)]
 struct Other {
     is_done: AtomicBool,
@@ -131,7 +132,8 @@ impl Other {
         }
     }
 
-    /// How many blocks it makes in a second while something is done, and its longest pause in milliseconds.
+    /// Runs `work`. Returns the other thread's blocks per second meanwhile, and its longest pause
+    /// in milliseconds.
     fn watched<T>(&self, work: impl FnOnce() -> T) -> (T, Duration, [f64; 2]) {
         let blocks = self.blocks.load(Relaxed);
         self.longest.store(0, Relaxed);
@@ -148,9 +150,8 @@ fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
     let count: usize = words.next().ok_or("how many blocks?")?.parse()?;
     let rounds: usize = words.next().ok_or("how many times?")?.parse()?;
     build(count);
-    let stack = Axis::AllocationStack { depth: None, invert: false };
-    let breakdown: Breakdown = Split::by(Axis::Reporter { depth: None })
-        .then(Split::by(Axis::Type).then(Split::by(stack)))
+    let breakdown: Breakdown = Split::by(Axis::reporter())
+        .then(Split::by(Axis::Type).then(Split::by(Axis::stack())))
         .into();
     let other = Other::default();
     thread::scope(|scope| {
@@ -161,7 +162,7 @@ fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
     })
 }
 
-/// Takes so much of the processor's time.
+/// Uses this much processor time.
 fn spin(time: Duration) -> io::Result<()> {
     let begin = processor_time()?;
     while processor_time()?.saturating_sub(begin) < time {
@@ -186,13 +187,13 @@ fn round(breakdown: &Breakdown, other: &Other) -> Result<(), Box<dyn Error + Sen
     let (census, total) = taken?;
     let census = census.ok_or("DMD sleeps: set $DMD")?;
     let measuring = Duration::from_nanos(MEASURING.load(Relaxed));
-    // The same once more, of a collection that is there.
+    // The same again for a collection that exists already.
     let snapshot = Collector::default().quick().snapshot();
     let begin = processor_time()?;
     let again = dmd::Dump::of(&snapshot).map(|dump| dump.census(breakdown));
     let counting = processor_time()?.saturating_sub(begin);
     drop((again, snapshot));
-    // As much work that touches no memory: what is left of a difference is the census's.
+    // The same work without memory accesses: any remaining difference is the census's.
     let (spun, _, [rate_spinning, pause_spinning]) = other.watched(|| spin(total));
     spun?;
     let seconds = |time: Duration| time.as_secs_f64();

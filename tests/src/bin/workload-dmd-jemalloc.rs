@@ -1,4 +1,4 @@
-//! The workload with DMD over jemalloc.
+//! The workload with DMD on jemalloc.
 
 use std::error::Error;
 

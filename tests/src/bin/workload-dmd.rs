@@ -1,4 +1,4 @@
-//! The workload with DMD, asleep or awake as `$DMD` says.
+//! The workload with DMD, asleep or awake by `$DMD`.
 
 use std::error::Error;
 

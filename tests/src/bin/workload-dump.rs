@@ -1,4 +1,4 @@
-//! Makes as many live blocks as `argv[1]` says, and prints the seconds that a snapshot and its dump take.
+//! Makes `argv[1]` live blocks, and prints the seconds that a snapshot and its dump take.
 
 use std::error::Error;
 use std::io::{self, Write};

@@ -1,4 +1,4 @@
-//! Boxes.
+//! Tests boxes.
 
 use std::borrow::Cow;
 use std::ffi::{CStr, OsStr};

@@ -1,4 +1,4 @@
-//! Cells and locks.
+//! Tests cells and locks.
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::sync::{Mutex, OnceLock, RwLock};

@@ -1,4 +1,4 @@
-//! Types with a derived implementation, wide and deep.
+//! Tests types with a derived implementation, wide and deep.
 
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
@@ -60,7 +60,7 @@ impl Drop for List {
     }
 }
 
-/// As a list, through a shared cell.
+/// A list through shared cells.
 #[derive(Default, MallocSizeOf)]
 struct Chain(RefCell<Option<Rc<Chain>>>);
 

@@ -1,4 +1,4 @@
-//! Errors.
+//! Tests errors.
 
 use std::error::Error;
 use std::ffi::CString;
@@ -32,7 +32,7 @@ fn errors_of_any_kind() {
     assert_fully_reported!(Box::<dyn Error>::from("x".parse::<u8>().unwrap_err()));
     let error = std::io::Error::other(std::fmt::Error);
     assert_fully_reported!(Box::<dyn Error + Send + Sync>::from(error));
-    // The text itself is not seen.
+    // The text itself is not measured.
     let error: Box<dyn Error + Send> = Box::<dyn Error + Send + Sync>::from(text(40));
     owns_blocks(&error, 1);
 }

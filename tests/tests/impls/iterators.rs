@@ -1,4 +1,4 @@
-//! Iterators.
+//! Tests iterators.
 
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap, HashSet, LinkedList, VecDeque};
 
@@ -17,7 +17,7 @@ fn over_what_can_be_looked_at() {
     owns_blocks(&(list.iter(), list.chunks(3), "a text".chars(), text(9).drain(..)), 0);
 }
 
-/// One that has begun, with some left.
+/// Returns an iterator that has begun, with elements remaining.
 fn begun<I: Iterator>(mut iterator: I, taken: usize) -> I {
     iterator.by_ref().take(taken).for_each(drop);
     iterator
@@ -41,7 +41,7 @@ fn over_what_owns_nothing() {
     assert_fully_reported!(HashMap::<u64, u64>::new().into_iter());
 }
 
-/// What is left cannot be looked at.
+/// The remaining elements cannot be reached.
 #[test]
 fn lower_bounds() {
     owns_blocks(&texts(50).collect::<VecDeque<_>>().into_iter(), 1);

@@ -1,4 +1,4 @@
-//! Every impl for std's types, against the truth: what a value reports is exactly what is freed when it is dropped.
+//! Tests every impl for std's types: a value reports exactly the bytes that dropping it frees.
 
 mod plain;
 mod sequences;
@@ -16,12 +16,12 @@ use memreport::{MallocSizeOf, Measured, measure};
 
 dmd::global_allocator!();
 
-/// A type with an alignment beyond what the allocator gives by itself.
+/// A type with an alignment larger than the allocator's default.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, MallocSizeOf)]
 #[repr(align(128))]
 struct Aligned(u8);
 
-/// A type without a size, of which no two values are the same.
+/// A type without a size, of which no two values are equal.
 #[derive(Clone, Copy, Debug, Default, MallocSizeOf)]
 struct Nothing;
 
@@ -33,7 +33,7 @@ fn texts(number: usize) -> impl Iterator<Item = String> {
     (0..number).map(|index| text(index % 100))
 }
 
-/// Exact, and nothing from a formula. For values that are not dropped, or not alone.
+/// Checks for an exact sum without formulas, for values that are not dropped, or not alone.
 #[track_caller]
 fn owns_blocks<T: ?Sized + MallocSizeOf>(value: &T, blocks: usize) -> Measured {
     let measured = measure(value);

@@ -1,4 +1,4 @@
-//! Maps and sets, as they are made and after they have been used.
+//! Tests maps and sets, both new and after use.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::hash::{BuildHasher, DefaultHasher};
@@ -7,7 +7,7 @@ use dmd::assert_fully_reported;
 
 use super::{Aligned, Nothing, text, texts};
 
-/// Its padding is memory that nobody has written.
+/// A type whose padding is uninitialized memory.
 #[derive(Clone, Default)]
 struct Padded {
     _small: u8,
@@ -69,7 +69,7 @@ fn hash_maps_after_removals() {
     }
 }
 
-/// Removals leave marks in the table that take up its capacity, until none is left.
+/// Removals leave tombstones that use up the table's capacity.
 #[test]
 fn a_hash_map_without_capacity_may_have_a_table() {
     let mut map: HashMap<u64, u64> = HashMap::with_capacity(448);
@@ -135,13 +135,13 @@ fn emptied_ordered_maps_keep_a_leaf() {
     assert_fully_reported!(cleared);
 }
 
-/// Numbers that look random, and are the same each time.
+/// Returns random numbers that are the same in every run.
 fn scattered(seed: u64) -> impl Iterator<Item = u64> {
     let step = move |state: &u64| Some(state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(99));
     std::iter::successors(Some(seed), step).map(|state| state >> 33)
 }
 
-/// As maps are used: entries come and go, with more coming at first and more going later.
+/// Inserts and removes entries, with more insertions at first and more removals later.
 #[test]
 fn containers_after_many_operations() {
     for seed in 0..40 {

@@ -1,4 +1,4 @@
-//! Values that own nothing, text, and what is made of parts.
+//! Tests values that own nothing, text, and composed values.
 
 use std::cmp::Reverse;
 use std::ffi::{CString, OsString};
@@ -52,7 +52,7 @@ fn composed_values() {
         std::task::Poll::Ready(text(10)),
         std::ops::ControlFlow::<String, String>::Break(text(11)),
     ));
-    // Not given back by dropping, but owned.
+    // Not freed by dropping, but owned.
     let kept = ManuallyDrop::new(text(70));
     owns_blocks(&kept, 1);
     drop(ManuallyDrop::into_inner(kept));

@@ -1,4 +1,4 @@
-//! Vectors, queues, lists, and iterators over vectors.
+//! Tests vectors, queues, lists, and iterators over vectors.
 
 use std::collections::{BinaryHeap, LinkedList, VecDeque};
 

@@ -1,4 +1,4 @@
-//! Values with several owners.
+//! Tests values with several owners.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
@@ -58,7 +58,7 @@ fn weak_owners_keep_the_block_alone() {
     assert_fully_reported!(Arc::downgrade(&Arc::new(Nothing)));
     let weak = Arc::downgrade(&Arc::new([1_u64; 20]));
     assert_fully_reported!([weak.clone(), weak.clone(), weak]);
-    // While somebody else owns it, it is theirs.
+    // While there is another owner, it is not ours.
     let elsewhere = Rc::new(text(100));
     owns_blocks(&Rc::downgrade(&elsewhere), 0);
 }

@@ -1,4 +1,4 @@
-//! Readers, writers, channels and threads.
+//! Tests readers, writers, channels and threads.
 
 use dmd::assert_fully_reported;
 use memreport::measure;
@@ -41,7 +41,7 @@ fn threads() {
     let (stop, stopped) = std::sync::mpsc::channel::<()>();
     let thread = std::thread::Builder::new().name(text(40));
     let handle = thread.spawn(move || stopped.recv().is_err()).expect("threads can be had");
-    // How many blocks there are depends on the version of std; but one is for what the thread will return.
+    // The number of blocks depends on the version of std, but one is for the thread's result.
     let thread = measure(handle.thread());
     assert!(thread.bytes >= 40, "{thread:?}");
     assert_eq!(measure(&(handle.thread().clone(), handle.thread().clone())), thread);
@@ -99,7 +99,7 @@ fn threads_of_a_scope() {
 #[test]
 fn other_programs() {
     use std::process::{Command, Output};
-    // Its path and the list of arguments, but not the name that the program is told.
+    // Its path and the list of arguments, but not `argv[0]`.
     owns_blocks(&Command::new("true"), 2);
     let mut command = Command::new("/bin/echo");
     command.args(["", "some", "arguments"]).arg(text(100)).current_dir("/");
@@ -107,7 +107,7 @@ fn other_programs() {
     let mut command = Command::new("/bin/echo");
     let blocks = measure(&command).blocks;
     command.env("NAME", text(40)).env_remove("OTHER");
-    // Two names and a value, and the one node that they are sorted in.
+    // Two names and a value, and the one node that sorts them.
     owns_blocks(&command, blocks + 4);
     let output: Output = Command::new("/bin/echo").arg(text(100)).output().expect("echo is there");
     assert_fully_reported!(output);

@@ -1,4 +1,5 @@
-//! What is behind pointers waits in a queue while it is fetched. Whatever order that makes, all is measured, and for the right part.
+//! Tests the prefetch queue: in any order of measuring, everything is counted once and for the
+//! right part.
 #![expect(
     clippy::vec_box,
     clippy::arc_with_non_send_sync,
@@ -16,7 +17,7 @@ use memreport::{MallocSizeOf, measure};
 
 use super::text;
 
-/// With pointers of all kinds, alone and in containers.
+/// A node with pointers of all kinds, alone and in containers.
 #[derive(Default, MallocSizeOf)]
 struct Node {
     name: String,
@@ -26,7 +27,7 @@ struct Node {
     locked: Option<Rc<RefCell<Node>>>,
 }
 
-/// So many nodes, in a shape that `seed` says.
+/// Returns a tree of this many nodes, in a shape given by `seed`.
 fn tree(nodes: usize, mut seed: u64) -> Node {
     seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
     let mut node = Node { name: text(nodes % 30), ..Node::default() };
@@ -58,10 +59,10 @@ fn trees_of_any_shape() {
 
 #[test]
 fn more_than_the_queue_holds() {
-    // A list is followed as it comes, without looking ahead: all that it leads to waits.
+    // A list is followed without look-ahead: all that it leads to is queued.
     assert_fully_reported!((0..1000).map(|n| Box::new(text(n % 50))).collect::<LinkedList<_>>());
     assert_fully_reported!((0..1000).map(|n| tree(n % 7, 1)).collect::<LinkedList<_>>());
-    // Those look ahead, and what is behind that waits.
+    // These look ahead, and the values behind are queued.
     assert_fully_reported!((0..1000).map(|n| tree(n % 7, 2)).collect::<Vec<_>>());
     assert_fully_reported!((0..1000).map(|n| (n, tree(n % 7, 3))).collect::<BTreeMap<_, _>>());
 }
@@ -97,14 +98,14 @@ fn measuring_takes_no_memory_but_for_a_short_list() {
     let texts: HashMap<u32, Vec<String>> = (0..1000).map(|n| (n, vec![text(9); 5])).collect();
     let numbers: BTreeMap<u32, Box<u32>> = (0..1000).map(|n| (n, Box::new(n))).collect();
     Budget::new().max_blocks(0).assert(|_| measure(&(texts, numbers)));
-    // Those that share are remembered, and are no part of this.
+    // Shared values are remembered, and left out here.
     let tree: Vec<Owned> = (0..100).map(|n| owned(n % 12)).collect();
     Budget::new().max_peak(20_000).no_leak().assert(|_| measure(&tree));
     let list: LinkedList<Box<Owned>> = (0..1000).map(|_| Box::new(owned(1))).collect();
     Budget::new().max_peak(20_000).no_leak().assert(|_| measure(&list));
 }
 
-/// A tree of which nothing is shared.
+/// A tree without shared values.
 #[derive(MallocSizeOf)]
 struct Owned(Vec<Box<Owned>>, Option<Box<Owned>>);
 

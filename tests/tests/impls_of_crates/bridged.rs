@@ -1,4 +1,5 @@
-//! Types that implement the trait of the crate `malloc_size_of`, and types that implement ours in those.
+//! Tests types that implement the trait of the crate `malloc_size_of`, mixed with types that
+//! implement ours.
 
 use dmd::assert_fully_reported;
 use malloc_size_of::{MallocSizeOf as TheirMallocSizeOf, MallocSizeOfOps};
@@ -7,7 +8,7 @@ use thin_vec::ThinVec;
 
 use super::{owns_blocks, text};
 
-/// Ours, with a list that implements theirs.
+/// A type with our trait, with a list that has theirs.
 #[derive(MallocSizeOf)]
 struct Style {
     name: String,
@@ -19,7 +20,7 @@ struct Style {
     margins: ThinVec<Note>,
 }
 
-/// Theirs, with a text that implements ours, and which lists of theirs hold.
+/// A type with their trait, with a text that has ours; lists of theirs hold it.
 struct Note(compact_str::CompactString, Box<u64>);
 
 impl TheirMallocSizeOf for Note {
@@ -41,7 +42,8 @@ fn style() -> Style {
 #[test]
 fn each_trait_measures_what_implements_the_other() {
     assert_fully_reported!(style());
-    // The name, nineteen rules and their list, three notes with two long texts in a list, two with one.
+    // The name, nineteen rules and their list, three notes with two long texts in a list, two with
+    // one.
     owns_blocks(&style(), 1 + 20 + (1 + 3 + 2) + (1 + 2 + 1));
 }
 

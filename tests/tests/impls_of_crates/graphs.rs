@@ -1,4 +1,4 @@
-//! Graphs and arenas.
+//! Tests graphs and arenas.
 
 use dmd::assert_fully_reported;
 use petgraph::graph::{Graph, UnGraph};

@@ -1,4 +1,4 @@
-//! Interners and compressed sets.
+//! Tests interners and compressed sets.
 
 use dmd::assert_fully_reported;
 use lasso::{Capacity, Rodeo};
@@ -27,7 +27,7 @@ fn texts_of_lasso() {
     long.get_or_intern("short");
     long.get_or_intern(text(100_000));
     assert_fully_reported!(long);
-    // The bucket that it begins with has no text.
+    // The first bucket has no text.
     owns_blocks(&Rodeo::<lasso::Spur>::new(), 3);
 }
 

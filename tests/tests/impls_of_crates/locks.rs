@@ -1,4 +1,4 @@
-//! Locks and cells.
+//! Tests locks and cells.
 
 use dmd::assert_fully_reported;
 use memreport::measure;

@@ -1,4 +1,5 @@
-//! Every impl for a type of another crate, against the truth: what a value reports is exactly what is freed when it is dropped.
+//! Tests every impl for types of other crates: a value reports exactly the bytes that dropping it
+//! frees.
 
 mod plain;
 mod sequences;
@@ -18,12 +19,12 @@ use memreport::{MallocSizeOf, Measured, measure};
 
 dmd::global_allocator!();
 
-/// A type with an alignment beyond what the allocator gives by itself.
+/// A type with an alignment larger than the allocator's default.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, MallocSizeOf)]
 #[repr(align(128))]
 struct Aligned(u8);
 
-/// A text of that length, in a block of its own.
+/// Returns a text of that length, in a block of its own.
 fn text(length: usize) -> String {
     "t".repeat(length)
 }
@@ -32,7 +33,7 @@ fn texts(number: usize) -> impl Iterator<Item = String> {
     (0..number).map(move |index| format!("{index} of {number}"))
 }
 
-/// Exact, and nothing from a formula. For values that are not dropped, or not alone.
+/// Checks for an exact sum without formulas, for values that are not dropped, or not alone.
 #[track_caller]
 fn owns_blocks<T: ?Sized + MallocSizeOf>(value: &T, blocks: usize) -> Measured {
     let measured = measure(value);
@@ -40,7 +41,7 @@ fn owns_blocks<T: ?Sized + MallocSizeOf>(value: &T, blocks: usize) -> Measured {
     measured
 }
 
-/// How many percent of what a value owns it reports.
+/// Returns the reported part of a value's heap, in percent.
 fn percent_seen<T: MallocSizeOf>(make: impl FnOnce() -> T) -> usize {
     let mut made = None;
     let spent = dmd::testing::Budget::new().check(|_| made = Some(make())).expect("no limits");

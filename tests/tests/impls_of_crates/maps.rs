@@ -1,4 +1,4 @@
-//! Maps, sets and caches.
+//! Tests maps, sets and caches.
 
 use std::hash::{BuildHasher, Hash};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::{Aligned, owns_blocks, text, texts};
 
-/// One test for each version and kind of table.
+/// Generates one test for each version and kind of table.
 macro_rules! tables {
     ($($name:ident: $map:ty, $set:ty;)*) => {$(
         #[test]
@@ -65,7 +65,7 @@ fn ordered_maps_after_removals() {
     assert_fully_reported!(IndexSet::<u8>::with_capacity(100));
 }
 
-/// A hasher that leads to a block of somebody else.
+/// A hasher with a pointer to a shared block.
 #[derive(Clone)]
 struct Elsewhere(Arc<String>);
 
@@ -135,7 +135,7 @@ fn caches_of_moka_are_lower_bounds() {
     cache.run_pending_tasks();
     let measured = measure(&cache);
     assert_eq!((measured.computed, measured.busy), (0, 0));
-    // Ten keys and their counts, one value; maybe a block that the handle leads to and that was not there before.
+    // Ten keys and their counts, one value; maybe a new block behind the handle.
     assert!(measured.bytes >= empty + 10 * 40 + 1000, "{measured:?} of {empty}");
 }
 
@@ -158,7 +158,7 @@ fn json() {
     assert_fully_reported!(emptied);
 }
 
-/// The stack is enough to measure the value, though not to drop it.
+/// The stack suffices to measure the value, but not to drop it.
 #[test]
 fn deep_json() {
     let on_a_stack_of = |bytes| std::thread::Builder::new().stack_size(bytes);

@@ -1,4 +1,4 @@
-//! Messages, and errors.
+//! Tests messages and errors.
 
 use anyhow::{Context, anyhow};
 use dmd::assert_fully_reported;
@@ -8,7 +8,7 @@ use prost_types::{Any, FileDescriptorProto, ListValue, Struct, Timestamp, Value,
 
 use super::{owns_blocks, text, texts};
 
-/// As prost makes of a message, with a field that the wire's bytes are handed on in.
+/// A message in the form that prost generates, with a field of shared bytes.
 #[derive(Clone, PartialEq, Message, MallocSizeOf)]
 struct Note {
     #[prost(string, tag = "1")]
@@ -39,7 +39,7 @@ fn messages() {
     assert_fully_reported!(note(3));
     let wire = bytes::Bytes::from(note(3).encode_to_vec());
     let read = Note::decode(wire.clone()).unwrap();
-    // The bytes are slices of what was read.
+    // The bytes are slices of the input.
     assert_fully_reported!((wire, read));
 }
 
@@ -78,7 +78,7 @@ fn errors() {
     assert_fully_reported!(anyhow!("inner").context("outer").context(text(40)));
     let failed: anyhow::Result<()> = Err(std::io::Error::other(std::fmt::Error)).context("in vain");
     assert_fully_reported!(failed);
-    // The text of an inner message is not seen.
+    // The text of an inner message is not measured.
     let blocks = measure(&anyhow!("of the program")).blocks;
     owns_blocks(&anyhow!(text(40)).context(text(50)), blocks + 2);
 }

@@ -1,4 +1,4 @@
-//! Vectors, matrices and other numbers.
+//! Tests vectors, matrices and other numbers.
 
 use dmd::assert_fully_reported;
 use nalgebra::{

@@ -1,4 +1,4 @@
-//! Persistent collections, whose nodes several versions share.
+//! Tests persistent collections, whose nodes several versions share.
 
 use archery::{ArcK, ArcTK, RcK, SharedPointer};
 use dmd::assert_fully_reported;
@@ -28,7 +28,7 @@ fn vectors_of_im() {
             texts(usize::try_from(length).expect("small")).collect::<imbl::Vector<String>>()
         );
     }
-    // Texts as long as a node, which were within the value before.
+    // Texts as long as a node, which were inline before.
     let mut vector = im::Vector::unit(text(40));
     (0..9).for_each(|_| vector.push_back(text(40)));
     assert_fully_reported!(vector);
@@ -57,7 +57,7 @@ fn ordered_trees_of_im() {
     assert_fully_reported!(texts(700).collect::<im::OrdSet<String>>());
 }
 
-/// Hashes small numbers so that no two are in each other's way: how deep a tree is depends on that.
+/// A hasher without collisions of small numbers, on which the depth of a tree depends.
 #[derive(Default)]
 struct Spread(u64);
 
@@ -99,7 +99,7 @@ fn lists_and_stacks() {
     assert_fully_reported!((0..9).map(|_| ()).collect::<rpds::ListSync<_>>());
 }
 
-/// Nobody lends the nodes that only lead to others.
+/// The crate gives no access to inner nodes.
 #[test]
 fn big_trees_are_lower_bounds() {
     let numbers = 0..10_000_u64;

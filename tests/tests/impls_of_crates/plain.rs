@@ -1,4 +1,4 @@
-//! Types that own nothing.
+//! Tests types that own nothing.
 
 use dmd::assert_fully_reported;
 

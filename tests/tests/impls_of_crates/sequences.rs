@@ -1,4 +1,4 @@
-//! Vectors and queues.
+//! Tests vectors and queues.
 
 use arrayvec::{ArrayString, ArrayVec};
 use crossbeam_queue::{ArrayQueue, SegQueue};
@@ -102,7 +102,7 @@ fn queues_of_what_owns_nothing() {
     }
 }
 
-/// What waits in a queue cannot be looked at.
+/// Queued elements cannot be reached.
 #[test]
 fn queues_are_lower_bounds() {
     let queue = ArrayQueue::new(2);

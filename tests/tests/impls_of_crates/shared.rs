@@ -1,4 +1,4 @@
-//! Values and memory with several owners.
+//! Tests values and memory with several owners.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Text and addresses.
+//! Tests text and addresses.
 
 use compact_str::CompactString;
 use dmd::assert_fully_reported;

@@ -1,4 +1,5 @@
-//! Blocks of many sizes replaced at random, deep below `main`: what a tracker that wants a stack for each has to fear.
+//! Replaces blocks of many sizes at random, deep below `main`: the worst case of a tracker that
+//! takes a stack for each.
 
 use std::hint::black_box;
 
@@ -8,16 +9,17 @@ use crate::Numbers;
 const SIZES: [usize; 16] =
     [16, 23, 32, 45, 64, 91, 128, 181, 256, 362, 512, 724, 1024, 1448, 2048, 2896];
 
-/// So many calls lie between the caller and the replacements; with those around them a stack has about 30 frames.
+/// The number of calls between the caller and the replacements; with those around them a stack has
+/// about 30 frames.
 const DEPTH: u32 = 24;
 
-/// So many ways lead there.
+/// The number of paths to the replacements.
 const PATHS: usize = 512;
 
-/// So many blocks are replaced at the end of each way.
+/// The number of blocks replaced at the end of each path.
 const PER_PATH: u32 = 4;
 
-/// Blocks that live, and the dice.
+/// The live blocks and the random numbers.
 pub(crate) struct Heap {
     blocks: Vec<Vec<u8>>,
     paths: Vec<u64>,
@@ -25,7 +27,7 @@ pub(crate) struct Heap {
 }
 
 impl Heap {
-    /// A heap of that many blocks.
+    /// Returns a heap of that many blocks.
     pub(crate) fn new(live: usize, seed: u64) -> Self {
         let mut numbers = Numbers::new(seed);
         let paths = (0..PATHS).map(|_| numbers.word()).collect();
@@ -36,7 +38,7 @@ impl Heap {
         heap
     }
 
-    /// Replaces that many blocks; the answer depends on all of it.
+    /// Replaces that many blocks. The result depends on all of them.
     pub(crate) fn churn(&mut self, operations: u64) -> u64 {
         let mut sum = 0_u64;
         for _ in 0..operations / u64::from(PER_PATH) {
@@ -65,7 +67,7 @@ impl Heap {
     }
 }
 
-/// One of four functions that call each other: which, the path says at every step.
+/// One of four functions that call each other; the path chooses one at every step.
 #[inline(never)]
 fn go<const TURN: u64>(heap: &mut Heap, path: u64, depth: u32) -> u64 {
     let below = match (depth, path & 3) {
@@ -75,6 +77,7 @@ fn go<const TURN: u64>(heap: &mut Heap, path: u64, depth: u32) -> u64 {
         (_, 2) => go::<2>(heap, path >> 2, depth - 1),
         _ => go::<3>(heap, path >> 2, depth - 1),
     };
-    // Work after the call: without it the call would be a jump, and leave no frame.
+    // Work after the call: without it the compiler would turn the call into a jump, without a
+    // frame.
     black_box(below).wrapping_mul(2 * TURN + 3)
 }

@@ -1,4 +1,5 @@
-//! A big text in JSON, parsed into a `Value` and dropped: millions of small blocks, few of them freed before the end.
+//! Parses a big text in JSON into a `Value` and drops it: millions of small blocks, few of them
+//! freed before the end.
 
 use std::io::{self, Write};
 
@@ -6,8 +7,8 @@ use serde_json::{Value, json};
 
 use crate::Numbers;
 
-/// Writes an array of objects with strings, lists and nested objects, until it has at least this many bytes. The same
-/// bytes every time.
+/// Writes an array of objects with strings, lists and nested objects, of at least this many bytes.
+/// The bytes are the same in every run.
 ///
 /// # Errors
 ///
@@ -37,7 +38,7 @@ fn object(id: u64, numbers: &mut Numbers) -> Value {
     json!({ "id": id, "name": name, "tags": tags, "place": { "x": numbers.below(1000), "y": "east" } })
 }
 
-/// Parses the text and drops what comes of it; the answer depends on all of it.
+/// Parses the text and drops the value. The result depends on all of it.
 pub(crate) fn parse(text: &str) -> serde_json::Result<usize> {
     let parsed: Value = serde_json::from_str(text)?;
     Ok(parsed.as_array().map_or(0, Vec::len))

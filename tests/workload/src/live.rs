@@ -1,9 +1,11 @@
-//! Many blocks of 64 bytes that live at once: what a tracker needs for each, beside the block.
+//! Many live blocks of 64 bytes, to measure a tracker's memory per block.
 
 use std::{fs, io};
 
-/// How much memory the process got for each of that many blocks, in bytes: the block itself, 8 bytes for the pointer to
-/// it, and whatever the allocator and its tracker keep.
+/// Returns the process's memory per block, in bytes, for that many blocks.
+///
+/// This is the block itself, 8 bytes for the pointer to it, and the overhead of the allocator and
+/// its tracker.
 pub(crate) fn bytes_per_block(count: usize) -> io::Result<f64> {
     let before = resident()?;
     let blocks: Vec<Box<[u8; 64]>> = (0..count).map(|_| Box::new([1; 64])).collect();
@@ -12,7 +14,7 @@ pub(crate) fn bytes_per_block(count: usize) -> io::Result<f64> {
     Ok((after - before) / count as f64)
 }
 
-/// The memory of this process, in bytes.
+/// Returns the resident memory of this process, in bytes.
 fn resident() -> io::Result<f64> {
     let text = fs::read_to_string("/proc/self/smaps_rollup")?;
     let line = text.lines().find_map(|line| line.strip_prefix("Rss:"));

@@ -10,7 +10,7 @@ struct Node {
     next: Option<Arc<Node>>,
 }
 
-/// One round of the work; the answer depends on all of it.
+/// Does one round of the work. The result depends on all of it.
 pub(crate) fn round(text: &str) -> usize {
     let parsed: Value = serde_json::from_str(text).unwrap_or_default();
     let mut by_tag: HashMap<String, Vec<u64>> = HashMap::new();

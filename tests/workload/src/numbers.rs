@@ -1,27 +1,27 @@
 //! A stream of numbers that is the same in every run (xorshift64*).
 
-/// Numbers that look random.
+/// A generator of random numbers.
 #[derive(Debug)]
 pub struct Numbers(u64);
 
 impl Numbers {
-    /// Always the same stream for the same seed.
+    /// Returns the stream of a seed.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Numbers(seed | 1)
     }
 
-    /// The next number below `end`.
+    /// Returns the next number below `end`.
     pub fn below(&mut self, end: u64) -> u64 {
         (self.word() >> 33) % end
     }
 
-    /// The next index into a list of this length.
+    /// Returns the next index into a list of this length.
     pub fn index(&mut self, length: usize) -> usize {
         usize::try_from(self.below(length as u64)).unwrap_or(0)
     }
 
-    /// The next 64 bits.
+    /// Returns the next 64 bits.
     pub fn word(&mut self) -> u64 {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;

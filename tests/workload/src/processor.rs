@@ -1,11 +1,11 @@
-//! Which processor a thread runs on, and how long it has.
+//! Pins a thread to a processor, and reads its processor time.
 #![expect(unsafe_code, reason = "system calls")]
 
 use std::io;
 use std::mem::MaybeUninit;
 use std::time::Duration;
 
-/// Keeps this thread on one processor: of those that the process may use, the last but `number`.
+/// Pins this thread to one processor: of those that the process may use, the last but `number`.
 ///
 /// # Errors
 ///
@@ -20,7 +20,7 @@ pub(crate) fn pin(number: usize) -> io::Result<()> {
     };
     // SAFETY: all zeros is an empty set.
     let mut one: libc::cpu_set_t = unsafe { MaybeUninit::zeroed().assume_init() };
-    // SAFETY: one of the set's places.
+    // SAFETY: the index is within the set.
     unsafe { libc::CPU_SET(cpu, &mut one) };
     // SAFETY: a valid set and its size; 0 is this thread.
     check(unsafe { libc::sched_setaffinity(0, size_of_val(&one), &raw const one) })
@@ -29,19 +29,19 @@ pub(crate) fn pin(number: usize) -> io::Result<()> {
 fn allowed() -> io::Result<libc::cpu_set_t> {
     // SAFETY: all zeros is an empty set.
     let mut allowed: libc::cpu_set_t = unsafe { MaybeUninit::zeroed().assume_init() };
-    // SAFETY: a valid place for the set; 0 is this thread.
+    // SAFETY: the set is writable; 0 is this thread.
     check(unsafe { libc::sched_getaffinity(0, size_of_val(&allowed), &raw mut allowed) })?;
     Ok(allowed)
 }
 
-/// The processor time of this thread.
+/// Returns the processor time of this thread.
 ///
 /// # Errors
 ///
-/// If the system does not tell.
+/// If the system has no such clock.
 pub fn time() -> io::Result<Duration> {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: a valid place for the time.
+    // SAFETY: `time` is writable.
     check(unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) })?;
     let seconds = Duration::from_secs(u64::try_from(time.tv_sec).unwrap_or(0));
     Ok(seconds + Duration::from_nanos(u64::try_from(time.tv_nsec).unwrap_or(0)))

@@ -1,14 +1,13 @@
-//! The command line of every program that does the work: what to do, then how much of it.
+//! The command line of every program that does the work: a kind of work, then its amount.
 //!
-//! | words | work | prints |
-//! |---|---|---|
-//! | `churn OPERATIONS THREADS [LIVE]` | live blocks, 200,000 if not said otherwise, shared out among the threads, are replaced at random | two times |
-//! | `json FILE` | the file is parsed and dropped | two times |
-//! | `maps ROUNDS` | JSON, maps and shared nodes | two times |
-//! | `live BLOCKS` | that many blocks of 64 bytes | bytes of memory for each |
+//! * `churn OPERATIONS THREADS [LIVE]`: replaces live blocks at random, 200,000 by default, on all
+//!   threads together. Prints two times.
+//! * `json FILE`: parses the file and drops it. Prints two times.
+//! * `maps ROUNDS`: uses JSON, maps and shared nodes. Prints two times.
+//! * `live BLOCKS`: makes that many blocks of 64 bytes. Prints the bytes of memory for each.
 //!
-//! The times are of the work without its preparation, in nanoseconds: of the processor, in the thread that does it, and
-//! on the wall. Threads stay on a processor each.
+//! The times are in nanoseconds, without preparation: the processor time of the working thread, and
+//! the wall time. Each thread stays on one processor.
 
 use std::error::Error;
 use std::hint::black_box;
@@ -22,11 +21,11 @@ use crate::{json, live, maps, processor};
 
 const LIVE: usize = 200_000;
 
-/// Does what the command line says.
+/// Runs the command line.
 ///
 /// # Errors
 ///
-/// If it says nothing that is known, a file cannot be read, or the system does not tell what is asked of it.
+/// If the words are unknown, a file cannot be read, or a system call fails.
 pub fn run() -> Result<(), Box<dyn Error + Send + Sync>> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -64,7 +63,7 @@ fn churn(operations: u64, live: usize) -> io::Result<Times> {
     Ok(timed(|| heap.churn(operations))?.1)
 }
 
-/// All threads begin together; the time is that of the last to finish.
+/// Runs all threads together. It takes the time of the last to finish.
 fn churn_at_once(operations: u64, threads: usize) -> io::Result<Times> {
     let ready = Barrier::new(threads);
     let work = |number: usize| -> io::Result<Times> {

@@ -1,6 +1,8 @@
-//! A program without std, on the C library's start and memory: its exit code says whether what it measures is right.
+//! A program without std, on the C library's start and memory. Its exit code is 0 if it measures
+//! its values right.
 //!
-//! It has a panic handler of its own. Were std anywhere in it, there would be two, and it would not build.
+//! It has a panic handler of its own. If std were linked, there would be two, and the build would
+//! fail.
 #![no_std]
 #![no_main]
 
@@ -24,15 +26,16 @@ unsafe extern "C" {
 
 struct Malloc;
 
-// SAFETY: malloc's blocks are aligned to 16 bytes, and more is refused.
+// SAFETY: blocks of `malloc` are aligned to 16 bytes, and larger alignments are refused.
 unsafe impl GlobalAlloc for Malloc {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: a plain call.
+        // SAFETY: `malloc` has no preconditions.
         if layout.align() > 16 { core::ptr::null_mut() } else { unsafe { malloc(layout.size()) } }
     }
 
     unsafe fn dealloc(&self, block: *mut u8, _layout: Layout) {
-        // SAFETY: from malloc, by the caller's promise.
+        // SAFETY: by the caller's contract, the block comes from this allocator, hence from
+        // `malloc`.
         unsafe { free(block) };
     }
 }
@@ -42,7 +45,7 @@ static ALLOCATOR: Malloc = Malloc;
 
 #[panic_handler]
 fn panic(_info: &core::panic::PanicInfo<'_>) -> ! {
-    // SAFETY: a plain call.
+    // SAFETY: `abort` has no preconditions.
     unsafe { abort() }
 }
 
@@ -77,7 +80,7 @@ fn page(next: Option<Box<Page>>, owner: &Rc<RefCell<String>>) -> Page {
     }
 }
 
-/// Whether two pages that share an owner own as much as their layouts say.
+/// Returns whether two pages with a common owner own as many bytes as their layouts require.
 fn is_right() -> bool {
     let owner = Rc::new(RefCell::new(String::from("owner")));
     let pages = page(Some(Box::new(page(None, &owner))), &owner);

@@ -1,4 +1,4 @@
-//! What is measured: four structures of known shape, the same for everybody.
+//! The four structures that are measured, of known shape and the same for every crate.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -9,40 +9,40 @@ use get_size2::GetSize;
 use mem_dbg::MemSize;
 use memreport::MallocSizeOf;
 
-/// 100 k keys, each with a few words.
+/// A map of 100,000 keys, each with a few words.
 pub type Map = HashMap<String, Vec<String>>;
 
-/// A million of these, in a tree that is sorted by name.
+/// A node of a tree of a million nodes, sorted by name.
 #[derive(Allocative, DeepSizeOf, GetSize, MallocSizeOf)]
 pub struct Node {
-    /// Of ten bytes or so.
+    /// A name of about ten bytes.
     pub name: String,
-    /// The nodes before.
+    /// The nodes with smaller names.
     pub left: Option<Box<Node>>,
-    /// The nodes behind.
+    /// The nodes with larger names.
     pub right: Option<Box<Node>>,
 }
 
-/// 500 k keys, put in as they come, each with a few bytes.
+/// An ordered map of 500,000 keys, inserted in random order, each with a few bytes.
 pub type Ordered = BTreeMap<u64, Vec<u8>>;
 
-/// Half of 500 k owners have a value of their own, and each value has two owners.
+/// 500,000 `Arc`s to half as many values.
 pub type Owners = Vec<Arc<Leaf>>;
 
-/// What is behind an `Arc`.
+/// The value of an `Arc`.
 #[derive(Allocative, DeepSizeOf, GetSize, MallocSizeOf, MemSize, datasize::DataSize)]
 pub struct Leaf {
-    /// Its number.
+    /// A number.
     pub number: u64,
-    /// Of thirty bytes or so.
+    /// A name of about thirty bytes.
     pub name: String,
 }
 
-/// Numbers that look random, and are the same each time.
+/// Random numbers that are the same in every run.
 pub struct Numbers(u64);
 
 impl Numbers {
-    /// From the beginning.
+    /// Returns the generator at the beginning of its sequence.
     pub fn new() -> Self {
         Numbers(0x9e37_79b9_7f4a_7c15)
     }
@@ -64,7 +64,7 @@ impl Numbers {
     }
 }
 
-/// The map.
+/// Returns the map.
 pub fn map(scale: usize) -> Map {
     let mut numbers = Numbers::new();
     let keys = 100_000 / scale;
@@ -72,7 +72,7 @@ pub fn map(scale: usize) -> Map {
     (0..keys).map(|key| (format!("key {key}"), words(&mut numbers))).collect()
 }
 
-/// The tree, with names put in as they come.
+/// Returns the tree; names are inserted in random order.
 pub fn tree(scale: usize) -> Node {
     let mut numbers = Numbers::new();
     let node = |name| Node { name, left: None, right: None };
@@ -91,7 +91,7 @@ pub fn tree(scale: usize) -> Node {
     root
 }
 
-/// The ordered map.
+/// Returns the ordered map.
 pub fn ordered(scale: usize) -> Ordered {
     let mut numbers = Numbers::new();
     let entry = |_| {
@@ -104,7 +104,7 @@ pub fn ordered(scale: usize) -> Ordered {
     })
 }
 
-/// The owners.
+/// Returns the owners.
 pub fn owners(scale: usize) -> Owners {
     let mut numbers = Numbers::new();
     let mut owners: Owners = Vec::new();
@@ -113,7 +113,7 @@ pub fn owners(scale: usize) -> Owners {
         owners.push(Arc::clone(&leaf));
         owners.push(leaf);
     }
-    // Owners of one value lie apart.
+    // The two owners of a value lie far apart.
     for index in (1..owners.len()).rev() {
         owners.swap(index, numbers.below(index as u64 + 1) as usize);
     }

@@ -1,10 +1,12 @@
-//! The floor: each structure measured by code that was written for it alone, and asks the allocator about block after block.
+//! The floor: each structure measured by code written for it alone, with one call of the allocator
+//! per block.
 
 use crate::data::{Map, Node, Ordered, Owners};
 
-/// What is measured without any crate.
+/// A structure that can be measured without any crate.
 pub trait ByHand {
-    /// The bytes of the blocks whose starts can be had: without the tables of a hash map, and the nodes of an ordered one.
+    /// Returns the bytes of the blocks with a reachable start: not those of a hash map's table or
+    /// an ordered map's nodes.
     fn by_hand(&self) -> usize;
 }
 
@@ -12,7 +14,8 @@ fn usable<T>(start: *const T, capacity: usize) -> usize {
     if capacity == 0 {
         return 0;
     }
-    // SAFETY: the callers give the starts of live blocks of the global allocator, which is the system's.
+    // SAFETY: callers pass the starts of live blocks of the global allocator, which is the
+    // system's.
     unsafe { libc::malloc_usable_size(start.cast_mut().cast()) }
 }
 

@@ -1,4 +1,7 @@
-//! Measures one structure with all crates in turn, and prints a line of JSON for each: what it said, the truth, and the time of each round.
+//! Measures one structure with all crates in turn.
+//!
+//! Prints a line of JSON for each crate: the reported bytes, the true bytes, and the time of each
+//! round.
 
 mod data;
 mod floor;
@@ -13,19 +16,19 @@ use peers::Measured;
 
 dmd::global_allocator!();
 
-/// Nanoseconds of this thread's processor time.
+/// Returns the processor time of this thread, in nanoseconds.
 fn cpu_time() -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the clock exists, and the place is ours.
+    // SAFETY: the clock exists, and `time` is writable.
     unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// The time of one measurement.
+/// Returns the result and the time of one measurement, with cold inner caches.
 ///
-/// The caches are taken away from it: a program that is at work has other things in them, and so has every collection, while a loop
-/// that measures the same again and again finds all that it needs. Before that it is done once untimed, so that all begin alike:
-/// outer caches hold more than is taken away, and whoever follows one that looks at less would find less in them.
+/// A program at work has other data in its caches, and so has every collection. A loop that
+/// measures the same structure again would find all of it cached. One untimed run comes first, so
+/// that all crates find the same outer caches, which hold more than is evicted.
 fn timed(mut measure: impl FnMut() -> usize) -> (usize, u64) {
     black_box(measure());
     cool();
@@ -34,26 +37,27 @@ fn timed(mut measure: impl FnMut() -> usize) -> (usize, u64) {
     (bytes, cpu_time() - start)
 }
 
-/// Fills the inner caches with something else.
+/// Evicts the inner caches.
 fn cool() {
     static OTHER: OnceLock<usize> = OnceLock::new();
     const BYTES: usize = 64 << 20;
     let start = *OTHER.get_or_init(|| {
         let (access, kind) =
             (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
-        // SAFETY: a new mapping of its own. It is not on the heap, where it would be measured.
+        // SAFETY: a new anonymous mapping. It is not on the heap, where it would be measured.
         let pages = unsafe { libc::mmap(std::ptr::null_mut(), BYTES, access, kind, -1, 0) };
         assert_ne!(pages, libc::MAP_FAILED, "64 MiB can be had");
         pages.expose_provenance()
     });
     let words = std::ptr::with_exposed_provenance_mut::<u64>(start);
-    // SAFETY: mapped above, for as long as the process runs, and used here alone: collections take turns.
+    // SAFETY: mapped above for the rest of the process, and used only here: collections take turns.
     let words = unsafe { std::slice::from_raw_parts_mut(words, BYTES / size_of::<u64>()) };
     words.iter_mut().for_each(|word| *word += 1);
     black_box(&*words);
 }
 
-/// As [`peers::ours`], by a reporter in a collection of the whole program. With DMD awake, each block is marked as reported.
+/// The name of [`peers::ours`] as a reporter in a collection. With DMD awake, each block is
+/// claimed.
 const COLLECTING: &str = "ours, collecting";
 
 fn run<T: Measured + memreport::MallocSizeOf + Sync + 'static>(
@@ -87,8 +91,9 @@ fn run<T: Measured + memreport::MallocSizeOf + Sync + 'static>(
     Ok(())
 }
 
-/// Measures the value in collections, and prints how long the reporter took in each: from the first claim to the last, without the
-/// bookkeeping that follows.
+/// Measures the value in collections and prints the time of the reporter in each.
+///
+/// The time runs from the first claim to the last, without the bookkeeping that follows.
 fn collect<T: memreport::MallocSizeOf + Sync>(
     value: &'static T,
     rounds: usize,

@@ -1,4 +1,4 @@
-//! The crates that measure, each as a function from a value to the bytes of heap that it owns.
+//! The crates that measure, each as a function from a value to its heap bytes.
 
 use std::ffi::c_void;
 
@@ -11,29 +11,30 @@ use stylo_malloc_size_of::MallocSizeOfOps;
 use crate::data::{Map, Node, Ordered, Owners};
 use crate::floor::ByHand;
 
-/// A crate, and how it measures a `T`.
+/// A crate's name, and its function that measures a `T`.
 pub type Peer<T> = (&'static str, fn(&T) -> usize);
 
-/// What all crates say of one type.
+/// A type that several crates can measure.
 pub trait Measured: Sized {
-    /// The crates that know it, ours first.
+    /// Returns the crates that support the type, ours first.
     fn peers() -> Vec<Peer<Self>>;
 }
 
-/// Our own.
+/// Measures with `memreport`.
 pub fn ours<T: memreport::MallocSizeOf>(value: &T) -> usize {
     memreport::measure(value).bytes
 }
 
 fn stylo<T: stylo_malloc_size_of::MallocSizeOf>(value: &T) -> usize {
     unsafe extern "C" fn usable_size(block: *const c_void) -> usize {
-        // SAFETY: the crate asks about live blocks of the global allocator, which is the system's.
+        // SAFETY: the crate passes starts of live blocks of the global allocator, which is the
+        // system's.
         unsafe { libc::malloc_usable_size(block.cast_mut()) }
     }
     value.size_of(&mut MallocSizeOfOps::new(usable_size, None, None))
 }
 
-/// No crate, but the least that asking about each block takes.
+/// Measures without a crate, with one call of the allocator per block.
 fn by_hand<T: ByHand>(value: &T) -> usize {
     value.by_hand()
 }
@@ -76,14 +77,14 @@ peers_of! {
     Owners: ours by_hand allocative mem_dbg get_size2 deepsize datasize;
 }
 
-// By hand: its derive is meant for Gecko, and does what is written here.
+// Written by hand: the derive macro is made for Gecko and would generate this code.
 impl stylo_malloc_size_of::MallocSizeOf for Node {
     fn size_of(&self, ops: &mut MallocSizeOfOps) -> usize {
         self.name.size_of(ops) + self.left.size_of(ops) + self.right.size_of(ops)
     }
 }
 
-// By hand: its derive does not end on a recursive type.
+// Written by hand: the derive macro does not terminate on a recursive type.
 impl MemSize for Node {
     fn mem_size_rec(&self, flags: SizeFlags, seen: &mut mem_dbg::HashMap<usize, usize>) -> usize {
         size_of::<Self>() - 2 * size_of_val(&self.left) - size_of::<String>()
@@ -97,7 +98,7 @@ impl mem_dbg::FlatType for Node {
     type Flat = mem_dbg::False;
 }
 
-// By hand: its derive does not end on a recursive type.
+// Written by hand: the derive macro does not terminate on a recursive type.
 impl DataSize for Node {
     const IS_DYNAMIC: bool = true;
     const STATIC_HEAP_SIZE: usize = 0;

@@ -1,5 +1,6 @@
-//! How long answers take: a dump of 300,000 block records, against dmd.py where its path is given; who points at a block of a
-//! million; functions and lines of a program of many crates.
+//! Response times for large dumps: block records, referrers of one block, and symbols.
+//!
+//! The records are compared with dmd.py if its path is given.
 
 mod symbols;
 
@@ -15,12 +16,12 @@ use crate::generate::random::Random;
 use crate::scratch::Scratch;
 use crate::{build, on_path};
 
-/// How many times faster than dmd.py an answer must come.
+/// The least speedup over dmd.py.
 const TARGET: f64 = 30.0;
 
 const RUNS: usize = 5;
 
-/// Measures and prints: whether the target is met.
+/// Measures and prints all figures. Returns `false` when a target is missed.
 pub(crate) fn run(script: Option<&Path>, out: &mut dyn Write) -> Result<bool, Failure> {
     let ours = build::release("about-memory", "about-memory")?;
     let scratch = Scratch::new()?;
@@ -29,7 +30,7 @@ pub(crate) fn run(script: Option<&Path>, out: &mut dyn Write) -> Result<bool, Fa
     Ok(records(script, &ours, &scratch, out)? & referrers & symbols)
 }
 
-/// Who points at a block of a million.
+/// Measures the search for the blocks that point at one block, among a million.
 fn referrers(ours: &Path, scratch: &Scratch, out: &mut dyn Write) -> io::Result<bool> {
     const SECONDS: f64 = 5.0;
     let path = scratch.0.join("scan.json");

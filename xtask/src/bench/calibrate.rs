@@ -1,4 +1,4 @@
-//! Writes into the documents how far each formula is off: `cargo xtask calibrate`.
+//! `cargo xtask calibrate`: writes the error of each size formula into the documents.
 
 use std::fs;
 use std::io::Write;
@@ -6,10 +6,10 @@ use std::io::Write;
 use crate::build;
 use crate::failure::Failure;
 
-/// What the table begins with, in the document and in what the test writes.
+/// The first line of the table, both in the document and in the test's output.
 const HEAD: &str = "| type | without a tracker it reports |";
 
-/// Measures, and replaces the table.
+/// Measures the errors and replaces the table.
 pub(crate) fn run(out: &mut dyn Write) -> Result<bool, Failure> {
     let table = std::env::temp_dir().join(format!("calibration-{}.md", std::process::id()));
     let mut cargo = build::cargo();
@@ -26,7 +26,7 @@ pub(crate) fn run(out: &mut dyn Write) -> Result<bool, Failure> {
     Ok(true)
 }
 
-/// The document with a new table: up to the first line that is none of its rows.
+/// Returns the document with a new table, which ends at the first blank line.
 fn replaced(text: &str, fresh: &str) -> Option<String> {
     let (before, rest) = text.split_once(HEAD)?;
     let behind = rest.find("\n\n").map_or("", |end| &rest[end + 1..]);

@@ -1,4 +1,5 @@
-//! How long a census of a big heap takes, the collection included, and whether other threads go on meanwhile.
+//! The time of a census of a big heap with its collection, and the pauses of other threads
+//! meanwhile.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -9,9 +10,9 @@ use crate::bench::figure::{Figure, lines, table};
 use crate::build;
 use crate::failure::Failure;
 
-/// What is measured, what it may be for five million blocks, and in what.
+/// The figures: a name, the target for five million blocks, and the unit.
 const FIGURES: [(&str, Option<f64>, &str); 9] = [
-    // Of the processor: the clock's is the same where nothing else runs.
+    // Processor time; wall time is the same where nothing else runs.
     ("total", Some(0.8), "s"),
     ("total by the clock", None, "s"),
     ("measuring", None, "s"),
@@ -23,7 +24,7 @@ const FIGURES: [(&str, Option<f64>, &str); 9] = [
     ("longest pause beside a loop", None, "ms"),
 ];
 
-/// Runs `cargo xtask bench census [--quick]`; `false` when a target is missed.
+/// Runs `cargo xtask bench census [--quick]`. Returns `false` when a target is missed.
 pub(crate) fn run(is_quick: bool, out: &mut dyn Write) -> Result<bool, Failure> {
     let (count, rounds) = if is_quick { (500_000, 5) } else { (5_000_000, 11) };
     let program = build::release("memreport-tests", "workload-census")?;

@@ -3,31 +3,31 @@
 use std::fmt;
 use std::io::{self, Write};
 
-/// A number, and what it is held to.
+/// A measured number with its target.
 pub(crate) struct Figure {
-    /// What was measured.
+    /// The name of the figure.
     pub(crate) name: String,
-    /// What came out.
+    /// The measurement, or the reason that it did not run.
     pub(crate) outcome: Outcome,
-    /// At most this; without it, the number is only shown.
+    /// The largest allowed value; without one, the figure is only printed.
     pub(crate) target: Option<f64>,
-    /// In what.
+    /// The unit of the value and the target.
     pub(crate) unit: &'static str,
 }
 
-/// What came out of a measurement.
+/// The outcome of a measurement.
 pub(crate) enum Outcome {
     Measured {
         median: f64,
-        /// Where the true median lies with 95 % certainty.
+        /// The 95 % confidence interval of the median.
         interval: (f64, f64),
     },
-    /// And why.
+    /// The reason that it did not run.
     NotRun(String),
 }
 
 impl Figure {
-    /// What was measured several times.
+    /// Returns a figure of several measurements.
     pub(crate) fn new(name: impl Into<String>, values: Vec<f64>) -> Self {
         let (median, interval) = median(values);
         let outcome = Outcome::Measured { median, interval };
@@ -39,12 +39,14 @@ impl Figure {
         Figure { name: name.into(), outcome, target: None, unit: "x" }
     }
 
-    /// The same, held to this.
+    /// Sets the target and the unit.
     pub(crate) fn at_most(self, target: impl Into<Option<f64>>, unit: &'static str) -> Self {
         Figure { target: target.into(), unit, ..self }
     }
 
-    /// The target is missed only if noise cannot explain it. What did not run has missed nothing, and says so itself.
+    /// Returns whether the target is met: it is missed only if noise cannot explain the excess.
+    ///
+    /// A figure that did not run counts as met; its line states the reason.
     pub(crate) fn is_met(&self) -> bool {
         match (&self.outcome, self.target) {
             (Outcome::Measured { interval, .. }, Some(target)) => interval.0 <= target,
@@ -92,7 +94,7 @@ impl fmt::Display for Figure {
 
 const NAME_WIDTH: usize = 33;
 
-/// As much of a reason as has room in a table. The lines of JSON have all of it.
+/// Truncates a reason to the width of a table. The JSON lines have all of it.
 fn cut(why: &str) -> String {
     const ROOM: usize = 36;
     match why.char_indices().nth(ROOM) {
@@ -101,14 +103,14 @@ fn cut(why: &str) -> String {
     }
 }
 
-/// The median of what was measured, and its 95 % interval by order statistics: no shape is assumed.
+/// Returns the median and its 95 % interval by order statistics, which assume no distribution.
 pub(crate) fn median(mut values: Vec<f64>) -> (f64, (f64, f64)) {
     values.sort_by(f64::total_cmp);
     let count = values.len();
     let half = count / 2;
     let middle =
         if count % 2 == 1 { values[half] } else { f64::midpoint(values[half - 1], values[half]) };
-    // Half the width is 0.98 √n ranks; of few values, all of them.
+    // Half the width is 0.98 √n ranks; a few values give the whole range.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -120,7 +122,7 @@ pub(crate) fn median(mut values: Vec<f64>) -> (f64, (f64, f64)) {
     (middle, (values[low], values[high]))
 }
 
-/// Prints the figures for people.
+/// Prints the figures as a table.
 pub(crate) fn table(title: &str, figures: &[Figure], out: &mut dyn Write) -> io::Result<()> {
     let title = format!("{title:NAME_WIDTH$}");
     writeln!(out, "{title}  {:>7}  {:^15}  {:>6}", "median", "95 % interval", "target")?;
@@ -130,7 +132,7 @@ pub(crate) fn table(title: &str, figures: &[Figure], out: &mut dyn Write) -> io:
     writeln!(out)
 }
 
-/// Prints the figures for programs; `false` when a target is missed.
+/// Prints the figures as lines of JSON. Returns `false` when a target is missed.
 pub(crate) fn lines(figures: &[Figure], out: &mut dyn Write) -> io::Result<bool> {
     for figure in figures {
         writeln!(out, "{}", figure.json())?;

@@ -1,4 +1,4 @@
-//! How right and how quick measuring is, next to other crates on the same data: what each reports of the truth, and its time.
+//! Accuracy and time of measuring, beside other crates on the same data.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -11,7 +11,7 @@ use crate::bench::figure::{self, Figure, lines, median};
 use crate::build;
 use crate::failure::Failure;
 
-/// What is measured: its name, what it is, and how long we may take in times of stylo's, DMD asleep.
+/// The structures: a name, a description, and the largest time relative to stylo's with DMD asleep.
 const STRUCTURES: [(&str, &str, Option<f64>); 4] = [
     ("map", "HashMap<String, Vec<String>> of 100 k keys", Some(0.7)),
     ("tree", "a million boxed nodes with names", Some(0.9)),
@@ -19,15 +19,15 @@ const STRUCTURES: [(&str, &str, Option<f64>); 4] = [
     ("owners", "500 k Arc, two for each value", None),
 ];
 
-/// How long measuring may take with the table awake, in times of what it takes asleep, and collecting, in times of stylo's as well.
+/// The largest time with DMD awake relative to asleep, and of collecting relative to stylo's.
 const AWAKE: f64 = 1.5;
 
 const OURS: &str = "ours";
-/// By a reporter: awake, each block is marked besides.
+/// A measurement by a reporter: with DMD awake, it also claims each block.
 const COLLECTING: &str = "ours, collecting";
 const PEER: &str = "stylo";
 
-/// What one crate said of one structure.
+/// The measurement of one structure by one crate.
 struct Answer {
     reported: f64,
     truth: f64,
@@ -37,7 +37,7 @@ struct Answer {
 
 type Answers = HashMap<String, Answer>;
 
-/// Measures all structures, and compares within each round: the machine's moods fall on all alike.
+/// Measures all structures. Ratios are taken within each round, so noise affects both sides.
 pub(crate) fn run(is_quick: bool, out: &mut dyn Write) -> Result<bool, Failure> {
     let program = build_peers()?;
     let (rounds, scale) = if is_quick { ("7", "10") } else { ("15", "1") };
@@ -75,7 +75,7 @@ pub(crate) fn run(is_quick: bool, out: &mut dyn Write) -> Result<bool, Failure> 
     Ok(lines(&figures, out)?)
 }
 
-/// Builds the program that links the other crates, which are no dependencies of this workspace.
+/// Builds the program that links the other crates, which the workspace does not depend on.
 fn build_peers() -> Result<std::path::PathBuf, Failure> {
     let folder = build::root().join("xtask/peers-measure");
     let target = target_folder().join("peers-measure");
@@ -118,20 +118,20 @@ fn of<'a>(answers: &'a Answers, peer: &str) -> Result<&'a Answer, Failure> {
     answers.get(peer).ok_or_else(|| format!("{peer} did not answer").into())
 }
 
-/// Percent of the truth that we are off by.
+/// Returns the error of our measurement, in percent of the truth.
 fn miss(name: &str, answers: &Answers) -> Result<Figure, Failure> {
     let ours = of(answers, OURS)?;
     let value = 100.0 * (1.0 - ours.reported / ours.truth).abs();
     Ok(Figure::new(name, vec![value]).at_most(0.0, "%"))
 }
 
-/// One time in times of another, round by round.
+/// Returns the ratio of two times, round by round.
 fn ratio(name: &str, (one, other): (&Answer, &Answer), target: f64) -> Figure {
     let ratios = one.times.iter().zip(&other.times).map(|(one, other)| one / other).collect();
     Figure::new(name, ratios).at_most(target, "x")
 }
 
-/// What each crate said, the nearest to the truth first.
+/// Prints the measurement of each crate, the most accurate first.
 fn table(title: &str, asleep: &Answers, awake: &Answers, out: &mut dyn Write) -> io::Result<()> {
     let percent = |answer: &Answer| 100.0 * answer.reported / answer.truth;
     let time = |answer: &Answer| median(answer.times.clone()).0 / answer.blocks;

@@ -1,13 +1,13 @@
-//! What tracking costs, beside what other heap trackers cost: the same work on the system's allocator alone, with DMD in
-//! each of its modes, and with its peers, in turn.
+//! The cost of tracking, beside other heap trackers.
 //!
-//! Every run is a process of its own. A round runs each variant once, so the machine's moods fall on all alike, and a ratio
-//! is always to the run of the system's allocator in the same round.
+//! The same work runs on the system's allocator alone, with DMD in each of its modes, and with its
+//! peers. Every run is a process of its own. A round runs each variant once, and a ratio compares
+//! two runs of one round, so that changes of the machine's speed affect both.
 
 mod variants;
 pub(crate) mod programs;
 pub(crate) mod rounds;
-mod held;
+mod peers;
 mod instructions;
 mod space;
 
@@ -20,7 +20,8 @@ use crate::bench::figure::{Figure, lines, table};
 use crate::failure::Failure;
 use crate::scratch::Scratch;
 
-/// Runs `cargo xtask bench overhead [--quick] [--only WORD]`; `false` when a target is missed.
+/// Runs `cargo xtask bench overhead [--quick] [--only WORD]`. Returns `false` when a target is
+/// missed.
 pub(crate) fn run(args: &[&str], out: &mut dyn Write) -> Result<bool, Failure> {
     let only = match args {
         [.., "--only", word] | ["--only", word, ..] => Some(*word),
@@ -49,7 +50,7 @@ type Section = (String, Vec<Figure>);
 
 type Measure = fn(&Programs, Effort) -> Result<Vec<Figure>, Failure>;
 
-/// What is not a matter of time.
+/// The figures that are not times.
 const APART: [(&str, Measure); 3] = [
     ("instructions (valgrind)", instructions::measure),
     ("memory for each live block", space::memory),
@@ -64,7 +65,7 @@ fn work_figures(
 ) -> Result<Section, Failure> {
     let times = rounds::run(work, effort, (programs, files), wanted)?;
     let mut figures: Vec<Figure> = times.iter().map(|of_variant| of_variant.figure(work)).collect();
-    figures.extend(held::figures(work, &times));
+    figures.extend(peers::figures(work, &times));
     Ok((format!("{} ({})", work.name, if work.is_wall { "wall" } else { "cpu" }), figures))
 }
 

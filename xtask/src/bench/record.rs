@@ -1,4 +1,4 @@
-//! What recording costs, beside the same program with DMD asleep, and how big a minute's recording is.
+//! The cost of recording, beside the same program with DMD asleep, and the file size per minute.
 
 use std::io::Write;
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::build;
 use crate::failure::Failure;
 use crate::scratch::Scratch;
 
-/// Runs `cargo xtask bench record [--quick]`; `false` when a target is missed.
+/// Runs `cargo xtask bench record [--quick]`. Returns `false` when a target is missed.
 pub(crate) fn run(is_quick: bool, out: &mut dyn Write) -> Result<bool, Failure> {
     let subject = build::release("memreport-tests", "fulltext")?;
     let scratch = Scratch::new()?;
@@ -40,7 +40,7 @@ pub(crate) fn run(is_quick: bool, out: &mut dyn Write) -> Result<bool, Failure> 
     Ok(lines(&figures, out)?)
 }
 
-/// Seconds of the processor's time and of the clock's.
+/// Returns the processor time and the wall time of a run, in seconds.
 fn time(subject: &Path, files: &Files, recording: Option<&Path>) -> Result<(f64, f64), Failure> {
     let mut command = Command::new(subject);
     command.args(["--no-snapshot", "--configuration"]).args([&files.configuration, &files.texts]);

@@ -1,6 +1,7 @@
-//! `cargo xtask bench retained`: who holds whom among a million blocks, from the file to the answer, and in how much memory.
+//! `cargo xtask bench retained`: time and memory to compute retained sizes of a million blocks.
 //!
-//! Every figure comes from a process of its own, in release mode, so that its peak is its own.
+//! Every figure comes from a process of its own, in release mode, so that the peak is that
+//! process's.
 
 use std::fs;
 use std::io::{self, BufWriter, Write};
@@ -8,8 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command as Process, Stdio};
 use std::time::Instant;
 
-use about_memory::cli::{Cli, Command};
-use about_memory::retained;
+use about_memory::{Cli, Context};
 use clap::Parser;
 use serde_json::{Value, json};
 
@@ -20,10 +20,10 @@ use crate::failure::Failure;
 use crate::generate::random::Random;
 use crate::scratch::Scratch;
 
-/// At most so many seconds from the file to the answer.
+/// The largest time from the file to the result, in seconds.
 const SECONDS: f64 = 5.0;
 
-/// Runs `cargo xtask bench retained [--quick]`; `false` when a target is missed.
+/// Runs `cargo xtask bench retained [--quick]`. Returns `false` when a target is missed.
 pub(crate) fn run(args: &[&str], out: &mut dyn Write) -> Result<bool, Failure> {
     if let ["--child", file] = args {
         return child(file, out);
@@ -67,8 +67,8 @@ fn measure(
         let mut command = Process::new(ours);
         command.args(["bench", "retained", "--child"]).arg(file).stderr(Stdio::inherit());
         let output = command.output()?;
-        let said: Value = serde_json::from_slice(&output.stdout)?;
-        let number = |key: &str| said[key].as_f64().ok_or(format!("{name}: no {key}"));
+        let answer: Value = serde_json::from_slice(&output.stdout)?;
+        let number = |key: &str| answer[key].as_f64().ok_or(format!("{name}: no {key}"));
         took.push(number("seconds")?);
         memory.push(number("peak")?);
     }
@@ -77,19 +77,19 @@ fn measure(
     Ok(())
 }
 
-/// In a process of its own: answers, and says what it took.
+/// Computes the retained sizes in a process of its own, and prints its time and peak.
 fn child(file: &str, out: &mut dyn Write) -> Result<bool, Failure> {
     let start = Instant::now();
     let cli = Cli::try_parse_from(["about-memory", "retained", file])?;
-    let Some(Command::Retained(args)) = &cli.command else { return Err("no such command".into()) };
-    retained::main(args, &mut io::sink(), &mut io::stderr())?;
+    cli.run(&mut Context::new(&mut io::sink(), &mut io::stderr()))
+        .map_err(|error| error.to_string())?;
     let seconds = start.elapsed().as_secs_f64();
     let peak = peak_of_this_process()? / 1024.0;
     writeln!(out, "{}", json!({ "seconds": seconds, "peak": peak }))?;
     Ok(true)
 }
 
-/// A scan of the example program at work on this repository.
+/// Writes a scan dump of the example program at work on this repository.
 fn scan(folder: &Path) -> Result<PathBuf, Failure> {
     let subject = build::debug("memreport-tests", "fulltext")?;
     let report = folder.join("fulltext.json");
@@ -103,14 +103,14 @@ fn scan(folder: &Path) -> Result<PathBuf, Failure> {
     }
 }
 
-/// The blocks that a block points at.
+/// A function from a block to the blocks that it points at.
 type Links = fn(block: u64, blocks: u64, random: &mut Random) -> Vec<u64>;
 
-/// What the blocks of a dump may look like.
+/// The shapes of the generated object graphs.
 const SHAPES: [(&str, Links); 5] = [
     ("a chain", |block, blocks, _| (block + 1..blocks).take(1).collect()),
     ("a star", |block, blocks, _| if block == 0 { (1..blocks).collect() } else { Vec::new() }),
-    // Deep, and with two ways to everything.
+    // Deep, with two paths to every block.
     ("a ladder", |block, blocks, _| (block + 1..blocks).take(2).collect()),
     ("a ring", |block, blocks, _| vec![(block + 1) % blocks, (block + blocks - 1) % blocks]),
     ("at random", |_, blocks, random| (0..random.below(9)).map(|_| random.below(blocks)).collect()),
@@ -119,7 +119,7 @@ const SHAPES: [(&str, Links); 5] = [
 fn write_dump(path: &Path, blocks: u64, links: Links) -> io::Result<()> {
     let mut out = BufWriter::new(fs::File::create(path)?);
     let mut random = Random::new(1);
-    // Room for the biggest.
+    // The first block can hold pointers to all others.
     let address = |block: u64| match block {
         0 => 0x1000,
         _ => 0x1_0000_0000 + block * 0x100,

@@ -1,4 +1,4 @@
-//! What entering a scope costs, by each way that there is, and a span with and without the layer that makes scopes of spans.
+//! The cost of entering a scope by each API, and of a span with and without the scope layer.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -8,10 +8,10 @@ use crate::bench::figure::{Figure, lines, table};
 use crate::build;
 use crate::failure::Failure;
 
-/// The most nanoseconds that a way may cost on a quiet machine.
+/// The target of each API, in nanoseconds on a quiet machine.
 const TARGETS: [(&str, f64); 1] = [("scope!", 4.0)];
 
-/// Runs `cargo xtask bench scopes [--quick]`; `false` when a target is missed.
+/// Runs `cargo xtask bench scopes [--quick]`. Returns `false` when a target is missed.
 pub(crate) fn run(is_quick: bool, out: &mut dyn Write) -> Result<bool, Failure> {
     let program = build::release("memreport-tests", "requests")?;
     let rounds = if is_quick { 5 } else { 21 };

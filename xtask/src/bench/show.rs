@@ -1,14 +1,14 @@
-//! `cargo xtask bench show`: how fast reports are shown, and in how much memory, beside a plain `serde_json::Value`.
+//! `cargo xtask bench show`: time and memory to show reports, beside a plain `serde_json::Value`.
 //!
-//! Every figure comes from a process of its own, in release mode: a fresh heap, and a peak that is its own.
+//! Every figure comes from a process of its own, in release mode, with a fresh heap and its own
+//! peak.
 
 use super::process::peak_of_this_process;
 use crate::build;
 use crate::failure::Failure;
 use crate::generate::random::Random;
 use crate::generate::reports;
-use about_memory::cli::Cli;
-use about_memory::show;
+use about_memory::{Cli, Context};
 use clap::Parser;
 use flate2::{Compression, write::GzEncoder};
 use serde_json::{Value, json};
@@ -18,17 +18,17 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-/// What to measure.
+/// The options of the benchmark.
 #[derive(Debug, Parser)]
 #[command(no_binary_name = true)]
 struct Options {
     /// A tenth of the reports, and fewer runs
     #[arg(long)]
     quick: bool,
-    /// A capture to show, in place of a generated one of the size of a real one
+    /// A capture to show, in place of a generated one of realistic size
     #[arg(long, value_name = "FILE")]
     capture: Option<PathBuf>,
-    /// Used inside: what this process is to do with the file
+    /// Internal: the work of this process, and its file
     #[arg(long, hide = true, num_args = 2, value_names = ["WHAT", "FILE"])]
     child: Option<Vec<String>>,
 }
@@ -39,7 +39,7 @@ struct Programs {
     xtask: PathBuf,
 }
 
-/// One figure, with what it should be at most.
+/// One figure with its target.
 struct Figure {
     name: &'static str,
     value: f64,
@@ -119,7 +119,7 @@ fn measure(
     Ok(figures)
 }
 
-/// The least time, in seconds, and peak, in KiB.
+/// Returns the least time in seconds and the least peak in KiB.
 fn best(xtask: &Path, what: &str, file: &Path, runs: usize) -> Result<(f64, f64), Failure> {
     let mut least = (f64::INFINITY, f64::INFINITY);
     for _ in 0..runs {
@@ -129,14 +129,14 @@ fn best(xtask: &Path, what: &str, file: &Path, runs: usize) -> Result<(f64, f64)
             .arg(file)
             .stderr(Stdio::inherit())
             .output()?;
-        let said: Value = serde_json::from_slice(&output.stdout)?;
-        let number = |key: &str| said[key].as_f64().ok_or(format!("{what}: no {key}"));
+        let answer: Value = serde_json::from_slice(&output.stdout)?;
+        let number = |key: &str| answer[key].as_f64().ok_or(format!("{what}: no {key}"));
         least = (least.0.min(number("seconds")?), least.1.min(number("peak")?));
     }
     Ok(least)
 }
 
-/// The least time from start to end, in milliseconds.
+/// Returns the least wall time of the whole process, in milliseconds.
 fn whole_process(about_memory: &Path, file: &Path, runs: usize) -> Result<f64, Failure> {
     let mut least = f64::INFINITY;
     for _ in 0..runs {
@@ -150,7 +150,7 @@ fn whole_process(about_memory: &Path, file: &Path, runs: usize) -> Result<f64, F
     Ok(least)
 }
 
-/// In a process of its own: reads the file in one of two ways, and says what it took.
+/// Reads the file in one of two ways in this process, and prints its time and peak.
 fn child(what: &str, file: &str, out: &mut dyn Write) -> Result<bool, Failure> {
     let start = Instant::now();
     let seconds = match what {
@@ -162,7 +162,9 @@ fn child(what: &str, file: &str, out: &mut dyn Write) -> Result<bool, Failure> {
         }
         _ => {
             let cli = Cli::try_parse_from(["about-memory", file])?;
-            show::show(&cli.show, &mut BufWriter::new(io::sink()), &mut io::stderr())?;
+            let mut out = BufWriter::new(io::sink());
+            cli.run(&mut Context::new(&mut out, &mut io::stderr()))
+                .map_err(|error| error.to_string())?;
             start.elapsed().as_secs_f64()
         }
     };
@@ -170,7 +172,7 @@ fn child(what: &str, file: &str, out: &mut dyn Write) -> Result<bool, Failure> {
     Ok(true)
 }
 
-/// Writes a file of reports, one by one.
+/// A writer of report files, one report at a time.
 struct Reports<W: Write> {
     out: W,
     is_first: bool,
@@ -194,7 +196,7 @@ impl<W: Write> Reports<W> {
     }
 }
 
-/// In each of 20 processes 400 branches, up to 20 levels deep, with as many leaves as it takes: all paths differ.
+/// Writes reports with distinct paths: 20 processes of 400 branches, up to 20 levels deep.
 fn write_large(path: &Path, count: usize) -> io::Result<()> {
     let mut reports = Reports::new(BufWriter::new(fs::File::create(path)?))?;
     let mut random = Random::new(1);
@@ -209,7 +211,8 @@ fn write_large(path: &Path, count: usize) -> io::Result<()> {
     reports.end()?.flush()
 }
 
-/// 400 paths in each process, each a level deeper than the one before, reported 12 times or more; up to 20 processes.
+/// Writes 400 paths for each of up to 20 processes, each a level deeper than the last and reported
+/// 12 times or more.
 fn write_deep(path: &Path, count: usize) -> io::Result<()> {
     let mut reports = Reports::new(BufWriter::new(fs::File::create(path)?))?;
     let mut random = Random::new(2);
@@ -222,7 +225,7 @@ fn write_deep(path: &Path, count: usize) -> io::Result<()> {
     reports.end()?.flush()
 }
 
-/// As many reports as a Firefox with a dozen processes has.
+/// Writes the number of reports that a Firefox with a dozen processes makes.
 fn write_capture(path: &Path) -> io::Result<()> {
     let gzip = GzEncoder::new(BufWriter::new(fs::File::create(path)?), Compression::default());
     let mut reports = Reports::new(gzip)?;

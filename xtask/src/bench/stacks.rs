@@ -1,4 +1,4 @@
-//! What a stack costs: 36 frames at the end of random paths, by each unwinder.
+//! The cost of a stack for each unwinder: 36 frames at the end of random paths.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -8,8 +8,8 @@ use crate::bench::figure::{Figure, lines, median, table};
 use crate::build;
 use crate::failure::Failure;
 
-/// A program that takes stacks, and how: a name, whether the program has frame pointers, the word for `$DMD`, and the most
-/// nanoseconds that a stack may cost on a quiet machine.
+/// The variants: a name, whether the program has frame pointers, the word for `$DMD`, and the
+/// largest cost of a stack on a quiet machine in nanoseconds.
 const VARIANTS: [(&str, bool, &str, f64); 4] = [
     ("frame pointers", true, "frame-pointers", 45.0),
     ("call frame information, program with frame pointers", true, "cfi", 130.0),
@@ -17,7 +17,7 @@ const VARIANTS: [(&str, bool, &str, f64); 4] = [
     ("the crate backtrace", true, "backtrace", f64::INFINITY),
 ];
 
-/// Times all in turn, round by round.
+/// Times all variants in turn, round by round.
 pub(crate) fn run(is_quick: bool, out: &mut dyn Write) -> Result<bool, Failure> {
     let with = build::release("memreport-tests", "stacks")?;
     let without = if is_quick { None } else { Some(build_without()?) };
@@ -52,7 +52,7 @@ pub(crate) fn run(is_quick: bool, out: &mut dyn Write) -> Result<bool, Failure> 
     Ok(lines(&figures, out)?)
 }
 
-/// The medians of what a stack cost, and of the bare chain of frame pointers, in a run of the program.
+/// Returns the median costs of a stack and of the bare frame-pointer walk in one run.
 fn time(program: &Path, word: &str) -> Result<(f64, f64), Failure> {
     let output = Command::new(program)
         .args(["time", "15"])
@@ -72,7 +72,7 @@ fn time(program: &Path, word: &str) -> Result<(f64, f64), Failure> {
     Ok((median(costs).0, median(chains).0))
 }
 
-/// The same program, built as most programs are.
+/// Builds the same program without frame pointers, which is cargo's default.
 fn build_without() -> Result<PathBuf, Failure> {
     let folder = build::root().join("target/without-frame-pointers");
     let status = build::cargo()

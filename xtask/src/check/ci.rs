@@ -1,4 +1,4 @@
-//! What must hold before a change lands: each step is a command that anybody can run by hand.
+//! The steps that must pass before a change lands, each a command that can be run by hand.
 
 use std::io::Write;
 use std::process::Command;
@@ -11,12 +11,12 @@ type Step = (&'static str, &'static [&'static str]);
 
 const FORMAT: Step = ("the code is formatted", &["fmt", "--all", "--check"]);
 const LINTS: Step = (
-    "clippy has nothing to say",
+    "clippy reports nothing",
     &["clippy", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"],
 );
 const TESTS: Step = ("the tests pass", &["test", "--workspace"]);
 const ALLOCATORS: Step = (
-    "the books agree on every inner allocator, and so does what it says of itself",
+    "the balance is exact on every inner allocator, as are its own statistics",
     &[
         "test",
         "-p",
@@ -30,7 +30,9 @@ const ALLOCATORS: Step = (
 );
 const DOCS: Step = ("the docs build", &["doc", "--workspace", "--no-deps", "--all-features"]);
 
-/// What threads share, under every interleaving. Built apart: loom takes the place of the atomics.
+/// Checks the models of shared state under every interleaving.
+///
+/// They need a build of their own, in which loom replaces the atomics.
 fn models(out: &mut dyn Write) -> Result<bool, Failure> {
     const ARGUMENTS: [&str; 6] = ["test", "-p", "memreport-dmd", "--lib", "--", "models"];
     writeln!(out, "\n# the models hold: RUSTFLAGS=\"--cfg loom\" cargo {}", ARGUMENTS.join(" "))?;
@@ -44,7 +46,7 @@ fn models(out: &mut dyn Write) -> Result<bool, Failure> {
     Ok(holds)
 }
 
-/// Before every commit.
+/// Runs the steps before every commit.
 pub(crate) fn pre_commit(out: &mut dyn Write) -> Result<bool, Failure> {
     Ok(steps(&[FORMAT], out)?
         && house_rules(out)?
@@ -52,7 +54,7 @@ pub(crate) fn pre_commit(out: &mut dyn Write) -> Result<bool, Failure> {
         && all_holds(out)?)
 }
 
-/// Before a change lands.
+/// Runs the steps before a change lands.
 pub(crate) fn ci(out: &mut dyn Write) -> Result<bool, Failure> {
     Ok(steps(&[FORMAT], out)?
         && house_rules(out)?
@@ -87,7 +89,7 @@ fn steps(steps: &[Step], out: &mut dyn Write) -> Result<bool, Failure> {
     Ok(true)
 }
 
-/// The tables under Miri, where the toolchain has it.
+/// Runs the tests of the tables under Miri, if the toolchain has it.
 fn miri(out: &mut dyn Write) -> Result<bool, Failure> {
     const TABLES: [&str; 5] = ["blocks::", "entry::", "records::", "interner::", "numbers::"];
     let toolchain = |arguments: &[&str]| {

@@ -9,13 +9,14 @@ use serde_json::Value;
 use crate::build;
 use crate::failure::Failure;
 
-/// Features of `memreport` that turn on or leave out what others use: checked in pairs as well, and the other ones each alone.
+/// Features of `memreport` that affect each other. They are also checked in pairs; all others only
+/// alone.
 const RELATED: &str = "std,derive,bytes,http,dashmap,hashbrown-0_14,indexmap,lock_api,ordermap,parking_lot,serde_json";
 
-/// Features that ci builds: all crates together, and allocators, which are made of C.
+/// Features that ci builds: all crates together, and allocators, which are compiled from C.
 const OTHERWISE: &str = "all-crates,jemalloc,mimalloc";
 
-/// Each is a call of cargo-hack.
+/// The calls of cargo-hack.
 const CHECKS: [(&str, &[&str]); 3] = [
     (
         "each feature of memreport alone",
@@ -30,7 +31,7 @@ const CHECKS: [(&str, &[&str]); 3] = [
         ],
     ),
     (
-        "pairs of those that have to do with each other",
+        "pairs of related features",
         &[
             "--package",
             "memreport",
@@ -67,9 +68,9 @@ pub(crate) fn run(out: &mut dyn Write) -> Result<bool, Failure> {
         let mut cargo = build::cargo();
         cargo.args(["hack", "check", "--quiet"]).args(arguments);
         let output = cargo.output()?;
-        let said = String::from_utf8_lossy(&output.stderr);
-        if !output.status.success() || said.contains("\nwarning: ") {
-            writeln!(out, "{said}\nFAILED: {what}")?;
+        let message = String::from_utf8_lossy(&output.stderr);
+        if !output.status.success() || message.contains("\nwarning: ") {
+            writeln!(out, "{message}\nFAILED: {what}")?;
             return Ok(false);
         }
     }
@@ -77,7 +78,7 @@ pub(crate) fn run(out: &mut dyn Write) -> Result<bool, Failure> {
     Ok(true)
 }
 
-/// Builds and runs a program without std: it could not be linked if std were anywhere in it.
+/// Builds and runs a program without std. It would not link if anything used std.
 pub(crate) fn without_std(out: &mut dyn Write) -> Result<bool, Failure> {
     if !cfg!(all(target_os = "linux", target_env = "gnu")) {
         writeln!(out, "\nnot run: a program without std, which is made for Linux with glibc")?;
@@ -94,7 +95,7 @@ pub(crate) fn without_std(out: &mut dyn Write) -> Result<bool, Failure> {
     Ok(holds)
 }
 
-/// Holds the oldest Rust that is promised to what the dependencies of the default features ask for.
+/// Checks that the promised Rust version is no older than any dependency requires.
 pub(crate) fn rust_version(out: &mut dyn Write) -> Result<bool, Failure> {
     let mut holds = true;
     for package in ["memreport", "memreport-derive"] {
@@ -113,8 +114,8 @@ pub(crate) fn rust_version(out: &mut dyn Write) -> Result<bool, Failure> {
         if !rustup.output().is_ok_and(|output| output.status.success()) {
             writeln!(
                 out,
-                "not run: a build of {package} with Rust {toolchain}, which is not installed; clippy knows \
-                which of std is newer"
+                "not run: a build of {package} with Rust {toolchain}, which is not installed; clippy finds \
+                items of std that are newer"
             )?;
             continue;
         }
@@ -127,7 +128,7 @@ pub(crate) fn rust_version(out: &mut dyn Write) -> Result<bool, Failure> {
     Ok(holds)
 }
 
-/// The minor versions of Rust that a package asks for, and the most that one of its dependencies does, with its name.
+/// Returns the minor Rust version of a package, and the largest of its dependencies with its name.
 fn versions(package: &str) -> Result<(u32, (u32, String)), Failure> {
     let metadata = build::cargo().args(["metadata", "--format-version", "1"]).output()?.stdout;
     let metadata: Value = serde_json::from_slice(&metadata)?;
@@ -153,13 +154,13 @@ fn versions(package: &str) -> Result<(u32, (u32, String)), Failure> {
     Ok((ours, theirs.ok_or_else(|| format!("{package} has no dependencies"))?))
 }
 
-/// Of a line such as `syn v3.0.9` or `memreport v0.1.0 (/path)`.
+/// Parses a line such as `syn v3.0.9` or `memreport v0.1.0 (/path)`.
 fn name_and_version(line: &str) -> Option<(String, String)> {
     let mut words = line.split(' ');
     Some((words.next()?.to_owned(), words.next()?.strip_prefix('v')?.to_owned()))
 }
 
-/// Of `1.85` or `1.85.0`, 85.
+/// Parses `1.85` or `1.85.0` into 85.
 fn minor(version: &str) -> Option<u32> {
     version.strip_prefix("1.")?.split('.').next()?.parse().ok()
 }

@@ -1,5 +1,7 @@
-//! `cargo xtask clients browser`: the page in a real Chromium. It shows what the command line prints, to the byte; it folds,
-//! filters, compares, measures a running program; and nothing of it leaves the machine.
+//! `cargo xtask clients browser`: the page in a real Chromium.
+//!
+//! It shows the text of the command line to the byte. It folds, filters, compares, and measures a
+//! running program. None of its data leaves the machine.
 
 mod heap;
 mod look;
@@ -17,28 +19,28 @@ use super::firefox;
 use crate::build;
 use crate::failure::Failure;
 
-/// What is run.
+/// The options of the check.
 #[derive(Debug, Parser)]
 #[command(no_binary_name = true)]
 struct Options {
-    /// Where the random cases start
+    /// Seed of the random cases
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// How many random cases, beside all corners
+    /// Number of random cases, in addition to all corner cases
     #[arg(long, default_value_t = 100)]
     cases: usize,
-    /// Only the checks with this word in their name, without the cases
+    /// Run only the checks with this word in their name, without the cases
     #[arg(long)]
     only: Option<String>,
-    /// Leave pictures of the page in this folder, for the README
+    /// Write screenshots of the page to this folder, for the README
     #[arg(long)]
     pictures: Option<PathBuf>,
-    /// The folder of text that the program in the pictures reads, if not this repository
+    /// The folder of text that the program in the screenshots reads, if not this repository
     #[arg(long)]
     text: Option<PathBuf>,
 }
 
-/// What the checks share.
+/// The state that all checks share.
 struct Bench {
     browser: Browser,
     folder: PathBuf,
@@ -60,7 +62,7 @@ const CHECKS: [Check; 10] = [
     ("a running program is measured and minimized", served::program),
 ];
 
-/// Runs all of it; `false` when something does not hold.
+/// Runs all checks. Returns `false` when one fails.
 pub(crate) fn run(args: &[&str], out: &mut dyn Write) -> Result<bool, Failure> {
     let options = Options::try_parse_from(args)?;
     let programs = match chromium::find() {
@@ -86,8 +88,8 @@ pub(crate) fn run(args: &[&str], out: &mut dyn Write) -> Result<bool, Failure> {
             holds &= cases(&bench, &options, out)?;
         }
         for (name, check) in CHECKS.into_iter().filter(|(name, _)| is_wanted(name)) {
-            match check(&bench).and_then(|said| bench.quiet().map(|()| said)) {
-                Ok(said) => writeln!(out, "clients browser: {name}: {said}")?,
+            match check(&bench).and_then(|result| bench.quiet().map(|()| result)) {
+                Ok(result) => writeln!(out, "clients browser: {name}: {result}")?,
                 Err(error) => {
                     writeln!(out, "clients browser: {name}: FAILED: {error}")?;
                     holds = false;
@@ -100,7 +102,7 @@ pub(crate) fn run(args: &[&str], out: &mut dyn Write) -> Result<bool, Failure> {
     Ok(holds)
 }
 
-/// Every generated file, on the page and on the command line.
+/// Compares the page with the command line for every generated file.
 fn cases(bench: &Bench, options: &Options, out: &mut dyn Write) -> Result<bool, Failure> {
     let (mut count, mut refused, mut alone, mut differences) = (0, 0, 0, 0);
     for case in firefox::generated(options.seed, options.cases) {
@@ -111,7 +113,7 @@ fn cases(bench: &Bench, options: &Options, out: &mut dyn Write) -> Result<bool, 
         match (&printed, &shown) {
             (Err(_), None) => refused += 1,
             (Ok(printed), Some(shown)) if printed == shown => {}
-            // A page shows both files of a pair, also one that can be compared but not shown.
+            // A page shows both files of a pair, even one that can be compared but not shown.
             (Ok(_), None) if files.iter().any(|file| is_refused_alone(&case, file)) => alone += 1,
             _ => {
                 differences += 1;
@@ -148,7 +150,7 @@ fn first_difference(printed: Option<&str>, shown: Option<&str>) -> String {
 }
 
 impl Bench {
-    /// Has about-memory write a page of these files, and answers its address.
+    /// Runs about-memory to write a page of these files, and returns the page's address.
     fn page(&self, files: &[PathBuf]) -> Result<Option<String>, Failure> {
         let page = self.folder.join("page.html");
         let mut html = std::process::Command::new(&self.about_memory);
@@ -156,39 +158,39 @@ impl Bench {
         Ok(output.status.success().then(|| format!("file://{}", page.display())))
     }
 
-    /// Opens an address, and waits until the page is drawn.
+    /// Opens an address and waits until the page is drawn.
     fn open(&self, address: &str) -> Result<(), Failure> {
-        // A fragment alone would not load it anew.
+        // A change of the fragment alone does not reload the page.
         self.browser.open("about:blank")?;
         self.browser.open(address)?;
         self.drawn()
     }
 
-    /// Opens an address with nothing remembered.
+    /// Opens an address with empty session storage.
     fn open_afresh(&self, address: &str) -> Result<(), Failure> {
         self.open(address)?;
         self.browser.run("sessionStorage.clear()", &[])?;
         self.open(address)
     }
 
-    /// Waits until what was chosen is on the page.
+    /// Waits until the chosen view is drawn.
     fn drawn(&self) -> Result<(), Failure> {
         self.browser.wait("document.body.dataset.drawn && !panel.hasAttribute('aria-busy')")
     }
 
-    /// What a person copies who has selected everything.
+    /// Returns the text that the clipboard receives after "select all" and "copy".
     fn copied(&self) -> Result<String, Failure> {
         let copied = self.browser.run(include_str!("browser/copy.js"), &[])?;
         Ok(copied.as_str().ok_or("nothing was copied")?.to_owned())
     }
 
-    /// What the command line prints.
+    /// Returns the output of the command line.
     fn printed(&self, args: &[&str]) -> Result<String, Failure> {
         let output = std::process::Command::new(&self.about_memory).args(args).output()?;
         Ok(String::from_utf8(output.stdout)?)
     }
 
-    /// Fails if the page has complained, or has asked anything of anybody but its own file or server.
+    /// Fails if the page has logged an error, or requested anything but its own file or server.
     fn quiet(&self) -> Result<(), Failure> {
         if let Some(complaint) = self.browser.log("browser")?.first() {
             return Err(format!("the page complains: {complaint}").into());
@@ -200,7 +202,7 @@ impl Bench {
             let url = message["params"]["request"]["url"].as_str().unwrap_or_default();
             let own = ["file:///", "http://127.0.0.1:", "data:", "about:", "blob:"];
             if is_request && !own.iter().any(|own| url.starts_with(own)) {
-                return Err(format!("the page has asked for {url}").into());
+                return Err(format!("the page has requested {url}").into());
             }
         }
         Ok(())
@@ -214,7 +216,7 @@ fn expect_equal(what: &str, printed: &str, shown: &str) -> Result<(), Failure> {
     Err(format!("{what}: {}", first_difference(Some(printed), Some(shown))).into())
 }
 
-/// A report with much in it, written to a file.
+/// Writes a large report to a file.
 fn sample(folder: &Path, name: &str, scale: i64) -> Result<PathBuf, Failure> {
     let file = folder.join(name);
     fs::write(&file, pages::program(scale).to_string())?;

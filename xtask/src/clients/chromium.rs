@@ -1,4 +1,5 @@
-//! A headless Chromium of our own, driven through chromedriver by W3C's `WebDriver` protocol; it ends with this value.
+//! A headless Chromium, driven through chromedriver by the W3C `WebDriver` protocol. It ends on
+//! drop.
 
 use serde_json::{Value, json};
 use std::fs;
@@ -12,8 +13,8 @@ use std::time::{Duration, Instant};
 use crate::failure::Failure;
 use crate::on_path;
 
-/// How long a page may take for what it is waited for.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// The longest wait for a condition on a page.
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A running Chromium.
 #[derive(Debug)]
@@ -23,21 +24,21 @@ pub(crate) struct Browser {
     folder: PathBuf,
 }
 
-/// A running chromedriver, which ends its Chromium with itself.
+/// A running chromedriver, which also ends its Chromium.
 #[derive(Debug)]
 struct Driver {
     child: Child,
     port: u16,
 }
 
-/// Chromium and chromedriver, or which of them is missing.
+/// Returns the paths of Chromium and chromedriver, or the name of the missing one.
 pub(crate) fn find() -> Result<[PathBuf; 2], String> {
     let chromium = on_path::find(&["chromium", "chromium-browser", "google-chrome"], "chromium")?;
     Ok([chromium, on_path::find(&["chromedriver"], "chromium-driver")?])
 }
 
 impl Browser {
-    /// Starts a Chromium that keeps all it writes below `folder`, and that finds no name but this machine's.
+    /// Starts a Chromium that writes only below `folder` and resolves only local host names.
     pub(crate) fn start(
         [chromium, chromedriver]: &[PathBuf; 2],
         folder: &Path,
@@ -64,7 +65,7 @@ impl Browser {
         let session = session["sessionId"].as_str().ok_or("no session")?.to_owned();
         let browser = Browser { driver, session, folder: folder.to_owned() };
         browser.window(1600, 1000)?;
-        // What Chromium asks of itself at its start is not the page's doing.
+        // Chromium's own requests at its start are not the page's.
         browser.open("about:blank")?;
         browser.log("performance")?;
         Ok(browser)
@@ -92,20 +93,20 @@ impl Browser {
         Ok(())
     }
 
-    /// Runs the body of a function in the page; promises are waited for.
+    /// Runs a function body in the page, and awaits promises.
     pub(crate) fn run(&self, body: &str, arguments: &[Value]) -> Result<Value, Failure> {
         self.call("POST", "/execute/sync", &json!({ "script": body, "args": arguments }))
     }
 
-    /// Waits until an expression holds.
+    /// Waits until an expression is true.
     pub(crate) fn wait(&self, expression: &str) -> Result<(), Failure> {
         self.wait_for(&format!("return Boolean({expression})"))?;
         Ok(())
     }
 
-    /// Runs the body of a function until what it returns counts as true, and gives that back.
+    /// Runs a function body until its result is truthy, and returns that result.
     pub(crate) fn wait_for(&self, body: &str) -> Result<Value, Failure> {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         loop {
             let answer = self.run(body, &[])?;
             if ![Value::Null, json!(false), json!(0), json!("")].contains(&answer) {
@@ -118,7 +119,7 @@ impl Browser {
         }
     }
 
-    /// Clicks at the middle of the element, as a person does.
+    /// Clicks the middle of the element.
     pub(crate) fn click(&self, selector: &str) -> Result<(), Failure> {
         let element = self.element(selector)?;
         self.call("POST", &format!("/element/{element}/click"), &json!({}))?;
@@ -132,7 +133,7 @@ impl Browser {
         Ok(())
     }
 
-    /// Hands a file to the page's file chooser.
+    /// Selects a file in the page's file chooser.
     pub(crate) fn choose_file(&self, file: &Path) -> Result<(), Failure> {
         self.type_into("input[type=file]", file.to_str().ok_or("a path that is no text")?)
     }
@@ -144,7 +145,7 @@ impl Browser {
         Ok(names.next().and_then(Value::as_str).ok_or("an element without a name")?.to_owned())
     }
 
-    /// Presses keys, each while those before it are held.
+    /// Presses keys; each is held until all are down.
     pub(crate) fn press(&self, keys: &[&str]) -> Result<(), Failure> {
         let key = |kind: &'static str| move |key: &&str| json!({ "type": kind, "value": key });
         let down = keys.iter().map(key("keyDown"));
@@ -154,7 +155,7 @@ impl Browser {
         Ok(())
     }
 
-    /// Saves a picture of what is in sight.
+    /// Saves a screenshot of the visible area.
     pub(crate) fn picture(&self, file: &Path) -> Result<(), Failure> {
         use base64::Engine;
         let picture = self.call("GET", "/screenshot", &Value::Null)?;
@@ -166,7 +167,8 @@ impl Browser {
         Ok(())
     }
 
-    /// What has been logged since it was asked last: of `browser`, errors; of `performance`, requests.
+    /// Returns the log entries since the last call: errors for `browser`, requests for
+    /// `performance`.
     pub(crate) fn log(&self, kind: &str) -> Result<Vec<String>, Failure> {
         let log = self.call("POST", "/se/log", &json!({ "type": kind }))?;
         let entries = log.as_array().ok_or("no log")?;
@@ -187,13 +189,13 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // Chromium ends with its session; chromedriver ends it otherwise.
+        // Chromium ends with its session; otherwise chromedriver ends it.
         let _ = self.call("DELETE", "", &Value::Null);
     }
 }
 
 impl Driver {
-    /// Starts it on a port of its own choice, which it says on its first lines.
+    /// Starts chromedriver on a free port, which it prints on its first lines.
     fn start(program: &Path) -> Result<Self, Failure> {
         let mut child = Command::new(program)
             .args(["--port=0", "--log-level=SEVERE"])
@@ -201,16 +203,17 @@ impl Driver {
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()?;
-        let said = child.stdout.take().ok_or("no output of chromedriver")?;
+        let output = child.stdout.take().ok_or("no output of chromedriver")?;
         let mut driver = Driver { child, port: 0 };
-        let mut said = BufReader::new(said);
+        let mut output = BufReader::new(output);
         let mut line = String::new();
-        while said.read_line(&mut line)? > 0 {
+        while output.read_line(&mut line)? > 0 {
             let port = line.trim_end().trim_end_matches('.').rsplit_once("successfully on port ");
             if let Some((_, port)) = port {
                 driver.port = port.parse()?;
-                // What else it says is read by nobody, so it must not wait for a reader.
-                std::thread::spawn(move || std::io::copy(&mut said, &mut std::io::sink()));
+                // A reader drains the rest of the output, so that chromedriver never blocks on a
+                // full pipe.
+                std::thread::spawn(move || std::io::copy(&mut output, &mut std::io::sink()));
                 return Ok(driver);
             }
             line.clear();
@@ -218,7 +221,7 @@ impl Driver {
         Err("chromedriver ended without naming its port".into())
     }
 
-    /// One call of the protocol: a connection, a request, an answer.
+    /// Sends one request on a connection of its own, and returns the answer.
     fn call(&self, method: &str, path: &str, body: &Value) -> Result<Value, Failure> {
         let body = if body.is_null() { String::new() } else { body.to_string() };
         let mut stream = TcpStream::connect(("127.0.0.1", self.port))?;
@@ -243,7 +246,8 @@ impl Driver {
     }
 }
 
-/// The body of an answer. The driver may leave the connection open, so it is as long as its head says.
+/// Reads the body of an answer by its content length, since the driver may keep the connection
+/// open.
 fn read_answer(answer: &mut dyn BufRead) -> Result<Vec<u8>, Failure> {
     let mut length = 0;
     let mut line = String::new();
@@ -262,7 +266,7 @@ fn read_answer(answer: &mut dyn BufRead) -> Result<Vec<u8>, Failure> {
 
 impl Drop for Driver {
     fn drop(&mut self) {
-        // It may have ended by itself in the meantime.
+        // It may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

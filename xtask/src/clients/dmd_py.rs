@@ -1,6 +1,8 @@
-//! Our records against Mozilla's own dmd.py: generated dumps of all modes, options at random, equal to the byte.
+//! Our records against Mozilla's own dmd.py: generated dumps of all modes with random options must
+//! print the same bytes.
 //!
-//! The script is not part of this repository: its path (`memory/replace/dmd/dmd.py` of Firefox's source) is given.
+//! The script is not part of this repository: the argument is its path (`memory/replace/dmd/dmd.py`
+//! in Firefox's source).
 
 mod cases;
 mod written;
@@ -16,10 +18,10 @@ use crate::generate::random::Random;
 use crate::scratch::Scratch;
 use crate::{build, on_path};
 
-/// Dumps, or pairs of dumps, to compare.
+/// The number of dumps, or pairs of dumps, to compare.
 const CASES: u64 = 150;
 
-/// Runs all cases: whether dmd.py and we agree on all of them.
+/// Runs all cases. Returns whether dmd.py and we agree on all of them.
 pub(crate) fn run(script: Option<&Path>, out: &mut dyn Write) -> Result<bool, Failure> {
     let Some(script) = script else {
         writeln!(out, "dmd-py: not run: give the path of Mozilla's dmd.py")?;
@@ -43,7 +45,7 @@ pub(crate) fn run(script: Option<&Path>, out: &mut dyn Write) -> Result<bool, Fa
     }
     for (name, case) in written::cases(&scratch)? {
         let verdict = match compare(&case, script, &ours, &scratch.0)? {
-            // A dump that we wrote must be read.
+            // A dump that we wrote must be readable.
             Verdict::BothRefuse => Verdict::Differ("both refuse it".to_owned()),
             verdict => verdict,
         };
@@ -51,7 +53,7 @@ pub(crate) fn run(script: Option<&Path>, out: &mut dyn Write) -> Result<bool, Fa
     }
     let Tally { equal, refused, differing } = tally;
     writeln!(out, "dmd-py: {equal} equal texts, {refused} refused by both, {differing} differing")?;
-    // Equality of nothing but refusals would prove nothing.
+    // If both only refused every case, equality would mean nothing.
     Ok(differing == 0 && equal > CASES / 2)
 }
 
@@ -89,20 +91,20 @@ fn compare(case: &Case, script: &Path, ours: &Path, scratch: &Path) -> io::Resul
     let mut command = Command::new(ours);
     command.arg("dmd");
     let ours = answer(command, case, &scratch.join("ours"))?;
-    let said = |output: &Output| String::from_utf8_lossy(&output.stderr).into_owned();
+    let message = |output: &Output| String::from_utf8_lossy(&output.stderr).into_owned();
     Ok(match (theirs.status.success(), ours.status.success()) {
         (false, false) => Verdict::BothRefuse,
-        (true, false) => Verdict::Differ(format!("only ours fails: {}", said(&ours).trim())),
-        (false, true) => Verdict::Differ(format!("only dmd.py fails: {}", said(&theirs).trim())),
+        (true, false) => Verdict::Differ(format!("only ours fails: {}", message(&ours).trim())),
+        (false, true) => Verdict::Differ(format!("only dmd.py fails: {}", message(&theirs).trim())),
         (true, true) => {
             let texts = difference(&below_heading(&theirs.stdout), &below_heading(&ours.stdout));
-            let remarks = difference(&results(&said(&theirs)), &results(&said(&ours)));
+            let remarks = difference(&results(&message(&theirs)), &results(&message(&ours)));
             texts.or(remarks).map_or(Verdict::Equal, Verdict::Differ)
         }
     })
 }
 
-/// The first line that differs.
+/// Returns the first line that differs.
 fn difference(theirs: &str, ours: &str) -> Option<String> {
     let mut lines = (1..).zip(theirs.lines().zip(ours.lines()));
     let differing: Option<(usize, _)> = lines.find(|(_, (theirs, ours))| theirs != ours);
@@ -112,7 +114,7 @@ fn difference(theirs: &str, ours: &str) -> Option<String> {
     }
 }
 
-/// Runs a program on copies of the case's dumps, as dmd.py writes into what it reads.
+/// Runs a program on copies of the case's dumps, since dmd.py writes into its inputs.
 fn answer(mut command: Command, case: &Case, scratch: &Path) -> io::Result<Output> {
     fs::create_dir_all(scratch)?;
     command
@@ -135,12 +137,12 @@ pub(crate) fn zip(text: &str) -> io::Result<Vec<u8>> {
     encoder.finish()
 }
 
-/// The text without its two heading lines.
+/// Returns the text without its two heading lines.
 fn below_heading(text: &[u8]) -> String {
     String::from_utf8_lossy(text).splitn(3, '\n').nth(2).unwrap_or_default().to_owned()
 }
 
-/// What is said of clamping.
+/// Returns the statistics of clamping.
 fn results(text: &str) -> String {
     let lines: Vec<&str> = text.lines().skip_while(|line| *line != "Results:").take(5).collect();
     lines.join("\n")

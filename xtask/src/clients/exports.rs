@@ -1,5 +1,6 @@
-//! `cargo xtask clients exports [NAME] [--tools DIR]`: every export opened by its real client, which must find the
-//! bytes of the dump or the recording.
+//! `cargo xtask clients exports [NAME] [--tools DIR]`: opens every export in its real client.
+//!
+//! The client must show the bytes of the dump or the recording.
 
 mod dh_view;
 mod firefox_profiler;
@@ -27,9 +28,9 @@ use tools::Tools;
 /// A program that opens exports.
 struct Client {
     name: &'static str,
-    /// What it is not run without, in words.
+    /// Checks that the client can run; the error names the missing program.
     needs: fn(&Tools) -> Result<(), String>,
-    /// What it finds in the exports of a dump is what the dump has; otherwise the error says what differs.
+    /// Compares the client's numbers with the dump's; the error states the difference.
     check: fn(&Bench, &Subject) -> Result<(), Failure>,
 }
 
@@ -43,7 +44,7 @@ const CLIENTS: [Client; 7] = [
     flame_graph::CLIENT,
 ];
 
-/// What checks share.
+/// The state that all checks share.
 struct Bench {
     tools: Tools,
     about_memory: PathBuf,
@@ -52,7 +53,7 @@ struct Bench {
 }
 
 impl Bench {
-    /// Exports a dump, with the options after the format.
+    /// Exports a dump, with these options behind the format.
     fn export(
         &self,
         dumps: &[&Subject],
@@ -68,7 +69,7 @@ impl Bench {
         Ok(file)
     }
 
-    /// The browser, which all checks share.
+    /// Returns the browser, which all checks share.
     fn browser(&self) -> Result<&Browser, Failure> {
         if let Some(browser) = self.browser.get() {
             return Ok(browser);
@@ -78,26 +79,27 @@ impl Bench {
     }
 }
 
-/// So many seconds a program has: the first `go tool pprof` builds itself, which takes minutes on a busy machine.
-const PATIENCE: &str = "300";
+/// The timeout of a program in seconds. The first `go tool pprof` builds itself, which takes
+/// minutes.
+const TIMEOUT: &str = "300";
 
-/// Runs a program to its end, which must be a good one, and soon; what it printed.
+/// Runs a program to its end within the timeout. Returns its output, or an error if it fails.
 fn run(command: &mut Command) -> Result<String, Failure> {
     let mut patient = Command::new("timeout");
-    patient.arg(PATIENCE).arg(command.get_program()).args(command.get_args()).stdin(Stdio::null());
+    patient.arg(TIMEOUT).arg(command.get_program()).args(command.get_args()).stdin(Stdio::null());
     patient.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
     if let Some(folder) = command.get_current_dir() {
         patient.current_dir(folder);
     }
     let Output { status, stdout, stderr } = patient.output()?;
     if !status.success() {
-        let said = [stdout, stderr].concat();
-        return Err(format!("{command:?}: {status}: {}", String::from_utf8_lossy(&said)).into());
+        let message = [stdout, stderr].concat();
+        return Err(format!("{command:?}: {status}: {}", String::from_utf8_lossy(&message)).into());
     }
     Ok(String::from_utf8_lossy(&stdout).into_owned())
 }
 
-/// An error unless both are equal.
+/// Returns an error unless both are equal.
 fn equal<T: PartialEq + std::fmt::Debug>(
     what: &str,
     shown: &T,
@@ -109,7 +111,7 @@ fn equal<T: PartialEq + std::fmt::Debug>(
     Err(format!("{what}: it shows {shown:?}, the file has {expected:?}").into())
 }
 
-/// Runs the checks of one client, or of all. `false` when one of them failed.
+/// Runs the checks of one client, or of all. Returns `false` when one of them fails.
 pub(crate) fn run_clients(args: &[&str], out: &mut dyn Write) -> Result<bool, Failure> {
     let (name, folder) = match args {
         [] => (None, None),

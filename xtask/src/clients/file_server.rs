@@ -1,4 +1,4 @@
-//! Files over HTTP on the loopback, for pages that do not open from a folder.
+//! Serves files over HTTP on the loopback, for pages that do not open from a folder.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,7 +10,7 @@ use std::thread;
 
 use crate::failure::Failure;
 
-/// What is served: files by their paths in the address, and otherwise what is in a folder.
+/// The served files: single files by their paths, and otherwise the contents of a folder.
 #[derive(Debug, Default)]
 pub(crate) struct Files {
     pub(crate) folder: Option<PathBuf>,
@@ -18,7 +18,7 @@ pub(crate) struct Files {
     pub(crate) texts: BTreeMap<&'static str, &'static str>,
 }
 
-/// Serves files until the program ends, and says where.
+/// Serves files until the program ends, and returns the address.
 pub(crate) fn serve(files: Files) -> Result<String, Failure> {
     let listener = TcpListener::bind(("127.0.0.1", 0))?;
     let address = format!("http://127.0.0.1:{}", listener.local_addr()?.port());
@@ -26,7 +26,7 @@ pub(crate) fn serve(files: Files) -> Result<String, Failure> {
     thread::spawn(move || {
         for stream in listener.incoming().flatten() {
             let files = Arc::clone(&files);
-            // A page that has gone away asks for nothing more.
+            // A closed page sends no more requests.
             thread::spawn(move || answer(stream, &files).ok());
         }
     });

@@ -1,12 +1,11 @@
-//! `cargo xtask clients firefox`: generated files, shown by a real Firefox and by us, must read the same to the byte.
+//! `cargo xtask clients firefox`: a real Firefox and we show generated files with the same bytes.
 
 mod cases;
 mod corners;
 mod driver;
 
 use crate::failure::Failure;
-use about_memory::cli::{Cli, Command};
-use about_memory::show;
+use about_memory::{Cli, Context};
 pub(crate) use cases::Case;
 use clap::Parser;
 use driver::{Firefox, Question, Shown};
@@ -14,17 +13,17 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// How many cases, from which seed, and where to leave those that differ.
+/// The options of the check.
 #[derive(Debug, Parser)]
 #[command(no_binary_name = true)]
 struct Options {
-    /// Where the random cases start
+    /// Seed of the random cases
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// How many random cases, beside all corners
+    /// Number of random cases, in addition to all corner cases
     #[arg(long, default_value_t = 300)]
     cases: usize,
-    /// Leave the files and both texts of cases that differ in this directory
+    /// Save the files and both texts of differing cases in this directory
     #[arg(long)]
     keep: Option<PathBuf>,
 }
@@ -68,7 +67,8 @@ pub(crate) fn run(args: &[&str], out: &mut dyn Write) -> Result<bool, Failure> {
     Ok(differences == 0)
 }
 
-/// Whether a real Firefox shows this file, and as we do. Where there is none, that is said.
+/// Returns whether a real Firefox shows this file exactly as we do. Without a Firefox, prints that
+/// the check did not run.
 pub(crate) fn shows_as_we_do(file: &Path, out: &mut dyn Write) -> Result<bool, Failure> {
     let Some(program) = driver::find() else {
         writeln!(out, "clients snapshot: not run: Firefox is not installed")?;
@@ -83,7 +83,7 @@ pub(crate) fn shows_as_we_do(file: &Path, out: &mut dyn Write) -> Result<bool, F
     let mut ours = Vec::new();
     let cli =
         Cli::try_parse_from(["about-memory".as_ref(), file.as_os_str(), "--verbose".as_ref()])?;
-    show::show(&cli.show, &mut ours, &mut Vec::new())?;
+    cli.run(&mut Context::new(&mut ours, &mut Vec::new())).map_err(|error| error.to_string())?;
     let difference = difference(&theirs, &Ok(String::from_utf8(ours)?));
     match &difference {
         Some(difference) => writeln!(out, "clients snapshot: {difference}")?,
@@ -94,12 +94,12 @@ pub(crate) fn shows_as_we_do(file: &Path, out: &mut dyn Write) -> Result<bool, F
     Ok(difference.is_none())
 }
 
-/// All corners, and so many cases that follow from a seed.
+/// Returns all corner cases, and `count` cases generated from a seed.
 pub(crate) fn generated(seed: u64, count: usize) -> impl Iterator<Item = Case> {
     corners::all().into_iter().chain(cases::random(seed, count))
 }
 
-/// What our command line prints, or says on refusing.
+/// Returns the output of our command line, or its error.
 pub(crate) fn ours(case: &Case, files: &[PathBuf]) -> Result<String, Failure> {
     let mut words = vec!["about-memory".to_owned()];
     if files.len() > 1 {
@@ -115,15 +115,11 @@ pub(crate) fn ours(case: &Case, files: &[PathBuf]) -> Result<String, Failure> {
     }
     let (mut out, mut notes) = (Vec::new(), Vec::new());
     let cli = Cli::try_parse_from(words)?;
-    match &cli.command {
-        None => show::show(&cli.show, &mut out, &mut notes)?,
-        Some(Command::Diff(args)) => show::diff(args, &mut out, &mut notes)?,
-        Some(_) => return Err("only showing and comparing are asked here".into()),
-    }
+    cli.run(&mut Context::new(&mut out, &mut notes)).map_err(|error| error.to_string())?;
     Ok(String::from_utf8(out)?)
 }
 
-/// The first difference, in words.
+/// Describes the first difference.
 fn difference(theirs: &Shown, ours: &Result<String, Failure>) -> Option<String> {
     match (theirs, ours) {
         (Shown::Refused(_), Err(_)) => None,

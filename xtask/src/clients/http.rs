@@ -1,4 +1,4 @@
-//! A question to a server on this machine, over HTTP.
+//! Sends a request to a local server over HTTP.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use crate::failure::Failure;
 
-/// The body of a good answer.
+/// Returns the body of a successful response.
 pub(crate) fn get(address: &str, path: &str) -> Result<String, Failure> {
     let mut stream = TcpStream::connect(address)?;
     stream.set_read_timeout(Some(Duration::from_secs(10)))?;
-    // In HTTP/1.0 a body comes in one piece, up to the end of the connection.
+    // In HTTP/1.0 the body is one piece up to the end of the connection.
     write!(stream, "GET {path} HTTP/1.0\r\nhost: {address}\r\n\r\n")?;
     let mut answer = String::new();
     stream.read_to_string(&mut answer)?;

@@ -1,4 +1,4 @@
-//! Our metrics in a real Prometheus: it scrapes programs of ours over HTTP, and its queries give their numbers.
+//! A real Prometheus scrapes our programs over HTTP, and its queries must return their numbers.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,28 +18,28 @@ use crate::build;
 use crate::failure::Failure;
 use crate::scratch::Scratch;
 
-/// Prometheus starts in a second or two, and scrapes each second.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// The longest wait. Prometheus starts in a second or two, and scrapes each second.
+const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// By name and labels, as `name{kind="hard"}`.
+/// Values by name and labels, such as `name{kind="hard"}`.
 type Series = BTreeMap<String, f64>;
 
-/// A process of ours, ended with the check.
+/// A child process that ends with the check.
 struct Running(Child);
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // It may have ended already.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-/// Whether Prometheus and its tool agree with us.
+/// Returns whether Prometheus and its tool agree with us.
 ///
 /// # Errors
 ///
-/// If a program cannot be started, or does not answer.
+/// If a program cannot be started or does not respond.
 pub(crate) fn run(out: &mut dyn Write) -> Result<bool, Failure> {
     if !is_installed("prometheus") {
         writeln!(out, "clients prometheus: not run: there is no prometheus on the path")?;
@@ -50,7 +50,7 @@ pub(crate) fn run(out: &mut dyn Write) -> Result<bool, Failure> {
     Ok(minimal(folder, out)? & service(folder, out)?)
 }
 
-/// A program that answers with the same text each time: Prometheus has each of its numbers.
+/// Checks a program that always serves the same text: Prometheus has each of its numbers.
 fn minimal(folder: &Path, out: &mut dyn Write) -> Result<bool, Failure> {
     let subject = build::release("memreport-tests", "metrics")?;
     let mut subject = Running(
@@ -60,9 +60,9 @@ fn minimal(folder: &Path, out: &mut dyn Write) -> Result<bool, Failure> {
             .stdout(Stdio::piped())
             .spawn()?,
     );
-    let said = subject.0.stdout.take().ok_or("it has an output")?;
+    let message = subject.0.stdout.take().ok_or("it has an output")?;
     let mut address = String::new();
-    BufReader::new(said).read_line(&mut address)?;
+    BufReader::new(message).read_line(&mut address)?;
     let address = address.trim();
     let text = http::get(address, "/metrics")?;
     let ours = series(&text);
@@ -82,14 +82,16 @@ fn minimal(folder: &Path, out: &mut dyn Write) -> Result<bool, Failure> {
     Ok(held & tool_agrees(&text, out)?)
 }
 
-/// How many pages the service keeps in the check.
+/// The number of pages that the service keeps in the check.
 const PAGES: u32 = 2000;
 
-/// The bytes of their blocks; the vector of them comes on top.
+/// The bytes of their blocks, without the vector that holds them.
 const LEAST: f64 = 2000.0 * 4104.0;
 
-/// The example service, asleep and awake: its figures move from one scrape to the next, but Prometheus has the same series, and
-/// what the pages take to the byte.
+/// Checks the example service with DMD asleep and awake.
+///
+/// Its figures change between scrapes, but Prometheus has the same series, and the exact bytes of
+/// the pages.
 fn service(folder: &Path, out: &mut dyn Write) -> Result<bool, Failure> {
     let program = service::build()?;
     let mut held = true;
@@ -130,7 +132,7 @@ fn is_installed(program: &str) -> bool {
         .is_ok_and(|status| status.success())
 }
 
-/// What a Prometheus of our own, which keeps what it has in `folder`, has of a program once it has scraped all of its series.
+/// Returns the series of a program in a fresh Prometheus in `folder`, once all have been scraped.
 fn scrape(address: &str, ours: &Series, folder: &Path) -> Result<Series, Failure> {
     let folder = folder.join(address);
     fs::create_dir_all(&folder)?;
@@ -141,7 +143,7 @@ fn scrape(address: &str, ours: &Series, folder: &Path) -> Result<Series, Failure
             "global: {{scrape_interval: 1s}}\nscrape_configs: [{{job_name: memreport, static_configs: [{{targets: ['{address}']}}]}}]\n"
         ),
     )?;
-    // Free now, and nobody else on this machine is likely to want it in the next second.
+    // The port is free now, and another process is unlikely to take it within a second.
     let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?;
     let _prometheus = Running(
         Command::new("prometheus")
@@ -152,7 +154,7 @@ fn scrape(address: &str, ours: &Series, folder: &Path) -> Result<Series, Failure
             .stderr(fs::File::create(folder.join("log"))?)
             .spawn()?,
     );
-    let end = Instant::now() + PATIENCE;
+    let end = Instant::now() + TIMEOUT;
     loop {
         match scraped(&port.to_string()) {
             Ok(theirs) if theirs.len() >= ours.len() => return Ok(theirs),
@@ -165,7 +167,7 @@ fn scrape(address: &str, ours: &Series, folder: &Path) -> Result<Series, Failure
     }
 }
 
-/// All series of our job that Prometheus has, but for those that it makes itself.
+/// Returns all series of our job in Prometheus, except those that it adds itself.
 fn scraped(prometheus: &str) -> Result<Series, Failure> {
     let query =
         "/api/v1/query?query=%7Bjob%3D%22memreport%22%2C__name__%21~%22up%7Cscrape_.*%22%7D";
@@ -191,7 +193,7 @@ fn key(name: &str, labels: &BTreeMap<&str, &str>) -> String {
     format!("{name}{labels:?}")
 }
 
-/// The series of a text, read without the help of what wrote it.
+/// Parses the series of a text, independently of the code that wrote it.
 fn series(text: &str) -> Series {
     let lines = text.lines().filter(|line| !line.starts_with('#'));
     let of = |line: &str| {
@@ -204,7 +206,7 @@ fn series(text: &str) -> Series {
     lines.filter_map(of).collect()
 }
 
-/// `a="x",b="y"`, where a backslash takes the next character for what it is.
+/// Parses `a="x",b="y"`, where a backslash escapes the next character.
 fn labels(mut text: &str) -> Vec<(String, String)> {
     let mut labels = Vec::new();
     while let Some((name, rest)) = text.split_once("=\"") {
@@ -227,8 +229,10 @@ fn labels(mut text: &str) -> Vec<(String, String)> {
     labels
 }
 
-/// `promtool check metrics`: it knows the older text only, in which a counter's name has no ending of its own, so it misses the
-/// help of counters; it may complain of nothing else.
+/// Runs `promtool check metrics`.
+///
+/// It supports only the older text format, in which a counter's name has no suffix, so it reports
+/// missing help of counters. It may report nothing else.
 fn tool_agrees(text: &str, out: &mut dyn Write) -> Result<bool, Failure> {
     if !is_installed("promtool") {
         writeln!(out, "clients prometheus: not run: there is no promtool on the path")?;
@@ -242,15 +246,15 @@ fn tool_agrees(text: &str, out: &mut dyn Write) -> Result<bool, Failure> {
         .spawn()?;
     tool.stdin.take().ok_or("it has an input")?.write_all(text.as_bytes())?;
     let output = tool.wait_with_output()?;
-    let said = [output.stdout, output.stderr].concat();
-    let said = String::from_utf8_lossy(&said);
+    let message = [output.stdout, output.stderr].concat();
+    let message = String::from_utf8_lossy(&message);
     let is_known = |line: &str| line.contains("_total") && line.contains("help");
     let others: Vec<_> =
-        said.lines().filter(|line| !line.trim().is_empty() && !is_known(line)).collect();
+        message.lines().filter(|line| !line.trim().is_empty() && !is_known(line)).collect();
     writeln!(
         out,
         "clients prometheus: promtool complains of {} things, {} of them not known",
-        said.lines().count(),
+        message.lines().count(),
         others.len()
     )?;
     for line in &others {

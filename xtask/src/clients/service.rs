@@ -1,4 +1,4 @@
-//! The example service as a process of ours, which ends with this value.
+//! The example service as a child process, which ends on drop.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -12,17 +12,17 @@ use crate::failure::Failure;
 #[derive(Debug)]
 pub(crate) struct Service {
     child: Child,
-    /// As `127.0.0.1:8080`.
+    /// Host and port, such as `127.0.0.1:8080`.
     pub(crate) address: String,
 }
 
-/// Builds it, and says where it is.
+/// Builds the service and returns its path.
 pub(crate) fn build() -> Result<PathBuf, Failure> {
     build::debug("memreport-service-example", "service")
 }
 
 impl Service {
-    /// Starts it with this variable `DMD`, on a port of the system's choice.
+    /// Starts the service with this `$DMD`, on a port that the system chooses.
     pub(crate) fn start(program: &Path, variable: &str) -> Result<Self, Failure> {
         let mut child = Command::new(program)
             .arg("127.0.0.1:0")
@@ -30,17 +30,17 @@ impl Service {
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .spawn()?;
-        let said = child.stdout.take().ok_or("the service has no output")?;
+        let output = child.stdout.take().ok_or("the service has no output")?;
         let mut service = Service { child, address: String::new() };
         let mut line = String::new();
-        BufReader::new(said).read_line(&mut line)?;
+        BufReader::new(output).read_line(&mut line)?;
         let address =
             line.trim().strip_prefix("http://").ok_or("the service ended at its start")?;
         address.clone_into(&mut service.address);
         Ok(service)
     }
 
-    /// What it answers.
+    /// Returns the response to a request.
     pub(crate) fn get(&self, path: &str) -> Result<String, Failure> {
         http::get(&self.address, path)
     }
@@ -48,7 +48,7 @@ impl Service {
 
 impl Drop for Service {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // It may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

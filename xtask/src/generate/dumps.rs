@@ -24,18 +24,18 @@ impl Shape {
         Self { blocks, traces, frames, size, strange: true }
     }
 
-    /// A dump of a large program: 300,000 block records.
+    /// Returns the shape of a large program's dump, with 300,000 block records.
     pub(crate) fn large() -> Self {
         Self { blocks: 300_000, traces: 20_000, frames: 30_000, size: 20_000, strange: false }
     }
 
-    /// A million blocks.
+    /// Returns a shape with a million blocks.
     pub(crate) fn million() -> Self {
         Self { blocks: 1_000_000, ..Self::large() }
     }
 }
 
-/// A dump of `mode`.
+/// Returns a dump of `mode`.
 pub(crate) fn dump(mode: &str, shape: &Shape, random: &mut Random) -> String {
     let mut text = String::from("{\n \"version\": 5,\n");
     let variable = *random.pick(&["null", "\"1\"", "\"--mode=x --stacks=full\""]);
@@ -72,7 +72,7 @@ pub(crate) fn dump(mode: &str, shape: &Shape, random: &mut Random) -> String {
     text
 }
 
-/// A key as DMD makes them: base 32, `A` to `Z`, then `a` to `f`.
+/// Returns a key in DMD's form: base 32, `A` to `Z`, then `a` to `f`.
 fn key(mut number: u64) -> String {
     const DIGITS: &[u8; 32] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdef";
     let mut digits = Vec::new();
@@ -142,7 +142,7 @@ fn contents(text: &mut String, req: u64, address: &mut u64, random: &mut Random)
     *address = address.wrapping_add(req);
 }
 
-/// The text of a frame, in JSON.
+/// Returns the text of a frame, in JSON.
 fn frame(at: u64, shape: &Shape, random: &mut Random) -> String {
     if !shape.strange {
         return format!(

@@ -1,9 +1,9 @@
-//! Reports in the shapes of a real capture: the trees, names and sizes that Firefox's own reporters make.
+//! Reports in the shapes of a real capture: the trees, names and sizes of Firefox's own reporters.
 
 use super::random::Random;
 use serde_json::{Value, json};
 
-/// Processes, as a running Firefox has them.
+/// Process names of a running Firefox.
 const PROCESSES: &[&str] = &[
     "Main Process (pid 4711)",
     "webIsolated=https://one.example (pid 4811)",
@@ -74,7 +74,8 @@ const NAMES: &[&[&str]] = &[
     ],
 ];
 
-/// Trees and flat measurements other than `explicit`: path, units, and how many bits its amounts have.
+/// Trees and flat measurements other than `explicit`: path, units, and the largest number of bits
+/// of an amount.
 const OTHERS: &[(&str, usize, usize)] = &[
     ("heap-allocated", 0, 29),
     ("heap-mapped", 0, 29),
@@ -100,7 +101,7 @@ const OTHERS: &[(&str, usize, usize)] = &[
     ("system/processes/web (pid #)/cpu", 3, 13),
 ];
 
-/// The reports of a whole capture.
+/// Returns the reports of a whole capture.
 pub(crate) fn capture(random: &mut Random) -> Vec<Value> {
     let mut reports = Vec::new();
     let first = random.index(2);
@@ -120,7 +121,7 @@ fn explicit(random: &mut Random, process: &str, reports: &mut Vec<Value>) {
         let mut path = "explicit".to_owned();
         let depth = 1 + random.index(NAMES.len());
         for names in NAMES.iter().take(depth) {
-            // The first names are the more likely ones, so that trees grow together.
+            // The first names are the more likely ones, so that paths share prefixes.
             let few = 1 + random.index(names.len());
             let name = *random.pick(&names[..few]);
             path = format!("{path}/{}", filled(random, name));
@@ -132,7 +133,7 @@ fn explicit(random: &mut Random, process: &str, reports: &mut Vec<Value>) {
     }
 }
 
-/// Fills in numbers, few enough that paths meet.
+/// Replaces the placeholders by numbers, few enough that paths coincide.
 fn filled(random: &mut Random, pattern: &str) -> String {
     let mut text = String::new();
     for c in pattern.chars() {
@@ -145,7 +146,7 @@ fn filled(random: &mut Random, pattern: &str) -> String {
     text
 }
 
-/// One report, as a file has it.
+/// Returns one report in the form of a file's entry.
 pub(crate) fn report(process: &str, path: &str, kind: usize, units: usize, amount: i64) -> Value {
     json!({
         "process": process,

@@ -1,5 +1,7 @@
-//! `cargo xtask stress live [SECONDS]`: many running programs asked at once, and one asked a hundred times a second while it
-//! allocates under the locks that its reporters try.
+//! `cargo xtask stress live [SECONDS]`: reports from many running programs at once, and 100 reports
+//! a second from one.
+//!
+//! That program allocates meanwhile, under the locks that its reporters try.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
@@ -8,28 +10,28 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 
-use about_memory::live::{Connection, Program};
+use about_memory::input::live::{Connection, Program};
 
 use crate::build;
 use crate::failure::Failure;
 
-/// How many programs run at once.
+/// The number of programs that run at once.
 const PROGRAMS: usize = 20;
 
-/// How long `about-memory ps` may take to ask them all.
+/// The longest `about-memory ps` may take for all of them.
 const ALL_WITHIN: Duration = Duration::from_millis(300);
 
-/// Requests a second to the one program, by so many clients.
+/// Requests per second to the one program, from this many clients.
 const RATE: u32 = 100;
 const CLIENTS: u32 = 4;
 
-/// How long each answer may take.
+/// The longest time for a response.
 const DEADLINE: Duration = Duration::from_millis(250);
 
-/// How much more resident memory the program may have at the end: caches of its allocator, but nothing that grows.
+/// The largest growth of resident memory: room for the allocator's caches, but not for a leak.
 const GROWTH: u64 = 4 << 20;
 
-/// A program that can be asked, until it is dropped.
+/// A program with an open memreport socket, which ends on drop.
 struct Served {
     child: Child,
     socket: PathBuf,
@@ -46,7 +48,7 @@ impl Served {
         Ok(Served { child, socket: line.trim().into() })
     }
 
-    /// Bytes in physical memory, and how many threads it has.
+    /// Returns the resident bytes and the number of threads.
     fn size(&self) -> Result<(u64, u64), Failure> {
         let status = fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
         let number = |key: &str| -> Option<u64> {
@@ -65,7 +67,7 @@ impl Drop for Served {
     }
 }
 
-/// Runs both. `false` when one fails.
+/// Runs both tests. Returns `false` when one fails.
 pub(crate) fn run(seconds: Option<&str>, out: &mut dyn Write) -> Result<bool, Failure> {
     let seconds: u32 = seconds.unwrap_or("30").parse()?;
     let subject = build::release("memreport-tests", "served")?;
@@ -119,7 +121,7 @@ fn one_often(
     out: &mut dyn Write,
 ) -> Result<bool, Failure> {
     let program = Served::start(subject, folder, &["busy"])?;
-    // Whoever says nothing, all the time.
+    // Clients that connect and send nothing.
     let silent: Vec<_> =
         (0..30).map(|_| UnixStream::connect(&program.socket)).collect::<Result<_, _>>()?;
     ask_often(&program, 2)?;
@@ -149,7 +151,8 @@ fn one_often(
     Ok(holds)
 }
 
-/// The size once no more threads are left than before: one that has answered ends a moment later.
+/// Returns the size once the threads are no more than before: a thread ends shortly after its
+/// response.
 fn settled(program: &Served, threads: u64) -> Result<(u64, u64), Failure> {
     let begin = Instant::now();
     loop {
@@ -161,7 +164,7 @@ fn settled(program: &Served, threads: u64) -> Result<(u64, u64), Failure> {
     }
 }
 
-/// Asks for reports at a steady rate, and says how long each took: from when it was due, not from when it was asked.
+/// Requests reports at a steady rate. Returns the time of each, measured from its due time.
 fn ask_often(program: &Served, seconds: u32) -> Result<Vec<Duration>, Failure> {
     let connection = Connection::new(
         Program { pid: program.child.id(), socket: program.socket.clone() },
@@ -181,7 +184,7 @@ fn ask_often(program: &Served, seconds: u32) -> Result<Vec<Duration>, Failure> {
                         connection.report(false)?;
                         times.push(due.elapsed());
                     }
-                    Ok::<_, about_memory::live::LiveError>(times)
+                    Ok::<_, about_memory::input::live::LiveError>(times)
                 })
             })
             .collect();

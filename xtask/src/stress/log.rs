@@ -1,5 +1,6 @@
-//! `cargo xtask stress log [SECONDS]`: four threads allocate while their log is read, and a running program is followed by somebody
-//! who ends, and by somebody who is killed.
+//! `cargo xtask stress log [SECONDS]`: four threads allocate while their log is read.
+//!
+//! A running program is also followed by clients that end normally and by one that is killed.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -7,16 +8,16 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 
-use about_memory::live::{Connection, Program};
+use about_memory::input::live::{Connection, Program};
 
 use crate::build;
 use crate::failure::Failure;
 
-/// What DMD tracks besides.
+/// Additional tracking by DMD during the test.
 const VARIABLES: [Option<&str>; 3] =
     [None, Some("--stacks=full"), Some("--mode=profile --sample-bytes=64K")];
 
-/// Runs all of it. `false` when something fails.
+/// Runs all tests. Returns `false` when one fails.
 pub(crate) fn run(seconds: Option<&str>, out: &mut dyn Write) -> Result<bool, Failure> {
     let seconds = seconds.unwrap_or("10");
     let subject = build::release("memreport-tests", "log")?;
@@ -29,9 +30,9 @@ pub(crate) fn run(seconds: Option<&str>, out: &mut dyn Write) -> Result<bool, Fa
             command.env("DMD", words);
         }
         let output = command.output()?;
-        let said = if output.status.success() { &output.stdout } else { &output.stderr };
-        let said = String::from_utf8_lossy(said);
-        writeln!(out, "DMD={}: {}", variable.unwrap_or(""), said.trim_end())?;
+        let message = if output.status.success() { &output.stdout } else { &output.stderr };
+        let message = String::from_utf8_lossy(message);
+        writeln!(out, "DMD={}: {}", variable.unwrap_or(""), message.trim_end())?;
         all_hold &= output.status.success();
     }
     let folder = std::env::temp_dir().join(format!("xtask-log-{}", std::process::id()));
@@ -39,8 +40,8 @@ pub(crate) fn run(seconds: Option<&str>, out: &mut dyn Write) -> Result<bool, Fa
     for signal in ["INT", "TERM", "KILL"] {
         let outcome = follow(&subject, &about_memory, &folder, signal);
         let held = outcome.is_ok();
-        let said = outcome.unwrap_or_else(|error| format!("FAILED: {error}"));
-        writeln!(out, "about-memory log --follow, ended by SIG{signal}: {said}")?;
+        let message = outcome.unwrap_or_else(|error| format!("FAILED: {error}"));
+        writeln!(out, "about-memory log --follow, ended by SIG{signal}: {message}")?;
         all_hold &= held;
     }
     fs::remove_dir_all(&folder)?;
@@ -48,7 +49,7 @@ pub(crate) fn run(seconds: Option<&str>, out: &mut dyn Write) -> Result<bool, Fa
     Ok(all_hold)
 }
 
-/// A process that is ended when this is dropped.
+/// A process that ends when this is dropped.
 struct Running(Child);
 
 impl Drop for Running {
@@ -59,7 +60,8 @@ impl Drop for Running {
     }
 }
 
-/// Follows a program until a signal comes, and sees to it that the program is as it was.
+/// Follows a program until a signal ends the client, and checks that the program's state is
+/// restored.
 fn follow(
     subject: &Path,
     about_memory: &Path,
@@ -91,7 +93,7 @@ fn follow(
     }
     let sent = Command::new("kill").args(["-s", signal, &client.0.id().to_string()]).status()?;
     let begin = Instant::now();
-    // It may be in the middle of writing: what it has to say is read to its end.
+    // The client may be in the middle of a write: its output is read to the end.
     lines.try_for_each(|line| line.map(drop))?;
     let status = client.0.wait()?;
     if !sent.success() || signal != "KILL" && !status.success() {

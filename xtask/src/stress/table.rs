@@ -1,4 +1,5 @@
-//! `cargo xtask stress [SECONDS]`: threads do all they can to the table of blocks, in each mode for that long.
+//! `cargo xtask stress [SECONDS]`: threads load the table of live blocks, in each mode for this
+//! time.
 
 use std::io::Write;
 use std::process::Command;
@@ -14,7 +15,7 @@ const MODES: [(&str, &[&str]); 5] = [
     ("--stacks=full", &["toggle"]),
 ];
 
-/// Runs the subject in each mode. `false` when one fails.
+/// Runs the subject in each mode. Returns `false` when one fails.
 pub(crate) fn run(seconds: Option<&str>, out: &mut dyn Write) -> Result<bool, Failure> {
     let seconds = seconds.unwrap_or("30");
     if !seconds.parse::<f64>().is_ok_and(f64::is_normal) {
@@ -27,8 +28,8 @@ pub(crate) fn run(seconds: Option<&str>, out: &mut dyn Write) -> Result<bool, Fa
         out.flush()?;
         let output =
             Command::new(&subject).env("DMD", variable).arg(seconds).args(words).output()?;
-        let said = if output.status.success() { &output.stdout } else { &output.stderr };
-        writeln!(out, "{}", String::from_utf8_lossy(said).trim_end())?;
+        let message = if output.status.success() { &output.stdout } else { &output.stderr };
+        writeln!(out, "{}", String::from_utf8_lossy(message).trim_end())?;
         all_hold &= output.status.success();
     }
     writeln!(out, "{}", if all_hold { "all invariants hold" } else { "FAILED" })?;

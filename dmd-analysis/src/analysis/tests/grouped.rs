@@ -1,9 +1,8 @@
 //! Blocks by one question, and answers as JSON.
 
 use super::explained::{DUMP, options};
-use crate::analysis::{
-    By, explain, group_by, write_explained_json, write_groups, write_groups_json,
-};
+use crate::analysis::{explain, group_by, write_explained_json, write_groups, write_groups_json};
+use crate::axis::Axis;
 use crate::read::{Dump, read_slice};
 
 fn dump() -> Dump {
@@ -11,7 +10,7 @@ fn dump() -> Dump {
 }
 
 /// Each group: name, all bytes, dark bytes.
-fn assert_groups(by: By, expected: &[(&str, i128, i128)]) {
+fn assert_groups(by: &Axis, expected: &[(&str, i128, i128)]) {
     let groups = group_by(&dump(), by, &options());
     let found: Vec<(&str, i128, i128)> = groups
         .iter()
@@ -23,7 +22,7 @@ fn assert_groups(by: By, expected: &[(&str, i128, i128)]) {
 #[test]
 fn blocks_are_grouped_by_what_asked_for_them() {
     assert_groups(
-        By::Stack,
+        &Axis::stack(),
         &[
             (
                 "subject::Lexicon::intern (src/lexicon.rs:41) < subject::main (src/main.rs:3)",
@@ -40,7 +39,7 @@ fn blocks_are_grouped_by_what_asked_for_them() {
         ],
     );
     assert_groups(
-        By::Type,
+        &Axis::Type,
         &[
             ("type unknown, allocated in subject::Lexicon::intern", 2_048, 2_048),
             ("type unknown, allocated in subject::main", 940, 0),
@@ -49,11 +48,11 @@ fn blocks_are_grouped_by_what_asked_for_them() {
         ],
     );
     assert_groups(
-        By::Crate,
+        &Axis::Crate,
         &[("subject", 2_988, 2_048), ("serde_json", 8, 8), ("(unknown)", 1, 1)],
     );
     assert_groups(
-        By::Size,
+        &Axis::Size,
         &[
             ("1,024 bytes", 2_048, 2_048),
             ("900 bytes", 900, 0),
@@ -67,7 +66,7 @@ fn blocks_are_grouped_by_what_asked_for_them() {
 #[test]
 fn blocks_are_grouped_by_who_reported_them() {
     assert_groups(
-        By::Reporter,
+        &Axis::reporter(),
         &[
             ("(not reported)", 2_057, 2_057),
             ("explicit/index", 900, 0),
@@ -75,7 +74,7 @@ fn blocks_are_grouped_by_who_reported_them() {
         ],
     );
     assert_groups(
-        By::Field,
+        &Axis::Field,
         &[
             ("(not reported)", 2_057, 2_057),
             ("subject::Index.words", 900, 0),
@@ -90,7 +89,7 @@ fn threads_are_named_where_they_have_names() {
         .replacen(r#""needs":[]"#, r#""threads":[{"id":0,"tid":9,"name":"main"}]"#, 1)
         .replacen(r#""alloc":"A","num":2"#, r#""alloc":"A","num":2,"thread":0"#, 1)
         .replacen(r#"{"req":8,"alloc":"L"}"#, r#"{"req":8,"alloc":"L","thread":3}"#, 1);
-    let groups = group_by(&read_slice(text.as_bytes()).unwrap(), By::Thread, &options());
+    let groups = group_by(&read_slice(text.as_bytes()).unwrap(), &Axis::Thread, &options());
     let found: Vec<(&str, i128)> =
         groups.iter().map(|group| (&*group.name, group.all.usable())).collect();
     assert_eq!(found, [("main (0)", 2_048), ("(unknown)", 941), ("thread 3", 8)]);
@@ -98,7 +97,7 @@ fn threads_are_named_where_they_have_names() {
 
 #[test]
 fn groups_are_a_table_for_people_and_a_list_for_programs() {
-    let groups = group_by(&dump(), By::Reporter, &options());
+    let groups = group_by(&dump(), &Axis::reporter(), &options());
     let mut out = Vec::new();
     write_groups(&groups, 2, &mut out).unwrap();
     let expected = "          bytes    share      blocks            dark           twice  of

@@ -1,28 +1,32 @@
-//! What is told apart adds up to what it was, by whatever, however deep.
+//! Tests that the groups of a census add up, for any heap and any breakdown.
 
 use std::fmt::Write as _;
 
 use proptest::prelude::*;
 use serde_json::Value;
 
-use super::takes::{census_of, json_of};
+use super::examples::{census_of, json_of};
 use crate::analysis::Totals;
-use crate::census::{Amount, Axis, Breakdown, Bucket, CoarseType, Count, Counted, Node, Split};
+use crate::census::{
+    Amount, Axis, Breakdown, Bucket, Count, Counted, Node, Split, StackCut, StateSplit,
+};
 use crate::read::{Dump, read_slice};
 
 fn axis() -> impl Strategy<Value = Axis> {
     let depth = || prop::option::of((1_u32..4).prop_map(|depth| depth.try_into().expect("not 0")));
     prop_oneof![
         (depth(), any::<bool>())
-            .prop_map(|(depth, invert)| Axis::AllocationStack { depth, invert }),
+            .prop_map(|(depth, invert)| Axis::Stack(StackCut { depth, invert })),
         depth().prop_map(|depth| Axis::Reporter { depth }),
         Just(Axis::Type),
-        Just(Axis::Filename),
+        Just(Axis::File),
         Just(Axis::Field),
         Just(Axis::Thread),
         Just(Axis::Scope),
         Just(Axis::Crate),
         Just(Axis::SizeClass),
+        Just(Axis::Size),
+        Just(Axis::Site),
         prop::collection::btree_set(0_u64..5000, 1..4)
             .prop_map(|edges| Axis::Age { edges: edges.into_iter().collect() }),
     ]
@@ -42,7 +46,7 @@ fn breakdown() -> impl Strategy<Value = Breakdown> {
             4 => (axis(), inner.clone(), inner.clone())
                 .prop_map(|(axis, then, missing)| Split::by(axis).then(then).otherwise(missing).into()),
             1 => prop::array::uniform4(inner.clone()).prop_map(|[a, b, c, d]| {
-                CoarseType::default().unreported(a).once(b).twice(c).other(d).into()
+                StateSplit::default().unreported(a).once(b).twice(c).other(d).into()
             }),
             1 => prop::collection::vec(inner, 0..4).prop_map(Breakdown::Several),
         ]
@@ -128,7 +132,7 @@ fn counts_once(breakdown: &Breakdown) -> bool {
     match breakdown {
         Breakdown::Count(count) => count.count,
         Breakdown::Bucket(_) => true,
-        Breakdown::CoarseType(coarse) => coarse.of.iter().all(counts_once),
+        Breakdown::State(split) => split.of.iter().all(counts_once),
         Breakdown::Split(split) => counts_once(&split.then) && counts_once(&split.missing),
         Breakdown::Several(_) => false,
     }

@@ -1,21 +1,36 @@
-//! What DHAT's file says of each place over time: lifetimes, the most that it had at once, what it had when the heap was largest.
+//! The figures of DHAT's places over time: lifetimes, the maximum of each, and the amount when the heap was largest.
 
 use super::WirePoint;
 use crate::heap::history::{History, Sum};
 
-/// The places of a recording, with all but their frames.
+/// The places of a recording, without their frames.
 pub(super) struct Lives {
     pub(super) points: Vec<WirePoint>,
-    /// When the heap was largest, in microseconds.
+    /// The moment when the heap was largest, in microseconds.
     pub(super) peak: u64,
 }
 
-/// What lives at a place while time passes, and the most that did.
+/// The live blocks of a place at one moment.
 #[derive(Clone, Copy, Default)]
-struct Now {
+struct Live {
     bytes: f64,
     blocks: f64,
-    most: (f64, f64),
+}
+
+/// The live blocks of a place while time passes, and their maximum.
+#[derive(Clone, Copy, Default)]
+struct Now {
+    live: Live,
+    most: Live,
+}
+
+/// The birth or the end of a block. Ends come before births of the same moment.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Event {
+    time: u64,
+    is_birth: bool,
+    /// The place of the block in the recording.
+    block: usize,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -28,17 +43,16 @@ struct Sums {
 }
 
 impl Lives {
-    /// Up to a moment. `of_site` is the place of each site, of `count` places.
+    /// Adds up a recording up to a moment. `of_site` contains the place of each site, of `count` places.
     #[expect(clippy::cast_precision_loss, reason = "times are far below 2^53")]
     pub(super) fn new(history: &History, until: u64, of_site: &[usize], count: usize) -> Self {
         let recording = history.recording();
         let track = recording.track.iter().filter(|point| point.time <= until);
         let highest = track.max_by_key(|point| point.live_bytes());
-        // Where nobody has noted the sums, the end stands for the peak.
+        // In a recording without sums, the end stands for the peak.
         let peak = highest.map_or(until, |point| point.time);
         let mut sums = vec![Sums::default(); count];
-        // The time, whether it is a birth (what ends at the same moment makes room first), and the block.
-        let mut events: Vec<(u64, bool, usize)> = Vec::new();
+        let mut events: Vec<Event> = Vec::new();
         for (number, block) in recording.blocks.iter().enumerate() {
             if block.born > until {
                 break;
@@ -53,33 +67,38 @@ impl Lives {
             if end.is_none() {
                 sum.at_end.add(block);
             }
-            events.push((block.born, true, number));
-            // One that ends at the moment of its birth was there all the same.
-            events.extend(end.map(|end| (end.max(block.born + 1), false, number)));
+            events.push(Event { time: block.born, is_birth: true, block: number });
+            // A block that ends at the moment of its birth counts for that moment.
+            events.extend(end.map(|end| {
+                let time = end.max(block.born + 1);
+                Event { time, is_birth: false, block: number }
+            }));
         }
         events.sort_unstable();
-        for (_, is_birth, number) in events {
-            let block = &recording.blocks[number];
-            sums[of_site[history.site(block)]].now.step(is_birth, block.bytes(), block.weight);
+        for Event { is_birth, block, .. } in events {
+            let block = &recording.blocks[block];
+            sums[of_site[history.site(block)]]
+                .now
+                .step(is_birth, Live { bytes: block.bytes(), blocks: block.weight });
         }
         Lives { points: sums.iter().map(Sums::point).collect(), peak }
     }
 }
 
 impl Now {
-    fn step(&mut self, is_birth: bool, bytes: f64, blocks: f64) {
+    fn step(&mut self, is_birth: bool, block: Live) {
         let sign = if is_birth { 1.0 } else { -1.0 };
-        self.bytes += sign * bytes;
-        self.blocks += sign * blocks;
-        if self.bytes > self.most.0 {
-            self.most = (self.bytes, self.blocks);
+        self.live.bytes += sign * block.bytes;
+        self.live.blocks += sign * block.blocks;
+        if self.live.bytes > self.most.bytes {
+            self.most = self.live;
         }
     }
 }
 
 impl Sums {
     fn point(&self) -> WirePoint {
-        let (bytes, blocks) = self.now.most;
+        let Live { bytes, blocks } = self.now.most;
         WirePoint {
             tb: whole(self.all.bytes),
             tbk: whole(self.all.blocks),

@@ -1,8 +1,8 @@
-//! A recording in the Firefox Profiler: memory over time, moments that were marked, and each block from its birth to its end.
+//! A recording in the Firefox Profiler: memory over time, marks, and each block from its birth to its end.
 //!
-//! Every thread of the program is one in the profile, with the blocks that it allocated and their ends, wherever those happened.
-//! Before them stands one for the process, which has the blocks of all: the profiler pairs a block with its end only within a
-//! thread.
+//! Every thread of the program is a thread of the profile, with the blocks that it allocated and their ends, on whichever thread
+//! those happened. Before them is a thread for the process with the blocks of all: the profiler pairs a block with its end only
+//! within a thread.
 
 use std::io::{self, Write};
 
@@ -12,19 +12,20 @@ use serde_json::{Value, json};
 
 use super::tables::Tables;
 use super::{meta, thread};
+use crate::axis::thread_text;
 use crate::heap::history::{History, Layout};
-use crate::heap::{HeapFrame, HeapOptions};
+use crate::heap::{HeapFrame, HeapOptions, Kind};
 use crate::recording::{Point, Recording};
 
 /// Writes recordings, each of a process, as one profile.
 ///
 /// # Errors
 ///
-/// If writing fails.
+/// Returns an error if writing fails.
 pub fn write(histories: &[History], options: &HeapOptions, out: &mut dyn Write) -> io::Result<()> {
     let mut profile = Profile::default();
     let recordings = || histories.iter().map(History::recording);
-    // Times of the profile count from when the first recording began.
+    // Times of the profile count from the beginning of the first recording.
     let started = recordings().map(|recording| recording.started_ms).min().unwrap_or(0);
     for history in histories {
         let layout = history.layout(options).map_err(io::Error::other)?;
@@ -56,7 +57,7 @@ struct WireProfile {
 struct WireThread {
     #[serde(flatten)]
     thread: Value,
-    /// Left out if there are none: an empty table would leave the profiler without a range of time.
+    /// `None` if there are none: with an empty table the profiler has no range of time.
     #[serde(rename = "nativeAllocations", skip_serializing_if = "Option::is_none")]
     blocks: Option<WireBlocks>,
 }
@@ -67,13 +68,13 @@ struct WireThread {
 struct WireBlocks {
     /// In milliseconds.
     time: Vec<f64>,
-    /// Bytes; negative ones were given back.
+    /// Bytes; negative where a block is freed.
     weight: Vec<i64>,
     weight_type: &'static str,
     stack: Vec<Option<u32>>,
-    /// What tells blocks apart: their numbers, since an address is soon another block's.
+    /// The numbers of blocks, which identify them: addresses are reused.
     memory_address: Vec<usize>,
-    /// Where it happened.
+    /// The thread of the birth or the end.
     thread_id: Vec<u32>,
     length: usize,
 }
@@ -114,12 +115,10 @@ impl Profile {
         }
     }
 
-    /// The stacks of the profile: of births by site, of ends by thread.
+    /// Adds the stacks of all births and ends to the tables.
     fn stacks(&mut self, history: &History, layout: &Layout) -> Stacks {
         let recording = history.recording();
-        let stack = |kind: &crate::heap::Kind| {
-            self.tables.stack(layout.heap.stack(kind.stack).rev(), OTHER)
-        };
+        let stack = |kind: &Kind| self.tables.stack(layout.heap.stack(kind.stack).rev(), OTHER);
         let by_place: Vec<_> = layout.kinds.iter().map(stack).collect();
         let births = recording.blocks.iter().map(|block| by_place[history.site(block)]).collect();
         let enders: std::collections::BTreeSet<u32> =
@@ -139,45 +138,68 @@ impl Profile {
             "type": "Recording", "sampled": sampled(recording), "lost": recording.lost,
         });
         let ends = begins + milliseconds(recording.length);
-        // Counters alone do not make the profiler show their whole time: this marker does.
-        let mut markers = vec![("Recording", begins, Some(ends), whole)];
+        // The profiler shows the whole time of a marker, but not of a counter.
+        let mut markers =
+            vec![Marker { name: "Recording", start: begins, end: Some(ends), data: whole }];
         if let Some(peak) = recording.peak() {
             let data = json!({ "type": "HeapPeak", "live": peak.bytes });
-            markers.push(("Peak", begins + milliseconds(peak.time), None, data));
+            let start = begins + milliseconds(peak.time);
+            markers.push(Marker { name: "Peak", start, end: None, data });
         }
         for (time, words) in &recording.marks {
-            let kind = match words.split_once(": ") {
+            let name = match words.split_once(": ") {
                 Some(("report", _)) => "Memory report",
                 Some(("minimize", _)) => "Minimize",
                 _ => "Mark",
             };
             let data = json!({ "type": "HeapMark", "words": words });
-            markers.push((kind, begins + milliseconds(*time), None, data));
+            let start = begins + milliseconds(*time);
+            markers.push(Marker { name, start, end: None, data });
         }
         let names: Vec<u32> =
-            markers.iter().map(|(name, ..)| self.tables.string((*name).to_owned())).collect();
+            markers.iter().map(|marker| self.tables.string(marker.name.to_owned())).collect();
         json!({
-            "data": markers.iter().map(|(.., data)| data).collect::<Vec<_>>(),
+            "data": markers.iter().map(|marker| &marker.data).collect::<Vec<_>>(),
             "name": names,
-            "startTime": markers.iter().map(|(_, start, ..)| start).collect::<Vec<_>>(),
-            "endTime": markers.iter().map(|(_, _, end, _)| end).collect::<Vec<_>>(),
-            // 0 is a moment, 1 is from a start to an end.
-            "phase": markers.iter().map(|(_, _, end, _)| u32::from(end.is_some())).collect::<Vec<_>>(),
+            "startTime": markers.iter().map(|marker| marker.start).collect::<Vec<_>>(),
+            "endTime": markers.iter().map(|marker| marker.end).collect::<Vec<_>>(),
+            // 0 is a moment, 1 is a range of time.
+            "phase": markers.iter().map(|marker| u32::from(marker.end.is_some())).collect::<Vec<_>>(),
             "category": vec![OTHER; markers.len()],
             "length": markers.len(),
         })
     }
 }
 
+/// A marker of the profile.
+struct Marker {
+    name: &'static str,
+    /// In milliseconds.
+    start: f64,
+    /// In milliseconds; `None` for a moment.
+    end: Option<f64>,
+    data: Value,
+}
+
+/// The birth or the end of a block. Births come before ends of the same moment.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Event {
+    /// In microseconds.
+    time: u64,
+    is_end: bool,
+    /// The place of the block in the recording.
+    block: usize,
+}
+
 /// The numbers of stacks in the profile.
 struct Stacks {
-    /// By block.
+    /// The stack of each block.
     births: Vec<Option<u32>>,
-    /// By the thread that gave it back.
+    /// The stack of each thread that freed blocks.
     ends: FxHashMap<u32, Option<u32>>,
 }
 
-/// Births and ends of the blocks that one thread allocated, or all did.
+/// Returns births and ends of the blocks that one thread allocated; of all threads, if `None`.
 #[expect(clippy::cast_possible_truncation, reason = "bytes are far below 2^53")]
 fn blocks(
     recording: &Recording,
@@ -186,12 +208,14 @@ fn blocks(
     of_thread: Option<u32>,
 ) -> Option<WireBlocks> {
     let born_on = |site: u32| recording.sites.get(&site).map_or(UNKNOWN_THREAD, |site| site.thread);
-    // The time, whether it is an end, and the block: one ends after its birth, also at the same moment.
-    let mut events: Vec<(u64, bool, usize)> = Vec::new();
+    let mut events: Vec<Event> = Vec::new();
     for (number, block) in recording.blocks.iter().enumerate() {
         if of_thread.is_none_or(|thread| born_on(block.site) == thread) {
-            events.push((block.born, false, number));
-            events.extend(block.freed.map(|(freed, _)| (freed.max(block.born), true, number)));
+            events.push(Event { time: block.born, is_end: false, block: number });
+            events.extend(block.freed.map(|(freed, _)| {
+                let time = freed.max(block.born);
+                Event { time, is_end: true, block: number }
+            }));
         }
     }
     if events.is_empty() {
@@ -200,7 +224,7 @@ fn blocks(
     events.sort_unstable();
     let mut rows =
         WireBlocks { weight_type: "bytes", length: events.len(), ..WireBlocks::default() };
-    for (time, is_end, number) in events {
+    for Event { time, is_end, block: number } in events {
         let block = &recording.blocks[number];
         let bytes = block.bytes() as i64;
         let ender = block.freed.map_or(UNKNOWN_THREAD, |(_, thread)| thread);
@@ -215,13 +239,13 @@ fn blocks(
     Some(rows)
 }
 
-/// In recordings, who gave back a block whose end was lost.
+/// The number of the thread that freed a block whose end was lost, in recordings.
 const UNKNOWN_THREAD: u32 = 0;
 
-/// The exact sums: how the bytes in live blocks change, and how many blocks came and went.
+/// Returns the counter of the exact sums: changes of the bytes in live blocks, and numbers of allocations and frees.
 fn counter(recording: &Recording, begins: f64, main_thread: usize) -> Value {
     let track = &recording.track;
-    // The profiler takes the first sample for zero; what follows it is relative.
+    // To the profiler, the first sample is zero, and the others are relative.
     let mut before = Point::default();
     let (mut time, mut count, mut number) = (vec![begins], vec![0], vec![0]);
     for point in track {
@@ -272,7 +296,7 @@ fn sampled(recording: &Recording) -> String {
     }
 }
 
-/// Without time samples, the profiler opens threads on their blocks.
+/// Returns an empty table of samples. Without samples of time, the profiler shows the blocks of threads first.
 fn no_samples() -> Value {
     json!({ "stack": [], "time": [], "weight": null, "weightType": "samples", "length": 0 })
 }
@@ -284,8 +308,7 @@ fn name(recording: &Recording) -> &str {
 
 fn thread_name(recording: &Recording, number: u32) -> String {
     match recording.threads.get(&number) {
-        Some(crate::recording::Thread { name: Some(name), .. }) => format!("{name} ({number})"),
-        Some(_) => format!("thread {number}"),
+        Some(thread) => thread_text(thread.name.as_deref(), number),
         None => "an unknown thread".to_owned(),
     }
 }

@@ -1,11 +1,11 @@
-//! Protocol buffers, as far as profiles need them: varints, messages, packed lists.
+//! The parts of protocol buffers that profiles need: varints, messages, packed lists.
 
 /// The bytes of a message.
 #[derive(Debug, Default)]
 pub(super) struct Message(Vec<u8>);
 
 impl Message {
-    /// A number; 0 is what a reader takes for one that is not there.
+    /// Adds a number. 0 is left out: readers take it for a number that is missing.
     pub(super) fn number(&mut self, field: u64, value: u64) -> &mut Self {
         if value != 0 {
             self.varint(field << 3);
@@ -14,17 +14,17 @@ impl Message {
         self
     }
 
-    /// A signed number, as `int64` has it: negative ones take ten bytes.
+    /// Adds a signed number, encoded as `int64`. Negative ones take ten bytes.
     pub(super) fn signed(&mut self, field: u64, value: i64) -> &mut Self {
         self.number(field, value.cast_unsigned())
     }
 
-    /// A message within this one.
+    /// Adds a message within this one.
     pub(super) fn message(&mut self, field: u64, message: &Message) -> &mut Self {
         self.bytes(field, &message.0)
     }
 
-    /// A text or other bytes, written also if there are none.
+    /// Adds a text or other bytes. An empty text is written, too.
     pub(super) fn bytes(&mut self, field: u64, bytes: &[u8]) -> &mut Self {
         self.varint(field << 3 | 2);
         self.varint(bytes.len() as u64);
@@ -32,7 +32,7 @@ impl Message {
         self
     }
 
-    /// A packed list of numbers.
+    /// Adds a packed list of numbers.
     pub(super) fn packed(&mut self, field: u64, values: impl Iterator<Item = u64>) -> &mut Self {
         let mut list = Message::default();
         values.for_each(|value| list.varint(value));
@@ -45,7 +45,7 @@ impl Message {
 
     fn varint(&mut self, mut value: u64) {
         while value >= 0x80 {
-            // The low seven bits, and that more follow.
+            // The low seven bits, and a bit for more to follow.
             self.0.push((value & 0x7f) as u8 | 0x80);
             value >>= 7;
         }

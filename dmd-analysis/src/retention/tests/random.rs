@@ -5,9 +5,10 @@ use std::fmt::Write as _;
 
 use proptest::prelude::*;
 
-use super::super::{Holds, Owner, Retained, Target, TreeOptions, WayOptions};
+use super::super::{Holds, Retained, Target, TreeOptions, WayOptions};
 use super::oracle::edges;
 use crate::analysis::ExplainOptions;
+use crate::axis::Axis;
 use crate::read::{Dump, read_slice};
 
 /// A dump of blocks of two sites that point at each other, of which statics know some.
@@ -90,7 +91,7 @@ proptest! {
                 prop_assert_eq!(way.steps.last().unwrap().block(), Some(node));
             }
         }
-        let (groups, count) = holds.groups(Owner::Site, 5);
+        let (groups, count) = holds.groups(&Axis::Site, 5);
         prop_assert_eq!(count, groups.len());
         for group in groups {
             let parity = u32::from(group.name.starts_with('b'));

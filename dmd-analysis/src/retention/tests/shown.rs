@@ -1,11 +1,12 @@
 //! Small dumps, and what is said of them.
 
-use super::super::{Holds, Owner, Target, TreeOptions, WayOptions};
+use super::super::{Holds, Target, TreeOptions, WayOptions};
 use super::super::{
     write_circles, write_groups, write_held, write_held_json, write_tree, write_tree_json,
 };
 use super::random::dump;
 use crate::analysis::{ClampError, ExplainOptions};
+use crate::axis::Axis;
 use crate::read::{Dump, read_slice};
 use crate::symbols::Members;
 
@@ -214,7 +215,7 @@ fn blocks_are_meant_by_what_is_known_of_them() {
 fn groups_overlap_in_what_they_retain() {
     let (dump, options) = (shop(), ExplainOptions::default());
     let holds = Holds::new(&dump, &options).unwrap();
-    let shown = |by, top| text(|out| write_groups(&holds, &holds.groups(by, top), out));
+    let shown = |by: &Axis, top| text(|out| write_groups(&holds, &holds.groups(by, top), out));
     let expected = "\
 shop: 9,212 bytes in 15 blocks
 
@@ -224,7 +225,7 @@ retained   share      own blocks
    3,116  33.83%       16      1  [Arc<shop::Shelf>]
          … and 3 more
 ";
-    assert_eq!(shown(Owner::Type, 3), expected);
+    assert_eq!(shown(&Axis::Type, 3), expected);
     let expected = "\
 shop: 9,212 bytes in 15 blocks
 
@@ -232,7 +233,7 @@ retained   share      own blocks
    9,212 100.00%    1,092     13  (not reported)
    8,120  88.15%    8,120      2  shop::Shelf.goods
 ";
-    assert_eq!(shown(Owner::Field, 3), expected);
+    assert_eq!(shown(&Axis::Field, 3), expected);
 }
 
 #[test]

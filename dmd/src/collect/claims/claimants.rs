@@ -2,7 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 
-use memreport::__private::Who;
+use memreport::__private::Claimant;
 use memreport::Field;
 
 use crate::mem::local_interner::LocalInterner;
@@ -51,7 +51,7 @@ impl Claimants {
 
     /// Returns the number of a claimant; `None` if memory is short or the limit is reached.
     #[inline]
-    pub(crate) fn id(&self, who: Who) -> Option<ClaimantId> {
+    pub(crate) fn id(&self, who: Claimant) -> Option<ClaimantId> {
         let field = who.field.map_or(0, |field| std::ptr::from_ref(field).addr());
         let slot = &self.recent[field / align_of::<Field>() % self.recent.len()];
         let recent = slot.get();
@@ -64,9 +64,9 @@ impl Claimants {
     }
 
     #[cold]
-    fn find_or_insert(&self, who: Who, field: usize) -> Option<ClaimantId> {
+    fn find_or_insert(&self, who: Claimant, field: usize) -> Option<ClaimantId> {
         let List { numbers, fields } = &mut *self.list.borrow_mut();
-        let number = numbers.number((who.reporter, field as u64))?;
+        let number = numbers.intern((who.reporter, field as u64))?;
         if number as usize == fields.as_slice().len() && !fields.push(who.field) {
             return None;
         }
@@ -79,10 +79,10 @@ impl Claimants {
     }
 
     /// Returns a claimant by its number.
-    pub(crate) fn get(&self, ClaimantId(number): ClaimantId) -> Who {
+    pub(crate) fn get(&self, ClaimantId(number): ClaimantId) -> Claimant {
         let list = self.list.borrow();
         let reporter = list.numbers.keys().get(number as usize);
         let field = list.fields.as_slice().get(number as usize).copied().flatten();
-        Who { reporter: reporter.map_or(0, |(reporter, _)| *reporter), field }
+        Claimant { reporter: reporter.map_or(0, |(reporter, _)| *reporter), field }
     }
 }

@@ -80,14 +80,14 @@ impl ShortClaim {
 impl PackedClaims {
     /// Creates a list with room for so many short claims.
     pub(crate) fn with_room(claims: usize) -> Self {
-        PackedClaims { words: PageList::with_room(claims), region: NO_REGION }
+        PackedClaims { words: PageList::with_capacity(claims), region: NO_REGION }
     }
 
     /// Adds a claim. If memory is short, counts it as lost and returns false.
     #[inline]
     pub(crate) fn push(&mut self, short: ShortClaim) -> bool {
         if short.region == self.region {
-            self.words.push_one_of_many(short.word)
+            self.words.push_prefetched(short.word)
         } else {
             self.push_in_new_region(short)
         }

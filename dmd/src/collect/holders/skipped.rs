@@ -5,7 +5,7 @@ use memreport::Field;
 use super::words::each_word;
 use crate::mem::pages::PageList;
 use crate::table::BLOCKS;
-use crate::table::blocks::Granule;
+use crate::table::blocks::{Granule, LiveBlock};
 
 /// The maximum bytes to read of one skipped value.
 const MAX_VALUE_BYTES: usize = 4096;
@@ -44,7 +44,7 @@ impl SkippedPointers {
         }
         let (granule, pointers) = (self.granule, &mut self.pointers);
         each_word(address, address + size.min(MAX_VALUE_BYTES), |_, word| {
-            if let Some((start, _, packed)) = BLOCKS.enclosing(granule, word) {
+            if let Some(LiveBlock { start, packed, .. }) = BLOCKS.enclosing(granule, word) {
                 pointers.push(SkippedPointer { start, identity: packed.word(), field });
             }
         });

@@ -11,7 +11,7 @@ pub(super) fn each_word(low: usize, high: usize, mut visit: impl FnMut(usize, us
     let mut address = low.next_multiple_of(WORD);
     while address + WORD <= high {
         let length = ((high - address) / WORD).min(words.len());
-        let read = sys::own_words(address, &mut words[..length]);
+        let read = sys::read_words_checked(address, &mut words[..length]);
         for (word, number) in words[..read].iter().zip(0..) {
             visit(address + number * WORD, *word);
         }

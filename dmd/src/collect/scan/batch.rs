@@ -10,8 +10,7 @@ use std::io;
 use std::mem::size_of;
 
 use crate::mem::pages::PageList;
-use crate::table::blocks::{Blocks, Granule};
-use crate::table::packed_block::{Block, PackedBlock};
+use crate::table::blocks::{Blocks, Granule, LiveBlock};
 
 /// The words before the contents of a block: address, packed word, requested and usable bytes,
 /// time, bytes of contents.
@@ -73,12 +72,13 @@ impl Batch {
         let counters = memreport::heap_counters().unwrap_or_default();
         let sums = [counters.live_blocks(), counters.live_bytes()];
         self.write(&[Piece { start: sums.as_ptr().addr(), length: size_of_val(&sums) }]);
-        blocks.for_each(granule, |address, block, packed| self.add(address, block, packed));
+        blocks.for_each(granule, |found| self.add(found));
         self.flush();
         !self.failed
     }
 
-    fn add(&mut self, address: usize, block: Block, packed: PackedBlock) {
+    fn add(&mut self, found: LiveBlock) {
+        let LiveBlock { start: address, block, packed } = found;
         // Whole words of the requested size, as in Mozilla's dumps.
         let bytes = block.requested & !(size_of::<usize>() - 1);
         self.heads.push([

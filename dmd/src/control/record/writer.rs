@@ -16,7 +16,7 @@ use memreport::{HeapCounters, heap_counters};
 use serde_json::json;
 
 use super::RecordingSummary;
-use crate::event::events::{Event, Happened, Listener};
+use crate::event::events::{Event, Listener, TimedEvent};
 use crate::mem::sys;
 use crate::sample::plan;
 use crate::stack::{site, thread};
@@ -150,7 +150,7 @@ impl Writer {
         since
     }
 
-    fn write_event(&mut self, since: u64, happened: Happened) -> io::Result<()> {
+    fn write_event(&mut self, since: u64, happened: TimedEvent) -> io::Result<()> {
         let thread = happened.thread;
         match happened.event {
             Event::Allocated { address, block } => {
@@ -210,7 +210,9 @@ impl Writer {
         if !self.threads.insert(number) {
             return Ok(());
         }
-        let id = thread::met().find(|(met, _)| *met == number).map_or(0, |(_, id)| id);
+        let id = thread::registered()
+            .find(|thread| thread.number == number)
+            .map_or(0, |thread| thread.system_id);
         writeln!(self.out, "{}", json!(["thread", number, id, sys::thread_name(id)]))
     }
 
@@ -241,7 +243,7 @@ impl Writer {
     fn take_sums(&mut self) {
         self.sums_taken = Instant::now();
         if let Some(sums) = heap_counters() {
-            let resident = sys::resident().unwrap_or(0);
+            let resident = sys::resident_bytes().unwrap_or(0);
             let line = Line::Sums(sums, resident);
             self.sums.push(TimedLine { time: sys::monotonic(), line });
         }
@@ -256,7 +258,7 @@ struct TimedLine {
 
 /// The content of a line.
 enum Line {
-    Event(Happened),
+    Event(TimedEvent),
     /// A mark of the program, with its text.
     Mark(Cow<'static, str>),
     /// The heap counters, and the resident bytes of the process.

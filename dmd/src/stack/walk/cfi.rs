@@ -1,38 +1,41 @@
-//! Rules from call frame information: they need no build flag, and none is looked up twice.
+//! Unwind rules from call frame information (CFI), through the cache of rules.
 
-use super::modules::{self, Seal};
-use super::rule::{CodeAddress, FoundRule, Packed, Plain};
-use super::rules::{Known, Rules};
+use super::modules::{self, Identity};
+use super::rule::{CodeAddress, FoundRule, PackedRule, PlainRule};
+use super::rule_cache::{CachedRule, RuleCache};
 
-static RULES: Rules = Rules::new();
+static RULES: RuleCache = RuleCache::new();
 
-/// The rule of the code there, if it is plain, stays, and was looked up before.
+/// Returns the rule of this code, if it is cached, plain and permanent.
 #[inline(always)]
-pub(crate) fn plain(code: usize) -> Option<Plain> {
+pub(crate) fn cached_plain(code: usize) -> Option<PlainRule> {
     RULES.plain(code)
 }
 
-/// The rule of the code there.
+/// Returns the rule of this code, and caches it.
 pub(crate) fn look_up(place: CodeAddress) -> Option<FoundRule> {
     match RULES.get(place.code) {
-        Some(Known::Fixed(rule)) => Some(FoundRule { rule, is_fixed: true }),
-        known => find(place, known),
+        Some(CachedRule::Permanent(rule)) => Some(FoundRule { rule, is_permanent: true }),
+        known => look_up_uncached(place, known),
     }
 }
 
-fn find(place: CodeAddress, known: Option<Known>) -> Option<FoundRule> {
-    if let Some(Known::Loose(rule)) = known
-        && modules::seal(place.code).is_some_and(|seal| RULES.is_sealed(place.code, rule, seal))
+fn look_up_uncached(place: CodeAddress, known: Option<CachedRule>) -> Option<FoundRule> {
+    if let Some(CachedRule::Unloadable(rule)) = known
+        && modules::fingerprint(place.code)
+            .is_some_and(|fingerprint| RULES.matches_module(place.code, rule, fingerprint))
     {
-        return Some(FoundRule { rule, is_fixed: false });
+        return Some(FoundRule { rule, is_permanent: false });
     }
-    // What is unknown now may be known later: nothing is remembered of it.
+    // A failure is not cached: the module may be known later.
     let found = modules::find(place.code)?;
-    let rule = Packed::new(found.unwind_info.rule(place)?);
-    match found.seal {
-        Seal::Fixed => RULES.put(place.code, rule),
-        Seal::Loose(seal) => RULES.put_loose(place.code, rule, seal),
-        Seal::None => {}
+    let rule = PackedRule::new(found.unwind_info.rule(place)?);
+    match found.identity {
+        Identity::Permanent => RULES.insert(place.code, rule),
+        Identity::Fingerprint(fingerprint) => {
+            RULES.insert_unloadable(place.code, rule, fingerprint)
+        }
+        Identity::Unknown => {}
     }
-    Some(FoundRule { rule, is_fixed: found.seal == Seal::Fixed })
+    Some(FoundRule { rule, is_permanent: found.identity == Identity::Permanent })
 }

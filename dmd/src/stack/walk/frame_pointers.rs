@@ -1,32 +1,37 @@
-//! The walk along saved frame pointers, for programs that were built with them. Libraries were built by others, as they liked:
-//! from the first frame of one on, call frame information leads further.
+//! The walk along saved frame pointers, for programs built with them.
+//!
+//! Libraries may have been built without. From the first library frame on, call frame information
+//! leads further.
 
 use super::frames::{self, End};
-use super::last::{LastStack, Registers, retrace};
-use super::modules;
+use super::last::{LastStack, verify};
+use super::modules::{self, AddressRange};
+use super::registers::Registers;
 use super::rule::WORD;
 use crate::mem::sys;
 use crate::mem::sys::StackBounds;
 
-/// Takes the stack, and says whether all of it was kept. `None` if frame pointers did not lead to the thread's outermost frame.
+/// Walks the stack, and returns whether it is complete. Returns `None` if frame pointers do not
+/// lead to the thread's outermost frame.
 #[inline(always)]
 pub(crate) fn walk(here: Registers, own: StackBounds, last: &LastStack) -> Option<bool> {
-    let (low, high) = modules::own();
+    let AddressRange { low, high } = modules::own_range();
     let length = high - low;
     let is_own = |code: usize| code.wrapping_sub(low) < length;
-    let chain = follow(here, own, last, is_own);
-    if !chain.leads_on {
-        return chain.is_long.then(|| last.put_on(0, chain.count));
+    let chain = follow_chain(here, own, last, is_own);
+    if !chain.leaves_program {
+        return chain.is_too_long.then(|| last.commit_addresses(0, chain.count));
     }
     let count = chain.count;
     let outer = match last.find(chain.end) {
-        Some(met) if retrace(last.lasting(), met) == 0 => met + 1,
+        Some(index) if verify(last.reusable(), index) == 0 => index + 1,
         _ => library_frames(chain.end, own, last)?,
     };
-    Some(last.put_on(outer, count))
+    Some(last.commit_addresses(outer, count))
 }
 
-/// How many frames are left, by the rules of libraries. Usually they are those around the thread's first function.
+/// Walks the remaining frames by the rules of libraries, and returns their number. They are usually
+/// the frames around the thread's first function.
 #[cold]
 #[inline(never)]
 fn library_frames(library: Registers, own: StackBounds, last: &LastStack) -> Option<usize> {
@@ -34,52 +39,53 @@ fn library_frames(library: Registers, own: StackBounds, last: &LastStack) -> Opt
     (end == End::Outermost).then(|| last.length.get())
 }
 
-/// Takes the stack by frame pointers alone, as far as they lead. Says where that is.
+/// Walks the stack along frame pointers alone, and returns the registers at the end of the chain.
 pub(crate) fn walk_to_end(here: Registers, own: StackBounds, last: &LastStack) -> Registers {
-    let chain = follow(here, own, last, |_| true);
-    last.put_on(0, chain.count);
+    let chain = follow_chain(here, own, last, |_| true);
+    last.commit_addresses(0, chain.count);
     chain.end
 }
 
-/// Frames along frame pointers.
+/// A chain of frames along frame pointers.
 struct Chain {
-    /// How many there are of the program's.
+    /// The number of frames in the program.
     count: usize,
-    /// Where the chain leaves the program, or ends.
+    /// The registers where the chain leaves the program, or ends.
     end: Registers,
-    /// Whether it leaves the program, rather than ends.
-    leads_on: bool,
-    /// Whether it has more frames than are kept.
-    is_long: bool,
+    /// True if the chain leaves the program; false if it ends.
+    leaves_program: bool,
+    /// True if the chain has more frames than the last stack can store.
+    is_too_long: bool,
 }
 
-/// Follows the chain while the code is the program's.
+/// Follows the chain while its code belongs to the program.
 #[inline(always)]
-fn follow(
+fn follow_chain(
     here: Registers,
     own: StackBounds,
     last: &LastStack,
     is_own: impl Fn(usize) -> bool,
 ) -> Chain {
-    // Two words are read of each frame: the caller's frame pointer, and the return address.
+    // Each frame has two words to read: the caller's frame pointer, and the return address.
     let highest = own.high - 2 * WORD;
-    // What is no frame but lies there is harmless to read, and has no code of the program's in it.
+    // A value that is not a frame but lies in this range is readable, and its code is not the
+    // program's.
     let is_frame = |frame: usize, above: usize| above <= frame && frame <= highest;
     let mut frame = here.frame_pointer;
     let mut count = 0;
     if here.stack_pointer < own.low || !is_frame(frame, here.stack_pointer) {
-        return Chain { count, end: here, leads_on: false, is_long: false };
+        return Chain { count, end: here, leaves_program: false, is_too_long: false };
     }
     loop {
         let (outer, code) = (sys::word_at(frame), sys::word_at(frame + WORD));
         let end =
             Registers { stack_pointer: frame + 2 * WORD, instruction: code, frame_pointer: outer };
         if !is_own(code) {
-            return Chain { count, end, leads_on: true, is_long: false };
+            return Chain { count, end, leaves_program: true, is_too_long: false };
         }
-        let is_long = !last.note(&mut count, code);
-        if is_long || !is_frame(outer, frame + WORD) {
-            return Chain { count, end, leads_on: false, is_long };
+        let is_too_long = !last.push_address(&mut count, code);
+        if is_too_long || !is_frame(outer, frame + WORD) {
+            return Chain { count, end, leaves_program: false, is_too_long };
         }
         frame = outer;
     }

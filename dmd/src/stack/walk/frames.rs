@@ -1,56 +1,65 @@
-//! The walk itself, frame by frame outwards, until it comes to frames that are known from the last stack.
+//! The walk by unwind rules: frame by frame outwards, until it meets unchanged frames of the last
+//! stack.
 
 use std::cell::Cell;
 use std::hint::select_unpredictable;
 
 use super::cfi;
-use super::last::{Frame, LastStack, Registers, retrace};
+use super::last::{Frame, LastStack, verify};
 use super::memory::Memory;
-use super::rule::{Base, CodeAddress, Places, Plain, Rule, WORD};
+use super::registers::Registers;
+use super::rule::{Base, CodeAddress, PlainRule, Rule, SavedOffsets, WORD};
 use crate::mem::sys::StackBounds;
 
-/// How a walk ended.
+/// The reason why a walk ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
-    /// At the thread's outermost frame.
+    /// It reached the thread's outermost frame.
     Outermost,
-    /// Before it: nothing is known of the code, or the stack is broken, or deeper than what is kept.
-    Early,
-    /// At a rule that only the reference unwinder can follow.
-    Odd,
+    /// It ended before: the code has no rule, the stack is corrupt, or it is too deep.
+    Truncated,
+    /// It reached a rule that only the reference unwinder can follow.
+    Unsupported,
 }
 
-/// Where the walk has come to.
+/// The registers of the current frame.
 #[derive(Clone, Copy)]
 struct Position {
     registers: Registers,
     is_interrupted: bool,
 }
 
-/// Where the walk is next, and what it may read there.
+/// The next position and the readable memory there, or the end of the walk.
 type Next = Result<(Position, Memory), End>;
 
-/// Walks from there outwards, and leaves the frames in the thread's last stack, without the innermost `skip`.
+/// A frame that the slow path walked, and the continuation of the walk.
+struct Step {
+    frame: Frame,
+    next: Next,
+}
+
+/// Walks outwards from `start`, and commits the frames to the thread's last stack, without the
+/// innermost `skip`.
 #[inline(always)]
 pub(crate) fn walk(start: Registers, own: StackBounds, last: &LastStack, skip: usize) -> End {
     let mut memory = Memory::new(own, start.stack_pointer);
-    // Three values, not one struct: that stays in registers.
+    // Three values, not one struct, so that they stay in registers.
     let Registers { mut stack_pointer, mut instruction, mut frame_pointer } = start;
-    let (mut same, mut fresh) = (0, 0);
+    let (mut same, mut new) = (0, 0);
     let end = 'walk: loop {
-        // Plain rules, and what is known from the last stack: nearly all frames.
+        // The fast path: plain rules, and frames of the last stack. Nearly all frames take it.
         let mut is_interrupted = false;
         loop {
             let registers = Registers { stack_pointer, instruction, frame_pointer };
-            if let Some(met) = last.find(registers) {
-                let certain = retrace(last.lasting(), met);
-                let Some(frame) = last.lasting().get(certain).map(Cell::get) else { break };
-                if certain == 0 && !frame.is_opaque() {
-                    same = met + 1;
+            if let Some(index) = last.find(registers) {
+                let verified = verify(last.reusable(), index);
+                let Some(frame) = last.reusable().get(verified).map(Cell::get) else { break };
+                if verified == 0 && !frame.is_opaque() {
+                    same = index + 1;
                     break 'walk End::Outermost;
                 }
-                if !last.keep_again(&mut fresh, certain + 1, met) {
-                    break 'walk End::Early;
+                if !last.push_reused(&mut new, verified + 1, index) {
+                    break 'walk End::Truncated;
                 }
                 Registers { stack_pointer, instruction, frame_pointer } = frame.registers;
                 if frame.is_opaque() {
@@ -59,9 +68,9 @@ pub(crate) fn walk(start: Registers, own: StackBounds, last: &LastStack, skip: u
                 }
             }
             let registers = Registers { stack_pointer, instruction, frame_pointer };
-            let Some(rule) = cfi::plain(instruction.wrapping_sub(1)) else { break };
+            let Some(rule) = cfi::cached_plain(instruction.wrapping_sub(1)) else { break };
             let Some((saved, caller)) = caller(registers, rule, memory) else { break };
-            if caller.instruction == 0 || !last.keep(&mut fresh, Frame { registers, saved }) {
+            if caller.instruction == 0 || !last.push(&mut new, Frame { registers, saved }) {
                 break;
             }
             Registers { stack_pointer, instruction, frame_pointer } = caller;
@@ -69,9 +78,9 @@ pub(crate) fn walk(start: Registers, own: StackBounds, last: &LastStack, skip: u
         let registers = Registers { stack_pointer, instruction, frame_pointer };
         let mut position = Position { registers, is_interrupted };
         loop {
-            let (frame, next) = go_on_oddly(position, memory);
-            if !last.keep(&mut fresh, frame) {
-                break 'walk End::Early;
+            let Step { frame, next } = step_slow(position, memory);
+            if !last.push(&mut new, frame) {
+                break 'walk End::Truncated;
             }
             match next {
                 Ok(next) => (position, memory) = next,
@@ -83,19 +92,20 @@ pub(crate) fn walk(start: Registers, own: StackBounds, last: &LastStack, skip: u
         }
         Registers { stack_pointer, instruction, frame_pointer } = position.registers;
     };
-    let is_whole = last.replace(same, fresh, skip);
-    let end = if is_whole { end } else { End::Early };
-    let lasts = end == End::Outermost && !memory.has_left();
-    last.lasting.set(if lasts { last.length.get() } else { 0 });
+    let is_complete = last.commit(same, new, skip);
+    let end = if is_complete { end } else { End::Truncated };
+    let is_reusable = end == End::Outermost && !memory.has_left_own_stack();
+    last.reusable.set(if is_reusable { last.length.get() } else { 0 });
     end
 }
 
-/// Where the caller's frame pointer was read, and the caller's registers, by a plain rule. `None` if it leads anywhere but up
-/// the stack.
+/// Returns the caller by a plain rule, and the address of its saved frame pointer. Returns `None`
+/// if the rule does not lead up the stack.
 #[inline(always)]
-fn caller(registers: Registers, rule: Plain, memory: Memory) -> Option<(usize, Registers)> {
+fn caller(registers: Registers, rule: PlainRule, memory: Memory) -> Option<(usize, Registers)> {
     let cfa = value(registers, rule.base).wrapping_add(rule.cfa);
-    // A jump would be guessed wrongly too often: where nothing was saved, the return address is read once more.
+    // Selected without a branch, which would be mispredicted too often. If nothing was saved, the
+    // return address is read twice.
     let is_saved = rule.saved != 0;
     let saved = cfa.wrapping_sub(select_unpredictable(is_saved, rule.saved, WORD));
     let (instruction, word) = memory.frame(registers.stack_pointer, cfa, saved)?;
@@ -104,58 +114,63 @@ fn caller(registers: Registers, rule: Plain, memory: Memory) -> Option<(usize, R
     Some((saved, Registers { stack_pointer: cfa, instruction, frame_pointer }))
 }
 
-/// All that is rare.
+/// Walks one frame on the slow path: rules that are not plain, permanent and cached, and other
+/// stacks than the thread's own.
 #[cold]
 #[inline(never)]
-fn go_on_oddly(position: Position, memory: Memory) -> (Frame, Next) {
+fn step_slow(position: Position, memory: Memory) -> Step {
     let Position { registers, is_interrupted } = position;
     let saved = if is_interrupted { Frame::INTERRUPTED } else { Frame::OPAQUE };
     let opaque = Frame { registers, saved };
     let code = registers.instruction.wrapping_sub(usize::from(!is_interrupted));
-    let looked = cfi::look_up(CodeAddress { code, is_exact: is_interrupted });
-    let next = match looked.map(|looked| (looked.rule.rule(), looked.is_fixed)) {
-        // A rule that was just looked up for the first time is as good as others.
+    let found = cfi::look_up(CodeAddress { code, is_exact: is_interrupted });
+    let next = match found.map(|found| (found.rule.rule(), found.is_permanent)) {
+        // A plain, permanent rule that was not cached yet: as on the fast path.
         Some((Rule::Plain(rule), true))
             if !is_interrupted
                 && let Some((saved, caller)) = caller(registers, rule, memory)
                 && caller.instruction != 0 =>
         {
             let position = Position { registers: caller, is_interrupted: false };
-            return (Frame { registers, saved }, Ok((position, memory)));
+            let frame = Frame { registers, saved };
+            return Step { frame, next: Ok((position, memory)) };
         }
-        Some((Rule::Plain(rule), _)) => far_caller(registers, rule, memory)
+        Some((Rule::Plain(rule), _)) => caller_on_any_stack(registers, rule, memory)
             .map(|(registers, memory)| (Position { registers, is_interrupted: false }, memory)),
-        Some((Rule::Indirect { base, cfa, places, is_signal }, _)) => {
+        Some((Rule::Indirect { base, cfa, saved_at, is_signal }, _)) => {
             let base = value(registers, base);
-            indirect(
-                registers,
-                memory,
-                |distance| base.wrapping_add_signed(distance),
-                (cfa, places),
+            let address = |distance| base.wrapping_add_signed(distance);
+            caller_by_indirect_rule(registers, memory, address, cfa, saved_at).map(
+                |(registers, memory)| (Position { registers, is_interrupted: is_signal }, memory),
             )
-            .map(|(registers, memory)| (Position { registers, is_interrupted: is_signal }, memory))
         }
-        Some((Rule::Outermost, is_fixed)) => {
+        Some((Rule::Outermost, is_permanent)) => {
             let frame = Frame { registers, saved: Frame::UNCHANGED };
-            return (if is_fixed && !is_interrupted { frame } else { opaque }, Err(End::Outermost));
+            let frame = if is_permanent && !is_interrupted { frame } else { opaque };
+            return Step { frame, next: Err(End::Outermost) };
         }
-        Some((Rule::Other, _)) => return (opaque, Err(End::Odd)),
+        Some((Rule::Unsupported, _)) => return Step { frame: opaque, next: Err(End::Unsupported) },
         None => None,
     };
-    match next {
-        // Nobody called it.
+    let next = match next {
+        // A return address of 0 means that the frame has no caller.
         Some((Position { registers: Registers { instruction: 0, .. }, .. }, _)) => {
-            (opaque, Err(End::Outermost))
+            Err(End::Outermost)
         }
-        Some(next) => (opaque, Ok(next)),
-        None => (opaque, Err(End::Early)),
-    }
+        Some(next) => Ok(next),
+        None => Err(End::Truncated),
+    };
+    Step { frame: opaque, next }
 }
 
-/// The caller by a plain rule, on this stack or another one.
-fn far_caller(registers: Registers, rule: Plain, memory: Memory) -> Option<(Registers, Memory)> {
+/// Returns the caller by a plain rule, on this stack or another one.
+fn caller_on_any_stack(
+    registers: Registers,
+    rule: PlainRule,
+    memory: Memory,
+) -> Option<(Registers, Memory)> {
     let cfa = value(registers, rule.base).wrapping_add(rule.cfa);
-    let memory = memory.leads(registers.stack_pointer, cfa)?;
+    let memory = memory.advance(registers.stack_pointer, cfa)?;
     let frame_pointer = match rule.saved {
         0 => registers.frame_pointer,
         distance => memory.word(cfa.wrapping_sub(distance))?,
@@ -164,28 +179,29 @@ fn far_caller(registers: Registers, rule: Plain, memory: Memory) -> Option<(Regi
     Some((Registers { stack_pointer: cfa, instruction, frame_pointer }, memory))
 }
 
-/// The caller by an indirect rule.
-fn indirect(
+/// Returns the caller by an indirect rule.
+fn caller_by_indirect_rule(
     registers: Registers,
     memory: Memory,
     address: impl Fn(isize) -> usize,
-    (cfa, places): (isize, Places),
+    cfa: isize,
+    saved_at: SavedOffsets,
 ) -> Option<(Registers, Memory)> {
     let from = registers.stack_pointer;
     let read = |distance: isize| {
         let address = address(distance);
-        memory.leads(from, address.wrapping_add(WORD))?.word(address)
+        memory.advance(from, address.wrapping_add(WORD))?.word(address)
     };
     let cfa = read(cfa)?;
-    let return_address = match places.return_address {
+    let return_address = match saved_at.return_address {
         Some(distance) => Some(read(distance)?),
         None => None,
     };
-    let frame_pointer = match places.frame_pointer {
+    let frame_pointer = match saved_at.frame_pointer {
         Some(distance) => read(distance)?,
         None => registers.frame_pointer,
     };
-    let memory = memory.leads(from, cfa)?;
+    let memory = memory.advance(from, cfa)?;
     let instruction = match return_address {
         Some(address) => address,
         None => memory.word(cfa.wrapping_sub(WORD))?,

@@ -1,43 +1,45 @@
-//! Which part of the stack may be read: the thread's own above its stack pointer, and of any other what proves readable.
+//! The readable part of a stack: the thread's own above the stack pointer, and of other stacks what
+//! the kernel confirms.
 
 use crate::mem::sys;
 use crate::mem::sys::{PAGE, StackBounds};
 
 use super::rule::WORD;
 
-/// The addresses that the walk may read, where it has come to.
+/// The address range that the walk may read at its current position.
 #[derive(Clone, Copy)]
 pub(crate) struct Memory {
     low: usize,
     high: usize,
     own: StackBounds,
-    /// How often the walk has gone from one stack to another.
-    changes: u32,
-    /// Whether it has been on another stack than the thread's own.
-    has_left: bool,
+    /// The number of times that the walk changed to another stack.
+    switches: u32,
+    /// True if the walk has been on another stack than the thread's own.
+    has_left_own_stack: bool,
 }
 
-/// A signal's stack, a coroutine's and the thread's own, with some to spare.
-const MOST_CHANGES: u32 = 8;
+/// A signal's stack, a coroutine's and the thread's own, with some reserve.
+const MAX_SWITCHES: u32 = 8;
 
-/// A rule finds the frame pointer in so many bytes below a frame's end.
-const MOST_SAVED: usize = 256 * WORD;
+/// A plain rule finds the saved frame pointer within this many bytes below the CFA.
+const MAX_SAVE_DISTANCE: usize = 256 * WORD;
 
-/// The bytes of another stack that are asked for at once, at most.
-const FARTHEST: usize = 64 * PAGE;
+/// The number of bytes of another stack that the kernel is asked about at once, at most.
+const MAX_EXTENSION: usize = 64 * PAGE;
 
 impl Memory {
     pub(crate) fn new(own: StackBounds, stack_pointer: usize) -> Self {
         let is_own = own.low <= stack_pointer && stack_pointer < own.high;
         let high = if is_own { own.high } else { stack_pointer };
-        Memory { low: stack_pointer, high, own, changes: 0, has_left: !is_own }
+        Memory { low: stack_pointer, high, own, switches: 0, has_left_own_stack: !is_own }
     }
 
-    pub(crate) fn has_left(self) -> bool {
-        self.has_left
+    pub(crate) fn has_left_own_stack(self) -> bool {
+        self.has_left_own_stack
     }
 
-    /// The last word of a frame, and one in it, if the frame lies inside what may be read, and upwards.
+    /// Reads the last word of a frame, and one inside it, if the frame lies upwards in the readable
+    /// range.
     #[inline(always)]
     pub(crate) fn frame(self, from: usize, to: usize, saved: usize) -> Option<(usize, usize)> {
         if from < to && to <= self.high && from <= saved && to.is_multiple_of(WORD) {
@@ -47,59 +49,59 @@ impl Memory {
         }
     }
 
-    /// What may be read once the walk goes on from a frame with this stack pointer to one with that: up the stack, or to
-    /// another one. `None` if it must not.
-    pub(crate) fn leads(self, from: usize, to: usize) -> Option<Memory> {
-        if self.frame(from, to, from).is_some() { Some(self) } else { self.reach(from, to) }
+    /// Returns the readable memory for the step from a frame with stack pointer `from` to one with
+    /// `to`: up the stack, or to another stack. Returns `None` if the step is invalid.
+    pub(crate) fn advance(self, from: usize, to: usize) -> Option<Memory> {
+        if self.frame(from, to, from).is_some() { Some(self) } else { self.switch_stack(from, to) }
     }
 
-    /// The word there, if it may be read.
+    /// Reads the word at this address, if it is in the readable range.
     #[inline(always)]
     pub(crate) fn word(self, address: usize) -> Option<usize> {
         let may = self.low <= address && address <= self.high.wrapping_sub(WORD);
         may.then(|| sys::word_at(address))
     }
 
-    /// Asks the system about the stack just below `to`.
-    fn reach(self, from: usize, to: usize) -> Option<Memory> {
+    /// Asks the kernel whether the stack just below `to` is readable.
+    fn switch_stack(self, from: usize, to: usize) -> Option<Memory> {
         let top = to.checked_sub(WORD).filter(|top| top.is_multiple_of(WORD))?;
         let on_own = self.own.low <= from && from < self.own.high;
         let to_own = self.own.low <= top && top < self.own.high;
         if on_own && to_own {
-            // Not upwards, or beyond the end.
+            // On the thread's own stack, a step must lead upwards and stay inside.
             return None;
         }
         if !to_own
             && from < to
-            && to - from <= FARTHEST
-            && let Some(farther) = self.extended(to)
+            && to - from <= MAX_EXTENSION
+            && let Some(farther) = self.extend(to)
         {
             return Some(farther);
         }
-        if self.changes == MOST_CHANGES || !sys::is_readable(top) {
+        if self.switches == MAX_SWITCHES || !sys::is_readable(top) {
             return None;
         }
         let first_page = top & !(PAGE - 1);
-        // What a frame has saved lies a little below its end.
-        let below = top.saturating_sub(MOST_SAVED);
+        // A frame saves registers a little below its end.
+        let below = top.saturating_sub(MAX_SAVE_DISTANCE);
         Some(Memory {
             low: if sys::is_readable(below) { below } else { first_page },
             high: if to_own { self.own.high } else { first_page + PAGE },
-            changes: self.changes + 1,
-            has_left: true,
+            switches: self.switches + 1,
+            has_left_own_stack: true,
             ..self
         })
     }
 
-    /// Page by page upwards, on a stack whose end nobody knows.
-    fn extended(self, to: usize) -> Option<Memory> {
+    /// Extends the range page by page upwards, on a stack of unknown size.
+    fn extend(self, to: usize) -> Option<Memory> {
         let mut high = self.high.max(self.low & !(PAGE - 1));
         while high < to {
             let page = high & !(PAGE - 1);
             sys::is_readable(page).then_some(())?;
             high = page + PAGE;
         }
-        Some(Memory { high, has_left: true, ..self })
+        Some(Memory { high, has_left_own_stack: true, ..self })
     }
 }
 
@@ -121,9 +123,13 @@ mod tests {
         assert_eq!(memory.word(own.low + 8), Some(7));
         assert_eq!(memory.word(own.high - 8), Some(7));
         assert_eq!(memory.word(own.high - 4), None);
-        assert!(memory.leads(own.low + 8, own.high).is_some_and(|memory| !memory.has_left()));
-        assert!(memory.leads(own.low + 8, own.low + 8).is_none());
-        assert!(memory.leads(own.low + 8, own.low + 20).is_none());
+        assert!(
+            memory
+                .advance(own.low + 8, own.high)
+                .is_some_and(|memory| !memory.has_left_own_stack())
+        );
+        assert!(memory.advance(own.low + 8, own.low + 8).is_none());
+        assert!(memory.advance(own.low + 8, own.low + 20).is_none());
     }
 
     #[test]
@@ -132,14 +138,14 @@ mod tests {
         let (own, other) = (bounds(&words), bounds(&other));
         let memory = Memory::new(own, other.low);
         assert_eq!(memory.word(other.low), None);
-        let memory = memory.leads(other.low, other.low + 64).unwrap();
+        let memory = memory.advance(other.low, other.low + 64).unwrap();
         assert_eq!(memory.word(other.low), Some(8));
-        let memory = memory.leads(other.low + 64, other.low + 5 * PAGE).unwrap();
-        let memory = memory.leads(other.low + 5 * PAGE, own.low + 64).unwrap();
+        let memory = memory.advance(other.low + 64, other.low + 5 * PAGE).unwrap();
+        let memory = memory.advance(other.low + 5 * PAGE, own.low + 64).unwrap();
         assert_eq!(memory.word(own.low + 56), Some(7));
-        assert!(memory.has_left());
-        // Nobody has a stack there.
-        assert!(memory.leads(own.low + 64, 0x7000).is_none());
+        assert!(memory.has_left_own_stack());
+        // No stack is mapped at this address.
+        assert!(memory.advance(own.low + 64, 0x7000).is_none());
     }
 
     #[test]
@@ -148,8 +154,8 @@ mod tests {
         let (own, other) = (bounds(&words), bounds(&other));
         let mut memory = Memory::new(own, own.low);
         let turn = || {
-            let there = memory.leads(own.low, other.low + 64)?;
-            memory = there.leads(other.low + 64, own.low + 64)?;
+            let there = memory.advance(own.low, other.low + 64)?;
+            memory = there.advance(other.low + 64, own.low + 64)?;
             Some(())
         };
         assert_eq!(std::iter::from_fn(turn).take(100).count(), 4);

@@ -1,4 +1,4 @@
-//! Which module a piece of code belongs to, and where its unwind information is: asked of the dynamic linker without a lock.
+//! The module of a code address and its unwind information, from the dynamic linker without a lock.
 #![expect(
     unsafe_code,
     reason = "calls the dynamic linker, and reads modules where they are loaded"
@@ -16,26 +16,26 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use super::unwind_info::UnwindInfo;
 use crate::mem::sys;
 
-/// What is known of the code's module.
-pub(crate) struct Found {
+/// A module's unwind information and identity.
+pub(crate) struct ModuleInfo {
     pub(crate) unwind_info: UnwindInfo<'static>,
-    /// Of a module that may go: a number that no other module in its place has, so that what was learnt of it is not
-    /// believed of another.
-    pub(crate) seal: Seal,
+    /// The identity of the module, to check cached rules of it.
+    pub(crate) identity: Identity,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Seal {
-    /// The module stays as long as the process.
-    Fixed,
-    /// It may go, and this tells it from others.
-    Loose(u64),
-    /// It may go, and nothing tells it from others.
-    None,
+pub(crate) enum Identity {
+    /// The module stays loaded until the process ends.
+    Permanent,
+    /// The module may be unloaded. This hash distinguishes it from any other at its address.
+    Fingerprint(u64),
+    /// The module may be unloaded, and has no build id to distinguish it.
+    Unknown,
 }
 
-/// A module that stays: the addresses that it covers, the segment with its unwind information, and the index in there.
-struct Place {
+/// A module that stays loaded: its address range, the segment with its unwind information, and the
+/// address of `.eh_frame_hdr` in that segment.
+struct PermanentModule {
     low: AtomicUsize,
     high: AtomicUsize,
     start: AtomicUsize,
@@ -43,9 +43,9 @@ struct Place {
     index: AtomicUsize,
 }
 
-/// The modules that were loaded with the program: the linker keeps those until the process ends. Read by hooks.
-static FIXED: [Place; 256] = [const {
-    Place {
+/// The modules that were loaded with the program. The linker never unloads these. Hooks read them.
+static PERMANENT: [PermanentModule; 256] = [const {
+    PermanentModule {
         low: AtomicUsize::new(0),
         high: AtomicUsize::new(0),
         start: AtomicUsize::new(0),
@@ -53,16 +53,16 @@ static FIXED: [Place; 256] = [const {
         index: AtomicUsize::new(0),
     }
 }; 256];
-static FIXED_COUNT: AtomicUsize = AtomicUsize::new(0);
+static PERMANENT_COUNT: AtomicUsize = AtomicUsize::new(0);
 
-/// The addresses of the module that the tracker is part of.
+/// The address range of the module that contains the tracker.
 static OWN_LOW: AtomicUsize = AtomicUsize::new(0);
 static OWN_HIGH: AtomicUsize = AtomicUsize::new(0);
 
-/// The linker's `_dl_find_object`, if it has one (glibc from 2.35 on); 0 is none.
-static FIND: AtomicUsize = AtomicUsize::new(0);
+/// The linker's function `_dl_find_object` (glibc 2.35 and later); 0 if there is none.
+static DL_FIND_OBJECT: AtomicUsize = AtomicUsize::new(0);
 
-/// The linker's answer; the layout is part of its interface.
+/// The result of `_dl_find_object`. Its layout is part of the linker's ABI.
 #[repr(C)]
 struct Object {
     flags: u64,
@@ -75,19 +75,20 @@ struct Object {
 
 type FindObject = unsafe extern "C" fn(*mut c_void, *mut Object) -> c_int;
 
-/// Remembers the modules that are loaded with the program. Takes the linker's lock: to be called once, before `main`.
-pub(crate) fn learn() {
-    // SAFETY: a string constant, and a search that has no side effects.
+/// Stores the modules that were loaded with the program. It takes the linker's lock: call it once,
+/// before `main`.
+pub(crate) fn record_loaded() {
+    // SAFETY: the name is a C string, and a look-up has no side effects.
     let find = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"_dl_find_object".as_ptr()) };
-    FIND.store(find.expose_provenance(), Relaxed);
+    DL_FIND_OBJECT.store(find.expose_provenance(), Relaxed);
     let mut loaded = Loaded { count: 0, own_is_program: false };
-    // SAFETY: `visit` uses the value only during the call.
+    // SAFETY: `visit` keeps no reference to the value after the call.
     unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut loaded).cast()) };
 }
 
 struct Loaded {
     count: usize,
-    /// Whether the tracker is part of the program, not of a library that somebody loads later.
+    /// True if the tracker is part of the program, and not of a library that was loaded later.
     own_is_program: bool,
 }
 
@@ -96,16 +97,16 @@ unsafe extern "C" fn visit(
     _size: usize,
     loaded: *mut c_void,
 ) -> c_int {
-    // SAFETY: the linker hands in a valid description.
+    // SAFETY: `dl_iterate_phdr` passes a valid description for the duration of the call.
     let info = unsafe { &*info };
-    // SAFETY: the value given below, which nobody else uses meanwhile.
+    // SAFETY: this is the value passed above, which is not used elsewhere during the call.
     let loaded = unsafe { &mut *loaded.cast::<Loaded>() };
-    // SAFETY: the description's own table.
+    // SAFETY: `dlpi_phdr` points to `dlpi_phnum` headers of a loaded module.
     let headers =
         unsafe { std::slice::from_raw_parts(info.dlpi_phdr, usize::from(info.dlpi_phnum)) };
-    let Some(module) = Module::of(info.dlpi_addr as usize, headers) else { return 0 };
+    let Some(module) = Module::from_headers(info.dlpi_addr as usize, headers) else { return 0 };
     let holds = |address: usize| (module.low..module.high).contains(&address);
-    let is_own = holds(learn as *const () as usize);
+    let is_own = holds(record_loaded as *const () as usize);
     let is_program = loaded.count == 0;
     loaded.count += 1;
     loaded.own_is_program |= is_program && is_own;
@@ -113,15 +114,16 @@ unsafe extern "C" fn visit(
         OWN_LOW.store(module.low, Relaxed);
         OWN_HIGH.store(module.high, Relaxed);
     }
-    // A library's own initialiser may run while others are there that will go: only what must stay is known to.
+    // In a library's initialiser, other loaded modules may be unloaded later. Only those that
+    // cannot be unloaded are stored.
     let is_c_library = holds(libc::getpid as *const () as usize);
     if is_program || is_own || is_c_library || loaded.own_is_program {
-        module.remember();
+        module.publish();
     }
     0
 }
 
-/// Where a module's parts are in memory.
+/// The addresses of a module: see [`PermanentModule`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Module {
     low: usize,
@@ -132,8 +134,8 @@ struct Module {
 }
 
 impl Module {
-    /// `None` if it has no unwind information.
-    fn of(bias: usize, headers: &[libc::Elf64_Phdr]) -> Option<Module> {
+    /// Reads the program headers. Returns `None` if the module has no unwind information.
+    fn from_headers(bias: usize, headers: &[libc::Elf64_Phdr]) -> Option<Module> {
         let place = |header: &libc::Elf64_Phdr| {
             let start = bias.wrapping_add(header.p_vaddr as usize);
             (start, start.wrapping_add(header.p_memsz as usize))
@@ -147,44 +149,53 @@ impl Module {
         Some(Module { low, high, start, end, index })
     }
 
-    fn remember(self) {
-        let count = FIXED_COUNT.load(Relaxed);
-        let Some(place) = FIXED.get(count) else { return };
+    fn publish(self) {
+        let count = PERMANENT_COUNT.load(Relaxed);
+        let Some(place) = PERMANENT.get(count) else { return };
         place.low.store(self.low, Relaxed);
         place.high.store(self.high, Relaxed);
         place.start.store(self.start, Relaxed);
         place.end.store(self.end, Relaxed);
         place.index.store(self.index, Relaxed);
-        // Release, with the Acquire of `find`: the place is filled in.
-        FIXED_COUNT.store(count + 1, Release);
+        // Release, with the Acquire of `find`: the entry is written before it is counted.
+        PERMANENT_COUNT.store(count + 1, Release);
     }
 
     /// # Safety
     ///
-    /// The module is loaded for as long as the answer is used.
+    /// The module stays loaded for as long as the result is used.
     unsafe fn unwind_info(self) -> UnwindInfo<'static> {
         let (start, length) = (ptr::with_exposed_provenance(self.start), self.end - self.start);
-        // SAFETY: a readable segment of a loaded module, which nobody writes to.
+        // SAFETY: by this function's contract the segment is loaded. It is readable, and never
+        // written.
         let bytes = unsafe { std::slice::from_raw_parts(start, length) };
         UnwindInfo { start: self.start, bytes, index: self.index }
     }
 }
 
-/// The addresses of the module that the tracker is part of; nothing before they are known.
-#[inline(always)]
-pub(crate) fn own() -> (usize, usize) {
-    (OWN_LOW.load(Relaxed), OWN_HIGH.load(Relaxed))
+/// A range of addresses. `high` is exclusive.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AddressRange {
+    pub(crate) low: usize,
+    pub(crate) high: usize,
 }
 
-/// The module of this code, which is on this thread's stack and so cannot go meanwhile.
-pub(crate) fn find(code: usize) -> Option<Found> {
-    // Acquire, with the Release of `remember`.
-    let count = FIXED_COUNT.load(Acquire).min(FIXED.len());
-    let fixed = FIXED
+/// Returns the address range of the module that contains the tracker; empty before it is stored.
+#[inline(always)]
+pub(crate) fn own_range() -> AddressRange {
+    AddressRange { low: OWN_LOW.load(Relaxed), high: OWN_HIGH.load(Relaxed) }
+}
+
+/// Returns the module of this code. The code is on this thread's stack, so it is not unloaded
+/// meanwhile.
+pub(crate) fn find(code: usize) -> Option<ModuleInfo> {
+    // Acquire, with the Release of `publish`. The loads below are Relaxed for that reason.
+    let count = PERMANENT_COUNT.load(Acquire).min(PERMANENT.len());
+    let permanent = PERMANENT
         .iter()
         .take(count)
         .find(|place| place.low.load(Relaxed) <= code && code < place.high.load(Relaxed));
-    if let Some(place) = fixed {
+    if let Some(place) = permanent {
         let module = Module {
             low: place.low.load(Relaxed),
             high: place.high.load(Relaxed),
@@ -192,44 +203,52 @@ pub(crate) fn find(code: usize) -> Option<Found> {
             end: place.end.load(Relaxed),
             index: place.index.load(Relaxed),
         };
-        // SAFETY: it stays until the process ends.
-        return Some(Found { unwind_info: unsafe { module.unwind_info() }, seal: Seal::Fixed });
+        // SAFETY: a permanent module is never unloaded.
+        return Some(ModuleInfo {
+            unwind_info: unsafe { module.unwind_info() },
+            identity: Identity::Permanent,
+        });
     }
-    find_loose(code)
+    find_unloadable(code)
 }
 
-/// The seal of the module of this code.
-pub(crate) fn seal(code: usize) -> Option<u64> {
-    seal_of(&object(code)?)
+/// Returns the fingerprint of the module of this code.
+pub(crate) fn fingerprint(code: usize) -> Option<u64> {
+    fingerprint_of(&find_object(code)?)
 }
 
-fn find_loose(code: usize) -> Option<Found> {
-    let object = object(code)?;
+fn find_unloadable(code: usize) -> Option<ModuleInfo> {
+    let object = find_object(code)?;
     let headers = headers(&object)?;
     let first = headers.iter().find(|header| header.p_type == libc::PT_LOAD)?;
     let bias = object.start.addr().wrapping_sub(first.p_vaddr as usize & !(sys::PAGE - 1));
-    let module = Module::of(bias, headers)?;
-    // SAFETY: its code is on this thread's stack.
+    let module = Module::from_headers(bias, headers)?;
+    // SAFETY: the module's code is on this thread's stack, so it is not unloaded meanwhile.
     let unwind_info = unsafe { module.unwind_info() };
-    Some(Found { unwind_info, seal: seal_of(&object).map_or(Seal::None, Seal::Loose) })
+    Some(ModuleInfo {
+        unwind_info,
+        identity: fingerprint_of(&object).map_or(Identity::Unknown, Identity::Fingerprint),
+    })
 }
 
-fn object(code: usize) -> Option<Object> {
-    let find = ptr::with_exposed_provenance::<()>(FIND.load(Relaxed));
-    // SAFETY: zero, which is none, or the function of that name, whose type this is.
+fn find_object(code: usize) -> Option<Object> {
+    let find = ptr::with_exposed_provenance::<()>(DL_FIND_OBJECT.load(Relaxed));
+    // SAFETY: the value is 0, which is `None`, or the address of `_dl_find_object`, which has this
+    // type.
     let find: Option<FindObject> = unsafe { std::mem::transmute(find) };
     let none = ptr::null_mut();
     let mut object =
         Object { flags: 0, start: none, end: none, link_map: none, index: none, reserved: [0; 7] };
-    // SAFETY: any address may be asked about, and the answer has room.
+    // SAFETY: the function accepts any address, and `object` is valid for the write.
     let failed = unsafe { find?(ptr::without_provenance_mut(code), &raw mut object) };
     (failed == 0).then_some(object)
 }
 
-/// What the first page of a module says of its parts. Linkers put it there.
+/// Returns the program headers in the first page of a module, where linkers put them.
 fn headers(object: &Object) -> Option<&'static [libc::Elf64_Phdr]> {
     let first = object.start.cast::<libc::Elf64_Ehdr>();
-    // SAFETY: the module is loaded, and begins with a page that can be read; a header is smaller.
+    // SAFETY: the module is loaded, and its first page is readable; the header is smaller than a
+    // page.
     let header = unsafe { &*first };
     let table = usize::try_from(header.e_phoff).ok()?;
     let count = usize::from(header.e_phnum);
@@ -238,26 +257,28 @@ fn headers(object: &Object) -> Option<&'static [libc::Elf64_Phdr]> {
     if !header.e_ident.starts_with(b"\x7fELF") || !fits || !table.is_multiple_of(8) {
         return None;
     }
-    // SAFETY: inside the first page.
+    // SAFETY: `table` is at most `PAGE`, and so inside the first page.
     let table = unsafe { object.start.cast::<u8>().add(table) };
-    // SAFETY: so many headers are in the first page; the table is aligned.
+    // SAFETY: `fits` ensures that `count` headers lie inside the first page. The table is aligned
+    // to 8.
     Some(unsafe { std::slice::from_raw_parts(table.cast(), count) })
 }
 
-/// Where the module is, and its build id: another one in the same place has another.
-fn seal_of(object: &Object) -> Option<u64> {
+/// Returns a hash of a module's address and build id.
+fn fingerprint_of(object: &Object) -> Option<u64> {
     let in_first_page = |header: &&libc::Elf64_Phdr| {
         header.p_type == libc::PT_NOTE
             && header.p_offset.checked_add(header.p_memsz).is_some_and(|end| end <= 4096)
     };
     let build_id = headers(object)?.iter().filter(in_first_page).find_map(|header| {
-        // SAFETY: inside the first page.
+        // SAFETY: `in_first_page` ensures that the notes lie inside the first page.
         let notes = unsafe { object.start.cast::<u8>().add(header.p_offset as usize) };
-        // SAFETY: as above.
+        // SAFETY: the notes lie inside the first page, which is readable.
         sys::build_id(unsafe { std::slice::from_raw_parts(notes, header.p_memsz as usize) })
     })?;
-    let mix =
-        |seal: u64, word: u64| (seal ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+    let mix = |fingerprint: u64, word: u64| {
+        (fingerprint ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29)
+    };
     let place = mix(object.start.addr() as u64, object.index.addr() as u64);
     let words = build_id.as_chunks::<8>();
     let rest = words.1.iter().fold(0, |word, &byte| word << 8 | u64::from(byte));
@@ -271,10 +292,10 @@ mod tests {
 
     #[test]
     fn what_is_loaded_with_the_program_stays() {
-        learn();
-        for function in [learn as *const (), libc::getpid as *const ()] {
+        record_loaded();
+        for function in [record_loaded as *const (), libc::getpid as *const ()] {
             let found = find(function.addr()).expect("it is loaded");
-            assert_eq!(found.seal, Seal::Fixed);
+            assert_eq!(found.identity, Identity::Permanent);
             let UnwindInfo { start, bytes, index } = found.unwind_info;
             assert!(start <= index && index < start + bytes.len());
         }

@@ -1,38 +1,39 @@
-//! The reference: the unwinder of the crate `backtrace`, which takes microseconds.
+//! The reference unwinder: the crate `backtrace`, which takes microseconds per stack.
 #![expect(unsafe_code, reason = "the form that takes no lock is unsafe")]
 
 use super::last::LastStack;
 use super::last::MAX_FRAMES;
 
-/// The reference's own frames come on top.
-const MOST: usize = MAX_FRAMES + 16;
+/// The unwinder's own frames come on top.
+const MAX_ADDRESSES: usize = MAX_FRAMES + 16;
 
-/// Takes this stack, and says whether all of it was kept. `innermost` is the first frame that is wanted; if it is not among
-/// them, the unwinder's own stay: whoever reads the dump drops all up to the allocator's.
+/// Walks this stack, and returns whether it is complete. `innermost` is the first frame to keep. If
+/// it is not found, the unwinder's own frames stay; readers of dumps drop all frames up to the
+/// allocator's.
 #[cold]
 #[inline(never)]
 pub(crate) fn walk(innermost: Option<usize>, last: &LastStack) -> bool {
-    let mut addresses = [0; MOST];
+    let mut addresses = [0; MAX_ADDRESSES];
     let mut count = 0;
-    let mut is_whole = true;
-    let keep = |frame: &backtrace::Frame| {
-        // Some unwinders end with a frame that is none.
+    let mut is_complete = true;
+    let collect = |frame: &backtrace::Frame| {
+        // Some unwinders end with a null frame.
         if frame.ip().is_null() {
             return true;
         }
         match addresses.get_mut(count) {
             Some(place) => *place = frame.ip().addr(),
-            None => is_whole = false,
+            None => is_complete = false,
         }
         count += 1;
-        is_whole
+        is_complete
     };
-    // SAFETY: what is synchronised otherwise is the resolving of symbols, which does not happen here.
-    unsafe { backtrace::trace_unsynchronized(keep) };
-    let addresses = addresses.get(..count.min(MOST)).unwrap_or(&[]);
+    // SAFETY: only symbol resolution needs synchronisation, and this resolves no symbols.
+    unsafe { backtrace::trace_unsynchronized(collect) };
+    let addresses = addresses.get(..count.min(MAX_ADDRESSES)).unwrap_or(&[]);
     let own = innermost.and_then(|address| addresses.iter().position(|other| *other == address));
     let wanted = addresses.get(own.unwrap_or(0)..).unwrap_or(&[]);
     let kept = wanted.get(..MAX_FRAMES).unwrap_or(wanted);
     last.replace_by_addresses(kept);
-    is_whole && kept.len() == wanted.len()
+    is_complete && kept.len() == wanted.len()
 }

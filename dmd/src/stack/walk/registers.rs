@@ -1,14 +1,22 @@
-//! The registers that a walk begins with.
+//! The registers that unwinding needs, and their capture.
 #![expect(unsafe_code, reason = "reads registers")]
 
-use super::last::Registers;
+/// The registers that identify a frame. Together with the stack's memory they determine all outer
+/// frames.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Registers {
+    pub(crate) stack_pointer: usize,
+    pub(crate) instruction: usize,
+    pub(crate) frame_pointer: usize,
+}
 
-/// Those of the function that this is inlined in, as if it had called something: the instruction is one past where it is.
+/// Captures the registers of the function that this is inlined into, with the instruction pointer
+/// plus one, as after a call.
 #[inline(always)]
-pub(crate) fn here() -> Registers {
+pub(crate) fn capture() -> Registers {
     let mut here = Registers::default();
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: reads registers.
+    // SAFETY: the instructions only copy registers.
     unsafe {
         std::arch::asm!(
             "lea {}, [rip]", "mov {}, rsp", "mov {}, rbp",
@@ -17,7 +25,7 @@ pub(crate) fn here() -> Registers {
         );
     }
     #[cfg(target_arch = "aarch64")]
-    // SAFETY: reads registers.
+    // SAFETY: the instructions only copy registers.
     unsafe {
         std::arch::asm!(
             "adr {}, .", "mov {}, sp", "mov {}, x29",

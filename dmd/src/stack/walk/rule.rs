@@ -1,21 +1,23 @@
-//! An unwind rule in a word: where the caller's registers are, seen from those of a frame.
+//! Unwind rules, packed into a word: the caller's registers as seen from a frame.
 
 use std::fmt;
 
-/// What leads from a frame to its caller. The canonical frame address (CFA) is the caller's stack pointer.
+/// An unwind rule: how to get from a frame to its caller. The canonical frame address (CFA) is the
+/// caller's stack pointer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rule {
-    /// The CFA lies above a register, and the return address just below it.
-    Plain(Plain),
-    /// The CFA is in memory, that far from a register: signal frames, and functions that align their stack.
-    Indirect { base: Base, cfa: isize, places: Places, is_signal: bool },
-    /// This is the outermost frame.
+    /// The CFA is a register plus an offset, and the return address is just below the CFA.
+    Plain(PlainRule),
+    /// The CFA is in memory, at an offset from a register: signal frames, and functions that
+    /// realign their stack.
+    Indirect { base: Base, cfa: isize, saved_at: SavedOffsets, is_signal: bool },
+    /// The frame is the outermost one.
     Outermost,
-    /// Anything else: for the reference unwinder.
-    Other,
+    /// Any other rule, for the reference unwinder.
+    Unsupported,
 }
 
-/// The register that distances are measured from.
+/// The register that offsets are relative to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Base {
     StackPointer,
@@ -24,40 +26,41 @@ pub(crate) enum Base {
 
 /// The rule of nearly all code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Plain {
+pub(crate) struct PlainRule {
     pub(crate) base: Base,
-    /// How far above its base the CFA is.
+    /// The distance from the base up to the CFA.
     pub(crate) cfa: usize,
-    /// How far below the CFA the frame pointer was saved; 0 if it is in its register still.
+    /// The distance from the CFA down to the saved frame pointer; 0 if it is still in its register.
     pub(crate) saved: usize,
 }
 
-/// Where an indirect rule finds the caller's registers, in bytes from its base; `None` is the return address just below the
-/// CFA, and the frame pointer in its register.
+/// The offsets of the saved registers from the base of an indirect rule. `None` means that the
+/// return address is just below the CFA, or the frame pointer still in its register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Places {
+pub(crate) struct SavedOffsets {
     pub(crate) return_address: Option<isize>,
     pub(crate) frame_pointer: Option<isize>,
 }
 
-/// The bytes of a word of the stack.
+/// The size of a word of the stack in bytes.
 pub(crate) const WORD: usize = size_of::<usize>();
 
-/// A rule in 29 bits; never 0. What does not fit is [`Rule::Other`].
+/// A rule in 29 bits, never 0. Rules that do not fit become [`Rule::Unsupported`].
 ///
-/// From the highest bit: the kind (2); then of a plain rule the base (1), and where the frame pointer is (8) and the CFA (18),
-/// both in words; of an indirect one the base (1), whether it is a signal frame's (1), and the CFA, the return address and the
-/// frame pointer (8 each), in words with a sign.
+/// From the highest bit, the kind (2). Then of a plain rule the base (1), the frame pointer's
+/// offset (8) and the CFA's (18), in words. Of an indirect rule the base (1), the flag of a signal
+/// frame (1), and the offsets of the frame pointer, the return address and the CFA (8 each), in
+/// signed words.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Packed(u32);
+pub(crate) struct PackedRule(u32);
 
-/// 0, so that the kind of the common rule is compared together with what stands before it.
+/// 0, so that one comparison checks the kind together with the tag above it.
 const PLAIN: u32 = 0;
 const INDIRECT: u32 = 1;
 const OUTERMOST: u32 = 2;
-const OTHER: u32 = 3;
+const UNSUPPORTED: u32 = 3;
 
-/// Where the fields begin.
+/// The shifts of the fields.
 const KIND: u32 = 27;
 const BASE: u32 = 26;
 const SAVED: u32 = 18;
@@ -65,21 +68,21 @@ const IS_SIGNAL: u32 = 25;
 const RETURN_ADDRESS: u32 = 8;
 const FRAME_POINTER: u32 = 16;
 
-/// Stands for `None` in eight bits.
+/// Encodes `None` in eight bits.
 const NOWHERE: i8 = i8::MIN;
 
-impl Packed {
-    /// How many bits a rule has.
+impl PackedRule {
+    /// The number of bits of a rule.
     pub(crate) const BITS: u32 = 29;
 
     pub(crate) fn new(rule: Rule) -> Self {
-        Packed(pack(rule).unwrap_or(OTHER << KIND))
+        PackedRule(pack(rule).unwrap_or(UNSUPPORTED << KIND))
     }
 
-    /// From what [`bits`](Self::bits) gave.
+    /// Makes a rule from its [`bits`](Self::bits).
     #[inline]
     pub(crate) fn from_bits(bits: u32) -> Self {
-        Packed(bits)
+        PackedRule(bits)
     }
 
     #[inline]
@@ -87,10 +90,10 @@ impl Packed {
         self.0
     }
 
-    /// The plain rule; nonsense of another kind.
+    /// Returns the plain rule. Of another kind, the result is meaningless.
     #[inline(always)]
-    pub(crate) fn plain(self) -> Plain {
-        Plain {
+    pub(crate) fn plain(self) -> PlainRule {
+        PlainRule {
             base: self.base(),
             cfa: (self.0 & 0x3_ffff) as usize * WORD,
             saved: (self.0 >> SAVED & 0xff) as usize * WORD,
@@ -102,11 +105,11 @@ impl Packed {
             PLAIN => Rule::Plain(self.plain()),
             INDIRECT => self.indirect(),
             OUTERMOST => Rule::Outermost,
-            _ => Rule::Other,
+            _ => Rule::Unsupported,
         }
     }
 
-    /// Whether bits are those of a plain rule with nothing before it.
+    /// Returns whether these bits are a plain rule below a zero tag.
     #[inline(always)]
     pub(crate) fn are_plain(bits: u64) -> bool {
         bits >> KIND == 0
@@ -122,18 +125,20 @@ impl Packed {
             let words = (self.0 >> shift & 0xff).to_le_bytes()[0].cast_signed();
             (words != NOWHERE).then_some(isize::from(words) * WORD.cast_signed())
         };
-        let places =
-            Places { return_address: words(RETURN_ADDRESS), frame_pointer: words(FRAME_POINTER) };
+        let saved_at = SavedOffsets {
+            return_address: words(RETURN_ADDRESS),
+            frame_pointer: words(FRAME_POINTER),
+        };
         Rule::Indirect {
             base: self.base(),
             cfa: words(0).unwrap_or(0),
-            places,
+            saved_at,
             is_signal: self.0 >> IS_SIGNAL & 1 == 1,
         }
     }
 }
 
-/// `None` if it does not fit.
+/// Packs a rule. Returns `None` if it does not fit.
 fn pack(rule: Rule) -> Option<u32> {
     let base = |base: Base| u32::from(base == Base::FramePointer) << BASE;
     match rule {
@@ -141,21 +146,21 @@ fn pack(rule: Rule) -> Option<u32> {
             let cfa = words(plain.cfa, 18).filter(|&cfa| cfa > 0)?;
             Some(PLAIN << KIND | base(plain.base) | words(plain.saved, 8)? << SAVED | cfa)
         }
-        Rule::Indirect { base: from, cfa, places, is_signal } => {
+        Rule::Indirect { base: from, cfa, saved_at, is_signal } => {
             let place = |place: Option<isize>| place.map_or(Some(NOWHERE), signed_words);
             let byte = |words: i8| u32::from(words.cast_unsigned());
             let signal = u32::from(is_signal) << IS_SIGNAL;
             let cfa = byte(signed_words(cfa)?);
-            let return_address = byte(place(places.return_address)?) << RETURN_ADDRESS;
-            let frame_pointer = byte(place(places.frame_pointer)?) << FRAME_POINTER;
+            let return_address = byte(place(saved_at.return_address)?) << RETURN_ADDRESS;
+            let frame_pointer = byte(place(saved_at.frame_pointer)?) << FRAME_POINTER;
             Some(INDIRECT << KIND | base(from) | signal | cfa | return_address | frame_pointer)
         }
         Rule::Outermost => Some(OUTERMOST << KIND),
-        Rule::Other => Some(OTHER << KIND),
+        Rule::Unsupported => Some(UNSUPPORTED << KIND),
     }
 }
 
-/// Whole words, if they fit these bits.
+/// Converts bytes to whole words, if they fit into this many bits.
 fn words(bytes: usize, bits: u32) -> Option<u32> {
     let words = u32::try_from(bytes / WORD).ok()?;
     (bytes.is_multiple_of(WORD) && words < 1 << bits).then_some(words)
@@ -167,28 +172,28 @@ fn signed_words(bytes: isize) -> Option<i8> {
     (bytes % word == 0 && words != NOWHERE).then_some(words)
 }
 
-impl fmt::Debug for Packed {
+impl fmt::Debug for PackedRule {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.rule().fmt(out)
     }
 }
 
-/// An address in code whose unwind rule is looked up.
+/// A code address to look up the unwind rule of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CodeAddress {
-    /// An address inside the instruction that has not returned yet, or of the next instruction.
+    /// An address inside the calling instruction, or of the next instruction to run.
     pub(crate) code: usize,
-    /// True if the instruction pointer stands there: in the innermost frame, and in one that a signal
-    /// interrupted. In all others it stands one past the call.
+    /// True if the instruction pointer is exactly there: in the innermost frame, and in one that a
+    /// signal interrupted. In other frames it is one past the call.
     pub(crate) is_exact: bool,
 }
 
-/// A rule that was looked up.
+/// The result of a look-up of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FoundRule {
-    pub(crate) rule: Packed,
-    /// True if it holds for the rest of the process.
-    pub(crate) is_fixed: bool,
+    pub(crate) rule: PackedRule,
+    /// True if the rule holds until the process ends.
+    pub(crate) is_permanent: bool,
 }
 
 #[cfg(test)]
@@ -197,29 +202,29 @@ mod tests {
     use super::*;
 
     fn plain(cfa: usize, saved: usize) -> Rule {
-        Rule::Plain(Plain { base: StackPointer, cfa, saved })
+        Rule::Plain(PlainRule { base: StackPointer, cfa, saved })
     }
 
     fn indirect(cfa: isize, return_address: Option<isize>) -> Rule {
-        let places = Places { return_address, frame_pointer: Some(120) };
-        Rule::Indirect { base: FramePointer, cfa, places, is_signal: true }
+        let saved_at = SavedOffsets { return_address, frame_pointer: Some(120) };
+        Rule::Indirect { base: FramePointer, cfa, saved_at, is_signal: true }
     }
 
     #[test]
     fn what_fits_comes_back_and_what_does_not_is_left_to_others() {
         let fits = [
-            Rule::Plain(Plain { base: FramePointer, cfa: 16, saved: 16 }),
+            Rule::Plain(PlainRule { base: FramePointer, cfa: 16, saved: 16 }),
             Rule::Outermost,
-            Rule::Other,
+            Rule::Unsupported,
             plain(8, 0),
             plain(8 * ((1 << 18) - 1), 8 * 255),
             indirect(160, Some(168)),
             indirect(-8, None),
         ];
         for rule in fits {
-            let packed = Packed::new(rule);
+            let packed = PackedRule::new(rule);
             assert_eq!(packed.rule(), rule);
-            assert!(packed.bits() != 0 && packed.bits() < 1 << Packed::BITS, "{packed:?}");
+            assert!(packed.bits() != 0 && packed.bits() < 1 << PackedRule::BITS, "{packed:?}");
         }
         let too_big = [
             plain(0, 0),
@@ -230,7 +235,7 @@ mod tests {
             indirect(16, Some(-8 * 128)),
         ];
         for rule in too_big {
-            assert_eq!(Packed::new(rule).rule(), Rule::Other, "{rule:?}");
+            assert_eq!(PackedRule::new(rule).rule(), Rule::Unsupported, "{rule:?}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Unwind rules from a module's `.eh_frame`. Everything is on the stack: this runs in hooks.
+//! Unwind rules from a module's `.eh_frame`. It runs in hooks, so all its data is on the stack.
 
 use gimli::{
     BaseAddresses, CfaRule, EhFrame, EhFrameOffset, Encoding, EndianSlice, Expression,
@@ -6,20 +6,28 @@ use gimli::{
     UnwindExpression, UnwindSection, UnwindTableRow, X86_64,
 };
 
-use super::rule::{Base, CodeAddress, Places, Plain, Rule, WORD};
+use super::rule::{Base, CodeAddress, PlainRule, Rule, SavedOffsets, WORD};
 
-/// The part of a module, as it lies in memory, that holds its `.eh_frame` and the index to it, `.eh_frame_hdr`.
+/// The segment of a loaded module that contains its `.eh_frame` and the index `.eh_frame_hdr`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct UnwindInfo<'m> {
     pub(crate) start: usize,
     pub(crate) bytes: &'m [u8],
-    /// The address of the index.
+    /// The address of `.eh_frame_hdr`.
     pub(crate) index: usize,
+}
+
+/// The addresses of a frame description entry (FDE) and of its section.
+struct Fde {
+    /// The start of `.eh_frame`.
+    eh_frame: usize,
+    entry: usize,
 }
 
 type Bytes<'m> = EndianSlice<'m, NativeEndian>;
 
-/// Rules of as many registers as the processor has that are ever saved, and as many rows as compilers push.
+/// Storage for a row of rules on the stack: all registers that are ever saved, and as many rows as
+/// compilers push.
 struct OnStack;
 
 impl UnwindContextStorage<usize> for OnStack {
@@ -28,14 +36,15 @@ impl UnwindContextStorage<usize> for OnStack {
 }
 
 impl UnwindInfo<'_> {
-    /// The rule of the code there; `None` if nothing is said of it, or not in a way that we read.
+    /// Returns the rule of this code. Returns `None` if the code has no unwind information, or in
+    /// an unsupported format.
     pub(crate) fn rule(&self, place: CodeAddress) -> Option<Rule> {
-        // Which register has which number is known of this processor only.
+        // The register numbers below are x86-64's.
         cfg!(target_arch = "x86_64").then_some(())?;
-        let (frames, entry) = self.search(place.code)?;
-        let section = EhFrame::from(EndianSlice::new(self.from(frames)?, NativeEndian));
-        let bases = BaseAddresses::default().set_eh_frame(frames as u64);
-        let offset = EhFrameOffset(entry.checked_sub(frames)?);
+        let Fde { eh_frame, entry } = self.search(place.code)?;
+        let section = EhFrame::from(EndianSlice::new(self.from(eh_frame)?, NativeEndian));
+        let bases = BaseAddresses::default().set_eh_frame(eh_frame as u64);
+        let offset = EhFrameOffset(entry.checked_sub(eh_frame)?);
         let found = section.fde_from_offset(&bases, offset, EhFrame::cie_from_offset).ok()?;
         if !found.contains(place.code as u64) {
             return None;
@@ -45,31 +54,31 @@ impl UnwindInfo<'_> {
         let code = place.code as u64;
         let row = found.unwind_info_for_address(&section, &bases, &mut context, code);
         let encoding = found.cie().encoding();
-        let Ok(row) = row else { return Some(Rule::Other) };
+        let Ok(row) = row else { return Some(Rule::Unsupported) };
         let row = Row { section: &section, encoding, place, row, is_signal };
-        Some(row.rule().unwrap_or(Rule::Other))
+        Some(row.rule().unwrap_or(Rule::Unsupported))
     }
 
-    /// The addresses of `.eh_frame`, and of the entry that covers the code if any does: by bisection in the index, in the one
-    /// form that linkers write it (version 1, four bytes each, relative to itself).
-    fn search(&self, code: usize) -> Option<(usize, usize)> {
+    /// Finds the entry that covers this code, by binary search in the index. It supports the one
+    /// format that linkers write: version 1, offsets of four bytes, relative to the index.
+    fn search(&self, code: usize) -> Option<Fde> {
         const HEAD: [u8; 4] = [1, 0x1b, 0x03, 0x3b];
         let index = self.from(self.index)?;
         let (head, rest) = index.split_first_chunk::<4>()?;
-        let (frames, rest) = rest.split_first_chunk::<4>()?;
+        let (eh_frame, rest) = rest.split_first_chunk::<4>()?;
         let (count, rest) = rest.split_first_chunk::<4>()?;
         if *head != HEAD {
             return None;
         }
-        let frames = relative(self.index + 4, *frames);
+        let eh_frame = relative(self.index + 4, *eh_frame);
         let count = u32::from_ne_bytes(*count) as usize;
         let table = rest.as_chunks::<4>().0.as_chunks::<2>().0.get(..count)?;
         let after = table.partition_point(|[first, _]| relative(self.index, *first) <= code);
         let [_, entry] = table.get(after.checked_sub(1)?)?;
-        Some((frames, relative(self.index, *entry)))
+        Some(Fde { eh_frame, entry: relative(self.index, *entry) })
     }
 
-    /// The bytes from this address on.
+    /// Returns the bytes from this address on.
     fn from(&self, address: usize) -> Option<&[u8]> {
         self.bytes.get(address.checked_sub(self.start)?..)
     }
@@ -79,7 +88,7 @@ fn relative(base: usize, distance: [u8; 4]) -> usize {
     base.wrapping_add_signed(i32::from_ne_bytes(distance) as isize)
 }
 
-/// One row of the unwind table, with what its expressions need.
+/// A row of the unwind table, and the context that its expressions need.
 struct Row<'a, 'm> {
     section: &'a EhFrame<Bytes<'m>>,
     encoding: Encoding,
@@ -88,31 +97,31 @@ struct Row<'a, 'm> {
     is_signal: bool,
 }
 
-/// What an expression comes to, as far as rules need it.
+/// The symbolic value of an expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Value {
-    Number(i64),
-    /// That far from a register.
-    From(Base, i64),
-    /// What the memory holds that far from a register.
-    At(Base, i64),
+    Constant(i64),
+    /// A register plus an offset.
+    Offset(Base, i64),
+    /// The memory at a register plus an offset.
+    Deref(Base, i64),
 }
 
 impl Row<'_, '_> {
-    /// `None` if it is not among the forms that have a rule.
+    /// Returns the rule of this row; `None` if it has no supported form.
     fn rule(&self) -> Option<Rule> {
         if self.row.register(X86_64::RA) == Some(RegisterRule::Undefined) {
             return Some(Rule::Outermost);
         }
         let cfa = match self.row.cfa() {
             CfaRule::RegisterAndOffset { register, offset } => {
-                Value::From(base(*register)?, *offset)
+                Value::Offset(base(*register)?, *offset)
             }
             CfaRule::Expression(expression) => self.value(expression)?,
         };
         match cfa {
-            Value::From(base, offset) if !self.is_signal => self.plain(base, offset),
-            Value::At(base, offset) => self.indirect(base, offset),
+            Value::Offset(base, offset) if !self.is_signal => self.plain(base, offset),
+            Value::Deref(base, offset) => self.indirect(base, offset),
             _ => None,
         }
     }
@@ -127,13 +136,13 @@ impl Row<'_, '_> {
             }
             Some(_) => return None,
         };
-        Some(Rule::Plain(Plain { base, cfa, saved }))
+        Some(Rule::Plain(PlainRule { base, cfa, saved }))
     }
 
     fn indirect(&self, base: Base, offset: i64) -> Option<Rule> {
         let saved = |rule: &RegisterRule<usize>| match rule {
             RegisterRule::Expression(expression) => match self.value(expression)? {
-                Value::From(from, offset) if from == base => isize::try_from(offset).ok(),
+                Value::Offset(from, offset) if from == base => isize::try_from(offset).ok(),
                 _ => None,
             },
             _ => None,
@@ -149,7 +158,7 @@ impl Row<'_, '_> {
         Some(Rule::Indirect {
             base,
             cfa: isize::try_from(offset).ok()?,
-            places: Places { return_address, frame_pointer },
+            saved_at: SavedOffsets { return_address, frame_pointer },
             is_signal: self.is_signal,
         })
     }
@@ -158,11 +167,11 @@ impl Row<'_, '_> {
         self.row.register(X86_64::RA) == Some(RegisterRule::Offset(-WORD.cast_signed() as i64))
     }
 
-    /// Works an expression out as far as it goes without looking at registers or memory.
+    /// Evaluates an expression symbolically, without registers or memory.
     fn value(&self, expression: &UnwindExpression<usize>) -> Option<Value> {
         let expression: Expression<Bytes<'_>> = expression.get(self.section).ok()?;
         let mut operations = expression.operations(self.encoding);
-        let mut values = Values { values: [Value::Number(0); 8], count: 0 };
+        let mut values = Values { values: [Value::Constant(0); 8], count: 0 };
         while let Some(operation) = operations.next().ok()? {
             self.operate(&operation, &mut values)?;
         }
@@ -174,19 +183,21 @@ impl Row<'_, '_> {
         operation: &Operation<R>,
         values: &mut Values,
     ) -> Option<()> {
-        use Value::{At, From, Number};
+        use Value::{Constant, Deref, Offset};
         let value = match *operation {
             Operation::RegisterOffset { register: X86_64::RA, offset, .. } => {
-                // Only where the instruction pointer stands is known, not where it will.
+                // The exact instruction pointer is required.
                 self.place.is_exact.then_some(())?;
-                Number(offset.checked_add_unsigned(self.place.code as u64)?)
+                Constant(offset.checked_add_unsigned(self.place.code as u64)?)
             }
-            Operation::RegisterOffset { register, offset, .. } => From(base(register)?, offset),
-            Operation::UnsignedConstant { value } => Number(value.cast_signed()),
-            Operation::SignedConstant { value } => Number(value),
-            Operation::PlusConstant { value } => plus(values.pop()?, Number(value.cast_signed()))?,
+            Operation::RegisterOffset { register, offset, .. } => Offset(base(register)?, offset),
+            Operation::UnsignedConstant { value } => Constant(value.cast_signed()),
+            Operation::SignedConstant { value } => Constant(value),
+            Operation::PlusConstant { value } => {
+                plus(values.pop()?, Constant(value.cast_signed()))?
+            }
             Operation::Deref { size: 8, space: false, .. } => match values.pop()? {
-                From(base, offset) => At(base, offset),
+                Offset(base, offset) => Deref(base, offset),
                 _ => return None,
             },
             Operation::Plus => {
@@ -194,10 +205,10 @@ impl Row<'_, '_> {
                 plus(values.pop()?, right)?
             }
             Operation::And | Operation::Ge | Operation::Shl => {
-                let (Number(right), Number(left)) = (values.pop()?, values.pop()?) else {
+                let (Constant(right), Constant(left)) = (values.pop()?, values.pop()?) else {
                     return None;
                 };
-                Number(match operation {
+                Constant(match operation {
                     Operation::And => left & right,
                     Operation::Ge => i64::from(left >= right),
                     _ => left.checked_shl(u32::try_from(right).ok()?)?,
@@ -211,10 +222,12 @@ impl Row<'_, '_> {
 
 fn plus(left: Value, right: Value) -> Option<Value> {
     match (left, right) {
-        (Value::Number(left), Value::Number(right)) => left.checked_add(right).map(Value::Number),
-        (Value::From(base, offset), Value::Number(number))
-        | (Value::Number(number), Value::From(base, offset)) => {
-            Some(Value::From(base, offset.checked_add(number)?))
+        (Value::Constant(left), Value::Constant(right)) => {
+            left.checked_add(right).map(Value::Constant)
+        }
+        (Value::Offset(base, offset), Value::Constant(number))
+        | (Value::Constant(number), Value::Offset(base, offset)) => {
+            Some(Value::Offset(base, offset.checked_add(number)?))
         }
         _ => None,
     }
@@ -228,7 +241,7 @@ fn base(register: Register) -> Option<Base> {
     }
 }
 
-/// The stack that an expression is worked out on.
+/// The stack of an expression's evaluation.
 struct Values {
     values: [Value; 8],
     count: usize,

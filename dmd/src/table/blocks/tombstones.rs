@@ -1,71 +1,75 @@
-//! What is left in the table of blocks that are not entered: one was given back, another lives and is not in the sample. Without
-//! it, neither could be told from memory that was never tracked.
+//! Tombstones in the table: words that mark addresses of freed and of unsampled blocks.
+//!
+//! While single allocations are observed, a look-up must tell a freed block from an unsampled one
+//! and from memory that was never tracked. A tombstone stays until the next block at its address.
 
-use super::{Blocks, Granule, HEADER, place};
+use super::leaf::{HEADER, word_index};
+use super::{Blocks, Granule};
 use crate::mem::sync::AtomicU64;
 use crate::mem::sync::Ordering::{Acquire, Relaxed, Release};
 use crate::mem::sync::load_own;
 use crate::table::packed_block::{Block, PackedBlock, Sizes, Tombstone};
 
 impl Blocks {
-    /// As [`remove`](Self::remove), but it can be told that there was a block until another one comes.
+    /// Removes a block, and leaves a tombstone that marks it as freed.
     pub(crate) fn remove_leaving_tombstone(
         &self,
         granule: Granule,
         address: usize,
     ) -> Option<Block> {
         let removed = self.remove_with(granule, address, |block, is_second_half| {
-            PackedBlock::shortened(block, is_second_half).trace_word(Tombstone::Freed)
+            PackedBlock::clamped(block, is_second_half).tombstone_word(Tombstone::Freed)
         });
         if removed.is_none()
             && let Some(word) = self.word(granule, address)
-            && let Some((packed, Tombstone::Unsampled)) = PackedBlock::trace(load_own(word))
+            && let Some((packed, Tombstone::Unsampled)) = PackedBlock::tombstone(load_own(word))
         {
-            // Release, as in `remove`.
-            word.store(packed.trace_word(Tombstone::Freed), Release);
+            // Release, with the Acquire in `tombstone_at`.
+            word.store(packed.tombstone_word(Tombstone::Freed), Release);
         }
         removed
     }
 
-    /// A block that the allocator has just handed out is not entered: no trace must be taken for it. Where no block was ever
-    /// entered, there is none.
+    /// Marks a new block that is not inserted as unsampled. Otherwise an older tombstone could be
+    /// taken for it. Pages without any block need no mark.
     pub(crate) fn mark_unsampled(&self, granule: Granule, address: usize, block: Block) {
         if self.may_hold(granule, address)
             && let Some(word) = self.word(granule, address)
         {
-            let packed = PackedBlock::shortened(block, granule.is_second_half(address));
-            // Release, as in `enter`.
-            word.store(packed.trace_word(Tombstone::Unsampled), Release);
+            let packed = PackedBlock::clamped(block, granule.is_second_half(address));
+            // Release, with the Acquire in `tombstone_at`.
+            word.store(packed.tombstone_word(Tombstone::Unsampled), Release);
         }
     }
 
     fn word(&self, granule: Granule, address: usize) -> Option<&'static AtomicU64> {
-        self.leaf(granule, address)?.get(HEADER + place(granule, address))
+        self.leaf(granule, address)?.get(HEADER + word_index(granule, address))
     }
 
-    /// Forgets what was left of blocks that are not entered.
+    /// Clears all tombstones.
     pub(crate) fn clear_tombstones(&self, granule: Granule) {
         self.for_each_word(granule, |_, word| {
             let seen = word.load(Relaxed);
-            if PackedBlock::trace(seen).is_some() {
-                // Whoever has got the memory meanwhile has its own word there, which stays.
+            if PackedBlock::tombstone(seen).is_some() {
+                // It fails if a new block was inserted meanwhile, whose word then stays.
                 let _ = word.compare_exchange(seen, 0, Relaxed, Relaxed);
             }
         });
     }
 
-    /// What is known of the block that held this address and is not entered.
-    pub(crate) fn trace_of(&self, granule: Granule, address: usize) -> Option<Tombstone> {
+    /// Returns the tombstone of the block that contained this address.
+    pub(crate) fn tombstone_at(&self, granule: Granule, address: usize) -> Option<Tombstone> {
         let words = self.leaf(granule, address)?;
-        let any = |word| {
+        let decode = |word| {
             PackedBlock::from_word(word)
-                .or_else(|| PackedBlock::trace(word).map(|(packed, _)| packed))
+                .or_else(|| PackedBlock::tombstone(word).map(|(packed, _)| packed))
         };
-        let (start, _) = self.nearest(granule, words, address, any)?;
-        // Looked at once more: a block may be entered there by now.
-        let (packed, trace) = PackedBlock::trace(self.word(granule, start)?.load(Acquire))?;
+        let start = self.nearest(granule, words, address, decode)?;
+        // Read again: a block may have been inserted there. Acquire, with the Release of the stores
+        // above.
+        let (packed, tombstone) = PackedBlock::tombstone(self.word(granule, start)?.load(Acquire))?;
         match packed.sizes() {
-            Sizes::Here { usable, .. } if address < start + usable => Some(trace),
+            Sizes::Inline { usable, .. } if address < start + usable => Some(tombstone),
             _ => None,
         }
     }
@@ -87,33 +91,33 @@ mod tests {
 
     fn all(blocks: &Blocks) -> Vec<(usize, usize)> {
         let mut found = Vec::new();
-        blocks.for_each(GLIBC, |address, block, _| found.push((address, block.requested)));
+        blocks.for_each(GLIBC, |live| found.push((live.start, live.block.requested)));
         found
     }
 
     #[test]
-    fn a_block_that_leaves_a_trace_is_known_to_have_been_given_back() {
+    fn a_tombstone_tells_freed_from_unsampled_until_the_next_block() {
         let blocks = Box::new(Blocks::new());
-        let was = |address| blocks.trace_of(GLIBC, address) == Some(Tombstone::Freed);
+        let is_freed = |address| blocks.tombstone_at(GLIBC, address) == Some(Tombstone::Freed);
         for (address, size) in [(0x1000, 100), (0x2000, 100), (0x30_0000, 10 << 20)] {
             blocks.insert(GLIBC, address, block(size, size + 8));
         }
-        assert!(!was(0x1000));
+        assert!(!is_freed(0x1000));
         blocks.remove_leaving_tombstone(GLIBC, 0x1000);
         blocks.remove(GLIBC, 0x2000);
         blocks.remove_leaving_tombstone(GLIBC, 0x30_0000);
         let table = [(0x1000, true), (0x1000 + 107, true), (0x1000 + 108, false), (0x2000, false)];
         for (address, expected) in table.into_iter().chain([(0x30_0000 + 1000, true)]) {
-            assert_eq!(was(address), expected, "{address:x}");
+            assert_eq!(is_freed(address), expected, "{address:x}");
         }
         assert_eq!(all(&blocks), []);
         blocks.mark_unsampled(GLIBC, 0x1040, block(8, 24));
-        assert_eq!(blocks.trace_of(GLIBC, 0x1040), Some(Tombstone::Unsampled));
-        assert!(blocks.remove_leaving_tombstone(GLIBC, 0x1040).is_none() && was(0x1040));
+        assert_eq!(blocks.tombstone_at(GLIBC, 0x1040), Some(Tombstone::Unsampled));
+        assert!(blocks.remove_leaving_tombstone(GLIBC, 0x1040).is_none() && is_freed(0x1040));
         blocks.insert(GLIBC, 0x1000, block(8, 24));
-        assert!(!was(0x1000) && was(0x1040));
+        assert!(!is_freed(0x1000) && is_freed(0x1040));
         blocks.clear_tombstones(GLIBC);
-        assert!(!was(0x1040));
+        assert!(!is_freed(0x1040));
         assert_eq!(all(&blocks), [(0x1000, 8)]);
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::event::events::Event;
-use crate::event::journal::Stamped;
+use crate::event::journal::NumberedEvent;
 
 /// The allocations of a piece of code.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -21,11 +21,11 @@ pub struct Spent {
 
 impl Spent {
     /// Adds up events, which are in the order in which they happened.
-    pub(super) fn of(events: &[Stamped]) -> Self {
+    pub(super) fn of(events: &[NumberedEvent]) -> Self {
         let mut spent = Spent::default();
         let mut live = HashMap::new();
         let mut in_use = 0;
-        for Stamped { event, .. } in events {
+        for NumberedEvent { event, .. } in events {
             match *event {
                 Event::Allocated { address, block } => {
                     let usable = block.usable;

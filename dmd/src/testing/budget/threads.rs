@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::super::watch::ThreadWatch;
-use crate::event::journal::Stamped;
+use crate::event::journal::NumberedEvent;
 
 /// A handle by which other threads join a budget: their allocations count as well.
 #[derive(Clone, Debug, Default)]
@@ -16,7 +16,7 @@ pub struct Threads {
 pub(super) struct Joined {
     /// The number of threads that have joined and are not finished.
     pub(super) running: usize,
-    pub(super) events: Vec<Stamped>,
+    pub(super) events: Vec<NumberedEvent>,
 }
 
 impl Threads {

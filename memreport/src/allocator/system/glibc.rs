@@ -1,7 +1,7 @@
-//! What glibc's malloc says of all its arenas, by `mallinfo2`.
+//! Reads the statistics of glibc's malloc for all its arenas, by `mallinfo2`.
 //!
-//! It counts free chunks one by one, under each arena's lock: microseconds as a rule, some milliseconds in a heap of many
-//! small holes.
+//! glibc counts free chunks one by one, under each arena's lock. That takes microseconds as a rule,
+//! and some milliseconds in a heap with many small holes.
 #![cfg(all(target_os = "linux", target_env = "gnu"))]
 #![expect(unsafe_code, reason = "looks up and calls a function of the C library")]
 
@@ -9,16 +9,17 @@ use core::ffi::c_void;
 
 use crate::allocator::statistics::{HeapRest, HeapStatistics};
 
-/// The bytes that a chunk takes beside what may be used of it: the word with its size.
+/// The overhead of a chunk in bytes: the word with its size.
 const HEADER: u64 = size_of::<usize>() as u64;
 
-/// What the C library's own malloc has, whoever uses it. `None` where this is not glibc, or one from before 2.33.
+/// Returns the statistics of the C library's own malloc for all its users. `None` if this is not
+/// glibc, or a version before 2.33.
 pub(crate) fn statistics() -> Option<HeapStatistics> {
     let found = mallinfo2()?;
     let number = |bytes: usize| bytes as u64;
     let committed = number(found.arena) + number(found.hblkhd);
-    // `fordblks` is all that is free: chunks of the bins, those of the fast bins, and the ends of the arenas, of which only
-    // the main arena's is told apart.
+    // `fordblks` is all free memory: chunks in the bins and fast bins, and the ends of the arenas.
+    // Only the main arena's end is reported separately.
     let free = number(found.fordblks).min(committed);
     let page_cache = number(found.keepcost).min(free);
     Some(HeapStatistics {
@@ -31,13 +32,15 @@ pub(crate) fn statistics() -> Option<HeapStatistics> {
 }
 
 impl HeapStatistics {
-    /// The bytes in blocks of anybody's, with their headers, thread caches, and what arenas keep of themselves.
+    /// Returns the bytes in all blocks, with their headers, thread caches and the arenas'
+    /// bookkeeping.
     pub(crate) fn in_use(&self) -> u64 {
         self.committed.saturating_sub(self.page_cache).saturating_sub(self.bin_unused)
     }
 }
 
-/// Looked up, and not linked: a program that needs it would not start on an older system.
+/// Looks up the function at run time: a program linked against it would not start on an older
+/// system.
 fn mallinfo2() -> Option<libc::mallinfo2> {
     // SAFETY: the name is a C string.
     let function = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"mallinfo2".as_ptr()) };
@@ -48,7 +51,7 @@ fn mallinfo2() -> Option<libc::mallinfo2> {
     let function = unsafe {
         core::mem::transmute::<*mut c_void, unsafe extern "C" fn() -> libc::mallinfo2>(function)
     };
-    // SAFETY: it may be called at any time from any thread.
+    // SAFETY: any thread may call it at any time.
     Some(unsafe { function() })
 }
 

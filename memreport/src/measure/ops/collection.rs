@@ -1,32 +1,34 @@
-//! What all measurements of one collection share: who answers, who listens, which shared blocks were met.
+//! Holds the state that all measurements of a collection share: size source, recorder, visited
+//! blocks.
 
 use core::cell::{Cell, RefCell};
 
 use crate::allocator::size_source::SizeSource;
 use crate::field::Field;
-use crate::tracker::recorder::{HeardOf, Recorder};
+use crate::tracker::recorder::{RecentFields, Recorder};
 
-/// Shared blocks by address, and the reporter that met each.
+/// Shared blocks by address, with the reporter that visited each first.
 #[cfg(feature = "std")]
-type Met = std::collections::HashMap<usize, u32, core::hash::BuildHasherDefault<AddressHasher>>;
+type VisitedBlocks =
+    std::collections::HashMap<usize, u32, core::hash::BuildHasherDefault<AddressHasher>>;
 #[cfg(not(feature = "std"))]
-type Met = alloc::collections::BTreeMap<usize, u32>;
+type VisitedBlocks = alloc::collections::BTreeMap<usize, u32>;
 
-/// One collection, or one look at a value.
+/// One collection, or the measurement of a single value.
 pub(crate) struct Collection<'c> {
-    pub(crate) sizes: SizeSource,
-    pub(crate) recorder: Option<&'c dyn Recorder>,
-    heard_of: Option<&'c HeardOf>,
-    met: RefCell<Met>,
-    /// Which of the collection's reporters runs.
-    pub(crate) source: Cell<u32>,
-    /// In whose name blocks are claimed.
-    pub(crate) reporter: Cell<u32>,
+    pub(super) sizes: SizeSource,
+    pub(super) recorder: Option<&'c dyn Recorder>,
+    recent_fields: Option<&'c RecentFields>,
+    visited: RefCell<VisitedBlocks>,
+    /// The ordinal of the collection's reporter that runs.
+    pub(super) run: Cell<u32>,
+    /// The number of the reporter that claims refer to.
+    pub(super) reporter: Cell<u32>,
 }
 
 impl<'c> Collection<'c> {
-    /// One that tells nobody: for a look at a value.
-    pub(crate) fn unmarked() -> Self {
+    /// Creates the state for a single measurement, without a recorder.
+    pub(crate) fn unrecorded() -> Self {
         Collection::new(SizeSource::declared(), None)
     }
 
@@ -34,25 +36,25 @@ impl<'c> Collection<'c> {
         Collection {
             sizes,
             recorder,
-            heard_of: recorder.and_then(Recorder::heard_of),
-            met: RefCell::default(),
-            source: Cell::new(0),
+            recent_fields: recorder.and_then(Recorder::recent_fields),
+            visited: RefCell::default(),
+            run: Cell::new(0),
             reporter: Cell::new(0),
         }
     }
 
-    /// Who is to hear that this field is visited.
+    /// Returns the recorder, if it must be notified of a visit to this field.
     #[inline]
-    pub(crate) fn hears_of(&self, field: &'static Field) -> Option<&'c dyn Recorder> {
-        self.recorder.filter(|_| self.heard_of.is_none_or(|heard| heard.is_news(field)))
+    pub(super) fn recorder_for(&self, field: &'static Field) -> Option<&'c dyn Recorder> {
+        self.recorder.filter(|_| self.recent_fields.is_none_or(|heard| heard.insert(field)))
     }
 
-    /// Whether the shared block is met for the first time.
-    pub(crate) fn meet(&self, address: usize) -> bool {
+    /// Marks a shared block as visited. Returns whether this is the first visit.
+    pub(super) fn visit(&self, address: usize) -> bool {
         let mut first = false;
-        self.met.borrow_mut().entry(address).or_insert_with(|| {
+        self.visited.borrow_mut().entry(address).or_insert_with(|| {
             first = true;
-            self.source.get()
+            self.run.get()
         });
         first
     }
@@ -60,28 +62,28 @@ impl<'c> Collection<'c> {
 
 #[cfg(feature = "std")]
 impl<'c> Collection<'c> {
-    /// The next reporter begins.
-    pub(crate) fn next_source(&self) {
-        self.source.set(self.source.get() + 1);
+    /// Begins the next reporter.
+    pub(crate) fn begin_reporter(&self) {
+        self.run.set(self.run.get() + 1);
     }
 
-    /// What is measured from now on is measured in the name of this reporter.
-    pub(crate) fn set_reporter(&self, reporter: u32) {
+    /// Attributes further claims to this reporter.
+    pub(crate) fn set_claimant(&self, reporter: u32) {
         self.reporter.set(reporter);
     }
 
-    /// The reporter that runs failed: the shared blocks that it met are free for others to count.
-    pub(crate) fn forget_source(&self) {
-        let failed = self.source.get();
-        self.met.borrow_mut().retain(|_, source| *source != failed);
+    /// Forgets the shared blocks that the failed reporter visited, so that others count them.
+    pub(crate) fn forget_reporter(&self) {
+        let failed = self.run.get();
+        self.visited.borrow_mut().retain(|_, run| *run != failed);
     }
 
-    /// Whether somebody can be asked for the size of a block.
-    pub(crate) fn asks(&self) -> bool {
+    /// Returns whether sizes come from an allocator or a tracker.
+    pub(crate) fn has_usable_sizes(&self) -> bool {
         !matches!(self.sizes, SizeSource::Layout)
     }
 
-    /// Who hears of each claim.
+    /// Returns the recorder of claims.
     pub(crate) fn recorder(&self) -> Option<&'c dyn Recorder> {
         self.recorder
     }
@@ -93,7 +95,7 @@ impl core::fmt::Debug for Collection<'_> {
     }
 }
 
-/// Spreads addresses, whose low bits are all alike, over a table.
+/// A hasher that spreads addresses, whose low bits are all alike, over a table.
 #[cfg(feature = "std")]
 #[derive(Default)]
 struct AddressHasher(u64);
@@ -111,7 +113,7 @@ impl core::hash::Hasher for AddressHasher {
     }
 
     fn write_usize(&mut self, address: usize) {
-        // Fibonacci hashing; the rotation brings the good bits to where the table looks.
+        // Fibonacci hashing. The rotation moves the well mixed bits to where the table looks.
         self.0 = (self.0 ^ address as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(32);
     }
 }

@@ -1,12 +1,10 @@
-//! Blocks that are not known by their start: found by pointers into them, or by the words of what owns them.
+//! Finds blocks whose start is unknown, by pointers into them or by the words of their owners.
 //!
-//! A tracker's table answers. Where there is none, the caller's formula stands in, and the outcome says so.
-#![cfg_attr(
-    feature = "std",
-    expect(unsafe_code, reason = "looks into a block that a handle keeps alive")
-)]
+//! The tracker's table answers. Without one, the caller's formula counts as *computed*.
+#![expect(unsafe_code, reason = "reads blocks that a handle keeps alive, and passes contracts on")]
 
 use alloc::vec::Vec;
+use core::alloc::Layout;
 
 use super::Ops;
 use crate::allocator::size_source::SizeSource;
@@ -16,49 +14,54 @@ use crate::tracker::Tracker;
 use crate::tracker::claim::{Block, Claim, Place};
 
 impl Ops<'_> {
-    /// Whether blocks can be found by pointers into them at this moment.
+    /// Returns whether blocks can be found by pointers into them at this moment.
     #[must_use]
     pub fn finds_enclosing_blocks(&self) -> bool {
-        matches!(self.collection.sizes, SizeSource::Table(tracker) if tracker.knows_all())
+        matches!(self.collection.sizes, SizeSource::Table(tracker) if tracker.tracks_every_block())
     }
 
-    /// Whether there is a block that holds `inside`; `None` where no tracker knows.
+    /// Returns whether a block contains `inside`, or `None` if no tracker can tell.
     #[cfg(feature = "http")]
     pub(crate) fn is_in_block(&self, inside: *const u8) -> Option<bool> {
         match self.collection.sizes {
             SizeSource::Table(tracker) => {
                 let is_found = find(tracker, inside.addr()).is_some();
-                (is_found || tracker.knows_all()).then_some(is_found)
+                (is_found || tracker.tracks_every_block()).then_some(is_found)
             }
             SizeSource::Layout | SizeSource::Allocator(_) => None,
         }
     }
 
-    /// The block that holds `inside`, by any pointer into it; none is fine. Where no tracker knows, `otherwise` bytes.
+    /// Adds the block that contains `inside`, if there is one. Without a tracker, adds `otherwise`
+    /// computed bytes.
     pub fn enclosing_block<T: ?Sized>(&self, inside: *const T, otherwise: usize) {
         match self.collection.sizes {
             SizeSource::Table(tracker) => {
                 let found = self.claim(tracker, within(inside.cast::<u8>().addr()));
-                self.compute_unknown(tracker, found, otherwise);
+                self.compute_missing(tracker, found, otherwise);
             }
             SizeSource::Layout | SizeSource::Allocator(_) => self.count_computed(otherwise),
         }
     }
 
-    /// As [`enclosing_block`](Self::enclosing_block), for a block that is thought to begin so far before `inside`, and to have been
-    /// made with `size`. If it was, it need not be looked for.
+    /// Adds the block that contains `inside`, which probably begins `offset` bytes before it and
+    /// was allocated with `size` bytes. If so, no search is needed. See
+    /// [`enclosing_block`](Self::enclosing_block).
     pub(crate) fn enclosing_block_at(&self, inside: *const u8, offset: usize, size: usize) {
         if let SizeSource::Table(tracker) = self.collection.sizes {
             let start = inside.addr().wrapping_sub(offset);
-            if let Some(bytes) = self.whole(tracker, start, size) {
+            if let Some(bytes) = self.exact_block(tracker, start, size) {
                 return self.count(bytes);
             }
         }
         self.enclosing_block(inside, size);
     }
 
-    /// As [`enclosing_block`](Self::enclosing_block), for a block with several owners. They are the owners of one block if a
-    /// tracker finds the same one for all, and without a tracker, if they give the same pointer.
+    /// Adds a block with several owners, by a pointer into it. Returns whether to measure its
+    /// contents here.
+    ///
+    /// Owners share a block if the tracker finds the same block for them. Without a tracker, they
+    /// share one if they pass the same pointer. See [`enclosing_block`](Self::enclosing_block).
     pub fn shared_enclosing_block<T: ?Sized>(
         &self,
         inside: *const T,
@@ -72,14 +75,38 @@ impl Ops<'_> {
             }
             SizeSource::Layout | SizeSource::Allocator(_) => address,
         };
-        let share = self.shares(key, owners);
+        let share = self.share_of(key, owners);
         if share.block {
             self.enclosing_block(inside, otherwise);
         }
         share.contents
     }
 
-    /// Every block that holds one of these addresses, once each. Where no tracker knows, `otherwise` bytes in all.
+    /// Adds a shared block whose layout is an assumption about std. If the table disagrees, the
+    /// block is found by an address in it. Returns whether to measure its contents here.
+    ///
+    /// # Safety
+    ///
+    /// The contract of [`block`](Self::block).
+    pub(crate) unsafe fn shared_block_or_enclosing(
+        &self,
+        start: *const u8,
+        layout: Layout,
+        owners: usize,
+    ) -> bool {
+        if let SizeSource::Table(tracker) = self.collection.sizes {
+            if tracker.exact_block(start.addr(), layout.size()).is_none()
+                && tracker.tracks_every_block()
+            {
+                return self.shared_enclosing_block(start, layout.size(), owners);
+            }
+        }
+        // SAFETY: the caller's contract is passed through.
+        unsafe { self.shared_block(start, layout, owners) }
+    }
+
+    /// Adds every block that contains one of these addresses, once each. Without a tracker, adds
+    /// `otherwise` computed bytes in all.
     pub fn enclosing_blocks(&self, inside: impl IntoIterator<Item = *const u8>, otherwise: usize) {
         let SizeSource::Table(tracker) = self.collection.sizes else {
             return self.count_computed(otherwise);
@@ -98,20 +125,20 @@ impl Ops<'_> {
         blocks.sort_unstable();
         blocks.dedup();
         let found = blocks.into_iter().map(|start| self.claim(tracker, within(start))).sum();
-        self.compute_unknown(tracker, found, otherwise);
+        self.compute_missing(tracker, found, otherwise);
     }
 
-    /// What was not found may be there all the same, where the tracker does not know all blocks: then the formula tells.
-    fn compute_unknown(&self, tracker: &dyn Tracker, found: usize, otherwise: usize) {
-        if !tracker.knows_all() {
+    /// Adds computed bytes for blocks that an incomplete table does not contain.
+    fn compute_missing(&self, tracker: &dyn Tracker, found: usize, otherwise: usize) {
+        if !tracker.tracks_every_block() {
             self.count_computed(otherwise.saturating_sub(found));
         }
     }
 
-    /// The block that one of these machine words points to or into, if `is_it` knows it by the word's offset in it and by the
-    /// size that was asked for.
+    /// Adds the block that one of these machine words points into. Returns whether it was found.
     ///
-    /// For containers that own an empty table, with no element left to point at. Says whether it was found.
+    /// `is_it` recognizes the block by the word's offset in it and by its requested size in bytes.
+    /// For containers that own an empty table, with no element to point at.
     pub fn block_by_words(
         &self,
         words: impl IntoIterator<Item = usize>,
@@ -128,11 +155,12 @@ impl Ops<'_> {
         false
     }
 
-    /// Every block that one of these machine words points to or into, once each, if `is_one` knows it by the word's offset in
-    /// it and by the size that was asked for. Where no tracker knows, `otherwise` bytes.
+    /// Adds every block that one of these machine words points into, once each. Without a tracker,
+    /// adds `otherwise` computed bytes.
     ///
-    /// For containers whose storage holds no pointers but those to their own blocks. Padding may hold any word: then `is_one`
-    /// has to tell.
+    /// `is_one` recognizes a block by the word's offset in it and by its requested size in bytes.
+    /// For containers whose storage holds no pointers but those to their own blocks. Padding may
+    /// hold any word, which `is_one` must reject.
     pub fn blocks_by_words(
         &self,
         words: impl IntoIterator<Item = usize, IntoIter: Clone>,
@@ -147,14 +175,17 @@ impl Ops<'_> {
                         found += self.claim(tracker, within(word));
                     }
                 });
-                self.compute_unknown(tracker, found, otherwise);
+                self.compute_missing(tracker, found, otherwise);
             }
             SizeSource::Layout | SizeSource::Allocator(_) => self.count_computed(otherwise),
         }
     }
 
-    /// Every block that one of these machine words points to or into, once each: the words of a handle whose blocks have
-    /// `owners`, or `usize::MAX` if nobody knows how many. Where no tracker knows, `otherwise` is what is behind the pointer that all owners have in common.
+    /// Adds every block that one of these machine words points into, once each, as shared by
+    /// `owners`.
+    ///
+    /// The words belong to a handle. `owners` is `usize::MAX` if the number is unknown. Without a
+    /// tracker, adds `otherwise`: the pointer that all owners have in common, and computed bytes.
     pub fn shared_blocks_by_words<T: ?Sized>(
         &self,
         words: impl IntoIterator<Item = usize, IntoIter: Clone>,
@@ -165,11 +196,11 @@ impl Ops<'_> {
         if let SizeSource::Table(tracker) = self.collection.sizes {
             each_block(tracker, &words.into_iter(), |block, word| {
                 is_found = true;
-                if self.shares(block.start, owners).block {
+                if self.share_of(block.start, owners).block {
                     self.claim(tracker, within(word));
                 }
             });
-            is_found |= tracker.knows_all();
+            is_found |= tracker.tracks_every_block();
         }
         if !is_found {
             let (pointer, bytes) = otherwise;
@@ -177,61 +208,66 @@ impl Ops<'_> {
         }
     }
 
-    /// Every block that one of these machine words points to or into, once each. They are lent to `behind`, as words.
+    /// Adds every block that one of these machine words points into, once each, and passes its
+    /// words to `measure`.
     ///
-    /// For values of which all that they own is behind one block.
+    /// For values whose blocks are all reached through one block.
     ///
     /// # Safety
     ///
-    /// None of the words leads to a block but the pointer to that one, which lives as long as the value does.
+    /// No word points to a block but the pointer to that one, which lives as long as the value.
     #[cfg(feature = "roaring")]
-    pub(crate) unsafe fn blocks_behind_words(&self, words: &Words<'_>, behind: impl Fn(Words<'_>)) {
+    pub(crate) unsafe fn blocks_behind_words(
+        &self,
+        words: &Words<'_>,
+        measure: impl Fn(Words<'_>),
+    ) {
         let SizeSource::Table(tracker) = self.collection.sizes else { return };
         each_block(tracker, words, |block, word| {
             self.claim(tracker, within(word));
-            // SAFETY: the block lives as long as the value, by the caller's promise.
-            behind(unsafe { words.behind(block.start, block.requested) });
+            // SAFETY: the block lives as long as the value, by the caller's contract.
+            measure(unsafe { words.pointee(block.start, block.requested) });
         });
     }
 
-    /// Every block that one of these machine words points to or into, which others own as well. Those that are met for the first
-    /// time are lent to `behind`, as words.
+    /// Adds every shared block that one of these machine words points into. The words of a block
+    /// that is visited for the first time are passed to `measure`.
     ///
-    /// For handles of which all that they own is behind one block.
+    /// For handles whose blocks are all reached through one block.
     ///
     /// # Safety
     ///
-    /// None of the words leads to a block but the pointer to that one, which lives as long as the handle does.
+    /// No word points to a block but the pointer to that one, which lives as long as the handle.
     #[cfg(feature = "std")]
     pub(crate) unsafe fn shared_blocks_behind_words(
         &self,
         words: &Words<'_>,
-        behind: impl Fn(Words<'_>),
+        measure: impl Fn(Words<'_>),
     ) {
         let SizeSource::Table(tracker) = self.collection.sizes else { return };
         each_block(tracker, words, |block, word| {
-            let share = self.shares(block.start, usize::MAX);
+            let share = self.share_of(block.start, usize::MAX);
             if share.block {
                 self.claim(tracker, within(word));
             }
             if share.contents {
-                // SAFETY: the block lives as long as the handle, by the caller's promise.
-                behind(unsafe { words.behind(block.start, block.requested) });
+                // SAFETY: the block lives as long as the handle, by the caller's contract.
+                measure(unsafe { words.pointee(block.start, block.requested) });
             }
         });
     }
 }
 
-/// A claim of the block that holds this address.
+/// Returns a claim of the block that contains this address.
 fn within(address: usize) -> Claim {
     Claim { address, size: None, place: Place::Inside }
 }
 
-pub(crate) fn find(tracker: &dyn Tracker, address: usize) -> Option<Block> {
+pub(super) fn find(tracker: &dyn Tracker, address: usize) -> Option<Block> {
     tracker.look_up(within(address)).block
 }
 
-/// Each block that these words lead to, once, with the first word that does. The words are few.
+/// Calls `each` once for each block that these few words point into, with the first such word.
 fn each_block(
     tracker: &dyn Tracker,
     words: &(impl Iterator<Item = usize> + Clone),

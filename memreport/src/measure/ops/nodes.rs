@@ -1,4 +1,5 @@
-//! Nodes that several values share, as versions of a persistent collection do: each is counted by one of them, with the elements in it.
+//! Counts nodes that several values share, such as versions of a persistent collection. One of them
+//! counts the node, with its elements.
 
 use alloc::collections::BTreeMap;
 use core::ops::Range;
@@ -10,9 +11,9 @@ use crate::allocator::size_source::SizeSource;
 /// The nodes of one value.
 pub(crate) struct Nodes<'o, 'a> {
     ops: &'o Ops<'a>,
-    /// For each block by its start, whether its contents are measured here.
+    /// True for a block whose contents are measured here, by its start.
     known: BTreeMap<usize, bool>,
-    /// The block that was met last, mostly also the next.
+    /// The last block and its answer: mostly also the next one.
     last: (Range<usize>, bool),
 }
 
@@ -21,9 +22,10 @@ impl<'o, 'a> Nodes<'o, 'a> {
         Self { ops, known: BTreeMap::new(), last: (0..0, false) }
     }
 
-    /// The nodes that these words lead to, if `is_node` knows them by the word's offset and by the size that was asked for. Says how many
-    /// words did.
-    pub(crate) fn lead_to(
+    /// Adds the nodes that these words point into, and returns the number of such words.
+    ///
+    /// `is_node` recognizes a node by the word's offset in it and by its requested size in bytes.
+    pub(crate) fn add_nodes_at(
         &mut self,
         words: impl Iterator<Item = usize>,
         is_node: impl Fn(usize, usize) -> bool,
@@ -33,16 +35,18 @@ impl<'o, 'a> Nodes<'o, 'a> {
         for word in words {
             let block = find(tracker, word);
             if block.is_some_and(|block| is_node(word - block.start, block.requested)) {
-                self.meet(word, 0);
+                self.visit(word, 0);
                 count += 1;
             }
         }
         count
     }
 
-    /// The node that has an element at `inside`, which without a tracker counts as so many bytes. Says whether the element is to be
-    /// measured here.
-    pub(crate) fn meet(&mut self, inside: usize, otherwise: usize) -> bool {
+    /// Adds the node that contains the element at `inside`. Returns whether to measure the element
+    /// here.
+    ///
+    /// Without a tracker, the node counts as `otherwise` computed bytes.
+    pub(crate) fn visit(&mut self, inside: usize, otherwise: usize) -> bool {
         if self.last.0.contains(&inside) {
             return self.last.1;
         }

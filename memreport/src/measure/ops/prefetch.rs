@@ -1,40 +1,42 @@
-//! Looking ahead: asking for the size of a block mostly waits for memory, so what comes next is fetched meanwhile.
+//! Prefetches the memory of the next elements, because a size query mostly waits for memory.
 //!
-//! A fetch is a hint: it reads nothing, and may be of any address. Each question is still asked and answered before the call that
-//! asks it returns.
+//! A prefetch is a hint. It reads nothing and accepts any address. Each query is still made and
+//! answered within its call.
 #![expect(unsafe_code, reason = "fetches memory by an instruction of the processor")]
 
 use super::Ops;
-use super::queue::Behind;
+use super::queue::OwningPointer;
 use crate::allocator::size_source::SizeSource;
 use crate::measure::size_of::MallocSizeOf;
 use crate::tracker::Tracker;
 
-/// How many elements ahead the blocks of an element are fetched: as many as a processor can wait for at once.
+/// The distance in elements at which an element's blocks are prefetched: as many as a processor can
+/// have in flight.
 const AHEAD: usize = 16;
 
-/// How many elements ahead they have come, and what is behind them is fetched.
-const BEHIND: usize = AHEAD / 2;
+/// The distance in elements at which the blocks have arrived, and their pointees are prefetched.
+const POINTEES_AHEAD: usize = AHEAD / 2;
 
-/// How many elements later one that an iterator yields has come itself.
-const COME: usize = 4;
+/// The number of elements after which an element yielded by an iterator has itself arrived.
+const ARRIVED: usize = 4;
 
-/// How many elements of a slice are fetched from afar.
-const FEW: usize = 8;
+/// The number of elements of a slice that an outer container prefetches.
+const FIRST_ELEMENTS: usize = 8;
 
-/// A line of memory, which is fetched at once, in bytes; where lines are longer, some are fetched again.
+/// The size of a cache line in bytes. Where lines are longer, some are prefetched twice.
 const LINE: usize = 64;
 
-/// How much of an array is fetched, in bytes.
-const MOST: usize = 8 * LINE;
+/// The most bytes of an array that are prefetched.
+const MAX_ARRAY_BYTES: usize = 8 * LINE;
 
-/// Fetches what will be asked about soon: hints to the processor, which read nothing and change nothing.
+/// Prefetches the memory that will be queried soon, by hints to the processor.
 #[derive(Clone, Copy)]
 pub struct Lookahead<'t> {
-    /// Who answers; if nobody, the allocator does, and looks before the block.
+    /// The table that answers size queries. Without one, the allocator reads the word before the
+    /// block.
     table: Option<&'t dyn Tracker>,
-    /// What lies behind pointers that are waited for is left alone.
-    waits: bool,
+    /// True if pointees that the queue will prefetch are left out.
+    defers_pointees: bool,
 }
 
 impl core::fmt::Debug for Lookahead<'_> {
@@ -44,17 +46,17 @@ impl core::fmt::Debug for Lookahead<'_> {
 }
 
 impl Lookahead<'_> {
-    /// A block that will be asked about, and that nobody looks into, as that of a text.
+    /// Prefetches for a size query of a block whose contents are not visited, such as a text's.
     #[inline]
     pub fn block<T: ?Sized>(self, start: *const T) {
         let start = start.cast::<u8>();
         match self.table {
-            Some(table) => fetch(table.kept_at(start.addr())),
+            Some(table) => fetch(table.entry_address(start.addr())),
             None => fetch(header(start)),
         }
     }
 
-    /// A block that will be asked about, and so much of it that will be looked into.
+    /// Prefetches for a size query of a block and for a visit to its first `bytes` bytes.
     #[inline]
     pub fn contents<T: ?Sized>(self, start: *const T, bytes: usize) {
         self.block(start);
@@ -62,45 +64,45 @@ impl Lookahead<'_> {
         if self.table.is_some() {
             fetch(start);
         }
-        // The beginning is mostly in one line with the header.
+        // The start is mostly in one line with the header.
         fetch(start.wrapping_add(bytes.saturating_sub(1)));
     }
 
-    /// What lies behind a pointer, unless that is waited for.
+    /// Prefetches the memory behind a pointer, unless the queue does that.
     #[inline]
-    pub(crate) fn behind<T: ?Sized + MallocSizeOf>(self, value: &T) {
-        if !self.waits {
+    pub(crate) fn pointee<T: ?Sized + MallocSizeOf>(self, value: &T) {
+        if !self.defers_pointees {
             value.prefetch(self);
         }
     }
 
-    /// As [`contents`](Self::contents), for a value that is a block of its own.
+    /// Prefetches for a value that is a block of its own. See [`contents`](Self::contents).
     #[inline]
     pub(crate) fn value<T: ?Sized>(self, value: &T) {
         self.contents(core::ptr::from_ref(value), size_of_val(value));
     }
 
-    /// As [`contents`](Self::contents), for the first few elements of a vector.
+    /// Prefetches the first few elements of a vector. See [`contents`](Self::contents).
     #[inline]
     pub(crate) fn elements<T>(self, elements: &[T]) {
         if core::mem::needs_drop::<T>() {
-            self.contents(elements.as_ptr(), size_of::<T>() * elements.len().min(FEW));
+            self.contents(elements.as_ptr(), size_of::<T>() * elements.len().min(FIRST_ELEMENTS));
         } else {
             self.block(elements.as_ptr());
         }
     }
 
-    /// What the first few elements of a vector own.
+    /// Prefetches the blocks that the first few elements of a vector own.
     #[inline]
-    pub(crate) fn behind_elements<T: MallocSizeOf>(self, elements: &[T]) {
+    pub(crate) fn pointees_of_elements<T: MallocSizeOf>(self, elements: &[T]) {
         if core::mem::needs_drop::<T>() {
-            elements.iter().take(FEW).for_each(|element| element.prefetch(self));
+            elements.iter().take(FIRST_ELEMENTS).for_each(|element| element.prefetch(self));
         }
     }
 }
 
 impl Ops<'_> {
-    /// Fetches what measuring this value will ask about first, where that is in memory.
+    /// Prefetches the memory that measuring this value reads first, if sizes are queried.
     #[inline]
     pub fn prefetch<T: ?Sized + MallocSizeOf>(&self, value: &T) {
         if let Some(ahead) = self.lookahead() {
@@ -108,42 +110,42 @@ impl Ops<'_> {
         }
     }
 
-    /// Fetches what measuring this value will ask about next, behind what [`prefetch`](Self::prefetch) has fetched.
+    /// Prefetches the memory behind the blocks that [`prefetch`](Self::prefetch) has fetched.
     #[inline]
-    pub fn prefetch_behind<T: ?Sized + MallocSizeOf>(&self, value: &T) {
+    pub fn prefetch_pointees<T: ?Sized + MallocSizeOf>(&self, value: &T) {
         if let Some(ahead) = self.lookahead() {
-            value.prefetch_behind(Lookahead { waits: true, ..ahead });
+            value.prefetch_pointees(Lookahead { defers_pointees: true, ..ahead });
         }
     }
 
-    /// As [`prefetch_behind`](Self::prefetch_behind), for an owner that has waited: the block has come, and can be looked into.
+    /// Prefetches the memory behind a queued pointer, whose block has arrived and can be read.
     #[inline]
-    pub(crate) fn fetch_behind(&self, owner: &dyn Behind) {
+    pub(super) fn fetch_pointees(&self, owner: &dyn OwningPointer) {
         if let Some(ahead) = self.lookahead() {
-            owner.prefetch_behind(ahead);
+            owner.prefetch_pointees(ahead);
         }
     }
 
-    /// Fetches what is known of the block that holds `inside`, if a tracker is asked about it.
+    /// Prefetches the table's entry of the block that contains `inside`, if a tracker answers.
     #[inline]
     pub(crate) fn prefetch_enclosing_block(&self, inside: *const u8) {
         if let SizeSource::Table(table) = self.collection.sizes {
-            fetch(table.kept_at(inside.addr()));
+            fetch(table.entry_address(inside.addr()));
         }
     }
 
-    /// Fetches the elements of an array that begins here, as far as they are looked at.
+    /// Prefetches the elements of an array, as far as they are visited.
     #[inline]
     pub(crate) fn prefetch_array<T>(&self, first: *const T, length: usize) {
         if core::mem::needs_drop::<T>() && self.lookahead().is_some() {
-            let bytes = size_of::<T>().saturating_mul(length).min(MOST);
+            let bytes = size_of::<T>().saturating_mul(length).min(MAX_ARRAY_BYTES);
             (0..bytes).step_by(LINE).for_each(|offset| {
                 fetch(first.cast::<u8>().wrapping_add(offset));
             });
         }
     }
 
-    /// Visits the elements of a slice in order, those ahead being fetched.
+    /// Visits the elements of a slice in order, and prefetches those ahead.
     #[inline]
     pub(crate) fn each_of_slice<'s, T: MallocSizeOf>(
         &self,
@@ -153,48 +155,48 @@ impl Ops<'_> {
         if T::owns_nothing() {
             return;
         }
-        // A few have been fetched from afar.
-        let (Some(next), Some(soon)) = (slice.get(AHEAD..), slice.get(BEHIND..)) else {
+        // An outer container has prefetched the first few.
+        let (Some(next), Some(later)) = (slice.get(AHEAD..), slice.get(POINTEES_AHEAD..)) else {
             return slice.iter().for_each(visit);
         };
         let Some(ahead) = self.lookahead().filter(|_| core::mem::needs_drop::<T>()) else {
             return slice.iter().for_each(visit);
         };
         slice.iter().take(AHEAD).for_each(|element| element.prefetch(ahead));
-        let _visiting = self.visits_fetched();
-        for ((element, next), soon) in slice.iter().zip(next).zip(soon) {
+        let _visiting = self.visiting_fetched();
+        for ((element, next), later) in slice.iter().zip(next).zip(later) {
             next.prefetch(ahead);
-            soon.prefetch_behind(ahead);
+            later.prefetch_pointees(ahead);
             visit(element);
-            self.keep_up();
+            self.drain_overflow();
         }
         slice.iter().skip(next.len()).for_each(visit);
     }
 
-    /// Visits what an iterator yields in order, those ahead being fetched.
+    /// Visits the items of an iterator in order, and prefetches those ahead.
     #[inline]
-    pub(crate) fn each_ahead<T: Copy + Ahead>(
+    pub(crate) fn each_prefetched<T: Copy + Ahead>(
         &self,
         items: impl Iterator<Item = T>,
         mut visit: impl FnMut(T),
     ) {
-        let are_few = items.size_hint().1.is_some_and(|items| items <= FEW);
+        let are_few = items.size_hint().1.is_some_and(|items| items <= FIRST_ELEMENTS);
         let Some(ahead) = self.lookahead().filter(|_| !are_few && !T::owns_nothing()) else {
             return items.for_each(visit);
         };
-        let _visiting = self.visits_fetched();
+        let _visiting = self.visiting_fetched();
         let mut waiting: [Option<T>; AHEAD] = [None; AHEAD];
         let mut next = 0;
         items.for_each(|item| {
-            if let Some(come) = waiting[(next + AHEAD - COME) % AHEAD] {
-                come.prefetch(ahead);
+            if let Some(arrived) = waiting[(next + AHEAD - ARRIVED) % AHEAD] {
+                arrived.prefetch(ahead);
             }
-            if let Some(soon) = waiting[(next + AHEAD - COME - BEHIND) % AHEAD] {
-                soon.prefetch_behind(ahead);
+            if let Some(later) = waiting[(next + AHEAD - ARRIVED - POINTEES_AHEAD) % AHEAD] {
+                later.prefetch_pointees(ahead);
             }
-            if let Some(due) = waiting[next].replace(item) {
-                visit(due);
-                self.keep_up();
+            if let Some(pending) = waiting[next].replace(item) {
+                visit(pending);
+                self.drain_overflow();
             }
             next = (next + 1) % AHEAD;
         });
@@ -202,22 +204,24 @@ impl Ops<'_> {
         visit_rest(&waiting, &mut visit);
     }
 
-    /// How to look ahead; `None` where nobody is asked.
+    /// Returns the prefetcher, or `None` if sizes come from layouts.
     #[inline]
     fn lookahead(&self) -> Option<Lookahead<'_>> {
         match self.collection.sizes {
             SizeSource::Layout => None,
-            SizeSource::Allocator(_) => Some(Lookahead { table: None, waits: false }),
-            SizeSource::Table(table) => Some(Lookahead { table: Some(table), waits: false }),
+            SizeSource::Allocator(_) => Some(Lookahead { table: None, defers_pointees: false }),
+            SizeSource::Table(table) => {
+                Some(Lookahead { table: Some(table), defers_pointees: false })
+            }
         }
     }
 }
 
-/// An item of an iterator: an element, or an entry.
+/// An item of an iterator: an element or an entry.
 pub(crate) trait Ahead {
     fn owns_nothing() -> bool;
     fn prefetch(self, ahead: Lookahead<'_>);
-    fn prefetch_behind(self, ahead: Lookahead<'_>);
+    fn prefetch_pointees(self, ahead: Lookahead<'_>);
 }
 
 impl<T: MallocSizeOf> Ahead for &T {
@@ -232,8 +236,8 @@ impl<T: MallocSizeOf> Ahead for &T {
     }
 
     #[inline]
-    fn prefetch_behind(self, ahead: Lookahead<'_>) {
-        T::prefetch_behind(self, ahead);
+    fn prefetch_pointees(self, ahead: Lookahead<'_>) {
+        T::prefetch_pointees(self, ahead);
     }
 }
 
@@ -250,23 +254,23 @@ impl<K: MallocSizeOf, V: MallocSizeOf> Ahead for (&K, &V) {
     }
 
     #[inline]
-    fn prefetch_behind(self, ahead: Lookahead<'_>) {
-        self.0.prefetch_behind(ahead);
-        self.1.prefetch_behind(ahead);
+    fn prefetch_pointees(self, ahead: Lookahead<'_>) {
+        self.0.prefetch_pointees(ahead);
+        self.1.prefetch_pointees(ahead);
     }
 }
 
-/// For generated code: fetches for a field of any type, and does nothing where nobody knows how it is measured. That is an error,
-/// but it is shown once, at the field.
+/// A field of any type, for generated code. If the type is not measurable, fetching does nothing,
+/// so that the error appears once, at the field.
 #[derive(Debug)]
 pub struct Fetch<'v, T: ?Sized>(pub &'v T);
 
-/// See [`Fetch`].
+/// The methods of [`Fetch`] for measurable types.
 pub trait FetchMeasurable {
-    /// As [`MallocSizeOf::prefetch`].
+    /// Calls [`MallocSizeOf::prefetch`].
     fn fetch(&self, ahead: Lookahead<'_>);
-    /// As [`MallocSizeOf::prefetch_behind`].
-    fn fetch_behind(&self, ahead: Lookahead<'_>);
+    /// Calls [`MallocSizeOf::prefetch_pointees`].
+    fn fetch_pointees(&self, ahead: Lookahead<'_>);
 }
 
 impl<T: ?Sized + MallocSizeOf> FetchMeasurable for Fetch<'_, T> {
@@ -276,44 +280,46 @@ impl<T: ?Sized + MallocSizeOf> FetchMeasurable for Fetch<'_, T> {
     }
 
     #[inline]
-    fn fetch_behind(&self, ahead: Lookahead<'_>) {
-        self.0.prefetch_behind(ahead);
+    fn fetch_pointees(&self, ahead: Lookahead<'_>) {
+        self.0.prefetch_pointees(ahead);
     }
 }
 
-/// See [`Fetch`]. Takes a reference more, so that the other trait comes first.
+/// The methods of [`Fetch`] for all types. It takes one reference more, so that the other trait has
+/// precedence.
 pub trait FetchAny {
-    /// Nothing.
+    /// Does nothing.
     fn fetch(&self, _ahead: Lookahead<'_>) {}
-    /// Nothing.
-    fn fetch_behind(&self, _ahead: Lookahead<'_>) {}
+    /// Does nothing.
+    fn fetch_pointees(&self, _ahead: Lookahead<'_>) {}
 }
 
 impl<T: ?Sized> FetchAny for &Fetch<'_, T> {}
 
-/// Apart, so that the loop has the visit to itself, and takes it in.
+/// Visits the rest out of line, so that the loop's own visit is inlined.
 #[cold]
 #[inline(never)]
 fn visit_rest<T: Copy>(waiting: &[Option<T>], visit: &mut dyn FnMut(T)) {
-    waiting.iter().flatten().for_each(|due| visit(*due));
+    waiting.iter().flatten().for_each(|pending| visit(*pending));
 }
 
-/// What lies before a block, where allocators keep its size; as it is mostly the same line, the beginning of the block too.
+/// Returns the address before a block, where allocators keep its size. The start of the block is
+/// mostly in the same line.
 #[inline]
 fn header(start: *const u8) -> *const u8 {
     start.wrapping_sub(size_of::<[usize; 2]>())
 }
 
-/// Has the line of memory at this address fetched, whatever it is the address of.
+/// Prefetches the cache line at this address, which may be any address.
 #[inline]
 fn fetch(address: *const u8) {
     #[cfg(all(not(miri), target_arch = "x86_64"))]
-    // SAFETY: a fetch reads nothing, and of an address that is not mapped it does nothing.
+    // SAFETY: a prefetch reads nothing, and does nothing for an unmapped address.
     unsafe {
         core::arch::x86_64::_mm_prefetch::<{ core::arch::x86_64::_MM_HINT_T0 }>(address.cast());
     }
     #[cfg(all(not(miri), target_arch = "aarch64"))]
-    // SAFETY: as on the other processor.
+    // SAFETY: a prefetch, as on the other processor.
     unsafe {
         core::arch::asm!("prfm pldl1keep, [{0}]", in(reg) address, options(readonly, nostack, preserves_flags));
     }

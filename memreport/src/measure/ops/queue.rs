@@ -1,18 +1,18 @@
-//! What lies behind pointers is measured while more of it is on its way from memory.
+//! Queues owning pointers until their memory has arrived, so that pointer chasing does not stall.
 //!
-//! A tree or a graph leads from one block to the next, and whoever follows it as it comes waits for each. So what a pointer leads to
-//! is put in a queue, its memory is fetched, and it is measured when that has come.
+//! Following a tree or a graph stalls on one cache miss per node. So a pointer is put into a queue,
+//! its memory is prefetched, and it is measured after that has arrived.
 //!
 //! ```text
-//!             ┌ on their way ────────────────────────────────────────────────┐
-//! wait_for ─▶ │ newest … half way: what is behind it is fetched … the oldest │ ─▶ add_behind
-//!     │       └───▲──────────────────────────────────────────────────────────┘       │
-//!     │           │ the last of it, when the oldest comes out                        ▼
-//!     └─ full ─▶ the list                                     wait_for, with what it leads to
+//!          ┌ ring: in flight ─────────────────────────────────────────────┐
+//! enqueue ▶│ newest … half way: its pointees are prefetched … oldest      │▶ measure_pointee
+//!    │     └───▲──────────────────────────────────────────────────────────┘      │
+//!    │         │ the newest of the overflow, when the oldest is popped            ▼
+//!    └─ full ─▶ overflow                                      enqueue its own pointers
 //! ```
 //!
-//! As the last of the list goes first, a tree is followed downwards, in as many places at once as are on their way, and the list
-//! holds only what those have passed by.
+//! The newest of the overflow comes first. So a tree is followed downwards, in as many places at
+//! once as the ring holds, and the overflow stays small.
 #![expect(unsafe_code, reason = "the places of a ring are empty until they are written")]
 
 use alloc::vec::Vec;
@@ -23,131 +23,134 @@ use super::Ops;
 use crate::field::Field;
 use crate::measure::size_of::MallocSizeOf;
 
-/// How many are on their way: as many as a processor can wait for at once.
-const FETCHED: usize = 16;
+/// The number of pointers in flight: as many cache misses as a processor can have.
+const RING_CAPACITY: usize = 16;
 
-/// How many are still before one when what is behind it is fetched: by then it has come itself.
-const HALF_WAY: usize = FETCHED / 2;
+/// The position in the ring at which the pointer's own block has arrived and its pointees are
+/// prefetched.
+const HALF_WAY: usize = RING_CAPACITY / 2;
 
-/// How many the list may hold: a few KiB. What comes beyond that is measured at once.
-const MOST: usize = 256;
+/// The most pointers in the overflow, a few KiB. Further pointers are measured at once.
+const OVERFLOW_CAPACITY: usize = 256;
 
-/// An owner of a block that may lead on.
-pub(crate) trait Behind: MallocSizeOf {
-    /// Adds the block, and goes on with what is in it.
-    fn add_behind<'a>(&'a self, ops: &Ops<'a>);
+/// An owner of one block, which may contain further owners.
+pub(crate) trait OwningPointer: MallocSizeOf {
+    /// Adds the block and measures its contents.
+    fn measure_pointee<'a>(&'a self, ops: &Ops<'a>);
 }
 
-/// An owner that waits, with the field and the part that it is measured for.
+/// A queued pointer, with the field and the part that it is measured for.
 #[derive(Clone, Copy)]
-struct Due<'a> {
-    owner: &'a dyn Behind,
+struct Pending<'a> {
+    owner: &'a dyn OwningPointer,
     field: Option<&'static Field>,
     part: usize,
 }
 
-/// The owners that wait.
-pub(crate) struct Queue<'a> {
-    /// A ring of those on their way. Invariant: from the oldest on, so many as the length says are written.
-    fetched: [Cell<MaybeUninit<Due<'a>>>; FETCHED],
-    /// How many have come out. The place of the oldest is the rest of that.
-    out: Cell<usize>,
+/// The queued pointers.
+pub(super) struct Queue<'a> {
+    /// The pointers in flight. Invariant: `length` entries from the oldest on are initialized.
+    ring: [Cell<MaybeUninit<Pending<'a>>>; RING_CAPACITY],
+    /// The number of pointers popped so far. Modulo the capacity, it is the index of the oldest.
+    popped: Cell<usize>,
     length: Cell<usize>,
-    /// The list.
-    passed: RefCell<Vec<Due<'a>>>,
-    /// What is visited now has been fetched by a container, so that what it leads to need not wait.
+    /// The pointers that did not fit into the ring.
+    overflow: RefCell<Vec<Pending<'a>>>,
+    /// True if a container has prefetched the value that is visited now, so that its pointers need
+    /// not be queued.
     is_fetched: Cell<bool>,
 }
 
 impl<'a> Ops<'a> {
-    /// Goes on with an owner and what is behind it: now if that has been fetched, and when it has been if not.
+    /// Measures an owner's block and its contents: now if they have been prefetched, otherwise
+    /// through the queue.
     #[inline]
-    pub(crate) fn add_behind<T: Behind>(&self, owner: &'a T) {
+    pub(crate) fn measure_pointee<T: OwningPointer>(&self, owner: &'a T) {
         if self.queue.is_fetched.replace(false) {
-            self.add_with(owner, T::add_behind);
+            self.add_with(owner, T::measure_pointee);
             self.queue.is_fetched.set(true);
         } else {
-            self.wait_for(owner);
+            self.enqueue(owner);
         }
     }
 
     #[inline(never)]
-    fn wait_for<T: Behind>(&self, owner: &'a T) {
-        // Where more are before it, the one that led to it has fetched it half way.
+    fn enqueue<T: OwningPointer>(&self, owner: &'a T) {
+        // With more pointers before it, the pointer that led to it prefetches it half way.
         if self.queue.length.get() < HALF_WAY {
             self.prefetch(owner);
         }
-        let due = Due { owner, field: self.field.get(), part: self.sums.part() };
-        if self.queue.length.get() < FETCHED {
-            self.queue.push(due);
-        } else if self.queue.passed.borrow().len() < MOST {
-            self.queue.passed.borrow_mut().push(due);
+        let pending = Pending { owner, field: self.field.get(), part: self.sums.part() };
+        if self.queue.length.get() < RING_CAPACITY {
+            self.queue.push(pending);
+        } else if self.queue.overflow.borrow().len() < OVERFLOW_CAPACITY {
+            self.queue.overflow.borrow_mut().push(pending);
         } else {
-            self.add_with(owner, T::add_behind);
+            self.add_with(owner, T::measure_pointee);
         }
     }
 
-    /// Measures all that waits.
-    pub(crate) fn measure_due(&self) {
-        while let Some(due) = self.next_due() {
+    /// Measures all queued pointers.
+    pub(super) fn drain_queue(&self) {
+        while let Some(pending) = self.next_pending() {
             if self.queue.length.get() < HALF_WAY {
-                self.fetch_behind(due.owner);
+                self.fetch_pointees(pending.owner);
             }
-            self.measure_one(due);
+            self.measure_one(pending);
         }
     }
 
-    /// Measures what waits beside those on their way, for a container that leads to more and more.
+    /// Measures the overflow, for a container that adds more and more pointers.
     #[inline]
-    pub(crate) fn keep_up(&self) {
-        if !self.queue.passed.borrow().is_empty() && !self.is_deep() {
-            self.measure_passed();
+    pub(super) fn drain_overflow(&self) {
+        if !self.queue.overflow.borrow().is_empty() && !self.is_deep() {
+            self.drain_overflow_slow();
         }
     }
 
     #[cold]
-    fn measure_passed(&self) {
+    fn drain_overflow_slow(&self) {
         let (field, part) = (self.field.get(), self.sums.part());
         let is_fetched = self.queue.is_fetched.replace(false);
-        while !self.queue.passed.borrow().is_empty() {
-            let Some(due) = self.next_due() else { break };
-            self.measure_one(due);
+        while !self.queue.overflow.borrow().is_empty() {
+            let Some(pending) = self.next_pending() else { break };
+            self.measure_one(pending);
         }
         self.queue.is_fetched.set(is_fetched);
         self.field.set(field);
-        self.sums.turn_to(part);
+        self.sums.switch_to(part);
     }
 
-    fn measure_one(&self, due: Due<'a>) {
-        self.field.set(due.field);
-        self.sums.turn_to(due.part);
-        due.owner.add_behind(self);
+    fn measure_one(&self, pending: Pending<'a>) {
+        self.field.set(pending.field);
+        self.sums.switch_to(pending.part);
+        pending.owner.measure_pointee(self);
     }
 
-    /// The oldest. The last of the list takes its place.
+    /// Pops the oldest pointer. The newest of the overflow takes its place.
     #[inline]
-    fn next_due(&self) -> Option<Due<'a>> {
-        let due = self.queue.pop()?;
+    fn next_pending(&self) -> Option<Pending<'a>> {
+        let pending = self.queue.pop()?;
         if let Some(half_way) = self.queue.nth(HALF_WAY - 1) {
-            self.fetch_behind(half_way.owner);
+            self.fetch_pointees(half_way.owner);
         }
-        let last = self.queue.passed.borrow_mut().pop();
+        let last = self.queue.overflow.borrow_mut().pop();
         if let Some(last) = last {
             self.queue.push(last);
         }
-        Some(due)
+        Some(pending)
     }
 
-    /// Until that is dropped, what is visited has been fetched.
+    /// Marks visited values as prefetched until the guard is dropped.
     #[inline]
-    pub(crate) fn visits_fetched(&self) -> Visiting<'_> {
+    pub(super) fn visiting_fetched(&self) -> Visiting<'_> {
         let is_fetched = &self.queue.is_fetched;
         Visiting { is_fetched, before: is_fetched.replace(true) }
     }
 }
 
-/// See [`Ops::visits_fetched`].
-pub(crate) struct Visiting<'q> {
+/// The guard of [`Ops::visiting_fetched`].
+pub(super) struct Visiting<'q> {
     is_fetched: &'q Cell<bool>,
     before: bool,
 }
@@ -161,45 +164,45 @@ impl Drop for Visiting<'_> {
 
 impl<'a> Queue<'a> {
     #[inline(always)]
-    pub(crate) const fn new() -> Self {
+    pub(super) const fn new() -> Self {
         Queue {
-            fetched: [const { Cell::new(MaybeUninit::uninit()) }; FETCHED],
-            out: Cell::new(0),
+            ring: [const { Cell::new(MaybeUninit::uninit()) }; RING_CAPACITY],
+            popped: Cell::new(0),
             length: Cell::new(0),
-            passed: RefCell::new(Vec::new()),
+            overflow: RefCell::new(Vec::new()),
             is_fetched: Cell::new(false),
         }
     }
 
-    /// The place so far behind the oldest.
+    /// Returns the place of the `index`-th oldest pointer.
     #[inline]
-    fn place(&self, behind: usize) -> &Cell<MaybeUninit<Due<'a>>> {
-        &self.fetched[(self.out.get().wrapping_add(behind)) % FETCHED]
+    fn place(&self, index: usize) -> &Cell<MaybeUninit<Pending<'a>>> {
+        &self.ring[(self.popped.get().wrapping_add(index)) % RING_CAPACITY]
     }
 
-    /// What waits so far behind the oldest.
+    /// Returns the `index`-th oldest pointer.
     #[inline]
-    fn nth(&self, behind: usize) -> Option<Due<'a>> {
-        if behind >= self.length.get() {
+    fn nth(&self, index: usize) -> Option<Pending<'a>> {
+        if index >= self.length.get() {
             return None;
         }
-        // SAFETY: written, by the invariant of the ring.
-        Some(unsafe { self.place(behind).get().assume_init() })
+        // SAFETY: initialized, by the invariant of the ring.
+        Some(unsafe { self.place(index).get().assume_init() })
     }
 
-    /// One more, where the length is less than the ring's.
+    /// Pushes a pointer. The ring must not be full.
     #[inline]
-    fn push(&self, due: Due<'a>) {
+    fn push(&self, pending: Pending<'a>) {
         let length = self.length.get();
-        self.place(length).set(MaybeUninit::new(due));
+        self.place(length).set(MaybeUninit::new(pending));
         self.length.set(length + 1);
     }
 
     #[inline]
-    fn pop(&self) -> Option<Due<'a>> {
-        let due = self.nth(0)?;
-        self.out.set(self.out.get().wrapping_add(1));
+    fn pop(&self) -> Option<Pending<'a>> {
+        let pending = self.nth(0)?;
+        self.popped.set(self.popped.get().wrapping_add(1));
         self.length.set(self.length.get() - 1);
-        Some(due)
+        Some(pending)
     }
 }

@@ -1,4 +1,4 @@
-//! The sums of one measurement, part by part.
+//! Adds up the bytes of one measurement, part by part.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -8,14 +8,14 @@ use crate::measure::measured::{Measured, Part};
 
 /// The sums of one measurement.
 #[derive(Default)]
-pub(crate) struct Sums {
+pub(super) struct Sums {
     bytes: Cell<usize>,
     blocks: Cell<usize>,
     computed: Cell<usize>,
     busy: Cell<usize>,
-    /// What the bytes are counted for at this moment; 0 is the value itself.
+    /// The part that bytes are counted for at this moment; 0 is the value itself.
     part: Cell<usize>,
-    /// The bytes that there were when that began.
+    /// The sum of bytes when that part became current.
     part_began: Cell<usize>,
     parts: RefCell<Vec<PartSum>>,
 }
@@ -28,8 +28,8 @@ struct PartSum {
 }
 
 impl Sums {
-    /// The part of this name below `parent`; parts are counted from 1, as 0 is the value itself.
-    pub(crate) fn part_below(
+    /// Returns the index of the part with this name below `parent`, from 1; 0 is the value itself.
+    pub(super) fn child_part(
         &self,
         parent: usize,
         name: &'static str,
@@ -44,44 +44,44 @@ impl Sums {
         index + 1
     }
 
-    /// A block of this many bytes.
+    /// Counts a block of this many bytes.
     #[inline]
-    pub(crate) fn count(&self, bytes: usize) {
+    pub(super) fn count(&self, bytes: usize) {
         self.bytes.set(self.bytes.get() + bytes);
         self.blocks.set(self.blocks.get() + 1);
     }
 
-    /// So many bytes from a formula.
-    pub(crate) fn count_computed(&self, bytes: usize) {
+    /// Counts bytes from a formula.
+    pub(super) fn count_computed(&self, bytes: usize) {
         self.bytes.set(self.bytes.get() + bytes);
         self.computed.set(self.computed.get() + bytes);
     }
 
-    /// A value that somebody else has locked.
-    pub(crate) fn count_busy(&self) {
+    /// Counts a value that another thread has locked.
+    pub(super) fn count_busy(&self) {
         self.busy.set(self.busy.get() + 1);
     }
 
-    /// The bytes so far.
-    pub(crate) fn bytes(&self) -> usize {
+    /// Returns the bytes so far.
+    pub(super) fn bytes(&self) -> usize {
         self.bytes.get()
     }
 
-    /// What bytes are counted for now.
-    pub(crate) fn part(&self) -> usize {
+    /// Returns the part that bytes are counted for now.
+    pub(super) fn part(&self) -> usize {
         self.part.get()
     }
 
-    /// From now on, bytes are counted for this part.
+    /// Counts further bytes for this part.
     #[inline]
-    pub(crate) fn turn_to(&self, part: usize) {
+    pub(super) fn switch_to(&self, part: usize) {
         if part != self.part.get() {
             self.settle();
             self.part.set(part);
         }
     }
 
-    /// Gives the part what was counted for it.
+    /// Adds the bytes counted since the last switch to the current part.
     #[cold]
     fn settle(&self) {
         let bytes = self.bytes.get() - self.part_began.replace(self.bytes.get());
@@ -90,12 +90,12 @@ impl Sums {
         }
     }
 
-    pub(crate) fn into_measured(self) -> Measured {
+    pub(super) fn into_measured(self) -> Measured {
         self.settle();
         let sums = self.parts.into_inner();
         let mut parts: Vec<Part> = Vec::with_capacity(sums.len());
         for sum in &sums {
-            // A parent is always made before its children.
+            // A parent is always created before its children.
             let mut path = String::new();
             if let Some(parent) = sum.parent.checked_sub(1) {
                 path.push_str(&parts[parent].path);

@@ -1,11 +1,11 @@
-//! Why a file is no memory report, in words that say what to do.
+//! Defines the errors of reading a memory report, with messages that state a remedy.
 
 use super::Field;
 use std::error::Error;
 use std::fmt;
 use std::io;
 
-/// Why a file could not be read as a memory report.
+/// The reason why a file could not be read as a memory report.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ReadError {
@@ -15,72 +15,72 @@ pub enum ReadError {
     CutGzip(io::Error),
     /// The gzip stream is damaged.
     BadGzip(io::Error),
-    /// There is nothing in the file.
+    /// The file is empty.
     Empty,
-    /// The text is in UTF-16.
+    /// The text is UTF-16.
     Utf16,
     /// The text is longer than the limit.
     TooLarge {
-        /// The limit, in bytes.
+        /// The limit in bytes.
         limit: u64,
     },
-    /// Objects and arrays lie deeper within each other than the limit.
+    /// Objects and arrays are nested deeper than the limit.
     TooDeep {
-        /// The limit, in levels.
+        /// The limit in levels.
         limit: usize,
-        /// Where, in bytes from the start of the text.
+        /// The position in bytes from the start of the text.
         offset: u64,
     },
     /// A string is longer than the limit.
     LongString {
-        /// The limit, in bytes.
+        /// The limit in bytes.
         limit: usize,
-        /// Where, in bytes from the start of the text.
+        /// The position in bytes from the start of the text.
         offset: u64,
     },
     /// The text is not JSON.
     Json {
-        /// Where, in bytes from the start of the text.
+        /// The position in bytes from the start of the text.
         offset: u64,
-        /// What is wrong there.
+        /// The defect at this position.
         what: String,
     },
-    /// The file, or what it holds as `memory_report`, is no object.
+    /// The file, or its member `memory_report`, is no object.
     NotAnObject,
-    /// The file is of another version of the format.
+    /// The file has another version of the format.
     Version {
-        /// What stands where the version should.
+        /// The value of the version field.
         found: Field<'static>,
     },
-    /// The file does not say whether the allocator can be asked for sizes.
+    /// The file lacks the field for whether the allocator has a size query.
     NoUsableSize,
     /// The file has no list of reports.
     NoReports,
-    /// A report is something else than an object.
+    /// A report is not an object.
     ReportIsNoObject {
-        /// Its place in the list, from 0.
+        /// The index in the list, from 0.
         index: usize,
     },
-    /// A report has no path, or one that is no string.
+    /// A report has no path, or its path is not a string.
     ReportWithoutPath {
-        /// Its place in the list, from 0.
+        /// The index in the list, from 0.
         index: usize,
-        /// What stands where the path should.
+        /// The value of the path field.
         found: Field<'static>,
     },
-    /// Something else is wrong with a report.
+    /// A report has another defect.
     Report {
-        /// Its place in the list, from 0.
+        /// The index in the list, from 0.
         index: usize,
-        /// Its path, shortened.
+        /// The path, shortened.
         path: String,
-        /// What is wrong.
+        /// The defect.
         source: Box<dyn Error + Send + Sync>,
     },
 }
 
 impl ReadError {
-    /// Sorts an error of the input: the gzip decoder speaks through the same type as the file below it.
+    /// Classifies an input error: the gzip decoder uses the same type as the file below it.
     pub(super) fn from_io(error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::UnexpectedEof => ReadError::CutGzip(error),

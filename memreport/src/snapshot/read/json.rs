@@ -1,7 +1,10 @@
-//! Pulls JSON out of a stream, a token at a time, as a browser's `JSON.parse` understands it.
+//! Pulls JSON out of a stream, one token at a time, with the rules of a browser's `JSON.parse`.
 //!
-//! Not `serde_json`, for three things that Firefox accepts in a memory report and it does not: bytes that are no UTF-8
-//! (U+FFFD takes their place), escapes of half a surrogate pair (the same), and numbers beyond every double (infinity).
+//! Three things that Firefox accepts in a memory report rule out `serde_json`: bytes that are not
+//! UTF-8 (replaced by U+FFFD), escapes of half a surrogate pair (the same), and numbers beyond
+//! every double (infinity).
+
+mod string;
 
 use super::{Options, ReadError};
 use serde_json::Value;
@@ -9,19 +12,19 @@ use std::io::Read;
 
 const CHUNK: usize = 128 * 1024;
 
-/// A reader of JSON text that holds one chunk of it, and never more than one string besides.
+/// A reader of JSON text. It holds one chunk of it and at most one string.
 pub(super) struct Json<'r> {
     source: &'r mut dyn Read,
     buffer: Vec<u8>,
     /// Invariant: `next <= filled <= buffer.len()`.
     next: usize,
     filled: usize,
-    /// Bytes that were in the buffer before what is there now.
+    /// The number of bytes before the buffer's contents.
     before: u64,
     options: Options,
 }
 
-/// What a value begins with.
+/// The first token of a value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Start {
     Object,
@@ -36,7 +39,7 @@ impl<'r> Json<'r> {
         Json { source, buffer: vec![0; CHUNK], next: 0, filled: 0, before: 0, options }
     }
 
-    /// The first bytes of the text, without taking them.
+    /// Returns the first bytes of the text, without consuming them.
     pub(super) fn first_bytes(&mut self) -> Result<&[u8], ReadError> {
         while self.filled < 3 && self.read_more()? {}
         Ok(&self.buffer[..self.filled])
@@ -46,7 +49,7 @@ impl<'r> Json<'r> {
         self.next += count;
     }
 
-    /// Where the reader stands, in bytes from the start of the text.
+    /// Returns the position in bytes from the start of the text.
     pub(super) fn offset(&self) -> u64 {
         self.before + self.next as u64
     }
@@ -55,7 +58,7 @@ impl<'r> Json<'r> {
         ReadError::Json { offset: self.offset(), what: what.into() }
     }
 
-    /// Appends to the buffer, which has room; answers whether there was anything left to read.
+    /// Appends input to the buffer, which must have room. Returns false at the end of the input.
     fn read_more(&mut self) -> Result<bool, ReadError> {
         let count = loop {
             match self.source.read(&mut self.buffer[self.filled..]) {
@@ -88,7 +91,7 @@ impl<'r> Json<'r> {
         Ok(byte)
     }
 
-    /// The next byte that is not blank, left where it is.
+    /// Returns the next byte that is not blank, without consuming it.
     fn peek_token(&mut self) -> Result<Option<u8>, ReadError> {
         while let Some(byte) = self.peek()? {
             if !matches!(byte, b' ' | b'\t' | b'\n' | b'\r') {
@@ -112,7 +115,7 @@ impl<'r> Json<'r> {
         }
     }
 
-    /// What the next value begins with, left where it is.
+    /// Returns the first token of the next value, without consuming it.
     pub(super) fn start(&mut self) -> Result<Start, ReadError> {
         match self.peek_token()? {
             Some(b'{') => Ok(Start::Object),
@@ -125,7 +128,8 @@ impl<'r> Json<'r> {
         }
     }
 
-    /// Nothing but blanks may follow. Where only the end of a gzip stream is cut off, the text is whole all the same.
+    /// Checks that only blanks follow. If just the end of a gzip stream is cut off, the text is
+    /// still complete.
     pub(super) fn end(&mut self) -> Result<(), ReadError> {
         match self.peek_token() {
             Ok(None) | Err(ReadError::CutGzip(_)) => Ok(()),
@@ -136,103 +140,7 @@ impl<'r> Json<'r> {
         }
     }
 
-    /// Reads a string into `text`, whose old content goes.
-    pub(super) fn string(&mut self, text: &mut String) -> Result<(), ReadError> {
-        self.expect(b'"')?;
-        let mut raw = std::mem::take(text).into_bytes();
-        raw.clear();
-        self.string_rest(&mut raw)?;
-        *text = match String::from_utf8(raw) {
-            Ok(valid) => valid,
-            Err(invalid) => String::from_utf8_lossy(invalid.as_bytes()).into_owned(),
-        };
-        Ok(())
-    }
-
-    fn string_rest(&mut self, raw: &mut Vec<u8>) -> Result<(), ReadError> {
-        loop {
-            let unread = &self.buffer[self.next..self.filled];
-            let plain = find_special(unread);
-            let taken = &unread[..plain.unwrap_or(unread.len())];
-            if self.options.utf8 || taken.is_ascii() {
-                raw.extend_from_slice(taken);
-            } else {
-                taken.iter().for_each(|&byte| push(raw, u32::from(byte)));
-            }
-            self.next += taken.len();
-            if raw.len() > self.options.string {
-                return Err(ReadError::LongString {
-                    limit: self.options.string,
-                    offset: self.offset(),
-                });
-            }
-            if plain.is_none() {
-                self.peek()?
-                    .ok_or_else(|| self.fault("the text ends here, in the middle of a string"))?;
-                continue;
-            }
-            match self.take()? {
-                b'"' => return Ok(()),
-                b'\\' => self.escape(raw)?,
-                byte => {
-                    return Err(
-                        self.fault(format!("{} may not stand in a string as it is", shown(byte)))
-                    );
-                }
-            }
-        }
-    }
-
-    fn escape(&mut self, raw: &mut Vec<u8>) -> Result<(), ReadError> {
-        let plain = match self.take()? {
-            byte @ (b'"' | b'\\' | b'/') => byte,
-            b'b' => 8,
-            b'f' => 12,
-            b'n' => b'\n',
-            b'r' => b'\r',
-            b't' => b'\t',
-            b'u' => {
-                let mut unit = self.four_hex_digits()?;
-                // A high half takes the low half that follows it; a half alone is no character.
-                while (0xD800..0xDC00).contains(&unit) && self.peek()? == Some(b'\\') {
-                    self.next += 1;
-                    if self.peek()? != Some(b'u') {
-                        push(raw, unit);
-                        return self.escape(raw);
-                    }
-                    self.next += 1;
-                    let low = self.four_hex_digits()?;
-                    if (0xDC00..0xE000).contains(&low) {
-                        unit = 0x10000 + ((unit - 0xD800) << 10) + (low - 0xDC00);
-                    } else {
-                        push(raw, unit);
-                        unit = low;
-                    }
-                }
-                push(raw, unit);
-                return Ok(());
-            }
-            byte => {
-                return Err(self.fault(format!("a backslash before {} means nothing", shown(byte))));
-            }
-        };
-        raw.push(plain);
-        Ok(())
-    }
-
-    fn four_hex_digits(&mut self) -> Result<u32, ReadError> {
-        let mut unit = 0;
-        for _ in 0..4 {
-            let byte = self.take()?;
-            let digit = char::from(byte)
-                .to_digit(16)
-                .ok_or_else(|| self.fault("four hexadecimal digits expected"))?;
-            unit = unit * 16 + digit;
-        }
-        Ok(unit)
-    }
-
-    /// Reads a number, as the double nearest to it.
+    /// Reads a number as the nearest double.
     pub(super) fn number(&mut self) -> Result<f64, ReadError> {
         if let Some(number) = self.small_number() {
             return Ok(number);
@@ -254,14 +162,16 @@ impl<'r> Json<'r> {
                 String::from_utf8_lossy(&digits[..digits.len().min(40)])
             )));
         }
-        // The grammar of JSON is a part of what `f64` reads, and both round to the nearest.
+        // The grammar of JSON numbers is a part of what `f64` parses, and both round to the
+        // nearest.
         std::str::from_utf8(&digits)
             .ok()
             .and_then(|text| text.parse().ok())
             .ok_or_else(|| self.fault("no number"))
     }
 
-    /// A whole number of up to 15 digits, all of it in the buffer: what almost every number here is.
+    /// Reads a whole number of up to 15 digits that lies in the buffer, as almost every number here
+    /// does.
     fn small_number(&mut self) -> Option<f64> {
         let unread = &self.buffer[self.next..self.filled];
         let count = unread.iter().take(16).take_while(|byte| byte.is_ascii_digit()).count();
@@ -269,7 +179,7 @@ impl<'r> Json<'r> {
         if !ends || count == 0 || count > 15 || (unread[0] == b'0' && count > 1) {
             return None;
         }
-        // Below 2^53 every whole number is a double.
+        // Below 2^53, every whole number is a double.
         let number =
             unread[..count].iter().fold(0.0, |sum, digit| sum * 10.0 + f64::from(digit - b'0'));
         self.next += count;
@@ -291,12 +201,13 @@ impl<'r> Json<'r> {
         Ok(value)
     }
 
-    /// Enters an object or array, whose start has been seen.
+    /// Enters an object or array whose start has been read.
     pub(super) fn enter(&mut self) {
         self.next += 1;
     }
 
-    /// Goes to the next member of the object or array that `close` ends; false at its end, which is taken.
+    /// Advances to the next member of the object or array. Returns false at its end `close`, and
+    /// consumes it.
     pub(super) fn next_member(&mut self, first: &mut bool, close: u8) -> Result<bool, ReadError> {
         let was_first = std::mem::replace(first, false);
         match self.peek_token()? {
@@ -319,7 +230,7 @@ impl<'r> Json<'r> {
         self.expect(b':')
     }
 
-    /// Reads a value and forgets it. Nesting costs a byte a level, up to the limit.
+    /// Reads a value and discards it. Each nesting level costs one byte, up to the limit.
     pub(super) fn skip(&mut self, scratch: &mut String) -> Result<(), ReadError> {
         let mut open: Vec<u8> = Vec::new();
         let mut first = true;
@@ -358,7 +269,7 @@ impl<'r> Json<'r> {
         Ok(())
     }
 
-    /// Reads a value and keeps it. Only for what is known to be small: it nests on the stack, 100 levels at most.
+    /// Reads a value and returns it. For small values only: it recurses, at most 100 levels deep.
     pub(super) fn value(&mut self, depth: usize) -> Result<Value, ReadError> {
         self.check_depth(depth)?;
         if depth > 100 {
@@ -394,33 +305,7 @@ impl<'r> Json<'r> {
     }
 }
 
-/// Where the first quote, backslash or control character is. Eight bytes at a time: this is where most of the time goes.
-fn find_special(bytes: &[u8]) -> Option<usize> {
-    const ONES: u64 = u64::MAX / 0xFF;
-    const HIGH: u64 = ONES << 7;
-    // A bit in each byte that is below `limit`, for limits up to 128. A byte above a hit may be hit by mistake.
-    let below = |word: u64, limit: u64| word.wrapping_sub(ONES * limit) & !word & HIGH;
-    let mut words = bytes.chunks_exact(8);
-    for (index, word) in words.by_ref().enumerate() {
-        let word = u64::from_le_bytes(word.try_into().unwrap_or_default());
-        let (quotes, backslashes) =
-            (word ^ (ONES * u64::from(b'"')), word ^ (ONES * u64::from(b'\\')));
-        let found = below(quotes, 1) | below(backslashes, 1) | below(word, 0x20);
-        if found != 0 {
-            return Some(index * 8 + found.trailing_zeros() as usize / 8);
-        }
-    }
-    let is_special = |&byte: &u8| byte == b'"' || byte == b'\\' || byte < 0x20;
-    let rest = words.remainder();
-    rest.iter().position(is_special).map(|index| bytes.len() - rest.len() + index)
-}
-
-fn push(raw: &mut Vec<u8>, unit: u32) {
-    let character = char::from_u32(unit).unwrap_or(char::REPLACEMENT_CHARACTER);
-    raw.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
-}
-
-/// Whether these bytes are a JSON number: `-0.5e+10`, but not `01`, `1.` or `+1`.
+/// Returns whether these bytes are a JSON number: `-0.5e+10`, but not `01`, `1.` or `+1`.
 fn is_number(text: &[u8]) -> bool {
     fn digits(text: &[u8]) -> (usize, &[u8]) {
         let count = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
@@ -447,7 +332,7 @@ fn is_number(text: &[u8]) -> bool {
     rest.is_empty()
 }
 
-/// A byte, for a message.
+/// Formats a byte for a message.
 fn shown(byte: u8) -> String {
     match byte {
         b'\n' => "a line break".into(),

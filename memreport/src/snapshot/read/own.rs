@@ -1,79 +1,79 @@
-//! What this project adds to Firefox's file, under the key `memreport`, which Firefox passes over.
+//! Reads the fields that this crate adds to Firefox's file, under the key `memreport`.
 
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// What a file of ours says beside its reports. Nothing of it is needed to show them.
+/// The additional fields of a file. The reports can be shown without them.
 #[derive(Clone, Debug, Default)]
 pub struct Own {
-    /// The process that wrote the file, whose reports name none.
+    /// The process that wrote the file. Its own reports name no process.
     pub process: Option<OwnProcess>,
-    /// At which moment of the program it was taken, in words.
+    /// The moment of the program at which the snapshot was taken, in words.
     pub moment: Option<String>,
-    /// When it was taken, in milliseconds since 1970 began.
+    /// The time of the snapshot, in milliseconds since 1970 began.
     pub time_ms: Option<u64>,
-    /// What the program's allocator is called, as `jemalloc`.
+    /// The name of the program's allocator, such as `jemalloc`.
     pub allocator: Option<String>,
-    /// Sentences about the collection: who was busy, who panicked, what is incomplete.
+    /// Sentences about busy values, panics of reporters, and incomplete parts.
     pub notes: Vec<String>,
-    /// Where the sizes of blocks come from, if the file says.
-    pub sizes: Option<Sizes>,
-    /// Fields that are left out of the measurements, with the reason.
+    /// The source of block sizes, if the file states it.
+    pub sizes: Option<SizeSource>,
+    /// Fields that types do not measure, with the reasons.
     pub skipped: Vec<Skipped>,
-    /// The last cycles of work on the program's memory, the oldest first.
+    /// The last cycles of work on the program's memory, oldest first.
     pub events: Vec<OwnEvent>,
-    /// What a later version of the format may hold: read past, but known to be there.
+    /// The names of fields of a later version of the format, which were skipped.
     pub unknown: Vec<String>,
 }
 
 /// The process that wrote a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OwnProcess {
-    /// Its name, as `server`.
+    /// The process's name, such as `server`.
     pub name: String,
-    /// Its number, where known.
+    /// The process number, if known.
     pub pid: Option<u64>,
-    /// When it began, in milliseconds since 1970 began. Of the same process it may differ by some hundredths of a second
-    /// from file to file.
+    /// The start of the process, in milliseconds since 1970 began. Files of one process may differ
+    /// by some hundredths of a second.
     pub start_ms: Option<u64>,
 }
 
-/// A cycle of work on the program's memory: see `memreport::MemoryEvent`.
+/// A cycle of work on the program's memory. See `memreport::MemoryEvent`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct OwnEvent {
-    /// Its number.
+    /// The number of the cycle.
     pub number: u64,
-    /// Why it happened.
+    /// The reason for the cycle.
     pub reason: String,
-    /// Why it was done all at once, where it was.
+    /// The reason why it was done all at once, if it was.
     pub nonincremental_reason: Option<String>,
     /// Start and end of each slice, in microseconds since 1970 began.
     pub slices_us: Vec<[u64; 2]>,
 }
 
-/// Where the sizes of blocks come from.
+/// The source of block sizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sizes {
-    /// The allocator was asked for each block.
-    Asked,
-    /// They are what was asked of the allocator, without what it added.
-    Layouts,
+pub enum SizeSource {
+    /// The allocator's size query.
+    Allocator,
+    /// The layouts of the allocations, without the allocator's rounding.
+    Layout,
 }
 
-/// A field that its type leaves out of its measurement.
+/// A field that its type does not measure.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Skipped {
-    /// The type, as `Index`.
+    /// The type, such as `Index`.
     pub owner: String,
-    /// The field, as `cache`.
+    /// The field, such as `cache`.
     pub field: String,
-    /// Why it is left out.
+    /// The reason why it is not measured.
     pub reason: String,
     /// The source file of the type.
     pub file: String,
-    /// The line in it; 0 where unknown.
+    /// The line in the file; 0 if unknown.
     pub line: u32,
 }
 
@@ -117,7 +117,8 @@ struct WireSkipped {
 }
 
 impl Own {
-    /// Content that is not understood is named in `unknown`, and never stops anybody from seeing the reports.
+    /// Reads the fields. Contents with an unexpected form are listed in `unknown`, and are never an
+    /// error.
     pub(super) fn from_value(mut value: serde_json::Value) -> Self {
         whole_numbers(&mut value);
         let wire: WireOwn = match serde_json::from_value(value) {
@@ -145,8 +146,8 @@ impl Own {
         }
         match wire.sizes.as_deref() {
             None => {}
-            Some("asked") => own.sizes = Some(Sizes::Asked),
-            Some("layouts") => own.sizes = Some(Sizes::Layouts),
+            Some("asked") => own.sizes = Some(SizeSource::Allocator),
+            Some("layouts") => own.sizes = Some(SizeSource::Layout),
             Some(other) => own.unknown.push(format!("sizes {other:?}")),
         }
         own.skipped = wire.skipped.into_iter().map(WireSkipped::into_skipped).collect();
@@ -161,11 +162,11 @@ impl WireSkipped {
     }
 }
 
-/// All numbers were read as doubles; serde wants whole ones where it fills integers.
+/// Converts doubles without a fraction into whole numbers, which serde needs for integers.
 fn whole_numbers(value: &mut serde_json::Value) {
     match value {
         serde_json::Value::Number(number) => {
-            // What is printed without a fraction or exponent is whole, and fits if it parses.
+            // A number printed without fraction or exponent is whole, and fits if it parses.
             if let Some(whole) =
                 number.as_f64().and_then(|double| format!("{double}").parse::<u64>().ok())
             {

@@ -1,11 +1,11 @@
-//! One report as the file has it: fields of any type, or none.
+//! Reads one report with the field types of the file.
 
 use super::json::{Json, Start};
 use super::{ReadError, Sink};
 use std::borrow::Cow;
 use std::fmt;
 
-/// The value of one field, typed as in the file.
+/// The value of one field, with the type that it has in the file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Field<'a> {
     /// The report has no such field.
@@ -15,16 +15,16 @@ pub enum Field<'a> {
     Null,
     /// `true` or `false`.
     Bool(bool),
-    /// A number, as the double nearest to it.
+    /// A number, as the nearest double.
     Number(f64),
     /// A string.
     Text(Cow<'a, str>),
-    /// An object or array, as JavaScript turns it into a string: `[object Object]`, `1,2`.
+    /// An object or array, as JavaScript converts it into a string: `[object Object]`, `1,2`.
     Composite(Cow<'a, str>),
 }
 
 impl Field<'_> {
-    /// What JavaScript's `if` says of it.
+    /// Returns whether JavaScript's `if` takes the value as true.
     pub fn is_truthy(&self) -> bool {
         match self {
             Field::Missing | Field::Null => false,
@@ -35,7 +35,7 @@ impl Field<'_> {
         }
     }
 
-    /// The same, on its own.
+    /// Converts the field into one that owns its text.
     pub fn into_owned(self) -> Field<'static> {
         match self {
             Field::Missing => Field::Missing,
@@ -63,37 +63,39 @@ impl fmt::Display for Field<'_> {
     }
 }
 
-/// One report, lent for as long as it takes to look at it.
+/// One report, borrowed while the sink looks at it.
 #[derive(Clone, Debug)]
 pub struct Entry<'a> {
-    /// Its place in the list, from 0.
+    /// The index in the list, from 0.
     pub index: usize,
-    /// The process that was measured; empty or missing for the one that wrote the file.
+    /// The process that was measured. Empty or missing for the process that wrote the file.
     pub process: Field<'a>,
-    /// Where the measurement belongs.
+    /// The path of the measurement.
     pub path: &'a str,
-    /// 0, 1 or 2: `NONHEAP`, `HEAP`, `OTHER`.
+    /// The kind: 0, 1 or 2 for `NONHEAP`, `HEAP` and `OTHER`.
     pub kind: Field<'a>,
-    /// 0, 1, 2 or 3: bytes, a count, a count that never decreases, hundredths of a percent.
+    /// The unit: 0, 1, 2 or 3 for bytes, a count, a count that never decreases, hundredths of a
+    /// percent.
     pub units: Field<'a>,
-    /// How much.
+    /// The amount.
     pub amount: Field<'a>,
-    /// What is measured.
+    /// The description of the measurement.
     pub description: Field<'a>,
-    /// A mark that Firefox's page honours: 1 and 2 for "only in the first" and "only in the second" of two files.
+    /// A mark that Firefox's page shows: 1 for "only in the first" of two files, 2 for "only in the
+    /// second".
     pub presence: Field<'a>,
-    /// The segments of the path as they are meant, where the path cannot say: with slashes and backslashes of their own.
+    /// The segments of a path that contain slashes or backslashes of their own.
     pub segments: Option<&'a [String]>,
 }
 
-/// Reads the value of a field that is kept.
+/// Reads the value of a field and returns it.
 pub(super) fn field(json: &mut Json<'_>) -> Result<Field<'static>, ReadError> {
     let mut slot = Slot::default();
     slot.read(json)?;
     Ok(slot.lend().into_owned())
 }
 
-/// Room for the value of one field, used again for each report.
+/// A buffer for the value of one field, reused for each report.
 #[derive(Default)]
 struct Slot {
     is: Is,
@@ -150,8 +152,8 @@ impl Slot {
     }
 }
 
-/// `String(value)` of an object or array; what stands in it is shown by its own rules there, but numbers and all else
-/// that has one plain form are the same.
+/// Converts an object or array like JavaScript's `String(value)`. Numbers and other values within
+/// it have the same plain form here.
 fn in_javascript(value: &serde_json::Value) -> String {
     match value {
         serde_json::Value::Null => String::new(),
@@ -167,7 +169,7 @@ fn in_javascript(value: &serde_json::Value) -> String {
     }
 }
 
-/// Room for one report, used again for each.
+/// Buffers for one report, reused for each.
 #[derive(Default)]
 pub(super) struct Slots {
     process: Slot,
@@ -182,7 +184,7 @@ pub(super) struct Slots {
 }
 
 impl Slots {
-    /// Reads the next report and gives it to `sink`; answers what is wrong with the report.
+    /// Reads the next report and passes it to `sink`. Returns the report's defect, if it has one.
     pub(super) fn read(
         &mut self,
         json: &mut Json<'_>,
@@ -242,7 +244,7 @@ impl Slots {
         }))
     }
 
-    /// Segments that are no list of strings are not ours: the path counts.
+    /// Reads the segments. Ignores them if they are not a list of strings: then the path counts.
     fn read_segments(&mut self, json: &mut Json<'_>) -> Result<(), ReadError> {
         let serde_json::Value::Array(items) = json.value(1)? else { return Ok(()) };
         self.segments.clear();

@@ -1,12 +1,12 @@
-//! Texts in, reports out.
+//! Tests of the reader: texts in, reports out.
 
 use super::{
-    Entry, Field, Header, Options, Own, OwnProcess, ReadError, Sink, Sizes, Skipped, read,
+    Entry, Field, Header, Options, Own, OwnProcess, ReadError, Sink, SizeSource, Skipped, read,
 };
 use std::error::Error;
 use std::io::{self, Read};
 
-/// Keeps each report as a line of text.
+/// A sink that keeps each report as a line of text.
 #[derive(Default)]
 struct Lines(Vec<String>);
 
@@ -39,7 +39,7 @@ fn read_text(text: impl AsRef<[u8]>) -> Result<(Vec<String>, Header), ReadError>
     Ok((lines.0, header))
 }
 
-/// The text of a file with these reports.
+/// Returns the text of a file with these reports.
 fn file(reports: &str) -> String {
     format!("{{\"version\": 1, \"hasMozMallocUsableSize\": true, \"reports\": [{reports}]}}")
 }
@@ -117,7 +117,7 @@ fn strings_are_what_javascript_makes_of_them() {
 
 #[test]
 fn strings_of_any_length_and_place_are_found_whole() {
-    // Quotes, escapes and the ends of chunks at every offset of a word.
+    // Quotes, escapes and chunk ends at every offset of a word.
     for length in 0..40 {
         let text = format!("{}\\n{}é", "x".repeat(length), "y".repeat(40 - length));
         let line = lines(&format!("{{\"path\": \"{text}\"}}")).remove(0);
@@ -125,7 +125,7 @@ fn strings_of_any_length_and_place_are_found_whole() {
     }
 }
 
-/// Gives one byte at a time, with an interruption before each.
+/// A reader that returns one byte at a time, with an interruption before each.
 struct Trickle<'t>(&'t [u8], bool);
 
 impl Read for Trickle<'_> {
@@ -212,7 +212,7 @@ fn what_we_add_is_understood_or_named() {
     assert_eq!(moment.as_deref(), Some("at exit"));
     assert_eq!(
         (notes, sizes, unknown),
-        (vec!["busy".to_owned()], Some(Sizes::Layouts), vec!["colour".to_owned()])
+        (vec!["busy".to_owned()], Some(SizeSource::Layout), vec!["colour".to_owned()])
     );
     let event = super::OwnEvent {
         number: 3,

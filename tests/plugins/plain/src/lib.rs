@@ -1,4 +1,4 @@
-//! A plugin without DMD: it makes blocks on the system's allocator, and calls back into the program for more.
+//! A plugin without DMD: it allocates on the system's allocator, and calls the program for more.
 #![expect(unsafe_code, reason = "called by name")]
 
 use std::cell::RefCell;
@@ -7,8 +7,9 @@ thread_local! {
     static KEPT: RefCell<Vec<Vec<u8>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Keeps so many blocks of its own, has the program make one with this frame on the stack, and says how many it keeps.
-// SAFETY: nobody else defines a function of this name in a program of these tests.
+/// Keeps blocks of its own, calls the program to make one below this frame, and returns the number
+/// kept.
+// SAFETY: no other function of this name exists in a program of these tests.
 #[unsafe(no_mangle)]
 pub extern "C" fn work(blocks: usize, call_back: extern "C" fn()) -> usize {
     call_back();

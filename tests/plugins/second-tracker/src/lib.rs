@@ -1,10 +1,10 @@
-//! A plugin with a DMD of its own, in a program that has one too, or has none.
+//! A plugin with a DMD of its own, for programs with and without one.
 #![expect(unsafe_code, reason = "called by name")]
 
 dmd::global_allocator!();
 
-/// Makes and frees blocks, and says whether this copy of the tracker is awake: 1 if it is, 0 if not, or not asked.
-// SAFETY: nobody else defines a function of this name in a program of these tests.
+/// Makes and frees blocks. Returns 1 if this copy of the tracker is awake, and 0 if not.
+// SAFETY: no other function of this name exists in a program of these tests.
 #[unsafe(no_mangle)]
 pub extern "C" fn work(blocks: usize, call_back: extern "C" fn()) -> usize {
     call_back();

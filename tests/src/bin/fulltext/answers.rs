@@ -1,4 +1,4 @@
-//! Answers to queries: the best documents, with the line in each; and the cache of them.
+//! Answers queries with the best documents and their lines, and caches the answers.
 #![forbid(unsafe_code)]
 
 use std::io;
@@ -13,11 +13,11 @@ use crate::search::{Hit, search};
 use crate::settings::Limits;
 use crate::words::Words;
 
-/// What was found for one query.
+/// The results of one query.
 #[derive(Debug, MallocSizeOf)]
 pub(crate) struct Answer {
     pub(crate) query: String,
-    /// How many documents have what was asked for.
+    /// The number of documents that match.
     pub(crate) found: usize,
     /// The best of them.
     pub(crate) lines: Box<[Line]>,
@@ -32,13 +32,13 @@ pub(crate) struct Line {
     pub(crate) score: f64,
 }
 
-/// What was worked out before.
+/// The caches of earlier work.
 #[derive(Debug, MallocSizeOf)]
 pub(crate) struct Caches {
-    /// Answers to queries, by query.
+    /// Answers by query.
     #[malloc_size_of(part)]
     answers: Lru<String, Arc<Answer>>,
-    /// Texts of documents, unpacked.
+    /// Unpacked texts of documents.
     #[malloc_size_of(part)]
     texts: Lru<DocumentId, Arc<str>>,
     pub(crate) hits: u32,
@@ -68,7 +68,7 @@ fn lock(caches: &Mutex<Caches>) -> MutexGuard<'_, Caches> {
     caches.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Answers a query, from the cache or from the index.
+/// Answers a query from the cache or from the index.
 pub(crate) fn answer(
     query: String,
     limits: Limits,
@@ -91,7 +91,7 @@ pub(crate) fn answer(
     Ok(answer)
 }
 
-/// The line of the hit's document that its position is in.
+/// Returns the line of the hit's document that contains its position.
 fn line(index: &Index, hit: Hit, caches: &Mutex<Caches>) -> io::Result<Line> {
     let document = index.document(hit.document);
     let text = text(index, hit.document, caches)?;
@@ -112,7 +112,7 @@ fn text(index: &Index, id: DocumentId, caches: &Mutex<Caches>) -> io::Result<Arc
     if let Some(known) = cached.count(known) {
         return Ok(known);
     }
-    // Others may ask meanwhile.
+    // Other threads may use the cache meanwhile.
     drop(cached);
     let text: Arc<str> = index.document(id).text()?.into();
     lock(caches).texts.insert(id, Arc::clone(&text), text.len());

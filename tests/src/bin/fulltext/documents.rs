@@ -1,4 +1,4 @@
-//! The texts themselves, packed, with what is known of each.
+//! The documents: packed texts, with the path and the lines of each.
 #![forbid(unsafe_code)]
 
 use std::io::{self, Read};
@@ -13,12 +13,12 @@ use crate::varint;
 /// One file.
 #[derive(Debug, MallocSizeOf)]
 pub(crate) struct Document {
-    /// Below the folder that is indexed.
+    /// The path below the indexed folder.
     path: Box<Path>,
-    /// Its length in bytes.
+    /// The length in bytes.
     size: u32,
     words: u32,
-    /// Where lines end, ascending.
+    /// The ends of lines, ascending.
     line_ends: Box<[u8]>,
     packed: Box<[u8]>,
 }
@@ -41,7 +41,7 @@ impl Document {
         &self.path
     }
 
-    /// Measures the path, and nothing else.
+    /// Measures only the path.
     pub(crate) fn add_path<'a>(&'a self, ops: &Ops<'a>) {
         ops.add(&self.path);
     }
@@ -56,7 +56,8 @@ impl Document {
         Ok(text)
     }
 
-    /// The line that the byte at `offset` is in, from 1, and the offset at which it begins.
+    /// Returns the number of the line that contains the byte at `offset`, from 1, and the line's
+    /// offset.
     pub(crate) fn line(&self, offset: usize) -> (usize, usize) {
         let (mut bytes, mut line, mut begin, mut end) = (&*self.line_ends, 1, 0, 0);
         while let Some(distance) = varint::read(&mut bytes) {
@@ -70,7 +71,7 @@ impl Document {
     }
 }
 
-/// Packs texts, one after the other.
+/// A packer of texts, one after the other.
 #[derive(Debug, MallocSizeOf)]
 pub(crate) struct Packer {
     #[malloc_size_of(
@@ -93,7 +94,7 @@ impl Packer {
             self.packed.reserve((text.len() - done) / 2 + 64);
             let rest = &text[done..];
             let finish = FlushCompress::Finish;
-            // What it can complain of is a wrong window size, and a missing dictionary.
+            // It fails only for a wrong window size or a missing dictionary.
             let status = self.compress.compress_vec(rest, &mut self.packed, finish);
             if status.expect("a new compressor works") == Status::StreamEnd {
                 return self.packed.as_slice().into();

@@ -1,4 +1,4 @@
-//! Faults to plant, one of each class that DMD tells apart. Each prints by how many bytes it moves `heap-unclassified`.
+//! Faults to plant, one of each class. Each prints its effect on `heap-unclassified`.
 #![expect(unsafe_code, reason = "wrong reports cannot be made by safe code: that is what is shown")]
 
 use std::alloc::Layout;
@@ -15,24 +15,24 @@ use crate::terms::{TermId, Terms};
 /// A class of faults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, MallocSizeOf)]
 pub(crate) enum Fault {
-    /// An index of similar words is made, and nobody reports it.
+    /// An unreported index of similar words.
     Unreported,
-    /// A second reporter reports the paths of the documents.
+    /// A second reporter that reports the paths of the documents.
     Double,
-    /// The text of the default configuration is reported, which is no heap block but a part of the program.
+    /// A report of a text that is part of the program and no heap block.
     NonHeap,
-    /// The second half of the list of documents is reported as if it were a block.
+    /// A report of the second half of the list of documents as if it were a block.
     Interior,
-    /// A log is reported by its length, without what it has room for.
+    /// A report of a log's length, without its spare capacity.
     Partial,
 }
 
-/// What a planted fault comes to.
+/// The effect of a planted fault.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Planted {
-    /// By how much it moves `heap-unclassified`: up if blocks are left out, down if bytes are counted that are not there.
+    /// The change of `heap-unclassified`: up for missing blocks, down for bytes counted in excess.
     pub(crate) moves: i64,
-    /// How many blocks, or claims, are affected.
+    /// The number of affected blocks or claims.
     pub(crate) blocks: usize,
 }
 
@@ -83,7 +83,7 @@ impl Fault {
     }
 }
 
-/// For suggestions: which words have these three letters. Its type can be measured, and nobody does.
+/// An unreported index from three letters to words, for suggestions. Its type can be measured.
 #[derive(Debug, MallocSizeOf)]
 struct Similar {
     words: Vec<([u8; 3], TermId)>,
@@ -103,7 +103,7 @@ fn index_similar_words(terms: &Terms) -> Similar {
     Similar { words }
 }
 
-/// Takes the paths of documents for its own.
+/// A reporter that claims the paths of documents.
 struct Catalogue<'i>(&'i [Document]);
 
 impl MallocSizeOf for Catalogue<'_> {
@@ -118,7 +118,7 @@ fn report_paths_again(reports: &mut Reports<'_>) {
     reports.measure("explicit/fulltext/catalogue", &Catalogue(index.documents()), description);
 }
 
-/// Takes a string constant for a string that it owns.
+/// A type that claims a string constant as its own heap block.
 struct TextOfProgram;
 
 impl MallocSizeOf for TextOfProgram {
@@ -132,7 +132,7 @@ fn report_text_of_program(reports: &mut Reports<'_>) {
     reports.measure("explicit/fulltext/default-configuration", &TextOfProgram, description);
 }
 
-/// Takes a part of a list for a list of its own.
+/// A type that claims part of a list as a list of its own.
 struct SecondHalf<'i>(&'i [Document]);
 
 impl MallocSizeOf for SecondHalf<'_> {
@@ -149,7 +149,7 @@ fn report_second_half(reports: &mut Reports<'_>) {
     reports.measure("explicit/fulltext/recent-documents", &half, description);
 }
 
-/// Takes the length of a string for the size of its block.
+/// A type that claims the length of a string as the size of its block.
 #[derive(Debug)]
 struct Log {
     text: String,
@@ -187,11 +187,13 @@ fn report_log(reports: &mut Reports<'_>) {
     }
 }
 
-/// Reports as a block what is none. Only while DMD is awake: anybody else would ask the allocator about it.
+/// Claims an address that is no block. Only while DMD is awake: otherwise the allocator would read
+/// it.
 fn claim_wrongly(ops: &Ops<'_>, start: *const u8, layout: Layout) {
     if ops.finds_enclosing_blocks() {
-        // SAFETY: the promise that `block` asks for is broken, which is the fault. Nothing comes of it but a wrong report: while
-        // blocks are found by a table, the claim is looked up there, and neither the memory nor the allocator is touched.
+        // SAFETY: this breaks the contract of `block`, which is the fault. It only makes a wrong
+        // report: with a table, the claim is looked up there, and neither the memory nor the
+        // allocator is touched.
         unsafe { ops.block(start, layout) };
     }
 }

@@ -4,8 +4,8 @@
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-/// Hands on every file below `folder` with up to `largest` bytes, in the order of their names. Hidden ones, links, and folders
-/// with these names are left out.
+/// Passes every file below `folder` of up to `largest` bytes to a callback, in the order of names.
+/// Skips hidden files, links, and folders with these names.
 pub(crate) fn walk(
     folder: &Path,
     skip: &[&str],
@@ -35,12 +35,12 @@ pub(crate) fn walk(
     Ok(())
 }
 
-/// The error, with the path that it is about.
+/// Returns the error with its path.
 pub(crate) fn of(path: &Path, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
 
-/// The text in these bytes: none if it is not UTF-8 or has a zero in it, as binary files do.
+/// Returns the text in these bytes; `None` if it is not UTF-8 or has a zero, like binary files.
 pub(crate) fn text(bytes: &[u8]) -> Option<&str> {
     std::str::from_utf8(bytes).ok().filter(|text| !text.contains('\0'))
 }

@@ -1,4 +1,5 @@
-//! The index: words, where they occur, and the documents. Workers build partial ones, of the same type, and merge them in.
+//! The index: words, their positions, and the documents. Workers build partial indexes and merge
+//! them.
 #![forbid(unsafe_code)]
 
 use std::path::Path;
@@ -24,20 +25,20 @@ memreport::reporter!(|reports| {
     reports.add(Report::count("fulltext-terms", terms, "Distinct words in the index."));
 });
 
-/// The index, for reading.
+/// Locks the index for reading.
 pub(crate) fn read() -> RwLockReadGuard<'static, Index> {
     INDEX.read().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// No more documents come.
+/// Completes the index: no more documents are added.
 pub(crate) fn complete() {
     INDEX.write().unwrap_or_else(PoisonError::into_inner).complete();
 }
 
-/// Which word is where in which document.
+/// A map from words to their documents and positions.
 #[derive(Debug, Default, MallocSizeOf)]
 pub(crate) struct Index {
-    /// Every distinct word, and its number.
+    /// Every distinct word with its number.
     #[malloc_size_of(part)]
     terms: Terms,
     /// For each word, the documents and the positions in them.
@@ -51,7 +52,7 @@ pub(crate) struct Index {
     words: u64,
 }
 
-/// The places of the words of one document, while it is read. Kept from one to the next.
+/// The words of one document with their positions. The buffer is reused for the next document.
 pub(crate) type Places = Vec<(TermId, u32)>;
 
 impl Index {
@@ -65,7 +66,7 @@ impl Index {
         }
     }
 
-    /// Reads a document.
+    /// Adds a document.
     pub(crate) fn add(
         &mut self,
         path: &Path,
@@ -91,7 +92,7 @@ impl Index {
         self.words += u64::from(position);
     }
 
-    /// Takes over all documents of a partial index.
+    /// Moves all documents of a partial index into this one.
     pub(crate) fn merge(&mut self, partial: Index) {
         let base = document_id(self.documents.len());
         for (word, list) in partial.terms.into_words().into_iter().zip(partial.postings) {
@@ -106,7 +107,7 @@ impl Index {
         self.words += partial.words;
     }
 
-    /// Gives back what growing has left over.
+    /// Frees spare capacity.
     fn complete(&mut self) {
         self.postings.iter_mut().for_each(PostingList::shrink);
         self.postings.shrink_to_fit();

@@ -1,4 +1,4 @@
-//! A cache that forgets what was not asked for longest.
+//! A cache that evicts the least recently used entries.
 #![forbid(unsafe_code)]
 
 use std::collections::HashMap;
@@ -6,7 +6,8 @@ use std::hash::Hash;
 
 use memreport::MallocSizeOf;
 
-/// Values by key, up to a total weight. Entries are links of a chain, from the newest to the oldest.
+/// A cache of values by key, up to a total weight. Entries form a linked list from newest to
+/// oldest.
 #[derive(Debug, MallocSizeOf)]
 pub(crate) struct Lru<K, V> {
     places: HashMap<K, usize>,
@@ -38,7 +39,7 @@ impl<K: Clone + Eq + Hash, V> Lru<K, V> {
         }
     }
 
-    /// The value of this key, which is the newest from now on.
+    /// Returns the value of this key and makes it the newest.
     pub(crate) fn get(&mut self, key: &K) -> Option<&V> {
         let place = *self.places.get(key)?;
         self.unlink(place);
@@ -46,7 +47,8 @@ impl<K: Clone + Eq + Hash, V> Lru<K, V> {
         Some(&self.entries[place].value)
     }
 
-    /// Keeps a value, and forgets old ones until the weight is within the limit. One that is too heavy is not kept.
+    /// Inserts a value, and evicts old ones until the weight is within the limit. A value heavier
+    /// than the limit is not kept.
     pub(crate) fn insert(&mut self, key: K, value: V, weight: usize) {
         if let Some(place) = self.places.get(&key) {
             self.remove(*place);
@@ -69,7 +71,7 @@ impl<K: Clone + Eq + Hash, V> Lru<K, V> {
         let entry = self.entries.swap_remove(place);
         self.places.remove(&entry.key);
         self.weight -= entry.weight;
-        // The last entry has taken the place of the one that is gone.
+        // The last entry has moved to the place of the removed one.
         if let Some(Entry { key, newer, older, .. }) = self.entries.get(place) {
             if let Some(known) = self.places.get_mut(key) {
                 *known = place;
@@ -93,7 +95,8 @@ impl<K: Clone + Eq + Hash, V> Lru<K, V> {
         *self.newer_of(second) = Some(place);
     }
 
-    /// The link from this entry to the next older one; from nowhere, to the newest.
+    /// Returns the link from this entry to the next older one; without an entry, the link to the
+    /// newest.
     fn older_of(&mut self, place: Option<usize>) -> &mut Option<usize> {
         match place {
             Some(place) => &mut self.entries[place].older,

@@ -1,12 +1,13 @@
-//! A full-text index over a folder of source or text files: a program with a heap worth looking at, and an example of how one
-//! reports it.
+//! A full-text index over a folder of source or text files, as an example of a program that reports
+//! its heap.
 //!
-//! Worker threads read the files, take identifiers apart into words, and build partial indexes, which are merged: numbered
-//! words, packed lists of where each occurs, the packed texts. Then they answer queries, ranked by BM25, through caches. With
-//! `--snapshot`, or while DMD is awake, a memory report is saved before the program ends.
+//! Worker threads read the files, split identifiers into words, and build partial indexes. These
+//! are merged: numbered words, packed lists of positions, packed texts. Then the workers answer
+//! queries, ranked by BM25, through caches. With `--snapshot`, or while DMD is awake, a memory
+//! report is saved before the program ends.
 //!
-//! All it owns is reported under `explicit/fulltext/`. `--plant` breaks that on purpose, once for each kind of fault that DMD
-//! finds; see `faults.rs`.
+//! All of its heap is reported under `explicit/fulltext/`. `--plant` breaks this on purpose, once
+//! for each kind of fault that DMD finds; see `faults.rs`.
 
 mod settings;
 mod folder;

@@ -1,4 +1,4 @@
-//! Where a word occurs: documents and positions, as distances in variable-length bytes.
+//! The positions of a word: documents and offsets, as differences in variable-length bytes.
 #![forbid(unsafe_code)]
 
 use memreport::MallocSizeOf;
@@ -8,7 +8,8 @@ use crate::varint;
 /// The number of a document, from 0.
 pub(crate) type DocumentId = u32;
 
-/// The places of one word: for each document its distance from the one before, how often, and the positions.
+/// The positions of one word: for each document its distance from the last, the number of
+/// occurrences, and their positions.
 #[derive(Debug, Default, MallocSizeOf)]
 pub(crate) struct PostingList {
     bytes: Vec<u8>,
@@ -17,7 +18,7 @@ pub(crate) struct PostingList {
 }
 
 impl PostingList {
-    /// The word occurs in this document, which comes after all others, at these positions, which ascend.
+    /// Appends the ascending positions in a document, which comes after all others.
     pub(crate) fn append(
         &mut self,
         document: DocumentId,
@@ -41,12 +42,12 @@ impl PostingList {
         self.last = base + other.last;
     }
 
-    /// In how many documents the word occurs.
+    /// Returns the number of documents that contain the word.
     pub(crate) fn documents(&self) -> u32 {
         self.documents
     }
 
-    /// Gives back what growing has left over.
+    /// Frees spare capacity.
     pub(crate) fn shrink(&mut self) {
         self.bytes.shrink_to_fit();
     }
@@ -56,7 +57,7 @@ impl PostingList {
     }
 }
 
-/// Reads a list from its beginning.
+/// A cursor over a list.
 #[derive(Debug)]
 pub(crate) struct Postings<'l> {
     bytes: &'l [u8],
@@ -64,7 +65,7 @@ pub(crate) struct Postings<'l> {
 }
 
 impl Postings<'_> {
-    /// The next document; the positions in it are put into `positions`.
+    /// Returns the next document and puts its positions into `positions`.
     pub(crate) fn next_into(&mut self, positions: &mut Vec<u32>) -> Option<DocumentId> {
         positions.clear();
         self.last += varint::read(&mut self.bytes)?;

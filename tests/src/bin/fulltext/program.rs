@@ -15,14 +15,14 @@ use crate::settings::{Arguments, SETTINGS, Settings};
 use crate::workers::{News, Shop};
 use crate::{folder, index};
 
-/// What the program does, whatever its allocator.
+/// Runs the program, whatever its allocator.
 pub(crate) fn main() -> ExitCode {
     match run(Arguments::parse()) {
         Ok(()) => ExitCode::SUCCESS,
-        // Whoever read the output has seen enough.
+        // The reader of the output has closed it.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(error) => {
-            // If even that cannot be said, the exit code is left.
+            // If standard error is closed too, only the exit code remains.
             let _ = writeln!(io::stderr(), "fulltext: {error}");
             ExitCode::FAILURE
         }
@@ -46,7 +46,7 @@ fn run(arguments: Arguments) -> io::Result<()> {
     })
 }
 
-/// Has the workers read the folder.
+/// Builds the index of the folder in the workers.
 fn build(shop: &Shop, settings: &Settings) -> io::Result<()> {
     let begin = Instant::now();
     let (limits, mut files) = (settings.limits, 0);
@@ -73,7 +73,7 @@ fn build(shop: &Shop, settings: &Settings) -> io::Result<()> {
     )
 }
 
-/// Has the workers answer the queries, and prints the answers in their order.
+/// Answers the queries in the workers, and prints the answers in the order of the queries.
 fn ask(shop: &Shop, settings: &Settings) -> io::Result<()> {
     let queries = settings.queries();
     for (number, query) in queries.iter().enumerate() {
@@ -103,7 +103,7 @@ fn lost() -> io::Error {
     io::Error::other("a worker failed, as it says above")
 }
 
-/// Plants the faults that are asked for, and saves the memory report.
+/// Plants the requested faults and saves the memory report.
 fn report(arguments: &Arguments) -> io::Result<()> {
     if let Some(path) = &arguments.baseline {
         save(path, "after the queries, before faults are planted")?;
@@ -142,7 +142,7 @@ fn temporary() -> PathBuf {
     std::env::temp_dir().join(format!("fulltext-{}.json.gz", std::process::id()))
 }
 
-/// Whether DMD is asked for.
+/// Returns whether `$DMD` turns tracking on.
 fn is_tracked() -> bool {
     std::env::var_os("DMD").is_some_and(|wish| !wish.is_empty())
 }

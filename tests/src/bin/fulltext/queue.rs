@@ -1,4 +1,4 @@
-//! A queue between threads: who takes from an empty one waits, and who adds to a full one.
+//! A queue between threads: taking from an empty one waits, and so does adding to a full one.
 #![forbid(unsafe_code)]
 
 use std::collections::VecDeque;
@@ -6,7 +6,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use memreport::MallocSizeOf;
 
-/// A queue that many threads add to, and many take from.
+/// A queue with many producers and consumers.
 #[derive(Debug, MallocSizeOf)]
 pub(crate) struct Queue<T> {
     state: Mutex<State<T>>,
@@ -51,7 +51,7 @@ impl<T> Queue<T> {
         item
     }
 
-    /// No items are added any more.
+    /// Closes the queue to new items.
     pub(crate) fn close(&self) {
         self.lock().is_closed = true;
         self.changed.notify_all();

@@ -1,4 +1,4 @@
-//! Finding and ranking: the documents that have all that is asked for, by Okapi BM25.
+//! Finds the documents that match a query, and ranks them by Okapi BM25.
 #![forbid(unsafe_code)]
 
 use std::collections::HashMap;
@@ -12,15 +12,18 @@ use crate::words::Words;
 /// The constants of BM25.
 #[derive(Clone, Copy, Debug, MallocSizeOf)]
 pub(crate) struct Ranking {
-    /// How soon more occurrences stop to count.
+    /// The saturation of repeated occurrences.
     pub(crate) k1: f64,
-    /// How much long documents are held back, from 0 to 1.
+    /// The penalty of long documents, from 0 to 1.
     pub(crate) b: f64,
 }
 
 impl Ranking {
-    /// What `frequency` occurrences in a document of `length` words add to its score, when `matching` of all `documents` have
-    /// any. From Robertson and Zaragoza, "The Probabilistic Relevance Framework", 2009; the 1 keeps common words above 0.
+    /// Returns the contribution to a score of `frequency` occurrences in a document of `length`
+    /// words, if `matching` of all `documents` have any.
+    ///
+    /// From Robertson and Zaragoza, "The Probabilistic Relevance Framework", 2009; the 1 keeps
+    /// common words above 0.
     fn score(
         self,
         frequency: f64,
@@ -34,16 +37,16 @@ impl Ranking {
     }
 }
 
-/// A document that was found.
+/// A matching document.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Hit {
     pub(crate) document: DocumentId,
     pub(crate) score: f64,
-    /// The position of a word that was asked for.
+    /// The position of a word of the query.
     pub(crate) position: u32,
 }
 
-/// The documents that have all phrases of the query, the best first.
+/// Returns the documents that contain all phrases of the query, the best first.
 pub(crate) fn search(index: &Index, query: &str, ranking: Ranking) -> Vec<Hit> {
     let documents = index.documents().len() as f64;
     let average_length = index.words() as f64 / documents.max(1.0);
@@ -69,12 +72,13 @@ pub(crate) fn search(index: &Index, query: &str, ranking: Ranking) -> Vec<Hit> {
     }
     let mut hits: Vec<Hit> = hits.unwrap_or_default().into_values().collect();
     let path = |hit: &Hit| index.document(hit.document).path();
-    // The numbers of documents depend on which worker was quicker; their paths do not.
+    // The numbers of documents depend on the timing of the workers; their paths do not.
     hits.sort_by(|a, b| b.score.total_cmp(&a.score).then_with(|| path(a).cmp(path(b))));
     hits
 }
 
-/// What a query asks for: words beside each other in quotes, and words that are identifiers, are to be found so.
+/// Splits a query into phrases: quoted words, and identifiers of several words, must match in
+/// sequence.
 fn phrases(query: &str) -> Vec<Vec<String>> {
     let parts = query.split('"').enumerate().flat_map(|(number, part)| {
         let quoted = number % 2 == 1;
@@ -91,7 +95,7 @@ fn phrases(query: &str) -> Vec<Vec<String>> {
     parts.map(words_of).filter(|words| !words.is_empty()).collect()
 }
 
-/// Each document that has the phrase, and at which positions.
+/// Returns each document with the phrase, and the positions in it.
 fn occurrences(index: &Index, phrase: &[String]) -> Vec<(DocumentId, Vec<u32>)> {
     let mut found: Option<Vec<(DocumentId, Vec<u32>)>> = None;
     for (word, distance) in phrase.iter().zip(0..) {
@@ -141,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_asked_for_is_found() {
+    fn what_a_query_matches_is_found() {
         let index = of_texts(&["a hash map", "HashMap and hash", "map of a hash", "", "hash"]);
         let found = |query| {
             let mut found: Vec<_> =

@@ -1,4 +1,4 @@
-//! What the program is asked to do: the command line, and a configuration in JSON over a default one.
+//! The settings: the command line, and a JSON configuration merged over a default one.
 #![forbid(unsafe_code)]
 
 use std::fs;
@@ -14,7 +14,7 @@ use crate::faults::Fault;
 use crate::folder;
 use crate::search::Ranking;
 
-/// Kept for the whole run.
+/// The settings, kept for the whole run.
 pub(crate) static SETTINGS: OnceLock<Settings> = OnceLock::new();
 
 memreport::reporter!(
@@ -23,7 +23,7 @@ memreport::reporter!(
     "The configuration file as it was read, and the command line."
 );
 
-/// The configuration that others are laid over.
+/// The default configuration, which others override.
 pub(crate) const DEFAULT: &str = include_str!("default.json");
 
 /// Indexes the words of all text files in a folder, and answers queries.
@@ -32,16 +32,17 @@ pub(crate) const DEFAULT: &str = include_str!("default.json");
 pub(crate) struct Arguments {
     /// The folder to index.
     pub(crate) folder: PathBuf,
-    /// What to look for: words, "phrases in quotes", and identifiers. Without any, the queries of the configuration.
+    /// Queries: words, "phrases in quotes", and identifiers. Without any, the queries of the
+    /// configuration.
     pub(crate) queries: Vec<String>,
-    /// A JSON file whose values replace those of the default configuration.
+    /// A JSON file whose values replace those in the default configuration.
     #[arg(long, value_name = "FILE")]
     pub(crate) configuration: Option<PathBuf>,
-    /// Save a memory report here after the queries, and DMD's dump beside it. Without this, while DMD is awake, they go to the
-    /// folder for temporary files.
+    /// Save a memory report here after the queries, and DMD's dump beside it. Without this, while
+    /// DMD is awake, they go to the folder for temporary files.
     #[arg(long, value_name = "FILE")]
     pub(crate) snapshot: Option<PathBuf>,
-    /// Save no memory report at the end, though DMD is awake.
+    /// Save no memory report at the end, even while DMD is awake.
     #[arg(long)]
     pub(crate) no_snapshot: bool,
     /// Save another memory report here, from before the faults are planted.
@@ -52,7 +53,7 @@ pub(crate) struct Arguments {
     pub(crate) plant: Vec<Fault>,
 }
 
-/// All that the program was told.
+/// All settings of the program.
 #[derive(Debug, MallocSizeOf)]
 pub(crate) struct Settings {
     pub(crate) arguments: Arguments,
@@ -65,13 +66,13 @@ pub(crate) struct Settings {
 #[derive(Clone, Copy, Debug, MallocSizeOf)]
 pub(crate) struct Limits {
     pub(crate) workers: usize,
-    /// Files with more bytes are left out.
+    /// Larger files are skipped.
     pub(crate) largest_file: usize,
-    /// A worker merges its partial index after so many bytes of text.
+    /// A worker merges its partial index after this many bytes of text.
     pub(crate) merge_at: u64,
-    /// So many lines are shown for a query.
+    /// The number of lines shown for a query.
     pub(crate) results: usize,
-    /// Bytes of answers, and of texts, that are kept.
+    /// The cached bytes of answers, and of texts.
     pub(crate) answers: usize,
     pub(crate) texts: usize,
     pub(crate) ranking: Ranking,
@@ -98,7 +99,7 @@ impl Settings {
         strings(&self.values["skip"]).collect()
     }
 
-    /// The queries of the command line, or else of the configuration.
+    /// Returns the queries of the command line, or else of the configuration.
     pub(crate) fn queries(&self) -> Vec<&str> {
         let own: Vec<_> = self.arguments.queries.iter().map(String::as_str).collect();
         if own.is_empty() { strings(&self.values["queries"]).collect() } else { own }
@@ -135,7 +136,7 @@ fn strings(value: &Value) -> impl Iterator<Item = &str> {
     value.as_array().into_iter().flatten().filter_map(Value::as_str)
 }
 
-/// Replaces the values of `below` that `above` has too; objects are gone through.
+/// Replaces the values of `below` that `above` has too, recursively in objects.
 fn lay_over(below: &mut Value, above: Value) {
     match (below, above) {
         (Value::Object(below), Value::Object(above)) => {
@@ -147,7 +148,8 @@ fn lay_over(below: &mut Value, above: Value) {
     }
 }
 
-/// What a JSON value owns. An object is a B-tree that its crate does not show: its nodes are found by the keys in them.
+/// Measures the heap of a JSON value. Its crate hides the B-tree of an object: the nodes are found
+/// through the keys in them.
 fn add_json<'a>(value: &'a Value, ops: &Ops<'a>) {
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => {}

@@ -1,4 +1,4 @@
-//! Words as numbers: each distinct word is kept once.
+//! Interns words as numbers: each distinct word is kept once.
 #![forbid(unsafe_code)]
 
 use std::collections::HashMap;
@@ -10,7 +10,8 @@ use memreport::MallocSizeOf;
 /// The number of a word, from 0.
 pub(crate) type TermId = u32;
 
-/// All words of an index. The text of a word has two owners, the map and the list, and is measured once.
+/// All words of an index. The map and the list own the text of a word together; it is measured
+/// once.
 #[derive(Debug, Default, MallocSizeOf)]
 pub(crate) struct Terms {
     numbers: HashMap<Arc<str>, TermId, Hashes>,
@@ -22,7 +23,7 @@ impl Terms {
         Terms { numbers: HashMap::with_hasher(Hashes::new()), words: Vec::new() }
     }
 
-    /// The number of this word; a new one if it was not met before.
+    /// Returns the number of this word, a new one for a new word.
     pub(crate) fn intern(&mut self, word: &str) -> TermId {
         match self.find(word) {
             Some(term) => term,
@@ -30,7 +31,8 @@ impl Terms {
         }
     }
 
-    /// As [`intern`](Self::intern), for a word that another index has interned: its text is taken over.
+    /// Interns a word that another index has interned, like [`intern`](Self::intern), and reuses
+    /// its text.
     pub(crate) fn adopt(&mut self, word: Arc<str>) -> TermId {
         match self.find(&word) {
             Some(term) => term,
@@ -42,7 +44,7 @@ impl Terms {
         self.numbers.get(word).copied()
     }
 
-    /// All words; the first has the number 0.
+    /// Returns all words; the first has the number 0.
     pub(crate) fn words(&self) -> &[Arc<str>] {
         &self.words
     }
@@ -61,7 +63,7 @@ impl Terms {
 
 type Hashes = BuildHasherDefault<Fnv>;
 
-/// The hash of Fowler, Noll and Vo, 1a: quick for words, which are short.
+/// The hash of Fowler, Noll and Vo, 1a: fast for short words.
 #[derive(Debug)]
 pub(crate) struct Fnv(u64);
 

@@ -1,4 +1,4 @@
-//! Small numbers in few bytes: seven bits a byte, the low ones first.
+//! Variable-length integers: seven bits per byte, the low ones first.
 #![forbid(unsafe_code)]
 
 /// Appends `number`.
@@ -13,7 +13,7 @@ pub(crate) fn write(bytes: &mut Vec<u8>, mut number: u32) {
     }
 }
 
-/// Takes the next number off the front; `None` at the end, or where there is none.
+/// Removes the next number from the front; `None` at the end or if the bytes are malformed.
 pub(crate) fn read(bytes: &mut &[u8]) -> Option<u32> {
     let mut number = 0;
     for shift in (0..32).step_by(7) {
@@ -27,7 +27,7 @@ pub(crate) fn read(bytes: &mut &[u8]) -> Option<u32> {
     None
 }
 
-/// Numbers that never decrease, each by its distance from the one before.
+/// Appends numbers that never decrease, each by its distance from the one before.
 pub(crate) fn write_ascending(bytes: &mut Vec<u8>, numbers: impl IntoIterator<Item = u32>) {
     let mut before = 0;
     for number in numbers {
@@ -36,7 +36,7 @@ pub(crate) fn write_ascending(bytes: &mut Vec<u8>, numbers: impl IntoIterator<It
     }
 }
 
-/// Takes so many ascending numbers off the front.
+/// Removes this many ascending numbers from the front.
 pub(crate) fn read_ascending(bytes: &mut &[u8], count: u32, numbers: &mut Vec<u32>) -> Option<()> {
     let mut before = 0;
     for _ in 0..count {

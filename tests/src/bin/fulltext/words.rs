@@ -1,10 +1,11 @@
 //! The words of a text: the parts of its identifiers, in lower case.
 #![forbid(unsafe_code)]
 
-/// No word is longer, in characters: what is, is data.
+/// The length of the longest word, in characters. Anything longer is data.
 const LONGEST: usize = 40;
 
-/// Walks over the words of a text. `MemoryReport`, `memory_report` and `memory report` are the same two words; numbers are none.
+/// An iterator over the words of a text. `MemoryReport`, `memory_report` and `memory report` are
+/// the same two words; numbers are skipped.
 #[derive(Debug)]
 pub(crate) struct Words<'t> {
     text: &'t str,
@@ -16,7 +17,7 @@ impl<'t> Words<'t> {
         Words { text, at: 0 }
     }
 
-    /// Puts the next word into `word`, and says at which byte of the text it begins.
+    /// Puts the next word into `word`, and returns its byte offset in the text.
     pub(crate) fn next_into(&mut self, word: &mut String) -> Option<usize> {
         loop {
             let start = self.at + self.text[self.at..].find(char::is_alphanumeric)?;
@@ -31,7 +32,7 @@ impl<'t> Words<'t> {
     }
 }
 
-/// How many bytes the part of an identifier has that `text` begins with, and whether it is a word.
+/// Returns the length in bytes of the identifier part that begins `text`, and whether it is a word.
 fn part(text: &str) -> (usize, bool) {
     let mut characters = text.char_indices();
     let Some((_, first)) = characters.next() else { return (0, false) };

@@ -16,37 +16,37 @@ use crate::index::{INDEX, Index, Places};
 use crate::queue::Queue;
 use crate::settings::{Limits, Settings};
 
-/// What the workers and the main thread share.
+/// The state that the workers and the main thread share.
 #[derive(Debug, MallocSizeOf)]
 pub(crate) struct Shop {
     root: PathBuf,
     limits: Limits,
-    /// Files and queries that wait for a worker, and what workers have to say.
+    /// Files and queries for the workers, and their results.
     #[malloc_size_of(part = "queues")]
     pub(crate) files: Queue<PathBuf>,
     #[malloc_size_of(part = "queues")]
     pub(crate) queries: Queue<(usize, String)>,
     #[malloc_size_of(part = "queues")]
     pub(crate) news: Queue<News>,
-    /// What each worker keeps at hand: the file that it reads, and its partial index.
+    /// The state of each worker: its current file and its partial index.
     #[malloc_size_of(part)]
     benches: Box<[Mutex<Bench>]>,
     #[malloc_size_of(shared = elsewhere)]
     caches: Arc<Mutex<Caches>>,
 }
 
-/// What a worker says.
+/// A message from a worker.
 #[derive(Debug, MallocSizeOf)]
 pub(crate) enum News {
-    /// It has read its last file, and merged its last partial index; so many files were not text.
+    /// The last file is read and the last partial index merged; this many files were not text.
     Built { skipped: usize },
-    /// The query of this number has this answer.
+    /// The answer to the query of this number.
     Answered(usize, Arc<Answer>),
-    /// The query of this number cannot be answered.
+    /// The error of the query of this number.
     Failed(usize, String),
 }
 
-/// How many files wait for a worker at most.
+/// The largest number of waiting files.
 const WAITING: usize = 64;
 
 impl Shop {
@@ -63,13 +63,13 @@ impl Shop {
         }
     }
 
-    /// Reports its memory, for as long as it lives.
+    /// Reports its memory until the registrations are dropped.
     pub(crate) fn report(self: &Arc<Self>) -> [Registration; 3] {
         let caches = Arc::clone(&self.caches);
         let hits = move |reports: &mut Reports<'_>| {
             let Ok(caches) = caches.try_lock() else { return };
-            let asked = i64::from(caches.hits) + i64::from(caches.misses);
-            let share = i64::from(caches.hits) * 10_000 / asked.max(1);
+            let lookups = i64::from(caches.hits) + i64::from(caches.misses);
+            let share = i64::from(caches.hits) * 10_000 / lookups.max(1);
             let description = "How often an answer or a text was in the cache.";
             reports.add(Report::percentage("fulltext-cache-hits", share, description));
         };
@@ -96,7 +96,7 @@ impl Shop {
     }
 
     fn work(&self, bench: &Mutex<Bench>) {
-        // Should this panic, the main thread is not to wait for its news.
+        // If this panics, the main thread must not wait for its message.
         let close = CloseOnDrop(self);
         let bench = || bench.lock().unwrap_or_else(PoisonError::into_inner);
         while let Some(path) = self.files.pop() {
@@ -115,7 +115,7 @@ impl Shop {
     }
 }
 
-/// Sends the workers home.
+/// A guard that closes the shop on drop.
 #[derive(Debug)]
 pub(crate) struct CloseOnDrop<'s>(&'s Shop);
 
@@ -127,12 +127,12 @@ impl Drop for CloseOnDrop<'_> {
     }
 }
 
-/// What a worker keeps at hand.
+/// The state of a worker.
 #[derive(Debug, Default, MallocSizeOf)]
 struct Bench {
     file: Vec<u8>,
     places: Places,
-    /// Only while the index is built.
+    /// Present only while the index is built.
     partial: Option<Index>,
     packer: Option<Packer>,
     skipped: usize,
@@ -164,7 +164,8 @@ impl Bench {
         }
     }
 
-    /// Merges what is left, gives up what only reading needs, and says how many files were not text.
+    /// Merges the rest, frees the buffers for reading, and returns the number of files that were
+    /// not text.
     fn finish(&mut self) -> usize {
         self.merge();
         self.packer = None;
@@ -189,7 +190,7 @@ mod tests {
         }];
         let answer = Answer { query: "heap".to_owned(), found: 1, lines: lines.into() };
         shop.news.push(News::Answered(0, Arc::new(answer)));
-        // The caches are reported elsewhere, and live on here.
+        // The caches are reported elsewhere, and stay alive here.
         let caches = Arc::clone(&shop.caches);
         dmd::assert_fully_reported!(shop);
         dmd::assert_fully_reported!(caches);

@@ -1,4 +1,4 @@
-//! Grows for a known reason, on the system's allocator.
+//! A program that grows for a known reason, on the system's allocator.
 
 mod mapping;
 mod program;

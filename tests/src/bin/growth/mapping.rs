@@ -1,4 +1,4 @@
-//! A file in memory, as a database maps it.
+//! A read-only memory mapping of a file, as databases have it.
 #![expect(unsafe_code, reason = "maps a file")]
 
 use std::fs::File;
@@ -6,7 +6,7 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::ptr::{self, NonNull};
 
-/// A file that is mapped to be read.
+/// A file mapped for reading.
 #[derive(Debug)]
 pub(crate) struct Mapping {
     start: NonNull<u8>,
@@ -14,9 +14,9 @@ pub(crate) struct Mapping {
 }
 
 impl Mapping {
-    /// Maps the first bytes of a file that has so many.
+    /// Maps the first bytes of a file, which must have as many.
     pub(crate) fn new(file: &File, bytes: usize) -> io::Result<Self> {
-        // SAFETY: the system chooses where, so no memory of anybody's is touched.
+        // SAFETY: the system chooses the address, so no other memory is affected.
         let start = unsafe {
             libc::mmap(
                 ptr::null_mut(),
@@ -35,12 +35,13 @@ impl Mapping {
         }
     }
 
-    /// The first byte of each page.
+    /// Returns the first byte of each page.
     pub(crate) fn pages(&self) -> impl Iterator<Item = u8> {
         (0..self.bytes).step_by(4096).map(|at| {
             // SAFETY: within the mapping.
             let byte = unsafe { self.start.add(at) };
-            // SAFETY: mapped to be read for as long as `self` lives, from a file that nobody writes meanwhile.
+            // SAFETY: mapped for reading as long as `self` lives, from a file that does not change
+            // meanwhile.
             unsafe { byte.read() }
         })
     }
@@ -48,7 +49,7 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: mapped by `new`, and nobody has a pointer into it any more.
+        // SAFETY: mapped by `new`, and no pointer into it remains.
         unsafe { libc::munmap(self.start.as_ptr().cast(), self.bytes) };
     }
 }

@@ -1,4 +1,5 @@
-//! Programs whose resident memory grows for a known reason, with a snapshot from before, one from after, and some between.
+//! Programs whose resident memory grows for a known reason, with snapshots before, between and
+//! after.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -8,13 +9,14 @@ use std::sync::Mutex;
 
 use crate::mapping::Mapping;
 
-/// By how many bytes it grows.
+/// The growth in bytes.
 const GROWTH: usize = 48 << 20;
 
-/// Blocks are of this size where there are many: a class of every allocator, with many blocks in each of its pages.
+/// The size of small blocks: every allocator puts many of them on a page.
 const SMALL: usize = 256;
 
-/// Of small blocks one in so many survives a spike. It pins the page that it is on, so that no allocator can give it back.
+/// One in this many small blocks survives a spike. It pins its page, so that no allocator can
+/// release it.
 const SURVIVORS: usize = 16;
 
 static CACHE: Mutex<Vec<Vec<u8>>> = Mutex::new(Vec::new());
@@ -23,7 +25,7 @@ static INDEX: Mutex<Vec<Vec<u8>>> = Mutex::new(Vec::new());
 memreport::reporter!("explicit/cache", CACHE, "What was asked for before.");
 memreport::reporter!("explicit/index", INDEX, "What can be asked for.");
 
-/// Where snapshots go.
+/// A writer of numbered snapshots.
 struct Snapshots {
     folder: PathBuf,
     number: usize,
@@ -37,7 +39,7 @@ impl Snapshots {
     }
 }
 
-/// Grows for the reason that the first argument names, and leaves snapshots in the folder that the second one does.
+/// Grows for the reason in the first argument, and writes snapshots to the folder in the second.
 #[must_use]
 pub(crate) fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
@@ -45,7 +47,7 @@ pub(crate) fn main() -> ExitCode {
         return ExitCode::from(2);
     };
     let mut snapshots = Snapshots { folder: folder.into(), number: 0 };
-    // A program has something to do as well.
+    // A program does some other work as well.
     fill(&INDEX, 8 << 20, 4096);
     let done = match reason.as_str() {
         "leak" => leak(&mut snapshots),
@@ -64,7 +66,7 @@ fn fill(list: &Mutex<Vec<Vec<u8>>>, bytes: usize, block: usize) {
     list.extend((0..bytes / block).map(|_| vec![1; block]));
 }
 
-/// Nobody can reach what is made here, and nobody reports it.
+/// Leaks unreachable, unreported blocks.
 fn leak(snapshots: &mut Snapshots) -> io::Result<()> {
     snapshots.take("before")?;
     for part in 0..GROWTH / 4096 {
@@ -82,7 +84,7 @@ fn cache(snapshots: &mut Snapshots) -> io::Result<()> {
     snapshots.take("after")
 }
 
-/// As much is alive after the spike as was before it.
+/// Keeps as much alive after the spike as before it.
 fn retention(snapshots: &mut Snapshots) -> io::Result<()> {
     fill(&CACHE, GROWTH / SURVIVORS, 64 << 10);
     snapshots.take("before")?;
@@ -97,21 +99,21 @@ fn retention(snapshots: &mut Snapshots) -> io::Result<()> {
             list.extend(block);
         }
     }
-    // Both lists as big as what is in them: the figures are to be those of the blocks.
+    // Both lists have their exact capacity, so that the figures count only the blocks.
     list.shrink_to_fit();
     drop(list);
     drop(blocks);
     snapshots.take("after")
 }
 
-/// A file that is mapped, page by page.
+/// Maps a file page by page.
 fn files(snapshots: &mut Snapshots) -> io::Result<()> {
     let path = snapshots.folder.join("big.data");
     write(&path)?;
     let file = File::open(&path)?;
     snapshots.take("before")?;
     let mapping = Mapping::new(&file, GROWTH)?;
-    // Every page has to be read to be resident.
+    // A page becomes resident when it is read.
     let sum: u64 = mapping.pages().map(u64::from).sum();
     snapshots.take("after")?;
     fs::remove_file(path)?;
@@ -124,7 +126,7 @@ fn write(path: &Path) -> io::Result<()> {
     (0..GROWTH / part.len()).try_for_each(|_| file.write_all(&part))
 }
 
-/// Works, and gives all back.
+/// Works, and frees everything.
 fn quiet(snapshots: &mut Snapshots) -> io::Result<()> {
     let work = || {
         let words: Vec<String> = (0..1000).map(|number| format!("word {number}")).collect();

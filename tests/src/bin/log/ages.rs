@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// How many blocks of each age.
+/// The number of blocks of each age.
 const BLOCKS: usize = 50;
 
 /// Makes blocks, waits, makes others, and saves a snapshot.

@@ -1,4 +1,4 @@
-//! What single allocations are asked: when, where, by whom.
+//! Checks of single allocations: their times, sites and threads.
 
 mod ages;
 mod observed;

@@ -1,4 +1,4 @@
-//! An observer sees what is allocated, and nothing is said that is not so. Each check panics with what it found.
+//! Checks of the allocation log. Each panics with the difference that it found.
 
 use std::hint::black_box;
 use std::num::NonZeroU64;
@@ -10,14 +10,14 @@ use dmd::{allocation_site, allocation_site_of};
 
 type Failure = Box<dyn std::error::Error>;
 
-/// Sizes that nobody else asks for.
+/// A size that occurs nowhere else.
 const ODD: usize = 4321;
 
 fn of_size(entries: &[Allocation], size: usize) -> usize {
     entries.iter().filter(|entry| entry.requested() == size).count()
 }
 
-/// The log keeps the newest, and says what it left out.
+/// Checks that the log keeps the newest entries, and counts the lost ones.
 pub(crate) fn log() -> Result<(), Failure> {
     let mut observer = Observer::start()?;
     observer.set_max_log_length(10);
@@ -45,7 +45,7 @@ fn boxed(size: usize) -> Box<[u8]> {
     black_box(vec![1_u8; size].into_boxed_slice())
 }
 
-/// Sites are those of the values, or it is said why there is none.
+/// Checks that sites match the values, or that their absence has a stated reason.
 pub(crate) fn sites() -> Result<(), Failure> {
     let early = boxed(ODD);
     assert_eq!(allocation_site(&early[0]), Err(NoSite::Asleep));
@@ -63,7 +63,7 @@ pub(crate) fn sites() -> Result<(), Failure> {
         boxed(ODD)
     };
     let after = std::time::Instant::now();
-    // Moved, handed to another thread and asked for there.
+    // Moved to another thread and looked up there.
     let moved = vec![value];
     let (site, value) = std::thread::spawn(move || (allocation_site(&moved[0][ODD - 1]), moved))
         .join()
@@ -83,11 +83,12 @@ pub(crate) fn sites() -> Result<(), Failure> {
     assert_eq!(allocation_site_of(address), Err(NoSite::Freed));
     drop(observer);
     let late = boxed(ODD + 1);
-    assert_eq!(allocation_site(&late[0]), Err(NoSite::NotTracked), "nobody observes any more");
+    assert_eq!(allocation_site(&late[0]), Err(NoSite::NotTracked), "no observer is left");
     Ok(())
 }
 
-/// How many of `count` blocks of each size an observer sees, and what it takes them to stand for.
+/// Returns the number of `count` blocks of each size that an observer sees, and the number that it
+/// estimates.
 fn seen(observer: &mut Observer, size: usize, count: usize) -> Result<(usize, f64), Failure> {
     let _ = observer.drain_allocations_log()?;
     for _ in 0..count {
@@ -99,14 +100,14 @@ fn seen(observer: &mut Observer, size: usize, count: usize) -> Result<(usize, f6
     Ok((of_size().count(), of_size().map(Allocation::weight).sum()))
 }
 
-/// Fails where a number of hits is further than five standard deviations from what is expected: one in two million.
+/// Fails if the hits are over five standard deviations off, which happens once in two million runs.
 fn assert_binomial(seen: usize, count: usize, probability: f64) {
     let (count, found) = (count as f64, seen as f64);
     let spread = (count * probability * (1.0 - probability)).sqrt();
     assert!((found - count * probability).abs() <= 5.0 * spread, "{seen} of {count}");
 }
 
-/// Samples are as big as their probabilities say, and weights make up for what is not in them.
+/// Checks that samples follow their probabilities, and that weights make up for the unsampled rest.
 pub(crate) fn probabilities() -> Result<(), Failure> {
     const COUNT: usize = 20_000;
     let mut observer = Observer::sampling(Sampling::Blocks(0.0))?;
@@ -136,12 +137,12 @@ pub(crate) fn probabilities() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whether `$DMD` has every block entered.
+/// Returns whether `$DMD` tracks every block.
 fn tracks_all() -> bool {
     std::env::var("DMD").is_ok_and(|words| !words.contains("profile"))
 }
 
-/// What the allocator gives for the odd size.
+/// Returns the usable size of a block of the odd size.
 fn allocation_usable(observer: &mut Observer) -> Result<usize, Failure> {
     let before = observer.allocation_sampling();
     observer.set_allocation_sampling(Sampling::ALL)?;
@@ -151,7 +152,7 @@ fn allocation_usable(observer: &mut Observer) -> Result<usize, Failure> {
     Ok(usable)
 }
 
-/// Each observer has a log of its own, of what is drawn for the keenest.
+/// Checks that each observer has its own log, sampled at the highest rate of all observers.
 pub(crate) fn several() -> Result<(), Failure> {
     let mut seldom = Observer::sampling(Sampling::Blocks(0.05))?;
     let (found, _) = seen(&mut seldom, ODD, 4000)?;

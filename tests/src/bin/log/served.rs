@@ -1,4 +1,4 @@
-//! A program that can be asked, and allocates in a scope and on a thread of its own.
+//! A program with an open memreport socket that allocates in a scope and on a thread of its own.
 
 use std::io::Read;
 use std::sync::atomic::AtomicBool;

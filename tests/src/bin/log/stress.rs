@@ -1,6 +1,7 @@
-//! Four threads allocate while two observers read their logs, one of them slowly: no entry is lost unsaid, none comes twice.
+//! Four threads allocate while two observers read their logs, one of them slowly. Every lost entry
+//! is counted, and no entry comes twice.
 //!
-//! Each block's size says which thread made it, and as which of its blocks.
+//! A block's size encodes the thread that made it, and its number there.
 
 use std::sync::Barrier;
 use std::sync::atomic::Ordering::Relaxed;
@@ -13,26 +14,26 @@ type Failure = Box<dyn std::error::Error>;
 
 const WRITERS: usize = 4;
 
-/// The blocks of a thread before its sizes are the same again.
+/// The number of blocks of a thread before its sizes repeat.
 const TURNS: usize = 1 << 14;
 
-/// The smallest size: nobody else asks for so much.
+/// The smallest size: no other code requests as much.
 const LEAST: usize = 1000;
 
-/// Makes the block of this number, and gives it back.
+/// Makes and frees the block of this number.
 fn allocate(writer: usize, number: usize) {
     let size = LEAST + number % TURNS * WRITERS + writer;
     drop(std::hint::black_box(Vec::<u8>::with_capacity(size)));
 }
 
-/// The thread and the number that a size stands for.
+/// Decodes the thread and the number from a size.
 fn meant(entry: &Allocation) -> Result<(usize, usize), Failure> {
     let code = entry.requested().checked_sub(LEAST).filter(|code| *code < TURNS * WRITERS);
     let code = code.ok_or_else(|| format!("{entry:?} is no writer's"))?;
     Ok((code % WRITERS, code / WRITERS))
 }
 
-/// What an observer has read.
+/// The entries that an observer has read.
 struct Reader {
     observer: Observer,
     /// The next number of each thread.
@@ -41,7 +42,7 @@ struct Reader {
     read: u64,
     lost: u64,
     overflows: u64,
-    /// Losses that no gap was seen of yet: a gap is seen at the next entry of its thread.
+    /// Lost entries without a gap yet: a gap shows at the next entry of its thread.
     unexplained: u64,
 }
 
@@ -54,11 +55,13 @@ impl Reader {
     }
 
     fn drain(&mut self) -> Result<(), Failure> {
-        let said = self.observer.log_overflowed();
+        let has_overflowed = self.observer.log_overflowed();
         let log = self.observer.drain_allocations_log()?;
         let found = (log.entries.len(), log.lost, log.overflowed);
-        if log.overflowed != (log.lost > 0) || said && !log.overflowed {
-            return Err(format!("it said {said} before {found:?}").into());
+        if log.overflowed != (log.lost > 0) || has_overflowed && !log.overflowed {
+            return Err(
+                format!("`log_overflowed` returned {has_overflowed} before {found:?}").into()
+            );
         }
         if log.entries.len() > self.observer.max_log_length() {
             return Err(format!("a log of {} entries", log.entries.len()).into());
@@ -75,7 +78,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Nothing is missing that was not said to be, and nothing comes again.
+    /// Checks that a missing entry was counted as lost, and that none is repeated.
     fn expect(&mut self, writer: usize, number: usize) -> Result<(), Failure> {
         let gap = match self.next[writer] {
             Some(expected) => (number + TURNS - expected) % TURNS,
@@ -85,13 +88,15 @@ impl Reader {
         // A gap of whole turns cannot be seen.
         let gap = gap as u64;
         if gap > self.unexplained {
-            return Err(format!("thread {writer}: {gap} missing, {} said", self.unexplained).into());
+            return Err(
+                format!("thread {writer}: {gap} missing, {} counted", self.unexplained).into()
+            );
         }
         self.unexplained -= gap;
         Ok(())
     }
 
-    /// All that was written was read, or said to be lost.
+    /// Checks that every written entry was read or counted as lost.
     fn check(&self, written: u64) -> Result<(), Failure> {
         if self.read + self.lost == written {
             return Ok(());
@@ -100,7 +105,7 @@ impl Reader {
     }
 }
 
-/// Bursts of known size between two drainings: exactly what is too much is lost.
+/// Writes bursts of known size between two reads: exactly the excess is lost.
 fn bursts() -> Result<(), Failure> {
     const LENGTH: usize = 5000;
     let mut reader = Reader::new(LENGTH)?;
@@ -123,7 +128,7 @@ fn bursts() -> Result<(), Failure> {
             });
         }
         let mut result = Ok(());
-        // What the threads' beginnings allocated is not the writers'.
+        // Discards allocations of the starting threads.
         let _ = reader.observer.drain_allocations_log()?;
         for burst in bursts {
             begin.wait();
@@ -141,7 +146,7 @@ fn bursts() -> Result<(), Failure> {
     })
 }
 
-/// Runs for so many seconds, and says what happened.
+/// Runs for this many seconds, and prints the totals.
 pub(crate) fn run(seconds: f64) -> Result<(), Failure> {
     bursts()?;
     static IS_OVER: AtomicBool = AtomicBool::new(false);
@@ -166,7 +171,7 @@ pub(crate) fn run(seconds: f64) -> Result<(), Failure> {
             })
             .collect();
         ready.wait();
-        // What the threads' beginnings allocated is not the writers'.
+        // Discards allocations of the starting threads.
         let _ = slow.observer.drain_allocations_log()?;
         let _ = quick.observer.drain_allocations_log()?;
         ready.wait();

@@ -1,4 +1,4 @@
-//! Programs that end somewhere else than in `main`.
+//! Programs that end elsewhere than in `main`.
 
 use std::path::Path;
 use std::process;
@@ -23,7 +23,7 @@ fn nested(planted: Vec<Vec<u8>>, depth: u32) -> ! {
     nested(std::hint::black_box(planted), depth - 1)
 }
 
-/// Another thread ends the program while this one allocates.
+/// Ends the program on another thread while this one allocates.
 #[expect(clippy::exit, reason = "what is tested")]
 pub(crate) fn exit_on_thread(path: &Path) -> Result<(), Failure> {
     let planted = plant(6);
@@ -41,7 +41,7 @@ pub(crate) fn abort(path: &Path) -> Result<(), Failure> {
     process::abort()
 }
 
-/// Nobody asks for a dump.
+/// Plants blocks without a dump.
 pub(crate) fn no_dump(_path: &Path) -> Result<(), Failure> {
     drop(std::hint::black_box(plant(6)));
     Ok(())

@@ -1,4 +1,4 @@
-//! Programs that fork without starting another one, and programs that become another one.
+//! Programs that fork without `exec`, and programs that replace themselves.
 #![expect(unsafe_code, reason = "forks")]
 
 use std::os::unix::process::CommandExt;
@@ -11,7 +11,8 @@ use std::thread;
 use crate::Failure;
 use crate::planted::{plant, save};
 
-/// The child goes on with what it was given, and more of its own; so does the parent.
+/// Forks while quiet: parent and child both continue with the inherited blocks and more of their
+/// own.
 pub(crate) fn quiet(path: &Path) -> Result<(), Failure> {
     let both = plant(5);
     forked(path)?;
@@ -21,7 +22,7 @@ pub(crate) fn quiet(path: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// As before, 50 times, while other threads allocate. The last child leaves the dump.
+/// Forks 50 times while other threads allocate. The last child leaves the dump.
 pub(crate) fn busy(path: &Path) -> Result<(), Failure> {
     let stop = AtomicBool::new(false);
     let both = plant(5);
@@ -44,9 +45,10 @@ pub(crate) fn busy(path: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Forks, and waits for the child, which plants 4 blocks and saves beside the parent's path.
+/// Forks and waits for the child, which plants 4 blocks and saves beside the parent's path.
 fn forked(path: &Path) -> Result<(), Failure> {
-    // SAFETY: the child uses what glibc keeps usable, its allocator, and this program's own code.
+    // SAFETY: the child uses only glibc's allocator, which stays usable, and this program's own
+    // code.
     let child = unsafe { libc::fork() };
     match child {
         -1 => Err(std::io::Error::last_os_error().into()),
@@ -59,7 +61,7 @@ fn forked(path: &Path) -> Result<(), Failure> {
         }
         child => {
             let mut status = 0;
-            // SAFETY: a child of this process, and a valid place for its status.
+            // SAFETY: a child of this process, and a writable status.
             if unsafe { libc::waitpid(child, &raw mut status, 0) } != child || status != 0 {
                 return Err(format!("the child ended with status {status}").into());
             }
@@ -68,7 +70,7 @@ fn forked(path: &Path) -> Result<(), Failure> {
     }
 }
 
-/// Becomes the quiet program, in the same process.
+/// Replaces this process with the quiet program.
 pub(crate) fn exec(path: &Path) -> Result<(), Failure> {
     let gone = plant(7);
     save(path)?;

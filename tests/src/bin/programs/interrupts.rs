@@ -1,4 +1,4 @@
-//! A storm of signals, which come in the middle of hooks too.
+//! A storm of signals, which also interrupt the hooks.
 #![expect(unsafe_code, reason = "sets a handler and a timer")]
 
 use std::path::Path;
@@ -15,7 +15,7 @@ extern "C" fn handler(_signal: libc::c_int) {
     COUNT.fetch_add(1, Relaxed);
 }
 
-/// Allocates until enough signals came, a hundred thousand times at least.
+/// Allocates until enough signals came, at least a hundred thousand times.
 pub(crate) fn storm(path: &Path) -> Result<(), Failure> {
     let action = handler as *const () as libc::sighandler_t;
     // SAFETY: the handler only counts.
@@ -38,11 +38,11 @@ pub(crate) fn storm(path: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A signal for each of so many microseconds of processor time.
+/// Sets a timer that sends a signal per this many microseconds of processor time.
 fn set_timer(microseconds: libc::suseconds_t) -> Result<(), Failure> {
     let period = libc::timeval { tv_sec: 0, tv_usec: microseconds };
     let timer = libc::itimerval { it_interval: period, it_value: period };
-    // SAFETY: a valid timer; the old one is not asked for.
+    // SAFETY: a valid timer; the old one is not requested.
     let result = unsafe { libc::setitimer(libc::ITIMER_PROF, &raw const timer, ptr::null_mut()) };
     if result == 0 { Ok(()) } else { Err(std::io::Error::last_os_error().into()) }
 }

@@ -6,7 +6,7 @@ use std::mem;
 
 use crate::Failure;
 
-/// What plugins of these tests can do.
+/// The function that every plugin of these tests exports.
 pub(crate) type Work = extern "C" fn(usize, extern "C" fn()) -> usize;
 
 /// Loads a plugin, calls it, and unloads it.
@@ -17,7 +17,7 @@ pub(crate) fn loaded(file: &str, call: impl FnOnce(Work) -> usize) -> Result<usi
     if library.is_null() {
         return Err(format!("{file} cannot be loaded").into());
     }
-    // SAFETY: a library that is loaded.
+    // SAFETY: a loaded library.
     let work = unsafe { libc::dlsym(library, c"work".as_ptr()) };
     if work.is_null() {
         return Err("it has no function `work`".into());

@@ -1,6 +1,7 @@
-//! Programs that do what a tracker might not survive: `programs CASE PATH`, where dumps go to paths that begin so.
+//! Programs that do what a tracker might not survive: `programs CASE PATH`, where dumps go to paths
+//! with this prefix.
 //!
-//! Each plants blocks of sizes that nothing else has, and leaves a dump while they live.
+//! Each plants blocks of unique sizes, and leaves a dump while they live.
 
 mod planted;
 mod threads;
@@ -21,7 +22,7 @@ dmd::global_allocator!();
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// A case: its name, and what it does.
+/// A case: its name and its function.
 type Case = (&'static str, fn(&Path) -> Result<(), Failure>);
 
 const CASES: [Case; 22] = [
@@ -61,7 +62,7 @@ fn main() -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // If even that cannot be said, the exit code is left.
+            // If standard error is closed too, only the exit code remains.
             let _ = writeln!(io::stderr(), "{error}");
             ExitCode::FAILURE
         }

@@ -7,12 +7,12 @@ use std::thread;
 use crate::Failure;
 use crate::planted::{plant, save};
 
-/// What saves while the stack is unwound.
+/// A guard that saves while the stack is unwound.
 struct SavesOnDrop<'p>(&'p Path);
 
 impl Drop for SavesOnDrop<'_> {
     fn drop(&mut self) {
-        // Should it fail, the test finds no file.
+        // If it fails, the test finds no file.
         let _ = save(self.0);
     }
 }

@@ -1,24 +1,24 @@
-//! Blocks that a test looks for in the dump: of sizes that nothing else has.
+//! Blocks that a test looks for in the dump, of a size that occurs nowhere else.
 
 use std::path::Path;
 
 use crate::Failure;
 
-/// The size of planted blocks, in bytes: prime, so that nothing else has it by design.
+/// The size of planted blocks, in bytes: a prime, so that no other code uses it by design.
 pub(crate) const SIZE: usize = 12_347;
 
-/// Makes that many.
+/// Returns this many planted blocks.
 #[inline(never)]
 pub(crate) fn plant(count: usize) -> Vec<Vec<u8>> {
     (0..count).map(|number| vec![u8::try_from(number % 251).unwrap_or(0); SIZE]).collect()
 }
 
-/// Leaves a snapshot at this path, and beside it a dump if DMD is awake.
+/// Saves a snapshot at this path, with a dump beside it if DMD is awake.
 pub(crate) fn save(path: &Path) -> Result<(), Failure> {
     Ok(memreport::snapshot().save(path)?)
 }
 
-/// A quiet program: 10 blocks.
+/// Leaves a dump of 10 blocks and ends: a quiet program.
 pub(crate) fn leave(path: &Path) -> Result<(), Failure> {
     let planted = plant(10);
     save(path)?;

@@ -1,4 +1,4 @@
-//! Plugins, loaded while the program runs and unloaded again: `argv[3]` is the file.
+//! Plugins, loaded and unloaded while the program runs: `argv[3]` is the file.
 
 use std::cell::RefCell;
 use std::path::Path;
@@ -11,12 +11,12 @@ thread_local! {
     static MADE: RefCell<Vec<Vec<u8>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Called by the plugin, so that its frames are on the stack of a block.
+/// Makes a block when the plugin calls it, so that the plugin's frames are on its stack.
 extern "C" fn make_one() {
     let _ = MADE.try_with(|made| made.borrow_mut().extend(plant(1)));
 }
 
-/// Loaded, called and unloaded 20 times. The plugin's own blocks are not this tracker's.
+/// Loads, calls and unloads the plugin 20 times. This tracker does not see the plugin's own blocks.
 pub(crate) fn plain(path: &Path) -> Result<(), Failure> {
     let file = file()?;
     for _ in 0..20 {
@@ -27,7 +27,7 @@ pub(crate) fn plain(path: &Path) -> Result<(), Failure> {
     save(path)
 }
 
-/// The plugin's tracker must be asleep if this one is awake, and is awake if it is alone.
+/// Loads a plugin whose tracker must be asleep if this one is awake, and awake if it is alone.
 pub(crate) fn second_tracker(path: &Path) -> Result<(), Failure> {
     let is_awake = loaded(&file()?, |work| work(50, make_one))?;
     if is_awake != 0 {

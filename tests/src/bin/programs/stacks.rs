@@ -1,4 +1,4 @@
-//! Stacks of other kinds: a program's own, one that overflows, one of ten thousand frames.
+//! Unusual stacks: a program's own, one that overflows, one of ten thousand frames.
 #![expect(unsafe_code, reason = "makes a stack and goes there")]
 
 use std::cell::RefCell;
@@ -11,7 +11,7 @@ use std::thread;
 use crate::Failure;
 use crate::planted::{plant, save};
 
-/// What is kept of what was made elsewhere.
+/// Blocks that are kept after they were made elsewhere.
 type Kept = RefCell<Vec<Vec<u8>>>;
 
 thread_local! {
@@ -27,36 +27,36 @@ fn deep_down(depth: u32) -> Vec<Vec<u8>> {
     if depth == 0 { plant(6) } else { black_box(deep_down(depth - 1)) }
 }
 
-/// Allocates on a stack that no thread was born with.
+/// Allocates on a stack that is not a thread's own.
 pub(crate) fn own(path: &Path) -> Result<(), Failure> {
     const BYTES: usize = 256 << 10;
     let access = libc::PROT_READ | libc::PROT_WRITE;
     let kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-    // SAFETY: a new mapping of its own.
+    // SAFETY: a new anonymous mapping.
     let pages = unsafe { libc::mmap(ptr::null_mut(), BYTES, access, kind, -1, 0) };
     if pages == libc::MAP_FAILED {
         return Err(std::io::Error::last_os_error().into());
     }
     let (mut here, mut there) =
         (MaybeUninit::<libc::ucontext_t>::zeroed(), MaybeUninit::<libc::ucontext_t>::zeroed());
-    // SAFETY: a valid place.
+    // SAFETY: `context` is writable.
     unsafe { libc::getcontext(there.as_mut_ptr()) };
     // SAFETY: filled in by the call above.
     let context = unsafe { there.assume_init_mut() };
     context.uc_stack.ss_sp = pages;
     context.uc_stack.ss_size = BYTES;
     context.uc_link = here.as_mut_ptr();
-    // SAFETY: the context has a stack, and a place to go to afterwards.
+    // SAFETY: the context has a stack, and a context to return to.
     unsafe { libc::makecontext(context, on_own_stack, 0) };
-    // SAFETY: made above; it comes back here when the function returns.
+    // SAFETY: made above; it returns here when the function ends.
     unsafe { libc::swapcontext(here.as_mut_ptr(), there.as_ptr()) };
     save(path)?;
-    // SAFETY: mapped above; nobody is on it any more.
+    // SAFETY: mapped above; no context uses it any more.
     unsafe { libc::munmap(pages, BYTES) };
     Ok(())
 }
 
-/// More frames than there is room for, each with a block.
+/// Recurses without end, with a block in each frame.
 #[expect(unconditional_recursion, reason = "what is tested")]
 #[inline(never)]
 fn without_end(kept: &[u8]) -> Vec<u8> {
@@ -66,7 +66,7 @@ fn without_end(kept: &[u8]) -> Vec<u8> {
     black_box(below)
 }
 
-/// Dies of it, on the main thread.
+/// Overflows the stack of the main thread.
 pub(crate) fn overflow(path: &Path) -> Result<(), Failure> {
     let planted = plant(6);
     save(path)?;
@@ -75,7 +75,7 @@ pub(crate) fn overflow(path: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Dies of it, on another thread.
+/// Overflows the stack of another thread.
 pub(crate) fn overflow_of_a_thread(path: &Path) -> Result<(), Failure> {
     let planted = plant(6);
     save(path)?;

@@ -7,16 +7,16 @@ use std::path::Path;
 use crate::Failure;
 use crate::planted::{leave, plant, save};
 
-/// Closes its streams and goes on. The dump's file may then get one of their numbers.
+/// Closes its streams and continues. The dump's file may then get one of their descriptors.
 pub(crate) fn closed(path: &Path) -> Result<(), Failure> {
     for stream in 0..3 {
-        // SAFETY: nobody holds the standard streams as owned descriptors.
+        // SAFETY: no owned descriptor refers to the standard streams.
         unsafe { libc::close(stream) };
     }
     leave(path)
 }
 
-/// Prints much, as far as it can.
+/// Prints much, until the reader closes the output.
 pub(crate) fn long(path: &Path) -> Result<(), Failure> {
     let planted = plant(10);
     let mut out = io::stdout().lock();

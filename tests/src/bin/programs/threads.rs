@@ -1,4 +1,4 @@
-//! Threads by the thousand, and destructors that allocate when theirs ends.
+//! Threads by the thousand, and thread-local destructors that allocate.
 
 use std::cell::RefCell;
 use std::path::Path;
@@ -8,7 +8,7 @@ use std::thread;
 use crate::Failure;
 use crate::planted::{plant, save};
 
-/// 3000 threads that begin and end, at most 8 at once; each leaves one block behind in its message.
+/// Starts and ends 3000 threads, at most 8 at once; each leaves one block in its message.
 pub(crate) fn many(path: &Path) -> Result<(), Failure> {
     let mut kept = Vec::new();
     for _ in 0..375 {
@@ -28,13 +28,13 @@ fn work() -> Vec<Vec<u8>> {
     plant(1)
 }
 
-/// What sends a block when its thread ends.
+/// A thread-local value that sends a block when its thread ends.
 struct Last(mpsc::Sender<Vec<Vec<u8>>>);
 
 impl Drop for Last {
     fn drop(&mut self) {
         drop(std::hint::black_box(vec![1_u8; 1000]));
-        // Nobody listens any more: then it is dropped.
+        // If the receiver is gone, the block is dropped.
         let _ = self.0.send(plant(1));
     }
 }
@@ -43,7 +43,7 @@ thread_local! {
     static LAST: RefCell<Option<Last>> = const { RefCell::new(None) };
 }
 
-/// 200 threads that allocate in the destructors of their thread-local values.
+/// Runs 200 threads that allocate in the destructors of their thread-local values.
 pub(crate) fn destructors(path: &Path) -> Result<(), Failure> {
     let (sender, receiver) = mpsc::channel();
     let threads: Vec<_> = (0..200)

@@ -1,11 +1,11 @@
-//! One stack, taken both ways.
+//! Compares one stack, taken by DMD and by the crate `backtrace`.
 
 use std::io::{self, Write};
 use std::sync::Mutex;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
-/// Where a stack was taken: what is odd about it.
+/// The place of a stack, by its peculiarity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Plain,
@@ -34,7 +34,7 @@ static ALLOCATED: AtomicBool = AtomicBool::new(false);
 static EQUAL: AtomicU64 = AtomicU64::new(0);
 static DIFFERENT: Mutex<Option<Different>> = Mutex::new(None);
 
-/// Two stacks that should be one, the innermost frame first.
+/// Two stacks that should be equal, the innermost frame first.
 struct Different {
     kind: Kind,
     own: Vec<usize>,
@@ -42,7 +42,7 @@ struct Different {
     reference: Vec<usize>,
 }
 
-/// The frames that DMD keeps.
+/// The number of frames that DMD keeps.
 pub(crate) const KEPT: usize = 128;
 
 pub(crate) fn compared() -> u64 {
@@ -53,7 +53,8 @@ pub(crate) fn all_agree() -> bool {
     compared() == EQUAL.load(Relaxed)
 }
 
-/// Takes the stack from here outwards, both ways. Neither may allocate: signal handlers call this too.
+/// Takes the stack from here outwards, both ways. Neither may allocate: signal handlers call this
+/// too.
 #[inline(never)]
 pub(crate) fn take(kind: Kind) {
     let (mut own, mut reference) = ([0; 2 * KEPT], [0; 512]);
@@ -63,7 +64,7 @@ pub(crate) fn take(kind: Kind) {
     ALLOCATED.fetch_or(allocations() != before, Relaxed);
     let mut count = 0;
     let mut found = false;
-    // From the caller of this function on: inside it, the two are called from different places.
+    // Compared from the caller of this function on: the two are called from different places in it.
     let this = take as fn(Kind) as *const ();
     let keep = |frame: &backtrace::Frame| {
         if found && !frame.ip().is_null() && count < reference.len() {
@@ -87,7 +88,8 @@ pub(crate) fn take(kind: Kind) {
     }
 }
 
-/// Prints what was compared; `false` if any stacks differ, or anything was allocated to take them.
+/// Prints the counts of compared stacks. Returns `false` if any differ, or if taking them
+/// allocated.
 pub(crate) fn report(out: &mut dyn Write) -> io::Result<bool> {
     for (kind, count) in KINDS.iter().zip(&COMPARED) {
         writeln!(out, "{kind:?}: {}", count.load(Relaxed))?;

@@ -1,4 +1,5 @@
-//! Stacks with frames that are not Rust's: callbacks of the C library, signals, and stacks that are not the thread's own.
+//! Stacks with foreign frames: callbacks of the C library, signals, and stacks other than the
+//! thread's own.
 #![expect(unsafe_code, reason = "calls the C library")]
 
 use std::cell::Cell;
@@ -17,20 +18,20 @@ use crate::paths;
 type Work<'w> = &'w mut dyn FnMut();
 
 thread_local! {
-    /// What the callback of a sort or a search is to do, once.
+    /// The work for the callback of a sort or a search, to run once.
     static WORK: Cell<Option<*mut c_void>> = const { Cell::new(None) };
 }
 
-/// Does the work, if it was not done yet.
+/// Does the work, unless it is done already.
 extern "C" fn compare(left: *const c_void, right: *const c_void) -> c_int {
     if let Some(work) = WORK.take() {
-        // SAFETY: put there by `lend`, which waits for the C library to return.
+        // SAFETY: set by `lend`, which waits for the C library to return.
         let work = unsafe { &mut *work.cast::<Work<'_>>() };
         work();
     }
     // SAFETY: both are elements of the arrays below.
     let left = unsafe { *left.cast::<u32>() };
-    // SAFETY: as above.
+    // SAFETY: both are elements of the arrays below.
     let right = unsafe { *right.cast::<u32>() };
     left.cmp(&right) as c_int
 }
@@ -46,7 +47,7 @@ fn lend(mut work: Work<'_>, call: impl FnOnce()) {
 pub(crate) fn sort(work: Work<'_>) {
     let mut numbers = [5_u32, 3, 9, 1, 7, 2, 8];
     lend(work, || {
-        // SAFETY: an array of seven, and a function that compares two.
+        // SAFETY: an array of seven, and a function that compares two elements.
         unsafe { libc::qsort(numbers.as_mut_ptr().cast(), 7, 4, Some(compare)) };
     });
     assert!(numbers.is_sorted());
@@ -58,14 +59,14 @@ pub(crate) fn search(work: Work<'_>) {
     let numbers = [1_u32, 2, 3, 5, 7, 8, 9];
     lend(work, || {
         let key = &raw const numbers[4];
-        // SAFETY: as above.
+        // SAFETY: an array of seven, and a function that compares two elements.
         let found =
             unsafe { libc::bsearch(key.cast(), numbers.as_ptr().cast(), 7, 4, Some(compare)) };
         assert_eq!(found.cast_const().cast(), key);
     });
 }
 
-/// What the handlers walk: a seed, and how deep.
+/// The seed and the depth of the handlers' walk.
 static SEED: AtomicU64 = AtomicU64::new(1);
 static DEPTH: AtomicU64 = AtomicU64::new(0);
 
@@ -75,8 +76,10 @@ extern "C" fn on_signal(signal: c_int) {
     paths::go(&mut Numbers::new(SEED.load(Relaxed)), depth, kind);
 }
 
-/// SIGUSR1 is answered on the thread's stack, SIGUSR2 on the signal stack. A handler must not allocate,
-/// in general; here each signal is raised by the thread itself, at a place where it may.
+/// Installs the handlers: SIGUSR1 on the thread's stack, SIGUSR2 on the signal stack.
+///
+/// In general a handler must not allocate; here the thread raises each signal itself, at a safe
+/// place.
 pub(crate) fn answer_signals() -> io::Result<()> {
     for (signal, flags) in [(libc::SIGUSR1, 0), (libc::SIGUSR2, libc::SA_ONSTACK)] {
         // SAFETY: zero is a valid action.
@@ -97,45 +100,46 @@ pub(crate) fn interrupt(on_own_stack: bool, seed: u64, depth: u64) {
     SEED.store(seed, Relaxed);
     DEPTH.store(depth, Relaxed);
     if on_own_stack {
-        // SAFETY: the handler is that above.
+        // SAFETY: the handler is installed above.
         unsafe { libc::raise(libc::SIGUSR1) };
     } else {
         on_signal_stack(|| {
-            // SAFETY: as above.
+            // SAFETY: the handler is installed above.
             unsafe { libc::raise(libc::SIGUSR2) };
         });
     }
 }
 
-/// Gives the thread a signal stack that a path has room on. If it is on one now, it stays there.
+/// Gives the thread a signal stack large enough for a path, unless it runs on one now.
 fn on_signal_stack(interrupt: impl FnOnce()) {
     let mut memory = vec![0_u8; 256 << 10];
     let own =
         libc::stack_t { ss_sp: memory.as_mut_ptr().cast(), ss_flags: 0, ss_size: memory.len() };
     let mut before = own;
-    // SAFETY: the memory is big enough, and lives until the next call.
+    // SAFETY: the memory is large enough, and lives until the next call.
     unsafe { libc::sigaltstack(&raw const own, &raw mut before) };
     interrupt();
-    // SAFETY: what was there before.
+    // SAFETY: the stack that was set before.
     unsafe { libc::sigaltstack(&raw const before, ptr::null_mut()) };
 }
 
-/// The processor time of this thread.
+/// Returns the processor time of this thread.
 pub(crate) fn processor_time() -> Duration {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: a valid place for the answer.
+    // SAFETY: `time` is writable.
     unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
     Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
-/// Works on another stack, from which the frames lead back to the thread's own.
+/// Works on another stack, from which the frames lead to the thread's own.
 #[inline(never)]
 pub(crate) fn on_other_stack(work: Work<'_>) {
     stacker::grow(256 << 10, work);
 }
 
-/// The return addresses along the frame pointers, with nothing checked but that they ascend: the least that a stack can cost.
-/// Right only in a program that was built with frame pointers.
+/// Returns the return addresses along the frame pointers, with no check except that they ascend.
+///
+/// This is the lower bound of the cost of a stack. It requires a build with frame pointers.
 #[inline(never)]
 pub(crate) fn along_frame_pointers(addresses: &mut [usize]) -> usize {
     let mut frame: usize;
@@ -144,7 +148,7 @@ pub(crate) fn along_frame_pointers(addresses: &mut [usize]) -> usize {
     let mut count = 0;
     for place in addresses {
         let saved = ptr::with_exposed_provenance::<[usize; 2]>(frame);
-        // SAFETY: a frame of this thread's, as long as all code keeps frame pointers.
+        // SAFETY: a frame of this thread, as long as all code keeps frame pointers.
         let [outer, address] = unsafe { saved.read_volatile() };
         *place = address;
         count += 1;

@@ -1,7 +1,8 @@
-//! Takes stacks as a hook would, in all the places where stacks are odd, and holds each against the crate `backtrace`.
+//! Takes stacks like a hook, in all unusual places, and compares each with the crate `backtrace`.
 //!
-//! `stacks check STACKS SEED [PLUGIN PLUGIN]` prints how many stacks were compared, by kind; the two that differ first, if any
-//! do, and then fails. `stacks dump FILE` writes a dump, with ten truncated stacks behind it. `stacks time ROUNDS` prints what a stack costs, in nanoseconds.
+//! `stacks check STACKS SEED [PLUGIN PLUGIN]` prints the number of compared stacks by kind, or the
+//! first two that differ, and then fails. `stacks dump FILE` writes a dump with ten truncated
+//! stacks. `stacks time ROUNDS` prints the cost of a stack, in nanoseconds.
 
 mod compare;
 mod foreign;
@@ -34,7 +35,7 @@ fn run(words: &[&str]) -> Result<bool, Box<dyn std::error::Error>> {
         ["check", stacks, seed, plugins @ ..] => {
             let stacks = stacks.parse()?;
             foreign::answer_signals()?;
-            // A panic is part of the test, and its message of nobody's interest.
+            // A panic is part of the test, so its message is suppressed.
             std::panic::set_hook(Box::new(|_| ()));
             let mut numbers = memreport_workload::Numbers::new(seed.parse()?);
             while compare::compared() < stacks && compare::all_agree() {

@@ -9,7 +9,7 @@ use memreport_workload::Numbers;
 use crate::compare::{Kind, take};
 use crate::foreign;
 
-/// One path. Some are walked on a thread of their own.
+/// Walks one path, sometimes on a thread of its own.
 pub(crate) fn walk_one(numbers: &mut Numbers) {
     let depth = numbers.below(24);
     match numbers.below(60) {
@@ -26,7 +26,7 @@ pub(crate) fn walk_one(numbers: &mut Numbers) {
     }
 }
 
-/// As deep as that, and back; on the way stacks are taken, by an allocation too.
+/// Walks to this depth and back, and takes stacks on the way, also by an allocation.
 #[inline(never)]
 pub(crate) fn go(numbers: &mut Numbers, depth: u64, kind: Kind) {
     if numbers.below(6) == 0 {
@@ -84,7 +84,7 @@ fn big_frame<const SIZE: usize>(numbers: &mut Numbers, depth: u64, kind: Kind) {
     black_box(&mut frame);
 }
 
-/// A value that its function's frame has to be aligned for.
+/// A value whose alignment forces its function to align the frame.
 #[repr(align(64))]
 struct Aligned([u8; 64]);
 
@@ -96,7 +96,7 @@ fn aligned(numbers: &mut Numbers, depth: u64, kind: Kind) {
     black_box(&mut value.0);
 }
 
-/// Takes a stack while its function is being unwound.
+/// A guard that takes a stack while its function is unwound.
 struct OnDrop<'n>(&'n mut Numbers, u64);
 
 impl Drop for OnDrop<'_> {
@@ -124,7 +124,7 @@ fn panic_below(depth: u64) {
     black_box(depth);
 }
 
-/// Deeper than what is kept, with stacks on the way down and up.
+/// Walks deeper than the kept frames, with stacks on the way down and up.
 #[inline(never)]
 fn recurse(depth: u64, numbers: &mut Numbers) {
     if depth.is_multiple_of(50) {
@@ -140,7 +140,7 @@ fn recurse(depth: u64, numbers: &mut Numbers) {
     }
 }
 
-/// Ten blocks, born so many frames down.
+/// Makes ten blocks below this many frames.
 #[inline(never)]
 pub(crate) fn allocate_deep_down(depth: u64) {
     if depth > 0 {

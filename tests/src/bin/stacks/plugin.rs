@@ -1,4 +1,5 @@
-//! Libraries that are loaded, called and unloaded, in turn: the second lies where the first one was.
+//! Libraries that are loaded, called and unloaded in turn: the second takes the address of the
+//! first.
 #![expect(unsafe_code, reason = "loads libraries")]
 
 use std::ffi::{CStr, CString};
@@ -11,10 +12,10 @@ use crate::paths;
 
 type CallBack = extern "C" fn(u32, extern "C" fn(usize), usize);
 
-/// How often each library is loaded.
+/// The number of loads of each library.
 const TURNS: usize = 20;
 
-/// Calls into both, in turn, and says how often one of them lay where the other had been.
+/// Calls both in turn, and returns how often one lay at the other's address.
 pub(crate) fn check(
     first: &str,
     second: &str,
@@ -39,12 +40,12 @@ extern "C" fn called_back(seed: usize) {
     }
 }
 
-/// Loads the library, calls it, and unloads it. Where its function was.
+/// Loads the library, calls it, unloads it, and returns its function's address.
 fn call(path: &CStr) -> Result<usize, String> {
     // SAFETY: a library of ours, whose initialisers do nothing.
     let library = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW) };
     if library.is_null() {
-        // SAFETY: a plain call.
+        // SAFETY: `dlerror` has no preconditions.
         let message = unsafe { libc::dlerror() };
         // SAFETY: the call before has failed, so there is a message.
         let message = unsafe { CStr::from_ptr(message) };
@@ -55,7 +56,7 @@ fn call(path: &CStr) -> Result<usize, String> {
     if function.is_null() {
         return Err("it has no call_back".to_owned());
     }
-    // SAFETY: that is its type.
+    // SAFETY: the function has this type.
     let call_back = unsafe { std::mem::transmute::<*mut libc::c_void, CallBack>(function) };
     for seed in 0..3 {
         call_back(3, called_back, seed);

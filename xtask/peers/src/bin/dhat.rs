@@ -1,4 +1,4 @@
-//! The workload under dhat: 10 frames of each stack, or with `$DHAT_FRAMES=all` all of them.
+//! The workload under dhat: 10 frames of each stack, or all of them with `$DHAT_FRAMES=all`.
 
 use std::error::Error;
 
@@ -7,7 +7,7 @@ static ALLOCATOR: dhat::Alloc = dhat::Alloc;
 
 fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
     let all = std::env::var_os("DHAT_FRAMES").is_some_and(|frames| frames == "all");
-    // As a test, so that no file is left behind.
+    // In testing mode, dhat writes no file.
     let profiler = dhat::Profiler::builder().testing();
     let profiler = if all { profiler.trim_backtraces(None) } else { profiler };
     let _profiler = profiler.build();

@@ -1,4 +1,5 @@
-//! Functions and lines of 100,000 addresses of a program of fifty megabytes: one of ours, with all its debug information.
+//! The time to symbolicate 100,000 addresses of a program of fifty megabytes with debug
+//! information.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -12,19 +13,19 @@ use crate::scratch::Scratch;
 
 const ADDRESSES: u64 = 100_000;
 
-/// At most this many seconds.
+/// The largest allowed time, in seconds.
 const SECONDS: f64 = 1.0;
 
 pub(crate) fn run(ours: &Path, scratch: &Scratch, out: &mut dyn Write) -> io::Result<bool> {
     let mut command = build::cargo();
-    // With what reads dumps linked in as well.
+    // The dump reader is linked in as well, for a larger program.
     command.args(["build", "--package", "memreport-tests", "--package", "about-memory"]);
     let program = build::executable(&mut command, "fulltext").map_err(io::Error::other)?;
     let bytes = fs::read(&program)?;
     let code = code(&bytes).ok_or_else(|| io::Error::other("the program is no ELF file"))?;
     let path = scratch.0.join("addresses.json");
     fs::write(&path, dump(&program, code))?;
-    // The first run has the file read from the disk.
+    // The first run reads the file from the disk; the later ones find it in the page cache.
     let mut seconds = f64::MAX;
     for _ in 0..3 {
         let took = time(Command::new(ours).args(["dmd", "--max-frames=1"]).arg(&path))?;
@@ -39,7 +40,7 @@ pub(crate) fn run(ours: &Path, scratch: &Scratch, out: &mut dyn Write) -> io::Re
     Ok(seconds <= SECONDS)
 }
 
-/// Where the code is, as addresses of the file: the first segment that can be executed.
+/// Returns the start and the size of the first executable segment, in the file's addresses.
 fn code(elf: &[u8]) -> Option<(u64, u64)> {
     const EXECUTABLE: u32 = 1;
     let half = |at: usize| Some(u16::from_le_bytes(elf.get(at..at + 2)?.try_into().ok()?));
@@ -54,7 +55,7 @@ fn code(elf: &[u8]) -> Option<(u64, u64)> {
     Some((long(header + 16)?, long(header + 40)?))
 }
 
-/// A dump with a block and a stack of one frame for each address, spread over the code.
+/// Returns a dump with one block and one stack of one frame for each address, spread over the code.
 fn dump(program: &Path, (start, size): (u64, u64)) -> String {
     let (mut blocks, mut traces, mut frames) = (String::new(), String::new(), String::new());
     for number in 0..ADDRESSES {

@@ -1,4 +1,4 @@
-//! Instructions that a replaced block costs, counted by valgrind: a number without noise, though not of time.
+//! Instructions per replaced block, counted by valgrind: a figure without noise, though not a time.
 
 use std::path::Path;
 use std::process::Command;
@@ -9,10 +9,11 @@ use super::variants::{Kind, Program, SYSTEM, VARIANTS, Variant};
 use crate::bench::figure::Figure;
 use crate::failure::Failure;
 
-/// Blocks replaced. The start of the program and the filling of the heap are counted apart, and subtracted.
+/// The number of replaced blocks. The start and the filling of the heap are counted apart and
+/// subtracted.
 const OPERATIONS: u32 = 20_000;
 
-/// Blocks that live. Few, since caches do not matter here and valgrind is slow.
+/// The number of live blocks. Few, since caches do not matter here and valgrind is slow.
 const LIVE: &str = "5000";
 
 pub(crate) fn measure(programs: &Programs, _effort: Effort) -> Result<Vec<Figure>, Failure> {
@@ -39,18 +40,18 @@ pub(crate) fn measure(programs: &Programs, _effort: Effort) -> Result<Vec<Figure
     Ok(figures)
 }
 
-/// The instructions of a whole run.
+/// Returns the number of instructions of a whole run.
 fn count(path: &Path, variant: &Variant, operations: u32) -> Result<f64, String> {
     let mut command = Command::new("valgrind");
     command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]).arg(path);
     command.args(["churn", &operations.to_string(), "1", LIVE]);
     command.env_remove("DMD").envs(variant.variable);
     let output = command.output().map_err(|_| "valgrind is not installed".to_owned())?;
-    let said = String::from_utf8_lossy(&output.stderr);
+    let message = String::from_utf8_lossy(&output.stderr);
     if !output.status.success() {
-        return Err(reason(&said).unwrap_or_else(|| "it failed".to_owned()));
+        return Err(reason(&message).unwrap_or_else(|| "it failed".to_owned()));
     }
-    let collected = said.lines().find_map(|line| line.split_once("Collected :"));
+    let collected = message.lines().find_map(|line| line.split_once("Collected :"));
     let count = collected.and_then(|(_, count)| count.trim().parse().ok());
-    count.ok_or_else(|| "valgrind said no number of instructions".to_owned())
+    count.ok_or_else(|| "valgrind printed no number of instructions".to_owned())
 }

@@ -1,4 +1,4 @@
-//! The programs that are timed, built, and the files that they read.
+//! The programs that are timed, and the files that they read.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -13,7 +13,7 @@ use super::variants::{Kind, Program};
 use crate::build;
 use crate::failure::Failure;
 
-/// What was built; a peer that could not be is there with the reason.
+/// The built programs. A peer that could not be built has the reason instead.
 pub(crate) struct Programs {
     workload: BTreeMap<Program, Result<PathBuf, String>>,
     fulltext: BTreeMap<Program, PathBuf>,
@@ -21,7 +21,7 @@ pub(crate) struct Programs {
 }
 
 impl Programs {
-    /// Builds what is missing.
+    /// Builds all programs that are missing.
     pub(crate) fn build(out: &mut dyn Write) -> Result<Self, Failure> {
         writeln!(out, "building the programs; the first time takes minutes\n")?;
         out.flush()?;
@@ -50,7 +50,7 @@ impl Programs {
         Ok(Programs { workload, fulltext, dump: plain.ours("workload-dump", &[])? })
     }
 
-    /// Where the program is that does this work; `None` if none does.
+    /// Returns the program for a kind of work; `None` if there is none.
     pub(crate) fn of(&self, program: Program, kind: Kind) -> Option<Result<&Path, String>> {
         match kind {
             Kind::Fulltext => self.fulltext.get(&program).map(|path| Ok(path.as_path())),
@@ -62,8 +62,9 @@ impl Programs {
     }
 }
 
-/// Builds with flags of its own, so that none of the caller's gets in. What has frame pointers is built as all of the
-/// workspace is, and where.
+/// A build with its own `RUSTFLAGS`, which replace the caller's.
+///
+/// Programs with frame pointers share the flags and the target folder of the workspace.
 struct Builder {
     target: PathBuf,
     flags: &'static str,
@@ -77,7 +78,7 @@ impl Builder {
         build::executable(&mut cargo, program)
     }
 
-    /// Without the network there are no peers, and still figures.
+    /// Builds a peer. Without a network there are no peers, and the other figures remain.
     fn peer(&self, program: &str) -> Result<PathBuf, String> {
         let mut cargo = build::cargo();
         cargo.args(["build", "--quiet", "--release", "--locked", "--manifest-path"]);
@@ -92,13 +93,13 @@ fn heaptrack() -> Result<(), String> {
     found.map(|_| ()).map_err(|_| "heaptrack is not installed".to_owned())
 }
 
-/// What the work reads.
+/// The files that the programs read.
 pub(crate) struct Files {
-    /// For all of the work, and for a tenth.
+    /// The full text, and a tenth of it.
     pub(crate) json: [PathBuf; 2],
     pub(crate) texts: PathBuf,
     pub(crate) configuration: PathBuf,
-    /// For what peers record.
+    /// The output file of recording peers.
     pub(crate) record: PathBuf,
 }
 
@@ -118,7 +119,7 @@ impl Files {
     }
 }
 
-/// Files of words, a few of them common and most of them rare, as in texts that people write.
+/// Writes files of words, a few of them common and most of them rare, as in natural text.
 fn write_texts(folder: &Path, count: u64) -> io::Result<()> {
     const VOCABULARY: u64 = 40_000;
     fs::create_dir_all(folder)?;
@@ -135,7 +136,7 @@ fn write_texts(folder: &Path, count: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// A word for a number.
+/// Returns the word for a number.
 fn letters(mut number: u64) -> String {
     let mut word = String::new();
     loop {

@@ -1,4 +1,4 @@
-//! Rounds: each variant runs once in each, and is compared with the system's allocator in the same round.
+//! Rounds: each variant runs once, and is compared with the system's allocator in the same round.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -12,18 +12,18 @@ use crate::bench::figure::Figure;
 use crate::bench::process::processor_time_of_children;
 use crate::failure::Failure;
 
-/// How much work, and how often.
+/// The amount of work and the number of rounds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Effort {
     rounds: usize,
     /// Rounds for small ratios.
     fine_rounds: usize,
-    /// Blocks replaced.
+    /// Replaced blocks.
     operations: u64,
     maps: u64,
     pub(crate) json_bytes: usize,
     pub(crate) texts: u64,
-    /// Runs of what is not timed, or hardly varies.
+    /// Runs of figures that are not times, or that hardly vary.
     pub(crate) few: usize,
 }
 
@@ -52,22 +52,22 @@ impl Effort {
     }
 }
 
-/// What a run took, in nanoseconds.
+/// The times of one run, in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Times {
     processor: f64,
     wall: f64,
 }
 
-/// What the runs of a variant took beside the system's allocator, in the order of the rounds; or why it did not run.
+/// The runs of one variant in the order of the rounds, or the reason that it did not run.
 pub(crate) struct OfVariant {
     pub(crate) variant: &'static Variant,
-    /// The run, the system's beside it, and plain jemalloc's.
+    /// The variant's run, the system allocator's, and plain jemalloc's.
     outcome: Result<Vec<(Times, Times, Option<Times>)>, String>,
 }
 
 impl OfVariant {
-    /// The ratios to the system's allocator.
+    /// Returns the ratios to the system's allocator.
     pub(crate) fn ratios(&self, by_wall: bool) -> Result<Vec<f64>, String> {
         let runs = self.outcome.as_ref().map_err(Clone::clone)?;
         let time = |times: Times| if by_wall { times.wall } else { times.processor };
@@ -85,7 +85,7 @@ impl OfVariant {
         .at_most(target, "x")
     }
 
-    /// A profiler of another allocator, beside that allocator alone.
+    /// Returns the cost of jemalloc's profiler relative to jemalloc without it.
     pub(crate) fn beside_jemalloc(&self, work: &Work) -> Option<Figure> {
         let runs = self.outcome.as_ref().ok().filter(|_| self.variant.name == JEMALLOC_SAMPLED)?;
         let time = |times: Times| if work.is_wall { times.wall } else { times.processor };
@@ -134,7 +134,7 @@ pub(crate) fn run(
     Ok(all)
 }
 
-/// One run. The error is the program's own message.
+/// Times one run. The error is the program's own message.
 fn time(
     variant: &Variant,
     size: Size,
@@ -160,8 +160,8 @@ fn time(
     let output = command.stdin(Stdio::null()).output().map_err(|error| error.to_string())?;
     let wall = begin.elapsed().as_secs_f64() * 1e9;
     if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        return Err(reason(&said).unwrap_or_else(|| output.status.to_string()));
+        let message = String::from_utf8_lossy(&output.stderr);
+        return Err(reason(&message).unwrap_or_else(|| output.status.to_string()));
     }
     if kind == Kind::Fulltext {
         return Ok(Times { processor: processor_time_of_children() - before, wall });
@@ -170,13 +170,13 @@ fn time(
     times(&text).ok_or_else(|| format!("it printed no times, but {text:?}"))
 }
 
-/// Why a program refuses to run, in its own words, without its name and number.
-pub(crate) fn reason(said: &str) -> Option<String> {
-    let line = said.lines().find(|line| !line.starts_with("=="))?;
+/// Returns a program's own reason for its failure, without its name and process number.
+pub(crate) fn reason(message: &str) -> Option<String> {
+    let line = message.lines().find(|line| !line.starts_with("=="))?;
     Some(line.split_once("] ").map_or(line, |(_, words)| words).to_owned())
 }
 
-/// The two numbers of the line that is nothing else.
+/// Returns the two numbers of the line that holds nothing else.
 fn times(text: &str) -> Option<Times> {
     text.lines().find_map(|line| {
         let (processor, wall) = line.split_once(' ')?;

@@ -1,4 +1,4 @@
-//! What tracking costs beside time: memory for each live block, and how long a dump of ten million takes.
+//! Costs of tracking other than time: memory per live block, and the dump of ten million blocks.
 
 use std::path::Path;
 use std::process::Command;
@@ -9,10 +9,10 @@ use super::variants::{Kind, Program};
 use crate::bench::figure::Figure;
 use crate::failure::Failure;
 
-/// Live blocks of 64 bytes.
+/// The number of live blocks, of 64 bytes each.
 const BLOCKS: &str = "400000";
 
-/// Bytes beyond what the allocator takes.
+/// Measures the bytes beyond those that the allocator takes.
 pub(crate) fn memory(programs: &Programs, effort: Effort) -> Result<Vec<Figure>, Failure> {
     let table = [
         ("64 bytes, glibc", Program::System, Program::Dmd, 25.0),
@@ -36,7 +36,7 @@ pub(crate) fn memory(programs: &Programs, effort: Effort) -> Result<Vec<Figure>,
     Ok(figures)
 }
 
-/// A snapshot that walks ten million blocks, and its dump on the disk.
+/// Measures a snapshot that walks ten million blocks, and the size of its dump.
 pub(crate) fn dump(programs: &Programs, effort: Effort) -> Result<Vec<Figure>, Failure> {
     let name = "10 M blocks walked and written";
     let seconds: Result<Vec<f64>, String> =
@@ -47,14 +47,14 @@ pub(crate) fn dump(programs: &Programs, effort: Effort) -> Result<Vec<Figure>, F
     }])
 }
 
-/// The number that a program prints, with a table of its blocks but no stacks.
+/// Returns the number that a program prints, with a table of its blocks but no stacks.
 fn number(program: &Path, args: &[&str]) -> Result<f64, String> {
     let mut command = Command::new(program);
     let output = command.args(args).env("DMD", "--stacks=none").output();
     let output = output.map_err(|error| error.to_string())?;
     let text = String::from_utf8_lossy(&output.stdout);
-    let said = String::from_utf8_lossy(&output.stderr);
+    let message = String::from_utf8_lossy(&output.stderr);
     text.trim()
         .parse()
-        .map_err(|_| reason(&said).unwrap_or_else(|| "it printed nothing".to_owned()))
+        .map_err(|_| reason(&message).unwrap_or_else(|| "it printed nothing".to_owned()))
 }

@@ -1,25 +1,25 @@
-//! What is timed: the work, the programs that do it, and what each may cost.
+//! The kinds of work, the programs that do it, and the target of each.
 
 /// A kind of work.
 #[derive(Debug)]
 pub(crate) struct Work {
     pub(crate) name: &'static str,
     pub(crate) kind: Kind,
-    /// Whether wall time counts, and not the processor's.
+    /// True if wall time counts instead of processor time.
     pub(crate) is_wall: bool,
-    /// Which of a variant's targets holds.
+    /// The index of the target in [`Variant::targets`].
     pub(crate) target: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Replacing blocks at random, on so many threads.
+    /// Replaces blocks at random, on this many threads.
     Churn(usize),
-    /// Parsing a big text.
+    /// Parses a big text.
     Json,
-    /// The example program, from start to end.
+    /// Runs the example program from start to end.
     Fulltext,
-    /// Parsing small texts, filling maps.
+    /// Parses small texts and fills maps.
     Maps,
 }
 
@@ -31,41 +31,41 @@ pub(crate) const WORKS: [Work; 5] = [
     Work { name: "maps", kind: Kind::Maps, is_wall: false, target: 2 },
 ];
 
-/// A way to do the work.
+/// A program and an environment for the work.
 #[derive(Debug)]
 pub(crate) struct Variant {
     pub(crate) name: &'static str,
     pub(crate) program: Program,
-    /// A variable of the environment, and its value.
+    /// The name and the value of an environment variable.
     pub(crate) variable: Option<(&'static str, &'static str)>,
-    /// The ratio to the system's allocator that it may cost: churn on 1 thread and on 2, the rest.
+    /// The largest ratios to the system's allocator: churn on one thread, churn on two, the rest.
     pub(crate) targets: Option<[f64; 3]>,
     pub(crate) size: Size,
 }
 
-/// How much of the work, and how often.
+/// The fraction of the work, and the number of rounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Size {
-    /// All of it, and in many rounds: the ratio is so small that few would not show it.
+    /// All of the work in many rounds, for ratios close to 1.
     Fine,
     All,
-    /// A tenth: it takes tens of times as long as the system's allocator, which does a tenth beside it.
+    /// A tenth of the work, for variants tens of times slower than the system's allocator.
     Tenth,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Program {
     System,
-    /// With DMD, built as cargo builds by default.
+    /// With DMD, in cargo's default build.
     Dmd,
     /// With DMD, built with frame pointers.
     FramePointers,
-    /// With DMD over jemalloc.
+    /// With DMD on jemalloc.
     DmdJemalloc,
     Dhat,
     Jemalloc,
     Servo,
-    /// The system's allocator, and heaptrack preloaded.
+    /// The system's allocator with heaptrack preloaded.
     Heaptrack,
 }
 
@@ -77,7 +77,7 @@ pub(crate) const SYSTEM: Variant = Variant {
     size: Size::Fine,
 };
 
-/// Every block, full stacks, in the two builds: what is compared with the peers.
+/// Every block with full stacks, in the two builds: these are compared with the peers.
 pub(crate) const FULL: [&str; 2] = ["full stacks, frame pointers", "full stacks, default build"];
 pub(crate) const HEAPTRACK: &str = "heaptrack, recording (wall) *";
 pub(crate) const DHAT_ALL: &str = "dhat, all frames *";

@@ -58,7 +58,9 @@ pub(crate) fn check(workspace: &Workspace) -> Outcome {
     Outcome::none_of(offenders).with_summary(summary)
 }
 
-/// Returns the banned phrases of a block with their lines. A phrase may wrap, but ends at a comma or a period.
+/// Returns the banned phrases of a block with their lines.
+///
+/// A phrase may wrap, but does not cross a comma or a period.
 fn found(block: &[Comment]) -> Vec<(usize, &'static str)> {
     let mut text = String::from(" ");
     let mut starts = Vec::new();

@@ -1,4 +1,4 @@
-// The luminance of the page's ground, and the least contrast of any text on it with what is behind.
+// Returns the luminance of the page's background, and the least contrast of any text on it.
 const luminance = colour => {
   const [red, green, blue] = colour.match(/[\d.]+/g).slice(0, 3).map(part => {
     const share = part / 255;
@@ -16,7 +16,7 @@ const behind = element => {
   return "rgb(255, 255, 255)";
 };
 let [least, of] = [Infinity, ""];
-// The lines of a tree are drawing, not text.
+// The lines of a tree are a drawing, not text.
 for (const element of document.querySelectorAll("h1, label, button:not(:disabled), .row, .row span:not(.indent), footer, .sheet :is(p, h2, th, td, caption)")) {
   if (!element.checkVisibility()) {
     continue;

@@ -1,4 +1,4 @@
-// Selects the whole page, and answers what its own handler gives to the clipboard.
+// Selects the whole page, and returns the text that its copy handler puts on the clipboard.
 getSelection().selectAllChildren(document.body);
 const event = new ClipboardEvent("copy", { clipboardData: new DataTransfer(), bubbles: true, cancelable: true });
 document.dispatchEvent(event);

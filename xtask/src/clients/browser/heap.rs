@@ -1,4 +1,5 @@
-//! Heap details on the page: in every order, cut anywhere, they are what the command line prints; and they fold by keyboard.
+//! Heap details on the page: every order and threshold shows the command line's text, and keys fold
+//! it.
 
 use serde_json::json;
 use std::path::PathBuf;
@@ -8,8 +9,8 @@ use super::{Bench, expect_equal, look};
 use crate::build;
 use crate::failure::Failure;
 
-/// Orders, cuts and functions, as the page and the command line call them.
-const WISHES: [(&str, &str, &str); 8] = [
+/// The groupings, thresholds and functions, in the words of both the page and the command line.
+const CHOICES: [(&str, &str, &str); 8] = [
     ("stack,type", "1", ""),
     ("type,stack", "1", ""),
     ("scope,type,stack", "1", ""),
@@ -27,7 +28,7 @@ pub(crate) fn details(bench: &Bench) -> Result<String, Failure> {
     let browser = &bench.browser;
     browser.click("#view-heap")?;
     let mut lines = 0;
-    for (by, cut, within) in WISHES {
+    for (by, cut, within) in CHOICES {
         let chosen = json!({ "by": by, "cut": cut, "within": within });
         browser.run("return choose(arguments[0])", &[chosen])?;
         bench.drawn()?;
@@ -53,11 +54,11 @@ pub(crate) fn details(bench: &Bench) -> Result<String, Failure> {
     browser.prefer("light")?;
     Ok(format!(
         "{lines} lines of {} choices as the command line prints them; {moves}; the least contrast is {least:.1}",
-        WISHES.len()
+        CHOICES.len()
     ))
 }
 
-/// Folds the first line that has kids and opens it again; what is folded is not copied.
+/// Folds the first line that has children and opens it again. Folded lines are not copied.
 fn keyboard(bench: &Bench) -> Result<String, Failure> {
     let browser = &bench.browser;
     browser.run("return choose({ by: 'scope,type,stack', cut: '', within: '' })", &[])?;
@@ -80,7 +81,7 @@ fn keyboard(bench: &Bench) -> Result<String, Failure> {
     Ok("folded and unfolded by keys".into())
 }
 
-/// A report of requests of three kinds, with its dump.
+/// Writes a report of three kinds of requests, with its dump.
 pub(crate) fn requests(bench: &Bench) -> Result<Vec<PathBuf>, Failure> {
     let subject = build::debug("memreport-tests", "requests")?;
     let report = bench.folder.join("requests.json.gz");

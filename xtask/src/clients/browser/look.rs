@@ -1,4 +1,4 @@
-//! How the page looks: its colours, and pictures of it.
+//! The looks of the page: contrast and layout checks, and screenshots.
 
 use serde_json::json;
 use std::fs;
@@ -26,7 +26,7 @@ pub(crate) fn schemes(bench: &Bench) -> Result<String, Failure> {
     Ok(format!("the least contrast is {least:.1}; nothing is too wide at 800 and 1600 pixels"))
 }
 
-/// Fails if text stands out too little, or does not fit; answers the least contrast.
+/// Fails if text has too little contrast or does not fit. Returns the least contrast.
 pub(crate) fn legible(bench: &Bench, scheme: &str) -> Result<f64, Failure> {
     let measured = bench.browser.run(include_str!("contrast.js"), &[])?;
     let ground = measured["ground"].as_f64().unwrap_or(0.5);
@@ -34,7 +34,7 @@ pub(crate) fn legible(bench: &Bench, scheme: &str) -> Result<f64, Failure> {
         return Err(format!("{scheme}: the ground has a luminance of {ground:.2}").into());
     }
     let contrast = measured["least"].as_f64().unwrap_or(0.0);
-    // What WCAG asks of text.
+    // The minimum that WCAG requires of text.
     if contrast < 4.5 {
         return Err(format!("{scheme}: {} has a contrast of {contrast:.1}", measured["of"]).into());
     }
@@ -49,7 +49,8 @@ pub(crate) fn legible(bench: &Bench, scheme: &str) -> Result<f64, Failure> {
     Ok(contrast)
 }
 
-/// The sheet of resident memory is what the command line writes, and there is no tab for what a report does not say.
+/// Checks that the sheet of resident memory equals the command line's, and that views without data
+/// have no tab.
 pub(crate) fn resident(bench: &Bench) -> Result<String, Failure> {
     let files = [sample(&bench.folder, "before.json", 1)?, sample(&bench.folder, "after.json", 2)?];
     bench.open(&bench.page(&files)?.ok_or("no page was written")?)?;
@@ -68,7 +69,7 @@ pub(crate) fn resident(bench: &Bench) -> Result<String, Failure> {
             .run("return document.querySelector('section.resident').outerHTML + '\\n'", &[])?;
         let args: Vec<&str> =
             ["resident", "--html"].into_iter().chain(names.iter().map(String::as_str)).collect();
-        // Between tags, a quotation mark is itself.
+        // Between tags, a quotation mark is not escaped.
         let printed = bench.printed(&args)?.replace("&gt;", ">").replace("&quot;", "\"");
         let shown = shown.as_str().unwrap_or_default().replace("&gt;", ">");
         expect_equal("resident memory", &printed, &shown)?;
@@ -91,7 +92,7 @@ pub(crate) fn areas(bench: &Bench) -> Result<String, Failure> {
     let browser = &bench.browser;
     browser.click("#view-treemap")?;
     browser.wait("document.querySelector('.treemap')")?;
-    // Area for each byte, of all rectangles of the first level.
+    // The area per byte of all rectangles of the first level.
     let scales = browser.run(
         "const kids = treemap.path[0].kids.filter(kid => kid.amount > 0).sort((a, b) => b.amount - a.amount);
          const drawing = document.querySelector('.treemap').viewBox.baseVal;
@@ -124,12 +125,13 @@ pub(crate) fn areas(bench: &Bench) -> Result<String, Failure> {
     Ok(format!("{} areas are as their amounts; Enter leads in, a click out", scales.len()))
 }
 
-/// Takes pictures for the README of the example program, before and after a structure that nobody reports.
+/// Takes screenshots of the example program for the README, before and after an unreported
+/// structure.
 pub(crate) fn pictures(bench: &Bench, into: &Path, text: &Path) -> Result<(), Failure> {
     fs::create_dir_all(into)?;
     let files = example(bench, text)?;
     let page = bench.page(&files)?.ok_or("no page was written")?;
-    // The next page takes its place.
+    // The next page replaces it.
     let kept = bench.folder.join("kept.html");
     fs::rename(page.trim_start_matches("file://"), &kept)?;
     let page = format!("file://{}", kept.display());
@@ -169,7 +171,7 @@ pub(crate) fn pictures(bench: &Bench, into: &Path, text: &Path) -> Result<(), Fa
     Ok(())
 }
 
-/// Two snapshots of the example program with their dumps, on this folder of text.
+/// Takes two snapshots of the example program with their dumps, on this folder of text.
 fn example(bench: &Bench, text: &Path) -> Result<Vec<PathBuf>, Failure> {
     let subject = build::debug("memreport-tests", "fulltext")?;
     let [before, after] =

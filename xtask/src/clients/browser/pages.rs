@@ -1,4 +1,4 @@
-//! The offline page: its text, its folds, its keys, its switches, and how quick it is.
+//! The offline page: its text, folding, keys, switches, and speed.
 
 use serde_json::{Value, json};
 use std::fs;
@@ -9,7 +9,7 @@ use super::{Bench, expect_equal, sample};
 use crate::clients::firefox::Case;
 use crate::failure::Failure;
 
-/// The reports of a program of which everything is `scale` times as big.
+/// Returns the reports of a program with all amounts multiplied by `scale`.
 pub(crate) fn program(scale: i64) -> Value {
     let report = |path: &str, kind: i64, amount: i64| {
         json!({
@@ -36,7 +36,7 @@ pub(crate) fn program(scale: i64) -> Value {
     json!({ "version": 1, "hasMozMallocUsableSize": true, "reports": reports })
 }
 
-/// What the page shows of a generated case; none where about-memory refuses to write one.
+/// Returns the page's text for a generated case; `None` if about-memory refuses to write a page.
 pub(crate) fn case(
     bench: &Bench,
     case: &Case,
@@ -49,7 +49,7 @@ pub(crate) fn case(
         "verbose": if case.is_verbose { "1" } else { "" },
     });
     bench.open(&page)?;
-    // What is typed and ticked ends here as well.
+    // The typed filter and the switches are cleared here as well.
     bench.browser.run("return choose(arguments[0])", &[chosen])?;
     let trouble = bench.browser.run("return $('trouble').textContent", &[])?;
     if trouble != "" {
@@ -58,7 +58,7 @@ pub(crate) fn case(
     bench.copied().map(Some)
 }
 
-/// The row of a name, as a selector of the page's own.
+/// Returns the row of a name, as a selector of the page.
 fn row(name: &str) -> String {
     format!(
         "[...document.querySelectorAll('.row .name')].find(name => name.textContent === '{name}')?.parentElement"
@@ -120,8 +120,8 @@ pub(crate) fn keyboard(bench: &Bench) -> Result<String, Failure> {
     }
     let wanted = "explicit index words index words documents small urls http://example.com/a http://example.com/a urls \
                   urls tiny";
-    let said = bench.browser.run("return $('description').textContent", &[])?;
-    if said.as_str().unwrap_or_default().is_empty() {
+    let message = bench.browser.run("return $('description').textContent", &[])?;
+    if message.as_str().unwrap_or_default().is_empty() {
         return Err("nothing describes the line that has the focus".into());
     }
     let roles = bench.browser.run(
@@ -184,7 +184,7 @@ pub(crate) fn copying(bench: &Bench) -> Result<String, Failure> {
     let pasted = browser.run("return document.querySelector('textarea').value", &[])?;
     let printed = bench.printed(&[&name])?;
     expect_equal("pasted", &printed, pasted.as_str().unwrap_or_default())?;
-    // From the middle of a line to the middle of another.
+    // Selects from the middle of one line to the middle of another.
     let part = browser.run(
         "const names = [...document.querySelectorAll('.row .name')];
          getSelection().setBaseAndExtent(names[1].firstChild, 2, names[3].firstChild, 3);
@@ -235,12 +235,12 @@ pub(crate) fn many(bench: &Bench) -> Result<String, Failure> {
     bench.browser.run("return choose({ verbose: '1' })", &[])?;
     let name = file.display().to_string();
     expect_equal("100,000 lines", &bench.printed(&["--verbose", &name])?, &bench.copied()?)?;
-    let said = format!(
+    let message = format!(
         "{size} KB; opened in {opened} ms; verbose {} ms, filter {} ms, back {} ms",
         times[0], times[1], times[2]
     );
     if opened > 20_000 || times.iter().any(|&time| time > 5_000.0) {
-        return Err(said.into());
+        return Err(message.into());
     }
-    Ok(said)
+    Ok(message)
 }

@@ -1,4 +1,4 @@
-//! The served page: a running program is measured and minimized from it, and its moments are compared and saved.
+//! The served page: it measures and minimizes a running program, and compares and saves snapshots.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -11,24 +11,24 @@ use super::{Bench, expect_equal};
 use crate::build;
 use crate::failure::Failure;
 
-/// A program that ends with this value.
+/// A program that ends when this is dropped.
 struct Running(Child);
 
 impl Running {
-    /// Starts it, and answers the first line that it prints.
+    /// Starts the program and returns the first line that it prints.
     fn start(command: &mut Command) -> Result<(Running, String), Failure> {
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
-        let said = child.stdout.take().ok_or("no output")?;
+        let message = child.stdout.take().ok_or("no output")?;
         let running = Running(child);
         let mut line = String::new();
-        BufReader::new(said).read_line(&mut line)?;
+        BufReader::new(message).read_line(&mut line)?;
         Ok((running, line.trim_end().to_owned()))
     }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // It may have ended by itself in the meantime.
+        // It may have ended already.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
@@ -75,9 +75,9 @@ pub(crate) fn program(bench: &Bench) -> Result<String, Failure> {
     }
     browser.click("#view-dark")?;
     browser.wait("document.querySelector('.verdict')")?;
-    let said = browser.run("return document.querySelector('.verdict').textContent", &[])?;
-    if !said.as_str().unwrap_or_default().contains("unclassified") {
-        return Err(format!("the page of dark matter says {said}").into());
+    let message = browser.run("return document.querySelector('.verdict').textContent", &[])?;
+    if !message.as_str().unwrap_or_default().contains("unclassified") {
+        return Err(format!("the page of dark matter shows {message}").into());
     }
     browser.click("#view-time")?;
     browser.run("$('every').value = '1'; $('every').dispatchEvent(new Event('change'))", &[])?;
@@ -92,7 +92,7 @@ pub(crate) fn program(bench: &Bench) -> Result<String, Failure> {
     ))
 }
 
-/// The only file of the folder, once it is whole.
+/// Returns the only file of the folder, once it is complete.
 fn downloaded(folder: &Path) -> Result<std::path::PathBuf, Failure> {
     let deadline = Instant::now() + Duration::from_secs(30);
     while Instant::now() < deadline {

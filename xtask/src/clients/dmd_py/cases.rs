@@ -5,7 +5,7 @@ use crate::generate::random::Random;
 
 /// One comparison.
 pub(crate) struct Case {
-    /// Options, equal for both programs.
+    /// The options, equal for both programs.
     pub(crate) options: Vec<String>,
     /// One dump, or two to compare.
     pub(crate) dumps: Vec<String>,
@@ -20,7 +20,7 @@ impl Case {
         let shape = Shape::any(random);
         let mut dumps = vec![dump(mode, &shape, random)];
         if random.percent(40) {
-            // Now and then of another mode: both must refuse.
+            // A few pairs mix two modes: both programs must refuse them.
             let mode = if random.percent(95) { mode } else { random.pick(&MODES) };
             dumps.push(dump(mode, &shape, random));
         }

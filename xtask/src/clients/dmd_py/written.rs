@@ -1,4 +1,4 @@
-//! Dumps that a program of ours has just written, one in each mode.
+//! Fresh dumps of our own programs, one in each mode.
 
 use std::fs;
 use std::io;
@@ -8,7 +8,7 @@ use super::cases::Case;
 use crate::build;
 use crate::scratch::Scratch;
 
-/// What the subject does, and the mode it is tracked in.
+/// The argument of the subject, and its `$DMD`.
 const RUNS: [(&str, &str); 5] = [
     ("three-sizes", "--mode=live"),
     ("three-sizes", "--mode=dark-matter --stacks=partial"),
@@ -17,7 +17,7 @@ const RUNS: [(&str, &str); 5] = [
     ("sample", "--mode=profile --sample-bytes=16K"),
 ];
 
-/// A comparison for each mode, and its name.
+/// Returns a named comparison for each mode.
 pub(crate) fn cases(scratch: &Scratch) -> io::Result<Vec<(String, Case)>> {
     let subject = build::release("memreport-tests", "modes").map_err(io::Error::other)?;
     let mut cases = Vec::new();
@@ -25,8 +25,8 @@ pub(crate) fn cases(scratch: &Scratch) -> io::Result<Vec<(String, Case)>> {
         let report = scratch.0.join("written.json");
         let run = Command::new(&subject).arg(what).arg(&report).env("DMD", variable).output()?;
         if !run.status.success() {
-            let said = String::from_utf8_lossy(&run.stderr).into_owned();
-            return Err(io::Error::other(format!("{what} under {variable}: {said}")));
+            let message = String::from_utf8_lossy(&run.stderr).into_owned();
+            return Err(io::Error::other(format!("{what} under {variable}: {message}")));
         }
         let dump = fs::read_to_string(scratch.0.join("written.dmd.json"))?;
         let options = vec!["--no-fix-stacks".to_owned()];

@@ -36,7 +36,7 @@ fn check(bench: &Bench, subject: &Subject) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The page's text once it has the file.
+/// Returns the page's text once it has loaded the file.
 fn shown(bench: &Bench, subject: &Subject, options: &[&str]) -> Result<String, Failure> {
     let file = bench.export(&[subject], "dhat", options)?;
     let browser = bench.browser()?;
@@ -52,11 +52,11 @@ fn shown(bench: &Bench, subject: &Subject, options: &[&str]) -> Result<String, F
     )?;
     match trouble.as_str() {
         Some("") => Ok(text.as_str().unwrap_or_default().to_owned()),
-        _ => Err(format!("the page says {trouble}").into()),
+        _ => Err(format!("the page shows {trouble}").into()),
     }
 }
 
-/// The number behind the first line that begins so: that of the root.
+/// Returns the number behind the first line with this label, which is the root's.
 fn bytes(text: &str, label: &str) -> Option<i64> {
     let line = text.lines().find_map(|line| line.trim_start().strip_prefix(label))?;
     let digits = line.trim_start().split(' ').next()?.replace(',', "");

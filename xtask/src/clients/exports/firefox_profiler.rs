@@ -27,17 +27,17 @@ fn check(bench: &Bench, subject: &Subject) -> Result<(), Failure> {
         Some(recorded) => check_timeline(bench, subject, recorded)?,
         None => check_dump(bench, subject)?,
     }
-    // The same program imports DHAT's file. (Folded stacks too, but it makes a sample of each byte.)
+    // The same program imports DHAT's file. It also imports folded stacks, with a sample per byte.
     let session = Session::load(bench, &bench.export(&[subject], "dhat", &[])?)?;
     equal("DHAT, all", &session.thread(0)?.2, &sums.allocated)?;
     if let Some(recorded) = &subject.recorded {
         equal("DHAT, at the peak", &session.thread(2)?.2, &recorded.at_peak)?;
     }
-    // Thread 3 is what lives at the end.
+    // Thread 3 holds the blocks that are live at the end.
     equal("DHAT, at the end", &session.thread(3)?.2, &sums.live.unwrap_or(0))
 }
 
-/// The timeline of a recording: its views, and its memory track.
+/// Checks the timeline of a recording: its views and its memory track.
 fn check_timeline(bench: &Bench, subject: &Subject, recorded: &Recorded) -> Result<(), Failure> {
     let sums = &subject.sums;
     let session = Session::load(bench, &bench.export(&[subject], "firefox-profiler", &[])?)?;
@@ -54,7 +54,7 @@ fn check_timeline(bench: &Bench, subject: &Subject, recorded: &Recorded) -> Resu
     for view in ["native-deallocations-memory", "native-deallocations-sites"] {
         equal(view, &session.view(0, view)?.bytes, &freed)?;
     }
-    // The threads have the process's blocks among themselves.
+    // The threads together own all blocks of the process.
     let threads = session.threads()?;
     let mut all = 0;
     for number in 1..threads {
@@ -82,7 +82,7 @@ fn check_dump(bench: &Bench, subject: &Subject) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What a view of a thread shows: bytes in all, and of each function with what it called.
+/// A view of a thread: the bytes in all, and of each function with its callees.
 struct View {
     bytes: i64,
     functions: Vec<(String, i64)>,
@@ -95,7 +95,7 @@ impl View {
     }
 }
 
-/// A file that is loaded; its server ends with this value.
+/// A loaded file. Its server ends when this is dropped.
 struct Session {
     node: PathBuf,
     client: PathBuf,
@@ -104,12 +104,12 @@ struct Session {
 
 impl Session {
     fn load(bench: &Bench, file: &Path) -> Result<Self, Failure> {
-        // A socket is made in it, whose path may not be long.
+        // It holds a socket, whose path must be short.
         let folder = bench.folder.join("s");
         fs::create_dir_all(&folder)?;
         let (node, client) = (bench.tools.node()?, bench.tools.profiler_cli()?);
         let session = Session { node, client, folder };
-        // It gives its own server half a second to start, which a busy machine may not have.
+        // The tool waits half a second for its server, which is too short on a busy machine.
         let mut loaded = session.load_once(file);
         for _ in 0..10 {
             if loaded.is_ok() {
@@ -122,13 +122,13 @@ impl Session {
     }
 
     fn load_once(&self, file: &Path) -> Result<String, Failure> {
-        // One that is there already has another file, or came too late.
+        // A running server has another file loaded, or started too late.
         self.stop();
         run(self.command(&["load"]).arg(file).args(["--session", "s"]))
     }
 
     fn stop(&self) {
-        // A server that has ended already is as good.
+        // A server that has ended already is fine.
         let _ = self.command(&["stop", "s"]).output();
     }
 
@@ -138,7 +138,7 @@ impl Session {
         command
     }
 
-    /// What a thread has in a view of blocks; a thread without blocks has no such view.
+    /// Returns a view of a thread. A thread without blocks has no such view.
     fn view(&self, thread: usize, view: &str) -> Result<View, Failure> {
         run(&mut self.command(&["thread", "select", &format!("t-{thread}"), "--session", "s"]))?;
         match run(&mut self.command(&["strategy", view, "--session", "s"])) {
@@ -158,13 +158,13 @@ impl Session {
         Ok(View { bytes, functions: functions.collect() })
     }
 
-    /// How many threads there are.
+    /// Returns the number of threads.
     fn threads(&self) -> Result<usize, Failure> {
         let list = self.json(&["thread", "list"])?;
         list["threads"].as_array().map(Vec::len).ok_or_else(|| "no list of threads".into())
     }
 
-    /// How far the memory track goes, from nothing at its beginning.
+    /// Returns the height of the memory track, from zero at its beginning.
     fn memory_track(&self) -> Result<i64, Failure> {
         let list = self.json(&["counter", "list"])?;
         let range = list["counters"][0]["stats"][0]["value"].as_i64();
@@ -176,13 +176,13 @@ impl Session {
         Ok(serde_json::from_str(&run(&mut self.command(&words))?)?)
     }
 
-    /// A thread's name, what its samples weigh, and how much that is in all.
+    /// Returns a thread's name, the unit of its samples, and their sum.
     fn thread(&self, number: usize) -> Result<(String, String, i64), Failure> {
         run(&mut self.command(&["thread", "select", &format!("t-{number}"), "--session", "s"]))?;
         let samples = self.json(&["thread", "samples"])?;
         let name = samples["context"]["selectedThreads"][0]["name"].as_str().unwrap_or_default();
         let unit = samples["weightType"].as_str().unwrap_or_default();
-        // There is no breakdown of nothing.
+        // An empty thread has no breakdown.
         let bytes = samples["categoryBreakdown"]["totalSamples"].as_i64().unwrap_or(0);
         Ok((name.to_owned(), unit.to_owned(), bytes))
     }

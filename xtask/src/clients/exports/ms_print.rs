@@ -15,14 +15,14 @@ pub(crate) const CLIENT: Client = Client {
 };
 
 fn check(bench: &Bench, subject: &Subject) -> Result<(), Failure> {
-    // Two snapshots, as of a program that was looked at twice.
+    // A file of two snapshots.
     let file = bench.export(&[subject, subject], "massif", &[])?;
     let text = printed(&file)?;
     for number in ["0", "1"] {
         equal("a snapshot", &snapshot(&text, number), &Some(subject.sums.bytes))?;
     }
     let Some(recorded) = &subject.recorded else { return Ok(()) };
-    // The course: the peak is where it is said to be, and the last snapshot is the end.
+    // The peak is at its stated place, and the last snapshot is the end.
     let text = printed(&bench.export(&[subject], "massif", &[])?)?;
     let peak = text.lines().find_map(|line| {
         let numbers = line.trim_start().strip_prefix("Detailed snapshots: [")?;
@@ -40,7 +40,7 @@ fn printed(file: &Path) -> Result<String, Failure> {
     run(Command::new(on_path::find(&["ms_print"], "valgrind")?).arg(file))
 }
 
-/// The bytes of a snapshot, if its useful and its extra heap come to that.
+/// Returns the bytes of a snapshot, if they equal its useful heap plus its extra heap.
 fn snapshot(text: &str, number: &str) -> Option<i64> {
     let row = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
     let row = row.into_iter().find(|row| row.len() == 6 && row[0] == number)?;

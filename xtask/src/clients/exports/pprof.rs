@@ -1,4 +1,4 @@
-//! `go tool pprof`, on exported files and on a service that is running.
+//! `go tool pprof`, on exported files and on a running service.
 
 use std::io::Write;
 use std::path::Path;
@@ -41,7 +41,7 @@ fn check(bench: &Bench, subject: &Subject) -> Result<(), Failure> {
     if objects.1.is_some() {
         equal(objects.0, &of(objects.0)?, &objects.1)?;
     }
-    // Against itself nothing is left.
+    // The difference to itself is empty.
     let none = top(&[&format!("-diff_base={file}")])?;
     equal("-diff_base", &none.contains("Showing nodes accounting for 0,"), &true)?;
     let Some([unreported, once, twice]) = sums.classes else { return Ok(()) };
@@ -61,37 +61,38 @@ fn check(bench: &Bench, subject: &Subject) -> Result<(), Failure> {
     equal("-base", &beyond, &Some(sums.bytes - unreported))
 }
 
-/// Runs the tool, which keeps all it writes in `folder`.
+/// Runs the tool, which writes only to `folder`.
 fn pprof(folder: &Path, words: &[&str]) -> Result<String, Failure> {
     let mut go = Command::new(on_path::find(&["go"], "golang-go")?);
     go.args(["tool", "pprof"]).args(words).current_dir(folder);
     run(go.env("HOME", folder).env("PPROF_TMPDIR", folder))
 }
 
-/// The total of `-top -unit=B`: "… of 1234B total".
+/// Parses the total of `-top -unit=B`: "… of 1234B total".
 fn total(text: &str) -> Option<i64> {
     let line = text.lines().find(|line| line.starts_with("Showing nodes accounting for"))?;
     let number = line.rsplit_once(" of ")?.1.strip_suffix(" total")?;
     number.trim_end_matches('B').parse().ok()
 }
 
-/// What `-top` says of a function: the bytes allocated by it or by what it called.
+/// Parses the bytes of a function with its callees from `-top`.
 fn cumulative(text: &str, function: &str) -> Option<i64> {
     let rows = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
     let row = rows.into_iter().find(|row| row.len() == 6 && row[5] == function)?;
     row[3].trim_end_matches('B').parse().ok()
 }
 
-/// What `-tags -unit=B` says of a value: "1234.0B (5.00%): once".
+/// Parses the bytes of a tag's value from `-tags -unit=B`: "1234.0B (5.00%): once".
 fn of_tag(text: &str, value: &str) -> Option<i64> {
     let line = text.lines().find_map(|line| line.strip_suffix(value)?.strip_suffix("): "))?;
     line.trim_start().split_once(".0B")?.0.parse().ok()
 }
 
-/// The bytes of a page: glibc gives 8 more than the 4,096 that it has.
+/// The bytes of a page's block: glibc adds 8 to the 4,096 of its contents.
 const PAGE: i64 = 4104;
 
-/// `cargo xtask clients pprof`: the tool fetches the heap of a running service, and finds what it keeps.
+/// Runs `cargo xtask clients pprof`: the tool fetches the heap of a running service and finds its
+/// pages.
 pub(crate) fn run_service(out: &mut dyn Write) -> Result<bool, Failure> {
     if let Err(words) = (CLIENT.needs)(&super::Tools::new(None)) {
         writeln!(out, "clients pprof: not run: {words}")?;
@@ -100,7 +101,7 @@ pub(crate) fn run_service(out: &mut dyn Write) -> Result<bool, Failure> {
     let scratch = Scratch::new()?;
     let program = service::build()?;
     let mut failures = 0;
-    // Of 2,000 blocks like these a sample of 4 KiB is off by 1.7 % on average.
+    // Of 2,000 blocks of this size, a sample at 4 KiB is off by 1.7 % on average.
     for (variable, percent) in [("--mode=live", 0), ("--mode=profile --sample-bytes=4K", 10)] {
         let service = Service::start(&program, variable)?;
         if let Err(error) = fetched(&service, &scratch.0, percent) {
@@ -116,7 +117,8 @@ pub(crate) fn run_service(out: &mut dyn Write) -> Result<bool, Failure> {
     Ok(failures == 0)
 }
 
-/// The tool finds the pages that the service keeps, give or take some percent, and those that come while it looks.
+/// Checks that the tool finds the service's pages within some percent, also those allocated during
+/// its request.
 fn fetched(service: &Service, folder: &Path, percent: i64) -> Result<(), Failure> {
     let pages = |path: &str, options: &[&str]| {
         let url = format!("http://{}{path}", service.address);
@@ -139,7 +141,7 @@ fn fetched(service: &Service, folder: &Path, percent: i64) -> Result<(), Failure
         pages("/debug/pprof/allocs", &["-sample_index=inuse_space"])?,
         2000,
     )?;
-    // What comes while the tool looks, and nothing of what was there.
+    // Only the pages allocated during the request, and none of the earlier ones.
     let growth = thread::scope(|scope| {
         let growth = scope.spawn(|| pages("/debug/pprof/heap", &["-seconds=4"]));
         sleep(Duration::from_secs(2));

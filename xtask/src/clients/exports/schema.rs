@@ -1,14 +1,14 @@
-//! A file held against a JSON schema, as far as schemas of file formats go.
+//! Validates a file against a JSON schema, in the subset that schemas of file formats use.
 
 use serde_json::Value;
 
 use crate::failure::Failure;
 
-/// The first place where `value` is not what the schema says, if there is one.
+/// Returns the first place where `value` violates the schema, if there is one.
 ///
 /// # Errors
 ///
-/// For words of the schema language that are not known here: they would go unchecked.
+/// For keywords of the schema language that are not implemented here: they would go unchecked.
 pub(crate) fn violation(root: &Value, value: &Value) -> Result<Option<String>, Failure> {
     against(root, root, value, "file")
 }

@@ -41,7 +41,7 @@ fn check(bench: &Bench, subject: &Subject) -> Result<(), Failure> {
     equal("pprof", &all.contains(&sums.live.unwrap_or(sums.bytes)), &true)
 }
 
-/// The bytes of each profile, as the page itself saves them again.
+/// Returns the bytes of each profile in the file that the page saves again.
 fn opened(bench: &Bench, folder: &Path, file: &Path) -> Result<Vec<i64>, Failure> {
     let address = serve(Files { folder: Some(folder.to_owned()), ..Files::default() })?;
     let browser = bench.browser()?;

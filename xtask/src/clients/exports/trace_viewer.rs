@@ -19,7 +19,8 @@ pub(crate) const CLIENT: Client = Client {
     check,
 };
 
-/// The viewer is one HTML import, which browsers have forgotten: a library makes up for it.
+/// The page that loads the viewer. The viewer is an HTML import, for which current browsers need a
+/// library.
 const PAGE: &str = r#"<!DOCTYPE html>
 <meta charset="utf-8">
 <script src="/webcomponents.js"></script>
@@ -42,7 +43,7 @@ document.addEventListener("WebComponentsReady", async () => {
 </script>
 "#;
 
-/// What the viewer made of the trace.
+/// The script that reads the viewer's model of the trace.
 const QUESTION: &str = r#"
 if (window.trouble) return { trouble: window.trouble };
 if (!window.loaded) return null;
@@ -66,7 +67,8 @@ return {
 fn check(bench: &Bench, subject: &Subject) -> Result<(), Failure> {
     let one = loaded(bench, &[subject])?;
     equal("a dump", &one, &json!({ "warnings": [], "dumps": [expected(&subject.sums)] }))?;
-    // Two dumps in a trace can be compared: it must take the second one's additions to the maps.
+    // Two dumps in a trace can be compared: the viewer must accept the second one's additions to
+    // the maps.
     let two = loaded(bench, &[subject, subject])?;
     let each = expected(&subject.sums);
     equal("two dumps", &two, &json!({ "warnings": [], "dumps": [each, each] }))
@@ -84,7 +86,7 @@ fn expected(sums: &Sums) -> Value {
     json!(allocators)
 }
 
-/// The bytes of each allocator in each dump, which must be those of its heap.
+/// Returns the bytes of each allocator in each dump, which must equal those of its heap.
 fn loaded(bench: &Bench, subjects: &[&Subject]) -> Result<Value, Failure> {
     let (viewer, polyfill) = bench.tools.trace_viewer()?;
     let trace = bench.export(subjects, "memory-infra", &[])?;
@@ -105,7 +107,7 @@ fn loaded(bench: &Bench, subjects: &[&Subject]) -> Result<Value, Failure> {
     for dump in model["dumps"].as_array().ok_or("the viewer found no dumps")? {
         let empty = serde_json::Map::new();
         for (name, size) in dump["allocators"].as_object().unwrap_or(&empty) {
-            // It drops heaps of no blocks.
+            // The viewer drops heaps without blocks.
             let heap = dump["heaps"][name]["bytes"].as_i64().unwrap_or(0);
             equal(name, &Some(heap), &size.as_i64())?;
         }

@@ -1,4 +1,4 @@
-//! Cases: what is written to files and asked of both.
+//! Test cases: files with the options to show them.
 
 use crate::generate::random::Random;
 use crate::generate::reports as shapes;
@@ -8,7 +8,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// One or two files, and how they are shown.
+/// One or two files with the options to show them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Case {
     pub(crate) name: String,
@@ -21,12 +21,12 @@ pub(crate) struct Case {
 }
 
 impl Case {
-    /// A file of these reports.
+    /// Returns a case of one file with these reports.
     pub(crate) fn of(name: &str, reports: &[Value]) -> Self {
         Case { name: name.to_owned(), files: vec![file(reports)], ..Case::default() }
     }
 
-    /// Two files of these reports.
+    /// Returns a case of two files to compare.
     pub(crate) fn diff(name: &str, first: &[Value], second: &[Value]) -> Self {
         Case { name: name.to_owned(), files: vec![file(first), file(second)], ..Case::default() }
     }
@@ -50,7 +50,7 @@ impl Case {
         self
     }
 
-    /// Writes the files, and says where.
+    /// Writes the files and returns their paths.
     pub(crate) fn write(&self, directory: &Path) -> io::Result<Vec<PathBuf>> {
         let mut paths = Vec::new();
         for (text, name) in self.files.iter().zip(["one.json", "two.json"]) {
@@ -78,7 +78,7 @@ fn file(reports: &[Value]) -> Vec<u8> {
         .into_bytes()
 }
 
-/// Cases that follow from a seed.
+/// Returns cases generated from a seed.
 pub(crate) fn random(seed: u64, count: usize) -> impl Iterator<Item = Case> {
     (0..count).map(move |index| one(seed, index))
 }
@@ -138,7 +138,7 @@ fn one(seed: u64, index: usize) -> Case {
     }
 }
 
-/// What happens to a program between two captures.
+/// Changes reports the way a running program does between two captures.
 fn change(random: &mut Random, reports: &mut Vec<Value>, changes: usize) {
     for _ in 0..changes {
         if reports.is_empty() {
@@ -168,7 +168,7 @@ fn change(random: &mut Random, reports: &mut Vec<Value>, changes: usize) {
     }
 }
 
-/// Names that are hard to sort, to print or to tell apart.
+/// Names that are hard to sort, to print or to distinguish.
 const NAMES: &[&str] = &[
     "",
     " ",
@@ -220,7 +220,7 @@ const NAMES: &[&str] = &[
     "\u{ad}",
 ];
 
-/// What a defective reporter, or a hostile hand, may do to a file.
+/// Damages reports the way a defective reporter or an attacker could.
 fn mutate(random: &mut Random, reports: &mut Vec<Value>, mutations: usize) {
     for _ in 0..mutations {
         if reports.is_empty() {

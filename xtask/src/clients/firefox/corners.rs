@@ -1,4 +1,4 @@
-//! Corners, by hand: a rule of the page each.
+//! Corner cases written by hand, one for each rule of the page.
 
 mod odd;
 mod pages;
@@ -11,7 +11,7 @@ use serde_json::Value;
 
 const MB: i64 = 1 << 20;
 
-/// All of them.
+/// Returns all corner cases.
 pub(crate) fn all() -> Vec<Case> {
     let mut cases = Vec::new();
     for (name, reports) in all_pages() {
@@ -27,7 +27,7 @@ pub(crate) fn all() -> Vec<Case> {
     cases
 }
 
-/// A report of bytes in process `P`; below `explicit` it is on the heap.
+/// Returns a report of bytes in process `P`; a path below `explicit` is on the heap.
 fn report(path: &str, amount: impl Into<Value>) -> Value {
     of("P", path, amount)
 }
@@ -39,7 +39,7 @@ fn of(process: &str, path: &str, amount: impl Into<Value>) -> Value {
     report
 }
 
-/// A report with some fields of its own; `null` stands for a field that is not there.
+/// Replaces fields of a report; `null` removes a field.
 fn with(mut report: Value, fields: &Value) -> Value {
     let (Some(report_fields), Some(fields)) = (report.as_object_mut(), fields.as_object()) else {
         return report;

@@ -1,4 +1,4 @@
-//! A Firefox of our own: started on an empty profile, asked over Marionette, ended with this value.
+//! A Firefox on an empty profile, driven over Marionette. It ends on drop.
 
 use crate::failure::Failure;
 use serde_json::{Value, json};
@@ -10,16 +10,16 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// What Firefox makes of a file.
+/// Firefox's response to a file.
 #[derive(Debug)]
 pub(crate) enum Shown {
-    /// The text of its page.
+    /// The text of the page.
     Text(String),
-    /// It refuses, in these words.
+    /// The error message.
     Refused(String),
 }
 
-/// A question: one file, or two to compare.
+/// A request to show one file, or to compare two.
 #[derive(Debug)]
 pub(crate) struct Question<'a> {
     pub(crate) files: &'a [PathBuf],
@@ -34,10 +34,10 @@ pub(crate) struct Firefox {
     child: Child,
     directory: PathBuf,
     connection: TcpStream,
-    asked: u64,
+    requests: u64,
 }
 
-/// Settings of the profile: English, and nothing of the network.
+/// Settings of the profile: English, without network access.
 const PREFERENCES: &str = r#"
 user_pref("marionette.port", 0);
 user_pref("intl.locale.requested", "en-US");
@@ -57,7 +57,7 @@ user_pref("termsofuse.bypassNotification", true);
 user_pref("toolkit.telemetry.enabled", false);
 "#;
 
-/// The Firefox that `$FIREFOX` names, or one of the usual names on the path.
+/// Returns the Firefox in `$FIREFOX`, or one of the usual names on the path.
 pub(crate) fn find() -> Option<PathBuf> {
     if let Some(named) = std::env::var_os("FIREFOX") {
         return Some(PathBuf::from(named));
@@ -71,7 +71,7 @@ pub(crate) fn find() -> Option<PathBuf> {
 }
 
 impl Firefox {
-    /// Starts a Firefox that keeps all it writes in `directory`.
+    /// Starts a Firefox that writes only to `directory`.
     pub(crate) fn start(program: &Path, directory: &Path) -> Result<Self, Failure> {
         let profile = directory.join("profile");
         fs::create_dir_all(&profile)?;
@@ -99,7 +99,8 @@ impl Firefox {
         let mut starting = Starting(Some(child));
         let connection = starting.connect(&profile.join("MarionetteActivePort"))?;
         let child = starting.0.take().ok_or("Firefox is gone")?;
-        let mut firefox = Firefox { child, directory: directory.to_owned(), connection, asked: 0 };
+        let mut firefox =
+            Firefox { child, directory: directory.to_owned(), connection, requests: 0 };
         firefox.read_packet()?;
         firefox.call("WebDriver:NewSession", &json!({"capabilities": {}}))?;
         firefox.call("Marionette:SetContext", &json!({"value": "chrome"}))?;
@@ -122,8 +123,8 @@ impl Firefox {
             "scriptTimeout": 120_000,
         });
         let answer = self.call("WebDriver:ExecuteAsyncScript", &script)?;
-        let said = |key: &str| answer["value"][key].as_str().map(str::to_owned);
-        match (said("text"), said("refused"), said("trouble")) {
+        let field = |key: &str| answer["value"][key].as_str().map(str::to_owned);
+        match (field("text"), field("refused"), field("trouble")) {
             (Some(text), ..) => Ok(Shown::Text(text)),
             (_, Some(words), _) => Ok(Shown::Refused(words)),
             (.., Some(trouble)) => Err(format!("Firefox: {trouble}").into()),
@@ -132,12 +133,12 @@ impl Firefox {
     }
 
     fn call(&mut self, name: &str, parameters: &Value) -> Result<Value, Failure> {
-        self.asked += 1;
-        let packet = json!([0, self.asked, name, parameters]).to_string();
+        self.requests += 1;
+        let packet = json!([0, self.requests, name, parameters]).to_string();
         write!(self.connection, "{}:{packet}", packet.len())?;
         loop {
             let answer = self.read_packet()?;
-            if answer[1] == json!(self.asked) {
+            if answer[1] == json!(self.requests) {
                 return if answer[2].is_null() {
                     Ok(answer[3].clone())
                 } else {
@@ -147,7 +148,7 @@ impl Firefox {
         }
     }
 
-    /// Packets are `LENGTH:JSON`.
+    /// Reads a packet, which has the form `LENGTH:JSON`.
     fn read_packet(&mut self) -> Result<Value, Failure> {
         let mut length = 0;
         loop {
@@ -169,17 +170,18 @@ impl Firefox {
 
 impl Drop for Firefox {
     fn drop(&mut self) {
-        // Its content processes end when it quits; a kill is for a Firefox that no longer listens.
+        // Quitting also ends the content processes; the kill is for a Firefox that no longer
+        // responds.
         let is_quitting = self.call("Marionette:Quit", &json!({"flags": ["eForceQuit"]})).is_ok();
         if !(is_quitting && ends_within(&mut self.child, Duration::from_secs(10))) {
             end(&mut self.child);
         }
-        // A directory that cannot be removed is only untidy.
+        // A directory that cannot be removed does no harm.
         let _ = fs::remove_dir_all(&self.directory);
     }
 }
 
-/// A Firefox that has not answered yet; it ends with this value.
+/// A Firefox that has not responded yet. It ends on drop.
 struct Starting(Option<Child>);
 
 impl Starting {
@@ -224,7 +226,7 @@ fn ends_within(child: &mut Child, time: Duration) -> bool {
 }
 
 fn end(child: &mut Child) {
-    // It may have ended by itself in the meantime.
+    // It may have ended already.
     let _ = child.kill();
     let _ = child.wait();
 }

@@ -1,5 +1,5 @@
-// Runs in Firefox with its privileges: shows files on about:memory and answers what a person would copy from there.
-// Arguments: {files, verbose, filter, regex}. Answers {text}, {refused} or {trouble}.
+// Runs in Firefox with its privileges: shows files on about:memory and returns the copied text.
+// Arguments: {files, verbose, filter, regex}. Returns {text}, {refused} or {trouble}.
 const [wish, answer] = arguments;
 const browserWindow = Services.wm.getMostRecentWindow("navigator:browser");
 const pause = () => new Promise(next => browserWindow.setTimeout(next, 10));
@@ -61,14 +61,14 @@ async function copied(page) {
     const data = {};
     carrier.getTransferData("text/plain", data);
     const text = data.value.QueryInterface(Ci.nsISupportsString).data;
-    // Half a surrogate pair has no UTF-8: U+FFFD, as in our reader.
+    // A lone surrogate has no UTF-8 form: it becomes U+FFFD, as in our reader.
     return text != mark && text.toWellFormed();
   });
 }
 
 (async () => {
   const tabs = browserWindow.gBrowser;
-  // A tab of its own, since the page remembers what was open.
+  // A tab of its own, since the page remembers its folds.
   const tab = tabs.addTrustedTab("about:memory");
   tabs.selectedTab = tab;
   const faults = [];

@@ -1,9 +1,9 @@
-//! Last stacks, made by hand, and what is found again of them.
+//! Last stacks of hand-made frames: reuse, verification and overflow.
 
 use super::*;
 
-/// A stack of these return addresses, the innermost first, each in the last of its frame's four words, with the frame
-/// pointer in the first if it was saved there.
+/// A stack of these return addresses, from the innermost frame outwards. A frame has four words:
+/// the last is the return address, the first the frame pointer if it was saved.
 struct Stack {
     words: Vec<Cell<usize>>,
 }
@@ -21,15 +21,15 @@ impl Stack {
         Frame { registers, saved }
     }
 
-    /// As a walk from frame `inner` to `outer` leaves it.
+    /// Commits the frames from `inner` to `outer`, as a walk does.
     fn keep(&self, last: &LastStack, inner: usize, outer: usize, same: usize) {
-        let mut fresh = 0;
+        let mut new = 0;
         for index in inner..outer {
             let code = index.checked_sub(1).map_or(1, |index| self.words[4 * index + 3].get());
-            assert!(last.keep(&mut fresh, self.frame(index, code, index % 2 == 0)));
+            assert!(last.push(&mut new, self.frame(index, code, index % 2 == 0)));
         }
-        assert!(last.replace(same, fresh, 0));
-        last.lasting.set(last.length.get());
+        assert!(last.commit(same, new, 0));
+        last.reusable.set(last.length.get());
     }
 }
 
@@ -44,22 +44,22 @@ fn what_has_not_changed_is_found_again_and_what_has_is_not() {
     let stack = Stack::new(&[10, 20, 30, 40, 50, 60]);
     stack.keep(&last, 0, 6, 0);
     assert_eq!(addresses(&last), [1, 10, 20, 30, 40, 50]);
-    let met = stack.frame(2, 20, false).registers;
-    assert_eq!(last.find(met), Some(3));
-    assert_eq!(last.find(Registers { instruction: 21, ..met }), None);
-    assert_eq!(last.find(Registers { frame_pointer: 1, ..met }), None);
-    assert_eq!(retrace(last.lasting(), 3), 0);
+    let registers = stack.frame(2, 20, false).registers;
+    assert_eq!(last.find(registers), Some(3));
+    assert_eq!(last.find(Registers { instruction: 21, ..registers }), None);
+    assert_eq!(last.find(Registers { frame_pointer: 1, ..registers }), None);
+    assert_eq!(verify(last.reusable(), 3), 0);
     // Another caller.
     stack.words[4 * 3 + 3].set(41);
-    assert_eq!(retrace(last.lasting(), 3), 2);
+    assert_eq!(verify(last.reusable(), 3), 2);
     stack.words[4 * 3 + 3].set(40);
     // Another saved frame pointer, in a frame that saves it.
     stack.words[4 * 4].set(7);
-    assert_eq!(retrace(last.lasting(), 3), 1);
+    assert_eq!(verify(last.reusable(), 3), 1);
     stack.words[4 * 4].set(0);
-    // In one that does not, the word is anything.
+    // In a frame that does not save it, the word may change.
     stack.words[4 * 3].set(7);
-    assert_eq!(retrace(last.lasting(), 3), 0);
+    assert_eq!(verify(last.reusable(), 3), 0);
 }
 
 #[test]
@@ -68,11 +68,11 @@ fn fresh_frames_take_the_place_of_those_that_are_gone() {
     let stack = Stack::new(&[10, 20, 30, 40, 50, 60]);
     stack.keep(&last, 0, 6, 0);
     last.hashed.set(6);
-    // Only the two outermost frames are the same.
+    // Only the two outermost frames are equal.
     stack.keep(&last, 3, 4, 2);
     assert_eq!(addresses(&last), [30, 40, 50]);
     assert_eq!(last.hashed.get(), 2);
-    assert_eq!(retrace(last.lasting(), 2), 0);
+    assert_eq!(verify(last.reusable(), 2), 0);
 }
 
 #[test]
@@ -81,11 +81,11 @@ fn of_a_deep_stack_the_innermost_frames_are_kept() {
     let codes: Vec<usize> = (1..=MAX_FRAMES).map(|code| 10 * code).collect();
     let stack = Stack::new(&codes);
     stack.keep(&last, 0, MAX_FRAMES, 0);
-    let mut fresh = 0;
+    let mut new = 0;
     for code in [7, 8] {
-        assert!(last.keep(&mut fresh, stack.frame(0, code, false)));
+        assert!(last.push(&mut new, stack.frame(0, code, false)));
     }
-    assert!(!last.replace(MAX_FRAMES, fresh, 0));
+    assert!(!last.commit(MAX_FRAMES, new, 0));
     let kept = addresses(&last);
     assert_eq!(kept.len(), MAX_FRAMES);
     assert_eq!(kept[..4], [7, 8, 1, 10]);
@@ -97,23 +97,23 @@ fn along_frame_pointers_only_what_differs_is_written() {
     let last = LastStack::new();
     let stack = Stack::new(&[10, 20, 30]);
     stack.keep(&last, 0, 3, 0);
-    let put_on = |noted: &[usize]| {
+    let commit_addresses = |pushed: &[usize]| {
         let mut count = 0;
-        for address in noted {
-            assert!(last.note(&mut count, *address));
+        for address in pushed {
+            assert!(last.push_address(&mut count, *address));
         }
-        let fits = last.put_on(2, count);
+        let fits = last.commit_addresses(2, count);
         (fits, addresses(&last))
     };
-    // The first is the tracker's own.
-    assert_eq!(put_on(&[0, 5, 6, 7]), (true, vec![5, 6, 7, 10, 20]));
+    // The first address is the tracker's own frame.
+    assert_eq!(commit_addresses(&[0, 5, 6, 7]), (true, vec![5, 6, 7, 10, 20]));
     last.hashed.set(5);
-    assert_eq!(put_on(&[0, 4, 6, 7]), (true, vec![4, 6, 7, 10, 20]));
+    assert_eq!(commit_addresses(&[0, 4, 6, 7]), (true, vec![4, 6, 7, 10, 20]));
     assert_eq!(last.hashed.get(), 4);
-    assert_eq!(put_on(&[0, 7]), (true, vec![7, 10, 20]));
+    assert_eq!(commit_addresses(&[0, 7]), (true, vec![7, 10, 20]));
     assert_eq!(last.hashed.get(), 3);
     let deep: Vec<usize> = (0..MAX_FRAMES).collect();
-    let (fits, kept) = put_on(&deep);
+    let (fits, kept) = commit_addresses(&deep);
     assert!(!fits);
     assert_eq!((kept.len(), kept[0], kept[MAX_FRAMES - 1]), (MAX_FRAMES, 1, 10));
 }

@@ -1,12 +1,12 @@
-//! Rules of code whose unwind information is written by hand, in the forms that compilers and the C library use.
+//! Rules of hand-written unwind information, in the forms that compilers and the C library use.
 #![expect(unsafe_code, reason = "names labels in assembly")]
 
 use std::arch::global_asm;
 
 use super::super::modules;
-use super::super::rule::{Base, CodeAddress, Places, Plain, Rule};
+use super::super::rule::{Base, CodeAddress, PlainRule, Rule, SavedOffsets};
 
-// Nothing of this is ever executed. One byte a row: the label is the address.
+// This code never runs. Each row has one byte, so a label is its address.
 global_asm!(
     ".pushsection .text",
     ".globl memreport_test_rules",
@@ -24,7 +24,8 @@ global_asm!(
     "nop", // 3: a big frame
     ".cfi_def_cfa rbx, 16",
     "nop", // 4: by a register that is not followed
-    // The CFA is where the word below the frame pointer says, and the frame pointer is at itself.
+    // The CFA is the word below the frame pointer, and the caller's frame pointer is saved at its
+    // own.
     ".cfi_escape 0x0f, 3, 0x76, 0x78, 0x06",
     ".cfi_escape 0x10, 6, 2, 0x76, 0",
     "nop", // 5: a realigned stack
@@ -42,7 +43,7 @@ global_asm!(
     "nop", // nothing is said of this
     ".cfi_startproc",
     ".cfi_signal_frame",
-    // As the C library's frame of a signal: all registers are in the kernel's record.
+    // The C library's signal frame: all registers are in the kernel's record.
     ".cfi_escape 0x0f, 4, 0x77, 0xa0, 0x01, 0x06",
     ".cfi_escape 0x10, 16, 3, 0x77, 0xa8, 0x01",
     ".cfi_escape 0x10, 6, 3, 0x77, 0xf8, 0x00",
@@ -57,12 +58,12 @@ unsafe extern "C" {
 }
 
 fn rule(code: usize, is_exact: bool) -> Option<Rule> {
-    modules::learn();
+    modules::record_loaded();
     modules::find(code).expect("this program").unwind_info.rule(CodeAddress { code, is_exact })
 }
 
 fn plain(base: Base, cfa: usize, saved: usize) -> Option<Rule> {
-    Some(Rule::Plain(Plain { base, cfa, saved }))
+    Some(Rule::Plain(PlainRule { base, cfa, saved }))
 }
 
 #[test]
@@ -71,7 +72,7 @@ fn every_form_that_compilers_use_has_a_rule() {
     let drap = Rule::Indirect {
         base: Base::FramePointer,
         cfa: -8,
-        places: Places { return_address: None, frame_pointer: Some(0) },
+        saved_at: SavedOffsets { return_address: None, frame_pointer: Some(0) },
         is_signal: false,
     };
     let table = [
@@ -79,7 +80,7 @@ fn every_form_that_compilers_use_has_a_rule() {
         plain(Base::StackPointer, 16, 16),
         plain(Base::FramePointer, 16, 16),
         plain(Base::StackPointer, 8192, 56),
-        Some(Rule::Other),
+        Some(Rule::Unsupported),
         Some(drap),
     ];
     for (at, expected) in table.into_iter().enumerate() {
@@ -88,14 +89,14 @@ fn every_form_that_compilers_use_has_a_rule() {
     let table_start = (start + 6).next_multiple_of(16);
     assert_eq!(rule(table_start + 3, true), plain(Base::StackPointer, 8, 0));
     assert_eq!(rule(table_start + 13, true), plain(Base::StackPointer, 16, 0));
-    // Where the instruction pointer will be is not known of a caller.
-    assert_eq!(rule(table_start + 13, false), Some(Rule::Other));
+    // The expression needs the instruction pointer at the call, which is unknown for a caller.
+    assert_eq!(rule(table_start + 13, false), Some(Rule::Unsupported));
     assert_eq!(rule(table_start + 14, false), Some(Rule::Outermost));
     assert_eq!(rule(table_start + 15, false), None);
     let signal = Rule::Indirect {
         base: Base::StackPointer,
         cfa: 160,
-        places: Places { return_address: Some(168), frame_pointer: Some(120) },
+        saved_at: SavedOffsets { return_address: Some(168), frame_pointer: Some(120) },
         is_signal: true,
     };
     assert_eq!(rule(table_start + 16, true), Some(signal));

@@ -92,7 +92,7 @@ impl Graph {
         format!("  {file}:{line}: {from} imports {to}")
     }
 
-    /// Returns the nodes so that importers come first. Nodes of a cycle follow in the order of names.
+    /// Returns the nodes, importers first. Nodes of a cycle follow in the order of names.
     fn order(&self) -> Vec<&str> {
         let mut left: BTreeSet<&str> = self.edges.keys().map(String::as_str).collect();
         let mut order = Vec::new();

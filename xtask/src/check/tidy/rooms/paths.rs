@@ -86,14 +86,7 @@ impl<'text> Reader<'text> {
         }
         self.skip_group();
         let words: Vec<&str> = self.code[start..self.at].iter().map(|token| token.text).collect();
-        let is_test = match words[..] {
-            ["[", "test", "]"] => true,
-            ["[", "cfg", ..] => {
-                words.windows(3).any(|words| words[2] == "test" && words[0] != "not")
-            }
-            _ => false,
-        };
-        match (is_test, is_inner) {
+        match (requires_test(&words), is_inner) {
             (true, true) => self.found.is_test = true,
             (true, false) => self.skip_item(),
             _ => {}
@@ -219,6 +212,23 @@ impl<'text> Reader<'text> {
     }
 }
 
+/// Returns whether an attribute is `#[test]`, or a `#[cfg]` that holds only in tests.
+fn requires_test(attribute: &[&str]) -> bool {
+    let mut open = Vec::new();
+    for pair in attribute.windows(2) {
+        match *pair {
+            ["[", "test"] => return true,
+            [name, "("] => open.push(name),
+            [_, ")"] => drop(open.pop()),
+            [_, "test"] if !open.is_empty() => {
+                return open[0] == "cfg" && open[1..].iter().all(|name| *name == "all");
+            }
+            _ => {}
+        }
+    }
+    false
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -244,6 +254,9 @@ mod tests {
             ("impl crate::A for <b::C as D>::E {}", "crate::A, b::C"),
             ("#[cfg(test)] mod tests { use crate::a; } use crate::b;", "crate::b as b"),
             ("#[cfg(not(test))] use crate::a;", "crate::a as a"),
+            ("#[cfg(any(test, unix))] use crate::a;", "crate::a as a"),
+            ("#[cfg(all(any(unix), test))] use crate::a;", ""),
+            ("#[cfg_attr(test, ignore)] use crate::a;", "crate::a as a"),
             ("#[cfg(all(loom, test))]\nuse crate::{a, b}; use c::D;", "c::D as D"),
             ("struct A { #[cfg(test)] a: crate::B, c: crate::D }", "crate::D"),
             (

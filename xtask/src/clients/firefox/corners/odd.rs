@@ -1,4 +1,4 @@
-//! Units, kinds and amounts that are unusual, and reports that Firefox refuses.
+//! Unusual units, kinds and amounts, and reports that Firefox refuses.
 
 #![expect(clippy::too_many_lines, reason = "tables are as long as they are")]
 

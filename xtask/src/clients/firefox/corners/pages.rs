@@ -1,4 +1,4 @@
-//! What reports come to: sums, trees, invalid values, names, processes.
+//! Pages of reports: sums, trees, invalid values, names, processes.
 
 #![expect(clippy::too_many_lines, reason = "tables are as long as they are")]
 

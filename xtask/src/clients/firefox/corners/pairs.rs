@@ -1,4 +1,4 @@
-//! Two files that differ.
+//! Pairs of differing files.
 
 #![expect(clippy::too_many_lines, reason = "tables are as long as they are")]
 

@@ -1,10 +1,10 @@
-//! Files that are not made of reports alone.
+//! Files with content other than reports.
 
 #![expect(clippy::too_many_lines, reason = "tables are as long as they are")]
 
 use super::super::cases::Case;
 
-/// Files that are not made of reports alone.
+/// Returns files with content other than reports.
 pub(crate) fn texts() -> Vec<Case> {
     let reports =
         r#"[{"process":"P","path":"t/a","kind":2,"units":0,"amount":5,"description":"d"}]"#;

@@ -1,0 +1,256 @@
+//! Defines the command line: the commands, their groups and the old names.
+
+use crate::command::check::CheckArgs;
+use crate::command::convert::export::ExportArgs;
+use crate::command::convert::metrics::MetricsArgs;
+use crate::command::convert::symbolicate::SymbolicateArgs;
+use crate::command::heap::census::CensusArgs;
+use crate::command::heap::coverage::CoverageArgs;
+use crate::command::heap::diff::HeapDiffArgs;
+use crate::command::heap::dominators::DominatorsArgs;
+use crate::command::heap::records::RecordsArgs;
+use crate::command::heap::tree::HeapTreeArgs;
+use crate::command::heap::why_alive::WhyAliveArgs;
+use crate::command::launch::record::RecordArgs;
+use crate::command::launch::run::RunArgs;
+use crate::command::process::call::CallArgs;
+use crate::command::process::log::LogArgs;
+use crate::command::process::minimize::MinimizeArgs;
+use crate::command::process::ps::PsArgs;
+use crate::command::process::snapshot::SnapshotArgs;
+use crate::command::process::top::TopArgs;
+use crate::command::process::track::TrackArgs;
+use crate::command::view::diff::DiffArgs;
+use crate::command::view::explain_rss::ExplainRssArgs;
+use crate::command::view::page::build::PageBuildArgs;
+use crate::command::view::page::serve::PageServeArgs;
+use crate::command::view::recording::RecordingArgs;
+use crate::command::view::show::ShowArgs;
+use crate::context::Context;
+use crate::error::Failure;
+use clap::{Args, Parser, Subcommand};
+use std::process::ExitCode;
+
+/// Shows where the memory of programs is: reads memory reports (of Firefox, or of programs that use memreport) and prints
+/// them as trees, exactly as Firefox's page about:memory does.
+///
+/// Values are MB; as in Firefox, that is MiB: 1,048,576 bytes. A node's share is its part of the tree. `++` stands for a node
+/// whose children are too small to show (`(7 tiny)`), `--` for one whose children follow, `──` for a measurement. `[2]` means
+/// that two reports were added up, `[?!]` that a value is negative or too large.
+#[derive(Debug, Parser)]
+#[command(version, args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+pub struct Cli {
+    /// The command, by default `show`.
+    #[command(subcommand)]
+    pub command: Option<Command>,
+    /// The arguments of `show`.
+    #[command(flatten)]
+    pub show: ShowArgs,
+}
+
+/// A command.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Show memory reports as trees; the default for a file
+    Show(ShowArgs),
+    /// Show the differences of two reports
+    Diff(DiffArgs),
+    /// Build or serve a page that shows reports in a browser
+    #[command(subcommand)]
+    Page(PageCommand),
+    /// Explain resident memory (RSS) and its growth
+    #[command(alias = "resident")]
+    ExplainRss(ExplainRssArgs),
+    /// Run a program and show its memory and dark matter
+    Run(RunArgs),
+    /// Record the allocations of a program over time
+    Record(RecordArgs),
+    /// Summarise a recording: sums, peak, lifetimes
+    Recording(RecordingArgs),
+    /// List running programs with an open memreport socket
+    Ps(PsArgs),
+    /// Watch the report of a running program in a terminal
+    #[command(alias = "live")]
+    Top(TopArgs),
+    /// Save reports and dumps of running programs
+    Snapshot(SnapshotArgs),
+    /// Ask a program to release caches and unused heap
+    Minimize(MinimizeArgs),
+    /// Turn heap tracking on or off in a running program
+    Track(TrackArgs),
+    /// Print the allocations of a running program
+    Log(LogArgs),
+    /// Send a command to a running program
+    #[command(alias = "ask")]
+    Call(CallArgs),
+    /// Analyse a dump or a recording of the heap
+    Heap(HeapArgs),
+    /// Convert a dump or recording for another viewer
+    Export(ExportArgs),
+    /// Print a report as OpenMetrics text for Prometheus
+    Metrics(MetricsArgs),
+    /// Add functions and lines to the frames of a dump
+    Symbolicate(SymbolicateArgs),
+    /// Compare a report with a budget; exit code 1 if over
+    Check(CheckArgs),
+    /// Old name of `page build`
+    #[command(hide = true)]
+    Html(PageBuildArgs),
+    /// Old name of `page serve`
+    #[command(hide = true)]
+    Serve(PageServeArgs),
+    /// Old name of `heap diff`
+    #[command(hide = true)]
+    HeapDiff(HeapDiffArgs),
+    /// Old name of `heap census`
+    #[command(hide = true)]
+    Census(CensusArgs),
+    /// Old name of `heap coverage`
+    #[command(hide = true)]
+    Coverage(CoverageArgs),
+    /// Old name of `heap dominators`
+    #[command(hide = true)]
+    Retained(DominatorsArgs),
+    /// Old name of `heap why-alive`
+    #[command(hide = true)]
+    Held(WhyAliveArgs),
+    /// Old name of `heap records`
+    #[command(hide = true)]
+    Dmd(RecordsArgs),
+}
+
+/// A command of the group `page`.
+#[derive(Debug, Subcommand)]
+pub enum PageCommand {
+    /// Write one page that works offline in any browser
+    Build(PageBuildArgs),
+    /// Serve the page on this machine, with live snapshots
+    Serve(PageServeArgs),
+}
+
+/// `about-memory heap`
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+pub struct HeapArgs {
+    /// The command, by default `tree`.
+    #[command(subcommand)]
+    pub command: Option<HeapCommand>,
+    /// The arguments of `tree`.
+    #[command(flatten)]
+    pub tree: HeapTreeArgs,
+}
+
+/// A command of the group `heap`.
+#[derive(Debug, Subcommand)]
+pub enum HeapCommand {
+    /// Break the heap down by stack, type and scope; the default
+    Tree(HeapTreeArgs),
+    /// Show which places grew between two dumps or moments
+    Diff(HeapDiffArgs),
+    /// Count blocks by type, stack, thread, age and so on
+    Census(CensusArgs),
+    /// Show how much of the heap is reported exactly once
+    Coverage(CoverageArgs),
+    /// Show the dominator tree and unreachable cycles of a scan
+    Dominators(DominatorsArgs),
+    /// Show the reference paths that keep blocks alive
+    WhyAlive(WhyAliveArgs),
+    /// Show records of dumps as Mozilla's dmd.py does
+    Records(RecordsArgs),
+}
+
+impl Cli {
+    /// Runs the command.
+    ///
+    /// # Errors
+    /// The command fails.
+    pub fn run(self, context: &mut Context<'_>) -> Result<ExitCode, Failure> {
+        match self.command {
+            None => self.show.run(context),
+            Some(command) => command.run(context),
+        }
+    }
+}
+
+impl Command {
+    fn run(self, context: &mut Context<'_>) -> Result<ExitCode, Failure> {
+        match self {
+            Command::Show(args) => args.run(context),
+            Command::Diff(args) => args.run(context),
+            Command::Page(PageCommand::Build(args)) | Command::Html(args) => args.run(context),
+            Command::Page(PageCommand::Serve(args)) | Command::Serve(args) => args.run(context),
+            Command::ExplainRss(args) => args.run(context),
+            Command::Run(args) => args.run(context),
+            Command::Record(args) => args.run(context),
+            Command::Recording(args) => args.run(context),
+            Command::Ps(args) => args.run(context),
+            Command::Top(args) => args.run(context),
+            Command::Snapshot(args) => args.run(context),
+            Command::Minimize(args) => args.run(context),
+            Command::Track(args) => args.run(context),
+            Command::Log(args) => args.run(context),
+            Command::Call(args) => args.run(context),
+            Command::Heap(args) => args.run(context),
+            Command::Export(args) => args.run(context),
+            Command::Metrics(args) => args.run(context),
+            Command::Symbolicate(args) => args.run(context),
+            Command::Check(args) => args.run(context),
+            Command::HeapDiff(args) => HeapCommand::Diff(args).run(context),
+            Command::Census(args) => HeapCommand::Census(args).run(context),
+            Command::Coverage(args) => HeapCommand::Coverage(args).run(context),
+            Command::Retained(args) => HeapCommand::Dominators(args).run(context),
+            Command::Held(args) => HeapCommand::WhyAlive(args).run(context),
+            Command::Dmd(args) => HeapCommand::Records(args).run(context),
+        }
+    }
+}
+
+impl HeapArgs {
+    fn run(self, context: &mut Context<'_>) -> Result<ExitCode, Failure> {
+        match self.command {
+            None => self.tree.run(context),
+            Some(command) => command.run(context),
+        }
+    }
+}
+
+impl HeapCommand {
+    fn run(self, context: &mut Context<'_>) -> Result<ExitCode, Failure> {
+        match self {
+            HeapCommand::Tree(args) => args.run(context),
+            HeapCommand::Diff(args) => args.run(context),
+            HeapCommand::Census(args) => args.run(context),
+            HeapCommand::Coverage(args) => args.run(context),
+            HeapCommand::Dominators(args) => args.run(context),
+            HeapCommand::WhyAlive(args) => args.run(context),
+            HeapCommand::Records(args) => args.run(context),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_dump_needs_no_command() {
+        let parse = |words: &[&str]| Cli::try_parse_from(words).unwrap().command;
+        let Some(Command::Heap(HeapArgs { command: None, .. })) =
+            parse(&["about-memory", "heap", "dump.json", "--by", "type"])
+        else {
+            panic!("the file is a dump");
+        };
+        let Some(Command::Heap(HeapArgs { command: Some(HeapCommand::Coverage(_)), .. })) =
+            parse(&["about-memory", "heap", "coverage", "dump.json"])
+        else {
+            panic!("the word is a command");
+        };
+        assert!(Cli::try_parse_from(["about-memory", "heap"]).is_err());
+    }
+}

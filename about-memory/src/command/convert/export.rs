@@ -1,0 +1,215 @@
+//! `about-memory export DUMP --to FORMAT`: writes a dump or a recording as the file of another viewer.
+
+use crate::command::flags::blocks::ReportedArg;
+use crate::context::Context;
+use crate::error::Failure;
+use crate::input::dump::{DumpArgs, DumpError, DumpSource, time_of};
+use clap::{Args, ValueEnum};
+use memreport_analysis::export;
+use memreport_analysis::export::{Format, Frames, Heap, HeapOptions, History, StackKind};
+use memreport_analysis::recording::Moment;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// `about-memory export`
+#[derive(Debug, Args)]
+pub struct ExportArgs {
+    /// Dumps that DMD wrote, ours or Firefox's, or recordings; `-` for standard input. Massif's file and MemoryInfra take several, in
+    /// order, and the Firefox Profiler several recordings
+    #[arg(value_name = "DUMP|RECORDING", required = true)]
+    inputs: Vec<PathBuf>,
+
+    /// The format
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    to: FormatArg,
+
+    /// Where to write it, instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+
+    /// Of a recording, the heap of this moment: `peak`, `end`, or seconds since its beginning; repeat where several are taken.
+    /// Without it, the end; massif's file and the Firefox Profiler then get the whole course
+    #[arg(long, value_name = "MOMENT")]
+    at: Vec<Moment>,
+
+    /// What stacks are made of
+    #[arg(long, value_enum, value_name = "WHAT", default_value_t)]
+    stacks: StacksArg,
+
+    /// Only blocks that are reported so often
+    #[arg(long, value_enum, value_name = "REPORTED")]
+    only: Option<ReportedArg>,
+
+    /// Only frames of the program and of the crates it uses, not those of the standard library
+    #[arg(long)]
+    own_frames: bool,
+
+    /// How it is symbolicated.
+    #[command(flatten)]
+    dump: DumpArgs,
+}
+
+/// Formats, and what opens them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum FormatArg {
+    /// `go tool pprof`, speedscope, stores of profiles; gzipped
+    Pprof,
+    /// valgrind's `dh_view.html`, the Firefox Profiler
+    Dhat,
+    /// Folded stacks: flame graph scripts, speedscope
+    Folded,
+    /// A flame graph for any browser
+    #[cfg(feature = "svg")]
+    Svg,
+    /// speedscope
+    Speedscope,
+    /// valgrind's `ms_print`
+    Massif,
+    /// Catapult's trace viewer, which was `chrome://tracing`
+    MemoryInfra,
+    /// The Firefox Profiler
+    FirefoxProfiler,
+}
+
+impl From<FormatArg> for Format {
+    fn from(format: FormatArg) -> Self {
+        match format {
+            FormatArg::Pprof => Self::Pprof,
+            FormatArg::Dhat => Self::Dhat,
+            FormatArg::Folded => Self::Folded,
+            #[cfg(feature = "svg")]
+            FormatArg::Svg => Self::Svg,
+            FormatArg::Speedscope => Self::Speedscope,
+            FormatArg::Massif => Self::Massif,
+            FormatArg::MemoryInfra => Self::MemoryInfra,
+            FormatArg::FirefoxProfiler => Self::FirefoxProfiler,
+        }
+    }
+}
+
+/// What stacks are made of.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+enum StacksArg {
+    /// Functions
+    #[default]
+    Native,
+    /// The scopes of the program, as it names them: Chrome's pseudo stacks
+    Scopes,
+    /// Functions below the scopes that they were called in
+    ScopesThenNative,
+}
+
+impl From<StacksArg> for StackKind {
+    fn from(stacks: StacksArg) -> Self {
+        match stacks {
+            StacksArg::Native => Self::Native,
+            StacksArg::Scopes => Self::Scopes,
+            StacksArg::ScopesThenNative => Self::ScopesThenNative,
+        }
+    }
+}
+
+/// What is written.
+enum Subject {
+    Heaps(Vec<Heap>),
+    Moment(Box<History>, u64),
+    OverTime(Vec<History>),
+}
+
+impl ExportArgs {
+    /// Writes the file to the output, or to that of `--output`.
+    ///
+    /// # Errors
+    /// The input cannot be read or does not fit the format, or the file cannot be written.
+    pub fn run(self, context: &mut Context<'_>) -> Result<ExitCode, Failure> {
+        let format = Format::from(self.to);
+        let count = self.inputs.len().max(self.at.len());
+        if count > 1 && !format.takes_several() && !format.has_time() {
+            return Err(DumpError::Several.into());
+        }
+        if self.to == FormatArg::Pprof && self.output.is_none() && context.terminal.is_some() {
+            return Err(DumpError::Binary.into());
+        }
+        let mut options = HeapOptions::default();
+        options.only = self.only.map(ReportedArg::class);
+        options.frames = if self.own_frames { Frames::Own } else { Frames::All };
+        options.stacks = self.stacks.into();
+        let subject = subject(&self, format, &options, context.notes)?;
+        let written = match &self.output {
+            None => subject.write(format, &options, context.out).and_then(|()| context.out.flush()),
+            Some(path) => {
+                // Created late: an error above leaves an older file alone.
+                let file =
+                    File::create(path).map_err(|error| DumpError::Create(path.clone(), error))?;
+                let mut file = BufWriter::new(file);
+                subject.write(format, &options, &mut file).and_then(|()| file.flush())
+            }
+        };
+        written.map_err(Failure::answer)?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn subject(
+    args: &ExportArgs,
+    format: Format,
+    options: &HeapOptions,
+    notes: &mut dyn Write,
+) -> Result<Subject, DumpError> {
+    let mut reader = args.dump.reader();
+    let mut inputs = Vec::new();
+    for path in &args.inputs {
+        let input = reader.open(path, notes)?;
+        if matches!(input, DumpSource::Recording(_)) && options.only.is_some() {
+            return Err(DumpError::Unreported(path.clone()));
+        }
+        inputs.push(input);
+    }
+    let is_recording = |input: &DumpSource| matches!(input, DumpSource::Recording(_));
+    if inputs.iter().all(is_recording) && args.at.len() <= 1 {
+        let is_over_time = args.at.is_empty() && format.has_time();
+        if is_over_time && (inputs.len() == 1 || format.takes_several_recordings()) {
+            return Ok(Subject::OverTime(inputs.into_iter().filter_map(history).collect()));
+        }
+        if inputs.len() == 1
+            && let Some(history) = inputs.pop().and_then(history)
+        {
+            let time = time_of(&history, args.at.first().copied(), &args.inputs[0])?;
+            return Ok(Subject::Moment(Box::new(history), time));
+        }
+    }
+    let mut heaps = Vec::new();
+    for (input, path) in inputs.iter().zip(&args.inputs) {
+        let moments = args.at.iter().copied().map(Some);
+        for at in moments.chain(args.at.is_empty().then_some(None)) {
+            heaps.push(input.heap(at, options, path)?);
+        }
+    }
+    if heaps.len() > 1 && !format.takes_several() {
+        return Err(DumpError::Several);
+    }
+    Ok(Subject::Heaps(heaps))
+}
+
+fn history(source: DumpSource) -> Option<History> {
+    match source {
+        DumpSource::Recording(history) => Some(*history),
+        DumpSource::Dump(_) => None,
+    }
+}
+
+impl Subject {
+    fn write(&self, format: Format, options: &HeapOptions, out: &mut dyn Write) -> io::Result<()> {
+        match self {
+            Subject::Heaps(heaps) => export::write(format, heaps, out),
+            Subject::Moment(history, at) => {
+                export::write_moment(format, history, *at, options, out)
+            }
+            Subject::OverTime(histories) => {
+                export::write_histories(format, histories, options, out)
+            }
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! Defines flags that several commands share, and parsers of flag values.
+
+pub mod display;
+pub mod blocks;
+pub(crate) mod by;
+pub(crate) mod parse;
+
+pub use blocks::BlockArgs;
+pub use display::DisplayArgs;
+pub(crate) use parse::{hexadecimal, interval, percent, seconds};

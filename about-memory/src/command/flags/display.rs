@@ -1,0 +1,135 @@
+//! Defines the flags that decide how a report is shown.
+
+use crate::context::Context;
+use crate::error::Failure;
+use crate::render::show::text::Medium;
+use crate::report::filter::Filter;
+use crate::report::numbers::Bytes;
+use crate::report::tree::{Settings, Threshold};
+use clap::{Args, ValueEnum};
+
+/// How a report is shown.
+#[derive(Clone, Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
+pub struct DisplayArgs {
+    /// Show everything, and in bytes
+    #[arg(short, long)]
+    pub verbose: bool,
+    /// Only reports with TEXT in their path; in it, the slashes of URLs are written as backslashes
+    #[arg(
+        short,
+        long,
+        value_name = "TEXT",
+        default_value = "",
+        hide_default_value = true,
+        allow_hyphen_values = true
+    )]
+    pub filter: String,
+    /// Take the filter for a regular expression of JavaScript's
+    #[arg(long, requires = "filter")]
+    pub regex: bool,
+    /// Only processes with NAME in their name
+    #[arg(long, value_name = "NAME")]
+    pub process: Option<String>,
+    /// Show N levels of each tree; a root is the first
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub depth: Option<u32>,
+    /// Gather what is smaller: so many bytes (`64K`, `1.5MB`) or so much of its tree (`0.1%`) [Firefox: 1%]
+    #[arg(long, value_name = "SIZE|PERCENT")]
+    pub min: Option<Threshold>,
+    /// Sort the nodes of trees
+    #[arg(long, value_enum, default_value_t = Sort::Amount)]
+    pub sort: Sort,
+    /// Print bytes in this unit [default: mb; with --verbose: bytes]
+    #[arg(long, value_enum)]
+    pub units: Option<UnitArg>,
+    /// Use colours; alone, where the output is a terminal
+    #[arg(long, value_enum, value_name = "WHEN", num_args = 0..=1, require_equals = true,
+          default_value = "never", default_missing_value = "auto")]
+    pub color: Color,
+    /// Print the trees as JSON, for scripts: all nodes, amounts as numbers
+    #[arg(long, conflicts_with = "descriptions")]
+    pub json: bool,
+    /// Print each path with what its report says of itself
+    #[arg(long)]
+    pub descriptions: bool,
+    /// Print notes about the collection after the report, and not on standard error
+    #[arg(long)]
+    pub notes: bool,
+}
+
+/// What the nodes of a tree are sorted by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Sort {
+    /// By name
+    Name,
+    /// By amount, then by name
+    Amount,
+}
+
+/// In which unit bytes are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum UnitArg {
+    /// In the unit that fits each best: B, KB, MB or GB
+    Auto,
+    /// In MB
+    Mb,
+    /// In bytes
+    Bytes,
+}
+
+/// When to use colours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Color {
+    /// Where the output is a terminal, and `NO_COLOR` is not set
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+impl DisplayArgs {
+    /// Returns the settings of the trees. JSON has all nodes unless a threshold is given.
+    pub(crate) fn settings(&self) -> Settings {
+        let everything = Threshold::Amount(0.0);
+        Settings {
+            is_verbose: self.verbose,
+            is_diff: false,
+            bytes: self.units.map(|unit| match unit {
+                UnitArg::Auto => Bytes::Auto,
+                UnitArg::Mb => Bytes::Mb,
+                UnitArg::Bytes => Bytes::Plain,
+            }),
+            threshold: self.min.or(self.json.then_some(everything)),
+            depth: self.depth.map(|depth| depth as usize),
+            by_name: self.sort == Sort::Name,
+        }
+    }
+
+    /// Returns the filter. Notes if it is no regular expression.
+    pub(crate) fn filter(&self, context: &mut Context<'_>) -> Result<Filter, Failure> {
+        if !self.regex {
+            return Ok(Filter::text(&self.filter));
+        }
+        let (filter, fault) = Filter::regex(&self.filter);
+        if let Some(fault) = fault {
+            writeln!(
+                context.notes,
+                "note: `{}` is no regular expression, so it matches nothing: {fault}",
+                self.filter
+            )?;
+        }
+        Ok(filter)
+    }
+
+    /// Returns the medium of the text: a terminal or a file, with colours or without.
+    pub(crate) fn medium(&self, context: &Context<'_>) -> Medium {
+        let is_coloured = match self.color {
+            Color::Always => true,
+            Color::Never => false,
+            Color::Auto => context.terminal.is_some_and(|terminal| terminal.allows_colour),
+        };
+        Medium { is_coloured, is_terminal: context.terminal.is_some() }
+    }
+}

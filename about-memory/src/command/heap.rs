@@ -1,0 +1,10 @@
+//! Analyses dumps and recordings of the heap.
+
+pub mod tree;
+pub mod diff;
+pub mod census;
+pub mod coverage;
+pub mod dominators;
+pub mod why_alive;
+pub mod records;
+mod retention;

@@ -1,0 +1,170 @@
+//! `about-memory heap census DUMP|PID`: counts the blocks of a heap by the answers to questions.
+
+use crate::command::flags::{by, seconds};
+use crate::context::Context;
+use crate::error::Failure;
+use crate::input::dump::{DumpArgs, DumpError, DumpReader};
+use crate::input::open::{NamedBytes, running};
+use crate::input::{folder, live};
+use crate::render::census::{Shown, csv, table, tree};
+use clap::{Args, ValueEnum};
+use memreport_analysis::analysis::DifferentModes;
+use memreport_analysis::census::{Breakdown, BreakdownError, Census, FileOptions, of_dump};
+use memreport_analysis::heap::Frames;
+use memreport_analysis::read::Dump;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// The help of `--by` before the list of axes.
+const PURPOSE: &str = "Group the blocks by these axes, one within the other: `type,stack:3` [default: state, then type or reporter]";
+
+/// `about-memory heap census`
+#[derive(Debug, Args)]
+pub struct CensusArgs {
+    /// A dump that DMD wrote, ours or Firefox's; `-` for standard input; or the number of a running program
+    #[arg(value_name = "DUMP|PID")]
+    first: PathBuf,
+
+    /// A later one: show what it has beyond the first
+    #[arg(value_name = "DUMP2|PID")]
+    second: Option<PathBuf>,
+
+    /// Group the blocks by these axes, one within the other: `type,stack:3` [default: state, then type or reporter]
+    #[arg(long, value_name = "AXIS,…", conflicts_with = "breakdown", long_help = by::any_axis(PURPOSE))]
+    by: Option<String>,
+
+    /// The same in JSON, in the words of SpiderMonkey's takeCensus; `@FILE` reads it from a file
+    #[arg(long, value_name = "JSON|@FILE")]
+    breakdown: Option<String>,
+
+    /// How many groups to show of each, or rows of a table; the others are one line [default: 10; with --csv and --json all]
+    #[arg(long, value_name = "N", conflicts_with = "json")]
+    top: Option<usize>,
+
+    /// How to print it: a tree, a table, CSV, or JSON as SpiderMonkey answers
+    #[arg(long, value_enum, value_name = "FORM", default_value_t)]
+    format: Format,
+
+    /// The same as --format json
+    #[arg(long, conflicts_with_all = ["csv", "format"])]
+    json: bool,
+
+    /// The same as --format csv
+    #[arg(long, conflicts_with = "format")]
+    csv: bool,
+
+    /// Show the frames of the standard library too
+    #[arg(long)]
+    all_frames: bool,
+
+    /// How many seconds a running program may take to answer
+    #[arg(long, alias = "patience", value_name = "SECONDS", default_value = "30", value_parser = seconds)]
+    timeout: Duration,
+
+    /// How it is symbolicated.
+    #[command(flatten)]
+    dump: DumpArgs,
+}
+
+/// How a census is printed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// A tree
+    #[default]
+    Tree,
+    /// A row for each group that is not split further
+    Table,
+    /// The same for programs
+    Csv,
+    /// As SpiderMonkey answers
+    Json,
+}
+
+impl CensusArgs {
+    /// Prints the census.
+    ///
+    /// # Errors
+    /// The breakdown makes no sense, a dump cannot be read, a program cannot be asked, or the answer cannot be written.
+    pub fn run(self, context: &mut Context<'_>) -> Result<ExitCode, Failure> {
+        // Check the breakdown before asking a program.
+        let breakdown = self.breakdown()?;
+        let mut options = FileOptions::default();
+        options.frames = if self.all_frames { Frames::All } else { Frames::Own };
+        options.root = folder::working_directory();
+        let mut reader = self.dump.reader();
+        let mut take = |path: &Path| -> Result<(Dump, Census), Failure> {
+            let dump = self.read(path, &mut reader, context.notes)?;
+            let census = of_dump(&dump, &breakdown, &options);
+            Ok((dump, census))
+        };
+        let (dump, mut census) = take(&self.first)?;
+        let mut of = program(&dump);
+        if let Some(second) = &self.second {
+            let (later, after) = take(second)?;
+            if later.invocation.mode != dump.invocation.mode {
+                return Err(DumpError::Modes(DifferentModes).into());
+            }
+            census = after.since(&census)?;
+            of = program(&later);
+        }
+        let format = match (self.json, self.csv) {
+            (true, _) => Format::Json,
+            (_, true) => Format::Csv,
+            _ => self.format,
+        };
+        let top = self.top.unwrap_or(if format == Format::Csv { usize::MAX } else { 10 });
+        let columns = context.columns().unwrap_or(usize::MAX);
+        let shown = Shown { census: &census, of, top, columns };
+        match format {
+            Format::Tree => tree::write(&shown, context.out),
+            Format::Table => table::write(&shown, context.out),
+            Format::Csv => csv::write(&shown, context.out),
+            Format::Json => census.write_json(context.out),
+        }?;
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn breakdown(&self) -> Result<Breakdown, Failure> {
+        if let Some(words) = &self.by {
+            return Breakdown::of_words(words).map_err(|error| format!("--by: {error}").into());
+        }
+        let Some(given) = &self.breakdown else { return Ok(Breakdown::usual()) };
+        let parse = |text: &str, of: &str| {
+            text.parse().map_err(|error: BreakdownError| format!("{of}: {error}").into())
+        };
+        match given.strip_prefix('@') {
+            None => parse(given, "--breakdown"),
+            Some(file) => {
+                let text = fs::read_to_string(file).map_err(|error| format!("{file}: {error}"))?;
+                parse(&text, file)
+            }
+        }
+    }
+
+    fn read(
+        &self,
+        path: &Path,
+        reader: &mut DumpReader,
+        notes: &mut dyn Write,
+    ) -> Result<Dump, Failure> {
+        let Some(target) = running(path) else { return Ok(reader.read(path, notes)?) };
+        let report = live::choose(&target, self.timeout)?.report(true)?;
+        let bytes = report.dump.ok_or("the program sent no dump: is it of another version?")?;
+        let name = path.to_string_lossy();
+        Ok(reader.read_bytes(NamedBytes { name: &name, bytes: &bytes }, notes)?)
+    }
+}
+
+/// How the program of a dump is called.
+fn program(dump: &Dump) -> String {
+    let ours = dump.extension.as_ref();
+    let name = ours.and_then(|ours| ours.program.as_deref()?.rsplit('/').next());
+    match (name, ours.and_then(|ours| ours.pid)) {
+        (Some(name), Some(pid)) => format!("{name} (pid {pid})"),
+        (Some(name), None) => name.to_owned(),
+        (None, _) => "the program".to_owned(),
+    }
+}

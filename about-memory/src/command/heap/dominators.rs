@@ -1,0 +1,85 @@
+//! `about-memory heap dominators DUMP`: shows what keeps most of the heap alive, and unreachable cycles.
+
+use super::retention;
+use crate::command::flags::{by, percent};
+use crate::context::Context;
+use crate::error::Failure;
+use crate::input::dump::{DumpArgs, DumpError};
+use clap::Args;
+use memreport_analysis::axis::Axis;
+use memreport_analysis::retention as holds;
+use memreport_analysis::retention::{Holds, TreeOptions};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// `about-memory heap dominators`
+#[derive(Debug, Args)]
+pub struct DominatorsArgs {
+    /// A dump that was taken with DMD=--mode=scan, ours or Firefox's; `-` for standard input
+    #[arg(value_name = "DUMP")]
+    input: PathBuf,
+
+    /// Group the blocks by an axis, as a table of the bytes that each group retains
+    #[arg(long, value_name = "AXIS", long_help = by::any_axis("Group the blocks by an axis, as a table of the bytes that each group retains"))]
+    by: Option<Axis>,
+
+    /// How many children of a node, groups or cycles to show [default: 10, with --by 20]
+    #[arg(long, value_name = "N")]
+    top: Option<usize>,
+
+    /// Gather what retains less of the heap as `<other>`
+    #[arg(long, value_name = "PERCENT", default_value = "1", value_parser = percent, conflicts_with = "by")]
+    min: f64,
+
+    /// Show so many levels
+    #[arg(long, value_name = "N", default_value_t = 12, conflicts_with = "by")]
+    depth: usize,
+
+    /// Answer in JSON
+    #[arg(long)]
+    json: bool,
+
+    /// How it is symbolicated.
+    #[command(flatten)]
+    dump: DumpArgs,
+}
+
+impl DominatorsArgs {
+    /// Prints the dominator tree and the cycles, or groups.
+    ///
+    /// # Errors
+    /// The dump cannot be read or is no scan, or the answer cannot be written.
+    pub fn run(self, context: &mut Context<'_>) -> Result<ExitCode, Failure> {
+        let mut reader = self.dump.reader();
+        let dump = reader.read(&self.input, context.notes)?;
+        let options = retention::explain_options(context, self.json);
+        let retention =
+            Holds::new(&dump, &options).map_err(|error| DumpError::Clamp(self.input, error))?;
+        if let Some(axis) = &self.by {
+            let groups = retention.groups(axis, self.top.unwrap_or(20));
+            match self.json {
+                true => holds::write_groups_json(&groups.0, context.out),
+                false => holds::write_groups(&retention, &groups, context.out),
+            }
+            .map_err(Failure::answer)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        let mut tree = TreeOptions::default();
+        let top = self.top.unwrap_or(tree.top);
+        (tree.top, tree.min_percent, tree.depth) = (top, self.min, self.depth);
+        let tree = retention.tree(&tree);
+        let mut cycles = retention.circles();
+        let shown = if self.json { cycles.len() } else { top };
+        let steps = cycles.iter().take(shown).flat_map(|cycle| &cycle.steps);
+        let members = reader.members(&dump, &retention.pointing_types(steps));
+        let steps = cycles.iter_mut().take(shown).flat_map(|cycle| &mut cycle.steps);
+        retention.name_fields(steps, &members);
+        match self.json {
+            true => holds::write_tree_json(&retention, &tree, &cycles, context.out),
+            false => holds::write_tree(&retention, &tree, context.out)
+                .and_then(|()| holds::write_circles(&retention, &cycles, top, context.out)),
+        }
+        .map_err(Failure::answer)?;
+        Ok(ExitCode::SUCCESS)
+    }
+}

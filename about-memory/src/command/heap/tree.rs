@@ -1,0 +1,86 @@
+//! `about-memory heap tree DUMP`: breaks the heap down by stack, type and scope.
+
+use crate::command::flags::{BlockArgs, by, percent};
+use crate::context::Context;
+use crate::error::Failure;
+use crate::input::dump::DumpArgs;
+use clap::Args;
+use memreport_analysis::axis::{Axis, GroupBy};
+use memreport_analysis::heap::browse;
+use memreport_analysis::heap::browse::BrowseOptions;
+use memreport_analysis::recording::Moment;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// The help of `--by` before the list of axes.
+const PURPOSE: &str = "Group the blocks by these axes, one within the other: `type,stack`. `scope` alone is `scope,type,stack`";
+
+/// `about-memory heap tree`
+#[derive(Debug, Args)]
+pub struct HeapTreeArgs {
+    /// A dump that DMD wrote, ours or Firefox's, or a recording; `-` for standard input
+    // `heap` has these flags too, and no dump if it has a command.
+    #[arg(value_name = "DUMP|RECORDING", required = true)]
+    input: Option<PathBuf>,
+
+    /// The moment of a recording: `peak`, `end`, or seconds since its beginning [default: end]
+    #[arg(long, value_name = "MOMENT")]
+    at: Option<Moment>,
+
+    /// Group the blocks by these axes, one within the other: `type,stack`. `scope` alone is `scope,type,stack`
+    #[arg(long, value_name = "AXIS", value_delimiter = ',', default_value = "stack", value_parser = by::tree_axis, long_help = by::tree_axes(PURPOSE))]
+    by: Vec<Axis>,
+
+    /// Only blocks that were allocated below a function with TEXT in its name; stacks begin there
+    #[arg(long = "in", value_name = "TEXT")]
+    within: Option<String>,
+
+    /// Only blocks of types with TEXT in their name
+    #[arg(long = "type", value_name = "TEXT")]
+    of_type: Option<String>,
+
+    /// Only blocks that were allocated in scopes with TEXT in their name, or inside such a scope
+    #[arg(long, value_name = "TEXT")]
+    scope: Option<String>,
+
+    /// Gather what has less of the whole as `<other>` [default: 1, with --json 0]
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    min: Option<f64>,
+
+    /// Answer in JSON
+    #[arg(long)]
+    json: bool,
+
+    /// The blocks and frames to show.
+    #[command(flatten)]
+    blocks: BlockArgs,
+
+    /// How it is symbolicated.
+    #[command(flatten)]
+    dump: DumpArgs,
+}
+
+impl HeapTreeArgs {
+    /// Prints the tree.
+    ///
+    /// # Errors
+    /// The file cannot be read, or the answer cannot be written.
+    pub fn run(self, context: &mut Context<'_>) -> Result<ExitCode, Failure> {
+        let input = self.input.ok_or("name a dump")?;
+        let source = self.dump.reader().open(&input, context.notes)?;
+        let heap = source.heap(self.at, &self.blocks.options(), &input)?;
+        let mut options = BrowseOptions::default();
+        options.by = browse::axes(GroupBy::new(self.by)?)?;
+        options.in_scope = self.scope;
+        options.within = self.within;
+        options.of_type = self.of_type;
+        options.min_percent = self.min.unwrap_or(if self.json { 0.0 } else { 1.0 });
+        let tree = browse::browse(&heap, &options);
+        match self.json {
+            true => browse::write_json(&heap, &tree, context.out),
+            false => browse::write_text(&heap, &tree, &options, context.out),
+        }
+        .map_err(Failure::answer)?;
+        Ok(ExitCode::SUCCESS)
+    }
+}

@@ -1,0 +1,100 @@
+//! `about-memory heap why-alive DUMP`: shows the reference paths that keep blocks alive.
+
+use super::retention;
+use crate::command::flags::hexadecimal;
+use crate::context::Context;
+use crate::error::Failure;
+use crate::input::dump::{DumpArgs, DumpError};
+use clap::Args;
+use memreport_analysis::retention as holds;
+use memreport_analysis::retention::{Holds, Target, WayOptions};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// `about-memory heap why-alive`
+#[derive(Debug, Args)]
+pub struct WhyAliveArgs {
+    /// A dump that was taken with DMD=--mode=scan, ours or Firefox's; `-` for standard input
+    #[arg(value_name = "DUMP")]
+    input: PathBuf,
+
+    /// Whose ways are wanted.
+    #[command(flatten)]
+    target: TargetArgs,
+
+    /// How many ways to show
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    top: usize,
+
+    /// Answer in JSON
+    #[arg(long)]
+    json: bool,
+
+    /// How it is symbolicated.
+    #[command(flatten)]
+    dump: DumpArgs,
+}
+
+/// Whose ways are wanted: one of these.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+struct TargetArgs {
+    /// The block that has this address (hexadecimal): several of its shortest ways
+    #[arg(long, value_name = "ADDRESS", value_parser = hexadecimal)]
+    block: Option<u64>,
+
+    /// Blocks of types with TEXT in their names: the shortest way of each, alike ones together
+    #[arg(long = "type", value_name = "TEXT")]
+    of_type: Option<String>,
+
+    /// Blocks that are reported by a path or field with TEXT in its name
+    #[arg(long, value_name = "TEXT")]
+    reporter: Option<String>,
+
+    /// Blocks that were allocated below a function with TEXT in its name
+    #[arg(long, value_name = "TEXT")]
+    site: Option<String>,
+
+    /// The blocks of a record, as `about-memory dmd DUMP` numbers them
+    #[arg(long, value_name = "N")]
+    record: Option<usize>,
+}
+
+impl TargetArgs {
+    fn target(&self) -> Target {
+        match self {
+            Self { block: Some(address), .. } => Target::Block(*address),
+            Self { of_type: Some(text), .. } => Target::Type(text.clone()),
+            Self { reporter: Some(text), .. } => Target::Reporter(text.clone()),
+            Self { site: Some(text), .. } => Target::Site(text.clone()),
+            Self { record, .. } => Target::Record(record.unwrap_or(0)),
+        }
+    }
+}
+
+impl WhyAliveArgs {
+    /// Prints the paths.
+    ///
+    /// # Errors
+    /// The dump cannot be read, is no scan or has no such block, or the answer cannot be written.
+    pub fn run(self, context: &mut Context<'_>) -> Result<ExitCode, Failure> {
+        let mut reader = self.dump.reader();
+        let dump = reader.read(&self.input, context.notes)?;
+        let options = retention::explain_options(context, self.json);
+        let retention = Holds::new(&dump, &options)
+            .map_err(|error| DumpError::Clamp(self.input.clone(), error))?;
+        let mut options = WayOptions::default();
+        options.top = self.top;
+        let found = retention.held(&self.target.target(), &options);
+        let mut found = found.map_err(|error| DumpError::NotThere(self.input, error))?;
+        let steps = found.ways.iter().flat_map(|path| &path.steps);
+        let members = reader.members(&dump, &retention.pointing_types(steps));
+        retention.name_fields(found.ways.iter_mut().flat_map(|path| &mut path.steps), &members);
+        match self.json {
+            true => holds::write_held_json(&retention, &found, context.out),
+            false => holds::write_held(&retention, &found, context.out),
+        }
+        .map_err(Failure::answer)?;
+        Ok(ExitCode::SUCCESS)
+    }
+}

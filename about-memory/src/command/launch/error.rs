@@ -1,0 +1,92 @@
+//! Defines the errors of starting a program, and describes its end.
+
+use std::ffi::OsString;
+use std::io;
+use std::path::PathBuf;
+use std::process::ExitStatus;
+
+/// Why a program was not run, or not to its end.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum RunError {
+    /// There is no such program.
+    NotFound(OsString),
+    /// Its file cannot be read.
+    Unreadable(PathBuf, io::Error),
+    /// It is a script, or another file that starts programs.
+    NotABinary(PathBuf),
+    /// It was built without DMD.
+    NoDmd(PathBuf),
+    /// The folder for its snapshots cannot be used.
+    Folder(PathBuf, io::Error),
+    /// It cannot be started.
+    Start(PathBuf, io::Error),
+}
+
+impl std::fmt::Display for RunError {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            RunError::NotFound(name) => {
+                write!(out, "{}: no such program, here or in $PATH", name.display())
+            }
+            RunError::Unreadable(path, error) => write!(out, "{}: {error}", path.display()),
+            RunError::NotABinary(path) => write!(
+                out,
+                "{}: not a program but a file that starts one; name the program, or say --wrapper",
+                path.display()
+            ),
+            RunError::NoDmd(path) => write!(
+                out,
+                "{}: this program has no DMD; add it to its dependencies (cargo add dmd) and this line to its main.rs:\n\n    \
+                 dmd::global_allocator!();\n\n(if the program only starts another that has it, say --wrapper)",
+                path.display()
+            ),
+            RunError::Folder(path, error) => {
+                write!(out, "{}: {error}; name another with --output", path.display())
+            }
+            RunError::Start(path, error) => {
+                write!(out, "{}: cannot be started: {error}", path.display())
+            }
+        }
+    }
+}
+
+impl std::error::Error for RunError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            RunError::Unreadable(_, error)
+            | RunError::Folder(_, error)
+            | RunError::Start(_, error) => Some(error),
+            RunError::NotFound(_) | RunError::NotABinary(_) | RunError::NoDmd(_) => None,
+        }
+    }
+}
+
+/// The end of a program that failed.
+#[derive(Debug)]
+pub(crate) struct BadEnd {
+    /// A sentence for people.
+    pub(crate) sentence: String,
+    /// The exit code to pass on.
+    pub(crate) code: u8,
+}
+
+/// Describes the end of a program; `None` if it succeeded.
+#[must_use]
+pub(crate) fn describe_end(status: ExitStatus) -> Option<BadEnd> {
+    use std::os::unix::process::ExitStatusExt;
+    if status.success() {
+        return None;
+    }
+    let (sentence, code) = match (status.code(), status.signal()) {
+        (Some(code), _) => {
+            (format!("the program ended with exit code {code}"), u8::try_from(code).unwrap_or(1))
+        }
+        (None, Some(signal)) => {
+            let code = u8::try_from(128 + signal).unwrap_or(255);
+            (format!("the program was ended by signal {signal}"), code)
+        }
+        (None, None) => ("nobody knows how the program ended".to_owned(), 1),
+    };
+    Some(BadEnd { sentence, code })
+}

@@ -1,0 +1,101 @@
+//! `about-memory record -- PROGRAM`: records the allocations of a program over time.
+
+use super::error::{RunError, describe_end};
+use super::program;
+use crate::context::Context;
+use crate::error::Failure;
+use crate::input::dump::read_recording;
+use crate::render::recording::text;
+use clap::Args;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::{fs, io};
+
+/// `about-memory record`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+$DMD says which blocks are recorded; without it, a sample: one byte in 512 KiB is hit, and its block is recorded from its birth \
+to its end, on whichever threads they happen. `DMD=--mode=live` records every block of a program that does not allocate too fast.")]
+pub struct RecordArgs {
+    /// Where to write the recording; those of processes that the program starts get their numbers appended
+    #[arg(short, long, value_name = "FILE", default_value = "recording.gz")]
+    output: PathBuf,
+    /// PROGRAM only starts the one to be recorded, as a shell script or `cargo run` does: do not look into its file
+    #[arg(long)]
+    wrapper: bool,
+    /// The program and its arguments, after `--`
+    #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM")]
+    command: Vec<OsString>,
+}
+
+impl RecordArgs {
+    /// Records the program to its end, and prints a summary.
+    ///
+    /// # Errors
+    /// The program cannot be started, a recording cannot be read, or the answer cannot be written.
+    pub fn run(self, context: &mut Context<'_>) -> Result<ExitCode, Failure> {
+        let program = program::find(&self.command[0])?;
+        if !self.wrapper {
+            program::check(&program)?;
+        }
+        let folder = self.output.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let folder = folder.unwrap_or(Path::new("."));
+        // A folder beside the output, so that renaming moves the file there.
+        let unfinished = tempfile::Builder::new()
+            .prefix(".recording-")
+            .tempdir_in(folder)
+            .map_err(|error| RunError::Folder(folder.to_owned(), error))?;
+        // Ctrl-C ends the program, not this process, which still prints the summary.
+        for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+            signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false)))?;
+        }
+        let mut command = Command::new(&program);
+        command.args(&self.command[1..]);
+        command.env(dmd::record::VARIABLE, fs::canonicalize(unfinished.path())?.join("%p"));
+        let mut child = command.spawn().map_err(|error| RunError::Start(program.clone(), error))?;
+        let pid = child.id();
+        let status = child.wait()?;
+        let kept = keep(unfinished.path(), &self.output, pid, self.wrapper)?;
+        if kept.is_empty() {
+            writeln!(
+                context.notes,
+                "about-memory: nothing was recorded: no process with DMD was seen"
+            )?;
+        }
+        for file in &kept {
+            let recording = read_recording(file)?;
+            writeln!(context.out, "Recorded into {}", file.display())?;
+            text::write(&recording, context.out)?;
+        }
+        let Some(end) = describe_end(status) else { return Ok(ExitCode::SUCCESS) };
+        writeln!(context.notes, "about-memory: {}", end.sentence)?;
+        Ok(ExitCode::from(end.code))
+    }
+}
+
+/// Gives the recordings their names: the program's own first.
+fn keep(from: &Path, output: &Path, pid: u32, is_wrapped: bool) -> io::Result<Vec<PathBuf>> {
+    let mut recordings: Vec<(u32, PathBuf)> = fs::read_dir(from)?
+        .filter_map(|entry| {
+            let path = entry.ok()?.path();
+            Some((path.file_name()?.to_str()?.parse().ok()?, path))
+        })
+        .collect();
+    // Under a wrapper, the first process that it started stands for the program.
+    let first = if is_wrapped { recordings.iter().map(|(pid, _)| *pid).min() } else { Some(pid) };
+    recordings.sort_by_key(|(pid, _)| (Some(*pid) != first, *pid));
+    recordings
+        .into_iter()
+        .map(|(pid, path)| {
+            let mut name = output.as_os_str().to_owned();
+            if Some(pid) != first {
+                name.push(format!(".{pid}"));
+            }
+            fs::rename(path, &name)?;
+            Ok(PathBuf::from(name))
+        })
+        .collect()
+}

@@ -1,0 +1,191 @@
+//! `about-memory run`: runs a program with DMD on, and shows its memory report and its dark matter.
+
+mod listen;
+mod outcome;
+mod folder;
+mod watch;
+
+use super::error::{RunError, describe_end};
+use super::program;
+use crate::command::flags::{DisplayArgs, interval};
+use crate::command::view::show::ShowArgs;
+use crate::context::Context;
+use crate::error::Failure;
+use crate::input::InputArgs;
+use crate::input::dump::DumpReader;
+use crate::input::folder::working_directory;
+use crate::report::unclassified::{Verdict, unclassified_percent};
+use clap::Args;
+use memreport_analysis::analysis;
+use memreport_analysis::analysis::ExplainOptions;
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+use watch::Setup;
+
+pub use outcome::{Ran, SavedSnapshot};
+
+/// What `about-memory run` is asked.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "\
+Snapshots are taken when the program asks for one (`memreport::snapshot().save(…)`), every N seconds with --every, near \
+the peak with --at-peak, on Ctrl-C or SIGTERM, and at exit. The last one before the exit is shown: at exit, a program's \
+locals are gone.
+
+$DMD is set to 1 unless it is set already; see `--stacks` there to trade detail for speed.")]
+pub struct RunArgs {
+    /// Take a snapshot every so many seconds
+    #[arg(long, value_name = "SECONDS", value_parser = interval)]
+    pub every: Option<Duration>,
+
+    /// Take a snapshot whenever the heap has grown by a twentieth: the last one is near the peak
+    #[arg(long)]
+    pub at_peak: bool,
+
+    /// Keep the newest N snapshots of each process, and no others
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
+    pub keep: u32,
+
+    /// Dark-matter records to show
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub top: usize,
+
+    /// Exit with 1 if more than this share of the heap is unclassified, or anything is reported twice or wrongly
+    #[arg(long, value_name = "PERCENT")]
+    pub fail_above: Option<f64>,
+
+    /// Keep the snapshots and dumps in this folder
+    #[arg(short, long, value_name = "FOLDER")]
+    pub output: Option<PathBuf>,
+
+    /// PROGRAM only starts the one to be watched, as a shell script or `cargo run` does: do not look into its file
+    #[arg(long)]
+    pub wrapper: bool,
+
+    /// How the tree is shown.
+    #[command(flatten)]
+    pub display: DisplayArgs,
+
+    /// The program and its arguments, after `--`
+    #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM")]
+    pub command: Vec<OsString>,
+}
+
+impl RunArgs {
+    /// Runs the program to its end, and shows the last snapshot of each of its processes.
+    ///
+    /// # Errors
+    ///
+    /// The program cannot be started (see [`RunError`]) or its files cannot be shown.
+    pub fn run(self, context: &mut Context<'_>) -> Result<ExitCode, Failure> {
+        let ran = run(&self)?;
+        let mut verdicts = Vec::new();
+        for snapshot in ran.last() {
+            write_heading(&ran, snapshot, context.out)?;
+            let input = InputArgs { max_size: u64::MAX, utf8: true };
+            let files = vec![snapshot.report.clone()];
+            writeln!(context.out)?;
+            ShowArgs { files, display: self.display.clone(), input }.run(context)?;
+            writeln!(context.out)?;
+            verdicts.push(self.explain(snapshot, context)?);
+            context.out.flush()?;
+        }
+        for note in &ran.notes {
+            writeln!(context.notes, "about-memory: {note}")?;
+        }
+        let is_within = self.judge(&ran, &verdicts, context)?;
+        if let Some(end) = describe_end(ran.status) {
+            writeln!(context.notes, "about-memory: {}", end.sentence)?;
+            return Ok(ExitCode::from(end.code));
+        }
+        Ok(if is_within { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    }
+
+    /// Compares the snapshots with the limit of `--fail-above`. Returns whether all are within it.
+    fn judge(
+        &self,
+        ran: &Ran,
+        verdicts: &[Verdict],
+        context: &mut Context<'_>,
+    ) -> io::Result<bool> {
+        let Some(most) = self.fail_above else { return Ok(true) };
+        let mut is_within = true;
+        if ran.snapshots.is_empty() {
+            writeln!(
+                context.notes,
+                "about-memory: nothing was measured, so nothing is within the limit"
+            )?;
+            is_within = false;
+        }
+        for complaint in verdicts.iter().flat_map(|verdict| verdict.complaints(most)) {
+            writeln!(context.notes, "about-memory: {complaint}")?;
+            is_within = false;
+        }
+        Ok(is_within)
+    }
+
+    /// Prints the analysis of a dump, and judges it.
+    fn explain(
+        &self,
+        snapshot: &SavedSnapshot,
+        context: &mut Context<'_>,
+    ) -> Result<Verdict, Failure> {
+        let mut dump = memreport_analysis::read::read_file(&snapshot.dump)?;
+        for note in DumpReader::default().symbolicate(&mut dump) {
+            writeln!(context.notes, "about-memory: {note}")?;
+        }
+        let mut options = ExplainOptions::default();
+        options.top = self.top;
+        options.root = working_directory();
+        let explained = analysis::explain(&dump, &options);
+        analysis::write_explained(&explained, &options, context.out)?;
+        let unclassified = unclassified_percent(&mut File::open(&snapshot.report)?)?;
+        Ok(Verdict::new(&explained, unclassified))
+    }
+}
+
+/// Runs the program to its end, and gathers what it leaves.
+///
+/// # Errors
+///
+/// When there is no such program, or it has no DMD; when the folder or its socket cannot be made.
+pub fn run(args: &RunArgs) -> Result<Ran, RunError> {
+    let name = args.command.first().cloned().unwrap_or_default();
+    let program = program::find(&name)?;
+    if !args.wrapper {
+        program::check(&program)?;
+    }
+    Setup::open(args.output.as_deref())?.run(args, &program)
+}
+
+/// The first line of what is shown: which moment it is of.
+///
+/// # Errors
+///
+/// Those of `out`.
+fn write_heading(ran: &Ran, snapshot: &SavedSnapshot, out: &mut dyn Write) -> io::Result<()> {
+    let count = ran.count(snapshot.pid);
+    let of = if count == 1 {
+        "the only snapshot".to_owned()
+    } else {
+        format!("one of {count} snapshots")
+    };
+    writeln!(
+        out,
+        "Snapshot of process {} {}, {:.1} s after the start ({of})",
+        snapshot.pid,
+        snapshot.moment,
+        snapshot.after.as_secs_f64()
+    )?;
+    if snapshot.is_at_exit() {
+        writeln!(
+            out,
+            "Only the state at exit was seen, when the program's locals are gone: use --every or --at-peak, or have it \
+             call memreport::snapshot().save(…)"
+        )?;
+    }
+    Ok(())
+}

@@ -1,0 +1,38 @@
+//! Holds the folder of a run's snapshots.
+
+use super::outcome::SavedSnapshot;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Where the snapshots go: gone with the run, unless the user named it.
+#[derive(Debug)]
+pub(crate) struct Folder {
+    path: PathBuf,
+    _temporary: tempfile::TempDir,
+}
+
+impl Folder {
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(super) fn new(path: PathBuf, temporary: tempfile::TempDir) -> Self {
+        Folder { path, _temporary: temporary }
+    }
+}
+
+/// Brings the files to the folder that the user has named.
+pub(super) fn keep(snapshot: SavedSnapshot, from: &Path, to: &Path) -> io::Result<SavedSnapshot> {
+    if from == to {
+        return Ok(snapshot);
+    }
+    let bring = |file: &Path| {
+        let kept = to.join(file.file_name().unwrap_or_default());
+        let named =
+            |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", kept.display()));
+        fs::copy(file, &kept).map_err(named)?;
+        Ok::<_, io::Error>(kept)
+    };
+    Ok(SavedSnapshot { report: bring(&snapshot.report)?, dump: bring(&snapshot.dump)?, ..snapshot })
+}

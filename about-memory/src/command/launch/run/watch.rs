@@ -1,0 +1,211 @@
+//! One run: a folder, a program in it, and the snapshots that it leaves.
+
+use super::RunArgs;
+use super::folder::{Folder, keep};
+use super::listen::{self, Event};
+use super::outcome::{Ran, SavedSnapshot};
+use crate::command::launch::error::RunError;
+use std::fs;
+use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// A run that has not begun.
+pub(crate) struct Setup {
+    folder: Folder,
+    /// The socket's own folder, which only this user may enter.
+    socket_folder: PathBuf,
+    listener: UnixListener,
+}
+
+impl Setup {
+    pub(crate) fn open(output: Option<&Path>) -> Result<Self, RunError> {
+        let private = tempfile::Builder::new()
+            .prefix("about-memory-")
+            .permissions(fs::Permissions::from_mode(0o700))
+            .tempdir();
+        let private = private.map_err(|error| RunError::Folder(std::env::temp_dir(), error))?;
+        let socket_folder = private.path().to_owned();
+        let bad = |path: &Path| {
+            let path = path.to_owned();
+            move |error| RunError::Folder(path, error)
+        };
+        if let Some(output) = output {
+            fs::create_dir_all(output).map_err(bad(output))?;
+        }
+        let listener = UnixListener::bind(socket_folder.join(dmd::run::SOCKET))
+            .map_err(bad(&socket_folder))?;
+        let path = output.map_or_else(|| socket_folder.clone(), Path::to_owned);
+        Ok(Setup { folder: Folder::new(path, private), socket_folder, listener })
+    }
+
+    /// Runs the program to its end.
+    pub(crate) fn run(self, args: &RunArgs, program: &Path) -> Result<Ran, RunError> {
+        let (sender, events) = mpsc::channel();
+        listen::accept(self.listener, sender.clone());
+        listen::signals(sender.clone())
+            .map_err(|error| RunError::Start(program.to_owned(), error))?;
+        let mut command = Command::new(program);
+        command.args(&args.command[1..]).env(dmd::run::VARIABLE, &self.socket_folder);
+        if std::env::var_os("DMD").is_none() {
+            command.env("DMD", "1");
+        }
+        let started = Instant::now();
+        let mut child =
+            command.spawn().map_err(|error| RunError::Start(program.to_owned(), error))?;
+        let pid = child.id();
+        thread::spawn(move || {
+            let status = child.wait();
+            // Nobody listens only when the run has failed otherwise.
+            let _ = sender.send(Event::Ended(status));
+        });
+        let mut watch = Watch {
+            args,
+            folder: &self.socket_folder,
+            started,
+            pid,
+            processes: Vec::new(),
+            snapshots: Vec::new(),
+            notes: Vec::new(),
+        };
+        let status =
+            watch.until_end(&events).map_err(|error| RunError::Start(program.to_owned(), error))?;
+        let mut ran =
+            Ran { status, snapshots: Vec::new(), notes: watch.notes, folder: self.folder };
+        for snapshot in watch.snapshots {
+            match keep(snapshot, &self.socket_folder, ran.folder.path()) {
+                Ok(kept) => ran.snapshots.push(kept),
+                Err(error) => ran.notes.push(error.to_string()),
+            }
+        }
+        Ok(ran)
+    }
+}
+
+struct Watch<'a> {
+    args: &'a RunArgs,
+    folder: &'a Path,
+    started: Instant,
+    /// The program's own process.
+    pid: u32,
+    /// Where requests to each of its processes go.
+    processes: Vec<UnixStream>,
+    snapshots: Vec<SavedSnapshot>,
+    notes: Vec<String>,
+}
+
+/// After the program's end, how long to wait for what it and its children still have to say.
+const LAST_WORDS: Duration = Duration::from_millis(100);
+
+impl Watch<'_> {
+    fn until_end(&mut self, events: &Receiver<Event>) -> io::Result<ExitStatus> {
+        let mut next = self.args.every.map(|every| self.started + every);
+        let mut ended = None;
+        loop {
+            let patience = match (&ended, next) {
+                (Some(_), _) => LAST_WORDS,
+                (None, Some(next)) => next.saturating_duration_since(Instant::now()),
+                (None, None) => Duration::from_secs(3600),
+            };
+            match events.recv_timeout(patience) {
+                Ok(Event::Ended(status)) => ended = Some(status),
+                Ok(event) => self.hear(event),
+                Err(RecvTimeoutError::Timeout) if ended.is_none() => {
+                    if let (Some(time), Some(every)) = (&mut next, self.args.every)
+                        && *time <= Instant::now()
+                    {
+                        *time = Instant::now() + every;
+                        self.request("snapshot at an interval");
+                    }
+                }
+                Err(_) => break,
+            }
+        }
+        self.explain_silence();
+        ended.unwrap_or_else(|| Err(io::Error::other("the program was lost")))
+    }
+
+    fn hear(&mut self, event: Event) {
+        match event {
+            Event::Hello(mut requests) => {
+                if self.args.at_peak {
+                    let _ = requests.write_all(b"peak\n");
+                }
+                self.processes.push(requests);
+            }
+            Event::Saved(pid, name, moment) => self.saved(pid, &name, moment),
+            Event::Failed(pid, message) => {
+                self.notes.push(format!("process {pid} could not save a snapshot: {message}"));
+            }
+            Event::Highest(pid, bytes) => {
+                self.notes.push(format!(
+                    "process {pid}: the most that was seen allocated is {bytes} bytes"
+                ));
+            }
+            Event::Signal(signal, program_too) if !program_too => send_signal(self.pid, signal),
+            Event::Signal(..) | Event::Ended(_) => {}
+        }
+    }
+
+    fn saved(&mut self, pid: u32, name: &str, moment: String) {
+        // A name, not a path: it was made by the program.
+        let Some(name) = Path::new(name).file_name() else { return };
+        let report = self.folder.join(name);
+        let dump = dmd::dump::beside(&report);
+        self.snapshots.push(SavedSnapshot {
+            pid,
+            report,
+            dump,
+            moment,
+            after: self.started.elapsed(),
+        });
+        self.remove_oldest(pid);
+    }
+
+    /// A program that runs for days must not fill the disk.
+    fn remove_oldest(&mut self, pid: u32) {
+        let is_its = |snapshot: &SavedSnapshot| snapshot.pid == pid;
+        let count = self.snapshots.iter().filter(|snapshot| is_its(snapshot)).count();
+        let most = usize::try_from(self.args.keep).unwrap_or(usize::MAX);
+        if count > most
+            && let Some(oldest) = self.snapshots.iter().position(is_its)
+        {
+            let oldest = self.snapshots.remove(oldest);
+            // Gone already is as good as removed.
+            let _ = fs::remove_file(oldest.report);
+            let _ = fs::remove_file(oldest.dump);
+        }
+    }
+
+    /// Asks every process that still listens.
+    fn request(&mut self, request: &str) {
+        let line = format!("{request}\n");
+        self.processes.retain_mut(|requests| requests.write_all(line.as_bytes()).is_ok());
+    }
+
+    fn explain_silence(&mut self) {
+        if self.snapshots.is_empty() {
+            self.notes.push(if self.processes.is_empty() {
+                "no process with DMD was seen: is `dmd::global_allocator!();` in the program that does the work?".to_owned()
+            } else {
+                "the program left no snapshot: it ended without its exit handlers (abort, _exit or SIGKILL); use --every or \
+                 --at-peak"
+                    .to_owned()
+            });
+        }
+    }
+}
+
+fn send_signal(pid: u32, signal: i32) {
+    use rustix::process::{Pid, Signal, kill_process};
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    if let (Some(pid), Some(signal)) = (pid, Signal::from_named_raw(signal)) {
+        // It may have ended by itself meanwhile.
+        let _ = kill_process(pid, signal);
+    }
+}

@@ -1,0 +1,71 @@
+//! `about-memory call PROGRAM COMMAND`: sends a command to a running program.
+
+use crate::command::flags::seconds;
+use crate::context::Context;
+use crate::error::Failure;
+use crate::input::live::{self, Target};
+use clap::Args;
+use memreport::serve::Request;
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// `about-memory call`
+#[derive(Debug, Args)]
+pub struct CallArgs {
+    /// A running program, by number or name: `about-memory ps` lists them
+    #[arg(value_name = "PID|NAME")]
+    program: Target,
+    /// What to ask; without it, what can be asked is listed
+    #[arg(value_name = "COMMAND")]
+    command: Option<String>,
+    /// What the command is told, as `options=--mode=live`
+    #[arg(value_name = "NAME=VALUE", value_parser = argument)]
+    arguments: Vec<(String, String)>,
+    /// How many seconds the program may take to answer
+    #[arg(long, alias = "patience", value_name = "SECONDS", default_value = "30", value_parser = seconds)]
+    timeout: Duration,
+}
+
+fn argument(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("write it as `name=value`")?;
+    Ok((name.to_owned(), value.to_owned()))
+}
+
+impl CallArgs {
+    /// Prints the answer, or the list of commands if none is given.
+    ///
+    /// # Errors
+    /// The program cannot be asked or refuses, or the answer cannot be written.
+    pub fn run(self, context: &mut Context<'_>) -> Result<ExitCode, Failure> {
+        let connection = live::choose(&self.program, self.timeout)?;
+        let Some(command) = &self.command else {
+            for command in connection.status()?.commands {
+                writeln!(context.out, "{:12} {}", command.name, command.description)?;
+            }
+            return Ok(ExitCode::SUCCESS);
+        };
+        let mut request = Request::new(command);
+        request.arguments.extend(self.arguments);
+        for part in connection.ask(&request)? {
+            context.out.write_all(&part.bytes)?;
+            if part.bytes.last().is_some_and(|byte| *byte != b'\n')
+                && std::str::from_utf8(&part.bytes).is_ok()
+            {
+                writeln!(context.out)?;
+            }
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// Sends a request and prints each part of the answer as text.
+pub(super) fn print_answer(
+    program: &Target,
+    request: &Request,
+    context: &mut Context<'_>,
+) -> Result<ExitCode, Failure> {
+    for part in live::choose(program, Duration::from_secs(30))?.ask(request)? {
+        writeln!(context.out, "{}", String::from_utf8_lossy(&part.bytes))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}

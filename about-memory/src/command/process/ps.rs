@@ -1,0 +1,119 @@
+//! `about-memory ps`: lists the running programs with an open memreport socket.
+
+use crate::command::flags::seconds;
+use crate::context::Context;
+use crate::error::Failure;
+use crate::input::live::{self, Connection, LiveError, Program};
+use crate::render;
+use crate::render::ps::Row;
+use crate::report::unclassified::HeapSums;
+use clap::Args;
+use memreport::serve::protocol::Status;
+use memreport::snapshot::read::{self, Options};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::thread;
+use std::time::Duration;
+
+/// `about-memory ps`
+#[derive(Debug, Args)]
+pub struct PsArgs {
+    /// Ask no program for a report, so that none of them measures anything: what is unclassified stays unknown
+    #[arg(long)]
+    quick: bool,
+    /// How many seconds a program may take to answer
+    #[arg(long, alias = "patience", value_name = "SECONDS", default_value = "0.25", value_parser = seconds)]
+    timeout: Duration,
+    /// Look for sockets in this folder alone
+    #[arg(long, value_name = "DIR")]
+    folder: Option<PathBuf>,
+    /// Print a JSON array, for scripts: bytes as numbers
+    #[arg(long)]
+    json: bool,
+}
+
+/// The answers of one program.
+#[derive(Debug)]
+struct Answer {
+    pid: u32,
+    status: Result<Status, LiveError>,
+    /// The sums of its report, or the reason why they are not known.
+    measured: Result<HeapSums, String>,
+}
+
+impl PsArgs {
+    /// Prints the list.
+    ///
+    /// # Errors
+    /// The answer cannot be written.
+    pub fn run(self, context: &mut Context<'_>) -> Result<ExitCode, Failure> {
+        let mut found = self.folder.as_deref().map_or_else(live::find, live::find_in);
+        found.sort_by_key(|program| program.pid);
+        let mut rows = Vec::new();
+        let mut silent = Vec::new();
+        for Answer { pid, status, measured } in ask_all(found, &self) {
+            match status {
+                Ok(status) => rows.push(Row { pid, status, measured }),
+                Err(error) => silent.push(error),
+            }
+        }
+        if self.json {
+            render::ps::write_json(&rows, context.out)?;
+        } else if rows.is_empty() {
+            writeln!(
+                context.out,
+                "No program of yours can be asked. Call `memreport::serve()` in a program, and it stands here."
+            )?;
+        } else {
+            render::ps::write_text(&rows, context.out)?;
+        }
+        context.out.flush()?;
+        for Row { pid, status, .. } in &rows {
+            for saved in &status.saved {
+                writeln!(context.notes, "note: {pid}: {saved}")?;
+            }
+        }
+        for error in silent {
+            match error {
+                // The program has ended, or its socket was removed just now.
+                LiveError::NotServing(..) | LiveError::NoProcess(_) => {}
+                // A program in a container that shares the folder: its pid here is listed already.
+                LiveError::WrongPeer { peer, .. } if rows.iter().any(|row| row.pid == peer) => {}
+                error => writeln!(context.notes, "note: {error}")?,
+            }
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// Asks all at once: one that is slow costs the others nothing.
+fn ask_all(programs: Vec<Program>, args: &PsArgs) -> Vec<Answer> {
+    thread::scope(|scope| {
+        let asked: Vec<_> =
+            programs.into_iter().map(|program| scope.spawn(|| ask(program, args))).collect();
+        asked.into_iter().filter_map(|asked| asked.join().ok()).collect()
+    })
+}
+
+fn ask(program: Program, args: &PsArgs) -> Answer {
+    let pid = program.pid;
+    let connection = Connection::new(program, args.timeout);
+    let status = connection.status();
+    let measured = match (&status, args.quick) {
+        (Err(_), _) => Err(String::new()),
+        (Ok(_), true) => Err("not asked".to_owned()),
+        (Ok(_), false) => measure(&connection),
+    };
+    Answer { pid, status, measured }
+}
+
+fn measure(connection: &Connection) -> Result<HeapSums, String> {
+    let report = connection.report(false).map_err(|error| match error {
+        LiveError::Io(..) | LiveError::Refused(..) => "busy".to_owned(),
+        other => other.to_string(),
+    })?;
+    let mut sums = HeapSums::default();
+    read::read(&mut &report.report[..], Options::default(), &mut sums)
+        .map_err(|error| error.to_string())?;
+    Ok(sums)
+}

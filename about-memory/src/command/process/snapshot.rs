@@ -1,0 +1,125 @@
+//! `about-memory snapshot PROGRAM… -o FILE`: saves the reports of running programs, once or in a series.
+
+mod series;
+
+use crate::command::flags::seconds;
+use crate::context::Context;
+use crate::error::Failure;
+use crate::input::live::{self, Target};
+use clap::Args;
+use flate2::Compression;
+use flate2::read::GzDecoder;
+use flate2::write::GzEncoder;
+use serde_json::Value;
+use series::SeriesArgs;
+use std::fs;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// `about-memory snapshot`
+#[derive(Debug, Args)]
+pub struct SnapshotArgs {
+    /// Running programs, by number or name: `about-memory ps` lists them. The reports of several go into one file
+    #[arg(required = true, value_name = "PID|NAME")]
+    programs: Vec<Target>,
+    /// Where to write the memory report; gzipped if the name ends in `.gz`
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+    /// Write DMD's dump of the same moment beside it, `heap.dmd.json.gz` beside `heap.json.gz`; of one program only
+    #[arg(long)]
+    dump: bool,
+    /// How many seconds a program may take to answer
+    #[arg(long, alias = "patience", value_name = "SECONDS", default_value = "30", value_parser = seconds)]
+    timeout: Duration,
+    /// Whether there is to be more than one.
+    #[command(flatten)]
+    series: SeriesArgs,
+}
+
+impl SnapshotArgs {
+    /// Saves one snapshot or several.
+    ///
+    /// # Errors
+    /// A program cannot be asked, or a file cannot be written.
+    pub fn run(self, context: &mut Context<'_>) -> Result<ExitCode, Failure> {
+        if self.dump && self.programs.len() > 1 {
+            return Err("a dump is of one program: ask each for its own".into());
+        }
+        match self.series.every {
+            Some(every) => series::take(&self, every, context.notes)?,
+            None => take(&self, &self.output, context.notes)?,
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// Takes one, into this file.
+fn take(args: &SnapshotArgs, output: &Path, notes: &mut dyn Write) -> Result<(), Failure> {
+    let mut files = Vec::new();
+    for target in &args.programs {
+        let report = live::choose(target, args.timeout)?.report(args.dump)?;
+        if let Some(dump) = report.dump {
+            let path = dmd::dump::beside(output);
+            write(&path, &dump)?;
+            writeln!(notes, "wrote {}", path.display())?;
+        }
+        files.push(report.report);
+    }
+    let file = match &files[..] {
+        [one] => one.clone(),
+        several => merge(several)?,
+    };
+    write(output, &file)?;
+    writeln!(notes, "wrote {}", output.display())?;
+    Ok(())
+}
+
+/// One file with the reports of all, each under its own process, as Firefox writes those of its processes.
+fn merge(files: &[Vec<u8>]) -> Result<Vec<u8>, Failure> {
+    let mut merged: Option<Value> = None;
+    for file in files {
+        let mut file: Value = serde_json::from_reader(GzDecoder::new(&file[..]))?;
+        let Some(merged) = &mut merged else {
+            merged = Some(file);
+            continue;
+        };
+        for list in ["/reports", "/memreport/notes"] {
+            if let (Some(all), Some(more)) = (
+                merged.pointer_mut(list).and_then(Value::as_array_mut),
+                file.pointer_mut(list).and_then(Value::as_array_mut),
+            ) {
+                all.append(more);
+            }
+        }
+    }
+    let mut packed = GzEncoder::new(Vec::new(), Compression::default());
+    serde_json::to_writer(&mut packed, &merged)?;
+    Ok(packed.finish()?)
+}
+
+/// Writes a gzipped file as its new name says, such that it is never seen half written.
+fn write(path: &Path, gzipped: &[u8]) -> io::Result<()> {
+    let named =
+        |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
+    let is_zipped = path.extension().is_some_and(|ending| ending == "gz");
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let mut unfinished =
+        tempfile::NamedTempFile::new_in(folder.unwrap_or(Path::new("."))).map_err(named)?;
+    if is_zipped {
+        unfinished.write_all(gzipped).map_err(named)?;
+    } else {
+        let mut text = Vec::new();
+        GzDecoder::new(gzipped).read_to_end(&mut text).map_err(named)?;
+        unfinished.write_all(&text).map_err(named)?;
+    }
+    // A temporary file is its owner's alone; a report is as readable as any file that one writes.
+    let written = unfinished.persist(path).map_err(|error| named(error.error))?;
+    readable(&written)
+}
+
+fn readable(file: &fs::File) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    file.set_permissions(fs::Permissions::from_mode(0o644))
+}

@@ -1,0 +1,110 @@
+//! `about-memory snapshot PROGRAM --every 10s`: one snapshot after the other, in names that sort, of which the newest are kept.
+
+use std::collections::VecDeque;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
+
+use clap::Args;
+use memreport::__private::stamp;
+
+use super::SnapshotArgs;
+use crate::command::flags::interval;
+use crate::error::Failure;
+use crate::input::live::LiveError;
+
+/// What concerns several snapshots.
+#[derive(Debug, Args)]
+pub(crate) struct SeriesArgs {
+    /// Take a snapshot at once and then every so many seconds, until the program ends or --count is reached; FILE gets the time
+    /// of each in its name, `heap-20261121-230105-123.json.gz`
+    #[arg(long, value_name = "SECONDS", value_parser = interval)]
+    pub(crate) every: Option<Duration>,
+    /// Take so many
+    #[arg(long, value_name = "N", requires = "every", value_parser = clap::value_parser!(u64).range(1..))]
+    count: Option<u64>,
+    /// Keep the newest N, and no others
+    #[arg(long, value_name = "N", requires = "every", default_value_t = 100,
+          value_parser = clap::value_parser!(u32).range(1..))]
+    keep: u32,
+}
+
+/// Takes one after the other.
+///
+/// # Errors
+/// When the first cannot be taken. Later, what cannot be asked or written is said, and tried again.
+pub(crate) fn take(
+    args: &SnapshotArgs,
+    every: Duration,
+    notes: &mut dyn Write,
+) -> Result<(), Failure> {
+    let SeriesArgs { count, keep, .. } = args.series;
+    let mut taken: VecDeque<PathBuf> = VecDeque::new();
+    let mut tried = 0;
+    loop {
+        let next = Instant::now() + every;
+        let path = named(&args.output, SystemTime::now());
+        tried += 1;
+        match super::take(args, &path, notes) {
+            Ok(()) => taken.push_back(path),
+            Err(error) if taken.is_empty() => return Err(error),
+            Err(error) if has_ended(&error) => {
+                writeln!(notes, "the program has ended")?;
+                break;
+            }
+            Err(error) => writeln!(notes, "note: {error}; tried again at the next interval")?,
+        }
+        while taken.len() > usize::try_from(keep).unwrap_or(usize::MAX) {
+            if let Some(oldest) = taken.pop_front() {
+                // Gone already is as good as removed.
+                let _ = fs::remove_file(dmd::dump::beside(&oldest));
+                let _ = fs::remove_file(oldest);
+            }
+        }
+        if count.is_some_and(|count| tried >= count) {
+            break;
+        }
+        thread::sleep(next.saturating_duration_since(Instant::now()));
+    }
+    if let (true, Some(first), Some(last)) = (args.dump, taken.front(), taken.back())
+        && first != last
+    {
+        let [first, last] = [first, last].map(|report| dmd::dump::beside(report));
+        let (first, last) = (first.display(), last.display());
+        writeln!(notes, "what grew: about-memory heap-diff {first} {last}")?;
+    }
+    Ok(())
+}
+
+fn has_ended(error: &Failure) -> bool {
+    let error = error.downcast_ref::<LiveError>();
+    matches!(error, Some(LiveError::NoProcess(_) | LiveError::NotServing(..)))
+}
+
+/// The file's name with a time in it: `heap.json.gz` at some time is `heap-20261121-230105-123.json.gz`.
+fn named(file: &Path, time: SystemTime) -> PathBuf {
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    let endings = [".json.gz", ".json", ".gz"];
+    let ending = endings.into_iter().find(|ending| name.ends_with(ending)).unwrap_or_default();
+    let stem = name.strip_suffix(ending).unwrap_or(&name);
+    file.with_file_name(format!("{stem}-{}{ending}", stamp(time)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_comes_before_the_ending() {
+        let time = SystemTime::UNIX_EPOCH + Duration::from_millis(1_795_302_065_123);
+        for (file, expected) in [
+            ("a/heap.json.gz", "a/heap-20261121-230105-123.json.gz"),
+            ("heap.gz", "heap-20261121-230105-123.gz"),
+            ("heap", "heap-20261121-230105-123"),
+        ] {
+            assert_eq!(named(Path::new(file), time), Path::new(expected));
+        }
+    }
+}

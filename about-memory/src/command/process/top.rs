@@ -1,0 +1,139 @@
+//! `about-memory live PROGRAM`: the tree of a running program in a terminal, asked again and again.
+
+mod state;
+
+use std::io::{self, IsTerminal};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::thread;
+use std::time::Duration;
+
+use clap::Args;
+use memreport::serve::Request;
+use ratatui::crossterm::event::{self, Event, KeyEventKind};
+
+use crate::command::flags::seconds;
+use crate::context::Context;
+use crate::error::Failure;
+use crate::input::live::{self, Connection, LiveError, Target};
+use crate::render::terminal::screen;
+use state::{State, Wish};
+use std::process::ExitCode;
+
+/// `about-memory top`
+#[derive(Debug, Args)]
+pub struct TopArgs {
+    /// A running program, by number or name: `about-memory ps` lists them
+    #[arg(value_name = "PID|NAME")]
+    program: Target,
+    /// Seconds between two reports
+    #[arg(long, value_name = "SECONDS", default_value = "2", value_parser = every)]
+    every: Duration,
+}
+
+/// `2s`, `2`, `0.5`.
+fn every(text: &str) -> Result<Duration, String> {
+    seconds(text.strip_suffix('s').unwrap_or(text))
+}
+
+/// How often the terminal is looked at while nothing happens.
+const TICK: Duration = Duration::from_millis(100);
+
+/// What the thread that asks is told.
+enum Question {
+    Report,
+    Minimize,
+}
+
+/// What it has heard.
+enum Reply {
+    Report(Result<Vec<u8>, LiveError>),
+    Minimized(Result<String, LiveError>),
+}
+
+impl TopArgs {
+    /// Shows the tree until the user quits.
+    ///
+    /// # Errors
+    /// There is no terminal, or the program cannot be asked at first.
+    pub fn run(self, context: &mut Context<'_>) -> Result<ExitCode, Failure> {
+        if context.terminal.is_none() || !io::stdin().is_terminal() {
+            return Err("this needs a terminal; `about-memory PID` prints the tree once".into());
+        }
+        let connection = live::choose(&self.program, Duration::from_secs(30))?;
+        let status = connection.status()?;
+        let first = connection.report(false)?.report;
+        let (questions, asked) = mpsc::channel();
+        let (answers, received) = mpsc::channel();
+        let every = self.every;
+        thread::spawn(move || ask(&connection, every, &asked, &answers));
+        let mut state = State::new(format!("{} (pid {})", status.name, status.pid));
+        state.receive(first);
+        // Restores the terminal after a panic too.
+        let mut terminal = ratatui::try_init()?;
+        let done = watch(&mut terminal, &mut state, &questions, &received);
+        ratatui::restore();
+        done.map(|()| ExitCode::SUCCESS)
+    }
+}
+
+/// Asks at intervals, and whenever it is told to.
+fn ask(
+    connection: &Connection,
+    every: Duration,
+    asked: &Receiver<Question>,
+    answers: &Sender<Reply>,
+) {
+    loop {
+        let answer = match asked.recv_timeout(every) {
+            Ok(Question::Report) | Err(mpsc::RecvTimeoutError::Timeout) => {
+                Reply::Report(connection.report(false).map(|report| report.report))
+            }
+            Ok(Question::Minimize) => Reply::Minimized(minimize(connection)),
+            Err(mpsc::RecvTimeoutError::Disconnected) => return,
+        };
+        if answers.send(answer).is_err() {
+            return;
+        }
+    }
+}
+
+fn minimize(connection: &Connection) -> Result<String, LiveError> {
+    let parts = connection.ask(&Request::new("minimize"))?;
+    Ok(parts.iter().map(|part| String::from_utf8_lossy(&part.bytes)).collect())
+}
+
+fn watch(
+    terminal: &mut ratatui::DefaultTerminal,
+    state: &mut State,
+    questions: &Sender<Question>,
+    received: &Receiver<Reply>,
+) -> Result<(), Failure> {
+    loop {
+        terminal.draw(|frame| screen::draw(frame, &mut state.screen))?;
+        if event::poll(TICK)? {
+            let wish = match event::read()? {
+                Event::Key(key) if key.kind != KeyEventKind::Release => state.key(key),
+                _ => None,
+            };
+            // The thread that asks lives as long as this one listens.
+            match wish {
+                Some(Wish::Quit) => return Ok(()),
+                Some(Wish::Report) => _ = questions.send(Question::Report),
+                Some(Wish::Minimize) => _ = questions.send(Question::Minimize),
+                None => {}
+            }
+        }
+        for answer in received.try_iter() {
+            match answer {
+                Reply::Report(Ok(report)) => state.receive(report),
+                Reply::Minimized(Ok(said)) => {
+                    state.show_message(said);
+                    let _ = questions.send(Question::Report);
+                }
+                Reply::Report(Err(error)) | Reply::Minimized(Err(error)) => {
+                    state.show_message(error.to_string());
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! `about-memory track PROGRAM`: turns DMD on or off in a running program, or changes its options.
+
+use super::call::print_answer;
+use crate::context::Context;
+use crate::error::Failure;
+use crate::input::live::Target;
+use clap::Args;
+use memreport::serve::Request;
+use std::process::ExitCode;
+
+/// `about-memory track`
+#[derive(Debug, Args)]
+pub struct TrackArgs {
+    /// A running program, by number or name
+    #[arg(value_name = "PID|NAME")]
+    program: Target,
+    /// Enter no new blocks from now on
+    #[arg(long, conflicts_with = "options")]
+    stop: bool,
+    /// What to track, in the words of `$DMD` [default: everything, with full stacks]
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "WORD")]
+    options: Vec<String>,
+}
+
+impl TrackArgs {
+    /// Prints the answer.
+    ///
+    /// # Errors
+    /// The program cannot be asked or refuses, or the answer cannot be written.
+    pub fn run(self, context: &mut Context<'_>) -> Result<ExitCode, Failure> {
+        let request = match (self.stop, &self.options[..]) {
+            (true, _) => Request::new("untrack"),
+            (false, []) => Request::new("track"),
+            (false, words) => Request::new("track").with("options", words.join(" ")),
+        };
+        print_answer(&self.program, &request, context)
+    }
+}

@@ -1,0 +1,64 @@
+//! `about-memory diff A B`: shows the differences of two memory reports.
+
+use super::present::{self, Presented};
+use crate::command::flags::DisplayArgs;
+use crate::context::Context;
+use crate::error::Failure;
+use crate::input::InputArgs;
+use crate::input::open;
+use crate::render::show::markdown;
+use crate::report::page::file_builder::Opened;
+use crate::report::tree::Settings;
+use clap::Args;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// `about-memory diff A B`
+#[derive(Debug, Args)]
+pub struct DiffArgs {
+    /// The report from before; a running program by number, with `--since`
+    #[arg(value_name = "A|PID")]
+    pub first: PathBuf,
+    /// The report from after; a running program by number, if it is to be compared as it is now
+    #[arg(value_name = "B|PID", required_unless_present = "since")]
+    pub second: Option<PathBuf>,
+    /// Show how the one report, or the running program, differs from this report
+    #[arg(long, value_name = "FILE", conflicts_with = "second")]
+    pub since: Option<PathBuf>,
+    /// Print a Markdown table of what changed most, fit for a pull request
+    #[arg(long, conflicts_with_all = ["json", "descriptions", "color"])]
+    pub markdown: bool,
+    /// How it is shown.
+    #[command(flatten)]
+    pub display: DisplayArgs,
+    /// How files are read.
+    #[command(flatten)]
+    pub input: InputArgs,
+}
+
+impl DiffArgs {
+    /// Shows the differences of two files.
+    ///
+    /// # Errors
+    /// The files cannot be compared, or the answer cannot be written.
+    pub fn run(self, context: &mut Context<'_>) -> Result<ExitCode, Failure> {
+        let settings = Settings { is_diff: true, ..self.display.settings() };
+        let filter = self.display.filter(context)?;
+        let (before, after) = match (&self.since, &self.second) {
+            (Some(since), _) => (since, &self.first),
+            (None, Some(second)) => (&self.first, second),
+            (None, None) => return Err("name two reports, or one and --since".into()),
+        };
+        let pair = open::open_two([before, after], self.input.options())?;
+        if self.markdown {
+            let changes = pair.changes(&filter)?;
+            markdown::write(&changes, &settings, self.display.process.as_deref(), context.out)?;
+            present::write_notes(pair.notes(), self.display.notes, context)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        let Opened { file, notes } = pair.compare(filter, &settings)?;
+        let presented = Presented { files: &[file], settings: &settings, notes };
+        present::write(presented, &self.display, context)?;
+        Ok(ExitCode::SUCCESS)
+    }
+}

@@ -1,0 +1,75 @@
+//! `about-memory explain-rss FILE…`: explains resident memory and its growth.
+
+use crate::context::Context;
+use crate::error::Failure;
+use crate::input::open;
+use crate::input::{InputArgs, folder};
+use crate::render::resident::{html, text};
+use crate::report::resident::{Blocks, Explanation, ProcessSnapshot, ProcessSnapshots};
+use clap::Args;
+use memreport_analysis::read as dump;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// `about-memory explain-rss`
+#[derive(Debug, Args)]
+pub struct ExplainRssArgs {
+    /// Memory reports of one process, one or several, in any order; or a directory of them, or the number of a running process
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+
+    /// Explain the process with NAME in its name [default: the one that wrote the file]
+    #[arg(long, value_name = "NAME")]
+    process: Option<String>,
+
+    /// Write the page as a fragment of HTML
+    #[arg(long)]
+    html: bool,
+
+    /// How files are read.
+    #[command(flatten)]
+    input: InputArgs,
+}
+
+/// The columns of a line without a terminal.
+const COLUMNS: usize = 100;
+
+impl ExplainRssArgs {
+    /// Prints the explanation.
+    ///
+    /// # Errors
+    /// A file cannot be read or has no such process, or the answer cannot be written.
+    pub fn run(self, context: &mut Context<'_>) -> Result<ExitCode, Failure> {
+        let mut snapshots = Vec::new();
+        for file in folder::reports(&self.files)? {
+            snapshots.push(self.read(&file, context.notes)?);
+        }
+        let explanation = Explanation::new(snapshots);
+        if self.html {
+            html::write(&explanation, context.out)?;
+        } else {
+            let columns = context.columns().unwrap_or(COLUMNS);
+            text::write(&explanation, columns, context.out)?;
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn read(&self, path: &Path, notes: &mut dyn Write) -> Result<ProcessSnapshot, Failure> {
+        let mut snapshots = ProcessSnapshots::default();
+        let header = open::read(path, self.input.options(), &mut snapshots)?;
+        let wanted = self.process.as_deref();
+        let mut snapshot = snapshots.choose(wanted, &header).ok_or_else(|| match wanted {
+            Some(name) => format!("{}: no process is called `{name}`", path.display()),
+            None => format!("{}: it has no reports of any process", path.display()),
+        })?;
+        if let Some(beside) = folder::dump_beside(path).filter(|path| path.exists()) {
+            match dump::read_file(&beside) {
+                Ok(dump) => snapshot.blocks = Blocks::of_dump(&dump),
+                // The dump only adds to the answer.
+                Err(error) => writeln!(notes, "note: {}: {error}", beside.display())?,
+            }
+        }
+        Ok(snapshot)
+    }
+}

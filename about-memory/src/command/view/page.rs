@@ -1,0 +1,6 @@
+//! Builds or serves the page that shows reports in a browser.
+
+pub(crate) mod snapshot;
+pub(crate) mod findings;
+pub mod build;
+pub mod serve;

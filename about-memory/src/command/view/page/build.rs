@@ -1,0 +1,103 @@
+//! `about-memory page build FILE… -o PAGE`: writes one page that shows reports in any browser, offline.
+
+use super::findings;
+use super::snapshot::{PageSnapshot, difference};
+use crate::context::Context;
+use crate::error::Failure;
+use crate::input::InputArgs;
+use crate::render::page::document::Document;
+use clap::Args;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// `about-memory page build`
+#[derive(Debug, Args)]
+pub struct PageBuildArgs {
+    /// Memory reports, the oldest first; a DMD dump that lies beside one is shown with it
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// The page to write; it needs no other file and no network
+    #[arg(short, long, value_name = "PAGE")]
+    pub output: PathBuf,
+    /// How files are read.
+    #[command(flatten)]
+    pub input: InputArgs,
+}
+
+impl PageBuildArgs {
+    /// Writes the page.
+    ///
+    /// # Errors
+    /// A file cannot be shown, or the page cannot be written.
+    pub fn run(self, context: &mut Context<'_>) -> Result<ExitCode, Failure> {
+        let mut snapshots = Vec::new();
+        for path in &self.files {
+            snapshots.push(PageSnapshot::of_file(path, self.input.options())?);
+        }
+        let document = embed_all(&snapshots, context.notes)?;
+        let written = File::create(&self.output).and_then(|file| {
+            let mut file = BufWriter::new(file);
+            document.write(&mut file).and_then(|()| file.flush())
+        });
+        written
+            .map_err(|error| format!("{}: cannot be written: {error}", self.output.display()))?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// Makes a page of snapshots, their findings and differences.
+fn embed_all(snapshots: &[PageSnapshot], notes: &mut dyn Write) -> Result<Document, Failure> {
+    let summaries: Vec<_> = snapshots.iter().map(PageSnapshot::summary).collect();
+    let mut document = Document::offline(&summaries);
+    let all: Vec<&PageSnapshot> = snapshots.iter().collect();
+    for (index, snapshot) in snapshots.iter().enumerate() {
+        document.embed(format!("moments/{index}/reports"), &snapshot.reports()?)?;
+        if let Some(found) = findings::find(&all, index) {
+            for note in &found.notes {
+                writeln!(notes, "about-memory: {note}")?;
+            }
+            document.embed(format!("moments/{index}/findings"), &found.json)?;
+        }
+    }
+    for (first, second) in pairs(snapshots.len()) {
+        match difference(&snapshots[first], &snapshots[second]) {
+            Ok(json) => document.embed(format!("differences/{first}/{second}"), &json)?,
+            // The page still shows the trees of both.
+            Err(error) => writeln!(
+                notes,
+                "about-memory: {} and {} are not compared: {}",
+                snapshots[first].name,
+                snapshots[second].name,
+                error.with_causes()
+            )?,
+        }
+    }
+    Ok(document)
+}
+
+/// The largest number of snapshots of which the page has all differences.
+const ALL_PAIRS: usize = 6;
+
+/// Which snapshots are compared, each with a later one: all pairs of a few; of many, neighbours and the first with the last.
+fn pairs(count: usize) -> Vec<(usize, usize)> {
+    let all = (0..count).flat_map(|first| (first + 1..count).map(move |second| (first, second)));
+    all.filter(|&(first, second)| {
+        count <= ALL_PAIRS || second == first + 1 || (first == 0 && second + 1 == count)
+    })
+    .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_many_moments_neighbours_are_compared() {
+        assert_eq!(pairs(1), []);
+        assert_eq!(pairs(3), [(0, 1), (0, 2), (1, 2)]);
+        assert_eq!(pairs(6).len(), 15);
+        assert_eq!(pairs(8).len(), 8);
+    }
+}

@@ -1,0 +1,245 @@
+//! What is answered to a request that has been let in.
+
+use super::source::{Measured, Source};
+use super::store::{SnapshotStore, StoredSnapshot};
+use crate::command::view::page::findings;
+use crate::command::view::page::snapshot::{PageSnapshot, difference};
+use crate::error::Failure;
+use crate::render::page::document::{self, Document};
+use hyper::{Method, StatusCode};
+use memreport::snapshot::read::Options;
+use serde_json::{Value, json};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
+
+/// An answer, before it becomes one of HTTP.
+#[derive(Debug)]
+pub(super) enum Answer {
+    /// The page.
+    Page(Vec<u8>),
+    /// JSON, gzipped.
+    Json(Vec<u8>),
+    /// A file to save, with its name.
+    File(Vec<u8>, String),
+    /// A sentence that says what is wrong.
+    Fault(StatusCode, String),
+}
+
+/// All that a page may ask for.
+#[derive(Debug, Default)]
+pub(super) struct Library {
+    store: Mutex<SnapshotStore>,
+    sources: Vec<Box<dyn Source>>,
+}
+
+/// What a request asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Route {
+    Page,
+    Moments,
+    Reports(u64),
+    Findings(u64),
+    File(u64),
+    Difference(u64, u64),
+    Measure(usize),
+    MeasureBriefly(usize),
+    Minimize(usize),
+}
+
+/// The route of a request line; a path is never one of the file system.
+fn route(method: &Method, path: &str) -> Option<Route> {
+    let segments: Vec<&str> = path.strip_prefix('/')?.split('/').collect();
+    let is_reading = matches!(*method, Method::GET | Method::HEAD);
+    Some(match (is_reading, &segments[..]) {
+        (true, [""]) => Route::Page,
+        (true, ["moments"]) => Route::Moments,
+        (true, ["moments", id, "reports"]) => Route::Reports(id.parse().ok()?),
+        (true, ["moments", id, "findings"]) => Route::Findings(id.parse().ok()?),
+        (true, ["moments", id, "file"]) => Route::File(id.parse().ok()?),
+        (true, ["differences", first, second]) => {
+            Route::Difference(first.parse().ok()?, second.parse().ok()?)
+        }
+        (false, ["measure", source]) => Route::Measure(source.parse().ok()?),
+        (false, ["measure-briefly", source]) => Route::MeasureBriefly(source.parse().ok()?),
+        (false, ["minimize", source]) => Route::Minimize(source.parse().ok()?),
+        _ => return None,
+    })
+}
+
+impl Library {
+    pub(super) fn add(&mut self, snapshot: PageSnapshot) {
+        self.store().add(snapshot, None);
+    }
+
+    pub(super) fn add_source(&mut self, source: Box<dyn Source>) {
+        self.sources.push(source);
+    }
+
+    pub(super) fn has_no_source(&self) -> bool {
+        self.sources.is_empty()
+    }
+
+    pub(super) fn measure_all(&self) -> Vec<String> {
+        let mut faults = Vec::new();
+        for (id, source) in self.sources.iter().enumerate() {
+            for taken in [self.remember(id), self.measure(id, true).map(drop)] {
+                if let Err(error) = taken {
+                    faults.push(format!("{}: {}", source.name(), error.with_causes()));
+                }
+            }
+        }
+        faults
+    }
+
+    /// Answers; this may take as long as a program takes to measure itself.
+    pub(super) fn answer(&self, method: &Method, path: &str) -> Answer {
+        let Some(route) = route(method, path) else {
+            return Answer::Fault(StatusCode::NOT_FOUND, "There is no such page here.".into());
+        };
+        self.grant(route).unwrap_or_else(|error| {
+            Answer::Fault(StatusCode::UNPROCESSABLE_ENTITY, error.with_causes())
+        })
+    }
+
+    fn grant(&self, route: Route) -> Result<Answer, Failure> {
+        Ok(match route {
+            Route::Page => {
+                let mut page = Vec::new();
+                Document::served().write(&mut page)?;
+                Answer::Page(page)
+            }
+            Route::Moments => self.json(&self.snapshots())?,
+            Route::Reports(id) => {
+                Answer::Json(document::gzip(&self.stored(id)?.snapshot.reports()?)?)
+            }
+            Route::Findings(id) => self.findings(&*self.stored(id)?)?,
+            Route::File(id) => self.file(&*self.stored(id)?)?,
+            Route::Difference(first, second) => {
+                let (first, second) = (self.stored(first)?, self.stored(second)?);
+                let json = difference(&first.snapshot, &second.snapshot)?;
+                Answer::Json(document::gzip(&json)?)
+            }
+            Route::Measure(source) => {
+                self.json(&json!({ "moment": self.measure(source, true)? }))?
+            }
+            Route::MeasureBriefly(source) => {
+                self.json(&json!({ "moment": self.measure(source, false)? }))?
+            }
+            Route::Minimize(source) => {
+                self.source(source)?.minimize()?;
+                self.json(&json!({ "moment": self.measure(source, true)? }))?
+            }
+        })
+    }
+
+    fn json(&self, value: &Value) -> Result<Answer, Failure> {
+        Ok(Answer::Json(document::gzip(value.to_string().as_bytes())?))
+    }
+
+    fn snapshots(&self) -> Value {
+        let summary = |stored: &StoredSnapshot| {
+            let mut summary = stored.snapshot.summary();
+            summary["id"] = stored.id.into();
+            summary["source"] = stored.source.into();
+            summary
+        };
+        let snapshots: Vec<Value> = self.store().iter().map(summary).collect();
+        let sources: Vec<Value> = self
+            .sources
+            .iter()
+            .enumerate()
+            .map(|(id, source)| json!({ "id": id, "name": source.name() }))
+            .collect();
+        json!({ "moments": snapshots, "sources": sources })
+    }
+
+    /// Keeps what a program has stored of its own past.
+    fn remember(&self, id: usize) -> Result<(), Failure> {
+        let source = self.source(id)?;
+        for report in source.history()? {
+            let snapshot = moment_of(source, report)?;
+            self.store().add(snapshot, Some(id));
+        }
+        Ok(())
+    }
+
+    /// Measures a program, and keeps what it says.
+    fn measure(&self, id: usize, with_dump: bool) -> Result<u64, Failure> {
+        let source = self.source(id)?;
+        let Measured { report, dump } = source.measure(with_dump)?;
+        let snapshot = moment_of(source, report)?;
+        Ok(self.store().add(snapshot.taken(SystemTime::now(), dump), Some(id)))
+    }
+
+    fn findings(&self, stored: &StoredSnapshot) -> Result<Answer, Failure> {
+        let found = stored.findings.get_or_init(|| {
+            let course = self.store().course(stored);
+            let snapshots: Vec<&PageSnapshot> =
+                course.iter().map(|other| &other.snapshot).collect();
+            let index = course.iter().position(|other| other.id == stored.id)?;
+            findings::find(&snapshots, index).and_then(|found| document::gzip(&found.json).ok())
+        });
+        let missing = "no dump of DMD lies beside this report, nor does it say what is resident";
+        Ok(Answer::Json(found.clone().ok_or(missing)?))
+    }
+
+    fn file(&self, stored: &StoredSnapshot) -> Result<Answer, Failure> {
+        let report = &stored.snapshot.report;
+        let is_gzip = report.starts_with(&[0x1f, 0x8b]);
+        let bytes = if is_gzip { report.clone() } else { document::gzip(report)? };
+        Ok(Answer::File(bytes, format!("memory-report-{}.json.gz", stored.id)))
+    }
+
+    fn stored(&self, id: u64) -> Result<Arc<StoredSnapshot>, Failure> {
+        self.store().get(id).ok_or_else(|| "This moment is not kept: reload the page.".into())
+    }
+
+    fn source(&self, id: usize) -> Result<&dyn Source, Failure> {
+        let source = self.sources.get(id).map(AsRef::as_ref);
+        source.ok_or_else(|| "There is no such program here: reload the page.".into())
+    }
+
+    /// A panic elsewhere leaves a whole list: snapshots are added as one.
+    fn store(&self) -> MutexGuard<'_, SnapshotStore> {
+        self.store.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What a program has said of a snapshot.
+fn moment_of(source: &dyn Source, report: Vec<u8>) -> Result<PageSnapshot, Failure> {
+    let options = Options { utf8: true, ..Options::default() };
+    Ok(PageSnapshot::of_bytes(source.name(), report, options)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_these_paths_are_anything() {
+        for (method, path, wanted) in [
+            ("GET", "/", Some(Route::Page)),
+            ("HEAD", "/", Some(Route::Page)),
+            ("GET", "/moments", Some(Route::Moments)),
+            ("GET", "/moments/7/reports", Some(Route::Reports(7))),
+            ("GET", "/differences/1/2", Some(Route::Difference(1, 2))),
+            ("POST", "/measure/0", Some(Route::Measure(0))),
+            ("POST", "/measure-briefly/0", Some(Route::MeasureBriefly(0))),
+            ("POST", "/minimize/0", Some(Route::Minimize(0))),
+            ("GET", "/measure/0", None),
+            ("GET", "/minimize/0", None),
+            ("POST", "/", None),
+            ("POST", "/moments", None),
+            ("GET", "/moments/../../etc/passwd", None),
+            ("GET", "/..%2f..%2fetc/passwd", None),
+            ("GET", "//etc/passwd", None),
+            ("GET", "/moments/-1/reports", None),
+            ("GET", "/moments/99999999999999999999/reports", None),
+            ("GET", "/moments/7/reports/", None),
+            ("GET", "*", None),
+        ] {
+            let method = Method::from_bytes(method.as_bytes()).unwrap();
+            assert_eq!(route(&method, path), wanted, "{method} {path}");
+        }
+    }
+}

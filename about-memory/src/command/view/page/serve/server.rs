@@ -1,0 +1,98 @@
+//! Serves the page on a port of this machine.
+
+use super::answer::Library;
+use super::gate::Gate;
+use super::http;
+use super::program::Program;
+use super::source::Source;
+use crate::command::view::page::snapshot::PageSnapshot;
+use crate::error::Failure;
+use crate::input::live::{LiveError, Target};
+use std::net::{Ipv4Addr, SocketAddr};
+use tokio::net::TcpListener;
+
+/// A page that is being served on this machine.
+#[derive(Debug)]
+pub struct Server {
+    gate: Gate,
+    listener: std::net::TcpListener,
+    library: Library,
+}
+
+impl Server {
+    /// Takes a port of the loopback interface; 0 is any that is free.
+    ///
+    /// # Errors
+    /// When the port is taken, or the system has no random numbers for a token.
+    pub fn bind(port: u16) -> Result<Server, Failure> {
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        let listener = std::net::TcpListener::bind(address)
+            .map_err(|error| format!("port {port}: {error}; name another with --port"))?;
+        listener.set_nonblocking(true)?;
+        let gate = Gate::new(listener.local_addr()?.port(), token()?);
+        Ok(Server { gate, listener, library: Library::default() })
+    }
+
+    /// Adds a snapshot that the page shows.
+    pub(super) fn add_snapshot(&mut self, snapshot: PageSnapshot) {
+        self.library.add(snapshot);
+    }
+
+    /// Returns whether no program can be measured.
+    pub(super) fn has_no_source(&self) -> bool {
+        self.library.has_no_source()
+    }
+
+    /// Has a program measured from the page.
+    pub fn add_source(&mut self, source: Box<dyn Source>) {
+        self.library.add_source(source);
+    }
+
+    /// Has a running program measured from the page.
+    ///
+    /// # Errors
+    /// When there is none that can be asked.
+    pub fn add_program(&mut self, target: &Target) -> Result<(), LiveError> {
+        self.add_source(Box::new(Program::new(target)?));
+        Ok(())
+    }
+
+    /// Takes a first snapshot of every program; answers what went wrong.
+    pub fn measure_all(&self) -> Vec<String> {
+        self.library.measure_all()
+    }
+
+    /// The address to open, with the token.
+    #[must_use]
+    pub fn address(&self) -> String {
+        self.gate.address()
+    }
+
+    /// Serves for as long as the process lives.
+    ///
+    /// # Errors
+    /// When the system gives no sockets or threads.
+    pub fn run(self) -> Result<(), Failure> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .max_blocking_threads(BLOCKING)
+            .build()?;
+        runtime.block_on(async {
+            let listener = TcpListener::from_std(self.listener)?;
+            http::serve(listener, self.gate, self.library).await
+        })
+    }
+}
+
+/// Requests that are being worked on at once; more wait.
+const BLOCKING: usize = 8;
+
+/// 128 random bits, as hexadecimal digits.
+fn token() -> Result<String, Failure> {
+    let mut bytes = [0_u8; 16];
+    let length = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;
+    if length != bytes.len() {
+        return Err("the system has too few random numbers for a token".into());
+    }
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}

@@ -1,0 +1,189 @@
+//! A report at one snapshot, as a page has it: its reports, what they come to, and what DMD found.
+
+use crate::error::Failure;
+use crate::input::open::{self, NamedBytes, OpenError};
+use crate::render::page::reports::Reports;
+use crate::report::diff::pair::Compared;
+use crate::report::filter::Filter;
+use crate::report::page::file_builder::{Opened, writer_name};
+use crate::report::page::{Page, ProcessPage};
+use crate::report::report_tree::ReportTree;
+use crate::report::resident::{Blocks, ProcessSnapshot, ProcessSnapshots};
+use crate::report::tree::{Settings, Tree};
+use memreport::snapshot::read::{self, Entry, Options, Sink};
+use serde_json::{Value, json};
+use std::error::Error;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// A memory report, with all that a page shows of it.
+#[derive(Debug)]
+pub(crate) struct PageSnapshot {
+    /// A file's name, or that of a live program.
+    pub(crate) name: String,
+    /// The file as it came, gzipped or not.
+    pub(crate) report: Vec<u8>,
+    options: Options,
+    pub(crate) dump: Option<Dump>,
+    /// What explains resident memory, where the report says how much there is.
+    pub(crate) resident: Option<ProcessSnapshot>,
+    /// What the dump adds to it, once it has been read.
+    pub(crate) blocks: OnceLock<Option<Blocks>>,
+    taken: Option<SystemTime>,
+    figures: Value,
+    notes: Vec<String>,
+}
+
+/// Where DMD's dump of the same snapshot is.
+#[derive(Debug)]
+pub(crate) enum Dump {
+    /// Beside the report.
+    File(PathBuf),
+    /// Handed over with it.
+    Bytes(Vec<u8>),
+}
+
+impl PageSnapshot {
+    /// The report in a file, and the dump beside it if there is one.
+    pub(crate) fn of_file(path: &Path, options: Options) -> Result<PageSnapshot, OpenError> {
+        let name = path.display().to_string();
+        let dump = Some(dmd::dump::beside(path)).filter(|dump| dump.is_file()).map(Dump::File);
+        let taken = fs::metadata(path).and_then(|metadata| metadata.modified()).ok();
+        let mut snapshot = PageSnapshot::of_bytes(name, open::load(path)?, options)?;
+        (snapshot.dump, snapshot.taken) = (dump, snapshot.taken.or(taken));
+        Ok(snapshot)
+    }
+
+    /// A report of which the bytes are at hand.
+    pub(crate) fn of_bytes(
+        name: String,
+        report: Vec<u8>,
+        options: Options,
+    ) -> Result<PageSnapshot, OpenError> {
+        // What cannot be shown is refused here, in the words that the command line has for it.
+        let settings = Settings { is_verbose: true, ..Settings::default() };
+        let Opened { file, notes } = open::open_bytes(
+            NamedBytes { name: &name, bytes: &report },
+            options,
+            Filter::All,
+            &settings,
+        )?;
+        let mut figures = Value::Null;
+        let files = [file];
+        // Sums that no number comes of are for the trees to show.
+        let _ = Page::new(&files, &settings).processes(|process| {
+            figures = figures_of(&process);
+            // The first is the main one.
+            Err(())
+        });
+        let resident = resident_of(&report, options);
+        let time = resident.as_ref().and_then(|resident| resident.time_ms);
+        let taken = time.and_then(|time| UNIX_EPOCH.checked_add(Duration::from_millis(time)));
+        let (dump, blocks) = (None, OnceLock::new());
+        Ok(PageSnapshot { name, report, options, dump, resident, blocks, taken, figures, notes })
+    }
+
+    /// The same, perhaps with a dump; taken at this time, if the report does not say when.
+    pub(crate) fn taken(mut self, at: SystemTime, dump: Option<Vec<u8>>) -> PageSnapshot {
+        self.taken = self.taken.or(Some(at));
+        self.dump = dump.map(Dump::Bytes).or(self.dump);
+        self
+    }
+
+    /// How much memory it takes to keep it.
+    pub(crate) fn bytes(&self) -> usize {
+        let dump = match &self.dump {
+            Some(Dump::Bytes(bytes)) => bytes.len(),
+            Some(Dump::File(_)) | None => 0,
+        };
+        self.report.len() + dump
+    }
+
+    /// What a page knows of it before it asks for more.
+    pub(crate) fn summary(&self) -> Value {
+        let taken = self.taken.and_then(|taken| taken.duration_since(UNIX_EPOCH).ok());
+        let sheets = [
+            ("dark", self.dump.is_some()),
+            ("heap", self.dump.is_some()),
+            ("coverage", self.dump.is_some()),
+            ("resident", self.resident.is_some()),
+        ];
+        let sheets: Vec<&str> =
+            sheets.iter().filter(|(_, is_there)| *is_there).map(|(name, _)| *name).collect();
+        json!({
+            "name": self.label(), "place": self.name, "taken": taken.map(|taken| taken.as_secs_f64() * 1000.0),
+            "figures": self.figures, "notes": self.notes, "sheets": sheets,
+        })
+    }
+
+    /// Its name without the folder.
+    fn label(&self) -> &str {
+        Path::new(&self.name).file_name().and_then(|name| name.to_str()).unwrap_or(&self.name)
+    }
+
+    /// Its reports as JSON.
+    pub(crate) fn reports(&self) -> Result<Vec<u8>, Failure> {
+        let mut reports = Reports::default();
+        let header = read::read(&mut &self.report[..], self.options, &mut reports)?;
+        let knows_usable_size = header.usable_size.is_truthy();
+        Ok(reports.finish(writer_name(&header).as_deref(), knows_usable_size))
+    }
+}
+
+/// What differs between two snapshots, the second minus the first, as JSON.
+pub(crate) fn difference(first: &PageSnapshot, second: &PageSnapshot) -> Result<Vec<u8>, Failure> {
+    let sides = [first, second]
+        .map(|snapshot| NamedBytes { name: &snapshot.name, bytes: &snapshot.report });
+    let mut both = Checked::default();
+    let compared = open::open_two_bytes(sides, first.options)?.compare_into(&mut both)?;
+    both.report_tree.total()?;
+    let Compared { writer, knows_usable_size } = compared;
+    Ok(both.reports.finish(writer.as_deref(), knows_usable_size))
+}
+
+/// Reports for a page, which are refused where the command line would refuse them.
+#[derive(Default)]
+struct Checked {
+    reports: Reports,
+    report_tree: ReportTree,
+}
+
+impl Sink for Checked {
+    fn restart(&mut self) {
+        self.reports.restart();
+        self.report_tree.clear();
+    }
+
+    fn report(&mut self, entry: &Entry<'_>) -> Result<(), Box<dyn Error + Send + Sync>> {
+        self.report_tree.add(entry)?;
+        self.reports.report(entry)
+    }
+}
+
+/// What a report says of resident memory; none where it says nothing, which the trees do not suffer from.
+fn resident_of(report: &[u8], options: Options) -> Option<ProcessSnapshot> {
+    let mut snapshots = ProcessSnapshots::default();
+    let header = read::read(&mut &*report, options, &mut snapshots).ok()?;
+    let snapshot = snapshots.choose(None, &header)?;
+    snapshot.figure("resident").is_some().then_some(snapshot)
+}
+
+/// The sums that a chart follows from snapshot to snapshot.
+fn figures_of(process: &ProcessPage<'_>) -> Value {
+    let flat = |name: &str| {
+        let found = process.flats.iter().find(|flat| flat.root().name == name);
+        found.map(|flat| flat.root().amount.number())
+    };
+    let unclassified = |tree: &Tree| {
+        let mut children = tree.root().children.iter().map(|&child| &tree.items[child]);
+        children.find(|child| child.name == "heap-unclassified").map(|child| child.amount.number())
+    };
+    let explicit = process.explicit.as_ref();
+    json!({
+        "resident": flat("resident"), "heap-allocated": flat("heap-allocated"),
+        "explicit": explicit.map(|tree| tree.root().amount.number()),
+        "heap-unclassified": explicit.and_then(unclassified),
+    })
+}

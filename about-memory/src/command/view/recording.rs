@@ -1,0 +1,96 @@
+//! `about-memory recording FILE`: summarises a recording.
+
+use crate::context::Context;
+use crate::error::Failure;
+use crate::input::dump::{DumpArgs, read_recording};
+use crate::input::folder::working_directory;
+use crate::render::recording::{json, text};
+use clap::{Args, ValueEnum};
+use memreport_analysis::analysis;
+use memreport_analysis::analysis::ExplainOptions;
+use memreport_analysis::axis::Axis;
+use memreport_analysis::recording::Which;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// `about-memory recording`
+#[derive(Debug, Args)]
+pub struct RecordingArgs {
+    /// A recording
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Which blocks are shown by where they were allocated
+    #[arg(long, value_enum, default_value_t = WhichKey::Retained)]
+    which: WhichKey,
+    /// How many places to show
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    top: usize,
+    /// Answer in JSON: what it comes to, in bytes
+    #[arg(long, conflicts_with_all = ["top", "symbols"])]
+    json: bool,
+    /// Write those blocks as a DMD dump, which `dmd`, `heap`, `export` and others read; gzipped if the name ends in `.gz`
+    #[arg(long, value_name = "FILE")]
+    dump: Option<PathBuf>,
+    /// How it is symbolicated.
+    #[command(flatten)]
+    symbols: DumpArgs,
+}
+
+/// Which blocks of a recording.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum WhichKey {
+    /// All that were allocated
+    Allocated,
+    /// Those that lived at the end
+    Retained,
+    /// Those that lived when the program had the most in live blocks
+    Peak,
+    /// Those that were given back within a millisecond
+    Temporary,
+}
+
+impl From<WhichKey> for Which {
+    fn from(key: WhichKey) -> Self {
+        match key {
+            WhichKey::Allocated => Which::Allocated,
+            WhichKey::Retained => Which::Retained,
+            WhichKey::Peak => Which::AtPeak,
+            WhichKey::Temporary => Which::Temporary,
+        }
+    }
+}
+
+impl RecordingArgs {
+    /// Prints the summary of a recording and the places of the chosen blocks.
+    ///
+    /// # Errors
+    /// The recording cannot be read, or the answer or the dump cannot be written.
+    pub fn run(self, context: &mut Context<'_>) -> Result<ExitCode, Failure> {
+        let recording = read_recording(&self.file)?;
+        let dump = recording.dump(self.which.into());
+        if self.json {
+            json::write(&recording, context.out)?;
+        } else {
+            text::write(&recording, context.out)?;
+            self.write_places(&dump, context)?;
+        }
+        if let Some(path) = &self.dump {
+            memreport::__private::atomically(path, |file| file.write_all(&dump))?;
+            writeln!(context.notes, "wrote {}", path.display())?;
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// Prints the places where the chosen blocks were allocated.
+    fn write_places(&self, dump: &[u8], context: &mut Context<'_>) -> Result<(), Failure> {
+        let mut dump = memreport_analysis::read::read_slice(dump)?;
+        for note in self.symbols.reader().symbolicate(&mut dump) {
+            writeln!(context.notes, "note: {note}")?;
+        }
+        let mut options = ExplainOptions::default();
+        options.root = working_directory();
+        writeln!(context.out, "\n{}:\n", text::heading(self.which.into()))?;
+        let groups = analysis::group_by(&dump, &Axis::stack(), &options);
+        Ok(analysis::write_groups(&groups, self.top, context.out)?)
+    }
+}

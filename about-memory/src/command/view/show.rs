@@ -1,0 +1,50 @@
+//! `about-memory FILE…`: shows memory reports.
+
+use super::present::{self, Presented};
+use crate::command::flags::DisplayArgs;
+use crate::context::Context;
+use crate::error::Failure;
+use crate::input::InputArgs;
+use crate::input::open;
+use crate::report::page::file_builder::Opened;
+use clap::Args;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// `about-memory FILE…`
+#[derive(Debug, Args)]
+pub struct ShowArgs {
+    /// Memory reports, plain or gzipped, or running programs by number; `-` is standard input. Several are shown as one report
+    /// of all their processes
+    #[arg(required = true, value_name = "FILE|PID")]
+    pub files: Vec<PathBuf>,
+    /// How it is shown.
+    #[command(flatten)]
+    pub display: DisplayArgs,
+    /// How files are read.
+    #[command(flatten)]
+    pub input: InputArgs,
+}
+
+impl ShowArgs {
+    /// Shows the files.
+    ///
+    /// # Errors
+    /// A file cannot be shown, or the answer cannot be written.
+    pub fn run(self, context: &mut Context<'_>) -> Result<ExitCode, Failure> {
+        let settings = self.display.settings();
+        let filter = self.display.filter(context)?;
+        let mut files = Vec::new();
+        let mut sentences = Vec::new();
+        for path in &self.files {
+            let Opened { mut file, notes } =
+                open::open(path, self.input.options(), filter.clone(), &settings)?;
+            sentences.extend(notes);
+            file.rename_processes_of(&files, &path.display().to_string());
+            files.push(file);
+        }
+        let presented = Presented { files: &files, settings: &settings, notes: sentences };
+        present::write(presented, &self.display, context)?;
+        Ok(ExitCode::SUCCESS)
+    }
+}

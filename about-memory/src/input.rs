@@ -1,0 +1,9 @@
+//! Reads reports, dumps and recordings from files, folders and running programs.
+
+pub mod args;
+pub mod live;
+pub mod open;
+pub mod dump;
+pub(crate) mod folder;
+
+pub use args::InputArgs;

@@ -1,0 +1,23 @@
+//! Defines the flags of commands that read memory reports.
+
+use crate::report::numbers::size::parse_whole_bytes;
+use clap::Args;
+use memreport::snapshot::read::Options;
+
+/// Flags of commands that read memory reports.
+#[derive(Debug, Args)]
+pub struct InputArgs {
+    /// Refuse files of more text than this, after unzipping
+    #[arg(long, value_name = "SIZE", default_value = "2GB", value_parser = parse_whole_bytes)]
+    pub max_size: u64,
+    /// Read gzipped text as UTF-8. Firefox reads it as Latin-1 (`Ã©` for `é`), and so does this program without it
+    #[arg(long)]
+    pub utf8: bool,
+}
+
+impl InputArgs {
+    /// Returns the options for the reader of reports.
+    pub fn options(&self) -> Options {
+        Options { bytes: self.max_size, utf8: self.utf8, ..Options::default() }
+    }
+}

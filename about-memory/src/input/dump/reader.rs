@@ -1,0 +1,180 @@
+//! Opens and symbolicates dumps and recordings.
+
+use super::error::DumpError;
+use super::source::DumpSource;
+use crate::input::open::{NamedBytes, is_stdin};
+use flate2::read::GzDecoder;
+use memreport_analysis::heap::history::History;
+use memreport_analysis::read;
+use memreport_analysis::read::unpack;
+use memreport_analysis::read::{Dump, ReadError};
+use memreport_analysis::recording;
+use memreport_analysis::recording::Recording;
+use memreport_analysis::symbols::{Members, Options, Symboliser};
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+/// A reader of dumps and recordings. It looks up each function once for all of them.
+#[derive(Debug, Default)]
+pub struct DumpReader {
+    symboliser: Symboliser,
+    /// The notes that have been returned or printed; none is repeated.
+    seen: Vec<String>,
+}
+
+impl DumpReader {
+    /// Makes a reader that looks for symbols in these folders first.
+    #[must_use]
+    pub fn new(symbols: &[PathBuf]) -> Self {
+        let mut options = Options::default();
+        options.search = symbols.to_vec();
+        DumpReader { symboliser: Symboliser::new(options), seen: Vec::new() }
+    }
+
+    /// Reads and symbolicates the dump at `path`; `-` is standard input.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read or is no dump.
+    pub fn read(&mut self, path: &Path, notes: &mut dyn Write) -> Result<Dump, DumpError> {
+        let dump = Self::load(path)?;
+        Ok(self.finish(dump, notes))
+    }
+
+    /// Reads and symbolicates a dump in memory.
+    ///
+    /// # Errors
+    ///
+    /// The bytes are no dump.
+    pub fn read_bytes(
+        &mut self,
+        dump: NamedBytes<'_>,
+        notes: &mut dyn Write,
+    ) -> Result<Dump, DumpError> {
+        let read = read::read(dump.bytes, read::DEFAULT_LIMIT);
+        let read = read.map_err(|error| DumpError::Read(dump.name.into(), error))?;
+        Ok(self.finish(read, notes))
+    }
+
+    /// Reads the dump at `path` without symbolicating it; `-` is standard input.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read or is no dump.
+    pub fn load(path: &Path) -> Result<Dump, DumpError> {
+        let dump = if is_stdin(path) {
+            read::read(io::stdin().lock(), read::DEFAULT_LIMIT)
+        } else {
+            read::read_file(path)
+        };
+        dump.map_err(|error| DumpError::Read(path.to_owned(), error))
+    }
+
+    /// Reads and symbolicates the dump or the recording at `path`; `-` is standard input.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read or is neither.
+    pub fn open(&mut self, path: &Path, notes: &mut dyn Write) -> Result<DumpSource, DumpError> {
+        let unreadable = |error| DumpError::Read(path.to_owned(), ReadError::Io(error));
+        let mut file = open_file(path).map_err(unreadable)?;
+        let mut head = Vec::new();
+        file.by_ref().take(HEAD).read_to_end(&mut head).map_err(unreadable)?;
+        let is_recording = recording::is_recording(&text_of(&head));
+        let whole = head.chain(file);
+        if !is_recording {
+            let dump = read::read(whole, read::DEFAULT_LIMIT);
+            let dump = dump.map_err(|error| DumpError::Read(path.to_owned(), error))?;
+            return Ok(DumpSource::Dump(Box::new(self.finish(dump, notes))));
+        }
+        let recording =
+            recording::read(whole).map_err(|error| DumpError::Recording(path.to_owned(), error))?;
+        let history = History::new(recording);
+        let mut history = history.map_err(|error| DumpError::Read(path.to_owned(), error))?;
+        let mut found = history.symbolicate(&mut self.symboliser).notes;
+        found.extend_from_slice(history.notes());
+        self.print(found, notes);
+        Ok(DumpSource::Recording(Box::new(history)))
+    }
+
+    /// Symbolicates a dump. Returns the notes that no earlier dump had.
+    pub fn symbolicate(&mut self, dump: &mut Dump) -> Vec<String> {
+        let notes = self.symboliser.symbolicate(dump).notes;
+        self.unseen(notes)
+    }
+
+    /// Symbolicates the JSON of the dump at `path`. Returns the new JSON and notes for people.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read or is no dump.
+    pub fn symbolicate_json(&mut self, path: &Path) -> Result<(Vec<u8>, Vec<String>), DumpError> {
+        let bad = |error| DumpError::Read(path.to_owned(), error);
+        let json = open_file(path).map_err(ReadError::Io).and_then(unpack).map_err(bad)?;
+        let (text, report) =
+            memreport_analysis::symbols::symbolicate(&json, &mut self.symboliser).map_err(bad)?;
+        let mut notes = report.notes;
+        notes.push(format!("{} of {} addresses have functions now", report.found, report.asked));
+        Ok((text, notes))
+    }
+
+    /// Looks up the fields of types in the debug information of the dump's program.
+    pub(crate) fn members(&mut self, dump: &Dump, types: &[String]) -> Members {
+        self.symboliser.members(dump, types)
+    }
+
+    fn finish(&mut self, mut dump: Dump, notes: &mut dyn Write) -> Dump {
+        let mut found = dump.notes.clone();
+        found.extend(self.symboliser.symbolicate(&mut dump).notes);
+        self.print(found, notes);
+        dump
+    }
+
+    fn print(&mut self, found: Vec<String>, notes: &mut dyn Write) {
+        for note in self.unseen(found) {
+            // A closed standard error must not stop the answer.
+            let _ = writeln!(notes, "{note}");
+        }
+    }
+
+    fn unseen(&mut self, mut notes: Vec<String>) -> Vec<String> {
+        notes.retain(|note| {
+            let is_new = !self.seen.contains(note);
+            if is_new {
+                self.seen.push(note.clone());
+            }
+            is_new
+        });
+        notes
+    }
+}
+
+/// Reads the recording at `path`.
+///
+/// # Errors
+///
+/// The file cannot be read or is no recording.
+pub(crate) fn read_recording(path: &Path) -> Result<Recording, String> {
+    let file = File::open(path)
+        .map_err(|error| format!("{}: cannot read the recording: {error}", path.display()))?;
+    recording::read(file).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+fn open_file(path: &Path) -> io::Result<Box<dyn Read>> {
+    Ok(if is_stdin(path) { Box::new(io::stdin().lock()) } else { Box::new(File::open(path)?) })
+}
+
+/// The number of bytes that tell a recording from a dump.
+const HEAD: u64 = 1 << 16;
+
+/// Returns the start of a file's text.
+fn text_of(head: &[u8]) -> Vec<u8> {
+    if !head.starts_with(&[0x1f, 0x8b]) {
+        return head.to_vec();
+    }
+    let mut text = Vec::new();
+    // The data are cut off, so this fails in the end.
+    let _ = GzDecoder::new(head).take(HEAD).read_to_end(&mut text);
+    text
+}

@@ -1,0 +1,202 @@
+//! Opens files: the rim, where bytes come from outside.
+
+use super::live::{LiveError, Target, pid_of, report_of};
+use crate::report::diff::Side;
+use crate::report::diff::pair::{Pair, ReadSide};
+use crate::report::filter::Filter;
+use crate::report::page::file_builder::{FileBuilder, Opened};
+use crate::report::report_tree::Refusal;
+use crate::report::tree::Settings;
+use memreport::snapshot::read::{self, Header, Options, ReadError, Sink};
+use std::error::Error;
+use std::fmt;
+use std::fs;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+/// A file that cannot be shown, with the reason.
+#[derive(Debug)]
+pub struct OpenError {
+    path: PathBuf,
+    reason: Reason,
+}
+
+#[derive(Debug)]
+enum Reason {
+    Open(io::Error),
+    Directory,
+    NotGzip,
+    Read(ReadError),
+    Refused(Refusal),
+    Live(Box<LiveError>),
+}
+
+impl fmt::Display for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if is_stdin(&self.path) {
+            f.write_str("standard input: ")?;
+        } else {
+            write!(f, "{}: ", self.path.display())?;
+        }
+        match &self.reason {
+            Reason::Open(error) if error.kind() == io::ErrorKind::NotFound => {
+                f.write_str("no such file")
+            }
+            Reason::Open(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                f.write_str("may not be read; check its permissions")
+            }
+            Reason::Open(_) => f.write_str("cannot be opened"),
+            Reason::Directory => f.write_str("a directory; name a file in it"),
+            Reason::NotGzip => {
+                f.write_str("its name ends in .gz, but it is not gzip data; gzip it or rename it")
+            }
+            Reason::Read(error) => write!(f, "{error}"),
+            Reason::Refused(refusal) => write!(f, "{refusal}"),
+            Reason::Live(error) => write!(f, "{error}"),
+        }
+    }
+}
+
+impl Error for OpenError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match &self.reason {
+            Reason::Open(error) => match error.kind() {
+                io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied => None,
+                _ => Some(error),
+            },
+            // Its own words stand in the message already.
+            Reason::Read(error) => error.source(),
+            Reason::Live(error) => error.source(),
+            Reason::Directory | Reason::NotGzip | Reason::Refused(_) => None,
+        }
+    }
+}
+
+/// The bytes of a report, with the name that messages give it.
+#[derive(Clone, Copy, Debug)]
+pub struct NamedBytes<'b> {
+    /// The name, as that of a file.
+    pub name: &'b str,
+    /// The report, plain or gzipped.
+    pub bytes: &'b [u8],
+}
+
+/// Returns whether a path stands for standard input.
+pub(super) fn is_stdin(path: &Path) -> bool {
+    path == Path::new("-")
+}
+
+/// The running program that is meant, if no file has that name.
+pub(crate) fn running(path: &Path) -> Option<Target> {
+    if pid_of(path).is_some() {
+        return Some(Target::Socket(path.to_owned()));
+    }
+    let pid = path.to_str()?.parse().ok()?;
+    (!path.exists()).then_some(Target::Pid(pid))
+}
+
+/// Reads a file, or what a running program reports, into `sink`.
+///
+/// # Errors
+/// Says which file, and why it is no memory report.
+pub fn read(path: &Path, options: Options, sink: &mut dyn Sink) -> Result<Header, OpenError> {
+    let mut input = input(path)?;
+    read::read(&mut *input, options, sink)
+        .map_err(|error| OpenError { path: path.to_owned(), reason: Reason::Read(error) })
+}
+
+/// The bytes of a file as they are, for who reads it more than once.
+///
+/// # Errors
+/// Says which file, and why it cannot be read.
+pub fn load(path: &Path) -> Result<Vec<u8>, OpenError> {
+    let mut bytes = Vec::new();
+    let done = input(path)?.read_to_end(&mut bytes);
+    done.map_err(|error| OpenError { path: path.to_owned(), reason: Reason::Open(error) })?;
+    Ok(bytes)
+}
+
+fn input(path: &Path) -> Result<Box<dyn Read>, OpenError> {
+    let fail = |reason| OpenError { path: path.to_owned(), reason };
+    if is_stdin(path) {
+        return Ok(Box::new(io::stdin().lock()));
+    }
+    if let Some(target) = running(path) {
+        let report = report_of(&target).map_err(|error| fail(Reason::Live(Box::new(error))))?;
+        return Ok(Box::new(io::Cursor::new(report)));
+    }
+    let mut file = fs::File::open(path).map_err(|error| fail(Reason::Open(error)))?;
+    if file.metadata().is_ok_and(|metadata| metadata.is_dir()) {
+        return Err(fail(Reason::Directory));
+    }
+    let mut magic = Vec::new();
+    file.by_ref().take(2).read_to_end(&mut magic).map_err(|error| fail(Reason::Open(error)))?;
+    let is_named_gzip = path.extension().is_some_and(|extension| extension == "gz");
+    if is_named_gzip && !magic.is_empty() && magic != [0x1f, 0x8b] {
+        return Err(fail(Reason::NotGzip));
+    }
+    Ok(Box::new(io::Cursor::new(magic).chain(file)))
+}
+
+/// Reads a file and makes all totals, with the reports that match `filter`.
+///
+/// # Errors
+/// Says which file, and why it cannot be shown.
+pub fn open(
+    path: &Path,
+    options: Options,
+    filter: Filter,
+    settings: &Settings,
+) -> Result<Opened, OpenError> {
+    let mut builder = FileBuilder::new(filter);
+    let header = read(path, options, &mut builder)?;
+    builder
+        .open(&header, settings)
+        .map_err(|refusal| OpenError { path: path.to_owned(), reason: Reason::Refused(refusal) })
+}
+
+/// The same of what is not in a file: of the bytes of one, under the name that messages should give it.
+///
+/// # Errors
+/// Says why it cannot be shown.
+pub fn open_bytes(
+    NamedBytes { name, mut bytes }: NamedBytes<'_>,
+    options: Options,
+    filter: Filter,
+    settings: &Settings,
+) -> Result<Opened, OpenError> {
+    let mut builder = FileBuilder::new(filter);
+    let header = read::read(&mut bytes, options, &mut builder).map_err(Reason::Read);
+    let opened = header.and_then(|header| builder.open(&header, settings).map_err(Reason::Refused));
+    opened.map_err(|reason| OpenError { path: name.into(), reason })
+}
+
+/// Reads two files.
+///
+/// # Errors
+/// Says which file, and why it cannot be compared.
+pub fn open_two([first, second]: [&Path; 2], options: Options) -> Result<Pair, OpenError> {
+    let read_side = |path| {
+        let mut side = Side::default();
+        let header = read(path, options, &mut side)?;
+        Ok(ReadSide { reports: side, header })
+    };
+    Ok(Pair { first: read_side(first)?, second: read_side(second)? })
+}
+
+/// The same of two files of which the bytes are at hand, each under the name that messages should give it.
+///
+/// # Errors
+/// Says which file, and why it cannot be compared.
+pub fn open_two_bytes(
+    [first, second]: [NamedBytes<'_>; 2],
+    options: Options,
+) -> Result<Pair, OpenError> {
+    let read_side = |NamedBytes { name, mut bytes }: NamedBytes<'_>| {
+        let mut side = Side::default();
+        let header = read::read(&mut bytes, options, &mut side)
+            .map_err(|error| OpenError { path: name.into(), reason: Reason::Read(error) })?;
+        Ok(ReadSide { reports: side, header })
+    };
+    Ok(Pair { first: read_side(first)?, second: read_side(second)? })
+}

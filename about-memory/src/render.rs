@@ -1,0 +1,13 @@
+//! Writes results as text, JSON, Markdown and HTML.
+
+pub mod colour;
+pub mod show;
+pub mod resident;
+pub(crate) mod check;
+pub(crate) mod census;
+pub(crate) mod coverage;
+pub(crate) mod recording;
+pub(crate) mod ps;
+pub(crate) mod log;
+pub(crate) mod terminal;
+pub(crate) mod page;

@@ -1,0 +1,98 @@
+//! A census as a table: a row for each group that is not told apart further, most bytes first.
+
+use std::io::{self, Write};
+
+use memreport_analysis::analysis::{commas, shorten};
+use memreport_analysis::census::{Amount, Key};
+use tabled::builder::Builder;
+use tabled::settings::object::Columns;
+use tabled::settings::{Alignment, Style};
+
+use super::Shown;
+use super::leaves::{Leaf, leaves, questions};
+
+/// The least columns of a name.
+const LEAST: usize = 12;
+
+/// Lines of a stack in a cell.
+const FRAMES: usize = 3;
+
+/// Writes the first rows, and all others as one.
+pub(crate) fn write(shown: &Shown<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let questions = questions(shown.census);
+    let mut leaves = leaves(shown.census);
+    leaves.sort_by_key(|leaf| std::cmp::Reverse((leaf.amount.bytes, leaf.amount.count)));
+    let (first, rest) = leaves.split_at(shown.top.min(leaves.len()));
+    let mut rows: Vec<Vec<String>> =
+        first.iter().map(|leaf| figures(shown, &leaf.amount)).collect();
+    if !rest.is_empty() {
+        let mut sum = Amount::default();
+        rest.iter().for_each(|leaf| sum.add(&leaf.amount));
+        rows.push(figures(shown, &sum));
+    }
+    let heads = heads(shown);
+    let room = room(shown, &questions, (&heads, &rows));
+    let mut table = Builder::default();
+    table
+        .push_record(heads.iter().cloned().chain(questions.iter().map(|name| shorten(name, room))));
+    for (leaf, figures) in first.iter().zip(&rows) {
+        let cells = (0..questions.len()).map(|at| cell(leaf, at, room));
+        table.push_record(figures.iter().cloned().chain(cells));
+    }
+    if let (Some(figures), false) = (rows.last(), rest.is_empty()) {
+        let more = format!("… {} more", commas(rest.len() as i128));
+        table.push_record(figures.iter().cloned().chain([shorten(&more, room)]));
+    }
+    let mut table = table.build();
+    table.with(Style::psql()).modify(Columns::new(..heads.len()), Alignment::right());
+    writeln!(out, "{}\n", shown.head())?;
+    for line in table.to_string().lines() {
+        writeln!(out, "{}", line.trim_end())?;
+    }
+    Ok(())
+}
+
+fn heads(shown: &Shown<'_>) -> Vec<String> {
+    let heads: &[&str] = if shown.census.is_difference() {
+        &["bytes", "blocks"]
+    } else {
+        &["bytes", "share", "blocks"]
+    };
+    heads.iter().map(|&head| head.to_owned()).collect()
+}
+
+fn figures(shown: &Shown<'_>, amount: &Amount) -> Vec<String> {
+    let bytes = [shown.number(amount.bytes)].into_iter();
+    bytes.chain(shown.share(amount.bytes)).chain([shown.number(amount.count)]).collect()
+}
+
+/// The columns that a name may take.
+fn room(
+    shown: &Shown<'_>,
+    questions: &[String],
+    (heads, rows): (&[String], &[Vec<String>]),
+) -> usize {
+    let width = |at: usize| {
+        let cells = rows.iter().map(|row| &row[at]).chain([&heads[at]]);
+        // A space on each side, and a line.
+        cells.map(|cell| cell.chars().count()).max().unwrap_or(0) + 3
+    };
+    let taken: usize = (0..heads.len()).map(width).sum();
+    let left = shown.columns.saturating_sub(taken) / questions.len().max(1);
+    left.saturating_sub(3).max(LEAST)
+}
+
+fn cell(leaf: &Leaf, at: usize, room: usize) -> String {
+    match leaf.keys.get(at) {
+        None => String::new(),
+        Some(Key::Stack(frames)) => {
+            let mut lines: Vec<String> =
+                frames.iter().take(FRAMES).map(|frame| shorten(frame, room)).collect();
+            if frames.len() > FRAMES {
+                lines.push(format!("… {} more", frames.len() - FRAMES));
+            }
+            lines.join("\n")
+        }
+        Some(key) => shorten(&key.describe(), room),
+    }
+}

@@ -1,0 +1,97 @@
+//! The page itself: one document with its style and its program in it, and with the data where nobody serves them.
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use flate2::{Compression, write::GzEncoder};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use std::io::{self, Write};
+
+const BODY: &str = include_str!("assets/page.html");
+const STYLE: &str = include_str!("assets/page.css");
+/// In the order in which each builds on those before it.
+const SCRIPT: &str = concat!(
+    include_str!("assets/numbers.js"),
+    include_str!("assets/forest.js"),
+    include_str!("assets/tree.js"),
+    include_str!("assets/text.js"),
+    include_str!("assets/heap.js"),
+    include_str!("assets/outline.js"),
+    include_str!("assets/treemap.js"),
+    include_str!("assets/chart.js"),
+    include_str!("assets/sheets.js"),
+    include_str!("assets/data.js"),
+    include_str!("assets/page.js"),
+);
+
+/// A page with all that it needs.
+#[derive(Debug)]
+pub(crate) struct Document {
+    manifest: Value,
+    /// Names and contents, gzipped.
+    embedded: Vec<(String, Vec<u8>)>,
+}
+
+impl Document {
+    /// Makes a page without a server, from the summaries of its snapshots.
+    pub(crate) fn offline(summaries: &[Value]) -> Self {
+        Document {
+            manifest: json!({ "isServed": false, "moments": summaries }),
+            embedded: Vec::new(),
+        }
+    }
+
+    /// A page that asks its server.
+    pub(crate) fn served() -> Self {
+        Document { manifest: json!({ "isServed": true }), embedded: Vec::new() }
+    }
+
+    /// Puts a piece of JSON into the page.
+    pub(crate) fn embed(&mut self, name: String, json: &[u8]) -> io::Result<()> {
+        self.embedded.push((name, gzip(json)?));
+        Ok(())
+    }
+
+    /// Writes the page.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub(crate) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        let policy = policy();
+        write!(
+            out,
+            "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+             <meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">\n\
+             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+             <meta name=\"referrer\" content=\"no-referrer\">\n<meta name=\"color-scheme\" content=\"light dark\">\n\
+             <link rel=\"icon\" href=\"data:,\">\n<title>about:memory</title>\n<style>{STYLE}</style>\n</head>\n{BODY}"
+        )?;
+        let manifest = self.manifest.to_string().replace('<', "\\u003c");
+        writeln!(out, "<script type=\"application/json\" id=\"manifest\">{manifest}</script>")?;
+        for (name, content) in &self.embedded {
+            let text = BASE64_STANDARD.encode(content);
+            writeln!(
+                out,
+                "<script type=\"application/gzip\" data-name=\"{name}\">{text}</script>"
+            )?;
+        }
+        write!(out, "<script>{SCRIPT}</script>\n</body>\n</html>\n")
+    }
+}
+
+/// The content security policy: this style, this program, and requests to the server of the page alone.
+pub(crate) fn policy() -> String {
+    let hash = |text: &str| BASE64_STANDARD.encode(Sha256::digest(text));
+    format!(
+        "default-src 'none'; script-src 'sha256-{}'; style-src 'sha256-{}'; img-src data:; connect-src 'self'; \
+         base-uri 'none'; form-action 'none'",
+        hash(SCRIPT),
+        hash(STYLE)
+    )
+}
+
+pub(crate) fn gzip(text: &[u8]) -> io::Result<Vec<u8>> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    encoder.write_all(text)?;
+    encoder.finish()
+}

@@ -1,0 +1,83 @@
+//! The reports that a page builds its trees of: a memory report file again, with every field as it was read.
+
+use memreport::snapshot::read::{Entry, Field, Sink};
+use serde_json::json;
+use std::error::Error;
+use std::io::Write;
+
+/// A memory report in the making: JSON, piece by piece.
+#[derive(Debug, Default)]
+pub(crate) struct Reports {
+    text: Vec<u8>,
+}
+
+impl Sink for Reports {
+    fn restart(&mut self) {
+        self.text.clear();
+    }
+
+    fn report(&mut self, entry: &Entry<'_>) -> Result<(), Box<dyn Error + Send + Sync>> {
+        if !self.text.is_empty() {
+            self.text.extend(b",\n");
+        }
+        write!(self.text, "{{\"path\":{}", json!(entry.path))?;
+        let fields = [
+            ("process", &entry.process),
+            ("kind", &entry.kind),
+            ("units", &entry.units),
+            ("amount", &entry.amount),
+            ("description", &entry.description),
+            ("_presence", &entry.presence),
+        ];
+        for (name, field) in fields {
+            if let Some(value) = value(field) {
+                write!(self.text, ",\"{name}\":{value}")?;
+            }
+        }
+        if let Some(segments) = entry.segments {
+            write!(self.text, ",\"segments\":{}", json!(segments))?;
+        }
+        self.text.push(b'}');
+        Ok(())
+    }
+}
+
+impl Reports {
+    /// The whole, as a file.
+    pub(crate) fn finish(self, writer: Option<&str>, knows_usable_size: bool) -> Vec<u8> {
+        let head = json!({
+            "version": 1, "hasMozMallocUsableSize": knows_usable_size, "writer": writer,
+        });
+        let mut file = head.to_string().into_bytes();
+        file.pop();
+        file.extend(b",\"reports\":[\n");
+        file.extend(self.text);
+        file.extend(b"\n]}\n");
+        file
+    }
+}
+
+/// JSON of what JavaScript reckons with in the same way as with what the file had.
+fn value(field: &Field<'_>) -> Option<String> {
+    Some(match field {
+        Field::Missing => return None,
+        // JSON has no such number; what is not there is none either.
+        Field::Number(number) if number.is_nan() => return None,
+        Field::Null => "null".into(),
+        Field::Bool(value) => value.to_string(),
+        Field::Number(number) => self::number(*number),
+        Field::Text(text) => json!(text).to_string(),
+        // An array of one string turns into that string, and is never false.
+        Field::Composite(text) => json!([text]).to_string(),
+    })
+}
+
+fn number(number: f64) -> String {
+    match number {
+        // Beyond what a double holds: that is infinite where it is read.
+        _ if number.is_infinite() => if number > 0.0 { "1e999" } else { "-1e999" }.into(),
+        // Without a point, as files have it; zero keeps its sign.
+        _ if number.fract() == 0.0 && number.abs() < 1e15 => format!("{number:.0}"),
+        _ => json!(number).to_string(),
+    }
+}

@@ -1,0 +1,82 @@
+//! Writes the list of running programs as a table or JSON.
+
+use crate::report::amount::Amount;
+use crate::report::numbers::{self, Bytes, Unit};
+use crate::report::unclassified::HeapSums;
+use memreport::serve::protocol::Status;
+use serde_json::json;
+use std::io::{self, Write};
+use tabled::builder::Builder;
+use tabled::settings::object::Columns;
+use tabled::settings::{Alignment, Style};
+
+/// A running program.
+#[derive(Debug)]
+pub(crate) struct Row {
+    pub(crate) pid: u32,
+    pub(crate) status: Status,
+    /// The sums of its report, or the reason why they are not known.
+    pub(crate) measured: Result<HeapSums, String>,
+}
+
+/// Writes the rows as a table.
+pub(crate) fn write_text(rows: &[Row], out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "{}", table(rows))
+}
+
+/// Writes the rows as a JSON array.
+pub(crate) fn write_json(rows: &[Row], out: &mut dyn Write) -> io::Result<()> {
+    serde_json::to_writer_pretty(&mut *out, &rows.iter().map(wire).collect::<Vec<_>>())?;
+    writeln!(out)
+}
+
+fn table(rows: &[Row]) -> String {
+    let mut table = Builder::default();
+    table.push_record(["pid", "name", "resident", "heap", "unclassified", "tracking"]);
+    for Row { pid, status, measured } in rows {
+        table.push_record([
+            pid.to_string(),
+            status.name.clone(),
+            megabytes(status.resident),
+            megabytes(status.heap_allocated),
+            match measured {
+                Ok(sums) => sums
+                    .share()
+                    .map_or_else(|| "not known".to_owned(), |share| format!("{share:.2}%")),
+                Err(why) => why.clone(),
+            },
+            status.tracking.clone(),
+        ]);
+    }
+    let mut table = table.build();
+    table.with(Style::blank());
+    table.modify(Columns::one(0), Alignment::right());
+    table.modify(Columns::new(2..5), Alignment::right());
+    let text = table.to_string();
+    text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
+}
+
+fn megabytes(bytes: Option<u64>) -> String {
+    #[expect(clippy::cast_precision_loss, reason = "printed with two decimals")]
+    let amount = bytes.map(|bytes| Amount::Number(bytes as f64));
+    amount.map_or_else(
+        || "not known".to_owned(),
+        |amount| numbers::amount(&amount, Unit::Bytes, Bytes::Mb),
+    )
+}
+
+fn wire(row: &Row) -> serde_json::Value {
+    let status = &row.status;
+    let sums = row.measured.as_ref().ok();
+    json!({
+        "pid": row.pid,
+        "name": status.name,
+        "resident": status.resident,
+        "heapAllocated": status.heap_allocated,
+        "heapBlocks": status.heap_blocks,
+        "heapUnclassified": sums.and_then(HeapSums::unclassified),
+        "tracking": status.tracking,
+        "saved": status.saved,
+        "commands": status.commands.iter().map(|command| &command.name).collect::<Vec<_>>(),
+    })
+}

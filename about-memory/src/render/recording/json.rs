@@ -1,0 +1,60 @@
+//! What a recording comes to, for programs.
+
+use std::io::{self, Write};
+
+use memreport_analysis::recording::{Estimate, Point, Recording, Which};
+use serde_json::{Value, json};
+
+/// Writes what the recording comes to: times in microseconds since its beginning, sizes in bytes.
+pub(crate) fn write(recording: &Recording, out: &mut dyn Write) -> io::Result<()> {
+    let sum = |which| estimate(&recording.sum(which));
+    let marks = recording.marks.iter();
+    let lifetimes = recording.lifetimes();
+    let answer = json!({
+        "program": recording.program,
+        "pid": recording.pid,
+        "startedMs": recording.started_ms,
+        "length": recording.length,
+        "sampleBytes": recording.sample_bytes,
+        "lost": recording.lost,
+        "isWhole": recording.is_whole,
+        "first": recording.ends().map(|(first, _)| point(&first)),
+        "peak": recording.peak().map(|peak| json!({ "time": peak.time, "live": peak.bytes })),
+        "last": recording.ends().map(|(_, last)| point(&last)),
+        "allocated": sum(Which::Allocated),
+        "atPeak": sum(Which::AtPeak),
+        "retained": sum(Which::Retained),
+        "temporary": sum(Which::Temporary),
+        "lifetimes": lifetimes
+            .iter()
+            .map(|class| json!({ "from": class.from, "to": class.to, "sum": estimate(&class.sum) }))
+            .collect::<Vec<_>>(),
+        "marks": marks
+            .map(|(time, words)| json!({ "time": time, "words": words }))
+            .collect::<Vec<_>>(),
+    });
+    serde_json::to_writer_pretty(&mut *out, &answer)?;
+    writeln!(out)
+}
+
+/// Bytes are whole numbers, blocks as near as they can be told.
+#[expect(clippy::cast_possible_truncation, reason = "far below 2^53")]
+fn estimate(sum: &Estimate) -> Value {
+    json!({
+        "bytes": sum.bytes.round() as i64,
+        "error": sum.error(),
+        "blocks": sum.blocks,
+    })
+}
+
+fn point(point: &Point) -> Value {
+    json!({
+        "time": point.time,
+        "live": point.live_bytes(),
+        "allocated": point.allocated_bytes,
+        "allocations": point.allocations,
+        "freed": point.freed_bytes,
+        "frees": point.frees,
+        "resident": point.resident,
+    })
+}

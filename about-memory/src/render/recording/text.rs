@@ -1,0 +1,150 @@
+//! A recording as text.
+
+use std::io::{self, Write};
+
+use memreport_analysis::recording::{Estimate, Recording, Which};
+use tabled::builder::Builder;
+use tabled::settings::object::Columns;
+use tabled::settings::{Alignment, Style};
+
+use crate::report::amount::Amount;
+use crate::report::numbers::{self, Bytes, Unit};
+
+/// As many marks are shown.
+const MARKS: usize = 20;
+
+/// What stands above the places of the chosen blocks.
+pub(crate) fn heading(which: Which) -> &'static str {
+    match which {
+        Which::Allocated => "All that was allocated, by where",
+        Which::Retained => "What lived at the end, by where it was allocated",
+        Which::AtPeak => "What lived at the peak, by where it was allocated",
+        _ => "What was given back within a millisecond, by where it was allocated",
+    }
+}
+
+/// Writes what the recording comes to.
+pub(crate) fn write(recording: &Recording, out: &mut dyn Write) -> io::Result<()> {
+    let program = recording.program.as_deref().unwrap_or("a program");
+    let name = program.rsplit('/').next().unwrap_or(program);
+    writeln!(out, "{name} (pid {}), {}", recording.pid, time(recording.length))?;
+    match recording.sample_bytes {
+        None => writeln!(out, "Every block was recorded: {}.", count(recording.blocks.len()))?,
+        Some(bytes) => writeln!(
+            out,
+            "One byte in {} was drawn, and its block recorded: {}. What follows from them has its standard error beside it.",
+            numbers::amount(&whole(bytes), Unit::Count, Bytes::Plain),
+            count(recording.blocks.len())
+        )?,
+    }
+    if recording.lost > 0 {
+        writeln!(out, "{} events came too fast and are missing.", recording.lost)?;
+    }
+    if !recording.is_whole {
+        writeln!(out, "It ends before the program did, which was killed or is still running.")?;
+    }
+    write_sums(recording, out)?;
+    write_choices(recording, out)?;
+    write_lifetimes(recording, out)?;
+    if !recording.marks.is_empty() {
+        writeln!(out, "\nMarks:")?;
+    }
+    for (when, words) in recording.marks.iter().take(MARKS) {
+        writeln!(out, "  {:>9}  {words}", time(*when))?;
+    }
+    if recording.marks.len() > MARKS {
+        writeln!(out, "  … and {} more", recording.marks.len() - MARKS)?;
+    }
+    Ok(())
+}
+
+/// What is exact: the sums that the allocator counts.
+fn write_sums(recording: &Recording, out: &mut dyn Write) -> io::Result<()> {
+    let (Some((first, last)), Some(peak)) = (recording.ends(), recording.peak()) else {
+        return Ok(());
+    };
+    let allocated = last.allocated_bytes - first.allocated_bytes;
+    let blocks = last.allocations - first.allocations;
+    writeln!(
+        out,
+        "\nExactly: {} allocated in {} blocks; live {} at first, {} at most (after {}), {} at last; resident {} -> {}.",
+        megabytes(&whole(allocated)),
+        numbers::amount(&whole(blocks), Unit::Count, Bytes::Plain),
+        megabytes(&whole(first.live_bytes())),
+        megabytes(&whole(peak.bytes)),
+        time(peak.time),
+        megabytes(&whole(last.live_bytes())),
+        megabytes(&whole(first.resident)),
+        megabytes(&whole(last.resident)),
+    )
+}
+
+fn write_choices(recording: &Recording, out: &mut dyn Write) -> io::Result<()> {
+    let mut table = Builder::default();
+    table.push_record(["blocks recorded", "bytes", "", "blocks"]);
+    for (name, which) in [
+        ("allocated", Which::Allocated),
+        ("alive at the peak", Which::AtPeak),
+        ("alive at the end", Which::Retained),
+        ("gone within a millisecond", Which::Temporary),
+    ] {
+        let [bytes, error, blocks] = columns(&recording.sum(which));
+        table.push_record([name.to_owned(), bytes, error, blocks]);
+    }
+    writeln!(out, "\n{}", drawn(table))
+}
+
+fn write_lifetimes(recording: &Recording, out: &mut dyn Write) -> io::Result<()> {
+    let mut table = Builder::default();
+    table.push_record(["lived", "bytes", "", "blocks"]);
+    for class in recording.lifetimes() {
+        let name = match class.to {
+            None => "to the end".to_owned(),
+            Some(u64::MAX) => format!("{} or more", time(class.from)),
+            Some(to) => format!("less than {}", time(to)),
+        };
+        let [bytes, error, blocks] = columns(&class.sum);
+        table.push_record([name, bytes, error, blocks]);
+    }
+    writeln!(out, "\n{}", drawn(table))
+}
+
+fn columns(sum: &Estimate) -> [String; 3] {
+    let error = sum.error();
+    let spread = if error > 0.0 {
+        format!("± {}", megabytes(&Amount::Number(error)))
+    } else {
+        String::new()
+    };
+    let blocks = numbers::amount(&Amount::Number(sum.blocks.round()), Unit::Count, Bytes::Plain);
+    [megabytes(&Amount::Number(sum.bytes)), spread, blocks]
+}
+
+fn drawn(table: Builder) -> String {
+    let mut table = table.build();
+    table.with(Style::blank());
+    table.modify(Columns::new(1..), Alignment::right());
+    table.to_string().lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
+}
+
+fn count(blocks: usize) -> String {
+    format!("{blocks} {}", if blocks == 1 { "block" } else { "blocks" })
+}
+
+#[expect(clippy::cast_precision_loss, reason = "printed with two decimals")]
+fn whole(number: u64) -> Amount {
+    Amount::Number(number as f64)
+}
+
+fn megabytes(amount: &Amount) -> String {
+    numbers::amount(amount, Unit::Bytes, Bytes::Mb)
+}
+
+/// `1 ms`, `2.5 s`, `1 min`.
+fn time(microseconds: u64) -> String {
+    match microseconds {
+        0..1_000_000 => format!("{} ms", microseconds / 1000),
+        60_000_000 => "1 min".to_owned(),
+        _ => format!("{}.{} s", microseconds / 1_000_000, microseconds / 100_000 % 10),
+    }
+}

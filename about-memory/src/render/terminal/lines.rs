@@ -1,0 +1,101 @@
+//! The lines of a report as they stand in a terminal: each knows its path, so that it can be folded.
+
+use std::collections::HashSet;
+use std::io;
+
+use crate::render::show::text::{self, Medium};
+use crate::report::page::Page;
+use crate::report::tree::{Settings, Tree};
+
+/// One line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Line {
+    pub(crate) text: String,
+    /// The node it shows: process and path. Headings have none.
+    pub(crate) path: Option<String>,
+    /// Whether something is below it, and in sight.
+    pub(crate) is_open: bool,
+    /// Whether something is below it.
+    pub(crate) has_children: bool,
+    /// How far it is from the root.
+    pub(crate) depth: usize,
+}
+
+impl Line {
+    fn heading(text: impl Into<String>) -> Self {
+        Line { text: text.into(), path: None, is_open: false, has_children: false, depth: 0 }
+    }
+}
+
+/// All lines of a page. The nodes in `turned` are folded where the page has them open, and open where it has them folded.
+pub(crate) fn lines(page: &Page<'_>, turned: &HashSet<String>) -> io::Result<Vec<Line>> {
+    let mut lines = Vec::new();
+    page.processes(|process| {
+        lines.push(Line::heading(process.name));
+        lines.extend(process.warnings.iter().map(|warning| Line::heading(*warning)));
+        let explicit = process.explicit.into_iter();
+        for mut tree in explicit.chain(process.trees) {
+            write(&mut tree, (process.name, page.settings), turned, &mut lines)?;
+            lines.push(Line::heading(""));
+        }
+        let paddings = text::paddings(&process.flats, page.settings);
+        for (mut flat, padding) in process.flats.into_iter().zip(paddings) {
+            let first = lines.len();
+            write(&mut flat, (process.name, page.settings), turned, &mut lines)?;
+            lines[first..].iter_mut().for_each(|line| line.text.insert_str(0, &padding));
+        }
+        lines.push(Line::heading(""));
+        io::Result::Ok(())
+    })?;
+    while lines.last().is_some_and(|line| line.text.is_empty()) {
+        lines.pop();
+    }
+    Ok(lines)
+}
+
+fn write(
+    tree: &mut Tree,
+    (process, settings): (&str, &Settings),
+    turned: &HashSet<String>,
+    lines: &mut Vec<Line>,
+) -> io::Result<()> {
+    let mut path = String::new();
+    let mut ends: Vec<usize> = Vec::new();
+    let mut in_sight = Vec::new();
+    let mut hidden_below = None;
+    for step in tree.drawing_order() {
+        ends.truncate(step.depth);
+        path.truncate(ends.last().copied().unwrap_or(0));
+        path.push('/');
+        path.push_str(&tree.items[step.item].name);
+        ends.push(path.len());
+        if hidden_below.is_some_and(|depth| step.depth > depth) {
+            continue;
+        }
+        let key = format!("{process}{path}");
+        let item = &mut tree.items[step.item];
+        if turned.contains(&key) {
+            item.shows_children = !item.shows_children;
+            item.is_open = item.shows_children;
+        }
+        hidden_below = (!item.shows_children).then_some(step.depth);
+        in_sight.push(Line {
+            text: String::new(),
+            path: Some(key),
+            is_open: item.shows_children && !item.children.is_empty(),
+            has_children: !item.children.is_empty(),
+            depth: step.depth,
+        });
+    }
+    let mut drawn = Vec::new();
+    let medium = Medium { is_coloured: false, is_terminal: true };
+    text::write_tree(tree, settings, medium, &mut drawn)?;
+    let drawn = String::from_utf8_lossy(&drawn);
+    lines.extend(
+        in_sight
+            .into_iter()
+            .zip(drawn.lines())
+            .map(|(line, text)| Line { text: text.into(), ..line }),
+    );
+    Ok(())
+}

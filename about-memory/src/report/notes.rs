@@ -1,0 +1,61 @@
+//! What Firefox's page has no words for, as sentences.
+
+use memreport::snapshot::read::{Own, SizeSource};
+
+/// What a file says of its own collection.
+pub fn of(own: &Own) -> Vec<String> {
+    let mut sentences = own.notes.clone();
+    if own.sizes == Some(SizeSource::Layout) {
+        sentences.push(
+            "sizes are what was asked of the allocator, without what it added: no allocator of memreport's is declared".into(),
+        );
+    }
+    sentences.extend(own.skipped.iter().map(|skipped| {
+        let place = match (&*skipped.file, skipped.line) {
+            ("", _) => String::new(),
+            (file, 0) => format!(" ({file})"),
+            (file, line) => format!(" ({file}:{line})"),
+        };
+        format!("not measured: `{}.{}`{place}: {}", skipped.owner, skipped.field, skipped.reason)
+    }));
+    if !own.unknown.is_empty() {
+        let unknown = own.unknown.join(", ");
+        sentences.push(format!(
+            "the file holds what this version does not know: {unknown}; a later about-memory may"
+        ));
+    }
+    sentences
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use memreport::snapshot::read::Skipped;
+
+    #[test]
+    fn what_a_collection_lacks_is_said_in_sentences() {
+        let skipped = |file: &str, line| Skipped {
+            owner: "Index".into(),
+            field: "cache".into(),
+            reason: "owned by the window".into(),
+            file: file.into(),
+            line,
+        };
+        let own = Own {
+            notes: vec!["`explicit/index` was busy".into()],
+            sizes: Some(SizeSource::Layout),
+            skipped: vec![skipped("index.rs", 41), skipped("index.rs", 0), skipped("", 0)],
+            unknown: vec!["colour".into()],
+            ..Own::default()
+        };
+        insta::assert_snapshot!(of(&own).join("\n"), @r"
+        `explicit/index` was busy
+        sizes are what was asked of the allocator, without what it added: no allocator of memreport's is declared
+        not measured: `Index.cache` (index.rs:41): owned by the window
+        not measured: `Index.cache` (index.rs): owned by the window
+        not measured: `Index.cache`: owned by the window
+        the file holds what this version does not know: colour; a later about-memory may
+        ");
+        assert_eq!(of(&Own { sizes: Some(SizeSource::Allocator), ..Own::default() }), Vec::<String>::new());
+    }
+}

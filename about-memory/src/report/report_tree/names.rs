@@ -1,0 +1,109 @@
+//! The texts of a report_tree: names of nodes, descriptions, and the paths of those who have measurements below them.
+
+use super::node::NodeId;
+use hashbrown::{DefaultHashBuilder, HashTable};
+use std::borrow::Cow;
+use std::hash::BuildHasher;
+
+/// A piece of text that is kept for good.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Span {
+    start: usize,
+    length: usize,
+}
+
+impl Span {
+    pub(crate) fn of(self, text: &str) -> &str {
+        &text[self.start..self.start + self.length]
+    }
+
+    pub(crate) fn append(text: &mut String, piece: &str) -> Self {
+        let start = text.len();
+        text.push_str(piece);
+        Span { start, length: piece.len() }
+    }
+}
+
+/// The name of a node.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Name {
+    pub(crate) span: Span,
+    /// Whether its backslashes are meant, and do not stand for slashes.
+    pub(crate) is_literal: bool,
+}
+
+/// A name that may not be kept yet.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NewName<'n> {
+    pub(crate) text: &'n str,
+    pub(crate) is_literal: bool,
+}
+
+impl<'n> From<&'n str> for NewName<'n> {
+    fn from(text: &'n str) -> Self {
+        NewName { text, is_literal: false }
+    }
+}
+
+/// Texts that are kept once each.
+#[derive(Debug, Default)]
+pub(crate) struct Texts {
+    text: String,
+    /// With its hash, so that growing does not need the texts.
+    known: HashTable<(u64, Span)>,
+    hasher: DefaultHashBuilder,
+}
+
+impl Texts {
+    pub(crate) fn get(&self, span: Span) -> &str {
+        span.of(&self.text)
+    }
+
+    pub(crate) fn keep(&mut self, text: &str) -> Span {
+        let hash = self.hasher.hash_one(text);
+        let is_same = |known: &(u64, Span)| known.0 == hash && known.1.of(&self.text) == text;
+        if let Some(known) = self.known.find(hash, is_same) {
+            return known.1;
+        }
+        let span = Span::append(&mut self.text, text);
+        self.known.insert_unique(hash, (hash, span), |known| known.0);
+        span
+    }
+}
+
+/// From a process and the path down to the last slash to the node there: most reports stand beside others, so that one
+/// look-up takes the place of one for each segment.
+#[derive(Debug, Default)]
+pub(crate) struct Directories {
+    text: String,
+    known: HashTable<(u64, Directory)>,
+    hasher: DefaultHashBuilder,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Directory {
+    process: usize,
+    path: Span,
+    node: NodeId,
+}
+
+impl Directories {
+    pub(crate) fn find(&self, process: usize, path: &str) -> Option<NodeId> {
+        let hash = self.hasher.hash_one((process, path));
+        let is_same = |(known_hash, known): &(u64, Directory)| {
+            *known_hash == hash && known.process == process && known.path.of(&self.text) == path
+        };
+        self.known.find(hash, is_same).map(|(_, known)| known.node)
+    }
+
+    pub(crate) fn insert(&mut self, process: usize, path: &str, node: NodeId) {
+        let hash = self.hasher.hash_one((process, path));
+        let path = Span::append(&mut self.text, path);
+        self.known.insert_unique(hash, (hash, Directory { process, path, node }), |known| known.0);
+    }
+}
+
+/// A name as people read it: paths write the slash of a URL as a backslash.
+pub fn shown_name(name: &str) -> Cow<'_, str> {
+    if name.contains('\\') { name.replace('\\', "/").into() } else { name.into() }
+}

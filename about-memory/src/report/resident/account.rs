@@ -1,0 +1,250 @@
+//! Sums that lead from resident memory to reports: each whole is its parts, and what is left over is a part of its own.
+
+use super::snapshot::ProcessSnapshot;
+use crate::report::report_tree::shown_name;
+
+/// A whole and its parts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sum {
+    /// In which way the whole is divided, as `by use`.
+    pub by: &'static str,
+    /// What is divided.
+    pub whole: Line,
+    /// Invariant: they add up to the whole.
+    pub parts: Vec<Line>,
+}
+
+/// An amount of bytes, and where it is known from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// What it is.
+    pub name: String,
+    /// How many bytes of it there are.
+    pub bytes: i64,
+    /// Who says so.
+    pub source: &'static str,
+}
+
+/// What the parts leave of the whole.
+pub(crate) const REST: &str = "not explained";
+
+/// How many reported paths have a line of their own.
+const PATHS: usize = 6;
+
+fn line(name: impl Into<String>, bytes: i64, source: &'static str) -> Line {
+    Line { name: name.into(), bytes, source }
+}
+
+impl Sum {
+    /// Whatever the parts leave is a part too.
+    fn new(by: &'static str, whole: Line, mut parts: Vec<Line>) -> Self {
+        let rest = whole.bytes - parts.iter().map(|part| part.bytes).sum::<i64>();
+        if rest != 0 {
+            parts.push(line(REST, rest, "what is left"));
+        }
+        Sum { by, whole, parts }
+    }
+}
+
+/// Memory that stands for no file, and whose it is. Nobody says which pages are whose, so each owner in turn is given what it
+/// has at most, and the last part is what is left.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Anonymous {
+    /// Of the program's allocator.
+    pub(crate) heap: i64,
+    /// Of the C library's, where that is another.
+    pub(crate) c_heap: i64,
+    /// Of DMD.
+    pub(crate) dmd: i64,
+    /// Of reporters that report what they mapped themselves.
+    pub(crate) mapped: Vec<(String, i64)>,
+    pub(crate) rest: i64,
+}
+
+/// The path that DMD reports its own tables below.
+const DMD: &str = "explicit/dmd";
+
+impl Anonymous {
+    pub(crate) fn of(snapshot: &ProcessSnapshot) -> Self {
+        let mut left = snapshot.below("rss/anonymous") + snapshot.below("rss/heap");
+        let mut take = |at_most: i64| {
+            let bytes = at_most.clamp(0, left.max(0));
+            left -= bytes;
+            bytes
+        };
+        let dmd = take(snapshot.mapped().get(DMD).copied().unwrap_or(0));
+        // Where the program's allocator is another, the segment behind the program's data is the C library's.
+        let c_heap = take(snapshot.below("c-heap").min(snapshot.below("rss/heap")));
+        let committed = snapshot.below("heap-committed");
+        let heap = take(snapshot.figure("heap-resident").unwrap_or(committed));
+        let others = snapshot.mapped().iter().filter(|(path, _)| *path != DMD);
+        let mapped = others.map(|(path, bytes)| (path.clone(), take(*bytes))).collect();
+        Anonymous { heap, c_heap, dmd, mapped, rest: left }
+    }
+}
+
+/// All sums of one snapshot, from resident memory to single blocks. A sum of which the file says nothing is left out.
+pub fn sums(snapshot: &ProcessSnapshot) -> Vec<Sum> {
+    [
+        resident(snapshot),
+        in_memory(snapshot),
+        committed(snapshot),
+        allocated(snapshot),
+        blocks(snapshot),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+fn resident(snapshot: &ProcessSnapshot) -> Option<Sum> {
+    let whole = line("resident", snapshot.figure("resident")?, "/proc/self/statm");
+    let anonymous = Anonymous::of(snapshot);
+    let smaps = "/proc/self/smaps";
+    let mut parts = vec![
+        line("program file", snapshot.below("rss/program"), smaps),
+        line("libraries", snapshot.below("rss/libraries"), smaps),
+        line("other mapped files", snapshot.below("rss/files"), smaps),
+        line("stacks of threads", snapshot.below("rss/stacks"), smaps),
+        line("shared memory", snapshot.below("rss/shared"), smaps),
+        line("heap-committed, in memory", anonymous.heap, "at most, by allocator"),
+        line("C's own heap", anonymous.c_heap, "at most, by mallinfo2"),
+        line("DMD's tables", anonymous.dmd, "at most, by DMD"),
+    ];
+    let mapped = anonymous.mapped.into_iter();
+    parts
+        .extend(mapped.map(|(path, bytes)| line(shown_name(&path), bytes, "at most, by reporter")));
+    parts.push(line("other anonymous mappings", anonymous.rest, smaps));
+    parts.push(line("of the kernel", snapshot.below("rss/other"), smaps));
+    Some(Sum::new("by kind of memory", whole, parts))
+}
+
+fn in_memory(snapshot: &ProcessSnapshot) -> Option<Sum> {
+    let committed = snapshot.below("heap-committed");
+    let heap = Anonymous::of(snapshot).heap;
+    if !snapshot.has("heap-committed") {
+        return None;
+    }
+    let whole = line("heap-committed", committed, "allocator");
+    let parts = vec![
+        line("in memory", heap, "as above"),
+        line("not touched, or given back", committed - heap, "by subtraction"),
+    ];
+    Some(Sum::new("by residence", whole, parts))
+}
+
+fn committed(snapshot: &ProcessSnapshot) -> Option<Sum> {
+    if !snapshot.has("heap-committed") {
+        return None;
+    }
+    let allocated = snapshot.below("heap-committed/allocated");
+    let whole = line("heap-committed", snapshot.below("heap-committed"), "allocator");
+    let overhead = |part: &str| snapshot.below(&format!("explicit/heap-overhead/{part}"));
+    let parts = vec![
+        line("heap-allocated", allocated, "counters"),
+        line("free among blocks", overhead("bin-unused"), "allocator"),
+        line("pages kept for new blocks", overhead("page-cache"), "allocator"),
+        line("not in use, undivided", overhead("unused"), "allocator"),
+        line("bookkeeping", overhead("bookkeeping"), "allocator"),
+        line("wasted", overhead("waste"), "allocator"),
+        line("C's own heap", snapshot.below("heap-committed/other-code"), "by subtraction"),
+    ];
+    Some(Sum::new("by use", whole, parts))
+}
+
+fn allocated(snapshot: &ProcessSnapshot) -> Option<Sum> {
+    let whole = line("heap-allocated", snapshot.figure("heap-allocated")?, "counters");
+    let mut reported: Vec<_> = snapshot.heap().iter().collect();
+    // Equal amounts keep the order of their paths.
+    reported.sort_by_key(|(_, bytes)| std::cmp::Reverse(**bytes));
+    let (listed, others) = reported.split_at(reported.len().min(PATHS));
+    let mut parts: Vec<_> =
+        listed.iter().map(|(path, bytes)| line(shown_name(path), **bytes, "reporter")).collect();
+    if !others.is_empty() {
+        let sum = others.iter().map(|(_, bytes)| **bytes).sum();
+        parts.push(line("other reported paths", sum, "reporters"));
+    }
+    parts.push(line("dark matter", dark(snapshot), "by subtraction"));
+    Some(Sum::new("by reporter", whole, parts))
+}
+
+/// What the allocator has handed out and no report names; below nothing where more is reported than there is.
+pub(crate) fn dark(snapshot: &ProcessSnapshot) -> i64 {
+    snapshot.figure("heap-allocated").unwrap_or(0) - snapshot.heap().values().sum::<i64>()
+}
+
+fn blocks(snapshot: &ProcessSnapshot) -> Option<Sum> {
+    let blocks = snapshot.blocks?;
+    let whole = line("heap-allocated", snapshot.figure("heap-allocated")?, "counters");
+    let parts = vec![
+        line("reported, as asked for", blocks.reported, "DMD"),
+        line("slop of reported blocks", blocks.reported_slop, "DMD"),
+        line("dark, as asked for", blocks.dark, "DMD"),
+        line("slop of dark blocks", blocks.dark_slop, "DMD"),
+    ];
+    Some(Sum::new("by block", whole, parts))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::resident::blocks::Blocks;
+    use crate::report::resident::snapshot::tests::snapshot;
+
+    const REPORTS: &str = "
+        resident 2 10000
+        rss/program/p 2 1000
+        rss/libraries/l 2 500
+        rss/files/f 2 2000
+        rss/stacks 2 100
+        rss/shared 2 50
+        rss/heap 2 1000
+        rss/anonymous/unnamed 2 5000
+        rss/other 2 4
+        heap-committed/allocated 2 3000
+        heap-committed/overhead 2 600
+        heap-committed/other-code 2 400
+        explicit/heap-overhead/bin-unused 0 500
+        explicit/heap-overhead/bookkeeping 0 100
+        explicit/dmd/tables 0 1500
+        explicit/arena 0 700
+        heap-allocated 2 3000
+        explicit/a/x 1 1000
+        explicit/a/y 1 200
+        explicit/b 1 300";
+
+    #[test]
+    fn every_sum_adds_up() {
+        let mut snapshot = snapshot(0, REPORTS);
+        snapshot.blocks =
+            Some(Blocks { reported: 1400, reported_slop: 90, dark: 1500, dark_slop: 10 });
+        let sums = sums(&snapshot);
+        assert_eq!(sums.len(), 5);
+        for sum in &sums {
+            let parts: i64 = sum.parts.iter().map(|part| part.bytes).sum();
+            assert_eq!(parts, sum.whole.bytes, "{}", sum.whole.name);
+        }
+        let part = |sum: usize, name: &str| {
+            sums[sum].parts.iter().find(|part| part.name == name).map(|part| part.bytes)
+        };
+        assert_eq!(part(0, "heap-committed, in memory"), Some(4000));
+        assert_eq!(part(0, "DMD's tables"), Some(1500));
+        assert_eq!(part(0, "explicit/arena"), Some(500), "no more is left of anonymous memory");
+        assert_eq!(part(0, "other anonymous mappings"), Some(0));
+        assert_eq!(part(0, REST), Some(346));
+        assert_eq!(part(2, REST), None);
+        assert_eq!(part(3, "explicit/a"), Some(1200));
+        assert_eq!(part(3, "dark matter"), Some(1500));
+    }
+
+    #[test]
+    fn what_a_file_does_not_say_is_left_out() {
+        let sums = sums(&snapshot(0, "resident 2 100\nheap-allocated 2 10"));
+        let wholes: Vec<_> = sums.iter().map(|sum| sum.whole.name.as_str()).collect();
+        assert_eq!(wholes, ["resident", "heap-allocated"]);
+        assert_eq!(
+            sums[0].parts.last().map(|part| (part.name.as_str(), part.bytes)),
+            Some((REST, 100))
+        );
+    }
+}

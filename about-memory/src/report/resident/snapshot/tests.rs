@@ -1,0 +1,51 @@
+//! Tests the figures of a snapshot, and makes snapshots for other tests.
+
+use super::*;
+use memreport::snapshot::read::{Options, read};
+
+/// A snapshot of these reports: `path kind bytes`, a line each.
+pub(crate) fn snapshot(minute: u64, reports: &str) -> ProcessSnapshot {
+    let reports: Vec<String> = reports
+        .lines()
+        .filter(|line| !line.trim().is_empty())
+        .map(|line| {
+            let words: Vec<_> = line.split_whitespace().collect();
+            let [path, kind, amount] = words[..] else { panic!("{line}") };
+            format!(
+                r#"{{"process":"server (pid 7)","path":"{path}","kind":{kind},"units":0,"amount":{amount},"description":""}}"#
+            )
+        })
+        .collect();
+    let text = format!(
+        r#"{{"version":1,"hasMozMallocUsableSize":true,"memreport":{{"version":1,"allocator":"glibc","timeMs":{},
+           "process":{{"name":"server","pid":7,"startMs":1000}}}},"reports":[{}]}}"#,
+        1_000_000 + minute * 60_000,
+        reports.join(",")
+    );
+    let mut snapshots = ProcessSnapshots::default();
+    let header = read(&mut text.as_bytes(), Options::default(), &mut snapshots).unwrap();
+    snapshots.choose(None, &header).unwrap()
+}
+
+#[test]
+fn reports_are_added_up_by_kind() {
+    let snapshot = snapshot(
+        2,
+        "explicit/a/b 1 10
+         explicit/a/c 1 5
+         explicit/heap-overhead/bin-unused 0 7
+         explicit/map 0 3
+         explicit/thread-stacks/x 0 9
+         rss/files/x 2 100
+         rss/filesystem 2 1
+         resident 2 200",
+    );
+    assert_eq!(snapshot.heap(), &BTreeMap::from([("explicit/a".to_owned(), 15)]));
+    assert_eq!(snapshot.mapped(), &BTreeMap::from([("explicit/map".to_owned(), 3)]));
+    assert_eq!(snapshot.below("rss/files"), 100);
+    assert_eq!(snapshot.below("explicit/heap-overhead"), 7);
+    assert_eq!(snapshot.figure("resident"), Some(200));
+    assert_eq!(snapshot.process, "server (pid 7)");
+    assert_eq!(snapshot.identity, (Some(7), Some(1000)));
+    assert_eq!(snapshot.time_ms, Some(1_120_000));
+}

@@ -1,0 +1,370 @@
+//! One sentence on where the memory went: a leak, a cache, the allocator, files, or nothing unusual.
+
+use super::account::{Anonymous, dark};
+use super::snapshot::ProcessSnapshot;
+use crate::report::amount::Amount;
+use crate::report::numbers::{self, Bytes, Unit};
+use crate::report::report_tree::shown_name;
+use std::collections::BTreeMap;
+
+/// What is found, with the numbers that support it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    /// What it is, for programs.
+    pub cause: Cause,
+    /// The same for people: one sentence.
+    pub sentence: String,
+}
+
+/// Where the memory went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Cause {
+    /// Nothing stands out.
+    NothingUnusual,
+    /// Heap memory that nobody reports.
+    DarkMatter,
+    /// Heap memory that a reporter names.
+    Reported,
+    /// The allocator keeps what the program gave back.
+    Retained,
+    /// Blocks of code that is not Rust's.
+    OtherCode,
+    /// Pages of files that are mapped.
+    Files,
+    /// Stacks of threads.
+    Stacks,
+    /// Memory that is shared with other processes.
+    Shared,
+    /// What a reporter says that the program mapped itself.
+    Mapped,
+    /// Mappings that nobody reports.
+    Anonymous,
+    /// DMD's own tables.
+    Tracker,
+    /// The files do not say what it is.
+    Unknown,
+}
+
+impl Cause {
+    /// The word for it, as programs want it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Cause::NothingUnusual => "nothing-unusual",
+            Cause::DarkMatter => "dark-matter",
+            Cause::Reported => "reported",
+            Cause::Retained => "retained",
+            Cause::OtherCode => "other-code",
+            Cause::Files => "files",
+            Cause::Stacks => "stacks",
+            Cause::Shared => "shared",
+            Cause::Mapped => "mapped",
+            Cause::Anonymous => "anonymous",
+            Cause::Tracker => "tracker",
+            Cause::Unknown => "unknown",
+        }
+    }
+}
+
+/// Less than this, or than a twentieth of what was resident, is not worth a word.
+const LEAST: i64 = 1 << 20;
+const LEAST_SHARE: i64 = 20;
+
+/// Allocators take memory by the megabyte, so a few more or less say nothing.
+const LEAST_RETAINED: i64 = 4 << 20;
+
+/// One snapshot alone is unusual from here on.
+const LEAST_LEVEL: i64 = 16 << 20;
+
+/// What is resident for one reason, in bytes; with the path, where a reporter names it.
+type Parts = BTreeMap<(Cause, String), i64>;
+
+/// All that is resident, by reason.
+fn parts(snapshot: &ProcessSnapshot) -> Parts {
+    let anonymous = Anonymous::of(snapshot);
+    let other_code = snapshot.below("heap-committed/other-code");
+    let allocated = snapshot.figure("heap-allocated").unwrap_or(0);
+    let files = ["rss/program", "rss/libraries", "rss/files"].map(|path| snapshot.below(path));
+    let parts = [
+        (Cause::DarkMatter, dark(snapshot)),
+        (Cause::Retained, (anonymous.heap - allocated - other_code).max(0)),
+        (Cause::OtherCode, other_code + snapshot.below("c-heap/in-use").min(anonymous.c_heap)),
+        (Cause::Files, files.iter().sum()),
+        (Cause::Stacks, snapshot.below("rss/stacks")),
+        (Cause::Shared, snapshot.below("rss/shared")),
+        (Cause::Anonymous, anonymous.rest),
+        (Cause::Tracker, anonymous.dmd),
+        (Cause::Unknown, unexplained(snapshot)),
+    ];
+    let parts = parts.into_iter().map(|(cause, bytes)| ((cause, String::new()), bytes));
+    let reported =
+        snapshot.heap().iter().map(|(path, bytes)| ((Cause::Reported, path.clone()), *bytes));
+    let mapped =
+        anonymous.mapped.iter().map(|(path, bytes)| ((Cause::Mapped, path.clone()), *bytes));
+    parts.chain(reported).chain(mapped).collect()
+}
+
+/// What is resident and, by the file, neither mapped nor on the heap.
+fn unexplained(snapshot: &ProcessSnapshot) -> i64 {
+    let resident = snapshot.figure("resident").unwrap_or(0);
+    let heap = snapshot.figure("heap-allocated").unwrap_or(0).max(snapshot.below("heap-committed"));
+    resident - if snapshot.has("rss") { snapshot.below("rss") } else { heap }
+}
+
+/// What becomes of the snapshots, in the order of time.
+///
+/// # Panics
+/// Where there is no snapshot.
+pub fn of(snapshots: &[ProcessSnapshot]) -> Verdict {
+    let [first, .., last] = snapshots else { return at(&snapshots[0]) };
+    let (Some(before), Some(now)) = (first.figure("resident"), last.figure("resident")) else {
+        return unknown();
+    };
+    let growth = Growth { snapshots, first, last, resident: now - before };
+    let least = LEAST.max(before / LEAST_SHARE);
+    let grown = growth.by_reason();
+    let counts =
+        |cause, bytes| bytes >= least && (cause != Cause::Retained || bytes >= LEAST_RETAINED);
+    let worth_a_word = grown.iter().filter(|((cause, _), bytes)| counts(*cause, **bytes));
+    match worth_a_word.max_by_key(|(_, bytes)| **bytes) {
+        Some(((cause, path), bytes)) => growth.because_of(*cause, path, *bytes),
+        None => growth.nothing([before, now], grown.values().copied().max().unwrap_or(0)),
+    }
+}
+
+/// The first snapshot, the last, and what lies between.
+struct Growth<'m> {
+    snapshots: &'m [ProcessSnapshot],
+    first: &'m ProcessSnapshot,
+    last: &'m ProcessSnapshot,
+    resident: i64,
+}
+
+impl Growth<'_> {
+    /// By how much each part grew.
+    fn by_reason(&self) -> Parts {
+        let mut grown = parts(self.last);
+        for (key, before) in parts(self.first) {
+            *grown.entry(key).or_default() -= before;
+        }
+        grown
+    }
+
+    fn because_of(&self, cause: Cause, path: &str, bytes: i64) -> Verdict {
+        let grew = format!("grew by {}{}", size(bytes), self.span());
+        let of_resident = self.of_resident(bytes);
+        let path = shown_name(path);
+        let sentence = match cause {
+            Cause::Reported => format!(
+                "{path} {grew}{of_resident}: its reporter names it, so it is that structure, and neither a leak in the \
+                 dark nor the allocator"
+            ),
+            Cause::DarkMatter => format!(
+                "dark matter {grew}{of_resident}: nobody reports it, so it is a leak or a missing reporter; {}",
+                self.ask_dmd()
+            ),
+            Cause::Retained => return self.retained(bytes),
+            Cause::OtherCode => format!(
+                "the heap of code that is not Rust's {grew}{of_resident}: reporters and DMD do not see it; ask the C \
+                 library's users, or valgrind"
+            ),
+            Cause::Files => format!(
+                "the resident part of mapped files {grew}{of_resident}: the system takes such pages back when it needs \
+                 them, so this is no leak of the heap"
+            ),
+            Cause::Stacks => format!(
+                "stacks of threads {grew}{of_resident}, with {} threads more: look for threads that never end",
+                self.threads()
+            ),
+            Cause::Shared => format!(
+                "shared memory {grew}{of_resident}: look at what the program shares with other processes"
+            ),
+            Cause::Mapped => format!(
+                "{path} {grew}{of_resident}: its reporter names it, memory that the program maps without the heap"
+            ),
+            Cause::Tracker => format!(
+                "DMD's own tables {grew}{of_resident}: they grow with the number of blocks, and a program without DMD \
+                 does not have them"
+            ),
+            Cause::Unknown => format!(
+                "what these files do not explain {grew}{of_resident}: they say too little of what is mapped"
+            ),
+            Cause::Anonymous | Cause::NothingUnusual => format!(
+                "mappings that stand for no file and that nobody reports {grew}{of_resident}: look for what the program \
+                 or a library maps without the heap"
+            ),
+        };
+        Verdict { cause, sentence }
+    }
+
+    /// Where the dark blocks were allocated, a dump says.
+    fn ask_dmd(&self) -> &'static str {
+        if self.last.blocks.is_some() {
+            "`about-memory dmd --explain` of the dump beside the last file shows where it is allocated"
+        } else {
+            "run the program with DMD=1 to see where it is allocated"
+        }
+    }
+
+    fn retained(&self, bytes: i64) -> Verdict {
+        let allocated = |snapshot: &ProcessSnapshot| snapshot.figure("heap-allocated").unwrap_or(0);
+        let (before, now) = (allocated(self.first), allocated(self.last));
+        let peak = self.snapshots.iter().map(allocated).max().unwrap_or(now);
+        let peak = if peak - before.max(now) >= LEAST.max(before / LEAST_SHARE) {
+            format!(", after a peak of {}", size(peak))
+        } else {
+            String::new()
+        };
+        let live = match now - before {
+            change if change.abs() < LEAST.max(before / LEAST_SHARE) => {
+                format!("live heap flat at {}", size(now))
+            }
+            change => format!("live heap {}", signed(change)),
+        };
+        let committed = self.last.below("heap-committed") - self.first.below("heap-committed");
+        let remedy = remedy(self.last.allocator.as_deref());
+        Verdict {
+            cause: Cause::Retained,
+            sentence: format!(
+                "{live}{}, heap-committed {}, of which {} resident{peak}: the allocator retains what the program gave \
+                 back; {remedy}",
+                self.span(),
+                signed(committed),
+                signed(bytes),
+            ),
+        }
+    }
+
+    fn nothing(&self, resident: [i64; 2], most: i64) -> Verdict {
+        let [before, now] = resident.map(size);
+        let grew = if most > 0 { format!(" by more than {}", size(most)) } else { String::new() };
+        let sentence = format!(
+            "nothing unusual: resident memory went from {before} to {now}{}, and no single cause of it grew{grew}",
+            self.span()
+        );
+        Verdict { cause: Cause::NothingUnusual, sentence }
+    }
+
+    /// ` in 10 min`, if the files say when they were made.
+    fn span(&self) -> String {
+        let span = self.last.time_ms.zip(self.first.time_ms);
+        span.and_then(|(last, first)| last.checked_sub(first))
+            .map(|ms| format!(" in {}", time(ms)))
+            .unwrap_or_default()
+    }
+
+    /// How that compares with what resident memory grew by.
+    fn of_resident(&self, bytes: i64) -> String {
+        match self.resident {
+            resident if resident >= LEAST => {
+                let share = i128::from(bytes) * 100 / i128::from(resident);
+                format!(", {share}% of what resident memory grew by")
+            }
+            resident => format!(", while resident memory changed by {}", signed(resident)),
+        }
+    }
+
+    fn threads(&self) -> i64 {
+        self.last.threads - self.first.threads
+    }
+}
+
+/// What one snapshot alone tells: only shares that are out of the ordinary.
+fn at(snapshot: &ProcessSnapshot) -> Verdict {
+    let Some(resident) = snapshot.figure("resident") else { return unknown() };
+    let parts = parts(snapshot);
+    let bytes = |cause| -> i64 {
+        parts.iter().filter(|((of, _), _)| *of == cause).map(|(_, bytes)| *bytes).sum()
+    };
+    let allocated = snapshot.figure("heap-allocated").unwrap_or(0);
+    let is_most = |part: i64, whole: i64| part >= LEAST_LEVEL && part > whole / 2;
+    let of_resident = |part: i64| format!("{} of {} resident", size(part), size(resident));
+    let (retained, dark) = (bytes(Cause::Retained), bytes(Cause::DarkMatter));
+    let (files, anonymous) = (bytes(Cause::Files), bytes(Cause::Anonymous));
+    let (cause, sentence) = match () {
+        () if is_most(retained, resident) => (
+            Cause::Retained,
+            format!(
+                "the allocator retains {}, with {} allocated: {}",
+                of_resident(retained),
+                size(allocated),
+                remedy(snapshot.allocator.as_deref())
+            ),
+        ),
+        () if dark >= LEAST_LEVEL && dark > allocated / 4 => (
+            Cause::DarkMatter,
+            format!(
+                "{} of {} heap-allocated are dark matter: run the program with DMD=1 to see where they are allocated",
+                size(dark),
+                size(allocated)
+            ),
+        ),
+        () if is_most(files, resident) => (
+            Cause::Files,
+            format!(
+                "{} are pages of mapped files, which the system takes back when it needs them",
+                of_resident(files)
+            ),
+        ),
+        () if is_most(anonymous, resident) => (
+            Cause::Anonymous,
+            format!(
+                "{} are mappings that stand for no file and that nobody reports",
+                of_resident(anonymous)
+            ),
+        ),
+        () => (
+            Cause::NothingUnusual,
+            format!(
+                "nothing unusual in this snapshot of {} resident; a second one, taken later, tells what grows",
+                size(resident)
+            ),
+        ),
+    };
+    Verdict { cause, sentence }
+}
+
+fn unknown() -> Verdict {
+    Verdict {
+        cause: Cause::Unknown,
+        sentence: "the files do not say how much memory is resident, so nothing can be said of it"
+            .into(),
+    }
+}
+
+fn remedy(allocator: Option<&str>) -> &'static str {
+    match allocator {
+        Some("glibc") => {
+            "`malloc_trim(0)`, or `about-memory minimize`, gives whole pages back, and `MALLOC_ARENA_MAX=2` keeps arenas few"
+        }
+        Some("jemalloc") => {
+            "it gives whole pages back by itself, sooner with a smaller `dirty_decay_ms`, and none that a block is on"
+        }
+        Some("mimalloc") => {
+            "`mi_collect(true)` gives whole pages back, `MIMALLOC_PURGE_DELAY=0` does so at once, and none that a block is on"
+        }
+        _ => "see its documentation for how to make it give pages back",
+    }
+}
+
+fn size(bytes: i64) -> String {
+    // Sizes of memory are whole numbers in a double.
+    numbers::amount(&Amount::Number(bytes as f64), Unit::Bytes, Bytes::Auto)
+}
+
+fn signed(bytes: i64) -> String {
+    format!("{}{}", if bytes < 0 { "" } else { "+" }, size(bytes))
+}
+
+/// `850 ms`, `42 s`, `10 min`, `3.5 h`.
+pub(crate) fn time(ms: u64) -> String {
+    match ms {
+        0..1000 => format!("{ms} ms"),
+        1000..120_000 => format!("{} s", ms / 1000),
+        120_000..7_200_000 => format!("{} min", ms / 60_000),
+        _ => format!("{}.{} h", ms / 3_600_000, ms % 3_600_000 / 360_000),
+    }
+}
+
+#[cfg(test)]
+mod tests;

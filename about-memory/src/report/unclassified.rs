@@ -1,0 +1,157 @@
+//! Whether a program's memory is accounted for: what `--fail-above` asks.
+
+use std::error::Error;
+use std::io::Read;
+
+use memreport::snapshot::read::{self, Entry, Field, Sink};
+use memreport_analysis::analysis::{Class, Explained};
+
+/// What a snapshot is judged by.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Verdict {
+    /// The share of the heap that nobody reports, in percent.
+    unclassified: f64,
+    /// Blocks that are reported twice.
+    doubles: i128,
+    /// Reports that are no block's, or not all of it.
+    wrong: i128,
+}
+
+impl Verdict {
+    pub(crate) fn new(explained: &Explained, unclassified: f64) -> Self {
+        let doubles = explained.totals(Class::TwiceReported).blocks;
+        Verdict {
+            unclassified,
+            doubles,
+            wrong: explained.wrong.iter().map(|place| i128::from(place.num)).sum(),
+        }
+    }
+
+    /// What is wrong, as sentences.
+    pub(crate) fn complaints(self, most: f64) -> Vec<String> {
+        let mut complaints = Vec::new();
+        if self.unclassified > most {
+            complaints.push(format!(
+                "{:.2} % of the heap is unclassified, and at most {most} % may be",
+                self.unclassified
+            ));
+        }
+        if self.doubles > 0 {
+            complaints.push(format!("{} reported twice", count(self.doubles, "block")));
+        }
+        if self.wrong > 0 {
+            complaints.push(format!(
+                "{} of memory that is not a whole block",
+                count(self.wrong, "report")
+            ));
+        }
+        complaints
+    }
+}
+
+fn count(number: i128, what: &str) -> String {
+    let ending = if number == 1 { "" } else { "s" };
+    format!("{number} {what}{ending}")
+}
+
+/// `heap-unclassified` in percent of `heap-allocated`, as the tree shows it: by subtraction.
+pub(crate) fn unclassified_percent(
+    report: &mut dyn Read,
+) -> Result<f64, Box<dyn Error + Send + Sync>> {
+    let mut sums = Totals::default();
+    read::read(report, read::Options { utf8: true, ..read::Options::default() }, &mut sums)?;
+    if sums.allocated == 0.0 {
+        return Ok(0.0);
+    }
+    Ok((sums.allocated - sums.reported) * 100.0 / sums.allocated)
+}
+
+/// The two numbers that `heap-unclassified` is the difference of.
+#[derive(Default)]
+struct Totals {
+    allocated: f64,
+    reported: f64,
+}
+
+impl Sink for Totals {
+    fn restart(&mut self) {
+        *self = Totals::default();
+    }
+
+    fn report(&mut self, entry: &Entry<'_>) -> Result<(), Box<dyn Error + Send + Sync>> {
+        const HEAP: f64 = 1.0;
+        let Field::Number(amount) = entry.amount else { return Ok(()) };
+        if entry.path == "heap-allocated" {
+            self.allocated += amount;
+        } else if entry.path.starts_with("explicit/") && entry.kind == Field::Number(HEAP) {
+            self.reported += amount;
+        }
+        Ok(())
+    }
+}
+
+/// What a report comes to.
+#[derive(Debug, Default)]
+pub(crate) struct HeapSums {
+    heap: i64,
+    non_heap: i64,
+    heap_allocated: Option<i64>,
+}
+
+impl HeapSums {
+    /// Bytes on the heap that nobody reports, where the allocator counts.
+    pub(crate) fn unclassified(&self) -> Option<i64> {
+        Some(self.heap_allocated? - self.heap)
+    }
+
+    /// Their share of `explicit`, in percent.
+    pub(crate) fn share(&self) -> Option<f64> {
+        let unclassified = self.unclassified()?;
+        let explicit = self.heap + self.non_heap + unclassified;
+        #[expect(clippy::cast_precision_loss, reason = "a share, printed with two digits")]
+        let share = unclassified as f64 * 100.0 / explicit.max(1) as f64;
+        Some(share)
+    }
+}
+
+impl Sink for HeapSums {
+    fn restart(&mut self) {
+        *self = HeapSums::default();
+    }
+
+    fn report(&mut self, entry: &Entry<'_>) -> Result<(), Box<dyn Error + Send + Sync>> {
+        let (Field::Number(kind), Field::Number(amount)) = (&entry.kind, &entry.amount) else {
+            return Ok(());
+        };
+        #[expect(clippy::cast_possible_truncation, reason = "bytes, as the program wrote them")]
+        let amount = *amount as i64;
+        if entry.path.starts_with("explicit/") {
+            if *kind == 1.0 { self.heap += amount } else { self.non_heap += amount }
+        } else if entry.path == "heap-allocated" {
+            self.heap_allocated = Some(amount);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_complaint_is_a_sentence() {
+        let verdict = |unclassified, doubles, wrong| Verdict { unclassified, doubles, wrong };
+        let table: [(Verdict, &[&str]); 4] = [
+            (verdict(4.9, 0, 0), &[]),
+            (verdict(5.126, 0, 0), &["5.13 % of the heap is unclassified, and at most 5 % may be"]),
+            (
+                verdict(0.0, 1, 2),
+                &["1 block reported twice", "2 reports of memory that is not a whole block"],
+            ),
+            (verdict(-3.0, 7, 0), &["7 blocks reported twice"]),
+        ];
+        for (verdict, expected) in table {
+            assert_eq!(verdict.complaints(5.0), expected);
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! Tests of breakdowns as texts, and of errors in them.
+
+use crate::census::{Axis, Breakdown, Bucket, Count, Split, StateSplit};
+
+fn parsed(text: &str) -> Breakdown {
+    text.parse().unwrap_or_else(|error| panic!("{text}: {error}"))
+}
+
+#[test]
+fn spidermonkey_s_words_for_types_are_ours() {
+    let ours = parsed(r#"{"by":"type","then":{"by":"bucket"},"other":{"by":"thread"}}"#);
+    for word in ["objectClass", "internalType", "descriptiveType"] {
+        let theirs =
+            format!(r#"{{"by":"{word}","then":{{"by":"bucket"}},"other":{{"by":"thread"}}}}"#);
+        assert_eq!(parsed(&theirs), ours, "{word}");
+    }
+}
+
+#[test]
+fn what_is_left_out_is_counted() {
+    let whole = r#"{"by":"allocationStack","then":{"by":"count","count":true,"bytes":true},"noStack":{"by":"count"}}"#;
+    assert_eq!(parsed(whole), parsed(r#"{"by":"allocationStack"}"#));
+    let stack = Axis::stack();
+    assert_eq!(parsed(whole), Split::by(stack).into());
+    assert_eq!(parsed(r#"{"by":"coarseType"}"#), StateSplit::default().into());
+}
+
+#[test]
+fn a_breakdown_is_written_as_it_is_read() {
+    let table = [
+        Breakdown::default(),
+        Breakdown::usual(),
+        Count::default().count(false).bytes(false).slop(true).label("a \"label\"").into(),
+        Bucket::default().limit(3).into(),
+        StateSplit::all(Split::by(Axis::Crate).otherwise(Bucket::default())).into(),
+        Split::by(Axis::Age { edges: vec![5, 10] }).into(),
+        vec![Split::by(Axis::SizeClass).into(), Breakdown::default()].into(),
+        Breakdown::of_words("reporter:2,type,stack:3,state,age").unwrap(),
+        vec![Split::by(Axis::Site).into(), Split::by(Axis::Size).into()].into(),
+        Split::by(Axis::State).then(Split::by(Axis::Type)).into(),
+    ];
+    for breakdown in table {
+        assert_eq!(parsed(&breakdown.to_json()), breakdown, "{}", breakdown.to_json());
+    }
+    // A size is always known, so there is nothing to say of blocks that have none.
+    let size = Split::by(Axis::SizeClass);
+    assert_eq!(size.clone().otherwise(Bucket::default()), size);
+}
+
+#[test]
+fn what_is_not_understood_is_refused_with_its_place() {
+    let names = "known are count, bucket, coarseType, allocationStack, type, objectClass, internalType, descriptiveType, \
+                 filename, reporter, field, thread, scope, crate, sizeClass, age, site, size";
+    let table = [
+        (r#"{"by":"nonsense"}"#, format!("cannot group by `nonsense`; {names}")),
+        (
+            r#"[{"by":"count"},{"by":"scope","noScope":{"by":"x"}}]"#,
+            format!("`1.noScope`: cannot group by `x`; {names}"),
+        ),
+        ("{}", "must be an object with `by`".into()),
+        ("[1]", "`0`: must be an object with `by`, or an array of such objects".into()),
+        (
+            r#"{"by":"type","then":null}"#,
+            "`then`: must be an object with `by`, or an array of such objects".into(),
+        ),
+        (r#"{"by":7}"#, "`by`: must be a text".into()),
+        (
+            r#"{"by":"coarseType","objects":{"by":"objectClass"}}"#,
+            "`coarseType` has no property `objects`, but unreported, once, twice, other".into(),
+        ),
+        (
+            r#"{"by":"type","then":{"by":"count","byte":false}}"#,
+            "`then`: `count` has no property `byte`, but count, bytes, slop, label".into(),
+        ),
+        (r#"{"by":"count","bytes":1}"#, "`bytes`: must be true or false".into()),
+        (r#"{"by":"count","label":1}"#, "`label`: must be a text".into()),
+        (r#"{"by":"bucket","limit":-1}"#, "`limit`: must be a whole number below 2^32".into()),
+        (r#"{"by":"reporter","depth":0}"#, "`depth`: must be at least 1".into()),
+        (
+            r#"{"by":"age","edges":[2,1]}"#,
+            "`edges`: must be milliseconds, each more than the one before".into(),
+        ),
+        (
+            r#"{"by":"age","edges":[]}"#,
+            "`edges`: must be milliseconds, each more than the one before".into(),
+        ),
+        (
+            r#"{"by":"#,
+            "the breakdown is not JSON: EOF while parsing a value at line 1 column 6".into(),
+        ),
+    ];
+    for (text, expected) in table {
+        assert_eq!(text.parse::<Breakdown>().unwrap_err().to_string(), expected, "{text}");
+    }
+}
+
+#[test]
+fn people_write_words() {
+    let table = [
+        (
+            "reporter:2,type",
+            r#"{"by":"reporter","depth":2,"noReporter":{"by":"type"},"then":{"by":"type"}}"#,
+        ),
+        (
+            " scope , size",
+            r#"{"by":"scope","noScope":{"by":"sizeClass"},"then":{"by":"sizeClass"}}"#,
+        ),
+        ("state", r#"{"by":"coarseType"}"#),
+        ("files", r#"{"by":"filename"}"#),
+        ("age", r#"{"by":"age","edges":[1000,60000,3600000]}"#),
+        ("allocationStack:1", r#"{"by":"allocationStack","depth":1}"#),
+    ];
+    for (words, json) in table {
+        assert_eq!(Breakdown::of_words(words).unwrap(), parsed(json), "{words}");
+    }
+}

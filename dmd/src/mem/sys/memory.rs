@@ -1,0 +1,99 @@
+//! Pages from the kernel: mapping, growing, unmapping and prefetching them.
+#![expect(unsafe_code, reason = "system calls")]
+
+use std::ffi::c_void;
+use std::ptr::{self, NonNull};
+
+/// The size of a page in bytes, at most. Used for rounding only.
+pub(crate) const PAGE: usize = 4096;
+
+/// The size of a huge page in bytes. Smaller mappings get none: they would waste more than they
+/// hold.
+pub(crate) const HUGE_PAGE: usize = 2 << 20;
+
+/// The end of the address space of a process.
+pub(crate) const ADDRESS_END: usize = 1 << 47;
+
+/// Maps zeroed pages; returns `None` if the kernel has none left. A page becomes resident when it is
+/// first touched.
+pub(crate) fn map(bytes: usize) -> Option<NonNull<u8>> {
+    let access = libc::PROT_READ | libc::PROT_WRITE;
+    let kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    // SAFETY: without `MAP_FIXED` the kernel chooses an unused range, so no mapping is replaced.
+    let pages = unsafe { libc::mmap(ptr::null_mut(), bytes, access, kind, -1, 0) };
+    if pages == libc::MAP_FAILED { None } else { NonNull::new(pages.cast()) }
+}
+
+/// Grows a mapping, and moves it if its neighbours are in the way. The new part is zeroed, and backed
+/// by huge pages if the kernel grants them.
+///
+/// # Safety
+///
+/// `start` is the start of a mapping of [`map`] with this many bytes. If the mapping moves, the old
+/// address is no longer used.
+pub(crate) unsafe fn grow_mapping(
+    start: NonNull<u8>,
+    bytes: usize,
+    longer: usize,
+) -> Option<NonNull<u8>> {
+    // SAFETY: by this function's contract the range is one whole mapping, which the caller owns.
+    let pages = unsafe { libc::mremap(start.as_ptr().cast(), bytes, longer, libc::MREMAP_MAYMOVE) };
+    if pages == libc::MAP_FAILED {
+        return None;
+    }
+    let pages = NonNull::new(pages.cast())?;
+    prefer_huge_pages(pages, longer);
+    Some(pages)
+}
+
+/// Maps zeroed pages for memory that is used from end to end: in huge pages if the kernel grants them.
+pub(crate) fn map_huge(bytes: usize) -> Option<NonNull<u8>> {
+    let pages = map(bytes)?;
+    prefer_huge_pages(pages, bytes);
+    Some(pages)
+}
+
+/// Advises the kernel to back a mapping with huge pages. If it refuses, the pages stay small.
+fn prefer_huge_pages(pages: NonNull<u8>, bytes: usize) {
+    if bytes >= HUGE_PAGE && !cfg!(miri) {
+        // SAFETY: `MADV_HUGEPAGE` changes neither the content nor the protection of a page.
+        unsafe { libc::madvise(pages.as_ptr().cast(), bytes, libc::MADV_HUGEPAGE) };
+    }
+}
+
+/// Maps zeroed pages at this address. Returns `false` if the range is in use, or on failure.
+pub(crate) fn map_at(address: usize, bytes: usize) -> bool {
+    let access = libc::PROT_READ | libc::PROT_WRITE;
+    let kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;
+    let wanted = ptr::with_exposed_provenance_mut::<c_void>(address);
+    // SAFETY: with `MAP_FIXED_NOREPLACE` no mapping is replaced.
+    let pages = unsafe { libc::mmap(wanted, bytes, access, kind, -1, 0) };
+    if pages != libc::MAP_FAILED && pages != wanted {
+        // Kernels before 4.17 take the address for a hint.
+        // SAFETY: the range was mapped above, and no reference to it exists.
+        unsafe { libc::munmap(pages, bytes) };
+    }
+    pages == wanted
+}
+
+/// Unmaps pages.
+///
+/// # Safety
+///
+/// The range is a mapping of [`map`] with this many bytes, and is no longer used.
+pub(crate) unsafe fn unmap(pages: NonNull<u8>, bytes: usize) {
+    // SAFETY: this function has the same contract.
+    unsafe { libc::munmap(pages.as_ptr().cast(), bytes) };
+}
+
+/// Prefetches the cache line at this address, which need not be mapped.
+#[inline]
+pub(crate) fn prefetch<T>(address: *const T) {
+    #[cfg(all(not(miri), target_arch = "x86_64"))]
+    // SAFETY: a prefetch is a hint: it reads no value, and ignores an unmapped address.
+    unsafe {
+        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(address.cast());
+    }
+    #[cfg(any(miri, not(target_arch = "x86_64")))]
+    let _ = address;
+}

@@ -1,0 +1,139 @@
+//! The program and the libraries that the dynamic linker has loaded, with their build ids.
+#![expect(
+    unsafe_code,
+    reason = "calls the dynamic linker, and reads modules where they are loaded"
+)]
+#![expect(
+    clippy::cast_possible_truncation,
+    reason = "addresses have 64 bits on all supported systems"
+)]
+
+use std::ffi::{CStr, c_int, c_void};
+use std::ptr;
+
+/// A program or library that the dynamic linker has loaded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Module {
+    pub(crate) path: String,
+    /// The difference between addresses in memory and addresses in the file.
+    pub(crate) bias: usize,
+    /// The address ranges of its segments in memory.
+    pub(crate) segments: Vec<(usize, usize)>,
+    /// The writable ones of these ranges, which contain its statics.
+    pub(crate) data: Vec<(usize, usize)>,
+    /// The build id, in hexadecimal.
+    pub(crate) build_id: Option<String>,
+}
+
+/// Returns the loaded modules. It takes the linker's lock: never call it from a hook.
+pub(crate) fn modules() -> Vec<Module> {
+    unsafe extern "C" fn visit(
+        info: *mut libc::dl_phdr_info,
+        _size: usize,
+        found: *mut c_void,
+    ) -> c_int {
+        // SAFETY: `dl_iterate_phdr` passes a valid description for the duration of the call.
+        let info = unsafe { &*info };
+        // SAFETY: this is the vector passed below, which is not used elsewhere during the call.
+        let found = unsafe { &mut *found.cast::<Vec<Module>>() };
+        // SAFETY: `dlpi_phdr` points to `dlpi_phnum` headers of a loaded module.
+        let headers =
+            unsafe { std::slice::from_raw_parts(info.dlpi_phdr, usize::from(info.dlpi_phnum)) };
+        // SAFETY: `dlpi_name` is a C string of the linker, alive during the call.
+        let name = unsafe { CStr::from_ptr(info.dlpi_name) };
+        found.push(module(name, info.dlpi_addr as usize, headers));
+        0
+    }
+    let mut found: Vec<Module> = Vec::new();
+    // SAFETY: `visit` keeps no reference to the vector after the call.
+    unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut found).cast()) };
+    found
+}
+
+fn module(name: &CStr, bias: usize, headers: &[libc::Elf64_Phdr]) -> Module {
+    let range = |header: &libc::Elf64_Phdr| {
+        let start = bias.wrapping_add(header.p_vaddr as usize);
+        (start, start + header.p_memsz as usize)
+    };
+    let loaded = || headers.iter().filter(|header| header.p_type == libc::PT_LOAD);
+    let data = loaded().filter(|header| header.p_flags & libc::PF_W != 0).map(range).collect();
+    let notes = headers.iter().filter(|header| header.p_type == libc::PT_NOTE).map(range);
+    // The linker leaves the name of the program itself empty.
+    let path = match name.to_bytes() {
+        b"" => std::env::current_exe().unwrap_or_default().to_string_lossy().into_owned(),
+        name => String::from_utf8_lossy(name).into_owned(),
+    };
+    let segments: Vec<_> = loaded().map(range).collect();
+    let build_id = notes
+        .filter(|&(start, end)| segments.iter().any(|&(low, high)| low <= start && end <= high))
+        // SAFETY: the range lies in a loaded segment, which stays while the linker's lock is held.
+        .find_map(|(start, end)| build_id(unsafe { bytes_at(start, end) }))
+        .map(|id| id.iter().map(|byte| format!("{byte:02x}")).collect());
+    Module { path, bias, segments, data, build_id }
+}
+
+/// # Safety
+///
+/// The range is mapped and readable for as long as the slice is used.
+unsafe fn bytes_at(start: usize, end: usize) -> &'static [u8] {
+    // SAFETY: by this function's contract the range is readable; bytes need no alignment.
+    unsafe { std::slice::from_raw_parts(ptr::with_exposed_provenance(start), end - start) }
+}
+
+/// Returns the build id in the notes of a segment.
+pub(crate) fn build_id(mut notes: &[u8]) -> Option<&[u8]> {
+    const NT_GNU_BUILD_ID: u32 = 3;
+    loop {
+        let (head, rest) = notes.split_at_checked(12)?;
+        let word = |at: usize| {
+            head.get(at..at + 4).and_then(|bytes| bytes.try_into().ok()).map(u32::from_ne_bytes)
+        };
+        let (name_size, size, kind) = (word(0)? as usize, word(4)? as usize, word(8)?);
+        let (name, rest) = rest.split_at_checked(name_size.next_multiple_of(4))?;
+        let (description, rest) = rest.split_at_checked(size.next_multiple_of(4))?;
+        if kind == NT_GNU_BUILD_ID && name.starts_with(b"GNU\0") {
+            return description.get(..size);
+        }
+        notes = rest;
+    }
+}
+
+/// Returns the path of the module that contains this code.
+pub(crate) fn own_module_path() -> Option<String> {
+    let mut info = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
+    // SAFETY: `info` is valid for the write of one `Dl_info`.
+    if unsafe { libc::dladdr(own_module_path as *const c_void, info.as_mut_ptr()) } == 0 {
+        return None;
+    }
+    // SAFETY: the successful call above initialised it.
+    let name = unsafe { info.assume_init() }.dli_fname;
+    // SAFETY: a non-null name is a C string of the linker, alive while this code is loaded.
+    (!name.is_null()).then(|| unsafe { CStr::from_ptr(name) }.to_string_lossy().into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_program_is_a_module_with_a_build_id() {
+        let modules = modules();
+        let here = this_program_is_a_module_with_a_build_id as *const () as usize;
+        let own = modules
+            .iter()
+            .find(|module| module.segments.iter().any(|&(low, high)| (low..high).contains(&here)));
+        let own = own.expect("the program is loaded");
+        assert!(own.path.contains("dmd"), "{}", own.path);
+        assert!(own.build_id.as_ref().is_some_and(|id| id.len() >= 32), "{:?}", own.build_id);
+    }
+
+    #[test]
+    fn notes_without_a_build_id_have_none() {
+        assert_eq!(build_id(b""), None);
+        assert_eq!(build_id(b"\x04\0\0\0\x02\0\0\0\x01\0\0\0GNU\0ab\0\0"), None);
+        assert_eq!(
+            build_id(b"\x04\0\0\0\x02\0\0\0\x03\0\0\0GNU\0\xab\x01\0\0"),
+            Some(&[0xab, 1][..])
+        );
+    }
+}

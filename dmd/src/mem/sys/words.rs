@@ -1,0 +1,82 @@
+//! Reading words of this process: unchecked from memory that is there, and checked from any address.
+#![expect(unsafe_code, reason = "reads memory by address")]
+
+use std::ptr;
+
+/// Returns the word in memory at this address. Padding and uninitialised bytes have some value too.
+///
+/// The caller ensures that the address is mapped: in a live block or value, or in a part of a stack
+/// that is in use.
+#[inline(always)]
+pub(crate) fn word_at(address: usize) -> usize {
+    let word: usize;
+    // In assembly, the compiler cannot assume that the bytes were ever written.
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: the caller ensures that the word is mapped; the instruction writes only a register.
+    unsafe {
+        std::arch::asm!("mov {}, [{}]", out(reg) word, in(reg) address, options(nostack, readonly, preserves_flags));
+    }
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: the caller ensures that the word is mapped; the instruction writes only a register.
+    unsafe {
+        std::arch::asm!("ldr {}, [{}]", out(reg) word, in(reg) address, options(nostack, readonly, preserves_flags));
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    {
+        let _ = address;
+        word = 0;
+    }
+    word
+}
+
+/// Reads the word at any address by a system call. Returns `None` if the address is not readable.
+pub(crate) fn read_word_checked(address: usize) -> Option<u64> {
+    let mut word = 0_u64;
+    let size = size_of_val(&word);
+    let here = libc::iovec { iov_base: (&raw mut word).cast(), iov_len: size };
+    let there = libc::iovec { iov_base: ptr::with_exposed_provenance_mut(address), iov_len: size };
+    // SAFETY: `getpid` has no precondition.
+    let own = unsafe { libc::getpid() };
+    // SAFETY: the kernel checks the source range, and writes `size` bytes to `word`.
+    let read = unsafe { libc::process_vm_readv(own, &raw const here, 1, &raw const there, 1, 0) };
+    (usize::try_from(read) == Ok(size)).then_some(word)
+}
+
+/// Reads words from an aligned address by a system call. Returns how many words are readable.
+pub(crate) fn read_words_checked(address: usize, words: &mut [usize]) -> usize {
+    let size = size_of_val(words);
+    let here = libc::iovec { iov_base: words.as_mut_ptr().cast(), iov_len: size };
+    let there = libc::iovec { iov_base: ptr::with_exposed_provenance_mut(address), iov_len: size };
+    // SAFETY: `getpid` has no precondition.
+    let own = unsafe { libc::getpid() };
+    // SAFETY: the kernel checks the source range, and writes at most `size` bytes to `words`.
+    let read = unsafe { libc::process_vm_readv(own, &raw const here, 1, &raw const there, 1, 0) };
+    usize::try_from(read).unwrap_or(0) / size_of::<usize>()
+}
+
+/// Returns whether the word at this address is readable. The kernel checks it, so an unmapped address
+/// causes no fault.
+pub(crate) fn is_readable(address: usize) -> bool {
+    let mut word = 0_usize;
+    let own = libc::iovec { iov_base: (&raw mut word).cast(), iov_len: size_of::<usize>() };
+    let there = libc::iovec { iov_base: ptr::without_provenance_mut(address), ..own };
+    // SAFETY: `getpid` has no precondition.
+    let process = unsafe { libc::getpid() };
+    // SAFETY: the kernel checks the source range, and writes the size of `word` to `word`.
+    let copied =
+        unsafe { libc::process_vm_readv(process, &raw const own, 1, &raw const there, 1, 0) };
+    copied == size_of::<usize>().cast_signed()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_readable_is_told_from_what_is_not() {
+        let local = 0_usize;
+        assert!(is_readable((&raw const local).addr()));
+        assert!(!is_readable(0));
+        assert!(!is_readable(usize::MAX - 100));
+    }
+}

@@ -1,0 +1,170 @@
+//! The plan in force, and the options that it was made from.
+
+use std::num::NonZeroU64;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64};
+
+use super::{AWAKE, DECIDED, EVENTS, OBSERVED, Plan};
+use crate::sample::options::{Mode, Options, Stacks};
+use crate::sample::rate::{Probability, SamplingRate, TooManyRates};
+use crate::sample::sampler;
+
+static PLAN: AtomicU32 = AtomicU32::new(Plan::UNDECIDED.0);
+
+/// The mode and the statistics option of the plan, for dumps.
+static MODE: AtomicU8 = AtomicU8::new(Mode::DarkMatter as u8);
+static SHOWS_STATS: AtomicBool = AtomicBool::new(false);
+/// The mean distance between samples in bytes; 0 if every block is inserted.
+static SAMPLE_BYTES: AtomicU64 = AtomicU64::new(0);
+
+/// True if live blocks may be missing from the table: from before the start, from a pause, or
+/// unsampled.
+static HAS_GAPS: AtomicBool = AtomicBool::new(false);
+
+/// Returns the plan in force.
+#[inline(always)]
+pub(crate) fn plan() -> Plan {
+    Plan(PLAN.load(Relaxed))
+}
+
+/// Puts the hooks to sleep: they count bytes only.
+pub(crate) fn set_asleep() {
+    PLAN.store(Plan::ASLEEP.0, Relaxed);
+}
+
+/// Starts to insert blocks as the options request. The former plan decides whether earlier blocks
+/// are missing.
+pub(crate) fn begin(options: Options) -> Result<Plan, TooManyRates> {
+    let is_profile = options.mode == Mode::Profile;
+    let probability = Probability::of_bytes(options.sample_bytes);
+    let rate = if is_profile { SamplingRate::of(probability)? } else { SamplingRate::EVERY };
+    let before = plan();
+    if is_profile || before.has(DECIDED) && (!before.inserts() || before.samples()) {
+        HAS_GAPS.store(true, Release);
+    }
+    let is_partial = options.effective_stacks() == Stacks::Partial && !is_profile;
+    set_own_rate(if is_partial { SamplingRate::PARTIAL } else { rate });
+    MODE.store(options.mode as u8, Relaxed);
+    SHOWS_STATS.store(options.show_dump_stats, Relaxed);
+    SAMPLE_BYTES.store(if is_profile { options.sample_bytes.get() } else { 0 }, Relaxed);
+    let plan = Plan::of(options);
+    update(|before| Plan(plan.0 | before.0 & (EVENTS | OBSERVED)));
+    Ok(plan)
+}
+
+/// Stops inserting new blocks.
+pub(crate) fn stop_inserting() {
+    let now = plan();
+    if now.is_awake() {
+        // Release, with the Acquire of `has_gaps`: a reader that misses a block also sees the gap.
+        HAS_GAPS.store(true, Release);
+        update(Plan::without_inserting);
+    }
+}
+
+/// The sampling rate that the options request.
+static OWN_RATE: AtomicU8 = AtomicU8::new(SamplingRate::EVERY.number());
+
+/// The sampling rate of observers.
+static OBSERVED_RATE: AtomicU8 = AtomicU8::new(SamplingRate::EVERY.number());
+
+fn set_own_rate(rate: SamplingRate) {
+    OWN_RATE.store(rate.number(), Relaxed);
+    // While single allocations are observed, the profile's own sampling is suspended.
+    if !plan().is_observed() {
+        sampler::set_rate(rate);
+    }
+}
+
+/// Returns the probability of a running profile.
+pub(crate) fn own_probability() -> Option<Probability> {
+    let own = SamplingRate::from_number(OWN_RATE.load(Relaxed));
+    plan().samples().then(|| own.probability())
+}
+
+/// Returns the sampling rate of observers.
+#[inline]
+pub(crate) fn observed_rate() -> SamplingRate {
+    SamplingRate::from_number(OBSERVED_RATE.load(Relaxed))
+}
+
+/// Starts to observe single allocations at this rate.
+pub(crate) fn start_observing(rate: SamplingRate) {
+    if !plan().inserts_all() {
+        // Release, as in `stop_inserting`.
+        HAS_GAPS.store(true, Release);
+    }
+    OBSERVED_RATE.store(rate.number(), Relaxed);
+    sampler::set_rate(SamplingRate::SUSPENDED);
+    update(|plan| Plan(plan.0 | DECIDED | AWAKE | OBSERVED));
+}
+
+/// Stops observing single allocations.
+pub(crate) fn stop_observing() {
+    update(|plan| Plan(plan.0 & !OBSERVED));
+    sampler::set_rate(SamplingRate::from_number(OWN_RATE.load(Relaxed)));
+}
+
+/// Returns the probability of an inserted block, if blocks are sampled.
+pub(crate) fn sampled_probability() -> Option<Probability> {
+    let plan = plan();
+    match observed_rate() {
+        rate if plan.is_observed() && !plan.inserts_all() && rate != SamplingRate::EVERY => {
+            Some(rate.probability())
+        }
+        _ => NonZeroU64::new(SAMPLE_BYTES.load(Relaxed)).map(Probability::of_bytes),
+    }
+}
+
+/// Starts to record events of single blocks.
+pub(crate) fn start_events() {
+    update(|plan| Plan(plan.0 | EVENTS));
+}
+
+/// Stops recording events of single blocks.
+pub(crate) fn stop_events() {
+    update(|plan| Plan(plan.0 & !EVENTS));
+}
+
+fn update(change: impl Fn(Plan) -> Plan) {
+    let _ = PLAN.fetch_update(Relaxed, Relaxed, |now| Some(change(Plan(now)).0));
+}
+
+/// Returns whether live blocks may be missing from the table.
+pub(crate) fn has_gaps() -> bool {
+    HAS_GAPS.load(Acquire)
+}
+
+/// Returns the mode of the plan.
+pub(crate) fn mode() -> Mode {
+    let number = MODE.load(Relaxed);
+    Mode::ALL.into_iter().find(|mode| *mode as u8 == number).unwrap_or(Mode::DarkMatter)
+}
+
+/// Returns the state of tracking, as text for users.
+pub(crate) fn state() -> String {
+    let plan = plan();
+    let stacks = match plan {
+        plan if plan.has_partial_stacks() => "partial",
+        plan if plan.has_stacks() => "full",
+        _ => "no",
+    };
+    let state = match sample_bytes() {
+        _ if !plan.is_awake() => "asleep: `about-memory track` wakes it".to_owned(),
+        _ if !plan.inserts() && plan.is_observed() => "off, but for single allocations".to_owned(),
+        _ if !plan.inserts() => "off: new blocks are not entered".to_owned(),
+        Some(bytes) => format!("{}, a sample each {bytes} bytes", mode().name()),
+        None => format!("{}, {stacks} stacks", mode().name()),
+    };
+    if plan.is_observed() { state + ", which are observed" } else { state }
+}
+
+/// Returns whether each dump prints statistics.
+pub(crate) fn shows_stats() -> bool {
+    SHOWS_STATS.load(Relaxed)
+}
+
+/// Returns the mean distance between samples in bytes; `None` if every block is inserted.
+pub(crate) fn sample_bytes() -> Option<u64> {
+    Some(SAMPLE_BYTES.load(Relaxed)).filter(|bytes| *bytes != 0)
+}

@@ -1,0 +1,41 @@
+//! A frame of a walked stack, with the step to its caller.
+
+use crate::stack::walk::registers::Registers;
+
+/// A frame, and where its caller's frame pointer was saved.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Frame {
+    pub(crate) registers: Registers,
+    /// The address of the caller's saved frame pointer, or one of the constants below, which are no
+    /// addresses.
+    pub(crate) saved: usize,
+}
+
+impl Frame {
+    /// The frame pointer was not saved. In a committed stack the address of the outer frame's own
+    /// entry replaces it, whose value is always equal: so all frames are verified alike.
+    pub(crate) const UNCHANGED: usize = 0;
+
+    /// The step from this frame cannot be verified: it depends on more than its registers and two
+    /// words.
+    pub(crate) const OPAQUE: usize = 1;
+
+    /// Opaque, and interrupted by a signal: the frame's code address is exact.
+    pub(crate) const INTERRUPTED: usize = 2;
+
+    /// Returns the return address, or the instruction pointer of an interrupted frame.
+    #[inline]
+    pub(crate) fn address(self) -> usize {
+        self.registers.instruction
+    }
+
+    #[inline(always)]
+    pub(crate) fn is_opaque(self) -> bool {
+        self.saved & (Frame::OPAQUE | Frame::INTERRUPTED) != 0
+    }
+
+    #[inline(always)]
+    pub(crate) fn is_interrupted(self) -> bool {
+        self.saved == Frame::INTERRUPTED
+    }
+}

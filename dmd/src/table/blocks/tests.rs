@@ -1,0 +1,103 @@
+//! The table of blocks: found by start and by inner addresses, aged while their owner works.
+
+use super::*;
+use crate::sample::rate::SamplingRate;
+use crate::table::packed_block::SiteId;
+
+const GLIBC: Granule = Granule::of_spacing(32);
+
+fn block(requested: usize, usable: usize) -> Block {
+    Block {
+        requested,
+        usable,
+        site: SiteId::from_number(7),
+        epoch: Epoch::FIRST,
+        rate: SamplingRate::EVERY,
+        time: 0,
+    }
+}
+
+fn all(blocks: &Blocks, granule: Granule) -> Vec<(usize, usize)> {
+    let mut found = Vec::new();
+    blocks.for_each(granule, |found_block| {
+        found.push((found_block.start, found_block.block.requested));
+    });
+    found
+}
+
+#[test]
+fn blocks_are_found_by_start_and_by_any_address_inside() {
+    for granule in [GLIBC, Granule::of_spacing(16)] {
+        let blocks = Box::new(Blocks::new());
+        blocks.insert(granule, 0x7f00_0010_0010, block(20, 24));
+        blocks.insert(granule, 0x7f00_0010_0040, block(100, 104));
+        assert_eq!(blocks.starting_at(granule, 0x7f00_0010_0010).unwrap().block.requested, 20);
+        assert!(blocks.starting_at(granule, 0x7f00_0010_0020).is_none());
+        let enclosing = |address| blocks.enclosing(granule, address).map(|found| found.start);
+        assert_eq!(enclosing(0x7f00_0010_0027), Some(0x7f00_0010_0010));
+        assert_eq!(enclosing(0x7f00_0010_0028), None);
+        assert_eq!(enclosing(0x7f00_0010_0040 + 103), Some(0x7f00_0010_0040));
+        assert_eq!(enclosing(0x7f00_0010_0000), None);
+        assert_eq!(all(&blocks, granule), [(0x7f00_0010_0010, 20), (0x7f00_0010_0040, 100)]);
+        assert_eq!(blocks.remove(granule, 0x7f00_0010_0010), Some(block(20, 24)));
+        assert_eq!(blocks.remove(granule, 0x7f00_0010_0010), None);
+        assert_eq!(blocks.remove(granule, 0x7f00_0010_0050), None);
+        assert_eq!(all(&blocks, granule), [(0x7f00_0010_0040, 100)]);
+    }
+}
+
+#[test]
+fn a_huge_block_is_found_from_its_far_end() {
+    let blocks = Box::new(Blocks::new());
+    let (start, size) = (0x5500_0000_0010, 100 << 20);
+    blocks.insert(GLIBC, start, block(size, size + 4000));
+    let enclosing =
+        |address| blocks.enclosing(GLIBC, address).map(|found| (found.start, found.block.usable));
+    assert_eq!(enclosing(start + size), Some((start, size + 4000)));
+    assert_eq!(enclosing(start + size + 4000), None);
+    assert_eq!(blocks.remove(GLIBC, start), Some(block(size, size + 4000)));
+    assert_eq!(enclosing(start + size), None);
+    assert_eq!(enclosing(start), None);
+}
+
+#[test]
+fn addresses_past_the_end_are_lost_and_counted() {
+    let blocks = Box::new(Blocks::new());
+    blocks.insert(GLIBC, sys::ADDRESS_END, block(1, 24));
+    assert_eq!((blocks.lost(), blocks.remove(GLIBC, sys::ADDRESS_END)), (1, None));
+}
+
+#[test]
+fn only_blocks_of_the_reused_epoch_are_aged() {
+    let blocks = Box::new(Blocks::new());
+    let second = Epoch::FIRST.next();
+    blocks.insert(GLIBC, 0x1000, block(1, 24));
+    blocks.insert(GLIBC, 0x2000, Block { epoch: second, ..block(2, 24) });
+    blocks.age(GLIBC, Epoch::FIRST);
+    let mut epochs = Vec::new();
+    blocks.for_each(GLIBC, |found| epochs.push(found.block.epoch));
+    assert_eq!(epochs, [Epoch::from_number(0), second]);
+}
+
+#[test]
+fn ageing_loses_the_race_against_the_owner() {
+    let blocks = Box::new(Blocks::new());
+    let (old, new) = (Epoch::FIRST, Epoch::FIRST.next());
+    let is_done = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_done.load(Relaxed) {
+                blocks.age(GLIBC, old);
+            }
+        });
+        for turn in 0..200_000 {
+            blocks.insert(GLIBC, 0x1000, Block { epoch: old, ..block(1, 24) });
+            let taken = blocks.remove(GLIBC, 0x1000).map(|block| block.requested);
+            assert_eq!(taken, Some(1), "{turn}");
+            blocks.insert(GLIBC, 0x1000, Block { epoch: new, ..block(2, 24) });
+            assert_eq!(blocks.remove(GLIBC, 0x1000).map(|block| block.epoch), Some(new), "{turn}");
+        }
+        is_done.store(true, Relaxed);
+    });
+    assert!(all(&blocks, GLIBC).is_empty());
+}

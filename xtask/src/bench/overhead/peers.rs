@@ -1,0 +1,46 @@
+//! DMD's added time relative to the added time of its peers in the same rounds.
+
+use super::rounds::OfVariant;
+use super::variants::{DHAT_ALL, FULL, HEAPTRACK, SERVO, Work};
+use crate::bench::figure::Figure;
+
+/// The peers, and the largest fraction of their cost that DMD may have.
+const PEERS: [(&str, &str, f64); 3] = [
+    (HEAPTRACK, "heaptrack", 1.0 / 3.0),
+    (DHAT_ALL, "dhat, all", 1.0 / 15.0),
+    (SERVO, "servo-allocator", 1.0 / 15.0),
+];
+
+pub(crate) fn figures(work: &Work, times: &[OfVariant]) -> Vec<Figure> {
+    let of = |name: &str| times.iter().find(|of_variant| of_variant.variant.name == name);
+    let mut figures: Vec<Figure> =
+        times.iter().filter_map(|of_variant| of_variant.beside_jemalloc(work)).collect();
+    for (build, own) in ["FP", "default"].iter().zip(FULL) {
+        for (peer, short, target) in PEERS {
+            let (Some(own), Some(peer_times)) = (of(own), of(peer)) else { continue };
+            let by_wall = work.is_wall || peer == HEAPTRACK;
+            let name = format!("{build}, added / {short}");
+            let figure = match (own.ratios(by_wall), peer_times.ratios(by_wall)) {
+                (Ok(own), Ok(peer)) => Figure::new(name, parts(&own, &peer)),
+                (Err(why), _) | (_, Err(why)) => Figure::not_run(name, why),
+            };
+            figures.push(figure.at_most(target, "x"));
+        }
+    }
+    figures
+}
+
+/// Returns the time that DMD adds, as a fraction of the time that the peer adds.
+fn parts(own: &[f64], peer: &[f64]) -> Vec<f64> {
+    own.iter().zip(peer).map(|(own, peer)| (own - 1.0) / (peer - 1.0)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_added_is_compared_not_what_it_takes() {
+        assert_eq!(parts(&[1.5, 2.0], &[11.0, 5.0]), [0.05, 0.25]);
+    }
+}
