@@ -7,7 +7,8 @@ use std::sync::Mutex;
 
 use memreport::{MallocSizeOf, Ops};
 
-// In a test binary this also keeps the table of blocks, which the checks need. `$DMD` is not needed.
+// In a test binary this also keeps the table of blocks, which the checks need. `$DMD` is not
+// needed.
 dmd::global_allocator!();
 
 /// An index of words. Programs usually derive `MallocSizeOf`.

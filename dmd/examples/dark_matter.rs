@@ -15,7 +15,7 @@ static PAGES: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 memreport::reporter!("explicit/pages", PAGES, "The text of all pages.");
 
-/// An index of the pages. Nobody has written a reporter for it: it is dark matter.
+/// An index of the pages. It has no reporter, so it is dark matter.
 static INDEX: Mutex<Vec<Vec<u32>>> = Mutex::new(Vec::new());
 
 fn main() -> Result<(), Box<dyn Error>> {

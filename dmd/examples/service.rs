@@ -1,5 +1,5 @@
-//! A service with worker threads that shows its heap while it runs: at the socket of `about-memory`,
-//! and as a pprof profile over HTTP.
+//! A service with worker threads that shows its heap while it runs: at the socket of
+//! `about-memory`, and as a pprof profile over HTTP.
 //!
 //! Run it with `cargo run -p memreport-dmd --example service --features pprof`. It requests its own
 //! profile and ends. `examples/service` of the repository is a web service with axum and tokio.

@@ -4,7 +4,8 @@
 //! `run` ([`run::VARIABLE`]), `record` ([`record::VARIABLE`]) and `saves` ([`saves::VARIABLE`]).
 //! `commands` adds tracking and logs to memreport's socket.
 //!
-//! Invariant: threads of this room mark their memory as the tracker's own, so that it is in no dump.
+//! Invariant: threads of this room mark their memory as the tracker's own, so that it is in no
+//! dump.
 
 pub mod run;
 pub mod record;

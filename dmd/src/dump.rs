@@ -1,8 +1,9 @@
 //! The dump as a file: Mozilla's DMD format 5, with an extension key of our own.
 //!
-//! Only this room contains the format. Reading order: `write` (the file from start to end), `blocks`
-//! (the block list), `keys` and `tables` (stacks, reports and frames), `modules` (addresses in the
-//! files of modules), `extension` (the key `memreport`), `log` (a log of allocations as a dump).
+//! Only this room contains the format. Reading order: `write` (the file from start to end),
+//! `blocks` (the block list), `keys` and `tables` (stacks, reports and frames), `modules`
+//! (addresses in the files of modules), `extension` (the key `memreport`), `log` (a log of
+//! allocations as a dump).
 //!
 //! Invariant: a file under its final name is complete.
 

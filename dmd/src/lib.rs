@@ -65,12 +65,12 @@
 //! |---|---|
 //! | `census` | `census`: counts the running program's heap by type, thread, size, site or scope |
 //! | `pprof` | `pprof`: serves heap profiles to `go tool pprof` and continuous profilers |
-//! | `jemalloc`, `mimalloc` | the inner allocators `tikv_jemallocator::Jemalloc` and `mimalloc::MiMalloc` |
+//! | `jemalloc`, `mimalloc` | the inner allocators `Jemalloc` and `MiMalloc` of their crates |
 //!
 //! # Next
 //!
 //! * [`testing`]: asserts that types and programs report all their memory, and budgets.
-//! * [`observe`]: where was this value allocated, and what is allocated now?
+//! * [`observe`]: the place where a value was allocated, and a log of current allocations.
 //! * [`record`]: allocations over time. [`saves`]: reports at intervals.
 //! * [`Options`]: all words of `$DMD`.
 //! * `examples/` of this package; the guide in the repository's `docs/guide`; `about-memory run`.

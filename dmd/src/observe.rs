@@ -1,8 +1,8 @@
 //! Single allocations, observed while the program runs.
 //!
-//! [`allocation_site`] finds where a value was allocated, and an [`Observer`] keeps a log of what is
-//! allocated. An observer can see every allocation or a sample, also while DMD is asleep otherwise.
-//! Tracking returns to its previous state when the observer is dropped.
+//! [`allocation_site`] finds where a value was allocated, and an [`Observer`] keeps a log of
+//! allocations. An observer can see every allocation or a sample, also while DMD is asleep
+//! otherwise. Tracking returns to its previous state when the observer is dropped.
 //!
 //! ```
 //! dmd::global_allocator!();

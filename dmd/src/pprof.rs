@@ -1,16 +1,16 @@
 //! The heap of the running program as a pprof profile, for any HTTP server.
 //!
-//! Both functions take a dump while the program runs, symbolicate it from the program's own file, and
-//! return a gzipped profile. Memory that they allocate is in no dump. They take milliseconds to
+//! Both functions take a dump while the program runs, symbolicate it from the program's own file,
+//! and return a gzipped profile. Memory that they allocate is in no dump. They take milliseconds to
 //! seconds, so call them on a thread that may block (`tokio::task::spawn_blocking`).
 //!
-//! Mount [`heap`] at `/debug/pprof/heap` and [`allocs`] at `/debug/pprof/allocs`, and start the program
-//! with `DMD=--mode=profile`, or call [`dmd::start`](crate::start). Values are estimates for all
-//! blocks: each sample is scaled without bias before the sums are taken. Live blocks are always
-//! included; all blocks that were ever allocated are included only in mode `cumulative`.
+//! Mount [`heap`] at `/debug/pprof/heap` and [`allocs`] at `/debug/pprof/allocs`, and start the
+//! program with `DMD=--mode=profile`, or call [`dmd::start`](crate::start). Values are estimates
+//! for all blocks: each sample is scaled without bias before the sums are taken. Live blocks are
+//! always included; all blocks that were ever allocated are included only in mode `cumulative`.
 //!
-//! A profile contains the names of functions, types and reporters, and costs the program work. Mount
-//! it where only the operators of the program have access.
+//! A profile contains the names of functions, types and reporters, and costs the program work.
+//! Mount it where only the operators of the program have access.
 //!
 //! The query is that of Go's endpoints:
 //!
@@ -58,8 +58,8 @@ use memreport_analysis::symbols::Found;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Response {
-    /// The HTTP status: 200, 400 for an invalid query, 500 for an internal error, or 503 while DMD is
-    /// asleep.
+    /// The HTTP status: 200, 400 for an invalid query, 500 for an internal error, or 503 while DMD
+    /// is asleep.
     pub status: u16,
     /// The media type.
     pub content_type: &'static str,

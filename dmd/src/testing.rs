@@ -4,8 +4,8 @@
 //! * [`Budget`] limits the allocations of a piece of code.
 //! * [`assert_classified`] checks that reporters cover the heap of the whole program.
 //!
-//! The test binary declares the allocator with `dmd::global_allocator!();` in its first file. Without
-//! it every check fails, because a check that did not run must not pass.
+//! The test binary declares the allocator with `dmd::global_allocator!();` in its first file.
+//! Without it every check fails, because a check that did not run must not pass.
 //!
 //! For maintainers, the reading order is: `tracked` (the precondition), `watch` (events of one
 //! thread), `proof` with `blame`, `compare` and `differences`, then `budget` and `classified`.

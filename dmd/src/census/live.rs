@@ -16,7 +16,7 @@ use crate::table::packed_block::Block;
 ///
 /// Takes a collection of its own; the program continues to run meanwhile. Frames are addresses such
 /// as `???[/usr/bin/program +0x12]`, with the allocator's frames first, because symbolication takes
-/// seconds and memory. So files and crates are unknown, and types are those of the reporters.
+/// seconds and memory. So files and crates are unknown, and types come from the reporters.
 /// [`take_symbolicated`](super::take_symbolicated) symbolicates.
 ///
 /// # Panics

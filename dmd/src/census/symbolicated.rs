@@ -11,8 +11,9 @@ use crate::collect::holders::enabled::without_holders;
 
 /// Counts the live blocks of this program by a breakdown, with symbols; `None` while DMD is asleep.
 ///
-/// Like [`take_census`](super::take_census), and also symbolicates functions, files, crates and types
-/// from the program's own file. That takes seconds, and memory that the census does not count.
+/// Like [`take_census`](super::take_census), and also symbolicates functions, files, crates and
+/// types from the program's own file. That takes seconds, and memory that the census does not
+/// count.
 ///
 /// ```
 /// use dmd::census::{Breakdown, take_symbolicated};

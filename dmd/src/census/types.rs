@@ -11,8 +11,8 @@ use crate::observe::Allocation;
 
 /// Returns the type of each allocation, if the functions on its stack determine it.
 ///
-/// For example, a block that `push<String>` allocates is a `[String]`. Each call reads the program's
-/// debug information, which takes time and memory, so pass many allocations at once.
+/// For example, a block that `push<String>` allocates is a `[String]`. Each call reads the
+/// program's debug information, which takes time and memory, so pass many allocations at once.
 ///
 /// # Errors
 ///

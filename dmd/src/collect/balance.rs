@@ -2,7 +2,7 @@
 //!
 //! Nothing here allocates on the program's heap, which is being counted.
 
-use memreport::__private::{Wrong, on_alloc_path};
+use memreport::__private::{Claimant, Wrong, on_alloc_path};
 use memreport::Field;
 
 use super::age::Age;
@@ -199,8 +199,8 @@ impl<'c> Balance<'c> {
 
     #[cold]
     fn find_report_of(&mut self, claimant: ClaimantId) -> Option<u32> {
-        let who = self.claim_log.claimants.get(claimant);
-        let report = self.report_number(who.reporter, who.field)?;
+        let Claimant { reporter, field } = self.claim_log.claimants.get(claimant);
+        let report = self.report_number(reporter, field)?;
         if let Some(slot) = self.by_claimant.as_mut_slice().get_mut(claimant.0 as usize) {
             *slot = report + 1;
         }

@@ -1,7 +1,8 @@
-//! Claims of reporters during a collection: a buffer while they arrive, then a log sorted by address.
+//! Claims of reporters during a collection: a buffer while they arrive, then a log sorted by
+//! address.
 //!
-//! Reading order: `claimants` (which reporter, through which field), `words` (a claim in two words),
-//! `packed` (most claims in one word), then this file.
+//! Reading order: `claimants` (which reporter, through which field), `words` (a claim in two
+//! words), `packed` (most claims in one word), then this file.
 //!
 //! Invariant: claims of one address keep the order in which they were made. The first claim of a
 //! block decides whether later ones are double reports.
@@ -152,8 +153,8 @@ impl ClaimBuffer {
 
     /// Adds a claim, in one word if it fits.
     #[inline]
-    fn push(&self, address: usize, bytes: usize, who: Claimant, flags: u64) {
-        let Some(claimant) = self.claimants.id(who) else { return self.count_lost() };
+    fn push(&self, address: usize, bytes: usize, claimant: Claimant, flags: u64) {
+        let Some(claimant) = self.claimants.id(claimant) else { return self.count_lost() };
         match ShortClaim::of(address, bytes, claimant, flags) {
             // `push` counts a claim that is lost.
             Some(short) => _ = self.packed.borrow_mut().push(short),
@@ -201,18 +202,18 @@ impl ClaimBuffer {
 }
 
 impl Recorder for ClaimBuffer {
-    fn claimed(&self, claim: Claim, found: Found, who: Claimant) {
+    fn claimed(&self, claim: Claim, found: Found, claimant: Claimant) {
         let Some(address) = claimed_address(claim, found) else { return };
         let block = claimed_block(found);
         let old = self.old_flag(block.and_then(|block| PackedBlock::from_word(block.identity)));
         let wrong = WRONG_KINDS.iter().zip(0_u64..).find(|(wrong, _)| **wrong == found.wrong);
         let wrong = wrong.map_or(0, |(_, number)| number << WRONG_SHIFT);
-        self.push(address, found.bytes, who, old | wrong);
+        self.push(address, found.bytes, claimant, old | wrong);
     }
 
-    fn claimed_exact(&self, start: usize, size: usize, who: Claimant) -> Option<usize> {
+    fn claimed_exact(&self, start: usize, size: usize, claimant: Claimant) -> Option<usize> {
         let SmallBlock { usable, packed } = BLOCKS.find_small(self.granule, start, size)?;
-        self.push(start, usable, who, self.old_flag(Some(packed)));
+        self.push(start, usable, claimant, self.old_flag(Some(packed)));
         Some(usable)
     }
 
@@ -244,7 +245,7 @@ mod tests {
     fn sorted_claims_resolve_to_what_was_claimed() {
         let epoch = Epoch::FIRST;
         let buffer = ClaimBuffer::new(Granule::of_spacing(32), epoch, 0);
-        let who = |reporter| Claimant { reporter, field: None };
+        let claimant = |reporter| Claimant { reporter, field: None };
         let block = |start| Block { start, requested: 8, usable: 24, identity: 1 };
         let inside = Some(block(0x20));
         let table = [
@@ -257,7 +258,7 @@ mod tests {
         for (address, bytes, wrong, block, reporter) in table {
             let place = memreport::__private::Place::Start;
             let claim = Claim { address, size: Some(bytes), place };
-            buffer.claimed(claim, Found { bytes, block, wrong }, who(reporter));
+            buffer.claimed(claim, Found { bytes, block, wrong }, claimant(reporter));
         }
         let log = buffer.into_log();
         let resolved: Vec<_> = log.sorted().iter().map(|claim| log.resolve(claim)).collect();

@@ -144,7 +144,7 @@ pub(crate) enum WrongKind {
     NonHeap,
     /// The address is inside a block, not at its start.
     Interior,
-    /// The size is not that of the block.
+    /// The size differs from the size of the block.
     Partial,
     /// The block was freed since.
     FreedSince,
@@ -161,7 +161,7 @@ impl WrongKind {
     }
 }
 
-/// Returns the threads that have allocated, with the names of those that live.
+/// Returns the threads that have allocated, with the names of live threads.
 pub(crate) fn threads() -> Vec<ThreadInfo> {
     let info = |thread: RegisteredThread| ThreadInfo {
         number: thread.number,

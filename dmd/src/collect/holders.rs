@@ -76,7 +76,8 @@ pub(crate) struct Holders {
     /// The starts of the held blocks, in the order in which they were found.
     starts: LocalInterner<usize>,
     held: PageList<HeldBlock>,
-    /// Holders by number: 0 for a field or 1 for a static, and the address of the field or the word.
+    /// Holders by number: 0 for a field or 1 for a static, and the address of the field or the
+    /// word.
     ids: LocalInterner<(u32, u64)>,
     holders: PageList<Holder>,
     /// Words of the program's data that point into reported blocks.

@@ -40,7 +40,7 @@ impl Estimate {
         self.variance.sqrt()
     }
 
-    /// Adds a sampled block that stands for `weight` blocks.
+    /// Adds a sampled block that represents `weight` blocks.
     #[expect(clippy::cast_precision_loss, reason = "an estimate")]
     pub(super) fn add(&mut self, bytes: usize, weight: f64) {
         let bytes = bytes as f64;

@@ -20,7 +20,8 @@ pub extern "C" fn at_start(_count: c_int, arguments: *const *const c_char) {
     if let Some(Err(bad)) = variable::options() {
         exit_with(&bad.to_string());
     }
-    // The first block decides the plan. Allocate it now, so that an inactive copy is reported early.
+    // The first block decides the plan. Allocate it now, so that an inactive copy is reported
+    // early.
     drop(std::hint::black_box(Box::new(0_u8)));
     if single_instance::is_later() {
         return report_inactive_copy();

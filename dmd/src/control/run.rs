@@ -1,8 +1,8 @@
-//! The tracked side of `about-memory run`: takes snapshots on request, at signals, near the peak, and
-//! at exit.
+//! The tracked side of `about-memory run`: takes snapshots on request, at signals, near the peak,
+//! and at exit.
 //!
-//! `$MEMREPORT_RUN` names a folder that contains a socket. The program connects before `main`, and a
-//! thread waits for requests. While it waits, it owns nothing on the program's heap.
+//! `$MEMREPORT_RUN` names a folder that contains a socket. The program connects before `main`, and
+//! a thread waits for requests. While it waits, it owns nothing on the program's heap.
 //!
 //! | from the program | |
 //! |---|---|
@@ -39,7 +39,8 @@ pub const VARIABLE: &str = "MEMREPORT_RUN";
 /// The name of the socket in the folder.
 pub const SOCKET: &str = "socket";
 
-/// The connection's descriptor or -1, and the process that opened it: a forked child must not use it.
+/// The connection's descriptor or -1, and the process that opened it: a forked child must not use
+/// it.
 static CONNECTION: AtomicI32 = AtomicI32::new(-1);
 static CONNECTED_BY: AtomicU32 = AtomicU32::new(0);
 

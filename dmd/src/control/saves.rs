@@ -4,9 +4,9 @@
 //! MEMREPORT_SAVE="every=10s most=20 into=/var/dumps" DMD=1 ./program
 //! ```
 //!
-//! saves a report with its dump at the start and then every ten seconds, and keeps the newest twenty.
-//! The program continues to run meanwhile. An error is printed once, and the next interval tries
-//! again.
+//! saves a report with its dump at the start and then every ten seconds, and keeps the newest
+//! twenty. The program continues to run meanwhile. An error is printed once, and the next interval
+//! tries again.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};

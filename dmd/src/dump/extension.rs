@@ -77,7 +77,10 @@ pub(super) fn module_fields(modules: &[Module]) -> Vec<serde_json::Value> {
 
 /// Returns the JSON of the threads.
 pub(super) fn thread_fields(threads: &[ThreadInfo]) -> Vec<serde_json::Value> {
-    let fields = |ThreadInfo { number, id, name }: &ThreadInfo| json!({ "id": number, "tid": id, "name": name });
+    let fields = |thread: &ThreadInfo| {
+        let ThreadInfo { number, id, name } = thread;
+        json!({ "id": number, "tid": id, "name": name })
+    };
     threads.iter().map(fields).collect()
 }
 

@@ -2,14 +2,14 @@
 //!
 //! ```text
 //! alloc    inner alloc, then on_alloc      asleep: counters only
-//!                                          profile: if the sampler does not skip the block, insert it
+//!                                          profile: insert the block, unless the sampler skips it
 //!                                          else: insert, by the plan's `Insertion`
 //! dealloc  on_dealloc, then inner dealloc  asleep: counters only; else: remove the block
 //! realloc  on_realloc                      remove, inner realloc, on_alloc; on failure insert again
 //! ```
 //!
-//! No hook takes a lock, panics or does I/O; the tracker's own memory comes from its own pages.
-//! Fast functions are small and end in a tail call of the next one, so they save no registers.
+//! No hook takes a lock, panics or does I/O; the tracker's own memory is in its own pages. Fast
+//! functions are small and end in a tail call of the next one, so they save no registers.
 #![expect(unsafe_code, reason = "a global allocator is unsafe by nature")]
 
 use std::alloc::{GlobalAlloc, Layout};
@@ -72,7 +72,7 @@ impl<A: UsableSize> Dmd<A> {
         Layout::from_size_align(size, align).unwrap_or(layout)
     }
 
-    /// Counts a new block, and inserts it into the table if the plan says so.
+    /// Counts a new block, and inserts it into the table, depending on the plan.
     ///
     /// # Safety
     ///
@@ -250,7 +250,7 @@ impl<A: UsableSize> Dmd<A> {
     ///
     /// # Safety
     ///
-    /// As for `GlobalAlloc::realloc`; both layouts are rounded.
+    /// The same as `GlobalAlloc::realloc`. Both layouts are rounded.
     #[inline(never)]
     unsafe fn on_realloc(&self, address: *mut u8, resize: Resize) -> *mut u8 {
         let Resize { old, new, requested } = resize;

@@ -80,8 +80,8 @@ fn check_ready() -> Result<(), StartError> {
 
 /// Stops tracking: new blocks are not inserted into the table.
 ///
-/// Blocks that are in the table stay there until they are freed, and tracking can start again at any
-/// time.
+/// Blocks that are in the table stay there until they are freed, and tracking can start again at
+/// any time.
 pub fn stop() {
     plan::stop_inserting();
     // Needs no new sampling rate. On an error the rate of the profile stays in effect.

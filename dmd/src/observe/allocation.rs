@@ -85,7 +85,7 @@ impl Allocation {
         names
     }
 
-    /// Returns the number of allocations that this one stands for: 1 if all are observed.
+    /// Returns the number of allocations that this one represents: 1 if all are observed.
     ///
     /// Sums of weighted allocations are unbiased estimates of the sums of all allocations.
     #[must_use]

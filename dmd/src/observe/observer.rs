@@ -52,9 +52,9 @@ impl Sampling {
 /// A sampled allocation gets a stack and a timestamp, is found by
 /// [`allocation_site`](crate::allocation_site), and is added to the observer's log.
 ///
-/// Several observers can be active at once, each with a log of its own. They share one sample, whose
-/// probability is the greatest of all observers and of the profile, if one is taken. If DMD tracks
-/// all blocks anyway (`DMD=1`), only sampled blocks are logged.
+/// Several observers can be active at once, each with a log of its own. They share one sample,
+/// whose probability is the greatest of all observers and of the profile, if one is taken. If DMD
+/// tracks all blocks anyway (`DMD=1`), only sampled blocks are logged.
 #[derive(Debug)]
 #[must_use = "an observer stops when it is dropped"]
 pub struct Observer {

@@ -117,7 +117,7 @@ fn list(text: &mut String, dump: &Dump, wanted: impl Fn(&Group<'_>) -> bool) {
     }
 }
 
-/// Writes the frames that have a name, without those of the allocator and the standard library.
+/// Writes the frames that have a name, except functions of the allocator and the standard library.
 fn write_stack(text: &mut String, stack: u32) {
     for address in site::frames(stack) {
         let inside_call =

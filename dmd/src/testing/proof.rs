@@ -155,11 +155,11 @@ struct ClaimRecorder {
 }
 
 impl Recorder for ClaimRecorder {
-    fn claimed(&self, claim: Claim, found: Found, who: Claimant) {
+    fn claimed(&self, claim: Claim, found: Found, claimant: Claimant) {
         if let Some(address) = claimed_address(claim, found) {
             let Found { bytes, block, wrong } = found;
             let usable = block.map_or(0, |block| block.usable);
-            let claim = Claimed { address, bytes, wrong, field: who.field, usable };
+            let claim = Claimed { address, bytes, wrong, field: claimant.field, usable };
             self.claims.borrow_mut().push(claim);
         }
     }

@@ -35,13 +35,13 @@ struct Recent {
     /// The address of the field; `usize::MAX` in an unused slot.
     field: usize,
     reporter: u32,
-    claimant: ClaimantId,
+    id: ClaimantId,
 }
 
 impl Claimants {
     /// Creates an empty list that takes at most `limit` claimants.
     pub(crate) fn with_limit(limit: u32) -> Self {
-        let unused = Recent { field: usize::MAX, reporter: 0, claimant: ClaimantId(0) };
+        let unused = Recent { field: usize::MAX, reporter: 0, id: ClaimantId(0) };
         Claimants {
             list: RefCell::new(List { numbers: LocalInterner::new(), fields: PageList::new() }),
             limit,
@@ -51,23 +51,23 @@ impl Claimants {
 
     /// Returns the number of a claimant; `None` if memory is short or the limit is reached.
     #[inline]
-    pub(crate) fn id(&self, who: Claimant) -> Option<ClaimantId> {
-        let field = who.field.map_or(0, |field| std::ptr::from_ref(field).addr());
+    pub(crate) fn id(&self, claimant: Claimant) -> Option<ClaimantId> {
+        let field = claimant.field.map_or(0, |field| std::ptr::from_ref(field).addr());
         let slot = &self.recent[field / align_of::<Field>() % self.recent.len()];
         let recent = slot.get();
-        if recent.field == field && recent.reporter == who.reporter {
-            return Some(recent.claimant);
+        if recent.field == field && recent.reporter == claimant.reporter {
+            return Some(recent.id);
         }
-        let claimant = self.find_or_insert(who, field)?;
-        slot.set(Recent { field, reporter: who.reporter, claimant });
-        Some(claimant)
+        let id = self.find_or_insert(claimant, field)?;
+        slot.set(Recent { field, reporter: claimant.reporter, id });
+        Some(id)
     }
 
     #[cold]
-    fn find_or_insert(&self, who: Claimant, field: usize) -> Option<ClaimantId> {
+    fn find_or_insert(&self, claimant: Claimant, field: usize) -> Option<ClaimantId> {
         let List { numbers, fields } = &mut *self.list.borrow_mut();
-        let number = numbers.intern((who.reporter, field as u64))?;
-        if number as usize == fields.as_slice().len() && !fields.push(who.field) {
+        let number = numbers.intern((claimant.reporter, field as u64))?;
+        if number as usize == fields.as_slice().len() && !fields.push(claimant.field) {
             return None;
         }
         (number < self.limit).then_some(ClaimantId(number))

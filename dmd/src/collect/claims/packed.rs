@@ -54,8 +54,8 @@ pub(crate) struct ShortClaim {
 }
 
 impl ShortClaim {
-    /// Packs a claim into one word; `None` if it does not fit. `flags` are those of the second
-    /// word of a [`ClaimWords`].
+    /// Packs a claim into one word; `None` if it does not fit. `flags` are bits of the second word
+    /// of [`ClaimWords`].
     #[inline]
     pub(crate) fn of(
         address: usize,

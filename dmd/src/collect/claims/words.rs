@@ -25,7 +25,7 @@ pub(crate) struct ResolvedClaim {
 /// word 1, bits 0-31    the bytes   } or, for a large block, the index of its bytes in a list
 /// word 1, bit 32       large       }
 /// word 1, bit 33       old
-/// word 1, bits 34-36   what is wrong
+/// word 1, bits 34-36   the error
 /// word 1, bits 37-63   the claimant
 /// ```
 pub(crate) type ClaimWords = [u64; 2];

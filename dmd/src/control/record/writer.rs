@@ -37,7 +37,7 @@ pub(crate) struct Writer {
     modules: usize,
     scopes: usize,
     marks: MarkReader,
-    /// The interval between sums, the time of the last ones, and those that are not written yet.
+    /// The interval between sums, the time of the last sums, and sums that are not written yet.
     interval: Duration,
     sums_taken: Instant,
     sums: Vec<TimedLine>,
@@ -136,7 +136,7 @@ impl Writer {
         Ok(self.summary)
     }
 
-    /// Leaves out a line: its time difference is added to that of the next line.
+    /// Leaves out a line: the next line includes its time difference.
     #[expect(clippy::unnecessary_wraps, reason = "ends functions that write")]
     fn skip_line(&mut self, since: u64) -> io::Result<()> {
         self.last -= since * 1000;

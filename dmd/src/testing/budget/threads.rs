@@ -11,7 +11,7 @@ pub struct Threads {
     joined: Arc<Mutex<Joined>>,
 }
 
-/// The threads that have joined, and the events of those that are finished.
+/// The threads that have joined, and the events of finished threads.
 #[derive(Debug, Default)]
 pub(super) struct Joined {
     /// The number of threads that have joined and are not finished.
