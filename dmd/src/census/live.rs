@@ -57,9 +57,11 @@ impl Dump {
     /// # dmd::global_allocator!();
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// dmd::start("--mode=live".parse()?)?;
+    /// let words: Vec<String> = (0..1000).map(|number| format!("word {number}")).collect();
     /// let snapshot = memreport::snapshot();
     /// let dump = dmd::Dump::of(&snapshot).ok_or("DMD is asleep")?;
-    /// assert!(dump.census(&Split::by(Axis::Thread).into()).root().amount.count > 0);
+    /// assert!(dump.census(&Split::by(Axis::Thread).into()).root().amount.count > 1000);
+    /// # drop(words);
     /// # Ok(())
     /// # }
     /// ```
