@@ -31,12 +31,13 @@ use crate::error::Failure;
 use clap::{Args, Parser, Subcommand};
 use std::process::ExitCode;
 
-/// Shows where the memory of programs is: reads memory reports (of Firefox, or of programs that use memreport) and prints
-/// them as trees, exactly as Firefox's page about:memory does.
+/// Shows memory reports of Firefox, and of programs that use memreport, as trees: the same text as
+/// Firefox's page about:memory.
 ///
-/// Values are MB; as in Firefox, that is MiB: 1,048,576 bytes. A node's share is its part of the tree. `++` stands for a node
-/// whose children are too small to show (`(7 tiny)`), `--` for one whose children follow, `──` for a measurement. `[2]` means
-/// that two reports were added up, `[?!]` that a value is negative or too large.
+/// Values are in MB; as in Firefox, a MB is 1,048,576 bytes. The percentage is the share of the
+/// tree. `++` marks a node whose children are too small to show (`(7 tiny)`), `--` a node whose
+/// children follow, `──` a measurement. `[2]` marks the sum of two reports, `[?!]` a value that is
+/// negative or too large.
 #[derive(Debug, Parser)]
 #[command(version, args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub struct Cli {

@@ -6,7 +6,8 @@ use std::{fmt, io};
 
 /// An error that ended a command.
 ///
-/// `?` turns every error, and every sentence, into a `Failure`. It does not implement [`Error`] itself:
+/// `?` turns every error, and every sentence, into a `Failure`. It does not implement [`Error`]
+/// itself:
 /// that would forbid the conversion.
 pub struct Failure(Cause);
 
@@ -32,7 +33,8 @@ impl Failure {
         }
     }
 
-    /// Returns whether the reader of the output closed the pipe, as `head` does. This is no failure.
+    /// Returns whether the reader of the output closed the pipe, as `head` does. This is no
+    /// failure.
     #[must_use]
     pub fn is_broken_pipe(&self) -> bool {
         let error = match &self.0 {
@@ -48,7 +50,7 @@ impl Failure {
         if self.is_broken_pipe() { ExitCode::SUCCESS } else { ExitCode::from(2) }
     }
 
-    /// Returns the message with those of all causes, in one line.
+    /// Returns the message with the messages of all causes, in one line.
     #[must_use]
     pub fn with_causes(&self) -> String {
         let mut message = self.to_string();
@@ -57,7 +59,7 @@ impl Failure {
             Cause::Other(error) => error.source(),
         };
         while let Some(cause) = source {
-            // The message of some errors contains that of the cause.
+            // Some messages contain the message of the cause.
             if !message.contains(&cause.to_string()) {
                 message = format!("{message}: {cause}");
             }

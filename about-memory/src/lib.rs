@@ -1,6 +1,7 @@
 //! Shows memory reports, DMD dumps and recordings.
 //!
-//! This crate is the program `about-memory`; as a library it serves the workspace's own tests. A command
+//! This crate is the program `about-memory`; as a library it serves the workspace's own tests. A
+//! command
 //! reads its [`input`], computes a [`report`] and has it [`render`]ed:
 //!
 //! ```text
@@ -9,7 +10,8 @@
 //! ```
 //!
 //! * [`input`] opens report files, dumps, recordings and the sockets of running programs.
-//! * [`report`] holds the values, without input and output: trees, differences, budgets, explanations.
+//! * [`report`] holds the values, without input and output: trees, differences, budgets,
+//!   explanations.
 //! * [`render`] writes them as text, JSON, Markdown and HTML.
 //! * [`command`] has one file for each subcommand, with its flags.
 //! * [`args`] puts the commands together to the command line.

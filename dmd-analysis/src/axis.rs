@@ -1,7 +1,8 @@
-//! The one vocabulary for grouping blocks: the axes, the words for them, and the key of a block on an axis.
+//! The vocabulary for grouping blocks: axes, the words for them, and the key of a block on an axis.
 //!
-//! Every command, page and library entry that groups blocks takes an [`Axis`], or several of them as a
-//! [`GroupBy`]. A source of blocks implements [`Attributes`]; [`key`] forms the keys for all of them.
+//! Every command, page and library entry that groups blocks takes an [`Axis`], or several of them
+//! as a [`GroupBy`]. A source of blocks implements [`Attributes`]; [`key`] forms the keys for all
+//! of them.
 //!
 //! # Examples
 //!

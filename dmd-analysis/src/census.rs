@@ -1,10 +1,11 @@
 //! Censuses: counts of the live heap by a breakdown, one axis within the other.
 //!
-//! A [`Breakdown`] is in the words of SpiderMonkey's `Debugger.Memory.prototype.takeCensus`: every block goes down one path of
-//! it and is counted at the end. The groups of an axis always add up to the blocks that the axis splits.
+//! A [`Breakdown`] is in the words of SpiderMonkey's `Debugger.Memory.prototype.takeCensus`: every
+//! block goes down one path of it and is counted at the end. The groups of an axis always add up to
+//! the blocks that the axis splits.
 //!
-//! [`of_dump`] counts the blocks of a dump file. The [`engine`] counts those of any other source; the tracker uses it for the
-//! running program.
+//! [`of_dump`] counts the blocks of a dump file. The [`engine`] counts those of any other source;
+//! the tracker uses it for the running program.
 //!
 //! # Examples
 //!

@@ -1,7 +1,7 @@
 //! Exports of dumps and recordings to the file formats of other viewers: a module for each format.
 //!
-//! Everything here is pure: a [`Heap`] or a [`History`] in, bytes out. Totals are the dump's in every format. Those of a sample
-//! are the same estimate in every format.
+//! Everything here is pure: a [`Heap`] or a [`History`] in, bytes out. Totals are the dump's in
+//! every format. Those of a sample are the same estimate in every format.
 //!
 //! # Examples
 //!
@@ -110,8 +110,8 @@ pub fn write(format: Format, heaps: &[Heap], out: &mut dyn io::Write) -> io::Res
 ///
 /// # Errors
 ///
-/// Returns an error if writing fails, if there is no recording to write, or if the options keep one class of blocks: a
-/// recording contains no reports.
+/// Returns an error if writing fails, if there is no recording to write, or if the options keep one
+/// class of blocks: a recording contains no reports.
 pub fn write_histories(
     format: Format,
     histories: &[History],
@@ -134,7 +134,8 @@ pub fn write_histories(
 ///
 /// # Errors
 ///
-/// Returns an error if writing fails, or if the options keep one class of blocks: a recording contains no reports.
+/// Returns an error if writing fails, or if the options keep one class of blocks: a recording
+/// contains no reports.
 pub fn write_moment(
     format: Format,
     history: &History,

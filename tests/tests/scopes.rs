@@ -100,7 +100,8 @@ fn what_requests_ask_for_under_load_is_their_kinds() {
             .unzip();
         let dump =
             memreport_analysis::read::read_file(&dmd::dump::beside(&report)).expect("a dump");
-        for ((kind, truth), found) in kinds.iter().zip(truth).zip(asked_by_kind(&dump, &kinds)) {
+        for ((kind, truth), found) in kinds.iter().zip(truth).zip(requested_by_kind(&dump, &kinds))
+        {
             assert_eq!(found.all, truth, "{way}, {kind}: the dump has every block, live or not");
             #[expect(clippy::cast_precision_loss, reason = "a share, printed with two digits")]
             let share = found.right as f64 * 100.0 / truth as f64;

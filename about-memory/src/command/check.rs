@@ -18,13 +18,15 @@ use std::process::ExitCode;
 pub struct CheckArgs {
     /// The report to check; `-` is standard input
     pub file: PathBuf,
-    /// The budget, a TOML file: `[ceilings]` with lines like `"explicit/*/strings" = "5%"` or `= "64MB"`
+    /// The budget, a TOML file: `[ceilings]` with lines like `"explicit/*/strings" = "5%"` or `=
+    /// "64MB"`
     #[arg(long, value_name = "BUDGET")]
     pub budget: PathBuf,
-    /// Raise or lower every ceiling of the budget to what this report has, and keep the rest of the file as it is
+    /// Set every ceiling of the budget to the value in this report; the rest of the file stays
+    /// unchanged
     #[arg(long)]
     pub bless: bool,
-    /// How files are read.
+    /// Flags of the reader of reports.
     #[command(flatten)]
     pub input: InputArgs,
 }

@@ -7,10 +7,10 @@ use memreport::snapshot::read::Options;
 /// Flags of commands that read memory reports.
 #[derive(Debug, Args)]
 pub struct InputArgs {
-    /// Refuse files of more text than this, after unzipping
+    /// Refuse files with more text than this, after decompression
     #[arg(long, value_name = "SIZE", default_value = "2GB", value_parser = parse_whole_bytes)]
     pub max_size: u64,
-    /// Read gzipped text as UTF-8. Firefox reads it as Latin-1 (`Ã©` for `é`), and so does this program without it
+    /// Read gzipped text as UTF-8; the default is Latin-1 as in Firefox (`Ã©` for `é`)
     #[arg(long)]
     pub utf8: bool,
 }

@@ -40,7 +40,8 @@ pub(crate) struct FirstAndLast {
     pub(crate) count: usize,
 }
 
-/// Finds the first and the last dump of a folder by their names, which contain the time if the program saved them itself.
+/// Finds the first and the last dump of a folder by their names, which contain the time if the
+/// program saved them itself.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! Running programs: which can be asked, and what they answer.
+//! Finds running programs, and talks to them over their sockets.
 
 pub mod error;
 pub mod find;

@@ -1,4 +1,4 @@
-//! Opens files: the rim, where bytes come from outside.
+//! Opens memory reports: files, standard input and running programs.
 
 use super::live::{LiveError, Target, pid_of, report_of};
 use crate::report::diff::Side;
@@ -64,7 +64,7 @@ impl Error for OpenError {
                 io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied => None,
                 _ => Some(error),
             },
-            // Its own words stand in the message already.
+            // The message contains the error's message already.
             Reason::Read(error) => error.source(),
             Reason::Live(error) => error.source(),
             Reason::Directory | Reason::NotGzip | Reason::Refused(_) => None,
@@ -75,7 +75,7 @@ impl Error for OpenError {
 /// The bytes of a report, with the name that messages give it.
 #[derive(Clone, Copy, Debug)]
 pub struct NamedBytes<'b> {
-    /// The name, as that of a file.
+    /// The name, as of a file.
     pub name: &'b str,
     /// The report, plain or gzipped.
     pub bytes: &'b [u8],
@@ -86,7 +86,7 @@ pub(super) fn is_stdin(path: &Path) -> bool {
     path == Path::new("-")
 }
 
-/// The running program that is meant, if no file has that name.
+/// Returns the running program that a path stands for, if no file has that name.
 pub(crate) fn running(path: &Path) -> Option<Target> {
     if pid_of(path).is_some() {
         return Some(Target::Socket(path.to_owned()));
@@ -95,20 +95,20 @@ pub(crate) fn running(path: &Path) -> Option<Target> {
     (!path.exists()).then_some(Target::Pid(pid))
 }
 
-/// Reads a file, or what a running program reports, into `sink`.
+/// Reads a file, or the report of a running program, into `sink`.
 ///
 /// # Errors
-/// Says which file, and why it is no memory report.
+/// The file cannot be read or is no memory report.
 pub fn read(path: &Path, options: Options, sink: &mut dyn Sink) -> Result<Header, OpenError> {
     let mut input = input(path)?;
     read::read(&mut *input, options, sink)
         .map_err(|error| OpenError { path: path.to_owned(), reason: Reason::Read(error) })
 }
 
-/// The bytes of a file as they are, for who reads it more than once.
+/// Reads the bytes of a file.
 ///
 /// # Errors
-/// Says which file, and why it cannot be read.
+/// The file cannot be read.
 pub fn load(path: &Path) -> Result<Vec<u8>, OpenError> {
     let mut bytes = Vec::new();
     let done = input(path)?.read_to_end(&mut bytes);
@@ -138,10 +138,10 @@ fn input(path: &Path) -> Result<Box<dyn Read>, OpenError> {
     Ok(Box::new(io::Cursor::new(magic).chain(file)))
 }
 
-/// Reads a file and makes all totals, with the reports that match `filter`.
+/// Reads a file and computes all totals, of the reports that match `filter`.
 ///
 /// # Errors
-/// Says which file, and why it cannot be shown.
+/// The file cannot be read or shown.
 pub fn open(
     path: &Path,
     options: Options,
@@ -155,10 +155,10 @@ pub fn open(
         .map_err(|refusal| OpenError { path: path.to_owned(), reason: Reason::Refused(refusal) })
 }
 
-/// The same of what is not in a file: of the bytes of one, under the name that messages should give it.
+/// Reads a report in memory and computes all totals.
 ///
 /// # Errors
-/// Says why it cannot be shown.
+/// The report cannot be read or shown.
 pub fn open_bytes(
     NamedBytes { name, mut bytes }: NamedBytes<'_>,
     options: Options,
@@ -174,7 +174,7 @@ pub fn open_bytes(
 /// Reads two files.
 ///
 /// # Errors
-/// Says which file, and why it cannot be compared.
+/// A file cannot be read or compared.
 pub fn open_two([first, second]: [&Path; 2], options: Options) -> Result<Pair, OpenError> {
     let read_side = |path| {
         let mut side = Side::default();
@@ -184,10 +184,10 @@ pub fn open_two([first, second]: [&Path; 2], options: Options) -> Result<Pair, O
     Ok(Pair { first: read_side(first)?, second: read_side(second)? })
 }
 
-/// The same of two files of which the bytes are at hand, each under the name that messages should give it.
+/// Reads two reports in memory.
 ///
 /// # Errors
-/// Says which file, and why it cannot be compared.
+/// A report cannot be read or compared.
 pub fn open_two_bytes(
     [first, second]: [NamedBytes<'_>; 2],
     options: Options,

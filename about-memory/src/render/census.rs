@@ -7,19 +7,19 @@ pub(crate) mod tree;
 
 use memreport_analysis::census::Census;
 
-/// What a census is of, and how much of it is shown.
+/// A census to print.
 #[derive(Debug)]
 pub(crate) struct Shown<'c> {
     pub(crate) census: &'c Census,
-    /// Whose heap it is.
+    /// The program's name.
     pub(crate) of: String,
     pub(crate) top: usize,
-    /// Columns of a line; as many as there are if nobody says.
+    /// The columns of a line; unlimited without a terminal.
     pub(crate) columns: usize,
 }
 
 impl Shown<'_> {
-    /// What all of it is, in a sentence.
+    /// Returns the heading: a sentence with the totals.
     fn head(&self) -> String {
         let Shown { census, of, .. } = self;
         let amount = census.root().amount;
@@ -30,13 +30,13 @@ impl Shown<'_> {
         format!("{of}: {sample}{bytes} bytes in {count} {blocks}{growth}")
     }
 
-    /// With a sign, if it is of a difference.
+    /// Formats a number, with a sign if the census is a difference.
     fn number(&self, number: i64) -> String {
         let plus = if self.census.is_difference() && number > 0 { "+" } else { "" };
         format!("{plus}{}", memreport_analysis::analysis::commas(number.into()))
     }
 
-    /// A share of the whole; a difference has none.
+    /// Returns the share of the whole; `None` in a difference.
     fn share(&self, bytes: i64) -> Option<String> {
         let all = self.census.root().amount.bytes;
         let share =

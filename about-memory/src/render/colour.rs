@@ -1,21 +1,21 @@
-//! Colours of the text, for terminals: what is a tree's line, a value, an invalid one, a mark of a difference.
+//! Colours text for terminals: lines of trees, values, invalid values, marks of differences.
 
 use std::fmt;
 
-/// What a piece of text is.
+/// The style of a piece of text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
     /// The lines of a tree.
     Line,
     /// An amount.
     Value,
-    /// An amount that cannot be right, and its mark.
+    /// An invalid amount, and its mark.
     Invalid,
     /// A process or section.
     Heading,
-    /// What is only in the first file.
+    /// The mark of a path only in the first file.
     Gone,
-    /// What is only in the second file.
+    /// The mark of a path only in the second file.
     New,
 }
 
@@ -26,7 +26,7 @@ pub struct Painted<'t> {
     style: Option<Style>,
 }
 
-/// Text in a style, where colours are on.
+/// Returns the text in a style if colours are on.
 pub fn paint(text: &str, style: Style, is_coloured: bool) -> Painted<'_> {
     Painted { text, style: is_coloured.then_some(style) }
 }

@@ -11,10 +11,10 @@ use tabled::builder::Builder;
 use tabled::settings::object::Columns;
 use tabled::settings::{Alignment, Style};
 
-/// The least columns of a name.
-const LEAST: usize = 16;
+/// The smallest width of a name.
+const MIN_NAME: usize = 16;
 
-/// Writes it for a terminal of that many columns.
+/// Writes text for a terminal of this width.
 pub(crate) fn write_text(
     coverage: &Coverage,
     top: usize,
@@ -46,7 +46,7 @@ pub(crate) fn write_text(
     rest(coverage.remedies.len(), top, out)
 }
 
-/// Writes it for a page or a comment.
+/// Writes Markdown.
 pub(crate) fn write_markdown(
     coverage: &Coverage,
     top: usize,
@@ -129,10 +129,10 @@ fn groups_table(name: &str, groups: &[Group], top: usize, columns: usize) -> Tab
     let shown: Vec<[String; 5]> = groups.iter().take(top).map(figures).collect();
     let width = |at: usize| {
         let cells = shown.iter().chain([&heads]).map(|row| row[at].chars().count());
-        // A space on each side, and a line.
+        // A blank on each side, and a line.
         cells.max().unwrap_or(0) + 3
     };
-    let room = columns.saturating_sub((0..heads.len()).map(width).sum::<usize>() + 2).max(LEAST);
+    let room = columns.saturating_sub((0..heads.len()).map(width).sum::<usize>() + 2).max(MIN_NAME);
     let mut table = Builder::default();
     let row = |name: &str, figures: &[String; 5]| {
         std::iter::once(shorten(name, room)).chain(figures.iter().cloned()).collect::<Vec<_>>()
@@ -172,7 +172,7 @@ fn rest(all: usize, top: usize, out: &mut dyn Write) -> io::Result<()> {
     if all > top { writeln!(out, "  … and {} more", commas((all - top) as i128)) } else { Ok(()) }
 }
 
-/// Breaks a line between words; what follows is indented.
+/// Breaks a line between words, and indents the rest.
 fn wrap(line: &str, columns: usize) -> String {
     const INDENT: &str = "     ";
     let indent = line.len() - line.trim_start().len();

@@ -1,4 +1,4 @@
-//! One allocation of a log, as text or as a line of JSON.
+//! Writes one allocation of a log, as text or as a line of JSON.
 
 use std::io::{self, Write};
 
@@ -6,12 +6,12 @@ use memreport_analysis::analysis::{BlockType, commas, stack_as_read};
 use memreport_analysis::read::{Block, Dump};
 use serde_json::json;
 
-/// An allocation with what was found out about it.
+/// An allocation with its thread, scopes, type and stack.
 pub(crate) struct Entry<'d> {
     block: &'d Block,
-    /// Microseconds since 1970.
+    /// The time in microseconds since 1970.
     time: Option<u64>,
-    /// The system's number and the name of the thread.
+    /// The thread's tid and name.
     thread: (Option<u64>, Option<&'d str>),
     scopes: Vec<&'d str>,
     type_name: Option<String>,
@@ -41,7 +41,7 @@ impl<'d> Entry<'d> {
         }
     }
 
-    /// A line, and the first so many frames below it; 0 is all.
+    /// Writes a line, and the first frames below it; 0 is all.
     pub(crate) fn write(&self, frames: usize, out: &mut dyn Write) -> io::Result<()> {
         let time = self.time.unwrap_or(0);
         let of_day = time / 1_000_000 % 86_400;
@@ -83,7 +83,7 @@ impl<'d> Entry<'d> {
     }
 }
 
-/// Says how many allocations are missing here.
+/// Writes the number of missing allocations.
 pub(crate) fn write_lost(lost: u64, as_json: bool, out: &mut dyn Write) -> io::Result<()> {
     if as_json {
         return writeln!(out, "{}", json!({ "lost": lost }));

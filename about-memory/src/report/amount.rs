@@ -1,13 +1,13 @@
-//! An amount, as JavaScript sees it: a double in every sane file, but Firefox reckons with whatever stands there.
+//! Defines amounts with JavaScript's semantics: Firefox calculates with any JSON value.
 
 use memreport::snapshot::read::Field;
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
-/// An amount of any type that a file can hold. The operations are JavaScript's operators.
+/// An amount of any JSON type. The operations are JavaScript's operators.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Amount {
-    /// The report has none; also that of an interior node before its total is known.
+    /// The report has no amount, or the total is not computed yet.
     #[default]
     Undefined,
     /// `null`.
@@ -16,9 +16,9 @@ pub enum Amount {
     Bool(bool),
     /// A number.
     Number(f64),
-    /// A string; also what adding to one gives.
+    /// A string, or the result of adding to one.
     Text(Box<str>),
-    /// An object or array, as the string it turns into.
+    /// An object or array, as the string that JavaScript converts it to.
     Object(Box<str>),
 }
 
@@ -42,7 +42,7 @@ impl From<&Field<'_>> for Amount {
 }
 
 impl Amount {
-    /// `Number(amount)`.
+    /// Returns `Number(amount)`.
     pub fn number(&self) -> f64 {
         match self {
             Amount::Undefined => f64::NAN,
@@ -53,7 +53,7 @@ impl Amount {
         }
     }
 
-    /// What `if` says of it.
+    /// Returns whether `if (amount)` is true.
     pub fn is_truthy(&self) -> bool {
         match self {
             Amount::Undefined | Amount::Null => false,
@@ -64,7 +64,7 @@ impl Amount {
         }
     }
 
-    /// `self += other`.
+    /// Computes `self += other`.
     pub fn add(&mut self, other: &Amount) {
         *self = match (&*self, other) {
             (Amount::Number(a), Amount::Number(b)) => Amount::Number(a + b),
@@ -75,12 +75,12 @@ impl Amount {
         };
     }
 
-    /// `self - other`.
+    /// Returns `self - other`.
     pub fn minus(&self, other: &Amount) -> Amount {
         Amount::Number(self.number() - other.number())
     }
 
-    /// `self < other` and its like: none holds where this is `None`.
+    /// Compares as `<` and `>` do; `None` if no comparison holds.
     pub fn compare(&self, other: &Amount) -> Option<Ordering> {
         match (self, other) {
             (Amount::Number(a), Amount::Number(b)) => a.partial_cmp(b),
@@ -95,7 +95,7 @@ impl Amount {
         matches!(self, Amount::Text(_) | Amount::Object(_))
     }
 
-    /// `String(amount)`.
+    /// Returns `String(amount)`.
     fn string(&self) -> Cow<'_, str> {
         match self {
             Amount::Undefined => "undefined".into(),
@@ -107,12 +107,12 @@ impl Amount {
     }
 }
 
-/// `a < b` of two strings: by UTF-16 code units.
+/// Compares two strings as `<` does: by UTF-16 code units.
 pub fn compare_strings(a: &str, b: &str) -> Ordering {
     a.encode_utf16().cmp(b.encode_utf16())
 }
 
-/// `Number(text)`.
+/// Returns `Number(text)`.
 fn string_to_number(text: &str) -> f64 {
     let text = trim(text);
     let radix = match text.get(..2) {
@@ -134,19 +134,20 @@ fn string_to_number(text: &str) -> f64 {
     value.filter(|_| text.len() > 2).unwrap_or(f64::NAN)
 }
 
-/// What JavaScript takes for blanks around a number.
+/// Removes JavaScript's white space around a number.
 pub(crate) fn trim(text: &str) -> &str {
     text.trim_matches(|c: char| (c.is_whitespace() && c != '\u{85}') || c == '\u{feff}')
 }
 
-/// Whether this is a decimal literal, without the words (`inf`, `nan`) that Rust would read as well.
+/// Returns whether this is a decimal literal. Rust also parses words (`inf`, `nan`), which are
+/// none.
 pub(crate) fn is_decimal(text: &str) -> bool {
     text.contains(|c: char| c.is_ascii_digit())
         && text.chars().all(|c| c.is_ascii_digit() || matches!(c, '+' | '-' | '.' | 'e' | 'E'))
         && text.parse::<f64>().is_ok()
 }
 
-/// `String(number)`.
+/// Returns `String(number)`.
 pub(crate) fn number_to_string(number: f64) -> String {
     if number.is_nan() {
         return "NaN".into();
@@ -219,7 +220,8 @@ mod tests {
         assert_eq!(text("10").compare(&text("9")), Some(Ordering::Less));
         assert_eq!(text("10").compare(&Amount::Number(9.0)), Some(Ordering::Greater));
         assert_eq!(Amount::Undefined.compare(&Amount::Number(9.0)), None);
-        // U+FF5E is one unit, and greater than the first unit of a character beyond the first plane.
+        // U+FF5E is one unit, and greater than the first unit of a character beyond the first
+        // plane.
         assert_eq!(compare_strings("\u{ff5e}", "\u{1f600}"), Ordering::Greater);
     }
 }

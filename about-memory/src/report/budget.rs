@@ -1,4 +1,4 @@
-//! Budgets: how much each path may come to at most.
+//! Compares reports with budgets: the largest amount of each path.
 //!
 //! ```toml
 //! tolerance = "2%"                  # may be exceeded by this much; bytes or percent
@@ -23,7 +23,7 @@ use toml_edit::{DocumentMut, Item};
 
 pub use bless::bless;
 
-/// A budget, as its file has it.
+/// A budget, as in its file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Budget {
     tolerance: Limit,
@@ -31,7 +31,7 @@ pub struct Budget {
     pub ceilings: Vec<Ceiling>,
 }
 
-/// How much the paths that match may come to, each.
+/// The largest amount of each path that matches.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ceiling {
     /// The key in the file.
@@ -45,26 +45,26 @@ pub struct Ceiling {
 enum Limit {
     /// Bytes, or a count.
     Amount(f64),
-    /// Hundredths of the tree; of a tolerance, hundredths of the ceiling.
+    /// A percentage of the tree; for a tolerance, of the ceiling.
     Percent(f64),
 }
 
-/// What is wrong with a budget file.
+/// An error in a budget file.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum BudgetError {
     /// The file is not TOML.
     Toml(Box<toml_edit::TomlError>),
-    /// A key that means nothing.
+    /// A key is unknown.
     UnknownKey(String),
-    /// A limit that cannot be read.
+    /// A limit cannot be parsed.
     Limit {
-        /// The key it stands at.
+        /// The key of the limit.
         key: String,
-        /// What is wrong with it.
+        /// The problem.
         what: String,
     },
-    /// No ceiling at all: such a budget would hold whatever happens.
+    /// There is no ceiling: such a budget would always hold.
     Empty,
 }
 
@@ -95,16 +95,16 @@ impl Error for BudgetError {
     }
 }
 
-/// What a path comes to beside its ceiling.
+/// The amount of a path, with its ceiling.
 #[derive(Clone, Debug)]
 pub struct Finding {
     /// The process.
     pub process: String,
-    /// The path as the file has it.
+    /// The path as in the file.
     pub path: String,
-    /// What it comes to.
+    /// The amount.
     pub amount: f64,
-    /// What it may come to, without the tolerance.
+    /// The ceiling, without the tolerance.
     pub ceiling: f64,
     /// The unit of both.
     pub unit: Unit,
@@ -114,32 +114,32 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// An amount in its unit: `1.50 MB`.
+    /// Formats an amount in its unit: `1.50 MB`.
     pub fn print(&self, amount: f64) -> String {
         numbers::amount(&amount.into(), self.unit, Bytes::Auto)
     }
 }
 
-/// What became of a budget.
+/// The result of checking a report.
 #[derive(Clone, Debug, Default)]
 pub struct Verdict {
-    /// What is over its ceiling and the tolerance, the worst first.
+    /// The paths above ceiling and tolerance, the largest excess first.
     pub over: Vec<Finding>,
-    /// How many paths were compared with a ceiling.
+    /// The number of paths compared with a ceiling.
     pub compared: usize,
     /// Ceilings that no path matches.
     pub unused: Vec<String>,
-    /// By ceiling: the finding that needs the highest.
+    /// The finding of each ceiling that needs the highest limit.
     highest: Vec<Option<Finding>>,
 }
 
 const SHORT_KEY: &str = "heap-unclassified";
 
 impl Budget {
-    /// Reads a budget.
+    /// Parses a budget.
     ///
     /// # Errors
-    /// Says what is wrong with it, and where.
+    /// The text is no valid budget.
     pub fn parse(text: &str) -> Result<Self, BudgetError> {
         let document: DocumentMut =
             text.parse().map_err(|error| BudgetError::Toml(Box::new(error)))?;
@@ -228,14 +228,14 @@ impl Budget {
             ceiling: allowed,
             unit: report_tree.node(root).unit,
             total,
-            // An amount that is no number is not within any budget.
+            // NaN is not within any budget.
             is_over: amount > allowed + tolerance || amount.is_nan(),
         }
     }
 }
 
 impl Ceiling {
-    /// The lowest limit that a finding is within: an amount, or hundredths of its tree.
+    /// Returns the lowest limit that a finding is within: an amount, or a percentage of its tree.
     fn least(&self, finding: &Finding) -> f64 {
         match self.limit {
             Limit::Amount(_) => finding.amount,
@@ -248,7 +248,7 @@ fn excess(finding: &Finding) -> f64 {
     finding.amount - finding.ceiling
 }
 
-/// Whether a path has the form of a pattern.
+/// Returns whether a path matches a pattern.
 fn matches(pattern: &[String], path: &[&str]) -> bool {
     match pattern.split_first() {
         None => path.is_empty(),

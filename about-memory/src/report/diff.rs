@@ -1,4 +1,4 @@
-//! What differs between two files: the second minus the first, as reports of their own.
+//! Computes the differences of two files, the second minus the first, as reports.
 
 pub(crate) mod normalise;
 pub mod pair;
@@ -14,10 +14,11 @@ use memreport::snapshot::read::{Entry, Field, Header, Sink};
 use std::borrow::Cow;
 use std::error::Error;
 
-/// Parts process and path in a key, as in Firefox; a path that holds it is cut the same way.
+/// Separates process and path in a key, as in Firefox. A path that contains it is split in the same
+/// way.
 const BETWEEN: &str = "^:^:^";
 
-/// The reports of one of two files: those of one process and path added up.
+/// The reports of one of two files, added up by process and path.
 #[derive(Debug, Default)]
 pub struct Side {
     reports: Vec<Sum>,
@@ -25,7 +26,7 @@ pub struct Side {
     has_web_isolated: bool,
 }
 
-/// All reports of a process and path.
+/// The sum of all reports of a process and path.
 #[derive(Clone, Debug)]
 struct Sum {
     key: String,
@@ -95,7 +96,8 @@ impl Side {
         Ok(())
     }
 
-    /// Firefox gives a site a process of its own, or not; compared with a file where it does not, those are all one.
+    /// Merges the processes of isolated sites. Used if the other file has none: Firefox can run
+    /// them in one process.
     fn forget_isolation(&mut self) -> Result<(), ReportFault> {
         for mut sum in std::mem::take(self).reports {
             if let Some((process, path)) = sum.key.split_once(BETWEEN)
@@ -109,10 +111,10 @@ impl Side {
     }
 }
 
-/// Compares two files, and gives a report for every difference to `sink`.
+/// Compares two files, and passes a report for every difference to `sink`.
 ///
 /// # Errors
-/// What `sink` refuses; and two files that contradict each other.
+/// `sink` refuses a report, or the files contradict each other.
 pub fn compare(
     (mut first, first_header): (Side, &Header),
     (mut second, second_header): (Side, &Header),
@@ -158,7 +160,7 @@ pub fn compare(
 pub struct Change {
     /// The process, without its number.
     pub process: String,
-    /// The path as the file has it.
+    /// The path as in the file.
     pub path: String,
     /// The unit of both amounts.
     pub unit: Unit,
@@ -166,21 +168,21 @@ pub struct Change {
     pub before: Amount,
     /// The amount in the second file.
     pub after: Amount,
-    /// Whether the path is in one file only.
+    /// The files that contain the path.
     pub presence: Presence,
 }
 
 impl Change {
-    /// How much more there is.
+    /// Returns the increase.
     pub fn difference(&self) -> f64 {
         self.after.number() - self.before.number()
     }
 }
 
-/// What differs, path by path, the greatest difference first.
+/// Returns the differences by path, the largest first.
 ///
 /// # Errors
-/// Two files that contradict each other.
+/// The files contradict each other.
 pub fn changes(
     first: &Side,
     second: &Side,
@@ -228,8 +230,8 @@ fn fault_of(sum: &Sum, fault: &ReportFault) -> String {
     format!("{}: {fault}", sum.key.replace(BETWEEN, ": "))
 }
 
-/// What does not differ is not shown. What was added up of several reports is sent as one of the whole amount and
-/// others of nothing: so the page counts them.
+/// Sends a difference as reports. A sum of several reports becomes one of the whole amount and
+/// others of zero, so that the page counts them.
 fn send(
     sum: &Sum,
     presence: &Field<'static>,
@@ -269,7 +271,7 @@ fn field(amount: &Amount) -> Field<'_> {
     }
 }
 
-/// JavaScript's `==`.
+/// Compares as JavaScript's `==`.
 fn equal_loosely(a: &Field<'_>, b: &Field<'_>) -> bool {
     match (a, b) {
         (Field::Null | Field::Missing, _) | (_, Field::Null | Field::Missing) => a == b,

@@ -1,28 +1,29 @@
-//! Which paths are wanted.
+//! Filters reports by path.
 
 use regress::Regex;
 
-/// What a path must hold, as it stands in the file: with backslashes for the slashes of URLs.
+/// A condition on paths as in the file: with backslashes for the slashes of URLs.
 #[derive(Clone, Debug, Default)]
 pub enum Filter {
     /// Every path.
     #[default]
     All,
-    /// Paths that hold this text; upper and lower case differ.
+    /// Paths that contain this text, case-sensitive.
     Text(String),
-    /// Paths in which this regular expression of JavaScript's finds something.
+    /// Paths that this JavaScript regular expression matches.
     Regex(Box<Regex>),
-    /// Only the empty path: what an expression that is none comes to in Firefox.
+    /// The empty path only: the effect of an invalid expression in Firefox.
     Empty,
 }
 
 impl Filter {
-    /// A filter as typed into Firefox's page. Empty text filters nothing.
+    /// Makes a filter from text as typed into Firefox's page. Empty text matches every path.
     pub fn text(text: &str) -> Self {
         if text.is_empty() { Filter::All } else { Filter::Text(text.to_owned()) }
     }
 
-    /// A regular expression as typed into Firefox's page; with what is wrong with it, where it matches nothing.
+    /// Makes a filter from a regular expression as typed into Firefox's page. Returns the error of
+    /// an invalid one too.
     pub fn regex(pattern: &str) -> (Self, Option<String>) {
         if pattern.is_empty() {
             return (Filter::All, None);
@@ -33,17 +34,17 @@ impl Filter {
         }
     }
 
-    /// Whether anything is left out.
+    /// Returns whether every path matches.
     pub fn is_all(&self) -> bool {
         matches!(self, Filter::All)
     }
 
-    /// Whether a path is wanted.
+    /// Returns whether a path matches.
     pub fn matches(&self, path: &str) -> bool {
         match self {
             Filter::All => true,
             Filter::Text(text) => path.contains(text.as_str()),
-            // As JavaScript without the flag `u`: by UTF-16 code units.
+            // Without the flag `u`, JavaScript matches UTF-16 code units.
             Filter::Regex(regex) => {
                 let units: Vec<u16> = path.encode_utf16().collect();
                 regex.find_from_ucs2(&units, 0).next().is_some()
@@ -53,7 +54,8 @@ impl Filter {
     }
 }
 
-/// Without the flag `u`, `\u{6a}` is no character but the letter u with `{6a}` after it; the crate reads a character.
+/// Rewrites `\u{6a}`: without the flag `u`, JavaScript reads it as the letter u and `{6a}`, but the
+/// crate reads a character.
 fn without_code_points(pattern: &str) -> String {
     let mut plain = String::with_capacity(pattern.len());
     let mut rest = pattern.chars().peekable();

@@ -1,8 +1,8 @@
-//! What Firefox's page has no words for, as sentences.
+//! Describes the limits of a collection as sentences. Firefox's page does not show them.
 
 use memreport::snapshot::read::{Own, SizeSource};
 
-/// What a file says of its own collection.
+/// Returns the notes of a file about its own collection.
 pub fn of(own: &Own) -> Vec<String> {
     let mut sentences = own.notes.clone();
     if own.sizes == Some(SizeSource::Layout) {
@@ -56,6 +56,9 @@ mod tests {
         not measured: `Index.cache`: owned by the window
         the file holds what this version does not know: colour; a later about-memory may
         ");
-        assert_eq!(of(&Own { sizes: Some(SizeSource::Allocator), ..Own::default() }), Vec::<String>::new());
+        assert_eq!(
+            of(&Own { sizes: Some(SizeSource::Allocator), ..Own::default() }),
+            Vec::<String>::new()
+        );
     }
 }

@@ -1,13 +1,13 @@
-//! Numbers as about:memory prints them: `Intl.NumberFormat` for `en-US`.
+//! Formats numbers as about:memory does: `Intl.NumberFormat` for `en-US`.
 //!
-//! A half is rounded away from zero, and it is a half of the shortest decimal that means the double: 1.005 prints as
-//! 1.01, though the double lies a little below. Zero keeps its sign, also the zero that rounding made.
+//! A half rounds away from zero, by the shortest decimal that reads back as the double: 1.005
+//! prints as 1.01, though the double is slightly smaller. Zero keeps its sign, also after rounding.
 
 pub(crate) mod size;
 
 use super::amount::{self, Amount};
 
-/// The unit of an amount, as the file says it.
+/// The unit of an amount, as in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Unit {
@@ -17,25 +17,25 @@ pub enum Unit {
     Count,
     /// A number of things that never decreases.
     CountCumulative,
-    /// Hundredths of a percent.
+    /// A hundredth of a percent.
     Percentage,
-    /// Something that Firefox has no name for; such a node cannot be shown.
+    /// A unit that Firefox does not define; such a node cannot be shown.
     Unknown,
 }
 
-/// How bytes are printed.
+/// The format of bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Bytes {
-    /// In MB, with two decimals: what Firefox does.
+    /// In MB (1,048,576 bytes) with two decimals, as in Firefox.
     #[default]
     Mb,
-    /// In bytes: what Firefox does in verbose mode.
+    /// In bytes, as in Firefox's verbose mode.
     Plain,
-    /// In the greatest unit that leaves a whole number before the point.
+    /// In the largest unit with a whole number before the point.
     Auto,
 }
 
-/// An amount with its unit: `1.00 MB`, `1,048,576 B`, `17`, `20.20%`.
+/// Formats an amount with its unit: `1.00 MB`, `1,048,576 B`, `17`, `20.20%`.
 pub fn amount(amount: &Amount, unit: Unit, bytes: Bytes) -> String {
     match (unit, bytes) {
         (Unit::Bytes, Bytes::Plain) => format!("{} B", plain(amount)),
@@ -49,7 +49,7 @@ pub fn amount(amount: &Amount, unit: Unit, bytes: Bytes) -> String {
     }
 }
 
-/// A node's share of its tree: `100.0%`, `03.69%`, `-02.04%`.
+/// Formats a node's share of its tree: `100.0%`, `03.69%`, `-02.04%`.
 pub fn fraction(part: &Amount, whole: &Amount) -> String {
     let share = if *whole == Amount::Number(0.0) { 1.0 } else { part.number() / whole.number() };
     if (0.99995..=1.0).contains(&share) {
@@ -76,7 +76,8 @@ fn scaled(amount: &Amount, divisor: f64) -> String {
     Decimal::from_double(amount.number() / divisor).print(Digits { whole: 1, least: 2, most: 2 })
 }
 
-/// A number as it is, with at most three decimals. That of a string is never rounded to a double.
+/// Formats a number with at most three decimals. The number in a string is never rounded to a
+/// double.
 fn plain(amount: &Amount) -> String {
     let decimal = match amount {
         Amount::Text(text) | Amount::Object(text) if amount::is_decimal(amount::trim(text)) => {
@@ -87,7 +88,7 @@ fn plain(amount: &Amount) -> String {
     decimal.print(Digits { whole: 1, least: 0, most: 3 })
 }
 
-/// How many digits to print: at least so many before the point, and from so many to so many after it.
+/// The number of digits: before the point at least `whole`, after it from `least` to `most`.
 #[derive(Clone, Copy)]
 struct Digits {
     whole: i32,
@@ -95,10 +96,11 @@ struct Digits {
     most: i32,
 }
 
-/// The value is 0.`digits` times ten to the power `point`.
+/// A decimal number: 0.`digits` times ten to the power `point`.
 struct Decimal {
     negative: bool,
-    /// ASCII digits without leading zeros; empty for zero. `Err` holds what is no number at all.
+    /// ASCII digits without leading zeros; empty for zero. `Err` contains the text of NaN or
+    /// infinity.
     digits: Result<Vec<u8>, &'static str>,
     point: i32,
 }
@@ -113,15 +115,15 @@ impl Decimal {
                 point: 0,
             };
         }
-        // The shortest decimal that means this double.
+        // The shortest decimal that reads back as this double.
         Decimal { negative, ..Decimal::from_text(&format!("{:e}", double.abs())) }
     }
 
-    /// From a decimal literal.
+    /// Parses a decimal literal.
     fn from_text(text: &str) -> Self {
         let negative = text.starts_with('-');
         let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
-        // An exponent beyond all reason is as good as this one: the number is infinite or zero.
+        // A larger exponent gives infinity or zero too.
         let exponent: i32 =
             exponent.parse().unwrap_or(if exponent.starts_with('-') { -100_000 } else { 100_000 });
         let mantissa = mantissa.trim_start_matches(['+', '-']);
@@ -161,7 +163,7 @@ impl Decimal {
             point = 0;
         }
         let digit = |place: i32| {
-            // Place 0 is the first after the point; before it they are negative.
+            // Place 0 is the first after the point; places before it are negative.
             let index = usize::try_from(place + point);
             char::from(index.ok().and_then(|index| digits.get(index).copied()).unwrap_or(b'0'))
         };
@@ -182,7 +184,7 @@ impl Decimal {
     }
 }
 
-/// Leaves at most `decimals` digits after the point; a half goes away from zero.
+/// Rounds to at most `decimals` digits after the point; a half rounds away from zero.
 fn round(digits: &mut Vec<u8>, point: &mut i32, decimals: i32) {
     let Ok(kept) = usize::try_from(*point + decimals) else {
         digits.clear();

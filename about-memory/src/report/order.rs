@@ -1,10 +1,11 @@
-//! Orders: names as Firefox sorts them (ICU, en-US), keys as JavaScript lists them, and its stable sort.
+//! Sorts names as Firefox does (ICU, en-US), and keys as JavaScript objects do.
 
 use icu_collator::options::CollatorOptions;
 use icu_collator::{Collator, CollatorBorrowed};
 use std::cmp::Ordering;
 
-/// Compares names as `localeCompare` does in an English Firefox: punctuation, digits, letters; a before B before c.
+/// A collator that compares names as `localeCompare` in an English Firefox: punctuation, digits,
+/// letters; a before B before c.
 pub struct Names(CollatorBorrowed<'static>);
 
 impl std::fmt::Debug for Names {
@@ -14,7 +15,7 @@ impl std::fmt::Debug for Names {
 }
 
 impl Default for Names {
-    /// The rules are those of the root locale, which English shares; they are compiled in.
+    /// Uses the rules of the root locale, which English shares. They are compiled in.
     fn default() -> Self {
         Names(
             Collator::try_new(Default::default(), CollatorOptions::default())
@@ -24,36 +25,40 @@ impl Default for Names {
 }
 
 impl Names {
-    /// Which of two names comes first.
+    /// Compares two names.
     pub fn compare(&self, a: &str, b: &str) -> Ordering {
         self.0.compare(a, b)
     }
 
-    /// Bytes that compare as the name does: worth their making where one name is compared many times.
+    /// Returns a sort key: bytes that compare as the name does. Worth its cost if a name is
+    /// compared many times.
     pub fn key(&self, name: &str) -> Vec<u8> {
         let mut key = Vec::with_capacity(2 * name.len());
-        // A vector takes all.
+        // Writing to a vector cannot fail.
         let Ok(()) = self.0.write_sort_key_to(name, &mut key);
         key
     }
 }
 
-/// Puts keys in the order in which a JavaScript object lists them: array indices by number, then the rest as they came.
+/// Sorts keys as a JavaScript object lists them: array indices by number, then the rest in order of
+/// insertion.
 pub fn like_an_object<T, K: AsRef<str>>(items: &mut [T], key: impl Fn(&T) -> K) {
     items.sort_by_cached_key(|item| {
         array_index(key(item).as_ref()).map_or((1, 0), |index| (0, index))
     });
 }
 
-/// `7` and `4294967294`, but not `07`, `-1` or `4294967295`.
+/// Parses an array index: `7` and `4294967294`, but not `07`, `-1` or `4294967295`.
 fn array_index(key: &str) -> Option<u32> {
     let canonical =
         key == "0" || (key.bytes().all(|byte| byte.is_ascii_digit()) && !key.starts_with('0'));
     key.parse().ok().filter(|&index| canonical && index != u32::MAX)
 }
 
-/// Sorts as SpiderMonkey does. For a consistent order this is any stable sort; where `compare` contradicts itself, as it
-/// does for amounts that are no numbers and for two main processes, the steps decide.
+/// Sorts with the steps of SpiderMonkey's merge sort.
+///
+/// For a consistent order this equals any stable sort. If `compare` contradicts itself, as for NaN
+/// and for two main processes, the steps decide.
 pub fn sort_by<T: Copy>(items: &mut Vec<T>, mut compare: impl FnMut(T, T) -> Ordering) {
     if items.len() <= 8 {
         return insertion_sort(items, &mut compare);

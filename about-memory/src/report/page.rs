@@ -1,4 +1,4 @@
-//! A whole page: the processes in their order, and what each has to show.
+//! Arranges a page: the processes in order, with the trees of each.
 
 pub mod file_builder;
 
@@ -10,34 +10,34 @@ use super::report_tree::{File, ReportTree};
 use super::tree::{Settings, Tree};
 use std::cmp::Ordering;
 
-/// A report, or several shown as one, with how to show them.
+/// One or several files to show, with settings.
 #[derive(Debug)]
 pub struct Page<'f> {
-    /// What a file says: its reports with their totals, and whether its allocator can be asked for sizes.
+    /// The files: reports with totals.
     pub files: &'f [File],
-    /// How it is shown.
+    /// The settings of the trees.
     pub settings: &'f Settings,
-    /// Only processes with this text in their name.
+    /// Show only processes with this text in their name.
     pub process: Option<&'f str>,
     names: Names,
     order: Vec<Place>,
 }
 
-/// A process of a file.
+/// The place of a process: its file and index.
 #[derive(Clone, Copy, Debug)]
 struct Place {
     file: usize,
     process: usize,
 }
 
-/// What is shown of a process.
+/// The contents of a process.
 #[derive(Debug)]
 pub struct ProcessPage<'f> {
-    /// The process.
+    /// The name of the process.
     pub name: &'f str,
     /// The file it comes from.
     pub report_tree: &'f ReportTree,
-    /// What reduces the worth of the tree `explicit`, in Firefox's words.
+    /// Warnings that the tree `explicit` is incomplete, in Firefox's words.
     pub warnings: Vec<&'static str>,
     /// The paths of invalid values.
     pub invalid: Vec<String>,
@@ -50,7 +50,7 @@ pub struct ProcessPage<'f> {
 }
 
 impl<'f> Page<'f> {
-    /// Puts the processes of all files in order.
+    /// Sorts the processes of all files.
     pub fn new(files: &'f [File], settings: &'f Settings) -> Self {
         let mut order = Vec::new();
         for (file, content) in files.iter().enumerate() {
@@ -63,7 +63,8 @@ impl<'f> Page<'f> {
         Page { files, settings, process: None, names: Names::default(), order }
     }
 
-    /// The memory of all processes together: `493.20 MB`. In the order of arrival, as the sum of doubles depends on it.
+    /// Returns the resident memory of all processes: `493.20 MB`. Adds in order of arrival: the sum
+    /// of doubles depends on it.
     pub fn total_resident(&self) -> String {
         let mut total = Amount::Number(0.0);
         for file in self.files {
@@ -75,10 +76,11 @@ impl<'f> Page<'f> {
         numbers::amount(&total, Unit::Bytes, self.settings.bytes())
     }
 
-    /// Gives every process that has anything to show to `each`, in order.
+    /// Passes every process with reports to `each`, in order. Returns the invalid paths that no
+    /// process has listed.
     ///
     /// # Errors
-    /// The first of `each`, which ends it.
+    /// The first error of `each`.
     pub fn processes<E>(
         &self,
         mut each: impl FnMut(ProcessPage<'f>) -> Result<(), E>,
@@ -148,7 +150,7 @@ impl<'f> Page<'f> {
     }
 }
 
-/// Main processes first, then by resident memory, then by name.
+/// Orders main processes first, then by resident memory, then by name.
 fn compare_processes(a: &Process, b: &Process) -> Ordering {
     if a.is_main() {
         return Ordering::Less;

@@ -1,4 +1,4 @@
-//! A tree as it is shown: children sorted, the tiny ones gathered, what is invalid marked and in sight.
+//! Arranges a tree for display: sorts children, aggregates tiny ones, marks invalid ones.
 
 mod arrange;
 
@@ -11,29 +11,29 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::str::FromStr;
 
-/// How a report is shown. The default is what Firefox's page does at first.
+/// Settings of the display. The default equals Firefox's page.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
-    /// Everything in sight, and in bytes.
+    /// True to show all nodes, and amounts in bytes.
     pub is_verbose: bool,
-    /// Whether the amounts are differences: negative ones are as good as positive ones.
+    /// True if the amounts are differences: negative ones are valid.
     pub is_diff: bool,
-    /// How bytes are printed, if not as Firefox does.
+    /// The format of bytes, if not as in Firefox.
     pub bytes: Option<Bytes>,
-    /// From where on a node is worth a line of its own, if not from 1 %.
+    /// The smallest amount with a line of its own, if not 1 %.
     pub threshold: Option<Threshold>,
-    /// How many levels are in sight; a root is the first.
+    /// The number of visible levels; a root is the first.
     pub depth: Option<usize>,
-    /// Whether children are sorted by name and not by amount.
+    /// True to sort children by name instead of amount.
     pub by_name: bool,
 }
 
-/// The threshold amount that is worth a line of its own.
+/// The smallest amount with a line of its own.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Threshold {
-    /// So many, in the unit of the tree.
+    /// An amount in the unit of the tree.
     Amount(f64),
-    /// So many hundredths of the tree's total.
+    /// A percentage of the tree's total.
     Percent(f64),
 }
 
@@ -53,12 +53,12 @@ impl FromStr for Threshold {
 }
 
 impl Settings {
-    /// How bytes are printed.
+    /// Returns the format of bytes.
     pub fn bytes(&self) -> Bytes {
         self.bytes.unwrap_or(if self.is_verbose { Bytes::Plain } else { Bytes::Mb })
     }
 
-    /// From where on a node is worth a line of its own; nowhere, where all are.
+    /// Returns the smallest amount with a line of its own; `None` if all nodes have one.
     fn threshold(&self) -> Option<Threshold> {
         self.threshold.or((!self.is_verbose).then_some(Threshold::Percent(1.0)))
     }
@@ -67,57 +67,57 @@ impl Settings {
 /// One line of a tree.
 #[derive(Clone, Debug)]
 pub struct Item {
-    /// The name as the file has it, with that of single children it has absorbed.
+    /// The name as in the file, joined with the names of absorbed children.
     pub name: String,
-    /// The name as people read it, where that is more than turning backslashes round.
+    /// The name for people, if it is not the same with backslashes turned into slashes.
     literal: Option<String>,
-    /// The sum of all at or below it.
+    /// The sum of all reports at or below it.
     pub amount: Amount,
     /// The lines below it, as indices into the tree's items.
     pub children: Vec<usize>,
-    /// Whether its children are in sight.
+    /// True if its children are visible.
     pub shows_children: bool,
-    /// Whether it is marked as open; an invalid node is, even if its children are not in sight.
+    /// True if it is marked as open. An invalid node is, even without visible children.
     pub is_open: bool,
-    /// Whether the amount is negative, or greater than the root's.
+    /// True if the amount is negative, or greater than the root's.
     pub is_invalid: bool,
-    /// How many reports were added up in it, if more than one.
+    /// The number of reports that were added up; 0 for one.
     pub merged: u32,
-    /// In which of two files it stands.
+    /// The files that contain it.
     pub presence: Presence,
-    /// The node it shows; none for `(3 tiny)`.
+    /// The node of the line; `None` for `(3 tiny)`.
     node: Option<NodeId>,
-    /// The greatest amount at or below it, without sign.
+    /// The largest amount at or below it, without sign.
     weight: f64,
 }
 
 impl Item {
-    /// The name as people read it.
+    /// Returns the name for people.
     pub fn shown_name(&self) -> Cow<'_, str> {
         self.literal.as_deref().map_or_else(|| shown_name(&self.name), Cow::Borrowed)
     }
 
-    /// Whether it stands for several nodes too small to see.
+    /// Returns whether it stands for several tiny nodes.
     pub fn is_aggregate(&self) -> bool {
         self.node.is_none()
     }
 }
 
-/// A tree, ready to be drawn. The first item is the root.
+/// A tree that is ready to be drawn. The first item is the root.
 #[derive(Clone, Debug)]
 pub struct Tree {
-    /// The lines; who is below whom is said by their `children`.
+    /// The lines. Their `children` give the structure.
     pub items: Vec<Item>,
     /// The unit of all amounts.
     pub unit: Unit,
-    /// Whether it is a single measurement, outside any tree: it has no share of anything.
+    /// True for a single measurement outside any tree, which has no share.
     pub is_flat: bool,
-    /// The paths of all invalid items as people read them, in the order of drawing.
+    /// The paths of all invalid items for people, in the order of drawing.
     pub invalid: Vec<String>,
 }
 
 impl Tree {
-    /// The tree that grows from `root`.
+    /// Arranges the tree below `root`.
     pub(crate) fn new(
         report_tree: &ReportTree,
         root: NodeId,
@@ -141,7 +141,7 @@ impl Tree {
         tree
     }
 
-    /// A single measurement, outside any tree.
+    /// Makes a single measurement, outside any tree.
     pub(crate) fn flat(report_tree: &ReportTree, node: NodeId, settings: &Settings) -> Self {
         let items = vec![arrange::item(report_tree, node, 0.0)];
         let mut tree =
@@ -152,12 +152,12 @@ impl Tree {
         tree
     }
 
-    /// The root.
+    /// Returns the root.
     pub fn root(&self) -> &Item {
         &self.items[0]
     }
 
-    /// All items, parents before children, as they are drawn.
+    /// Returns all items in the order of drawing, parents before children.
     pub(crate) fn drawing_order(&self) -> Vec<Step> {
         let mut order = Vec::with_capacity(self.items.len());
         let mut todo = vec![Step { item: 0, depth: 0 }];
@@ -174,12 +174,12 @@ impl Tree {
         order
     }
 
-    /// What the report of a line says of itself; empty for sums.
+    /// Returns the description of an item's report; empty for sums.
     pub(crate) fn description<'f>(&self, report_tree: &'f ReportTree, item: usize) -> &'f str {
         self.items[item].node.map_or("", |node| report_tree.description(node))
     }
 
-    /// Marks what is negative or greater than the root, and notes its path.
+    /// Marks items that are negative or greater than the root, and collects their paths.
     fn find_invalid(&mut self) {
         let total = self.root().amount.clone();
         let mut path = String::new();
@@ -200,10 +200,10 @@ impl Tree {
         }
     }
 
-    /// Closes what lies too deep, and opens the way to all that is invalid.
+    /// Closes items below the depth limit, and opens the ancestors of invalid items.
     fn open_and_close(&mut self, settings: &Settings) {
         let mut holds_invalid = vec![false; self.items.len()];
-        // From the last line to the first: children before their parents.
+        // Backwards, children come before their parents.
         for step in self.drawing_order().iter().rev() {
             let below = self.items[step.item].children.iter().any(|&child| holds_invalid[child]);
             let item = &mut self.items[step.item];
@@ -228,14 +228,14 @@ impl Tree {
     }
 }
 
-/// A line, and how far it is from the root.
+/// An item and its distance from the root.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Step {
     pub(crate) item: usize,
     pub(crate) depth: usize,
 }
 
-/// `0 <= amount && amount <= total`.
+/// Returns whether `0 <= amount && amount <= total`.
 fn is_between(amount: &Amount, total: &Amount) -> bool {
     let not_after =
         |a: &Amount, b: &Amount| matches!(a.compare(b), Some(Ordering::Less | Ordering::Equal));

@@ -1,4 +1,4 @@
-//! Whether a program's memory is accounted for: what `--fail-above` asks.
+//! Computes unclassified memory, and checks the limit of `--fail-above`.
 
 use std::error::Error;
 use std::io::Read;
@@ -6,14 +6,14 @@ use std::io::Read;
 use memreport::snapshot::read::{self, Entry, Field, Sink};
 use memreport_analysis::analysis::{Class, Explained};
 
-/// What a snapshot is judged by.
+/// The figures of a snapshot that the limit concerns.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Verdict {
-    /// The share of the heap that nobody reports, in percent.
+    /// The unreported share of the heap, in percent.
     unclassified: f64,
-    /// Blocks that are reported twice.
+    /// The number of blocks that are reported twice.
     doubles: i128,
-    /// Reports that are no block's, or not all of it.
+    /// The number of reports of memory that is not a whole block.
     wrong: i128,
 }
 
@@ -27,7 +27,7 @@ impl Verdict {
         }
     }
 
-    /// What is wrong, as sentences.
+    /// Returns the violations as sentences.
     pub(crate) fn complaints(self, most: f64) -> Vec<String> {
         let mut complaints = Vec::new();
         if self.unclassified > most {
@@ -54,7 +54,7 @@ fn count(number: i128, what: &str) -> String {
     format!("{number} {what}{ending}")
 }
 
-/// `heap-unclassified` in percent of `heap-allocated`, as the tree shows it: by subtraction.
+/// Returns `heap-unclassified` in percent of `heap-allocated`, by subtraction as in the tree.
 pub(crate) fn unclassified_percent(
     report: &mut dyn Read,
 ) -> Result<f64, Box<dyn Error + Send + Sync>> {
@@ -66,7 +66,7 @@ pub(crate) fn unclassified_percent(
     Ok((sums.allocated - sums.reported) * 100.0 / sums.allocated)
 }
 
-/// The two numbers that `heap-unclassified` is the difference of.
+/// The two numbers whose difference is `heap-unclassified`.
 #[derive(Default)]
 struct Totals {
     allocated: f64,
@@ -90,7 +90,7 @@ impl Sink for Totals {
     }
 }
 
-/// What a report comes to.
+/// The sums of a report that `ps` prints.
 #[derive(Debug, Default)]
 pub(crate) struct HeapSums {
     heap: i64,
@@ -99,12 +99,12 @@ pub(crate) struct HeapSums {
 }
 
 impl HeapSums {
-    /// Bytes on the heap that nobody reports, where the allocator counts.
+    /// Returns the unreported bytes of the heap; `None` if the allocator does not count.
     pub(crate) fn unclassified(&self) -> Option<i64> {
         Some(self.heap_allocated? - self.heap)
     }
 
-    /// Their share of `explicit`, in percent.
+    /// Returns their share of `explicit`, in percent.
     pub(crate) fn share(&self) -> Option<f64> {
         let unclassified = self.unclassified()?;
         let explicit = self.heap + self.non_heap + unclassified;

@@ -90,7 +90,8 @@ impl<'d> DumpBlocks<'d> {
         Self { dump, sites, style, mode: mode(dump), files, stacks }
     }
 
-    /// Returns the name of the group of a block. Blocks without a key have a name in parentheses, or their site's.
+    /// Returns the name of the group of a block. Blocks without a key have a name in parentheses,
+    /// or their site's.
     pub(crate) fn group_name(&mut self, block: &Block, axis: &Axis) -> String {
         let key = key(self, block, axis);
         key.map_or_else(|| self.without_key(block, axis), |key| key.describe())
@@ -188,7 +189,8 @@ impl From<Class> for ReportState {
     }
 }
 
-/// Returns the names of the reports that count a block, the first report first; `None` if no report does.
+/// Returns the names of the reports that count a block, the first report first; `None` if no report
+/// does.
 pub(crate) fn report_names(
     dump: &Dump,
     block: &Block,
@@ -198,7 +200,8 @@ pub(crate) fn report_names(
     let sites = dump.extension.as_ref().map(|extension| &extension.reports);
     let one = |trace| match sites.and_then(|sites| sites.get(trace)) {
         Some(site) => describe(site),
-        // The first frame of a native report stack is the measuring function. It has its reporter's name.
+        // The first frame of a native report stack is the measuring function. It has its reporter's
+        // name.
         None => dump.trace(*trace).first().map_or_else(String::new, |frame| {
             let text = &*dump.frames[frame.index()].text;
             text.split_once(": ").map_or(text, |(_, text)| text).to_owned()
@@ -207,7 +210,8 @@ pub(crate) fn report_names(
     Some(traces.iter().map(one).collect())
 }
 
-/// Returns the type and field that made a report, as far as they are known, or else the report's path.
+/// Returns the type and field that made a report, as far as they are known, or else the report's
+/// path.
 pub(crate) fn field_name(site: &ReportSite) -> String {
     match (&site.type_name, &site.field) {
         (Some(name), Some(field)) => format!("{name}.{field}"),

@@ -59,9 +59,11 @@ impl Breakdown {
         }
     }
 
-    /// Returns a breakdown that suits any heap: unreported blocks by type, reported ones by reporter.
+    /// Returns a breakdown that suits any heap: unreported blocks by type, reported ones by
+    /// reporter.
     ///
-    /// SpiderMonkey's default also splits by coarse type first, and each coarse type by the axis that suits it.
+    /// SpiderMonkey's default also splits by coarse type first, and each coarse type by the axis
+    /// that suits it.
     #[must_use]
     pub fn usual() -> Self {
         StateSplit::default()
@@ -117,7 +119,8 @@ impl Count {
 
 /// The length of a list of blocks.
 ///
-/// Blocks are listed one by one where a dump contains them so (`--mode=scan`), else in groups that are alike.
+/// Blocks are listed one by one where a dump contains them so (`--mode=scan`), else in groups that
+/// are alike.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bucket {
     pub(super) limit: u32,
@@ -131,7 +134,8 @@ impl Default for Bucket {
 }
 
 impl Bucket {
-    /// Sets the greatest number of lines. Those with the most bytes are listed, the others are added up.
+    /// Sets the greatest number of lines. Those with the most bytes are listed, the others are
+    /// added up.
     #[must_use]
     pub fn limit(self, limit: u32) -> Self {
         Bucket { limit }

@@ -174,7 +174,8 @@ impl Keys {
         if let Some(&number) = self.known.get(&deciding) {
             return number;
         }
-        // A key may be spelt like the property for blocks without one. In JSON the two would coincide.
+        // A key may be spelt like the property for blocks without one. In JSON the two would
+        // coincide.
         let key = key(source, item, axis).map(|key| match (key, missing_name(axis)) {
             (Key::Text(text), Some(missing)) if *text == *missing => {
                 Key::text(&format!("\"{text}\""))

@@ -35,7 +35,8 @@ pub struct FileOptions {
 ///
 /// let dump = memreport_analysis::read::read_slice(
 ///     br##"{"version": 5, "invocation": {"dmdEnvVar": null, "mode": "dark-matter"},
-///          "blockList": [{"req": 100, "slop": 12, "num": 2}, {"req": 8, "slop": 8, "reps": ["R"]}],
+///          "blockList": [{"req": 100, "slop": 12, "num": 2},
+///                        {"req": 8, "slop": 8, "reps": ["R"]}],
 ///          "traceTable": {"R": ["r"]}, "frameTable": {"r": "#00: explicit/words"}}"##,
 /// )?;
 /// let breakdown: Breakdown = r#"{"by":"coarseType"}"#.parse()?;

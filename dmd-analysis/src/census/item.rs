@@ -12,7 +12,7 @@ pub struct Item {
     pub size: u64,
     /// The bytes of one block beyond the requested ones.
     pub slop: u64,
-    /// How often the blocks are reported.
+    /// The state of the blocks: unreported, once reported, or twice.
     pub state: ReportState,
     /// The call stack that allocated them.
     pub stack: u32,
@@ -28,7 +28,8 @@ pub struct Item {
     pub address: Option<u64>,
 }
 
-/// Returns the number that decides the key of an item on an axis. Items with the same number have the same key.
+/// Returns the number that decides the key of an item on an axis. Items with the same number have
+/// the same key.
 pub(super) fn deciding_number(axis: &Axis, item: &Item) -> u64 {
     match axis {
         Axis::Stack(_) | Axis::Site | Axis::File | Axis::Crate => item.stack.into(),

@@ -1,7 +1,7 @@
 //! Censuses in JSON, in SpiderMonkey's form, biggest groups first.
 //!
-//! A map whose keys are texts is an object. A map whose keys are stacks is a list of pairs, which JavaScript's `new Map`
-//! takes.
+//! A map whose keys are texts is an object. A map whose keys are stacks is a list of pairs, which
+//! JavaScript's `new Map` takes.
 
 use std::io::{self, Write};
 
@@ -65,7 +65,8 @@ impl<'c> Serialize for Wire<'c> {
         let Wire { node, breakdown, is_sampled } = *self;
         match (&node.counted, breakdown) {
             (Counted::Groups(groups), _) if self.has_stacks() => {
-                // Like SpiderMonkey, writes no entry for blocks without a stack where there are none.
+                // Like SpiderMonkey, writes no entry for blocks without a stack where there are
+                // none.
                 let is_there = |group: &&'c Group| {
                     !matches!(group.key, Key::Fixed(_)) || group.node.amount != Amount::default()
                 };

@@ -95,7 +95,8 @@ pub fn write(heap: &Heap, out: &mut dyn Write) -> io::Result<()> {
 ///
 /// # Errors
 ///
-/// Returns an error if writing fails, or if the options keep one class of blocks: a recording contains no reports.
+/// Returns an error if writing fails, or if the options keep one class of blocks: a recording
+/// contains no reports.
 pub fn write_history(
     history: &History,
     until: u64,

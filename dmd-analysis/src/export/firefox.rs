@@ -1,6 +1,8 @@
-//! The Firefox Profiler's processed profile, version 60: a thread for each class of blocks, reporters as categories.
+//! The Firefox Profiler's processed profile, version 60.
 //!
-//! A dump has no time: samples are at their places in the list, and weigh bytes. For recordings, see [`timeline`].
+//! Each class of blocks is a thread, and reporters are categories.
+//! A dump has no time: samples are at their places in the list, and weigh bytes. For recordings,
+//! see [`timeline`].
 
 mod tables;
 pub mod timeline;
@@ -57,7 +59,8 @@ pub fn write(heap: &Heap, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out)
 }
 
-/// Returns the metadata of a profile without categories and markers. All its threads are shown, in their order.
+/// Returns the metadata of a profile without categories and markers. All its threads are shown, in
+/// their order.
 fn meta(product: &str, began_ms: u64, threads: usize) -> Value {
     json!({
         "interval": 1,
@@ -107,7 +110,8 @@ fn tracks(heap: &Heap) -> Vec<Track> {
 
 const ALLOCATED: &str = "Allocated";
 
-/// Returns samples of bytes, one for each stack and category. Adds their stacks and categories to the tables.
+/// Returns samples of bytes, one for each stack and category. Adds their stacks and categories to
+/// the tables.
 fn samples<'h>(
     heap: &Heap,
     rows: impl Iterator<Item = &'h Row>,

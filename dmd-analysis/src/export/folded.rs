@@ -29,7 +29,8 @@ pub(super) fn lines(heap: &Heap) -> BTreeMap<String, i128> {
     lines
 }
 
-/// Returns the name of a function without semicolons and line breaks, which end frames and stacks: `[u8: 4]`.
+/// Returns the name of a function without semicolons and line breaks, which end frames and stacks:
+/// `[u8: 4]`.
 fn name(function: &str) -> String {
     function.replace("; ", ": ").replace(';', ":").replace(['\n', '\r'], " ")
 }

@@ -9,10 +9,12 @@ use crate::heap::history::History;
 use crate::heap::{Heap, HeapFrame, HeapOptions, StackAmounts};
 use crate::recording::Recording;
 
-/// The smallest share of a snapshot that is a place of its own. Smaller ones are one line, like in massif.
+/// The smallest share of a snapshot that is a place of its own. Smaller ones are one line, like in
+/// massif.
 const THRESHOLD_PERCENT: i128 = 1;
 
-/// Writes the file: a snapshot for each dump, in this order. The tree is of requested bytes; slop is massif's "extra".
+/// Writes the file: a snapshot for each dump, in this order. The tree is of requested bytes; slop
+/// is massif's "extra".
 ///
 /// # Errors
 ///
@@ -43,7 +45,8 @@ const DETAILED_EVERY: u64 = 10;
 ///
 /// # Errors
 ///
-/// Returns an error if writing fails, or if the options keep one class of blocks: a recording contains no reports.
+/// Returns an error if writing fails, or if the options keep one class of blocks: a recording
+/// contains no reports.
 pub fn write_history(
     history: &History,
     options: &HeapOptions,
@@ -183,7 +186,8 @@ fn callers(heap: &Heap, depth: usize, stacks: Vec<Stack>, total: i128) -> Caller
     Callers { shown, hidden }
 }
 
-/// Returns the label of a frame. A hash begins a comment, so `{closure#0}` is written `{closure 0}`.
+/// Returns the label of a frame. A hash begins a comment, so `{closure#0}` is written `{closure
+/// 0}`.
 fn label(frame: &HeapFrame) -> String {
     frame.valgrind_text().replace('#', " ").replace(['\n', '\r'], " ")
 }

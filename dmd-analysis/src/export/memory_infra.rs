@@ -1,4 +1,4 @@
-//! Chrome's MemoryInfra trace (heaps, version 2), for Catapult's trace viewer: a detailed memory dump for each dump.
+//! Chrome's MemoryInfra trace (heaps, version 2), for Catapult's trace viewer.
 //!
 //! The viewer groups a heap by stack and by type, and compares two dumps of one trace.
 
@@ -14,9 +14,10 @@ use crate::analysis::{Class, Totals};
 use crate::heap::table::Table;
 use crate::heap::{Heap, Process, Row};
 
-/// Writes the trace: a memory dump for each dump, in this order.
+/// Writes the trace: a detailed memory dump for each dump, in this order.
 ///
-/// All have one process in the trace, even dumps of several runs: the viewer compares dumps of one process only.
+/// All have one process in the trace, even dumps of several runs: the viewer compares dumps of one
+/// process only.
 ///
 /// # Errors
 ///

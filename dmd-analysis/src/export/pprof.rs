@@ -1,5 +1,6 @@
-//! The profile of `go tool pprof` (profile.proto, gzipped): samples with labels for thread, scope, type and reporters.
+//! The profile of `go tool pprof` (profile.proto, gzipped).
 //!
+//! Samples have labels for thread, scope, type and reporters.
 //! Values are estimates for all blocks. No reader scales a profile of this form again.
 
 mod wire;
@@ -40,7 +41,8 @@ pub fn write_with(heap: &Heap, opens_on: Values, out: &mut dyn Write) -> io::Res
     profile.write(heap, out)
 }
 
-/// Writes the growth from `first` to `second`, subtracted like `go tool pprof` does it. Negative values shrank.
+/// Writes the growth from `first` to `second`, subtracted like `go tool pprof` does it. Negative
+/// values shrank.
 ///
 /// # Errors
 ///

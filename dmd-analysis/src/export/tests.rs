@@ -1,4 +1,4 @@
-//! One heap in every format, and its totals in all of them.
+//! Tests of one heap in every format, and of its totals.
 
 mod decoded;
 mod over_time;

@@ -1,4 +1,4 @@
-//! The account of a heap: how the blocks of a dump add up to the bytes that the allocator has allocated.
+//! The account of a heap: how the blocks of a dump add up to the allocated bytes.
 
 use std::io::{self, Write};
 
@@ -15,7 +15,8 @@ pub struct Accounts {
     pub listed: Totals,
     /// The live blocks that it does not list: from before tracking began, or while it was off.
     pub untracked: Sum,
-    /// The bytes of all live blocks by the allocator's counters: the sum of listed and untracked ones.
+    /// The bytes of all live blocks by the allocator's counters: the sum of listed and untracked
+    /// ones.
     ///
     /// `None` if the dump does not list all live blocks that it tracks.
     pub heap_allocated: Option<u64>,

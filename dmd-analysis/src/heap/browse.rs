@@ -1,7 +1,7 @@
 //! The heap as a tree: the blocks grouped by several axes, one within the other, in any order.
 //!
-//! Nodes that are too small to show are one node, `<other>`, which contains their number. So the children of a node always
-//! add up to the node.
+//! Nodes that are too small to show are one node, `<other>`, which contains their number. So the
+//! children of a node always add up to the node.
 
 mod axes;
 mod tree;
@@ -19,7 +19,8 @@ pub use crate::axis::{Axis, GroupBy};
 pub struct BrowseOptions {
     /// The axes, the outermost first. See [`axes`] for those that a tree can be grouped by.
     pub by: Vec<Axis>,
-    /// Keeps blocks with a frame that has this text in its name. Stacks begin at the outermost such frame.
+    /// Keeps blocks with a frame that has this text in its name. Stacks begin at the outermost such
+    /// frame.
     pub within: Option<String>,
     /// Keeps blocks of types with this text in their names.
     pub of_type: Option<String>,

@@ -22,7 +22,8 @@ struct Line {
     totals: Totals,
 }
 
-/// Returns the rows as JSON. Frames are functions without lines. Stacks begin with the innermost frame.
+/// Returns the rows as JSON. Frames are functions without lines. Stacks begin with the innermost
+/// frame.
 #[must_use]
 pub fn columns(heap: &Heap) -> Value {
     let mut functions: Table<&str> = Table::default();

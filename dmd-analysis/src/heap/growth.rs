@@ -1,6 +1,7 @@
 //! The growth between two dumps, place by place, biggest first.
 //!
-//! A place is a stack of functions and a type, without lines and addresses, so that dumps of two builds can be compared.
+//! A place is a stack of functions and a type, without lines and addresses, so that dumps of two
+//! builds can be compared.
 
 use std::io::{self, Write};
 

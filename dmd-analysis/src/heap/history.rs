@@ -1,4 +1,4 @@
-//! The heap of a program over time: a recording with symbolicated stacks, and its heap at any moment.
+//! The heap of a program over time: a symbolicated recording, and its heap at any moment.
 
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -72,7 +72,8 @@ impl History {
         &self.sites.notes
     }
 
-    /// Returns the heap of the blocks that are live at a moment, in microseconds since the beginning.
+    /// Returns the heap of the blocks that are live at a moment, in microseconds since the
+    /// beginning.
     ///
     /// # Errors
     ///
@@ -178,7 +179,8 @@ struct LiveAndAllocated {
     allocated: Sum,
 }
 
-/// A sum of blocks. Bytes are rounded block by block, so that every order of adding gives the same sum.
+/// A sum of blocks. Bytes are rounded block by block, so that every order of adding gives the same
+/// sum.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Sum {
     pub(crate) blocks: f64,

@@ -8,8 +8,8 @@ use crate::read::read_slice;
 
 /// A heap that is hard to write.
 ///
-/// It has inlined functions, a semicolon and quotes in names, a stack that differs only in its line, a block without a stack,
-/// one in a module without symbols, and all classes of blocks.
+/// It has inlined functions, a semicolon and quotes in names, a stack that differs only in its
+/// line, a block without a stack, one in a module without symbols, and all classes of blocks.
 pub(crate) const HEAP: &str = r##"{"version":5,"invocation":{"dmdEnvVar":"1","mode":"dark-matter"},
 "blockList":[
   {"req":4000,"slop":96,"alloc":"L","thread":1},
@@ -38,7 +38,7 @@ pub(crate) const HEAP: &str = r##"{"version":5,"invocation":{"dmdEnvVar":"1","mo
 "frameTable":{"a":"#00: __rust_alloc","v":"#00: v","l":"#00: l","s":"#00: s","i":"#00: i","k":"#00: k","k2":"#00: k2",
   "g":"#00: g","w":"#00: w","m":"#00: m","u":"#00: ???[/usr/lib/gone.so +0x1234]","r":"#00: r","t":"#00: t"}}"##;
 
-/// 4,096 + 20 × 65,536 + 3 × 1,000,000 + 48 + 32 + 24 + 16.
+/// The bytes of that heap: 4,096 + 20 × 65,536 + 3 × 1,000,000 + 48 + 32 + 24 + 16.
 pub(crate) const BYTES: i128 = 4_314_936;
 
 fn heap(text: &str) -> Heap {
@@ -122,7 +122,7 @@ fn scoped() -> String {
 }
 
 #[test]
-fn scopes_have_types_and_stacks_within_and_all_comes_to_what_is_allocated() {
+fn scopes_have_types_and_stacks_within_and_the_account_is_whole() {
     let heap = heap(&scoped());
     let by = vec![Axis::Scope, Axis::Type, Axis::stack()];
     let options = BrowseOptions { by, ..BrowseOptions::default() };
@@ -192,12 +192,12 @@ fn children_add_up_to_their_parent_wherever_it_is_cut() {
 }
 
 #[test]
-fn what_grew_most_comes_first_and_the_rest_is_one_line() {
+fn the_greatest_growth_is_first_and_the_rest_is_one_line() {
     let grown = HEAP
         .replace(r#""req":1000000,"num":3"#, r#""req":1000000,"num":5"#)
         .replace(r#""req":65000,"slop":536,"num":20"#, r#""req":65000,"slop":536,"num":19"#)
         .replace(r#"{"req":16}"#, r#"{"req":16},{"req":32,"alloc":"L"}"#)
-        // Lines of another build.
+        // Another build has other lines.
         .replace("\"line\":60", "\"line\":61");
     let growth = growth(&heap(HEAP), &heap(&grown));
     let mut out = Vec::new();

@@ -58,15 +58,15 @@ const RATE_AT: u32 = 56;
 const THREAD_AT: u32 = 24;
 
 pub(crate) fn encode(event: Event, time: u64, thread: u32) -> Words {
-    let (what, address, block) = match event {
+    let (flag, address, block) = match event {
         Event::Allocated { address, block } => (0, address, block),
         Event::Freed { address, block } => (FREED, address, block),
     };
     let Block { requested, usable, site, rate, epoch, .. } = block;
-    let who = what | u64::from(rate.number()) << RATE_AT | u64::from(thread) << THREAD_AT;
+    let head = flag | u64::from(rate.number()) << RATE_AT | u64::from(thread) << THREAD_AT;
     [
         time,
-        who | u64::from(epoch.number()),
+        head | u64::from(epoch.number()),
         u64::from(site.number()),
         address as u64,
         requested as u64,
@@ -74,22 +74,22 @@ pub(crate) fn encode(event: Event, time: u64, thread: u32) -> Words {
     ]
 }
 
-pub(crate) fn decode([time, who, site, address, requested, usable]: Words) -> TimedEvent {
+pub(crate) fn decode([time, head, site, address, requested, usable]: Words) -> TimedEvent {
     let block = Block {
         requested: requested as usize,
         usable: usable as usize,
         site: SiteId::from_number(site as u32),
-        epoch: Epoch::from_number(who as u8),
-        rate: SamplingRate::from_number((who >> RATE_AT) as u8 & 0x7f),
+        epoch: Epoch::from_number(head as u8),
+        rate: SamplingRate::from_number((head >> RATE_AT) as u8 & 0x7f),
         time: 0,
     };
     let address = address as usize;
-    let event = if who & FREED == 0 {
+    let event = if head & FREED == 0 {
         Event::Allocated { address, block }
     } else {
         Event::Freed { address, block }
     };
-    TimedEvent { time, thread: (who >> THREAD_AT) as u32, event }
+    TimedEvent { time, thread: (head >> THREAD_AT) as u32, event }
 }
 
 /// A reader of all events from its creation to its drop.
@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_event_comes_out_as_it_went_in() {
+    fn events_round_trip() {
         let block = Block {
             requested: 5_000_000_000,
             usable: 5_000_000_024,

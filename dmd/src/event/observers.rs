@@ -1,7 +1,8 @@
 //! The observers of single allocations: their sampling probabilities, and the ring of their logs.
 //!
 //! Hooks use one rate and one ring for all observers together. Recordings have a ring of their own:
-//! their events would otherwise overwrite log entries, and nobody could count which.
+//! their events would otherwise overwrite log entries, and the number of lost entries would be
+//! unknown.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -110,7 +111,7 @@ fn update_hooks(all: &Observers) -> Result<(), TooManyRates> {
                 plan::own_probability().map_or(probability, |own| own.max(probability)),
             )?;
             if let Some(granule) = granule().filter(|_| !plan::plan().is_observed()) {
-                // While nobody observed, new blocks did not overwrite old tombstones.
+                // Without observers, new blocks did not overwrite old tombstones.
                 BLOCKS.clear_tombstones(granule);
             }
             plan::start_observing(rate);

@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn of_more_than_are_wanted_the_newest_come() {
+    fn a_limited_drain_returns_the_newest() {
         let ring = Ring::new();
         let mut reader = Reader::new(&ring);
         for (pushed, limit, expected) in [(100, 10, 90..100), (5, 10, 100..105), (0, 10, 105..105)]

@@ -59,6 +59,7 @@ impl Interner {
     #[inline]
     pub(crate) fn get(&self, number: u32) -> Option<(u64, u64)> {
         let at = (number as usize).checked_sub(1)? * 2;
+        // Relaxed: a caller received the number after the Acquire in `find` or its own `append`.
         Some((self.words.get(at)?.load(Relaxed), self.words.get(at + 1)?.load(Relaxed)))
     }
 
@@ -103,6 +104,8 @@ impl Interner {
         let slots = self.tables[table].get_or_alloc(size)?;
         for step in 0..PROBES {
             let slot = &slots[slot_index(hash, step, size)];
+            // AcqRel: the Release publishes the pair to the Acquire of `find`, and the Acquire on
+            // failure sees the pair of the other thread.
             match slot.compare_exchange(0, number, AcqRel, Acquire) {
                 Ok(_) => return Some(number),
                 Err(other) if self.get(other) == Some(pair) => return Some(other),
@@ -117,6 +120,7 @@ impl Interner {
         if at + 1 >= self.limit as usize {
             return None;
         }
+        // Relaxed: the count only makes numbers unique. `insert` publishes the words.
         let at = self.count.fetch_add(1, Relaxed);
         let number = u32::try_from(at + 1).ok().filter(|number| *number < self.limit)?;
         self.words.get_or_alloc(at * 2)?.store(pair.0, Relaxed);
@@ -127,6 +131,7 @@ impl Interner {
     fn grow(&self, newest: usize) {
         let next = newest + 1;
         if next < TABLES && self.tables[next].get_or_alloc(table_size(next)).is_some() {
+            // Release, with the Acquire of `intern`.
             let _ = self.newest.compare_exchange(newest, next, Release, Relaxed);
         }
     }
@@ -175,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_interner_answers_zero_to_what_is_new_only() {
+    fn a_full_interner_returns_zero_for_new_pairs_only() {
         let interner = Interner::new(4);
         let numbers: Vec<u32> = (0..5).map(|index| interner.intern((index, 0))).collect();
         assert_eq!(numbers, [1, 2, 3, 0, 0]);

@@ -10,7 +10,8 @@ use super::sync::{AtomicPtr, const_fn};
 #[cfg(not(loom))]
 use super::sys;
 
-/// The address space mapped for slices, in bytes. Untouched pages of it are not resident.
+/// The address space mapped for slices, in bytes: a counter, so Relaxed. Untouched pages of it are
+/// not resident.
 static MAPPED: Counter = Counter::new(0);
 
 /// Returns the address space that the tracker has mapped for its tables, in bytes.

@@ -60,8 +60,8 @@ impl<T: Copy> PageList<T> {
         list
     }
 
-    /// Appends a value as [`push`](Self::push) does, and prefetches the lines ahead. In a long run of
-    /// appends each write would otherwise wait for a cache miss.
+    /// Appends a value as [`push`](Self::push) does, and prefetches the lines ahead. In a long run
+    /// of appends each write would otherwise wait for a cache miss.
     #[inline]
     pub(crate) fn push_prefetched(&mut self, value: T) -> bool {
         sys::prefetch(self.start().wrapping_add(self.length).wrapping_byte_add(PREFETCH_DISTANCE));
@@ -100,7 +100,8 @@ impl<T: Copy> PageList<T> {
     }
 
     pub(crate) fn as_slice(&self) -> &[T] {
-        // SAFETY: `length` values are initialised; the start of an empty list is dangling but aligned.
+        // SAFETY: `length` values are initialised; the start of an empty list is dangling but
+        // aligned.
         unsafe { std::slice::from_raw_parts(self.start(), self.length) }
     }
 

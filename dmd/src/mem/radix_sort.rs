@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_sorted_and_equals_keep_their_order() {
+    fn pairs_are_sorted_stably() {
         let random = |bits: u32| {
             let mut state = 1_u64;
             std::iter::repeat_with(move || {

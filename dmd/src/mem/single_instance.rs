@@ -49,11 +49,13 @@ pub(crate) fn is_first() -> bool {
 
 /// Returns whether another copy was awake before this one.
 pub(crate) fn is_later() -> bool {
+    // Acquire, with the Release in `is_first`.
     STATE.load(Acquire) == LATER
 }
 
 /// Returns whether this copy must report that there are several: once in each process.
 pub(crate) fn must_report() -> bool {
+    // Relaxed: the swap only elects one reporter.
     is_later() && page().is_reported.swap(1, Relaxed) == 0
 }
 
@@ -82,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_page_is_claimed_once_and_known_to_be_a_copys() {
+    fn the_page_is_claimed_once_and_has_the_magic() {
         assert_eq!(sys::read_word_checked(ADDRESS + sys::PAGE), None, "nothing is mapped there");
         // The test program's own tracker may have claimed it already.
         let was_first = is_first();

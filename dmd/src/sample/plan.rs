@@ -11,7 +11,7 @@ use super::options::{Mode, Options, Stacks};
 
 /// The bits that decide what the hooks do.
 ///
-/// | mode, option | `INSERTS` | `SAMPLES` | `STACKS` | `PARTIAL_STACKS` | `COUNTS_FREED` | `TIMES` |
+/// | mode | `INSERTS` | `SAMPLES` | `STACKS` | `PARTIAL_STACKS` | `COUNTS_FREED` | `TIMES` |
 /// |---|---|---|---|---|---|---|
 /// | asleep, or off | | | | | | |
 /// | `live`, `dark-matter`, `scan` | x | | x | | | |
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_longer_enters_still_leaves() {
+    fn without_insertions_freed_blocks_are_still_counted() {
         let plan = Plan::of(Options::default().mode(Mode::Cumulative)).without_inserting();
         assert!(plan.is_awake() && plan.counts_freed() && !plan.inserts() && !plan.has_stacks());
     }

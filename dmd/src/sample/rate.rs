@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_tells_31_chances_apart() {
+    fn a_process_has_31_rates() {
         let probabilities = RateTable::new();
         for number in 1..31 {
             assert_eq!(
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_stands_for_as_many_as_its_chance_says() {
+    fn the_weight_is_the_inverse_probability() {
         let weight = |probability: Probability| probability.weight(65_536);
         assert_eq!(weight(Probability { mean: None, of_block: 0.05 }), 20.0);
         assert_eq!(weight(Probability::ALWAYS), 1.0);
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn of_several_the_greater_chance_holds() {
+    fn of_several_probabilities_the_greatest_holds() {
         let both = bytes(100).max(Probability { mean: None, of_block: 0.5 }).max(bytes(200));
         assert_eq!(both, Probability { of_block: 0.5, ..bytes(100) });
         assert_eq!(Probability::NEVER.max(Probability::ALWAYS), Probability::ALWAYS);

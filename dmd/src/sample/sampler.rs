@@ -33,6 +33,7 @@ pub(crate) fn set_rate(rate: SamplingRate) {
 /// Returns the current rate of the samplers.
 #[inline]
 pub(crate) fn rate() -> SamplingRate {
+    // Relaxed: after a change, a thread may draw once more at the former rate.
     SamplingRate::from_number(CURRENT.load(Relaxed))
 }
 
@@ -214,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_are_hit_as_often_as_their_sizes_say() {
+    fn blocks_are_sampled_with_the_probability_of_their_size() {
         let _guard = CURRENT_IN_TESTS.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let probability = Probability::of_bytes(NonZeroU64::new(65536).unwrap());
         let mean = SamplingRate::of(probability).unwrap();
@@ -239,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_are_drawn_for_one_by_one_and_by_their_bytes() {
+    fn blocks_are_sampled_by_count_and_by_bytes() {
         let mean = NonZeroU64::new(20_000);
         for (of_block, mean) in [(0.0, None), (0.05, None), (0.5, None), (0.0, mean), (0.05, mean)]
         {

@@ -33,7 +33,7 @@ fn estimate(rate: SamplingRate, seed: u32) -> Estimate {
 }
 
 #[test]
-fn estimates_are_right_on_average_and_as_far_off_as_they_say() {
+fn estimates_are_unbiased_and_state_their_error() {
     let _guard = CURRENT_IN_TESTS.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let truth: f64 = MIX.iter().map(|(size, count)| (size * count) as f64).sum();
     for mean in [4096, 16_384, 131_072] {

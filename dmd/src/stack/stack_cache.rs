@@ -61,8 +61,8 @@ impl StackCache {
         // matter.
         row.iter().find_map(|[first, second]| {
             let second = second.load(Relaxed);
-            let is_it = first.load(Relaxed) == hash.0 && (second ^ hash.1) & !SITE == 0;
-            is_it.then(|| site(second))?
+            let is_match = first.load(Relaxed) == hash.0 && (second ^ hash.1) & !SITE == 0;
+            is_match.then(|| site(second))?
         })
     }
 

@@ -126,6 +126,7 @@ impl Thread {
 
 /// Returns all registered threads, from number 1.
 pub(crate) fn registered() -> impl Iterator<Item = RegisteredThread> {
+    // Relaxed: a thread may be counted before its kernel number is stored, which is then 0.
     let last = REGISTERED_COUNT.load(Relaxed);
     (1..=last).filter_map(|number| {
         let system_id = SYSTEM_IDS.get(number as usize)?.load(Relaxed);

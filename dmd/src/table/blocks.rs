@@ -1,7 +1,7 @@
 //! A lock-free radix tree from block address to packed block.
 //!
-//! The tree has three levels: an array of 8,192 entries, nodes of 16,384 leaves, and leaves of 1 MiB
-//! (`leaf`). All are mapped on first use and never unmapped.
+//! The tree has three levels: an array of 8,192 entries, nodes of 16,384 leaves, and leaves of 1
+//! MiB (`leaf`). All are mapped on first use and never unmapped.
 //!
 //! Only the owner of a block writes its word: after the allocator returns the block, and before the
 //! block is freed. So an insertion or removal is one store, without a lock or a read-modify-write.
@@ -37,7 +37,8 @@ const _: () = assert!(cfg!(loom) || 1 << (LEAF_BITS + MIDDLE_BITS + TOP_BITS) ==
 pub(crate) struct Blocks {
     top: [LazySlice<Leaf>; 1 << TOP_BITS],
     records: Records,
-    /// The number of blocks that were not inserted: no memory for a leaf, or an address past the end.
+    /// The number of blocks that were not inserted: no memory for a leaf, or an address past the
+    /// end.
     lost: AtomicUsize,
 }
 
@@ -125,8 +126,8 @@ impl Blocks {
         Some(block)
     }
 
-    /// Removes a block and returns its usable bytes. Returns `None` for a block with a record or one
-    /// that extends into another leaf: these need [`remove`](Self::remove).
+    /// Removes a block and returns its usable bytes. Returns `None` for a block with a record or
+    /// one that extends into another leaf: these need [`remove`](Self::remove).
     #[inline(always)]
     pub(crate) fn remove_small(&self, granule: Granule, address: usize) -> Option<usize> {
         let words = self.leaf(granule, address)?;
@@ -196,8 +197,8 @@ impl Blocks {
         (address < start + found.block.usable).then_some(found)
     }
 
-    /// Calls `visit` for every live block, in ascending order of addresses. Blocks that are inserted
-    /// or removed meanwhile may be missed; all others are visited exactly once.
+    /// Calls `visit` for every live block, in ascending order of addresses. Blocks that are
+    /// inserted or removed meanwhile may be missed; all others are visited exactly once.
     pub(crate) fn for_each(&self, granule: Granule, mut visit: impl FnMut(LiveBlock)) {
         self.for_each_word(granule, |index, word| {
             let start = |packed: PackedBlock| granule.start(index, packed.is_second_half());
@@ -214,8 +215,8 @@ impl Blocks {
             if let Some(packed) =
                 PackedBlock::from_word(seen).filter(|packed| packed.epoch() == epoch)
             {
-                // It fails if the owner removes the block meanwhile. No new block at this address can
-                // have the same word: none is allocated in this epoch.
+                // It fails if the owner removes the block meanwhile. No new block at this address
+                // can have the same word: none is allocated in this epoch.
                 let _ = word.compare_exchange(seen, packed.aged().word(), Relaxed, Relaxed);
             }
         });

@@ -83,7 +83,7 @@ mod tests {
     use crate::table::epoch::Epoch;
 
     #[test]
-    fn blocks_that_are_alike_are_counted_together() {
+    fn blocks_of_a_kind_are_counted_together() {
         let freed = FreedCounts::new();
         let block = |requested, site| Block {
             requested,

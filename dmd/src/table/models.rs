@@ -1,7 +1,7 @@
 //! Loom models of the table of blocks and of its records.
 //!
-//! Ageing has no model, since loom lets a compare-and-exchange succeed on a stale value. Its test is
-//! in `blocks/tests.rs`.
+//! Ageing has no model, since loom lets a compare-and-exchange succeed on a stale value. Its test
+//! is in `blocks/tests.rs`.
 
 use std::sync::Arc;
 

@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_small_block_comes_back_as_it_went_in() {
+    fn small_blocks_and_tombstones_round_trip() {
         for (requested, usable) in [(0, 24), (1, 24), (100, 104), ((1 << 20) - 1, (1 << 20) + 1022)]
         {
             let packed = PackedBlock::small(block(requested, usable), true).expect("it fits");

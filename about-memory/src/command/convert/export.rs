@@ -1,4 +1,5 @@
-//! `about-memory export DUMP --to FORMAT`: writes a dump or a recording as the file of another viewer.
+//! `about-memory export DUMP --to FORMAT`: writes a dump or a recording as the file of another
+//! viewer.
 
 use crate::command::flags::blocks::ReportedArg;
 use crate::context::Context;
@@ -16,45 +17,46 @@ use std::process::ExitCode;
 /// `about-memory export`
 #[derive(Debug, Args)]
 pub struct ExportArgs {
-    /// Dumps that DMD wrote, ours or Firefox's, or recordings; `-` for standard input. Massif's file and MemoryInfra take several, in
-    /// order, and the Firefox Profiler several recordings
+    /// Dumps by DMD, memreport's or Firefox's, or recordings; `-` is standard input. Massif and
+    /// MemoryInfra take several, in order; the Firefox Profiler takes several recordings
     #[arg(value_name = "DUMP|RECORDING", required = true)]
     inputs: Vec<PathBuf>,
 
-    /// The format
+    /// The output format
     #[arg(long, value_enum, value_name = "FORMAT")]
     to: FormatArg,
 
-    /// Where to write it, instead of standard output
+    /// Write to this file instead of standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 
-    /// Of a recording, the heap of this moment: `peak`, `end`, or seconds since its beginning; repeat where several are taken.
-    /// Without it, the end; massif's file and the Firefox Profiler then get the whole course
+    /// Export the heap of a recording at this moment: `peak`, `end`, or seconds since the start;
+    /// repeat for several. By default the end; Massif and the Firefox Profiler get the whole
+    /// timeline
     #[arg(long, value_name = "MOMENT")]
     at: Vec<Moment>,
 
-    /// What stacks are made of
+    /// Build stacks from these frames
     #[arg(long, value_enum, value_name = "WHAT", default_value_t)]
     stacks: StacksArg,
 
-    /// Only blocks that are reported so often
+    /// Only blocks with this number of reports
     #[arg(long, value_enum, value_name = "REPORTED")]
     only: Option<ReportedArg>,
 
-    /// Only frames of the program and of the crates it uses, not those of the standard library
+    /// Only frames of the program and its crates, without the standard library
     #[arg(long)]
     own_frames: bool,
 
-    /// How it is symbolicated.
+    /// Flags of symbolication.
     #[command(flatten)]
     dump: DumpArgs,
 }
 
-/// Formats, and what opens them.
+/// An output format, with the viewers that open it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum FormatArg {
-    /// `go tool pprof`, speedscope, stores of profiles; gzipped
+    /// `go tool pprof`, speedscope, profile stores; gzipped
     Pprof,
     /// valgrind's `dh_view.html`, the Firefox Profiler
     Dhat,
@@ -67,7 +69,7 @@ enum FormatArg {
     Speedscope,
     /// valgrind's `ms_print`
     Massif,
-    /// Catapult's trace viewer, which was `chrome://tracing`
+    /// Catapult's trace viewer (`chrome://tracing`)
     MemoryInfra,
     /// The Firefox Profiler
     FirefoxProfiler,
@@ -89,15 +91,15 @@ impl From<FormatArg> for Format {
     }
 }
 
-/// What stacks are made of.
+/// The frames of stacks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 enum StacksArg {
     /// Functions
     #[default]
     Native,
-    /// The scopes of the program, as it names them: Chrome's pseudo stacks
+    /// The scopes of the program: Chrome's pseudo stacks
     Scopes,
-    /// Functions below the scopes that they were called in
+    /// Functions, below the scopes in which they were called
     ScopesThenNative,
 }
 
@@ -111,7 +113,7 @@ impl From<StacksArg> for StackKind {
     }
 }
 
-/// What is written.
+/// The data to write.
 enum Subject {
     Heaps(Vec<Heap>),
     Moment(Box<History>, u64),
@@ -119,7 +121,7 @@ enum Subject {
 }
 
 impl ExportArgs {
-    /// Writes the file to the output, or to that of `--output`.
+    /// Writes the file to standard output, or to the file of `--output`.
     ///
     /// # Errors
     /// The input cannot be read or does not fit the format, or the file cannot be written.
@@ -140,7 +142,7 @@ impl ExportArgs {
         let written = match &self.output {
             None => subject.write(format, &options, context.out).and_then(|()| context.out.flush()),
             Some(path) => {
-                // Created late: an error above leaves an older file alone.
+                // Create the file last: an error above leaves an older file alone.
                 let file =
                     File::create(path).map_err(|error| DumpError::Create(path.clone(), error))?;
                 let mut file = BufWriter::new(file);

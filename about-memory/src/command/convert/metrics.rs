@@ -1,4 +1,4 @@
-//! `about-memory metrics FILE`: a memory report in the text of OpenMetrics.
+//! `about-memory metrics FILE`: prints a memory report as OpenMetrics text.
 
 use crate::context::Context;
 use crate::error::Failure;
@@ -15,15 +15,15 @@ use std::process::ExitCode;
 /// `about-memory metrics`
 #[derive(Debug, Args)]
 pub struct MetricsArgs {
-    /// A memory report, or the number of a running process; `-` is standard input
+    /// A memory report, or the pid of a running program; `-` is standard input
     #[arg(value_name = "FILE")]
     file: PathBuf,
 
-    /// Write the process with NAME in its name [default: the only one]
+    /// Print the process with NAME in its name [default: the only one]
     #[arg(long, value_name = "NAME")]
     process: Option<String>,
 
-    /// How files are read.
+    /// Flags of the reader of reports.
     #[command(flatten)]
     input: InputArgs,
 }
@@ -49,7 +49,7 @@ impl Sink for Processes {
             Field::Text(name) => name.as_ref(),
             _ => "",
         };
-        // A double below this is a whole number exactly.
+        // A double represents every whole number below this exactly.
         if amount.abs() < 9e15 {
             let mut report = Report::other(entry.path, format!("{amount:.0}").parse()?, "");
             report.kind = match kind {
@@ -74,7 +74,8 @@ impl MetricsArgs {
     /// Prints the metrics of one process.
     ///
     /// # Errors
-    /// The file cannot be read, or no process or several match: metrics have no label for the process.
+    /// The file cannot be read, or no process or several match: metrics have no label for the
+    /// process.
     pub fn run(self, context: &mut Context<'_>) -> Result<ExitCode, Failure> {
         let mut processes = Processes::default();
         open::read(&self.file, self.input.options(), &mut processes)?;

@@ -1,4 +1,5 @@
-//! `about-memory symbolicate DUMP -o OUT`: writes a dump that needs neither the program nor its symbols.
+//! `about-memory symbolicate DUMP -o OUT`: writes a dump that needs neither the program nor its
+//! symbols.
 
 use crate::context::Context;
 use crate::error::Failure;
@@ -12,15 +13,15 @@ use std::process::ExitCode;
 /// `about-memory symbolicate`
 #[derive(Debug, Args)]
 pub struct SymbolicateArgs {
-    /// A dump that DMD wrote, ours or Firefox's, plain or gzipped; `-` for standard input
+    /// A dump by DMD, memreport's or Firefox's, plain or gzipped; `-` is standard input
     #[arg(value_name = "DUMP")]
     input: PathBuf,
 
-    /// Where to write it; gzipped if the name ends in `.gz`
+    /// The file to write; gzipped if the name ends in `.gz`
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
 
-    /// How it is symbolicated.
+    /// Flags of symbolication.
     #[command(flatten)]
     dump: DumpArgs,
 }
@@ -36,7 +37,7 @@ impl SymbolicateArgs {
             // A closed standard error must not stop the work.
             let _ = writeln!(context.notes, "{note}");
         }
-        // Created late: an error above leaves an older file alone.
+        // Create the file last: an error above leaves an older file alone.
         let create = |error| DumpError::Create(self.output.clone(), error);
         let file = BufWriter::new(File::create(&self.output).map_err(create)?);
         write(&self.output, file, &text).map_err(Failure::answer)?;

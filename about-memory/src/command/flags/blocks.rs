@@ -7,7 +7,7 @@ use memreport_analysis::heap::{Frames, HeapOptions};
 /// Flags of commands that break the heap down.
 #[derive(Debug, Args)]
 pub struct BlockArgs {
-    /// Only blocks that are reported so often
+    /// Only blocks with this number of reports
     #[arg(long, value_enum, value_name = "REPORTED")]
     pub only: Option<ReportedArg>,
 
@@ -28,11 +28,11 @@ impl BlockArgs {
 /// The number of reports of a block.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub enum ReportedArg {
-    /// Not at all: dark matter
+    /// No report: dark matter
     Unreported,
-    /// Once
+    /// One report
     Once,
-    /// Twice or more
+    /// Two reports or more
     Twice,
 }
 

@@ -8,14 +8,14 @@ use crate::report::numbers::Bytes;
 use crate::report::tree::{Settings, Threshold};
 use clap::{Args, ValueEnum};
 
-/// How a report is shown.
+/// Flags that decide how a report is shown.
 #[derive(Clone, Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 pub struct DisplayArgs {
-    /// Show everything, and in bytes
+    /// Show all nodes, and print amounts in bytes
     #[arg(short, long)]
     pub verbose: bool,
-    /// Only reports with TEXT in their path; in it, the slashes of URLs are written as backslashes
+    /// Only reports with TEXT in their path; write the slashes of URLs as backslashes
     #[arg(
         short,
         long,
@@ -25,7 +25,7 @@ pub struct DisplayArgs {
         allow_hyphen_values = true
     )]
     pub filter: String,
-    /// Take the filter for a regular expression of JavaScript's
+    /// Treat the filter as a JavaScript regular expression
     #[arg(long, requires = "filter")]
     pub regex: bool,
     /// Only processes with NAME in their name
@@ -34,7 +34,7 @@ pub struct DisplayArgs {
     /// Show N levels of each tree; a root is the first
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub depth: Option<u32>,
-    /// Gather what is smaller: so many bytes (`64K`, `1.5MB`) or so much of its tree (`0.1%`) [Firefox: 1%]
+    /// Aggregate nodes below this size (`64K`, `1.5MB`) or share of the tree (`0.1%`) [Firefox: 1%]
     #[arg(long, value_name = "SIZE|PERCENT")]
     pub min: Option<Threshold>,
     /// Sort the nodes of trees
@@ -43,22 +43,22 @@ pub struct DisplayArgs {
     /// Print bytes in this unit [default: mb; with --verbose: bytes]
     #[arg(long, value_enum)]
     pub units: Option<UnitArg>,
-    /// Use colours; alone, where the output is a terminal
+    /// Use colours: by default never, without a value if the output is a terminal
     #[arg(long, value_enum, value_name = "WHEN", num_args = 0..=1, require_equals = true,
           default_value = "never", default_missing_value = "auto")]
     pub color: Color,
-    /// Print the trees as JSON, for scripts: all nodes, amounts as numbers
+    /// Print the trees as JSON: all nodes, amounts as numbers
     #[arg(long, conflicts_with = "descriptions")]
     pub json: bool,
-    /// Print each path with what its report says of itself
+    /// Print each path with the description of its report
     #[arg(long)]
     pub descriptions: bool,
-    /// Print notes about the collection after the report, and not on standard error
+    /// Print notes about the collection after the report instead of on standard error
     #[arg(long)]
     pub notes: bool,
 }
 
-/// What the nodes of a tree are sorted by.
+/// The key by which the nodes of a tree are sorted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Sort {
     /// By name
@@ -67,10 +67,10 @@ pub enum Sort {
     Amount,
 }
 
-/// In which unit bytes are printed.
+/// The unit in which bytes are printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum UnitArg {
-    /// In the unit that fits each best: B, KB, MB or GB
+    /// In the largest unit that fits: B, KB, MB or GB
     Auto,
     /// In MB
     Mb,
@@ -78,10 +78,10 @@ pub enum UnitArg {
     Bytes,
 }
 
-/// When to use colours.
+/// The condition for colours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Color {
-    /// Where the output is a terminal, and `NO_COLOR` is not set
+    /// If the output is a terminal and `NO_COLOR` is not set
     Auto,
     /// Always
     Always,
@@ -107,7 +107,7 @@ impl DisplayArgs {
         }
     }
 
-    /// Returns the filter. Notes if it is no regular expression.
+    /// Returns the filter. Prints a note if it is no regular expression.
     pub(crate) fn filter(&self, context: &mut Context<'_>) -> Result<Filter, Failure> {
         if !self.regex {
             return Ok(Filter::text(&self.filter));

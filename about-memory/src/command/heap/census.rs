@@ -1,4 +1,4 @@
-//! `about-memory heap census DUMP|PID`: counts the blocks of a heap by the answers to questions.
+//! `about-memory heap census DUMP|PID`: counts the blocks of a heap in nested groups.
 
 use crate::command::flags::{by, seconds};
 use crate::context::Context;
@@ -24,11 +24,12 @@ const PURPOSE: &str = "Group the blocks by these axes, one within the other: `ty
 /// `about-memory heap census`
 #[derive(Debug, Args)]
 pub struct CensusArgs {
-    /// A dump that DMD wrote, ours or Firefox's; `-` for standard input; or the number of a running program
+    /// A dump by DMD, memreport's or Firefox's; `-` is standard input; or the pid of a running
+    /// program
     #[arg(value_name = "DUMP|PID")]
     first: PathBuf,
 
-    /// A later one: show what it has beyond the first
+    /// A later dump or program: print the difference
     #[arg(value_name = "DUMP2|PID")]
     second: Option<PathBuf>,
 
@@ -36,23 +37,25 @@ pub struct CensusArgs {
     #[arg(long, value_name = "AXIS,…", conflicts_with = "breakdown", long_help = by::any_axis(PURPOSE))]
     by: Option<String>,
 
-    /// The same in JSON, in the words of SpiderMonkey's takeCensus; `@FILE` reads it from a file
+    /// A breakdown in JSON, in the format of SpiderMonkey's takeCensus; `@FILE` reads it from a
+    /// file
     #[arg(long, value_name = "JSON|@FILE")]
     breakdown: Option<String>,
 
-    /// How many groups to show of each, or rows of a table; the others are one line [default: 10; with --csv and --json all]
+    /// Show N groups of each, or rows of a table; the others are one line [default: 10; with --csv
+    /// and --json all]
     #[arg(long, value_name = "N", conflicts_with = "json")]
     top: Option<usize>,
 
-    /// How to print it: a tree, a table, CSV, or JSON as SpiderMonkey answers
+    /// The output format
     #[arg(long, value_enum, value_name = "FORM", default_value_t)]
     format: Format,
 
-    /// The same as --format json
+    /// Short for --format json
     #[arg(long, conflicts_with_all = ["csv", "format"])]
     json: bool,
 
-    /// The same as --format csv
+    /// Short for --format csv
     #[arg(long, conflicts_with = "format")]
     csv: bool,
 
@@ -60,26 +63,26 @@ pub struct CensusArgs {
     #[arg(long)]
     all_frames: bool,
 
-    /// How many seconds a running program may take to answer
+    /// Wait at most this long for a running program
     #[arg(long, alias = "patience", value_name = "SECONDS", default_value = "30", value_parser = seconds)]
     timeout: Duration,
 
-    /// How it is symbolicated.
+    /// Flags of symbolication.
     #[command(flatten)]
     dump: DumpArgs,
 }
 
-/// How a census is printed.
+/// The output format of a census.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 enum Format {
     /// A tree
     #[default]
     Tree,
-    /// A row for each group that is not split further
+    /// A table: a row for each innermost group
     Table,
-    /// The same for programs
+    /// Comma-separated values: the rows of the table
     Csv,
-    /// As SpiderMonkey answers
+    /// JSON as SpiderMonkey's takeCensus returns
     Json,
 }
 
@@ -87,7 +90,8 @@ impl CensusArgs {
     /// Prints the census.
     ///
     /// # Errors
-    /// The breakdown makes no sense, a dump cannot be read, a program cannot be asked, or the answer cannot be written.
+    /// The breakdown is invalid, a dump cannot be read, a program does not answer, or the answer
+    /// cannot be written.
     pub fn run(self, context: &mut Context<'_>) -> Result<ExitCode, Failure> {
         // Check the breakdown before asking a program.
         let breakdown = self.breakdown()?;
@@ -158,7 +162,7 @@ impl CensusArgs {
     }
 }
 
-/// How the program of a dump is called.
+/// Returns the name of a dump's program.
 fn program(dump: &Dump) -> String {
     let ours = dump.extension.as_ref();
     let name = ours.and_then(|ours| ours.program.as_deref()?.rsplit('/').next());

@@ -14,23 +14,23 @@ use std::process::ExitCode;
 /// `about-memory heap coverage`
 #[derive(Debug, Args)]
 pub struct CoverageArgs {
-    /// A dump that DMD wrote; `-` for standard input
+    /// A dump by DMD; `-` is standard input
     #[arg(value_name = "DUMP")]
     input: PathBuf,
 
-    /// How many crates, types, fields and remedies to show
+    /// Show N crates, types, fields and suggestions
     #[arg(long, value_name = "N", default_value_t = 5)]
     top: usize,
 
-    /// Answer in JSON, with all crates, types, fields and remedies
+    /// Print JSON, with all crates, types, fields and suggestions
     #[arg(long, conflicts_with = "markdown")]
     json: bool,
 
-    /// Answer in Markdown, for a comment or a page
+    /// Print Markdown, for a comment or a page
     #[arg(long)]
     markdown: bool,
 
-    /// How it is symbolicated.
+    /// Flags of symbolication.
     #[command(flatten)]
     dump: DumpArgs,
 }

@@ -1,4 +1,5 @@
-//! `about-memory heap diff A B`: shows which places grew between two dumps or two moments of recordings.
+//! `about-memory heap diff A B`: shows which places grew between two dumps or two moments of
+//! recordings.
 
 use crate::command::flags::BlockArgs;
 use crate::context::Context;
@@ -18,27 +19,28 @@ use std::process::ExitCode;
 /// `about-memory heap diff`
 #[derive(Debug, Args)]
 pub struct HeapDiffArgs {
-    /// The dump from before, or a recording; or a folder, of whose dumps the first and the last by name are compared
+    /// The earlier dump or recording, or a folder: compares its first dump with its last, by name
     #[arg(value_name = "A|FOLDER")]
     first: PathBuf,
 
-    /// The dump from after, or a recording [default: A, which must be a recording]
+    /// The later dump or recording [default: A, which must be a recording]
     #[arg(value_name = "B")]
     second: Option<PathBuf>,
 
-    /// The moment of A, if it is a recording: `peak`, `end`, or seconds since its beginning [default: end, without B the beginning]
+    /// The moment of the recording A: `peak`, `end`, or seconds since the start [default: end;
+    /// without B, the start]
     #[arg(long, value_name = "MOMENT")]
     from: Option<Moment>,
 
-    /// The moment of B, or without B the later one of A [default: end]
+    /// The moment of the recording B; without B, the later moment of A [default: end]
     #[arg(long, value_name = "MOMENT")]
     to: Option<Moment>,
 
-    /// How many places to show; the others are one line
+    /// Show N places; the others are one line
     #[arg(long, value_name = "N", default_value_t = 10)]
     top: usize,
 
-    /// Answer in JSON
+    /// Print JSON
     #[arg(long)]
     json: bool,
 
@@ -46,7 +48,7 @@ pub struct HeapDiffArgs {
     #[command(flatten)]
     blocks: BlockArgs,
 
-    /// How it is symbolicated.
+    /// Flags of symbolication.
     #[command(flatten)]
     dump: DumpArgs,
 }
@@ -103,7 +105,7 @@ impl HeapDiffArgs {
     }
 }
 
-/// Paths of the program are shortened where its directory is the one we are in; elsewhere they stay whole.
+/// Removes the working directory from paths of the program.
 fn shorten(growth: &mut Growth) {
     let Ok(root) = std::env::current_dir() else { return };
     let root = format!("{}/", root.display());
@@ -114,7 +116,7 @@ fn shorten(growth: &mut Growth) {
     }
 }
 
-/// Whether both are of one kind of blocks: recordings are of those that live.
+/// Returns whether both contain the same kind of blocks. Recordings contain live blocks.
 fn are_alike(first: &DumpSource, second: &DumpSource) -> bool {
     match (first, second) {
         (DumpSource::Dump(first), DumpSource::Dump(second)) => {

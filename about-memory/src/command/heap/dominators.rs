@@ -1,4 +1,5 @@
-//! `about-memory heap dominators DUMP`: shows what keeps most of the heap alive, and unreachable cycles.
+//! `about-memory heap dominators DUMP`: shows the blocks that keep most of the heap alive, and
+//! unreachable cycles.
 
 use super::retention;
 use crate::command::flags::{by, percent};
@@ -15,7 +16,7 @@ use std::process::ExitCode;
 /// `about-memory heap dominators`
 #[derive(Debug, Args)]
 pub struct DominatorsArgs {
-    /// A dump that was taken with DMD=--mode=scan, ours or Firefox's; `-` for standard input
+    /// A dump with DMD=--mode=scan, by memreport or Firefox; `-` is standard input
     #[arg(value_name = "DUMP")]
     input: PathBuf,
 
@@ -23,23 +24,23 @@ pub struct DominatorsArgs {
     #[arg(long, value_name = "AXIS", long_help = by::any_axis("Group the blocks by an axis, as a table of the bytes that each group retains"))]
     by: Option<Axis>,
 
-    /// How many children of a node, groups or cycles to show [default: 10, with --by 20]
+    /// Show N children of a node, groups or cycles [default: 10, with --by 20]
     #[arg(long, value_name = "N")]
     top: Option<usize>,
 
-    /// Gather what retains less of the heap as `<other>`
+    /// Aggregate what retains less of the heap as `<other>`
     #[arg(long, value_name = "PERCENT", default_value = "1", value_parser = percent, conflicts_with = "by")]
     min: f64,
 
-    /// Show so many levels
+    /// Show N levels
     #[arg(long, value_name = "N", default_value_t = 12, conflicts_with = "by")]
     depth: usize,
 
-    /// Answer in JSON
+    /// Print JSON
     #[arg(long)]
     json: bool,
 
-    /// How it is symbolicated.
+    /// Flags of symbolication.
     #[command(flatten)]
     dump: DumpArgs,
 }

@@ -1,4 +1,5 @@
-//! `about-memory heap records DUMP [DUMP2]`: shows the records of dumps with the options and the text of dmd.py.
+//! `about-memory heap records DUMP [DUMP2]`: shows the records of dumps with the options and the
+//! text of dmd.py.
 
 mod args;
 
@@ -31,7 +32,7 @@ impl RecordsArgs {
         let written = match &self.output {
             None => answer.write(&self, context.out).and_then(|()| context.out.flush()),
             Some(path) => {
-                // Created late: an error above leaves an older file alone.
+                // Create the file last: an error above leaves an older file alone.
                 let file =
                     File::create(path).map_err(|error| DumpError::Create(path.clone(), error))?;
                 let mut file = BufWriter::new(file);
@@ -52,7 +53,7 @@ impl RecordsArgs {
     }
 }
 
-/// Reads a dump, clamps its contents if the flags ask for it, and symbolicates it.
+/// Reads a dump, clamps its contents if `--clamp-contents` is set, and symbolicates it.
 fn read(
     path: &Path,
     args: &RecordsArgs,
@@ -61,25 +62,25 @@ fn read(
 ) -> Result<Dump, DumpError> {
     let mut dump = DumpReader::load(path)?;
     for note in &dump.notes {
-        remark(notes, &format!("{}: {note}", path.display()));
+        print_note(notes, &format!("{}: {note}", path.display()));
     }
     if args.clamp_contents {
         let stats =
             analysis::clamp(&mut dump).map_err(|error| DumpError::Clamp(path.to_owned(), error))?;
         if args.print_clamp_stats {
-            remark(notes, &clamp_stats(&stats));
+            print_note(notes, &clamp_stats(&stats));
         }
     }
     if !args.no_fix_stacks {
         for note in reader.symbolicate(&mut dump) {
-            remark(notes, &note);
+            print_note(notes, &note);
         }
     }
     Ok(dump)
 }
 
 /// Prints a note. A closed standard error must not stop the answer.
-fn remark(notes: &mut dyn Write, text: &str) {
+fn print_note(notes: &mut dyn Write, text: &str) {
     let _ = writeln!(notes, "{text}");
 }
 
@@ -93,7 +94,7 @@ fn clamp_stats(stats: &ClampStats) -> String {
     )
 }
 
-/// What there is to show.
+/// The answer to print.
 enum Answer {
     Records(Digest, Stacks),
     Explained(Explained, ExplainOptions),
@@ -159,7 +160,8 @@ impl Answer {
     }
 }
 
-/// The command line without directories, so that the answer does not depend on where it was asked.
+/// Returns the command line without folders, so that the answer does not depend on the working
+/// directory.
 fn heading() -> String {
     let base = |arg: std::ffi::OsString| {
         let arg = arg.to_string_lossy();

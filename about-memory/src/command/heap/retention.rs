@@ -1,4 +1,4 @@
-//! Holds what `heap dominators` and `heap why-alive` share.
+//! Holds the options that `heap dominators` and `heap why-alive` share.
 
 use crate::context::Context;
 use crate::input::folder;

@@ -23,7 +23,7 @@ pub struct HeapTreeArgs {
     #[arg(value_name = "DUMP|RECORDING", required = true)]
     input: Option<PathBuf>,
 
-    /// The moment of a recording: `peak`, `end`, or seconds since its beginning [default: end]
+    /// The moment of a recording: `peak`, `end`, or seconds since the start [default: end]
     #[arg(long, value_name = "MOMENT")]
     at: Option<Moment>,
 
@@ -31,7 +31,7 @@ pub struct HeapTreeArgs {
     #[arg(long, value_name = "AXIS", value_delimiter = ',', default_value = "stack", value_parser = by::tree_axis, long_help = by::tree_axes(PURPOSE))]
     by: Vec<Axis>,
 
-    /// Only blocks that were allocated below a function with TEXT in its name; stacks begin there
+    /// Only blocks allocated below a function with TEXT in its name; stacks start there
     #[arg(long = "in", value_name = "TEXT")]
     within: Option<String>,
 
@@ -39,15 +39,15 @@ pub struct HeapTreeArgs {
     #[arg(long = "type", value_name = "TEXT")]
     of_type: Option<String>,
 
-    /// Only blocks that were allocated in scopes with TEXT in their name, or inside such a scope
+    /// Only blocks allocated in a scope with TEXT in its name, or inside such a scope
     #[arg(long, value_name = "TEXT")]
     scope: Option<String>,
 
-    /// Gather what has less of the whole as `<other>` [default: 1, with --json 0]
+    /// Aggregate nodes with less of the whole as `<other>` [default: 1, with --json 0]
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     min: Option<f64>,
 
-    /// Answer in JSON
+    /// Print JSON
     #[arg(long)]
     json: bool,
 
@@ -55,7 +55,7 @@ pub struct HeapTreeArgs {
     #[command(flatten)]
     blocks: BlockArgs,
 
-    /// How it is symbolicated.
+    /// Flags of symbolication.
     #[command(flatten)]
     dump: DumpArgs,
 }

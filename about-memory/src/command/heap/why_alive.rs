@@ -14,48 +14,48 @@ use std::process::ExitCode;
 /// `about-memory heap why-alive`
 #[derive(Debug, Args)]
 pub struct WhyAliveArgs {
-    /// A dump that was taken with DMD=--mode=scan, ours or Firefox's; `-` for standard input
+    /// A dump with DMD=--mode=scan, by memreport or Firefox; `-` is standard input
     #[arg(value_name = "DUMP")]
     input: PathBuf,
 
-    /// Whose ways are wanted.
+    /// The blocks to explain.
     #[command(flatten)]
     target: TargetArgs,
 
-    /// How many ways to show
+    /// Show N paths
     #[arg(long, value_name = "N", default_value_t = 5)]
     top: usize,
 
-    /// Answer in JSON
+    /// Print JSON
     #[arg(long)]
     json: bool,
 
-    /// How it is symbolicated.
+    /// Flags of symbolication.
     #[command(flatten)]
     dump: DumpArgs,
 }
 
-/// Whose ways are wanted: one of these.
+/// The blocks to explain: one of these flags.
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 struct TargetArgs {
-    /// The block that has this address (hexadecimal): several of its shortest ways
+    /// The block at this address (hexadecimal): several of its shortest paths
     #[arg(long, value_name = "ADDRESS", value_parser = hexadecimal)]
     block: Option<u64>,
 
-    /// Blocks of types with TEXT in their names: the shortest way of each, alike ones together
+    /// Blocks of types with TEXT in their names: the shortest path of each, similar ones together
     #[arg(long = "type", value_name = "TEXT")]
     of_type: Option<String>,
 
-    /// Blocks that are reported by a path or field with TEXT in its name
+    /// Blocks reported by a path or field with TEXT in its name
     #[arg(long, value_name = "TEXT")]
     reporter: Option<String>,
 
-    /// Blocks that were allocated below a function with TEXT in its name
+    /// Blocks allocated below a function with TEXT in its name
     #[arg(long, value_name = "TEXT")]
     site: Option<String>,
 
-    /// The blocks of a record, as `about-memory dmd DUMP` numbers them
+    /// The blocks of record N of `about-memory heap records DUMP`
     #[arg(long, value_name = "N")]
     record: Option<usize>,
 }

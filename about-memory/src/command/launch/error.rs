@@ -5,21 +5,21 @@ use std::io;
 use std::path::PathBuf;
 use std::process::ExitStatus;
 
-/// Why a program was not run, or not to its end.
+/// The reason why a program did not run, or not to its end.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum RunError {
-    /// There is no such program.
+    /// The program does not exist.
     NotFound(OsString),
-    /// Its file cannot be read.
+    /// The program's file cannot be read.
     Unreadable(PathBuf, io::Error),
-    /// It is a script, or another file that starts programs.
+    /// The file is a script, or another file that starts programs.
     NotABinary(PathBuf),
-    /// It was built without DMD.
+    /// The program was built without DMD.
     NoDmd(PathBuf),
-    /// The folder for its snapshots cannot be used.
+    /// The folder for the snapshots cannot be used.
     Folder(PathBuf, io::Error),
-    /// It cannot be started.
+    /// The program cannot be started.
     Start(PathBuf, io::Error),
 }
 
@@ -86,7 +86,7 @@ pub(crate) fn describe_end(status: ExitStatus) -> Option<BadEnd> {
             let code = u8::try_from(128 + signal).unwrap_or(255);
             (format!("the program was ended by signal {signal}"), code)
         }
-        (None, None) => ("nobody knows how the program ended".to_owned(), 1),
+        (None, None) => ("the program ended for an unknown reason".to_owned(), 1),
     };
     Some(BadEnd { sentence, code })
 }

@@ -1,4 +1,4 @@
-//! Is it a program, and was it built with DMD?
+//! Finds a program's file, and checks that it was built with DMD.
 
 use std::env;
 use std::ffi::OsStr;
@@ -12,14 +12,14 @@ use object::{Object, ObjectSection};
 
 use super::error::RunError;
 
-/// The program's file, as a shell would find it.
+/// Returns the program's file, by the rules of a shell.
 pub(crate) fn find(name: &OsStr) -> Result<PathBuf, RunError> {
     let is_program = |path: &Path| {
         path.metadata().is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
     };
     let named = PathBuf::from(name);
     if named.components().count() > 1 {
-        // Said as it is: starting it tells best what is wrong with it.
+        // Return the path as it is: starting the program gives the best error.
         return if named.exists() { Ok(named) } else { Err(RunError::NotFound(name.to_owned())) };
     }
     let path = env::var_os("PATH").unwrap_or_default();
@@ -28,7 +28,7 @@ pub(crate) fn find(name: &OsStr) -> Result<PathBuf, RunError> {
     found.ok_or_else(|| RunError::NotFound(name.to_owned()))
 }
 
-/// Whether the program's file says that DMD is in it.
+/// Checks that the program's file contains DMD.
 pub(crate) fn check(program: &Path) -> Result<(), RunError> {
     let unreadable = |error| RunError::Unreadable(program.to_owned(), error);
     let mut file = File::open(program).map_err(unreadable)?;

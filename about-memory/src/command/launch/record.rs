@@ -17,13 +17,14 @@ use std::{fs, io};
 /// `about-memory record`
 #[derive(Debug, Args)]
 #[command(after_help = "\
-$DMD says which blocks are recorded; without it, a sample: one byte in 512 KiB is hit, and its block is recorded from its birth \
-to its end, on whichever threads they happen. `DMD=--mode=live` records every block of a program that does not allocate too fast.")]
+$DMD selects the recorded blocks. By default this is a sample, one block per 512 KiB on average, each from its allocation to \
+its release on any thread. `DMD=--mode=live` records every block, if the program does not allocate too fast.")]
 pub struct RecordArgs {
-    /// Where to write the recording; those of processes that the program starts get their numbers appended
+    /// Write the recording to this file; child processes append their pids to the name
     #[arg(short, long, value_name = "FILE", default_value = "recording.gz")]
     output: PathBuf,
-    /// PROGRAM only starts the one to be recorded, as a shell script or `cargo run` does: do not look into its file
+    /// PROGRAM only starts the program to record, as a shell script or `cargo run` does: do not
+    /// check its file
     #[arg(long)]
     wrapper: bool,
     /// The program and its arguments, after `--`
@@ -76,7 +77,7 @@ impl RecordArgs {
     }
 }
 
-/// Gives the recordings their names: the program's own first.
+/// Renames the recordings. The program's own comes first.
 fn keep(from: &Path, output: &Path, pid: u32, is_wrapped: bool) -> io::Result<Vec<PathBuf>> {
     let mut recordings: Vec<(u32, PathBuf)> = fs::read_dir(from)?
         .filter_map(|entry| {

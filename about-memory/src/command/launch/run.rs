@@ -28,32 +28,33 @@ use watch::Setup;
 
 pub use outcome::{Ran, SavedSnapshot};
 
-/// What `about-memory run` is asked.
+/// `about-memory run`
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
-Snapshots are taken when the program asks for one (`memreport::snapshot().save(…)`), every N seconds with --every, near \
-the peak with --at-peak, on Ctrl-C or SIGTERM, and at exit. The last one before the exit is shown: at exit, a program's \
-locals are gone.
+Snapshots are taken when the program calls `memreport::snapshot().save(…)`, at intervals with --every, near the peak with \
+--at-peak, on Ctrl-C or SIGTERM, and at exit. The last one before the exit is shown: at exit, the locals of the program are \
+dropped already.
 
-$DMD is set to 1 unless it is set already; see `--stacks` there to trade detail for speed.")]
+$DMD is set to 1 unless it is set already; its option `--stacks` trades detail for speed.")]
 pub struct RunArgs {
-    /// Take a snapshot every so many seconds
+    /// Take a snapshot at this interval
     #[arg(long, value_name = "SECONDS", value_parser = interval)]
     pub every: Option<Duration>,
 
-    /// Take a snapshot whenever the heap has grown by a twentieth: the last one is near the peak
+    /// Take a snapshot whenever the heap has grown by 5 %: the last one is near the peak
     #[arg(long)]
     pub at_peak: bool,
 
-    /// Keep the newest N snapshots of each process, and no others
+    /// Keep the newest N snapshots of each process
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
     pub keep: u32,
 
-    /// Dark-matter records to show
+    /// Show N records of dark matter
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub top: usize,
 
-    /// Exit with 1 if more than this share of the heap is unclassified, or anything is reported twice or wrongly
+    /// Exit with code 1 if a larger share of the heap is unclassified, or anything is reported
+    /// twice or wrongly
     #[arg(long, value_name = "PERCENT")]
     pub fail_above: Option<f64>,
 
@@ -61,11 +62,12 @@ pub struct RunArgs {
     #[arg(short, long, value_name = "FOLDER")]
     pub output: Option<PathBuf>,
 
-    /// PROGRAM only starts the one to be watched, as a shell script or `cargo run` does: do not look into its file
+    /// PROGRAM only starts the program to measure, as a shell script or `cargo run` does: do not
+    /// check its file
     #[arg(long)]
     pub wrapper: bool,
 
-    /// How the tree is shown.
+    /// Flags of the display of the tree.
     #[command(flatten)]
     pub display: DisplayArgs,
 
@@ -133,7 +135,7 @@ impl RunArgs {
         snapshot: &SavedSnapshot,
         context: &mut Context<'_>,
     ) -> Result<Verdict, Failure> {
-        let mut dump = memreport_analysis::read::read_file(&snapshot.dump)?;
+        let mut dump = DumpReader::load(&snapshot.dump)?;
         for note in DumpReader::default().symbolicate(&mut dump) {
             writeln!(context.notes, "about-memory: {note}")?;
         }
@@ -147,11 +149,11 @@ impl RunArgs {
     }
 }
 
-/// Runs the program to its end, and gathers what it leaves.
+/// Runs the program to its end, and collects its snapshots.
 ///
 /// # Errors
 ///
-/// When there is no such program, or it has no DMD; when the folder or its socket cannot be made.
+/// The program does not exist or has no DMD, or the folder or its socket cannot be created.
 pub fn run(args: &RunArgs) -> Result<Ran, RunError> {
     let name = args.command.first().cloned().unwrap_or_default();
     let program = program::find(&name)?;
@@ -161,11 +163,11 @@ pub fn run(args: &RunArgs) -> Result<Ran, RunError> {
     Setup::open(args.output.as_deref())?.run(args, &program)
 }
 
-/// The first line of what is shown: which moment it is of.
+/// Writes the first line: the time and the reason of the snapshot.
 ///
 /// # Errors
 ///
-/// Those of `out`.
+/// The answer cannot be written.
 fn write_heading(ran: &Ran, snapshot: &SavedSnapshot, out: &mut dyn Write) -> io::Result<()> {
     let count = ran.count(snapshot.pid);
     let of = if count == 1 {

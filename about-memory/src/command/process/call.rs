@@ -12,16 +12,16 @@ use std::time::Duration;
 /// `about-memory call`
 #[derive(Debug, Args)]
 pub struct CallArgs {
-    /// A running program, by number or name: `about-memory ps` lists them
+    /// A running program, by pid or name; see `about-memory ps`
     #[arg(value_name = "PID|NAME")]
     program: Target,
-    /// What to ask; without it, what can be asked is listed
+    /// The command to send; without it, list the commands
     #[arg(value_name = "COMMAND")]
     command: Option<String>,
-    /// What the command is told, as `options=--mode=live`
+    /// An argument of the command, as `options=--mode=live`
     #[arg(value_name = "NAME=VALUE", value_parser = argument)]
     arguments: Vec<(String, String)>,
-    /// How many seconds the program may take to answer
+    /// Wait at most this long for an answer
     #[arg(long, alias = "patience", value_name = "SECONDS", default_value = "30", value_parser = seconds)]
     timeout: Duration,
 }

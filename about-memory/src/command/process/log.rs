@@ -23,22 +23,22 @@ use std::time::{Duration, Instant};
 /// `about-memory log`
 #[derive(Debug, Args)]
 pub struct LogArgs {
-    /// A running program, by number or name: `about-memory ps` lists them
+    /// A running program, by pid or name; see `about-memory ps`
     #[arg(value_name = "PID|NAME")]
     program: Target,
-    /// Go on until Ctrl-C, or until the program ends
+    /// Continue until Ctrl-C, or until the program ends
     #[arg(short, long, conflicts_with = "seconds")]
     follow: bool,
-    /// Without `--follow`: for how long
+    /// Without `--follow`: stop after this time
     #[arg(long = "for", value_name = "SECONDS", default_value = "1", value_parser = seconds)]
     seconds: Duration,
     /// The allocations to print.
     #[command(flatten)]
     options: LogOptions,
-    /// Seconds between two looks
+    /// Take new entries at this interval
     #[arg(long, value_name = "SECONDS", default_value = "0.2", value_parser = seconds)]
     every: Duration,
-    /// How many frames of each stack are printed; 0 is all
+    /// Print N frames of each stack; 0 is all
     #[arg(long, value_name = "N", default_value_t = 3)]
     frames: usize,
     /// Print a line of JSON for each allocation, with the whole stack
@@ -46,13 +46,13 @@ pub struct LogArgs {
     json: bool,
 }
 
-/// How long the program may take to answer.
+/// The time within which the program must answer.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How often the program hears that somebody is there.
+/// The interval of keep-alive messages. Without them, the program ends the log.
 const STAY: Duration = Duration::from_secs(1);
 
-/// How many logs may have been taken and not printed.
+/// The largest number of logs that are taken and not printed yet.
 const AHEAD: usize = 4;
 
 impl LogArgs {
@@ -87,7 +87,8 @@ impl LogArgs {
     }
 }
 
-/// Takes the log at intervals and hands it on. While whoever prints is behind, it stays in the program, which keeps the newest.
+/// Takes the log at intervals and sends it to the printer. Back-pressure: while the printer is
+/// behind, the entries stay in the program, which keeps the newest.
 fn follow(
     session: &LogSession<'_>,
     args: &LogArgs,
@@ -115,16 +116,16 @@ fn follow(
             _ => None,
         });
         if !goes_on {
-            // Who does not listen any more has seen enough.
+            // A closed channel means that the printer has stopped.
             let _ = waiting.map(|log| taken.send(Ok(log)));
             return;
         }
     }
 }
 
-/// Waits, and says whether to go on after the next look.
+/// Waits for the next time. Returns whether to continue after it.
 fn wait(next: Instant, end: Option<Instant>, is_over: &AtomicBool) -> bool {
-    /// How often it is looked whether somebody wants to stop.
+    /// The interval at which the stop flag is read.
     const STEP: Duration = Duration::from_millis(20);
     let next = end.map_or(next, |end| end.min(next));
     while Instant::now() < next && !is_over.load(Relaxed) {
@@ -137,7 +138,7 @@ fn has_ended(connection: &Connection) -> bool {
     connection.ask(&Request::new("ping")).is_err()
 }
 
-/// Looks up and prints what was taken.
+/// Symbolicates and prints the entries.
 struct Printer<'a> {
     args: &'a LogArgs,
     reader: DumpReader,

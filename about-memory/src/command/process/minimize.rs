@@ -11,7 +11,7 @@ use std::process::ExitCode;
 /// `about-memory minimize`
 #[derive(Debug, Args)]
 pub struct MinimizeArgs {
-    /// A running program, by number or name
+    /// A running program, by pid or name
     #[arg(value_name = "PID|NAME")]
     program: Target,
 }

@@ -18,16 +18,17 @@ use std::time::Duration;
 /// `about-memory ps`
 #[derive(Debug, Args)]
 pub struct PsArgs {
-    /// Ask no program for a report, so that none of them measures anything: what is unclassified stays unknown
+    /// Do not request reports, so that no program measures itself: unclassified memory stays
+    /// unknown
     #[arg(long)]
     quick: bool,
-    /// How many seconds a program may take to answer
+    /// Wait at most this long for each program
     #[arg(long, alias = "patience", value_name = "SECONDS", default_value = "0.25", value_parser = seconds)]
     timeout: Duration,
-    /// Look for sockets in this folder alone
+    /// Look for sockets in this folder only
     #[arg(long, value_name = "DIR")]
     folder: Option<PathBuf>,
-    /// Print a JSON array, for scripts: bytes as numbers
+    /// Print a JSON array: bytes as numbers
     #[arg(long)]
     json: bool,
 }
@@ -86,7 +87,7 @@ impl PsArgs {
     }
 }
 
-/// Asks all at once: one that is slow costs the others nothing.
+/// Asks all programs at once: a slow one does not delay the others.
 fn ask_all(programs: Vec<Program>, args: &PsArgs) -> Vec<Answer> {
     thread::scope(|scope| {
         let asked: Vec<_> =

@@ -1,4 +1,5 @@
-//! `about-memory snapshot PROGRAM… -o FILE`: saves the reports of running programs, once or in a series.
+//! `about-memory snapshot PROGRAM… -o FILE`: saves the reports of running programs, once or in a
+//! series.
 
 mod series;
 
@@ -21,19 +22,21 @@ use std::time::Duration;
 /// `about-memory snapshot`
 #[derive(Debug, Args)]
 pub struct SnapshotArgs {
-    /// Running programs, by number or name: `about-memory ps` lists them. The reports of several go into one file
+    /// Running programs, by pid or name; see `about-memory ps`. The reports of several go into one
+    /// file
     #[arg(required = true, value_name = "PID|NAME")]
     programs: Vec<Target>,
-    /// Where to write the memory report; gzipped if the name ends in `.gz`
+    /// The file to write; gzipped if the name ends in `.gz`
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
-    /// Write DMD's dump of the same moment beside it, `heap.dmd.json.gz` beside `heap.json.gz`; of one program only
+    /// Write a DMD dump of the same moment too, `heap.dmd.json.gz` beside `heap.json.gz`; for one
+    /// program only
     #[arg(long)]
     dump: bool,
-    /// How many seconds a program may take to answer
+    /// Wait at most this long for each program
     #[arg(long, alias = "patience", value_name = "SECONDS", default_value = "30", value_parser = seconds)]
     timeout: Duration,
-    /// Whether there is to be more than one.
+    /// Flags of a series of snapshots.
     #[command(flatten)]
     series: SeriesArgs,
 }
@@ -55,7 +58,7 @@ impl SnapshotArgs {
     }
 }
 
-/// Takes one, into this file.
+/// Takes one snapshot and writes it to this file.
 fn take(args: &SnapshotArgs, output: &Path, notes: &mut dyn Write) -> Result<(), Failure> {
     let mut files = Vec::new();
     for target in &args.programs {
@@ -76,7 +79,7 @@ fn take(args: &SnapshotArgs, output: &Path, notes: &mut dyn Write) -> Result<(),
     Ok(())
 }
 
-/// One file with the reports of all, each under its own process, as Firefox writes those of its processes.
+/// Merges reports into one file, each under its own process, in the format of Firefox.
 fn merge(files: &[Vec<u8>]) -> Result<Vec<u8>, Failure> {
     let mut merged: Option<Value> = None;
     for file in files {
@@ -99,7 +102,8 @@ fn merge(files: &[Vec<u8>]) -> Result<Vec<u8>, Failure> {
     Ok(packed.finish()?)
 }
 
-/// Writes a gzipped file as its new name says, such that it is never seen half written.
+/// Writes a gzipped file, or its text if the name does not end in `.gz`. Renames it into place:
+/// nobody sees it half written.
 fn write(path: &Path, gzipped: &[u8]) -> io::Result<()> {
     let named =
         |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
@@ -114,7 +118,7 @@ fn write(path: &Path, gzipped: &[u8]) -> io::Result<()> {
         GzDecoder::new(gzipped).read_to_end(&mut text).map_err(named)?;
         unfinished.write_all(&text).map_err(named)?;
     }
-    // A temporary file is its owner's alone; a report is as readable as any file that one writes.
+    // A temporary file is private; make the report readable as other files are.
     let written = unfinished.persist(path).map_err(|error| named(error.error))?;
     readable(&written)
 }

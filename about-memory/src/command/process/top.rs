@@ -1,4 +1,4 @@
-//! `about-memory live PROGRAM`: the tree of a running program in a terminal, asked again and again.
+//! `about-memory top PROGRAM`: shows the tree of a running program in a terminal, and refreshes it.
 
 mod state;
 
@@ -22,29 +22,29 @@ use std::process::ExitCode;
 /// `about-memory top`
 #[derive(Debug, Args)]
 pub struct TopArgs {
-    /// A running program, by number or name: `about-memory ps` lists them
+    /// A running program, by pid or name; see `about-memory ps`
     #[arg(value_name = "PID|NAME")]
     program: Target,
-    /// Seconds between two reports
+    /// Refresh at this interval
     #[arg(long, value_name = "SECONDS", default_value = "2", value_parser = every)]
     every: Duration,
 }
 
-/// `2s`, `2`, `0.5`.
+/// Parses `2s`, `2` and `0.5`.
 fn every(text: &str) -> Result<Duration, String> {
     seconds(text.strip_suffix('s').unwrap_or(text))
 }
 
-/// How often the terminal is looked at while nothing happens.
+/// The interval at which the terminal is polled for keys.
 const TICK: Duration = Duration::from_millis(100);
 
-/// What the thread that asks is told.
+/// A request to the thread that talks to the program.
 enum Question {
     Report,
     Minimize,
 }
 
-/// What it has heard.
+/// A reply of that thread.
 enum Reply {
     Report(Result<Vec<u8>, LiveError>),
     Minimized(Result<String, LiveError>),
@@ -76,7 +76,7 @@ impl TopArgs {
     }
 }
 
-/// Asks at intervals, and whenever it is told to.
+/// Requests a report at intervals, and sends requests of the user.
 fn ask(
     connection: &Connection,
     every: Duration,
@@ -115,7 +115,7 @@ fn watch(
                 Event::Key(key) if key.kind != KeyEventKind::Release => state.key(key),
                 _ => None,
             };
-            // The thread that asks lives as long as this one listens.
+            // A closed channel means that the other thread has ended.
             match wish {
                 Some(Wish::Quit) => return Ok(()),
                 Some(Wish::Report) => _ = questions.send(Question::Report),

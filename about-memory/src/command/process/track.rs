@@ -11,13 +11,13 @@ use std::process::ExitCode;
 /// `about-memory track`
 #[derive(Debug, Args)]
 pub struct TrackArgs {
-    /// A running program, by number or name
+    /// A running program, by pid or name
     #[arg(value_name = "PID|NAME")]
     program: Target,
-    /// Enter no new blocks from now on
+    /// Track no new blocks from now on
     #[arg(long, conflicts_with = "options")]
     stop: bool,
-    /// What to track, in the words of `$DMD` [default: everything, with full stacks]
+    /// The options of DMD, as in `$DMD` [default: track everything, with full stacks]
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "WORD")]
     options: Vec<String>,
 }

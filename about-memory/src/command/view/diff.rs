@@ -16,22 +16,22 @@ use std::process::ExitCode;
 /// `about-memory diff A B`
 #[derive(Debug, Args)]
 pub struct DiffArgs {
-    /// The report from before; a running program by number, with `--since`
+    /// The earlier report; with `--since`, the later report or the pid of a running program
     #[arg(value_name = "A|PID")]
     pub first: PathBuf,
-    /// The report from after; a running program by number, if it is to be compared as it is now
+    /// The later report, or the pid of a running program
     #[arg(value_name = "B|PID", required_unless_present = "since")]
     pub second: Option<PathBuf>,
-    /// Show how the one report, or the running program, differs from this report
+    /// Show how A differs from this earlier report
     #[arg(long, value_name = "FILE", conflicts_with = "second")]
     pub since: Option<PathBuf>,
-    /// Print a Markdown table of what changed most, fit for a pull request
+    /// Print a Markdown table of the largest changes, for a pull request
     #[arg(long, conflicts_with_all = ["json", "descriptions", "color"])]
     pub markdown: bool,
-    /// How it is shown.
+    /// Flags of the display.
     #[command(flatten)]
     pub display: DisplayArgs,
-    /// How files are read.
+    /// Flags of the reader of reports.
     #[command(flatten)]
     pub input: InputArgs,
 }

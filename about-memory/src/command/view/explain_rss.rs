@@ -2,12 +2,12 @@
 
 use crate::context::Context;
 use crate::error::Failure;
+use crate::input::dump::DumpReader;
 use crate::input::open;
 use crate::input::{InputArgs, folder};
 use crate::render::resident::{html, text};
 use crate::report::resident::{Blocks, Explanation, ProcessSnapshot, ProcessSnapshots};
 use clap::Args;
-use memreport_analysis::read as dump;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -15,19 +15,20 @@ use std::process::ExitCode;
 /// `about-memory explain-rss`
 #[derive(Debug, Args)]
 pub struct ExplainRssArgs {
-    /// Memory reports of one process, one or several, in any order; or a directory of them, or the number of a running process
+    /// Memory reports of one process, in any order; or a folder of them, or the pid of a running
+    /// program
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 
-    /// Explain the process with NAME in its name [default: the one that wrote the file]
+    /// Explain the process with NAME in its name [default: the process that wrote the file]
     #[arg(long, value_name = "NAME")]
     process: Option<String>,
 
-    /// Write the page as a fragment of HTML
+    /// Print a fragment of HTML
     #[arg(long)]
     html: bool,
 
-    /// How files are read.
+    /// Flags of the reader of reports.
     #[command(flatten)]
     input: InputArgs,
 }
@@ -64,10 +65,10 @@ impl ExplainRssArgs {
             None => format!("{}: it has no reports of any process", path.display()),
         })?;
         if let Some(beside) = folder::dump_beside(path).filter(|path| path.exists()) {
-            match dump::read_file(&beside) {
+            match DumpReader::load(&beside) {
                 Ok(dump) => snapshot.blocks = Blocks::of_dump(&dump),
-                // The dump only adds to the answer.
-                Err(error) => writeln!(notes, "note: {}: {error}", beside.display())?,
+                // The dump is optional.
+                Err(error) => writeln!(notes, "note: {error}")?,
             }
         }
         Ok(snapshot)

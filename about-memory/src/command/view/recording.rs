@@ -19,33 +19,34 @@ pub struct RecordingArgs {
     /// A recording
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Which blocks are shown by where they were allocated
+    /// Show the places that allocated these blocks
     #[arg(long, value_enum, default_value_t = WhichKey::Retained)]
     which: WhichKey,
-    /// How many places to show
+    /// Show N places
     #[arg(long, value_name = "N", default_value_t = 10)]
     top: usize,
-    /// Answer in JSON: what it comes to, in bytes
+    /// Print the summary as JSON, in bytes
     #[arg(long, conflicts_with_all = ["top", "symbols"])]
     json: bool,
-    /// Write those blocks as a DMD dump, which `dmd`, `heap`, `export` and others read; gzipped if the name ends in `.gz`
+    /// Write those blocks as a DMD dump for the commands of `heap`, for `export` and others;
+    /// gzipped if the name ends in `.gz`
     #[arg(long, value_name = "FILE")]
     dump: Option<PathBuf>,
-    /// How it is symbolicated.
+    /// Flags of symbolication.
     #[command(flatten)]
     symbols: DumpArgs,
 }
 
-/// Which blocks of a recording.
+/// The blocks of a recording to show.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum WhichKey {
-    /// All that were allocated
+    /// All blocks
     Allocated,
-    /// Those that lived at the end
+    /// Blocks that were alive at the end
     Retained,
-    /// Those that lived when the program had the most in live blocks
+    /// Blocks that were alive at the peak of live memory
     Peak,
-    /// Those that were given back within a millisecond
+    /// Blocks that were freed within a millisecond
     Temporary,
 }
 

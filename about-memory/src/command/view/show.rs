@@ -14,14 +14,14 @@ use std::process::ExitCode;
 /// `about-memory FILE…`
 #[derive(Debug, Args)]
 pub struct ShowArgs {
-    /// Memory reports, plain or gzipped, or running programs by number; `-` is standard input. Several are shown as one report
-    /// of all their processes
+    /// Memory reports, plain or gzipped, or pids of running programs; `-` is standard input.
+    /// Several are shown as one report of all their processes
     #[arg(required = true, value_name = "FILE|PID")]
     pub files: Vec<PathBuf>,
-    /// How it is shown.
+    /// Flags of the display.
     #[command(flatten)]
     pub display: DisplayArgs,
-    /// How files are read.
+    /// Flags of the reader of reports.
     #[command(flatten)]
     pub input: InputArgs,
 }

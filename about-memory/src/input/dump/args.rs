@@ -7,8 +7,8 @@ use std::path::PathBuf;
 /// Flags of commands that read dumps or recordings.
 #[derive(Clone, Debug, Default, Args)]
 pub struct DumpArgs {
-    /// Look in this folder first for the program's files, debug files, `.build-id` directories and Breakpad's symbol files;
-    /// repeat for several
+    /// Look for program files, debug files, `.build-id` folders and Breakpad symbol files here
+    /// first; repeat for several
     #[arg(long, value_name = "DIR")]
     pub symbols: Vec<PathBuf>,
 }

@@ -1,4 +1,4 @@
-//! What can go wrong in `about-memory dmd`: the file, what is the matter, the remedy.
+//! Defines the errors of reading dumps and recordings: the file, the problem, the remedy.
 
 use std::path::PathBuf;
 use std::{error, fmt, io};
@@ -8,7 +8,7 @@ use memreport_analysis::read::ReadError;
 use memreport_analysis::recording::{MomentError, RecordingError};
 use memreport_analysis::retention::NotThere;
 
-/// Why `about-memory dmd` gave no answer.
+/// The reason why a command cannot use a dump or a recording.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum DumpError {
@@ -18,31 +18,31 @@ pub enum DumpError {
     Recording(PathBuf, RecordingError),
     /// A recording does not have a moment.
     Moment(PathBuf, MomentError),
-    /// A dump is of one moment.
+    /// A dump has a single moment.
     NoTime(PathBuf),
-    /// A recording does not say who reports what.
+    /// A recording contains no reports.
     Unreported(PathBuf),
-    /// A dump alone can be compared with nothing.
+    /// A dump alone cannot be compared.
     Alone(PathBuf),
     /// A dump could not be clamped.
     Clamp(PathBuf, ClampError),
-    /// Nothing can be said of an address.
+    /// The address cannot be looked up.
     Referrers(PathBuf, ReferrersError),
-    /// No block of the dump is meant.
+    /// No block of the dump matches.
     NotThere(PathBuf, NotThere),
-    /// A dump does not say who reports what.
+    /// A dump contains no reports.
     NoReports(PathBuf, NoReports),
     /// The two dumps cannot be compared.
     Modes(DifferentModes),
-    /// A folder could not be looked into.
+    /// A folder cannot be read.
     Folder(PathBuf, io::Error),
-    /// So many dumps are in a folder: none that could be compared with another.
+    /// A folder has too few dumps to compare: this many.
     TooFew(PathBuf, usize),
-    /// More heaps than a file of this format has room for.
+    /// The format takes a single heap.
     Several,
-    /// Bytes that are no text would go to a terminal.
+    /// A binary file would go to a terminal.
     Binary,
-    /// The output file could not be made.
+    /// The output file cannot be created.
     Create(PathBuf, io::Error),
 }
 

@@ -165,7 +165,7 @@ fn open_file(path: &Path) -> io::Result<Box<dyn Read>> {
     Ok(if is_stdin(path) { Box::new(io::stdin().lock()) } else { Box::new(File::open(path)?) })
 }
 
-/// The number of bytes that tell a recording from a dump.
+/// The number of bytes that distinguish a recording from a dump.
 const HEAD: u64 = 1 << 16;
 
 /// Returns the start of a file's text.

@@ -1,4 +1,4 @@
-//! A program, as a person names it: by its number, its name or its socket.
+//! Chooses a running program by pid, name or socket.
 
 use std::convert::Infallible;
 use std::path::{Path, PathBuf};
@@ -11,17 +11,17 @@ use super::connection::Connection;
 use super::error::LiveError;
 use super::find::{Program, find, program};
 
-/// How long a program is waited for while names are compared.
-const GLANCE: Duration = Duration::from_millis(500);
+/// The time to wait for a program while comparing names.
+const NAME_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// Which program is meant.
+/// A running program to choose.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// The process of this number.
+    /// The process with this pid.
     Pid(u32),
-    /// The one program of this name.
+    /// The only program of this name.
     Name(String),
-    /// The one that listens here.
+    /// The program that listens at this socket.
     Socket(PathBuf),
 }
 
@@ -36,29 +36,29 @@ impl FromStr for Target {
     }
 }
 
-/// The way to the program that is meant.
+/// Returns a connection to the program.
 ///
 /// # Errors
-/// When there is none, or several.
-pub fn choose(target: &Target, patience: Duration) -> Result<Connection, LiveError> {
+/// No program matches, or several do.
+pub fn choose(target: &Target, timeout: Duration) -> Result<Connection, LiveError> {
     let name = match target {
-        Target::Pid(pid) => return Ok(Connection::new(program(*pid)?, patience)),
+        Target::Pid(pid) => return Ok(Connection::new(program(*pid)?, timeout)),
         Target::Socket(socket) => {
             let pid = pid_of(socket).ok_or_else(|| LiveError::NotASocket(socket.clone()))?;
-            return Ok(Connection::new(Program { pid, socket: socket.clone() }, patience));
+            return Ok(Connection::new(Program { pid, socket: socket.clone() }, timeout));
         }
         Target::Name(name) => name,
     };
     let of_that_name: Vec<_> = find()
         .into_iter()
         .filter(|program| {
-            let status = Connection::new(program.clone(), GLANCE).status();
+            let status = Connection::new(program.clone(), NAME_TIMEOUT).status();
             status.is_ok_and(|status| status.name == *name)
         })
         .collect();
     match &of_that_name[..] {
         [] => Err(LiveError::NoName(name.clone())),
-        [program] => Ok(Connection::new(program.clone(), patience)),
+        [program] => Ok(Connection::new(program.clone(), timeout)),
         several => {
             let pids = several.iter().map(|program| program.pid).collect();
             Err(LiveError::ManyNames(name.clone(), pids))
@@ -66,7 +66,7 @@ pub fn choose(target: &Target, patience: Duration) -> Result<Connection, LiveErr
     }
 }
 
-/// The process whose socket has this path.
+/// Returns the pid in the name of a socket.
 pub(crate) fn pid_of(socket: &Path) -> Option<u32> {
     place::pid_of(socket.file_name()?.to_str()?)
 }

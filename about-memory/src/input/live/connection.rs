@@ -1,4 +1,4 @@
-//! One question to one program, with an eye on who answers and on the clock.
+//! Sends requests to a running program, with a time limit and a check of the peer.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -10,48 +10,48 @@ use memreport::serve::{Part, Request, peer, user};
 use super::error::LiveError;
 use super::find::Program;
 
-/// An answer larger than this is not believed.
-const LARGEST: usize = 4 << 30;
+/// The largest answer that is accepted.
+const MAX_PART: usize = 4 << 30;
 
-/// The longest line before an answer.
-const LONGEST_HEADER: u64 = 1 << 20;
+/// The longest header of an answer.
+const MAX_HEADER: u64 = 1 << 20;
 
-/// A way to ask a program. Each question is a connection of its own: a program that ends in between is asked no more.
+/// A running program that takes requests. Each request opens a connection of its own.
 #[derive(Clone, Debug)]
 pub struct Connection {
     program: Program,
-    patience: Duration,
+    timeout: Duration,
 }
 
 impl Connection {
-    /// To this program, which gets so much time for each piece of an answer.
+    /// Makes a connection with this time limit for each piece of an answer.
     #[must_use]
-    pub fn new(program: Program, patience: Duration) -> Self {
-        Connection { program, patience }
+    pub fn new(program: Program, timeout: Duration) -> Self {
+        Connection { program, timeout }
     }
 
-    /// The process.
+    /// Returns the process's pid.
     #[must_use]
     pub fn pid(&self) -> u32 {
         self.program.pid
     }
 
-    /// Asks, and waits for the whole answer.
+    /// Sends a request, and waits for the whole answer.
     ///
     /// # Errors
-    /// When somebody else listens there, nothing comes in time, or the program refuses.
+    /// Another process listens there, nothing arrives in time, or the program refuses.
     pub fn ask(&self, request: &Request) -> Result<Vec<Part>, LiveError> {
         let pid = self.program.pid;
         let io = |error| LiveError::Io(pid, error);
         let mut stream = self.connect()?;
         match stream.write_all(request.line().as_bytes()) {
-            // It may have answered already, that it has no time.
+            // The program may have answered already that it is busy.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
             written => written.map_err(io)?,
         }
         let mut answer = BufReader::new(stream);
         let mut line = Vec::new();
-        answer.by_ref().take(LONGEST_HEADER).read_until(b'\n', &mut line).map_err(io)?;
+        answer.by_ref().take(MAX_HEADER).read_until(b'\n', &mut line).map_err(io)?;
         if line.is_empty() {
             return Err(LiveError::Io(pid, io::ErrorKind::UnexpectedEof.into()));
         }
@@ -59,7 +59,7 @@ impl Connection {
         let announced = header.map_err(|message| LiveError::Refused(pid, message))?;
         let mut parts = Vec::new();
         for (name, length) in announced {
-            if length > LARGEST {
+            if length > MAX_PART {
                 return Err(LiveError::Garbled(pid, format!("{length} bytes announced")));
             }
             let mut bytes = Vec::new();
@@ -72,7 +72,7 @@ impl Connection {
         Ok(parts)
     }
 
-    /// What it says of itself.
+    /// Requests the status of the program.
     ///
     /// # Errors
     /// As [`ask`](Self::ask).
@@ -83,13 +83,13 @@ impl Connection {
         serde_json::from_slice(&part.bytes).map_err(|error| garbled(error.to_string()))
     }
 
-    /// A memory report's file, gzipped; and DMD's dump of the same moment, if it is wanted.
+    /// Requests a memory report (gzipped), and DMD's dump of the same moment if `with_dump` is set.
     ///
     /// # Errors
-    /// As [`ask`](Self::ask); and with a dump, where DMD does not track.
+    /// As [`ask`](Self::ask); with a dump, also if DMD does not track.
     pub fn report(&self, with_dump: bool) -> Result<Report, LiveError> {
         let mut request = Request::new("report")
-            .with("patience", format!("{}", self.patience.as_secs_f64() / 2.0));
+            .with("patience", format!("{}", self.timeout.as_secs_f64() / 2.0));
         if with_dump {
             request = request.with("dump", "yes");
         }
@@ -112,7 +112,8 @@ impl Connection {
             _ => LiveError::Io(*pid, error),
         })?;
         let peer = peer(&stream).map_err(|error| LiveError::Io(*pid, error))?;
-        // The kernel's word: a stale name, or a number that was given again, leads to somebody else.
+        // The kernel gives the peer's pid: the name of a socket can be stale, and a pid can be
+        // reused.
         if peer.pid != *pid {
             return Err(LiveError::WrongPeer { pid: *pid, peer: peer.pid, socket: socket.clone() });
         }
@@ -120,13 +121,13 @@ impl Connection {
             return Err(LiveError::NotAllowed(*pid));
         }
         for set in [UnixStream::set_read_timeout, UnixStream::set_write_timeout] {
-            set(&stream, Some(self.patience)).map_err(|error| LiveError::Io(*pid, error))?;
+            set(&stream, Some(self.timeout)).map_err(|error| LiveError::Io(*pid, error))?;
         }
         Ok(stream)
     }
 }
 
-/// What a program reports of one moment.
+/// The report of a program at one moment.
 #[derive(Clone, Debug)]
 pub struct Report {
     /// The memory report's file.

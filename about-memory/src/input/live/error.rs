@@ -1,39 +1,39 @@
-//! Why a running program could not be asked.
+//! Defines the errors of talking to running programs.
 
 use std::error::Error;
 use std::path::PathBuf;
 use std::{fmt, io};
 
-/// Why a running program could not be asked, and what helps.
+/// The reason why a running program did not answer, with the remedy.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum LiveError {
-    /// There is no process of this number.
+    /// The process does not exist.
     NoProcess(u32),
-    /// The process is there, but does not serve.
+    /// The process does not listen.
     NotServing(u32, PathBuf),
-    /// It is another user's.
+    /// The process belongs to another user.
     NotAllowed(u32),
-    /// It is not called as a program's socket is.
+    /// The file has no name of a program's socket.
     NotASocket(PathBuf),
-    /// Nobody has this name.
+    /// No program has this name.
     NoName(String),
-    /// Several have it.
+    /// Several programs have this name.
     ManyNames(String, Vec<u32>),
-    /// Somebody else listens at the socket.
+    /// Another process listens at the socket.
     WrongPeer {
-        /// Who was to be asked.
+        /// The expected process.
         pid: u32,
-        /// Who listens.
+        /// The process that listens.
         peer: u32,
-        /// Where.
+        /// The socket.
         socket: PathBuf,
     },
-    /// The connection broke, or nothing came in time.
+    /// The connection broke, or nothing arrived in time.
     Io(u32, io::Error),
-    /// What came was not an answer.
+    /// The answer is invalid.
     Garbled(u32, String),
-    /// The program's own words.
+    /// The program refused, with this message.
     Refused(u32, String),
 }
 

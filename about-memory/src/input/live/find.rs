@@ -1,4 +1,4 @@
-//! Which programs can be asked: those whose sockets are there, in this container or another.
+//! Finds the sockets of running programs, in this container or another.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -10,16 +10,16 @@ use memreport::serve::{place, user};
 
 use super::error::LiveError;
 
-/// A program that may be asked.
+/// A program with a socket.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
-    /// Its process, by the number that it has here.
+    /// Its pid in this namespace.
     pub pid: u32,
-    /// Its socket, as it is reached from here.
+    /// The path of its socket from here.
     pub socket: PathBuf,
 }
 
-/// All programs of this user that left a socket, in the order of their numbers. Some may be gone.
+/// Returns all programs of this user with a socket, ordered by pid. Some may have ended.
 #[must_use]
 pub fn find() -> Vec<Program> {
     let mut programs: Vec<Program> = folders().iter().flat_map(|folder| find_in(folder)).collect();
@@ -32,10 +32,10 @@ pub fn find() -> Vec<Program> {
     programs
 }
 
-/// The program of this process.
+/// Returns the program of this process.
 ///
 /// # Errors
-/// When there is no such process, or it left no socket.
+/// The process does not exist, or has no socket.
 pub fn program(pid: u32) -> Result<Program, LiveError> {
     let Ok(process) = fs::metadata(format!("/proc/{pid}")) else {
         return Err(LiveError::NoProcess(pid));
@@ -55,7 +55,7 @@ pub fn program(pid: u32) -> Result<Program, LiveError> {
     })
 }
 
-/// The folders of this user's sockets. Root looks into everybody's.
+/// Returns the folders of this user's sockets; for root, the folders of all users.
 fn folders() -> Vec<PathBuf> {
     let own = user();
     let mut folders = vec![
@@ -72,7 +72,7 @@ fn folders() -> Vec<PathBuf> {
     folders
 }
 
-/// The folders in a folder that are called so and by the number of a user.
+/// Returns the subfolders whose names are this prefix and a user's number.
 fn of_users(folder: &str, prefix: &str) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let is_a_users =
@@ -81,7 +81,7 @@ fn of_users(folder: &str, prefix: &str) -> Vec<PathBuf> {
     chosen.map(|entry| entry.path()).filter(|path| path.is_dir()).collect()
 }
 
-/// The programs whose sockets are in this folder.
+/// Returns the programs whose sockets are in this folder.
 #[must_use]
 pub fn find_in(folder: &Path) -> Vec<Program> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
@@ -94,8 +94,10 @@ pub fn find_in(folder: &Path) -> Vec<Program> {
         .collect()
 }
 
-/// Whether the process is there and knows itself by the number in its socket's name: one in a container that shares the
-/// folder has another number here, and is found through its own files.
+/// Returns whether the process exists and has the pid in its socket's name.
+///
+/// A program in a container that shares the folder has another pid here, and is found by its own
+/// files.
 fn is_plausible(program: &Program) -> bool {
     if !Path::new(&format!("/proc/{}", program.pid)).exists() {
         remove_if_stale(&program.socket);
@@ -104,12 +106,13 @@ fn is_plausible(program: &Program) -> bool {
     own_number(program.pid).is_none_or(|number| number == program.pid)
 }
 
-/// A crashed program leaves its socket. Nobody will ever listen there again: a new one is made under another name first.
+/// Removes the socket of a crashed program. No program listens there again: a new one binds another
+/// name first.
 fn remove_if_stale(socket: &Path) {
     let refused = std::os::unix::net::UnixStream::connect(socket)
         .is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused);
     if refused {
-        // Somebody else may have been quicker.
+        // Another process may have removed it.
         let _ = fs::remove_file(socket);
     }
 }
@@ -119,7 +122,7 @@ fn processes() -> impl Iterator<Item = u32> {
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
-/// Whether a process has other files or other numbers than this one.
+/// Returns whether a process is in another mount or pid namespace.
 fn is_elsewhere(pid: u32) -> bool {
     let differs = |of: &str| {
         let theirs = fs::read_link(format!("/proc/{pid}/ns/{of}")).ok();
@@ -129,7 +132,7 @@ fn is_elsewhere(pid: u32) -> bool {
     differs("mnt") || differs("pid")
 }
 
-/// Where a process has its socket by its own environment, as it is reached from here.
+/// Returns the socket of a process by its environment, as a path from here.
 fn socket_of(pid: u32) -> Option<PathBuf> {
     let uid = fs::metadata(format!("/proc/{pid}")).ok()?.uid();
     let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
@@ -143,7 +146,7 @@ fn socket_of(pid: u32) -> Option<PathBuf> {
     Some(Path::new(&format!("/proc/{pid}/root")).join(inside))
 }
 
-/// The number by which a process knows itself: the last of those that it has in nested containers.
+/// Returns the pid of a process in its own namespace: the last of its pids.
 fn own_number(pid: u32) -> Option<u32> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("NSpid:"))?;

@@ -1,4 +1,5 @@
-//! A census as comma-separated values: a row for each group that is not told apart further, numbers without commas.
+//! Writes a census as comma-separated values: a row for each innermost group, numbers without
+//! commas.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -8,7 +9,8 @@ use memreport_analysis::census::Amount;
 use super::Shown;
 use super::leaves::{leaves, questions};
 
-/// Writes all of it, or the first rows and one for the others. Where each block is in one row, the rows add up to the whole.
+/// Writes all rows, or the first ones and one for the rest. If each block is in one row, the rows
+/// add up to the whole.
 pub(crate) fn write(shown: &Shown<'_>, out: &mut dyn Write) -> io::Result<()> {
     let is_sampled = shown.census.is_sampled();
     let questions = questions(shown.census);

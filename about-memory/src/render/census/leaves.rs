@@ -1,18 +1,18 @@
-//! A census as a list: the groups that are not told apart further, and the questions that led to them.
+//! Flattens a census to the list of its innermost groups.
 
 use std::collections::BTreeSet;
 
 use memreport_analysis::census::{Amount, Breakdown, Census, Counted, Group, Key, Node};
 
-/// Blocks that are not told apart further.
+/// An innermost group.
 #[derive(Debug)]
 pub(crate) struct Leaf {
-    /// The answers that led there.
+    /// The keys of the groups around it, from the outside in.
     pub(crate) keys: Vec<Key>,
     pub(crate) amount: Amount,
 }
 
-/// The leaves in the order of the census, without those of no block.
+/// Returns the leaves in the order of the census, without empty ones.
 pub(crate) fn leaves(census: &Census) -> Vec<Leaf> {
     let mut found = Vec::new();
     gather(census.root(), &mut Vec::new(), &mut found);
@@ -43,7 +43,7 @@ fn gather(node: &Node, keys: &mut Vec<Key>, found: &mut Vec<Leaf>) {
     }
 }
 
-/// What the answers are answers to, at each depth; several names where ways differ.
+/// Returns the names of the keys at each depth; several names if branches differ.
 pub(crate) fn questions(census: &Census) -> Vec<String> {
     let mut names = Vec::new();
     let mut level = vec![census.breakdown()];

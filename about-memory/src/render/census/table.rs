@@ -1,4 +1,4 @@
-//! A census as a table: a row for each group that is not told apart further, most bytes first.
+//! Writes a census as a table: a row for each innermost group, most bytes first.
 
 use std::io::{self, Write};
 
@@ -11,13 +11,13 @@ use tabled::settings::{Alignment, Style};
 use super::Shown;
 use super::leaves::{Leaf, leaves, questions};
 
-/// The least columns of a name.
-const LEAST: usize = 12;
+/// The smallest width of a name.
+const MIN_NAME: usize = 12;
 
 /// Lines of a stack in a cell.
 const FRAMES: usize = 3;
 
-/// Writes the first rows, and all others as one.
+/// Writes the first rows, and the rest as one.
 pub(crate) fn write(shown: &Shown<'_>, out: &mut dyn Write) -> io::Result<()> {
     let questions = questions(shown.census);
     let mut leaves = leaves(shown.census);
@@ -66,7 +66,7 @@ fn figures(shown: &Shown<'_>, amount: &Amount) -> Vec<String> {
     bytes.chain(shown.share(amount.bytes)).chain([shown.number(amount.count)]).collect()
 }
 
-/// The columns that a name may take.
+/// Returns the columns for a name.
 fn room(
     shown: &Shown<'_>,
     questions: &[String],
@@ -74,12 +74,12 @@ fn room(
 ) -> usize {
     let width = |at: usize| {
         let cells = rows.iter().map(|row| &row[at]).chain([&heads[at]]);
-        // A space on each side, and a line.
+        // A blank on each side, and a line.
         cells.map(|cell| cell.chars().count()).max().unwrap_or(0) + 3
     };
     let taken: usize = (0..heads.len()).map(width).sum();
     let left = shown.columns.saturating_sub(taken) / questions.len().max(1);
-    left.saturating_sub(3).max(LEAST)
+    left.saturating_sub(3).max(MIN_NAME)
 }
 
 fn cell(leaf: &Leaf, at: usize, room: usize) -> String {

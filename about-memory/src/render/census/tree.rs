@@ -1,4 +1,4 @@
-//! A census as a tree: every group with its bytes, its share and its blocks, and within it what it was told apart into.
+//! Writes a census as a tree: every group with its bytes, share and blocks, and its inner groups.
 
 use std::io::{self, Write};
 
@@ -7,13 +7,13 @@ use memreport_analysis::census::{Amount, Counted, Group, Key, Node};
 
 use super::Shown;
 
-/// Frames of a stack that are shown.
+/// The number of frames shown of a stack.
 const FRAMES: usize = 8;
 
-/// The least columns of a name.
-const LEAST: usize = 16;
+/// The smallest width of a name.
+const MIN_NAME: usize = 16;
 
-/// Writes the first groups of each node, and all others as one line.
+/// Writes the first groups of each node, and the rest as one line.
 pub(crate) fn write(shown: &Shown<'_>, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{}\n", shown.head())?;
     let mut widths = Widths { bytes: "bytes".len(), blocks: "blocks".len() };
@@ -24,14 +24,15 @@ pub(crate) fn write(shown: &Shown<'_>, out: &mut dyn Write) -> io::Result<()> {
     Tree { shown, widths, out }.children(shown.census.root(), &mut String::new())
 }
 
-/// The columns of figures.
+/// The widths of the columns of figures.
 struct Widths {
     bytes: usize,
     blocks: usize,
 }
 
 impl Widths {
-    /// Makes room for all figures of a node: those of a difference may be larger than their sum.
+    /// Widens the columns for all figures of a node: in a difference, parts can be larger than
+    /// their sum.
     fn measure(&mut self, node: &Node, shown: &Shown<'_>) {
         self.bytes = self.bytes.max(shown.number(node.amount.bytes).len());
         self.blocks = self.blocks.max(shown.number(node.amount.count).len());
@@ -47,7 +48,7 @@ struct Tree<'t> {
     out: &'t mut dyn Write,
 }
 
-/// A line below a node, or several lines of a stack.
+/// A line below a node, or several lines for a stack.
 struct Line<'c> {
     texts: Vec<String>,
     amount: Amount,
@@ -55,7 +56,7 @@ struct Line<'c> {
 }
 
 impl Tree<'_> {
-    /// What is within a node. `before` is what stands before names there.
+    /// Writes the children of a node. `before` is the prefix of their names.
     fn children(&mut self, node: &Node, before: &mut String) -> io::Result<()> {
         let lines = self.lines(node);
         let last = lines.len().saturating_sub(1);
@@ -66,7 +67,8 @@ impl Tree<'_> {
                 (_, true) => ("└─ ", "   "),
                 _ => ("├─ ", "│  "),
             };
-            // The first level has no lines, and must not be taken for the top again.
+            // The first level has no lines. Its prefix must not be empty, or the next level counts
+            // as the first.
             let (here, below) = if is_top { (" ", " ") } else { (here, below) };
             let has_children = node.is_some_and(has_children);
             self.line(&amount, &format!("{before}{here}"), texts.first().map_or("", |text| text))?;
@@ -109,7 +111,7 @@ impl Tree<'_> {
         }
     }
 
-    /// The first groups and one for the rest, and whatever of the fixed ones there is.
+    /// Returns the lines of the first groups, one for the rest, and all fixed ones.
     fn groups<'c>(&self, groups: &'c [Group]) -> Vec<Line<'c>> {
         let is_shown = |group: &&Group| {
             group.node.amount != Amount::default()
@@ -147,7 +149,7 @@ impl Tree<'_> {
         self.name(before, text)
     }
 
-    /// A further line of a name.
+    /// Writes a further line of a name.
     fn text(&mut self, before: &str, text: &str) -> io::Result<()> {
         write!(self.out, "{:width$} ", "", width = self.width())?;
         self.name(before, text)
@@ -155,11 +157,11 @@ impl Tree<'_> {
 
     fn name(&mut self, before: &str, text: &str) -> io::Result<()> {
         let taken = self.width() + 1 + before.chars().count();
-        let room = self.shown.columns.saturating_sub(taken).max(LEAST);
+        let room = self.shown.columns.saturating_sub(taken).max(MIN_NAME);
         writeln!(self.out, "{before}{}", shorten(text, room))
     }
 
-    /// The columns of the figures.
+    /// Returns the width of the figures.
     fn width(&self) -> usize {
         let share = if self.shown.census.is_difference() { 0 } else { 9 };
         self.widths.bytes + share + 1 + self.widths.blocks
@@ -170,7 +172,7 @@ fn is_state(key: &Key) -> bool {
     matches!(key, Key::Fixed("unreported" | "once" | "twice"))
 }
 
-/// Whether anything is to be shown below.
+/// Returns whether lines follow below.
 fn has_children(node: &Node) -> bool {
     match &node.counted {
         Counted::Groups(groups) | Counted::Several(groups) => groups
@@ -181,7 +183,7 @@ fn has_children(node: &Node) -> bool {
     }
 }
 
-/// The name of a group; of a stack its frames, a line each.
+/// Returns the name of a group: of a stack, a line for each frame.
 fn texts(key: &Key) -> Vec<String> {
     let Key::Stack(frames) = key else { return vec![key.describe()] };
     let mut texts: Vec<String> = frames.iter().take(FRAMES).map(ToString::to_string).collect();

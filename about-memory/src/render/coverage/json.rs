@@ -5,7 +5,7 @@ use memreport_analysis::read::FieldPlace;
 use serde_json::{Value, json};
 use std::io::{self, Write};
 
-/// Writes all of it for programs.
+/// Writes the whole coverage.
 pub(crate) fn write(coverage: &Coverage, out: &mut dyn Write) -> io::Result<()> {
     let groups = |groups: &[Group]| -> Vec<Value> {
         let fields = |group: &Group| {
@@ -49,7 +49,7 @@ fn totals(totals: &Totals) -> Value {
     json!({ "bytes": number(totals.usable()), "blocks": number(totals.blocks) })
 }
 
-/// JSON's numbers end where most readers' do.
+/// Converts to the range of JSON numbers that most readers accept.
 fn number(number: i128) -> i64 {
     i64::try_from(number).unwrap_or(if number < 0 { i64::MIN } else { i64::MAX })
 }

@@ -1,4 +1,5 @@
-//! The page itself: one document with its style and its program in it, and with the data where nobody serves them.
+//! Writes the page: one document with its style and script, and with the data if there is no
+//! server.
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -9,7 +10,7 @@ use std::io::{self, Write};
 
 const BODY: &str = include_str!("assets/page.html");
 const STYLE: &str = include_str!("assets/page.css");
-/// In the order in which each builds on those before it.
+/// The scripts, each after those it uses.
 const SCRIPT: &str = concat!(
     include_str!("assets/numbers.js"),
     include_str!("assets/forest.js"),
@@ -24,11 +25,11 @@ const SCRIPT: &str = concat!(
     include_str!("assets/page.js"),
 );
 
-/// A page with all that it needs.
+/// A page with everything that it needs.
 #[derive(Debug)]
 pub(crate) struct Document {
     manifest: Value,
-    /// Names and contents, gzipped.
+    /// The names and contents of the data, gzipped.
     embedded: Vec<(String, Vec<u8>)>,
 }
 
@@ -41,12 +42,12 @@ impl Document {
         }
     }
 
-    /// A page that asks its server.
+    /// Makes a page that requests its data from the server.
     pub(crate) fn served() -> Self {
         Document { manifest: json!({ "isServed": true }), embedded: Vec::new() }
     }
 
-    /// Puts a piece of JSON into the page.
+    /// Adds a piece of JSON.
     pub(crate) fn embed(&mut self, name: String, json: &[u8]) -> io::Result<()> {
         self.embedded.push((name, gzip(json)?));
         Ok(())
@@ -55,7 +56,7 @@ impl Document {
     /// Writes the page.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// The page cannot be written.
     pub(crate) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         let policy = policy();
         write!(
@@ -79,7 +80,7 @@ impl Document {
     }
 }
 
-/// The content security policy: this style, this program, and requests to the server of the page alone.
+/// Returns the content security policy: this style, this script, and requests to the page's server.
 pub(crate) fn policy() -> String {
     let hash = |text: &str| BASE64_STANDARD.encode(Sha256::digest(text));
     format!(

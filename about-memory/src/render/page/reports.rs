@@ -1,11 +1,12 @@
-//! The reports that a page builds its trees of: a memory report file again, with every field as it was read.
+//! Writes reports as the JSON file from which a page builds its trees. Keeps every field as it was
+//! read.
 
 use memreport::snapshot::read::{Entry, Field, Sink};
 use serde_json::json;
 use std::error::Error;
 use std::io::Write;
 
-/// A memory report in the making: JSON, piece by piece.
+/// A writer of a memory report, piece by piece.
 #[derive(Debug, Default)]
 pub(crate) struct Reports {
     text: Vec<u8>,
@@ -43,7 +44,7 @@ impl Sink for Reports {
 }
 
 impl Reports {
-    /// The whole, as a file.
+    /// Returns the whole file.
     pub(crate) fn finish(self, writer: Option<&str>, knows_usable_size: bool) -> Vec<u8> {
         let head = json!({
             "version": 1, "hasMozMallocUsableSize": knows_usable_size, "writer": writer,
@@ -57,26 +58,26 @@ impl Reports {
     }
 }
 
-/// JSON of what JavaScript reckons with in the same way as with what the file had.
+/// Returns a value that JavaScript treats as the one in the original file.
 fn value(field: &Field<'_>) -> Option<String> {
     Some(match field {
         Field::Missing => return None,
-        // JSON has no such number; what is not there is none either.
+        // JSON has no NaN. A missing field is NaN for JavaScript too.
         Field::Number(number) if number.is_nan() => return None,
         Field::Null => "null".into(),
         Field::Bool(value) => value.to_string(),
         Field::Number(number) => self::number(*number),
         Field::Text(text) => json!(text).to_string(),
-        // An array of one string turns into that string, and is never false.
+        // JavaScript turns an array of one string into that string; it is always true.
         Field::Composite(text) => json!([text]).to_string(),
     })
 }
 
 fn number(number: f64) -> String {
     match number {
-        // Beyond what a double holds: that is infinite where it is read.
+        // A number beyond the range of a double is read as infinite.
         _ if number.is_infinite() => if number > 0.0 { "1e999" } else { "-1e999" }.into(),
-        // Without a point, as files have it; zero keeps its sign.
+        // Without a point, as in files. Zero keeps its sign.
         _ if number.fract() == 0.0 && number.abs() < 1e15 => format!("{number:.0}"),
         _ => json!(number).to_string(),
     }

@@ -1,11 +1,11 @@
-//! What a recording comes to, for programs.
+//! Writes the summary of a recording as JSON.
 
 use std::io::{self, Write};
 
 use memreport_analysis::recording::{Estimate, Point, Recording, Which};
 use serde_json::{Value, json};
 
-/// Writes what the recording comes to: times in microseconds since its beginning, sizes in bytes.
+/// Writes the summary: times in microseconds since the start, sizes in bytes.
 pub(crate) fn write(recording: &Recording, out: &mut dyn Write) -> io::Result<()> {
     let sum = |which| estimate(&recording.sum(which));
     let marks = recording.marks.iter();
@@ -37,7 +37,7 @@ pub(crate) fn write(recording: &Recording, out: &mut dyn Write) -> io::Result<()
     writeln!(out)
 }
 
-/// Bytes are whole numbers, blocks as near as they can be told.
+/// Rounds bytes. Blocks are estimates.
 #[expect(clippy::cast_possible_truncation, reason = "far below 2^53")]
 fn estimate(sum: &Estimate) -> Value {
     json!({

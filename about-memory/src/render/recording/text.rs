@@ -1,4 +1,4 @@
-//! A recording as text.
+//! Writes the summary of a recording as text.
 
 use std::io::{self, Write};
 
@@ -10,10 +10,10 @@ use tabled::settings::{Alignment, Style};
 use crate::report::amount::Amount;
 use crate::report::numbers::{self, Bytes, Unit};
 
-/// As many marks are shown.
+/// The largest number of marks shown.
 const MARKS: usize = 20;
 
-/// What stands above the places of the chosen blocks.
+/// Returns the heading of the places of the chosen blocks.
 pub(crate) fn heading(which: Which) -> &'static str {
     match which {
         Which::Allocated => "All that was allocated, by where",
@@ -23,7 +23,7 @@ pub(crate) fn heading(which: Which) -> &'static str {
     }
 }
 
-/// Writes what the recording comes to.
+/// Writes the summary.
 pub(crate) fn write(recording: &Recording, out: &mut dyn Write) -> io::Result<()> {
     let program = recording.program.as_deref().unwrap_or("a program");
     let name = program.rsplit('/').next().unwrap_or(program);
@@ -58,7 +58,7 @@ pub(crate) fn write(recording: &Recording, out: &mut dyn Write) -> io::Result<()
     Ok(())
 }
 
-/// What is exact: the sums that the allocator counts.
+/// Writes the exact sums, which the allocator counts.
 fn write_sums(recording: &Recording, out: &mut dyn Write) -> io::Result<()> {
     let (Some((first, last)), Some(peak)) = (recording.ends(), recording.peak()) else {
         return Ok(());
@@ -140,7 +140,7 @@ fn megabytes(amount: &Amount) -> String {
     numbers::amount(amount, Unit::Bytes, Bytes::Mb)
 }
 
-/// `1 ms`, `2.5 s`, `1 min`.
+/// Formats a time: `1 ms`, `2.5 s`, `1 min`.
 fn time(microseconds: u64) -> String {
     match microseconds {
         0..1_000_000 => format!("{} ms", microseconds / 1000),

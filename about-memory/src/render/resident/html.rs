@@ -1,25 +1,26 @@
-//! The page as a fragment of HTML, to stand in a page of somebody else's: headings, a sentence, a table for each sum.
+//! Writes the explanation of resident memory as a fragment of HTML: headings, a sentence, a table
+//! for each sum.
 
 use super::text::{head, is_shown, signed, size};
 use crate::report::resident::{Explanation, Line};
 use std::fmt::{self, Display, Formatter};
 use std::io::{self, Write};
 
-/// Writes it. All text is escaped; there is no script and no style.
+/// Writes the fragment. All text is escaped; there is no script and no style.
 ///
 /// # Errors
-/// Those of writing.
-pub fn write(page: &Explanation, out: &mut dyn Write) -> io::Result<()> {
+/// The fragment cannot be written.
+pub fn write(explanation: &Explanation, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "<section class=\"resident\">")?;
-    writeln!(out, "<h2>{}</h2>", Escaped(&head(page)))?;
-    let Explanation { verdict, .. } = page;
+    writeln!(out, "<h2>{}</h2>", Escaped(&head(explanation)))?;
+    let Explanation { verdict, .. } = explanation;
     let word = verdict.cause.word();
     writeln!(
         out,
         "<p class=\"verdict {word}\"><strong>{}</strong></p>",
         Escaped(&verdict.sentence)
     )?;
-    for sum in &page.sums {
+    for sum in &explanation.sums {
         let is_compared = sum.whole.1.is_some();
         writeln!(out, "<table>\n<caption>{} {}</caption>", Escaped(&sum.whole.0.name), sum.by)?;
         let growth = if is_compared { "<th scope=\"col\">Change</th>" } else { "" };
@@ -35,9 +36,9 @@ pub fn write(page: &Explanation, out: &mut dyn Write) -> io::Result<()> {
         row("all", &sum.whole, out)?;
         writeln!(out, "</tfoot>\n</table>")?;
     }
-    if !page.notes.is_empty() {
+    if !explanation.notes.is_empty() {
         writeln!(out, "<ul class=\"notes\">")?;
-        for note in &page.notes {
+        for note in &explanation.notes {
             writeln!(out, "<li>{}</li>", Escaped(note))?;
         }
         writeln!(out, "</ul>")?;
@@ -56,7 +57,7 @@ fn row(name: &str, (line, growth): &(Line, Option<i64>), out: &mut dyn Write) ->
     )
 }
 
-/// Text in an element or a quoted attribute.
+/// Text that is escaped for elements and quoted attributes.
 struct Escaped<'t>(&'t str);
 
 impl Display for Escaped<'_> {
@@ -76,13 +77,13 @@ impl Display for Escaped<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::text::tests::page;
+    use super::super::text::tests::explanation;
     use super::*;
 
     #[test]
     fn it_is_closed_escaped_and_without_script() {
         let mut out = Vec::new();
-        write(&page(), &mut out).unwrap();
+        write(&explanation(), &mut out).unwrap();
         let text = String::from_utf8(out).unwrap();
         for element in ["section", "table", "thead", "tbody", "tfoot", "tr", "th", "td", "p", "h2"]
         {

@@ -1,4 +1,4 @@
-//! The page as text, for a terminal.
+//! Writes the explanation of resident memory as text.
 
 use crate::report::amount::Amount;
 use crate::report::numbers::{self, Bytes, Unit};
@@ -6,30 +6,30 @@ use crate::report::resident::verdict::time;
 use crate::report::resident::{Explanation, Line};
 use std::io::{self, Write};
 
-/// A line's columns: what it is, how much, by how much it grew, who says so.
+/// The columns of a line: name, bytes, growth, source.
 type Row = [String; 4];
 
-/// The least columns of a name; a terminal that is narrower breaks lines.
-const LEAST: usize = 24;
+/// The smallest width of a name; a narrower terminal wraps lines.
+const MIN_NAME: usize = 24;
 
-/// Writes it for so many columns.
+/// Writes the text for this width.
 ///
 /// # Errors
-/// Those of writing.
-pub fn write(page: &Explanation, columns: usize, out: &mut dyn Write) -> io::Result<()> {
-    writeln!(out, "{}\n", head(page))?;
-    writeln!(out, "{}\n", wrap(&page.verdict.sentence, columns))?;
-    let sums = rows(page);
+/// The text cannot be written.
+pub fn write(explanation: &Explanation, columns: usize, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "{}\n", head(explanation))?;
+    writeln!(out, "{}\n", wrap(&explanation.verdict.sentence, columns))?;
+    let sums = rows(explanation);
     let rows = || sums.iter().flatten();
     let width = |column: usize| rows().map(|row| row[column].chars().count()).max().unwrap_or(0);
     let widths = [0, 1, 2, 3].map(width);
     let fixed: usize = widths[1..].iter().map(|width| width + 2).sum();
-    let name = widths[0].min(columns.saturating_sub(fixed).max(LEAST));
+    let name = widths[0].min(columns.saturating_sub(fixed).max(MIN_NAME));
     for rows in &sums {
         for [what, bytes, growth, source] in rows {
             let what = shorten(what, name);
             let mut line = format!("{what:name$}  {bytes:>width$}", width = widths[1]);
-            // One snapshot alone has not grown.
+            // There is no growth with one snapshot.
             if widths[2] > 0 {
                 line += &format!("  {growth:>width$}", width = widths[2]);
             }
@@ -38,18 +38,18 @@ pub fn write(page: &Explanation, columns: usize, out: &mut dyn Write) -> io::Res
         }
         writeln!(out)?;
     }
-    for note in &page.notes {
+    for note in &explanation.notes {
         writeln!(out, "{}", wrap(&format!("note: {note}"), columns))?;
     }
     Ok(())
 }
 
-/// The lines of each sum, and above the first what the columns are.
-fn rows(page: &Explanation) -> Vec<Vec<Row>> {
-    let change = if page.snapshots.0 > 1 { "change" } else { "" };
+/// Returns the lines of each sum, with the headings of the columns above the first.
+fn rows(explanation: &Explanation) -> Vec<Vec<Row>> {
+    let change = if explanation.snapshots.0 > 1 { "change" } else { "" };
     let mut above = vec![["", "now", change, "from"].map(str::to_owned)];
     let mut sums = Vec::new();
-    for sum in &page.sums {
+    for sum in &explanation.sums {
         let mut rows = std::mem::take(&mut above);
         let [_, figures @ ..] = row("", &sum.whole);
         let [bytes, growth, source] = figures;
@@ -63,26 +63,26 @@ fn rows(page: &Explanation) -> Vec<Vec<Row>> {
     sums
 }
 
-/// What a page is of.
-pub(crate) fn head(page: &Explanation) -> String {
-    let (number, span) = page.snapshots;
+/// Returns the title.
+pub(crate) fn head(explanation: &Explanation) -> String {
+    let (number, span) = explanation.snapshots;
     let over = span.map(|span| format!(" over {}", time(span))).unwrap_or_default();
     let snapshots = if number == 1 { "snapshot" } else { "snapshots" };
-    format!("Resident memory of {}: {number} {snapshots}{over}", page.process)
+    format!("Resident memory of {}: {number} {snapshots}{over}", explanation.process)
 }
 
-/// A part of nothing, then and now, is not worth a line.
+/// Returns whether a part is shown: it was or is more than nothing.
 pub(crate) fn is_shown(line: &Line, growth: Option<i64>) -> bool {
     line.bytes != 0 || growth.unwrap_or(0) != 0
 }
 
-/// Bytes, with thousands.
+/// Formats bytes, with commas.
 pub(crate) fn size(bytes: i64) -> String {
-    // Sizes of memory are whole numbers in a double.
+    // A double represents sizes of memory exactly.
     numbers::amount(&Amount::Number(bytes as f64), Unit::Bytes, Bytes::Plain)
 }
 
-/// The same, always with a sign.
+/// Formats bytes, always with a sign.
 pub(crate) fn signed(bytes: i64) -> String {
     format!("{}{}", if bytes > 0 { "+" } else { "" }, size(bytes))
 }
@@ -96,12 +96,12 @@ fn row(before: &str, (line, growth): &(Line, Option<i64>)) -> Row {
     ]
 }
 
-/// Leaves out the middle of what is too long.
+/// Replaces the middle of a long text by an ellipsis.
 fn shorten(text: &str, columns: usize) -> String {
     memreport_analysis::analysis::shorten(text, columns)
 }
 
-/// Breaks a sentence between words.
+/// Wraps a sentence between words.
 fn wrap(sentence: &str, columns: usize) -> String {
     let mut lines = vec![String::new()];
     for word in sentence.split_whitespace() {
@@ -123,7 +123,7 @@ pub(crate) mod tests {
     use crate::report::resident::snapshot::tests::snapshot;
     use insta::assert_snapshot;
 
-    pub(in super::super) fn page() -> Explanation {
+    pub(in super::super) fn explanation() -> Explanation {
         let heap = |allocated: i64, cache: i64| {
             format!(
                 "resident 2 {}\nrss/program/p 2 3000000\nrss/stacks 2 12288\nrss/anonymous/unnamed 2 {}\n
@@ -143,7 +143,7 @@ pub(crate) mod tests {
     #[test]
     fn it_is_one_page() {
         let mut out = Vec::new();
-        write(&page(), 80, &mut out).unwrap();
+        write(&explanation(), 80, &mut out).unwrap();
         assert_snapshot!(String::from_utf8(out).unwrap(), @r"
 Resident memory of server (pid 7): 2 snapshots over 10 min
 
@@ -175,10 +175,10 @@ heap-allocated by reporter   90,000,000 B  +70,000,000 B  counters
 
     #[test]
     fn one_snapshot_has_no_changes() {
-        let page =
+        let explanation =
             Explanation::new(vec![snapshot(0, "resident 2 20\nrss/stacks 2 5\nrss/files/f 2 15")]);
         let mut out = Vec::new();
-        write(&page, 80, &mut out).unwrap();
+        write(&explanation, 80, &mut out).unwrap();
         assert_snapshot!(String::from_utf8(out).unwrap(), @r"
 Resident memory of server (pid 7): 1 snapshot
 
@@ -198,11 +198,11 @@ note: not all files say what the allocator has committed
     fn lines_fit_and_add_up() {
         for columns in [80, 100, 200] {
             let mut out = Vec::new();
-            write(&page(), columns, &mut out).unwrap();
+            write(&explanation(), columns, &mut out).unwrap();
             let text = String::from_utf8(out).unwrap();
             assert!(text.lines().all(|line| line.chars().count() <= columns), "{text}");
         }
-        for sum in page().sums {
+        for sum in explanation().sums {
             let (bytes, growth) = sum.parts.iter().fold((0, 0), |sums, (line, growth)| {
                 (sums.0 + line.bytes, sums.1 + growth.unwrap())
             });

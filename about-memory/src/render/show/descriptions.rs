@@ -1,4 +1,4 @@
-//! Every path with what its report says of itself: what Firefox shows when the mouse rests on a name.
+//! Writes every path with the description of its report, which Firefox shows as a tooltip.
 
 use crate::report::numbers;
 use crate::report::page::Page;
@@ -8,7 +8,7 @@ use std::io::{self, Write};
 /// Writes the paths of all reports, process by process, each with its amount and description.
 ///
 /// # Errors
-/// Those of `out`.
+/// The text cannot be written.
 pub fn write(page: &Page<'_>, out: &mut dyn Write) -> io::Result<()> {
     page.processes(|process| {
         writeln!(out, "{}\n", process.name)?;
@@ -28,7 +28,7 @@ pub fn write(page: &Page<'_>, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// The measurements of a tree with their full paths, in the order of drawing.
+/// Returns the measurements of a tree with their full paths, in the order of drawing.
 fn paths(tree: &Tree) -> Vec<(String, usize)> {
     let mut paths = Vec::new();
     let mut segments: Vec<String> = Vec::new();

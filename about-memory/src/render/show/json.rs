@@ -1,6 +1,6 @@
-//! The built trees as JSON, for scripts: every node with its amount as a number, and as people see it.
+//! Writes trees as JSON: every node with its amount as a number and as text.
 //!
-//! Written piece by piece, since a tree may be deeper than a stack.
+//! Writes piece by piece: a tree may be deeper than the stack allows.
 
 use crate::report::amount::Amount;
 use crate::report::numbers::{self, Unit};
@@ -14,7 +14,7 @@ use std::io::{self, Write};
 #[derive(Serialize)]
 struct WireNode<'a> {
     name: &'a str,
-    /// The amount as a number; null for one that is none.
+    /// The amount as a number; null if it is none.
     amount: serde_json::Value,
     value: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -34,7 +34,7 @@ struct WireNode<'a> {
 /// Writes the page as one object.
 ///
 /// # Errors
-/// Those of `out`.
+/// The JSON cannot be written.
 pub fn write(page: &Page<'_>, notes: &[String], out: &mut dyn Write) -> io::Result<()> {
     write!(out, "{{\"version\":1,\"notes\":{},\"processes\":[", json(&notes)?)?;
     let mut separator = "\n";
@@ -70,7 +70,7 @@ fn write_tree(
 ) -> io::Result<()> {
     let mut depth = None;
     for step in tree.drawing_order() {
-        // Close what is done: a step up or to the side ends nodes.
+        // A step up or to the side ends nodes: close them.
         match depth {
             None => {}
             Some(before) if step.depth > before => write!(out, ",\"kids\":[")?,
@@ -112,7 +112,7 @@ fn is_zero(number: &u32) -> bool {
     *number == 0
 }
 
-/// Whole numbers without a point, as the file has them.
+/// Returns whole numbers without a point, as in files.
 fn number(amount: &Amount) -> serde_json::Value {
     let double = amount.number();
     let whole = (double.fract() == 0.0 && double.abs() < 1e15)

@@ -1,4 +1,4 @@
-//! What changed most, as a Markdown table for a pull request.
+//! Writes the largest changes as a Markdown table for a pull request.
 
 use crate::report::amount::Amount;
 use crate::report::diff::Change;
@@ -7,13 +7,13 @@ use crate::report::report_tree::{Presence, shown_name};
 use crate::report::tree::{Settings, Threshold};
 use std::io::{self, Write};
 
-/// How many changes are shown.
+/// The largest number of rows.
 const ROWS: usize = 30;
 
-/// Writes the changes, the greatest first.
+/// Writes the changes, the largest first.
 ///
 /// # Errors
-/// Those of `out`.
+/// The table cannot be written.
 pub fn write(
     changes: &[Change],
     settings: &Settings,
@@ -78,12 +78,12 @@ fn write_row(change: &Change, bytes: Bytes, out: &mut dyn Write) -> io::Result<(
     )
 }
 
-/// In hundredths of a percent.
+/// Returns the change in hundredths of a percent.
 fn relative(change: &Change) -> f64 {
     change.difference() / change.before.number().abs() * 10_000.0
 }
 
-/// Text that stays in its cell.
+/// Quotes text so that it stays in its cell.
 fn cell(text: &str) -> String {
     let mut cell = String::from("`");
     for c in text.chars() {

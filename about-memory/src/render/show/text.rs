@@ -1,4 +1,4 @@
-//! The text that copying Firefox's page gives, to the byte.
+//! Writes the same text, to the byte, as copying from Firefox's page gives.
 
 use crate::render::colour::{Style, paint};
 use crate::report::numbers;
@@ -8,19 +8,19 @@ use crate::report::tree::{Item, Settings, Tree};
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-/// Where the text goes; a plain one gets what Firefox gives, to the byte.
+/// The destination of the text. The default gets the same bytes as Firefox gives.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Medium {
-    /// Whether to use colours.
+    /// True to use colours.
     pub is_coloured: bool,
-    /// Whether it acts on control characters: they are drawn (`␛`) and not sent.
+    /// True to replace control characters by pictures (`␛`), because a terminal acts on them.
     pub is_terminal: bool,
 }
 
-/// Writes the page; answers the invalid paths that no process was there to list.
+/// Writes the page. Returns the invalid paths that no process has listed.
 ///
 /// # Errors
-/// Those of `out`.
+/// The text cannot be written.
 pub fn write(page: &Page<'_>, medium: Medium, out: &mut dyn Write) -> io::Result<Vec<String>> {
     writeln!(out, "Total resident memory (approximate) -- {}", page.total_resident())?;
     let mut is_empty = true;
@@ -34,7 +34,7 @@ pub fn write(page: &Page<'_>, medium: Medium, out: &mut dyn Write) -> io::Result
     Ok(unlisted)
 }
 
-/// Writes one tree, a line for each item in sight.
+/// Writes one tree, a line for each visible item.
 pub(crate) fn write_tree(
     tree: &Tree,
     settings: &Settings,
@@ -44,7 +44,7 @@ pub(crate) fn write_tree(
     Text { settings, medium, out }.write_tree(tree, "")
 }
 
-/// What stands before each measurement outside trees, so that their values end in one column.
+/// Returns the padding before each measurement outside trees, which right-aligns their values.
 pub(crate) fn paddings(flats: &[Tree], settings: &Settings) -> Vec<String> {
     let width = |flat: &Tree| {
         numbers::amount(&flat.root().amount, flat.unit, settings.bytes()).chars().count()
@@ -100,7 +100,7 @@ impl Text<'_> {
             for path in others {
                 writeln!(self.out, "    {}", self.heading(path))?;
             }
-            // The page has a blank behind the last one.
+            // Firefox prints a blank after the last one.
             writeln!(self.out, "    {} ", self.heading(last))?;
             let words = "This indicates a defect in one or more memory reporters. The invalid values are highlighted.";
             writeln!(self.out, "\n{words}")?;
@@ -141,11 +141,11 @@ impl Text<'_> {
     }
 }
 
-/// Where the drawing of a tree stands.
+/// A node whose children are being drawn.
 struct Branch<'t> {
     item: &'t Item,
     next_child: usize,
-    /// How much of the line's beginning belongs to its children as well.
+    /// The length of the indentation that its children share.
     indent: usize,
     value_width: usize,
 }
@@ -157,7 +157,7 @@ struct Lines<'a, 'o> {
 }
 
 impl Lines<'_, '_> {
-    /// Writes one line, adds what its children are indented by, and answers how wide its value is.
+    /// Writes one line, and indents its children. Returns the width of its value.
     fn write_item(
         &mut self,
         item: &Item,
@@ -210,7 +210,7 @@ impl Lines<'_, '_> {
     }
 }
 
-/// Control characters as pictures, where they would be acted upon.
+/// Replaces control characters by pictures if a terminal would act on them.
 fn drawn(text: Cow<'_, str>, medium: Medium) -> Cow<'_, str> {
     if !medium.is_terminal || !text.contains(char::is_control) {
         return text;
@@ -224,7 +224,7 @@ fn drawn(text: Cow<'_, str>, medium: Medium) -> Cow<'_, str> {
     text.chars().map(picture).collect::<String>().into()
 }
 
-/// Text as copying gives it: no NUL, and plain blanks for those that forbid a break.
+/// Returns text as copying gives it: without NUL, and with plain blanks for no-break spaces.
 fn as_copied(text: &str) -> Cow<'_, str> {
     if text.contains(['\0', '\u{a0}']) {
         text.replace('\0', "").replace('\u{a0}', " ").into()
@@ -233,7 +233,8 @@ fn as_copied(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Text of a heading or list as copying gives it: what HTML takes for blanks is one blank, and none at the ends.
+/// Returns text of a heading or list as copying gives it: HTML's white space collapses, and is
+/// removed at the ends.
 fn in_a_line(text: &str) -> Cow<'_, str> {
     let is_blank = |c: char| matches!(c, ' ' | '\t' | '\n' | '\r');
     let is_plain = !text.starts_with(is_blank)

@@ -1,4 +1,4 @@
-//! The lines of a report as they stand in a terminal: each knows its path, so that it can be folded.
+//! Lays out a report in lines for a terminal. Each line has its path, so that it can be folded.
 
 use std::collections::HashSet;
 use std::io;
@@ -11,13 +11,13 @@ use crate::report::tree::{Settings, Tree};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Line {
     pub(crate) text: String,
-    /// The node it shows: process and path. Headings have none.
+    /// The process and path of its node; `None` for a heading.
     pub(crate) path: Option<String>,
-    /// Whether something is below it, and in sight.
+    /// True if it has visible children.
     pub(crate) is_open: bool,
-    /// Whether something is below it.
+    /// True if it has children.
     pub(crate) has_children: bool,
-    /// How far it is from the root.
+    /// The distance from the root.
     pub(crate) depth: usize,
 }
 
@@ -27,7 +27,8 @@ impl Line {
     }
 }
 
-/// All lines of a page. The nodes in `turned` are folded where the page has them open, and open where it has them folded.
+/// Returns all lines of a page. The nodes in `turned` are folded if the page opens them, and open
+/// if it folds them.
 pub(crate) fn lines(page: &Page<'_>, turned: &HashSet<String>) -> io::Result<Vec<Line>> {
     let mut lines = Vec::new();
     page.processes(|process| {

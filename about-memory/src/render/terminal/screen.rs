@@ -39,19 +39,19 @@ pub(crate) struct Screen {
 }
 
 const HELP: &str = "\
-↑ ↓ j k      go to another line          PgUp PgDn Home End  go further
-→ ←          open, fold, go to the parent
+↑ ↓ j k      move by a line              PgUp PgDn Home End  move further
+→ ←          open, fold, move to the parent
 Enter Space  open or fold
-/            filter by text; Esc ends it
-m            mark this moment, and show what changes; again to stop
+/            filter by text; Esc clears the filter
+m            mark this report and show the differences; again to stop
 s            sort by name, or by amount
-v            verbose: everything, and in bytes
-p            pause, and go on
-r            ask now
-M            have the program give up what it can do without
+v            verbose: all nodes, in bytes
+p            pause, and continue
+r            refresh now
+M            ask the program to release caches and unused heap
 q            quit";
 
-/// Draws everything, and sees to it that the cursor is in sight.
+/// Draws the screen, and scrolls until the cursor is visible.
 pub(crate) fn draw(frame: &mut Frame<'_>, screen: &mut Screen) {
     let [head, body, foot] =
         Layout::vertical([Constraint::Length(1), Constraint::Min(1), Constraint::Length(1)])
@@ -65,7 +65,7 @@ pub(crate) fn draw(frame: &mut Frame<'_>, screen: &mut Screen) {
     } else if screen.cursor > last {
         screen.top += screen.cursor - last;
     }
-    // A heading above the first line comes into sight with it.
+    // Show the heading above the first line together with that line.
     if screen.lines.iter().take(screen.top).all(|line| line.path.is_none()) {
         screen.top = 0;
     }

@@ -3,11 +3,13 @@
 use super::{Budget, BudgetError, Limit, SHORT_KEY, Verdict};
 use toml_edit::{DocumentMut, Item, Value};
 
-/// The text of a budget with every ceiling at what the report that was judged comes to: no more, and in the same unit.
+/// Returns the text of a budget with every ceiling set to the value in the report, in the same
+/// unit.
+///
 /// Ceilings that no path matches stay.
 ///
 /// # Errors
-/// Says what is wrong with the text.
+/// The text is no valid budget.
 pub fn bless(text: &str, budget: &Budget, verdict: &Verdict) -> Result<String, BudgetError> {
     let mut document: DocumentMut =
         text.parse().map_err(|error| BudgetError::Toml(Box::new(error)))?;
@@ -27,7 +29,7 @@ pub fn bless(text: &str, budget: &Budget, verdict: &Verdict) -> Result<String, B
                 None => whole(highest.amount),
             },
         };
-        // Blanks and comments around the value stay.
+        // Keep white space and comments around the value.
         let decor = old.decor().clone();
         *old = new;
         *old.decor_mut() = decor;
@@ -35,7 +37,7 @@ pub fn bless(text: &str, budget: &Budget, verdict: &Verdict) -> Result<String, B
     Ok(document.to_string())
 }
 
-/// Upwards, so that the report it comes from is within it.
+/// Rounds up, so that the report is within the ceiling.
 fn up_to_hundredths(number: f64) -> f64 {
     (number.max(0.0) * 100.0).ceil() / 100.0
 }

@@ -1,10 +1,10 @@
-//! Takes out of processes and paths what differs from run to run: numbers of processes and threads, addresses.
+//! Removes from processes and paths what differs from run to run: pids, tids, addresses.
 
 use regress::Regex;
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
-/// A rule: where `hint` stands at all, each match of `pattern` (or only the first) becomes `replacement`.
+/// A rule: if `hint` occurs, each match of `pattern` (or only the first) becomes `replacement`.
 struct Rule {
     hint: &'static str,
     pattern: LazyLock<Regex>,
@@ -26,7 +26,7 @@ macro_rules! rule {
 
 static PID: Rule = rule!("pid", r"pid([ =]|: )\d+", "pid$1NNN", true);
 
-/// In this order, for one may make what the next looks for.
+/// The order matters: a rule can produce the text that a later one matches.
 static PATH: [Rule; 6] = [
     rule!("(tid=", r"\(tid=(\d+)\)", "(tid=NNN)", false),
     rule!("(tid=NNN)", r"#\d+ \(tid=NNN\)", "#N (tid=NNN)", false),
@@ -52,12 +52,12 @@ static OMNI_JAR: Rule =
 static SCRIPTS: Rule =
     rule!("source(scripts=", r"source\(scripts=(\d+), ", "source(scripts=NNN, ", false);
 
-/// The name of a process without its number.
+/// Returns the name of a process without its number.
 pub(crate) fn process(name: &str) -> Cow<'_, str> {
     PID.apply(name.into())
 }
 
-/// A path without what a run gives it.
+/// Returns a path without the parts that differ from run to run.
 pub(crate) fn path(path: &str) -> Cow<'_, str> {
     let mut path = PATH.iter().fold(PID.apply(path.into()), |path, rule| rule.apply(path));
     if path.starts_with("address-space") {

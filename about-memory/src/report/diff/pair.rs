@@ -23,7 +23,7 @@ pub(crate) struct ReadSide {
 }
 
 impl Pair {
-    /// The notes of both files.
+    /// Returns the notes of both files.
     pub fn notes(&self) -> Vec<String> {
         let of = |which, header: &Header| {
             notes::of(&header.own)
@@ -34,10 +34,10 @@ impl Pair {
         [of("first", &self.first.header), of("second", &self.second.header)].concat()
     }
 
-    /// What differs, as trees.
+    /// Computes the differences as trees.
     ///
     /// # Errors
-    /// Says what in them cannot be compared.
+    /// The files cannot be compared.
     pub fn compare(
         self,
         filter: Filter,
@@ -50,10 +50,10 @@ impl Pair {
         Ok(Opened { file, notes })
     }
 
-    /// What differs, as reports of their own.
+    /// Computes the differences as reports.
     ///
     /// # Errors
-    /// Says what in them cannot be compared, or what `sink` refuses.
+    /// The files cannot be compared, or `sink` refuses a report.
     pub(crate) fn compare_into(
         self,
         sink: &mut dyn Sink,
@@ -68,19 +68,19 @@ impl Pair {
         Ok(Compared { writer, knows_usable_size: first.header.usable_size.is_truthy() })
     }
 
-    /// What differs, path by path.
+    /// Computes the differences by path.
     ///
     /// # Errors
-    /// Says what in them cannot be compared.
+    /// The files cannot be compared.
     pub fn changes(&self, filter: &Filter) -> Result<Vec<Change>, Box<dyn Error + Send + Sync>> {
         changes(&self.first.reports, &self.second.reports, filter)
     }
 }
 
-/// What two files have in common, beside their reports.
+/// The header of a comparison.
 #[derive(Debug)]
 pub(crate) struct Compared {
-    /// How the process that wrote them is called, without its number.
+    /// The name of the process that wrote both files, without its number.
     pub(crate) writer: Option<String>,
     /// Firefox's `hasMozMallocUsableSize`.
     pub(crate) knows_usable_size: bool,

@@ -1,4 +1,4 @@
-//! Parses sizes with units, as `64K` and `1.5MB`.
+//! Parses sizes with units: `64K`, `1.5MB`.
 
 /// Parses a number of bytes: `4096`, `64K`, `1.5 MB`, `2GiB`. Units are powers of 1024.
 pub(crate) fn parse_bytes(text: &str) -> Result<f64, String> {

@@ -11,13 +11,13 @@ use std::error::Error;
 /// A report that has been read, with notes about its collection.
 #[derive(Debug)]
 pub struct Opened {
-    /// What is shown.
+    /// The trees.
     pub file: File,
-    /// Sentences about the collection, for people.
+    /// Notes about the collection, for people.
     pub notes: Vec<String>,
 }
 
-/// How the process that wrote a file is called: its reports do not name it.
+/// Returns the name of the process that wrote a file. Its reports do not contain it.
 pub(crate) fn writer_name(header: &Header) -> Option<String> {
     header.own.process.as_ref().map(|process| match process.pid {
         Some(pid) => format!("{} (pid {pid})", process.name),
@@ -25,8 +25,9 @@ pub(crate) fn writer_name(header: &Header) -> Option<String> {
     })
 }
 
-/// The reports of a file, and those of them that match a filter. Firefox shows a file whole before anybody can filter it:
-/// what it refuses whole it refuses filtered.
+/// A collector of the reports of a file, and of those that match a filter.
+///
+/// Firefox shows a file before the user can filter it, so it refuses the same files with a filter.
 #[derive(Debug)]
 pub(crate) struct FileBuilder {
     all: ReportTree,
@@ -58,20 +59,20 @@ impl FileBuilder {
         }
     }
 
-    /// Makes all totals, with the notes of the file's header.
+    /// Computes all totals, and adds the notes of the file's header.
     ///
     /// # Errors
-    /// Trees that contradict themselves.
+    /// The trees contradict themselves.
     pub(crate) fn open(self, header: &Header, settings: &Settings) -> Result<Opened, Refusal> {
         let writer = writer_name(header);
         let file = self.finish(writer.as_deref(), header.usable_size.is_truthy(), settings)?;
         Ok(Opened { file, notes: notes::of(&header.own) })
     }
 
-    /// Makes all totals.
+    /// Computes all totals.
     ///
     /// # Errors
-    /// Trees that contradict themselves.
+    /// The trees contradict themselves.
     pub(crate) fn finish(
         self,
         writer: Option<&str>,

@@ -18,20 +18,20 @@ pub struct ReportTree {
     pub(crate) nodes: Vec<Node>,
     pub(super) names: String,
     pub(super) descriptions: Texts,
-    /// From parent and name to the node, each with its hash.
+    /// Maps parent and name to a node. Each entry has its hash.
     children: HashTable<(u64, NodeId)>,
     directories: Directories,
     hasher: DefaultHashBuilder,
     pub(crate) processes: Vec<Process>,
     processes_by_name: HashMap<Box<str>, usize>,
     filter: Filter,
-    /// That of the report before; most often it is the next one's too.
+    /// The process of the last report. Most often the next report has the same.
     last_process: Option<usize>,
-    /// Measurements that have a name on which Firefox's page loses them.
+    /// Measurements whose names Firefox's page cannot show.
     pub lost: Vec<String>,
 }
 
-/// Names that every JavaScript object has already.
+/// Names of properties that every JavaScript object has.
 const RESERVED: [&str; 12] = [
     "__defineGetter__",
     "__defineSetter__",
@@ -48,17 +48,17 @@ const RESERVED: [&str; 12] = [
 ];
 
 impl ReportTree {
-    /// A report_tree that takes the reports whose path matches.
+    /// Makes a tree that takes the reports whose path matches.
     pub fn new(filter: Filter) -> Self {
         ReportTree { filter, ..ReportTree::default() }
     }
 
-    /// Forgets all reports.
+    /// Removes all reports.
     pub fn clear(&mut self) {
         *self = ReportTree::new(std::mem::take(&mut self.filter));
     }
 
-    /// Names the process that wrote the file; its reports name none.
+    /// Sets the name of the process that wrote the file. Its reports do not contain it.
     pub fn name_writer(&mut self, name: &str) {
         for process in self.processes.iter_mut().filter(|process| process.is_writer) {
             name.clone_into(&mut process.name);
@@ -68,7 +68,7 @@ impl ReportTree {
     /// Adds a report.
     ///
     /// # Errors
-    /// Says why Firefox's page would refuse the report, and with it the file.
+    /// Firefox's page would refuse the report, and with it the file.
     pub fn add(&mut self, entry: &Entry<'_>) -> Result<(), ReportFault> {
         if entry.path.starts_with("explicit/") {
             if !matches!(&entry.kind, Field::Number(kind) if *kind == 0.0 || *kind == 1.0) {
@@ -114,7 +114,7 @@ impl ReportTree {
             }
             return Ok(());
         }
-        // The first report, or the first that is not zero: a zero is replaced, not added to.
+        // The first report, or the first that is not zero: replace a zero instead of adding to it.
         node.amount = amount;
         if presence != Presence::Both {
             node.presence = presence;
@@ -154,7 +154,8 @@ impl ReportTree {
         process
     }
 
-    /// The node of a report's path, made if need be; `None` where Firefox's page loses the report.
+    /// Returns the node of a report's path, and creates it if needed; `None` if Firefox's page
+    /// loses the report.
     fn leaf(&mut self, process: usize, entry: &Entry<'_>) -> Result<Option<NodeId>, ReportFault> {
         let unit = unit(&entry.units);
         let is_flat = entry
@@ -175,7 +176,7 @@ impl ReportTree {
             Some(segments) => {
                 let mut node = NodeId::root_parent(process, is_flat);
                 for segment in segments {
-                    // A segment is as it is meant; its slashes are what a path writes as backslashes.
+                    // Segments are literal: their slashes become the backslashes of paths.
                     let is_literal = segment.contains('\\');
                     let text =
                         if is_literal { segment.clone() } else { segment.replace('/', "\\") };
@@ -190,7 +191,7 @@ impl ReportTree {
         Ok(Some(leaf))
     }
 
-    /// Follows a path, making what is missing of it.
+    /// Returns the node of a path, and creates missing ones.
     fn walk(&mut self, process: usize, path: &str, is_flat: bool, unit: Unit) -> NodeId {
         let root_parent = NodeId::root_parent(process, is_flat);
         let Some((directory, name)) = path.rsplit_once('/') else {
@@ -200,7 +201,8 @@ impl ReportTree {
         self.child(parent, name.into(), process, unit)
     }
 
-    /// The node at which others hang: known, or below one that is known, or else followed from the root.
+    /// Returns the node of a path without its last segment. Looks it up, then its parent, then
+    /// walks from the root.
     fn directory(&mut self, process: usize, path: &str, root_parent: NodeId, unit: Unit) -> NodeId {
         if let Some(known) = self.directories.find(process, path) {
             return known;
@@ -247,7 +249,7 @@ impl ReportTree {
     }
 
     pub(super) fn push_child(&mut self, parent: NodeId, name: NewName<'_>, unit: Unit) -> NodeId {
-        // Two thousand million nodes are 140 GB: the reader's limit on the text comes first.
+        // 2^31 nodes take 140 GB: the reader's size limit comes first.
         let child = NodeId(u32::try_from(self.nodes.len()).unwrap_or(NodeId::LAST));
         let hash = self.hash(parent, name);
         self.children.insert_unique(hash, (hash, child), |known| known.0);

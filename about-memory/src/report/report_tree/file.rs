@@ -1,23 +1,23 @@
-//! Holds the report tree of one file and its name among other files.
+//! Holds the report tree of one file.
 
 use super::build::ReportTree;
 
-/// A file that has been read, with all totals made.
+/// A file that has been read, with all totals.
 #[derive(Debug)]
 pub struct File {
     /// Its reports.
     pub report_tree: ReportTree,
     /// Firefox's `hasMozMallocUsableSize`.
     pub knows_usable_size: bool,
-    /// Whether reports were left out.
+    /// True if a filter left out reports.
     pub is_filtered: bool,
-    /// Invalid paths that the page has listed for nobody yet: Firefox's page keeps them for the next process that has a
-    /// tree `explicit`, even over a change of the filter.
+    /// Invalid paths that the page has not listed yet. Firefox's page keeps them for the next
+    /// process with a tree `explicit`, even when the filter changes.
     pub invalid_before: Vec<String>,
 }
 
 impl File {
-    /// Tells processes from those of the same name in other files, by the name of this file.
+    /// Adds the name of this file to processes whose names occur in other files.
     pub fn rename_processes_of(&mut self, others: &[File], file: &str) {
         for process in &mut self.report_tree.processes {
             let is_taken = |other: &File| {

@@ -1,11 +1,11 @@
-//! The texts of a report_tree: names of nodes, descriptions, and the paths of those who have measurements below them.
+//! Interns the texts of a report tree: names, descriptions and paths.
 
 use super::node::NodeId;
 use hashbrown::{DefaultHashBuilder, HashTable};
 use std::borrow::Cow;
 use std::hash::BuildHasher;
 
-/// A piece of text that is kept for good.
+/// A piece of interned text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Span {
     start: usize,
@@ -28,11 +28,11 @@ impl Span {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Name {
     pub(crate) span: Span,
-    /// Whether its backslashes are meant, and do not stand for slashes.
+    /// True if its backslashes are literal, and do not stand for slashes.
     pub(crate) is_literal: bool,
 }
 
-/// A name that may not be kept yet.
+/// A name that may not be interned yet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NewName<'n> {
     pub(crate) text: &'n str,
@@ -45,11 +45,11 @@ impl<'n> From<&'n str> for NewName<'n> {
     }
 }
 
-/// Texts that are kept once each.
+/// An interner.
 #[derive(Debug, Default)]
 pub(crate) struct Texts {
     text: String,
-    /// With its hash, so that growing does not need the texts.
+    /// Each with its hash, so that the table can grow without the texts.
     known: HashTable<(u64, Span)>,
     hasher: DefaultHashBuilder,
 }
@@ -71,8 +71,8 @@ impl Texts {
     }
 }
 
-/// From a process and the path down to the last slash to the node there: most reports stand beside others, so that one
-/// look-up takes the place of one for each segment.
+/// A map from process and path up to the last slash to a node. Most reports have siblings, so one
+/// look-up replaces one for each segment.
 #[derive(Debug, Default)]
 pub(crate) struct Directories {
     text: String,
@@ -103,7 +103,7 @@ impl Directories {
     }
 }
 
-/// A name as people read it: paths write the slash of a URL as a backslash.
+/// Returns a name for people. Paths write the slashes of URLs as backslashes.
 pub fn shown_name(name: &str) -> Cow<'_, str> {
     if name.contains('\\') { name.replace('\\', "/").into() } else { name.into() }
 }

@@ -5,13 +5,14 @@ use crate::report::amount::Amount;
 use crate::report::numbers::Unit;
 use memreport::snapshot::read::Field;
 
-/// The place of a node in its report_tree.
+/// The index of a node in its report tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct NodeId(pub(super) u32);
 
 impl NodeId {
     pub(crate) const NONE: NodeId = NodeId(u32::MAX);
-    /// Parents of roots are above this: two for each process, one for its trees and one for its flat measurements.
+    /// The last index of a node. Above it are the parents of roots: two for each process, for trees
+    /// and for single measurements.
     pub(super) const LAST: u32 = u32::MAX / 2;
 
     pub(super) fn root_parent(process: usize, is_flat: bool) -> Self {
@@ -24,7 +25,7 @@ impl NodeId {
     }
 }
 
-/// In which of two compared files a report stands, if it does not stand in both.
+/// The files of a comparison that contain a report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Presence {
     /// In both, or nothing is compared.
@@ -34,7 +35,7 @@ pub enum Presence {
     First,
     /// Only in the second: `[+]`.
     Second,
-    /// In neither: added because one file has a leaf where the other has a tree, `[!]`.
+    /// In neither: added because one file has a leaf at the path and the other a tree, `[!]`.
     Added,
 }
 
@@ -45,29 +46,30 @@ pub(crate) struct Node {
     pub(crate) parent: NodeId,
     pub(crate) first_child: NodeId,
     pub(super) last_child: NodeId,
-    /// The parent's next child, in the order of arrival.
+    /// The parent's next child, in order of arrival.
     pub(crate) next: NodeId,
     pub(crate) children: u32,
-    /// The only child, once it has become one with this node; its name follows this one's.
+    /// The only child, after it was merged into this node; its name follows this one's.
     pub(crate) absorbed: NodeId,
-    /// How many reports were added up here; 0 for one.
+    /// The number of reports that were added up; 0 for one.
     pub(crate) merged: u32,
     pub(super) description: Span,
-    /// That of the leaf; after [`ReportTree::total`], of each node the sum of all at or below it.
+    /// The amount of the leaf; after [`ReportTree::total`], the sum of all leaves at or below the
+    /// node.
     pub(crate) amount: Amount,
     pub(crate) unit: Unit,
     pub(crate) presence: Presence,
 }
 
-/// What is known of one process.
+/// A process.
 #[derive(Debug, Default)]
 pub(crate) struct Process {
     pub(crate) name: String,
-    /// Whether this is the process that wrote the file, which its reports do not name.
+    /// True for the process that wrote the file. Its reports do not name it.
     pub(crate) is_writer: bool,
     pub(crate) resident: Amount,
     pub(crate) resident_unique: Amount,
-    /// Whether any report is left after filtering.
+    /// True if any report matches the filter.
     pub(crate) has_reports: bool,
     pub(crate) trees: Vec<NodeId>,
     pub(crate) flats: Vec<NodeId>,
@@ -75,14 +77,16 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// The main process comes first and is counted with all its resident memory.
+    /// Returns whether this is the main process, which comes first and counts with all its resident
+    /// memory.
     pub(crate) fn is_main(&self) -> bool {
         self.is_writer || self.name.starts_with("Main Process")
     }
 }
 
 impl Process {
-    /// How much of the machine's memory this process has to itself, roughly; what is shared is counted with the main one.
+    /// Returns the approximate memory of this process alone. Shared memory counts with the main
+    /// process.
     pub(crate) fn resident_share(&self) -> Amount {
         let share = if self.is_main() || !self.resident_unique.is_truthy() {
             &self.resident
@@ -93,7 +97,7 @@ impl Process {
     }
 }
 
-/// The unit that a report names by number.
+/// Returns the unit of a report's `units` field.
 pub(crate) fn unit(field: &Field<'_>) -> Unit {
     let known = [Unit::Bytes, Unit::Count, Unit::CountCumulative, Unit::Percentage];
     let named = known

@@ -5,12 +5,12 @@ use super::names::{Name, shown_name};
 use super::node::{Node, NodeId};
 
 impl ReportTree {
-    /// All nodes, parents before children.
+    /// Returns all nodes, parents before children.
     pub(crate) fn ids(&self) -> impl Iterator<Item = NodeId> + use<> {
         (0..u32::try_from(self.nodes.len()).unwrap_or(NodeId::LAST)).map(NodeId)
     }
 
-    /// The path of a node, as the file has it. Nodes that are shown as one are still several here.
+    /// Returns the path of a node as in the file. Merged nodes are still separate here.
     pub(crate) fn segments(&self, node: NodeId) -> Vec<&str> {
         let mut segments = Vec::new();
         let mut at = node;
@@ -22,7 +22,7 @@ impl ReportTree {
         segments
     }
 
-    /// The root of a node's tree, and its process.
+    /// Returns the root of a node's tree, and its process.
     pub(crate) fn root_and_process(&self, node: NodeId) -> (NodeId, &str) {
         let mut root = node;
         while self.node(root).parent.0 < NodeId::LAST {
@@ -44,12 +44,12 @@ impl ReportTree {
         })
     }
 
-    /// The name of a node as the file has it, with those it has absorbed.
+    /// Returns the name of a node as in the file, joined with the names of absorbed nodes.
     pub(crate) fn name(&self, id: NodeId) -> String {
         self.join_names(id, |name| name.span.of(&self.names).to_owned())
     }
 
-    /// The same as people read it; `None` where that is only a matter of turning backslashes round.
+    /// Returns the name for people; `None` if turning backslashes into slashes gives it.
     pub(crate) fn literal_name(&self, mut id: NodeId) -> Option<String> {
         let whole = id;
         loop {

@@ -1,11 +1,12 @@
-//! Why a file that is JSON and has reports still cannot be shown: Firefox's page refuses the same files.
+//! Defines the reasons to refuse a file of valid JSON reports. Firefox's page refuses the same
+//! files.
 
 use crate::report::numbers::Unit;
 use memreport::snapshot::read::Field;
 use std::error::Error;
 use std::fmt;
 
-/// What is wrong with one report.
+/// An error in one report.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum ReportFault {
@@ -13,21 +14,21 @@ pub enum ReportFault {
     KindInExplicit(Field<'static>),
     /// A unit other than bytes in the tree `explicit`.
     UnitsInExplicit(Field<'static>),
-    /// A mark that is neither 1 nor 2.
+    /// A `_presence` that is neither 1 nor 2.
     Presence(Field<'static>),
-    /// Marked otherwise than an earlier report of the same path.
+    /// Another `_presence` than an earlier report of the same path.
     PresenceMismatch,
-    /// A process whose name JavaScript keeps for itself.
+    /// A process with the name of a JavaScript property.
     ReservedProcess(String),
-    /// A tree whose name JavaScript keeps for itself.
+    /// A tree with the name of a JavaScript property.
     ReservedTree(String),
-    /// A field that comparing needs is missing.
+    /// A field that a comparison needs is missing.
     Missing(&'static str),
-    /// A process that is no string, which comparing needs.
+    /// A process that is no string, which a comparison needs.
     Process(Field<'static>),
-    /// Of another kind than an earlier report of the same path.
+    /// Another kind than an earlier report of the same path.
     OtherKind(Field<'static>),
-    /// In other units than an earlier report of the same path.
+    /// Other units than an earlier report of the same path.
     OtherUnits(Field<'static>),
 }
 
@@ -50,7 +51,7 @@ impl fmt::Display for ReportFault {
                 )
             }
             ReportFault::PresenceMismatch => f.write_str(
-                "its `_presence` differs from that of an earlier report of this path; leave it out",
+                "its `_presence` differs from an earlier report of this path; leave it out",
             ),
             ReportFault::ReservedProcess(name) => {
                 write!(
@@ -86,7 +87,7 @@ impl fmt::Display for ReportFault {
 
 impl Error for ReportFault {}
 
-/// What is wrong with the trees that the reports make.
+/// An error in the trees of a file.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Refusal {
@@ -95,21 +96,21 @@ pub enum Refusal {
         /// The path, and its process.
         path: String,
     },
-    /// Units that have no name.
+    /// Units that Firefox does not define.
     UnknownUnits {
         /// The path, and its process.
         path: String,
     },
-    /// Not the units of the tree.
+    /// The units differ from the units of the tree.
     MixedUnits {
         /// The path, and its process.
         path: String,
         /// Its unit.
         unit: Unit,
-        /// That of the tree's root.
+        /// The unit of the tree's root.
         tree: Unit,
     },
-    /// Two files that differ in what must be the same.
+    /// Two files differ in a property that must be the same.
     Unlike(&'static str),
 }
 

@@ -1,4 +1,5 @@
-//! The totals of all nodes, and the trees as they are shown: chains of single children made one, `heap-unclassified` added.
+//! Computes the totals of all nodes, merges chains of single children, and adds
+//! `heap-unclassified`.
 
 use super::build::ReportTree;
 use super::names::Span;
@@ -11,9 +12,10 @@ impl ReportTree {
     /// Adds up every tree, once all reports are in.
     ///
     /// # Errors
-    /// Says where a tree contradicts itself: Firefox's page would refuse the file.
+    /// A tree contradicts itself: Firefox's page would refuse the file.
     pub fn total(&mut self) -> Result<(), Refusal> {
-        // A node is made before its children, so the way back meets every child before its parent.
+        // Backwards: a node comes before its children, so every child is complete before its
+        // parent.
         for index in (0..self.nodes.len()).rev() {
             let id = NodeId(u32::try_from(index).unwrap_or(u32::MAX));
             match self.nodes[index].children {
@@ -28,7 +30,7 @@ impl ReportTree {
         self.check_units()
     }
 
-    /// Makes one of a node and its only child, which has been filled in.
+    /// Merges a node with its only child, which is complete.
     fn absorb(&mut self, id: NodeId) {
         let child_id = self.node(id).first_child;
         let child = self.node(child_id);
@@ -56,7 +58,8 @@ impl ReportTree {
             node.amount = sum;
             return Ok(());
         }
-        // One of two files has a leaf here and the other a tree. A child that is in neither makes them comparable.
+        // One of two files has a leaf here and the other a tree. A child in neither file makes them
+        // comparable.
         if !matches!(node.presence, Presence::First | Presence::Second) {
             return Err(Refusal::LeafAndTree { path: self.place(id) });
         }
@@ -86,7 +89,7 @@ impl ReportTree {
         };
     }
 
-    /// What the allocator has handed out and no report names.
+    /// Adds the allocated memory that no report names.
     fn add_heap_unclassified(&mut self, process: usize) {
         let (Some(explicit), Some(allocated)) =
             (self.tree(process, "explicit"), self.flat(process, "heap-allocated"))
@@ -107,17 +110,17 @@ impl ReportTree {
         self.nodes[explicit.0 as usize].amount.add(&amount);
     }
 
-    /// A tree of a process, by its name.
+    /// Returns a tree of a process by name.
     pub(crate) fn tree(&self, process: usize, name: &str) -> Option<NodeId> {
         self.find_child(NodeId::root_parent(process, false), name.into())
     }
 
-    /// A flat measurement of a process, by its name.
+    /// Returns a single measurement of a process by name.
     fn flat(&self, process: usize, name: &str) -> Option<NodeId> {
         self.find_child(NodeId::root_parent(process, true), name.into())
     }
 
-    /// All nodes that are shown must have the unit of their root, and a known one.
+    /// Checks that all visible nodes have the unit of their root, and that Firefox defines it.
     fn check_units(&self) -> Result<(), Refusal> {
         let mut is_absorbed = vec![false; self.nodes.len()];
         let mut roots: Vec<NodeId> = Vec::with_capacity(self.nodes.len());
@@ -149,7 +152,7 @@ impl ReportTree {
 }
 
 impl ReportTree {
-    /// The path of a node, with the process, for a message.
+    /// Returns the path of a node and its process, for a message.
     fn place(&self, node: NodeId) -> String {
         format!("`{}` of {}", self.segments(node).join("/"), self.root_and_process(node).1)
     }

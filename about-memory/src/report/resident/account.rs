@@ -1,4 +1,4 @@
-//! Sums that lead from resident memory to reports: each whole is its parts, and what is left over is a part of its own.
+//! Divides resident memory into sums, down to reports. A remainder is a part of its own.
 
 use super::snapshot::ProcessSnapshot;
 use crate::report::report_tree::shown_name;
@@ -6,29 +6,29 @@ use crate::report::report_tree::shown_name;
 /// A whole and its parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sum {
-    /// In which way the whole is divided, as `by use`.
+    /// The way of dividing, as `by use`.
     pub by: &'static str,
-    /// What is divided.
+    /// The divided amount.
     pub whole: Line,
     /// Invariant: they add up to the whole.
     pub parts: Vec<Line>,
 }
 
-/// An amount of bytes, and where it is known from.
+/// An amount of bytes with its source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
-    /// What it is.
+    /// The name.
     pub name: String,
-    /// How many bytes of it there are.
+    /// The number of bytes.
     pub bytes: i64,
-    /// Who says so.
+    /// The source of the number.
     pub source: &'static str,
 }
 
-/// What the parts leave of the whole.
+/// The name of a remainder.
 pub(crate) const REST: &str = "not explained";
 
-/// How many reported paths have a line of their own.
+/// The number of reported paths with a line of their own.
 const PATHS: usize = 6;
 
 fn line(name: impl Into<String>, bytes: i64, source: &'static str) -> Line {
@@ -36,7 +36,7 @@ fn line(name: impl Into<String>, bytes: i64, source: &'static str) -> Line {
 }
 
 impl Sum {
-    /// Whatever the parts leave is a part too.
+    /// Makes a sum. A remainder becomes a part.
     fn new(by: &'static str, whole: Line, mut parts: Vec<Line>) -> Self {
         let rest = whole.bytes - parts.iter().map(|part| part.bytes).sum::<i64>();
         if rest != 0 {
@@ -46,22 +46,24 @@ impl Sum {
     }
 }
 
-/// Memory that stands for no file, and whose it is. Nobody says which pages are whose, so each owner in turn is given what it
-/// has at most, and the last part is what is left.
+/// Anonymous memory by owner.
+///
+/// The kernel does not report the owner of a page. So each owner in turn gets at most what it
+/// reports, and the remainder is a part of its own.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Anonymous {
-    /// Of the program's allocator.
+    /// The program's allocator.
     pub(crate) heap: i64,
-    /// Of the C library's, where that is another.
+    /// The C library's allocator, if the program uses another.
     pub(crate) c_heap: i64,
-    /// Of DMD.
+    /// DMD's tables.
     pub(crate) dmd: i64,
-    /// Of reporters that report what they mapped themselves.
+    /// Memory that reporters report as mapped, by path.
     pub(crate) mapped: Vec<(String, i64)>,
     pub(crate) rest: i64,
 }
 
-/// The path that DMD reports its own tables below.
+/// The path of DMD's own tables.
 const DMD: &str = "explicit/dmd";
 
 impl Anonymous {
@@ -73,7 +75,8 @@ impl Anonymous {
             bytes
         };
         let dmd = take(snapshot.mapped().get(DMD).copied().unwrap_or(0));
-        // Where the program's allocator is another, the segment behind the program's data is the C library's.
+        // If the program uses another allocator, the segment after its data belongs to the C
+        // library.
         let c_heap = take(snapshot.below("c-heap").min(snapshot.below("rss/heap")));
         let committed = snapshot.below("heap-committed");
         let heap = take(snapshot.figure("heap-resident").unwrap_or(committed));
@@ -83,7 +86,8 @@ impl Anonymous {
     }
 }
 
-/// All sums of one snapshot, from resident memory to single blocks. A sum of which the file says nothing is left out.
+/// Returns all sums of one snapshot, from resident memory to single blocks. Leaves out sums without
+/// figures.
 pub fn sums(snapshot: &ProcessSnapshot) -> Vec<Sum> {
     [
         resident(snapshot),
@@ -168,7 +172,7 @@ fn allocated(snapshot: &ProcessSnapshot) -> Option<Sum> {
     Some(Sum::new("by reporter", whole, parts))
 }
 
-/// What the allocator has handed out and no report names; below nothing where more is reported than there is.
+/// Returns the allocated bytes that no report names; negative if more is reported than allocated.
 pub(crate) fn dark(snapshot: &ProcessSnapshot) -> i64 {
     snapshot.figure("heap-allocated").unwrap_or(0) - snapshot.heap().values().sum::<i64>()
 }

@@ -5,23 +5,23 @@ use memreport_analysis::read::{Dump, Mode};
 /// The blocks of a dump, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Blocks {
-    /// Asked for, of blocks that somebody reports.
+    /// The requested bytes of reported blocks.
     pub reported: i64,
-    /// What the allocator added to those.
+    /// The slop of reported blocks.
     pub reported_slop: i64,
-    /// Asked for, of blocks that nobody reports.
+    /// The requested bytes of unreported blocks.
     pub dark: i64,
-    /// What the allocator added to those.
+    /// The slop of unreported blocks.
     pub dark_slop: i64,
 }
 
 impl Blocks {
-    /// What the blocks of a dump add up to; nothing of a sample, or where the dump does not say who reports what.
+    /// Adds up the blocks of a dump; `None` for a sample, or if the dump contains no reports.
     pub(crate) fn of_dump(dump: &Dump) -> Option<Blocks> {
         let extension = dump.extension.as_ref();
         let says_who_reports = match dump.invocation.mode {
             Mode::DarkMatter => true,
-            // Mozilla's scans do not say it.
+            // Scans by Firefox contain no reports.
             Mode::Scan => extension.is_some(),
             _ => false,
         };

@@ -4,37 +4,37 @@ use super::account::{self, Line, Sum, sums};
 use super::snapshot::ProcessSnapshot;
 use super::verdict::{self, Verdict};
 
-/// The whole page, as a value.
+/// An explanation of resident memory.
 #[derive(Clone, Debug)]
 pub struct Explanation {
     /// The process.
     pub process: String,
-    /// How many snapshots there are, and how many milliseconds lie between the first and the last, where known.
+    /// The number of snapshots, and the milliseconds between the first and the last if known.
     pub snapshots: (usize, Option<u64>),
-    /// The sums of the last snapshot, each line with what it grew by since the first, if there are two.
+    /// The sums of the last snapshot, with their growth since the first.
     pub sums: Vec<ComparedSum>,
-    /// What is to be concluded.
+    /// The conclusion.
     pub verdict: Verdict,
-    /// What makes the figures doubtful, as sentences.
+    /// The reasons to doubt the figures, as sentences.
     pub notes: Vec<String>,
 }
 
-/// A sum of the last snapshot beside that of the first.
+/// A sum of the last snapshot, compared with the first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ComparedSum {
-    /// In which way the whole is divided, as `by use`.
+    /// The way of dividing, as `by use`.
     pub by: &'static str,
-    /// What is divided, and by how much it grew.
+    /// The divided amount and its growth.
     pub whole: (Line, Option<i64>),
-    /// The parts, which add up to it, as do their growths.
+    /// The parts and their growth, which add up to the whole.
     pub parts: Vec<(Line, Option<i64>)>,
 }
 
 impl Explanation {
-    /// Explains the snapshots of one process; they are put in the order of time.
+    /// Explains the snapshots of one process. Sorts them by time.
     ///
     /// # Panics
-    /// Where there is none.
+    /// There is no snapshot.
     pub fn new(mut snapshots: Vec<ProcessSnapshot>) -> Self {
         if snapshots.iter().all(|snapshot| snapshot.time_ms.is_some()) {
             snapshots.sort_by_key(|snapshot| snapshot.time_ms);
@@ -61,7 +61,7 @@ impl Explanation {
 }
 
 impl ComparedSum {
-    /// Of what the first snapshot says nothing, nobody knows what it grew by.
+    /// Compares two sums. Without the first, the growth is unknown.
     fn new(now: Sum, before: Option<&Sum>) -> Self {
         let Some(before) = before else {
             let alone = |line| (line, None);
@@ -82,7 +82,7 @@ impl ComparedSum {
         };
         let growth = now.whole.bytes - before.whole.bytes;
         let mut parts: Vec<_> = now.parts.into_iter().chain(gone).map(grown).collect();
-        // What is left comes last, also where only one of the two snapshots has it.
+        // The remainder comes last, also if only one of the two snapshots has it.
         parts.sort_by_key(|(line, _)| line.name == account::REST);
         ComparedSum { by: now.by, whole: (now.whole, Some(growth)), parts }
     }

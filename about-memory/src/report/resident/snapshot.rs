@@ -1,71 +1,72 @@
-//! What one snapshot says of one process: the figures that resident memory is explained by.
+//! Reads the figures of one process that explain its resident memory.
 
 use super::blocks::Blocks;
 use memreport::snapshot::read::{Entry, Field, Header, Sink};
 use std::collections::BTreeMap;
 use std::error::Error;
 
-/// Kinds of reports, as files have them.
+/// The kinds and units of reports, as in files.
 const NON_HEAP: f64 = 0.0;
 const HEAP: f64 = 1.0;
 const BYTES: f64 = 0.0;
 const COUNT: f64 = 1.0;
 
-/// How far two files of one process may disagree on when it began, in milliseconds: each measures it anew.
-const BEGAN: u64 = 2000;
+/// The tolerance for the start time of a process, in milliseconds: each file measures it again.
+const START_TOLERANCE_MS: u64 = 2000;
 
-/// What one snapshot says of one process. All figures are bytes.
+/// The figures of one process in one snapshot, in bytes.
 #[derive(Clone, Debug, Default)]
 pub struct ProcessSnapshot {
-    /// The process, as its reports or the file name it.
+    /// The process, by the name in its reports or in the file.
     pub process: String,
-    /// The number of the process, and when it began in milliseconds since 1970, where known.
+    /// The pid, and the start time in milliseconds since 1970, if known.
     pub identity: (Option<u64>, Option<u64>),
-    /// When the snapshot was taken, in milliseconds since 1970.
+    /// The time of the snapshot, in milliseconds since 1970.
     pub time_ms: Option<u64>,
-    /// What the program's allocator is called.
+    /// The name of the program's allocator.
     pub allocator: Option<String>,
-    /// How many threads the process had; 0 where the file does not say.
+    /// The number of threads; 0 if the file has none.
     pub threads: i64,
-    /// What the dump beside the snapshot adds.
+    /// The sums of the dump beside the snapshot.
     pub blocks: Option<Blocks>,
-    /// By path, all but heap memory below `explicit`.
+    /// Bytes by path, except heap memory below `explicit`.
     figures: BTreeMap<String, i64>,
-    /// Below `explicit`, by the two first segments of the path.
+    /// Heap bytes below `explicit`, by the first two segments of the path.
     heap: BTreeMap<String, i64>,
     mapped: BTreeMap<String, i64>,
 }
 
 impl ProcessSnapshot {
-    /// Whether two snapshots are of one process that was not started again between them, as far as they say.
+    /// Returns whether two snapshots are of one process that was not restarted between them.
     pub fn is_of_same_process(&self, other: &ProcessSnapshot) -> bool {
         let [(pid, began), (other_pid, other_began)] = [self.identity, other.identity];
-        let is_later = began.zip(other_began).is_some_and(|(a, b)| a.abs_diff(b) > BEGAN);
+        let is_later =
+            began.zip(other_began).is_some_and(|(a, b)| a.abs_diff(b) > START_TOLERANCE_MS);
         pid == other_pid && !is_later
     }
 
-    /// A figure by its whole path.
+    /// Returns a figure by its path.
     pub fn figure(&self, path: &str) -> Option<i64> {
         self.figures.get(path).copied()
     }
 
-    /// Whether there is any figure below a path, or at it.
+    /// Returns whether there is a figure at or below a path.
     pub fn has(&self, path: &str) -> bool {
         self.figures.keys().any(|other| is_below(other, path))
     }
 
-    /// The sum of all figures below a path, or at it.
+    /// Returns the sum of all figures at or below a path.
     pub fn below(&self, path: &str) -> i64 {
         let figures = self.figures.iter().filter(|(other, _)| is_below(other, path));
         figures.map(|(_, bytes)| bytes).sum()
     }
 
-    /// What reporters say is on the heap, by the first two segments of their paths.
+    /// Returns the reported heap memory, by the first two segments of the path.
     pub fn heap(&self) -> &BTreeMap<String, i64> {
         &self.heap
     }
 
-    /// What reporters say the program has mapped itself, by the first two segments of their paths.
+    /// Returns the memory that reporters report as mapped, by the first two segments of the path.
     pub fn mapped(&self) -> &BTreeMap<String, i64> {
         &self.mapped
     }
@@ -93,10 +94,10 @@ fn is_below(path: &str, of: &str) -> bool {
     path.strip_prefix(of).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// Takes the reports of all processes of a file, and gives one of them.
+/// A collector of the reports of a file, by process.
 #[derive(Debug, Default)]
 pub struct ProcessSnapshots {
-    /// By the process's name; its reports, added up.
+    /// The sums by the name of the process.
     processes: BTreeMap<String, ProcessSnapshot>,
 }
 
@@ -118,7 +119,7 @@ impl Sink for ProcessSnapshots {
         if amount.is_nan() || amount.abs() >= 9e15 {
             return Ok(());
         }
-        // A double of this size is a whole number exactly.
+        // A double of this size represents a whole number exactly.
         let amount: i64 = format!("{amount:.0}").parse()?;
         let snapshot = match self.processes.get_mut(process) {
             Some(snapshot) => snapshot,
@@ -134,7 +135,8 @@ impl Sink for ProcessSnapshots {
 }
 
 impl ProcessSnapshots {
-    /// The process of that name, else the one that wrote the file, the main one, or the biggest.
+    /// Returns the process with this name; by default the writer of the file, the main process or
+    /// the largest.
     pub fn choose(mut self, wanted: Option<&str>, header: &Header) -> Option<ProcessSnapshot> {
         let own = header.own.process.as_ref();
         let writer = own.map(|process| match process.pid {

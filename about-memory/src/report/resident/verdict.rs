@@ -1,4 +1,5 @@
-//! One sentence on where the memory went: a leak, a cache, the allocator, files, or nothing unusual.
+//! Explains the growth of resident memory in one sentence: a leak, a cache, the allocator, files,
+//! or nothing unusual.
 
 use super::account::{Anonymous, dark};
 use super::snapshot::ProcessSnapshot;
@@ -7,47 +8,47 @@ use crate::report::numbers::{self, Bytes, Unit};
 use crate::report::report_tree::shown_name;
 use std::collections::BTreeMap;
 
-/// What is found, with the numbers that support it.
+/// The conclusion, with the numbers that support it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verdict {
-    /// What it is, for programs.
+    /// The cause, for programs.
     pub cause: Cause,
-    /// The same for people: one sentence.
+    /// One sentence for people.
     pub sentence: String,
 }
 
-/// Where the memory went.
+/// The cause of the growth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Cause {
     /// Nothing stands out.
     NothingUnusual,
-    /// Heap memory that nobody reports.
+    /// Unreported heap memory.
     DarkMatter,
     /// Heap memory that a reporter names.
     Reported,
-    /// The allocator keeps what the program gave back.
+    /// Freed memory that the allocator keeps.
     Retained,
-    /// Blocks of code that is not Rust's.
+    /// Heap blocks of code other than Rust.
     OtherCode,
-    /// Pages of files that are mapped.
+    /// Pages of mapped files.
     Files,
     /// Stacks of threads.
     Stacks,
-    /// Memory that is shared with other processes.
+    /// Memory shared with other processes.
     Shared,
-    /// What a reporter says that the program mapped itself.
+    /// Memory that a reporter reports as mapped.
     Mapped,
-    /// Mappings that nobody reports.
+    /// Unreported anonymous mappings.
     Anonymous,
     /// DMD's own tables.
     Tracker,
-    /// The files do not say what it is.
+    /// The files do not contain the cause.
     Unknown,
 }
 
 impl Cause {
-    /// The word for it, as programs want it.
+    /// Returns its name, for programs.
     pub fn word(self) -> &'static str {
         match self {
             Cause::NothingUnusual => "nothing-unusual",
@@ -66,20 +67,20 @@ impl Cause {
     }
 }
 
-/// Less than this, or than a twentieth of what was resident, is not worth a word.
-const LEAST: i64 = 1 << 20;
-const LEAST_SHARE: i64 = 20;
+/// The smallest growth that counts, in bytes and as a fraction of the resident memory before.
+const MIN_GROWTH: i64 = 1 << 20;
+const MIN_GROWTH_SHARE: i64 = 20;
 
-/// Allocators take memory by the megabyte, so a few more or less say nothing.
-const LEAST_RETAINED: i64 = 4 << 20;
+/// The smallest growth of retained memory that counts: allocators take memory in megabytes.
+const MIN_RETAINED_GROWTH: i64 = 4 << 20;
 
-/// One snapshot alone is unusual from here on.
-const LEAST_LEVEL: i64 = 16 << 20;
+/// The smallest amount that is unusual in a single snapshot.
+const MIN_LEVEL: i64 = 16 << 20;
 
-/// What is resident for one reason, in bytes; with the path, where a reporter names it.
+/// Resident bytes by cause, and by path if a reporter names them.
 type Parts = BTreeMap<(Cause, String), i64>;
 
-/// All that is resident, by reason.
+/// Divides resident memory by cause.
 fn parts(snapshot: &ProcessSnapshot) -> Parts {
     let anonymous = Anonymous::of(snapshot);
     let other_code = snapshot.below("heap-committed/other-code");
@@ -104,27 +105,27 @@ fn parts(snapshot: &ProcessSnapshot) -> Parts {
     parts.chain(reported).chain(mapped).collect()
 }
 
-/// What is resident and, by the file, neither mapped nor on the heap.
+/// Returns the resident memory that the file neither maps nor counts as heap.
 fn unexplained(snapshot: &ProcessSnapshot) -> i64 {
     let resident = snapshot.figure("resident").unwrap_or(0);
     let heap = snapshot.figure("heap-allocated").unwrap_or(0).max(snapshot.below("heap-committed"));
     resident - if snapshot.has("rss") { snapshot.below("rss") } else { heap }
 }
 
-/// What becomes of the snapshots, in the order of time.
+/// Concludes from snapshots in the order of time.
 ///
 /// # Panics
-/// Where there is no snapshot.
+/// There is no snapshot.
 pub fn of(snapshots: &[ProcessSnapshot]) -> Verdict {
     let [first, .., last] = snapshots else { return at(&snapshots[0]) };
     let (Some(before), Some(now)) = (first.figure("resident"), last.figure("resident")) else {
         return unknown();
     };
     let growth = Growth { snapshots, first, last, resident: now - before };
-    let least = LEAST.max(before / LEAST_SHARE);
+    let least = MIN_GROWTH.max(before / MIN_GROWTH_SHARE);
     let grown = growth.by_reason();
     let counts =
-        |cause, bytes| bytes >= least && (cause != Cause::Retained || bytes >= LEAST_RETAINED);
+        |cause, bytes| bytes >= least && (cause != Cause::Retained || bytes >= MIN_RETAINED_GROWTH);
     let worth_a_word = grown.iter().filter(|((cause, _), bytes)| counts(*cause, **bytes));
     match worth_a_word.max_by_key(|(_, bytes)| **bytes) {
         Some(((cause, path), bytes)) => growth.because_of(*cause, path, *bytes),
@@ -132,7 +133,7 @@ pub fn of(snapshots: &[ProcessSnapshot]) -> Verdict {
     }
 }
 
-/// The first snapshot, the last, and what lies between.
+/// The growth from the first snapshot to the last.
 struct Growth<'m> {
     snapshots: &'m [ProcessSnapshot],
     first: &'m ProcessSnapshot,
@@ -141,7 +142,7 @@ struct Growth<'m> {
 }
 
 impl Growth<'_> {
-    /// By how much each part grew.
+    /// Returns the growth of each part.
     fn by_reason(&self) -> Parts {
         let mut grown = parts(self.last);
         for (key, before) in parts(self.first) {
@@ -197,7 +198,7 @@ impl Growth<'_> {
         Verdict { cause, sentence }
     }
 
-    /// Where the dark blocks were allocated, a dump says.
+    /// Returns the way to find the allocation stacks of dark blocks.
     fn ask_dmd(&self) -> &'static str {
         if self.last.blocks.is_some() {
             "`about-memory dmd --explain` of the dump beside the last file shows where it is allocated"
@@ -210,13 +211,13 @@ impl Growth<'_> {
         let allocated = |snapshot: &ProcessSnapshot| snapshot.figure("heap-allocated").unwrap_or(0);
         let (before, now) = (allocated(self.first), allocated(self.last));
         let peak = self.snapshots.iter().map(allocated).max().unwrap_or(now);
-        let peak = if peak - before.max(now) >= LEAST.max(before / LEAST_SHARE) {
+        let peak = if peak - before.max(now) >= MIN_GROWTH.max(before / MIN_GROWTH_SHARE) {
             format!(", after a peak of {}", size(peak))
         } else {
             String::new()
         };
         let live = match now - before {
-            change if change.abs() < LEAST.max(before / LEAST_SHARE) => {
+            change if change.abs() < MIN_GROWTH.max(before / MIN_GROWTH_SHARE) => {
                 format!("live heap flat at {}", size(now))
             }
             change => format!("live heap {}", signed(change)),
@@ -245,7 +246,7 @@ impl Growth<'_> {
         Verdict { cause: Cause::NothingUnusual, sentence }
     }
 
-    /// ` in 10 min`, if the files say when they were made.
+    /// Returns ` in 10 min`, if the files have times.
     fn span(&self) -> String {
         let span = self.last.time_ms.zip(self.first.time_ms);
         span.and_then(|(last, first)| last.checked_sub(first))
@@ -253,10 +254,10 @@ impl Growth<'_> {
             .unwrap_or_default()
     }
 
-    /// How that compares with what resident memory grew by.
+    /// Compares a growth with the growth of resident memory.
     fn of_resident(&self, bytes: i64) -> String {
         match self.resident {
-            resident if resident >= LEAST => {
+            resident if resident >= MIN_GROWTH => {
                 let share = i128::from(bytes) * 100 / i128::from(resident);
                 format!(", {share}% of what resident memory grew by")
             }
@@ -269,7 +270,7 @@ impl Growth<'_> {
     }
 }
 
-/// What one snapshot alone tells: only shares that are out of the ordinary.
+/// Concludes from a single snapshot: only from unusual shares.
 fn at(snapshot: &ProcessSnapshot) -> Verdict {
     let Some(resident) = snapshot.figure("resident") else { return unknown() };
     let parts = parts(snapshot);
@@ -277,7 +278,7 @@ fn at(snapshot: &ProcessSnapshot) -> Verdict {
         parts.iter().filter(|((of, _), _)| *of == cause).map(|(_, bytes)| *bytes).sum()
     };
     let allocated = snapshot.figure("heap-allocated").unwrap_or(0);
-    let is_most = |part: i64, whole: i64| part >= LEAST_LEVEL && part > whole / 2;
+    let is_most = |part: i64, whole: i64| part >= MIN_LEVEL && part > whole / 2;
     let of_resident = |part: i64| format!("{} of {} resident", size(part), size(resident));
     let (retained, dark) = (bytes(Cause::Retained), bytes(Cause::DarkMatter));
     let (files, anonymous) = (bytes(Cause::Files), bytes(Cause::Anonymous));
@@ -291,7 +292,7 @@ fn at(snapshot: &ProcessSnapshot) -> Verdict {
                 remedy(snapshot.allocator.as_deref())
             ),
         ),
-        () if dark >= LEAST_LEVEL && dark > allocated / 4 => (
+        () if dark >= MIN_LEVEL && dark > allocated / 4 => (
             Cause::DarkMatter,
             format!(
                 "{} of {} heap-allocated are dark matter: run the program with DMD=1 to see where they are allocated",
@@ -348,7 +349,7 @@ fn remedy(allocator: Option<&str>) -> &'static str {
 }
 
 fn size(bytes: i64) -> String {
-    // Sizes of memory are whole numbers in a double.
+    // A double represents sizes of memory exactly.
     numbers::amount(&Amount::Number(bytes as f64), Unit::Bytes, Bytes::Auto)
 }
 
@@ -356,7 +357,7 @@ fn signed(bytes: i64) -> String {
     format!("{}{}", if bytes < 0 { "" } else { "+" }, size(bytes))
 }
 
-/// `850 ms`, `42 s`, `10 min`, `3.5 h`.
+/// Formats a time: `850 ms`, `42 s`, `10 min`, `3.5 h`.
 pub(crate) fn time(ms: u64) -> String {
     match ms {
         0..1000 => format!("{ms} ms"),

@@ -1,4 +1,4 @@
-//! Sorts the children of every node, and gathers the tiny ones.
+//! Sorts the children of every node, and aggregates the tiny ones.
 
 use super::{Item, Settings, Threshold};
 use crate::report::amount::Amount;
@@ -8,10 +8,10 @@ use crate::report::report_tree::{Presence, ReportTree};
 use std::cell::OnceCell;
 use std::cmp::Ordering;
 
-/// From so many children on, keys are made of names that are compared.
+/// The number of children from which sort keys are faster than comparing names.
 const MANY: usize = 256;
 
-/// The items of the tree that grows from `root`, which is the first.
+/// Returns the items of the tree below `root`, which is the first.
 pub(crate) fn arrange(
     report_tree: &ReportTree,
     root: NodeId,
@@ -29,7 +29,7 @@ pub(crate) fn arrange(
     while let Some(parent) = todo.pop() {
         let children = all.arrange_children(parent);
         todo.extend(&children);
-        // A gathering's own children are arranged already.
+        // The children of an aggregate are arranged already.
         for child in children.into_iter().filter(|&child| all.items[child].is_aggregate()) {
             todo.retain(|&item| item != child);
             todo.extend(&all.items[child].children);
@@ -38,7 +38,7 @@ pub(crate) fn arrange(
     all.items
 }
 
-/// A line for a node, without its children.
+/// Makes a line for a node, without its children.
 pub(crate) fn item(report_tree: &ReportTree, id: NodeId, weight: f64) -> Item {
     let node = report_tree.node(id);
     Item {
@@ -78,7 +78,7 @@ impl Arrange<'_> {
             next += 1;
         }
         if self.settings.is_diff {
-            // Children come after their parents, so on the way back their weights are known.
+            // Backwards, children come before their parents, so their weights are complete.
             for index in (0..self.items.len()).rev() {
                 self.items[index].weight =
                     self.weigh(self.items[index].amount.number(), &self.items[index].children);
@@ -86,21 +86,22 @@ impl Arrange<'_> {
         }
     }
 
-    /// `Math.max` of amounts without sign: one that is no number makes the result none.
+    /// Returns `Math.max` of the amounts without sign; NaN if one of them is.
     fn weigh(&self, amount: f64, children: &[usize]) -> f64 {
         children.iter().map(|&child| self.items[child].weight).fold(amount.abs(), |max, weight| {
             if max.is_nan() || weight.is_nan() { f64::NAN } else { max.max(weight) }
         })
     }
 
-    /// Sorts the children of one node, and gathers the tiny ones; answers its children as they are then.
+    /// Sorts the children of one node, and aggregates the tiny ones. Returns the children after
+    /// that.
     fn arrange_children(&mut self, parent: usize) -> Vec<usize> {
         let mut children = std::mem::take(&mut self.items[parent].children);
         self.sort(&mut children);
         match children.iter().position(|&child| self.is_tiny(child)) {
-            // All are tiny: nothing to gather them beside.
+            // All are tiny: there is nothing to show beside an aggregate.
             Some(0) => self.items[parent].shows_children = false,
-            // The last one alone is no crowd.
+            // A single tiny child, the last, stays.
             Some(first) if first + 1 < children.len() => {
                 let tiny = children.split_off(first);
                 children.push(self.gathering(tiny));
@@ -132,7 +133,7 @@ impl Arrange<'_> {
         self.items.len() - 1
     }
 
-    /// By amount, the greatest first, then by name.
+    /// Sorts by amount, the largest first, then by name.
     fn sort(&self, children: &mut Vec<usize>) {
         if children.len() <= MANY {
             order::sort_by(children, |a, b| {
@@ -153,7 +154,7 @@ impl Arrange<'_> {
         *children = places.into_iter().map(|place| children[place]).collect();
     }
 
-    /// None where the names decide.
+    /// Returns `None` if the names decide.
     fn compare_amounts(&self, a: &Item, b: &Item) -> Option<Ordering> {
         let amounts = match self.settings.is_diff {
             true => b.weight.partial_cmp(&a.weight),

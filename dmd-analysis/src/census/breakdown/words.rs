@@ -8,7 +8,8 @@ impl Breakdown {
     ///
     /// # Errors
     ///
-    /// Returns an error for unknown words, words that occur twice, and numbers where nothing can be cut.
+    /// Returns an error for unknown words, words that occur twice, and numbers where nothing can be
+    /// cut.
     ///
     /// # Examples
     ///
@@ -17,7 +18,8 @@ impl Breakdown {
     ///
     /// let breakdown = Breakdown::of_words("type,stack:3")?;
     /// let stack = r#"{"by":"allocationStack","depth":3}"#;
-    /// assert_eq!(breakdown.to_json(), format!(r#"{{"by":"type","other":{stack},"then":{stack}}}"#));
+    /// let json = format!(r#"{{"by":"type","other":{stack},"then":{stack}}}"#);
+    /// assert_eq!(breakdown.to_json(), json);
     /// # Ok::<(), memreport_analysis::census::AxisError>(())
     /// ```
     pub fn of_words(words: &str) -> Result<Self, AxisError> {
@@ -26,7 +28,8 @@ impl Breakdown {
 }
 
 impl From<GroupBy> for Breakdown {
-    /// Splits blocks by each axis within the one before. Blocks without a key are split by the next axis all the same.
+    /// Splits blocks by each axis within the one before. Blocks without a key are split by the next
+    /// axis all the same.
     ///
     /// A census has classes for sizes: single ones would be groups without number.
     fn from(group_by: GroupBy) -> Self {

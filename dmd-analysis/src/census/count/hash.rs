@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// A map whose keys are one or two small numbers of our own, so that nobody can choose them to collide.
+/// A map whose keys are one or two small numbers of our own, so that nobody can choose them to
+/// collide.
 pub(super) type NumberMap<K, V> = HashMap<K, V, BuildHasherDefault<NumberHasher>>;
 
 /// A hasher of one or two small numbers.

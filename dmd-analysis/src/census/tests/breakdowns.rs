@@ -17,7 +17,7 @@ fn spidermonkey_s_words_for_types_are_ours() {
 }
 
 #[test]
-fn what_is_left_out_is_counted() {
+fn a_missing_breakdown_is_a_count() {
     let whole = r#"{"by":"allocationStack","then":{"by":"count","count":true,"bytes":true},"noStack":{"by":"count"}}"#;
     assert_eq!(parsed(whole), parsed(r#"{"by":"allocationStack"}"#));
     let stack = Axis::stack();
@@ -42,13 +42,13 @@ fn a_breakdown_is_written_as_it_is_read() {
     for breakdown in table {
         assert_eq!(parsed(&breakdown.to_json()), breakdown, "{}", breakdown.to_json());
     }
-    // A size is always known, so there is nothing to say of blocks that have none.
+    // Every block has a size, so the breakdown for blocks without a key is ignored.
     let size = Split::by(Axis::SizeClass);
     assert_eq!(size.clone().otherwise(Bucket::default()), size);
 }
 
 #[test]
-fn what_is_not_understood_is_refused_with_its_place() {
+fn errors_contain_their_place() {
     let names = "known are count, bucket, coarseType, allocationStack, type, objectClass, internalType, descriptiveType, \
                  filename, reporter, field, thread, scope, crate, sizeClass, age, site, size";
     let table = [

@@ -1,4 +1,4 @@
-//! SpiderMonkey's documented examples, with our kinds of blocks in place of its kinds of things.
+//! Tests by SpiderMonkey's documented examples, with blocks of the heap in place of its objects.
 
 use serde_json::{Value, json};
 
@@ -27,7 +27,7 @@ fn count(count: u64, bytes: u64) -> Value {
 }
 
 #[test]
-fn a_count_says_what_is_asked_of_it() {
+fn a_count_has_the_figures_that_are_set() {
     assert_eq!(take(r#"{"by":"count"}"#), count(28, 4_314_936));
     assert_eq!(take(r#"{"by":"count","bytes":false}"#), json!({ "count": 28 }));
     assert_eq!(
@@ -84,7 +84,7 @@ fn stacks_are_keys_of_a_map_and_blocks_without_one_stand_apart() {
         ["noStack", count(1, 16)],
     ]);
     assert_eq!(take(breakdown), expected);
-    // As in SpiderMonkey, where there are none, there is no entry.
+    // Like in SpiderMonkey, there is no entry where there are no such blocks.
     let none = census_of(&HEAP.replace(",\n  {\"req\":16}]", "]"), &breakdown.parse().unwrap());
     assert!(!json_of(&none).to_string().contains("noStack"));
 }
@@ -104,7 +104,7 @@ fn files_are_those_of_the_program() {
     let expected = json!({
         "src/buffer.rs": count(3, 3_000_000),
         "src/cache.rs": count(20, 1_310_720),
-        // The frame of a library that nobody knows is passed over.
+        // The frame of an unknown library is skipped.
         "src/main.rs": count(2, 4_120),
         "src/key.rs": count(2, 80),
         "noFilename": count(1, 16),
@@ -113,7 +113,7 @@ fn files_are_those_of_the_program() {
 }
 
 #[test]
-fn reporters_are_cut_at_a_depth_and_nobody_is_one_of_them() {
+fn reporters_are_cut_at_a_depth() {
     let expected = json!({
         "explicit/cache and explicit/pool": count(3, 3_000_000),
         "explicit/cache": count(22, 1_310_800),
@@ -178,7 +178,7 @@ fn ages_are_those_of_the_dump() {
 }
 
 #[test]
-fn a_bucket_says_what_it_leaves_out() {
+fn a_bucket_adds_up_the_blocks_that_it_leaves_out() {
     let expected = json!({
         "blocks": [
             { "count": 3, "bytes": 3_000_000, "size": 1_000_000, "slop": 0 },
@@ -199,7 +199,7 @@ fn a_bucket_says_what_it_leaves_out() {
 }
 
 #[test]
-fn a_sample_is_said_beside_its_estimate() {
+fn a_sample_is_beside_its_estimate() {
     let sampled = HEAP
         .replace(r#""needs":[],"#, r#""needs":[],"sampled":{"sampleBytes":4096},"#)
         .replace(r#""req":1000000,"num":3"#, r#""req":1000000,"num":3,"weight":2.5"#);
@@ -221,7 +221,7 @@ fn a_group_that_is_called_as_no_group_stands_beside_it() {
 }
 
 #[test]
-fn growth_comes_first_and_what_did_not_change_is_left_out() {
+fn growth_is_first_and_equal_groups_are_left_out() {
     let grown = HEAP
         .replace(r#""req":1000000,"num":3"#, r#""req":1000000,"num":5"#)
         .replace(r#""req":65000,"slop":536,"num":20"#, r#""req":65000,"slop":536,"num":19"#)

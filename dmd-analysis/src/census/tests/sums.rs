@@ -53,7 +53,7 @@ fn breakdown() -> impl Strategy<Value = Breakdown> {
     })
 }
 
-/// Blocks with few different stacks, reports, threads and scopes.
+/// Returns heaps of blocks with few different stacks, reports, threads and scopes.
 fn heap() -> impl Strategy<Value = String> {
     let block = (0_u32..5000, 0_u32..40, 1_u32..9, any::<u16>(), prop::option::of(1.0..50.0));
     (prop::collection::vec(block, 0..40), any::<bool>()).prop_map(|(blocks, is_live)| {
@@ -86,7 +86,7 @@ fn heap() -> impl Strategy<Value = String> {
     })
 }
 
-/// The live blocks of a dump, added up by other code.
+/// Adds up the live blocks of a dump, by other code.
 fn totals(dump: &Dump) -> Totals {
     let mut totals = Totals::default();
     dump.blocks.iter().filter(|block| !block.freed).for_each(|block| totals.add_weighted(block));
@@ -114,20 +114,20 @@ fn assert_adds_up(node: &Node) {
     }
 }
 
-/// The blocks at all leaves of an answer in JSON.
+/// Adds up the blocks at all leaves of a census in JSON.
 fn leaves(value: &Value) -> i64 {
     match value {
         Value::Object(fields) if fields.get("count").is_some_and(Value::is_number) => {
             fields["count"].as_i64().unwrap_or(0)
         }
         Value::Object(fields) => fields.values().map(leaves).sum(),
-        // A pair has a key and a value, and numbers stand in objects only.
+        // A list contains pairs of key and value. Numbers are only in objects.
         Value::Array(list) => list.iter().map(leaves).sum(),
         _ => 0,
     }
 }
 
-/// Whether everything is counted in one place, and says so.
+/// Returns whether every block is counted at one leaf, and the leaf has the number of blocks.
 fn counts_once(breakdown: &Breakdown) -> bool {
     match breakdown {
         Breakdown::Count(count) => count.count,
@@ -142,7 +142,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn groups_add_up_to_what_they_are_groups_of(heap in heap(), breakdown in breakdown()) {
+    fn groups_add_up_to_their_parent(heap in heap(), breakdown in breakdown()) {
         let census = census_of(&heap, &breakdown);
         let all = totals(&read_slice(heap.as_bytes()).unwrap());
         let root = census.root().amount;

@@ -1,4 +1,4 @@
-//! The figures of DHAT's places over time: lifetimes, the maximum of each, and the amount when the heap was largest.
+//! The figures of DHAT's places over time: lifetimes, maxima, and amounts at the peak.
 
 use super::WirePoint;
 use crate::heap::history::{History, Sum};
@@ -43,7 +43,8 @@ struct Sums {
 }
 
 impl Lives {
-    /// Adds up a recording up to a moment. `of_site` contains the place of each site, of `count` places.
+    /// Adds up a recording up to a moment. `of_site` contains the place of each site, of `count`
+    /// places.
     #[expect(clippy::cast_precision_loss, reason = "times are far below 2^53")]
     pub(super) fn new(history: &History, until: u64, of_site: &[usize], count: usize) -> Self {
         let recording = history.recording();

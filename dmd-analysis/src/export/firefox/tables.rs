@@ -110,7 +110,8 @@ impl Tables {
 
     /// Returns 0 for functions that were called, and 1 for inlined ones.
     ///
-    /// A frame may be inlined at different depths in several stacks, so the depth itself is not written.
+    /// A frame may be inlined at different depths in several stacks, so the depth itself is not
+    /// written.
     fn inline_depths(&self) -> Vec<u32> {
         column(self.frames.values(), |frame| u32::from(frame.inlined))
     }

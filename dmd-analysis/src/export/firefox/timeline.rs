@@ -1,8 +1,8 @@
-//! A recording in the Firefox Profiler: memory over time, marks, and each block from its birth to its end.
+//! A recording in the Firefox Profiler: memory over time, marks, births and ends of blocks.
 //!
-//! Every thread of the program is a thread of the profile, with the blocks that it allocated and their ends, on whichever thread
-//! those happened. Before them is a thread for the process with the blocks of all: the profiler pairs a block with its end only
-//! within a thread.
+//! Every thread of the program is a thread of the profile, with the blocks that it allocated and
+//! their ends, on whichever thread those happened. Before them is a thread for the process with the
+//! blocks of all: the profiler pairs a block with its end only within a thread.
 
 use std::io::{self, Write};
 
@@ -242,7 +242,8 @@ fn blocks(
 /// The number of the thread that freed a block whose end was lost, in recordings.
 const UNKNOWN_THREAD: u32 = 0;
 
-/// Returns the counter of the exact sums: changes of the bytes in live blocks, and numbers of allocations and frees.
+/// Returns the counter of the exact sums: changes of the bytes in live blocks, and numbers of
+/// allocations and frees.
 fn counter(recording: &Recording, begins: f64, main_thread: usize) -> Value {
     let track = &recording.track;
     // To the profiler, the first sample is zero, and the others are relative.
@@ -296,7 +297,8 @@ fn sampled(recording: &Recording) -> String {
     }
 }
 
-/// Returns an empty table of samples. Without samples of time, the profiler shows the blocks of threads first.
+/// Returns an empty table of samples. Without samples of time, the profiler shows the blocks of
+/// threads first.
 fn no_samples() -> Value {
     json!({ "stack": [], "time": [], "weight": null, "weightType": "samples", "length": 0 })
 }

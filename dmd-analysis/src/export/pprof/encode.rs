@@ -37,7 +37,8 @@ impl Profile {
         self.write_modules(heap, &mut profile);
         self.write_locations(heap, &mut profile);
         for (number, &Function { name, file }) in (1..).zip(self.functions.values()) {
-            // No `system_name`: pprof would demangle it again, and remove the text between angle brackets.
+            // No `system_name`: pprof would demangle it again, and remove the text between angle
+            // brackets.
             let mut function = Message::default();
             function.number(1, number).number(2, name.into()).number(4, file.into());
             profile.message(5, &function);

@@ -128,7 +128,8 @@ impl Profile {
         }
     }
 
-    /// Returns the locations of a stack, innermost first. Inlined functions share the location of their caller.
+    /// Returns the locations of a stack, innermost first. Inlined functions share the location of
+    /// their caller.
     fn stack(&mut self, heap: &Heap, stack: u32) -> Box<[u32]> {
         let mut locations = Vec::new();
         let mut lines: Vec<Line> = Vec::new();

@@ -1,4 +1,4 @@
-//! The pprof profile of the example heap, decoded by its encoding's rules.
+//! Tests of the pprof profile of the example heap, with a decoder.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -65,7 +65,7 @@ fn varint(bytes: &mut &[u8]) -> u64 {
     unreachable!("a number ends")
 }
 
-/// A profile with its strings put in.
+/// A decoded profile.
 pub(super) struct Decoded {
     fields: Fields,
     strings: Vec<String>,
@@ -94,7 +94,9 @@ impl Decoded {
             .collect()
     }
 
-    /// Each sample in a line: functions from the innermost, `|` between locations; labels; values.
+    /// Returns each sample as a line: functions, labels and values.
+    ///
+    /// Functions are in the order of the stack, innermost first, with `|` between locations.
     pub(super) fn samples(&self) -> Vec<String> {
         let functions: BTreeMap<u64, Fields> = self
             .fields
@@ -142,7 +144,7 @@ impl Decoded {
         self.fields.messages(2).iter().map(sample).collect()
     }
 
-    /// The sum of each value.
+    /// Returns the sum of each value.
     pub(super) fn sums(&self) -> Vec<i64> {
         let mut sums = vec![0; self.types().len()];
         for sample in self.fields.messages(2) {
@@ -179,7 +181,7 @@ fn a_profile_has_inlined_frames_and_labels() {
         "(no stack was recorded) :0 [reported=no bytes=16bytes] [1, 16]",
     ];
     assert_eq!(profile.samples(), expected);
-    // The duration in nanoseconds, and the mean distance of samples: every byte.
+    // The duration in nanoseconds, and the mean distance of samples, which is one byte.
     assert_eq!((profile.fields.number(10), profile.fields.number(12)), (1_500_000_000, 1));
     let modules = profile.fields.messages(3);
     assert_eq!(modules.len(), 1);
@@ -189,7 +191,7 @@ fn a_profile_has_inlined_frames_and_labels() {
 }
 
 #[test]
-fn a_cumulative_dump_has_what_was_allocated_and_what_lives() {
+fn a_cumulative_dump_has_allocated_and_live_blocks() {
     let text = r##"{"version":5,"invocation":{"dmdEnvVar":null,"mode":"cumulative"},"memreport":{"version":1},
         "blockList":[{"req":10,"num":5,"alloc":"A","freed":true},{"req":10,"num":2,"alloc":"A"}],
         "traceTable":{"A":["a"]},"frameTable":{"a":"#00: a (a.rs:1)"}}"##;
@@ -210,7 +212,7 @@ fn a_cumulative_dump_has_what_was_allocated_and_what_lives() {
         values(text, Values::Allocated),
         (types.into(), vec![7, 70, 2, 20], "alloc_space".into())
     );
-    // Firefox does not say which blocks live.
+    // Firefox's dumps do not contain which blocks are live.
     let firefox = text.replace(r#""memreport":{"version":1},"#, "");
     let types = "alloc_objects/count alloc_space/bytes";
     assert_eq!(values(&firefox, Values::Live), (types.into(), vec![7, 70], "alloc_space".into()));

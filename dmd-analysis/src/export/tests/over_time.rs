@@ -1,4 +1,4 @@
-//! Expected files of the example recording.
+//! Tests of the files of the example recording.
 
 use serde_json::{Value, json};
 
@@ -22,7 +22,7 @@ fn json(text: &[u8]) -> Value {
     serde_json::from_slice(text).unwrap()
 }
 
-/// The functions of a stack of the profile, from the outermost.
+/// Returns the functions of a stack of the profile, the outermost first.
 fn functions(shared: &Value, stack: &Value) -> Vec<String> {
     let number = |value: &Value| value.as_u64().map(|number| usize::try_from(number).unwrap());
     let mut names = Vec::new();
@@ -66,7 +66,7 @@ fn the_firefox_profiler_gets_births_and_ends_for_the_process_and_each_thread() {
         "(given back by worker (2))",
     ];
     assert_eq!(stacks, expected);
-    // A thread has the ends of what it allocated, though another thread gave it back.
+    // A thread has the ends of its blocks, even of those that another thread freed.
     assert_eq!(threads[1]["nativeAllocations"]["weight"], json!([4096, -4096]));
     assert_eq!(threads[2]["nativeAllocations"]["weight"], json!([504, 64, -504]));
 }
@@ -76,7 +76,7 @@ fn the_firefox_profiler_gets_the_sums_and_the_marks() {
     let file = json(&whole(Format::FirefoxProfiler, &[history()]));
     let samples = json!({
         "time": [0.0, 0.0, 2.0, 4.0, 10.0],
-        // The first is lost on the profiler, which begins at zero: then what lives at first, and what comes and goes.
+        // The profiler ignores the first sample. The others are the live bytes and the changes.
         "count": [0, 1000, 11_000, -4000, -900],
         "number": [0, 1, 5, 2, 4],
         "length": 5,
@@ -134,7 +134,7 @@ fn processes_are_side_by_side_at_their_own_times() {
 }
 
 #[test]
-fn dhat_knows_lifetimes_the_peak_and_the_end() {
+fn dhat_has_lifetimes_the_peak_and_the_end() {
     let file = json(&whole(Format::Dhat, &[history()]));
     assert_eq!(
         (&file["te"], &file["tg"], &file["tu"]),
@@ -150,7 +150,7 @@ fn dhat_knows_lifetimes_the_peak_and_the_end() {
         "eb": 0, "ebk": 0, "fs": [2, 3],
     });
     assert_eq!(file["pps"], json!([load, find]));
-    // Up to a moment: what lives then has lived so long, and what comes later is not there.
+    // Up to a moment: live blocks have a lifetime up to it, and later blocks are missing.
     let early = json(&moment(Format::Dhat, 2500));
     assert_eq!((&early["te"], &early["tg"]), (&json!(2500), &json!(2000)));
     assert_eq!((&early["pps"][0]["tl"], &early["pps"][0]["eb"]), (&json!(1500), &json!(4096)));
@@ -179,7 +179,7 @@ fn massif_has_the_course_with_the_peak_marked() {
 }
 
 #[test]
-fn the_heap_of_a_moment_goes_to_formats_without_time() {
+fn formats_without_time_show_the_heap_of_a_moment() {
     let folded = |at| String::from_utf8(moment(Format::Folded, at)).unwrap();
     assert_eq!(folded(2000), "shop::main;shop::load 4096\nshop::work;shop::find 504\n");
     assert_eq!(folded(10_000), "shop::work;shop::find 64\n");
@@ -208,7 +208,7 @@ fn scopes_are_labels_or_pseudo_stacks() {
     let mut out = Vec::new();
     write_moment(Format::MemoryInfra, &history(), 2000, &options, &mut out).unwrap();
     let dumps = &json(&out)["traceEvents"][1]["args"]["dumps"]["heaps_v2"];
-    // As Chrome has trace events: below the thread, the outermost scope first.
+    // Like Chrome's trace events: below the thread, the outermost scope first.
     let nodes = json!([
         {"id": 1, "name_sid": 1}, {"id": 2, "name_sid": 2, "parent": 1},
         {"id": 3, "name_sid": 4}, {"id": 4, "name_sid": 5, "parent": 3},

@@ -1,4 +1,4 @@
-//! Expected texts of the example heap.
+//! Tests of the files of the example heap.
 
 use serde_json::json;
 
@@ -38,7 +38,7 @@ fn own_frames_leave_the_library_out() {
 }
 
 #[test]
-fn dhat_has_each_place_once_and_lifetimes_nobody_knows() {
+fn dhat_has_each_place_once_and_no_lifetimes() {
     let file = json(Format::Dhat, None);
     assert_eq!(file["dhatFileVersion"], 2);
     assert_eq!((&file["bklt"], &file["bkacc"]), (&json!(true), &json!(false)));
@@ -100,7 +100,7 @@ n3: 4304110 (heap allocation functions) the program's allocator
  n0: 4110 in 5 places, all below massif's threshold (1.00%)
 ";
     assert_eq!(text(Format::Massif, None), expected);
-    // Of several dumps the largest is the peak, and only it.
+    // Only the largest of several dumps is the peak.
     let dump = super::dump();
     let heaps = [Some(Class::Unreported), None, None].map(|only| heap(&dump, only));
     let several = String::from_utf8(super::bytes(Format::Massif, &heaps)).unwrap();
@@ -167,7 +167,7 @@ fn memory_infra_breaks_down_by_thread_stack_and_type() {
     assert_eq!(maps(1)["strings"][0], json!({"id": 1, "string": "[Thread: main (1)]"}));
     assert_eq!(maps(1)["strings"][4], json!({"id": 5, "string": "[u8]"}));
     assert_eq!(maps(1)["types"], json!([{"id": 1, "name_sid": 5}, {"id": 2, "name_sid": 8}]));
-    // The second dump adds what the first one had not, numbered on.
+    // The second dump adds new entries, with the next numbers.
     assert_eq!(maps(2)["nodes"][0]["id"], 9);
     let columns = &dumps(1)["heaps_v2"]["allocators"]["malloc"];
     let expected = json!({"nodes": [4, 7, 8], "types": [1, 2, 2], "counts": [1, 1, 1], "sizes": [4096, 24, 16]});
@@ -228,7 +228,7 @@ fn blocks_of_one_class_are_only_in_dumps_that_know_classes() {
 
 #[cfg(feature = "svg")]
 #[test]
-fn a_flame_graph_says_bytes_and_is_the_same_each_time() {
+fn a_flame_graph_has_bytes_and_is_the_same_each_time() {
     let image = text(Format::Svg, None);
     assert!(
         image.contains("<title>shop::Cache::insert (1,310,720 bytes, 30.38%)</title>"),
@@ -236,7 +236,7 @@ fn a_flame_graph_says_bytes_and_is_the_same_each_time() {
     );
     assert!(image.contains("shop: live bytes"));
     assert_eq!(image, text(Format::Svg, None));
-    // An empty heap is an image too.
+    // An empty heap is a valid image.
     let live = read_slice(HEAP.as_bytes()).unwrap();
     let mut none = heap(&live, None);
     none.rows.clear();

@@ -1,4 +1,4 @@
-//! Totals: those of the dump in every format, in every mode, to the byte.
+//! Tests that the totals of every format are the dump's, in every mode, to the byte.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::export::{Format, Heap, HeapOptions};
 use crate::heap::tests::{BYTES, HEAP};
 use crate::read::read_slice;
 
-/// The bytes that a file has in all, added up from its smallest parts.
+/// Adds up the bytes of a file from its smallest parts.
 fn total(format: Format, file: &[u8]) -> i128 {
     let text = String::from_utf8_lossy(file);
     let json = || serde_json::from_str::<Value>(&text).unwrap();
@@ -22,7 +22,7 @@ fn total(format: Format, file: &[u8]) -> i128 {
     match format {
         Format::Pprof => {
             let profile = Decoded::new(file);
-            // Allocated bytes if they are there, and live ones if not: the second value in both cases.
+            // Allocated bytes if there are any, else live ones: the second value in both cases.
             i128::from(profile.sums()[1])
         }
         Format::Dhat => {
@@ -50,7 +50,7 @@ fn total(format: Format, file: &[u8]) -> i128 {
         Format::FirefoxProfiler => {
             let file = json();
             let threads = file["threads"].as_array().unwrap().iter();
-            // What lives of what was allocated is a thread of its own beside it.
+            // The live part of all allocations is a thread of its own.
             let is_part = |thread: &&Value| thread["name"] == "Allocated";
             match threads.clone().find(is_part) {
                 Some(all) => sum(&all["samples"]["weight"]),
@@ -65,7 +65,7 @@ fn total(format: Format, file: &[u8]) -> i128 {
     }
 }
 
-/// The bytes of the lines of a massif tree that nothing is further in of.
+/// Adds up the bytes of the leaves of a massif tree.
 fn leaves(text: &str) -> i128 {
     let leaves = text.lines().filter_map(|line| line.trim_start().strip_prefix("n0: "));
     leaves.map(|leaf| leaf.split(' ').next().unwrap().parse::<i128>().unwrap()).sum()
@@ -106,7 +106,7 @@ fn every_format_has_the_dump_s_bytes_in_every_mode() {
         format!("{before}\"traceTable\"{after}")
     };
     for mode in ["live", "dark-matter", "scan"] {
-        // Mozilla's words for who reports blocks are not those of a scan.
+        // In Mozilla's format, a scan contains no reports.
         let text = if mode == "scan" {
             in_mode(mode).replace("reps", "reportedBy")
         } else {
@@ -123,7 +123,7 @@ fn every_format_has_the_dump_s_bytes_in_every_mode() {
     let dump = read_slice(empty.as_bytes()).unwrap();
     let none = [Heap::new(&dump, &HeapOptions::default()).unwrap()];
     for format in FORMATS {
-        // An empty heap is a file all the same.
+        // An empty heap is a valid file.
         assert!(format == &Format::Folded || !bytes(*format, &none).is_empty(), "{format:?}");
     }
 }

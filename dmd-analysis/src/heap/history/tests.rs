@@ -1,4 +1,6 @@
-//! The recording that is shown in every format: two threads, a block that one makes and the other frees, one in a scope, and a
+//! A recording that all formats show in tests, and tests of its heap.
+//!
+//! It has two threads, a block that one thread allocates and the other frees, one in a scope, and a
 //! sampled one that stands for four and a half.
 
 use super::{HeapOptions, History};
@@ -43,7 +45,7 @@ pub(crate) fn history() -> History {
     history
 }
 
-/// Each row: live bytes and blocks, allocated ones, the functions, thread and scope.
+/// Returns each row as a line: live bytes and blocks, allocated ones, functions, thread and scope.
 fn rows(heap: &Heap) -> Vec<String> {
     let row = |row: &crate::heap::Row| {
         let functions: Vec<&str> =
@@ -64,7 +66,7 @@ fn rows(heap: &Heap) -> Vec<String> {
 }
 
 #[test]
-fn the_heap_of_a_moment_is_what_lives_then() {
+fn the_heap_of_a_moment_has_the_blocks_that_are_live_then() {
     let history = history();
     let heap = |at| rows(&history.heap(at, &HeapOptions::default()).unwrap());
     let load = "4096 in 1, 4096 in 1: shop::load < shop::main; main (1); -";
@@ -78,7 +80,7 @@ fn the_heap_of_a_moment_is_what_lives_then() {
 }
 
 #[test]
-fn what_was_allocated_by_then_is_known_too() {
+fn all_allocations_up_to_a_moment_are_counted() {
     let history = history();
     let heap = history.heap_and_allocated(3500, &HeapOptions::default()).unwrap();
     let expected = [

@@ -14,8 +14,8 @@ pub(crate) const HUGE_PAGE: usize = 2 << 20;
 /// The end of the address space of a process.
 pub(crate) const ADDRESS_END: usize = 1 << 47;
 
-/// Maps zeroed pages; returns `None` if the kernel has none left. A page becomes resident when it is
-/// first touched.
+/// Maps zeroed pages; returns `None` if the kernel has none left. A page becomes resident when it
+/// is first touched.
 pub(crate) fn map(bytes: usize) -> Option<NonNull<u8>> {
     let access = libc::PROT_READ | libc::PROT_WRITE;
     let kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
@@ -24,8 +24,8 @@ pub(crate) fn map(bytes: usize) -> Option<NonNull<u8>> {
     if pages == libc::MAP_FAILED { None } else { NonNull::new(pages.cast()) }
 }
 
-/// Grows a mapping, and moves it if its neighbours are in the way. The new part is zeroed, and backed
-/// by huge pages if the kernel grants them.
+/// Grows a mapping, and moves it if its neighbours are in the way. The new part is zeroed, and
+/// backed by huge pages if the kernel grants them.
 ///
 /// # Safety
 ///
@@ -46,7 +46,8 @@ pub(crate) unsafe fn grow_mapping(
     Some(pages)
 }
 
-/// Maps zeroed pages for memory that is used from end to end: in huge pages if the kernel grants them.
+/// Maps zeroed pages for memory that is used from end to end: in huge pages if the kernel grants
+/// them.
 pub(crate) fn map_huge(bytes: usize) -> Option<NonNull<u8>> {
     let pages = map(bytes)?;
     prefer_huge_pages(pages, bytes);

@@ -30,8 +30,8 @@ pub(crate) fn uptime() -> Duration {
     }
 }
 
-/// Returns the monotonic clock in nanoseconds. Hooks may read it: it takes no lock, and usually makes
-/// no system call.
+/// Returns the monotonic clock in nanoseconds. Hooks may read it: it takes no lock, and usually
+/// makes no system call.
 pub(crate) fn monotonic() -> u64 {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `now` is valid for the write of one `timespec`.

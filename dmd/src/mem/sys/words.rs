@@ -1,4 +1,5 @@
-//! Reading words of this process: unchecked from memory that is there, and checked from any address.
+//! Reading words of this process: unchecked from memory that is there, and checked from any
+//! address.
 #![expect(unsafe_code, reason = "reads memory by address")]
 
 use std::ptr;
@@ -54,8 +55,8 @@ pub(crate) fn read_words_checked(address: usize, words: &mut [usize]) -> usize {
     usize::try_from(read).unwrap_or(0) / size_of::<usize>()
 }
 
-/// Returns whether the word at this address is readable. The kernel checks it, so an unmapped address
-/// causes no fault.
+/// Returns whether the word at this address is readable. The kernel checks it, so an unmapped
+/// address causes no fault.
 pub(crate) fn is_readable(address: usize) -> bool {
     let mut word = 0_usize;
     let own = libc::iovec { iov_base: (&raw mut word).cast(), iov_len: size_of::<usize>() };
@@ -73,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_readable_is_told_from_what_is_not() {
+    fn unmapped_addresses_are_not_readable() {
         let local = 0_usize;
         assert!(is_readable((&raw const local).addr()));
         assert!(!is_readable(0));

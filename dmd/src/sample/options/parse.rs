@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_those_of_mozilla() {
+    fn words_are_parsed_as_mozilla_does() {
         let default = Options::default();
         let sampled = |bytes| NonZeroU64::new(bytes).unwrap();
         let table = [

@@ -24,6 +24,7 @@ static HAS_GAPS: AtomicBool = AtomicBool::new(false);
 /// Returns the plan in force.
 #[inline(always)]
 pub(crate) fn plan() -> Plan {
+    // Relaxed: after a change, a hook may use the former plan for a moment.
     Plan(PLAN.load(Relaxed))
 }
 

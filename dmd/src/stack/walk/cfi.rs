@@ -16,18 +16,18 @@ pub(crate) fn cached_plain(code: usize) -> Option<PlainRule> {
 pub(crate) fn look_up(place: CodeAddress) -> Option<FoundRule> {
     match RULES.get(place.code) {
         Some(CachedRule::Permanent(rule)) => Some(FoundRule { rule, is_permanent: true }),
-        known => look_up_uncached(place, known),
+        cached => look_up_uncached(place, cached),
     }
 }
 
-fn look_up_uncached(place: CodeAddress, known: Option<CachedRule>) -> Option<FoundRule> {
-    if let Some(CachedRule::Unloadable(rule)) = known
+fn look_up_uncached(place: CodeAddress, cached: Option<CachedRule>) -> Option<FoundRule> {
+    if let Some(CachedRule::Unloadable(rule)) = cached
         && modules::fingerprint(place.code)
             .is_some_and(|fingerprint| RULES.matches_module(place.code, rule, fingerprint))
     {
         return Some(FoundRule { rule, is_permanent: false });
     }
-    // A failure is not cached: the module may be known later.
+    // A failure is not cached: a later look-up may succeed.
     let found = modules::find(place.code)?;
     let rule = PackedRule::new(found.unwind_info.rule(place)?);
     match found.identity {

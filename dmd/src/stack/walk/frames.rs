@@ -6,7 +6,7 @@ use std::hint::select_unpredictable;
 
 use super::cfi;
 use super::last::{Frame, LastStack, verify};
-use super::memory::Memory;
+use super::memory::{FrameWords, Memory};
 use super::registers::Registers;
 use super::rule::{Base, CodeAddress, PlainRule, Rule, SavedOffsets, WORD};
 use crate::mem::sys::StackBounds;
@@ -69,7 +69,7 @@ pub(crate) fn walk(start: Registers, own: StackBounds, last: &LastStack, skip: u
             }
             let registers = Registers { stack_pointer, instruction, frame_pointer };
             let Some(rule) = cfi::cached_plain(instruction.wrapping_sub(1)) else { break };
-            let Some((saved, caller)) = caller(registers, rule, memory) else { break };
+            let Some(PlainStep { saved, caller }) = caller(registers, rule, memory) else { break };
             if caller.instruction == 0 || !last.push(&mut new, Frame { registers, saved }) {
                 break;
             }
@@ -99,19 +99,28 @@ pub(crate) fn walk(start: Registers, own: StackBounds, last: &LastStack, skip: u
     end
 }
 
+/// A step by a plain rule.
+struct PlainStep {
+    /// The address of the caller's saved frame pointer, or [`Frame::UNCHANGED`].
+    saved: usize,
+    caller: Registers,
+}
+
 /// Returns the caller by a plain rule, and the address of its saved frame pointer. Returns `None`
 /// if the rule does not lead up the stack.
 #[inline(always)]
-fn caller(registers: Registers, rule: PlainRule, memory: Memory) -> Option<(usize, Registers)> {
+fn caller(registers: Registers, rule: PlainRule, memory: Memory) -> Option<PlainStep> {
     let cfa = value(registers, rule.base).wrapping_add(rule.cfa);
     // Selected without a branch, which would be mispredicted too often. If nothing was saved, the
     // return address is read twice.
     let is_saved = rule.saved != 0;
     let saved = cfa.wrapping_sub(select_unpredictable(is_saved, rule.saved, WORD));
-    let (instruction, word) = memory.frame(registers.stack_pointer, cfa, saved)?;
+    let FrameWords { return_address, saved: word } =
+        memory.frame(registers.stack_pointer, cfa, saved)?;
     let frame_pointer = select_unpredictable(is_saved, word, registers.frame_pointer);
     let saved = select_unpredictable(is_saved, saved, Frame::UNCHANGED);
-    Some((saved, Registers { stack_pointer: cfa, instruction, frame_pointer }))
+    let caller = Registers { stack_pointer: cfa, instruction: return_address, frame_pointer };
+    Some(PlainStep { saved, caller })
 }
 
 /// Walks one frame on the slow path: rules that are not plain, permanent and cached, and other
@@ -128,21 +137,21 @@ fn step_slow(position: Position, memory: Memory) -> Step {
         // A plain, permanent rule that was not cached yet: as on the fast path.
         Some((Rule::Plain(rule), true))
             if !is_interrupted
-                && let Some((saved, caller)) = caller(registers, rule, memory)
+                && let Some(PlainStep { saved, caller }) = caller(registers, rule, memory)
                 && caller.instruction != 0 =>
         {
             let position = Position { registers: caller, is_interrupted: false };
             let frame = Frame { registers, saved };
             return Step { frame, next: Ok((position, memory)) };
         }
-        Some((Rule::Plain(rule), _)) => caller_on_any_stack(registers, rule, memory)
-            .map(|(registers, memory)| (Position { registers, is_interrupted: false }, memory)),
+        Some((Rule::Plain(rule), _)) => {
+            caller_on_any_stack(registers, rule, memory).map(|caller| caller.position(false))
+        }
         Some((Rule::Indirect { base, cfa, saved_at, is_signal }, _)) => {
             let base = value(registers, base);
             let address = |distance| base.wrapping_add_signed(distance);
-            caller_by_indirect_rule(registers, memory, address, cfa, saved_at).map(
-                |(registers, memory)| (Position { registers, is_interrupted: is_signal }, memory),
-            )
+            caller_by_indirect_rule(registers, memory, address, cfa, saved_at)
+                .map(|caller| caller.position(is_signal))
         }
         Some((Rule::Outermost, is_permanent)) => {
             let frame = Frame { registers, saved: Frame::UNCHANGED };
@@ -163,12 +172,20 @@ fn step_slow(position: Position, memory: Memory) -> Step {
     Step { frame: opaque, next }
 }
 
-/// Returns the caller by a plain rule, on this stack or another one.
-fn caller_on_any_stack(
+/// A caller that the slow path found, and the readable memory there.
+struct Caller {
     registers: Registers,
-    rule: PlainRule,
     memory: Memory,
-) -> Option<(Registers, Memory)> {
+}
+
+impl Caller {
+    fn position(self, is_interrupted: bool) -> (Position, Memory) {
+        (Position { registers: self.registers, is_interrupted }, self.memory)
+    }
+}
+
+/// Returns the caller by a plain rule, on this stack or another one.
+fn caller_on_any_stack(registers: Registers, rule: PlainRule, memory: Memory) -> Option<Caller> {
     let cfa = value(registers, rule.base).wrapping_add(rule.cfa);
     let memory = memory.advance(registers.stack_pointer, cfa)?;
     let frame_pointer = match rule.saved {
@@ -176,7 +193,8 @@ fn caller_on_any_stack(
         distance => memory.word(cfa.wrapping_sub(distance))?,
     };
     let instruction = memory.word(cfa.wrapping_sub(WORD))?;
-    Some((Registers { stack_pointer: cfa, instruction, frame_pointer }, memory))
+    let registers = Registers { stack_pointer: cfa, instruction, frame_pointer };
+    Some(Caller { registers, memory })
 }
 
 /// Returns the caller by an indirect rule.
@@ -186,7 +204,7 @@ fn caller_by_indirect_rule(
     address: impl Fn(isize) -> usize,
     cfa: isize,
     saved_at: SavedOffsets,
-) -> Option<(Registers, Memory)> {
+) -> Option<Caller> {
     let from = registers.stack_pointer;
     let read = |distance: isize| {
         let address = address(distance);
@@ -206,7 +224,8 @@ fn caller_by_indirect_rule(
         Some(address) => address,
         None => memory.word(cfa.wrapping_sub(WORD))?,
     };
-    Some((Registers { stack_pointer: cfa, instruction, frame_pointer }, memory))
+    let registers = Registers { stack_pointer: cfa, instruction, frame_pointer };
+    Some(Caller { registers, memory })
 }
 
 #[inline(always)]

@@ -24,8 +24,15 @@ const MAX_SWITCHES: u32 = 8;
 /// A plain rule finds the saved frame pointer within this many bytes below the CFA.
 const MAX_SAVE_DISTANCE: usize = 256 * WORD;
 
-/// The number of bytes of another stack that the kernel is asked about at once, at most.
+/// The number of bytes of another stack that one step may confirm, at most.
 const MAX_EXTENSION: usize = 64 * PAGE;
+
+/// The words of a frame that lead to its caller.
+pub(crate) struct FrameWords {
+    pub(crate) return_address: usize,
+    /// The word at the address where the frame pointer was saved.
+    pub(crate) saved: usize,
+}
 
 impl Memory {
     pub(crate) fn new(own: StackBounds, stack_pointer: usize) -> Self {
@@ -41,9 +48,9 @@ impl Memory {
     /// Reads the last word of a frame, and one inside it, if the frame lies upwards in the readable
     /// range.
     #[inline(always)]
-    pub(crate) fn frame(self, from: usize, to: usize, saved: usize) -> Option<(usize, usize)> {
+    pub(crate) fn frame(self, from: usize, to: usize, saved: usize) -> Option<FrameWords> {
         if from < to && to <= self.high && from <= saved && to.is_multiple_of(WORD) {
-            Some((sys::word_at(to - WORD), sys::word_at(saved)))
+            Some(FrameWords { return_address: sys::word_at(to - WORD), saved: sys::word_at(saved) })
         } else {
             None
         }
@@ -149,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_circle_of_stacks_ends() {
+    fn a_cycle_of_stacks_ends() {
         let (words, other) = ([7_usize; 16], vec![8_usize; 64]);
         let (own, other) = (bounds(&words), bounds(&other));
         let mut memory = Memory::new(own, own.low);

@@ -183,6 +183,7 @@ pub(crate) struct AddressRange {
 /// Returns the address range of the module that contains the tracker; empty before it is stored.
 #[inline(always)]
 pub(crate) fn own_range() -> AddressRange {
+    // Relaxed: written once, before `main`, and published by the choice of an unwinder.
     AddressRange { low: OWN_LOW.load(Relaxed), high: OWN_HIGH.load(Relaxed) }
 }
 
@@ -291,7 +292,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_loaded_with_the_program_stays() {
+    fn modules_loaded_with_the_program_are_permanent() {
         record_loaded();
         for function in [record_loaded as *const (), libc::getpid as *const ()] {
             let found = find(function.addr()).expect("it is loaded");

@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_comes_back_and_what_does_not_is_left_to_others() {
+    fn rules_that_fit_round_trip_and_others_are_unsupported() {
         let fits = [
             Rule::Plain(PlainRule { base: FramePointer, cfa: 16, saved: 16 }),
             Rule::Outermost,

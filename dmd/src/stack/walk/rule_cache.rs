@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_is_that_of_its_own_address_or_none() {
+    fn a_look_up_returns_the_rule_of_its_address_or_none() {
         let rules = RuleCache::new();
         assert_eq!(rules.get(0x5555_0000_1234), None);
         let mut kept = 0;
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn code_that_may_be_unloaded_is_held_against_its_seal() {
+    fn rules_of_unloadable_code_are_checked_against_the_fingerprint() {
         let rules = RuleCache::new();
         rules.insert_unloadable(0x4000, rule(1), 77);
         assert_eq!(rules.get(0x4000), Some(CachedRule::Unloadable(rule(1))));
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_read_true_rules_while_others_write() {
+    fn threads_read_correct_rules_while_others_write() {
         let rules = RuleCache::new();
         let run = |salt: usize| {
             for number in 0..200_000_usize {

@@ -13,8 +13,8 @@ use crate::mem::sync::Ordering::{Relaxed, Release};
 use crate::mem::sys;
 use crate::table::packed_block::PackedBlock;
 
-/// The bits of an address within a leaf. Under loom the whole table has two leaves of four granules,
-/// since loom tries every interleaving.
+/// The bits of an address within a leaf. Under loom the whole table has two leaves of four
+/// granules, since loom tries every interleaving.
 pub(super) const LEAF_BITS: u32 = if cfg!(loom) { 7 } else { 20 };
 
 /// The words in one page: the unit of the bitmap of touched pages.
@@ -47,7 +47,8 @@ unsafe impl crate::mem::lazy_slice::Zeroed for Leaf {
 #[inline(always)]
 pub(super) fn store_word(words: &[AtomicU64], index: usize, packed: PackedBlock) {
     mark_touched(words, index);
-    // Release, with the Acquire in `Blocks::read`: a record is written before the word that names it.
+    // Release, with the Acquire in `Blocks::read`: a record is written before the word that names
+    // it.
     words[HEADER + index].store(packed.word(), Release);
 }
 

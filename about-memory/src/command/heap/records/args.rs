@@ -1,4 +1,4 @@
-//! The options: dmd.py's under its names, and ours.
+//! Defines the flags of `heap records`: dmd.py's flags under the same names, and more.
 
 use std::path::PathBuf;
 
@@ -12,11 +12,11 @@ use memreport_analysis::axis::Axis;
 #[derive(Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of dmd.py")]
 pub struct RecordsArgs {
-    /// A dump that DMD wrote, ours or Firefox's, plain or gzipped; `-` for standard input
+    /// A dump by DMD, memreport's or Firefox's, plain or gzipped; `-` is standard input
     #[arg(value_name = "DUMP")]
     pub(super) input: PathBuf,
 
-    /// A second dump: show what changed from the first to this one
+    /// A second dump: print the difference
     #[arg(value_name = "DUMP2")]
     pub(super) input2: Option<PathBuf>,
 
@@ -24,23 +24,23 @@ pub struct RecordsArgs {
     #[arg(short, long, value_name = "FILE")]
     pub(super) output: Option<PathBuf>,
 
-    /// How many frames of each stack to compare and show
+    /// Compare and show N frames of each stack
     #[arg(short = 'f', long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u8).range(1..=24))]
     pub(super) max_frames: u8,
 
-    /// What to sort records by
+    /// Sort records by this key
     #[arg(short, long, value_enum, default_value_t)]
     pub(super) sort_by: SortKey,
 
-    /// Leave out allocation functions (of C and of Rust) at the start of stacks
+    /// Remove allocation functions (of C and of Rust) from the start of stacks
     #[arg(short = 'a', long)]
     pub(super) ignore_alloc_fns: bool,
 
-    /// Do not look up functions and lines of frames that have only an address
+    /// Do not symbolicate frames that have only an address
     #[arg(long)]
     pub(super) no_fix_stacks: bool,
 
-    /// Begin with a summary to act on, and show the program's own frames and the types of blocks
+    /// Print a summary first, and show the program's own frames and the types of blocks
     #[arg(long, conflicts_with = "input2")]
     pub(super) explain: bool,
 
@@ -48,40 +48,44 @@ pub struct RecordsArgs {
     #[arg(long, value_name = "AXIS", conflicts_with_all = ["input2", "explain"], long_help = by::any_axis("Group the blocks by an axis, as a table"))]
     pub(super) by: Option<Axis>,
 
-    /// In a scan dump, say who points at the block that has this address (hexadecimal), and who at those, as far as it goes
+    /// In a scan dump, print the blocks that point to the block at this address (hexadecimal), and
+    /// the blocks that point to those, and so on
     #[arg(long, value_name = "ADDRESS", value_parser = hexadecimal, conflicts_with_all = ["input2", "explain", "by", "json"])]
     pub(super) referrers: Option<u64>,
 
-    /// Answer in JSON: what --explain or --by would say
+    /// Print the answer of --explain or --by as JSON
     #[arg(long, conflicts_with = "input2")]
     pub(super) json: bool,
 
-    /// With --explain, --by, --referrers or --json: how many places of each class, or groups, to show [default: 5, with --by 20]
+    /// With --explain, --by, --referrers or --json: show N places of each class, or groups
+    /// [default: 5, with --by 20]
     #[arg(long, value_name = "N")]
     pub(super) top: Option<usize>,
 
-    /// How it is symbolicated.
+    /// Flags of symbolication.
     #[command(flatten)]
     pub(super) dump: DumpArgs,
 
-    /// In a scan dump, turn each word into the start of the block it points into, or 0 (in memory: the dump stays as it is)
+    /// In a scan dump, replace each word by the start of the block it points into, or 0; the file
+    /// is not changed
     #[arg(long)]
     pub(super) clamp_contents: bool,
 
-    /// Say on standard error what --clamp-contents did
+    /// Print statistics of --clamp-contents on standard error
     #[arg(long)]
     pub(super) print_clamp_stats: bool,
 
-    /// Show stacks of DMD's own tests as one fixed frame
+    /// Print stacks of DMD's own tests as one fixed frame
     #[arg(long, hide = true)]
     pub(super) filter_stacks_for_testing: bool,
 
-    /// Show only records with this text in a frame of their allocation stack; `!TEXT` for those without; repeat to demand all
+    /// Only records with TEXT in a frame of their allocation stack; `!TEXT` excludes; repeat to
+    /// combine with AND
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(super) filter: Vec<String>,
 }
 
-/// What records can be sorted by.
+/// The key by which records are sorted.
 #[derive(Debug, Default, Clone, Copy, ValueEnum)]
 pub(super) enum SortKey {
     /// Usable bytes

@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Where the snapshots go: gone with the run, unless the user named it.
+/// The folder of the snapshots. A temporary one is removed after the run.
 #[derive(Debug)]
 pub(crate) struct Folder {
     path: PathBuf,
@@ -22,7 +22,7 @@ impl Folder {
     }
 }
 
-/// Brings the files to the folder that the user has named.
+/// Copies the files of a snapshot to the folder of `--output`.
 pub(super) fn keep(snapshot: SavedSnapshot, from: &Path, to: &Path) -> io::Result<SavedSnapshot> {
     if from == to {
         return Ok(snapshot);

@@ -1,39 +1,40 @@
-//! The ear of a run: what its processes say, and what signals come.
+//! Receives the messages of a run's processes, and signals.
 
 use std::io::{BufRead, BufReader};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::mpsc::Sender;
 use std::thread;
 
-/// Something that happened.
+/// An event of the run.
 #[derive(Debug)]
 pub(crate) enum Event {
-    /// A process has connected; requests go to this stream.
+    /// A process has connected. Requests are written to this stream.
     Hello(UnixStream),
-    /// It has left a snapshot under this name, of this moment.
+    /// The process has saved a snapshot under this name, for this reason.
     Saved(u32, String, String),
-    /// It could not.
+    /// The process could not save a snapshot.
     Failed(u32, String),
-    /// The most that it saw allocated.
+    /// The largest number of allocated bytes that the process saw.
     Highest(u32, u64),
-    /// A signal came to `about-memory`; whether the program's process got it too.
+    /// `about-memory` received a signal. True if the program's process received it too.
     Signal(i32, bool),
     /// The program has ended.
     Ended(std::io::Result<std::process::ExitStatus>),
 }
 
-/// Hears connections until the program ends.
+/// Accepts connections until the program ends.
 pub(crate) fn accept(listener: UnixListener, events: Sender<Event>) {
     thread::spawn(move || {
         for stream in listener.incoming().map_while(Result::ok) {
             let events = events.clone();
-            thread::spawn(move || hear(&stream, &events));
+            thread::spawn(move || receive(&stream, &events));
         }
     });
 }
 
-/// Hears one process until it ends. What is not understood is passed over: it may be a later version's.
-fn hear(stream: &UnixStream, events: &Sender<Event>) {
+/// Receives messages of one process until it ends. Ignores unknown ones: they may be of a later
+/// version.
+fn receive(stream: &UnixStream, events: &Sender<Event>) {
     let mut pid = 0;
     for line in BufReader::new(stream).lines().map_while(Result::ok) {
         let (word, rest) = line.split_once(' ').unwrap_or((&line, ""));
@@ -59,7 +60,7 @@ fn hear(stream: &UnixStream, events: &Sender<Event>) {
     }
 }
 
-/// Hears Ctrl-C and SIGTERM instead of dying of them: the program's snapshot is to be shown.
+/// Receives Ctrl-C and SIGTERM instead of ending, so that the program's snapshot is still shown.
 pub(crate) fn signals(events: Sender<Event>) -> std::io::Result<()> {
     use signal_hook::consts::{SIGINT, SIGTERM};
     use signal_hook::iterator::SignalsInfo;
@@ -67,7 +68,7 @@ pub(crate) fn signals(events: Sender<Event>) -> std::io::Result<()> {
     let mut signals = SignalsInfo::<WithOrigin>::new([SIGINT, SIGTERM])?;
     thread::spawn(move || {
         for origin in signals.forever() {
-            // A terminal sends to all its processes; a person with `kill`, only to the one that is named.
+            // A terminal sends to all its processes, `kill` to one alone.
             let program_too = origin.process.is_none();
             if events.send(Event::Signal(origin.signal, program_too)).is_err() {
                 return;

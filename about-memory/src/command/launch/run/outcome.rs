@@ -5,16 +5,16 @@ use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::time::Duration;
 
-/// How a run ended.
+/// The outcome of a run.
 #[derive(Debug)]
 pub struct Ran {
-    /// How the program ended.
+    /// The exit status of the program.
     pub status: ExitStatus,
-    /// What was seen of it; the last snapshot before its exit comes last.
+    /// The snapshots. The last one before the exit comes last.
     pub snapshots: Vec<SavedSnapshot>,
-    /// What a person should know besides.
+    /// Notes for people.
     pub notes: Vec<String>,
-    /// The folder that holds the files, for as long as this lives.
+    /// The folder of the files; dropping it removes a temporary one.
     pub(super) folder: Folder,
 }
 
@@ -27,14 +27,15 @@ pub struct SavedSnapshot {
     pub report: PathBuf,
     /// DMD's dump, beside it.
     pub dump: PathBuf,
-    /// At which moment it was taken, as the program says.
+    /// The reason of the snapshot, in the program's words.
     pub moment: String,
-    /// How long after the program's start.
+    /// The time since the program's start.
     pub after: Duration,
 }
 
 impl Ran {
-    /// The snapshot to show for each process: the last before its exit, or else that at exit.
+    /// Returns the snapshot to show of each process: the last before its exit, or else the one at
+    /// exit.
     #[must_use]
     pub fn last(&self) -> Vec<&SavedSnapshot> {
         let mut last: Vec<&SavedSnapshot> = Vec::new();
@@ -48,13 +49,13 @@ impl Ran {
         last
     }
 
-    /// How many snapshots there are of this process.
+    /// Returns the number of snapshots of this process.
     #[must_use]
     pub fn count(&self, pid: u32) -> usize {
         self.snapshots.iter().filter(|snapshot| snapshot.pid == pid).count()
     }
 
-    /// Where the files are.
+    /// Returns the folder of the files.
     #[must_use]
     pub fn folder(&self) -> &std::path::Path {
         self.folder.path()
@@ -62,7 +63,7 @@ impl Ran {
 }
 
 impl SavedSnapshot {
-    /// Whether it shows the state at exit, when locals are gone.
+    /// Returns whether it was taken at exit, after locals were dropped.
     #[must_use]
     pub fn is_at_exit(&self) -> bool {
         self.moment == dmd::run::AT_EXIT

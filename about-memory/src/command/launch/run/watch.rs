@@ -1,4 +1,4 @@
-//! One run: a folder, a program in it, and the snapshots that it leaves.
+//! Starts the program of a run, and collects the snapshots that it saves.
 
 use super::RunArgs;
 use super::folder::{Folder, keep};
@@ -15,10 +15,10 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// A run that has not begun.
+/// A run before its start.
 pub(crate) struct Setup {
     folder: Folder,
-    /// The socket's own folder, which only this user may enter.
+    /// The private folder of the socket.
     socket_folder: PathBuf,
     listener: UnixListener,
 }
@@ -61,7 +61,7 @@ impl Setup {
         let pid = child.id();
         thread::spawn(move || {
             let status = child.wait();
-            // Nobody listens only when the run has failed otherwise.
+            // The receiver is gone only after an error.
             let _ = sender.send(Event::Ended(status));
         });
         let mut watch = Watch {
@@ -93,28 +93,28 @@ struct Watch<'a> {
     started: Instant,
     /// The program's own process.
     pid: u32,
-    /// Where requests to each of its processes go.
+    /// The streams for requests to each of its processes.
     processes: Vec<UnixStream>,
     snapshots: Vec<SavedSnapshot>,
     notes: Vec<String>,
 }
 
-/// After the program's end, how long to wait for what it and its children still have to say.
-const LAST_WORDS: Duration = Duration::from_millis(100);
+/// The time to wait for messages after the program's end.
+const DRAIN_TIME: Duration = Duration::from_millis(100);
 
 impl Watch<'_> {
     fn until_end(&mut self, events: &Receiver<Event>) -> io::Result<ExitStatus> {
         let mut next = self.args.every.map(|every| self.started + every);
         let mut ended = None;
         loop {
-            let patience = match (&ended, next) {
-                (Some(_), _) => LAST_WORDS,
+            let timeout = match (&ended, next) {
+                (Some(_), _) => DRAIN_TIME,
                 (None, Some(next)) => next.saturating_duration_since(Instant::now()),
                 (None, None) => Duration::from_secs(3600),
             };
-            match events.recv_timeout(patience) {
+            match events.recv_timeout(timeout) {
                 Ok(Event::Ended(status)) => ended = Some(status),
-                Ok(event) => self.hear(event),
+                Ok(event) => self.handle(event),
                 Err(RecvTimeoutError::Timeout) if ended.is_none() => {
                     if let (Some(time), Some(every)) = (&mut next, self.args.every)
                         && *time <= Instant::now()
@@ -130,7 +130,7 @@ impl Watch<'_> {
         ended.unwrap_or_else(|| Err(io::Error::other("the program was lost")))
     }
 
-    fn hear(&mut self, event: Event) {
+    fn handle(&mut self, event: Event) {
         match event {
             Event::Hello(mut requests) => {
                 if self.args.at_peak {
@@ -153,7 +153,7 @@ impl Watch<'_> {
     }
 
     fn saved(&mut self, pid: u32, name: &str, moment: String) {
-        // A name, not a path: it was made by the program.
+        // Take the file name alone: the program chose it.
         let Some(name) = Path::new(name).file_name() else { return };
         let report = self.folder.join(name);
         let dump = dmd::dump::beside(&report);
@@ -167,7 +167,8 @@ impl Watch<'_> {
         self.remove_oldest(pid);
     }
 
-    /// A program that runs for days must not fill the disk.
+    /// Removes the oldest snapshot of a process: a program that runs for days must not fill the
+    /// disk.
     fn remove_oldest(&mut self, pid: u32) {
         let is_its = |snapshot: &SavedSnapshot| snapshot.pid == pid;
         let count = self.snapshots.iter().filter(|snapshot| is_its(snapshot)).count();
@@ -176,13 +177,13 @@ impl Watch<'_> {
             && let Some(oldest) = self.snapshots.iter().position(is_its)
         {
             let oldest = self.snapshots.remove(oldest);
-            // Gone already is as good as removed.
+            // The file may be gone already.
             let _ = fs::remove_file(oldest.report);
             let _ = fs::remove_file(oldest.dump);
         }
     }
 
-    /// Asks every process that still listens.
+    /// Sends a request to every process that is connected.
     fn request(&mut self, request: &str) {
         let line = format!("{request}\n");
         self.processes.retain_mut(|requests| requests.write_all(line.as_bytes()).is_ok());
@@ -205,7 +206,7 @@ fn send_signal(pid: u32, signal: i32) {
     use rustix::process::{Pid, Signal, kill_process};
     let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
     if let (Some(pid), Some(signal)) = (pid, Signal::from_named_raw(signal)) {
-        // It may have ended by itself meanwhile.
+        // The process may have ended meanwhile.
         let _ = kill_process(pid, signal);
     }
 }

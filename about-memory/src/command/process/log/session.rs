@@ -9,27 +9,27 @@ use std::num::NonZeroU64;
 /// Flags that choose the allocations of a log.
 #[derive(Debug, Args)]
 pub(super) struct LogOptions {
-    /// Print only a sample: each allocation with this probability, from 0 to 1
+    /// Sample: print each allocation with this probability, from 0 to 1
     #[arg(long, value_name = "NUMBER", conflicts_with = "sample_bytes")]
     probability: Option<f64>,
-    /// Print only a sample: one byte in so many is hit, and its block is printed
+    /// Sample: print one allocation per this many bytes, on average
     #[arg(long, value_name = "BYTES")]
     sample_bytes: Option<NonZeroU64>,
-    /// How many allocations the program keeps between two looks; of more, the newest
+    /// Keep at most N allocations in the program between two reads; older ones are dropped
     #[arg(long, value_name = "N", default_value_t = dmd::observe::MAX_LOG_LENGTH)]
     length: usize,
 }
 
-/// A log that the program keeps for us; dropping this ends it.
+/// A log that a program keeps for this process. Dropping it ends the log.
 pub(super) struct LogSession<'c> {
     connection: &'c Connection,
     number: u64,
 }
 
-/// What the program has to say.
+/// Entries that were taken from the log.
 pub(super) struct Taken {
     pub(super) lost: u64,
-    /// Microseconds since 1970, for each block of the dump.
+    /// The time of each block of the dump, in microseconds since 1970.
     pub(super) times: Vec<Option<u64>>,
     pub(super) dump: Vec<u8>,
 }
@@ -82,12 +82,12 @@ impl<'c> LogSession<'c> {
 
 impl Drop for LogSession<'_> {
     fn drop(&mut self) {
-        // A program that cannot be told takes us to have gone.
+        // A program that does not receive this ends the log without keep-alive messages.
         let _ = self.connection.ask(&self.request("end"));
     }
 }
 
-/// The first part of an answer.
+/// Parses the first part of an answer.
 fn parse<T: for<'de> Deserialize<'de>>(
     connection: &Connection,
     parts: &[Part],

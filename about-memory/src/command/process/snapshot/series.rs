@@ -1,4 +1,4 @@
-//! `about-memory snapshot PROGRAM --every 10s`: one snapshot after the other, in names that sort, of which the newest are kept.
+//! Takes snapshots at intervals, and keeps the newest.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -15,26 +15,26 @@ use crate::command::flags::interval;
 use crate::error::Failure;
 use crate::input::live::LiveError;
 
-/// What concerns several snapshots.
+/// Flags of a series of snapshots.
 #[derive(Debug, Args)]
 pub(crate) struct SeriesArgs {
-    /// Take a snapshot at once and then every so many seconds, until the program ends or --count is reached; FILE gets the time
-    /// of each in its name, `heap-20261121-230105-123.json.gz`
+    /// Take a snapshot now and then at this interval, until the program ends or --count is reached;
+    /// the time is added to the name of FILE: `heap-20261121-230105-123.json.gz`
     #[arg(long, value_name = "SECONDS", value_parser = interval)]
     pub(crate) every: Option<Duration>,
-    /// Take so many
+    /// Stop after N snapshots
     #[arg(long, value_name = "N", requires = "every", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
-    /// Keep the newest N, and no others
+    /// Keep the newest N snapshots
     #[arg(long, value_name = "N", requires = "every", default_value_t = 100,
           value_parser = clap::value_parser!(u32).range(1..))]
     keep: u32,
 }
 
-/// Takes one after the other.
+/// Takes snapshots at intervals.
 ///
 /// # Errors
-/// When the first cannot be taken. Later, what cannot be asked or written is said, and tried again.
+/// The first snapshot cannot be taken. Later errors are printed, and the next interval tries again.
 pub(crate) fn take(
     args: &SnapshotArgs,
     every: Duration,
@@ -58,7 +58,7 @@ pub(crate) fn take(
         }
         while taken.len() > usize::try_from(keep).unwrap_or(usize::MAX) {
             if let Some(oldest) = taken.pop_front() {
-                // Gone already is as good as removed.
+                // The file may be gone already.
                 let _ = fs::remove_file(dmd::dump::beside(&oldest));
                 let _ = fs::remove_file(oldest);
             }
@@ -83,7 +83,7 @@ fn has_ended(error: &Failure) -> bool {
     matches!(error, Some(LiveError::NoProcess(_) | LiveError::NotServing(..)))
 }
 
-/// The file's name with a time in it: `heap.json.gz` at some time is `heap-20261121-230105-123.json.gz`.
+/// Adds a time to the name of a file: `heap.json.gz` becomes `heap-20261121-230105-123.json.gz`.
 fn named(file: &Path, time: SystemTime) -> PathBuf {
     let name = file.file_name().unwrap_or_default().to_string_lossy();
     let endings = [".json.gz", ".json", ".gz"];

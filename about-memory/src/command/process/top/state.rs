@@ -1,4 +1,5 @@
-//! What the terminal shows, and what keys make of it. Nothing here knows a terminal or a socket.
+//! Holds the state of the terminal view, and changes it when a key is pressed. Uses neither
+//! terminal nor socket.
 
 use crate::error::Failure;
 use crate::input::open::{self, NamedBytes};
@@ -13,7 +14,7 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use std::collections::HashSet;
 use std::time::Instant;
 
-/// What a key asks of others.
+/// A request that a key makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wish {
     Quit,
@@ -44,7 +45,7 @@ impl State {
         }
     }
 
-    /// A report came.
+    /// Takes a new report.
     pub(super) fn receive(&mut self, report: Vec<u8>) {
         if self.screen.is_paused && self.screen.received.is_some() {
             return;
@@ -55,12 +56,12 @@ impl State {
         self.lay_out();
     }
 
-    /// Something is to be said.
+    /// Shows a message in the last line.
     pub(super) fn show_message(&mut self, words: impl Into<String>) {
         self.screen.message = words.into();
     }
 
-    /// A key was pressed.
+    /// Handles a key. Returns the request that it makes, if any.
     pub(super) fn key(&mut self, key: KeyEvent) -> Option<Wish> {
         if key.modifiers.contains(KeyModifiers::CONTROL) && key.code == KeyCode::Char('c') {
             return Some(Wish::Quit);
@@ -156,7 +157,7 @@ impl State {
         self.screen.lines.get(self.screen.cursor)
     }
 
-    /// Folds or opens the line.
+    /// Folds or opens the node at the cursor.
     fn turn(&mut self) {
         let Some(path) =
             self.line().filter(|line| line.has_children).and_then(|line| line.path.clone())
@@ -182,7 +183,7 @@ impl State {
         }
     }
 
-    /// To this line, or the nearest one that is not a heading.
+    /// Moves the cursor to this line, or to the nearest one that is not a heading.
     fn go(&mut self, line: usize) {
         let line = line.min(self.screen.lines.len().saturating_sub(1));
         let is_node = |place: &usize| self.screen.lines[*place].path.is_some();
@@ -196,7 +197,7 @@ impl State {
         self.screen.cursor = found.unwrap_or(0);
     }
 
-    /// Makes the lines anew, and stays at the node where the cursor was.
+    /// Builds the lines again, and keeps the cursor at its node.
     fn lay_out(&mut self) {
         let path = self.line().and_then(|line| line.path.clone());
         self.screen.is_marked = self.mark.is_some();

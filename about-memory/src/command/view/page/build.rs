@@ -1,4 +1,5 @@
-//! `about-memory page build FILE… -o PAGE`: writes one page that shows reports in any browser, offline.
+//! `about-memory page build FILE… -o PAGE`: writes one page that shows reports in any browser,
+//! offline.
 
 use super::findings;
 use super::snapshot::{PageSnapshot, difference};
@@ -15,13 +16,13 @@ use std::process::ExitCode;
 /// `about-memory page build`
 #[derive(Debug, Args)]
 pub struct PageBuildArgs {
-    /// Memory reports, the oldest first; a DMD dump that lies beside one is shown with it
+    /// Memory reports, the oldest first; a DMD dump beside a report is shown with it
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
     /// The page to write; it needs no other file and no network
     #[arg(short, long, value_name = "PAGE")]
     pub output: PathBuf,
-    /// How files are read.
+    /// Flags of the reader of reports.
     #[command(flatten)]
     pub input: InputArgs,
 }
@@ -80,7 +81,8 @@ fn embed_all(snapshots: &[PageSnapshot], notes: &mut dyn Write) -> Result<Docume
 /// The largest number of snapshots of which the page has all differences.
 const ALL_PAIRS: usize = 6;
 
-/// Which snapshots are compared, each with a later one: all pairs of a few; of many, neighbours and the first with the last.
+/// Returns the pairs of snapshots to compare: all pairs of a few; of many, neighbours, and the
+/// first with the last.
 fn pairs(count: usize) -> Vec<(usize, usize)> {
     let all = (0..count).flat_map(|first| (first + 1..count).map(move |second| (first, second)));
     all.filter(|&(first, second)| {

@@ -1,5 +1,4 @@
-//! What was found at a snapshot, as JSON for a page: the dark places, heap details, the coverage and the explanation of resident
-//! memory, as the commands `dmd`, `heap`, `coverage` and `resident` say.
+//! Analyses a snapshot for the page: dark matter, heap tree, coverage and resident memory, as JSON.
 
 use super::snapshot::{Dump, PageSnapshot};
 use crate::error::Failure;
@@ -16,18 +15,19 @@ use memreport_analysis::read;
 use memreport_analysis::read::DEFAULT_LIMIT;
 use serde_json::{Map, Value, json};
 
-/// How many places of each class a page shows.
+/// The number of places of each class that a page shows.
 const PLACES: usize = 50;
 
-/// What was found, and what is to be said of the search.
+/// The findings, and notes about the analysis.
 #[derive(Debug)]
 pub(crate) struct Found {
     pub(crate) json: Vec<u8>,
     pub(crate) notes: Vec<String>,
 }
 
-/// What was found at one of these snapshots, the others of which are compared with it where they are of the same process. None
-/// where there is neither a dump, nor a word on resident memory.
+/// Analyses one of these snapshots. Compares it with the earlier ones of the same process.
+///
+/// Returns `None` if there is neither a dump nor a figure of resident memory.
 pub(crate) fn find(snapshots: &[&PageSnapshot], index: usize) -> Option<Found> {
     let snapshot = *snapshots.get(index)?;
     if snapshot.dump.is_none() && snapshot.resident.is_none() {
@@ -55,12 +55,13 @@ pub(crate) fn find(snapshots: &[&PageSnapshot], index: usize) -> Option<Found> {
     Some(Found { json: Value::Object(found).to_string().into_bytes(), notes })
 }
 
-/// Explains resident memory at one of these snapshots, and why it grew since the earlier ones of the same process.
+/// Explains resident memory at one of these snapshots, and its growth since the earlier ones of the
+/// same process.
 fn explain(snapshots: &[&PageSnapshot], index: usize) -> Option<Explanation> {
     let now = snapshots[index].resident.as_ref()?;
     let is_earlier = |other: usize, then: &ProcessSnapshot| match (then.time_ms, now.time_ms) {
         (Some(then), Some(now)) => then < now,
-        // Who names files names the oldest first.
+        // Without times, the files are in order, the oldest first.
         _ => other < index,
     };
     let mut course: Vec<(&PageSnapshot, &ProcessSnapshot)> = (0..)
@@ -75,7 +76,7 @@ fn explain(snapshots: &[&PageSnapshot], index: usize) -> Option<Explanation> {
     course.push((snapshots[index], now));
     let last = course.len() - 1;
     let course = (0..).zip(course).map(|(place, (snapshot, resident))| {
-        // Only the two that are compared block by block have their dumps read.
+        // Read the dumps of those two alone that are compared block by block.
         let mut explained = resident.clone();
         explained.blocks = if place == 0 || place == last { blocks(snapshot) } else { None };
         explained
@@ -83,20 +84,19 @@ fn explain(snapshots: &[&PageSnapshot], index: usize) -> Option<Explanation> {
     Some(Explanation::new(course.collect()))
 }
 
-/// What the dump of a snapshot adds to its report; nothing where it cannot be read, which is said with the other sheets.
+/// Returns the sums of a snapshot's blocks; `None` if the dump cannot be read.
 fn blocks(snapshot: &PageSnapshot) -> Option<Blocks> {
     *snapshot.blocks.get_or_init(|| Blocks::of_dump(&load(snapshot.dump.as_ref()?).ok()?))
 }
 
 fn load(dump: &Dump) -> Result<read::Dump, Failure> {
     match dump {
-        Dump::File(path) => read::read_file(path)
-            .map_err(|error| Failure::from(format!("{}: {error}", path.display()))),
+        Dump::File(path) => Ok(DumpReader::load(path)?),
         Dump::Bytes(bytes) => Ok(read::read(&bytes[..], DEFAULT_LIMIT)?),
     }
 }
 
-/// Reads a dump, and looks up its functions.
+/// Reads and symbolicates a dump, and analyses it.
 fn sheets(
     snapshot: &PageSnapshot,
     dump: &Dump,
@@ -119,7 +119,7 @@ fn sheets(
     let mut of_heap = HeapOptions::default();
     of_heap.frames = Frames::Own;
     sheets.insert("heap".into(), heap::columns(&Heap::new(&dump, &of_heap)?));
-    // A dump of another mode does not say who reports what.
+    // A dump of another mode contains no reports.
     if let Ok(covered) = analysis::coverage(&dump, &options) {
         let mut text = Vec::new();
         coverage::json::write(&covered, &mut text)?;

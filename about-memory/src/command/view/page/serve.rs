@@ -1,4 +1,5 @@
-//! `about-memory page serve [FILE…|PID…]`: serves the page on this machine, with new snapshots of running programs.
+//! `about-memory page serve [FILE…|PID…]`: serves the page on this machine, with new snapshots of
+//! running programs.
 
 mod source;
 mod program;
@@ -23,14 +24,14 @@ pub use source::{Measured, Source};
 /// `about-memory page serve`
 #[derive(Debug, Args)]
 pub struct PageServeArgs {
-    /// Memory reports to show, the oldest first, and running programs to measure, by number; without any, all running
-    /// programs that can be asked (`about-memory ps` lists them)
+    /// Memory reports to show, the oldest first, and pids of running programs to measure; by
+    /// default, all programs of `about-memory ps`
     #[arg(value_name = "FILE|PID")]
     pub targets: Vec<PathBuf>,
     /// The port to listen on [default: a free one]
     #[arg(long, default_value_t = 0, hide_default_value = true)]
     pub port: u16,
-    /// How files are read.
+    /// Flags of the reader of reports.
     #[command(flatten)]
     pub input: InputArgs,
 }

@@ -1,4 +1,4 @@
-//! A report at one snapshot, as a page has it: its reports, what they come to, and what DMD found.
+//! Holds a memory report for a page: its reports, figures and DMD's dump.
 
 use crate::error::Failure;
 use crate::input::open::{self, NamedBytes, OpenError};
@@ -18,35 +18,35 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// A memory report, with all that a page shows of it.
+/// A memory report, with everything that a page shows of it.
 #[derive(Debug)]
 pub(crate) struct PageSnapshot {
-    /// A file's name, or that of a live program.
+    /// The name of a file or of a running program.
     pub(crate) name: String,
-    /// The file as it came, gzipped or not.
+    /// The bytes of the file, gzipped or not.
     pub(crate) report: Vec<u8>,
     options: Options,
     pub(crate) dump: Option<Dump>,
-    /// What explains resident memory, where the report says how much there is.
+    /// The figures of resident memory, if the report has them.
     pub(crate) resident: Option<ProcessSnapshot>,
-    /// What the dump adds to it, once it has been read.
+    /// The sums of the dump's blocks, once it has been read.
     pub(crate) blocks: OnceLock<Option<Blocks>>,
     taken: Option<SystemTime>,
     figures: Value,
     notes: Vec<String>,
 }
 
-/// Where DMD's dump of the same snapshot is.
+/// The place of DMD's dump of the same moment.
 #[derive(Debug)]
 pub(crate) enum Dump {
-    /// Beside the report.
+    /// In a file beside the report.
     File(PathBuf),
-    /// Handed over with it.
+    /// In memory.
     Bytes(Vec<u8>),
 }
 
 impl PageSnapshot {
-    /// The report in a file, and the dump beside it if there is one.
+    /// Reads a report from a file, and finds the dump beside it.
     pub(crate) fn of_file(path: &Path, options: Options) -> Result<PageSnapshot, OpenError> {
         let name = path.display().to_string();
         let dump = Some(dmd::dump::beside(path)).filter(|dump| dump.is_file()).map(Dump::File);
@@ -56,13 +56,13 @@ impl PageSnapshot {
         Ok(snapshot)
     }
 
-    /// A report of which the bytes are at hand.
+    /// Reads a report from memory.
     pub(crate) fn of_bytes(
         name: String,
         report: Vec<u8>,
         options: Options,
     ) -> Result<PageSnapshot, OpenError> {
-        // What cannot be shown is refused here, in the words that the command line has for it.
+        // Refuse invalid reports here, with the message of the command line.
         let settings = Settings { is_verbose: true, ..Settings::default() };
         let Opened { file, notes } = open::open_bytes(
             NamedBytes { name: &name, bytes: &report },
@@ -72,10 +72,10 @@ impl PageSnapshot {
         )?;
         let mut figures = Value::Null;
         let files = [file];
-        // Sums that no number comes of are for the trees to show.
+        // An error leaves the figures empty; the trees report it.
         let _ = Page::new(&files, &settings).processes(|process| {
             figures = figures_of(&process);
-            // The first is the main one.
+            // The first process is the main one. Stop after it.
             Err(())
         });
         let resident = resident_of(&report, options);
@@ -85,14 +85,14 @@ impl PageSnapshot {
         Ok(PageSnapshot { name, report, options, dump, resident, blocks, taken, figures, notes })
     }
 
-    /// The same, perhaps with a dump; taken at this time, if the report does not say when.
+    /// Adds a dump, and the time if the report has none.
     pub(crate) fn taken(mut self, at: SystemTime, dump: Option<Vec<u8>>) -> PageSnapshot {
         self.taken = self.taken.or(Some(at));
         self.dump = dump.map(Dump::Bytes).or(self.dump);
         self
     }
 
-    /// How much memory it takes to keep it.
+    /// Returns the memory that it takes.
     pub(crate) fn bytes(&self) -> usize {
         let dump = match &self.dump {
             Some(Dump::Bytes(bytes)) => bytes.len(),
@@ -101,7 +101,7 @@ impl PageSnapshot {
         self.report.len() + dump
     }
 
-    /// What a page knows of it before it asks for more.
+    /// Returns the data that a page needs for its list of snapshots.
     pub(crate) fn summary(&self) -> Value {
         let taken = self.taken.and_then(|taken| taken.duration_since(UNIX_EPOCH).ok());
         let sheets = [
@@ -118,12 +118,12 @@ impl PageSnapshot {
         })
     }
 
-    /// Its name without the folder.
+    /// Returns the name without the folder.
     fn label(&self) -> &str {
         Path::new(&self.name).file_name().and_then(|name| name.to_str()).unwrap_or(&self.name)
     }
 
-    /// Its reports as JSON.
+    /// Returns its reports as JSON.
     pub(crate) fn reports(&self) -> Result<Vec<u8>, Failure> {
         let mut reports = Reports::default();
         let header = read::read(&mut &self.report[..], self.options, &mut reports)?;
@@ -132,7 +132,7 @@ impl PageSnapshot {
     }
 }
 
-/// What differs between two snapshots, the second minus the first, as JSON.
+/// Returns the differences of two snapshots, the second minus the first, as JSON.
 pub(crate) fn difference(first: &PageSnapshot, second: &PageSnapshot) -> Result<Vec<u8>, Failure> {
     let sides = [first, second]
         .map(|snapshot| NamedBytes { name: &snapshot.name, bytes: &snapshot.report });
@@ -143,7 +143,7 @@ pub(crate) fn difference(first: &PageSnapshot, second: &PageSnapshot) -> Result<
     Ok(both.reports.finish(writer.as_deref(), knows_usable_size))
 }
 
-/// Reports for a page, which are refused where the command line would refuse them.
+/// A collector of reports for a page that refuses the same reports as the command line.
 #[derive(Default)]
 struct Checked {
     reports: Reports,
@@ -162,7 +162,7 @@ impl Sink for Checked {
     }
 }
 
-/// What a report says of resident memory; none where it says nothing, which the trees do not suffer from.
+/// Returns the figures of resident memory; `None` if the report has none.
 fn resident_of(report: &[u8], options: Options) -> Option<ProcessSnapshot> {
     let mut snapshots = ProcessSnapshots::default();
     let header = read::read(&mut &*report, options, &mut snapshots).ok()?;
@@ -170,7 +170,7 @@ fn resident_of(report: &[u8], options: Options) -> Option<ProcessSnapshot> {
     snapshot.figure("resident").is_some().then_some(snapshot)
 }
 
-/// The sums that a chart follows from snapshot to snapshot.
+/// Returns the sums for the chart.
 fn figures_of(process: &ProcessPage<'_>) -> Value {
     let flat = |name: &str| {
         let found = process.flats.iter().find(|flat| flat.root().name == name);

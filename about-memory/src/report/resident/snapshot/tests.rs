@@ -3,7 +3,7 @@
 use super::*;
 use memreport::snapshot::read::{Options, read};
 
-/// A snapshot of these reports: `path kind bytes`, a line each.
+/// Makes a snapshot of these reports: `path kind bytes`, a line each.
 pub(crate) fn snapshot(minute: u64, reports: &str) -> ProcessSnapshot {
     let reports: Vec<String> = reports
         .lines()

@@ -1,4 +1,4 @@
-//! Each rule, and what it says.
+//! Tests each rule of the verdict.
 
 use super::*;
 use crate::report::resident::snapshot::tests::snapshot;
@@ -17,7 +17,7 @@ const BEFORE: &str = "
     explicit/cache 1 52428800
     explicit/index 1 41943040";
 
-/// The same after some of these have grown by so many MB.
+/// Returns the reports after these have grown by so many MB.
 fn after(growth: &[(&str, i64)]) -> String {
     let mut lines: Vec<String> = Vec::new();
     for line in BEFORE.lines().filter(|line| !line.trim().is_empty()) {
@@ -33,13 +33,13 @@ fn after(growth: &[(&str, i64)]) -> String {
     lines.join("\n")
 }
 
-/// The verdict on ten minutes in which that grew.
+/// Concludes from ten minutes of this growth.
 fn on(growth: &[(&str, i64)]) -> (Cause, String) {
     let verdict = of(&[snapshot(0, BEFORE), snapshot(10, &after(growth))]);
     (verdict.cause, verdict.sentence)
 }
 
-/// What a growing heap adds to, all at once.
+/// The figures that grow together with the heap.
 const HEAP: [&str; 4] =
     ["resident", "rss/anonymous/unnamed", "heap-committed/allocated", "heap-allocated"];
 
@@ -107,7 +107,7 @@ fn a_few_megabytes_more_are_an_allocators_way() {
     let kept = |mb| {
         ["resident", "rss/anonymous/unnamed", "heap-committed/overhead"].map(|path| (path, mb))
     };
-    // A small program, of which three are more than a twentieth.
+    // A small program: three MB are more than a twentieth.
     let small = "resident 2 10485760\nrss/anonymous/unnamed 2 5242880\nheap-committed/allocated 2 4194304\n\
                  heap-committed/overhead 2 0\nheap-allocated 2 4194304";
     let after = |mb| {

@@ -1,4 +1,5 @@
-//! Last stacks of addresses alone: from a walk along frame pointers, or from the reference unwinder.
+//! Last stacks of addresses alone: from a walk along frame pointers, or from the reference
+//! unwinder.
 
 use std::cell::Cell;
 
@@ -34,9 +35,9 @@ impl LastStack {
             frame.get().registers.instruction != code.get()
         };
         let same = frames.zip(pushed.iter().rev()).position(differs).unwrap_or(pushed.len());
-        let known = self.length.get().min(outer + same);
-        let new = pushed.iter().rev().skip(known.saturating_sub(outer));
-        for (place, code) in self.frames.get(known..).unwrap_or(&[]).iter().zip(new) {
+        let unchanged = self.length.get().min(outer + same);
+        let new = pushed.iter().rev().skip(unchanged.saturating_sub(outer));
+        for (place, code) in self.frames.get(unchanged..).unwrap_or(&[]).iter().zip(new) {
             // The other fields are not read: the frame is not reusable.
             let mut frame = place.get();
             frame.registers.instruction = code.get();
@@ -44,7 +45,7 @@ impl LastStack {
         }
         self.length.set(length);
         self.reusable.set(self.reusable.get().min(outer));
-        self.hashed.set(self.hashed.get().min(known));
+        self.hashed.set(self.hashed.get().min(unchanged));
         true
     }
 

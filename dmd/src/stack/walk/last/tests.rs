@@ -39,7 +39,7 @@ fn addresses(last: &LastStack) -> Vec<usize> {
 }
 
 #[test]
-fn what_has_not_changed_is_found_again_and_what_has_is_not() {
+fn unchanged_frames_are_verified_and_changed_ones_are_not() {
     let last = LastStack::new();
     let stack = Stack::new(&[10, 20, 30, 40, 50, 60]);
     stack.keep(&last, 0, 6, 0);
@@ -63,7 +63,7 @@ fn what_has_not_changed_is_found_again_and_what_has_is_not() {
 }
 
 #[test]
-fn fresh_frames_take_the_place_of_those_that_are_gone() {
+fn walked_frames_replace_those_that_returned() {
     let last = LastStack::new();
     let stack = Stack::new(&[10, 20, 30, 40, 50, 60]);
     stack.keep(&last, 0, 6, 0);
@@ -76,7 +76,7 @@ fn fresh_frames_take_the_place_of_those_that_are_gone() {
 }
 
 #[test]
-fn of_a_deep_stack_the_innermost_frames_are_kept() {
+fn a_deep_stack_keeps_its_innermost_frames() {
     let last = LastStack::new();
     let codes: Vec<usize> = (1..=MAX_FRAMES).map(|code| 10 * code).collect();
     let stack = Stack::new(&codes);
@@ -93,7 +93,7 @@ fn of_a_deep_stack_the_innermost_frames_are_kept() {
 }
 
 #[test]
-fn along_frame_pointers_only_what_differs_is_written() {
+fn along_frame_pointers_only_differing_frames_are_written() {
     let last = LastStack::new();
     let stack = Stack::new(&[10, 20, 30]);
     stack.keep(&last, 0, 3, 0);

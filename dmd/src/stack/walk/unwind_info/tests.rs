@@ -40,7 +40,7 @@ global_asm!(
     ".cfi_undefined rip",
     "nop", // the outermost
     ".cfi_endproc",
-    "nop", // nothing is said of this
+    "nop", // no unwind information
     ".cfi_startproc",
     ".cfi_signal_frame",
     // The C library's signal frame: all registers are in the kernel's record.

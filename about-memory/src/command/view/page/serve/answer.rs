@@ -1,4 +1,4 @@
-//! What is answered to a request that has been let in.
+//! Answers the requests that passed the gate.
 
 use super::source::{Measured, Source};
 use super::store::{SnapshotStore, StoredSnapshot};
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
-/// An answer, before it becomes one of HTTP.
+/// An answer, before it becomes an HTTP response.
 #[derive(Debug)]
 pub(super) enum Answer {
     /// The page.
@@ -21,22 +21,22 @@ pub(super) enum Answer {
     Json(Vec<u8>),
     /// A file to save, with its name.
     File(Vec<u8>, String),
-    /// A sentence that says what is wrong.
+    /// An error message.
     Fault(StatusCode, String),
 }
 
-/// All that a page may ask for.
+/// The data of the page: snapshots and programs.
 #[derive(Debug, Default)]
 pub(super) struct Library {
     store: Mutex<SnapshotStore>,
     sources: Vec<Box<dyn Source>>,
 }
 
-/// What a request asks for.
+/// The target of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Route {
     Page,
-    Moments,
+    Snapshots,
     Reports(u64),
     Findings(u64),
     File(u64),
@@ -46,13 +46,13 @@ enum Route {
     Minimize(usize),
 }
 
-/// The route of a request line; a path is never one of the file system.
+/// Returns the route of a request line. Paths never name files.
 fn route(method: &Method, path: &str) -> Option<Route> {
     let segments: Vec<&str> = path.strip_prefix('/')?.split('/').collect();
     let is_reading = matches!(*method, Method::GET | Method::HEAD);
     Some(match (is_reading, &segments[..]) {
         (true, [""]) => Route::Page,
-        (true, ["moments"]) => Route::Moments,
+        (true, ["moments"]) => Route::Snapshots,
         (true, ["moments", id, "reports"]) => Route::Reports(id.parse().ok()?),
         (true, ["moments", id, "findings"]) => Route::Findings(id.parse().ok()?),
         (true, ["moments", id, "file"]) => Route::File(id.parse().ok()?),
@@ -91,7 +91,7 @@ impl Library {
         faults
     }
 
-    /// Answers; this may take as long as a program takes to measure itself.
+    /// Answers a request. This can take as long as a program takes to measure itself.
     pub(super) fn answer(&self, method: &Method, path: &str) -> Answer {
         let Some(route) = route(method, path) else {
             return Answer::Fault(StatusCode::NOT_FOUND, "There is no such page here.".into());
@@ -108,7 +108,7 @@ impl Library {
                 Document::served().write(&mut page)?;
                 Answer::Page(page)
             }
-            Route::Moments => self.json(&self.snapshots())?,
+            Route::Snapshots => self.json(&self.snapshots())?,
             Route::Reports(id) => {
                 Answer::Json(document::gzip(&self.stored(id)?.snapshot.reports()?)?)
             }
@@ -153,30 +153,30 @@ impl Library {
         json!({ "moments": snapshots, "sources": sources })
     }
 
-    /// Keeps what a program has stored of its own past.
+    /// Stores the snapshots that a program saved itself.
     fn remember(&self, id: usize) -> Result<(), Failure> {
         let source = self.source(id)?;
         for report in source.history()? {
-            let snapshot = moment_of(source, report)?;
+            let snapshot = snapshot_of(source, report)?;
             self.store().add(snapshot, Some(id));
         }
         Ok(())
     }
 
-    /// Measures a program, and keeps what it says.
+    /// Measures a program, and stores the snapshot.
     fn measure(&self, id: usize, with_dump: bool) -> Result<u64, Failure> {
         let source = self.source(id)?;
         let Measured { report, dump } = source.measure(with_dump)?;
-        let snapshot = moment_of(source, report)?;
+        let snapshot = snapshot_of(source, report)?;
         Ok(self.store().add(snapshot.taken(SystemTime::now(), dump), Some(id)))
     }
 
     fn findings(&self, stored: &StoredSnapshot) -> Result<Answer, Failure> {
         let found = stored.findings.get_or_init(|| {
-            let course = self.store().course(stored);
+            let same_source = self.store().same_source(stored);
             let snapshots: Vec<&PageSnapshot> =
-                course.iter().map(|other| &other.snapshot).collect();
-            let index = course.iter().position(|other| other.id == stored.id)?;
+                same_source.iter().map(|other| &other.snapshot).collect();
+            let index = same_source.iter().position(|other| other.id == stored.id)?;
             findings::find(&snapshots, index).and_then(|found| document::gzip(&found.json).ok())
         });
         let missing = "no dump of DMD lies beside this report, nor does it say what is resident";
@@ -199,14 +199,15 @@ impl Library {
         source.ok_or_else(|| "There is no such program here: reload the page.".into())
     }
 
-    /// A panic elsewhere leaves a whole list: snapshots are added as one.
+    /// Locks the store. After a panic elsewhere the store is still consistent: one call adds one
+    /// snapshot.
     fn store(&self) -> MutexGuard<'_, SnapshotStore> {
         self.store.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// What a program has said of a snapshot.
-fn moment_of(source: &dyn Source, report: Vec<u8>) -> Result<PageSnapshot, Failure> {
+/// Makes a snapshot of a program's report.
+fn snapshot_of(source: &dyn Source, report: Vec<u8>) -> Result<PageSnapshot, Failure> {
     let options = Options { utf8: true, ..Options::default() };
     Ok(PageSnapshot::of_bytes(source.name(), report, options)?)
 }
@@ -220,7 +221,7 @@ mod tests {
         for (method, path, wanted) in [
             ("GET", "/", Some(Route::Page)),
             ("HEAD", "/", Some(Route::Page)),
-            ("GET", "/moments", Some(Route::Moments)),
+            ("GET", "/moments", Some(Route::Snapshots)),
             ("GET", "/moments/7/reports", Some(Route::Reports(7))),
             ("GET", "/differences/1/2", Some(Route::Difference(1, 2))),
             ("POST", "/measure/0", Some(Route::Measure(0))),

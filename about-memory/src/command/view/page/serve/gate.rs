@@ -1,4 +1,5 @@
-//! Who is let in: only who knows the token, only by the server's own name, and nothing that another site has asked for.
+//! Checks requests: they need the token and the server's own name, and must not come from another
+//! site.
 
 use hyper::header::{AUTHORIZATION, COOKIE, HOST, HeaderMap, HeaderName, ORIGIN};
 use hyper::{Method, StatusCode, Uri};
@@ -10,14 +11,14 @@ pub(super) struct Gate {
     token: String,
 }
 
-/// What the gate says to a request.
+/// The verdict on a request.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// Let it in.
+    /// Answer the request.
     Pass,
-    /// It has the token in its address: send it on with a cookie.
+    /// The token is in the address: redirect and set a cookie.
     Welcome,
-    /// Keep it out, and say why.
+    /// Refuse, with a message.
     Refuse(StatusCode, String),
 }
 
@@ -28,12 +29,13 @@ impl Gate {
         Gate { port, token }
     }
 
-    /// The address to open.
+    /// Returns the address to open.
     pub(super) fn address(&self) -> String {
         format!("http://127.0.0.1:{}/?token={}", self.port, self.token)
     }
 
-    /// The cookie that stands for the token from then on. Cookies are shared by all ports of a host, so it names its own.
+    /// Returns the cookie that replaces the token. All ports of a host share cookies, so its name
+    /// contains the port.
     pub(super) fn cookie(&self) -> String {
         format!("{}={}; Path=/; HttpOnly; SameSite=Strict", self.cookie_name(), self.token)
     }
@@ -42,7 +44,7 @@ impl Gate {
         format!("about-memory-{}", self.port)
     }
 
-    /// Looks at a request before anything else does.
+    /// Checks a request before anything else.
     pub(super) fn judge(&self, method: &Method, uri: &Uri, headers: &HeaderMap) -> Verdict {
         let refuse = |status, why: &str| Verdict::Refuse(status, why.to_owned());
         let Some(host) = self.own_host(uri, headers) else {
@@ -61,7 +63,7 @@ impl Gate {
         if is_foreign {
             return refuse(
                 StatusCode::FORBIDDEN,
-                "Another site has asked for this: open the address that about-memory has printed by hand.",
+                "Another site sent this request: open the address that about-memory has printed.",
             );
         }
         let is_reading = matches!(*method, Method::GET | Method::HEAD);
@@ -81,13 +83,14 @@ impl Gate {
             );
         }
         if !is_reading && !headers.contains_key(ORIGIN) {
-            // Every browser says where a POST comes from.
-            return refuse(StatusCode::FORBIDDEN, "A POST has to say its Origin.");
+            // Every browser sends the origin of a POST.
+            return refuse(StatusCode::FORBIDDEN, "A POST needs an Origin.");
         }
         Verdict::Pass
     }
 
-    /// The host that the request names, if that is ours; a name of our address that another site has made up is not.
+    /// Returns the host of the request if it is this server. A foreign name that resolves to this
+    /// address is refused (DNS rebinding).
     fn own_host<'r>(&self, uri: &'r Uri, headers: &'r HeaderMap) -> Option<&'r str> {
         let is_own = |host: &str| {
             host.rsplit_once(':').is_some_and(|(name, port)| {
@@ -124,14 +127,14 @@ impl Gate {
         })
     }
 
-    /// Takes the same time wherever the two differ.
+    /// Compares in constant time.
     fn is_token(&self, given: &str) -> bool {
         let pairs = self.token.bytes().zip(given.bytes());
         given.len() == self.token.len() && pairs.fold(0, |all, (a, b)| all | (a ^ b)) == 0
     }
 }
 
-/// Whether the only header of this name passes; none where there is no such header.
+/// Returns whether the only header of this name passes; `None` if there is no such header.
 fn only(headers: &HeaderMap, name: &HeaderName, passes: impl Fn(&str) -> bool) -> Option<bool> {
     let mut all = headers.get_all(name).iter();
     let first = all.next()?;

@@ -1,4 +1,4 @@
-//! The server: takes connections, passes requests through the gate, and sends what is answered.
+//! Accepts connections, passes requests through the gate, and sends the answers.
 
 use super::answer::{Answer, Library};
 use super::gate::{Gate, Verdict};
@@ -17,11 +17,12 @@ use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
-/// A request has to have come in by then, so that who says nothing keeps no connection.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// Head of a request, in bytes: more is refused.
+/// The time within which the head of a request must arrive, so that a silent client does not keep a
+/// connection.
+const TIMEOUT: Duration = Duration::from_secs(10);
+/// The largest head of a request, in bytes.
 const HEAD: usize = 16 << 10;
-/// Connections at once; who comes later waits.
+/// The largest number of connections; later ones wait.
 const CONNECTIONS: usize = 256;
 
 struct Server {
@@ -29,7 +30,7 @@ struct Server {
     library: Library,
 }
 
-/// Serves for good.
+/// Serves until the process ends.
 pub(super) async fn serve(
     listener: TcpListener,
     gate: Gate,
@@ -40,7 +41,7 @@ pub(super) async fn serve(
     loop {
         let place = Arc::clone(&places).acquire_owned().await?;
         let Ok((stream, _)) = listener.accept().await else {
-            // Too many open files, perhaps: some will be closed.
+            // The process may have too many open files. Wait until some are closed.
             tokio::time::sleep(Duration::from_millis(50)).await;
             continue;
         };
@@ -59,11 +60,11 @@ async fn connection(server: Arc<Server>, stream: TcpStream) {
     });
     let served = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(PATIENCE)
+        .header_read_timeout(TIMEOUT)
         .max_buf_size(HEAD)
         .serve_connection(TokioIo::new(stream), service)
         .await;
-    // A client that hangs up or talks nonsense is its own affair.
+    // Errors of one client do not concern the others.
     drop(served);
 }
 
@@ -78,7 +79,7 @@ async fn respond(server: Arc<Server>, request: Request<Incoming>) -> Response<Fu
         Verdict::Pass => {
             let path = uri.path().to_owned();
             let asked = method.clone();
-            // Measuring and reading take their time, and others are not to wait for it.
+            // Measuring and reading are slow: run them on another thread.
             let work = tokio::task::spawn_blocking(move || server.library.answer(&asked, &path));
             work.await.unwrap_or_else(|_| {
                 let words = "about-memory failed at this; the page itself goes on.";
@@ -93,7 +94,7 @@ async fn respond(server: Arc<Server>, request: Request<Incoming>) -> Response<Fu
     response
 }
 
-/// Puts the token into a cookie, and takes it out of the address.
+/// Moves the token from the address to a cookie.
 fn welcome(gate: &Gate) -> Response<Full<Bytes>> {
     let mut response = bare(StatusCode::SEE_OTHER, Vec::new());
     response.headers_mut().insert(header::LOCATION, HeaderValue::from_static("/"));
@@ -136,7 +137,7 @@ fn response(answer: Answer) -> Response<Full<Bytes>> {
     response
 }
 
-/// What every answer says: keep nothing, guess nothing, show it to nobody else.
+/// Makes a response with the headers that all have: no cache, no content sniffing, no frames.
 fn bare(status: StatusCode, body: Vec<u8>) -> Response<Full<Bytes>> {
     let mut response = Response::new(Full::new(Bytes::from(body)));
     *response.status_mut() = status;

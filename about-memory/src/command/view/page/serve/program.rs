@@ -1,4 +1,4 @@
-//! A running program as the page measures it: over the socket at which it serves.
+//! Measures a running program over its socket.
 
 use super::source::{Measured, Source};
 use crate::error::Failure;
@@ -6,13 +6,13 @@ use crate::input::live::{self, Connection, LiveError, Target};
 use memreport::serve::Request;
 use std::time::Duration;
 
-/// How long a program may take to answer.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// The time within which a program must answer.
+const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How long it may take to say its name.
-const GLANCE: Duration = Duration::from_secs(5);
+/// The time within which it must send its name.
+const NAME_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A program that was running when it was found.
+/// A running program.
 #[derive(Debug)]
 pub(super) struct Program {
     name: String,
@@ -20,13 +20,13 @@ pub(super) struct Program {
 }
 
 impl Program {
-    /// The program that is meant.
+    /// Connects to a program.
     ///
     /// # Errors
-    /// When there is none that can be asked.
+    /// The program does not answer.
     pub(super) fn new(target: &Target) -> Result<Program, LiveError> {
-        let connection = live::choose(target, PATIENCE)?;
-        let status = live::choose(target, GLANCE)?.status()?;
+        let connection = live::choose(target, TIMEOUT)?;
+        let status = live::choose(target, NAME_TIMEOUT)?.status()?;
         let name = format!("{} (pid {})", status.name, connection.pid());
         Ok(Program { name, connection })
     }
@@ -39,7 +39,7 @@ impl Source for Program {
 
     fn measure(&self, with_dump: bool) -> Result<Measured, Failure> {
         let report = match self.connection.report(with_dump) {
-            // DMD sleeps, or is not there.
+            // DMD is off or missing.
             Err(LiveError::Refused(..)) if with_dump => self.connection.report(false),
             other => other,
         }?;
@@ -48,7 +48,7 @@ impl Source for Program {
 
     fn history(&self) -> Result<Vec<Vec<u8>>, Failure> {
         let parts = match self.connection.ask(&Request::new("history")) {
-            // A server of an older version does not know the word.
+            // Older servers do not have this command.
             Err(LiveError::Refused(..)) => Vec::new(),
             other => other?,
         };

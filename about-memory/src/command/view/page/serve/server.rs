@@ -11,7 +11,7 @@ use crate::input::live::{LiveError, Target};
 use std::net::{Ipv4Addr, SocketAddr};
 use tokio::net::TcpListener;
 
-/// A page that is being served on this machine.
+/// A server of the page.
 #[derive(Debug)]
 pub struct Server {
     gate: Gate,
@@ -20,10 +20,10 @@ pub struct Server {
 }
 
 impl Server {
-    /// Takes a port of the loopback interface; 0 is any that is free.
+    /// Binds a port of the loopback interface; 0 is any free port.
     ///
     /// # Errors
-    /// When the port is taken, or the system has no random numbers for a token.
+    /// The port is taken, or the system has no random numbers for a token.
     pub fn bind(port: u16) -> Result<Server, Failure> {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         let listener = std::net::TcpListener::bind(address)
@@ -43,35 +43,35 @@ impl Server {
         self.library.has_no_source()
     }
 
-    /// Has a program measured from the page.
+    /// Adds a program that the page can measure.
     pub fn add_source(&mut self, source: Box<dyn Source>) {
         self.library.add_source(source);
     }
 
-    /// Has a running program measured from the page.
+    /// Adds a running program that the page can measure.
     ///
     /// # Errors
-    /// When there is none that can be asked.
+    /// The program does not answer.
     pub fn add_program(&mut self, target: &Target) -> Result<(), LiveError> {
         self.add_source(Box::new(Program::new(target)?));
         Ok(())
     }
 
-    /// Takes a first snapshot of every program; answers what went wrong.
+    /// Takes a first snapshot of every program. Returns the errors.
     pub fn measure_all(&self) -> Vec<String> {
         self.library.measure_all()
     }
 
-    /// The address to open, with the token.
+    /// Returns the address to open, with the token.
     #[must_use]
     pub fn address(&self) -> String {
         self.gate.address()
     }
 
-    /// Serves for as long as the process lives.
+    /// Serves until the process ends.
     ///
     /// # Errors
-    /// When the system gives no sockets or threads.
+    /// The system gives no sockets or threads.
     pub fn run(self) -> Result<(), Failure> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -84,10 +84,10 @@ impl Server {
     }
 }
 
-/// Requests that are being worked on at once; more wait.
+/// The largest number of requests in progress; more wait.
 const BLOCKING: usize = 8;
 
-/// 128 random bits, as hexadecimal digits.
+/// Returns 128 random bits, as hexadecimal digits.
 fn token() -> Result<String, Failure> {
     let mut bytes = [0_u8; 16];
     let length = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;

@@ -1,39 +1,39 @@
-//! What can be measured from the page: a running program.
+//! Defines the programs that the page can measure.
 
 use crate::error::Failure;
 use std::fmt::Debug;
 
 /// A program that answers while it runs.
 pub trait Source: Debug + Send + Sync {
-    /// How it is called, with its number.
+    /// Returns its name, with its pid.
     fn name(&self) -> String;
 
-    /// Has it measure itself, with a dump of DMD where one is wanted and DMD is awake.
+    /// Measures the program, with a dump of DMD if `with_dump` is set and DMD is on.
     ///
     /// # Errors
-    /// When it does not answer, or has nothing to say.
+    /// The program does not answer, or refuses.
     fn measure(&self, with_dump: bool) -> Result<Measured, Failure>;
 
-    /// The memory report files that it keeps of its own past, oldest first.
+    /// Returns the report files that it saved itself, oldest first.
     ///
     /// # Errors
-    /// When it does not answer.
+    /// The program does not answer.
     fn history(&self) -> Result<Vec<Vec<u8>>, Failure> {
         Ok(Vec::new())
     }
 
-    /// Has it give back what memory it can.
+    /// Asks it to release caches and unused heap.
     ///
     /// # Errors
-    /// When it does not answer, or cannot.
+    /// The program does not answer, or cannot.
     fn minimize(&self) -> Result<(), Failure>;
 }
 
-/// What a program has measured.
+/// The measurement of a program.
 #[derive(Clone, Debug, Default)]
 pub struct Measured {
     /// A memory report file.
     pub report: Vec<u8>,
-    /// DMD's dump of the same snapshot, where it is awake.
+    /// DMD's dump of the same moment, if DMD is on.
     pub dump: Option<Vec<u8>>,
 }

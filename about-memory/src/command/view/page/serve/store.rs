@@ -1,12 +1,12 @@
-//! The snapshots that a server keeps: the last ones, so that a page that measures all night does not fill the memory.
+//! Stores the last snapshots of a server, within a limit of memory.
 
 use crate::command::view::page::snapshot::PageSnapshot;
 use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
 
-/// At most so many snapshots are stored, and of so many bytes, but always one.
-const MOMENTS: usize = 200;
-const BYTES: usize = 512 << 20;
+/// The largest number of snapshots, and of their bytes. At least one is kept.
+const MAX_SNAPSHOTS: usize = 200;
+const MAX_BYTES: usize = 512 << 20;
 
 /// A snapshot with its number.
 #[derive(Debug)]
@@ -15,11 +15,11 @@ pub(super) struct StoredSnapshot {
     /// The program that was measured; none for a file.
     pub(super) source: Option<usize>,
     pub(super) snapshot: PageSnapshot,
-    /// What was found, once somebody has asked.
+    /// The findings, once a page has requested them.
     pub(super) findings: OnceLock<Option<Vec<u8>>>,
 }
 
-/// Moments in the order in which they came.
+/// Snapshots in the order of arrival.
 #[derive(Debug, Default)]
 pub(super) struct SnapshotStore {
     next: u64,
@@ -27,7 +27,7 @@ pub(super) struct SnapshotStore {
 }
 
 impl SnapshotStore {
-    /// Keeps a snapshot, and lets go of the oldest if need be. Answers its number.
+    /// Adds a snapshot, and removes the oldest ones beyond the limits. Returns its number.
     pub(super) fn add(&mut self, snapshot: PageSnapshot, source: Option<usize>) -> u64 {
         let id = self.next;
         self.next += 1;
@@ -37,7 +37,9 @@ impl SnapshotStore {
             snapshot,
             findings: OnceLock::new(),
         }));
-        while self.stored.len() > 1 && (self.stored.len() > MOMENTS || self.bytes() > BYTES) {
+        while self.stored.len() > 1
+            && (self.stored.len() > MAX_SNAPSHOTS || self.bytes() > MAX_BYTES)
+        {
             self.stored.pop_front();
         }
         id
@@ -47,8 +49,8 @@ impl SnapshotStore {
         self.stored.iter().find(|stored| stored.id == id).cloned()
     }
 
-    /// The snapshots of the same program; of a file, all files.
-    pub(super) fn course(&self, of: &StoredSnapshot) -> Vec<Arc<StoredSnapshot>> {
+    /// Returns the snapshots of the same program; of a file, the snapshots of all files.
+    pub(super) fn same_source(&self, of: &StoredSnapshot) -> Vec<Arc<StoredSnapshot>> {
         self.stored.iter().filter(|stored| stored.source == of.source).cloned().collect()
     }
 
@@ -70,12 +72,12 @@ mod tests {
     fn the_oldest_moments_give_way() {
         let report = br#"{"version":1,"hasMozMallocUsableSize":true,"reports":[]}"#;
         let mut store = SnapshotStore::default();
-        for number in 0..MOMENTS as u64 + 3 {
+        for number in 0..MAX_SNAPSHOTS as u64 + 3 {
             let snapshot =
                 PageSnapshot::of_bytes("m".into(), report.to_vec(), Options::default()).unwrap();
             assert_eq!(store.add(snapshot, None), number);
         }
-        assert_eq!(store.iter().count(), MOMENTS);
+        assert_eq!(store.iter().count(), MAX_SNAPSHOTS);
         assert!(store.get(2).is_none());
         assert!(store.get(3).is_some());
     }
