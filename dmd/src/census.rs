@@ -1,14 +1,18 @@
-//! Censuses of the running program: the live heap counted by what a breakdown names.
+//! Censuses of the running program: counts the live heap by the keys of a breakdown.
 //!
-//! The language of breakdowns and the counting are those of [`memreport_analysis::census`], whose items
-//! are re-exported here. [`take_census`] counts blocks by what the process itself contains;
-//! [`take_symbolised`] also looks up functions, files, crates and types.
+//! Breakdowns and counting are those of [`memreport_analysis::census`], whose items are re-exported
+//! here. [`take_census`] uses only data of the process itself; [`take_symbolicated`] also looks up
+//! functions, files, crates and types.
+//!
+//! For maintainers: `live` counts the blocks of a collection by way of `source`; `symbolicated` and
+//! `types` go through a dump in memory.
 
 mod live;
-mod symbolised;
+mod source;
+mod symbolicated;
 mod types;
 
 pub use live::take_census;
 pub use memreport_analysis::census::*;
-pub use symbolised::take_symbolised;
+pub use symbolicated::take_symbolicated;
 pub use types::type_names;

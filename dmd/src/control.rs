@@ -1,9 +1,16 @@
-//! Requests from outside: `about-memory run`, recordings, saves at intervals, a running program's socket.
+//! Requests from outside: `about-memory run`, recordings, saves at intervals, socket commands.
+//!
+//! Read `at_start` first: it runs before `main` and starts the others, by environment variables:
+//! `run` ([`run::VARIABLE`]), `record` ([`record::VARIABLE`]) and `saves` ([`saves::VARIABLE`]).
+//! `commands` adds tracking and logs to memreport's socket.
+//!
+//! Invariant: threads of this room mark their memory as the tracker's own, so that it is in no
+//! dump.
 
 pub mod run;
 pub mod record;
 pub mod saves;
-mod live;
+mod commands;
 mod at_start;
 
 pub use at_start::at_start;

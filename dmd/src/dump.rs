@@ -1,10 +1,21 @@
 //! The dump as a file: Mozilla's DMD format 5, with an extension key of our own.
 //!
-//! This folder alone contains the format.
+//! Only this room contains the format. Reading order: `write` (the file from start to end),
+//! `blocks` (the block list), `keys` and `tables` (stacks, reports and frames), `modules`
+//! (addresses in the files of modules), `extension` (the key `memreport`), `log` (a log of
+//! allocations as a dump).
+//!
+//! Invariant: a file under its final name is complete.
 
-pub(crate) mod write;
+mod blocks;
+mod extension;
+mod keys;
+mod log;
+pub(crate) mod modules;
+mod tables;
+mod write;
 
-pub(crate) use write::write_log;
+pub(crate) use log::write_log;
 
 use std::any::Any;
 use std::io::{self, Write};
@@ -17,23 +28,25 @@ pub use crate::collect::{Dump, Estimate, Sampled, Sum, Summary};
 use crate::mem::lazy_slice::mapped_bytes;
 use crate::sample::plan;
 
-/// A function that hears of each saved report: its path, and the moment of its snapshot.
+/// A callback for each saved report, with its path and the moment of its snapshot.
 type OnSaved = fn(&Path, &str);
 
 static ON_SAVED: OnceLock<OnSaved> = OnceLock::new();
 
-/// Calls `hook` whenever a report is saved together with its dump.
+/// Sets a callback for each report that is saved together with its dump. Only the first call has
+/// an effect.
 pub(crate) fn on_saved(hook: OnSaved) {
-    // The first hook stays; there is one in the process.
     let _ = ON_SAVED.set(hook);
 }
 
 impl Dump {
-    /// Writes the dump, gzipped if the name ends in `.gz`, such that it is never seen half written.
+    /// Writes the dump to a file, gzipped if the name ends in `.gz`.
+    ///
+    /// The file gets its name when it is complete, so that no reader sees a part of it.
     ///
     /// # Errors
     ///
-    /// Those of making, writing or renaming the file; the message names it.
+    /// If the file cannot be created, written or renamed. The message contains its name.
     pub fn save(&self, path: impl AsRef<Path>) -> io::Result<()> {
         let path = path.as_ref();
         atomically(path, |out| write::write(self, out))?;
@@ -43,8 +56,8 @@ impl Dump {
         Ok(())
     }
 
-    /// What `--show-dump-stats=yes` asks for.
-    #[expect(clippy::print_stderr, reason = "asked for in $DMD")]
+    /// Prints the statistics of `--show-dump-stats=yes`.
+    #[expect(clippy::print_stderr, reason = "an option of $DMD")]
     fn show_stats(&self, path: &Path) {
         let Summary { unreported, once, twice, allocated_during, .. } = self.summary;
         eprintln!(
@@ -52,14 +65,20 @@ impl Dump {
             std::process::id(),
             path.display(),
             unreported.blocks + once.blocks + twice.blocks,
-            self.contents.kinds.iter().count(),
+            self.contents.groups.iter().count(),
             allocated_during.blocks,
             mapped_bytes(),
         );
     }
 }
 
-/// The dump's name beside that of a report: `heap.json.gz` gets `heap.dmd.json.gz`.
+/// Returns the path of the dump that belongs to a report: `heap.dmd.json.gz` for `heap.json.gz`.
+///
+/// ```
+/// use std::path::Path;
+///
+/// assert_eq!(dmd::dump::beside(Path::new("a/heap.json")), Path::new("a/heap.dmd.json"));
+/// ```
 #[must_use]
 pub fn beside(report: &Path) -> PathBuf {
     let name = report.file_name().unwrap_or_default().to_string_lossy();
@@ -102,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_dump_stands_beside_its_report() {
+    fn a_dump_is_named_after_its_report() {
         let table = [
             ("heap.json.gz", "heap.dmd.json.gz"),
             ("a/heap.json", "a/heap.dmd.json"),
@@ -112,20 +131,5 @@ mod tests {
         for (report, dump) in table {
             assert_eq!(beside(Path::new(report)), Path::new(dump), "{report}");
         }
-    }
-
-    #[test]
-    fn the_books_add_up() {
-        let sum = |bytes| Sum { blocks: 1, bytes };
-        let summary = Summary {
-            unreported: sum(100),
-            once: sum(1000),
-            twice: sum(50),
-            short: 7,
-            over_reported: 50,
-            unmeasured: 3,
-            ..Summary::default()
-        };
-        assert_eq!(summary.unclassified(), 100 + 7 - 50 - 3);
     }
 }

@@ -1,4 +1,10 @@
 //! The allocator's hooks, and the start of tracking.
+//!
+//! Read `allocator` first: it holds the path of each block through the hooks. `start` decides at
+//! the first block of the process, by `$DMD`, what the hooks do, and changes that on request.
+//!
+//! Invariants: no hook takes a lock, panics or does I/O; a block is removed from the table before
+//! it is freed.
 
 pub(crate) mod start;
 mod allocator;

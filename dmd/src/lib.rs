@@ -1,4 +1,80 @@
-//! The dark matter detector: which heap blocks no memory reporter covers, and which are reported twice or wrongly.
+//! The dark matter detector (DMD): a tracking allocator that finds heap memory without a reporter.
+//!
+//! Reporters of the crate [`memreport`] report which part of a program owns how much memory. This
+//! crate checks them against every live block of the heap. It finds blocks that no reporter reports
+//! (*dark matter*), blocks that are reported twice, and reports that match no block, each with the
+//! call stack of its allocation.
+//!
+//! # A whole program
+//!
+//! ```
+//! use std::sync::Mutex;
+//!
+//! // Declares the system's allocator, tracked by DMD.
+//! dmd::global_allocator!();
+//!
+//! static PAGES: Mutex<Vec<String>> = Mutex::new(Vec::new());
+//! static INDEX: Mutex<Vec<u32>> = Mutex::new(Vec::new()); // without a reporter
+//!
+//! memreport::reporter!("explicit/pages", PAGES, "The text of all pages.");
+//!
+//! fn main() -> Result<(), Box<dyn std::error::Error>> {
+//!     dmd::start("1".parse()?)?; // or run the program with `DMD=1`
+//!     PAGES.lock().unwrap().push("a page".repeat(1000));
+//!     INDEX.lock().unwrap().extend(0..10_000);
+//!
+//!     let snapshot = memreport::snapshot();
+//!     let summary = dmd::Dump::of(&snapshot).ok_or("DMD is asleep")?.summary();
+//!     assert!(summary.once.bytes >= 6000); // the page
+//!     assert!(summary.unreported.bytes >= 40_000); // the index: dark matter
+//!
+//!     // Saves the report, and the dump beside it as `memory-report.dmd.json.gz`.
+//!     Ok(snapshot.save(std::env::temp_dir().join("memory-report.json.gz"))?)
+//! }
+//! ```
+//!
+//! # Steps
+//!
+//! 1. Declare the allocator once, in `main.rs` and in the first file of each test binary:
+//!    [`global_allocator!`].
+//! 2. Register reporters for the structures that own much: `memreport::reporter!`.
+//! 3. Start the program with `DMD=1`, or call [`start`]. Until then it is asleep.
+//! 4. Take a snapshot. `about-memory run -- ./program` does that at exit, and prints the biggest
+//!    unreported places with function, line and type. `about-memory` also reads saved dumps.
+//!
+//! # Costs
+//!
+//! The ratios are run times compared with the system's allocator alone: the targets of the
+//! repository's `cargo xtask bench overhead`.
+//!
+//! | `$DMD` | tracks | ratio |
+//! |---|---|---|
+//! | unset | counts of blocks and bytes | 1.05 to 1.1 |
+//! | `1`, `--mode=dark-matter` | all live blocks, with stacks and reports | 1.5 to 2.3 |
+//! | `--mode=live` | all live blocks, with stacks | 1.5 to 2.3 |
+//! | `--mode=cumulative` | also counts of freed blocks | slightly more |
+//! | `--mode=scan` | also the address and contents of each block | as `live` |
+//! | `--mode=profile` | an unbiased sample, one byte in 512 KiB | 1.06 to 1.10 |
+//!
+//! A live block takes at most 25 bytes of the tracker's own memory with glibc, and a stack about a
+//! hundred nanoseconds. `--stacks=partial` reduces the ratio to 1.25 to 1.3. Tracking is for Linux.
+//!
+//! # Features
+//!
+//! | feature | adds |
+//! |---|---|
+//! | `census` | `census`: counts the running program's heap by type, thread, size, site or scope |
+//! | `pprof` | `pprof`: serves heap profiles to `go tool pprof` and continuous profilers |
+//! | `jemalloc`, `mimalloc` | the inner allocators `Jemalloc` and `MiMalloc` of their crates |
+//!
+//! # Next
+//!
+//! * [`testing`]: asserts that types and programs report all their memory, and budgets.
+//! * [`observe`]: the place where a value was allocated, and a log of current allocations.
+//! * [`record`]: allocations over time. [`saves`]: reports at intervals.
+//! * [`Options`]: all words of `$DMD`.
+//! * `examples/` of this package; the guide in the repository's `docs/guide`; `about-memory run`.
+
 #![cfg_attr(loom, expect(dead_code, reason = "under loom only what threads share is built"))]
 
 mod mem;
@@ -37,7 +113,7 @@ pub use observe::{allocation_site, allocation_site_of};
 #[cfg(not(loom))]
 pub use sample::{DEFAULT_SAMPLE_BYTES, Mode, Options, OptionsError, Stacks};
 
-/// Not public: for what the macros write.
+/// Not public: for code that the macros generate.
 #[cfg(not(loom))]
 #[doc(hidden)]
 pub mod __private {

@@ -1,12 +1,21 @@
-//! Proofs for test suites: that a type measures all it owns, and that a program's heap is accounted for.
+//! Checks for test suites: that types measure all that they own, and that a heap is accounted for.
 //!
-//! The test binary declares the allocator: `dmd::global_allocator!();` in its first file. Without it every proof fails, and
-//! says so: a proof that did not run is not a pass.
+//! * [`assert_fully_reported!`](crate::assert_fully_reported) checks one type.
+//! * [`Budget`] limits the allocations of a piece of code.
+//! * [`assert_classified`] checks that reporters cover the heap of the whole program.
+//!
+//! The test binary declares the allocator with `dmd::global_allocator!();` in its first file.
+//! Without it every check fails, because a check that did not run must not pass.
+//!
+//! For maintainers, the reading order is: `tracked` (the precondition), `watch` (events of one
+//! thread), `proof` with `blame`, `compare` and `differences`, then `budget` and `classified`.
 
+mod tracked;
 mod watch;
 mod proof;
 mod blame;
 mod compare;
+mod differences;
 mod budget;
 mod classified;
 
@@ -14,7 +23,9 @@ pub use budget::{Budget, Exceeded, Spent, Threads};
 pub use classified::{Unclassified, assert_classified, unclassified};
 pub use proof::{Defects, Proof, fully_reported};
 
-/// Fails unless the value reports exactly the heap that it owns: drops it, and looks at what was freed.
+/// Asserts that a value reports exactly the heap that it owns.
+///
+/// Measures the value, drops it, and compares the reported blocks with the freed blocks.
 ///
 /// ```
 /// # use memreport::{MallocSizeOf, Ops};
@@ -30,18 +41,18 @@ pub use proof::{Defects, Proof, fully_reported};
 /// }
 ///
 /// # fn main() {
-/// # if std::env::var_os("DMD").is_none() { return; } // A doc test is not a test binary: nobody wakes DMD.
+/// # if std::env::var_os("DMD").is_none() { return; } // A doc test is not a test binary.
 /// dmd::assert_fully_reported!(Page { text: "heap".repeat(9), links: vec![String::from("a")] });
 /// # }
 /// ```
 ///
-/// Blocks that an owner elsewhere keeps alive are named with it, and with the reason:
+/// If another owner keeps some of the blocks alive, name it and the reason:
 /// `assert_fully_reported!(page, shared_with(&cache, "the cache lends its pictures"))`.
 ///
 /// # Panics
 ///
-/// When a block is missed, counted twice, not the value's own, or of another size than was reported; the message names
-/// the field. When the binary does not declare DMD's allocator.
+/// If a block is missed, counted twice, not owned, or counted with another size; the message names
+/// the field. Also if the binary does not declare DMD's allocator.
 #[macro_export]
 macro_rules! assert_fully_reported {
     ($value:expr $(, shared_with($owner:expr, $reason:expr))* $(,)?) => {

@@ -1,4 +1,4 @@
-//! Budgets for what code allocates: kept, broken, and undisturbed by other threads.
+//! Budgets: limits that are kept or exceeded, and not disturbed by other threads.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,14 +8,14 @@ use dmd::testing::{Budget, Spent, Threads};
 dmd::global_allocator!();
 
 #[track_caller]
-fn broken(budget: Budget, work: impl FnOnce()) -> String {
+fn exceeded(budget: Budget, work: impl FnOnce()) -> String {
     budget
         .check(|_| work())
         .map_or_else(|exceeded| exceeded.to_string(), |spent| format!("{spent:?}"))
 }
 
-/// The bytes of the vector's block, as the allocator has it. glibc rounds up to 8 more than a multiple of 16, and gives 16 more
-/// where a free chunk would otherwise leave a rest too small to be one.
+/// Returns the usable bytes of the vector's block. glibc rounds up to a multiple of 16 plus 8. It
+/// adds 16 if the rest of a free chunk would be too small for a chunk.
 fn usable(bytes: &Vec<u8>) -> usize {
     let rounded = (bytes.capacity() - 8).next_multiple_of(16) + 8;
     let usable = memreport::measure(bytes).bytes;
@@ -23,7 +23,7 @@ fn usable(bytes: &Vec<u8>) -> usize {
     usable
 }
 
-/// A block of 1,000 bytes and one of 500, and what they have.
+/// Returns blocks of 1000 and 500 bytes, and their usable bytes.
 fn two_blocks() -> ([Vec<u8>; 2], [usize; 2]) {
     let blocks = [vec![1_u8; 1000], vec![1_u8; 500]];
     let sizes = [usable(&blocks[0]), usable(&blocks[1])];
@@ -31,7 +31,7 @@ fn two_blocks() -> ([Vec<u8>; 2], [usize; 2]) {
 }
 
 #[test]
-fn what_was_spent_is_told() {
+fn spent_contains_the_sums() {
     let (mut first, mut second) = (0, 0);
     let spent = Budget::new().assert(|_| {
         let bytes = vec![1_u8; 1000];
@@ -41,16 +41,16 @@ fn what_was_spent_is_told() {
         second = usable(&bytes);
         bytes
     });
-    let Spent { blocks, bytes, peak, left, .. } = spent;
-    assert_eq!((blocks, bytes, peak, left), (2, first + second, first, Vec::new()));
+    let Spent { blocks, bytes, peak, leaked, .. } = spent;
+    assert_eq!((blocks, bytes, peak, leaked), (2, first + second, first, Vec::new()));
 }
 
 #[test]
-fn each_limit_is_named_when_it_is_not_kept() {
-    let told = Cell::new([0; 2]);
+fn each_exceeded_limit_is_named() {
+    let sizes_seen = Cell::new([0; 2]);
     let work = || {
         let (blocks, sizes) = two_blocks();
-        told.set(sizes);
+        sizes_seen.set(sizes);
         let _ = std::mem::ManuallyDrop::new(blocks);
     };
     let table = [
@@ -65,8 +65,8 @@ fn each_limit_is_named_when_it_is_not_kept() {
         ),
     ];
     for (budget, expected) in table {
-        let text = broken(budget, work);
-        let [first, second] = told.get();
+        let text = exceeded(budget, work);
+        let [first, second] = sizes_seen.get();
         let words = [("SUM", first + second), ("FIRST", first), ("SECOND", second)];
         let expected = words
             .iter()
@@ -77,18 +77,23 @@ fn each_limit_is_named_when_it_is_not_kept() {
 
 #[test]
 fn limits_that_are_met_are_kept() {
-    let told = Cell::new(0);
+    let sizes_seen = Cell::new(0);
     let work = |_: &Threads| {
         let (blocks, sizes) = two_blocks();
-        told.set(sizes.iter().sum());
+        sizes_seen.set(sizes.iter().sum());
         blocks
     };
     let met = Budget::new().assert(work).bytes;
     for limit in [met, met - 1] {
         let budget = Budget::new().max_blocks(2).max_bytes(limit).max_peak(limit).no_leak();
         let is_kept = budget.check(work).is_ok();
-        // Each time the allocator may have other chunks to give.
-        assert_eq!(is_kept, told.get() <= limit, "{} bytes, at most {limit}", told.get());
+        // The allocator may serve the blocks from other chunks each time.
+        assert_eq!(
+            is_kept,
+            sizes_seen.get() <= limit,
+            "{} bytes, at most {limit}",
+            sizes_seen.get()
+        );
     }
     // Growing counts each time.
     let spent = Budget::new().assert(|_| {
@@ -99,7 +104,7 @@ fn limits_that_are_met_are_kept() {
 }
 
 #[test]
-fn what_lived_before_is_not_of_the_budget() {
+fn older_blocks_do_not_count() {
     let before = vec![1_u8; 1000];
     let spent = Budget::new().no_leak().assert(|_| drop(before));
     assert_eq!((spent.blocks, spent.peak), (0, 0));
@@ -112,16 +117,16 @@ fn threads_that_join_in_count() {
         let threads = threads.clone();
         let thread = std::thread::spawn(move || threads.join_in(|| vec![1_u8; 100_000]));
         handed_over.push(thread.join().expect("it returns"));
-        // Given back here, though it was made there.
+        // Freed here, but allocated on the other thread.
         drop(handed_over);
     });
     assert!(spent.bytes >= 100_000 && spent.peak >= 100_000, "{spent:?}");
-    // What std makes for a thread, the thread gives back outside.
-    assert!(spent.left.iter().all(|bytes| *bytes < 1000), "{spent:?}");
+    // The thread frees std's own blocks after it has left the budget.
+    assert!(spent.leaked.iter().all(|bytes| *bytes < 1000), "{spent:?}");
 }
 
 #[test]
-fn a_thread_that_panics_is_done_and_counts() {
+fn a_thread_that_panics_counts() {
     let mut spent = Budget::new().assert(|threads| {
         let threads = threads.clone();
         let work = move || {
@@ -131,9 +136,9 @@ fn a_thread_that_panics_is_done_and_counts() {
         assert!(std::thread::spawn(move || threads.join_in(work)).join().is_err());
     });
     assert!(spent.bytes >= 100_000, "{spent:?}");
-    // The thread's own handle may outlive it; its bytes do not.
-    spent.left.retain(|bytes| *bytes >= 100_000);
-    assert_eq!(spent.left, [0; 0]);
+    // The thread's handle may outlive it; the panic's bytes do not.
+    spent.leaked.retain(|bytes| *bytes >= 100_000);
+    assert_eq!(spent.leaked, [0; 0]);
 }
 
 #[test]
@@ -180,7 +185,7 @@ fn budgets_can_be_within_budgets() {
 }
 
 #[test]
-fn a_panic_ends_the_watching() {
+fn a_panic_ends_the_watch() {
     let panicked = std::panic::catch_unwind(|| Budget::new().assert(|_| panic!("on the way")));
     assert!(panicked.is_err());
     assert_eq!(Budget::new().assert(|_| ()).blocks, 0);

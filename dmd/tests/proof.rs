@@ -1,4 +1,4 @@
-//! The proof by drop, held to types whose defects are known.
+//! The proof by drop, applied to types with known defects.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -91,7 +91,7 @@ struct Shared(Rc<[u64; 4]>);
 impl MallocSizeOf for Shared {
     #[expect(unsafe_code, reason = "the defect under test")]
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
-        // SAFETY: with the tracker awake the table answers, and the memory is never touched.
+        // SAFETY: while the tracker is awake, the table is read and the memory is not.
         unsafe { ops.block(Rc::as_ptr(&self.0), std::alloc::Layout::new::<[u64; 4]>()) };
     }
 }
@@ -110,7 +110,7 @@ impl MallocSizeOf for Short {
     #[expect(unsafe_code, reason = "the defect under test")]
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
         let Ok(layout) = std::alloc::Layout::array::<u8>(self.0.len()) else { return };
-        // SAFETY: with the tracker awake the table answers, and the memory is never touched.
+        // SAFETY: while the tracker is awake, the table is read and the memory is not.
         unsafe { ops.block(self.0.as_ptr(), layout) };
     }
 }
@@ -124,7 +124,7 @@ fn slack_that_is_left_out_is_a_partial_report() {
     assert_eq!(defects(Short(short)), expected);
 }
 
-/// Counts an `Arc` by hand each time, as if nobody shared it.
+/// Counts an `Arc` in each field, as if it were not shared.
 struct Twice(Arc<u64>, Arc<u64>);
 
 impl MallocSizeOf for Twice {
@@ -147,7 +147,7 @@ fn a_shared_value_that_two_fields_count_is_counted_too_often() {
     assert_eq!(defects(Twice(Arc::clone(&shared), shared)), expected);
 }
 
-/// Counts what an owner elsewhere owns as well.
+/// Counts a block that another owner also owns.
 struct Borrowed(Rc<Vec<u8>>);
 
 impl MallocSizeOf for Borrowed {

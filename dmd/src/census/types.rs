@@ -1,4 +1,4 @@
-//! The types of what was allocated, as far as stacks tell them.
+//! Infers the types of allocations from the functions on their stacks.
 
 use memreport::__private::as_own;
 
@@ -9,18 +9,20 @@ use memreport_analysis::symbols::{Options, Symboliser};
 use crate::dump::write_log;
 use crate::observe::Allocation;
 
-/// The type of each of these allocations, where the functions that made it tell: a `[String]` grew in `push<String>`. It reads
-/// the program's debug information, which takes time and memory: it is meant for many allocations at once.
+/// Returns the type of each allocation, if the functions on its stack determine it.
+///
+/// For example, a block that `push<String>` allocates is a `[String]`. Each call reads the
+/// program's debug information, which takes time and memory, so pass many allocations at once.
 ///
 /// # Errors
 ///
-/// Those of reading what was written, which are ours.
+/// If the log of the allocations cannot be read back, which would be a bug.
 pub fn type_names(allocations: &[Allocation]) -> Result<Vec<Option<String>>, read::ReadError> {
     as_own(|| {
         let mut text = Vec::new();
         write_log(allocations, &mut text).map_err(read::ReadError::Io)?;
         let mut dump = read::read_slice(&text)?;
-        // On this thread alone: the memory of another one would count as the program's.
+        // One thread, because the memory of other threads would count as the program's.
         let mut options = Options::default();
         options.threads = Some(1);
         Symboliser::new(options).symbolicate(&mut dump);

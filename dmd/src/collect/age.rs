@@ -1,4 +1,4 @@
-//! How long ago a block was made, in classes: blocks of nearly the same age are alike.
+//! The age of a block in logarithmic classes, so that blocks of nearly the same age form a group.
 #![expect(
     clippy::cast_possible_truncation,
     clippy::cast_precision_loss,
@@ -6,33 +6,36 @@
     reason = "milliseconds since a process began"
 )]
 
-/// An age, rounded down to its class. Eight classes make an octave: the age is that of the class, or up to 9 % more.
+/// An age, rounded down to its class. Each octave has eight classes, so the error is at most 9 %.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Age(u16);
 
-/// Classes in which an age doubles.
-const AN_OCTAVE: f64 = 8.0;
+/// The number of classes in which an age doubles.
+const CLASSES_PER_OCTAVE: f64 = 8.0;
 
 impl Age {
-    /// Of a block that was made at this time; both are nanoseconds of the monotonic clock, and a time of 0 was not kept.
+    /// Returns the age at `now` of a block that was allocated at `time`, both in nanoseconds of the
+    /// monotonic clock. A `time` of 0 means that no time was kept.
     pub(crate) fn of(time: u64, now: u64) -> Age {
         let milliseconds = now.saturating_sub(time) / 1_000_000;
         Age(match (time, milliseconds) {
             (0, _) => 0,
             (_, 0) => 1,
-            // The sum makes up for logarithms that fall short of a whole number.
-            (_, milliseconds) => ((milliseconds as f64).log2() * AN_OCTAVE + 1e-9) as u16 + 2,
+            // The addend corrects logarithms that are slightly below a whole number.
+            (_, milliseconds) => {
+                ((milliseconds as f64).log2() * CLASSES_PER_OCTAVE + 1e-9) as u16 + 2
+            }
         })
     }
 
-    /// The smallest age of its class in milliseconds; `None` where no time was kept.
+    /// Returns the smallest age of the class in milliseconds; `None` if no time was kept.
     pub(crate) fn milliseconds(self) -> Option<u64> {
         let class = self.0.checked_sub(1)?;
-        let exponent = class.checked_sub(1).map(|class| f64::from(class) / AN_OCTAVE);
+        let exponent = class.checked_sub(1).map(|class| f64::from(class) / CLASSES_PER_OCTAVE);
         Some(exponent.map_or(0, |exponent| (exponent.exp2() - 1e-6).ceil() as u64))
     }
 
-    /// Tells ages apart.
+    /// Returns the number of the class; 0 if no time was kept.
     pub(crate) fn number(self) -> u16 {
         self.0
     }
@@ -60,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_time_has_no_age() {
+    fn without_a_time_there_is_no_age() {
         assert_eq!(Age::of(0, 5).milliseconds(), None);
         assert_eq!(Age::of(7, 5).milliseconds(), Some(0), "a clock of another thread");
     }

@@ -1,218 +1,130 @@
-//! The books of one collection: every block is entered with what was claimed of it, and like blocks are put together.
+//! The balance of one collection: adds up each block with its claims, and groups similar blocks.
 //!
-//! While they are kept, nothing is taken from the program's heap: it is being counted.
+//! Nothing here allocates on the program's heap, which is being counted.
 
-use memreport::__private::{Wrong, on_alloc_path};
+use memreport::__private::{Claimant, Wrong, on_alloc_path};
 use memreport::Field;
 
 use super::age::Age;
-use super::claim_words::{ClaimWords, ResolvedClaim};
-use super::claimants::ClaimantId;
 use super::claims::ClaimLog;
-use super::findings::{Report, WrongBlock, WrongIs, WrongReport};
+use super::claims::claimants::ClaimantId;
+use super::claims::words::{ClaimWords, ResolvedClaim};
+use super::findings::{Report, WrongBlock, WrongKind, WrongReport};
+use super::groups::{GroupKey, Groups, ReportSet};
 use super::holders::HolderId;
-use super::summary::{Estimate, Sampled, Summary};
-use crate::mem::local_interner::{Key, LocalInterner};
+use super::summary::{Sampled, Summary};
+use crate::mem::local_interner::LocalInterner;
 use crate::mem::pages::PageList;
 use crate::mem::sys;
 use crate::sample::rate::SamplingRate;
-use crate::stack::site::{Site, SiteId};
+use crate::stack::site::Site;
 use crate::table::BLOCKS;
 use crate::table::blocks::Granule;
+use crate::table::freed_counts::FreedKind;
 use crate::table::packed_block::Block;
 
-/// Blocks that are alike.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Kind {
-    pub(crate) requested: usize,
-    pub(crate) usable: usize,
-    pub(crate) site: SiteId,
-    pub(crate) reports: ReportSet,
-    /// What holds them, if nobody reports them.
-    pub(crate) holder: HolderId,
-    pub(crate) rate: SamplingRate,
-    /// How old they are, where that is kept.
-    pub(crate) age: Age,
-    /// They were given back, and are only counted.
-    pub(crate) is_freed: bool,
-}
-
-impl Key for Kind {
-    fn words(self) -> (u64, u64) {
-        let sizes = (self.requested as u64) << 20 ^ self.usable as u64;
-        let sizes = sizes ^ u64::from(self.holder.bits()).rotate_right(16);
-        let sizes = sizes ^ u64::from(self.age.number()).rotate_right(10);
-        (
-            sizes,
-            u64::from(self.site.number()) << 32
-                | u64::from(self.reports.0) << 1
-                | u64::from(self.is_freed),
-        )
-    }
-}
-
-/// Who reports a block: the number of a list of reports; 0 is nobody.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ReportSet(u32);
-
-impl ReportSet {
-    pub(crate) const NOBODY: ReportSet = ReportSet(0);
-}
-
-/// Blocks by kind, and lists of reports.
-#[derive(Debug)]
-pub(crate) struct Kinds {
-    kinds: LocalInterner<Kind>,
-    /// How many of each.
-    counts: PageList<u64>,
-    /// A list is its last report, and the list before it.
-    sets: LocalInterner<(u32, u32)>,
-    /// Blocks that there was no memory to group.
-    pub(crate) lost: usize,
-}
-
-impl Kinds {
-    const fn new() -> Self {
-        Kinds {
-            kinds: LocalInterner::new(),
-            counts: PageList::new(),
-            sets: LocalInterner::new(),
-            lost: 0,
-        }
-    }
-
-    fn add(&mut self, kind: Kind, count: u64) {
-        let number = self.kinds.intern(kind);
-        let place = number.and_then(|number| {
-            if number as usize == self.counts.as_slice().len() {
-                self.counts.push(0);
-            }
-            self.counts.as_mut_slice().get_mut(number as usize)
-        });
-        match place {
-            Some(place) => *place += count,
-            None => self.lost += usize::try_from(count).unwrap_or(usize::MAX),
-        }
-    }
-
-    fn with_report(&mut self, set: ReportSet, report: u32) -> ReportSet {
-        self.sets.intern((report, set.0)).map_or(set, |number| ReportSet(number + 1))
-    }
-
-    /// All kinds, and how many blocks there are of each.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&Kind, u64)> {
-        self.kinds.keys().iter().zip(self.counts.as_slice().iter().copied())
-    }
-
-    /// The numbers of the reports, the first first.
-    pub(crate) fn reports(&self, set: ReportSet) -> impl Iterator<Item = u32> {
-        let mut set = set.0;
-        let from_last = std::iter::from_fn(move || {
-            let (report, before) = *self.sets.keys().get((set as usize).checked_sub(1)?)?;
-            set = before;
-            Some(report)
-        });
-        let mut reports: Vec<u32> = from_last.collect();
-        reports.reverse();
-        reports.into_iter()
-    }
-}
-
-/// What a collection finds, while it is found.
-pub(crate) struct Balance<'h> {
+/// The sums, groups and wrong reports of a collection in progress.
+pub(crate) struct Balance<'c> {
     granule: Granule,
-    heard: &'h ClaimLog,
-    /// The moment up to which ages are counted.
+    claim_log: &'c ClaimLog,
+    /// The time from which ages are computed, in nanoseconds of the monotonic clock.
     now: u64,
     pub(crate) summary: Summary,
     pub(crate) sampled: Sampled,
-    pub(crate) kinds: Kinds,
-    /// Who reports, by number: the reporter, and the address of the field.
+    pub(crate) groups: Groups,
+    /// Reports by number: the reporter, and the address of the field or 0.
     reports: LocalInterner<(u32, u64)>,
     fields: PageList<Option<&'static Field>>,
-    /// By claimant: the number of its report plus one, 0 as long as it has none.
+    /// By claimant: the number of its report plus one; 0 if it has none yet.
     by_claimant: PageList<u32>,
     wrong: PageList<WrongReport>,
-    /// The start of the block that was entered last, and who reports it.
-    last: (usize, ReportSet),
+    last: LastBlock,
 }
 
-/// ClaimBuffer in the name of a heap that reports on allocation have this bit in their reporter's number.
+/// The block that was added last.
+struct LastBlock {
+    start: usize,
+    reports: ReportSet,
+}
+
+/// The bit in a reporter's number that marks heaps whose blocks are reported on allocation.
 const ON_ALLOC: u32 = 1 << 31;
 
-impl<'h> Balance<'h> {
-    pub(crate) fn new(granule: Granule, heard: &'h ClaimLog) -> Self {
+impl<'c> Balance<'c> {
+    pub(crate) fn new(granule: Granule, claim_log: &'c ClaimLog) -> Self {
         Balance {
             granule,
-            heard,
+            claim_log,
             now: sys::monotonic(),
             summary: Summary::default(),
             sampled: Sampled::default(),
-            kinds: Kinds::new(),
+            groups: Groups::new(),
             reports: LocalInterner::new(),
             fields: PageList::new(),
-            by_claimant: PageList::zeros(heard.claimants.len()).unwrap_or(PageList::new()),
+            by_claimant: PageList::zeros(claim_log.claimants.len()).unwrap_or(PageList::new()),
             wrong: PageList::new(),
-            last: (0, ReportSet::NOBODY),
+            last: LastBlock { start: 0, reports: ReportSet::NONE },
         }
     }
 
-    /// A block that lived before the collection, and the marks at its start. Says who reports it.
-    pub(crate) fn enter(
+    /// Adds a block that was allocated before the collection, with the claims of its start.
+    /// Returns its reports.
+    pub(crate) fn add(
         &mut self,
-        (address, block): (usize, Block),
+        start: usize,
+        block: Block,
         site: Option<Site>,
-        lines: &[ClaimWords],
+        claims: &[ClaimWords],
     ) -> ReportSet {
-        let mut set = ReportSet::NOBODY;
-        let mut claims = Claims::default();
+        let mut set = ReportSet::NONE;
+        let mut totals = ClaimTotals::default();
         let on_alloc = site.map_or(0, |site| u32::from(site.on_alloc));
         if on_alloc != 0 {
             let report = self.report_number(on_alloc | ON_ALLOC, None);
-            set = self.reported(set, report);
-            claims.add(block.usable, block.usable);
+            set = self.with_report(set, report);
+            totals.add(block.usable, block.usable);
         }
-        for line in lines {
-            let mark = self.heard.mark(line);
-            if !mark.is_old {
-                self.enter_wrong(mark, None);
+        for claim in claims {
+            let claim = self.claim_log.resolve(claim);
+            if !claim.is_old {
+                self.add_wrong(claim, None);
                 continue;
             }
-            let report = self.report_of(mark.claimant);
-            set = self.reported(set, report);
-            claims.add(mark.bytes, block.usable);
-            if mark.wrong.is_some() {
-                self.enter_wrong(mark, Some(block));
+            let report = self.report_of(claim.claimant);
+            set = self.with_report(set, report);
+            totals.add(claim.bytes, block.usable);
+            if claim.wrong.is_some() {
+                self.add_wrong(claim, Some(block));
             }
         }
-        self.sum_up(block, claims);
-        self.last = (address, set);
+        self.add_to_summary(block, totals);
+        self.last = LastBlock { start, reports: set };
         set
     }
 
-    /// Puts the block among its like.
+    /// Adds a block to its group.
     pub(crate) fn group(&mut self, block: Block, reports: ReportSet, holder: HolderId) {
         let Block { requested, usable, site, rate, time, .. } = block;
         let age = self.age(time);
-        let kind = Kind { requested, usable, site, reports, holder, rate, age, is_freed: false };
-        self.kinds.add(kind, 1);
+        let key = GroupKey { requested, usable, site, reports, holder, rate, age, is_freed: false };
+        self.groups.add(key, 1);
     }
 
-    /// How old a block is that was made at this time.
+    /// Returns the age of a block that was allocated at `time`.
     pub(crate) fn age(&self, time: u64) -> Age {
         Age::of(time, self.now)
     }
 
-    /// Blocks that were given back.
-    pub(crate) fn count_freed(&mut self, dead: crate::table::freed_counts::FreedKind) {
-        let crate::table::freed_counts::FreedKind { requested, usable, site, count } = dead;
-        let (reports, rate) = (ReportSet::NOBODY, SamplingRate::EVERY);
+    /// Adds freed blocks to their group.
+    pub(crate) fn add_freed(&mut self, freed: FreedKind) {
+        let FreedKind { requested, usable, site, count } = freed;
+        let (reports, rate) = (ReportSet::NONE, SamplingRate::EVERY);
         let (holder, age) = (HolderId::default(), Age::default());
-        let kind = Kind { requested, usable, site, reports, holder, rate, age, is_freed: true };
-        self.kinds.add(kind, count);
+        let key = GroupKey { requested, usable, site, reports, holder, rate, age, is_freed: true };
+        self.groups.add(key, count);
     }
 
-    fn sum_up(&mut self, block: Block, claims: Claims) {
+    fn add_to_summary(&mut self, block: Block, claims: ClaimTotals) {
         let summary = &mut self.summary;
         let (sum, estimate) = match claims.count {
             0 => (&mut summary.unreported, &mut self.sampled.unreported),
@@ -225,59 +137,60 @@ impl<'h> Balance<'h> {
             estimate.add(block.usable, weight);
             self.sampled.all.add(block.usable, weight);
         }
-        summary.short += claims.short;
+        summary.under_reported += claims.under;
         summary.over_reported += claims.over;
     }
 
-    /// ClaimBuffer of blocks that are not there: never were, or are gone by now.
-    pub(crate) fn add_gone_claims(&mut self, lines: &[ClaimWords]) {
-        for line in lines {
-            self.enter_wrong(self.heard.mark(line), None);
+    /// Adds claims of blocks that do not exist, or were freed during the collection.
+    pub(crate) fn add_unmatched_claims(&mut self, claims: &[ClaimWords]) {
+        for claim in claims {
+            self.add_wrong(self.claim_log.resolve(claim), None);
         }
     }
 
-    fn enter_wrong(&mut self, mark: ResolvedClaim, block: Option<Block>) {
-        let mut reports = ReportSet::NOBODY;
-        let block = match mark.wrong {
+    fn add_wrong(&mut self, claim: ResolvedClaim, block: Option<Block>) {
+        let mut reports = ReportSet::NONE;
+        let block = match claim.wrong {
             Some(Wrong::Untracked) => {
-                self.summary.reported_untracked += mark.bytes;
+                self.summary.reported_untracked += claim.bytes;
                 return;
             }
-            // The mark is about the address; the block around it is worth knowing.
+            // The claim is of the address; the dump also shows the block around it.
             Some(Wrong::Interior) => {
-                let around = BLOCKS.enclosing(self.granule, mark.address);
-                if around.is_some_and(|found| found.start == self.last.0) {
-                    reports = self.last.1;
+                let around = BLOCKS.enclosing(self.granule, claim.address);
+                if around.is_some_and(|found| found.start == self.last.start) {
+                    reports = self.last.reports;
                 }
                 around.map(|found| found.block)
             }
             _ => block,
         };
-        let is = match mark.wrong {
-            Some(Wrong::NonHeap) => WrongIs::NonHeap,
-            Some(Wrong::Interior) => WrongIs::Interior,
-            Some(Wrong::Partial) if block.is_some() => WrongIs::Partial,
-            _ => WrongIs::FreedSince,
+        let kind = match claim.wrong {
+            Some(Wrong::NonHeap) => WrongKind::NonHeap,
+            Some(Wrong::Interior) => WrongKind::Interior,
+            Some(Wrong::Partial) if block.is_some() => WrongKind::Partial,
+            _ => WrongKind::FreedSince,
         };
-        if is != WrongIs::Partial {
-            self.summary.over_reported += mark.bytes;
+        if kind != WrongKind::Partial {
+            self.summary.over_reported += claim.bytes;
         }
-        let (address, claimed) = (mark.address, mark.bytes);
-        let Some(report) = self.report_of(mark.claimant) else { return };
+        let (address, claimed) = (claim.address, claim.bytes);
+        let Some(report) = self.report_of(claim.claimant) else { return };
         let block = block.map(|block| WrongBlock {
             requested: block.requested,
             usable: block.usable,
             site: block.site,
             reports,
         });
-        self.wrong.push(WrongReport { is, address, claimed, report, block });
+        self.wrong.push(WrongReport { kind, address, claimed, report, block });
     }
 
-    /// What there is no memory to number is left out.
-    fn reported(&mut self, set: ReportSet, report: Option<u32>) -> ReportSet {
-        report.map_or(set, |report| self.kinds.with_report(set, report))
+    /// Returns the set with one more report. A report without a number is left out.
+    fn with_report(&mut self, set: ReportSet, report: Option<u32>) -> ReportSet {
+        report.map_or(set, |report| self.groups.with_report(set, report))
     }
 
+    /// Returns the number of a claimant's report; `None` if memory is short.
     #[inline]
     fn report_of(&mut self, claimant: ClaimantId) -> Option<u32> {
         let known = self.by_claimant.as_slice().get(claimant.0 as usize).copied();
@@ -286,10 +199,10 @@ impl<'h> Balance<'h> {
 
     #[cold]
     fn find_report_of(&mut self, claimant: ClaimantId) -> Option<u32> {
-        let who = self.heard.claimants.who(claimant);
-        let report = self.report_number(who.reporter, who.field)?;
-        if let Some(place) = self.by_claimant.as_mut_slice().get_mut(claimant.0 as usize) {
-            *place = report + 1;
+        let Claimant { reporter, field } = self.claim_log.claimants.get(claimant);
+        let report = self.report_number(reporter, field)?;
+        if let Some(slot) = self.by_claimant.as_mut_slice().get_mut(claimant.0 as usize) {
+            *slot = report + 1;
         }
         Some(report)
     }
@@ -303,13 +216,14 @@ impl<'h> Balance<'h> {
         Some(number)
     }
 
-    /// ClaimBuffer and wrong reports that memory was short for.
+    /// Returns the number of wrong reports that were lost because memory was short.
     pub(crate) fn lost(&self) -> usize {
         self.wrong.lost
     }
 
-    /// Who reports, by number, and what is wrong with whose reports. `reporters` are the collection's, from number 1.
-    pub(crate) fn reports(&self, reporters: &[String]) -> (Vec<Report>, Vec<WrongReport>) {
+    /// Returns the reports by number. `reporters` are the paths of the collection's reporters, of
+    /// which the first has number 1.
+    pub(crate) fn reports(&self, reporters: &[String]) -> Vec<Report> {
         let path = |reporter: u32| {
             if reporter & ON_ALLOC != 0 {
                 on_alloc_path(reporter & !ON_ALLOC).map(str::to_owned)
@@ -322,38 +236,33 @@ impl<'h> Balance<'h> {
             path: path(*reporter).unwrap_or_default(),
             field: *field,
         });
-        (reports.collect(), self.wrong.as_slice().to_vec())
+        reports.collect()
+    }
+
+    /// Returns the reports that match no whole block.
+    pub(crate) fn wrong_reports(&self) -> Vec<WrongReport> {
+        self.wrong.as_slice().to_vec()
     }
 }
 
-/// What the claims of a block come to.
+/// The sums of the claims of one block.
 #[derive(Clone, Copy, Default)]
-struct Claims {
+struct ClaimTotals {
     count: usize,
-    short: usize,
+    /// Bytes of the block that its first claim leaves out.
+    under: usize,
+    /// Bytes that were claimed beyond the size of the block.
     over: usize,
 }
 
-impl Claims {
+impl ClaimTotals {
     fn add(&mut self, claimed: usize, usable: usize) {
         if self.count == 0 {
-            self.short = usable.saturating_sub(claimed);
+            self.under = usable.saturating_sub(claimed);
             self.over = claimed.saturating_sub(usable);
         } else {
             self.over += claimed;
         }
         self.count += 1;
-    }
-}
-
-impl Estimate {
-    /// A block of the sample, which stands for `weight` blocks.
-    #[expect(clippy::cast_precision_loss, reason = "an estimate")]
-    fn add(&mut self, bytes: usize, weight: f64) {
-        let bytes = bytes as f64;
-        self.blocks += weight;
-        self.bytes += bytes * weight;
-        // Horvitz and Thompson's estimate of the variance, for blocks that are drawn independently.
-        self.variance += bytes * bytes * weight * (weight - 1.0);
     }
 }

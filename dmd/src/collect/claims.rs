@@ -1,18 +1,28 @@
-//! What reporters claim during a collection.
+//! Claims of reporters during a collection: a buffer while they arrive, then a log sorted by
+//! address.
+//!
+//! Reading order: `claimants` (which reporter, through which field), `words` (a claim in two
+//! words), `packed` (most claims in one word), then this file.
+//!
+//! Invariant: claims of one address keep the order in which they were made. The first claim of a
+//! block decides whether later ones are double reports.
+
+pub(crate) mod claimants;
+pub(crate) mod words;
+mod packed;
 
 use std::cell::{Cell, RefCell};
 
-use memreport::__private::{
-    Block as FoundBlock, Claim, Claimant, Found, RecentFields, Recorder, Wrong,
-};
+use memreport::__private::{Block, Claim, Claimant, Found, RecentFields, Recorder, Wrong};
 use memreport::Field;
 
-use super::claim_words::{
-    CLAIMANT, CLAIMANTS, ClaimWords, LARGE, OLD, ResolvedClaim, WRONG, WRONGS, address, second_word,
+use self::claimants::{ClaimantId, Claimants};
+use self::packed::{PackedClaims, ShortClaim};
+use self::words::{
+    CLAIMANT_SHIFT, ClaimWords, LARGE, MAX_CLAIMANTS, OLD, ResolvedClaim, WRONG_KINDS, WRONG_SHIFT,
+    address_of, second_word,
 };
-use super::claimants::{ClaimantId, Claimants};
-use super::holders::Skips;
-use super::packed_claims::{Packed, ShortClaim};
+use super::holders::skipped::SkippedPointers;
 use crate::mem::local_interner::LocalInterner;
 use crate::mem::pages::PageList;
 use crate::mem::radix_sort::ByRegion;
@@ -21,145 +31,150 @@ use crate::table::blocks::Granule;
 use crate::table::epoch::Epoch;
 use crate::table::packed_block::{PackedBlock, SmallBlock};
 
-/// What a claim is about: the block that was found, or the address where it is none's start. `None` if it is about nothing.
-pub(crate) fn subject(claim: Claim, found: Found) -> Option<usize> {
+/// Returns the address that a claim is filed under: the start of the claimed block, or the claimed
+/// address if no block starts there. `None` if the value owns no block.
+pub(crate) fn claimed_address(claim: Claim, found: Found) -> Option<usize> {
     if found.block.is_none() && found.wrong.is_none() {
-        // Some values own nothing, and are asked about all the same.
         return None;
     }
     Some(claimed_block(found).map_or(claim.address, |block| block.start))
 }
 
-/// A claim inside a block is about that address, not about the block.
-fn claimed_block(found: Found) -> Option<FoundBlock> {
+/// Returns the claimed block. A claim of an address inside a block is not a claim of that block.
+fn claimed_block(found: Found) -> Option<Block> {
     found.block.filter(|_| found.wrong != Some(Wrong::Interior))
 }
 
-/// The buffer of one collection, in pages of its own.
+/// The claims of one collection, in the order in which they are made.
 #[derive(Debug)]
 pub(crate) struct ClaimBuffer {
     granule: Granule,
-    /// The generation that began with the collection.
-    new: Epoch,
-    packed: RefCell<Packed>,
-    /// The bytes of large blocks.
+    /// The epoch that began with the collection. Blocks of it are not part of the collection.
+    epoch: Epoch,
+    packed: RefCell<PackedClaims>,
+    /// Bytes of claims that do not fit into 32 bits.
     large: RefCell<PageList<usize>>,
-    /// ClaimBuffer of claimants whom memory was short for.
+    /// The number of claims that were dropped because memory was short.
     lost: Cell<usize>,
     claimants: Claimants,
     fields: RefCell<Fields>,
     recent_fields: RecentFields,
-    skips: RefCell<Skips>,
+    skipped: RefCell<SkippedPointers>,
 }
 
-/// The fields that were visited, once each.
+/// The visited fields, each once.
 #[derive(Debug)]
 struct Fields {
-    numbers: LocalInterner<usize>,
+    /// Addresses of the fields' constants.
+    indexes: LocalInterner<usize>,
     list: PageList<&'static Field>,
 }
 
-/// What was heard in one collection.
+/// All claims of one collection, sorted by address.
 #[derive(Debug)]
 pub(crate) struct ClaimLog {
-    /// Sorted by address; those of one address in the order of their claims, which decides which of two is the first.
-    lines: PageList<ClaimWords>,
+    /// Invariant: claims of one address are in the order in which they were made.
+    sorted: PageList<ClaimWords>,
     large: PageList<usize>,
     lost: usize,
     pub(crate) claimants: Claimants,
-    /// The fields that were visited or skipped.
+    /// The fields that reporters visited or skipped.
     pub(crate) fields: PageList<&'static Field>,
-    pub(crate) skips: Skips,
+    pub(crate) skipped: SkippedPointers,
 }
 
 impl ClaimLog {
-    pub(crate) fn lines(&self) -> &[ClaimWords] {
-        self.lines.as_slice()
+    /// Returns the claims, sorted by address.
+    pub(crate) fn sorted(&self) -> &[ClaimWords] {
+        self.sorted.as_slice()
     }
 
-    /// What a line says.
+    /// Unpacks the two words of a claim.
     #[inline]
     #[expect(clippy::cast_possible_truncation, reason = "fields are cut out of a word")]
-    pub(crate) fn mark(&self, line: &ClaimWords) -> ResolvedClaim {
-        let number = line[1] as u32 as usize;
-        let bytes = if line[1] & LARGE == 0 {
+    pub(crate) fn resolve(&self, claim: &ClaimWords) -> ResolvedClaim {
+        let number = claim[1] as u32 as usize;
+        let bytes = if claim[1] & LARGE == 0 {
             number
         } else {
             self.large.as_slice().get(number).copied().unwrap_or(0)
         };
         ResolvedClaim {
-            address: address(line),
-            is_old: line[1] & OLD != 0,
+            address: address_of(claim),
+            is_old: claim[1] & OLD != 0,
             bytes,
-            claimant: ClaimantId((line[1] >> CLAIMANT) as u32),
-            wrong: WRONGS.get((line[1] >> WRONG) as usize & 7).copied().flatten(),
+            claimant: ClaimantId((claim[1] >> CLAIMANT_SHIFT) as u32),
+            wrong: WRONG_KINDS.get((claim[1] >> WRONG_SHIFT) as usize & 7).copied().flatten(),
         }
     }
 
-    /// ClaimBuffer that memory was short for.
+    /// Returns the number of claims that were dropped because memory was short.
     pub(crate) fn lost(&self) -> usize {
         self.lost
     }
 }
 
 impl ClaimBuffer {
-    /// For a collection with which the generation `new` begins, and in which about so many blocks are claimed.
-    pub(crate) fn new(granule: Granule, new: Epoch, blocks: usize) -> Self {
+    /// Creates the buffer of a collection that begins with `epoch`, with room for one claim for
+    /// each of `blocks` blocks.
+    pub(crate) fn new(granule: Granule, epoch: Epoch, blocks: usize) -> Self {
         ClaimBuffer {
             granule,
-            new,
-            packed: RefCell::new(Packed::with_room(blocks)),
+            epoch,
+            packed: RefCell::new(PackedClaims::with_room(blocks)),
             large: RefCell::new(PageList::new()),
             lost: Cell::new(0),
-            claimants: Claimants::of_at_most(CLAIMANTS),
-            fields: RefCell::new(Fields { numbers: LocalInterner::new(), list: PageList::new() }),
+            claimants: Claimants::with_limit(MAX_CLAIMANTS),
+            fields: RefCell::new(Fields { indexes: LocalInterner::new(), list: PageList::new() }),
             recent_fields: RecentFields::empty(),
-            skips: RefCell::new(Skips::new(granule)),
+            skipped: RefCell::new(SkippedPointers::new(granule)),
         }
     }
 
+    /// Sorts the claims by address.
     pub(crate) fn into_log(self) -> ClaimLog {
         let packed = self.packed.into_inner();
         let mut lost = self.lost.get() + packed.lost();
-        let regions = ByRegion::group(packed.lines());
+        let regions = ByRegion::group(packed.iter());
         if regions.is_none() {
-            lost += packed.lines().count();
+            lost += packed.iter().count();
         }
-        // Its memory is wanted for what is sorted.
+        // Frees the packed claims before the sorted ones take memory.
         drop(packed);
         ClaimLog {
-            lines: regions.map_or_else(PageList::new, ByRegion::sorted),
+            sorted: regions.map_or_else(PageList::new, ByRegion::sorted),
             large: self.large.into_inner(),
             lost,
             claimants: self.claimants,
             fields: self.fields.into_inner().list,
-            skips: self.skips.into_inner(),
+            skipped: self.skipped.into_inner(),
         }
     }
 
-    /// Adds a mark; `says` has its flags.
+    /// Adds a claim, in one word if it fits.
     #[inline]
-    fn mark(&self, address: usize, bytes: usize, who: Claimant, says: u64) {
-        let Some(claimant) = self.claimants.number(who) else { return self.lose() };
-        match ShortClaim::of(address, bytes, claimant, says) {
-            // One that is lost is counted there.
+    fn push(&self, address: usize, bytes: usize, claimant: Claimant, flags: u64) {
+        let Some(claimant) = self.claimants.id(claimant) else { return self.count_lost() };
+        match ShortClaim::of(address, bytes, claimant, flags) {
+            // `push` counts a claim that is lost.
             Some(short) => _ = self.packed.borrow_mut().push(short),
-            None => self.mark_long(address, bytes, claimant, says),
+            None => self.push_long(address, bytes, claimant, flags),
         }
     }
 
     #[cold]
-    fn mark_long(&self, address: usize, bytes: usize, claimant: ClaimantId, flags: u64) {
+    fn push_long(&self, address: usize, bytes: usize, claimant: ClaimantId, flags: u64) {
         let Some(bytes) =
             u32::try_from(bytes).map_or_else(|_| self.large(bytes), |bytes| Some(bytes.into()))
         else {
-            return self.lose();
+            return self.count_lost();
         };
-        let line = [address as u64, second_word(bytes, claimant, flags)];
-        // One that is lost is counted there.
-        let _ = self.packed.borrow_mut().push_line(line);
+        let claim = [address as u64, second_word(bytes, claimant, flags)];
+        // `push_long` counts a claim that is lost.
+        let _ = self.packed.borrow_mut().push_long(claim);
     }
 
+    /// Stores a large number of bytes, and returns its index with the flag `LARGE`.
     fn large(&self, bytes: usize) -> Option<u64> {
         let mut large = self.large.borrow_mut();
         let number = u32::try_from(large.as_slice().len()).ok()?;
@@ -167,44 +182,45 @@ impl ClaimBuffer {
     }
 
     #[cold]
-    fn lose(&self) {
+    fn count_lost(&self) {
         self.lost.set(self.lost.get() + 1);
     }
 
+    /// Returns the flag `OLD` if the block was allocated before the collection.
     #[inline]
-    fn old(&self, packed: Option<PackedBlock>) -> u64 {
-        if packed.is_some_and(|packed| packed.epoch() != self.new) { OLD } else { 0 }
+    fn old_flag(&self, packed: Option<PackedBlock>) -> u64 {
+        if packed.is_some_and(|packed| packed.epoch() != self.epoch) { OLD } else { 0 }
     }
 
     #[cold]
-    fn note(&self, field: &'static Field, place: usize) {
-        let Fields { numbers, list } = &mut *self.fields.borrow_mut();
-        if numbers.intern(place) == u32::try_from(list.as_slice().len()).ok() {
+    fn add_field(&self, field: &'static Field, address: usize) {
+        let Fields { indexes, list } = &mut *self.fields.borrow_mut();
+        if indexes.intern(address) == u32::try_from(list.as_slice().len()).ok() {
             list.push(field);
         }
     }
 }
 
 impl Recorder for ClaimBuffer {
-    fn claimed(&self, claim: Claim, found: Found, who: Claimant) {
-        let Some(address) = subject(claim, found) else { return };
+    fn claimed(&self, claim: Claim, found: Found, claimant: Claimant) {
+        let Some(address) = claimed_address(claim, found) else { return };
         let block = claimed_block(found);
-        let old = self.old(block.and_then(|block| PackedBlock::from_word(block.identity)));
-        let wrong = WRONGS.iter().zip(0_u64..).find(|(wrong, _)| **wrong == found.wrong);
-        let wrong = wrong.map_or(0, |(_, number)| number << WRONG);
-        self.mark(address, found.bytes, who, old | wrong);
+        let old = self.old_flag(block.and_then(|block| PackedBlock::from_word(block.identity)));
+        let wrong = WRONG_KINDS.iter().zip(0_u64..).find(|(wrong, _)| **wrong == found.wrong);
+        let wrong = wrong.map_or(0, |(_, number)| number << WRONG_SHIFT);
+        self.push(address, found.bytes, claimant, old | wrong);
     }
 
-    fn claimed_exact(&self, start: usize, size: usize, who: Claimant) -> Option<usize> {
+    fn claimed_exact(&self, start: usize, size: usize, claimant: Claimant) -> Option<usize> {
         let SmallBlock { usable, packed } = BLOCKS.find_small(self.granule, start, size)?;
-        self.mark(start, usable, who, self.old(Some(packed)));
+        self.push(start, usable, claimant, self.old_flag(Some(packed)));
         Some(usable)
     }
 
     fn visits(&self, field: &'static Field, address: usize, size: usize) {
-        self.note(field, std::ptr::from_ref(field).addr());
+        self.add_field(field, std::ptr::from_ref(field).addr());
         if field.reason().is_some() {
-            self.skips.borrow_mut().visit(field, address, size);
+            self.skipped.borrow_mut().scan(field, address, size);
         }
     }
 
@@ -226,11 +242,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_says_what_was_marked() {
-        let new = Epoch::FIRST;
-        let marks = ClaimBuffer::new(Granule::of_spacing(32), new, 0);
-        let who = |reporter| Claimant { reporter, field: None };
-        let block = |start| FoundBlock { start, requested: 8, usable: 24, identity: 1 };
+    fn sorted_claims_resolve_to_what_was_claimed() {
+        let epoch = Epoch::FIRST;
+        let buffer = ClaimBuffer::new(Granule::of_spacing(32), epoch, 0);
+        let claimant = |reporter| Claimant { reporter, field: None };
+        let block = |start| Block { start, requested: 8, usable: 24, identity: 1 };
         let inside = Some(block(0x20));
         let table = [
             (0x7fff_ffff_fff0, 24, None, Some(block(0x7fff_ffff_fff0)), 1),
@@ -242,20 +258,21 @@ mod tests {
         for (address, bytes, wrong, block, reporter) in table {
             let place = memreport::__private::Place::Start;
             let claim = Claim { address, size: Some(bytes), place };
-            marks.claimed(claim, Found { bytes, block, wrong }, who(reporter));
+            buffer.claimed(claim, Found { bytes, block, wrong }, claimant(reporter));
         }
-        let heard = marks.into_log();
-        let said: Vec<_> = heard.lines().iter().map(|line| heard.mark(line)).collect();
+        let log = buffer.into_log();
+        let resolved: Vec<_> = log.sorted().iter().map(|claim| log.resolve(claim)).collect();
         let expected = [3, 1, 4, 2, 0].map(|index: usize| table[index]);
-        assert_eq!(said.len(), table.len());
-        for (mark, (address, bytes, wrong, block, reporter)) in said.into_iter().zip(expected) {
+        assert_eq!(resolved.len(), table.len());
+        for (claim, (address, bytes, wrong, block, reporter)) in resolved.into_iter().zip(expected)
+        {
             let is_old = block.is_some() && wrong != Some(Wrong::Interior);
-            assert_eq!(heard.claimants.who(mark.claimant).reporter, reporter);
+            assert_eq!(log.claimants.get(claim.claimant).reporter, reporter);
             assert_eq!(
-                mark,
-                ResolvedClaim { address, is_old, bytes, claimant: mark.claimant, wrong }
+                claim,
+                ResolvedClaim { address, is_old, bytes, claimant: claim.claimant, wrong }
             );
         }
-        assert_eq!(heard.lost(), 0);
+        assert_eq!(log.lost(), 0);
     }
 }

@@ -1,332 +1,154 @@
-//! A collection: the blocks that live, merged with what was claimed of them.
+//! A collection, from the first claim to the dump.
 
-use std::io;
-use std::marker::PhantomData;
+use std::mem;
 
-use memreport::__private::{
-    Block as FoundBlock, Claim, Ending, Findings, Found, OWN, Place, Recorder, Recording, Tracker,
-    Wrong, as_own,
-};
-use memreport::{HeapCounters, UsableSize, heap_counters};
+use memreport::__private::{Ending, Findings, OWN, Recorder, Recording, as_own};
+use memreport::{HeapCounters, heap_counters};
 
-use super::balance::{Balance, ReportSet};
-use super::claim_words::{self, ClaimWords};
 use super::claims::{ClaimBuffer, ClaimLog};
-use super::findings::{Contents, Dump, Scanned, ScannedBlock};
-use super::holders::{HolderId, Holders};
-use super::scan::{Frozen, FrozenBlock};
+use super::findings::{Contents, Dump, Scanned};
+use super::holders::Holders;
+use super::pass::{HeapPass, PassSums};
 use super::summary::{Sum, Summary};
 use crate::mem::lazy_slice::mapped_bytes;
-use crate::mem::pages::PageList;
 use crate::mem::sys;
 use crate::sample::options::Mode;
 use crate::sample::plan;
 use crate::stack::site;
-use crate::table::blocks::{Granule, LiveBlock};
-use crate::table::epoch::Epoch;
-use crate::table::epoch::{begin_epoch, epoch};
-use crate::table::packed_block::{Block, PackedBlock};
+use crate::table::blocks::Granule;
+use crate::table::epoch::{Epoch, begin_epoch, epoch};
+use crate::table::packed_block::SiteId;
 use crate::table::{BLOCKS, FREED};
 
-/// The tracker of a program whose allocator is over `A`.
-#[derive(Debug)]
-pub struct Tracking<A> {
-    _allocator: PhantomData<fn() -> A>,
-}
-
-impl<A: UsableSize> Tracking<A> {
-    /// There is only one.
-    pub const NEW: Self = Tracking { _allocator: PhantomData };
-
-    const GRANULE: Granule = Granule::of_spacing(A::SPACING);
-}
-
-impl<A: UsableSize + 'static> Tracker for Tracking<A> {
-    fn is_awake(&self) -> bool {
-        plan::plan().is_awake()
-    }
-
-    fn tracks_every_block(&self) -> bool {
-        !plan::has_gaps()
-    }
-
-    fn state(&self) -> String {
-        plan::state()
-    }
-
-    fn look_up(&self, claim: Claim) -> Found {
-        match claim.place {
-            Place::Start => look_up_start(Self::GRANULE, claim),
-            Place::Inside => {
-                let block = enclosing(Self::GRANULE, claim.address);
-                Found { bytes: block.map_or(0, |block| block.usable), block, wrong: None }
-            }
-        }
-    }
-
-    #[inline]
-    fn exact_block(&self, start: usize, size: usize) -> Option<usize> {
-        BLOCKS.find_small(Self::GRANULE, start, size).map(|small| small.usable)
-    }
-
-    #[inline]
-    fn entry_address(&self, address: usize) -> *const u8 {
-        BLOCKS.word_address(Self::GRANULE, address)
-    }
-
-    fn begin(&self) -> Box<dyn Recording> {
-        // The next generation must be free: blocks of the last time it was in use grow old now.
-        BLOCKS.age(Self::GRANULE, epoch().next());
-        let new = begin_epoch();
-        let at_begin = heap_counters().unwrap_or_default();
-        let blocks = usize::try_from(at_begin.live_blocks()).unwrap_or(0);
-        let marks = ClaimBuffer::new(Self::GRANULE, new, blocks);
-        Box::new(Collection { marks, granule: Self::GRANULE, new, at_begin })
-    }
-
-    fn own_memory(&self, report: &mut dyn FnMut(&'static str, usize, &'static str)) {
-        report(
-            "explicit/dmd/tables",
-            own_bytes(Self::GRANULE),
-            "DMD's tables of blocks and stacks. None of it is on the program's heap.",
-        );
-    }
-}
-
-/// What the tracker's own tables take.
-fn own_bytes(granule: Granule) -> usize {
+/// Returns the bytes of the tracker's own tables.
+pub(super) fn tracker_bytes(granule: Granule) -> usize {
     mapped_bytes().saturating_sub(BLOCKS.untouched_bytes(granule))
 }
 
-fn look_up_start(granule: Granule, claim: Claim) -> Found {
-    if let Some(found) = BLOCKS.starting_at(granule, claim.address) {
-        let block = found.block;
-        let agrees = claim.size.is_none_or(|size| size == block.requested);
-        return Found {
-            bytes: if agrees { block.usable } else { claim.size.unwrap_or(0) },
-            block: Some(found_block(found)),
-            wrong: if agrees { None } else { Some(Wrong::Partial) },
-        };
-    }
-    let block = enclosing(granule, claim.address);
-    let wrong = match block {
-        Some(_) => Wrong::Interior,
-        None if plan::has_gaps() => Wrong::Untracked,
-        None => Wrong::NonHeap,
-    };
-    Found { bytes: claim.size.unwrap_or(0), block, wrong: Some(wrong) }
-}
-
-fn enclosing(granule: Granule, address: usize) -> Option<FoundBlock> {
-    BLOCKS.enclosing(granule, address).map(found_block)
-}
-
-fn found_block(found: LiveBlock) -> FoundBlock {
-    let LiveBlock { start, block, packed } = found;
-    FoundBlock { start, requested: block.requested, usable: block.usable, identity: packed.word() }
-}
-
-struct Collection {
-    marks: ClaimBuffer,
+/// A collection in progress.
+pub(super) struct Collection {
+    claims: ClaimBuffer,
     granule: Granule,
-    /// The generation of blocks that are born during the collection, and so are left out of it.
-    new: Epoch,
-    /// What lived when the collection began. Where blocks are not entered, it cannot be told later which are new.
-    at_begin: HeapCounters,
+    /// The epoch of blocks that are allocated during the collection, which leaves them out.
+    epoch: Epoch,
+    /// The counters at the beginning. If the table has gaps, the blocks that were allocated during
+    /// the collection cannot be counted later.
+    counters_at_begin: HeapCounters,
 }
 
 impl Recording for Collection {
     fn recorder(&self) -> &dyn Recorder {
-        &self.marks
+        &self.claims
     }
 
     fn finish(self: Box<Self>, ending: Ending<'_>) -> Box<dyn Findings> {
-        as_own(|| Box::new(self.found(ending)) as Box<dyn Findings>)
+        as_own(|| Box::new(self.into_dump(ending)) as Box<dyn Findings>)
     }
 }
 
 impl Collection {
-    fn found(mut self, ending: Ending<'_>) -> Dump {
-        let marks = ClaimBuffer::new(self.granule, self.new, 0);
-        let heard = std::mem::replace(&mut self.marks, marks).into_log();
-        let mut holders = Holders::none(self.granule, self.new);
-        if plan::mode().has_reports() || plan::mode() == Mode::Scan {
-            // The first module is the program itself.
-            let data = sys::modules().into_iter().next().map(|module| module.data);
-            holders.find(&heard.skips, heard.lines(), &data.unwrap_or_default());
-        }
+    /// Begins a collection, and with it an epoch.
+    pub(super) fn begin(granule: Granule) -> Self {
+        // Epochs are reused: blocks of the next one's last use are moved to an older epoch first.
+        BLOCKS.age(granule, epoch().next());
+        let epoch = begin_epoch();
+        let counters_at_begin = heap_counters().unwrap_or_default();
+        let blocks = usize::try_from(counters_at_begin.live_blocks()).unwrap_or(0);
+        let claims = ClaimBuffer::new(granule, epoch, blocks);
+        Collection { claims, granule, epoch, counters_at_begin }
+    }
+
+    fn into_dump(mut self, ending: Ending<'_>) -> Dump {
+        let empty = ClaimBuffer::new(self.granule, self.epoch, 0);
+        let claim_log = mem::replace(&mut self.claims, empty).into_log();
+        let holders = self.holders(&claim_log);
         let mut notes = Vec::new();
-        let count = self.count(&heard, &holders, &mut notes);
-        let Count { mut books, heap, allocated_during, own, scanned, .. } = count;
-        let has_gaps = plan::has_gaps();
-        let heap = if has_gaps { self.at_begin } else { heap };
-        let outside = if has_gaps { Sum::default() } else { allocated_during.and(own) };
-        let of = |counted: u64, outside: usize| {
-            usize::try_from(counted).unwrap_or(usize::MAX).saturating_sub(outside)
-        };
-        let heap_allocated = of(heap.live_bytes(), outside.bytes);
-        let summary = &mut books.summary;
-        let tracked = summary.unreported.and(summary.once).and(summary.twice);
-        if has_gaps {
-            let blocks = of(heap.live_blocks(), outside.blocks).saturating_sub(tracked.blocks);
-            summary.untracked = Sum { blocks, bytes: heap_allocated.saturating_sub(tracked.bytes) };
-        }
+        let pass = self.count_blocks(&claim_log, &holders, &mut notes);
+        let HeapPass { mut balance, sums, scanned, .. } = pass;
+        let allocated_during = sums.allocated_during;
+        let heap_allocated = self.count_untracked(sums, &mut balance.summary);
         if plan::mode() == Mode::Cumulative {
-            let is_own =
-                |site| site::site(site).is_some_and(|site| u32::from(site.on_alloc) == OWN);
             FREED
                 .kinds()
-                .filter(|kind| !is_own(kind.site))
-                .for_each(|kind| books.count_freed(kind));
+                .filter(|kind| !is_trackers_own(kind.site))
+                .for_each(|kind| balance.add_freed(kind));
         }
         let summary = Summary {
             heap_allocated,
             unmeasured: ending.unmeasured,
             allocated_during,
-            lost_blocks: BLOCKS.lost() + FREED.lost() + books.kinds.lost,
-            lost_marks: heard.lost() + books.lost(),
-            ..books.summary
+            lost_blocks: BLOCKS.lost() + FREED.lost() + balance.groups.lost,
+            lost_claims: claim_log.lost() + balance.lost(),
+            ..balance.summary
         };
-        let (reports, wrong) = books.reports(ending.reporters);
-        let sampled = plan::sampled_probability().map(|_| books.sampled);
-        Dump::new(
-            Contents {
-                kinds: books.kinds,
-                scanned,
-                reports,
-                wrong,
-                notes,
-                sampled,
-                fields: heard.fields,
-                holders,
-                tracker_bytes: own_bytes(self.granule),
-            },
-            summary,
-            ending.moment,
-        )
+        let (reports, wrong) = (balance.reports(ending.reporters), balance.wrong_reports());
+        let sampled = plan::sampled_probability().map(|_| balance.sampled);
+        let contents = Contents {
+            groups: balance.groups,
+            scanned,
+            reports,
+            wrong,
+            notes,
+            sampled,
+            fields: claim_log.fields,
+            holders,
+            tracker_bytes: tracker_bytes(self.granule),
+        };
+        Dump::new(contents, summary, ending.moment)
     }
-}
 
-impl Collection {
-    /// Counts the blocks: those of a frozen copy of the heap, if contents are wanted and it can be made.
-    fn count<'c>(
-        &'c self,
-        heard: &'c ClaimLog,
+    /// Finds the holders of unreported blocks, in modes whose dumps show them.
+    fn holders(&self, claim_log: &ClaimLog) -> Holders {
+        let mut holders = Holders::new(self.granule, self.epoch);
+        if plan::mode().has_reports() || plan::mode() == Mode::Scan {
+            // The first module is the program itself.
+            let data = sys::modules().into_iter().next().map(|module| module.data);
+            holders.find(&claim_log.skipped, claim_log.sorted(), &data.unwrap_or_default());
+        }
+        holders
+    }
+
+    /// Returns the bytes of the whole heap. If the table has gaps, also sets the untracked sum.
+    fn count_untracked(&self, sums: PassSums, summary: &mut Summary) -> usize {
+        let has_gaps = plan::has_gaps();
+        let heap = if has_gaps { self.counters_at_begin } else { sums.heap };
+        let excluded =
+            if has_gaps { Sum::default() } else { sums.allocated_during.and(sums.trackers_own) };
+        let without = |counted: u64, excluded: usize| {
+            usize::try_from(counted).unwrap_or(usize::MAX).saturating_sub(excluded)
+        };
+        let bytes = without(heap.live_bytes(), excluded.bytes);
+        if has_gaps {
+            let tracked = summary.unreported.and(summary.once).and(summary.twice);
+            let blocks =
+                without(heap.live_blocks(), excluded.blocks).saturating_sub(tracked.blocks);
+            summary.untracked = Sum { blocks, bytes: bytes.saturating_sub(tracked.bytes) };
+        }
+        bytes
+    }
+
+    /// Counts all blocks: in mode `scan` those of a frozen copy of the heap, if one can be made.
+    fn count_blocks<'c>(
+        &self,
+        claim_log: &'c ClaimLog,
         holders: &'c Holders,
         notes: &mut Vec<String>,
-    ) -> Count<'c> {
+    ) -> HeapPass<'c> {
+        let pass = || HeapPass::new(self.granule, self.epoch, claim_log, holders);
         if plan::mode() != Mode::Scan {
-            return Count::new(self, heard, holders).all_blocks();
+            return pass().over_table();
         }
-        Count::new(self, heard, holders).scan().unwrap_or_else(|error| {
+        pass().over_frozen_copy().unwrap_or_else(|error| {
             notes.push(format!("the contents of blocks are missing: {error}"));
-            // Begun anew: a copy that cannot be read to its end has been counted in part.
-            let mut count = Count::new(self, heard, holders);
-            count.scanned = Some(Scanned { file: None, blocks: PageList::new() });
-            count.all_blocks()
+            // A new pass, because the failed one has counted a part of the blocks.
+            let mut pass = pass();
+            pass.scanned = Some(Scanned::empty());
+            pass.over_table()
         })
     }
 }
 
-/// One pass over all blocks. The sums of the heap are read with it, and nothing is allocated in between.
-struct Count<'c> {
-    collection: &'c Collection,
-    books: Balance<'c>,
-    /// ClaimBuffer whose addresses are still to come.
-    unread: &'c [ClaimWords],
-    holders: &'c Holders,
-    heap: HeapCounters,
-    allocated_during: Sum,
-    own: Sum,
-    /// The blocks one by one, if they are wanted so.
-    scanned: Option<Scanned>,
-}
-
-impl<'c> Count<'c> {
-    fn new(collection: &'c Collection, heard: &'c ClaimLog, holders: &'c Holders) -> Self {
-        Count {
-            collection,
-            books: Balance::new(collection.granule, heard),
-            unread: heard.lines(),
-            holders,
-            heap: HeapCounters::default(),
-            allocated_during: Sum::default(),
-            own: Sum::default(),
-            scanned: None,
-        }
-    }
-
-    fn all_blocks(mut self) -> Self {
-        self.heap = heap_counters().unwrap_or_default();
-        BLOCKS.for_each(self.collection.granule, |LiveBlock { start, block, packed }| {
-            self.take(FrozenBlock { address: start, packed, block, contents: None });
-        });
-        self.books.add_gone_claims(self.unread);
-        self
-    }
-
-    /// As [`all_blocks`](Self::all_blocks), from a frozen copy of the heap.
-    fn scan(mut self) -> io::Result<Self> {
-        let frozen = Frozen::take(&BLOCKS, self.collection.granule)?;
-        self.scanned = Some(Scanned { file: None, blocks: PageList::new() });
-        // The sums of that instant.
-        self.heap = HeapCounters {
-            allocated_bytes: frozen.live_bytes,
-            allocations: frozen.live_blocks,
-            ..HeapCounters::default()
-        };
-        frozen.for_each(|block| self.take(block))?;
-        self.books.add_gone_claims(self.unread);
-        if let Some(scanned) = &mut self.scanned {
-            scanned.file = Some(frozen.file);
-        }
-        Ok(self)
-    }
-
-    fn take(&mut self, FrozenBlock { address, packed, block, contents }: FrozenBlock) {
-        let Some((reports, holder)) = self.enter(address, block, packed) else { return };
-        self.books.group(block, reports, holder);
-        if let Some(scanned) = &mut self.scanned {
-            let age = self.books.age(block.time);
-            // One that is lost is counted there.
-            let _ = scanned.blocks.push(ScannedBlock {
-                address,
-                block,
-                reports,
-                holder,
-                age,
-                contents,
-            });
-        }
-    }
-
-    /// Enters a block, unless it is none of the program's: born during the collection, or the tracker's own.
-    fn enter(
-        &mut self,
-        address: usize,
-        block: Block,
-        packed: PackedBlock,
-    ) -> Option<(ReportSet, HolderId)> {
-        let before =
-            self.unread.iter().take_while(|line| claim_words::address(line) < address).count();
-        let (gone, rest) = self.unread.split_at(before);
-        let own = rest.iter().take_while(|line| claim_words::address(line) == address).count();
-        let (lines, rest) = rest.split_at(own);
-        self.unread = rest;
-        self.books.add_gone_claims(gone);
-        let site = site::site(block.site);
-        let is_own = site.is_some_and(|site| u32::from(site.on_alloc) == OWN);
-        if block.epoch == self.collection.new || is_own {
-            let sum = if is_own { &mut self.own } else { &mut self.allocated_during };
-            sum.add(block.usable);
-            self.books.add_gone_claims(lines);
-            return None;
-        }
-        let reports = self.books.enter((address, block), site, lines);
-        let holder = match reports {
-            ReportSet::NOBODY => self.holders.of(address, packed),
-            _ => HolderId::default(),
-        };
-        Some((reports, holder))
-    }
+/// Returns whether blocks of this site are the tracker's own.
+fn is_trackers_own(site: SiteId) -> bool {
+    site::site(site).is_some_and(|site| u32::from(site.on_alloc) == OWN)
 }

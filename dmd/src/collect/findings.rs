@@ -1,4 +1,4 @@
-//! What one collection found: blocks, reports, and their sums.
+//! The result of one collection: blocks, reports, and their sums.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -7,66 +7,75 @@ use std::time::Duration;
 use memreport::Field;
 
 use super::age::Age;
-use super::balance::{Kind, Kinds, ReportSet};
+use super::groups::{GroupKey, Groups, ReportSet};
 use super::holders::{HolderId, Holders};
-use super::scan::Place;
+use super::scan::ContentsRange;
 use super::summary::{Sampled, Sum, Summary};
 use crate::mem::pages::PageList;
 use crate::mem::sys::{self, Module};
 use crate::sample::options::Mode;
 use crate::sample::{plan, variable};
 use crate::stack::site::{self, SiteId};
+use crate::stack::thread::{self, RegisteredThread};
+use crate::stack::walk;
 use crate::stack::walk::tally::Tally;
-use crate::stack::{thread, walk};
 use crate::table::packed_block::Block;
 
-/// What DMD found in one collection. [`of`](Self::of) gets it from a snapshot.
+/// The result of one collection. [`of`](Self::of) returns that of a snapshot.
 ///
-/// The collection is a moment: blocks that were born before it began and live when it ends are in the dump, exactly once
-/// each. Those that other threads make or give back meanwhile are left out, and what was reported of them is listed as freed
-/// since. Under [`Mode::Scan`] it ends at one instant, of which a copy of the heap is read.
+/// A dump describes a moment. It contains each block that was allocated before the collection began
+/// and is still live when it ends, exactly once. Blocks that other threads allocate or free
+/// meanwhile are left out; reports of them are listed as freed since. In [`Mode::Scan`] the
+/// collection ends at one instant, and a copy of the heap of that instant is read.
 #[derive(Debug)]
 pub struct Dump {
+    /// The text of `$DMD`.
     pub(crate) variable: Option<String>,
     pub(crate) mode: Mode,
+    /// The moment of the snapshot, as the program named it.
     pub(crate) moment: String,
     pub(crate) uptime: Duration,
     pub(crate) summary: Summary,
     pub(crate) contents: Contents,
     pub(crate) modules: Vec<Module>,
-    /// Number, kernel's number, name of those that live.
-    pub(crate) threads: Vec<(u32, u32, Option<String>)>,
+    pub(crate) threads: Vec<ThreadInfo>,
     pub(crate) unwinder: &'static str,
-    /// New blocks get the time at which they are made.
+    /// True if new blocks get a timestamp.
     pub(crate) has_times: bool,
     pub(crate) tally: Tally,
 }
 
-/// The blocks, and what is said of them.
+/// The blocks and reports of a dump.
 #[derive(Debug)]
 pub(crate) struct Contents {
-    pub(crate) kinds: Kinds,
-    /// The blocks one by one.
+    pub(crate) groups: Groups,
+    /// The single blocks, in mode `scan`.
     pub(crate) scanned: Option<Scanned>,
-    /// Who reports, by number.
+    /// The reports, by number.
     pub(crate) reports: Vec<Report>,
     pub(crate) wrong: Vec<WrongReport>,
-    /// What went wrong, as sentences.
+    /// Errors during the collection, as sentences.
     pub(crate) notes: Vec<String>,
     pub(crate) sampled: Option<Sampled>,
-    /// The fields that were visited or skipped.
+    /// The fields that reporters visited or skipped.
     pub(crate) fields: PageList<&'static Field>,
     pub(crate) holders: Holders,
-    /// What the tracker's own tables take.
+    /// The bytes of the tracker's own tables.
     pub(crate) tracker_bytes: usize,
 }
 
-/// Blocks with their addresses, and the file that has what was in them.
+/// The single blocks of a scan, and the file with their contents.
 #[derive(Debug)]
 pub(crate) struct Scanned {
     /// `None` if the contents are missing.
     pub(crate) file: Option<File>,
     pub(crate) blocks: PageList<ScannedBlock>,
+}
+
+impl Scanned {
+    pub(super) const fn empty() -> Self {
+        Scanned { file: None, blocks: PageList::new() }
+    }
 }
 
 /// A block of a scan.
@@ -77,63 +86,89 @@ pub(crate) struct ScannedBlock {
     pub(crate) reports: ReportSet,
     pub(crate) holder: HolderId,
     pub(crate) age: Age,
-    pub(crate) contents: Option<Place>,
+    pub(crate) contents: Option<ContentsRange>,
 }
 
-/// Live blocks that are alike.
+/// A thread that has allocated.
+#[derive(Clone, Debug)]
+pub(crate) struct ThreadInfo {
+    /// The tracker's number of the thread, from 1.
+    pub(crate) number: u32,
+    /// The kernel's number of the thread.
+    pub(crate) id: u32,
+    /// `None` if the thread has ended.
+    pub(crate) name: Option<String>,
+}
+
+/// Live blocks that are alike, with their reports.
 #[derive(Debug)]
 pub(crate) struct Group<'d> {
-    pub(crate) kind: Kind,
+    pub(crate) key: GroupKey,
     pub(crate) reports: Vec<&'d Report>,
     pub(crate) count: u64,
 }
 
-/// Who reports: a reporter, and the field through which it came to the block.
+/// A reporter, and the field through which it reached a block.
 #[derive(Clone, Debug)]
 pub(crate) struct Report {
     pub(crate) path: String,
     pub(crate) field: Option<&'static Field>,
 }
 
-/// A report that is no block's, or not all of it.
+/// A report that does not match a whole block.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WrongReport {
-    pub(crate) is: WrongIs,
+    pub(crate) kind: WrongKind,
     pub(crate) address: usize,
+    /// The reported bytes.
     pub(crate) claimed: usize,
     /// The number of the report.
     pub(crate) report: u32,
     pub(crate) block: Option<WrongBlock>,
 }
 
-/// The block that a wrong report is about.
+/// The block of a wrong report.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WrongBlock {
     pub(crate) requested: usize,
     pub(crate) usable: usize,
     pub(crate) site: SiteId,
-    /// Of a report that points into the block: who reports the block itself.
+    /// The reports of the block itself, if the wrong report points into it.
     pub(crate) reports: ReportSet,
 }
 
-/// What is wrong with a report.
+/// The error of a wrong report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum WrongIs {
+pub(crate) enum WrongKind {
+    /// The address is not on the heap.
     NonHeap,
+    /// The address is inside a block, not at its start.
     Interior,
+    /// The size differs from the size of the block.
     Partial,
+    /// The block was freed since.
     FreedSince,
 }
 
-impl WrongIs {
+impl WrongKind {
     pub(crate) fn name(self) -> &'static str {
         match self {
-            WrongIs::NonHeap => "non-heap",
-            WrongIs::Interior => "interior",
-            WrongIs::Partial => "partial",
-            WrongIs::FreedSince => "freed-since",
+            WrongKind::NonHeap => "non-heap",
+            WrongKind::Interior => "interior",
+            WrongKind::Partial => "partial",
+            WrongKind::FreedSince => "freed-since",
         }
     }
+}
+
+/// Returns the threads that have allocated, with the names of live threads.
+pub(crate) fn threads() -> Vec<ThreadInfo> {
+    let info = |thread: RegisteredThread| ThreadInfo {
+        number: thread.number,
+        id: thread.system_id,
+        name: sys::thread_name(thread.system_id),
+    };
+    thread::registered().map(info).collect()
 }
 
 impl Dump {
@@ -146,34 +181,33 @@ impl Dump {
             summary,
             contents,
             modules: sys::modules(),
-            threads: thread::registered()
-                .map(|thread| (thread.number, thread.system_id, sys::thread_name(thread.system_id)))
-                .collect(),
+            threads: threads(),
             unwinder: walk::unwinder().name(),
             has_times: plan::plan().keeps_times(),
             tally: walk::tally(),
         }
     }
 
-    /// What DMD found when this snapshot was taken; `None` if it slept.
+    /// Returns the dump of a snapshot; `None` if DMD was asleep.
     #[must_use]
     pub fn of(snapshot: &memreport::Snapshot) -> Option<&Dump> {
         snapshot.findings()?.downcast_ref()
     }
 
-    /// The books.
+    /// Returns the sums of the collection.
     #[must_use]
     pub fn summary(&self) -> Summary {
         self.summary
     }
 
-    /// Under [`Mode::Profile`], what the sample says of all blocks.
+    /// Returns the estimates of a profile; `None` in other modes than [`Mode::Profile`].
     #[must_use]
     pub fn sampled(&self) -> Option<Sampled> {
         self.contents.sampled
     }
 
-    /// Reports that are no block's, or not all of it: what is wrong, and with whose report, as a sentence each.
+    /// Returns a sentence for each report that does not match a whole block: the reporter and the
+    /// error.
     #[must_use]
     pub fn wrong_reports(&self) -> Vec<String> {
         self.contents.wrong.iter().map(|wrong| self.describe(wrong)).collect()
@@ -182,43 +216,43 @@ impl Dump {
     fn describe(&self, wrong: &WrongReport) -> String {
         let reporter = self.report(wrong.report).map_or_else(String::new, Report::describe);
         let claimed = wrong.claimed;
-        match wrong.is {
-            WrongIs::NonHeap => {
+        match wrong.kind {
+            WrongKind::NonHeap => {
                 format!("{reporter} reports {claimed} bytes that are not on the heap")
             }
-            WrongIs::Interior => {
+            WrongKind::Interior => {
                 format!("{reporter} reports {claimed} bytes inside a block, not at its start")
             }
-            WrongIs::FreedSince => {
+            WrongKind::FreedSince => {
                 format!("{reporter} reports {claimed} bytes of a block that was freed since")
             }
-            WrongIs::Partial => {
+            WrongKind::Partial => {
                 let usable = wrong.block.map_or(0, |block| block.usable);
                 format!("{reporter} reports {claimed} bytes of a block that has {usable}")
             }
         }
     }
 
-    /// The live blocks by the bytes that were asked for.
+    /// Returns the live blocks by requested size, in bytes.
     #[must_use]
     pub fn by_requested_size(&self) -> BTreeMap<usize, Sum> {
         let mut sizes = BTreeMap::<usize, Sum>::new();
-        for (kind, count) in self.contents.kinds.iter().filter(|(kind, _)| !kind.is_freed) {
+        for (key, count) in self.contents.groups.iter().filter(|(key, _)| !key.is_freed) {
             let count = usize::try_from(count).unwrap_or(usize::MAX);
-            let sum = sizes.entry(kind.requested).or_default();
-            *sum = sum.and(Sum { blocks: count, bytes: count * kind.usable });
+            let sum = sizes.entry(key.requested).or_default();
+            *sum = sum.and(Sum { blocks: count, bytes: count * key.usable });
         }
         sizes
     }
 
-    /// Live blocks that are alike, who reports them, and how many they are.
+    /// Iterates over the groups of live blocks.
     pub(crate) fn groups(&self) -> impl Iterator<Item = Group<'_>> {
-        let Contents { kinds, reports, .. } = &self.contents;
-        let live = kinds.iter().filter(|(kind, _)| !kind.is_freed);
-        live.map(|(kind, count)| {
-            let numbers = kinds.reports(kind.reports);
+        let Contents { groups, reports, .. } = &self.contents;
+        let live = groups.iter().filter(|(key, _)| !key.is_freed);
+        live.map(|(key, count)| {
+            let numbers = groups.reports(key.reports);
             let reports = numbers.filter_map(|number| reports.get(number as usize)).collect();
-            Group { kind: *kind, reports, count }
+            Group { key: *key, reports, count }
         })
     }
 
@@ -226,31 +260,14 @@ impl Dump {
         self.contents.reports.get(number as usize)
     }
 
-    /// What was recorded.
-    pub(crate) fn mode(&self) -> Mode {
-        self.mode
-    }
-
-    pub(crate) fn contents(&self) -> &Contents {
-        &self.contents
-    }
-
-    pub(crate) fn modules(&self) -> &[Module] {
-        &self.modules
-    }
-
-    /// Number, kernel's number and name of threads.
-    pub(crate) fn threads(&self) -> &[(u32, u32, Option<String>)] {
-        &self.threads
-    }
-
+    /// Returns the number of a site's stack; `None` if no stack was taken.
     pub(crate) fn stack(site: SiteId) -> Option<u32> {
         site::site(site).map(|site| site.stack).filter(|stack| *stack != 0)
     }
 }
 
 impl Report {
-    /// The path, and the field if one is known.
+    /// Returns the path, with the field if one is known.
     pub(crate) fn describe(&self) -> String {
         match self.field {
             None => self.path.clone(),

@@ -3,9 +3,9 @@
 /// A number of blocks and their usable bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sum {
-    /// How many.
+    /// The number of blocks.
     pub blocks: usize,
-    /// Their bytes, slop included.
+    /// Their usable bytes, slop included.
     pub bytes: usize,
 }
 
@@ -20,80 +20,117 @@ impl Sum {
     }
 }
 
-/// What a sample says of all blocks, with its spread.
+/// An estimate of all blocks from a sample, with its standard error.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Estimate {
-    /// How many blocks.
+    /// The number of blocks.
     pub blocks: f64,
-    /// Their usable bytes.
+    /// Their usable bytes, slop included.
     pub bytes: f64,
     pub(crate) variance: f64,
 }
 
 impl Estimate {
-    /// The standard error of [`bytes`](Self::bytes): the true number lies within twice that in nineteen of twenty samples,
-    /// where the sample has a few dozen blocks at least.
+    /// Returns the standard error of [`bytes`](Self::bytes), in bytes.
+    ///
+    /// The true number lies within two standard errors in 19 of 20 samples, provided that the
+    /// sample has at least a few dozen blocks.
     #[must_use]
     pub fn error(&self) -> f64 {
         self.variance.sqrt()
     }
+
+    /// Adds a sampled block that represents `weight` blocks.
+    #[expect(clippy::cast_precision_loss, reason = "an estimate")]
+    pub(super) fn add(&mut self, bytes: usize, weight: f64) {
+        let bytes = bytes as f64;
+        self.blocks += weight;
+        self.bytes += bytes * weight;
+        // The Horvitz-Thompson estimator of the variance, for independently sampled blocks.
+        self.variance += bytes * bytes * weight * (weight - 1.0);
+    }
 }
 
-/// The books of a profile, extrapolated from the blocks in the sample to those made since it began.
+/// The sums of a profile: estimates of all blocks that were allocated since sampling began.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Sampled {
     /// All blocks.
     pub all: Estimate,
-    /// Blocks that nobody reports.
+    /// Blocks that no reporter reports.
     pub unreported: Estimate,
-    /// Blocks that one reporter reports.
+    /// Blocks that are reported once.
     pub once: Estimate,
     /// Blocks that are reported twice or more.
     pub twice: Estimate,
 }
 
-/// The books of one collection. All are usable bytes of blocks that were born before the collection and live still.
+/// The sums of one collection, in usable bytes.
+///
+/// They cover blocks that were allocated before the collection and are still live when it ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Summary {
-    /// All blocks, by the allocator's counters.
+    /// The bytes of all blocks, by the allocator's counters.
     pub heap_allocated: usize,
-    /// Blocks that nobody reports.
+    /// Blocks that no reporter reports.
     pub unreported: Sum,
-    /// Blocks that one reporter reports.
+    /// Blocks that are reported once.
     pub once: Sum,
     /// Blocks that are reported twice or more.
     pub twice: Sum,
     /// Bytes of reported blocks that their first report leaves out.
-    pub short: usize,
-    /// Bytes that were reported beyond what the blocks have: doubles, non-heap, interior, freed since.
+    pub under_reported: usize,
+    /// Bytes that were reported beyond the size of the blocks: double, non-heap and interior
+    /// reports, and reports of blocks that were freed since.
     pub over_reported: usize,
-    /// Bytes that were reported as heap without having been measured block by block.
+    /// Bytes that were reported as heap without being measured block by block.
     pub unmeasured: i64,
-    /// Blocks that the table was never told of: made before tracking began or while it was off, or not in the sample. None of
-    /// the sums above has them.
+    /// Blocks that are not in the table: allocated before tracking began or while it was off, or
+    /// not sampled. No other sum includes them.
     pub untracked: Sum,
-    /// Bytes of such blocks that are reported.
+    /// Bytes of untracked blocks that are reported.
     pub reported_untracked: usize,
-    /// Blocks that were born during the collection, and are in none of these.
+    /// Blocks that were allocated during the collection. No other sum includes them.
     pub allocated_during: Sum,
-    /// Blocks that the table had no place for.
+    /// The number of blocks that are in no dump because memory was short.
     pub lost_blocks: usize,
-    /// Claims that memory was short for.
-    pub lost_marks: usize,
+    /// The number of claims that were dropped because memory was short.
+    pub lost_claims: usize,
 }
 
 impl Summary {
-    /// What `heap-unclassified` must be by these books, in bytes: found from the blocks, where a viewer subtracts the
-    /// reports from `heap-allocated`. The two agree to the byte in a program that is quiet during the collection.
+    /// Returns the bytes of `heap-unclassified`, computed from the blocks.
+    ///
+    /// A viewer computes it differently: `heap-allocated` minus the heap reports. The two are equal
+    /// if no other thread allocates or frees during the collection.
     #[must_use]
     pub fn unclassified(&self) -> i64 {
         let signed = |bytes: usize| i64::try_from(bytes).unwrap_or(i64::MAX);
-        signed(self.unreported.bytes) + signed(self.short)
+        signed(self.unreported.bytes) + signed(self.under_reported)
             - signed(self.over_reported)
             - self.unmeasured
             + signed(self.untracked.bytes)
             - signed(self.reported_untracked)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unclassified_bytes_balance_the_sums() {
+        let sum = |bytes| Sum { blocks: 1, bytes };
+        let summary = Summary {
+            unreported: sum(100),
+            once: sum(1000),
+            twice: sum(50),
+            under_reported: 7,
+            over_reported: 50,
+            unmeasured: 3,
+            ..Summary::default()
+        };
+        assert_eq!(summary.unclassified(), 100 + 7 - 50 - 3);
     }
 }

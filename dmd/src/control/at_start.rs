@@ -1,4 +1,5 @@
-//! What runs before `main`: bad words in `$DMD` are refused, and whatever the environment asks for begins.
+//! The function before `main`: rejects an invalid `$DMD`, and starts what the environment requests.
+
 use std::ffi::{c_char, c_int};
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
@@ -17,38 +18,36 @@ pub extern "C" fn at_start(_count: c_int, arguments: *const *const c_char) {
         return;
     }
     if let Some(Err(bad)) = variable::options() {
-        refuse(&bad.to_string());
+        exit_with(&bad.to_string());
     }
-    // The first block decides: it is made now, so that a copy that sleeps says so before it is used.
+    // The first block decides the plan. Allocate it now, so that an inactive copy is reported
+    // early.
     drop(std::hint::black_box(Box::new(0_u8)));
     if single_instance::is_later() {
-        return say_that_it_sleeps();
+        return report_inactive_copy();
     }
-    // The arguments lie above all frames of the main thread. Known even if tracking starts later, or never.
+    // The arguments are above all frames of the main thread. Tracking may need this later.
     sys::note_main_stack(arguments.addr());
     if plan::plan().is_awake() || variable::options().is_some() {
         walk::choose(variable::options().and_then(Result::ok).and_then(|options| options.unwinder));
     }
-    run::keep_mark();
-    record::begin_if_asked();
-    saves::begin_if_asked();
+    run::keep_marker();
+    record::start_from_variable();
+    saves::start_from_variable();
     run::connect();
 }
 
-/// A word that nobody understands stops the program: it would otherwise run for hours without being tracked.
-#[expect(
-    clippy::print_stderr,
-    clippy::exit,
-    reason = "the program has not begun, and is not going to"
-)]
-fn refuse(message: &str) -> ! {
+/// Ends the program because of an invalid option, instead of running it untracked.
+#[expect(clippy::print_stderr, clippy::exit, reason = "the program has not begun")]
+fn exit_with(message: &str) -> ! {
     eprintln!("DMD[{}] {message}", std::process::id());
     std::process::exit(1);
 }
 
-/// Two that track would each know a part of the heap, and dump it over the other's.
-#[expect(clippy::print_stderr, reason = "whoever asked for DMD must know what it leaves out")]
-fn say_that_it_sleeps() {
+/// Prints that this copy of the tracker is inactive. Two active copies would each track a part of
+/// the heap, and overwrite each other's dumps.
+#[expect(clippy::print_stderr, reason = "the user must learn which blocks are not tracked")]
+fn report_inactive_copy() {
     if single_instance::must_report() {
         eprintln!(
             "DMD[{}] is in this process more than once. The first copy tracks; the one in {} sleeps, and its blocks are in no \

@@ -1,7 +1,8 @@
-//! Records what a program allocates and gives back over time: exact sums at a steady rate, and a balanced sample of its blocks.
+//! Records allocations over time: exact sums at a steady rate, and a sample of single blocks.
 //!
-//! A thread takes the events of all others from a ring and writes them to a file, in which every sampled block has its epoch and
-//! its end, on whichever threads they happen. Allocating threads never wait for it.
+//! One thread reads the events of all others from a ring and writes them to a file. Every sampled
+//! block has its allocation and its end in the file, whichever threads they happen on. Allocating
+//! threads never wait for the writer.
 
 mod writer;
 
@@ -19,11 +20,12 @@ use crate::mem::signals::at_exit;
 use crate::sample::options::{Mode, Options};
 use writer::Writer;
 
-/// The environment variable that names the file which a program is to record into from its start on: `about-memory record`
-/// sets it. `%p` in it is the process's number.
+/// The environment variable with the name of a file to record into from the start of the program.
+///
+/// `about-memory record` sets it. `%p` in the name is replaced by the process id.
 pub const VARIABLE: &str = "MEMREPORT_RECORD";
 
-/// What a recording is to hold.
+/// The settings of a recording.
 ///
 /// ```
 /// dmd::global_allocator!();
@@ -43,7 +45,7 @@ pub const VARIABLE: &str = "MEMREPORT_RECORD";
 /// # }
 /// ```
 #[derive(Clone, Debug)]
-#[must_use = "nothing is recorded until it is started"]
+#[must_use = "nothing is recorded until `start`"]
 pub struct Recorder {
     options: Options,
     every: Duration,
@@ -59,30 +61,33 @@ impl Default for Recorder {
 }
 
 impl Recorder {
-    /// Which blocks are recorded, and with which stacks: a sample of one byte in 512 KiB, unless said otherwise. With a mode that
-    /// keeps all blocks, all are recorded; a program that allocates millions a second then loses some events, which is said.
+    /// Sets which blocks are recorded, and with which stacks.
+    ///
+    /// The default is a sample of one byte in 512 KiB. A mode that tracks all blocks records all of
+    /// them. A program that allocates millions of blocks a second then loses events, which
+    /// [`RecordingSummary::lost`] counts.
     pub fn options(mut self, options: Options) -> Self {
         self.options = options;
         self
     }
 
-    /// How often the sums are noted: every 20 milliseconds, unless said otherwise.
+    /// Sets the interval between exact sums, at least 1 ms. The default is 20 ms.
     pub fn every(mut self, every: Duration) -> Self {
         self.every = every.max(Duration::from_millis(1));
         self
     }
 
-    /// Begins to record into a file, gzipped whatever its name.
+    /// Starts recording into a file, which is gzipped whatever its name.
     ///
     /// # Errors
     ///
-    /// When tracking cannot start, and those of making the file and the thread.
+    /// If tracking cannot start, or the file or the thread cannot be created.
     pub fn start(self, path: impl AsRef<Path>) -> Result<Recording, RecordError> {
         let path = path.as_ref();
         let failed = |error| RecordError::file(path, error);
         let mut writer = as_own(|| Writer::create(path, self.every)).map_err(failed)?;
         start(self.options).map_err(RecordError::Start)?;
-        as_own(|| writer.begin().and_then(|()| writer.note())).map_err(failed)?;
+        as_own(|| writer.write_header().and_then(|()| writer.write_new())).map_err(failed)?;
         let (stop, stopped) = mpsc::channel::<()>();
         let every = self.every;
         let thread = as_own(|| {
@@ -90,9 +95,9 @@ impl Recorder {
                 as_own(|| {
                     let mut writer = writer;
                     while stopped.recv_timeout(every) == Err(RecvTimeoutError::Timeout) {
-                        writer.note()?;
+                        writer.write_new()?;
                     }
-                    writer.end()
+                    writer.finish()
                 })
             })
         });
@@ -102,44 +107,44 @@ impl Recorder {
     }
 }
 
-/// A recording that goes on until it is finished or dropped.
+/// A recording in progress, until it is finished or dropped.
 #[derive(Debug)]
 #[must_use = "dropping it ends the recording"]
 pub struct Recording {
     path: PathBuf,
-    /// The process that records: a forked child has a copy of this value, and nobody who writes.
+    /// The process that records. A forked child has a copy of this value, but no writing thread.
     pid: u32,
     stop: Option<Sender<()>>,
-    thread: Option<JoinHandle<io::Result<Recorded>>>,
+    thread: Option<JoinHandle<io::Result<RecordingSummary>>>,
 }
 
-/// What a recording came to.
+/// The number of events in a finished recording.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Recorded {
-    /// Births and ends of blocks in the file.
+pub struct RecordingSummary {
+    /// The number of allocations and frees in the file.
     pub events: u64,
-    /// Those that came faster than they could be written.
+    /// The number of events that were lost because they came faster than they were written.
     pub lost: u64,
 }
 
 impl Recording {
-    /// Ends the recording, and tracking with it: blocks that are known stay known.
+    /// Ends the recording and stops tracking. Tracked blocks stay in the table.
     ///
     /// # Errors
     ///
-    /// Those of writing the file, also of long ago.
-    pub fn finish(mut self) -> Result<Recorded, RecordError> {
+    /// If the file could not be written, at any time during the recording.
+    pub fn finish(mut self) -> Result<RecordingSummary, RecordError> {
         self.end()
     }
 
-    fn end(&mut self) -> Result<Recorded, RecordError> {
+    fn end(&mut self) -> Result<RecordingSummary, RecordError> {
         if self.pid != std::process::id() {
-            // The thread is not in this process: waiting for it would never end, nor is its channel to be touched.
+            // The thread is not in this process: joining it would hang, and so could its channel.
             let _ = ManuallyDrop::new((self.stop.take(), self.thread.take()));
-            return Ok(Recorded::default());
+            return Ok(RecordingSummary::default());
         }
-        let Some(thread) = self.thread.take() else { return Ok(Recorded::default()) };
+        let Some(thread) = self.thread.take() else { return Ok(RecordingSummary::default()) };
         stop();
         drop(self.stop.take());
         let recorded =
@@ -150,12 +155,12 @@ impl Recording {
 
 impl Drop for Recording {
     fn drop(&mut self) {
-        // Who wants to know of errors calls `finish`.
+        // Errors are only returned by `finish`.
         let _ = self.end();
     }
 }
 
-/// Why nothing, or not all, was recorded.
+/// A recording failed, or is incomplete.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum RecordError {
@@ -189,15 +194,15 @@ impl std::error::Error for RecordError {
     }
 }
 
-/// The recording that `$MEMREPORT_RECORD` asked for.
+/// The recording that `$MEMREPORT_RECORD` started.
 static FROM_START: std::sync::Mutex<Option<Recording>> = std::sync::Mutex::new(None);
 
-/// Begins a recording if the environment asks for one. Before `main`, on the main thread.
+/// Starts a recording if the environment variable is set. Runs before `main`, on the main thread.
 #[expect(
     clippy::print_stderr,
-    reason = "asked for in the environment, and nobody else is there to be told"
+    reason = "set in the environment, and there is no caller to return an error to"
 )]
-pub(crate) fn begin_if_asked() {
+pub(crate) fn start_from_variable() {
     let Some(path) = std::env::var_os(VARIABLE).filter(|path| !path.is_empty()) else { return };
     let path = path.to_string_lossy().replace("%p", &std::process::id().to_string());
     let recorder = match crate::sample::variable::options() {

@@ -1,22 +1,25 @@
-//! Under `about-memory run`: snapshots when it asks for one, at a signal, near the peak, and at the end.
+//! The tracked side of `about-memory run`: takes snapshots on request, at signals, near the peak,
+//! and at exit.
 //!
-//! `$MEMREPORT_RUN` names a folder with a socket in it. The program connects before `main`; a thread of its own then waits
-//! for requests. Idle, it owns nothing on the program's heap.
+//! `$MEMREPORT_RUN` names a folder that contains a socket. The program connects before `main`, and
+//! a thread waits for requests. While it waits, it owns nothing on the program's heap.
 //!
 //! | from the program | |
 //! |---|---|
-//! | `hello PID` | once |
-//! | `saved NAME MOMENT` | a snapshot and its dump are in the folder, under that name |
+//! | `hello PID` | sent once |
+//! | `saved NAME MOMENT` | a snapshot and its dump are in the folder, under this name |
 //! | `failed MESSAGE` | a snapshot could not be saved |
-//! | `highest BYTES` | at the end: the most that was seen allocated while the peak was watched |
+//! | `highest BYTES` | sent at exit: the high-water mark of the heap while the peak was watched |
 //!
 //! | to the program | |
 //! |---|---|
-//! | `snapshot MOMENT` | take one |
-//! | `peak` | from now on, take one whenever the heap has grown past the last by a twentieth |
+//! | `snapshot MOMENT` | take a snapshot |
+//! | `peak` | from now on, take one whenever the heap has grown by a twentieth since the last |
+
+mod line_buffer;
 
 use std::ffi::c_int;
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -26,32 +29,34 @@ use std::{fs, mem, process};
 
 use memreport::{Collector, heap_counters};
 
+use self::line_buffer::LineBuffer;
 use crate::dump::{beside, on_saved};
 use crate::mem::signals;
 
-/// The environment variable that names the folder.
+/// The environment variable with the folder of the socket.
 pub const VARIABLE: &str = "MEMREPORT_RUN";
 
-/// The socket's name in the folder.
+/// The name of the socket in the folder.
 pub const SOCKET: &str = "socket";
 
-/// The connection's descriptor, or -1: the process that made it, since a forked child must not speak on it.
+/// The connection's descriptor or -1, and the process that opened it: a forked child must not use
+/// it.
 static CONNECTION: AtomicI32 = AtomicI32::new(-1);
 static CONNECTED_BY: AtomicU32 = AtomicU32::new(0);
 
-/// Snapshots saved so far.
+/// The number of snapshots so far.
 static COUNT: AtomicU32 = AtomicU32::new(0);
 
-/// The most that was seen allocated while the peak was watched, in bytes.
+/// The high-water mark of the heap while the peak is watched, in bytes.
 static HIGHEST: AtomicU64 = AtomicU64::new(0);
 
-/// How often the heap is looked at while the peak is watched, in milliseconds.
-const PEAK_PERIOD: c_int = 5;
+/// The interval between samples of the heap size while the peak is watched, in milliseconds.
+const PEAK_INTERVAL: c_int = 5;
 
-/// Meets `about-memory run`, if the program was started by it.
+/// Connects to `about-memory run`, if it started the program.
 pub(crate) fn connect() {
     let Some(folder) = folder() else { return };
-    // Nobody there: the variable is a leftover, and the program runs as ever.
+    // The variable may be inherited from an earlier run that has ended.
     let Ok(stream) = UnixStream::connect(folder.join(SOCKET)) else { return };
     CONNECTION.store(stream.into_raw_fd(), Relaxed);
     CONNECTED_BY.store(process::id(), Relaxed);
@@ -68,7 +73,7 @@ pub(crate) fn connect() {
     }
 }
 
-/// The program has saved a snapshot: the folder gets a copy.
+/// Copies a snapshot that the program has saved into the folder.
 fn saved(report: &Path, moment: &str) {
     let Some(folder) = folder().filter(|_| is_connected()) else { return };
     if report.starts_with(&folder) {
@@ -78,7 +83,7 @@ fn saved(report: &Path, moment: &str) {
     let name = next_name() + ending;
     let copy = folder.join(&name);
     let copied = fs::copy(report, &copy).and_then(|_| fs::copy(beside(report), beside(&copy)));
-    tell(copied.map(|_| name), moment);
+    report_saved(copied.map(|_| name), moment);
 }
 
 fn folder() -> Option<PathBuf> {
@@ -89,44 +94,45 @@ fn is_connected() -> bool {
     CONNECTION.load(Relaxed) >= 0 && CONNECTED_BY.load(Relaxed) == process::id()
 }
 
-/// Takes a snapshot into the folder.
-fn take(moment: &str) {
+/// Saves a snapshot in the folder.
+fn take_snapshot(moment: &str) {
     let Some(folder) = folder().filter(|_| is_connected()) else { return };
     let name = next_name();
     let result = Collector::default().moment(moment.to_owned()).snapshot().save(folder.join(&name));
-    tell(result.map(|()| name), moment);
+    report_saved(result.map(|()| name), moment);
 }
 
-/// Names that sort in the order in which the snapshots were taken.
+/// Returns a file name. Names sort in the order of the snapshots.
 fn next_name() -> String {
     format!("{}-{:05}.json", process::id(), COUNT.fetch_add(1, Relaxed))
 }
 
-fn tell(saved: io::Result<String>, moment: &str) {
+/// Reports to `about-memory run` that a snapshot was saved, or why not.
+fn report_saved(saved: io::Result<String>, moment: &str) {
     match saved {
         Ok(name) => send(format_args!("saved {name} {moment}")),
         Err(error) => send(format_args!("failed {error}")),
     }
 }
 
-/// Writes a line. If nobody listens any more, the program goes on alone.
+/// Sends a line. Ignores errors: the program continues without a connection.
 fn send(line: std::fmt::Arguments<'_>) {
-    if let Some(mut stream) = Borrowed::connection() {
-        // One write for a line, so that lines of two threads do not mix.
+    if let Some(mut stream) = BorrowedConnection::get() {
+        // One write per line, so that lines of two threads do not mix.
         let _ = stream.0.write_all(format!("{line}\n").as_bytes());
     }
 }
 
-/// The connection, which is never closed while the program runs.
-struct Borrowed(mem::ManuallyDrop<UnixStream>);
+/// A borrow of the connection, which is never closed while the program runs.
+struct BorrowedConnection(mem::ManuallyDrop<UnixStream>);
 
-impl Borrowed {
-    fn connection() -> Option<Self> {
+impl BorrowedConnection {
+    fn get() -> Option<Self> {
         is_connected().then(|| {
             #[expect(unsafe_code, reason = "borrows a descriptor")]
             // SAFETY: opened by `connect`, never closed; the stream is not dropped.
             let stream = unsafe { UnixStream::from_raw_fd(CONNECTION.load(Relaxed)) };
-            Borrowed(mem::ManuallyDrop::new(stream))
+            BorrowedConnection(mem::ManuallyDrop::new(stream))
         })
     }
 }
@@ -135,55 +141,56 @@ extern "C" fn at_exit() {
     if !is_connected() {
         return;
     }
-    take(AT_EXIT);
+    take_snapshot(AT_EXIT);
     let highest = HIGHEST.load(Relaxed);
     if highest > 0 {
         send(format_args!("highest {highest}"));
     }
 }
 
-/// The moment at which locals are gone.
+/// The moment of the snapshot at exit, after locals were dropped.
 pub const AT_EXIT: &str = "at exit";
 
-/// The thread that waits.
+/// The main function of the thread that waits for requests.
 extern "C" fn wait_for_requests() {
-    let Some(mut connection) = Borrowed::connection() else { return };
-    let mut line = Line::default();
+    let Some(mut connection) = BorrowedConnection::get() else { return };
+    let mut line = LineBuffer::default();
     let watching = AtomicBool::new(false);
     loop {
-        let patience = if watching.load(Relaxed) { PEAK_PERIOD } else { -1 };
-        match signals::wait(connection.0.as_raw_fd(), patience) {
+        let timeout = if watching.load(Relaxed) { PEAK_INTERVAL } else { -1 };
+        match signals::wait(connection.0.as_raw_fd(), timeout) {
             signals::Event::Readable => {
-                let requests = line.read(&mut *connection.0, |request| answer(request, &watching));
+                let requests = line.read(&mut *connection.0, |request| handle(request, &watching));
                 if requests.is_err() {
                     return;
                 }
             }
             signals::Event::Signal(signal) => {
-                take(&format!("on {}", signal_name(signal)));
+                take_snapshot(&format!("on {}", signal_name(signal)));
                 signals::end_by(signal);
             }
-            signals::Event::TimedOut => look_for_peak(),
+            signals::Event::TimedOut => check_peak(),
         }
     }
 }
 
-fn answer(request: &str, watching: &AtomicBool) {
+fn handle(request: &str, watching: &AtomicBool) {
     match request.split_once(' ') {
-        Some(("snapshot", moment)) => take(moment),
+        Some(("snapshot", moment)) => take_snapshot(moment),
         None if request == "peak" => watching.store(true, Relaxed),
         _ => send(format_args!("failed nobody knows the request '{request}'")),
     }
 }
 
-fn look_for_peak() {
+/// Takes a snapshot if the heap has grown by a twentieth and 64 KiB since the last one.
+fn check_peak() {
     static TAKEN_AT: AtomicU64 = AtomicU64::new(0);
     let live = heap_counters().map_or(0, |counters| counters.live_bytes());
     HIGHEST.fetch_max(live, Relaxed);
     let last = TAKEN_AT.load(Relaxed);
     if live > last + last / 20 + 64 * 1024 {
         TAKEN_AT.store(live, Relaxed);
-        take(&format!("near the peak, with {live} bytes allocated"));
+        take_snapshot(&format!("near the peak, with {live} bytes allocated"));
     }
 }
 
@@ -195,68 +202,17 @@ fn signal_name(signal: c_int) -> &'static str {
     }
 }
 
-/// Bytes that came in, until they make a line. A line too long is cut.
-struct Line {
-    bytes: [u8; 256],
-    length: usize,
-}
-
-impl Default for Line {
-    fn default() -> Self {
-        Line { bytes: [0; 256], length: 0 }
-    }
-}
-
-impl Line {
-    /// Reads what there is, and hands every whole line to `take`. An error is the end of the connection.
-    fn read(&mut self, from: &mut impl Read, mut take: impl FnMut(&str)) -> io::Result<()> {
-        let mut fresh = [0; 256];
-        let count = from.read(&mut fresh)?;
-        if count == 0 {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
-        for byte in &fresh[..count] {
-            if *byte == b'\n' {
-                take(std::str::from_utf8(&self.bytes[..self.length]).unwrap_or_default());
-                self.length = 0;
-            } else if let Some(place) = self.bytes.get_mut(self.length) {
-                *place = *byte;
-                self.length += 1;
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Whether this file was built with DMD: looked for by `about-memory run` before it starts a program.
+/// The marker of programs with DMD. `about-memory run` looks for it in the file of a program.
 #[used]
 #[expect(unsafe_code, reason = "a section of its own, to be found in the file")]
-// SAFETY: plain bytes that nobody else defines.
+// SAFETY: plain bytes in a section that no other code defines.
 #[unsafe(link_section = ".memreport.dmd")]
-static MARK: [u8; 4] = *b"DMD1";
+static MARKER: [u8; 4] = *b"DMD1";
 
-/// The section that a program with DMD has.
-pub const MARK_SECTION: &str = ".memreport.dmd";
+/// The name of the section that marks a program with DMD.
+pub const MARKER_SECTION: &str = ".memreport.dmd";
 
-/// Keeps the mark in the program: what nobody refers to, the linker drops.
-pub(crate) fn keep_mark() {
-    std::hint::black_box(&MARK);
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lines_come_whole_however_they_are_cut() {
-        let mut line = Line::default();
-        let mut seen = Vec::new();
-        for piece in ["snap", "shot now\npe", "ak\n", "\n"] {
-            line.read(&mut piece.as_bytes(), |request| seen.push(request.to_owned())).unwrap();
-        }
-        assert_eq!(seen, ["snapshot now", "peak", ""]);
-        assert!(line.read(&mut io::empty(), |_| ()).is_err());
-        let long = "x".repeat(1000);
-        line.read(&mut long.as_bytes(), |_| panic!("no line yet")).unwrap();
-    }
+/// Refers to the marker, so that the linker does not drop it.
+pub(crate) fn keep_marker() {
+    std::hint::black_box(&MARKER);
 }

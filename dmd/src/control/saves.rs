@@ -1,7 +1,12 @@
-//! Reports and dumps at intervals that the environment asks for: of any program with DMD in it, without a line of its code.
+//! Saves reports and dumps at intervals, for any program with DMD's allocator, without code in it.
 //!
-//! `MEMREPORT_SAVE="every=10s most=20 into=/var/dumps" DMD=1 ./program` saves a report with its dump at the start and then every
-//! ten seconds, and keeps the newest twenty. The program goes on meanwhile; what cannot be saved is said once, and tried again.
+//! ```sh
+//! MEMREPORT_SAVE="every=10s most=20 into=/var/dumps" DMD=1 ./program
+//! ```
+//!
+//! saves a report with its dump at the start and then every ten seconds, and keeps the newest
+//! twenty. The program continues to run meanwhile. An error is printed once, and the next interval
+//! tries again.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -10,39 +15,42 @@ use std::{env, io, process, thread};
 use memreport::__private::{Folder, Limits, as_own};
 use memreport::Collector;
 
-/// The environment variable that asks for them.
+/// The environment variable with the interval, the number of files and the folder.
 pub const VARIABLE: &str = "MEMREPORT_SAVE";
 
-/// What is asked for.
+/// The options of the environment variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Wish {
-    every: Duration,
-    most: usize,
-    into: PathBuf,
+struct SaveOptions {
+    interval: Duration,
+    max_files: usize,
+    folder: PathBuf,
 }
 
-impl Wish {
-    /// The words of the variable, separated by blanks; the folder is the last, and may have blanks in it.
+impl SaveOptions {
+    /// Parses words that are separated by blanks. The folder comes last, and may contain blanks.
     fn parse(text: &str) -> Result<Self, String> {
-        let mut wish = Wish { every: Duration::from_secs(60), most: 20, into: ".".into() };
+        let mut options =
+            SaveOptions { interval: Duration::from_secs(60), max_files: 20, folder: ".".into() };
         let mut left = text.trim();
         while !left.is_empty() {
             let (word, rest) = left.split_once(' ').unwrap_or((left, ""));
             match word.split_once('=') {
-                Some(("every", time)) => wish.every = seconds(time).ok_or_else(|| bad(word))?,
+                Some(("every", time)) => {
+                    options.interval = seconds(time).ok_or_else(|| bad(word))?
+                }
                 Some(("most", most)) => {
                     let most = most.parse().ok().filter(|most| *most > 0);
-                    wish.most = most.ok_or_else(|| bad(word))?;
+                    options.max_files = most.ok_or_else(|| bad(word))?;
                 }
                 Some(("into", folder)) if !folder.is_empty() => {
-                    wish.into = left.trim_start_matches("into=").into();
+                    options.folder = left.trim_start_matches("into=").into();
                     break;
                 }
                 _ => return Err(bad(word)),
             }
             left = rest.trim_start();
         }
-        Ok(wish)
+        Ok(options)
     }
 }
 
@@ -52,7 +60,7 @@ fn bad(word: &str) -> String {
     )
 }
 
-/// `10s`, `0.5s` or `2m`; a number alone is seconds.
+/// Parses `10s`, `0.5s` or `2m`; a number alone is seconds.
 fn seconds(text: &str) -> Option<Duration> {
     let (number, unit) = match text.strip_suffix('m') {
         Some(minutes) => (minutes, 60.0),
@@ -62,33 +70,33 @@ fn seconds(text: &str) -> Option<Duration> {
     (time >= Duration::from_millis(10)).then_some(time)
 }
 
-/// Begins to save if the environment asks for it. Before `main`, on the main thread.
-pub(crate) fn begin_if_asked() {
+/// Starts saving if the environment variable is set. Runs before `main`, on the main thread.
+pub(crate) fn start_from_variable() {
     let Some(text) = env::var_os(VARIABLE).filter(|text| !text.is_empty()) else { return };
-    let begun = Wish::parse(&text.to_string_lossy()).and_then(|wish| {
+    let started = SaveOptions::parse(&text.to_string_lossy()).and_then(|options| {
         let thread = as_own(|| {
             let thread = thread::Builder::new().name("dmd-save".into());
-            thread.spawn(move || as_own(|| save(&wish)))
+            thread.spawn(move || as_own(|| save(&options)))
         });
         thread.map(drop).map_err(|error| error.to_string())
     });
-    if let Err(error) = begun {
-        say(&error);
+    if let Err(error) = started {
+        print_error(&error);
     }
 }
 
-/// Saves until the program ends.
-fn save(wish: &Wish) {
-    let limits = Limits { files: wish.most, ..Limits::default() };
-    let folder = Folder::new(wish.into.clone(), &program(), limits);
+/// Saves at each interval until the program ends.
+fn save(options: &SaveOptions) {
+    let limits = Limits { files: options.max_files, ..Limits::default() };
+    let folder = Folder::new(options.folder.clone(), &program(), limits);
     let mut last_error = None;
     let mut moment = "at the start";
     loop {
-        let next = Instant::now() + wish.every;
+        let next = Instant::now() + options.interval;
         let saved = folder.save(&Collector::default().moment(moment).snapshot());
         let error = saved.err().map(|error: io::Error| error.to_string());
         if let Some(error) = error.as_ref().filter(|_| last_error.is_none()) {
-            say(error);
+            print_error(error);
         }
         last_error = error;
         moment = "at an interval";
@@ -96,6 +104,7 @@ fn save(wish: &Wish) {
     }
 }
 
+/// Returns the file name of the program.
 fn program() -> String {
     let path = env::current_exe().unwrap_or_default();
     path.file_name().map_or_else(|| "program".into(), |name| name.to_string_lossy().into_owned())
@@ -103,9 +112,9 @@ fn program() -> String {
 
 #[expect(
     clippy::print_stderr,
-    reason = "asked for in the environment, and nobody else is there to be told"
+    reason = "set in the environment, and there is no caller to return an error to"
 )]
-fn say(error: &str) {
+fn print_error(error: &str) {
     eprintln!("DMD[{}] saves nothing: {error}", process::id());
 }
 
@@ -114,21 +123,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_understood_or_refused() {
-        let wish = |seconds, most, into: &str| {
-            Ok(Wish { every: Duration::from_secs_f64(seconds), most, into: into.into() })
+    fn options_are_parsed_or_rejected() {
+        let options = |seconds, max_files, folder: &str| {
+            let interval = Duration::from_secs_f64(seconds);
+            Ok(SaveOptions { interval, max_files, folder: folder.into() })
         };
         for (text, expected) in [
-            ("every=10s", wish(10.0, 20, ".")),
-            ("every=0.5 most=3 into=/var/my dumps", wish(0.5, 3, "/var/my dumps")),
-            ("  most=1   every=2m ", wish(120.0, 1, ".")),
-            ("into=x", wish(60.0, 20, "x")),
+            ("every=10s", options(10.0, 20, ".")),
+            ("every=0.5 most=3 into=/var/my dumps", options(0.5, 3, "/var/my dumps")),
+            ("  most=1   every=2m ", options(120.0, 1, ".")),
+            ("into=x", options(60.0, 20, "x")),
         ] {
-            assert_eq!(Wish::parse(text), expected, "{text}");
+            assert_eq!(SaveOptions::parse(text), expected, "{text}");
         }
         for word in ["every=", "every=0s", "every=x", "most=0", "most=-1", "into=", "often"] {
-            let refusal = Wish::parse(&format!("most=2 {word}")).unwrap_err();
-            assert!(refusal.contains(&format!("'{word}'")), "{refusal}");
+            let error = SaveOptions::parse(&format!("most=2 {word}")).unwrap_err();
+            assert!(error.contains(&format!("'{word}'")), "{error}");
         }
     }
 }

@@ -2,14 +2,14 @@
 //!
 //! ```text
 //! alloc    inner alloc, then on_alloc      asleep: counters only
-//!                                          profile: skip the sampler's distance, or insert a sampled block
+//!                                          profile: insert the block, unless the sampler skips it
 //!                                          else: insert, by the plan's `Insertion`
 //! dealloc  on_dealloc, then inner dealloc  asleep: counters only; else: remove the block
 //! realloc  on_realloc                      remove, inner realloc, on_alloc; on failure insert again
 //! ```
 //!
-//! No hook takes a lock, panics or does I/O; the tracker's own memory comes from its own pages.
-//! Fast functions are small and end in a tail call of the next one, so they save no registers.
+//! No hook takes a lock, panics or does I/O; the tracker's own memory is in its own pages. Fast
+//! functions are small and end in a tail call of the next one, so they save no registers.
 #![expect(unsafe_code, reason = "a global allocator is unsafe by nature")]
 
 use std::alloc::{GlobalAlloc, Layout};
@@ -29,9 +29,10 @@ use crate::table::epoch::epoch;
 use crate::table::packed_block::{Block, SiteId};
 use crate::table::{BLOCKS, FREED, set_spacing};
 
-/// The dark matter detector: an allocator over another one, asleep until `$DMD` wakes it.
+/// The tracking allocator, which wraps another one and is asleep until `$DMD` or
+/// [`start`](crate::start) wakes it.
 ///
-/// Declared by [`global_allocator!`](crate::global_allocator). Asleep it counts bytes, and nothing else.
+/// [`global_allocator!`](crate::global_allocator) declares it. While asleep, it only counts bytes.
 #[derive(Debug)]
 pub struct Dmd<A> {
     inner: A,
@@ -71,7 +72,7 @@ impl<A: UsableSize> Dmd<A> {
         Layout::from_size_align(size, align).unwrap_or(layout)
     }
 
-    /// Counts a new block, and inserts it into the table if the plan says so.
+    /// Counts a new block, and inserts it into the table, depending on the plan.
     ///
     /// # Safety
     ///
@@ -249,7 +250,7 @@ impl<A: UsableSize> Dmd<A> {
     ///
     /// # Safety
     ///
-    /// As for `GlobalAlloc::realloc`; both layouts are rounded.
+    /// The same as `GlobalAlloc::realloc`. Both layouts are rounded.
     #[inline(never)]
     unsafe fn on_realloc(&self, address: *mut u8, resize: Resize) -> *mut u8 {
         let Resize { old, new, requested } = resize;

@@ -1,4 +1,4 @@
-//! The tracker wakes up, or does not: `$DMD` is read once, before anything is tracked.
+//! Starts and stops tracking: once at the first block, by `$DMD`, and later on request.
 
 use std::fmt;
 
@@ -10,49 +10,52 @@ use crate::sample::rate::TooManyRates;
 use crate::sample::variable;
 use crate::stack::walk;
 
-/// Decides what the hooks do from now on. Called from the first hook, so it neither allocates nor does I/O; threads that
-/// come here at once decide alike.
+/// Decides what the hooks do, by `$DMD`.
+///
+/// Runs in the first hook, so it neither allocates nor does I/O. Threads that call it at the same
+/// time make the same decision.
 #[cold]
 pub(crate) fn decide(wakes_in_tests: bool) -> Plan {
-    let wish = match variable::options() {
+    let options = match variable::options() {
         Some(Ok(options)) => Some(options),
-        // Said at start-up, where one may print.
+        // `at_start` prints the error.
         Some(Err(_)) => None,
         None if wakes_in_tests && !cfg!(miri) => Some(Options::default().stacks(Stacks::None)),
         None => None,
     };
-    // Another copy of the tracker may have the process already. The first rate of all has a place.
-    let decided =
-        wish.filter(|_| single_instance::is_first()).and_then(|options| plan::begin(options).ok());
+    // Another copy of the tracker may be active. The first sampling rate always has a number.
+    let decided = options
+        .filter(|_| single_instance::is_first())
+        .and_then(|options| plan::begin(options).ok());
     decided.unwrap_or_else(|| {
         plan::set_asleep();
         Plan::ASLEEP
     })
 }
 
-/// Starts tracking while the program runs. Blocks that were made before are known as just that: their reports are taken at
-/// the allocator's word, and no dump lists them.
+/// Starts tracking while the program runs.
 ///
-/// Tracking that has started already goes on with the new options; what was tracked under others stays in the table.
+/// Blocks that were allocated before are untracked: reports of them are not checked, and dumps do
+/// not list them. If tracking is on already, it continues with the new options, and blocks that are
+/// in the table stay there.
 ///
 /// # Errors
 ///
-/// When the program's allocator is not DMD's, so that there is nothing to track; when another copy of DMD tracks the
-/// process, as that of a plugin may; and when more than 31 samples of
-/// different sizes or probabilities are asked for in one process.
+/// If the program's allocator is not DMD's, if another copy of DMD tracks the process (such as a
+/// plugin's), or if the process has used 31 sampling rates already.
 ///
 /// ```
 /// dmd::global_allocator!();
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// dmd::start("--mode=profile --sample-bytes=64K".parse()?)?;
-/// // … the work that is to be understood …
+/// // … the work to profile …
 /// dmd::stop();
 /// # Ok(())
 /// # }
 /// ```
 pub fn start(options: Options) -> Result<(), StartError> {
-    find_ready()?;
+    check_ready()?;
     if options.effective_stacks() != Stacks::None {
         walk::choose(options.unwinder);
     }
@@ -60,38 +63,40 @@ pub fn start(options: Options) -> Result<(), StartError> {
     Ok(())
 }
 
-/// Makes sure that stacks can be taken, whatever is tracked.
-pub(crate) fn prepare() -> Result<(), StartError> {
-    find_ready()?;
+/// Makes sure that stacks can be taken, also while nothing is tracked.
+pub(crate) fn prepare_stacks() -> Result<(), StartError> {
+    check_ready()?;
     walk::choose(None);
     Ok(())
 }
 
-/// Whether this copy of the tracker has the process.
-fn find_ready() -> Result<(), StartError> {
+/// Checks that DMD's allocator is declared, and that this copy of the tracker is the active one.
+fn check_ready() -> Result<(), StartError> {
     if memreport::__private::tracker().is_none() {
         return Err(StartError::NotDeclared);
     }
     if single_instance::is_first() { Ok(()) } else { Err(StartError::OtherCopy) }
 }
 
-/// Stops tracking: blocks made from now on are not entered. Those in the table stay there until they are given back, so that
-/// tracking can start again at any time.
+/// Stops tracking: new blocks are not inserted into the table.
+///
+/// Blocks that are in the table stay there until they are freed, and tracking can start again at
+/// any time.
 pub fn stop() {
     plan::stop_inserting();
-    // Their draws alone need no rate that there was no place for: at worst the profile's goes on.
+    // Needs no new sampling rate. On an error the rate of the profile stays in effect.
     let _ = observers::refresh_hooks();
 }
 
-/// Why tracking did not start.
+/// Tracking did not start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StartError {
     /// The program's allocator is not DMD's.
     NotDeclared,
-    /// Another copy of the tracker, as in a plugin of its own, tracks this process.
+    /// Another copy of the tracker tracks this process, such as a plugin's.
     OtherCopy,
-    /// A block's entry tells 31 sample sizes and probabilities apart, and all were used.
+    /// The process has used 31 different sampling rates, which is the limit.
     TooManyRates,
 }
 

@@ -1,4 +1,4 @@
-//! What is known of one allocation.
+//! A single allocation: its block, stack, thread and time.
 
 use std::ffi::c_void;
 use std::time::{Duration, Instant};
@@ -7,12 +7,11 @@ use memreport::__private::all_scopes;
 
 use crate::mem::sys;
 use crate::sample::rate::SamplingRate;
-use crate::stack::site;
-use crate::stack::site::SiteId;
+use crate::stack::site::{self, SiteId};
 use crate::stack::thread;
 use crate::table::packed_block::Block;
 
-/// An allocation: where, when, by whom and how big.
+/// An allocation: its address, sizes, time, call stack and thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Allocation {
     address: usize,
@@ -29,37 +28,40 @@ impl Allocation {
         Allocation { address, requested, usable, time: clock.instant(time), site, rate }
     }
 
-    /// The first byte of the block.
+    /// Returns the address of the block.
     #[must_use]
     pub fn address(&self) -> usize {
         self.address
     }
 
-    /// The bytes that were asked for.
+    /// Returns the requested size in bytes.
     #[must_use]
     pub fn requested(&self) -> usize {
         self.requested
     }
 
-    /// The bytes that the allocator gave.
+    /// Returns the usable size of the block in bytes, which is at least the requested size.
     #[must_use]
     pub fn usable(&self) -> usize {
         self.usable
     }
 
-    /// When it was made; `None` of a block from before anybody observed, unless DMD was told `--times=yes`.
+    /// Returns the time of the allocation.
+    ///
+    /// `None` for blocks that were allocated while no [`Observer`](super::Observer) was active,
+    /// unless the program runs with `DMD=--times=yes`.
     #[must_use]
     pub fn time(&self) -> Option<Instant> {
         self.time
     }
 
-    /// Where it was made; empty if no stack was taken.
+    /// Returns the call stack of the allocation; empty if no stack was taken.
     #[must_use]
     pub fn stack(&self) -> Stack {
         Stack(site::site(self.site).map_or(0, |site| site.stack))
     }
 
-    /// The system's number of the thread that made it; 0 is not known.
+    /// Returns the kernel's number of the allocating thread; 0 if it is not known.
     #[must_use]
     pub fn thread(&self) -> u32 {
         let Some(site) = site::site(self.site) else { return 0 };
@@ -68,7 +70,7 @@ impl Allocation {
             .map_or(0, |thread| thread.system_id)
     }
 
-    /// The scopes that the thread was in, the outermost first: those of `memreport::scope!`.
+    /// Returns the scopes of `memreport::scope!` around the allocation, outermost first.
     #[must_use]
     pub fn scopes(&self) -> Vec<String> {
         let all = all_scopes();
@@ -76,44 +78,50 @@ impl Allocation {
         let mut number = site::site(self.site).map_or(0, |site| usize::from(site.scope));
         while let Some((around, name)) = number.checked_sub(1).and_then(|at| all.get(at)) {
             names.push(name.clone());
-            // Each is named before those inside it.
+            // A scope has a smaller number than the scopes inside it.
             number = usize::from(*around).min(number - 1);
         }
         names.reverse();
         names
     }
 
-    /// How many allocations like it this one stands for: 1 where all are observed. Sums of so weighted ones are unbiased.
+    /// Returns the number of allocations that this one represents: 1 if all are observed.
+    ///
+    /// Sums of weighted allocations are unbiased estimates of the sums of all allocations.
     #[must_use]
     pub fn weight(&self) -> f64 {
         self.rate.weight(self.usable)
     }
 }
 
-/// A stack: the return addresses of the calls that led to an allocation. It is kept for as long as the program runs.
+/// A call stack: the return addresses of the calls that led to an allocation.
+///
+/// Stacks are interned, and stay valid until the program ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Stack(u32);
 
 impl Stack {
-    /// Whether no stack was taken.
+    /// Returns whether no stack was taken.
     #[must_use]
     pub fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// The return addresses, the innermost first.
+    /// Returns the return addresses, innermost first.
     pub fn frames(self) -> impl Iterator<Item = usize> {
         site::frames(self.0)
     }
 
-    /// The functions, the innermost first, with those that were inlined; `???` of what the program has no symbol for. The first
-    /// look-up reads the program's debug information, which takes time and memory.
+    /// Returns the names of the functions, innermost first, with inlined functions.
+    ///
+    /// A frame without a symbol is `???`. The first call reads the program's debug information,
+    /// which takes time and memory.
     #[must_use]
     pub fn functions(self) -> Vec<String> {
         let mut functions = Vec::new();
         for frame in self.frames() {
             let before = functions.len();
-            // A return address is behind the call.
+            // A return address is the address after the call.
             let call = std::ptr::without_provenance_mut::<c_void>(frame.saturating_sub(1));
             backtrace::resolve(call, |symbol| {
                 functions.extend(symbol.name().map(|name| format!("{name:#}")));
@@ -126,7 +134,7 @@ impl Stack {
     }
 }
 
-/// Times of the tracker as those of the standard library, all by one look at both clocks.
+/// A reading of both clocks, to convert the tracker's times to [`Instant`]s.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
     instant: Instant,
@@ -138,7 +146,7 @@ impl Clock {
         Clock { monotonic: sys::monotonic(), instant: Instant::now() }
     }
 
-    /// `None` of 0, which is no time.
+    /// Converts a time in nanoseconds of the monotonic clock; `None` for 0, which is no time.
     fn instant(self, time: u64) -> Option<Instant> {
         if time == 0 {
             return None;

@@ -1,35 +1,39 @@
-//! Observers: who wants to see single allocations, how many of them, and the log of each.
+//! Observers of single allocations: the sampling rate and the log of each.
 
 use std::fmt;
 use std::num::NonZeroU64;
 
 use memreport::__private::as_own;
 
-use super::allocation::{Allocation, Clock};
-use crate::event::events::{Event, TimedEvent};
+use super::allocation::Clock;
+use super::log::{AllocationsLog, LogError, allocation_of};
+use crate::event::events::TimedEvent;
 use crate::event::observers::Observation;
 use crate::event::ring::CAPACITY;
-use crate::hook::start::{StartError, prepare};
+use crate::hook::start::{StartError, prepare_stacks};
 use crate::sample::rate::{Probability, TooManyRates};
 
-/// The entries of a log, unless another number is asked for.
+/// The default maximum number of entries of a log.
 pub const DEFAULT_LOG_LENGTH: usize = 5000;
 
-/// The most entries that a log can have: half of the ring that threads write to, so that a reader is not overtaken at once.
+/// The upper limit for the maximum number of entries of a log.
+///
+/// It is half of the ring that threads write to, so that writers do not overtake a reader at once.
 pub const MAX_LOG_LENGTH: usize = (CAPACITY / 2) as usize;
 
-/// Which allocations are observed.
+/// The sampling rate of an observer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Sampling {
-    /// Each with this probability, from 0 to 1: 0.05 is one out of twenty.
+    /// Samples each block with this probability, from 0 to 1: 0.05 is one block in twenty.
     Blocks(f64),
-    /// Those of which a byte wins, one byte in so many on average: big ones are likelier, as under `--mode=profile`.
+    /// Samples on average one byte in this many, as `--mode=profile` does. Big blocks are sampled
+    /// more often.
     Bytes(NonZeroU64),
 }
 
 impl Sampling {
-    /// Every allocation.
+    /// Samples every allocation.
     pub const ALL: Sampling = Sampling::Blocks(1.0);
 
     fn probability(self) -> Result<Probability, ObserveError> {
@@ -37,82 +41,85 @@ impl Sampling {
             Sampling::Blocks(of_block) if (0.0..=1.0).contains(&of_block) => {
                 Ok(Probability { mean: None, of_block })
             }
-            Sampling::Blocks(other) => Err(ObserveError::NoProbability(other)),
+            Sampling::Blocks(other) => Err(ObserveError::InvalidProbability(other)),
             Sampling::Bytes(mean) => Ok(Probability::of_bytes(mean)),
         }
     }
 }
 
-/// Observes single allocations until it is dropped: they get a stack and a time, so that
-/// [`allocation_site`](crate::allocation_site) knows them, and go into its log.
+/// Observes single allocations until it is dropped.
 ///
-/// Several observers are independent, each with a log of its own. What is drawn is drawn for all of them: the greatest
-/// probability of all holds for every log, and the sample of a profile is in it. Where blocks enter anyway (`DMD=1`),
-/// only those that are drawn are logged.
+/// A sampled allocation gets a stack and a timestamp, is found by
+/// [`allocation_site`](crate::allocation_site), and is added to the observer's log.
+///
+/// Several observers can be active at once, each with a log of its own. They share one sample,
+/// whose probability is the greatest of all observers and of the profile, if one is taken. If DMD
+/// tracks all blocks anyway (`DMD=1`), only sampled blocks are logged.
 #[derive(Debug)]
-#[must_use = "it observes until it is dropped"]
+#[must_use = "an observer stops when it is dropped"]
 pub struct Observer {
     sampling: Sampling,
-    most: usize,
-    /// `None` while it pauses.
+    max_log_length: usize,
+    /// `None` while it is paused.
     observing: Option<Observation>,
 }
 
 impl Observer {
-    /// Observes every allocation from now on.
+    /// Starts an observer of every allocation.
     ///
     /// # Errors
     ///
-    /// As [`sampling`](Self::sampling).
+    /// Those of [`sampling`](Self::sampling).
     pub fn start() -> Result<Self, ObserveError> {
         Observer::sampling(Sampling::ALL)
     }
 
-    /// Observes a sample of the allocations from now on.
+    /// Starts an observer of a sample of the allocations.
     ///
     /// # Errors
     ///
-    /// When the program's allocator is not DMD's, when another copy of DMD tracks the process, when a probability is none, and when
-    /// more than 31 samples of different sizes or probabilities are asked for in one process.
+    /// If the program's allocator is not DMD's, if another copy of DMD tracks the process, if the
+    /// probability is not between 0 and 1, or if the process has used 31 sampling rates already.
     pub fn sampling(sampling: Sampling) -> Result<Self, ObserveError> {
-        let mut observer = Observer { sampling, most: DEFAULT_LOG_LENGTH, observing: None };
+        let mut observer =
+            Observer { sampling, max_log_length: DEFAULT_LOG_LENGTH, observing: None };
         observer.set_tracking(true)?;
         Ok(observer)
     }
 
-    /// Whether it observes at this moment.
+    /// Returns whether the observer is active.
     #[must_use]
     pub fn is_tracking(&self) -> bool {
         self.observing.is_some()
     }
 
-    /// Goes on observing, or pauses. What is in the log when it pauses is gone.
+    /// Resumes or pauses the observer. Pausing clears the log.
     ///
     /// # Errors
     ///
-    /// As [`sampling`](Self::sampling); it pauses then.
+    /// Those of [`sampling`](Self::sampling); the observer is then paused.
     pub fn set_tracking(&mut self, tracks: bool) -> Result<(), ObserveError> {
         if !tracks {
             drop(self.observing.take());
         } else if self.observing.is_none() {
             let probability = self.sampling.probability()?;
-            prepare()?;
+            prepare_stacks()?;
             self.observing = Some(as_own(|| Observation::begin(probability))?);
         }
         Ok(())
     }
 
-    /// Which allocations it asks for.
+    /// Returns the sampling rate.
     #[must_use]
     pub fn allocation_sampling(&self) -> Sampling {
         self.sampling
     }
 
-    /// Asks for others from now on.
+    /// Sets the sampling rate of future allocations.
     ///
     /// # Errors
     ///
-    /// As [`sampling`](Self::sampling); it goes on as before then.
+    /// Those of [`sampling`](Self::sampling); the old rate then stays in effect.
     pub fn set_allocation_sampling(&mut self, sampling: Sampling) -> Result<(), ObserveError> {
         let probability = sampling.probability()?;
         if let Some(observing) = &mut self.observing {
@@ -122,79 +129,73 @@ impl Observer {
         Ok(())
     }
 
-    /// How many entries the log holds: when there are more, the newest are kept.
+    /// Returns the maximum number of entries of the log. If there are more, the oldest are dropped.
     #[must_use]
     pub fn max_log_length(&self) -> usize {
-        self.most
+        self.max_log_length
     }
 
-    /// Has the log hold so many entries, up to [`MAX_LOG_LENGTH`].
+    /// Sets the maximum number of entries of the log, up to [`MAX_LOG_LENGTH`].
     pub fn set_max_log_length(&mut self, entries: usize) {
-        self.most = entries.min(MAX_LOG_LENGTH);
+        self.max_log_length = entries.min(MAX_LOG_LENGTH);
     }
 
-    /// Whether more was allocated since the log was drained than it holds, so that the oldest entries are lost.
+    /// Returns whether entries were lost since the log was drained last.
     #[must_use]
     pub fn log_overflowed(&self) -> bool {
         let observing = self.observing.as_ref();
-        observing.is_some_and(|observing| observing.backlog() > self.most as u64)
+        observing.is_some_and(|observing| observing.backlog() > self.max_log_length as u64)
     }
 
-    /// The entries of the log, the oldest first; the log is empty after this. An allocation that another thread is about to
-    /// enter at this moment is in the next log.
+    /// Removes all entries from the log and returns them, oldest first.
+    ///
+    /// An allocation that another thread is logging at this moment is in the next log.
+    ///
+    /// ```
+    /// dmd::global_allocator!();
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let mut observer = dmd::observe::Observer::start()?;
+    /// drop(vec![0_u8; 4096]);
+    /// let log = observer.drain_allocations_log()?;
+    /// assert!(log.entries.iter().any(|allocation| allocation.requested() == 4096));
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///
-    /// While it pauses.
+    /// If the observer is paused.
     pub fn drain_allocations_log(&mut self) -> Result<AllocationsLog, LogError> {
         let observing = self.observing.as_mut().ok_or(LogError::NotTracking)?;
         let mut entries = Vec::new();
-        let most = self.most as u64;
+        let max_entries = self.max_log_length as u64;
         let lost = as_own(|| {
-            let mut happened: Vec<TimedEvent> = Vec::new();
-            let lost = observing.drain(most, |packed| happened.push(packed));
+            let mut events: Vec<TimedEvent> = Vec::new();
+            let lost = observing.drain(max_entries, |event| events.push(event));
             let clock = Clock::now();
-            entries = happened.iter().filter_map(|happened| logged(happened, clock)).collect();
+            entries = events.iter().filter_map(|event| allocation_of(event, clock)).collect();
             lost
         });
         Ok(AllocationsLog { entries, overflowed: lost > 0, lost })
     }
 }
 
-/// An packed as the ring has it: its block has no time of its own there.
-fn logged(happened: &TimedEvent, clock: Clock) -> Option<Allocation> {
-    let Event::Allocated { address, mut block } = happened.event else { return None };
-    block.time = happened.time;
-    Some(Allocation::of(address, block, clock))
-}
-
-/// What a log held when it was drained.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct AllocationsLog {
-    /// The allocations, in the order in which they were entered.
-    pub entries: Vec<Allocation>,
-    /// There were more than the log holds, and the oldest are missing.
-    pub overflowed: bool,
-    /// How many are missing.
-    pub lost: u64,
-}
-
-/// Why single allocations are not observed.
+/// An observer cannot start, or cannot use a sampling rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum ObserveError {
     /// Tracking cannot start.
     Start(StartError),
-    /// A probability that is not between 0 and 1.
-    NoProbability(f64),
+    /// The probability is not between 0 and 1.
+    InvalidProbability(f64),
 }
 
 impl fmt::Display for ObserveError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ObserveError::Start(error) => error.fmt(out),
-            ObserveError::NoProbability(number) => {
+            ObserveError::InvalidProbability(number) => {
                 write!(out, "{number} is no probability; it is a number from 0 to 1")
             }
         }
@@ -205,7 +206,7 @@ impl std::error::Error for ObserveError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             ObserveError::Start(error) => Some(error),
-            ObserveError::NoProbability(_) => None,
+            ObserveError::InvalidProbability(_) => None,
         }
     }
 }
@@ -221,23 +222,3 @@ impl From<TooManyRates> for ObserveError {
         ObserveError::Start(error.into())
     }
 }
-
-/// Why there is no log.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum LogError {
-    /// The observer pauses.
-    NotTracking,
-}
-
-impl fmt::Display for LogError {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(match self {
-            LogError::NotTracking => {
-                "there is no log: the observer pauses; `set_tracking(true)` has it go on"
-            }
-        })
-    }
-}
-
-impl std::error::Error for LogError {}

@@ -1,4 +1,4 @@
-//! Which field a missed block belongs to: the one that holds the word that points at it.
+//! Finds the field of a missed block: the field that contains a pointer to it.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,15 +7,15 @@ use memreport::Field;
 
 use crate::mem::sys::word_at;
 
-/// Where a field lies in memory.
+/// The memory of a field.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Range {
+pub(super) struct FieldRange {
     pub(super) field: &'static Field,
     pub(super) address: usize,
     pub(super) size: usize,
 }
 
-/// For blocks that were not measured, the field that leads to each.
+/// The fields that lead to the blocks that were not measured.
 pub(super) struct Blame {
     fields: HashMap<usize, Option<&'static Field>>,
     type_name: &'static str,
@@ -24,29 +24,30 @@ pub(super) struct Blame {
 const WORD: usize = size_of::<usize>();
 
 impl Blame {
-    /// Follows the words of the value, and of the unmeasured blocks they lead to.
+    /// Follows the words of the value, and of the unmeasured blocks that they lead to.
     pub(super) fn find<T>(
         value: &T,
-        ranges: &[Range],
+        ranges: &[FieldRange],
         tracker: &dyn Tracker,
         measured: &HashSet<usize>,
     ) -> Self {
         let mut blame = Blame { fields: HashMap::new(), type_name: std::any::type_name::<T>() };
-        // Inner fields come after those that they are in, and overrule them; what no field covers is the value's.
+        // Inner fields come after the fields that contain them, and replace them. Words outside
+        // all fields belong to the value.
         let whole = (std::ptr::from_ref(value).addr(), size_of::<T>(), None);
         let fields = ranges.iter().map(|range| (range.address, range.size, Some(range.field)));
         let mut open: Vec<_> = Vec::new();
         for (address, size, field) in std::iter::once(whole).chain(fields) {
             for block in unmeasured(address, size, tracker, measured) {
-                if blame.fields.insert(block.0, field).is_none() {
+                if blame.fields.insert(block.start, field).is_none() {
                     open.push(block);
                 }
             }
         }
-        while let Some((start, size)) = open.pop() {
+        while let Some(Unmeasured { start, size }) = open.pop() {
             let field = blame.fields.get(&start).copied().flatten();
             for block in unmeasured(start, size, tracker, measured) {
-                blame.fields.entry(block.0).or_insert_with(|| {
+                blame.fields.entry(block.start).or_insert_with(|| {
                     open.push(block);
                     field
                 });
@@ -55,7 +56,7 @@ impl Blame {
         blame
     }
 
-    /// Where the block belongs, as words.
+    /// Describes the field that a block belongs to.
     pub(super) fn of(&self, block: usize) -> String {
         match self.fields.get(&block) {
             Some(Some(field)) => match field.reason() {
@@ -67,13 +68,20 @@ impl Blame {
     }
 }
 
-/// The live blocks that these words point to or into, and that nobody measured: start and size.
+/// A live block that was not measured.
+#[derive(Clone, Copy)]
+struct Unmeasured {
+    start: usize,
+    size: usize,
+}
+
+/// Returns the unmeasured live blocks that the words of a range point into.
 fn unmeasured(
     address: usize,
     size: usize,
     tracker: &dyn Tracker,
     measured: &HashSet<usize>,
-) -> impl Iterator<Item = (usize, usize)> {
+) -> impl Iterator<Item = Unmeasured> {
     let end = address + size;
     let words = (address.next_multiple_of(WORD)..)
         .step_by(WORD)
@@ -81,6 +89,7 @@ fn unmeasured(
     words.filter_map(move |place| {
         let claim = Claim { address: word_at(place), size: None, place: Place::Inside };
         let block = tracker.look_up(claim).block?;
-        (!measured.contains(&block.start)).then_some((block.start, block.requested))
+        (!measured.contains(&block.start))
+            .then_some(Unmeasured { start: block.start, size: block.requested })
     })
 }

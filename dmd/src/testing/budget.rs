@@ -1,15 +1,18 @@
-//! Budgets for what a piece of code allocates: for the thread that runs it and those that join in, whatever the test harness does.
+//! Budgets for the allocations of a piece of code: of its thread and of threads that join.
+//!
+//! Other threads of the test harness do not count.
 
-use std::collections::HashMap;
+mod spent;
+mod threads;
+
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
 
-use super::proof::{HAS_GAPS, awake, not_tracked};
-use super::watch::Watch;
-use crate::event::events::Event;
-use crate::event::journal::NumberedEvent;
+use super::tracked::every_block_tracked;
+use super::watch::ThreadWatch;
 
-/// What a piece of code may allocate. Without limits it may allocate anything.
+pub use self::spent::Spent;
+pub use self::threads::Threads;
+/// Limits for the allocations of a piece of code. A new budget has no limits.
 ///
 /// ```
 /// use dmd::testing::Budget;
@@ -17,7 +20,7 @@ use crate::event::journal::NumberedEvent;
 /// dmd::global_allocator!();
 ///
 /// # fn main() {
-/// # if std::env::var_os("DMD").is_none() { return; } // A doc test is not a test binary: nobody wakes DMD.
+/// # if std::env::var_os("DMD").is_none() { return; } // A doc test is not a test binary.
 /// Budget::new().max_blocks(1).max_bytes(64).no_leak().assert(|_| {
 ///     let word = String::from("heap");
 ///     assert_eq!(word.len(), 4);
@@ -25,7 +28,7 @@ use crate::event::journal::NumberedEvent;
 /// # }
 /// ```
 #[derive(Clone, Copy, Debug, Default)]
-#[must_use = "a budget holds nobody to it by itself"]
+#[must_use = "a budget is checked by `check` or `assert`"]
 pub struct Budget {
     max_blocks: Option<usize>,
     max_bytes: Option<usize>,
@@ -33,21 +36,7 @@ pub struct Budget {
     no_leak: bool,
 }
 
-/// What a piece of code has allocated.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Spent {
-    /// How often memory was allocated; a reallocation counts as well.
-    pub blocks: usize,
-    /// The usable bytes of all that was allocated, at once or not.
-    pub bytes: usize,
-    /// The most of these bytes that were in use at once.
-    pub peak: usize,
-    /// The usable bytes of each block that is still in use, the biggest first.
-    pub left: Vec<usize>,
-}
-
-/// How a budget was not kept, as a text.
+/// The limits of a budget that were exceeded, as a text.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Exceeded {
     text: String,
@@ -67,116 +56,67 @@ impl fmt::Debug for Exceeded {
 
 impl std::error::Error for Exceeded {}
 
-/// Lets further threads join in: what they allocate counts as well.
-#[derive(Clone, Debug, Default)]
-pub struct Threads {
-    heard: Arc<Mutex<Heard>>,
-}
-
-#[derive(Debug, Default)]
-struct Heard {
-    /// Threads that have joined in and are not done.
-    at_work: usize,
-    events: Vec<NumberedEvent>,
-}
-
-impl Threads {
-    /// Runs `work` on this thread, which was started by the code under test, and counts what it allocates.
-    pub fn join_in<R>(&self, work: impl FnOnce() -> R) -> R {
-        let _joined = Joined::new(self);
-        work()
-    }
-
-    fn heard(&self) -> std::sync::MutexGuard<'_, Heard> {
-        self.heard.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// A thread that has joined in, until its work is done or has panicked: what it allocated counts either way.
-struct Joined<'t> {
-    threads: &'t Threads,
-    watch: Option<Watch>,
-}
-
-impl<'t> Joined<'t> {
-    fn new(threads: &'t Threads) -> Self {
-        threads.heard().at_work += 1;
-        Joined { threads, watch: Some(Watch::begin()) }
-    }
-}
-
-impl Drop for Joined<'_> {
-    fn drop(&mut self) {
-        let events = self.watch.take().map(Watch::end).unwrap_or_default();
-        let mut heard = self.threads.heard();
-        heard.at_work -= 1;
-        heard.events.extend(events);
-    }
-}
-
 impl Budget {
-    /// No limits.
+    /// Creates a budget without limits.
     pub const fn new() -> Self {
         Budget { max_blocks: None, max_bytes: None, max_peak: None, no_leak: false }
     }
 
-    /// Memory is allocated so many times at most; a reallocation counts as well.
+    /// Limits the number of allocations and reallocations.
     pub const fn max_blocks(mut self, blocks: usize) -> Self {
         self.max_blocks = Some(blocks);
         self
     }
 
-    /// So many usable bytes are allocated at most, at once or not.
+    /// Limits the sum of the usable bytes of all allocated blocks.
     pub const fn max_bytes(mut self, bytes: usize) -> Self {
         self.max_bytes = Some(bytes);
         self
     }
 
-    /// So many usable bytes are in use at once at most, of what is allocated meanwhile.
+    /// Limits the high-water mark of the usable bytes that the code allocates.
     pub const fn max_peak(mut self, bytes: usize) -> Self {
         self.max_peak = Some(bytes);
         self
     }
 
-    /// All that is allocated is given back, by these threads.
+    /// Requires that the same threads free all blocks that they allocate.
     pub const fn no_leak(mut self) -> Self {
         self.no_leak = true;
         self
     }
 
-    /// Runs `work`, which is lent a way for its threads to join in, and says what was spent. What `work` returns is dropped
-    /// before that.
+    /// Runs `work`, and returns its allocations.
+    ///
+    /// `work` gets a handle by which its threads join the budget. The value that it returns is
+    /// dropped before the sums are taken.
     ///
     /// # Errors
     ///
-    /// The limits that were not kept, or that nobody tracks the blocks of this binary.
+    /// If a limit is exceeded, if a thread that has joined is not finished, or if not all blocks of
+    /// this binary are tracked.
     pub fn check<R>(&self, work: impl FnOnce(&Threads) -> R) -> Result<Spent, Exceeded> {
-        let Some(tracker) = awake() else {
-            return Err(Exceeded { text: not_tracked() });
-        };
-        if !tracker.tracks_every_block() {
-            return Err(Exceeded { text: HAS_GAPS.to_owned() });
-        }
+        every_block_tracked().map_err(|text| Exceeded { text })?;
         let threads = Threads::default();
-        let watch = Watch::begin();
+        let watch = ThreadWatch::begin();
         drop(work(&threads));
         let mut events = watch.end();
-        let mut heard = threads.heard();
-        events.append(&mut heard.events);
+        let mut joined = threads.joined();
+        events.append(&mut joined.events);
         events.sort_unstable_by_key(|event| event.number);
         let spent = Spent::of(&events);
-        let mut text = self.broken(&spent);
-        if heard.at_work > 0 {
-            text.push(format!("{} threads that joined in are not done", heard.at_work));
+        let mut text = self.exceeded(&spent);
+        if joined.running > 0 {
+            text.push(format!("{} threads that joined in are not done", joined.running));
         }
         if text.is_empty() { Ok(spent) } else { Err(Exceeded { text: text.join("\n") }) }
     }
 
-    /// As [`check`](Self::check).
+    /// Runs `work` like [`check`](Self::check), and panics on an error.
     ///
     /// # Panics
     ///
-    /// Where that is an error, with its text.
+    /// If `check` returns an error; the message is the error's text.
     #[track_caller]
     pub fn assert<R>(&self, work: impl FnOnce(&Threads) -> R) -> Spent {
         match self.check(work) {
@@ -185,8 +125,8 @@ impl Budget {
         }
     }
 
-    /// A line for each limit that was not kept.
-    fn broken(&self, spent: &Spent) -> Vec<String> {
+    /// Returns a line for each limit that is exceeded.
+    fn exceeded(&self, spent: &Spent) -> Vec<String> {
         let limits = [
             (self.max_blocks, spent.blocks, "blocks were allocated"),
             (self.max_bytes, spent.bytes, "bytes were allocated"),
@@ -199,13 +139,13 @@ impl Budget {
                 Some(format!("{number} {what}, and at most {limit} may be"))
             })
             .collect();
-        if self.no_leak && !spent.left.is_empty() {
-            let bytes: usize = spent.left.iter().sum();
-            let sizes: Vec<_> = spent.left.iter().take(LISTED).map(ToString::to_string).collect();
-            let more = if spent.left.len() > LISTED { ", …" } else { "" };
+        if self.no_leak && !spent.leaked.is_empty() {
+            let bytes: usize = spent.leaked.iter().sum();
+            let sizes: Vec<_> = spent.leaked.iter().take(LISTED).map(ToString::to_string).collect();
+            let more = if spent.leaked.len() > LISTED { ", …" } else { "" };
             lines.push(format!(
                 "{bytes} bytes in {} blocks were not given back: of {}{more}",
-                spent.left.len(),
+                spent.leaked.len(),
                 sizes.join(", ")
             ));
         }
@@ -213,31 +153,5 @@ impl Budget {
     }
 }
 
-/// How many blocks a failure lists.
+/// The maximum number of blocks that an error lists.
 const LISTED: usize = 10;
-
-impl Spent {
-    /// Adds up events in their order.
-    fn of(events: &[NumberedEvent]) -> Self {
-        let mut spent = Spent::default();
-        let mut live = HashMap::new();
-        let mut in_use = 0;
-        for NumberedEvent { event, .. } in events {
-            match *event {
-                Event::Allocated { address, block } => {
-                    let usable = block.usable;
-                    spent.blocks += 1;
-                    spent.bytes += usable;
-                    in_use += usable;
-                    spent.peak = spent.peak.max(in_use);
-                    live.insert(address, usable);
-                }
-                // What lived before is not of this budget.
-                Event::Freed { address, .. } => in_use -= live.remove(&address).unwrap_or(0),
-            }
-        }
-        spent.left = live.into_values().collect();
-        spent.left.sort_unstable_by(|one, other| other.cmp(one));
-        spent
-    }
-}

@@ -1,27 +1,28 @@
-//! The proof for a whole program: how much of its heap no reporter covers, and that none is covered twice.
+//! A check of a whole program: the unreported share of its heap, double reports and wrong reports.
 
 use std::fmt::Write as _;
 
 use memreport::{Kind, Snapshot, Units};
 
-use super::proof::not_tracked;
+use super::tracked::NOT_TRACKED;
 use crate::collect::findings::Group;
 use crate::collect::{Dump, Summary};
 use crate::stack::site;
 
-/// How much of a program's heap nobody reports.
+/// The unreported part of a program's heap.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Unclassified {
-    /// `heap-allocated` less the `HEAP` reports under `explicit/`, in bytes: what a viewer shows as `heap-unclassified`.
+    /// The bytes of `heap-unclassified` as a viewer shows it: `heap-allocated` minus the `HEAP`
+    /// reports under `explicit/`.
     pub bytes: i64,
-    /// The same in percent of `heap-allocated`.
+    /// The same as a percentage of `heap-allocated`.
     pub percent: f64,
-    /// DMD's books, found from the blocks.
+    /// DMD's sums, computed from the blocks.
     pub summary: Summary,
 }
 
-/// The heap of this snapshot that nobody reports; `None` if DMD slept.
+/// Returns the unreported part of the heap in a snapshot; `None` if DMD was asleep.
 #[must_use]
 pub fn unclassified(snapshot: &Snapshot) -> Option<Unclassified> {
     let summary = Dump::of(snapshot)?.summary();
@@ -39,17 +40,26 @@ pub fn unclassified(snapshot: &Snapshot) -> Option<Unclassified> {
     Some(Unclassified { bytes, percent, summary })
 }
 
-/// Takes a snapshot, and fails if more than `max_percent` of the heap is unclassified, or anything is reported twice or
-/// wrongly.
+/// Takes a snapshot, and asserts that the reporters cover the heap.
+///
+/// ```no_run
+/// dmd::global_allocator!();
+///
+/// # fn main() {
+/// // At most 5 % of the heap is unreported, and nothing is reported twice or wrongly.
+/// dmd::testing::assert_classified(5.0);
+/// # }
+/// ```
 ///
 /// # Panics
 ///
-/// Then; the message lists the blocks. And when the program does not declare DMD's allocator.
+/// If more than `max_percent` of the heap is unclassified, or a block is reported twice or wrongly;
+/// the message lists the blocks. Also if the program does not declare DMD's allocator.
 #[track_caller]
 pub fn assert_classified(max_percent: f64) {
     let snapshot = memreport::snapshot();
     let (Some(found), Some(dump)) = (unclassified(&snapshot), Dump::of(&snapshot)) else {
-        panic!("{}", not_tracked())
+        panic!("{NOT_TRACKED}")
     };
     let summary = found.summary;
     let mut text = String::new();
@@ -75,11 +85,12 @@ pub fn assert_classified(max_percent: f64) {
     assert!(text.is_empty(), "{text}");
 }
 
-/// How many groups of blocks a failure lists.
+/// The maximum number of groups that an error lists.
 const LISTED: usize = 10;
 
+/// Writes the groups with the most bytes, and their stacks.
 fn list(text: &mut String, dump: &Dump, wanted: impl Fn(&Group<'_>) -> bool) {
-    let bytes = |group: &Group<'_>| group.kind.usable as u64 * group.count;
+    let bytes = |group: &Group<'_>| group.key.usable as u64 * group.count;
     let mut groups: Vec<_> = dump.groups().filter(wanted).collect();
     groups.sort_by_key(|group| std::cmp::Reverse(bytes(group)));
     for group in groups.iter().take(LISTED) {
@@ -89,12 +100,12 @@ fn list(text: &mut String, dump: &Dump, wanted: impl Fn(&Group<'_>) -> bool) {
             "  {} bytes in {} {blocks} of {}",
             bytes(group),
             group.count,
-            group.kind.usable
+            group.key.usable
         );
         for report in &group.reports {
             let _ = writeln!(text, "    reported by {}", report.describe());
         }
-        match Dump::stack(group.kind.site) {
+        match Dump::stack(group.key.site) {
             Some(stack) => write_stack(text, stack),
             None => text.push_str(
                 "    start the program with DMD=--stacks=full to see where they were allocated\n",
@@ -106,7 +117,7 @@ fn list(text: &mut String, dump: &Dump, wanted: impl Fn(&Group<'_>) -> bool) {
     }
 }
 
-/// The frames that have a name, outside the allocator's own.
+/// Writes the frames that have a name, except functions of the allocator and the standard library.
 fn write_stack(text: &mut String, stack: u32) {
     for address in site::frames(stack) {
         let inside_call =

@@ -1,23 +1,23 @@
-//! The proof by drop: what a value frees when it goes is what it owned.
+//! The proof by drop: compares the heap that a value reports with the heap that its drop frees.
 
 use std::any::type_name;
 use std::cell::RefCell;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::fmt;
 
-use memreport::__private::{
-    Claim, Claimant, Found, Recorder, Tracker, Wrong, measure_recorded, tracker,
-};
+use memreport::__private::{Claim, Claimant, Found, Recorder, Wrong, measure_recorded};
 use memreport::{Field, MallocSizeOf};
 
-use super::blame::{Blame, Range};
-use super::compare::{Comparison, Lines};
-use super::watch::Watch;
-use crate::collect::claims::subject;
+use super::blame::{Blame, FieldRange};
+use super::compare::Comparison;
+use super::differences::Differences;
+use super::tracked::{awake_tracker, every_block_tracked};
+use super::watch::ThreadWatch;
+use crate::collect::claims::claimed_address;
 use crate::event::events::Event;
 use crate::event::journal::NumberedEvent;
 
-/// What is wrong with a type's measuring, as a text for the one who has to mend it.
+/// The errors in how a type measures itself, as a text for its author.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Defects {
     text: String,
@@ -37,23 +37,33 @@ impl fmt::Debug for Defects {
 
 impl std::error::Error for Defects {}
 
-/// Measures the value, drops it, and compares what it reported with what was freed.
+/// Measures a value, drops it, and compares the reported blocks with the freed blocks.
+///
+/// ```
+/// dmd::global_allocator!();
+///
+/// # fn main() {
+/// # if std::env::var_os("DMD").is_none() { return; } // A doc test is not a test binary.
+/// assert!(dmd::testing::fully_reported(vec![String::from("heap")]).is_ok());
+/// # }
+/// ```
 ///
 /// # Errors
 ///
-/// The defects that were found, or that nobody tracks the blocks of this binary.
+/// If a block is missed, counted twice, not owned, or counted with another size; or if not all
+/// blocks of this binary are tracked.
 pub fn fully_reported<T: MallocSizeOf>(value: T) -> Result<(), Defects> {
     Proof::of(value).check()
 }
 
-/// A value whose measuring is to be proved, with what is known to be shared with others.
+/// A value to check, with the owners that share blocks with it.
 #[derive(Debug)]
 pub struct Proof<T> {
     value: T,
     shared: Vec<Shared>,
 }
 
-/// The blocks of an owner that lives on.
+/// The blocks of an owner that outlives the value.
 #[derive(Debug)]
 struct Shared {
     blocks: HashSet<usize>,
@@ -61,112 +71,101 @@ struct Shared {
 }
 
 impl<T: MallocSizeOf> Proof<T> {
-    /// Nothing of the value is shared.
+    /// Creates a check of a value that shares no blocks.
     pub fn of(value: T) -> Self {
         Proof { value, shared: Vec::new() }
     }
 
-    /// The value counts blocks that `owner` owns as well, for this reason: they need not be freed with the value.
+    /// Declares that the value may count blocks that `owner` also owns, and the reason.
+    ///
+    /// These blocks need not be freed with the value.
     #[must_use]
     pub fn shared_with<O: ?Sized + MallocSizeOf>(
         mut self,
         owner: &O,
         reason: &'static str,
     ) -> Self {
-        if let Some(tracker) = awake() {
-            let claims = Claims::default();
-            measure_recorded(owner, tracker, &claims);
-            let claims = claims.claims.into_inner();
+        if let Some(tracker) = awake_tracker() {
+            let recorder = ClaimRecorder::default();
+            measure_recorded(owner, tracker, &recorder);
+            let claims = recorder.claims.into_inner();
             let blocks = claims.iter().map(|claim| claim.address).collect();
             self.shared.push(Shared { blocks, reason });
         }
         self
     }
 
-    /// Measures the value, drops it, and compares what it reported with what was freed.
+    /// Measures the value, drops it, and compares the reported blocks with the freed blocks.
     ///
     /// # Errors
     ///
-    /// The defects that were found, or that nobody tracks the blocks of this binary.
+    /// The same as [`fully_reported`]; also if no block is shared with a declared owner.
     pub fn check(self) -> Result<(), Defects> {
         let Proof { value, shared } = self;
-        let Some(tracker) = awake() else {
-            return Err(Defects { text: not_tracked() });
-        };
-        if !tracker.tracks_every_block() {
-            return Err(Defects { text: HAS_GAPS.to_owned() });
-        }
-        let claims = Claims::default();
-        measure_recorded(&value, tracker, &claims);
-        let ranges = claims.ranges.into_inner();
-        let claims = claims.claims.into_inner();
+        let tracker = every_block_tracked().map_err(|text| Defects { text })?;
+        let recorder = ClaimRecorder::default();
+        measure_recorded(&value, tracker, &recorder);
+        let ranges = recorder.ranges.into_inner();
+        let claims = recorder.claims.into_inner();
         let measured = claims.iter().map(|claim| claim.address).collect();
         let blame = Blame::find(&value, &ranges, tracker, &measured);
         let freed = freed_by(|| drop(value));
         let type_name = type_name::<T>();
-        let mut lines = Lines::default();
-        let mut kept = HashSet::new();
+        let mut differences = Differences::default();
+        let mut shared_blocks = HashSet::new();
         for Shared { blocks, reason } in shared {
             if claims.iter().all(|claim| !blocks.contains(&claim.address)) {
                 let text =
                     format!("nothing is shared with the owner of which is said \"{reason}\"");
-                lines.note(&text);
+                differences.note(&text);
             }
-            kept.extend(blocks);
+            shared_blocks.extend(blocks);
         }
-        let (claims, freed, kept, blame) = (&claims, &freed, &kept, &blame);
-        Comparison { type_name, claims, freed, kept, blame }.add_differences(&mut lines);
-        let text = lines.into_text(type_name);
+        Comparison {
+            type_name,
+            claims: &claims,
+            freed: &freed,
+            shared: &shared_blocks,
+            blame: &blame,
+        }
+        .add_differences(&mut differences);
+        let text = differences.into_text(type_name);
         if text.is_empty() { Ok(()) } else { Err(Defects { text }) }
     }
-}
-
-/// The tracker, if it keeps the table.
-pub(super) fn awake() -> Option<&'static dyn Tracker> {
-    tracker().filter(|tracker| tracker.is_awake())
-}
-
-pub(super) const HAS_GAPS: &str = "the tracker does not know all blocks, so nothing can be proved: start the tests with another $DMD, \
-    without --mode=profile, and do not stop tracking";
-
-/// The message of every proof that cannot run.
-pub(super) fn not_tracked() -> String {
-    "nobody tracks the blocks of this program, so nothing can be proved: put `dmd::global_allocator!();` into the test \
-     binary's first file (in a program that is no test, start it with `DMD=1`)"
-        .to_owned()
 }
 
 /// A claim of the measured value.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Claimed {
-    /// The start of the block, or the claimed address where there is none.
+    /// The start of the block, or the claimed address if no block starts there.
     pub(super) address: usize,
-    /// The bytes that were added.
+    /// The bytes that the claim added.
     pub(super) bytes: usize,
     pub(super) wrong: Option<Wrong>,
     pub(super) field: Option<&'static Field>,
-    /// The usable bytes of the block that the address is in.
+    /// The usable bytes of the block that contains the address.
     pub(super) usable: usize,
 }
 
+/// Records the claims of a measurement, and the fields that it visits.
 #[derive(Default)]
-struct Claims {
+struct ClaimRecorder {
     claims: RefCell<Vec<Claimed>>,
-    ranges: RefCell<Vec<Range>>,
+    ranges: RefCell<Vec<FieldRange>>,
 }
 
-impl Recorder for Claims {
-    fn claimed(&self, claim: Claim, found: Found, who: Claimant) {
-        if let Some(address) = subject(claim, found) {
+impl Recorder for ClaimRecorder {
+    fn claimed(&self, claim: Claim, found: Found, claimant: Claimant) {
+        if let Some(address) = claimed_address(claim, found) {
             let Found { bytes, block, wrong } = found;
             let usable = block.map_or(0, |block| block.usable);
-            let claim = Claimed { address, bytes, wrong, field: who.field, usable };
+            let claim = Claimed { address, bytes, wrong, field: claimant.field, usable };
             self.claims.borrow_mut().push(claim);
         }
     }
 
     fn visits(&self, field: &'static Field, address: usize, size: usize) {
-        self.ranges.borrow_mut().push(Range { field, address, size });
+        self.ranges.borrow_mut().push(FieldRange { field, address, size });
     }
 
     fn position(&self) -> usize {
@@ -178,27 +177,27 @@ impl Recorder for Claims {
     }
 }
 
-/// A block that was freed, and was not born meanwhile.
+/// A block that was freed, and was allocated before the drop.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Freed {
     pub(super) address: usize,
     pub(super) usable: usize,
 }
 
-/// What this thread frees while `act` runs, of what lived before.
+/// Runs `act`, and returns the older blocks that this thread freed meanwhile.
 fn freed_by(act: impl FnOnce()) -> Vec<Freed> {
-    let watch = Watch::begin();
+    let watch = ThreadWatch::begin();
     act();
     let events = watch.end();
-    let mut born = HashMap::new();
+    let mut new = HashSet::new();
     let mut freed = Vec::new();
     for NumberedEvent { event, .. } in events {
         match event {
             Event::Allocated { address, .. } => {
-                born.insert(address, ());
+                new.insert(address);
             }
             Event::Freed { address, block } => {
-                if born.remove(&address).is_none() {
+                if !new.remove(&address) {
                     freed.push(Freed { address, usable: block.usable });
                 }
             }

@@ -1,32 +1,32 @@
-//! Watching one thread: what it allocates and gives back, whatever other threads do meanwhile.
+//! Watches the allocations and frees of one thread, independent of other threads.
 
 use std::sync::{Mutex, PoisonError};
 
 use crate::event::journal::{Journal, NumberedEvent, set_current};
 
-/// Journals that are not in use. A thread's hook holds a reference, so they live for ever, and are used again.
+/// Journals that are not in use. They are never freed, because a hook may hold a reference.
 static POOL: Mutex<Vec<&'static Journal>> = Mutex::new(Vec::new());
 
-/// Hears of every block that this thread makes or gives back, as long as it lives.
+/// Records every block that this thread allocates or frees, until it is dropped.
 #[derive(Debug)]
-pub(super) struct Watch {
+pub(super) struct ThreadWatch {
     journal: &'static Journal,
-    /// Who watched the thread before, and will again.
+    /// The journal of an outer watch, which is restored at the end.
     outer: Option<&'static Journal>,
 }
 
-impl Watch {
+impl ThreadWatch {
     pub(super) fn begin() -> Self {
-        // What watching needs itself is nobody's.
+        // The watch's own allocations are in no journal.
         let outer = set_current(None);
         let pooled = POOL.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let journal = pooled.unwrap_or_else(|| Box::leak(Box::new(Journal::new())));
         journal.take();
         set_current(Some(journal));
-        Watch { journal, outer }
+        ThreadWatch { journal, outer }
     }
 
-    /// The events in their order.
+    /// Ends the watch, and returns its events in order.
     pub(super) fn end(self) -> Vec<NumberedEvent> {
         self.stop();
         let events = self.journal.take();
@@ -41,9 +41,9 @@ impl Watch {
     }
 }
 
-impl Drop for Watch {
+impl Drop for ThreadWatch {
     fn drop(&mut self) {
-        // What was watched may have panicked.
+        // The watched code may have panicked.
         self.stop();
         POOL.lock().unwrap_or_else(PoisonError::into_inner).push(self.journal);
         set_current(self.outer);

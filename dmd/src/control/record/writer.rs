@@ -1,5 +1,6 @@
-//! The file of a recording: lines of JSON in one gzip member, written while the program runs. If it is killed, what was
-//! written is there.
+//! Writes the file of a recording: lines of JSON in one gzip member, flushed about every second.
+//!
+//! If the program is killed, the flushed lines are in the file.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -14,42 +15,43 @@ use memreport::__private::{MarkReader, OWN, all_scopes};
 use memreport::{HeapCounters, heap_counters};
 use serde_json::json;
 
-use super::Recorded;
+use super::RecordingSummary;
 use crate::event::events::{Event, Listener, TimedEvent};
 use crate::mem::sys;
 use crate::sample::plan;
 use crate::stack::{site, thread};
 
-/// How often what was written is made sure to be in the file.
+/// The interval between flushes.
 const FLUSH: Duration = Duration::from_secs(1);
 
-/// Writes a recording.
+/// The writer of a recording.
 pub(crate) struct Writer {
     out: GzEncoder<BufWriter<File>>,
     listener: Listener,
     /// The time of the last line, in nanoseconds of the monotonic clock.
     last: u64,
+    /// The sites and threads that are written.
     sites: HashSet<u32>,
     threads: HashSet<u32>,
-    /// How many modules and scopes are written.
+    /// The number of modules and scopes that are written.
     modules: usize,
     scopes: usize,
     marks: MarkReader,
-    /// How often the sums are taken; when they were taken last; those that are not written yet.
-    every: Duration,
+    /// The interval between sums, the time of the last sums, and sums that are not written yet.
+    interval: Duration,
     sums_taken: Instant,
-    sums: Vec<(u64, Line)>,
-    /// Empty between two notes: kept, so that nothing is allocated where little happens.
-    lines: Vec<(u64, Line)>,
+    sums: Vec<TimedLine>,
+    /// A buffer that is empty between two calls of `write_new`, kept for its capacity.
+    lines: Vec<TimedLine>,
     flushed: Instant,
-    recorded: Recorded,
-    /// Blocks that live and were born in this recording.
+    summary: RecordingSummary,
+    /// Live blocks whose allocation is in the file.
     live: HashSet<usize>,
 }
 
 impl Writer {
-    /// From here on, blocks are heard of.
-    pub(crate) fn create(path: &Path, every: Duration) -> io::Result<Self> {
+    /// Creates the file, and begins to receive events.
+    pub(crate) fn create(path: &Path, interval: Duration) -> io::Result<Self> {
         let out = GzEncoder::new(BufWriter::new(File::create(path)?), Compression::fast());
         Ok(Writer {
             out,
@@ -60,18 +62,18 @@ impl Writer {
             modules: 0,
             scopes: 0,
             marks: MarkReader::default(),
-            every,
+            interval,
             sums_taken: Instant::now(),
             sums: Vec::new(),
             lines: Vec::new(),
             flushed: Instant::now(),
-            recorded: Recorded::default(),
+            summary: RecordingSummary::default(),
             live: HashSet::new(),
         })
     }
 
-    /// Once it is known what is tracked.
-    pub(crate) fn begin(&mut self) -> io::Result<()> {
+    /// Writes the header and the modules, after tracking has started.
+    pub(crate) fn write_header(&mut self) -> io::Result<()> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let program = std::env::current_exe().map(|path| path.to_string_lossy().into_owned());
         let header = json!({
@@ -85,16 +87,17 @@ impl Writer {
         self.write_modules()
     }
 
-    /// Writes what has happened since the last time, in its order.
-    pub(crate) fn note(&mut self) -> io::Result<()> {
+    /// Writes all events since the last call, in the order of their times.
+    pub(crate) fn write_new(&mut self) -> io::Result<()> {
         self.take_sums();
         let mut lines = std::mem::take(&mut self.lines);
         lines.append(&mut self.sums);
         self.take_marks(&mut lines);
-        self.listener.drain(|event| lines.push((event.time, Line::Event(event))));
-        self.recorded.lost = self.listener.lost();
-        lines.sort_by_key(|(time, _)| *time);
-        for (time, line) in lines.drain(..) {
+        self.listener
+            .drain(|event| lines.push(TimedLine { time: event.time, line: Line::Event(event) }));
+        self.summary.lost = self.listener.lost();
+        lines.sort_by_key(|line| line.time);
+        for TimedLine { time, line } in lines.drain(..) {
             let since = self.since_last(time);
             match line {
                 Line::Event(happened) => self.write_event(since, happened)?,
@@ -107,8 +110,8 @@ impl Writer {
                     "[\"=\",{since},{allocated_bytes},{allocations},{freed_bytes},{frees},{resident}]"
                 )?,
             }
-            // Many lines take long to write, and the sums are to be steady.
-            if self.sums_taken.elapsed() >= self.every {
+            // Keeps the interval between sums while many lines are written.
+            if self.sums_taken.elapsed() >= self.interval {
                 self.take_sums();
             }
         }
@@ -121,25 +124,26 @@ impl Writer {
         Ok(())
     }
 
-    pub(crate) fn end(mut self) -> io::Result<Recorded> {
-        self.note()?;
-        // Those that were taken while it was written.
-        self.note()?;
+    /// Writes the remaining events and the last line.
+    pub(crate) fn finish(mut self) -> io::Result<RecordingSummary> {
+        self.write_new()?;
+        // Writes the sums that the first call has taken.
+        self.write_new()?;
         self.write_modules()?;
-        let Recorded { events, lost } = self.recorded;
+        let RecordingSummary { events, lost } = self.summary;
         writeln!(self.out, "{}", json!({ "end": true, "events": events, "lost": lost }))?;
         self.out.finish()?.flush()?;
-        Ok(self.recorded)
+        Ok(self.summary)
     }
 
-    /// A line less: its time is the next one's.
+    /// Leaves out a line: the next line includes its time difference.
     #[expect(clippy::unnecessary_wraps, reason = "ends functions that write")]
-    fn mark_unsampled(&mut self, since: u64) -> io::Result<()> {
+    fn skip_line(&mut self, since: u64) -> io::Result<()> {
         self.last -= since * 1000;
         Ok(())
     }
 
-    /// Microseconds since the last line.
+    /// Returns the microseconds since the last line.
     fn since_last(&mut self, time: u64) -> u64 {
         let since = time.saturating_sub(self.last) / 1000;
         self.last += since * 1000;
@@ -151,9 +155,9 @@ impl Writer {
         match happened.event {
             Event::Allocated { address, block } => {
                 let site = block.site.number();
-                // The tracker's own are nobody's business.
+                // The tracker's own blocks are not recorded.
                 if site::site(block.site).is_some_and(|site| u32::from(site.on_alloc) == OWN) {
-                    return self.mark_unsampled(since);
+                    return self.skip_line(since);
                 }
                 self.live.insert(address);
                 self.write_site(block.site)?;
@@ -166,19 +170,19 @@ impl Writer {
                 writeln!(self.out, "]")?;
             }
             Event::Freed { address, .. } => {
-                // One from before is not of this recording, and its end would have no beginning.
+                // The block was allocated before the recording.
                 if !self.live.remove(&address) {
-                    return self.mark_unsampled(since);
+                    return self.skip_line(since);
                 }
                 self.write_thread(thread)?;
                 writeln!(self.out, "[\"-\",{since},{address},{thread}]")?;
             }
         }
-        self.recorded.events += 1;
+        self.summary.events += 1;
         Ok(())
     }
 
-    /// The site and its thread, when they are met.
+    /// Writes a site, with its thread and scopes, when it first occurs.
     fn write_site(&mut self, id: site::SiteId) -> io::Result<()> {
         if !self.sites.insert(id.number()) {
             return Ok(());
@@ -190,7 +194,7 @@ impl Writer {
         writeln!(self.out, "{}", json!(["site", id.number(), site.thread, stack, site.scope]))
     }
 
-    /// The scopes up to this one; those around it have smaller numbers.
+    /// Writes the scopes up to this one. The scopes around it have smaller numbers.
     fn write_scopes(&mut self, scope: u16) -> io::Result<()> {
         if usize::from(scope) > self.scopes {
             let all = all_scopes();
@@ -227,26 +231,36 @@ impl Writer {
         Ok(())
     }
 
-    fn take_marks(&mut self, lines: &mut Vec<(u64, Line)>) {
+    fn take_marks(&mut self, lines: &mut Vec<TimedLine>) {
         lines.extend(self.marks.take().into_iter().map(|mark| {
             let ago = u64::try_from(mark.time.elapsed().as_nanos()).unwrap_or(u64::MAX);
-            (sys::monotonic().saturating_sub(ago), Line::Mark(mark.words))
+            let time = sys::monotonic().saturating_sub(ago);
+            TimedLine { time, line: Line::Mark(mark.words) }
         }));
     }
 
-    /// The exact sums at this moment.
+    /// Takes the exact sums of this moment.
     fn take_sums(&mut self) {
         self.sums_taken = Instant::now();
         if let Some(sums) = heap_counters() {
             let resident = sys::resident_bytes().unwrap_or(0);
-            self.sums.push((sys::monotonic(), Line::Sums(sums, resident)));
+            let line = Line::Sums(sums, resident);
+            self.sums.push(TimedLine { time: sys::monotonic(), line });
         }
     }
 }
 
-/// What is to be written, with its time.
+/// A line of the file, with its time in nanoseconds of the monotonic clock.
+struct TimedLine {
+    time: u64,
+    line: Line,
+}
+
+/// The content of a line.
 enum Line {
     Event(TimedEvent),
+    /// A mark of the program, with its text.
     Mark(Cow<'static, str>),
+    /// The heap counters, and the resident bytes of the process.
     Sums(HeapCounters, u64),
 }

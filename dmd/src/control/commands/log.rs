@@ -1,5 +1,6 @@
-//! Single allocations for somebody outside: an observer for as long as its log is asked for. Who asks no more, because it
-//! was killed, is taken to have gone after a while.
+//! The socket command `log`: an observer for each client, with a lease that every request renews.
+//!
+//! A client that was killed renews nothing, so its observer ends with the lease.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -18,32 +19,41 @@ memreport::command!(
     |request| as_own(|| log(request))
 );
 
-/// Who has not asked for so long has gone.
+/// The time after which an observer without requests ends.
 const LEASE: Duration = Duration::from_secs(3);
 
-/// Somebody outside who follows a log.
-struct Follower {
+/// A client that follows a log.
+struct Client {
     number: u64,
     observer: Observer,
-    until: Instant,
+    lease_end: Instant,
 }
 
-impl Follower {
-    fn stay(&mut self) {
-        self.until = Instant::now() + LEASE;
+impl Client {
+    fn renew(&mut self) {
+        self.lease_end = Instant::now() + LEASE;
     }
 }
 
-static FOLLOWERS: Mutex<Followers> = Mutex::new(Followers { next: 1, list: Vec::new() });
+static CLIENTS: Mutex<Clients> = Mutex::new(Clients { next: 1, list: Vec::new() });
 
-struct Followers {
+struct Clients {
     next: u64,
-    list: Vec<Follower>,
+    list: Vec<Client>,
 }
 
-fn followers() -> MutexGuard<'static, Followers> {
-    // Nothing of ours panics under the lock.
-    FOLLOWERS.lock().unwrap_or_else(PoisonError::into_inner)
+impl Clients {
+    /// Returns the index of the client that the request names.
+    fn index(&self, request: &Request) -> Result<usize, String> {
+        let number: Option<u64> = request.get("number").and_then(|number| number.parse().ok());
+        let index = self.list.iter().position(|client| Some(client.number) == number);
+        index.ok_or_else(|| "nobody follows under this number; begin anew".to_owned())
+    }
+}
+
+fn clients() -> MutexGuard<'static, Clients> {
+    // No code panics under the lock.
+    CLIENTS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn log(request: &Request) -> Answer {
@@ -51,33 +61,38 @@ fn log(request: &Request) -> Answer {
         Some("begin") => begin(request),
         Some("take") => take(request),
         Some("stay") => {
-            find(&mut followers(), request).map(|(list, at)| list[at].stay())?;
+            let mut clients = clients();
+            let index = clients.index(request)?;
+            clients.list[index].renew();
             Ok(Vec::new())
         }
         Some("end") => {
-            drop(find(&mut followers(), request).map(|(list, at)| list.remove(at))?);
+            let mut clients = clients();
+            let index = clients.index(request)?;
+            drop(clients.list.remove(index));
             Ok(Vec::new())
         }
         _ => Err("say do=begin, do=take, do=stay or do=end".to_owned()),
     }
 }
 
+/// Starts an observer for a new client.
 fn begin(request: &Request) -> Answer {
     let mut observer = Observer::sampling(sampling(request)?).map_err(|error| error.to_string())?;
     if let Some(length) = request.get("length") {
         let length = length.parse().map_err(|_| format!("length={length} is no number"))?;
         observer.set_max_log_length(length);
     }
-    let mut followers = followers();
-    let number = followers.next;
-    followers.next += 1;
-    let is_first = followers.list.is_empty();
-    followers.list.push(Follower { number, observer, until: Instant::now() + LEASE });
-    drop(followers);
+    let mut clients = clients();
+    let number = clients.next;
+    clients.next += 1;
+    let is_first = clients.list.is_empty();
+    clients.list.push(Client { number, observer, lease_end: Instant::now() + LEASE });
+    drop(clients);
     if is_first {
         let watch = thread::Builder::new().name("dmd-log".into()).stack_size(128 * 1024);
         if let Err(error) = watch.spawn(|| as_own(watch_leases)) {
-            followers_end(number);
+            remove_client(number);
             return Err(format!("no thread could be started: {error}"));
         }
     }
@@ -102,24 +117,14 @@ fn sampling(request: &Request) -> Result<Sampling, String> {
     }
 }
 
-/// The follower that the request names, and its place.
-fn find<'f>(
-    followers: &'f mut Followers,
-    request: &Request,
-) -> Result<(&'f mut Vec<Follower>, usize), String> {
-    let number: Option<u64> = request.get("number").and_then(|number| number.parse().ok());
-    let at = followers.list.iter().position(|follower| Some(follower.number) == number);
-    let at = at.ok_or("nobody follows under this number; begin anew")?;
-    Ok((&mut followers.list, at))
-}
-
+/// Answers with the entries of a client's log, as a dump.
 fn take(request: &Request) -> Answer {
-    let mut followers = followers();
-    let (list, at) = find(&mut followers, request)?;
-    let follower = &mut list[at];
-    follower.stay();
-    let log = follower.observer.drain_allocations_log().map_err(|error| error.to_string())?;
-    drop(followers);
+    let mut clients = clients();
+    let index = clients.index(request)?;
+    let client = &mut clients.list[index];
+    client.renew();
+    let log = client.observer.drain_allocations_log().map_err(|error| error.to_string())?;
+    drop(clients);
     let (now, instant) = (SystemTime::now(), Instant::now());
     let since_1970 = |entry: &Allocation| {
         let ago =
@@ -128,29 +133,29 @@ fn take(request: &Request) -> Answer {
         u64::try_from(time.as_micros()).ok()
     };
     let times: Vec<_> = log.entries.iter().map(since_1970).collect();
-    let said = json!({ "overflowed": log.overflowed, "lost": log.lost, "timesUs": times });
+    let summary = json!({ "overflowed": log.overflowed, "lost": log.lost, "timesUs": times });
     let mut dump = Vec::new();
     write_log(&log.entries, &mut dump).map_err(|error| error.to_string())?;
-    Ok(vec![part("log", &said), Part { name: "dump".into(), bytes: dump }])
+    Ok(vec![part("log", &summary), Part { name: "dump".into(), bytes: dump }])
 }
 
 fn part(name: &str, value: &Value) -> Part {
     Part { name: name.into(), bytes: value.to_string().into_bytes() }
 }
 
-fn followers_end(number: u64) {
-    let mut followers = followers();
-    followers.list.retain(|follower| follower.number != number);
+fn remove_client(number: u64) {
+    let mut clients = clients();
+    clients.list.retain(|client| client.number != number);
 }
 
-/// Runs while somebody follows.
+/// Removes clients whose lease has ended, until there are no clients.
 fn watch_leases() {
     loop {
-        let mut followers = followers();
+        let mut clients = clients();
         let now = Instant::now();
-        followers.list.retain(|follower| follower.until > now);
-        let Some(next) = followers.list.iter().map(|follower| follower.until).min() else { return };
-        drop(followers);
+        clients.list.retain(|client| client.lease_end > now);
+        let Some(next) = clients.list.iter().map(|client| client.lease_end).min() else { return };
+        drop(clients);
         thread::sleep(next.saturating_duration_since(now));
     }
 }

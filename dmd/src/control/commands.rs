@@ -1,4 +1,4 @@
-//! What a running program can be asked of its tracking: to begin, to go on otherwise, to stop.
+//! Socket commands that start, change and stop tracking in a running program.
 
 mod log;
 
@@ -19,18 +19,19 @@ memreport::command!(
     "Has DMD enter no new blocks; those that it knows stay known.",
     |_request| {
         stop();
-        said()
+        tracking_state()
     }
 );
 
+/// Starts tracking with the options of the request.
 fn track(request: &Request) -> Answer {
     let options: Options =
         request.get("options").unwrap_or("1").parse().map_err(|error| format!("{error}"))?;
     start(options).map_err(|error| error.to_string())?;
-    said()
+    tracking_state()
 }
 
-/// What is tracked now.
-fn said() -> Answer {
+/// Answers with the state of tracking.
+fn tracking_state() -> Answer {
     Ok(vec![Part { name: "tracking".into(), bytes: state().into_bytes() }])
 }

@@ -1,16 +1,22 @@
-//! Single allocations as a dump, each a record of its own, in their order: whatever reads dumps reads logs.
+//! Writes a log of single allocations in the format of a dump, one record for each, in their order.
 
 use std::io::{self, Write};
 
 use serde_json::json;
 
-use super::own::{module_fields, thread_fields};
-use super::{Keys, put, write_frames, write_slop_and_site, write_stacks};
+use super::blocks::write_slop_and_site;
+use super::extension::{module_fields, thread_fields};
+use super::keys::Keys;
+use super::tables::{put, write_frames, write_stacks};
+use crate::collect::findings::threads;
 use crate::mem::sys;
 use crate::observe::Allocation;
-use crate::stack::thread;
 
-/// Writes it.
+/// Writes the allocations.
+///
+/// # Errors
+///
+/// If `out` fails.
 pub(crate) fn write_log(entries: &[Allocation], out: &mut impl Write) -> io::Result<()> {
     let mut keys = Keys::new();
     out.write_all(
@@ -34,20 +40,17 @@ pub(crate) fn write_log(entries: &[Allocation], out: &mut impl Write) -> io::Res
     }
     out.write_all(b"],\n\"memreport\":")?;
     let modules = sys::modules();
-    let threads: Vec<_> = thread::registered()
-        .map(|thread| (thread.number, thread.system_id, sys::thread_name(thread.system_id)))
-        .collect();
-    let own = json!({
+    let extension = json!({
         "version": 1,
         "needs": [],
         "program": std::env::current_exe().map(|path| path.to_string_lossy().into_owned()).ok(),
         "pid": std::process::id(),
         "reason": "allocations",
         "modules": module_fields(&modules),
-        "threads": thread_fields(&threads),
+        "threads": thread_fields(&threads()),
         "scopes": memreport::__private::all_scopes(),
     });
-    put(out, &own)?;
+    put(out, &extension)?;
     out.write_all(b",\n\"traceTable\":{")?;
     write_stacks(&mut keys, out)?;
     out.write_all(b"},\n\"frameTable\":{")?;

@@ -1,18 +1,19 @@
-//! What a dump says beyond Mozilla's format, under the key `memreport`.
+//! Builds the extension of Mozilla's format, under the key `memreport`.
 
 use memreport::{Field, Shared, SkippedField};
 use serde_json::json;
 
-use super::{Keys, Places};
-use crate::collect::findings::{Contents, Report, WrongReport};
+use super::keys::Keys;
+use super::modules::ModuleMap;
+use crate::collect::findings::{Contents, Report, ThreadInfo, WrongReport};
 use crate::collect::holders::{Holder, StaticWord};
 use crate::collect::{Dump, Estimate, Sampled, Sum};
 use crate::mem::sys::Module;
 use crate::sample::plan;
 use crate::sample::rate::Probability;
 
-/// The extension key.
-pub(super) fn own_fields(dump: &Dump, keys: &mut Keys) -> serde_json::Value {
+/// Returns the value of the extension key.
+pub(super) fn fields(dump: &Dump, keys: &mut Keys) -> serde_json::Value {
     let Contents { wrong, notes, sampled, .. } = &dump.contents;
     let wrong: Vec<_> = wrong.iter().map(|wrong| wrong_fields(wrong, dump, keys)).collect();
     let reports: serde_json::Map<_, _> = keys
@@ -37,7 +38,7 @@ pub(super) fn own_fields(dump: &Dump, keys: &mut Keys) -> serde_json::Value {
         "walkedStacks": dump.tally.walked,
         "truncatedStacks": dump.tally.truncated,
         "lostBlocks": summary.lost_blocks,
-        "lostMarks": summary.lost_marks,
+        "lostMarks": summary.lost_claims,
         "heapAllocated": summary.heap_allocated,
         "unmeasured": summary.unmeasured,
         "untracked": sum(summary.untracked),
@@ -62,17 +63,28 @@ pub(super) fn own_fields(dump: &Dump, keys: &mut Keys) -> serde_json::Value {
     fields
 }
 
+/// Returns the JSON of the modules.
 pub(super) fn module_fields(modules: &[Module]) -> Vec<serde_json::Value> {
-    let fields = |module: &Module| json!({ "path": module.path, "buildId": module.build_id, "base": format!("{:x}", module.bias) });
+    let fields = |module: &Module| {
+        json!({
+            "path": module.path,
+            "buildId": module.build_id,
+            "base": format!("{:x}", module.bias),
+        })
+    };
     modules.iter().map(fields).collect()
 }
 
-/// Of threads by number, kernel's number and name.
-pub(super) fn thread_fields(threads: &[(u32, u32, Option<String>)]) -> Vec<serde_json::Value> {
-    let fields = |(number, id, name): &(u32, u32, Option<String>)| json!({ "id": number, "tid": id, "name": name });
+/// Returns the JSON of the threads.
+pub(super) fn thread_fields(threads: &[ThreadInfo]) -> Vec<serde_json::Value> {
+    let fields = |thread: &ThreadInfo| {
+        let ThreadInfo { number, id, name } = thread;
+        json!({ "id": number, "tid": id, "name": name })
+    };
     threads.iter().map(fields).collect()
 }
 
+/// Returns the estimates of a profile, and its sampling rate.
 fn sampled_fields(sampled: Sampled) -> serde_json::Value {
     let fields = |estimate: Estimate| {
         json!({
@@ -97,11 +109,12 @@ fn sampled_fields(sampled: Sampled) -> serde_json::Value {
     all
 }
 
+/// Returns the reporter and the field of a report.
 fn report_fields(report: &Report) -> serde_json::Value {
     match report.field {
         None => json!({ "path": report.path }),
         Some(field) => {
-            let mut fields = place_of(field);
+            let mut fields = field_location(field);
             fields["path"] = report.path.as_str().into();
             if field.ownership() == Shared::Here {
                 fields["shared"] = "here".into();
@@ -111,7 +124,8 @@ fn report_fields(report: &Report) -> serde_json::Value {
     }
 }
 
-fn place_of(field: &Field) -> serde_json::Value {
+/// Returns the declaration of a field.
+fn field_location(field: &Field) -> serde_json::Value {
     json!({
         "type": field.owner(),
         "field": field.name(),
@@ -120,17 +134,18 @@ fn place_of(field: &Field) -> serde_json::Value {
     })
 }
 
-/// The fields that were measured in this collection, each once.
+/// Returns the fields that reporters measured in this collection, each once.
 fn measured(dump: &Dump) -> Vec<serde_json::Value> {
     let fields = dump.contents.fields.as_slice().iter();
     let mut fields: Vec<_> = fields.filter(|field| field.reason().is_none()).collect();
     let key = |field: &&&Field| (field.file(), field.line(), field.owner(), field.name());
     fields.sort_by_key(key);
-    // One constant may have several addresses.
+    // A constant may have several addresses.
     fields.dedup_by_key(|field| key(&&**field));
-    fields.into_iter().map(|field| place_of(field)).collect()
+    fields.into_iter().map(|field| field_location(field)).collect()
 }
 
+/// Returns the declaration of a skipped field, and the reason.
 fn skipped_fields(field: &SkippedField) -> serde_json::Value {
     json!({
         "type": format!("{}::{}", field.module, field.owner),
@@ -141,55 +156,58 @@ fn skipped_fields(field: &SkippedField) -> serde_json::Value {
     })
 }
 
+/// Returns the holders that have keys.
 fn holders(dump: &Dump, keys: &Keys) -> serde_json::Map<String, serde_json::Value> {
-    let places = Places::new(&dump.modules);
+    let map = ModuleMap::new(&dump.modules);
     let fields = |number: u32| {
         let holder = dump.contents.holders.list().get(number.checked_sub(1)? as usize)?;
         Some(match holder {
             Holder::Skipped(field) => {
-                let mut fields = place_of(field);
+                let mut fields = field_location(field);
                 fields["reason"] = field.reason().into();
                 fields
             }
-            Holder::Static(address) => places.fields(*address)?,
+            Holder::Static(address) => map.fields(*address)?,
         })
     };
     let holders = keys.holders.iter();
     holders.filter_map(|(key, number)| Some((key.to_string(), fields(number)?))).collect()
 }
 
+/// Returns the words of statics that point to reported blocks.
 fn reported_statics(dump: &Dump) -> Vec<serde_json::Value> {
-    let places = Places::new(&dump.modules);
+    let map = ModuleMap::new(&dump.modules);
     let reported = dump.contents.holders.reported.as_slice().iter();
-    reported.filter_map(|address| places.fields(*address)).collect()
+    reported.filter_map(|address| map.fields(*address)).collect()
 }
 
-/// The words of statics that lead to blocks: addresses, as only a scan has them.
+/// Returns the words of statics that lead to blocks. Only scans contain addresses.
 fn statics(dump: &Dump) -> Vec<serde_json::Value> {
-    let places = Places::new(&dump.modules);
+    let map = ModuleMap::new(&dump.modules);
     let words = dump.contents.holders.statics.as_slice().iter();
     let fields = |word: &StaticWord| {
-        let mut fields = places.fields(word.at)?;
-        fields["to"] = format!("{:x}", word.to).into();
+        let mut fields = map.fields(word.address)?;
+        fields["to"] = format!("{:x}", word.target).into();
         Some(fields)
     };
     words.filter_map(fields).collect()
 }
 
+/// Returns a wrong report and its block.
 fn wrong_fields(wrong: &WrongReport, dump: &Dump, keys: &mut Keys) -> serde_json::Value {
     let mut fields = json!({
-        "is": wrong.is.name(),
+        "is": wrong.kind.name(),
         "addr": format!("{:x}", wrong.address),
         "claimed": wrong.claimed,
         "rep": keys.reports.key(wrong.report, &mut keys.next).to_string(),
     });
-    if let Some((module, _)) = Places::new(&dump.modules).of(wrong.address) {
+    if let Some((module, _)) = ModuleMap::new(&dump.modules).of(wrong.address) {
         fields["module"] = module.path.as_str().into();
     }
     if let Some(block) = wrong.block {
         fields["req"] = block.requested.into();
         fields["usable"] = block.usable.into();
-        let reports = dump.contents.kinds.reports(block.reports);
+        let reports = dump.contents.groups.reports(block.reports);
         let of_block: Vec<_> =
             reports.map(|report| keys.reports.key(report, &mut keys.next).to_string()).collect();
         if !of_block.is_empty() {

@@ -1,4 +1,4 @@
-//! The running program's heap as an endpoint serves it: it has what lives, and nothing of its own making.
+//! Profiles of the running program: they have all live blocks, and none of their own.
 
 use std::io::Read;
 
@@ -11,7 +11,7 @@ fn kept() -> Vec<Box<[u8]>> {
     (0..COUNT).map(|_| vec![1; 4000].into()).collect()
 }
 
-/// One test: what lives in this process is counted to the byte.
+/// The only test of this binary, because the process is counted to the byte.
 #[test]
 fn a_program_serves_its_own_heap() {
     wait_for_harness();
@@ -26,22 +26,22 @@ fn a_program_serves_its_own_heap() {
     // glibc gives 4,008 bytes for 4,000.
     let line = first.lines().find(|line| line.ends_with("Ⓣ [u8]")).unwrap_or_default();
     assert!(line.contains("4,008,000") && line.contains(" 1,000 "), "{first}");
-    assert!(first.contains("ƒ served::kept"), "{first}");
-    // Profiles and what was looked up for them are megabytes of the heap meanwhile and after, and are no part of it.
+    assert!(first.contains("ƒ pprof::kept"), "{first}");
+    // Profiles and their symbols take megabytes, which are in no profile.
     for _ in 0..2 {
         let answer = dmd::pprof::allocs("gc=1");
         assert_eq!((answer.status, answer.content_type), (200, "application/octet-stream"));
         let profile = unpacked(&answer.body);
         let has = |text: &str| profile.windows(text.len()).any(|part| part == text.as_bytes());
-        assert!(has("served::kept") && has("inuse_space") && !has("alloc_space"));
+        assert!(has("pprof::kept") && has("inuse_space") && !has("alloc_space"));
         drop((answer, profile));
         let again = text();
-        // Only the tables grow, with all that is allocated meanwhile.
+        // Only the tracker's tables grow.
         let is_of_program = |line: &&str| !line.contains("in the tracker's own tables");
         let is_same = again.lines().filter(is_of_program).eq(first.lines().filter(is_of_program));
         assert!(is_same, "{again}\n{first}");
     }
-    // What has come and what has gone within a second is what grows.
+    // Allocated minus freed blocks of one second.
     let growth = std::thread::spawn(|| dmd::pprof::heap("seconds=1"));
     std::thread::sleep(std::time::Duration::from_millis(500));
     drop(blocks);
@@ -52,11 +52,11 @@ fn a_program_serves_its_own_heap() {
     assert!(profile.windows(gone.len()).any(|part| part == gone));
 }
 
-/// Waits until the thread that began this test sleeps: until then it makes blocks to wait with.
+/// Waits until the thread that started this test sleeps, because it allocates until then.
 fn wait_for_harness() {
     let main = format!("{}/task/{0}", std::process::id());
     let own = std::fs::read_link("/proc/thread-self").expect("Linux says which thread this is");
-    // With a single thread the harness runs tests on its own.
+    // With a single thread the harness runs tests on the main thread.
     if own.as_os_str() == main.as_str() {
         return;
     }
@@ -75,7 +75,7 @@ fn unpacked(body: &[u8]) -> Vec<u8> {
     profile
 }
 
-/// As the profile has numbers.
+/// Returns a number in the encoding of a profile.
 fn varint(mut value: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
     loop {

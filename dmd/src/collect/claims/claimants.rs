@@ -1,0 +1,88 @@
+//! Numbers for claimants: a reporter together with the field through which it reached a block.
+
+use std::cell::{Cell, RefCell};
+
+use memreport::__private::Claimant;
+use memreport::Field;
+
+use crate::mem::local_interner::LocalInterner;
+use crate::mem::pages::PageList;
+
+/// The number of a claimant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ClaimantId(pub(crate) u32);
+
+/// The claimants of one collection.
+#[derive(Debug)]
+pub(crate) struct Claimants {
+    list: RefCell<List>,
+    limit: u32,
+    /// A direct-mapped cache of recent claimants, indexed by the field's address.
+    recent: [Cell<Recent>; 64],
+}
+
+/// The claimants by number.
+#[derive(Debug)]
+struct List {
+    /// The reporter, and the address of the field or 0.
+    numbers: LocalInterner<(u32, u64)>,
+    fields: PageList<Option<&'static Field>>,
+}
+
+/// A slot of the cache.
+#[derive(Clone, Copy, Debug)]
+struct Recent {
+    /// The address of the field; `usize::MAX` in an unused slot.
+    field: usize,
+    reporter: u32,
+    id: ClaimantId,
+}
+
+impl Claimants {
+    /// Creates an empty list that takes at most `limit` claimants.
+    pub(crate) fn with_limit(limit: u32) -> Self {
+        let unused = Recent { field: usize::MAX, reporter: 0, id: ClaimantId(0) };
+        Claimants {
+            list: RefCell::new(List { numbers: LocalInterner::new(), fields: PageList::new() }),
+            limit,
+            recent: std::array::from_fn(|_| Cell::new(unused)),
+        }
+    }
+
+    /// Returns the number of a claimant; `None` if memory is short or the limit is reached.
+    #[inline]
+    pub(crate) fn id(&self, claimant: Claimant) -> Option<ClaimantId> {
+        let field = claimant.field.map_or(0, |field| std::ptr::from_ref(field).addr());
+        let slot = &self.recent[field / align_of::<Field>() % self.recent.len()];
+        let recent = slot.get();
+        if recent.field == field && recent.reporter == claimant.reporter {
+            return Some(recent.id);
+        }
+        let id = self.find_or_insert(claimant, field)?;
+        slot.set(Recent { field, reporter: claimant.reporter, id });
+        Some(id)
+    }
+
+    #[cold]
+    fn find_or_insert(&self, claimant: Claimant, field: usize) -> Option<ClaimantId> {
+        let List { numbers, fields } = &mut *self.list.borrow_mut();
+        let number = numbers.intern((claimant.reporter, field as u64))?;
+        if number as usize == fields.as_slice().len() && !fields.push(claimant.field) {
+            return None;
+        }
+        (number < self.limit).then_some(ClaimantId(number))
+    }
+
+    /// Returns the number of claimants.
+    pub(crate) fn len(&self) -> usize {
+        self.list.borrow().fields.as_slice().len()
+    }
+
+    /// Returns a claimant by its number.
+    pub(crate) fn get(&self, ClaimantId(number): ClaimantId) -> Claimant {
+        let list = self.list.borrow();
+        let reporter = list.numbers.keys().get(number as usize);
+        let field = list.fields.as_slice().get(number as usize).copied().flatten();
+        Claimant { reporter: reporter.map_or(0, |(reporter, _)| *reporter), field }
+    }
+}

@@ -1,0 +1,146 @@
+//! One pass over all live blocks, in the order of their addresses, merged with the sorted claims.
+
+use std::io;
+
+use memreport::__private::OWN;
+use memreport::{HeapCounters, heap_counters};
+
+use super::balance::Balance;
+use super::claims::ClaimLog;
+use super::claims::words::{ClaimWords, address_of};
+use super::findings::{Scanned, ScannedBlock};
+use super::groups::ReportSet;
+use super::holders::{HolderId, Holders};
+use super::scan::{Frozen, FrozenBlock};
+use super::summary::Sum;
+use crate::stack::site;
+use crate::table::BLOCKS;
+use crate::table::blocks::{Granule, LiveBlock};
+use crate::table::epoch::Epoch;
+use crate::table::packed_block::{Block, PackedBlock};
+
+/// A pass over all blocks. Nothing is allocated between the first block and the last.
+pub(super) struct HeapPass<'c> {
+    granule: Granule,
+    /// The epoch of blocks that are allocated during the collection.
+    epoch: Epoch,
+    pub(super) balance: Balance<'c>,
+    pub(super) sums: PassSums,
+    /// The single blocks, in mode `scan`.
+    pub(super) scanned: Option<Scanned>,
+    /// Claims of addresses that the pass has not reached yet.
+    unread: &'c [ClaimWords],
+    holders: &'c Holders,
+}
+
+/// The sums of a pass that are not in the balance.
+#[derive(Clone, Copy, Default)]
+pub(super) struct PassSums {
+    /// The allocator's counters at the beginning of the pass.
+    pub(super) heap: HeapCounters,
+    pub(super) allocated_during: Sum,
+    pub(super) trackers_own: Sum,
+}
+
+/// The reports of a block, and its holder if it has none.
+struct Attribution {
+    reports: ReportSet,
+    holder: HolderId,
+}
+
+impl<'c> HeapPass<'c> {
+    pub(super) fn new(
+        granule: Granule,
+        epoch: Epoch,
+        claim_log: &'c ClaimLog,
+        holders: &'c Holders,
+    ) -> Self {
+        HeapPass {
+            granule,
+            epoch,
+            balance: Balance::new(granule, claim_log),
+            sums: PassSums::default(),
+            scanned: None,
+            unread: claim_log.sorted(),
+            holders,
+        }
+    }
+
+    /// Counts the blocks of the table.
+    pub(super) fn over_table(mut self) -> Self {
+        self.sums.heap = heap_counters().unwrap_or_default();
+        BLOCKS.for_each(self.granule, |LiveBlock { start, block, packed }| {
+            self.visit(FrozenBlock { address: start, packed, block, contents: None });
+        });
+        self.balance.add_unmatched_claims(self.unread);
+        self
+    }
+
+    /// Counts the blocks of a frozen copy of the heap, whose contents stay in a file.
+    pub(super) fn over_frozen_copy(mut self) -> io::Result<Self> {
+        let frozen = Frozen::take(&BLOCKS, self.granule)?;
+        self.scanned = Some(Scanned::empty());
+        // The counters of the instant at which the copy was made.
+        self.sums.heap = HeapCounters {
+            allocated_bytes: frozen.live_bytes,
+            allocations: frozen.live_blocks,
+            ..HeapCounters::default()
+        };
+        frozen.for_each(|block| self.visit(block))?;
+        self.balance.add_unmatched_claims(self.unread);
+        if let Some(scanned) = &mut self.scanned {
+            scanned.file = Some(frozen.file);
+        }
+        Ok(self)
+    }
+
+    fn visit(&mut self, FrozenBlock { address, packed, block, contents }: FrozenBlock) {
+        let Some(attribution) = self.attribute(address, block, packed) else { return };
+        let Attribution { reports, holder } = attribution;
+        self.balance.group(block, reports, holder);
+        if let Some(scanned) = &mut self.scanned {
+            let age = self.balance.age(block.time);
+            // The list counts a block that is lost.
+            let _ = scanned.blocks.push(ScannedBlock {
+                address,
+                block,
+                reports,
+                holder,
+                age,
+                contents,
+            });
+        }
+    }
+
+    /// Adds a block to the balance. Returns `None` for blocks that the collection leaves out: those
+    /// allocated during it, and the tracker's own.
+    fn attribute(
+        &mut self,
+        address: usize,
+        block: Block,
+        packed: PackedBlock,
+    ) -> Option<Attribution> {
+        let before = self.unread.iter().take_while(|claim| address_of(claim) < address).count();
+        let (unmatched, rest) = self.unread.split_at(before);
+        let of_block = rest.iter().take_while(|claim| address_of(claim) == address).count();
+        let (claims, rest) = rest.split_at(of_block);
+        self.unread = rest;
+        self.balance.add_unmatched_claims(unmatched);
+        let site = site::site(block.site);
+        let is_trackers_own = site.is_some_and(|site| u32::from(site.on_alloc) == OWN);
+        if block.epoch == self.epoch || is_trackers_own {
+            let sums = &mut self.sums;
+            let sum =
+                if is_trackers_own { &mut sums.trackers_own } else { &mut sums.allocated_during };
+            sum.add(block.usable);
+            self.balance.add_unmatched_claims(claims);
+            return None;
+        }
+        let reports = self.balance.add(address, block, site, claims);
+        let holder = match reports {
+            ReportSet::NONE => self.holders.holder_of(address, packed),
+            _ => HolderId::default(),
+        };
+        Some(Attribution { reports, holder })
+    }
+}

@@ -1,0 +1,99 @@
+//! The tracker as memreport's collections see it: finds blocks of claims, and begins collections.
+
+use std::marker::PhantomData;
+
+use memreport::__private::{Block as FoundBlock, Claim, Found, Place, Recording, Tracker, Wrong};
+use memreport::UsableSize;
+
+use super::collection::{Collection, tracker_bytes};
+use crate::sample::plan;
+use crate::table::BLOCKS;
+use crate::table::blocks::{Granule, LiveBlock};
+
+/// The tracker of a program whose inner allocator is `A`.
+#[derive(Debug)]
+pub struct Tracking<A> {
+    _allocator: PhantomData<fn() -> A>,
+}
+
+impl<A: UsableSize> Tracking<A> {
+    /// The only value.
+    pub const NEW: Self = Tracking { _allocator: PhantomData };
+
+    const GRANULE: Granule = Granule::of_spacing(A::SPACING);
+}
+
+impl<A: UsableSize + 'static> Tracker for Tracking<A> {
+    fn is_awake(&self) -> bool {
+        plan::plan().is_awake()
+    }
+
+    fn tracks_every_block(&self) -> bool {
+        !plan::has_gaps()
+    }
+
+    fn state(&self) -> String {
+        plan::state()
+    }
+
+    fn look_up(&self, claim: Claim) -> Found {
+        match claim.place {
+            Place::Start => look_up_start(Self::GRANULE, claim),
+            Place::Inside => {
+                let block = enclosing(Self::GRANULE, claim.address);
+                Found { bytes: block.map_or(0, |block| block.usable), block, wrong: None }
+            }
+        }
+    }
+
+    #[inline]
+    fn exact_block(&self, start: usize, size: usize) -> Option<usize> {
+        BLOCKS.find_small(Self::GRANULE, start, size).map(|small| small.usable)
+    }
+
+    #[inline]
+    fn entry_address(&self, address: usize) -> *const u8 {
+        BLOCKS.word_address(Self::GRANULE, address)
+    }
+
+    fn begin(&self) -> Box<dyn Recording> {
+        Box::new(Collection::begin(Self::GRANULE))
+    }
+
+    fn own_memory(&self, report: &mut dyn FnMut(&'static str, usize, &'static str)) {
+        report(
+            "explicit/dmd/tables",
+            tracker_bytes(Self::GRANULE),
+            "DMD's tables of blocks and stacks. None of it is on the program's heap.",
+        );
+    }
+}
+
+/// Looks up the block that should start at the claimed address.
+fn look_up_start(granule: Granule, claim: Claim) -> Found {
+    if let Some(found) = BLOCKS.starting_at(granule, claim.address) {
+        let block = found.block;
+        let agrees = claim.size.is_none_or(|size| size == block.requested);
+        return Found {
+            bytes: if agrees { block.usable } else { claim.size.unwrap_or(0) },
+            block: Some(found_block(found)),
+            wrong: if agrees { None } else { Some(Wrong::Partial) },
+        };
+    }
+    let block = enclosing(granule, claim.address);
+    let wrong = match block {
+        Some(_) => Wrong::Interior,
+        None if plan::has_gaps() => Wrong::Untracked,
+        None => Wrong::NonHeap,
+    };
+    Found { bytes: claim.size.unwrap_or(0), block, wrong: Some(wrong) }
+}
+
+fn enclosing(granule: Granule, address: usize) -> Option<FoundBlock> {
+    BLOCKS.enclosing(granule, address).map(found_block)
+}
+
+fn found_block(found: LiveBlock) -> FoundBlock {
+    let LiveBlock { start, block, packed } = found;
+    FoundBlock { start, requested: block.requested, usable: block.usable, identity: packed.word() }
+}
