@@ -36,7 +36,7 @@ impl SaveOptions {
             let (word, rest) = left.split_once(' ').unwrap_or((left, ""));
             match word.split_once('=') {
                 Some(("every", time)) => {
-                    options.interval = seconds(time).ok_or_else(|| bad(word))?
+                    options.interval = seconds(time).ok_or_else(|| bad(word))?;
                 }
                 Some(("most", most)) => {
                     let most = most.parse().ok().filter(|most| *most > 0);

@@ -41,6 +41,7 @@ pub struct Dmd<A> {
 }
 
 /// A change of a block's size, in layouts of the inner allocator.
+#[derive(Clone, Copy)]
 struct Resize {
     old: Layout,
     new: Layout,
