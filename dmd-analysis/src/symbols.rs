@@ -5,14 +5,7 @@
 //! otherwise, and where a file is not there, the symbol file that Breakpad made of it. What could not be found out is said in words.
 
 mod address;
-mod found;
-mod breakpad;
-mod locate;
 mod module;
-mod elf;
-mod dwarf;
-mod names;
-mod members;
 mod rewrite;
 mod statics;
 
@@ -25,9 +18,9 @@ use crate::read::Dump;
 pub(crate) use address::Address;
 use module::Module;
 
-pub use found::Found;
-pub use locate::NotFound;
-pub use members::Members;
+pub use crate::symbols::module::locate::NotFound;
+pub use crate::symbols::module::members::Members;
+pub use crate::symbols::symbol_cache::Found;
 pub use symbolicate::symbolicate;
 
 /// Where symbols are looked for.
@@ -141,3 +134,4 @@ impl Key {
 #[cfg(test)]
 mod tests;
 mod symbolicate;
+pub(crate) mod symbol_cache;

@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 use std::io::{self, Write};
 
+use super::frames::{Sites, Style};
 use super::number::{commas, percent};
-use super::people::Style;
-use super::sites::{ExplainOptions, Sites, class, mode};
-use super::{Class, Totals};
+use super::options::ExplainOptions;
+use super::records::{Class, Totals, class, mode};
 use crate::read::{Block, Dump, ReportSite};
 
 /// What blocks are grouped by.

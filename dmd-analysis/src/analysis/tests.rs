@@ -5,8 +5,8 @@ use crate::read::{Dump, read_slice};
 
 mod explained;
 mod grouped;
-mod referred;
-mod remedied;
+mod referrers;
+mod suggested;
 
 /// A dump of `mode` with frames `a` to `f` in traces of one frame each, `AB` to `ABCDEF` of several, and `M` of malloc and a.
 pub(crate) fn dump(mode: &str, blocks: &str) -> Dump {

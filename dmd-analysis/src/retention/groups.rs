@@ -4,8 +4,8 @@ use std::cmp::Reverse;
 
 use rustc_hash::FxHashMap;
 
-use super::alike::frame;
-use super::{Holds, NONE};
+use super::kinds::frame;
+use super::{NONE, Retention};
 use crate::analysis::by::report_names;
 use crate::read::{Block, ReportSite};
 
@@ -28,7 +28,7 @@ pub enum Owner {
 /// Blocks with one answer, and what they retain together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct HeldGroup {
+pub struct RetainedGroup {
     /// The answer.
     pub name: String,
     /// How many blocks.
@@ -40,11 +40,11 @@ pub struct HeldGroup {
     pub retained: u64,
 }
 
-impl Holds<'_> {
+impl Retention<'_> {
     /// The `top` groups that retain most, largest first, and how many there are in all. Groups overlap: what types hold
     /// through each other is retained by each.
     #[must_use]
-    pub fn groups(&self, by: Owner, top: usize) -> (Vec<HeldGroup>, usize) {
+    pub fn groups(&self, by: Owner, top: usize) -> (Vec<RetainedGroup>, usize) {
         let (mut groups, of) = self.group(by);
         let count = groups.len();
         // Together blocks retain what each does, and what several of them share besides. The exact sum takes a walk through the
@@ -53,7 +53,7 @@ impl Holds<'_> {
         let mut order: Vec<usize> = (0..count).collect();
         order.sort_by_key(|&at| (Reverse(least[at]), groups[at].name.clone()));
         order.truncate(top.saturating_mul(2));
-        let mut shown: Vec<HeldGroup> = Vec::new();
+        let mut shown: Vec<RetainedGroup> = Vec::new();
         for at in order {
             let number = u32::try_from(at).unwrap_or(NONE);
             groups[at].retained = self.without(|block| of[block] == number);
@@ -76,13 +76,13 @@ impl Holds<'_> {
     }
 
     /// The groups, and the number of each block's.
-    fn group(&self, by: Owner) -> (Vec<HeldGroup>, Vec<u32>) {
-        let mut groups: Vec<HeldGroup> = Vec::new();
+    fn group(&self, by: Owner) -> (Vec<RetainedGroup>, Vec<u32>) {
+        let mut groups: Vec<RetainedGroup> = Vec::new();
         let mut numbers: FxHashMap<String, u32> = FxHashMap::default();
         let of = self.dump.blocks.iter().map(|block| {
             let name = self.owner(block, by);
             let number = *numbers.entry(name).or_insert_with_key(|name| {
-                groups.push(HeldGroup { name: name.clone(), blocks: 0, own: 0, retained: 0 });
+                groups.push(RetainedGroup { name: name.clone(), blocks: 0, own: 0, retained: 0 });
                 u32::try_from(groups.len() - 1).unwrap_or(NONE)
             });
             let group = &mut groups[number as usize];
@@ -134,7 +134,7 @@ impl Holds<'_> {
                 above[group] += 1;
             }
             pending.push((node, true));
-            pending.extend(self.dominators.kids(node).iter().map(|&kid| (kid, false)));
+            pending.extend(self.dominators.children(node).iter().map(|&child| (child, false)));
         }
         sums
     }

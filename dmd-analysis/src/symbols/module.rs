@@ -1,5 +1,12 @@
 //! One module of a dump: the symbols of its addresses, looked up by several threads, each in a part of the module.
 
+pub(crate) mod breakpad;
+pub(crate) mod dwarf;
+pub(crate) mod elf;
+pub(crate) mod locate;
+pub(crate) mod members;
+pub(crate) mod names;
+
 use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
@@ -9,12 +16,12 @@ use dashmap::DashMap;
 use rustc_hash::FxBuildHasher;
 
 use super::Options;
-use super::breakpad::SymbolFile;
-use super::dwarf::{Lookup, Sources};
-use super::elf::{Elf, function_at};
-use super::locate::{Files, NotFound};
-use super::members::{Members, members};
-use super::names::{NameCache, demangle};
+use super::module::breakpad::SymbolFile;
+use super::module::dwarf::{Lookup, Sources};
+use super::module::elf::{Elf, function_at};
+use super::module::locate::{Files, NotFound};
+use super::module::members::{Members, members};
+use super::module::names::{NameCache, demangle};
 use crate::read::Symbol;
 
 /// Below this many addresses another thread is not worth what it has to read first.

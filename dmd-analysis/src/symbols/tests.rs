@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 use std::path::PathBuf;
 
-use super::elf::Elf;
+use super::module::elf::Elf;
 use super::{Options, Symboliser};
 use crate::read::{Dump, read_slice};
 
@@ -201,7 +201,7 @@ fn scratch(name: &str) -> PathBuf {
 fn a_module_that_is_gone_is_asked_by_its_breakpad_file() {
     let there = scratch("breakpad");
     let build_id = "a3a4b5b6c1c2d1d2e1e2e3e4e5e6e7e8f1f2f3f4";
-    let id = super::breakpad::debug_id(build_id).unwrap();
+    let id = super::module::breakpad::debug_id(build_id).unwrap();
     let text =
         format!("MODULE Linux x86_64 {id} gone\nFILE 0 a.rs\nFUNC 10 20 0 a::b\n10 20 7 0\n");
     let filed = there.join("filed/gone").join(&id);

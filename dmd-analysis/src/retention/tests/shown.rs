@@ -1,8 +1,8 @@
 //! Small dumps, and what is said of them.
 
-use super::super::{Holds, Owner, Target, TreeOptions, WayOptions};
+use super::super::{Owner, PathOptions, Retention, Target, TreeOptions};
 use super::super::{
-    write_circles, write_groups, write_held, write_held_json, write_tree, write_tree_json,
+    write_cycles, write_groups, write_tree, write_tree_json, write_why_alive, write_why_alive_json,
 };
 use super::random::dump;
 use crate::analysis::{ClampError, ExplainOptions};
@@ -55,8 +55,8 @@ fn text(write: impl FnOnce(&mut Vec<u8>) -> std::io::Result<()>) -> String {
 #[test]
 fn the_tree_says_what_would_be_given_back() {
     let (dump, options) = (shop(), ExplainOptions::default());
-    let holds = Holds::new(&dump, &options).unwrap();
-    let tree = holds.tree(&TreeOptions { top: 10, min_percent: 1.0, depth: 5 });
+    let retention = Retention::new(&dump, &options).unwrap();
+    let tree = retention.tree(&TreeOptions { top: 10, min_percent: 1.0, depth: 5 });
     let expected = "\
 shop: 9,212 bytes in 15 blocks
 
@@ -76,14 +76,14 @@ retained   share      own blocks
      128   1.39%      128      2      Rc<shop::Customer>, shop::open (src/main.rs:7)
       88   0.96%                    <other>: 2
 ";
-    assert_eq!(text(|out| write_tree(&holds, &tree, out)), expected);
+    assert_eq!(text(|out| write_tree(&retention, &tree, out)), expected);
 }
 
 #[test]
 fn what_is_cut_is_in_other() {
     let (dump, options) = (shop(), ExplainOptions::default());
-    let holds = Holds::new(&dump, &options).unwrap();
-    let tree = holds.tree(&TreeOptions { top: 1, min_percent: 0.0, depth: 2 });
+    let retention = Retention::new(&dump, &options).unwrap();
+    let tree = retention.tree(&TreeOptions { top: 1, min_percent: 0.0, depth: 2 });
     let expected = "\
 shop: 9,212 bytes in 15 blocks
 
@@ -93,19 +93,19 @@ retained   share      own blocks
    5,120  55.58%                      <other>: 1
    3,992  43.33%                  <other>: 3
 ";
-    assert_eq!(text(|out| write_tree(&holds, &tree, out)), expected);
+    assert_eq!(text(|out| write_tree(&retention, &tree, out)), expected);
 }
 
 #[test]
 fn a_cycle_is_leaked_if_all_that_its_blocks_count_is_in_it() {
     let (dump, options) = (shop(), ExplainOptions::default());
-    let holds = Holds::new(&dump, &options).unwrap();
-    let mut circles = holds.circles();
-    let steps = circles.iter().flat_map(|circle| &circle.steps);
-    assert_eq!(holds.pointing_types(steps), ["shop::Customer"]);
+    let retention = Retention::new(&dump, &options).unwrap();
+    let mut cycles = retention.cycles();
+    let steps = cycles.iter().flat_map(|cycle| &cycle.steps);
+    assert_eq!(retention.pointing_types(steps), ["shop::Customer"]);
     let members =
         Members::from([("shop::Customer".into(), vec![(0, "name".into()), (8, "friend".into())])]);
-    holds.name_fields(circles.iter_mut().flat_map(|circle| &mut circle.steps), &members);
+    retention.name_fields(cycles.iter_mut().flat_map(|cycle| &mut cycle.steps), &members);
     let expected = "\n\
 2 cycles that nothing outside points at; they retain 192 bytes:
   1. 128 bytes in a circle of 2 blocks
@@ -120,13 +120,13 @@ fn a_cycle_is_leaked_if_all_that_its_blocks_count_is_in_it() {
      0x5200: 64 bytes, Rc<shop::Customer>
      → 0x5200: 64 bytes, Rc<shop::Customer>, by .friend (byte 24)
 ";
-    assert_eq!(text(|out| write_circles(&holds, &circles, 5, out)), expected);
+    assert_eq!(text(|out| write_cycles(&retention, &cycles, 5, out)), expected);
 }
 
 #[test]
 fn ways_lead_through_named_statics_and_fields() {
     let (dump, options) = (shop(), ExplainOptions::default());
-    let holds = Holds::new(&dump, &options).unwrap();
+    let retention = Retention::new(&dump, &options).unwrap();
     let table = [
         (
             Target::Block(0x3001),
@@ -165,16 +165,16 @@ The shortest way to it:
         ),
     ];
     for (target, expected) in table {
-        let held = holds.held(&target, &WayOptions::default()).unwrap();
-        assert_eq!(text(|out| write_held(&holds, &held, out)), expected, "{target:?}");
+        let why = retention.why_alive(&target, &PathOptions::default()).unwrap();
+        assert_eq!(text(|out| write_why_alive(&retention, &why, out)), expected, "{target:?}");
     }
 }
 
 #[test]
 fn alike_ways_of_several_blocks_are_one() {
     let (dump, options) = (shop(), ExplainOptions::default());
-    let holds = Holds::new(&dump, &options).unwrap();
-    let held = holds.held(&Target::Type("[u8]".into()), &WayOptions::default()).unwrap();
+    let retention = Retention::new(&dump, &options).unwrap();
+    let why = retention.why_alive(&Target::Type("[u8]".into()), &PathOptions::default()).unwrap();
     let expected = "\
 3 blocks, 8,620 bytes; together they retain 8,620 bytes, 93.57%
 
@@ -196,14 +196,14 @@ By the shortest way to each:
      → 0x6400: 32 bytes, Box<shop::Link>, by byte 0
      → 0x6500: 500 bytes, [u8], by byte 0, into byte 8
 ";
-    assert_eq!(text(|out| write_held(&holds, &held, out)), expected);
+    assert_eq!(text(|out| write_why_alive(&retention, &why, out)), expected);
 }
 
 #[test]
 fn blocks_are_meant_by_what_is_known_of_them() {
     let (dump, options) = (shop(), ExplainOptions::default());
-    let holds = Holds::new(&dump, &options).unwrap();
-    let by = |target| holds.held(&target, &WayOptions::default()).map(|held| held.blocks);
+    let retention = Retention::new(&dump, &options).unwrap();
+    let by = |target| retention.why_alive(&target, &PathOptions::default()).map(|why| why.blocks);
     assert_eq!(by(Target::Reporter("explicit/stock".into())), Ok(vec![3, 4]));
     assert_eq!(by(Target::Reporter("Shelf.goods".into())), Ok(vec![3, 4]));
     assert_eq!(by(Target::Record(1)), Ok(vec![3, 4, 14]));
@@ -213,8 +213,8 @@ fn blocks_are_meant_by_what_is_known_of_them() {
 #[test]
 fn groups_overlap_in_what_they_retain() {
     let (dump, options) = (shop(), ExplainOptions::default());
-    let holds = Holds::new(&dump, &options).unwrap();
-    let shown = |by, top| text(|out| write_groups(&holds, &holds.groups(by, top), out));
+    let retention = Retention::new(&dump, &options).unwrap();
+    let shown = |by, top| text(|out| write_groups(&retention, &retention.groups(by, top), out));
     let expected = "\
 shop: 9,212 bytes in 15 blocks
 
@@ -238,18 +238,18 @@ retained   share      own blocks
 #[test]
 fn programs_are_told_the_same() {
     let (dump, options) = (shop(), ExplainOptions::default());
-    let holds = Holds::new(&dump, &options).unwrap();
-    let tree = holds.tree(&TreeOptions::default());
-    let json = text(|out| write_tree_json(&holds, &tree, &holds.circles(), out));
+    let retention = Retention::new(&dump, &options).unwrap();
+    let tree = retention.tree(&TreeOptions::default());
+    let json = text(|out| write_tree_json(&retention, &tree, &retention.cycles(), out));
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
-    assert_eq!(json["heap"]["retained"], holds.heap());
+    assert_eq!(json["heap"]["retained"], retention.heap());
     assert_eq!(json["heap"]["kids"][1]["name"], "shop::STOCK");
     assert_eq!(
         (json["cycles"][0]["counts"].as_str(), json["cycles"][0]["retained"].as_u64()),
         (Some("leaked"), Some(128))
     );
-    let held = holds.held(&Target::Block(0x3000), &WayOptions::default()).unwrap();
-    let json = text(|out| write_held_json(&holds, &held, out));
+    let why = retention.why_alive(&Target::Block(0x3000), &PathOptions::default()).unwrap();
+    let json = text(|out| write_why_alive_json(&retention, &why, out));
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(json["retained"], 5120);
     let last = json["ways"][0]["steps"].as_array().and_then(|steps| steps.last()).unwrap();
@@ -262,7 +262,7 @@ fn programs_are_told_the_same() {
 #[test]
 fn what_is_not_there_is_said() {
     let (dump, options) = (shop(), ExplainOptions::default());
-    let holds = Holds::new(&dump, &options).unwrap();
+    let retention = Retention::new(&dump, &options).unwrap();
     let table = [
         (Target::Block(0x9999), "no block holds 0x9999: "),
         (Target::Type("Zebra".into()), "no block is of a type with `Zebra` in its name: "),
@@ -278,25 +278,25 @@ fn what_is_not_there_is_said() {
         (Target::Record(99), "there is no record 99: "),
     ];
     for (target, expected) in table {
-        let error = holds.held(&target, &WayOptions::default()).unwrap_err().to_string();
+        let error = retention.why_alive(&target, &PathOptions::default()).unwrap_err().to_string();
         assert!(error.starts_with(expected), "{error}");
     }
     let live =
         read_slice(SHOP.replace("\"mode\":\"scan\"", "\"mode\":\"live\"").as_bytes()).unwrap();
-    assert_eq!(Holds::new(&live, &options).unwrap_err(), ClampError::NotScan);
+    assert_eq!(Retention::new(&live, &options).unwrap_err(), ClampError::NotScan);
     let empty = SHOP.split_once("\"blockList\":[").unwrap().0.to_owned()
         + r#""blockList":[],"traceTable":{},"frameTable":{}}"#;
     let empty = read_slice(empty.as_bytes()).unwrap();
-    let holds = Holds::new(&empty, &options).unwrap();
-    assert_eq!((holds.heap(), holds.tree(&TreeOptions::default()).kids.len()), (0, 0));
+    let retention = Retention::new(&empty, &options).unwrap();
+    assert_eq!((retention.heap(), retention.tree(&TreeOptions::default()).children.len()), (0, 0));
 }
 
 #[test]
 fn a_narrow_line_has_the_type_and_the_end_of_the_place() {
     let dump = shop();
     let options = ExplainOptions { width: 72, ..ExplainOptions::default() };
-    let holds = Holds::new(&dump, &options).unwrap();
-    let tree = holds.tree(&TreeOptions { top: 2, min_percent: 1.0, depth: 2 });
+    let retention = Retention::new(&dump, &options).unwrap();
+    let tree = retention.tree(&TreeOptions { top: 2, min_percent: 1.0, depth: 2 });
     let expected = "\
 shop: 9,212 bytes in 15 blocks
 
@@ -309,7 +309,7 @@ retained   share      own blocks
    3,100  33.65%                      <other>: 1
      876   9.51%                  <other>: 2
 ";
-    let text = text(|out| write_tree(&holds, &tree, out));
+    let text = text(|out| write_tree(&retention, &tree, out));
     assert!(text.lines().all(|line| line.chars().count() <= 72), "{text}");
     assert_eq!(text, expected);
 }
@@ -320,10 +320,10 @@ fn a_long_way_is_told_by_its_ends() {
     let edges = (0..99).map(|node| (node, node + 1)).collect();
     let dump = dump(100, &edges, &[0].into());
     let options = ExplainOptions::default();
-    let holds = Holds::new(&dump, &options).unwrap();
-    let held = holds.held(&Target::Block(0x64000), &WayOptions::default()).unwrap();
-    let text = text(|out| write_held(&holds, &held, out));
-    assert_eq!(held.ways[0].steps.len(), 101);
+    let retention = Retention::new(&dump, &options).unwrap();
+    let why = retention.why_alive(&Target::Block(0x64000), &PathOptions::default()).unwrap();
+    let text = text(|out| write_why_alive(&retention, &why, out));
+    assert_eq!(why.paths[0].steps.len(), 101);
     assert!(text.contains("     static p::ONE\n     → 0x1000: 256 bytes, "), "{text}");
     assert!(text.contains("\n       … 71 more steps\n     → 0x56000: "), "{text}");
     assert!(
