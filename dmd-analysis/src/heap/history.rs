@@ -135,7 +135,7 @@ impl Layout {
 
     fn rows(&self, history: &History, at: u64, knows: Knows) -> Vec<Row> {
         let mut sums: FxHashMap<(usize, u64), [Sum; 2]> = FxHashMap::default();
-        for block in history.recording.blocks.iter().take_while(|block| block.born <= at) {
+        for block in history.recording.blocks.iter().take_while(|block| block.allocated_at <= at) {
             let lives = block.lives_at(at);
             if lives || knows == Knows::Both {
                 let [live, allocated] =

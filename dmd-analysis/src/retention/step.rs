@@ -182,9 +182,9 @@ impl Retention<'_> {
             let Some((name, start)) = self.value(pointer.block) else { continue };
             let at = pointer.at.checked_sub(start);
             let fields = members.get(name).map_or(&[][..], Vec::as_slice);
-            let before = fields.iter().filter(|(field, _)| Some(*field) <= at);
-            if let Some((_, field)) = before.max_by_key(|(field, _)| *field) {
-                pointer.field = Some(format!("{name}.{field}"));
+            let before = fields.iter().filter(|field| Some(field.offset) <= at);
+            if let Some(field) = before.max_by_key(|field| field.offset) {
+                pointer.field = Some(format!("{name}.{}", field.name));
             }
         }
     }

@@ -1,4 +1,4 @@
-//! What was looked up, without the files that it was found in: little enough to keep in a program that serves its own profiles.
+//! A cache of symbols without the files, small enough for a program that serves its own profiles.
 
 use std::collections::BTreeMap;
 
@@ -10,16 +10,17 @@ use super::rewrite::rewrite;
 use super::{Key, Options, Report};
 use crate::read::Dump;
 
-/// The symbols of addresses that were met. Files are opened for new ones, and closed again.
+/// The symbols of addresses in earlier dumps. Files are only open while new addresses are looked up.
 #[derive(Debug, Default)]
-pub struct Found {
-    /// `None` where there are none, so that nobody looks again.
+pub struct SymbolCache {
+    /// `None` for an address without symbols, so that it is not looked up again.
     modules: FxHashMap<(Key, u64), Option<Symbols>>,
 }
 
-impl Found {
-    /// Replaces each frame of a dump of this process that holds an address by the functions at that address. Statics stay
-    /// unnamed.
+impl SymbolCache {
+    /// Replaces each frame with an address, in a dump of this process, by the functions at that address.
+    ///
+    /// Statics get no names.
     pub fn symbolicate(&mut self, dump: &mut Dump) -> Report {
         let addresses: Vec<_> =
             dump.frames.iter().map(|frame| Address::parse(&frame.text)).collect();
@@ -31,7 +32,8 @@ impl Found {
                 new.entry(module).or_default().push(offset);
             }
         }
-        let mut report = Report { asked: addresses.iter().flatten().count(), ..Report::default() };
+        let mut report =
+            Report { addresses: addresses.iter().flatten().count(), ..Report::default() };
         for (path, mut offsets) in new {
             offsets.sort_unstable();
             offsets.dedup();
@@ -39,7 +41,7 @@ impl Found {
             let from_bias = dump.extension.is_some();
             let module =
                 Module::find(path, key.build_id.as_deref(), from_bias, &Options::default());
-            // On this thread alone: another one's memory would be taken for the program's.
+            // Only on this thread: the tracker attributes the memory of other threads to the program.
             module.look_up(&offsets, Some(1));
             report.notes.extend(module.note(&offsets));
             let found =

@@ -123,7 +123,7 @@ impl Profile {
         let by_place: Vec<_> = layout.kinds.iter().map(stack).collect();
         let births = recording.blocks.iter().map(|block| by_place[history.site(block)]).collect();
         let enders: std::collections::BTreeSet<u32> =
-            recording.blocks.iter().filter_map(|block| Some(block.freed?.1)).collect();
+            recording.blocks.iter().filter_map(|block| Some(block.freed?.thread)).collect();
         let mut ends = FxHashMap::default();
         for ender in enders {
             let function = format!("(given back by {})", thread_name(recording, ender));
@@ -145,7 +145,7 @@ impl Profile {
             let data = json!({ "type": "HeapPeak", "live": peak.bytes });
             markers.push(("Peak", begins + milliseconds(peak.time), None, data));
         }
-        for (time, words) in &recording.marks {
+        for crate::recording::Mark { time, text: words } in &recording.marks {
             let kind = match words.split_once(": ") {
                 Some(("report", _)) => "Memory report",
                 Some(("minimize", _)) => "Minimize",
@@ -190,8 +190,10 @@ fn blocks(
     let mut events: Vec<(u64, bool, usize)> = Vec::new();
     for (number, block) in recording.blocks.iter().enumerate() {
         if of_thread.is_none_or(|thread| born_on(block.site) == thread) {
-            events.push((block.born, false, number));
-            events.extend(block.freed.map(|(freed, _)| (freed.max(block.born), true, number)));
+            events.push((block.allocated_at, false, number));
+            events.extend(
+                block.freed.map(|freed| (freed.time.max(block.allocated_at), true, number)),
+            );
         }
     }
     if events.is_empty() {
@@ -203,7 +205,7 @@ fn blocks(
     for (time, is_end, number) in events {
         let block = &recording.blocks[number];
         let bytes = block.bytes() as i64;
-        let ender = block.freed.map_or(UNKNOWN_THREAD, |(_, thread)| thread);
+        let ender = block.freed.map_or(UNKNOWN_THREAD, |freed| freed.thread);
         rows.time.push(begins + milliseconds(time));
         rows.memory_address.push(number + 1);
         rows.weight.push(if is_end { -bytes } else { bytes });
@@ -220,7 +222,7 @@ const UNKNOWN_THREAD: u32 = 0;
 
 /// The exact sums: how the bytes in live blocks change, and how many blocks came and went.
 fn counter(recording: &Recording, begins: f64, main_thread: usize) -> Value {
-    let track = &recording.track;
+    let track = &recording.timeline;
     // The profiler takes the first sample for zero; what follows it is relative.
     let mut before = Point::default();
     let (mut time, mut count, mut number) = (vec![begins], vec![0], vec![0]);

@@ -7,7 +7,7 @@ use super::super::{
 use super::random::dump;
 use crate::analysis::{ClampError, ExplainOptions};
 use crate::read::{Dump, read_slice};
-use crate::symbols::Members;
+use crate::symbols::{Member, Members};
 
 /// A shop: static STOCK holds a list of two shelves, which a window shares the first of; a reporter counts its goods; two
 /// customers hold each other, and one that a handle elsewhere counts holds itself; a list of five is held by a skipped field.
@@ -41,6 +41,10 @@ const SHOP: &str = r##"{"version":5,"invocation":{"dmdEnvVar":"--mode=scan","mod
     "m":{"function":"shop::open","file":"src/main.rs","line":7,"inlined":false}}},
 "traceTable":{"V":["v","m"],"S":["s","m"],"G":["g","m"],"C":["c","m"],"L":["l","m"],"W":["m"],"R":["r"]},
 "frameTable":{"v":"#00: v","s":"#00: s","g":"#00: g","c":"#00: c","l":"#00: l","m":"#00: m","r":"#00: r"}}"##;
+
+fn member(offset: u64, name: &str) -> Member {
+    Member { offset, name: name.to_owned() }
+}
 
 fn shop() -> Dump {
     read_slice(SHOP.as_bytes()).unwrap()
@@ -104,7 +108,7 @@ fn a_cycle_is_leaked_if_all_that_its_blocks_count_is_in_it() {
     let steps = cycles.iter().flat_map(|cycle| &cycle.steps);
     assert_eq!(retention.pointing_types(steps), ["shop::Customer"]);
     let members =
-        Members::from([("shop::Customer".into(), vec![(0, "name".into()), (8, "friend".into())])]);
+        Members::from([("shop::Customer".into(), vec![member(0, "name"), member(8, "friend")])]);
     retention.name_fields(cycles.iter_mut().flat_map(|cycle| &mut cycle.steps), &members);
     let expected = "\n\
 2 cycles that nothing outside points at; they retain 192 bytes:

@@ -1,19 +1,20 @@
-//! Breakpad's symbol files, for modules whose own file is not there: functions, inlined functions and lines as text.
+//! Symbol files of Breakpad, for modules whose own file is missing: functions, inlined functions and lines as text.
 //!
-//! Addresses count from where the module's first byte was loaded. At an address, the line record says where the innermost
-//! function is; each inlined function says where it was called.
+//! Addresses are relative to the module's first byte in memory. The line record at an address belongs to the innermost
+//! function; the record of an inlined function contains the line of its call.
 
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::locate::NotFound;
+use super::locate::ModuleError;
 use super::names::demangle;
 use crate::read::Symbol;
 use crate::symbols::Options;
 
-/// A symbol file, taken in.
+/// A parsed symbol file.
 #[derive(Debug, Default)]
 pub(crate) struct SymbolFile {
     id: String,
@@ -22,7 +23,14 @@ pub(crate) struct SymbolFile {
     /// Sorted by address.
     functions: Vec<Function>,
     /// Sorted by address.
-    publics: Vec<(u64, Arc<str>)>,
+    publics: Vec<Public>,
+}
+
+/// A public symbol, which has no size.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Public {
+    address: u64,
+    name: Arc<str>,
 }
 
 #[derive(Debug)]
@@ -50,19 +58,19 @@ struct Place {
 #[derive(Debug)]
 struct Inline {
     depth: u32,
-    /// Where it was called.
+    /// The place of the call.
     call: Place,
     origin: u32,
-    ranges: Vec<(u64, u64)>,
+    ranges: Vec<Range<u64>>,
 }
 
 impl SymbolFile {
-    /// The symbol file of a module: `DIR/name/ID/name.sym`, or `DIR/name.sym`. None if no directory has one.
+    /// Finds the symbol file of a module: `DIR/name/ID/name.sym`, or `DIR/name.sym`.
     pub(crate) fn find(
         path: &Path,
         build_id: Option<&str>,
         options: &Options,
-    ) -> Option<Result<Self, NotFound>> {
+    ) -> Option<Result<Self, ModuleError>> {
         let name = path.file_name()?.to_string_lossy();
         let id = build_id.and_then(debug_id);
         let file = format!("{name}.sym");
@@ -76,7 +84,7 @@ impl SymbolFile {
                     None => return Some(Ok(found)),
                     Some(id) => {
                         let (found, wanted) = (found.id, id.clone());
-                        refusal = Some(Err(NotFound::OtherBuild { found, wanted }));
+                        refusal = Some(Err(ModuleError::OtherBuild { found, wanted }));
                     }
                 }
             }
@@ -84,12 +92,12 @@ impl SymbolFile {
         refusal
     }
 
-    /// Lines that are not understood are passed over: the format grows.
+    /// Parses a symbol file. Unknown lines are ignored, because the format may grow.
     pub(crate) fn parse(text: &str) -> Self {
         let mut found = Self::default();
         for line in text.lines() {
-            // A record of no known kind changes nothing.
-            let _ = found.take_in(line);
+            // Malformed lines are ignored as well.
+            let _ = found.add(line);
         }
         found.functions.sort_by_key(|function| function.address);
         for function in &mut found.functions {
@@ -100,7 +108,7 @@ impl SymbolFile {
         found
     }
 
-    fn take_in(&mut self, line: &str) -> Option<()> {
+    fn add(&mut self, line: &str) -> Option<()> {
         let (kind, rest) = line.split_once(' ')?;
         match kind {
             "MODULE" => rest.split(' ').nth(2)?.clone_into(&mut self.id),
@@ -122,7 +130,7 @@ impl SymbolFile {
             "PUBLIC" => {
                 let mut words = without_mark(rest).splitn(3, ' ');
                 let address = hex(words.next()?)?;
-                self.publics.push((address, readable(words.nth(1)?)));
+                self.publics.push(Public { address, name: readable(words.nth(1)?) });
             }
             "INLINE" => {
                 let inline = Inline::parse(rest)?;
@@ -140,7 +148,7 @@ impl SymbolFile {
         Some(())
     }
 
-    /// The functions at an address, innermost first.
+    /// Returns the functions at an address, innermost first.
     pub(crate) fn symbols(&self, address: u64) -> Vec<Symbol> {
         let after = self.functions.partition_point(|function| function.address <= address);
         let function = after.checked_sub(1).map(|at| &self.functions[at]);
@@ -161,10 +169,10 @@ impl SymbolFile {
         symbols
     }
 
-    /// The last public symbol before an address: how long it is nobody says.
+    /// Returns the last public symbol at or before an address, since public symbols have no size.
     fn public(&self, address: u64) -> Vec<Symbol> {
-        let after = self.publics.partition_point(|(start, _)| *start <= address);
-        let found = after.checked_sub(1).map(|at| Arc::clone(&self.publics[at].1));
+        let after = self.publics.partition_point(|public| public.address <= address);
+        let found = after.checked_sub(1).map(|at| Arc::clone(&self.publics[at].name));
         found.map(|name| self.symbol(name, None, false)).into_iter().collect()
     }
 
@@ -184,24 +192,24 @@ impl Inline {
         let origin = words.next()?.parse().ok()?;
         let mut ranges = Vec::new();
         while let (Some(address), Some(size)) = (words.next(), words.next()) {
-            ranges.push((hex(address)?, hex(size)?));
+            let start = hex(address)?;
+            ranges.push(start..start.saturating_add(hex(size)?));
         }
         Some(Self { depth, call: Place { file, line }, origin, ranges })
     }
 
     fn has(&self, address: u64) -> bool {
-        let inside = |&(start, size): &(u64, u64)| address >= start && address - start < size;
-        self.ranges.iter().any(inside)
+        self.ranges.iter().any(|range| range.contains(&address))
     }
 }
 
-/// The id by which Breakpad files a module: the first sixteen bytes of its build id as a GUID, then the age, which is 0.
+/// Returns the id of a module in Breakpad: the first sixteen bytes of its build id as a GUID, then the age, which is 0.
 pub(crate) fn debug_id(build_id: &str) -> Option<String> {
     let mut bytes = [0_u8; 16];
     for (at, byte) in bytes.iter_mut().enumerate().take(build_id.len() / 2) {
         *byte = u8::from_str_radix(build_id.get(2 * at..2 * at + 2)?, 16).ok()?;
     }
-    // A GUID is a number of four bytes, two of two, and eight bytes: the numbers are little-endian in memory.
+    // A GUID has little-endian numbers of four, two and two bytes, followed by eight bytes.
     bytes[..4].reverse();
     bytes[4..6].reverse();
     bytes[6..8].reverse();
@@ -270,7 +278,7 @@ nonsense
             (0xfff, &[]),
         ];
         for (address, expected) in table {
-            let told = file.symbols(address).into_iter().map(|symbol| {
+            let shown = file.symbols(address).into_iter().map(|symbol| {
                 let place = symbol.file.zip(symbol.line);
                 let place = place.map_or(String::new(), |(file, line)| format!(" {file}:{line}"));
                 format!(
@@ -279,7 +287,7 @@ nonsense
                     if symbol.inlined { " inlined" } else { "" }
                 )
             });
-            assert_eq!(told.collect::<Vec<_>>(), expected, "{address:x}");
+            assert_eq!(shown.collect::<Vec<_>>(), expected, "{address:x}");
         }
     }
 

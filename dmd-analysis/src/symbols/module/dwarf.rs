@@ -1,4 +1,4 @@
-//! Debug information asked for an address: the inlined functions there, the function around them, files and lines.
+//! Looks up an address in debug information: inlined functions, the function around them, files and lines.
 
 mod own_name;
 
@@ -22,7 +22,7 @@ use own_name::OwnNames;
 /// Bytes of debug information.
 pub(crate) type Slice<'a> = EndianSlice<'a, RunTimeEndian>;
 
-/// What a module's files hold; threads share it.
+/// The parsed files of a module, which threads share.
 pub(crate) struct Sources<'a> {
     endian: RunTimeEndian,
     first_address: u64,
@@ -38,7 +38,7 @@ impl<'a> Sources<'a> {
         let main = Elf::parse(&files.main)?;
         let separate = files.debug.as_deref().map(Elf::parse).transpose()?;
         let debug = separate.as_ref().unwrap_or(&main);
-        // A stripped executable keeps only what others may call; its debug file has all functions.
+        // A stripped executable only keeps exported functions; its debug file has all.
         let functions =
             separate.as_ref().map(Elf::functions).filter(|functions| !functions.is_empty());
         let package = files.package.as_deref().map(Elf::parse).transpose()?;
@@ -58,10 +58,10 @@ impl<'a> Sources<'a> {
     }
 }
 
-/// The files of split debug information that a lookup has opened.
+/// The open files of split debug information.
 pub(crate) type Opened = Arena<Vec<u8>>;
 
-/// Looks up addresses in a module; one for each thread.
+/// A lookup of addresses in a module. Each thread has its own.
 pub(crate) struct Lookup<'a> {
     sources: &'a Sources<'a>,
     names: &'a NameCache,
@@ -88,7 +88,7 @@ impl<'a> Lookup<'a> {
         }
     }
 
-    /// The functions at an address of the module, innermost first; none if nothing is known about it.
+    /// Returns the functions at an address of the module, innermost first; none if there are no symbols.
     pub(crate) fn symbols(&mut self, address: u64) -> Vec<Symbol> {
         let function = function_at(&self.sources.functions, address);
         let mut symbols = self.frames(address).unwrap_or_default();
@@ -100,7 +100,7 @@ impl<'a> Lookup<'a> {
         match symbols.last_mut() {
             None => symbols.push(from_table(names, function)),
             Some(outermost) => {
-                // Line tables alone have no paths; the symbol table has, and knows what else is at this address.
+                // Unlike line tables, the symbol table has paths, and shows other functions at this address.
                 outermost.folded = function.folded;
                 let mangled = names.name.is_none();
                 if outermost.function.is_empty() || (mangled && !outermost.function.contains("::"))
@@ -146,7 +146,7 @@ impl<'a> Lookup<'a> {
     }
 }
 
-/// Which string of the debug information it is: the same string is at the same place.
+/// Returns the identity of a string of the debug information: its position in memory.
 fn place(text: &str) -> (usize, usize) {
     (text.as_ptr().addr(), text.len())
 }
@@ -156,7 +156,7 @@ fn from_table(names: Names, function: &Function<'_>) -> Symbol {
     Symbol { function: path, name, file: None, line: None, inlined: false, folded: function.folded }
 }
 
-/// Debug information that was left in files of its own, `.dwp` or `.dwo`.
+/// Split debug information in separate files, `.dwp` or `.dwo`.
 struct Split<'a> {
     package: Option<DwarfPackage<Slice<'a>>>,
     opened: &'a Opened,
@@ -165,7 +165,7 @@ struct Split<'a> {
 }
 
 impl<'a> Split<'a> {
-    /// The result of a lookup, once what it needs has been loaded.
+    /// Returns the result of a lookup, after loading the files that it needs.
     fn resolve<C: LookupContinuation<Buf = Slice<'a>>>(
         &self,
         mut result: LookupResult<C>,
@@ -212,7 +212,7 @@ impl<'a> Split<'a> {
         Some(dwarf)
     }
 
-    /// Beside the module: where it lies if the place of the build is gone.
+    /// Returns the path beside the module, for a build directory that no longer exists.
     fn beside(&self, name: &Path) -> Option<std::path::PathBuf> {
         Some(self.directory?.join(name.file_name()?))
     }

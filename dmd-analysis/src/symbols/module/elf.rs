@@ -1,4 +1,4 @@
-//! An ELF file: what it is called, its sections, its functions by address.
+//! ELF files: build id, sections, and functions by address.
 
 use std::borrow::Cow;
 
@@ -13,13 +13,13 @@ impl<'a> Elf<'a> {
         object::File::parse(bytes).map(Self).map_err(|error| error.to_string())
     }
 
-    /// The GNU build id in hexadecimal.
+    /// Returns the GNU build id in hexadecimal.
     pub(crate) fn build_id(&self) -> Option<String> {
         let id = self.0.build_id().ok()??;
         Some(id.iter().map(|byte| format!("{byte:02x}")).collect())
     }
 
-    /// The name and checksum of the separate debug file.
+    /// Returns the name and checksum of the separate debug file.
     pub(crate) fn debug_link(&self) -> Option<(String, u32)> {
         let (name, crc) = self.0.gnu_debuglink().ok()??;
         Some((String::from_utf8_lossy(name).into_owned(), crc))
@@ -33,7 +33,7 @@ impl<'a> Elf<'a> {
         if self.0.is_little_endian() { RunTimeEndian::Little } else { RunTimeEndian::Big }
     }
 
-    /// The address that the file's first byte in memory is linked for: 0 unless its place in memory is fixed.
+    /// Returns the lowest address of the segments, which is 0 for position-independent files.
     pub(crate) fn first_address(&self) -> u64 {
         self.0.segments().map(|segment| segment.address()).min().unwrap_or(0)
     }
@@ -44,14 +44,14 @@ impl<'a> Elf<'a> {
         sections
     }
 
-    /// The sections of a `.dwo` file.
+    /// Returns the sections of a `.dwo` file.
     pub(crate) fn split_sections(&self) -> DwarfSections<Cow<'a, [u8]>> {
         let Ok(sections) =
             DwarfSections::load(|id| Ok::<_, std::convert::Infallible>(self.split_section(id)));
         sections
     }
 
-    /// The sections of a `.dwp` file.
+    /// Returns the sections of a `.dwp` file.
     pub(crate) fn package_sections(&self) -> Option<DwarfPackageSections<Cow<'a, [u8]>>> {
         DwarfPackageSections::load(|id| Ok::<_, gimli::Error>(self.split_section(id))).ok()
     }
@@ -60,18 +60,18 @@ impl<'a> Elf<'a> {
         id.dwo_name().map_or(Cow::Borrowed(&[]), |name| self.section(name))
     }
 
-    /// A section's bytes, unpacked; none if it is missing or damaged, as debug information is a help and not a must.
+    /// Returns the unpacked bytes of a section. A missing or damaged one is empty, because debug information is optional.
     fn section(&self, name: &str) -> Cow<'a, [u8]> {
         let section = self.0.section_by_name(name);
         section.and_then(|section| section.uncompressed_data().ok()).unwrap_or_default()
     }
 
-    /// Its statics, sorted by address, one for each.
+    /// Returns the statics, sorted by address, one for each address.
     pub(crate) fn statics(&self) -> Vec<Function<'a>> {
         named(self.0.symbols(), SymbolKind::Data)
     }
 
-    /// Its functions, from the symbol table, or from the dynamic one if it was stripped.
+    /// Returns the functions of the symbol table, or of the dynamic one if the file is stripped.
     pub(crate) fn functions(&self) -> Vec<Function<'a>> {
         let functions = named(self.0.symbols(), SymbolKind::Text);
         if functions.is_empty() {
@@ -86,14 +86,14 @@ impl<'a> Elf<'a> {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Function<'a> {
     pub(crate) address: u64,
-    /// 0 if the table does not say.
+    /// The size in bytes; 0 if the table does not have it.
     size: u64,
     pub(crate) name: &'a str,
-    /// Whether other functions start at the same address.
+    /// True if other functions start at the same address.
     pub(crate) folded: bool,
 }
 
-/// What is of that kind among `symbols`, sorted, one for each address.
+/// Returns the symbols of a kind, sorted by address, one for each address.
 fn named<'a>(
     symbols: impl Iterator<Item = impl ObjectSymbol<'a>>,
     kind: SymbolKind,
@@ -117,7 +117,7 @@ fn named<'a>(
     functions
 }
 
-/// The function that `address` lies in.
+/// Returns the function that contains an address.
 pub(crate) fn function_at<'a, 'b>(
     functions: &'b [Function<'a>],
     address: u64,

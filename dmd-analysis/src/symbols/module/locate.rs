@@ -1,4 +1,4 @@
-//! The files of a module: its executable or library, its separate debug file, its package of split debug information.
+//! Finds the files of a module: its executable or library, its separate debug file, its package of split debug information.
 
 use std::path::{Path, PathBuf};
 use std::{fmt, fs};
@@ -6,30 +6,30 @@ use std::{fmt, fs};
 use super::elf::Elf;
 use crate::symbols::Options;
 
-/// Where distributions keep debug files.
+/// The directory where distributions install debug files.
 const SYSTEM: &str = "/usr/lib/debug";
 
 /// The contents of a module's files.
 #[derive(Debug)]
 pub(crate) struct Files {
-    /// Where the module is or was.
+    /// The path of the module in the process.
     pub(crate) path: PathBuf,
     pub(crate) main: Vec<u8>,
-    /// The file with its debug information, if that is another.
+    /// The separate debug file, if there is one.
     pub(crate) debug: Option<Vec<u8>>,
-    /// The `.dwp` beside it.
+    /// The `.dwp` file, if there is one.
     pub(crate) package: Option<Vec<u8>>,
 }
 
-/// Why a module cannot be asked.
+/// The error for a module without a usable file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum NotFound {
+pub enum ModuleError {
     /// No file could be read.
     Unreadable(String),
-    /// A file that is not an ELF file, or a damaged one.
+    /// The file is not an ELF file, or it is damaged.
     NotElf(String),
-    /// A file of another build than the one that ran.
+    /// The file is from another build than the one that ran.
     OtherBuild {
         /// The build id of the file.
         found: String,
@@ -38,7 +38,7 @@ pub enum NotFound {
     },
 }
 
-impl fmt::Display for NotFound {
+impl fmt::Display for ModuleError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unreadable(error) => {
@@ -47,8 +47,8 @@ impl fmt::Display for NotFound {
             Self::NotElf(error) => write!(f, "is not a usable ELF file ({error})"),
             Self::OtherBuild { found, wanted } => write!(
                 f,
-                "is not the file that ran: its build id is {found}, the dump's {wanted}; build that version again or name a \
-                 directory that has it with --symbols"
+                "is not the file that ran: its build id is {found}, the dump's {wanted}; \
+                 build that version again or name a directory that has it with --symbols"
             ),
         }
     }
@@ -60,9 +60,9 @@ impl Files {
         path: &Path,
         build_id: Option<&str>,
         options: &Options,
-    ) -> Result<Self, NotFound> {
+    ) -> Result<Self, ModuleError> {
         let main = main_file(path, build_id, options)?;
-        let elf = Elf::parse(&main).map_err(NotFound::NotElf)?;
+        let elf = Elf::parse(&main).map_err(ModuleError::NotElf)?;
         let own = elf.build_id().or_else(|| build_id.map(str::to_owned));
         let mut debug = None;
         if !elf.has_debug_info() {
@@ -74,14 +74,18 @@ impl Files {
 }
 
 impl Files {
-    /// Whether they hold debug information, and so lines and inlined functions.
+    /// Returns whether they contain debug information, which has lines and inlined functions.
     pub(crate) fn has_lines(&self) -> Result<bool, String> {
         Ok(Elf::parse(self.debug.as_ref().unwrap_or(&self.main))?.has_debug_info())
     }
 }
 
-/// The first file that is the module: in the directories given, at its own place, among the debug files.
-fn main_file(path: &Path, build_id: Option<&str>, options: &Options) -> Result<Vec<u8>, NotFound> {
+/// Returns the first file that is the module: in the given directories, at its own path, or among the debug files.
+fn main_file(
+    path: &Path,
+    build_id: Option<&str>,
+    options: &Options,
+) -> Result<Vec<u8>, ModuleError> {
     let mut places: Vec<PathBuf> = Vec::new();
     for directory in &options.search {
         places.extend(build_id.and_then(|id| in_build_ids(directory, id, "")));
@@ -95,37 +99,38 @@ fn main_file(path: &Path, build_id: Option<&str>, options: &Options) -> Result<V
     for place in places {
         match accept(&place, build_id) {
             Ok(bytes) => return Ok(bytes),
-            // Of several reasons the one that says most is kept: a file of another build over one that is not there.
-            Err(NotFound::Unreadable(_)) if refusal.is_some() && place != path => {}
-            Err(reason @ NotFound::Unreadable(_)) => {
-                if !matches!(refusal, Some(NotFound::OtherBuild { .. })) {
+            // The most precise reason wins: a file of another build over a missing file.
+            Err(ModuleError::Unreadable(_)) if refusal.is_some() && place != path => {}
+            Err(reason @ ModuleError::Unreadable(_)) => {
+                if !matches!(refusal, Some(ModuleError::OtherBuild { .. })) {
                     refusal = Some(reason);
                 }
             }
             Err(reason) => refusal = Some(reason),
         }
     }
-    Err(refusal.unwrap_or_else(|| NotFound::Unreadable("no path".to_owned())))
+    Err(refusal.unwrap_or_else(|| ModuleError::Unreadable("no path".to_owned())))
 }
 
-fn accept(place: &Path, build_id: Option<&str>) -> Result<Vec<u8>, NotFound> {
-    let bytes = fs::read(place).map_err(|error| NotFound::Unreadable(error.to_string()))?;
-    let found = Elf::parse(&bytes).map_err(NotFound::NotElf)?.build_id();
+/// Reads a file and checks its build id.
+fn accept(place: &Path, build_id: Option<&str>) -> Result<Vec<u8>, ModuleError> {
+    let bytes = fs::read(place).map_err(|error| ModuleError::Unreadable(error.to_string()))?;
+    let found = Elf::parse(&bytes).map_err(ModuleError::NotElf)?.build_id();
     match (build_id, found) {
         (Some(wanted), Some(found)) if found != wanted.to_ascii_lowercase() => {
-            Err(NotFound::OtherBuild { found, wanted: wanted.to_owned() })
+            Err(ModuleError::OtherBuild { found, wanted: wanted.to_owned() })
         }
         _ => Ok(bytes),
     }
 }
 
-/// `DIR/.build-id/ab/cdef.debug`.
+/// Returns `DIR/.build-id/ab/cdef.debug`.
 fn in_build_ids(directory: &Path, build_id: &str, extension: &str) -> Option<PathBuf> {
     let (first, rest) = build_id.split_at_checked(2)?;
     Some(directory.join(".build-id").join(first).join(format!("{rest}{extension}")))
 }
 
-/// A separate debug file: by build id, then by the name that the module gives (`.gnu_debuglink`).
+/// Finds the separate debug file: by build id, then by the name in the module (`.gnu_debuglink`).
 fn debug_file(
     path: &Path,
     elf: &Elf<'_>,
@@ -144,7 +149,7 @@ fn debug_file(
         );
         places.extend(options.search.iter().map(|directory| directory.join(&name)));
         places.into_iter().filter_map(|place| with_debug_info(&place, build_id)).find(|bytes| {
-            // A build id that agrees says more than the checksum of the file.
+            // An equal build id is stronger evidence than the checksum of the file.
             Elf::parse(bytes).is_ok_and(|elf| elf.build_id().is_some()) || crc32(bytes) == crc
         })
     })
@@ -161,7 +166,7 @@ fn crc32(bytes: &[u8]) -> u32 {
     crc.sum()
 }
 
-/// `program.dwp`, beside the module or in a directory given.
+/// Finds `program.dwp`, beside the module or in a given directory.
 fn package(path: &Path, options: &Options) -> Option<Vec<u8>> {
     let mut name = path.file_name()?.to_owned();
     name.push(".dwp");

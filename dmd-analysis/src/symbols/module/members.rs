@@ -1,4 +1,4 @@
-//! Where the fields of types are, from debug information.
+//! The fields of types, from debug information.
 
 use std::collections::{HashMap, HashSet};
 
@@ -8,10 +8,19 @@ use super::dwarf::Slice;
 use super::elf::Elf;
 use super::locate::Files;
 
-/// For each type by its path: the offsets of its fields in bytes, and their names.
-pub type Members = HashMap<String, Vec<(u64, String)>>;
+/// A field of a type.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Member {
+    /// The offset of the field in bytes.
+    pub offset: u64,
+    /// The name of the field.
+    pub name: String,
+}
 
-/// The fields of those of the wanted types that the module's debug information has.
+/// The fields of types, by the paths of the types.
+pub type Members = HashMap<String, Vec<Member>>;
+
+/// Returns the fields of the wanted types that are in the module's debug information.
 pub(crate) fn members(files: &Files, wanted: &HashSet<&str>) -> Members {
     let mut found = Members::new();
     let Ok(elf) = Elf::parse(files.debug.as_ref().unwrap_or(&files.main)) else { return found };
@@ -22,7 +31,7 @@ pub(crate) fn members(files: &Files, wanted: &HashSet<&str>) -> Members {
         && found.len() < wanted.len()
     {
         if let Ok(unit) = dwarf.unit(header) {
-            // What is damaged is passed over: a name is a help and not a must.
+            // Damaged units are ignored, because names are optional.
             let _ = read_unit(unit.unit_ref(&dwarf), wanted, &mut found);
         }
     }
@@ -61,9 +70,9 @@ fn read_unit(
                     && wanted.contains(&*of)
                 {
                     let fields = found.entry(of).or_default();
-                    // Another unit may tell the same again.
-                    if !fields.iter().any(|(known, _)| *known == at) {
-                        fields.push((at, name));
+                    // Several units may contain the same type.
+                    if !fields.iter().any(|known| known.offset == at) {
+                        fields.push(Member { offset: at, name });
                     }
                 }
             }

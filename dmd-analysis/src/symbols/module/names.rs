@@ -1,4 +1,4 @@
-//! Names of functions: demangled, without hashes, each made once.
+//! Names of functions: demangled, without hashes, and cached.
 
 use std::sync::Arc;
 
@@ -8,27 +8,27 @@ use rustc_hash::FxBuildHasher;
 /// The names of one function.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Names {
-    /// With its path, where that is known.
+    /// The name with its path, if that is known.
     pub(crate) function: Arc<str>,
-    /// Its own name with type arguments, where debug information has it.
+    /// The name with type arguments, if debug information has it.
     pub(crate) name: Option<Arc<str>>,
 }
 
-/// The names made so far, by the place of the raw name in the module's bytes.
+/// A cache of names, by the position of the raw name in the module's bytes.
 ///
-/// Threads share it: a function that was inlined everywhere is met in every part of the program.
+/// Threads share it, because a function may be inlined in every part of the program.
 #[derive(Debug, Default)]
 pub(crate) struct NameCache(DashMap<(usize, usize), Names, FxBuildHasher>);
 
 impl NameCache {
-    /// The names of the function whose raw name is `raw`; `own_name` asks debug information, and only the first time.
+    /// Returns the names of a function by its raw name. `own_name` reads debug information, and is only called once.
     pub(crate) fn names(&self, raw: &[u8], own_name: impl FnOnce() -> Option<Arc<str>>) -> Names {
         let place = (raw.as_ptr().addr(), raw.len());
         if let Some(names) = self.0.get(&place) {
             return names.clone();
         }
         let raw = String::from_utf8_lossy(raw);
-        // Made outside the map: no lock is held while debug information is read.
+        // Computed outside of the map, so that no lock is held while debug information is read.
         let names = match demangle(&raw) {
             Some(function) => Names { function: function.into(), name: own_name() },
             None => Names { function: (&*raw).into(), name: Some((&*raw).into()) },
@@ -38,7 +38,7 @@ impl NameCache {
     }
 }
 
-/// The readable form of a mangled Rust name, hash dropped; nothing if it is not one.
+/// Demangles a Rust name and drops the hash. Returns `None` for any other name.
 pub(crate) fn demangle(raw: &str) -> Option<String> {
     let name = rustc_demangle::try_demangle(raw).ok()?;
     Some(format!("{name:#}"))

@@ -1,4 +1,4 @@
-//! A function's own name with its type arguments: `DW_AT_name`, which the mangled name of old lacks.
+//! Names of functions with type arguments: `DW_AT_name`, since legacy mangled names lack them.
 
 use std::sync::Arc;
 
@@ -7,13 +7,13 @@ use rustc_hash::FxHashMap;
 
 use super::Slice;
 
-/// How many references are followed from a call to the function: origin, then declaration.
+/// The number of references to follow from a call to the function: origin, then declaration.
 const MAX_STEPS: usize = 8;
 
-/// Finds own names; units that are only referred to are kept.
+/// A finder of names, which keeps the units that references lead to.
 pub(crate) struct OwnNames<'a> {
     dwarf: Dwarf<Slice<'a>>,
-    /// Where each unit starts, sorted.
+    /// The start of each unit, sorted.
     starts: Option<Vec<DebugInfoOffset>>,
     units: FxHashMap<DebugInfoOffset, Option<gimli::Unit<Slice<'a>>>>,
 }
@@ -28,7 +28,7 @@ impl<'a> OwnNames<'a> {
         Self { dwarf, starts: None, units: FxHashMap::default() }
     }
 
-    /// The name of the function whose entry is at `offset` of `unit`.
+    /// Returns the name of the function whose entry is at `offset` of `unit`.
     pub(crate) fn find(
         &mut self,
         unit: UnitRef<'_, Slice<'a>>,
@@ -58,7 +58,7 @@ impl<'a> OwnNames<'a> {
         None
     }
 
-    /// Follows references until they give a name or leave the unit.
+    /// Follows references to a name, or until they leave the unit.
     fn in_unit(
         &self,
         unit: UnitRef<'_, Slice<'a>>,
@@ -89,7 +89,7 @@ impl<'a> OwnNames<'a> {
     }
 }
 
-/// The name at an entry, or where the entry refers to.
+/// Returns the name of an entry, or the next entry that it refers to.
 fn step(unit: UnitRef<'_, Slice<'_>>, offset: UnitOffset) -> Option<Result<Arc<str>, Next>> {
     let entry = unit.entry(offset).ok()?;
     if let Some(name) = entry.attr_value(gimli::DW_AT_name) {
