@@ -1,4 +1,5 @@
-//! Answers about a dump: records, differences, unreported places, coverage, groups, and the texts that print them.
+//! Answers about a dump: records, differences, unreported places, coverage, groups, and the texts
+//! that print them.
 //!
 //! Everything here is pure: a [`Dump`](crate::read::Dump) in, a value or a text out.
 //!

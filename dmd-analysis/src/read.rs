@@ -1,7 +1,8 @@
 //! Reads dumps of format 5, Firefox's or ours, plain or gzipped.
 //!
-//! A dump names stacks and frames by short keys. Here each key becomes an index into a table. If a stack or frame is missing,
-//! [`Dump::notes`] gets a sentence about it, and the rest of the dump is usable.
+//! A dump names stacks and frames by short keys. Here each key becomes an index into a table. If a
+//! stack or frame is missing, [`Dump::notes`] gets a sentence about it, and the rest of the dump is
+//! usable.
 
 mod error;
 mod extension;

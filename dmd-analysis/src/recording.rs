@@ -60,7 +60,8 @@ pub struct Recording {
     pub modules: Vec<Module>,
     /// Its length in microseconds.
     pub length: u64,
-    /// The number of allocations and frees that are missing because they came faster than they could be written.
+    /// The number of allocations and frees that are missing because they came faster than they
+    /// could be written.
     pub lost: u64,
     /// True if its end was written. A killed program leaves a recording without an end.
     pub is_whole: bool,

@@ -1,9 +1,10 @@
 //! Retention: what each block of a scan dump keeps alive, and which paths keep a block alive.
 //!
-//! Every word of a block that points at or into another block counts as a pointer. That includes stale words in spare
-//! capacity, and a `Weak` counts like an `Arc`. Statics and other blocks hold blocks. So do places that a dump does not
-//! contain: the stacks and registers of threads, and the data of libraries. A block that nothing in the dump points at counts
-//! as held from there, and so does a cycle that nothing outside of it points at. Therefore every block has a path from the
+//! Every word of a block that points at or into another block counts as a pointer. That includes
+//! stale words in spare capacity, and a `Weak` counts like an `Arc`. Statics and other blocks hold
+//! blocks. So do places that a dump does not contain: the stacks and registers of threads, and the
+//! data of libraries. A block that nothing in the dump points at counts as held from there, and so
+//! does a cycle that nothing outside of it points at. Therefore every block has a path from the
 //! root, and the retained sizes add up to the heap.
 
 mod graph;
@@ -69,7 +70,8 @@ pub struct Retention<'d> {
     options: &'d ExplainOptions,
     ranges: BlockRanges,
     sites: Sites,
-    /// The nodes are the blocks in the order of the dump, then the statics, the loose cycles, and the root.
+    /// The nodes are the blocks in the order of the dump, then the statics, the loose cycles, and
+    /// the root.
     graph: Graph,
     roots: Roots,
     dominators: Dominators,
@@ -121,7 +123,8 @@ impl<'d> Retention<'d> {
         self.retained[self.root() as usize]
     }
 
-    /// Returns the bytes that would be freed with a block: its own, and those of the blocks that it dominates.
+    /// Returns the bytes that would be freed with a block: its own, and those of the blocks that it
+    /// dominates.
     ///
     /// `block` is the index of the block in the dump.
     ///

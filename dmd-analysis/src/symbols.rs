@@ -1,8 +1,9 @@
 //! Symbolicates dumps: looks up functions and lines for addresses, after the program has ended.
 //!
-//! A dump contains modules, their build ids, and addresses in them. The symboliser finds the modules' files and compares the
-//! build ids. It reads debug information first, where inlined functions become frames of their own, and the symbol table
-//! otherwise. If a file is missing, a symbol file of Breakpad takes its place. Addresses without symbols become notes.
+//! A dump contains modules, their build ids, and addresses in them. The symboliser finds the
+//! modules' files and compares the build ids. It reads debug information first, where inlined
+//! functions become frames of their own, and the symbol table otherwise. If a file is missing, a
+//! symbol file of Breakpad takes its place. Addresses without symbols become notes.
 
 mod address;
 mod module;
@@ -29,8 +30,8 @@ pub use symbolicate::symbolicate;
 #[derive(Debug, Default, Clone)]
 #[non_exhaustive]
 pub struct Options {
-    /// The directories to search before the paths of the dump. They contain modules, `.build-id` directories or symbol
-    /// files of Breakpad.
+    /// The directories to search before the paths of the dump. They contain modules, `.build-id`
+    /// directories or symbol files of Breakpad.
     pub search: Vec<PathBuf>,
     /// The number of threads, or `None` for the number of processors.
     pub threads: Option<usize>,
@@ -97,7 +98,8 @@ impl Symboliser {
         report
     }
 
-    /// Returns the fields of these types in the program that wrote `dump`. Types without debug information are left out.
+    /// Returns the fields of these types in the program that wrote `dump`. Types without debug
+    /// information are left out.
     pub fn members(&mut self, dump: &Dump, types: &[String]) -> Members {
         let program = dump.extension.as_ref().and_then(|ours| ours.program.clone());
         let wanted = types.iter().map(|name| &**name).collect();

@@ -1,4 +1,5 @@
-//! Coverage: the share of the heap that is reported exactly once, by crate, type and field, with suggestions.
+//! Coverage: the share of the heap that is reported exactly once, by crate, type and field, with
+//! suggestions.
 
 use std::collections::HashMap;
 use std::{error, fmt};

@@ -1,4 +1,5 @@
-//! Explains a dump: where its unreported blocks come from, which blocks are reported twice, which reports are wrong.
+//! Explains a dump: where its unreported blocks come from, which blocks are reported twice, which
+//! reports are wrong.
 
 mod model;
 mod wrong;

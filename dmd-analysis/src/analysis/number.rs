@@ -17,7 +17,8 @@ pub fn commas(n: i128) -> String {
     text
 }
 
-/// Returns `part` in percent of `whole`, or 0 if `whole` is 0. The result is rounded once, as in Python.
+/// Returns `part` in percent of `whole`, or 0 if `whole` is 0. The result is rounded once, as in
+/// Python.
 #[must_use]
 pub fn percent(part: i128, whole: i128) -> f64 {
     if whole == 0 {

@@ -14,7 +14,8 @@ pub struct ExplainOptions {
     pub width: usize,
     /// The program's directory, which its paths are printed without.
     pub root: Option<String>,
-    /// The offsets of the fields of [`pointing_types`](super::pointing_types), if they were looked up.
+    /// The offsets of the fields of [`pointing_types`](super::pointing_types), if they were looked
+    /// up.
     pub members: Members,
 }
 

@@ -1,4 +1,5 @@
-//! Records: the blocks of a dump that share their stacks, grouped, compared and printed as dmd.py does.
+//! Records: the blocks of a dump that share their stacks, grouped, compared and printed as dmd.py
+//! does.
 
 pub(crate) mod totals;
 pub(crate) mod class;

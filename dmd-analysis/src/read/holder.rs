@@ -1,4 +1,5 @@
-//! Fields and statics of a dump: measured fields, skipped fields, and the holders of unreported blocks.
+//! Fields and statics of a dump: measured fields, skipped fields, and the holders of unreported
+//! blocks.
 
 use serde::{Deserialize, Deserializer, de};
 
@@ -46,7 +47,8 @@ pub struct StaticWord {
     pub to: u64,
 }
 
-/// The holder of a block: a word in it points to the block, or to an unreported block that leads there.
+/// The holder of a block: a word in it points to the block, or to an unreported block that leads
+/// there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Holder {

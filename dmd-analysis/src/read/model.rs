@@ -15,7 +15,8 @@ pub struct Dump {
     pub blocks: Vec<Block>,
     /// The fields that our tracker adds, which Firefox's dumps lack.
     pub extension: Option<Extension>,
-    /// The problems while the dump was taken, and the defects that were ignored while it was read; as sentences.
+    /// The problems while the dump was taken, and the defects that were ignored while it was read;
+    /// as sentences.
     pub notes: Vec<String>,
     /// The frames that stacks are made of.
     pub frames: Vec<Frame>,
@@ -92,7 +93,8 @@ pub struct Block {
     pub alloc: Option<TraceId>,
     /// The number of the thread that allocated it, in the extension's threads.
     pub thread: Option<u32>,
-    /// The number of the scope that it was allocated in, in the extension's scopes; 0 if there is none.
+    /// The number of the scope that it was allocated in, in the extension's scopes; 0 if there is
+    /// none.
     pub scope: u16,
     /// The number of blocks that a sampled block represents; 1 if blocks are not sampled.
     pub weight: f64,
@@ -165,7 +167,8 @@ pub struct Frame {
 pub struct Symbol {
     /// The function, with its path if that is known: `subject::Lexicon::intern`.
     pub function: Arc<str>,
-    /// The function's name with type arguments, `grow_one<u8, alloc::alloc::Global>`, if debug information has it.
+    /// The function's name with type arguments, `grow_one<u8, alloc::alloc::Global>`, if debug
+    /// information has it.
     pub name: Option<Arc<str>>,
     /// The path of the source file in debug information.
     pub file: Option<Arc<str>>,

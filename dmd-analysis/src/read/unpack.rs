@@ -21,7 +21,8 @@ pub(crate) fn unpack(input: impl Read, size: usize, limit: u64) -> Result<Vec<u8
         return Ok(bytes);
     }
     let mut unzipped = MultiGzDecoder::new(bytes.as_slice());
-    // A gzip bomb is seldom a JSON object, so the first byte is checked before the rest is unpacked.
+    // A gzip bomb is seldom a JSON object, so the first byte is checked before the rest is
+    // unpacked.
     let mut json = Vec::new();
     (&mut unzipped).take(FIRST_LOOK).read_to_end(&mut json).map_err(ReadError::Gzip)?;
     if json.iter().find(|byte| !byte.is_ascii_whitespace()).is_some_and(|&byte| byte != b'{') {

@@ -1,4 +1,5 @@
-//! Converts the chosen blocks of a recording to a dump, for everything that reads dumps: records, profiles, flame graphs.
+//! Converts the chosen blocks of a recording to a dump, for everything that reads dumps: records,
+//! profiles, flame graphs.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -42,7 +43,8 @@ impl Recording {
         self.dump_of(&blocks, sites, &self.own_fields(reason, &all))
     }
 
-    /// Returns a dump with an empty block for each site, in the order of their numbers, after one without a site.
+    /// Returns a dump with an empty block for each site, in the order of their numbers, after one
+    /// without a site.
     pub(crate) fn site_dump(&self) -> Vec<u8> {
         let kind = |site| Kind { site, requested: 0, usable: 0, weight: 0 };
         let blocks = self.sites.keys().map(|site| self.group(kind(*site), 1));
@@ -116,7 +118,7 @@ impl Recording {
 
     /// Returns the text of a return address, with the module that contains it.
     fn frame(&self, address: u64) -> String {
-        // Of several modules at one address, the one that was loaded last.
+        // The last module is the current one if several were loaded at one address.
         let module = self
             .modules
             .iter()

@@ -15,7 +15,8 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// Returns the standard error of the bytes: 68 % of such recordings are closer to the true value.
+    /// Returns the standard error of the bytes: 68 % of such recordings are closer to the true
+    /// value.
     #[must_use]
     pub fn error(&self) -> f64 {
         self.variance.sqrt()
@@ -87,7 +88,8 @@ impl Recording {
         Some((*self.timeline.first()?, *self.timeline.last()?))
     }
 
-    /// Returns the classes of lifetimes from short to long, and last the blocks that were alive at the end.
+    /// Returns the classes of lifetimes from short to long, and last the blocks that were alive at
+    /// the end.
     #[must_use]
     pub fn lifetimes(&self) -> Vec<Lifetime> {
         let mut from = 0;

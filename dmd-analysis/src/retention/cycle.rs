@@ -1,4 +1,5 @@
-//! Cycles that nothing outside of them points at: how many there are alike, and the shortest path round each.
+//! Cycles that nothing outside of them points at: how many there are alike, and the shortest path
+//! round each.
 
 use std::cmp::Reverse;
 

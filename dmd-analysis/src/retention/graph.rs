@@ -82,7 +82,8 @@ impl Builder {
 /// Returns the reversed edges, by a counting sort.
 fn reversed(targets: &Neighbours) -> Neighbours {
     let nodes = targets.first.len() - 1;
-    // Counts first, then the ends of the rows; filling the rows from behind turns these into their starts.
+    // Counts first, then the ends of the rows; filling the rows from behind turns these into their
+    // starts.
     let mut first = vec![0_u32; nodes + 1];
     for &to in &targets.of {
         first[to as usize] += 1;
@@ -125,7 +126,8 @@ impl Graph {
         spread(start, marked, |node| self.targets(node));
     }
 
-    /// Marks the nodes that reach `start` through unmarked nodes, `start` included, and returns them.
+    /// Marks the nodes that reach `start` through unmarked nodes, `start` included, and returns
+    /// them.
     pub(crate) fn reach_back(&self, start: u32, marked: &mut [bool]) -> Vec<u32> {
         spread(start, marked, |node| self.sources(node))
     }

@@ -12,7 +12,8 @@ use super::step::{Step, StepPlace};
 use super::tree::{RetainedName, RetainedNode};
 use super::why_alive::WhyAlive;
 
-/// Writes the tree of the largest retained subtrees, and the cycles that nothing outside of them points at.
+/// Writes the tree of the largest retained subtrees, and the cycles that nothing outside of them
+/// points at.
 ///
 /// # Errors
 ///

@@ -8,7 +8,8 @@ use crate::analysis::frames::{Site, Sites};
 /// The key by which alike nodes are grouped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Key {
-    /// Nodes that only the external root with this number holds; [`NONE`] if several nodes hold them.
+    /// Nodes that only the external root with this number holds; [`NONE`] if several nodes hold
+    /// them.
     External(u32),
     /// The static with this number.
     Static(usize),

@@ -1,4 +1,5 @@
-//! The graph of a dump, and its roots: statics, loose cycles, and blocks that only something external holds.
+//! The graph of a dump, and its roots: statics, loose cycles, and blocks that only something
+//! external holds.
 
 mod external;
 mod handle_count;
@@ -56,7 +57,8 @@ pub(crate) struct RootedGraph {
 }
 
 impl Roots {
-    /// Returns the number of a block's external root, or `None` if something in the dump points at the block.
+    /// Returns the number of a block's external root, or `None` if something in the dump points at
+    /// the block.
     pub(crate) fn external_of(&self, block: u32) -> Option<u32> {
         let at = self.heads.binary_search_by_key(&block, |head| head.block).ok()?;
         Some(self.heads[at].external)

@@ -147,8 +147,8 @@ impl Retention<'_> {
         Some(Pointer { block, at: at.into(), into: into.into(), field })
     }
 
-    /// Returns the reported field that leads to a block, if it must be a field of the block that points there: because no
-    /// other block does, or by the type of that block.
+    /// Returns the reported field that leads to a block, if it must be a field of the block that
+    /// points there: because no other block does, or by the type of that block.
     fn reported_field(&self, from: u32, to: u32) -> Option<String> {
         let ours = self.dump.extension.as_ref()?;
         let reports = self.dump.reports(self.dump.blocks.get(to as usize)?)?;
@@ -165,7 +165,8 @@ impl Retention<'_> {
 
     /// Returns the types of the boxed or shared values that these steps pass.
     ///
-    /// With the offsets of their fields from debug information, [`name_fields`](Self::name_fields) names the steps.
+    /// With the offsets of their fields from debug information, [`name_fields`](Self::name_fields)
+    /// names the steps.
     #[must_use]
     pub fn pointing_types<'s>(&self, steps: impl Iterator<Item = &'s Step>) -> Vec<String> {
         let types =
@@ -189,7 +190,8 @@ impl Retention<'_> {
         }
     }
 
-    /// Returns the type of the value in a block, and the offset of the value: in a shared block it follows two counts.
+    /// Returns the type of the value in a block, and the offset of the value: in a shared block it
+    /// follows two counts.
     fn value(&self, block: usize) -> Option<(&str, u64)> {
         let BlockType::Known(name) = &self.sites.get(self.dump.blocks[block].alloc).block_type
         else {

@@ -1,7 +1,9 @@
-//! The largest retained subtrees: the tree of dominators, with alike nodes grouped and small ones as `<other>`.
+//! The largest retained subtrees: the tree of dominators, with alike nodes grouped and small ones
+//! as `<other>`.
 //!
-//! A block that a block of the same kind dominates belongs to that block's node: a list or a tree of a million nodes is one
-//! line. The retained size of a node is its own size plus the retained sizes of its children.
+//! A block that a block of the same kind dominates belongs to that block's node: a list or a tree
+//! of a million nodes is one line. The retained size of a node is its own size plus the retained
+//! sizes of its children.
 
 use std::cmp::Reverse;
 

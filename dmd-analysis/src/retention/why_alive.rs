@@ -1,4 +1,5 @@
-//! Why blocks are alive: the shortest paths from the root to them, through named statics, types and fields.
+//! The paths that keep blocks alive: the shortest ones from the root, through named statics, types
+//! and fields.
 
 mod paths;
 mod target;
@@ -37,7 +38,8 @@ pub struct WhyAlive {
     pub retained: u64,
     /// Of one block: the nearest node that every path to it passes, if there is one.
     pub dominator: Option<Step>,
-    /// Of one block, its shortest paths. Of several, the shortest path of each, with alike ones grouped, most bytes first.
+    /// Of one block, its shortest paths. Of several, the shortest path of each, with alike ones
+    /// grouped, most bytes first.
     pub paths: Vec<PathToRoot>,
     /// Of several blocks: the number of those whose paths are not in `paths`.
     pub blocks_by_other_paths: u64,

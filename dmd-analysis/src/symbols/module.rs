@@ -1,4 +1,5 @@
-//! One module of a dump: looks up the symbols of its addresses with several threads, each in a part of the module.
+//! One module of a dump: looks up the symbols of its addresses with several threads, each in a part
+//! of the module.
 
 pub(crate) mod breakpad;
 pub(crate) mod dwarf;
@@ -24,7 +25,8 @@ use super::module::members::{Members, members};
 use super::module::names::{NameCache, demangle};
 use crate::read::Symbol;
 
-/// The number of addresses per thread: with fewer, the start-up cost of a thread exceeds its benefit.
+/// The number of addresses per thread: with fewer, the start-up cost of a thread exceeds its
+/// benefit.
 const MIN_PER_THREAD: usize = 2_000;
 
 /// The symbols at an address, innermost function first.
@@ -126,7 +128,8 @@ impl Module {
         offsets.iter().map(name).collect()
     }
 
-    /// Returns the problem with the module as a sentence, or `None` if it has full debug information.
+    /// Returns the problem with the module as a sentence, or `None` if it has full debug
+    /// information.
     pub(super) fn note(&self, offsets: &[u64]) -> Option<String> {
         let path = &self.path;
         let count = offsets.len();

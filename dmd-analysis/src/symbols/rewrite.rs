@@ -37,7 +37,8 @@ pub(super) fn rewrite(dump: &mut Dump, symbols: &[Option<Symbols>]) {
     dump.frames = frames;
 }
 
-/// Returns a key that is only equal for symbols that are printed alike. Duplicate frames are harmless.
+/// Returns a key that is only equal for symbols that are printed alike. Duplicate frames are
+/// harmless.
 fn identity(symbol: &Symbol) -> (usize, usize, Option<u32>, bool, bool) {
     let place = |text: &Arc<str>| text.as_ptr().addr();
     let file = symbol.file.as_ref().map_or(0, place);

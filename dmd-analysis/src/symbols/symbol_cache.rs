@@ -10,7 +10,8 @@ use super::rewrite::rewrite;
 use super::{Key, Options, Report};
 use crate::read::Dump;
 
-/// The symbols of addresses in earlier dumps. Files are only open while new addresses are looked up.
+/// The symbols of addresses in earlier dumps. Files are only open while new addresses are looked
+/// up.
 #[derive(Debug, Default)]
 pub struct SymbolCache {
     /// `None` for an address without symbols, so that it is not looked up again.
@@ -18,7 +19,8 @@ pub struct SymbolCache {
 }
 
 impl SymbolCache {
-    /// Replaces each frame with an address, in a dump of this process, by the functions at that address.
+    /// Replaces each frame with an address, in a dump of this process, by the functions at that
+    /// address.
     ///
     /// Statics get no names.
     pub fn symbolicate(&mut self, dump: &mut Dump) -> Report {
@@ -41,7 +43,8 @@ impl SymbolCache {
             let from_bias = dump.extension.is_some();
             let module =
                 Module::find(path, key.build_id.as_deref(), from_bias, &Options::default());
-            // Only on this thread: the tracker attributes the memory of other threads to the program.
+            // Only on this thread: the tracker attributes the memory of other threads to the
+            // program.
             module.look_up(&offsets, Some(1));
             report.notes.extend(module.note(&offsets));
             let found =

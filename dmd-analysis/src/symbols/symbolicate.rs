@@ -1,7 +1,9 @@
-//! Makes a dump self-contained: frames become functions and lines, and every other field keeps its text, even unknown ones.
+//! Makes a dump self-contained: frames become functions and lines, and every other field keeps its
+//! text, even unknown ones.
 //!
-//! The text is copied field by field, not parsed as a dump. An address with inlined functions becomes several frames, so
-//! the stacks are rewritten. Details of symbols beyond a frame's text go to the key `symbols` under `memreport`.
+//! The text is copied field by field, not parsed as a dump. An address with inlined functions
+//! becomes several frames, so the stacks are rewritten. Details of symbols beyond a frame's text go
+//! to the key `symbols` under `memreport`.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -76,8 +78,8 @@ fn raw(value: &impl Serialize) -> Result<Box<RawValue>, ReadError> {
     serde_json::value::to_raw_value(value).map_err(ReadError::Json)
 }
 
-/// Returns a dump without blocks in which each frame is a stack of its own. Afterwards, the stack contains the frames that
-/// replace the frame.
+/// Returns a dump without blocks in which each frame is a stack of its own. Afterwards, the stack
+/// contains the frames that replace the frame.
 fn one_trace_for_each_frame(
     fields: &Pairs<&RawValue>,
     frames: &Pairs<String>,
@@ -95,7 +97,8 @@ fn one_trace_for_each_frame(
     serde_json::to_vec(&small).map_err(ReadError::Json)
 }
 
-/// Returns the number of frames of the first stacks. Frames behind them are placeholders for missing ones.
+/// Returns the number of frames of the first stacks. Frames behind them are placeholders for
+/// missing ones.
 fn frame_count(dump: &Dump, traces: usize) -> usize {
     let used = dump.traces.iter().take(traces).flat_map(|frames| frames.iter());
     used.map(|frame| frame.index() + 1).max().unwrap_or(0)

@@ -33,7 +33,7 @@ fn build_id() -> Option<String> {
     Elf::parse(&std::fs::read(program()).unwrap()).unwrap().build_id()
 }
 
-/// Where the test program lies in memory.
+/// Returns the addresses of the test program in memory.
 fn mapped() -> std::ops::Range<usize> {
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
     let own = maps.lines().filter(|line| line.ends_with(&program()));
@@ -47,7 +47,7 @@ fn mapped() -> std::ops::Range<usize> {
     ranges[0].0..ranges[ranges.len() - 1].1
 }
 
-/// A dump of one block whose stack has these addresses.
+/// Returns a dump of one block whose stack has these addresses.
 fn dump(path: &str, build_id: Option<&str>, offsets: &[usize]) -> Dump {
     let id = build_id.map_or("null".to_owned(), |id| format!("\"{id}\""));
     let keys: Vec<String> = (0..offsets.len()).map(|at| format!("\"f{at}\"")).collect();
@@ -189,7 +189,7 @@ fn a_dump_becomes_self_contained_and_keeps_its_fields() {
     assert_eq!(again.1.addresses, 0, "nothing is left to look up");
 }
 
-/// A directory of this process in the temporary one, empty.
+/// Returns a new, empty temporary directory.
 fn scratch(name: &str) -> PathBuf {
     let there = std::env::temp_dir().join(format!("dmd-{name}-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&there);

@@ -50,7 +50,8 @@ pub struct ClassPlaces {
     pub places: Vec<Place>,
 }
 
-/// A dump explained: unreported places, places reported twice, and wrong reports, each largest first.
+/// A dump explained: unreported places, places reported twice, and wrong reports, each largest
+/// first.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Explained {
@@ -83,8 +84,8 @@ impl Explained {
 
     /// Returns the value of `heap-unclassified` that agrees with this dump, in bytes.
     ///
-    /// That is: unreported bytes, plus bytes that partial reports leave out, minus bytes that are counted more than once
-    /// or are not on the heap. The reports must be of the same collection.
+    /// That is: unreported bytes, plus bytes that partial reports leave out, minus bytes that are
+    /// counted more than once or are not on the heap. The reports must be of the same collection.
     #[must_use]
     pub fn heap_unclassified(&self) -> i128 {
         let unreported = self.totals(Class::Unreported).usable();

@@ -23,7 +23,8 @@ pub fn write_explained(
     write_places(explained, options, out)
 }
 
-/// Writes the records behind the summary: doubles, unreported places, wrong reports, each with its stack.
+/// Writes the records behind the summary: doubles, unreported places, wrong reports, each with its
+/// stack.
 ///
 /// # Errors
 ///

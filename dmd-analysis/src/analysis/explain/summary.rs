@@ -9,7 +9,8 @@ use crate::analysis::options::ExplainOptions;
 use crate::analysis::records::Class;
 use crate::read::{Estimate, Mode, Sampled, WrongKind};
 
-/// Writes a summary: how much is unreported, the largest places in two lines each, doubles, wrong reports.
+/// Writes a summary: how much is unreported, the largest places in two lines each, doubles, wrong
+/// reports.
 ///
 /// # Errors
 ///

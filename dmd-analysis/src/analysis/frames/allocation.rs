@@ -16,8 +16,8 @@ const OF_DMD_PY: [&str; 10] = [
     "mozilla::dmd::StackTrace::Get",
 ];
 
-/// The words for Rust: the shims, `alloc::alloc`, the growth of vectors, and boxes. An inlined function is only
-/// recognised by its file.
+/// The words for Rust: the shims, `alloc::alloc`, the growth of vectors, and boxes. An inlined
+/// function is only recognised by its file.
 const OF_RUST: [&str; 11] = [
     "__rust_alloc",
     "__rustc::",
@@ -32,7 +32,7 @@ const OF_RUST: [&str; 11] = [
     "/library/alloc/src/boxed.rs:",
 ];
 
-/// Returns whether the text of a frame is that of an allocation function or of the tracker.
+/// Returns whether a frame is an allocation function or the tracker, by its text.
 pub(crate) fn is_allocation(frame: &str) -> bool {
     OF_DMD_PY.iter().chain(&OF_RUST).any(|word| frame.contains(word)) || names_tracker(frame)
 }

@@ -1,46 +1,48 @@
-//! The type of a block, told by the library functions that allocated it: `push<String>` made a `[String]`.
+//! The type of a block, derived from the library functions that allocated it: `push<String>`
+//! allocates a `[String]`.
 //!
-//! Debug information names a function with its type arguments. Walking outwards from the allocator, the innermost library
-//! function that names a type tells what the block is. Two things would make this a guess, and are not taken for a fact:
-//! code that the linker or the compiler folded, so that one address stands for several functions; and the out-of-line
-//! growth of vectors, which the standard library shares between all types of a layout (an inlined caller tells it then).
+//! Debug information has the type arguments of a function. The innermost library function with a
+//! type argument determines the type. Two kinds of functions are ignored, because their type
+//! arguments may be those of another type. The first is code that the linker or the compiler merged
+//! from several functions. The second is the out-of-line growth of vectors, which the standard
+//! library shares between all types of a layout; an inlined caller has the type then.
 
 use super::parts::Parts;
 use super::trim::{library_frames, parts};
 use crate::read::{Dump, FrameId};
 
-/// What is known of a block's type.
+/// The type of a block, as far as its stack shows it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum BlockType {
-    /// The frames tell it.
+    /// The type from the frames.
     Known(String),
-    /// They do not; the function that asked for the block.
+    /// The function that allocated the block, if the frames do not show the type.
     AllocatedIn(String),
-    /// There is no stack.
+    /// Unknown, because there is no stack.
     Unknown,
 }
 
 impl BlockType {
-    /// The type of a block with this allocation stack.
+    /// Derives the type of a block from its allocation stack.
     #[must_use]
     pub fn of_trace(dump: &Dump, trace: &[FrameId]) -> Self {
         let frames = parts(dump, trace);
         let library = library_frames(&frames);
         if let Some(known) =
-            (0..library).find_map(|at| told_by(&frames[at], &frames[at + 1..library]))
+            (0..library).find_map(|at| type_of(&frames[at], &frames[at + 1..library]))
         {
             return Self::Known(without_std_paths(&known));
         }
-        let asker =
+        let caller =
             frames.get(library).map(|parts| parts.name.filter(|_| !parts.function.contains("::")));
-        match asker {
+        match caller {
             Some(name) => Self::AllocatedIn(name.unwrap_or(frames[library].function).to_owned()),
             None => Self::Unknown,
         }
     }
 
-    /// Its name in a line.
+    /// Returns the type in words.
     #[must_use]
     pub fn describe(&self) -> String {
         match self {
@@ -51,7 +53,7 @@ impl BlockType {
     }
 }
 
-/// Types of the standard library by the names that everyone uses for them.
+/// Shortens the paths of the standard library's types to their usual names.
 fn without_std_paths(name: &str) -> String {
     const PATHS: [&str; 8] = [
         ", alloc::alloc::Global",
@@ -66,12 +68,13 @@ fn without_std_paths(name: &str) -> String {
     PATHS.iter().fold(name.to_owned(), |name, path| name.replace(path, ""))
 }
 
-/// The type that one library function tells, if it does; `outer` are the library functions around it.
-fn told_by(parts: &Parts<'_>, outer: &[Parts<'_>]) -> Option<String> {
+/// Returns the type that one library function shows, if any. `outer` are the library functions
+/// around it.
+fn type_of(parts: &Parts<'_>, outer: &[Parts<'_>]) -> Option<String> {
     let name = parts.name?;
     let file = parts.file?;
     let (function, arguments) = split_arguments(name)?;
-    // A closure's arguments are those of the function around it, and say less than that function.
+    // A closure has the arguments of the function around it, which is more precise.
     if function.starts_with('{') {
         return None;
     }
@@ -82,13 +85,13 @@ fn told_by(parts: &Parts<'_>, outer: &[Parts<'_>]) -> Option<String> {
     }
     let first = arguments.into_iter().find(|argument| !is_allocator(argument))?;
     let known = describe(file, function, first)?;
-    // A byte buffer that a String function asked for is that string's.
+    // A byte buffer that a function of `String` allocates is the buffer of a string.
     let is_string =
         |parts: &Parts<'_>| parts.file.is_some_and(|file| ends(file, &["string.rs", "str.rs"]));
     Some(if known == "[u8]" && outer.iter().any(is_string) { "String".to_owned() } else { known })
 }
 
-/// What a function of `file` with first type argument `of` allocates.
+/// Returns the type that a function of `file` with first type argument `of` allocates.
 fn describe(file: &str, function: &str, of: &str) -> Option<String> {
     let table = file.contains("hashbrown")
         && (file.contains("/raw") || ends(file, &["map.rs", "table.rs"]));
@@ -115,7 +118,7 @@ fn describe(file: &str, function: &str, of: &str) -> Option<String> {
     (is_buffer || ends(file, &["slice.rs", "vec.rs"])).then(|| format!("[{of}]"))
 }
 
-/// A boxed value; those that only the library makes are shown by what they belong to.
+/// Returns the type of a boxed value. Internal types of the library are named by their owner.
 fn boxed(of: &str) -> String {
     let inner = |prefix: &str| of.strip_prefix(prefix)?.strip_suffix('>');
     if let Some(value) = inner("alloc::sync::ArcInner<") {
@@ -149,7 +152,8 @@ fn is_allocator(argument: &str) -> bool {
         || argument.ends_with("Allocator")
 }
 
-/// `push<String, Global>` into `push` and its arguments. Without arguments there is nothing to tell.
+/// Splits `push<String, Global>` into `push` and its arguments, or returns `None` without
+/// arguments.
 fn split_arguments(name: &str) -> Option<(&str, Vec<&str>)> {
     let inside = name.strip_suffix('>')?;
     let open = inside.find('<').filter(|&at| at > 0)?;
@@ -181,8 +185,9 @@ mod tests {
     use super::BlockType;
     use crate::read::{Dump, Frame, FrameId, Symbol};
 
-    /// Frames, innermost first: one a line, `name @ file`, with `(out of line)` or `(folded)` behind where it is.
-    fn told(frames: &str) -> String {
+    /// Derives the type from frames, innermost first, one a line: `name @ file`, `(out of line)`,
+    /// `(folded)`.
+    fn derived(frames: &str) -> String {
         let frame = |line: &str| {
             let (name, file) = line.split_once(" @ ").unwrap();
             let (file, how) = file.split_once(" (").unwrap_or((file, ""));
@@ -203,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn library_functions_tell_the_type() {
+    fn library_functions_show_the_type() {
         let table = [
             ("new<subject::Tree> @ alloc/boxed.rs", "Box<subject::Tree>"),
             (
@@ -238,15 +243,15 @@ mod tests {
             ),
         ];
         for (frames, expected) in table {
-            assert_eq!(told(&format!("{frames}\nbuild @ /home/me/src/main.rs")), expected);
+            assert_eq!(derived(&format!("{frames}\nbuild @ /home/me/src/main.rs")), expected);
         }
     }
 
     #[test]
-    fn shared_code_tells_nothing() {
+    fn shared_code_shows_no_type() {
         let growth = "grow_one<gimli::AttributeValue, alloc::alloc::Global> @ alloc/raw_vec/mod.rs (out of line)";
         let table = [
-            // The inlined caller knows what the folded growth does not.
+            // The inlined caller has the type, unlike the shared growth.
             (vec![growth, "push<String, alloc::alloc::Global> @ alloc/vec/mod.rs"], "[String]"),
             (vec![growth], "type unknown, allocated in build"),
             (
@@ -256,10 +261,10 @@ mod tests {
         ];
         for (frames, expected) in table {
             assert_eq!(
-                told(&format!("{}\nbuild @ /home/me/src/main.rs", frames.join("\n"))),
+                derived(&format!("{}\nbuild @ /home/me/src/main.rs", frames.join("\n"))),
                 expected
             );
         }
-        assert_eq!(told(""), "type unknown");
+        assert_eq!(derived(""), "type unknown");
     }
 }

@@ -15,7 +15,8 @@ pub(crate) struct Style<'a> {
 }
 
 impl Style<'_> {
-    /// Returns a frame as `subject::Lexicon::intern (src/lexicon.rs:41)`, cut to `width - indent` columns if possible.
+    /// Returns a frame as `subject::Lexicon::intern (src/lexicon.rs:41)`, cut to `width - indent`
+    /// columns if possible.
     pub(crate) fn frame(&self, parts: &Parts<'_>, indent: usize) -> String {
         let function = parts.shown().to_owned();
         let place = match (parts.file, parts.line) {
@@ -28,7 +29,8 @@ impl Style<'_> {
         shown + &place
     }
 
-    /// Returns the path of a file without the program's directory, the registry's or the toolchain's.
+    /// Returns the path of a file without the program's directory, the registry's or the
+    /// toolchain's.
     pub(crate) fn file<'f>(&self, file: &'f str) -> &'f str {
         if let Some(root) = self.root.filter(|root| !root.is_empty()) {
             let inside = file
@@ -62,8 +64,8 @@ pub fn shorten(text: &str, room: usize) -> String {
     format!("{head}…{tail}")
 }
 
-/// Returns the frames of a stack as text, `subject::Lexicon::intern (src/lexicon.rs:41)`, innermost first. The frames of
-/// libraries, the allocator and the tracker in front are left out.
+/// Returns the frames of a stack as text, `subject::Lexicon::intern (src/lexicon.rs:41)`, innermost
+/// first. The frames of libraries, the allocator and the tracker in front are left out.
 #[must_use]
 pub fn stack_as_read(dump: &Dump, trace: TraceId) -> Vec<String> {
     let frames = parts(dump, dump.trace(trace));

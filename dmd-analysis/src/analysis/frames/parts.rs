@@ -63,8 +63,8 @@ impl<'a> Parts<'a> {
         Self { function, name: None, file, line, out_of_line: true, folded: false }
     }
 
-    /// Returns the function as it is printed: with its path if the symbol table has one, or else with its type
-    /// arguments from debug information.
+    /// Returns the function as it is printed: with its path if the symbol table has one, or else
+    /// with its type arguments from debug information.
     pub(crate) fn shown(&self) -> &'a str {
         self.name.filter(|_| !self.function.contains("::")).unwrap_or(self.function)
     }
@@ -97,8 +97,8 @@ impl<'a> Parts<'a> {
             || C.iter().any(|prefix| self.function.starts_with(prefix))
     }
 
-    /// Returns whether the function is the entry from a program into its allocator. Frames further in are the
-    /// allocator's or the tracker's, whichever crate they are from.
+    /// Returns whether the function is the entry from a program into its allocator. Frames further
+    /// in are the allocator's or the tracker's, whichever crate they are from.
     pub(crate) fn is_allocator_entry(&self) -> bool {
         // A prefix such as `__rust_` is too short: threads begin in `__rust_begin_short_backtrace`.
         const SHIMS: [&str; 6] = [
@@ -127,7 +127,8 @@ impl<'a> Parts<'a> {
         path.split_once("::").map(|(krate, _)| krate).filter(|krate| krate.chars().all(is_word))
     }
 
-    /// Returns whether the code is the program's own: neither a library nor a crate from a registry.
+    /// Returns whether the code is the program's own: neither a library nor a crate from a
+    /// registry.
     pub(crate) fn is_own(&self) -> bool {
         let has_place = self
             .file

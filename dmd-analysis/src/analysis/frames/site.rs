@@ -14,7 +14,8 @@ use crate::read::{Dump, TraceId};
 pub struct Site {
     /// The type of its blocks, as far as the frames show it.
     pub block_type: BlockType,
-    /// The frames, innermost first, without the libraries in front: `subject::Lexicon::intern (src/lexicon.rs:41)`.
+    /// The frames, innermost first, without the libraries in front: `subject::Lexicon::intern
+    /// (src/lexicon.rs:41)`.
     pub frames: Vec<String>,
     /// The first frame that is the program's own code, if there is one.
     pub own: Option<String>,
@@ -91,7 +92,8 @@ fn site(dump: &Dump, trace: TraceId, max_frames: usize, style: &Style<'_>) -> Si
     }
 }
 
-/// Returns the lines of a stack. A recursive function takes one line, however deep the recursion is.
+/// Returns the lines of a stack. A recursive function takes one line, however deep the recursion
+/// is.
 fn lines(frames: &[Parts<'_>], max_frames: usize, style: &Style<'_>) -> Vec<String> {
     const AGAIN: &str = ", recursively";
     let mut lines: Vec<String> = Vec::new();

@@ -11,7 +11,8 @@ pub(super) fn is_hashbrown(file: &str) -> bool {
     file.contains("/hashbrown-") || file.contains("/rust/deps/")
 }
 
-/// Returns the crate and version, `serde_json-1.0.145`, of a file in cargo's registry or among its checkouts.
+/// Returns the crate and version, `serde_json-1.0.145`, of a file in cargo's registry or among its
+/// checkouts.
 pub(super) fn registry_crate(file: &str) -> Option<&str> {
     registry_path(file)?.split('/').next()
 }

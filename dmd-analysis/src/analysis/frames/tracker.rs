@@ -1,6 +1,8 @@
-//! The tracker's own frames, recognised by the text of a function's path or of a source file's path.
+//! The tracker's own frames, recognised by the text of a function's path or of a source file's
+//! path.
 
-/// The modules of the crate `dmd` that run inside the allocator's hooks. `track` held all of them in earlier builds.
+/// The modules of the crate `dmd` that run inside the allocator's hooks. `track` held all of them
+/// in earlier builds.
 const MODULES: [&str; 8] = ["hook", "stack", "table", "sample", "event", "collect", "mem", "track"];
 
 /// The modules of earlier builds that read dumps in another process, or write them.
@@ -11,7 +13,8 @@ pub(super) fn is_tracker_function(path: &str) -> bool {
     path.strip_prefix("dmd::").is_some_and(begins_with_module)
 }
 
-/// Returns whether the text of a frame has a path of the tracker anywhere, as in `<dmd::hook::Dmd as …>::alloc`.
+/// Returns whether the text of a frame has a path of the tracker anywhere, as in `<dmd::hook::Dmd
+/// as …>::alloc`.
 pub(super) fn names_tracker(text: &str) -> bool {
     text.match_indices("dmd::").any(|(at, found)| {
         let is_whole_word =
@@ -24,8 +27,8 @@ fn begins_with_module(path: &str) -> bool {
     path.split_once("::").is_some_and(|(module, _)| MODULES.contains(&module))
 }
 
-/// Returns whether a source file belongs to the tracker's crate: `dmd/src/hook/allocator.rs` of a checkout, or
-/// `memreport-dmd-0.1.0/src/hook/allocator.rs` of a registry.
+/// Returns whether a source file belongs to the tracker's crate: `dmd/src/hook/allocator.rs` of a
+/// checkout, or `memreport-dmd-0.1.0/src/hook/allocator.rs` of a registry.
 pub(super) fn is_tracker_file(file: &str) -> bool {
     let is_crate = |part: &str| part == "dmd" || part.starts_with("memreport-dmd-");
     let mut parts = file.split('/').skip_while(|part| !is_crate(part));

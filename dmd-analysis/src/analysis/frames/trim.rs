@@ -1,4 +1,5 @@
-//! Stacks without the frames in front that are not the program's: those of the allocator, the tracker and libraries.
+//! Stacks without the frames in front that are not the program's: those of the allocator, the
+//! tracker and libraries.
 
 use super::allocation::is_allocation;
 use super::parts::Parts;
@@ -21,8 +22,8 @@ pub(crate) fn parts<'a>(dump: &'a Dump, trace: &[FrameId]) -> Vec<Parts<'a>> {
     trace.iter().map(|frame| Parts::of(&dump.frames[frame.index()])).collect()
 }
 
-/// Returns the frames of a stack without the allocation functions, the allocator and the tracker in front. A stack that
-/// has no other frames is returned whole.
+/// Returns the frames of a stack without the allocation functions, the allocator and the tracker in
+/// front. A stack that has no other frames is returned whole.
 pub(crate) fn without_allocator<'a>(dump: &'a Dump, trace: &[FrameId]) -> Vec<Parts<'a>> {
     let frames = parts(dump, trace);
     let inner = allocator_frames(&frames);
@@ -36,11 +37,11 @@ pub(crate) fn without_allocator<'a>(dump: &'a Dump, trace: &[FrameId]) -> Vec<Pa
     if kept.is_empty() { frames } else { kept }
 }
 
-/// Returns the frames of a stack that are not the libraries'. A stack that has no other frames keeps those outside of
-/// the allocator.
+/// Returns the frames of a stack that are not the libraries'. A stack that has no other frames
+/// keeps those outside of the allocator.
 ///
-/// Frames of the standard library in between (iterators, calls of closures, starts of threads) add nothing to the
-/// frames around them, and those beyond `main` are the same in every stack.
+/// Frames of the standard library in between (iterators, calls of closures, starts of threads) add
+/// nothing to the frames around them, and those beyond `main` are the same in every stack.
 pub(crate) fn without_library<'a>(dump: &'a Dump, trace: &[FrameId]) -> Vec<Parts<'a>> {
     let frames = parts(dump, trace);
     let rest = frames[library_frames(&frames)..].iter().filter(|parts| !parts.is_library());

@@ -1,4 +1,5 @@
-//! The classes of blocks: unreported, reported once, reported twice, or all of a dump without reports.
+//! The classes of blocks: unreported, reported once, reported twice, or all of a dump without
+//! reports.
 
 use crate::read::{Dump, Mode, TraceId};
 
@@ -12,7 +13,7 @@ pub enum Class {
     Cumulative,
     /// Reported twice or more often.
     TwiceReported,
-    /// Not reported by any reporter: dark matter.
+    /// Never reported.
     Unreported,
     /// Reported exactly once, which is correct.
     OnceReported,
@@ -44,7 +45,8 @@ impl Class {
     }
 }
 
-/// Returns the mode by which blocks are classified. Our scans contain reports, which Mozilla's mode `scan` does not.
+/// Returns the mode by which blocks are classified. Our scans contain reports, which Mozilla's mode
+/// `scan` does not.
 pub(crate) fn mode(dump: &Dump) -> Mode {
     match dump.invocation.mode {
         Mode::Scan if dump.extension.is_some() => Mode::DarkMatter,

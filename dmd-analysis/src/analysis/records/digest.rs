@@ -108,7 +108,8 @@ impl Builder {
         }
     }
 
-    /// Returns where the record at `at` counts blocks of `usable` bytes, or `None` if it has none of them yet.
+    /// Returns where the record at `at` counts blocks of `usable` bytes, or `None` if it has none
+    /// of them yet.
     fn place_of_size(&mut self, at: usize, usable: i64) -> Option<usize> {
         let sizes = &self.records[at].sizes.0;
         if sizes.len() < FEW_SIZES {

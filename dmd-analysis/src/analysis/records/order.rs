@@ -54,8 +54,8 @@ pub struct Filter {
 impl Filter {
     /// Parses a filter of the command line.
     ///
-    /// `text` keeps records with the text in some frame, `!text` those without it, and `\!text` stands for a text that
-    /// starts with `!`.
+    /// `text` keeps records with the text in some frame, `!text` those without it, and `\!text`
+    /// stands for a text that starts with `!`.
     #[must_use]
     pub fn new(argument: &str) -> Self {
         if let Some(text) = argument.strip_prefix('\\') {

@@ -71,7 +71,8 @@ impl Record {
         Self { alloc, reports, totals, sizes, addrs: Vec::new() }
     }
 
-    /// Returns the key of the record, which is equal in two dumps that share their [`Stacks`](super::Stacks).
+    /// Returns the key of the record, which is equal in two dumps that share their
+    /// [`Stacks`](super::Stacks).
     pub(crate) fn key(&self) -> (StackId, ListId) {
         (self.alloc, self.reports)
     }

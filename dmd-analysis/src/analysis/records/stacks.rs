@@ -1,4 +1,5 @@
-//! Stacks of records: without allocation functions, cut to a length, and equal if the text of their frames is.
+//! Stacks of records: without allocation functions, cut to a length, and equal if the text of their
+//! frames is.
 
 use rustc_hash::FxHashMap;
 
@@ -22,7 +23,8 @@ impl Default for Grouping {
 }
 
 impl Grouping {
-    /// Returns rules that cut stacks to `max_frames` and, if `ignore_alloc_fns`, drop their allocation functions.
+    /// Returns rules that cut stacks to `max_frames` and, if `ignore_alloc_fns`, drop their
+    /// allocation functions.
     #[must_use]
     pub fn new(max_frames: usize, ignore_alloc_fns: bool) -> Self {
         Self { max_frames, ignore_alloc_fns }
@@ -37,7 +39,8 @@ pub struct StackId(u32);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ListId(u32);
 
-/// The interned stacks of one dump, or of two that are compared: equal stacks have equal ids in both.
+/// The interned stacks of one dump, or of two that are compared: equal stacks have equal ids in
+/// both.
 #[derive(Debug, Default)]
 pub struct Stacks {
     texts: Vec<Box<str>>,
@@ -59,7 +62,8 @@ pub(crate) struct Grouped {
 }
 
 impl Stacks {
-    /// Returns the frames of a stack, innermost first, with their text in the dump (`#00: main (main.rs:1)`).
+    /// Returns the frames of a stack, innermost first, with their text in the dump (`#00: main
+    /// (main.rs:1)`).
     pub fn frames(&self, id: StackId) -> impl Iterator<Item = &str> {
         self.stacks[id.0 as usize].iter().map(|&text| &*self.texts[text as usize])
     }
@@ -120,7 +124,8 @@ impl Stacks {
     }
 }
 
-/// Returns the next id. Ids stay below 2^32: each takes more than one byte of a text of limited length.
+/// Returns the next id. Ids stay below 2^32: each takes more than one byte of a text of limited
+/// length.
 fn next_id(len: usize) -> u32 {
     u32::try_from(len).unwrap_or(u32::MAX)
 }

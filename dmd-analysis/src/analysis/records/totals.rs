@@ -28,7 +28,8 @@ impl Totals {
         self.slop = self.slop.saturating_add(num.saturating_mul(slop.into()));
     }
 
-    /// Adds the blocks of a record, times their weight: a sampled block counts for all that it represents.
+    /// Adds the blocks of a record, times their weight: a sampled block counts for all that it
+    /// represents.
     #[expect(
         clippy::cast_precision_loss,
         clippy::cast_possible_truncation,

@@ -1,4 +1,5 @@
-//! Clamping of a scan dump: a word that points into a block becomes the block's start, any other word becomes 0.
+//! Clamping of a scan dump: a word that points into a block becomes the block's start, any other
+//! word becomes 0.
 
 use std::ops::Range;
 use std::{error, fmt};

@@ -165,7 +165,8 @@ impl BlockRanges {
     }
 }
 
-/// Returns the size of a word in bytes: 4 in the dump of a 32-bit program, whose blocks have too many words for 8.
+/// Returns the size of a word in bytes: 4 in the dump of a 32-bit program, whose blocks have too
+/// many words for 8.
 fn word_size(dump: &Dump) -> u64 {
     let too_many = |contents: &Contents| {
         dump.words(contents).len() as u64 * 8 > dump.blocks[contents.block].usable()

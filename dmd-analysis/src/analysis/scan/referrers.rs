@@ -1,4 +1,5 @@
-//! Referrers of a block in a scan dump: the words that point at it, and the chains of blocks that lead to it.
+//! Referrers of a block in a scan dump: the words that point at it, and the chains of blocks that
+//! lead to it.
 
 use std::collections::VecDeque;
 use std::collections::hash_map::Entry;
@@ -69,7 +70,8 @@ impl From<&Link> for Referrer {
 pub struct Chain {
     /// The links from the inside out: the first points at the target.
     pub links: Vec<Referrer>,
-    /// True if the last link comes from a block of the chain; otherwise nothing points at the last block.
+    /// True if the last link comes from a block of the chain; otherwise nothing points at the last
+    /// block.
     pub is_cycle: bool,
 }
 
@@ -83,7 +85,8 @@ pub struct BlockReferrers {
     pub offset: u64,
     /// Every word that points into it.
     pub referrers: Vec<Referrer>,
-    /// The shortest chains to blocks that nothing in the heap points at, and some cycles on the way.
+    /// The shortest chains to blocks that nothing in the heap points at, and some cycles on the
+    /// way.
     pub chains: Vec<Chain>,
 }
 

@@ -72,7 +72,7 @@ impl View<'_> {
         Ok(())
     }
 
-    /// `0x55d0: 112 bytes, [String]`
+    /// Returns a block in words: `0x55d0: 112 bytes, [String]`.
     fn describe(&self, index: usize) -> String {
         let block = &self.dump.blocks[index];
         let what = self.sites.get(block.alloc).block_type.describe();
@@ -84,7 +84,7 @@ impl View<'_> {
         format!("0x{address:x}")
     }
 
-    /// `byte 8 of 0x55d0 → its start: 112 bytes, [String]`
+    /// Returns a link in words: `byte 8 of 0x55d0: 112 bytes, [String] → its start`.
     fn link(&self, link: Referrer, to: usize) -> String {
         let (at, block) = (commas(link.at.into()), self.describe(link.block));
         let into = match link.into {

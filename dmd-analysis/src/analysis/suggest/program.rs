@@ -1,4 +1,5 @@
-//! Facts about the program that a dump contains: its own types, measured types, statics, and links between blocks.
+//! Facts about the program that a dump contains: its own types, measured types, statics, and links
+//! between blocks.
 
 use std::collections::HashSet;
 
@@ -68,8 +69,8 @@ impl<'d> ProgramFacts<'d> {
         before.max_by_key(|field| field.offset).map(|field| &*field.name)
     }
 
-    /// Returns the first type of the program's own in the name of a type. For a map it is the last one, because keys
-    /// seldom own much.
+    /// Returns the first type of the program's own in the name of a type. For a map it is the last
+    /// one, because keys seldom own much.
     pub(crate) fn own_type<'n>(&self, name: &'n str) -> Option<&'n str> {
         let is_own = |path: &&str| {
             path.split_once("::").is_some_and(|(krate, _)| self.own_crates.contains(krate))
@@ -79,7 +80,8 @@ impl<'d> ProgramFacts<'d> {
     }
 }
 
-/// Returns the name of a static in the source, without what `lazy_static` and the compiler add to it.
+/// Returns the name of a static in the source, without what `lazy_static` and the compiler add to
+/// it.
 pub(crate) fn readable_static(name: &str) -> &str {
     let lazy =
         name.strip_prefix('<').and_then(|name| name.split_once(" as core::ops::deref::Deref"));

@@ -1,4 +1,5 @@
-//! Suggestions for unreported blocks: by the holder, by a reported block that points there, by type, and by crate.
+//! Suggestions for unreported blocks: by the holder, by a reported block that points there, by
+//! type, and by crate.
 
 use super::features::FEATURES;
 use super::program::{Pointing, ProgramFacts, readable_static};
@@ -146,7 +147,8 @@ impl ProgramFacts<'_> {
     }
 }
 
-/// Returns whether a static is in code that can be changed: not in the standard library, and not in C.
+/// Returns whether a static is in code that can be changed: not in the standard library, and not in
+/// C.
 fn is_of_program(name: &str) -> bool {
     let path = name.trim_start_matches(['<', '&']);
     let krate = path.split("::").next().unwrap_or_default();

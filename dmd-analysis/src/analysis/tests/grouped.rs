@@ -10,7 +10,7 @@ fn dump() -> Dump {
     read_slice(DUMP.as_bytes()).unwrap()
 }
 
-/// Each group: name, all bytes, dark bytes.
+/// Returns each group: name, all bytes, unreported bytes.
 fn assert_groups(by: By, expected: &[(&str, i128, i128)]) {
     let groups = group_by(&dump(), by, &options());
     let found: Vec<(&str, i128, i128)> = groups

@@ -1,4 +1,4 @@
-//! Who points at a block, on small scan dumps.
+//! Referrers of blocks in small scan dumps.
 
 use super::dump;
 use crate::analysis::{
@@ -6,8 +6,8 @@ use crate::analysis::{
 };
 use crate::read::Dump;
 
-/// 0x100 is pointed at by 0x200 (its start) and 0x300 (into it); 0x200 by 0x400; 0x500 and 0x600 point at each other, and
-/// 0x500 at 0x400; 0x700 points at itself.
+/// 0x100 is pointed at by 0x200 (its start) and 0x300 (into it); 0x200 by 0x400; 0x500 and 0x600
+/// point at each other, and 0x500 at 0x400; 0x700 points at itself.
 const BLOCKS: &str = r#"{"req":32,"addr":"100","alloc":"A","contents":["0","1","2","3"]},
     {"req":16,"addr":"200","alloc":"B","contents":["0","100"]},
     {"req":24,"slop":8,"addr":"300","contents":["7","8","118"]},

@@ -1,9 +1,10 @@
-//! What to do about a record, rule by rule, on small dumps.
+//! Suggestions, rule by rule, on small dumps.
 
 use crate::analysis::{Class, ExplainOptions, explain};
 use crate::read::read_slice;
 
-/// The remedy of the first place of the class, in a dump with this block and this extension.
+/// Returns the suggestion for the first place of the class, in a dump with this block and this
+/// extension.
 fn suggestion(class: Class, block: &str, extension: &str) -> Option<String> {
     const REGISTRY: &str = "/c/registry/src/i";
     let text = format!(

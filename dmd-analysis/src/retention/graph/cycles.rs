@@ -2,11 +2,13 @@
 
 use super::Graph;
 
-/// Finds the loose cycles among the nodes that are not `reached`. All other such nodes can be reached from these.
+/// Finds the loose cycles among the nodes that are not `reached`. All other such nodes can be
+/// reached from these.
 ///
-/// The first pass starts a walk at every node that no earlier walk visited. It starts at a node of each loose cycle, because
-/// no other node leads there. The second pass goes through the starts in reverse: those that no later start reaches are the
-/// ones in loose cycles. The cycle is the set of nodes that reach its start.
+/// The first pass starts a walk at every node that no earlier walk visited. It starts at a node of
+/// each loose cycle, because no other node leads there. The second pass goes through the starts in
+/// reverse: those that no later start reaches are the ones in loose cycles. The cycle is the set of
+/// nodes that reach its start.
 pub(crate) fn loose_cycles(graph: &Graph, reached: &[bool]) -> Vec<Vec<u32>> {
     let mut visited = reached.to_vec();
     let mut starts = Vec::new();

@@ -1,8 +1,9 @@
 //! The dominators of a graph, by the algorithm of Lengauer and Tarjan, without recursion.
 //!
-//! A node dominates another if every path from the root to the other passes it. The nearest such node is the parent in the
-//! tree of dominators. The retained size of a node is the sum of its subtree. The simple form of the algorithm takes
-//! O(m log n) for every graph: "A fast algorithm for finding dominators in a flowgraph", TOPLAS 1979.
+//! A node dominates another if every path from the root to the other passes it. The nearest such
+//! node is the parent in the tree of dominators. The retained size of a node is the sum of its
+//! subtree. The simple form of the algorithm takes O(m log n) for every graph: "A fast algorithm
+//! for finding dominators in a flowgraph", TOPLAS 1979.
 
 use super::Graph;
 use super::NONE;
@@ -144,18 +145,21 @@ struct Search {
     forest: Vec<Linked>,
     semi: Vec<u32>,
     nearest: Vec<u32>,
-    /// Linked lists of the nodes with the same `semi`: the first of each list, and the next of each node.
+    /// Linked lists of the nodes with the same `semi`: the first of each list, and the next of each
+    /// node.
     bucket: Vec<u32>,
     next: Vec<u32>,
     path: Vec<u32>,
 }
 
-/// A node of the forest. Its fields are adjacent because every access is a cache miss on a random graph.
+/// A node of the forest. Its fields are adjacent because every access is a cache miss on a random
+/// graph.
 #[derive(Clone, Copy)]
 struct Linked {
     /// An ancestor in its tree, or [`NONE`] at the root. Path compression moves it upwards.
     ancestor: u32,
-    /// The least `semi` on the path up to, but without, the ancestor; `label` is the node that has it.
+    /// The least `semi` on the path up to, but without, the ancestor; `label` is the node that has
+    /// it.
     least: u32,
     label: u32,
 }
@@ -176,7 +180,8 @@ impl Search {
         }
     }
 
-    /// Returns the nearest dominators. `sources` visits the numbers of the nodes that point at a node.
+    /// Returns the nearest dominators. `sources` visits the numbers of the nodes that point at a
+    /// node.
     fn run(mut self, sources: impl Fn(u32, &mut dyn FnMut(u32))) -> Vec<u32> {
         let count = u32::try_from(self.parents.len()).unwrap_or(NONE);
         for node in (1..count).rev() {
@@ -196,7 +201,8 @@ impl Search {
         self.nearest
     }
 
-    /// Sets the nearest dominator of the nodes in a bucket: `parent`, or the dominator of `label`, which is found later.
+    /// Sets the nearest dominator of the nodes in a bucket: `parent`, or the dominator of `label`,
+    /// which is found later.
     fn empty_bucket(&mut self, parent: u32) {
         let mut node = std::mem::replace(&mut self.bucket[parent as usize], NONE);
         while node != NONE {
@@ -207,7 +213,8 @@ impl Search {
         }
     }
 
-    /// Returns the node of the forest with the least `semi` on the path from `node` up to, but without, its root.
+    /// Returns the node of the forest with the least `semi` on the path from `node` up to, but
+    /// without, its root.
     fn least(&mut self, node: u32) -> Linked {
         let mut at = node;
         loop {

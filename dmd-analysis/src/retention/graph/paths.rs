@@ -58,10 +58,12 @@ impl ShortestPaths {
         path
     }
 
-    /// Visits the paths to a node, shortest first, until `enough` returns true. No path passes a node twice.
+    /// Visits the paths to a node, shortest first, until `enough` returns true. No path passes a
+    /// node twice.
     ///
-    /// This is an A* search from the end of the paths. The distance to the root is exact, so paths are complete in the order
-    /// of their lengths. `work` limits the number of visited nodes; the search ends there even if there are more paths.
+    /// This is an A* search from the end of the paths. The distance to the root is exact, so paths
+    /// are complete in the order of their lengths. `work` limits the number of visited nodes; the
+    /// search ends there even if there are more paths.
     pub(crate) fn paths(
         &self,
         graph: &Graph,

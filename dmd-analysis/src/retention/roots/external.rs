@@ -1,4 +1,4 @@
-//! External roots: what holds a block that nothing in the dump points at.
+//! External roots: the holders of blocks that nothing in the dump points at.
 
 use rustc_hash::FxHashMap;
 
@@ -6,7 +6,8 @@ use crate::analysis::frames::{Style, reporter};
 use crate::read::{Block, Dump, Holder, TraceId};
 use crate::retention::NONE;
 
-/// What holds a block from outside of the dump: a reporter or a skipped field that reaches the block, or something unknown.
+/// The holder of a block outside of the dump: a reporter or a skipped field that reaches the block,
+/// or an unknown one.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ExternalRoot {
     /// A reporter reaches it: its path, and the field.
@@ -78,7 +79,8 @@ impl<'d> ExternalRoots<'d> {
         }
     }
 
-    /// Interns the external root of a cycle: of its blocks, one that a reporter reaches, or else one of a skipped field.
+    /// Interns the external root of a cycle: of its blocks, one that a reporter reaches, or else
+    /// one of a skipped field.
     pub(super) fn of_cycle(&mut self, blocks: &[u32]) -> u32 {
         let numbers: Vec<u32> = blocks.iter().map(|&block| self.of_block(block)).collect();
         numbers.into_iter().min_by_key(|&number| &self.list[number as usize]).unwrap_or(0)

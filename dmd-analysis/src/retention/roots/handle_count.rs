@@ -6,13 +6,15 @@ use crate::analysis::frames::{BlockType, Sites};
 use crate::analysis::scan::links::BlockRanges;
 use crate::read::Dump;
 
-/// The comparison of the counts in a cycle's `Rc`s and `Arc`s with the handles that are in the cycle.
+/// The comparison of the counts in a cycle's `Rc`s and `Arc`s with the handles that are in the
+/// cycle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum HandleCount {
     /// Every counted handle is in the cycle itself, which is therefore leaked.
     Leaked,
-    /// This many counted handles are in no block: something outside the heap holds the cycle, or a handle was forgotten.
+    /// This many counted handles are in no block: something outside the heap holds the cycle, or a
+    /// handle was forgotten.
     Outside(u64),
     /// The cycle has no counts, or they do not agree with its handles.
     Unknown,
@@ -20,7 +22,8 @@ pub enum HandleCount {
 
 /// Compares the counts in the shared blocks of a cycle with the handles that are in it.
 ///
-/// A shared block begins with its count of strong handles, followed by the count of weak ones, which is one higher.
+/// A shared block begins with its count of strong handles, followed by the count of weak ones,
+/// which is one higher.
 pub(super) fn count_handles(
     dump: &Dump,
     ranges: &BlockRanges,

@@ -1,4 +1,4 @@
-//! Graphs at random: each answer against one that is found by brute force.
+//! Random graphs: each result compared with a brute-force oracle.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use crate::retention::graph::dominators::Dominators;
 use crate::retention::graph::paths::ShortestPaths;
 use crate::retention::graph::{Builder, Graph};
 
-/// Up to ten nodes, of which the last is the root, and the edges between them.
+/// Generates up to ten nodes, of which the last is the root, and edges between them.
 pub(crate) fn edges() -> impl Strategy<Value = (usize, BTreeSet<(u32, u32)>)> {
     (1_usize..10).prop_flat_map(|nodes| {
         let node = 0..u32::try_from(nodes).unwrap();
@@ -30,7 +30,7 @@ fn graph(nodes: usize, edges: &BTreeSet<(u32, u32)>) -> Graph {
     builder.finish(nodes)
 }
 
-/// What can be reached from `start` without passing `without`.
+/// Returns the nodes that can be reached from `start` without passing `without`.
 fn reached(edges: &BTreeSet<(u32, u32)>, start: u32, without: Option<u32>) -> BTreeSet<u32> {
     let mut found = BTreeSet::new();
     let mut pending = vec![start];
@@ -42,7 +42,7 @@ fn reached(edges: &BTreeSet<(u32, u32)>, start: u32, without: Option<u32>) -> BT
     found
 }
 
-/// Every way from one node to another that passes no node twice.
+/// Returns every path from one node to another that passes no node twice.
 fn all_paths(edges: &BTreeSet<(u32, u32)>, from: u32, to: u32) -> Vec<Vec<u32>> {
     let (mut paths, mut pending) = (Vec::new(), vec![vec![from]]);
     while let Some(path) = pending.pop() {

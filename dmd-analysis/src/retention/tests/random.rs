@@ -1,4 +1,4 @@
-//! Dumps at random: sums are whole, and what groups retain is what is lost without them.
+//! Random dumps: sums add up, and the retained size of groups equals the bytes lost without them.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -10,7 +10,7 @@ use super::oracle::edges;
 use crate::analysis::ExplainOptions;
 use crate::read::{Dump, read_slice};
 
-/// A dump of blocks of two sites that point at each other, of which statics know some.
+/// Returns a dump of blocks from two sites that point at each other, some of which statics hold.
 pub(crate) fn dump(nodes: usize, edges: &BTreeSet<(u32, u32)>, known: &BTreeSet<u32>) -> Dump {
     let mut blocks = String::new();
     for node in 0..u32::try_from(nodes).unwrap() {
@@ -50,7 +50,7 @@ fn check_sums(node: &RetainedNode) -> Result<(), TestCaseError> {
     node.children.iter().try_for_each(check_sums)
 }
 
-/// The bytes that are not reached any more without these blocks. What held a block from outside still does.
+/// Returns the bytes that become unreachable without these blocks. External roots stay.
 fn lost(retention: &Retention<'_>, sizes: &[u64], gone: impl Fn(u32) -> bool) -> u64 {
     let mut reached = BTreeSet::new();
     let mut pending = vec![retention.root()];

@@ -1,4 +1,4 @@
-//! Small dumps, and what is said of them.
+//! The texts and JSON of small dumps.
 
 use super::super::{Owner, PathOptions, Retention, Target, TreeOptions};
 use super::super::{
@@ -9,8 +9,9 @@ use crate::analysis::{ClampError, ExplainOptions};
 use crate::read::{Dump, read_slice};
 use crate::symbols::{Member, Members};
 
-/// A shop: static STOCK holds a list of two shelves, which a window shares the first of; a reporter counts its goods; two
-/// customers hold each other, and one that a handle elsewhere counts holds itself; a list of five is held by a skipped field.
+/// A shop. Static STOCK holds a list of two shelves, and a window shares the first shelf. A
+/// reporter counts the goods of the shelves. Two customers hold each other, and a third one holds
+/// itself, with one more handle elsewhere. A skipped field holds a list of five links.
 const SHOP: &str = r##"{"version":5,"invocation":{"dmdEnvVar":"--mode=scan","mode":"scan"},"blockList":[
   {"req":16,"addr":"1000","alloc":"V","contents":["2000","2100"]},
   {"req":100,"addr":"2000","alloc":"S","contents":["0","3000"]},
@@ -57,7 +58,7 @@ fn text(write: impl FnOnce(&mut Vec<u8>) -> std::io::Result<()>) -> String {
 }
 
 #[test]
-fn the_tree_says_what_would_be_given_back() {
+fn the_tree_has_retained_sizes() {
     let (dump, options) = (shop(), ExplainOptions::default());
     let retention = Retention::new(&dump, &options).unwrap();
     let tree = retention.tree(&TreeOptions { top: 10, min_percent: 1.0, depth: 5 });
@@ -84,7 +85,7 @@ retained   share      own blocks
 }
 
 #[test]
-fn what_is_cut_is_in_other() {
+fn omitted_nodes_are_in_other() {
     let (dump, options) = (shop(), ExplainOptions::default());
     let retention = Retention::new(&dump, &options).unwrap();
     let tree = retention.tree(&TreeOptions { top: 1, min_percent: 0.0, depth: 2 });
@@ -128,7 +129,7 @@ fn a_cycle_is_leaked_if_all_that_its_blocks_count_is_in_it() {
 }
 
 #[test]
-fn ways_lead_through_named_statics_and_fields() {
+fn paths_pass_named_statics_and_fields() {
     let (dump, options) = (shop(), ExplainOptions::default());
     let retention = Retention::new(&dump, &options).unwrap();
     let table = [
@@ -175,7 +176,7 @@ The shortest way to it:
 }
 
 #[test]
-fn alike_ways_of_several_blocks_are_one() {
+fn alike_paths_of_several_blocks_are_grouped() {
     let (dump, options) = (shop(), ExplainOptions::default());
     let retention = Retention::new(&dump, &options).unwrap();
     let why = retention.why_alive(&Target::Type("[u8]".into()), &PathOptions::default()).unwrap();
@@ -204,7 +205,7 @@ By the shortest way to each:
 }
 
 #[test]
-fn blocks_are_meant_by_what_is_known_of_them() {
+fn targets_match_blocks() {
     let (dump, options) = (shop(), ExplainOptions::default());
     let retention = Retention::new(&dump, &options).unwrap();
     let by = |target| retention.why_alive(&target, &PathOptions::default()).map(|why| why.blocks);
@@ -240,7 +241,7 @@ retained   share      own blocks
 }
 
 #[test]
-fn programs_are_told_the_same() {
+fn json_has_the_same_values() {
     let (dump, options) = (shop(), ExplainOptions::default());
     let retention = Retention::new(&dump, &options).unwrap();
     let tree = retention.tree(&TreeOptions::default());
@@ -264,7 +265,7 @@ fn programs_are_told_the_same() {
 }
 
 #[test]
-fn what_is_not_there_is_said() {
+fn missing_targets_are_errors() {
     let (dump, options) = (shop(), ExplainOptions::default());
     let retention = Retention::new(&dump, &options).unwrap();
     let table = [
@@ -319,7 +320,7 @@ retained   share      own blocks
 }
 
 #[test]
-fn a_long_way_is_told_by_its_ends() {
+fn a_long_path_is_printed_by_its_ends() {
     // A chain of a hundred blocks, of two kinds in turn.
     let edges = (0..99).map(|node| (node, node + 1)).collect();
     let dump = dump(100, &edges, &[0].into());

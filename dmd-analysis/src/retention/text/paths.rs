@@ -112,7 +112,8 @@ pub(super) fn write_steps(
     Ok(())
 }
 
-/// Returns the pointer of a step, `, by subject::Document.path (byte 8)`. The type is left out if the line before has it.
+/// Returns the pointer of a step, `, by subject::Document.path (byte 8)`. The type is left out if
+/// the line before has it.
 fn pointer(retention: &Retention<'_>, step: &Step) -> String {
     let Some(pointer) = &step.pointer else { return String::new() };
     let into = match pointer.into {

@@ -6,7 +6,8 @@ use crate::analysis::shorten;
 /// The number of columns that a cut text keeps at least.
 const MIN_COLUMNS: usize = 24;
 
-/// Returns the text, without its middle if it is too long for a line with `before` columns in front.
+/// Returns the text, without its middle if it is too long for a line with `before` columns in
+/// front.
 pub(super) fn cut(text: &str, width: usize, before: usize) -> String {
     match width {
         0 => text.to_owned(),

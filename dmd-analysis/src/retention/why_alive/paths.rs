@@ -24,7 +24,8 @@ struct Alike {
 }
 
 impl Retention<'_> {
-    /// Finds the shortest paths to one block. Paths count once if they only differ in which of alike blocks they pass.
+    /// Finds the shortest paths to one block. Paths count once if they only differ in which of
+    /// alike blocks they pass.
     pub(super) fn paths_to(
         &self,
         block: u32,
@@ -76,8 +77,8 @@ impl Retention<'_> {
         FoundPaths { paths: paths.collect(), blocks_by_other_paths }
     }
 
-    /// Returns for each node the number of its shortest path. Paths that pass alike nodes have the same number,
-    /// however many of them follow each other.
+    /// Returns for each node the number of its shortest path. Paths that pass alike nodes have the
+    /// same number, however many of them follow each other.
     fn number_paths(&self, shortest: &ShortestPaths) -> Vec<u32> {
         let keys = Keys::new(self);
         let mut known: FxHashMap<(u32, Key), u32> = FxHashMap::default();

@@ -1,7 +1,9 @@
-//! Symbol files of Breakpad, for modules whose own file is missing: functions, inlined functions and lines as text.
+//! Symbol files of Breakpad, for modules whose own file is missing: functions, inlined functions
+//! and lines as text.
 //!
-//! Addresses are relative to the module's first byte in memory. The line record at an address belongs to the innermost
-//! function; the record of an inlined function contains the line of its call.
+//! Addresses are relative to the module's first byte in memory. The line record at an address
+//! belongs to the innermost function; the record of an inlined function contains the line of its
+//! call.
 
 use std::ops::Range;
 use std::path::Path;
@@ -203,7 +205,8 @@ impl Inline {
     }
 }
 
-/// Returns the id of a module in Breakpad: the first sixteen bytes of its build id as a GUID, then the age, which is 0.
+/// Returns the id of a module in Breakpad: the first sixteen bytes of its build id as a GUID, then
+/// the age, which is 0.
 pub(crate) fn debug_id(build_id: &str) -> Option<String> {
     let mut bytes = [0_u8; 16];
     for (at, byte) in bytes.iter_mut().enumerate().take(build_id.len() / 2) {
@@ -217,7 +220,7 @@ pub(crate) fn debug_id(build_id: &str) -> Option<String> {
     Some(digits + "0")
 }
 
-/// `m` before the address says that several functions are there.
+/// Removes the `m` before an address, which marks several functions at the address.
 fn without_mark(rest: &str) -> &str {
     rest.strip_prefix("m ").unwrap_or(rest)
 }

@@ -1,4 +1,5 @@
-//! Looks up an address in debug information: inlined functions, the function around them, files and lines.
+//! Looks up an address in debug information: inlined functions, the function around them, files and
+//! lines.
 
 mod own_name;
 
@@ -88,7 +89,8 @@ impl<'a> Lookup<'a> {
         }
     }
 
-    /// Returns the functions at an address of the module, innermost first; none if there are no symbols.
+    /// Returns the functions at an address of the module, innermost first; none if there are no
+    /// symbols.
     pub(crate) fn symbols(&mut self, address: u64) -> Vec<Symbol> {
         let function = function_at(&self.sources.functions, address);
         let mut symbols = self.frames(address).unwrap_or_default();
@@ -100,7 +102,8 @@ impl<'a> Lookup<'a> {
         match symbols.last_mut() {
             None => symbols.push(from_table(names, function)),
             Some(outermost) => {
-                // Unlike line tables, the symbol table has paths, and shows other functions at this address.
+                // Unlike line tables, the symbol table has paths, and shows other functions at this
+                // address.
                 outermost.folded = function.folded;
                 let mangled = names.name.is_none();
                 if outermost.function.is_empty() || (mangled && !outermost.function.contains("::"))

@@ -60,7 +60,8 @@ impl<'a> Elf<'a> {
         id.dwo_name().map_or(Cow::Borrowed(&[]), |name| self.section(name))
     }
 
-    /// Returns the unpacked bytes of a section. A missing or damaged one is empty, because debug information is optional.
+    /// Returns the unpacked bytes of a section. A missing or damaged one is empty, because debug
+    /// information is optional.
     fn section(&self, name: &str) -> Cow<'a, [u8]> {
         let section = self.0.section_by_name(name);
         section.and_then(|section| section.uncompressed_data().ok()).unwrap_or_default()

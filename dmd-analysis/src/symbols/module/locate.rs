@@ -1,4 +1,5 @@
-//! Finds the files of a module: its executable or library, its separate debug file, its package of split debug information.
+//! Finds the files of a module: its executable or library, its separate debug file, its package of
+//! split debug information.
 
 use std::path::{Path, PathBuf};
 use std::{fmt, fs};
@@ -29,7 +30,7 @@ pub enum ModuleError {
     Unreadable(String),
     /// The file is not an ELF file, or it is damaged.
     NotElf(String),
-    /// The file is from another build than the one that ran.
+    /// The file has another build id than the module that ran.
     OtherBuild {
         /// The build id of the file.
         found: String,
@@ -80,7 +81,8 @@ impl Files {
     }
 }
 
-/// Returns the first file that is the module: in the given directories, at its own path, or among the debug files.
+/// Returns the first file that is the module: in the given directories, at its own path, or among
+/// the debug files.
 fn main_file(
     path: &Path,
     build_id: Option<&str>,

@@ -21,7 +21,8 @@ pub(crate) struct Names {
 pub(crate) struct NameCache(DashMap<(usize, usize), Names, FxBuildHasher>);
 
 impl NameCache {
-    /// Returns the names of a function by its raw name. `own_name` reads debug information, and is only called once.
+    /// Returns the names of a function by its raw name. `own_name` reads debug information, and is
+    /// only called once.
     pub(crate) fn names(&self, raw: &[u8], own_name: impl FnOnce() -> Option<Arc<str>>) -> Names {
         let place = (raw.as_ptr().addr(), raw.len());
         if let Some(names) = self.0.get(&place) {
