@@ -36,13 +36,15 @@ pub(super) fn write_text(
         writeln!(out, "{}", shorten(&format!("  {}", skipped(field)), columns))?;
     }
     rest(coverage.skipped.len(), top, out)?;
-    writeln!(out, "\n{}", remedies_head(coverage))?;
-    for (number, (remedy, bytes)) in (1..).zip(coverage.remedies.iter().take(top)) {
+    writeln!(out, "\n{}", suggestions_head(coverage))?;
+    for (number, memreport_analysis::analysis::Suggestion { text: remedy, bytes, .. }) in
+        (1..).zip(coverage.suggestions.iter().take(top))
+    {
         let number: usize = number;
         let line = format!("  {number}. {} bytes: {remedy}", commas(*bytes));
         writeln!(out, "{}", wrap(&line, columns))?;
     }
-    rest(coverage.remedies.len(), top, out)
+    rest(coverage.suggestions.len(), top, out)
 }
 
 /// Writes it for a page or a comment.
@@ -64,8 +66,10 @@ pub(super) fn write_markdown(
     for field in coverage.skipped.iter().take(top) {
         writeln!(out, "* {}", skipped(field))?;
     }
-    writeln!(out, "\n{}\n", remedies_head(coverage))?;
-    for (number, (remedy, bytes)) in (1..).zip(coverage.remedies.iter().take(top)) {
+    writeln!(out, "\n{}\n", suggestions_head(coverage))?;
+    for (number, memreport_analysis::analysis::Suggestion { text: remedy, bytes, .. }) in
+        (1..).zip(coverage.suggestions.iter().take(top))
+    {
         let number: usize = number;
         writeln!(out, "{number}. {} bytes: {remedy}", commas(*bytes))?;
     }
@@ -87,7 +91,7 @@ pub(crate) fn write_json(coverage: &Coverage, out: &mut dyn Write) -> io::Result
         let FieldPlace { type_name, field, file, line, reason, .. } = field;
         json!({ "type": type_name, "field": field, "file": file, "line": line, "reason": reason })
     };
-    let remedies = coverage.remedies.iter();
+    let remedies = coverage.suggestions.iter();
     let value = json!({
         "program": coverage.program,
         "score": coverage.score(),
@@ -95,9 +99,9 @@ pub(crate) fn write_json(coverage: &Coverage, out: &mut dyn Write) -> io::Result
         "isSampled": coverage.is_sampled,
         "heap": totals(&coverage.heap),
         "once": totals(&coverage.once),
-        "dark": totals(&coverage.dark),
+        "dark": totals(&coverage.unreported),
         "twice": totals(&coverage.twice),
-        "leftOutBytes": number(coverage.left_out),
+        "leftOutBytes": number(coverage.under_reported),
         "untracked": { "blocks": coverage.untracked.blocks, "bytes": coverage.untracked.bytes },
         "crates": groups(&coverage.crates),
         "types": groups(&coverage.types),
@@ -105,7 +109,7 @@ pub(crate) fn write_json(coverage: &Coverage, out: &mut dyn Write) -> io::Result
         "measured": coverage.measured.iter().map(field).collect::<Vec<_>>(),
         "skipped": coverage.skipped.iter().map(field).collect::<Vec<_>>(),
         "remedies": remedies
-            .map(|(remedy, bytes)| json!({ "remedy": remedy, "bytes": number(*bytes) }))
+            .map(|suggestion| json!({ "remedy": suggestion.text, "bytes": number(suggestion.bytes) }))
             .collect::<Vec<_>>(),
     });
     serde_json::to_writer_pretty(&mut *out, &value)?;
@@ -136,10 +140,10 @@ fn head(coverage: &Coverage) -> Vec<String> {
             "heap-allocated {} = once {} + dark {} + twice or more {}",
             bytes(coverage.heap),
             bytes(coverage.once),
-            bytes(coverage.dark),
+            bytes(coverage.unreported),
             bytes(coverage.twice)
         ),
-        match coverage.left_out {
+        match coverage.under_reported {
             0 => "score = once / heap-allocated".to_owned(),
             left_out => format!(
                 "score = (once − {} that partial reports leave out) / heap-allocated",
@@ -208,8 +212,8 @@ fn skipped(field: &FieldPlace) -> String {
     format!("{type_name}.{field} ({file}:{line}): {}", reason.as_deref().unwrap_or_default())
 }
 
-fn remedies_head(coverage: &Coverage) -> &'static str {
-    if coverage.remedies.is_empty() {
+fn suggestions_head(coverage: &Coverage) -> &'static str {
+    if coverage.suggestions.is_empty() {
         "No remedy is known for what is left."
     } else {
         "What would help most:"
