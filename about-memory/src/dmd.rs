@@ -11,7 +11,7 @@ use std::mem::ManuallyDrop;
 
 use memreport_analysis::analysis;
 use memreport_analysis::analysis::{
-    BlockReferrers, Digest, ExplainOptions, Explained, Filter, Group, Grouping, Stacks, TextOptions,
+    Digest, ExplainOptions, Explained, Filter, Group, Grouping, Referred, Stacks, TextOptions,
 };
 use memreport_analysis::read::Dump;
 
@@ -48,7 +48,7 @@ enum Answer {
     Records(Digest, Stacks),
     Explained(Explained, ExplainOptions),
     Groups(Vec<Group>, usize),
-    Referred(Box<Dump>, BlockReferrers, ExplainOptions),
+    Referred(Box<Dump>, Referred, ExplainOptions),
 }
 
 impl Answer {

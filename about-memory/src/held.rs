@@ -4,8 +4,8 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args;
-use memreport_analysis::retention;
-use memreport_analysis::retention::{PathOptions, Retention, Target};
+use memreport_analysis::retention as holds;
+use memreport_analysis::retention::{Holds, Target, WayOptions};
 
 use crate::dmd::{DmdError, hexadecimal};
 use crate::retained::{explain_options, refused, written};
@@ -81,16 +81,16 @@ pub fn main(args: &HeldArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result
     let mut reader = Reader::new(&args.symbols);
     let dump = reader.read(&args.input, err)?;
     let options = explain_options(args.json);
-    let retention = Retention::new(&dump, &options).map_err(|error| refused(&args.input, error))?;
-    let mut ways = PathOptions::default();
+    let holds = Holds::new(&dump, &options).map_err(|error| refused(&args.input, error))?;
+    let mut ways = WayOptions::default();
     ways.top = args.top;
-    let held = retention.why_alive(&args.target.target(), &ways);
+    let held = holds.held(&args.target.target(), &ways);
     let mut held = held.map_err(|error| DmdError::NotThere(args.input.clone(), error))?;
-    let steps = held.paths.iter().flat_map(|way| &way.steps);
-    let members = reader.members(&dump, &retention.pointing_types(steps));
-    retention.name_fields(held.paths.iter_mut().flat_map(|way| &mut way.steps), &members);
+    let steps = held.ways.iter().flat_map(|way| &way.steps);
+    let members = reader.members(&dump, &holds.pointing_types(steps));
+    holds.name_fields(held.ways.iter_mut().flat_map(|way| &mut way.steps), &members);
     written(match args.json {
-        true => retention::write_why_alive_json(&retention, &held, out),
-        false => retention::write_why_alive(&retention, &held, out),
+        true => holds::write_held_json(&holds, &held, out),
+        false => holds::write_held(&holds, &held, out),
     })
 }

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use memreport_analysis::analysis::ExplainOptions;
-use memreport_analysis::retention;
-use memreport_analysis::retention::{Owner, Retention, TreeOptions};
+use memreport_analysis::retention as holds;
+use memreport_analysis::retention::{Holds, Owner, TreeOptions};
 
 use crate::dmd::DmdError;
 use crate::symbolised::Reader;
@@ -79,28 +79,28 @@ pub fn main(args: &RetainedArgs, out: &mut dyn Write, err: &mut dyn Write) -> Re
     let mut reader = Reader::new(&args.symbols);
     let dump = reader.read(&args.input, err)?;
     let options = explain_options(args.json);
-    let retention = Retention::new(&dump, &options).map_err(|error| refused(&args.input, error))?;
+    let holds = Holds::new(&dump, &options).map_err(|error| refused(&args.input, error))?;
     if let Some(by) = args.by {
-        let groups = retention.groups(by.into(), args.top.unwrap_or(20));
+        let groups = holds.groups(by.into(), args.top.unwrap_or(20));
         return written(match args.json {
-            true => retention::write_groups_json(&groups.0, out),
-            false => retention::write_groups(&retention, &groups, out),
+            true => holds::write_groups_json(&groups.0, out),
+            false => holds::write_groups(&holds, &groups, out),
         });
     }
     let mut tree = TreeOptions::default();
     let top = args.top.unwrap_or(tree.top);
     (tree.top, tree.min_percent, tree.depth) = (top, args.min, args.depth);
-    let tree = retention.tree(&tree);
-    let mut circles = retention.cycles();
+    let tree = holds.tree(&tree);
+    let mut circles = holds.circles();
     let shown = if args.json { circles.len() } else { top };
     let steps = circles.iter().take(shown).flat_map(|circle| &circle.steps);
-    let members = reader.members(&dump, &retention.pointing_types(steps));
+    let members = reader.members(&dump, &holds.pointing_types(steps));
     let steps = circles.iter_mut().take(shown).flat_map(|circle| &mut circle.steps);
-    retention.name_fields(steps, &members);
+    holds.name_fields(steps, &members);
     written(match args.json {
-        true => retention::write_tree_json(&retention, &tree, &circles, out),
-        false => retention::write_tree(&retention, &tree, out)
-            .and_then(|()| retention::write_cycles(&retention, &circles, top, out)),
+        true => holds::write_tree_json(&holds, &tree, &circles, out),
+        false => holds::write_tree(&holds, &tree, out)
+            .and_then(|()| holds::write_circles(&holds, &circles, top, out)),
     })
 }
 

@@ -43,7 +43,7 @@ pub fn main(args: &SymbolicateArgs, err: &mut dyn Write) -> Result<(), DmdError>
     for note in &report.notes {
         let _ = writeln!(err, "{note}");
     }
-    let _ = writeln!(err, "{} of {} addresses have functions now", report.found, report.addresses);
+    let _ = writeln!(err, "{} of {} addresses have functions now", report.found, report.asked);
     // Made only now: a mistake leaves an older file alone.
     let create = |error| DmdError::Create(args.output.clone(), error);
     let file = BufWriter::new(File::create(&args.output).map_err(create)?);

@@ -49,7 +49,7 @@ use memreport_analysis::heap::browse::{BrowseOptions, browse, write_text};
 use memreport_analysis::heap::{Frames, Heap, HeapOptions};
 use memreport_analysis::read;
 use memreport_analysis::read::ReadError;
-use memreport_analysis::symbols::SymbolCache;
+use memreport_analysis::symbols::Found;
 
 /// What a server is to answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -145,7 +145,7 @@ fn take(frames: Frames, notes: &mut Vec<String>) -> Result<Heap, ReadError> {
 }
 
 /// What was looked up for earlier profiles.
-static FOUND: Mutex<Option<SymbolCache>> = Mutex::new(None);
+static FOUND: Mutex<Option<Found>> = Mutex::new(None);
 
 fn refusal(status: u16, words: &str) -> Response {
     let body = format!("{words}\n").into_bytes();

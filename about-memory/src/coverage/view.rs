@@ -36,15 +36,13 @@ pub(super) fn write_text(
         writeln!(out, "{}", shorten(&format!("  {}", skipped(field)), columns))?;
     }
     rest(coverage.skipped.len(), top, out)?;
-    writeln!(out, "\n{}", suggestions_head(coverage))?;
-    for (number, memreport_analysis::analysis::Suggestion { text: remedy, bytes, .. }) in
-        (1..).zip(coverage.suggestions.iter().take(top))
-    {
+    writeln!(out, "\n{}", remedies_head(coverage))?;
+    for (number, (remedy, bytes)) in (1..).zip(coverage.remedies.iter().take(top)) {
         let number: usize = number;
         let line = format!("  {number}. {} bytes: {remedy}", commas(*bytes));
         writeln!(out, "{}", wrap(&line, columns))?;
     }
-    rest(coverage.suggestions.len(), top, out)
+    rest(coverage.remedies.len(), top, out)
 }
 
 /// Writes it for a page or a comment.
@@ -66,10 +64,8 @@ pub(super) fn write_markdown(
     for field in coverage.skipped.iter().take(top) {
         writeln!(out, "* {}", skipped(field))?;
     }
-    writeln!(out, "\n{}\n", suggestions_head(coverage))?;
-    for (number, memreport_analysis::analysis::Suggestion { text: remedy, bytes, .. }) in
-        (1..).zip(coverage.suggestions.iter().take(top))
-    {
+    writeln!(out, "\n{}\n", remedies_head(coverage))?;
+    for (number, (remedy, bytes)) in (1..).zip(coverage.remedies.iter().take(top)) {
         let number: usize = number;
         writeln!(out, "{number}. {} bytes: {remedy}", commas(*bytes))?;
     }
@@ -91,7 +87,7 @@ pub(crate) fn write_json(coverage: &Coverage, out: &mut dyn Write) -> io::Result
         let FieldPlace { type_name, field, file, line, reason, .. } = field;
         json!({ "type": type_name, "field": field, "file": file, "line": line, "reason": reason })
     };
-    let remedies = coverage.suggestions.iter();
+    let remedies = coverage.remedies.iter();
     let value = json!({
         "program": coverage.program,
         "score": coverage.score(),
@@ -99,9 +95,9 @@ pub(crate) fn write_json(coverage: &Coverage, out: &mut dyn Write) -> io::Result
         "isSampled": coverage.is_sampled,
         "heap": totals(&coverage.heap),
         "once": totals(&coverage.once),
-        "dark": totals(&coverage.unreported),
+        "dark": totals(&coverage.dark),
         "twice": totals(&coverage.twice),
-        "leftOutBytes": number(coverage.under_reported),
+        "leftOutBytes": number(coverage.left_out),
         "untracked": { "blocks": coverage.untracked.blocks, "bytes": coverage.untracked.bytes },
         "crates": groups(&coverage.crates),
         "types": groups(&coverage.types),
@@ -109,7 +105,7 @@ pub(crate) fn write_json(coverage: &Coverage, out: &mut dyn Write) -> io::Result
         "measured": coverage.measured.iter().map(field).collect::<Vec<_>>(),
         "skipped": coverage.skipped.iter().map(field).collect::<Vec<_>>(),
         "remedies": remedies
-            .map(|suggestion| json!({ "remedy": suggestion.text, "bytes": number(suggestion.bytes) }))
+            .map(|(remedy, bytes)| json!({ "remedy": remedy, "bytes": number(*bytes) }))
             .collect::<Vec<_>>(),
     });
     serde_json::to_writer_pretty(&mut *out, &value)?;
@@ -140,10 +136,10 @@ fn head(coverage: &Coverage) -> Vec<String> {
             "heap-allocated {} = once {} + dark {} + twice or more {}",
             bytes(coverage.heap),
             bytes(coverage.once),
-            bytes(coverage.unreported),
+            bytes(coverage.dark),
             bytes(coverage.twice)
         ),
-        match coverage.under_reported {
+        match coverage.left_out {
             0 => "score = once / heap-allocated".to_owned(),
             left_out => format!(
                 "score = (once − {} that partial reports leave out) / heap-allocated",
@@ -212,8 +208,8 @@ fn skipped(field: &FieldPlace) -> String {
     format!("{type_name}.{field} ({file}:{line}): {}", reason.as_deref().unwrap_or_default())
 }
 
-fn suggestions_head(coverage: &Coverage) -> &'static str {
-    if coverage.suggestions.is_empty() {
+fn remedies_head(coverage: &Coverage) -> &'static str {
+    if coverage.remedies.is_empty() {
         "No remedy is known for what is left."
     } else {
         "What would help most:"

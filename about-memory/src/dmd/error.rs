@@ -6,7 +6,7 @@ use std::{error, fmt, io};
 use memreport_analysis::analysis::{ClampError, DifferentModes, NoReports, ReferrersError};
 use memreport_analysis::read::ReadError;
 use memreport_analysis::recording::{MomentError, RecordingError};
-use memreport_analysis::retention::TargetNotFound;
+use memreport_analysis::retention::NotThere;
 
 /// Why `about-memory dmd` gave no answer.
 #[derive(Debug)]
@@ -29,7 +29,7 @@ pub enum DmdError {
     /// Nothing can be said of an address.
     Referrers(PathBuf, ReferrersError),
     /// No block of the dump is meant.
-    NotThere(PathBuf, TargetNotFound),
+    NotThere(PathBuf, NotThere),
     /// A dump does not say who reports what.
     NoReports(PathBuf, NoReports),
     /// The two dumps cannot be compared.
