@@ -1,6 +1,6 @@
 //! Numbers as dmd.py prints them.
 
-/// `1,234,567`.
+/// Returns a number with commas: `1,234,567`.
 #[must_use]
 pub fn commas(n: i128) -> String {
     let digits = n.unsigned_abs().to_string();
@@ -17,7 +17,8 @@ pub fn commas(n: i128) -> String {
     text
 }
 
-/// `part` in percent of `whole`: 0 of nothing is 0; rounded once, as Python divides integers of any size.
+/// Returns `part` in percent of `whole`, or 0 if `whole` is 0. The result is rounded once, as in
+/// Python.
 #[must_use]
 pub fn percent(part: i128, whole: i128) -> f64 {
     if whole == 0 {
@@ -30,16 +31,16 @@ pub fn percent(part: i128, whole: i128) -> f64 {
 
 const EXACT: u128 = 1 << f64::MANTISSA_DIGITS;
 
-#[expect(clippy::cast_precision_loss, reason = "rounding to nearest is what the division is for")]
+#[expect(clippy::cast_precision_loss, reason = "the division rounds to nearest")]
 fn divide(a: u128, b: u128) -> f64 {
     if a <= EXACT && b <= EXACT {
         return a as f64 / b as f64;
     }
-    // Make the quotient longer than an f64, note in its last bit whether more follows, and round once.
+    // The quotient is longer than an f64, with a sticky last bit, so that it is rounded once.
     let shift = a.leading_zeros().min(127);
     let shifted = a << shift;
-    let more = u128::from(!shifted.is_multiple_of(b));
-    ((shifted / b) | more) as f64 / (1_u128 << shift) as f64
+    let sticky = u128::from(!shifted.is_multiple_of(b));
+    ((shifted / b) | sticky) as f64 / (1_u128 << shift) as f64
 }
 
 #[cfg(test)]

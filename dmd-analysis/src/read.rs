@@ -1,7 +1,8 @@
-//! Reads a dump of format 5, Firefox's or ours, plain or gzipped.
+//! Reads dumps of format 5, Firefox's or ours, plain or gzipped.
 //!
-//! A dump names stacks and frames by short keys; here each becomes a number into a table. What a dump leaves out (a stack
-//! that a block names, a frame that a stack names) becomes a sentence in [`Dump::notes`], and the rest is answered.
+//! A dump names stacks and frames by short keys. Here each key becomes an index into a table. If a
+//! stack or frame is missing, [`Dump::notes`] gets a sentence about it, and the rest of the dump is
+//! usable.
 
 mod error;
 mod extension;
@@ -16,7 +17,7 @@ use std::path::Path;
 
 pub use error::ReadError;
 pub use extension::{
-    Estimate, Extension, Module, ReportSite, Sampled, Sum, Thread, Wrong, WrongKind,
+    Estimate, Extension, Module, ReportSite, Sampled, Scope, Sum, Thread, Wrong, WrongKind,
 };
 pub use holder::{FieldPlace, Holder, StaticPlace, StaticWord};
 pub use model::{
@@ -24,31 +25,31 @@ pub use model::{
 };
 pub use unpack::DEFAULT_LIMIT;
 
-/// Reads the dump in the file at `path`.
+/// Reads the dump in a file.
 ///
 /// # Errors
 ///
-/// See [`ReadError`]; the message does not name the file.
+/// If the file cannot be read, or if it is not a dump. The message does not contain the path.
 pub fn read_file(path: &Path) -> Result<Dump, ReadError> {
     let file = std::fs::File::open(path).map_err(ReadError::Io)?;
     let size = file.metadata().map_err(ReadError::Io)?.len().min(DEFAULT_LIMIT);
     read_slice(&unpack::unpack(file, usize::try_from(size).unwrap_or(0), DEFAULT_LIMIT)?)
 }
 
-/// Reads a dump of at most `limit` bytes once unpacked.
+/// Reads a dump of at most `limit` bytes when unpacked.
 ///
 /// # Errors
 ///
-/// See [`ReadError`].
+/// If the input cannot be read, is not a dump, or is larger than `limit`.
 pub fn read(input: impl Read, limit: u64) -> Result<Dump, ReadError> {
     read_slice(&unpack::unpack(input, 0, limit)?)
 }
 
-/// The JSON text of a dump, plain or gzipped.
+/// Returns the JSON text of a dump that may be gzipped.
 ///
 /// # Errors
 ///
-/// If it cannot be read, or is damaged or larger than [`DEFAULT_LIMIT`] once unpacked.
+/// If the input cannot be read, is damaged, or is larger than [`DEFAULT_LIMIT`] when unpacked.
 pub fn unpack(input: impl Read) -> Result<Vec<u8>, ReadError> {
     unpack::unpack(input, 0, DEFAULT_LIMIT)
 }
@@ -57,7 +58,7 @@ pub fn unpack(input: impl Read) -> Result<Vec<u8>, ReadError> {
 ///
 /// # Errors
 ///
-/// See [`ReadError`].
+/// If the text is not a dump.
 ///
 /// # Examples
 ///

@@ -1,4 +1,6 @@
-//! A recording, read: what was allocated when, by whom, and how long it lived.
+//! Recordings: which blocks were allocated when, by which stacks, and how long they lived.
+//!
+//! # Examples
 //!
 //! ```
 //! use memreport_analysis::recording::{self, Which};
@@ -28,138 +30,167 @@ pub use read::{RecordingError, is_recording, read};
 pub use summary::{Estimate, Lifetime, Peak};
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
-/// What was recorded of a program.
+/// The blocks and sums that were recorded of a program.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Recording {
-    /// The program's file.
+    /// The path of the program.
     pub program: Option<String>,
-    /// Its process.
+    /// The process id.
     pub pid: u32,
-    /// When it began, in milliseconds since 1970.
+    /// The time of its beginning, in milliseconds since 1970.
     pub started_ms: u64,
-    /// The bytes between two samples on average; `None` where every block was recorded.
+    /// The bytes between two samples on average, or `None` if every block was recorded.
     pub sample_bytes: Option<u64>,
-    /// The blocks, in the order of their births.
+    /// The blocks, in the order of their allocation.
     pub blocks: Vec<Block>,
     /// The exact sums over time.
-    pub track: Vec<Point>,
-    /// What the program has marked: microseconds since the beginning, and words.
-    pub marks: Vec<(u64, String)>,
-    /// Where blocks were allocated, by number.
+    pub timeline: Vec<Point>,
+    /// The marks that the program has set.
+    pub marks: Vec<Mark>,
+    /// The sites that allocated blocks, by number.
     pub sites: BTreeMap<u32, Site>,
-    /// The scopes that the program has entered, from number 1 on: the number of the scope around it (0 is none), and its name.
-    pub scopes: Vec<(u16, String)>,
-    /// Threads, by number.
+    /// The scopes that the program has entered, from number 1.
+    pub scopes: Vec<Scope>,
+    /// The threads, by number.
     pub threads: BTreeMap<u32, Thread>,
-    /// What was loaded.
+    /// The executables and libraries that were loaded.
     pub modules: Vec<Module>,
-    /// How long it is, in microseconds.
+    /// Its length in microseconds.
     pub length: u64,
-    /// Events that came faster than they could be written: births that are missing, and ends.
+    /// The number of allocations and frees that are missing because they came faster than they
+    /// could be written.
     pub lost: u64,
-    /// Whether it has its end: a program that is killed leaves a recording without.
+    /// True if its end was written. A killed program leaves a recording without an end.
     pub is_whole: bool,
 }
 
-/// A block that was recorded.
+/// A recorded block.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Block {
-    /// Where it was allocated, by the number of the site.
+    /// The number of the site that allocated it.
     pub site: u32,
-    /// The bytes that were asked for.
+    /// The requested bytes.
     pub requested: u64,
-    /// The bytes that the allocator gave.
+    /// The usable bytes.
     pub usable: u64,
-    /// How many blocks like it it stands for: 1 where every block was recorded.
+    /// The number of blocks that it represents: 1 if every block was recorded.
     pub weight: f64,
-    /// When it was allocated, in microseconds since the beginning.
-    pub born: u64,
-    /// When it was given back, and by which thread; `None` if it lived at the end.
-    pub freed: Option<(u64, u32)>,
+    /// The time of its allocation, in microseconds since the beginning.
+    pub allocated_at: u64,
+    /// The time and thread that freed it, or `None` if it was alive at the end.
+    pub freed: Option<Freed>,
+}
+
+/// The end of a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Freed {
+    /// The time, in microseconds since the beginning.
+    pub time: u64,
+    /// The number of the thread; 0 if it is not known.
+    pub thread: u32,
 }
 
 impl Block {
-    /// The bytes that it stands for, in whole bytes: whoever adds up blocks, here or in a viewer, comes to the same sum.
+    /// Returns the bytes that it represents, rounded to whole bytes so that sums agree everywhere.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "sizes are far below 2^53")]
     pub fn bytes(&self) -> f64 {
         (self.usable as f64 * self.weight).round()
     }
 
-    /// What was asked for of those bytes.
+    /// Returns the requested part of those bytes.
     #[expect(clippy::cast_precision_loss, reason = "sizes are far below 2^53")]
     pub(crate) fn requested_bytes(&self) -> f64 {
         (self.requested as f64 * self.weight).round()
     }
 
-    /// Whether it lives at this moment, in microseconds since the beginning.
+    /// Returns whether it is alive at this time, in microseconds since the beginning.
     #[must_use]
     pub fn lives_at(&self, time: u64) -> bool {
-        self.born <= time && self.freed.is_none_or(|(freed, _)| freed > time)
+        self.allocated_at <= time && self.freed.is_none_or(|freed| freed.time > time)
     }
 
-    /// How long it lived, in microseconds, if it was given back.
+    /// Returns its lifetime in microseconds, or `None` if it was not freed.
     #[must_use]
     pub fn lifetime(&self) -> Option<u64> {
-        self.freed.map(|(freed, _)| freed.saturating_sub(self.born))
+        self.freed.map(|freed| freed.time.saturating_sub(self.allocated_at))
     }
 }
 
-/// Where blocks were allocated.
+/// A mark that the program has set.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Mark {
+    /// The time, in microseconds since the beginning.
+    pub time: u64,
+    /// The text of the mark.
+    pub text: String,
+}
+
+/// A scope of the program.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Scope {
+    /// The number of the scope around it; 0 if there is none.
+    pub outer: u16,
+    /// Its name.
+    pub name: String,
+}
+
+/// An allocation site.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Site {
-    /// On which thread.
+    /// The number of the thread.
     pub thread: u32,
-    /// The return addresses, the innermost first.
+    /// The return addresses, innermost first.
     pub stack: Vec<u64>,
-    /// In which scope; 0 is none.
+    /// The number of the scope; 0 if there is none.
     pub scope: u16,
 }
 
 /// A thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Thread {
-    /// The kernel's number.
+    /// The number of the kernel.
     pub tid: u32,
-    /// Its name when it was met.
+    /// Its name at its first allocation.
     pub name: Option<String>,
 }
 
-/// A file that was loaded.
+/// An executable or library.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Module {
     /// Its path.
     pub path: String,
     /// Its build id, in hexadecimal.
     pub build_id: Option<String>,
-    /// What is added to the addresses in the file to get those in memory.
+    /// The load bias: the difference between addresses in memory and in the file.
     pub base: u64,
     /// The addresses of its segments in memory.
-    pub segments: Vec<(u64, u64)>,
+    pub segments: Vec<Range<u64>>,
 }
 
-/// The exact sums at one moment.
+/// The exact sums at one time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Point {
-    /// In microseconds since the beginning.
+    /// The time, in microseconds since the beginning.
     pub time: u64,
     /// Bytes allocated since the program's start.
     pub allocated_bytes: u64,
     /// Blocks allocated since then.
     pub allocations: u64,
-    /// Bytes given back.
+    /// Bytes freed since then.
     pub freed_bytes: u64,
-    /// Blocks given back.
+    /// Blocks freed since then.
     pub frees: u64,
     /// Bytes in physical memory.
     pub resident: u64,
 }
 
 impl Point {
-    /// Bytes in live blocks.
+    /// Returns the bytes in live blocks.
     #[must_use]
     pub fn live_bytes(&self) -> u64 {
         self.allocated_bytes.saturating_sub(self.freed_bytes)
@@ -170,15 +201,15 @@ impl Point {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Which {
-    /// All that were allocated.
+    /// All allocated blocks.
     Allocated,
-    /// Those that lived at the end.
+    /// The blocks that were alive at the end.
     Retained,
-    /// Those that lived when the program had the most in live blocks.
+    /// The blocks that were alive at the peak.
     AtPeak,
-    /// Those that were given back within a millisecond.
+    /// The blocks that were freed within [`TEMPORARY`].
     Temporary,
 }
 
-/// What lives no longer than this is temporary, in microseconds.
+/// The lifetime in microseconds below which a block is temporary.
 pub const TEMPORARY: u64 = 1000;

@@ -1,110 +1,112 @@
-//! Who holds whom, in a scan dump: what each block keeps alive, and by which ways it is kept itself.
+//! Retention: what each block of a scan dump keeps alive, and which paths keep a block alive.
 //!
-//! Every word of a block that leads to or into another block counts as a pointer, whatever it is: spare room has words of its
-//! last life, a `Weak` counts as an `Arc`. Blocks are held by statics, by each other, and from where no dump looks: the
-//! stacks and registers of threads, the data of libraries. What nothing in the dump points at is taken to be held from there,
-//! and so is a cycle that nothing outside points at, so that every block has a way from the root and all sums are whole.
+//! Every word of a block that points at or into another block counts as a pointer. That includes
+//! stale words in spare capacity, and a `Weak` counts like an `Arc`. Statics and other blocks hold
+//! blocks. So do places that a dump does not contain: the stacks and registers of threads, and the
+//! data of libraries. A block that nothing in the dump points at counts as held from there, and so
+//! does a cycle that nothing outside of it points at. Therefore every block has a path from the
+//! root, and the retained sizes add up to the heap.
 
 mod graph;
-mod dominators;
-mod cycles;
-mod paths;
 mod roots;
+mod kinds;
 mod step;
-mod alike;
-mod tree;
+mod cycle;
 mod groups;
-mod circle;
-mod held;
+mod tree;
+mod why_alive;
 mod text;
 mod json;
 
-pub use circle::{Circle, Counted};
-pub use groups::HeldGroup;
-pub use held::{Held, NotThere, Target, Way, WayOptions};
-pub use json::{write_groups_json, write_held_json, write_tree_json};
-pub use roots::Outside;
-pub use step::{Place, Pointer, Step};
-pub use text::{write_circles, write_groups, write_held, write_tree};
-pub use tree::{Retained, RetainedName, TreeOptions};
+pub use cycle::Cycle;
+pub use groups::RetainedGroup;
+pub use json::{write_groups_json, write_tree_json, write_why_alive_json};
+pub use roots::{ExternalRoot, HandleCount};
+pub use step::{Pointer, Step, StepPlace};
+pub use text::{write_cycles, write_groups, write_tree, write_why_alive};
+pub use tree::{RetainedName, RetainedNode, TreeOptions};
+pub use why_alive::{PathOptions, PathToRoot, Target, TargetNotFound, WhyAlive};
 
 #[cfg(test)]
 mod tests;
 
-use crate::analysis::clamp::ClampError;
-use crate::analysis::links::Ranges;
-use crate::analysis::people::Style;
-use crate::analysis::sites::{ExplainOptions, Sites};
+use crate::analysis::ClampError;
+use crate::analysis::ExplainOptions;
+use crate::analysis::frames::{Sites, Style};
+use crate::analysis::scan::links::BlockRanges;
 use crate::read::{Dump, Mode};
-use alike::Kinds;
-use dominators::Dominators;
 use graph::Graph;
-use roots::Roots;
+use graph::dominators::Dominators;
+use kinds::Kinds;
+use roots::{RootedGraph, Roots};
 
-/// No node.
+/// The number that stands for no node.
 const NONE: u32 = u32::MAX;
 
-/// Who holds whom in a dump.
+/// The retention graph of a dump: which block keeps which alive.
 ///
 /// # Examples
 ///
 /// ```
 /// use memreport_analysis::analysis::ExplainOptions;
-/// use memreport_analysis::retention::Holds;
+/// use memreport_analysis::retention::Retention;
 ///
 /// // The block at 0x100 points at the one at 0x200.
 /// let dump = memreport_analysis::read::read_slice(
 ///     br##"{"version": 5, "invocation": {"dmdEnvVar": null, "mode": "scan"},
-///          "blockList": [{"req": 16, "addr": "100", "contents": ["200", "0"]}, {"req": 1000, "addr": "200"}],
+///          "blockList": [{"req": 16, "addr": "100", "contents": ["200", "0"]},
+///                        {"req": 1000, "addr": "200"}],
 ///          "traceTable": {}, "frameTable": {}}"##,
 /// )?;
 /// let options = ExplainOptions::default();
-/// let holds = Holds::new(&dump, &options)?;
-/// assert_eq!((holds.retained_by_block(0), holds.retained_by_block(1)), (1016, 1000));
+/// let retention = Retention::new(&dump, &options)?;
+/// assert_eq!(retention.retained_by_block(0), 1016);
+/// assert_eq!(retention.retained_by_block(1), 1000);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
-pub struct Holds<'d> {
+pub struct Retention<'d> {
     dump: &'d Dump,
     options: &'d ExplainOptions,
-    ranges: Ranges,
+    ranges: BlockRanges,
     sites: Sites,
-    /// Nodes are the blocks by their places in the dump, the statics, the cycles that nothing outside points at, and the root.
+    /// The nodes are the blocks in the order of the dump, then the statics, the loose cycles, and
+    /// the root.
     graph: Graph,
     roots: Roots,
     dominators: Dominators,
     kinds: Kinds,
-    /// By node, in bytes.
+    /// By node: its retained size in bytes.
     retained: Vec<u64>,
 }
 
-/// What a number of the graph stands for.
+/// The meaning of a number of the graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Node {
-    /// By its place in the dump.
+    /// The block with this index in the dump.
     Block(usize),
-    /// By its place among the roots' statics.
+    /// The static with this index in the roots.
     Static(usize),
-    /// By its place among the roots' cycles.
+    /// The loose cycle with this index in the roots.
     Cycle(usize),
-    /// What holds all that nothing else does.
+    /// The root, which holds statics, loose cycles and heads.
     Root,
 }
 
-impl<'d> Holds<'d> {
-    /// Finds out who holds whom.
+impl<'d> Retention<'d> {
+    /// Builds the graph of a dump and its tree of dominators.
     ///
     /// # Errors
     ///
-    /// If the dump is no scan, or damaged.
+    /// If the dump is not a scan, or if it is damaged.
     pub fn new(dump: &'d Dump, options: &'d ExplainOptions) -> Result<Self, ClampError> {
         if dump.invocation.mode != Mode::Scan {
             return Err(ClampError::NotScan);
         }
-        let ranges = Ranges::new(dump)?;
+        let ranges = BlockRanges::new(dump)?;
         let style = Style { root: options.root.as_deref(), width: 0 };
         let sites = Sites::new(dump, options.max_frames, &style);
-        let (graph, roots) = roots::find(dump, &ranges, &sites, &style);
+        let RootedGraph { graph, roots } = roots::find(dump, &ranges, &sites, &style);
         let root = u32::try_from(graph.len() - 1).unwrap_or(NONE);
         let dominators = Dominators::new(&graph, root);
         let mut sizes: Vec<u64> =
@@ -115,14 +117,16 @@ impl<'d> Holds<'d> {
         Ok(Self { dump, options, ranges, sites, graph, roots, dominators, kinds, retained })
     }
 
-    /// The bytes of all blocks.
+    /// Returns the bytes of all blocks.
     #[must_use]
     pub fn heap(&self) -> u64 {
         self.retained[self.root() as usize]
     }
 
-    /// The bytes that would be given back with a block, by its place in the dump: its own, and those of all that is held
-    /// through it alone.
+    /// Returns the bytes that would be freed with a block: its own, and those of the blocks that it
+    /// dominates.
+    ///
+    /// `block` is the index of the block in the dump.
     ///
     /// # Panics
     ///
@@ -149,13 +153,13 @@ impl<'d> Holds<'d> {
         }
     }
 
-    /// The bytes of a node itself.
+    /// Returns the bytes of a node itself.
     fn size(&self, number: u32) -> u64 {
         let block = self.dump.blocks.get(number as usize);
         block.map_or(0, |block| block.usable().saturating_mul(block.num))
     }
 
-    /// How many blocks a node is.
+    /// Returns the number of blocks that a node represents.
     fn count(&self, number: u32) -> u64 {
         self.dump.blocks.get(number as usize).map_or(0, |block| block.num)
     }

@@ -1,20 +1,16 @@
-//! Functions and lines for the addresses of a dump, looked up after the program has gone.
+//! Symbolicates dumps: looks up functions and lines for addresses, after the program has ended.
 //!
-//! A dump names modules, their build ids, and addresses within them. Here the modules' files are found, checked to be the
-//! very files that ran, and asked: debug information first (inlined functions become frames of their own), the symbol table
-//! otherwise, and where a file is not there, the symbol file that Breakpad made of it. What could not be found out is said in words.
+//! A dump contains modules, their build ids, and addresses in them. The symboliser finds the
+//! modules' files and compares the build ids. It reads debug information first, where inlined
+//! functions become frames of their own, and the symbol table otherwise. If a file is missing, a
+//! symbol file of Breakpad takes its place. Addresses without symbols become notes.
 
 mod address;
-mod found;
-mod breakpad;
-mod locate;
 mod module;
-mod elf;
-mod dwarf;
-mod names;
-mod members;
 mod rewrite;
 mod statics;
+mod symbolicate;
+mod symbol_cache;
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
@@ -25,35 +21,35 @@ use crate::read::Dump;
 pub(crate) use address::Address;
 use module::Module;
 
-pub use found::Found;
-pub use locate::NotFound;
-pub use members::Members;
+pub use module::locate::ModuleError;
+pub use module::members::{Member, Members};
+pub use symbol_cache::SymbolCache;
 pub use symbolicate::symbolicate;
 
-/// Where symbols are looked for.
+/// The places to search for symbols.
 #[derive(Debug, Default, Clone)]
 #[non_exhaustive]
 pub struct Options {
-    /// Directories with the modules' files, with `.build-id` directories or with Breakpad's symbol files, that come before the
-    /// places named in the dump.
+    /// The directories to search before the paths of the dump. They contain modules, `.build-id`
+    /// directories or symbol files of Breakpad.
     pub search: Vec<PathBuf>,
-    /// Threads to use; as many as there are processors if not given.
+    /// The number of threads, or `None` for the number of processors.
     pub threads: Option<usize>,
 }
 
-/// What became of a dump's frames.
+/// The result of symbolicating a dump.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Report {
-    /// Frames that held an address.
-    pub asked: usize,
-    /// How many of them have a function now.
+    /// The number of frames with an address.
+    pub addresses: usize,
+    /// The number of those that have a function now.
     pub found: usize,
-    /// Why the others have none, and what is wrong with the modules: a sentence each.
+    /// The reasons for missing symbols, and the problems with modules: a sentence each.
     pub notes: Vec<String>,
 }
 
-/// Looks up the addresses of dumps and remembers what it found, so that a second dump of the same program costs little.
+/// A symboliser, which keeps modules and symbols for further dumps of the same program.
 #[derive(Debug, Default)]
 pub struct Symboliser {
     options: Options,
@@ -61,19 +57,20 @@ pub struct Symboliser {
 }
 
 impl Symboliser {
-    /// A symboliser that looks where `options` says.
+    /// Returns a symboliser with these options.
     #[must_use]
     pub fn new(options: Options) -> Self {
         Self { options, modules: HashMap::new() }
     }
 
-    /// Replaces each frame that holds an address by the functions at that address.
+    /// Replaces each frame with an address by the functions at that address.
     pub fn symbolicate(&mut self, dump: &mut Dump) -> Report {
         statics::name_statics(self, dump);
         let addresses: Vec<_> =
             dump.frames.iter().map(|frame| Address::parse(&frame.text)).collect();
-        let mut report = Report { asked: addresses.iter().flatten().count(), ..Report::default() };
-        if report.asked == 0 {
+        let mut report =
+            Report { addresses: addresses.iter().flatten().count(), ..Report::default() };
+        if report.addresses == 0 {
             return report;
         }
         let mut wanted: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
@@ -101,7 +98,8 @@ impl Symboliser {
         report
     }
 
-    /// Where the fields of these types are, in the program that wrote `dump`. Types without debug information are left out.
+    /// Returns the fields of these types in the program that wrote `dump`. Types without debug
+    /// information are left out.
     pub fn members(&mut self, dump: &Dump, types: &[String]) -> Members {
         let program = dump.extension.as_ref().and_then(|ours| ours.program.clone());
         let wanted = types.iter().map(|name| &**name).collect();
@@ -111,9 +109,9 @@ impl Symboliser {
             .unwrap_or_default()
     }
 
-    /// The module at `path` of the program that wrote `dump`.
+    /// Returns the module at `path` of the program that wrote `dump`.
     fn module(&mut self, dump: &Dump, path: &str) -> &Module {
-        // Mozilla counts from where the file is mapped, we from the load bias.
+        // Addresses of Mozilla are relative to the mapped file, ours to the load bias.
         let from_bias = dump.extension.is_some();
         let options = &self.options;
         self.modules.entry(Key::new(dump, path)).or_insert_with_key(|key| {
@@ -122,7 +120,7 @@ impl Symboliser {
     }
 }
 
-/// What makes two modules of two dumps the same.
+/// The key by which modules of two dumps are the same.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Key {
     path: String,
@@ -140,4 +138,3 @@ impl Key {
 
 #[cfg(test)]
 mod tests;
-mod symbolicate;

@@ -52,7 +52,7 @@ use memreport_analysis::heap::browse::{BrowseOptions, browse, write_text};
 use memreport_analysis::heap::{Frames, Heap, HeapOptions};
 use memreport_analysis::read;
 use memreport_analysis::read::ReadError;
-use memreport_analysis::symbols::Found;
+use memreport_analysis::symbols::SymbolCache;
 
 /// The response for a server to send.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -161,7 +161,7 @@ fn take_heap(frames: Frames, notes: &mut Vec<String>) -> Result<Heap, ReadError>
 }
 
 /// The symbols of earlier profiles.
-static FOUND: Mutex<Option<Found>> = Mutex::new(None);
+static FOUND: Mutex<Option<SymbolCache>> = Mutex::new(None);
 
 fn error_response(status: u16, message: &str) -> Response {
     let body = format!("{message}\n").into_bytes();

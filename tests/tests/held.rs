@@ -9,8 +9,8 @@ use memreport_analysis::analysis::ExplainOptions;
 use memreport_analysis::axis::Axis;
 use memreport_analysis::read::{Dump, read_file};
 use memreport_analysis::retention::{
-    Counted, Held, Holds, Outside, Place, Retained, RetainedName, Target, TreeOptions, WayOptions,
-    write_circles, write_tree,
+    ExternalRoot, HandleCount, PathOptions, RetainedName, RetainedNode, Retention, StepPlace,
+    Target, TreeOptions, WhyAlive, write_cycles, write_tree,
 };
 use memreport_analysis::symbols::Symboliser;
 
@@ -46,37 +46,37 @@ fn steady(line: &str) -> String {
 }
 
 /// Returns the shown node of a static.
-fn of_static<'t>(tree: &'t Retained, name: &str) -> &'t Retained {
-    let is_it = |node: &&Retained| node.name == RetainedName::Static(name.to_owned());
-    tree.kids.iter().find(is_it).unwrap_or_else(|| panic!("no {name} in {tree:#?}"))
+fn of_static<'t>(tree: &'t RetainedNode, name: &str) -> &'t RetainedNode {
+    let is_it = |node: &&RetainedNode| node.name == RetainedName::Static(name.to_owned());
+    tree.children.iter().find(is_it).unwrap_or_else(|| panic!("no {name} in {tree:#?}"))
 }
 
 /// Returns the type of a node's blocks.
-fn block_type(node: &Retained) -> &str {
+fn block_type(node: &RetainedNode) -> &str {
     match &node.name {
         RetainedName::Blocks { block_type, .. } => block_type,
         _ => "",
     }
 }
 
-fn held(holds: &Holds<'_>, target: &Target) -> Held {
-    holds.held(target, &WayOptions::default()).expect("there are such blocks")
+fn held(retention: &Retention<'_>, target: &Target) -> WhyAlive {
+    retention.why_alive(target, &PathOptions::default()).expect("there are such blocks")
 }
 
 #[test]
 fn a_static_retains_what_it_alone_holds() {
     let (dump, options) = (dump(), ExplainOptions::default());
-    let holds = Holds::new(dump, &options).expect("it is a scan");
+    let retention = Retention::new(dump, &options).expect("it is a scan");
     let all: u64 = dump.blocks.iter().map(memreport_analysis::read::Block::usable).sum();
-    assert_eq!(holds.heap(), all);
+    assert_eq!(retention.heap(), all);
     let mut whole = TreeOptions::default();
     (whole.top, whole.min_percent) = (1000, 0.0);
-    let tree = holds.tree(&whole);
+    let tree = retention.tree(&whole);
     // A complete tree of ten levels, and as many leaves.
-    let [nodes] = &of_static(&tree, "held::TREE").kids[..] else { panic!("{tree:#?}") };
+    let [nodes] = &of_static(&tree, "held::TREE").children[..] else { panic!("{tree:#?}") };
     assert_eq!((block_type(nodes), nodes.blocks), ("Box<held::Tree>", 1023));
-    assert_eq!((block_type(&nodes.kids[0]), nodes.kids[0].blocks), ("[u8]", 1023));
-    let [links] = &of_static(&tree, "held::LIST").kids[..] else { panic!("{tree:#?}") };
+    assert_eq!((block_type(&nodes.children[0]), nodes.children[0].blocks), ("[u8]", 1023));
+    let [links] = &of_static(&tree, "held::LIST").children[..] else { panic!("{tree:#?}") };
     assert_eq!(
         (block_type(links), links.blocks, links.bytes),
         ("Box<held::Link>", 10_000, links.own)
@@ -84,11 +84,11 @@ fn a_static_retains_what_it_alone_holds() {
     // Of a hundred entries, stale words may keep a few from belonging to the cache alone.
     let cache = of_static(&tree, "held::CACHE");
     assert!((90_000..110_000).contains(&cache.bytes), "{cache:#?}");
-    assert!(cache.kids[0].kids[0].blocks >= 95, "{cache:#?}");
+    assert!(cache.children[0].children[0].blocks >= 95, "{cache:#?}");
     // Two statics share a page, so that neither retains it.
     let shelf = of_static(&tree, "held::SHELF");
     assert!(shelf.bytes < 100, "{shelf:#?}");
-    let (groups, _) = holds.groups(&Axis::Type, 100);
+    let (groups, _) = retention.groups(&Axis::Type, 100);
     let page = groups.iter().find(|group| group.name == "Arc<held::Page>");
     assert!(page.is_some_and(|page| page.retained >= 70_000), "{groups:#?}");
 }
@@ -99,14 +99,15 @@ fn the_guide_has_what_is_printed() {
     let mut options = ExplainOptions::default();
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent();
     options.root = root.map(|root| root.to_string_lossy().into_owned());
-    let holds = Holds::new(dump, &options).expect("it is a scan");
-    let mut circles = holds.circles();
-    let types = holds.pointing_types(circles.iter().flat_map(|circle| &circle.steps));
+    let retention = Retention::new(dump, &options).expect("it is a scan");
+    let mut circles = retention.cycles();
+    let types = retention.pointing_types(circles.iter().flat_map(|circle| &circle.steps));
     let members = Symboliser::default().members(dump, &types);
-    holds.name_fields(circles.iter_mut().flat_map(|circle| &mut circle.steps), &members);
+    retention.name_fields(circles.iter_mut().flat_map(|circle| &mut circle.steps), &members);
     let mut out = Vec::new();
-    write_tree(&holds, &holds.tree(&TreeOptions::default()), &mut out).expect("there is room");
-    write_circles(&holds, &circles, 10, &mut out).expect("there is room");
+    write_tree(&retention, &retention.tree(&TreeOptions::default()), &mut out)
+        .expect("there is room");
+    write_cycles(&retention, &circles, 10, &mut out).expect("there is room");
     let printed = String::from_utf8(out).expect("it is text");
     let printed: Vec<String> = printed.lines().map(steady).collect();
     let guide = include_str!("../../docs/guide/src/heap.md");
@@ -121,51 +122,54 @@ fn the_guide_has_what_is_printed() {
 #[test]
 fn cycles_that_nothing_holds_are_leaks_and_others_are_not() {
     let (dump, options) = (dump(), ExplainOptions::default());
-    let holds = Holds::new(dump, &options).expect("it is a scan");
-    let circles = holds.circles();
+    let retention = Retention::new(dump, &options).expect("it is a scan");
+    let circles = retention.cycles();
     let of_people = |counted, blocks, least| {
         let found =
-            circles.iter().find(|circle| circle.counted == counted && circle.blocks == blocks);
+            circles.iter().find(|circle| circle.handles == counted && circle.blocks == blocks);
         let circle = found.unwrap_or_else(|| panic!("{counted:?} in {circles:#?}"));
-        assert_eq!(circle.outside, Outside::Unknown);
+        assert_eq!(circle.external, ExternalRoot::Unknown);
         assert!(circle.retained >= least, "{circle:#?}");
-        circle.cycles
+        circle.count
     };
-    assert_eq!(of_people(Counted::Leaked, 2, 100_000), 10);
+    assert_eq!(of_people(HandleCount::Leaked, 2, 100_000), 10);
     // A handle on the stack of `main` counts for each of these.
-    assert_eq!(of_people(Counted::Outside(1), 2, 12_000), 1);
-    assert_eq!(of_people(Counted::Outside(1), 1, 800), 1);
+    assert_eq!(of_people(HandleCount::Outside(1), 2, 12_000), 1);
+    assert_eq!(of_people(HandleCount::Outside(1), 1, 800), 1);
 }
 
 #[test]
 fn ways_lead_from_statics_through_fields() {
     let (dump, options) = (dump(), ExplainOptions::default());
-    let holds = Holds::new(dump, &options).expect("it is a scan");
-    let mut links = held(&holds, &Target::Type("Box<held::Link>".into()));
-    assert_eq!((links.blocks.len(), links.ways.len(), links.own), (10_000, 1, links.retained));
-    let types = holds.pointing_types(links.ways[0].steps.iter());
+    let retention = Retention::new(dump, &options).expect("it is a scan");
+    let mut links = held(&retention, &Target::Type("Box<held::Link>".into()));
+    assert_eq!((links.blocks.len(), links.paths.len(), links.own), (10_000, 1, links.retained));
+    let types = retention.pointing_types(links.paths[0].steps.iter());
     let members = Symboliser::default().members(dump, &types);
-    holds.name_fields(links.ways[0].steps.iter_mut(), &members);
-    let steps = &links.ways[0].steps;
-    assert_eq!(steps[0].place, Place::Static("held::LIST".into()));
-    let field = steps[2].by.as_ref().and_then(|by| by.field.as_deref());
+    retention.name_fields(links.paths[0].steps.iter_mut(), &members);
+    let steps = &links.paths[0].steps;
+    assert_eq!(steps[0].place, StepPlace::Static("held::LIST".into()));
+    let field = steps[2].pointer.as_ref().and_then(|by| by.field.as_deref());
     assert_eq!((steps[2].alike, field), (9_998, Some("held::Link.next")));
     // Both paths to the page, and no static that is on both.
-    let page = held(&holds, &Target::Type("Arc<held::Page>".into()));
+    let page = held(&retention, &Target::Type("Arc<held::Page>".into()));
     let [list, ..] = page.blocks[..] else { panic!("{page:#?}") };
     let address = |block: usize| dump.blocks[block].addr.map_or(0, u64::from);
     let shared = page.blocks.iter().find(|&&block| {
-        let site = held(&holds, &Target::Block(address(block)));
-        site.keeper.is_none() && site.retained > 70_000
+        let site = held(&retention, &Target::Block(address(block)));
+        site.dominator.is_none() && site.retained > 70_000
     });
-    let shared = held(&holds, &Target::Block(address(*shared.unwrap_or(&list))));
-    let from: Vec<&Place> = shared.ways.iter().map(|way| &way.steps[0].place).collect();
-    assert!(from.contains(&&Place::Static("held::SHELF".into())), "{from:?}");
-    assert!(from.contains(&&Place::Static("held::WINDOW".into())), "{from:?}");
+    let shared = held(&retention, &Target::Block(address(*shared.unwrap_or(&list))));
+    let from: Vec<&StepPlace> = shared.paths.iter().map(|way| &way.steps[0].place).collect();
+    assert!(from.contains(&&StepPlace::Static("held::SHELF".into())), "{from:?}");
+    assert!(from.contains(&&StepPlace::Static("held::WINDOW".into())), "{from:?}");
     // Blocks that a reporter measures have the names of its fields.
-    let names = held(&holds, &Target::Reporter("held::Index.names".into()));
+    let names = held(&retention, &Target::Reporter("held::Index.names".into()));
     assert_eq!(names.blocks.len(), 51);
-    let fields: Vec<&str> =
-        names.ways[0].steps.iter().filter_map(|step| step.by.as_ref()?.field.as_deref()).collect();
+    let fields: Vec<&str> = names.paths[0]
+        .steps
+        .iter()
+        .filter_map(|step| step.pointer.as_ref()?.field.as_deref())
+        .collect();
     assert!(fields.contains(&"held::Index.names"), "{fields:?}");
 }

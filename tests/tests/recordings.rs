@@ -95,7 +95,7 @@ fn a_sample_is_balanced_and_comes_to_what_was_allocated() {
     assert_near(known.by(Which::AtPeak, "recorded::peaks"), 4.0 * COUNT * SIZE + 480_000.0);
     let freed_elsewhere = recording.blocks.iter().filter(|block| {
         let at = recording.sites[&block.site].thread;
-        block.freed.is_some_and(|(_, thread)| thread != at)
+        block.freed.is_some_and(|freed| freed.thread != at)
     });
     assert!(freed_elsewhere.count() > 1000);
     assert!(recording.threads.values().any(|thread| thread.name.as_deref() == Some("recorded")));
@@ -109,9 +109,9 @@ fn the_sums_are_exact() {
     assert!(f64::from(allocated) >= 4.0 * COUNT, "{first:?} {last:?}");
     assert!(recording.peak().expect("there is one").bytes > 100_000_000);
     assert!(last.live_bytes() > 20_000_000 && last.live_bytes() < 25_000_000);
-    assert!(recording.track.windows(2).all(|pair| pair[0].time <= pair[1].time));
+    assert!(recording.timeline.windows(2).all(|pair| pair[0].time <= pair[1].time));
     assert_eq!(
-        recording.marks.iter().filter(|(_, words)| words == "what is kept is there").count(),
+        recording.marks.iter().filter(|mark| mark.text == "what is kept is there").count(),
         1
     );
 }
@@ -143,6 +143,6 @@ fn what_a_killed_program_left_is_read() {
 fn a_forked_child_ends_and_its_parent_is_recorded_on() {
     let recording = record("fork", &["fork"], "--mode=profile");
     assert!(recording.is_whole);
-    assert!(!recording.marks.iter().any(|(_, words)| words == "in the child"));
-    assert!(recording.marks.iter().any(|(_, words)| words == "what is kept is there"));
+    assert!(!recording.marks.iter().any(|mark| mark.text == "in the child"));
+    assert!(recording.marks.iter().any(|mark| mark.text == "what is kept is there"));
 }

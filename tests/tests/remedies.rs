@@ -73,11 +73,11 @@ fn a_dark_block_is_told_with_what_to_do() {
     for (case, req, expected) in table {
         let explained = subject(case);
         let place = place(&explained, Class::Unreported, req);
-        assert_eq!(place.remedy.as_deref(), Some(expected), "{case}: {place:#?}");
+        assert_eq!(place.suggestion.as_deref(), Some(expected), "{case}: {place:#?}");
     }
     // The crate's types are measured in this build already.
     let of_crate = subject("feature");
-    assert_eq!(place(&of_crate, Class::Unreported, 4096).remedy, None);
+    assert_eq!(place(&of_crate, Class::Unreported, 4096).suggestion, None);
 }
 
 #[test]
@@ -87,13 +87,13 @@ fn a_scan_tells_more() {
         explained(&format!("scan-{case}"), command.arg(case), "--mode=scan")
     };
     assert_eq!(
-        place(&scan("static"), Class::Unreported, 888).remedy.as_deref(),
+        place(&scan("static"), Class::Unreported, 888).suggestion.as_deref(),
         Some("perhaps no reporter reaches static remedies::CACHE: register one")
     );
     // Only the contents of a reported block reveal its pointers to unreported ones.
     let boxed = scan("boxed");
     assert_eq!(
-        place(&boxed, Class::Unreported, 999).remedy.as_deref(),
+        place(&boxed, Class::Unreported, 999).suggestion.as_deref(),
         Some("measured by hand: remedies::Partly's impl does not visit .cache")
     );
 }
@@ -115,7 +115,7 @@ fn a_block_that_is_counted_twice_is_told_with_who_should_not() {
     for (case, req, expected) in table {
         let explained = subject(case);
         let place = place(&explained, Class::TwiceReported, req);
-        assert_eq!(place.remedy.as_deref(), Some(expected), "{case}: {place:#?}");
+        assert_eq!(place.suggestion.as_deref(), Some(expected), "{case}: {place:#?}");
     }
 }
 
@@ -127,7 +127,7 @@ fn planted_faults_are_told_with_their_remedies() {
         command.args(["--plant", fault]);
     }
     let explained = explained("planted", command.arg("--snapshot"), "1");
-    let first = |class| explained.places(class)[0].remedy.as_deref();
+    let first = |class| explained.places(class)[0].suggestion.as_deref();
     assert_eq!(
         first(Class::Unreported),
         Some("no reporter reaches static fulltext::faults::SIMILAR: register one")
@@ -139,7 +139,7 @@ fn planted_faults_are_told_with_their_remedies() {
         )
     );
     let wrong: Vec<_> =
-        explained.wrong.iter().map(|wrong| wrong.remedy.as_deref().unwrap_or("none")).collect();
+        explained.wrong.iter().map(|wrong| wrong.suggestion.as_deref().unwrap_or("none")).collect();
     let claimed = explained.wrong[2].claimed;
     let of_log = format!(
         "explicit/fulltext/log claims {claimed} bytes of a block made with 16,384: give Ops::block the layout that it was made with"
@@ -161,7 +161,7 @@ fn a_remedy_for_some_blocks_of_a_place_says_for_how_many() {
     let explained = subject("half");
     let place = place(&explained, Class::Unreported, 4321);
     assert_eq!(
-        place.remedy.as_deref(),
+        place.suggestion.as_deref(),
         Some(
             "perhaps no reporter reaches static remedies::NAMES: register one (1 of the 2 blocks)"
         )

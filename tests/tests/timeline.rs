@@ -75,8 +75,8 @@ fn line() -> String {
 
 /// Returns the time of the program's mark, in seconds.
 fn moment(recording: &Recording, words: &str) -> f64 {
-    let mark = recording.marks.iter().find(|(_, message)| message == words).expect("a mark");
-    f64::from(u32::try_from(mark.0).expect("not that long")) / 1e6
+    let mark = recording.marks.iter().find(|mark| mark.text == *words).expect("a mark");
+    f64::from(u32::try_from(mark.time).expect("not that long")) / 1e6
 }
 
 #[test]
@@ -156,7 +156,7 @@ fn the_timeline_retains_the_leak_and_nothing_that_another_thread_gave_back() {
     }
     let elsewhere = recording.blocks.iter().filter(|block| {
         let born = recording.sites[&block.site].thread;
-        block.freed.is_some_and(|(_, thread)| thread != born)
+        block.freed.is_some_and(|freed| freed.thread != born)
     });
     assert!(elsewhere.count() >= 20_000);
     let sum: i64 = profile["counters"][0]["samples"]["count"]

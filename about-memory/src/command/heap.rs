@@ -7,4 +7,4 @@ pub mod coverage;
 pub mod dominators;
 pub mod why_alive;
 pub mod records;
-mod retention;
+mod scan_options;

@@ -38,12 +38,14 @@ pub(crate) fn write_text(
     }
     rest(coverage.skipped.len(), top, out)?;
     writeln!(out, "\n{}", suggestions_head(coverage))?;
-    for (number, (remedy, bytes)) in (1..).zip(coverage.remedies.iter().take(top)) {
+    for (number, memreport_analysis::analysis::Suggestion { text: remedy, bytes, .. }) in
+        (1..).zip(coverage.suggestions.iter().take(top))
+    {
         let number: usize = number;
         let line = format!("  {number}. {} bytes: {remedy}", commas(*bytes));
         writeln!(out, "{}", wrap(&line, columns))?;
     }
-    rest(coverage.remedies.len(), top, out)
+    rest(coverage.suggestions.len(), top, out)
 }
 
 /// Writes Markdown.
@@ -66,7 +68,9 @@ pub(crate) fn write_markdown(
         writeln!(out, "* {}", skipped(field))?;
     }
     writeln!(out, "\n{}\n", suggestions_head(coverage))?;
-    for (number, (remedy, bytes)) in (1..).zip(coverage.remedies.iter().take(top)) {
+    for (number, memreport_analysis::analysis::Suggestion { text: remedy, bytes, .. }) in
+        (1..).zip(coverage.suggestions.iter().take(top))
+    {
         let number: usize = number;
         writeln!(out, "{number}. {} bytes: {remedy}", commas(*bytes))?;
     }
@@ -88,10 +92,10 @@ fn head(coverage: &Coverage) -> Vec<String> {
             "heap-allocated {} = once {} + dark {} + twice or more {}",
             bytes(coverage.heap),
             bytes(coverage.once),
-            bytes(coverage.dark),
+            bytes(coverage.unreported),
             bytes(coverage.twice)
         ),
-        match coverage.left_out {
+        match coverage.under_reported {
             0 => "score = once / heap-allocated".to_owned(),
             left_out => format!(
                 "score = (once − {} that partial reports leave out) / heap-allocated",
@@ -161,7 +165,7 @@ fn skipped(field: &FieldPlace) -> String {
 }
 
 fn suggestions_head(coverage: &Coverage) -> &'static str {
-    if coverage.remedies.is_empty() {
+    if coverage.suggestions.is_empty() {
         "No remedy is known for what is left."
     } else {
         "What would help most:"

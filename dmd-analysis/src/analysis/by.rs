@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 use std::sync::Arc;
 
+use super::frames::{Parts, Site, Sites, Style, without_library};
 use super::number::{commas, percent};
-use super::people::{Style, without_library};
-use super::sites::{ExplainOptions, Site, Sites, class, mode};
-use super::{Class, Parts, Totals};
+use super::options::ExplainOptions;
+use super::records::{Class, Totals, class, mode};
 use crate::axis::{Attributes, Axis, ReportState, StackCut, key, thread_text};
 use crate::read::{Block, Dump, Mode, ReportSite, TraceId};
 

@@ -1,65 +1,77 @@
-//! How much of the heap is reported exactly once: by crate, by type, by field, and what would help most.
+//! Coverage: the share of the heap that is reported exactly once, by crate, type and field, with
+//! suggestions.
 
 use std::collections::HashMap;
 use std::{error, fmt};
 
 use super::by::{Group, group_by};
-use super::sites::{ExplainOptions, Explained, explain, mode};
-use super::{Class, Totals};
+use super::explain::{Explained, explain};
+use super::options::ExplainOptions;
+use super::records::{Class, Totals, mode};
 use crate::axis::Axis;
 use crate::read::{Dump, FieldPlace, Mode, Sum, WrongKind};
 
-/// How the reporters of a program cover its heap.
+/// The coverage of a program's heap by its reporters.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Coverage {
     /// The program's file.
     pub program: Option<String>,
-    /// The figures are estimates from a sample.
+    /// True if the figures are estimates from a sample.
     pub is_sampled: bool,
-    /// All blocks of the dump: once, dark and twice together.
+    /// All blocks of the dump: reported once, twice, and never.
     pub heap: Totals,
     /// Blocks that are reported once.
     pub once: Totals,
-    /// Blocks that nobody reports.
-    pub dark: Totals,
+    /// Blocks that no reporter reports.
+    pub unreported: Totals,
     /// Blocks that are reported twice or more often.
     pub twice: Totals,
     /// Bytes of reported blocks that partial reports leave out.
-    pub left_out: i128,
-    /// Live blocks that the tracker was never told of. No figure above has them.
+    pub under_reported: i128,
+    /// Live blocks that the tracker did not record. No figure above contains them.
     pub untracked: Sum,
-    /// By the crate that asked for the blocks, largest first.
+    /// The groups by the crate that allocated the blocks, largest first.
     pub crates: Vec<Group>,
-    /// By type, largest first.
+    /// The groups by type, largest first.
     pub types: Vec<Group>,
-    /// By the field or path that reports them, largest first.
+    /// The groups by the field or path that reports the blocks, largest first.
     pub reporters: Vec<Group>,
     /// Fields that were measured in this collection.
     pub measured: Vec<FieldPlace>,
     /// Fields that no collection measures, with the reasons.
     pub skipped: Vec<FieldPlace>,
-    /// What to do, and how many bytes of the heap each remedy is about; most first.
-    pub remedies: Vec<(String, i128)>,
+    /// The suggestions, the one for most bytes first.
+    pub suggestions: Vec<Suggestion>,
+}
+
+/// A change to the code, and the blocks that it would cover or correct.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Suggestion {
+    /// The change, in one line.
+    pub text: String,
+    /// The bytes of the heap that it is about.
+    pub bytes: i128,
 }
 
 impl Coverage {
-    /// Bytes that are counted exactly once, for each hundred in the heap.
+    /// Returns the bytes that are counted exactly once, in percent of the heap.
     ///
-    /// That is 100 × (once − left out) / heap.
+    /// That is 100 × (once − under-reported) / heap.
     #[must_use]
     pub fn score(&self) -> f64 {
         super::number::percent(self.exactly_once(), self.heap.usable())
     }
 
-    /// Bytes that are counted exactly once.
+    /// Returns the bytes that are counted exactly once.
     #[must_use]
     pub fn exactly_once(&self) -> i128 {
-        (self.once.usable() - self.left_out).max(0)
+        (self.once.usable() - self.under_reported).max(0)
     }
 }
 
-/// The dump does not say who reports what.
+/// The error for a dump that does not contain reports.
 #[derive(Debug, PartialEq, Eq)]
 pub struct NoReports;
 
@@ -71,7 +83,7 @@ impl fmt::Display for NoReports {
 
 impl error::Error for NoReports {}
 
-/// Adds up how a dump is covered.
+/// Computes the coverage of a dump.
 ///
 /// # Errors
 ///
@@ -88,35 +100,35 @@ pub fn coverage(dump: &Dump, options: &ExplainOptions) -> Result<Coverage, NoRep
         is_sampled: explained.sampled.is_some(),
         heap: explained.heap,
         once: explained.totals(Class::OnceReported),
-        dark: explained.totals(Class::Unreported),
+        unreported: explained.totals(Class::Unreported),
         twice: explained.totals(Class::TwiceReported),
-        left_out: partial.map(|wrong| wrong.missing().max(0)).sum(),
+        under_reported: partial.map(|wrong| wrong.missing().max(0)).sum(),
         untracked: explained.untracked,
         crates: group_by(dump, &Axis::Crate, options),
         types: group_by(dump, &Axis::Type, options),
         reporters: group_by(dump, &Axis::Field, options),
         measured: ours.map(|ours| ours.measured.clone()).unwrap_or_default(),
         skipped: ours.map(|ours| ours.skipped.clone()).unwrap_or_default(),
-        remedies: remedies(&explained),
+        suggestions: suggestions(&explained),
     })
 }
 
-/// Each remedy once, with the bytes that it is about.
-fn remedies(explained: &Explained) -> Vec<(String, i128)> {
+/// Returns each suggestion once, with the bytes of all places that have it.
+fn suggestions(explained: &Explained) -> Vec<Suggestion> {
     let mut sums: HashMap<&str, i128> = HashMap::new();
     let places = [Class::Unreported, Class::TwiceReported].map(|class| explained.places(class));
     for place in places.into_iter().flatten() {
-        if let Some(remedy) = &place.remedy {
-            *sums.entry(remedy).or_default() += place.totals.usable();
+        if let Some(suggestion) = &place.suggestion {
+            *sums.entry(suggestion).or_default() += place.totals.usable();
         }
     }
     for wrong in &explained.wrong {
-        if let Some(remedy) = &wrong.remedy {
-            *sums.entry(remedy).or_default() += wrong.missing().abs();
+        if let Some(suggestion) = &wrong.suggestion {
+            *sums.entry(suggestion).or_default() += wrong.missing().abs();
         }
     }
-    let mut sums: Vec<(String, i128)> =
-        sums.into_iter().map(|(remedy, bytes)| (remedy.to_owned(), bytes)).collect();
-    sums.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-    sums
+    let mut suggestions: Vec<Suggestion> =
+        sums.into_iter().map(|(text, bytes)| Suggestion { text: text.to_owned(), bytes }).collect();
+    suggestions.sort_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.text.cmp(&b.text)));
+    suggestions
 }

@@ -1,13 +1,14 @@
-//! Answers as JSON, for programs.
+//! Groups and explained dumps as JSON, for programs.
 
 use std::io::{self, Write};
 
 use serde::Serialize;
 
-use super::explain::kind_name;
-use super::sites::{ExplainOptions, Explained, Place, Site, WrongPlace};
-use super::types::BlockType;
-use super::{Group, Totals};
+use super::by::Group;
+use super::explain::{ClassPlaces, Explained, Place, WrongPlace, kind_name};
+use super::frames::{BlockType, Site};
+use super::options::ExplainOptions;
+use super::records::Totals;
 
 #[derive(Serialize)]
 struct WireTotals {
@@ -72,12 +73,13 @@ struct WirePlace<'a> {
     #[serde(flatten)]
     site: WireSite<'a>,
     reporters: &'a [String],
-    remedy: Option<&'a str>,
+    #[serde(rename = "remedy")]
+    suggestion: Option<&'a str>,
 }
 
 #[derive(Serialize)]
 struct WireSite<'a> {
-    /// Only where the frames tell it: a guess is no fact.
+    /// The type if the frames prove it: guesses are left out.
     #[serde(rename = "type")]
     known_type: Option<&'a str>,
     #[serde(rename = "crate")]
@@ -93,7 +95,8 @@ struct WireWrong<'a> {
     reports: u64,
     claimed: i128,
     usable: i128,
-    remedy: Option<&'a str>,
+    #[serde(rename = "remedy")]
+    suggestion: Option<&'a str>,
     #[serde(flatten)]
     site: Option<WireSite<'a>>,
 }
@@ -119,7 +122,7 @@ impl<'a> From<&'a Place> for WirePlace<'a> {
             totals: place.totals.into(),
             site: (&place.site).into(),
             reporters: &place.reporters,
-            remedy: place.remedy.as_deref(),
+            suggestion: place.suggestion.as_deref(),
         }
     }
 }
@@ -132,13 +135,13 @@ impl<'a> From<&'a WrongPlace> for WireWrong<'a> {
             reports: place.num,
             claimed: place.claimed,
             usable: place.usable,
-            remedy: place.remedy.as_deref(),
+            suggestion: place.suggestion.as_deref(),
             site: place.site.as_ref().map(WireSite::from),
         }
     }
 }
 
-/// Writes a dump explained, the first `top` places of each class, as a JSON object.
+/// Writes an explained dump as a JSON object with the first `top` places of each class.
 ///
 /// # Errors
 ///
@@ -148,7 +151,7 @@ pub fn write_explained_json(
     options: &ExplainOptions,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let classes = explained.places.iter().map(|(class, places)| WireClass {
+    let classes = explained.places.iter().map(|ClassPlaces { class, places, .. }| WireClass {
         class: class.name(),
         all: explained.totals(*class).into(),
         places: places.iter().take(options.top).map(WirePlace::from).collect(),

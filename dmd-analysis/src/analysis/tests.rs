@@ -5,10 +5,11 @@ use crate::read::{Dump, read_slice};
 
 mod explained;
 mod grouped;
-mod referred;
-mod remedied;
+mod referrers;
+mod suggested;
 
-/// A dump of `mode` with frames `a` to `f` in traces of one frame each, `AB` to `ABCDEF` of several, and `M` of malloc and a.
+/// Returns a dump with frames `a` to `f`. The stacks are `A` to `F`, `AB` to `ABCDEF`, and `M` of
+/// malloc and `a`.
 pub(crate) fn dump(mode: &str, blocks: &str) -> Dump {
     let text = format!(
         r##"{{"version":5,"invocation":{{"dmdEnvVar":"--mode={mode}","mode":"{mode}"}},"blockList":[{blocks}],
@@ -18,7 +19,7 @@ pub(crate) fn dump(mode: &str, blocks: &str) -> Dump {
     read_slice(text.as_bytes()).unwrap()
 }
 
-/// The text below the heading and the invocation.
+/// Returns the text below the heading and the invocation.
 fn text_of(dump: &Dump, how: &Grouping, options: &TextOptions) -> String {
     let mut stacks = Stacks::default();
     let digest = digest(dump, how, &mut stacks);
@@ -32,7 +33,7 @@ fn text(mode: &str, blocks: &str) -> String {
     text_of(&dump(mode, blocks), &Grouping::default(), &TextOptions::default())
 }
 
-/// The lines of `text` that hold `part`.
+/// Returns the lines of `text` that contain `part`.
 fn lines<'a>(text: &'a str, part: &str) -> Vec<&'a str> {
     text.lines().filter(|line| line.contains(part)).collect()
 }

@@ -138,7 +138,7 @@ impl Layout {
 
     fn rows(&self, history: &History, at: u64, amounts: Amounts) -> Vec<Row> {
         let mut sums: FxHashMap<SizedSite, LiveAndAllocated> = FxHashMap::default();
-        for block in history.recording.blocks.iter().take_while(|block| block.born <= at) {
+        for block in history.recording.blocks.iter().take_while(|block| block.allocated_at <= at) {
             let lives = block.lives_at(at);
             if lives || amounts == Amounts::Both {
                 let key = SizedSite { site: history.site(block), size: block.usable };

@@ -1,8 +1,8 @@
-//! What can be wrong with a dump file: the thing, then the remedy.
+//! Errors of reading a dump. Each message names the problem, then the remedy.
 
 use std::{error, fmt, io};
 
-/// Why a dump could not be read.
+/// The error for a dump that cannot be read.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ReadError {
@@ -10,36 +10,36 @@ pub enum ReadError {
     Io(io::Error),
     /// The gzip data is damaged or cut.
     Gzip(io::Error),
-    /// The dump is larger, once unpacked, than the limit in bytes.
+    /// The unpacked dump is larger than this limit in bytes.
     TooLarge(u64),
     /// The text ends before the dump does.
     Truncated {
-        /// Line at which it ends, from 1.
+        /// The line at which it ends, from 1.
         line: usize,
     },
-    /// The text is not JSON, or a field holds something else than it should.
+    /// The text is not JSON, or a field has the wrong type.
     Json(serde_json::Error),
     /// A field that every dump has is missing.
     Missing(&'static str),
-    /// A dump of another version of the format.
+    /// The dump has this other version of the format.
     Version(i64),
-    /// A mode that no DMD has.
+    /// The dump has this unknown mode.
     Mode(String),
-    /// A block without its requested size.
+    /// A block lacks its requested size.
     BlockWithoutReq {
-        /// Its place in `blockList`, from 0.
+        /// The index of the block in `blockList`.
         index: usize,
     },
-    /// An `addr` or a word of `contents` that is not a hexadecimal number.
+    /// An `addr` or a word of `contents` is not a hexadecimal number.
     BadAddress {
-        /// The block's place in `blockList`, from 0.
+        /// The index of the block in `blockList`.
         index: usize,
-        /// What stands there.
+        /// The text instead of the number.
         text: String,
     },
-    /// The dump's extension is of a version that this program does not know.
+    /// The dump's extension has this unknown version.
     ExtensionVersion(u64),
-    /// The dump cannot be understood without a feature that this program does not know.
+    /// The dump requires this feature, which this reader does not have.
     Needs(String),
 }
 
@@ -67,10 +67,10 @@ impl fmt::Display for ReadError {
             }
             Self::Json(error) => write!(f, "not a DMD dump: {error}"),
             Self::Missing(what) => write!(f, "not a DMD dump: it has no `{what}`"),
-            // What memory reports are of.
+            // Memory reports have version 1.
             Self::Version(1) => f.write_str(
-                "DMD dump of version 1; only 5 is known. If it is a memory report, name the dump beside it, which ends in \
-                 .dmd.json or .dmd.json.gz",
+                "DMD dump of version 1; only 5 is known. If it is a memory report, name the dump beside it, \
+                 which ends in .dmd.json or .dmd.json.gz",
             ),
             Self::Version(found) => write!(f, "DMD dump of version {found}; only 5 is known"),
             Self::Mode(found) => {

@@ -1,13 +1,14 @@
-//! Fields and statics that a dump names: what was measured, what is skipped, and what holds blocks that nobody reports.
+//! Fields and statics of a dump: measured fields, skipped fields, and the holders of unreported
+//! blocks.
 
 use serde::{Deserialize, Deserializer, de};
 
-/// A field of a type, where it is declared, and why it is skipped if it is.
+/// A field of a type: where it is declared and, for a skipped field, why it is skipped.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct FieldPlace {
-    /// The type that has it, with its path.
+    /// The type that declares it, with its path.
     #[serde(rename = "type")]
     pub type_name: String,
     /// Its name.
@@ -16,7 +17,7 @@ pub struct FieldPlace {
     pub file: String,
     /// The line, from 1.
     pub line: u32,
-    /// Why it is not measured, as its author says.
+    /// The reason why it is not measured, from its attribute.
     pub reason: Option<String>,
 }
 
@@ -25,28 +26,29 @@ pub struct FieldPlace {
 #[serde(default)]
 #[non_exhaustive]
 pub struct StaticPlace {
-    /// The module's file.
+    /// The path of the module.
     pub module: String,
-    /// The word's address in that file.
+    /// The address of the word in that file.
     #[serde(deserialize_with = "hex")]
     pub offset: u64,
-    /// The static that has it, once looked up.
+    /// The name of the static that contains it, if it was looked up.
     pub name: Option<String>,
 }
 
-/// A word of a module's data, and where it leads.
+/// A word of a module's data, and the address in it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[non_exhaustive]
 pub struct StaticWord {
-    /// Where the word is.
+    /// The place of the word.
     #[serde(flatten)]
     pub place: StaticPlace,
-    /// The address that it has: in a block, not always its start.
+    /// The address in the word, which is in a block but not always its start.
     #[serde(default, deserialize_with = "hex")]
     pub to: u64,
 }
 
-/// What holds a block: a word there points to it, or to an unreported block through which it is reached.
+/// The holder of a block: a word in it points to the block, or to an unreported block that leads
+/// there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Holder {
@@ -56,7 +58,7 @@ pub enum Holder {
     Static(StaticPlace),
 }
 
-/// The fields of either, as they stand in a dump: only a static is in a module.
+/// The fields of either kind in a dump. Only a static has a module.
 #[derive(Deserialize)]
 pub(crate) struct WireHolder {
     #[serde(flatten)]

@@ -1,22 +1,24 @@
-//! Keys of stacks and frames, numbered in the order in which they are first named.
+//! Numbers the keys of stacks and frames in the order of their first mention.
 
 use rustc_hash::FxHashMap;
 
-/// Numbers keys.
+/// A table of numbered keys.
 ///
-/// DMD's own keys are numbers in base 32, so that a table indexed by them is small; any other key is hashed.
+/// DMD's own keys are numbers in base 32, so that a table indexed by them is small; any other key
+/// is hashed.
 #[derive(Debug, Default)]
 pub(crate) struct Keys {
-    /// By the value of a key; the number plus 1, 0 for none.
+    /// By the value of a key: its number plus 1, or 0 for none.
     by_value: Vec<u32>,
     others: FxHashMap<Box<[u8]>, u32>,
     names: Vec<Box<str>>,
 }
 
 impl Keys {
-    /// The number of `key`, from 0.
+    /// Returns the number of `key`, from 0.
     pub(crate) fn number(&mut self, key: &[u8]) -> u32 {
-        // A dump has fewer than 2^32 keys: each takes more than one byte of a text that is limited.
+        // A dump has fewer than 2^32 keys, because each takes more than one byte of a text of
+        // limited length.
         let next = u32::try_from(self.names.len()).unwrap_or(u32::MAX);
         let known = match value(key) {
             Some(value) => {
@@ -49,7 +51,8 @@ impl Keys {
     }
 }
 
-/// The value of a key of up to four digits (`A` to `Z`, then `a` to `f`); no two keys have the same.
+/// Returns the value of a key of up to four digits (`A` to `Z`, then `a` to `f`), which is
+/// different for every key.
 fn value(digits: &[u8]) -> Option<usize> {
     if digits.is_empty() || digits.len() > 4 {
         return None;

@@ -1,25 +1,26 @@
-//! A dump in memory: blocks, the stacks they name, the frames those name.
+//! A dump in memory: blocks, stacks and frames.
 
 use std::num::NonZeroU64;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::Extension;
+use super::extension::Extension;
 
-/// A dump as read. See `docs/formats.md` for the file.
+/// A dump. `docs/formats.md` describes the file format.
 #[derive(Debug, Default)]
 pub struct Dump {
-    /// How DMD was started.
+    /// The options of DMD.
     pub invocation: Invocation,
-    /// Every record of `blockList`, in the file's order.
+    /// Every entry of `blockList`, in the order of the file.
     pub blocks: Vec<Block>,
-    /// What our own tracker adds; Firefox's dumps have none.
+    /// The fields that our tracker adds, which Firefox's dumps lack.
     pub extension: Option<Extension>,
-    /// What went wrong when the dump was taken, and what was wrong with it and passed over; as sentences.
+    /// The problems while the dump was taken, and the defects that were ignored while it was read;
+    /// as sentences.
     pub notes: Vec<String>,
     /// The frames that stacks are made of.
     pub frames: Vec<Frame>,
-    /// Words of blocks (scan mode): one entry for each block that has any.
+    /// The contents of blocks (scan mode): one entry for each block that has any.
     pub contents: Vec<Contents>,
     pub(crate) words: Vec<u64>,
     pub(crate) reports: Vec<TraceId>,
@@ -27,48 +28,48 @@ pub struct Dump {
 }
 
 impl Dump {
-    /// The frames of a stack, innermost first.
+    /// Returns the frames of a stack, innermost first.
     #[must_use]
     pub fn trace(&self, id: TraceId) -> &[FrameId] {
         &self.traces[id.index()]
     }
 
-    /// How many stacks the dump names.
+    /// Returns the number of stacks.
     #[must_use]
     pub fn trace_count(&self) -> usize {
         self.traces.len()
     }
 
-    /// Where the block was reported: `None` if it was not.
+    /// Returns the stacks that reported a block, or `None` if none did.
     #[must_use]
     pub fn reports(&self, block: &Block) -> Option<&[TraceId]> {
         let reports = block.reports.as_ref()?;
         Some(&self.reports[reports.start as usize..reports.end as usize])
     }
 
-    /// The words of a block's contents.
+    /// Returns the words of a block's contents.
     #[must_use]
     pub fn words(&self, contents: &Contents) -> &[u64] {
         &self.words[contents.words.clone()]
     }
 }
 
-/// How DMD was started.
+/// The options of DMD when the dump was taken.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Invocation {
     /// The text of `$DMD`, if it was set.
     pub dmd_env_var: Option<String>,
-    /// What was recorded.
+    /// The kind of blocks that the dump contains.
     pub mode: Mode,
 }
 
-/// What a dump holds.
+/// The kind of blocks that a dump contains.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Mode {
     /// Live blocks.
     Live,
-    /// Live blocks and who reported them.
+    /// Live blocks with their reports.
     #[default]
     DarkMatter,
     /// Live and freed blocks.
@@ -77,48 +78,49 @@ pub enum Mode {
     Scan,
 }
 
-/// One record of `blockList`: one or more equal blocks.
+/// An entry of `blockList`: one or more equal blocks.
 #[derive(Debug, Clone)]
 pub struct Block {
-    /// Bytes asked for.
+    /// The requested bytes.
     pub req: u64,
-    /// Bytes that the allocator gave on top.
+    /// The slop bytes, which the allocator added to the requested ones.
     pub slop: u64,
-    /// How many blocks this record stands for.
+    /// The number of equal blocks.
     pub num: u64,
-    /// Where it starts (scan mode).
+    /// The address of its first byte (scan mode).
     pub addr: Option<NonZeroU64>,
-    /// Where it was allocated, if a stack was taken.
+    /// The stack that allocated it, if one was recorded.
     pub alloc: Option<TraceId>,
-    /// The thread that allocated it, as an index into the extension's threads.
+    /// The number of the thread that allocated it, in the extension's threads.
     pub thread: Option<u32>,
-    /// The scope of the program that it was allocated in, as a number of the extension's scopes; 0 is none.
+    /// The number of the scope that it was allocated in, in the extension's scopes; 0 if there is
+    /// none.
     pub scope: u16,
-    /// Of a sampled block: how many like it the block stands for; 1 elsewhere.
+    /// The number of blocks that a sampled block represents; 1 if blocks are not sampled.
     pub weight: f64,
-    /// How long ago it was made, in milliseconds, where that was kept: rounded down by up to 9 %.
+    /// Its age in milliseconds, rounded down by up to 9 %, if it was recorded.
     pub age_ms: Option<u64>,
-    /// The blocks were given back, and are only counted (cumulative mode).
+    /// True if the blocks were freed, and are only counted (cumulative mode).
     pub freed: bool,
-    /// What holds it, if nobody reports it and that was found.
+    /// The holder of an unreported block, if one was found.
     pub held_by: Option<HolderId>,
-    /// It does so through other unreported blocks, as far as can be told.
+    /// True if the holder probably holds it through other unreported blocks.
     pub is_held_through: bool,
     pub(crate) reports: Option<Range<u32>>,
 }
 
 impl Block {
-    /// Bytes the program can use: requested and slop.
+    /// Returns the bytes that the program can use: requested bytes and slop.
     #[must_use]
     pub fn usable(&self) -> u64 {
         self.req.saturating_add(self.slop)
     }
 }
 
-/// The words of one block's contents.
+/// The contents of one block, as a range of words.
 #[derive(Debug, Clone)]
 pub struct Contents {
-    /// The block's place in [`Dump::blocks`].
+    /// The index of the block in [`Dump::blocks`].
     pub block: usize,
     pub(crate) words: Range<usize>,
 }
@@ -128,14 +130,14 @@ pub struct Contents {
 pub struct TraceId(pub(crate) u32);
 
 impl TraceId {
-    /// Its place in the dump's table of stacks.
+    /// Returns its index in the dump's table of stacks.
     #[must_use]
     pub fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// What holds blocks, as a key of the extension's holders.
+/// The key of a holder in [`Extension::holders`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct HolderId(pub(crate) u32);
 
@@ -144,35 +146,36 @@ pub struct HolderId(pub(crate) u32);
 pub struct FrameId(pub(crate) u32);
 
 impl FrameId {
-    /// Its place in [`Dump::frames`].
+    /// Returns its index in [`Dump::frames`].
     #[must_use]
     pub fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// One frame: its text, and what the symboliser found out about it.
+/// One frame: its text, and its symbol if it was looked up.
 #[derive(Debug, Clone, Default)]
 pub struct Frame {
-    /// The text of the dump, `#00: main (src/main.rs:12)`.
+    /// The text in the dump, `#00: main (src/main.rs:12)`.
     pub text: Box<str>,
-    /// What the debug information says, once looked up.
+    /// The function at its address, if it was looked up.
     pub symbol: Option<Box<Symbol>>,
 }
 
 /// A function at an address, from debug information or the symbol table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Symbol {
-    /// The function with its path where that is known, `subject::Lexicon::intern`.
+    /// The function, with its path if that is known: `subject::Lexicon::intern`.
     pub function: Arc<str>,
-    /// The function's own name with its type arguments, `grow_one<u8, alloc::alloc::Global>`, where debug information has it.
+    /// The function's name with type arguments, `grow_one<u8, alloc::alloc::Global>`, if debug
+    /// information has it.
     pub name: Option<Arc<str>>,
-    /// Source file, as the compiler saw it.
+    /// The path of the source file in debug information.
     pub file: Option<Arc<str>>,
-    /// Line in that file, from 1.
+    /// The line in that file, from 1.
     pub line: Option<u32>,
-    /// Whether the function was inlined into the next frame.
+    /// True if the function was inlined into the next frame.
     pub inlined: bool,
-    /// Whether several functions share this code, so that its type arguments prove nothing.
+    /// True if several functions share this code, so that its type arguments may be wrong.
     pub folded: bool,
 }

@@ -1,4 +1,4 @@
-//! Reading: what a dump holds, and what is said of a bad one.
+//! Reading good and bad dumps.
 
 use std::io::Write;
 
@@ -54,7 +54,7 @@ fn the_extension_is_read_whatever_the_order_of_fields() {
     let dump = read_slice(text.as_bytes()).unwrap();
     let extension = dump.extension.as_ref().unwrap();
     assert_eq!(extension.heap_allocated, Some(9));
-    assert_eq!((extension.born_during_blocks, extension.born_during_bytes), (2, 64));
+    assert_eq!((extension.allocated_during.blocks, extension.allocated_during.bytes), (2, 64));
     assert_eq!(extension.threads[0].name.as_deref(), Some("main"));
     let reporter = dump.reports(&dump.blocks[0]).unwrap()[0];
     assert_eq!(extension.reports[&reporter].field.as_deref(), Some("words"));

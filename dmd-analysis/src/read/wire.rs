@@ -1,20 +1,22 @@
-//! The JSON of a dump, taken in as it streams by: no tree of values is ever built.
-
-use std::borrow::Cow;
-use std::fmt;
-
-use serde::de::{
-    DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor,
-};
-use serde::{Deserialize, de};
-
-use super::extension::WireExtension;
-use super::keys::Keys;
-use super::{Dump, Frame, FrameId, Invocation, Mode, ReadError, Symbol, TraceId};
+//! The JSON of a dump, parsed as a stream: no tree of values is built.
 
 mod blocks;
+mod extension;
+mod tables;
+mod text;
 
-/// The features that a dump may demand of its reader under `memreport.needs`.
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde::{Deserialize, de};
+
+use super::error::ReadError;
+use super::keys::Keys;
+use super::model::{Dump, Frame, FrameId, Invocation, Mode, Symbol, TraceId};
+use extension::WireExtension;
+use tables::{FrameTableSeed, TraceTableSeed};
+
+/// The features that a dump may require from its reader under `memreport.needs`.
 const KNOWN_FEATURES: [&str; 0] = [];
 
 pub(crate) fn parse(json: &[u8]) -> Result<Dump, ReadError> {
@@ -22,7 +24,7 @@ pub(crate) fn parse(json: &[u8]) -> Result<Dump, ReadError> {
     let mut deserializer = serde_json::Deserializer::from_slice(json);
     let parsed =
         TopSeed(&mut state).deserialize(&mut deserializer).and_then(|()| deserializer.end());
-    // What a visitor found wrong is more telling than the JSON error it had to return.
+    // The error of a visitor is more precise than the JSON error that it had to return.
     if let Some(failure) = state.failure {
         return Err(failure);
     }
@@ -33,7 +35,7 @@ pub(crate) fn parse(json: &[u8]) -> Result<Dump, ReadError> {
     state.finish()
 }
 
-/// What has been read so far.
+/// The parts of a dump that are parsed so far.
 #[derive(Default)]
 struct State {
     dump: Dump,
@@ -48,7 +50,7 @@ struct State {
 }
 
 impl State {
-    /// Remembers what is wrong and gives the JSON error that ends the parse.
+    /// Stores the error and returns the JSON error that ends the parse.
     fn fail<E: de::Error>(&mut self, failure: ReadError) -> E {
         self.failure = Some(failure);
         E::custom("refused")
@@ -226,140 +228,5 @@ fn check(wire: &WireExtension) -> Result<(), ReadError> {
     match wire.needs.iter().find(|need| !KNOWN_FEATURES.contains(&need.as_str())) {
         Some(need) => Err(ReadError::Needs(need.clone())),
         None => Ok(()),
-    }
-}
-
-/// A string that is copied only if it holds escapes.
-struct Text<'de>(Cow<'de, str>);
-
-impl<'de> Deserialize<'de> for Text<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct TextVisitor;
-        impl<'de> Visitor<'de> for TextVisitor {
-            type Value = Text<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a string")
-            }
-
-            fn visit_borrowed_str<E: de::Error>(self, text: &'de str) -> Result<Self::Value, E> {
-                Ok(Text(Cow::Borrowed(text)))
-            }
-
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<Self::Value, E> {
-                Ok(Text(Cow::Owned(text.to_owned())))
-            }
-        }
-        deserializer.deserialize_str(TextVisitor)
-    }
-}
-
-/// A key, as bytes: they are compared and never shown, so it is not worth checking that they are text.
-struct Key<'de>(Cow<'de, [u8]>);
-
-impl<'de> Deserialize<'de> for Key<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct KeyVisitor;
-        impl<'de> Visitor<'de> for KeyVisitor {
-            type Value = Key<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a key")
-            }
-
-            fn visit_borrowed_bytes<E: de::Error>(self, key: &'de [u8]) -> Result<Self::Value, E> {
-                Ok(Key(Cow::Borrowed(key)))
-            }
-
-            fn visit_bytes<E: de::Error>(self, key: &[u8]) -> Result<Self::Value, E> {
-                Ok(Key(Cow::Owned(key.to_owned())))
-            }
-        }
-        deserializer.deserialize_bytes(KeyVisitor)
-    }
-}
-
-struct TraceTableSeed<'a>(&'a mut State);
-
-impl<'de> DeserializeSeed<'de> for TraceTableSeed<'_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_map(self)
-    }
-}
-
-impl<'de> Visitor<'de> for TraceTableSeed<'_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object from stack keys to lists of frame keys")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        let state = self.0;
-        while let Some(key) = map.next_key::<Key<'de>>()? {
-            let frames = map.next_value_seed(FrameListSeed(&mut state.frame_keys))?;
-            let number = state.trace_keys.number(&key.0);
-            set(&mut state.traces, number, frames.into());
-        }
-        Ok(())
-    }
-}
-
-struct FrameListSeed<'a>(&'a mut Keys);
-
-impl<'de> DeserializeSeed<'de> for FrameListSeed<'_> {
-    type Value = Vec<FrameId>;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
-        deserializer.deserialize_seq(self)
-    }
-}
-
-impl<'de> Visitor<'de> for FrameListSeed<'_> {
-    type Value = Vec<FrameId>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a list of frame keys")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
-        let mut frames = Vec::with_capacity(24);
-        while let Some(key) = list.next_element::<Key<'de>>()? {
-            frames.push(FrameId(self.0.number(&key.0)));
-        }
-        Ok(frames)
-    }
-}
-
-struct FrameTableSeed<'a>(&'a mut State);
-
-impl<'de> DeserializeSeed<'de> for FrameTableSeed<'_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_map(self)
-    }
-}
-
-impl<'de> Visitor<'de> for FrameTableSeed<'_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object from frame keys to descriptions")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        let state = self.0;
-        while let Some(key) = map.next_key::<Key<'de>>()? {
-            let text = map.next_value::<Text<'de>>()?;
-            let number = state.frame_keys.number(&key.0);
-            if state.frame_keys.len() > u32::MAX as usize - 2 {
-                return Err(A::Error::custom("too many frames"));
-            }
-            set(&mut state.frames, number, text.0.into());
-        }
-        Ok(())
     }
 }

@@ -1,4 +1,5 @@
-//! A choice of a recording's blocks as a DMD dump, so that whatever reads dumps reads them: records, profiles, flame graphs.
+//! Converts the chosen blocks of a recording to a dump, for everything that reads dumps: records,
+//! profiles, flame graphs.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -7,20 +8,28 @@ use serde_json::{Map, Value, json};
 
 use super::{Block, Recording, Site, Which};
 
-/// Blocks that are alike: site, sizes, and the bits of the weight.
-type Kind = (u32, u64, u64, u64);
+/// The properties of equal blocks.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Kind {
+    site: u32,
+    requested: u64,
+    usable: u64,
+    /// The bits of the weight, which is an `f64`.
+    weight: u64,
+}
 
 impl Recording {
-    /// The chosen blocks as a dump of Mozilla's format 5, in JSON.
+    /// Returns the chosen blocks as a dump of Mozilla's format 5, in JSON.
     #[must_use]
     pub fn dump(&self, which: Which) -> Vec<u8> {
         let mut kinds: BTreeMap<Kind, u64> = BTreeMap::new();
         for block in self.blocks(which) {
             let Block { site, requested, usable, weight, .. } = *block;
-            *kinds.entry((site, requested, usable, weight.to_bits())).or_default() += 1;
+            let kind = Kind { site, requested, usable, weight: weight.to_bits() };
+            *kinds.entry(kind).or_default() += 1;
         }
         let blocks: Vec<_> = kinds.iter().map(|(kind, count)| self.group(*kind, *count)).collect();
-        let sites = kinds.keys().filter_map(|(site, ..)| self.sites.get(site));
+        let sites = kinds.keys().filter_map(|kind| self.sites.get(&kind.site));
         let sum = self.sum(which);
         let all = json!({
             "blocks": sum.blocks.round(), "bytes": sum.bytes.round(), "error": sum.error().round(),
@@ -34,9 +43,11 @@ impl Recording {
         self.dump_of(&blocks, sites, &self.own_fields(reason, &all))
     }
 
-    /// A block of no bytes for each site, in the order of their numbers, as a dump; before them one of no site.
+    /// Returns a dump with an empty block for each site, in the order of their numbers, after one
+    /// without a site.
     pub(crate) fn site_dump(&self) -> Vec<u8> {
-        let blocks = self.sites.keys().map(|site| self.group((*site, 0, 0, 0), 1));
+        let kind = |site| Kind { site, requested: 0, usable: 0, weight: 0 };
+        let blocks = self.sites.keys().map(|site| self.group(kind(*site), 1));
         let blocks: Vec<_> = std::iter::once(json!({ "req": 0 })).chain(blocks).collect();
         let own = self.own_fields("where blocks of the recording were allocated", &json!({}));
         self.dump_of(&blocks, self.sites.values(), &own)
@@ -62,7 +73,8 @@ impl Recording {
         dump.to_string().into_bytes()
     }
 
-    fn group(&self, (site, requested, usable, weight): Kind, count: u64) -> Value {
+    fn group(&self, kind: Kind, count: u64) -> Value {
+        let Kind { site, requested, usable, weight } = kind;
         let mut group = Map::new();
         group.insert("req".into(), requested.into());
         if usable > requested {
@@ -104,12 +116,14 @@ impl Recording {
         traces.insert(stack_key(site), keys.into());
     }
 
-    /// A return address, by the file that it is in.
+    /// Returns the text of a return address, with the module that contains it.
     fn frame(&self, address: u64) -> String {
-        // The module that was loaded there last.
-        let module = self.modules.iter().rev().find(|module| {
-            module.segments.iter().any(|(from, to)| (*from..*to).contains(&address))
-        });
+        // The last module is the current one if several were loaded at one address.
+        let module = self
+            .modules
+            .iter()
+            .rev()
+            .find(|module| module.segments.iter().any(|segment| segment.contains(&address)));
         match module {
             Some(module) => {
                 format!("#00: ???[{} +0x{:x}]", module.path, address.wrapping_sub(module.base))
@@ -131,6 +145,8 @@ impl Recording {
             .iter()
             .map(|(number, thread)| json!({ "id": number, "tid": thread.tid, "name": thread.name }))
             .collect();
+        let scopes: Vec<_> =
+            self.scopes.iter().map(|scope| json!([scope.outer, scope.name])).collect();
         let mut notes = Vec::new();
         if self.lost > 0 {
             notes.push(format!(
@@ -149,13 +165,13 @@ impl Recording {
             "notes": notes,
             "modules": modules,
             "threads": threads,
-            "scopes": self.scopes,
+            "scopes": scopes,
             "sampled": self.sample_bytes.map(|bytes| json!({ "sampleBytes": bytes, "all": all })),
         })
     }
 }
 
-/// Sites of several threads may have the same stack.
+/// Returns the key of a stack. Sites of several threads may share it.
 fn stack_key(site: &Site) -> String {
     site.stack.iter().fold(String::from("S"), |mut key, address| {
         // Writing to a string does not fail.

@@ -1,4 +1,4 @@
-//! A moment of a recording: its peak, its end, or so long after its beginning.
+//! A moment of a recording: its peak, its end, or a time after its beginning.
 
 use std::str::FromStr;
 use std::{error, fmt};
@@ -6,6 +6,8 @@ use std::{error, fmt};
 use super::Recording;
 
 /// A moment of any recording.
+///
+/// # Examples
 ///
 /// ```
 /// use memreport_analysis::recording::Moment;
@@ -18,15 +20,15 @@ use super::Recording;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Moment {
-    /// When the program had the most in live blocks, as far as was looked.
+    /// The peak of the bytes in live blocks, among the points of the timeline.
     Peak,
     /// The end.
     End,
-    /// So many microseconds after the beginning.
+    /// This number of microseconds after the beginning.
     After(u64),
 }
 
-/// A text that is no moment.
+/// The error for a text that is not a moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoMoment;
 
@@ -64,13 +66,13 @@ impl FromStr for Moment {
     }
 }
 
-/// Why a recording does not have a moment.
+/// The error for a moment that a recording does not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MomentError {
-    /// It has no sums, so its peak is not known.
+    /// The recording has no timeline, so its peak is not known.
     NoPeak,
-    /// It ends after so many microseconds.
+    /// The recording ends after this number of microseconds.
     TooLate(u64),
 }
 
@@ -94,11 +96,11 @@ impl fmt::Display for MomentError {
 impl error::Error for MomentError {}
 
 impl Recording {
-    /// When the moment is, in microseconds since the beginning.
+    /// Returns the time of a moment, in microseconds since the beginning.
     ///
     /// # Errors
     ///
-    /// When it is after the end, or the peak and nobody knows.
+    /// If the moment is after the end, or if it is the peak of a recording without a timeline.
     pub fn at(&self, moment: Moment) -> Result<u64, MomentError> {
         match moment {
             Moment::Peak => self.peak().map(|peak| peak.time).ok_or(MomentError::NoPeak),
@@ -117,8 +119,8 @@ mod tests {
     #[test]
     fn a_moment_is_within_the_recording() {
         let point = |time, allocated_bytes| Point { time, allocated_bytes, ..Point::default() };
-        let track = vec![point(10, 5), point(20, 9), point(30, 7)];
-        let recording = Recording { track, length: 1_234_000, ..Recording::default() };
+        let timeline = vec![point(10, 5), point(20, 9), point(30, 7)];
+        let recording = Recording { timeline, length: 1_234_000, ..Recording::default() };
         assert_eq!(recording.at(Moment::Peak), Ok(20));
         assert_eq!(recording.at(Moment::End), Ok(1_234_000));
         assert_eq!(recording.at(Moment::After(7)), Ok(7));

@@ -1,4 +1,4 @@
-//! Reads a recording's file, also one that was cut off when its program was killed.
+//! Reads the file of a recording, even one that was cut off because its program was killed.
 
 use std::collections::HashMap;
 use std::io::{self, BufRead, BufReader, Read};
@@ -8,20 +8,25 @@ use flate2::read::GzDecoder;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Block, Module, Point, Recording, Site, Thread};
+use super::{Block, Freed, Mark, Module, Point, Recording, Scope, Site, Thread};
 
-/// Why a file is no recording.
+/// The error for a file that is not a recording.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum RecordingError {
-    /// It cannot be read.
+    /// The file cannot be read.
     Io(io::Error),
-    /// It does not begin as a recording does.
+    /// The first line is not the header of a recording.
     NotARecording,
-    /// It is a later version's.
+    /// The recording has this unknown version.
     Version(u64),
-    /// A line is not what it should be: its number, and what is wrong.
-    Line(usize, String),
+    /// A line is malformed.
+    Line {
+        /// The number of the line, from 1.
+        number: usize,
+        /// The defect.
+        problem: String,
+    },
 }
 
 impl fmt::Display for RecordingError {
@@ -34,7 +39,7 @@ impl fmt::Display for RecordingError {
             RecordingError::Version(version) => {
                 write!(f, "recording of version {version}; only 1 is known")
             }
-            RecordingError::Line(number, what) => write!(f, "line {number}: {what}"),
+            RecordingError::Line { number, problem } => write!(f, "line {number}: {problem}"),
         }
     }
 }
@@ -64,11 +69,11 @@ struct WireEnd {
     lost: u64,
 }
 
-/// Reads a recording, gzipped or not.
+/// Reads a recording that may be gzipped.
 ///
 /// # Errors
 ///
-/// When it is none, or damaged elsewhere than at its end.
+/// If the input is not a recording, or if it is damaged before its end.
 pub fn read(input: impl Read) -> Result<Recording, RecordingError> {
     let mut input = BufReader::new(input);
     let is_gzip = input.fill_buf().map_err(RecordingError::Io)?.starts_with(&[0x1f, 0x8b]);
@@ -79,7 +84,7 @@ pub fn read(input: impl Read) -> Result<Recording, RecordingError> {
     }
 }
 
-/// Whether a file whose text begins so is a recording: its first line says it. Shows enough if it has that line.
+/// Returns whether a file is a recording, from the beginning of its text. The first line is enough.
 #[must_use]
 pub fn is_recording(text: &[u8]) -> bool {
     let line = text.split(|byte| *byte == b'\n').next().unwrap_or_default();
@@ -97,7 +102,7 @@ fn read_lines(mut input: impl BufRead) -> Result<Recording, RecordingError> {
         Some(version) => return Err(RecordingError::Version(version)),
     }
     let header: WireHeader = serde_json::from_value(header)
-        .map_err(|error| RecordingError::Line(1, error.to_string()))?;
+        .map_err(|error| RecordingError::Line { number: 1, problem: error.to_string() })?;
     debug_assert_eq!(header.recording, 1);
     let mut reading = Reading::new(header);
     for number in 2.. {
@@ -105,12 +110,12 @@ fn read_lines(mut input: impl BufRead) -> Result<Recording, RecordingError> {
         match input.read_until(b'\n', &mut line) {
             Ok(0) => break,
             Ok(_) if line.ends_with(b"\n") => {}
-            // Cut off in the middle: its program was killed.
+            // The last line is cut off, because the program was killed.
             Ok(_) => break,
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => break,
             Err(error) => return Err(RecordingError::Io(error)),
         }
-        reading.line(&line).map_err(|what| RecordingError::Line(number, what))?;
+        reading.line(&line).map_err(|problem| RecordingError::Line { number, problem })?;
     }
     reading.recording.length = reading.time;
     Ok(reading.recording)
@@ -143,20 +148,20 @@ impl Reading {
             return Ok(());
         }
         match line.get(1..4) {
-            Some(b"\"+\"") => self.born(line),
+            Some(b"\"+\"") => self.allocated(line),
             Some(b"\"-\"") => self.freed(line),
             Some(b"\"=\"") => self.sums(line),
             Some(b"\"!\"") => {
                 let (_, since, words): (String, u64, String) = parse(line)?;
                 self.time += since;
-                self.recording.marks.push((self.time, words));
+                self.recording.marks.push(Mark { time: self.time, text: words });
                 Ok(())
             }
             _ => self.table(line),
         }
     }
 
-    fn born(&mut self, line: &[u8]) -> Result<(), String> {
+    fn allocated(&mut self, line: &[u8]) -> Result<(), String> {
         let fields: Vec<Value> = parse(line)?;
         let number = |place: usize| {
             fields
@@ -170,13 +175,13 @@ impl Reading {
             requested: number(4)?,
             usable: number(5)?,
             weight: fields.get(6).and_then(Value::as_f64).unwrap_or(1.0),
-            born: self.time,
+            allocated_at: self.time,
             freed: None,
         };
-        // If its end was lost, the block before it at this address ends here at the latest.
+        // If the end of the previous block at this address was lost, it ends now at the latest.
         let place = self.recording.blocks.len();
         if let Some(before) = self.live.insert(number(3)?, place) {
-            self.recording.blocks[before].freed = Some((self.time, 0));
+            self.recording.blocks[before].freed = Some(Freed { time: self.time, thread: 0 });
         }
         self.recording.blocks.push(block);
         Ok(())
@@ -185,9 +190,9 @@ impl Reading {
     fn freed(&mut self, line: &[u8]) -> Result<(), String> {
         let (_, since, address, thread): (String, u64, u64, u32) = parse(line)?;
         self.time += since;
-        // One whose birth was lost has no end either.
+        // A block whose allocation was lost is not in the recording.
         if let Some(place) = self.live.remove(&address) {
-            self.recording.blocks[place].freed = Some((self.time, thread));
+            self.recording.blocks[place].freed = Some(Freed { time: self.time, thread });
         }
         Ok(())
     }
@@ -205,7 +210,7 @@ impl Reading {
         self.time += since;
         let time = self.time;
         let point = Point { time, allocated_bytes, allocations, freed_bytes, frees, resident };
-        self.recording.track.push(point);
+        self.recording.timeline.push(point);
         Ok(())
     }
 
@@ -219,15 +224,15 @@ impl Reading {
                 self.recording.sites.insert(number, Site { thread, stack, scope });
             }
             Some("scope") => {
-                let (_, around, name): (String, u16, String) = parse(line)?;
-                self.recording.scopes.push((around, name));
+                let (_, outer, name): (String, u16, String) = parse(line)?;
+                self.recording.scopes.push(Scope { outer, name });
             }
             Some("thread") => {
                 let (_, number, tid, name): (String, u32, u32, Option<String>) = parse(line)?;
                 self.recording.threads.insert(number, Thread { tid, name });
             }
             Some("module") => self.module(line)?,
-            // A later version's.
+            // Lines of later versions are ignored.
             _ => {}
         }
         Ok(())
@@ -243,7 +248,7 @@ impl Reading {
         ) = parse(line)?;
         let segment = |text: &String| {
             let (from, to) = text.split_once('-').ok_or("a segment is two addresses")?;
-            Ok::<_, String>((hex(from)?, hex(to)?))
+            Ok::<_, String>(hex(from)?..hex(to)?)
         };
         let segments = segments.iter().map(segment).collect::<Result<_, _>>()?;
         let module = Module { path, build_id, base: hex(&base)?, segments };
@@ -266,6 +271,7 @@ fn hex(text: &str) -> Result<u64, String> {
 mod tests {
     use super::*;
     use std::io::Write;
+    use std::ops::Range;
 
     const LINES: &str = r#"{"recording":1,"program":"/bin/p","pid":7,"startedMs":5,"sampleBytes":1024}
 ["module","/bin/p","abcd","1000",["1000-2000"]]
@@ -287,13 +293,14 @@ mod tests {
         let recording = read(LINES.as_bytes()).unwrap();
         assert_eq!(recording.blocks.len(), 1);
         let block = recording.blocks[0];
-        assert_eq!((block.born, block.freed, block.weight), (10, Some((16, 2)), 9.5));
-        assert_eq!(recording.marks, [(11, "gc".to_owned())]);
-        assert_eq!(recording.track[1].live_bytes(), 100);
+        let freed = Some(Freed { time: 16, thread: 2 });
+        assert_eq!((block.allocated_at, block.freed, block.weight), (10, freed, 9.5));
+        assert_eq!(recording.marks, [Mark { time: 11, text: "gc".to_owned() }]);
+        assert_eq!(recording.timeline[1].live_bytes(), 100);
         assert_eq!((recording.length, recording.lost, recording.is_whole), (25, 3, true));
         assert_eq!(recording.sites[&1].stack, [0x1010, 0x1020]);
-        assert_eq!(recording.scopes[usize::from(recording.sites[&1].scope) - 1].1, "request");
-        assert_eq!(recording.modules[0].segments, [(0x1000, 0x2000)]);
+        assert_eq!(recording.scopes[usize::from(recording.sites[&1].scope) - 1].name, "request");
+        assert_eq!(recording.modules[0].segments, [Range { start: 0x1000, end: 0x2000 }]);
     }
 
     #[test]

@@ -1,8 +1,8 @@
-//! What a recording comes to: sums, the peak, and how long blocks lived.
+//! Sums of a recording: chosen blocks, the peak, and lifetimes.
 
 use super::{Block, Point, Recording, TEMPORARY, Which};
 
-/// Blocks and bytes, as estimated from the sample; exact where every block was recorded.
+/// Blocks and bytes, estimated from the sample, or exact if every block was recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Estimate {
@@ -15,7 +15,8 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// The standard error of the bytes: of 100 such recordings, 68 are nearer to the truth than this.
+    /// Returns the standard error of the bytes: 68 % of such recordings are closer to the true
+    /// value.
     #[must_use]
     pub fn error(&self) -> f64 {
         self.variance.sqrt()
@@ -24,38 +25,38 @@ impl Estimate {
     fn add(&mut self, block: &Block) {
         self.blocks += block.weight;
         self.bytes += block.bytes();
-        // Each block is in with the probability 1 / weight, whatever the others are.
+        // Each block is sampled independently with a probability of 1 / weight.
         self.variance += block.bytes() * block.bytes() * (1.0 - 1.0 / block.weight);
     }
 }
 
-/// When the program had the most in live blocks.
+/// The peak of the bytes in live blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Peak {
-    /// In microseconds since the beginning.
+    /// The time, in microseconds since the beginning.
     pub time: u64,
-    /// Bytes in live blocks, exact.
+    /// The exact bytes in live blocks.
     pub bytes: u64,
 }
 
-/// Blocks that lived about as long.
+/// A class of blocks with similar lifetimes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Lifetime {
-    /// They lived at least so many microseconds.
+    /// The lower bound in microseconds, included.
     pub from: u64,
-    /// And less than so many; those that live still have none.
+    /// The upper bound in microseconds, excluded; `None` for blocks that were alive at the end.
     pub to: Option<u64>,
-    /// How many, and how much.
+    /// The sum of the blocks.
     pub sum: Estimate,
 }
 
-/// The bounds between classes of lifetimes, in microseconds.
+/// The bounds between the classes of lifetimes, in microseconds.
 const BOUNDS: [u64; 7] = [TEMPORARY, 10_000, 100_000, 1_000_000, 10_000_000, 60_000_000, u64::MAX];
 
 impl Recording {
-    /// The chosen blocks.
+    /// Returns the chosen blocks.
     pub fn blocks(&self, which: Which) -> impl Iterator<Item = &Block> {
         let peak = self.peak().map(|peak| peak.time);
         self.blocks.iter().filter(move |block| match which {
@@ -66,7 +67,7 @@ impl Recording {
         })
     }
 
-    /// What the chosen blocks come to.
+    /// Returns the sum of the chosen blocks.
     #[must_use]
     pub fn sum(&self, which: Which) -> Estimate {
         let mut sum = Estimate::default();
@@ -74,20 +75,21 @@ impl Recording {
         sum
     }
 
-    /// When the program had the most in live blocks, as far as was looked.
+    /// Returns the peak of the bytes in live blocks, among the points of the timeline.
     #[must_use]
     pub fn peak(&self) -> Option<Peak> {
-        let highest = self.track.iter().max_by_key(|point| point.live_bytes())?;
+        let highest = self.timeline.iter().max_by_key(|point| point.live_bytes())?;
         Some(Peak { time: highest.time, bytes: highest.live_bytes() })
     }
 
-    /// The first and the last exact sums.
+    /// Returns the first and the last exact sums.
     #[must_use]
     pub fn ends(&self) -> Option<(Point, Point)> {
-        Some((*self.track.first()?, *self.track.last()?))
+        Some((*self.timeline.first()?, *self.timeline.last()?))
     }
 
-    /// How long blocks lived: classes from short to long, and last those that live still.
+    /// Returns the classes of lifetimes from short to long, and last the blocks that were alive at
+    /// the end.
     #[must_use]
     pub fn lifetimes(&self) -> Vec<Lifetime> {
         let mut from = 0;
@@ -118,10 +120,11 @@ impl Recording {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::recording::Freed;
 
-    fn block(born: u64, freed: Option<u64>, usable: u64) -> Block {
-        let freed = freed.map(|time| (time, 1));
-        Block { site: 1, requested: usable, usable, weight: 1.0, born, freed }
+    fn block(allocated_at: u64, freed: Option<u64>, usable: u64) -> Block {
+        let freed = freed.map(|time| Freed { time, thread: 1 });
+        Block { site: 1, requested: usable, usable, weight: 1.0, allocated_at, freed }
     }
 
     #[test]
@@ -139,7 +142,7 @@ mod tests {
                 block(10, Some(50_000), 100),
                 block(60_000, Some(70_000), 1000),
             ],
-            track: vec![
+            timeline: vec![
                 point(0, 1, 0),
                 point(15, 111, 0),
                 point(30, 111, 10),

@@ -1,22 +1,26 @@
-//! A directed graph in arrays: for each node where its neighbours begin, and the neighbours, there and back.
+//! A directed graph in arrays, in compressed sparse rows: the targets and the sources of each node.
+
+pub(crate) mod dominators;
+pub(crate) mod paths;
+pub(crate) mod cycles;
 
 use super::NONE;
 
-/// A graph that grows: nodes get their edges one after another.
+/// A graph under construction: nodes receive their edges one after another.
 #[derive(Debug, Default)]
 pub(crate) struct Builder {
-    /// By node: where its targets begin. A node that is not in here yet has none.
+    /// By node: where its targets begin. Nodes beyond the end have none yet.
     first: Vec<u32>,
     targets: Vec<u32>,
-    /// By target: the last node that it was added to, so that an edge is there once.
+    /// By target: the last source of an edge to it, so that no edge is added twice.
     seen: Vec<u32>,
 }
 
-/// A graph that can be walked both ways.
+/// A graph that can be walked in both directions.
 #[derive(Debug)]
 pub(crate) struct Graph {
-    there: Neighbours,
-    back: Neighbours,
+    targets: Neighbours,
+    sources: Neighbours,
 }
 
 #[derive(Debug)]
@@ -33,7 +37,7 @@ impl Neighbours {
 }
 
 impl Builder {
-    /// Adds an edge. Sources come in ascending order; an edge that is there is not added again.
+    /// Adds an edge, unless it already exists. Edges must come in ascending order of their sources.
     pub(crate) fn add(&mut self, from: u32, to: u32) {
         self.fill(from as usize + 1);
         let at = to as usize;
@@ -54,33 +58,34 @@ impl Builder {
     }
 
     fn end(&self) -> u32 {
-        // A word of a dump takes several bytes of a text that is limited.
+        // Every edge is a word of a dump, which takes several bytes of a text of limited length.
         u32::try_from(self.targets.len()).unwrap_or(u32::MAX)
     }
 
-    /// The graph as it is, of so many nodes.
+    /// Returns the graph with the edges so far and this number of nodes.
     pub(crate) fn graph(&self, nodes: usize) -> Graph {
         let mut first = self.first.clone();
         first.resize(nodes + 1, self.end());
-        let there = Neighbours { first, of: self.targets.clone() };
-        Graph { back: turned(&there), there }
+        let targets = Neighbours { first, of: self.targets.clone() };
+        Graph { sources: reversed(&targets), targets }
     }
 
-    /// The graph of so many nodes, and no more edges.
+    /// Returns the finished graph with this number of nodes.
     pub(crate) fn finish(mut self, nodes: usize) -> Graph {
         self.fill(nodes + 1);
-        let there = Neighbours { first: self.first, of: self.targets };
+        let targets = Neighbours { first: self.first, of: self.targets };
         drop(self.seen);
-        Graph { back: turned(&there), there }
+        Graph { sources: reversed(&targets), targets }
     }
 }
 
-/// The same edges by their targets.
-fn turned(there: &Neighbours) -> Neighbours {
-    let nodes = there.first.len() - 1;
-    // First how many there are, then where they end, then, filled from behind, where they begin.
+/// Returns the reversed edges, by a counting sort.
+fn reversed(targets: &Neighbours) -> Neighbours {
+    let nodes = targets.first.len() - 1;
+    // Counts first, then the ends of the rows; filling the rows from behind turns these into their
+    // starts.
     let mut first = vec![0_u32; nodes + 1];
-    for &to in &there.of {
+    for &to in &targets.of {
         first[to as usize] += 1;
     }
     let mut end = 0;
@@ -88,10 +93,10 @@ fn turned(there: &Neighbours) -> Neighbours {
         end += *count;
         *count = end;
     }
-    let mut of = vec![0; there.of.len()];
+    let mut of = vec![0; targets.of.len()];
     for node in (0..nodes).rev() {
         let node = u32::try_from(node).unwrap_or(NONE);
-        for &to in there.of(node) {
+        for &to in targets.of(node) {
             let place = &mut first[to as usize];
             *place -= 1;
             of[*place as usize] = node;
@@ -101,27 +106,28 @@ fn turned(there: &Neighbours) -> Neighbours {
 }
 
 impl Graph {
-    /// How many nodes there are.
+    /// Returns the number of nodes.
     pub(crate) fn len(&self) -> usize {
-        self.there.first.len() - 1
+        self.targets.first.len() - 1
     }
 
-    /// The nodes that this one points at, each once.
+    /// Returns the nodes that a node points at, each once.
     pub(crate) fn targets(&self, node: u32) -> &[u32] {
-        self.there.of(node)
+        self.targets.of(node)
     }
 
-    /// The nodes that point at this one, each once.
+    /// Returns the nodes that point at a node, each once.
     pub(crate) fn sources(&self, node: u32) -> &[u32] {
-        self.back.of(node)
+        self.sources.of(node)
     }
 
-    /// Marks what can be reached from `start`, itself included, through nodes that are not marked.
+    /// Marks the nodes that can be reached from `start` through unmarked nodes, `start` included.
     pub(crate) fn reach(&self, start: u32, marked: &mut [bool]) {
         spread(start, marked, |node| self.targets(node));
     }
 
-    /// Marks what `start` can be reached from, itself included, through nodes that are not marked; answers with those.
+    /// Marks the nodes that reach `start` through unmarked nodes, `start` included, and returns
+    /// them.
     pub(crate) fn reach_back(&self, start: u32, marked: &mut [bool]) -> Vec<u32> {
         spread(start, marked, |node| self.sources(node))
     }

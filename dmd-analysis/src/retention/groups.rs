@@ -1,43 +1,44 @@
-//! What retains most, by type, site, crate, reporter or field: what would be given back if all blocks of a group were.
+//! Groups of blocks by what they retain together: by type, site, crate, reporter or field.
 
 use std::cmp::Reverse;
 
 use rustc_hash::FxHashMap;
 
-use super::{Holds, NONE};
+use super::{NONE, Retention};
 use crate::analysis::DumpBlocks;
-use crate::analysis::people::Style;
+use crate::analysis::frames::Style;
 use crate::axis::Axis;
 
-/// Blocks with one answer, and what they retain together.
+/// A group of blocks, and what they retain together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct HeldGroup {
-    /// The answer.
+pub struct RetainedGroup {
+    /// The name of the group.
     pub name: String,
-    /// How many blocks.
+    /// The number of blocks.
     pub blocks: u64,
-    /// Their own bytes.
+    /// The bytes of the blocks themselves.
     pub own: u64,
-    /// The bytes that would be given back if none of them were there: what every way from the root comes to through one of
-    /// them, themselves included.
+    /// The bytes that would be freed with all of them: their own, and those of blocks that are only
+    /// reachable through them.
     pub retained: u64,
 }
 
-impl Holds<'_> {
-    /// The `top` groups that retain most, largest first, and how many there are in all. Groups overlap: what types hold
-    /// through each other is retained by each.
+impl Retention<'_> {
+    /// Returns the `top` groups that retain most, largest first, and the number of all groups.
+    ///
+    /// Groups overlap: blocks that two types hold through each other are retained by both.
     #[must_use]
-    pub fn groups(&self, axis: &Axis, top: usize) -> (Vec<HeldGroup>, usize) {
+    pub fn groups(&self, axis: &Axis, top: usize) -> (Vec<RetainedGroup>, usize) {
         let (mut groups, of) = self.group(axis);
         let count = groups.len();
-        // Together blocks retain what each does, and what several of them share besides. The exact sum takes a walk through the
-        // graph, so it is asked of those alone that are big by the first.
+        // The retained size of a group is at least the sum of the retained sizes of its blocks. The
+        // exact size takes a walk through the graph, so only the largest candidates are computed.
         let least = self.each_alone(&of, count);
         let mut order: Vec<usize> = (0..count).collect();
         order.sort_by_key(|&at| (Reverse(least[at]), groups[at].name.clone()));
         order.truncate(top.saturating_mul(2));
-        let mut shown: Vec<HeldGroup> = Vec::new();
+        let mut shown: Vec<RetainedGroup> = Vec::new();
         for at in order {
             let number = u32::try_from(at).unwrap_or(NONE);
             groups[at].retained = self.without(|block| of[block] == number);
@@ -48,7 +49,7 @@ impl Holds<'_> {
         (shown, count)
     }
 
-    /// The bytes of these blocks and of all that is held through them alone.
+    /// Returns the bytes of these blocks and of the blocks that are only reachable through them.
     pub(crate) fn without(&self, is_gone: impl Fn(usize) -> bool) -> u64 {
         let mut marked: Vec<bool> = (0..self.dump.blocks.len()).map(is_gone).collect();
         marked.resize(self.graph.len(), false);
@@ -59,16 +60,16 @@ impl Holds<'_> {
         self.heap().saturating_sub(left.fold(0, u64::saturating_add))
     }
 
-    /// The groups, and the number of each block's.
-    fn group(&self, axis: &Axis) -> (Vec<HeldGroup>, Vec<u32>) {
-        let mut groups: Vec<HeldGroup> = Vec::new();
+    /// Returns the groups, and for each block the number of its group.
+    fn group(&self, axis: &Axis) -> (Vec<RetainedGroup>, Vec<u32>) {
+        let mut groups: Vec<RetainedGroup> = Vec::new();
         let mut numbers: FxHashMap<String, u32> = FxHashMap::default();
         let style = Style { root: self.options.root.as_deref(), width: 0 };
         let mut blocks = DumpBlocks::new(self.dump, &self.sites, style);
         let of = self.dump.blocks.iter().map(|block| {
             let name = blocks.group_name(block, axis);
             let number = *numbers.entry(name).or_insert_with_key(|name| {
-                groups.push(HeldGroup { name: name.clone(), blocks: 0, own: 0, retained: 0 });
+                groups.push(RetainedGroup { name: name.clone(), blocks: 0, own: 0, retained: 0 });
                 u32::try_from(groups.len() - 1).unwrap_or(NONE)
             });
             let group = &mut groups[number as usize];
@@ -80,10 +81,11 @@ impl Holds<'_> {
         (groups, of)
     }
 
-    /// By group: the sum of what each of its blocks retains, without those that another of its blocks dominates.
+    /// Returns for each group the sum of the retained sizes of its blocks, without blocks that
+    /// another block of the group dominates.
     fn each_alone(&self, of: &[u32], count: usize) -> Vec<u64> {
         let mut sums = vec![0; count];
-        // How many blocks of the group are on the way from the root.
+        // By group: the number of its blocks on the path from the root.
         let mut above = vec![0_u32; count];
         let mut pending = vec![(self.root(), false)];
         while let Some((node, is_done)) = pending.pop() {
@@ -99,7 +101,7 @@ impl Holds<'_> {
                 above[group] += 1;
             }
             pending.push((node, true));
-            pending.extend(self.dominators.kids(node).iter().map(|&kid| (kid, false)));
+            pending.extend(self.dominators.children(node).iter().map(|&child| (child, false)));
         }
         sums
     }

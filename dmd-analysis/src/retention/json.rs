@@ -1,80 +1,85 @@
-//! Who holds whom, as JSON for programs.
+//! The tree, groups, cycles and paths as JSON.
 
 use std::io::{self, Write};
 
 use serde_json::{Value, json};
 
-use super::Holds;
-use super::circle::{Circle, Counted};
-use super::groups::HeldGroup;
-use super::held::Held;
-use super::roots::Outside;
-use super::step::{Place, Step};
-use super::tree::{Retained, RetainedName};
+use super::Retention;
+use super::cycle::Cycle;
+use super::groups::RetainedGroup;
+use super::roots::{ExternalRoot, HandleCount};
+use super::step::{Step, StepPlace};
+use super::tree::{RetainedName, RetainedNode};
+use super::why_alive::WhyAlive;
 
-/// Writes the tree of what is retained, and the cycles that nothing outside points at.
+/// Writes the tree of the largest retained subtrees, and the cycles that nothing outside of them
+/// points at.
 ///
 /// # Errors
 ///
 /// If writing fails.
 pub fn write_tree_json(
-    holds: &Holds<'_>,
-    tree: &Retained,
-    circles: &[Circle],
+    retention: &Retention<'_>,
+    tree: &RetainedNode,
+    cycles: &[Cycle],
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let circles: Vec<Value> = circles.iter().map(|circle| circle_value(holds, circle)).collect();
-    write(&json!({ "heap": tree_value(tree), "cycles": circles }), out)
+    let cycles: Vec<Value> = cycles.iter().map(|cycle| cycle_value(retention, cycle)).collect();
+    write(&json!({ "heap": tree_value(tree), "cycles": cycles }), out)
 }
 
-/// Writes groups of blocks by what each retains.
+/// Writes groups of blocks with what each retains.
 ///
 /// # Errors
 ///
 /// If writing fails.
-pub fn write_groups_json(groups: &[HeldGroup], out: &mut dyn Write) -> io::Result<()> {
-    let value = |group: &HeldGroup| {
-        let HeldGroup { name, blocks, own, retained } = group;
+pub fn write_groups_json(groups: &[RetainedGroup], out: &mut dyn Write) -> io::Result<()> {
+    let value = |group: &RetainedGroup| {
+        let RetainedGroup { name, blocks, own, retained } = group;
         json!({ "name": name, "retained": retained, "own": own, "blocks": blocks })
     };
     write(&groups.iter().map(value).collect::<Value>(), out)
 }
 
-/// Writes by which ways blocks are held.
+/// Writes the paths that keep blocks alive.
 ///
 /// # Errors
 ///
 /// If writing fails.
-pub fn write_held_json(holds: &Holds<'_>, held: &Held, out: &mut dyn Write) -> io::Result<()> {
+pub fn write_why_alive_json(
+    retention: &Retention<'_>,
+    why: &WhyAlive,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let steps =
-        |steps: &[Step]| steps.iter().map(|step| step_value(holds, step)).collect::<Value>();
-    let ways = held
-        .ways
+        |steps: &[Step]| steps.iter().map(|step| step_value(retention, step)).collect::<Value>();
+    let paths = why
+        .paths
         .iter()
         .map(|way| json!({ "blocks": way.blocks, "bytes": way.bytes, "steps": steps(&way.steps) }));
     write(
         &json!({
-            "blocks": held.blocks.len(), "own": held.own, "retained": held.retained,
-            "keeper": held.keeper.as_ref().map(|step| step_value(holds, step)),
-            "ways": ways.collect::<Value>(), "blocksByOtherWays": held.others,
+            "blocks": why.blocks.len(), "own": why.own, "retained": why.retained,
+            "keeper": why.dominator.as_ref().map(|step| step_value(retention, step)),
+            "ways": paths.collect::<Value>(), "blocksByOtherWays": why.blocks_by_other_paths,
         }),
         out,
     )
 }
 
-fn tree_value(node: &Retained) -> Value {
+fn tree_value(node: &RetainedNode) -> Value {
     let mut value = json!({
         "retained": node.bytes, "own": node.own, "blocks": node.blocks,
-        "kids": node.kids.iter().map(tree_value).collect::<Value>(),
+        "kids": node.children.iter().map(tree_value).collect::<Value>(),
     });
     let (is, name) = match &node.name {
         RetainedName::Heap => ("heap", Value::Null),
         RetainedName::Static(name) => ("static", json!(name)),
-        RetainedName::Outside(outside) => outside_words(outside),
+        RetainedName::External(root) => external_words(root),
         RetainedName::Shared => ("shared", Value::Null),
-        RetainedName::Cycles(cycles, counted) => {
-            value["counts"] = counts(*counted).0.into();
-            ("cycles", json!(cycles))
+        RetainedName::Cycles { count, handles } => {
+            value["counts"] = counts(*handles).0.into();
+            ("cycles", json!(count))
         }
         RetainedName::Blocks { block_type, site, address } => {
             value["site"] = json!(site);
@@ -88,53 +93,53 @@ fn tree_value(node: &Retained) -> Value {
     value
 }
 
-fn outside_words(outside: &Outside) -> (&'static str, Value) {
-    match outside {
-        Outside::Reported(by) => ("reported", json!(by)),
-        Outside::Skipped(field) => ("skipped", json!(field)),
-        Outside::Unknown => ("unknown", Value::Null),
+fn external_words(root: &ExternalRoot) -> (&'static str, Value) {
+    match root {
+        ExternalRoot::Reported(by) => ("reported", json!(by)),
+        ExternalRoot::Skipped(field) => ("skipped", json!(field)),
+        ExternalRoot::Unknown => ("unknown", Value::Null),
     }
 }
 
-fn counts(counted: Counted) -> (&'static str, u64) {
-    match counted {
-        Counted::Leaked => ("leaked", 0),
-        Counted::Outside(handles) => ("outside", handles),
-        Counted::Unknown => ("unknown", 0),
+fn counts(handles: HandleCount) -> (&'static str, u64) {
+    match handles {
+        HandleCount::Leaked => ("leaked", 0),
+        HandleCount::Outside(handles) => ("outside", handles),
+        HandleCount::Unknown => ("unknown", 0),
     }
 }
 
-fn circle_value(holds: &Holds<'_>, circle: &Circle) -> Value {
-    let (held, by) = outside_words(&circle.outside);
-    let (counts, handles) = counts(circle.counted);
+fn cycle_value(retention: &Retention<'_>, cycle: &Cycle) -> Value {
+    let (held, by) = external_words(&cycle.external);
+    let (counts, handles) = counts(cycle.handles);
     json!({
-        "cycles": circle.cycles, "blocks": circle.blocks, "retained": circle.retained,
-        "held": held, "by": by, "counts": counts, "handlesOutside": handles, "site": circle.site,
-        "steps": circle.steps.iter().map(|step| step_value(holds, step)).collect::<Value>(),
+        "cycles": cycle.count, "blocks": cycle.blocks, "retained": cycle.retained,
+        "held": held, "by": by, "counts": counts, "handlesOutside": handles, "site": cycle.site,
+        "steps": cycle.steps.iter().map(|step| step_value(retention, step)).collect::<Value>(),
     })
 }
 
-fn step_value(holds: &Holds<'_>, step: &Step) -> Value {
+fn step_value(retention: &Retention<'_>, step: &Step) -> Value {
     let mut value = match &step.place {
-        Place::Static(name) => json!({ "is": "static", "name": name }),
-        Place::Outside(outside) => {
-            let (is, name) = outside_words(outside);
+        StepPlace::Static(name) => json!({ "is": "static", "name": name }),
+        StepPlace::External(root) => {
+            let (is, name) = external_words(root);
             json!({ "is": is, "name": name })
         }
-        Place::Cycle(blocks, outside, counted) => {
-            let (held, by) = outside_words(outside);
-            let (counts, _) = counts(*counted);
+        StepPlace::Cycle { blocks, external, handles } => {
+            let (held, by) = external_words(external);
+            let (counts, _) = counts(*handles);
             json!({ "is": "cycle", "blocks": blocks, "held": held, "by": by, "counts": counts })
         }
-        Place::Block(block) => {
-            let of = &holds.dump.blocks[*block];
-            let what = holds.sites.get(of.alloc).block_type.describe();
-            let address = hexadecimal(holds.address(*block));
+        StepPlace::Block(block) => {
+            let of = &retention.dump.blocks[*block];
+            let what = retention.sites.get(of.alloc).block_type.describe();
+            let address = hexadecimal(retention.address(*block));
             json!({ "is": "block", "address": address, "bytes": of.usable(), "type": what })
         }
     };
     value["alikeBefore"] = step.alike.into();
-    if let Some(pointer) = &step.by {
+    if let Some(pointer) = &step.pointer {
         value["at"] = pointer.at.into();
         value["into"] = pointer.into.into();
         value["field"] = json!(pointer.field);

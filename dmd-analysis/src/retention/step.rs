@@ -1,68 +1,74 @@
-//! A step of a way: what is passed, and by which word of the one before.
+//! Steps of a path: the static, cycle or block that is passed, and the pointer that leads there.
 
-use super::circle::Counted;
-use super::roots::Outside;
-use super::{Holds, Node};
-use crate::analysis::types::BlockType;
+use super::roots::{ExternalRoot, HandleCount};
+use super::{Node, Retention};
+use crate::analysis::frames::BlockType;
+use crate::analysis::scan::links::Link;
 use crate::symbols::Members;
 
-/// A step of a way.
+/// A step of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Step {
-    /// What is passed.
-    pub place: Place,
-    /// The word of the block before by which it leads here, if there is one.
-    pub by: Option<Pointer>,
-    /// So many more blocks of the same kind were passed in a row before this one.
+    /// The static, cycle or block that is passed.
+    pub place: StepPlace,
+    /// The pointer in the previous block, if that is a block.
+    pub pointer: Option<Pointer>,
+    /// The number of blocks of the same kind that are left out before this one.
     pub alike: u64,
 }
 
-/// What a way passes.
+/// The place that a step of a path passes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Place {
+pub enum StepPlace {
     /// A static of the program.
     Static(String),
-    /// Nothing in the dump points at what follows, and this is known of who does.
-    Outside(Outside),
-    /// What follows is one of so many blocks that reach each other, at which nothing outside points; and what is known of who
-    /// holds them.
-    Cycle(u64, Outside, Counted),
-    /// A block, by its place in the dump.
+    /// An external root: nothing in the dump points at the next block.
+    External(ExternalRoot),
+    /// A cycle at which nothing outside of it points. The next block is one of its blocks.
+    Cycle {
+        /// The number of its blocks.
+        blocks: u64,
+        /// The external root that holds it.
+        external: ExternalRoot,
+        /// The result of comparing its counts with its handles.
+        handles: HandleCount,
+    },
+    /// The block with this index in the dump.
     Block(usize),
 }
 
-/// A word of a block that leads into another.
+/// A word of a block that points into another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Pointer {
-    /// The block that has the word, as its place in the dump.
+    /// The index of the block that contains the word.
     pub block: usize,
-    /// Where the word is in it, in bytes.
+    /// The offset of the word in that block, in bytes.
     pub at: u64,
-    /// How far into the other block it leads: 0 is its start.
+    /// The offset in the other block that it points at, in bytes.
     pub into: u64,
-    /// The field that has the word, if that is known: `subject::Document.path`.
+    /// The field that contains the word, if it is known: `subject::Document.path`.
     pub field: Option<String>,
 }
 
-/// So many blocks of one kind are shown in a row.
+/// The number of blocks of one kind that are listed in a row.
 const MOST_IN_A_ROW: usize = 3;
 
 impl Step {
-    /// The block that is passed, if it is one.
+    /// Returns the index of the block that is passed, if it is a block.
     #[must_use]
     pub fn block(&self) -> Option<usize> {
         match self.place {
-            Place::Block(block) => Some(block),
+            StepPlace::Block(block) => Some(block),
             _ => None,
         }
     }
 }
 
-impl Holds<'_> {
-    /// The steps along these nodes, of which each points at the next.
+impl Retention<'_> {
+    /// Returns the steps along a path of nodes.
     pub(crate) fn steps(&self, way: &[u32]) -> Vec<Step> {
         let mut steps = Vec::new();
         let kind = |node: u32| match self.node(node) {
@@ -76,10 +82,10 @@ impl Holds<'_> {
                 if let (Node::Block(_), Some(Node::Root)) =
                     (self.node(node), before.map(|node| self.node(node)))
                 {
-                    steps.push(self.outside(node));
+                    steps.push(self.external(node));
                 }
                 steps.push(Step {
-                    by: before.and_then(|before| self.pointer(before, node)),
+                    pointer: before.and_then(|before| self.pointer(before, node)),
                     ..self.step(node)
                 });
             }
@@ -89,11 +95,11 @@ impl Holds<'_> {
                 .count();
             at += 1;
             if alike > MOST_IN_A_ROW {
-                // The first and the last are enough.
+                // Only the first and the last of a row are listed.
                 at += alike - 2;
                 let last = way[at];
                 steps.push(Step {
-                    by: self.pointer(way[at - 1], last),
+                    pointer: self.pointer(way[at - 1], last),
                     alike: alike as u64 - 2,
                     ..self.step(last)
                 });
@@ -103,45 +109,46 @@ impl Holds<'_> {
         steps
     }
 
-    /// What a node is, without how it was come by.
+    /// Returns the step to a node, without the pointer.
     pub(crate) fn step(&self, node: u32) -> Step {
         let place = match self.node(node) {
-            Node::Block(block) => Place::Block(block),
-            Node::Static(at) => Place::Static(self.roots.statics[at].clone()),
+            Node::Block(block) => StepPlace::Block(block),
+            Node::Static(at) => StepPlace::Static(self.roots.statics[at].clone()),
             Node::Cycle(at) => {
                 let cycle = &self.roots.cycles[at];
-                let outside = self.roots.outside[cycle.outside as usize].clone();
-                Place::Cycle(cycle.blocks.len() as u64, outside, cycle.counted)
+                let external = self.roots.external[cycle.external as usize].clone();
+                let blocks = cycle.blocks.len() as u64;
+                StepPlace::Cycle { blocks, external, handles: cycle.handles }
             }
-            Node::Root => Place::Outside(Outside::Unknown),
+            Node::Root => StepPlace::External(ExternalRoot::Unknown),
         };
-        Step { place, by: None, alike: 0 }
+        Step { place, pointer: None, alike: 0 }
     }
 
-    fn outside(&self, block: u32) -> Step {
-        let outside = self.roots.outside_of(block);
-        let outside =
-            outside.map_or(Outside::Unknown, |at| self.roots.outside[at as usize].clone());
-        Step { place: Place::Outside(outside), by: None, alike: 0 }
+    fn external(&self, block: u32) -> Step {
+        let root = self.roots.external_of(block);
+        let root =
+            root.map_or(ExternalRoot::Unknown, |at| self.roots.external[at as usize].clone());
+        Step { place: StepPlace::External(root), pointer: None, alike: 0 }
     }
 
-    /// The first word of a block that leads to the start of another, or else into it.
+    /// Returns the first word of a block that points at the start of another, or else into it.
     fn pointer(&self, from: u32, to: u32) -> Option<Pointer> {
         let Node::Block(block) = self.node(from) else { return None };
-        let mut found: Option<(u32, u32)> = None;
+        let mut found: Option<Link> = None;
         self.ranges.each_link_of(self.dump, from, |link| {
-            let is_better = found.is_none_or(|(_, into)| into > 0 && link.into == 0);
+            let is_better = found.is_none_or(|best| best.into > 0 && link.into == 0);
             if link.to == to && is_better {
-                found = Some((link.at, link.into));
+                found = Some(link);
             }
         });
-        let (at, into) = found?;
+        let Link { at, into, .. } = found?;
         let field = self.reported_field(from, to);
         Some(Pointer { block, at: at.into(), into: into.into(), field })
     }
 
-    /// The field through which a reporter came to a block, if it must be one of the block that points there: nothing else does,
-    /// or that one's type says so.
+    /// Returns the reported field that leads to a block, if it must be a field of the block that
+    /// points there: because no other block does, or by the type of that block.
     fn reported_field(&self, from: u32, to: u32) -> Option<String> {
         let ours = self.dump.extension.as_ref()?;
         let reports = self.dump.reports(self.dump.blocks.get(to as usize)?)?;
@@ -156,32 +163,35 @@ impl Holds<'_> {
         })
     }
 
-    /// The types whose values the blocks of these steps are, if they are boxed or shared: what their fields are called makes
-    /// ways clearer, and debug information has it.
+    /// Returns the types of the boxed or shared values that these steps pass.
+    ///
+    /// With the offsets of their fields from debug information, [`name_fields`](Self::name_fields)
+    /// names the steps.
     #[must_use]
     pub fn pointing_types<'s>(&self, steps: impl Iterator<Item = &'s Step>) -> Vec<String> {
         let types =
-            steps.filter_map(|step| Some(self.value(step.by.as_ref()?.block)?.0.to_owned()));
+            steps.filter_map(|step| Some(self.value(step.pointer.as_ref()?.block)?.0.to_owned()));
         let mut types: Vec<String> = types.collect();
         types.sort_unstable();
         types.dedup();
         types
     }
 
-    /// Names the fields that are passed, where debug information tells.
+    /// Names the fields that these steps pass, if `members` contains them.
     pub fn name_fields<'s>(&self, steps: impl Iterator<Item = &'s mut Step>, members: &Members) {
-        for pointer in steps.filter_map(|step| step.by.as_mut()) {
+        for pointer in steps.filter_map(|step| step.pointer.as_mut()) {
             let Some((name, start)) = self.value(pointer.block) else { continue };
             let at = pointer.at.checked_sub(start);
             let fields = members.get(name).map_or(&[][..], Vec::as_slice);
-            let before = fields.iter().filter(|(field, _)| Some(*field) <= at);
-            if let Some((_, field)) = before.max_by_key(|(field, _)| *field) {
-                pointer.field = Some(format!("{name}.{field}"));
+            let before = fields.iter().filter(|field| Some(field.offset) <= at);
+            if let Some(field) = before.max_by_key(|field| field.offset) {
+                pointer.field = Some(format!("{name}.{}", field.name));
             }
         }
     }
 
-    /// The type of the value in a block, and where it begins: in a shared block, two counts come before it.
+    /// Returns the type of the value in a block, and the offset of the value: in a shared block it
+    /// follows two counts.
     fn value(&self, block: usize) -> Option<(&str, u64)> {
         let BlockType::Known(name) = &self.sites.get(self.dump.blocks[block].alloc).block_type
         else {

@@ -1,4 +1,4 @@
-//! Who holds whom: on small dumps as they are told, and on graphs at random against what is found by taking nodes away.
+//! Retention: the texts of small dumps, and random graphs compared with a brute-force oracle.
 
 mod oracle;
 mod shown;

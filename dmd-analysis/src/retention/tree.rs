@@ -1,27 +1,28 @@
-//! The biggest retained subtrees: the tree of dominators from the root down, alike nodes as one, small ones as `<other>`.
+//! The largest retained subtrees: the tree of dominators, with alike nodes grouped and small ones
+//! as `<other>`.
 //!
-//! Blocks of one kind that are held by another of the same are that one's: a list or a tree of a million nodes is one line.
-//! What a node has itself and what its kids retain add up to what it retains.
+//! A block that a block of the same kind dominates belongs to that block's node: a list or a tree
+//! of a million nodes is one line. The retained size of a node is its own size plus the retained
+//! sizes of its children.
 
 use std::cmp::Reverse;
 
 use rustc_hash::FxHashMap;
 
-use super::alike::{Key, Keys, frame};
-use super::circle::Counted;
-use super::roots::Outside;
-use super::{Holds, NONE};
+use super::kinds::{Key, Keys, frame};
+use super::roots::{ExternalRoot, HandleCount};
+use super::{NONE, Retention};
 use crate::analysis::number::percent;
 
-/// What of the tree is shown.
+/// The limits of the tree.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct TreeOptions {
-    /// The kids of a node that are shown; others are `<other>`.
+    /// The number of children of a node; the rest are `<other>`.
     pub top: usize,
-    /// Nodes that retain less than so many percent of the heap are `<other>`.
+    /// The share of the heap, in percent, below which nodes are `<other>`.
     pub min_percent: f64,
-    /// Levels below the heap.
+    /// The number of levels below the heap.
     pub depth: usize,
 }
 
@@ -34,20 +35,20 @@ impl Default for TreeOptions {
 /// A node of the tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Retained {
-    /// What it stands for.
+pub struct RetainedNode {
+    /// The blocks or roots that the node represents.
     pub name: RetainedName,
-    /// The bytes that would be given back with it: its own and those of its kids.
+    /// The bytes that would be freed with it: its own and those of its children.
     pub bytes: u64,
     /// The bytes of its own blocks.
     pub own: u64,
-    /// How many blocks of its own it has.
+    /// The number of its own blocks.
     pub blocks: u64,
-    /// What is held through it alone, largest first, `<other>` last.
-    pub kids: Vec<Retained>,
+    /// The nodes that it dominates, largest first, `<other>` last.
+    pub children: Vec<RetainedNode>,
 }
 
-/// What a node of the tree stands for.
+/// The blocks or roots that a node of the tree represents.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RetainedName {
@@ -55,13 +56,18 @@ pub enum RetainedName {
     Heap,
     /// A static of the program.
     Static(String),
-    /// Blocks and cycles that nothing in the dump points at, by what is known of who holds them.
-    Outside(Outside),
-    /// Blocks that several of these hold, and none alone.
+    /// The blocks and cycles that an external root holds.
+    External(ExternalRoot),
+    /// The blocks that several nodes hold, and none of them alone.
     Shared,
-    /// So many cycles that are alike, and what their counts say.
-    Cycles(u64, Counted),
-    /// Blocks of one type that one line of the program allocated.
+    /// Equal cycles.
+    Cycles {
+        /// The number of cycles.
+        count: u64,
+        /// The result of comparing their counts with their handles.
+        handles: HandleCount,
+    },
+    /// The blocks of one type that one line of the program allocated.
     Blocks {
         /// Their type, in words.
         block_type: String,
@@ -70,11 +76,11 @@ pub enum RetainedName {
         /// The address, if it is one block.
         address: Option<u64>,
     },
-    /// So many nodes that are too small, or beyond the first.
+    /// The number of nodes that are too small, or beyond the limit.
     Other(u64),
 }
 
-/// Nodes that are alike.
+/// A group of alike nodes.
 struct Group {
     key: Key,
     nodes: Vec<u32>,
@@ -82,119 +88,119 @@ struct Group {
 }
 
 impl Group {
-    fn add(&mut self, node: u32, holds: &Holds<'_>) {
+    fn add(&mut self, node: u32, retention: &Retention<'_>) {
         self.nodes.push(node);
-        self.retained = self.retained.saturating_add(holds.retained[node as usize]);
+        self.retained = self.retained.saturating_add(retention.retained[node as usize]);
     }
 }
 
-impl Holds<'_> {
-    /// The biggest retained subtrees.
+impl Retention<'_> {
+    /// Returns the tree of the largest retained subtrees.
     #[must_use]
-    pub fn tree(&self, options: &TreeOptions) -> Retained {
-        let forest = Forest { holds: self, keys: Keys::new(self), options };
-        let kids = self.dominators.kids(self.root()).to_vec();
-        let mut heap = Retained::new(RetainedName::Heap, self.heap());
-        heap.kids = forest.kids(kids, options.depth.min(MOST_LEVELS), Keys::of_root);
+    pub fn tree(&self, options: &TreeOptions) -> RetainedNode {
+        let forest = Forest { retention: self, keys: Keys::new(self), options };
+        let children = self.dominators.children(self.root()).to_vec();
+        let mut heap = RetainedNode::new(RetainedName::Heap, self.heap());
+        heap.children = forest.children(children, options.depth.min(MOST_LEVELS), Keys::of_root);
         heap
     }
 }
 
-/// The tree is built, shown and dropped level by level on the stack.
+/// The maximum depth, because the tree is built, printed and dropped by recursion.
 const MOST_LEVELS: usize = 200;
 
-impl Retained {
+impl RetainedNode {
     fn new(name: RetainedName, bytes: u64) -> Self {
-        Self { name, bytes, own: 0, blocks: 0, kids: Vec::new() }
+        Self { name, bytes, own: 0, blocks: 0, children: Vec::new() }
     }
 }
 
 struct Forest<'h> {
-    holds: &'h Holds<'h>,
+    retention: &'h Retention<'h>,
     keys: Keys,
     options: &'h TreeOptions,
 }
 
 impl Forest<'_> {
-    /// The shown nodes for these, alike ones together, down to so many levels.
-    fn kids(
+    /// Returns the nodes for these, with alike ones grouped, down to this depth.
+    fn children(
         &self,
         nodes: Vec<u32>,
         depth: usize,
-        key: fn(&Keys, &Holds<'_>, u32) -> Key,
-    ) -> Vec<Retained> {
+        key: fn(&Keys, &Retention<'_>, u32) -> Key,
+    ) -> Vec<RetainedNode> {
         let mut groups = self.groups(nodes, key);
         groups.sort_by_key(|group| (Reverse(group.retained), group.key));
-        let heap = i128::from(self.holds.heap());
-        let is_shown = |group: &Group| {
+        let heap = i128::from(self.retention.heap());
+        let is_large = |group: &Group| {
             percent(group.retained.into(), heap) >= self.options.min_percent && depth > 0
         };
-        let shown = groups.iter().take(self.options.top).take_while(|group| is_shown(group));
+        let shown = groups.iter().take(self.options.top).take_while(|group| is_large(group));
         let rest = groups.split_off(shown.count());
-        let mut kids: Vec<Retained> =
+        let mut children: Vec<RetainedNode> =
             groups.into_iter().map(|group| self.expand(group, depth - 1)).collect();
         if !rest.is_empty() {
             let bytes = rest.iter().map(|group| group.retained).fold(0, u64::saturating_add);
-            kids.push(Retained::new(RetainedName::Other(rest.len() as u64), bytes));
+            children.push(RetainedNode::new(RetainedName::Other(rest.len() as u64), bytes));
         }
-        kids
+        children
     }
 
-    fn groups(&self, nodes: Vec<u32>, key: fn(&Keys, &Holds<'_>, u32) -> Key) -> Vec<Group> {
+    fn groups(&self, nodes: Vec<u32>, key: fn(&Keys, &Retention<'_>, u32) -> Key) -> Vec<Group> {
         let mut groups: Vec<Group> = Vec::new();
         let mut places: FxHashMap<Key, usize> = FxHashMap::default();
         for node in nodes {
-            let key = key(&self.keys, self.holds, node);
+            let key = key(&self.keys, self.retention, node);
             let at = *places.entry(key).or_insert_with(|| {
                 groups.push(Group { key, nodes: Vec::new(), retained: 0 });
                 groups.len() - 1
             });
-            groups[at].add(node, self.holds);
+            groups[at].add(node, self.retention);
         }
         groups
     }
 
-    fn expand(&self, group: Group, depth: usize) -> Retained {
+    fn expand(&self, group: Group, depth: usize) -> RetainedNode {
         let Group { key, mut nodes, retained } = group;
-        let mut shown = Retained::new(self.name(key, &nodes), retained);
-        if let Key::Outside(_) = key {
-            shown.kids = self.kids(nodes, depth, Keys::of);
+        let mut shown = RetainedNode::new(self.name(key, &nodes), retained);
+        if let Key::External(_) = key {
+            shown.children = self.children(nodes, depth, Keys::of);
             return shown;
         }
-        let mut held = Vec::new();
+        let mut dominated = Vec::new();
         while let Some(node) = nodes.pop() {
-            shown.own = shown.own.saturating_add(self.holds.size(node));
-            shown.blocks = shown.blocks.saturating_add(self.holds.count(node));
-            for &kid in self.holds.dominators.kids(node) {
-                let is_same = self.keys.of(self.holds, kid) == key;
-                if is_same { nodes.push(kid) } else { held.push(kid) }
+            shown.own = shown.own.saturating_add(self.retention.size(node));
+            shown.blocks = shown.blocks.saturating_add(self.retention.count(node));
+            for &child in self.retention.dominators.children(node) {
+                let is_same = self.keys.of(self.retention, child) == key;
+                if is_same { nodes.push(child) } else { dominated.push(child) }
             }
         }
         if let (RetainedName::Blocks { address, .. }, 2..) = (&mut shown.name, shown.blocks) {
             *address = None;
         }
-        shown.kids = self.kids(held, depth, Keys::of);
+        shown.children = self.children(dominated, depth, Keys::of);
         shown
     }
 
     fn name(&self, key: Key, nodes: &[u32]) -> RetainedName {
         match key {
             Key::Root => RetainedName::Heap,
-            Key::Static(at) => RetainedName::Static(self.holds.roots.statics[at].clone()),
-            Key::Outside(NONE) => RetainedName::Shared,
-            Key::Outside(number) => {
-                RetainedName::Outside(self.holds.roots.outside[number as usize].clone())
+            Key::Static(at) => RetainedName::Static(self.retention.roots.statics[at].clone()),
+            Key::External(NONE) => RetainedName::Shared,
+            Key::External(number) => {
+                RetainedName::External(self.retention.roots.external[number as usize].clone())
             }
             Key::Cycle(at) => {
-                let counted = self.holds.roots.cycles[at].counted;
-                RetainedName::Cycles(nodes.len() as u64, counted)
+                let handles = self.retention.roots.cycles[at].handles;
+                RetainedName::Cycles { count: nodes.len() as u64, handles }
             }
             Key::Kind(number) => {
-                let site = self.holds.sites.numbered(number);
+                let site = self.retention.sites.numbered(number);
                 RetainedName::Blocks {
                     block_type: site.block_type.describe(),
                     site: frame(site).cloned(),
-                    address: nodes.first().map(|&node| self.holds.address(node as usize)),
+                    address: nodes.first().map(|&node| self.retention.address(node as usize)),
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! A frame that holds an address: `#00: ???[/usr/bin/program +0x1a2b]`.
+//! Parses frames with an address: `#00: ???[/usr/bin/program +0x1a2b]`.
 
 /// An address within a module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -8,13 +8,13 @@ pub(crate) struct Address<'a> {
 }
 
 impl<'a> Address<'a> {
-    /// The address that the text of a frame holds, if it has not been symbolised yet.
+    /// Returns the address in the text of a frame, or `None` if it was symbolicated already.
     pub(crate) fn parse(frame: &'a str) -> Option<Self> {
         let (_, text) = frame.split_once(": ")?;
         Self::of_text(text)
     }
 
-    /// The same, of a frame's text behind its number.
+    /// Returns the address in the text of a frame without its number.
     pub(crate) fn of_text(text: &'a str) -> Option<Self> {
         let (before, offset) = text.strip_suffix(']')?.rsplit_once(" +0x")?;
         let (_function, module) = before.split_once('[')?;
@@ -27,7 +27,7 @@ mod tests {
     use super::Address;
 
     #[test]
-    fn frames_with_an_address_are_told_from_others() {
+    fn frames_with_an_address_are_recognised() {
         let table = [
             ("#00: ???[/usr/bin/program +0x1a2b]", Some(("/usr/bin/program", 0x1a2b))),
             ("#00: malloc[/lib/libc.so.6 +0xFF]", Some(("/lib/libc.so.6", 0xff))),

@@ -1,4 +1,12 @@
-//! One module of a dump: the symbols of its addresses, looked up by several threads, each in a part of the module.
+//! One module of a dump: looks up the symbols of its addresses with several threads, each in a part
+//! of the module.
+
+pub(crate) mod breakpad;
+pub(crate) mod dwarf;
+pub(crate) mod elf;
+pub(crate) mod locate;
+pub(crate) mod members;
+pub(crate) mod names;
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -9,33 +17,35 @@ use dashmap::DashMap;
 use rustc_hash::FxBuildHasher;
 
 use super::Options;
-use super::breakpad::SymbolFile;
-use super::dwarf::{Lookup, Sources};
-use super::elf::{Elf, function_at};
-use super::locate::{Files, NotFound};
-use super::members::{Members, members};
-use super::names::{NameCache, demangle};
+use super::module::breakpad::SymbolFile;
+use super::module::dwarf::{Lookup, Sources};
+use super::module::elf::{Elf, function_at};
+use super::module::locate::{Files, ModuleError};
+use super::module::members::{Members, members};
+use super::module::names::{NameCache, demangle};
 use crate::read::Symbol;
 
-/// Below this many addresses another thread is not worth what it has to read first.
-const WORTH_A_THREAD: usize = 2_000;
+/// The number of addresses per thread: with fewer, the start-up cost of a thread exceeds its
+/// benefit.
+const MIN_PER_THREAD: usize = 2_000;
 
 /// The symbols at an address, innermost function first.
 pub(super) type Symbols = Arc<[Symbol]>;
 
-/// A module and what has been looked up in it.
+/// A module, with a cache of its symbols.
 #[derive(Debug)]
 pub(super) struct Module {
     path: String,
-    files: Result<Files, NotFound>,
-    /// Where the module's own file is not there.
+    files: Result<Files, ModuleError>,
+    /// The symbol file of Breakpad, if the module's own file is missing.
     symbol_file: Option<SymbolFile>,
     from_bias: bool,
-    /// By offset. Empty where nothing was found.
+    /// By offset; empty for an offset without symbols.
     cache: DashMap<u64, Symbols, FxBuildHasher>,
 }
 
 impl Module {
+    /// Finds the files of a module.
     pub(super) fn find(
         path: &str,
         build_id: Option<&str>,
@@ -54,7 +64,7 @@ impl Module {
         Self { path: path.to_owned(), files, symbol_file, from_bias, cache: DashMap::default() }
     }
 
-    /// Looks up those of `offsets` (sorted) that have not been looked up before.
+    /// Looks up those of the sorted `offsets` that are not in the cache.
     pub(super) fn look_up(&self, offsets: &[u64], threads: Option<usize>) {
         if let Some(symbols) = &self.symbol_file {
             for &offset in offsets {
@@ -71,18 +81,18 @@ impl Module {
         let names = NameCache::default();
         let threads =
             threads.or_else(|| thread::available_parallelism().ok().map(usize::from)).unwrap_or(1);
-        let threads = threads.min(new.len().div_ceil(WORTH_A_THREAD)).max(1);
+        let threads = threads.min(new.len().div_ceil(MIN_PER_THREAD)).max(1);
         let bias = if self.from_bias { 0 } else { sources.first_address() };
         let part = |offsets: &[u64]| {
             let arena = typed_arena::Arena::new();
             let mut lookup = Lookup::new(&sources, &names, &arena);
             for &offset in offsets {
-                // A return address may be the first of another function: the call is before it.
+                // The call is before the return address, which may already be in another function.
                 let symbols = lookup.symbols(offset.wrapping_add(bias).saturating_sub(1));
                 self.cache.insert(offset, symbols.into());
             }
         };
-        // Neighbours stay together: what one lookup reads of the debug information the next one uses.
+        // Neighbouring addresses stay in one part, because they share parsed debug information.
         let mut parts = new.chunks(new.len().div_ceil(threads));
         let first = parts.next().unwrap_or_default();
         thread::scope(|scope| {
@@ -93,7 +103,7 @@ impl Module {
         });
     }
 
-    /// The symbols at an offset, if there are any.
+    /// Returns the symbols at an offset, or `None` if there are none.
     pub(super) fn symbols(&self, offset: u64) -> Option<Symbols> {
         self.cache
             .get(&offset)
@@ -101,12 +111,12 @@ impl Module {
             .filter(|symbols| !symbols.is_empty())
     }
 
-    /// The fields of types.
+    /// Returns the fields of types.
     pub(super) fn members(&self, wanted: &HashSet<&str>) -> Members {
         self.files.as_ref().map(|files| members(files, wanted)).unwrap_or_default()
     }
 
-    /// The statics at these offsets, in their order.
+    /// Returns the names of the statics at these offsets, in their order.
     pub(super) fn statics(&self, offsets: &[u64]) -> Vec<Option<String>> {
         let Ok(files) = &self.files else { return vec![None; offsets.len()] };
         let elf = Elf::parse(files.debug.as_ref().unwrap_or(&files.main));
@@ -118,7 +128,8 @@ impl Module {
         offsets.iter().map(name).collect()
     }
 
-    /// What is wrong with the module, as a sentence.
+    /// Returns the problem with the module as a sentence, or `None` if it has full debug
+    /// information.
     pub(super) fn note(&self, offsets: &[u64]) -> Option<String> {
         let path = &self.path;
         let count = offsets.len();
@@ -145,12 +156,12 @@ impl Module {
         let found = offsets.iter().filter(|&&offset| self.symbols(offset).is_some()).count();
         Some(match found {
             0 => format!(
-                "{path} has neither debug information nor symbols for its {count} addresses: keep an unstripped copy and name \
-                 its directory with --symbols"
+                "{path} has neither debug information nor symbols for its {count} addresses: \
+                 keep an unstripped copy and name its directory with --symbols"
             ),
             _ => format!(
-                "{path} has no debug information: functions without lines and without inlined ones; build it with debug = \
-                 \"line-tables-only\" in its profile"
+                "{path} has no debug information: functions without lines and without inlined ones; \
+                 build it with debug = \"line-tables-only\" in its profile"
             ),
         })
     }

@@ -1,4 +1,4 @@
-//! Puts the symbols into the dump: a frame with an address becomes one frame for each function there.
+//! Writes symbols into a dump: a frame with an address becomes one frame for each function there.
 
 use std::sync::Arc;
 
@@ -7,11 +7,11 @@ use rustc_hash::FxHashMap;
 use super::module::Symbols;
 use crate::read::{Dump, Frame, FrameId, Symbol};
 
-/// `symbols` has an entry for each frame of the dump.
+/// Replaces the frames of a dump. `symbols` has an entry for each frame.
 pub(super) fn rewrite(dump: &mut Dump, symbols: &[Option<Symbols>]) {
     let mut frames: Vec<Frame> = Vec::with_capacity(dump.frames.len());
     let mut known = FxHashMap::default();
-    // The new frames, and for each old one where its own end there.
+    // The new frames, and for each old frame the end of its new ones.
     let mut ids: Vec<FrameId> = Vec::with_capacity(dump.frames.len());
     let mut ends = Vec::with_capacity(dump.frames.len());
     for (frame, symbols) in std::mem::take(&mut dump.frames).into_iter().zip(symbols) {
@@ -37,7 +37,8 @@ pub(super) fn rewrite(dump: &mut Dump, symbols: &[Option<Symbols>]) {
     dump.frames = frames;
 }
 
-/// Equal for symbols that are shown alike; two frames for one function do no harm.
+/// Returns a key that is only equal for symbols that are printed alike. Duplicate frames are
+/// harmless.
 fn identity(symbol: &Symbol) -> (usize, usize, Option<u32>, bool, bool) {
     let place = |text: &Arc<str>| text.as_ptr().addr();
     let file = symbol.file.as_ref().map_or(0, place);
@@ -50,7 +51,7 @@ fn add(frames: &mut Vec<Frame>, frame: Frame) -> FrameId {
     id
 }
 
-/// The text of a frame in the form of Mozilla's fixed stacks.
+/// Returns the text of a frame in the form of Mozilla's `fix_stacks`.
 fn text(symbol: &Symbol) -> String {
     let function = &symbol.function;
     match (&symbol.file, symbol.line) {

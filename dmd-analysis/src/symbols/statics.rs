@@ -1,11 +1,11 @@
-//! The names of statics, by the addresses that a dump has of them.
+//! Names the statics of a dump by their addresses.
 
 use std::collections::{BTreeMap, HashMap};
 
 use super::Symboliser;
 use crate::read::{Dump, Extension, Holder, StaticPlace};
 
-/// Gives each static of the dump its name, where its module's file tells it.
+/// Names each static of the dump that its module's file contains.
 pub(super) fn name_statics(symboliser: &mut Symboliser, dump: &mut Dump) {
     let mut wanted: BTreeMap<String, Vec<u64>> = BTreeMap::new();
     for place in dump.extension.iter_mut().flat_map(places) {
@@ -24,7 +24,7 @@ pub(super) fn name_statics(symboliser: &mut Symboliser, dump: &mut Dump) {
     }
 }
 
-/// Those that have no name yet.
+/// Returns the statics without a name.
 fn places(extension: &mut Extension) -> impl Iterator<Item = &mut StaticPlace> {
     let holders = extension.holders.values_mut().filter_map(|holder| match holder {
         Holder::Static(place) => Some(place),

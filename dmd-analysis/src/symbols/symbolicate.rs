@@ -1,7 +1,9 @@
-//! Makes a dump self-contained: frames become functions and lines; every other field stays as it was written, unknown ones too.
+//! Makes a dump self-contained: frames become functions and lines, and every other field keeps its
+//! text, even unknown ones.
 //!
-//! The text is not taken in as a dump but passed on field by field. An address with inlined functions becomes several frames,
-//! so the stacks are written anew. What our own explanations need beyond a frame's text goes under `memreport`, as `symbols`.
+//! The text is copied field by field, not parsed as a dump. An address with inlined functions
+//! becomes several frames, so the stacks are rewritten. Details of symbols beyond a frame's text go
+//! to the key `symbols` under `memreport`.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -12,14 +14,14 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use crate::read::{Dump, Frame, Holder, ReadError, Symbol, read_slice};
+use crate::read::{Dump, Frame, FrameId, Holder, ReadError, Symbol, read_slice};
 use crate::symbols::{Report, Symboliser};
 
-/// The text of the dump with its frames looked up, and what became of them.
+/// Returns the text of the dump with symbolicated frames, and the result of the lookup.
 ///
 /// # Errors
 ///
-/// If the text is not that of a dump.
+/// If the text is not a dump.
 pub fn symbolicate(
     json: &[u8],
     symboliser: &mut Symboliser,
@@ -29,12 +31,12 @@ pub fn symbolicate(
     let traces: Pairs<Vec<String>> = parsed(&fields, "traceTable")?;
     let mut dump = read_slice(&one_trace_for_each_frame(&fields, &frames)?)?;
     let report = symboliser.symbolicate(&mut dump);
-    // The stack that stood for a frame has the frames that took its place.
-    let replaced: HashMap<&str, &[crate::read::FrameId]> =
+    // Each stack of the small dump contains the frames that replace one frame.
+    let replaced: HashMap<&str, &[FrameId]> =
         frames.0.iter().zip(&dump.traces).map(|((key, _), frames)| (&**key, &**frames)).collect();
-    let key_of = |frame: &crate::read::FrameId| key(frame.index());
+    let key_of = |frame: &FrameId| key(frame.index());
     let traces = traces.0.iter().map(|(name, old)| {
-        // A frame that the dump lacks is still lacking, under a key that is not taken.
+        // A missing frame stays missing, under an unused key.
         let new = old.iter().flat_map(|old| match replaced.get(&**old) {
             Some(frames) => frames.iter().map(key_of).collect(),
             None => vec![format!("missing {old}")],
@@ -76,8 +78,8 @@ fn raw(value: &impl Serialize) -> Result<Box<RawValue>, ReadError> {
     serde_json::value::to_raw_value(value).map_err(ReadError::Json)
 }
 
-/// A dump without blocks, in which each frame is a stack of its own: what the symboliser does to a stack tells what became
-/// of the frame.
+/// Returns a dump without blocks in which each frame is a stack of its own. Afterwards, the stack
+/// contains the frames that replace the frame.
 fn one_trace_for_each_frame(
     fields: &Pairs<&RawValue>,
     frames: &Pairs<String>,
@@ -95,13 +97,14 @@ fn one_trace_for_each_frame(
     serde_json::to_vec(&small).map_err(ReadError::Json)
 }
 
-/// How many frames the first stacks have: those behind them stand for what the small dump lacks.
+/// Returns the number of frames of the first stacks. Frames behind them are placeholders for
+/// missing ones.
 fn frame_count(dump: &Dump, traces: usize) -> usize {
     let used = dump.traces.iter().take(traces).flat_map(|frames| frames.iter());
     used.map(|frame| frame.index() + 1).max().unwrap_or(0)
 }
 
-/// Our own key, with what was looked up beside frames.
+/// Returns our extension with the names of statics and the details of symbols.
 fn extension(value: &RawValue, dump: &Dump) -> Result<Value, ReadError> {
     let mut fields: Value = serde_json::from_str(value.get()).map_err(ReadError::Json)?;
     let names = static_names(dump);
@@ -152,7 +155,7 @@ fn symbol_fields(symbol: &Symbol) -> Value {
     })
 }
 
-/// A key as DMD makes them: base 32.
+/// Returns a key in DMD's form, which is base 32.
 fn key(mut number: usize) -> String {
     const DIGITS: &[u8; 32] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdef";
     let mut digits = Vec::new();
@@ -165,7 +168,7 @@ fn key(mut number: usize) -> String {
     }
 }
 
-/// The entries of an object, in the order in which they stand.
+/// The entries of an object, in the order of the text.
 struct Pairs<T>(Vec<(String, T)>);
 
 impl<T> Pairs<T> {

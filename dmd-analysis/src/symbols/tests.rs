@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 use std::path::PathBuf;
 
-use super::elf::Elf;
+use super::module::elf::Elf;
 use super::{Options, Symboliser};
 use crate::read::{Dump, read_slice};
 
@@ -33,7 +33,7 @@ fn build_id() -> Option<String> {
     Elf::parse(&std::fs::read(program()).unwrap()).unwrap().build_id()
 }
 
-/// Where the test program lies in memory.
+/// Returns the addresses of the test program in memory.
 fn mapped() -> std::ops::Range<usize> {
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
     let own = maps.lines().filter(|line| line.ends_with(&program()));
@@ -47,7 +47,7 @@ fn mapped() -> std::ops::Range<usize> {
     ranges[0].0..ranges[ranges.len() - 1].1
 }
 
-/// A dump of one block whose stack has these addresses.
+/// Returns a dump of one block whose stack has these addresses.
 fn dump(path: &str, build_id: Option<&str>, offsets: &[usize]) -> Dump {
     let id = build_id.map_or("null".to_owned(), |id| format!("\"{id}\""));
     let keys: Vec<String> = (0..offsets.len()).map(|at| format!("\"f{at}\"")).collect();
@@ -89,7 +89,7 @@ fn off_process_symbols_equal_those_in_process() {
     }
     let mut dump = dump(&program(), build_id().as_deref(), &offsets(&addresses));
     let report = Symboliser::default().symbolicate(&mut dump);
-    assert_eq!(report.found, report.asked);
+    assert_eq!(report.found, report.addresses);
     let found = dump.trace(dump.blocks[0].alloc.unwrap()).iter().map(|frame| {
         let symbol = dump.frames[frame.index()].symbol.as_ref().unwrap();
         (symbol.function.to_string(), symbol.file.as_deref().map(str::to_owned), symbol.line)
@@ -106,7 +106,7 @@ fn off_process_symbols_equal_those_in_process() {
 }
 
 #[test]
-fn a_module_that_cannot_be_asked_says_why() {
+fn an_unusable_module_gets_a_note_with_the_reason() {
     let here = program();
     let own = build_id().unwrap();
     let other = "00".repeat(20);
@@ -138,13 +138,13 @@ fn a_module_is_found_in_the_directories_given_by_name_and_by_build_id() {
         let mut dump = dump(path, Some(&own), &addresses);
         let report = Symboliser::new(Options { search: vec![search], threads: Some(2) })
             .symbolicate(&mut dump);
-        assert_eq!((report.found, report.notes), (report.asked, Vec::new()), "{path}");
+        assert_eq!((report.found, report.notes), (report.addresses, Vec::new()), "{path}");
     }
     std::fs::remove_dir_all(there).unwrap();
 }
 
 #[test]
-fn a_dump_becomes_self_contained_and_keeps_what_it_says() {
+fn a_dump_becomes_self_contained_and_keeps_its_fields() {
     let addresses = offsets(&outer());
     let path = program();
     let mut keys: Vec<String> = (0..addresses.len()).map(|at| format!("\"f{at}\"")).collect();
@@ -166,7 +166,7 @@ fn a_dump_becomes_self_contained_and_keeps_what_it_says() {
     Symboliser::default().symbolicate(&mut direct);
     let (written, report) =
         super::symbolicate(text.as_bytes(), &mut Symboliser::default()).unwrap();
-    assert_eq!(report.found, report.asked);
+    assert_eq!(report.found, report.addresses);
     let read = read_slice(&written).unwrap();
     let told = |dump: &Dump| {
         let trace = dump.trace(dump.blocks[0].alloc.unwrap());
@@ -186,10 +186,10 @@ fn a_dump_becomes_self_contained_and_keeps_what_it_says() {
         assert!(written.contains(kept), "{kept}");
     }
     let again = super::symbolicate(written.as_bytes(), &mut Symboliser::default()).unwrap();
-    assert_eq!(again.1.asked, 0, "nothing is left to look up");
+    assert_eq!(again.1.addresses, 0, "nothing is left to look up");
 }
 
-/// A directory of this process in the temporary one, empty.
+/// Returns a new, empty temporary directory.
 fn scratch(name: &str) -> PathBuf {
     let there = std::env::temp_dir().join(format!("dmd-{name}-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&there);
@@ -198,10 +198,10 @@ fn scratch(name: &str) -> PathBuf {
 }
 
 #[test]
-fn a_module_that_is_gone_is_asked_by_its_breakpad_file() {
+fn a_breakpad_file_replaces_a_missing_module() {
     let there = scratch("breakpad");
     let build_id = "a3a4b5b6c1c2d1d2e1e2e3e4e5e6e7e8f1f2f3f4";
-    let id = super::breakpad::debug_id(build_id).unwrap();
+    let id = super::module::breakpad::debug_id(build_id).unwrap();
     let text =
         format!("MODULE Linux x86_64 {id} gone\nFILE 0 a.rs\nFUNC 10 20 0 a::b\n10 20 7 0\n");
     let filed = there.join("filed/gone").join(&id);
@@ -224,7 +224,7 @@ fn a_module_that_is_gone_is_asked_by_its_breakpad_file() {
 }
 
 #[test]
-fn a_stripped_program_says_what_it_lacks() {
+fn a_stripped_program_gets_a_note() {
     let there = scratch("stripped");
     let stripped = there.join("program");
     std::fs::copy(program(), &stripped).unwrap();

@@ -24,7 +24,8 @@ fn estimate(rate: SamplingRate, seed: u32) -> Estimate {
             if turn % begins_at == 0 && turn / begins_at < count && sampler.samples(size, || seed) {
                 let (requested, usable) = (size as u64, size as u64);
                 let weight = rate.weight(size);
-                let block = Block { site: 1, requested, usable, weight, born: 0, freed: None };
+                let block =
+                    Block { site: 1, requested, usable, weight, allocated_at: 0, freed: None };
                 recording.blocks.push(block);
             }
         }

@@ -1,15 +1,15 @@
 //! `about-memory heap dominators DUMP`: shows the blocks that keep most of the heap alive, and
 //! unreachable cycles.
 
-use super::retention;
+use super::scan_options;
 use crate::command::flags::{by, percent};
 use crate::context::Context;
 use crate::error::Failure;
 use crate::input::dump::{DumpArgs, DumpError};
 use clap::Args;
 use memreport_analysis::axis::Axis;
-use memreport_analysis::retention as holds;
-use memreport_analysis::retention::{Holds, TreeOptions};
+use memreport_analysis::retention;
+use memreport_analysis::retention::{Retention, TreeOptions};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -53,14 +53,14 @@ impl DominatorsArgs {
     pub fn run(self, context: &mut Context<'_>) -> Result<ExitCode, Failure> {
         let mut reader = self.dump.reader();
         let dump = reader.read(&self.input, context.notes)?;
-        let options = retention::explain_options(context, self.json);
+        let options = scan_options::explain_options(context, self.json);
         let retention =
-            Holds::new(&dump, &options).map_err(|error| DumpError::Clamp(self.input, error))?;
+            Retention::new(&dump, &options).map_err(|error| DumpError::Clamp(self.input, error))?;
         if let Some(axis) = &self.by {
             let groups = retention.groups(axis, self.top.unwrap_or(20));
             match self.json {
-                true => holds::write_groups_json(&groups.0, context.out),
-                false => holds::write_groups(&retention, &groups, context.out),
+                true => retention::write_groups_json(&groups.0, context.out),
+                false => retention::write_groups(&retention, &groups, context.out),
             }
             .map_err(Failure::answer)?;
             return Ok(ExitCode::SUCCESS);
@@ -69,16 +69,16 @@ impl DominatorsArgs {
         let top = self.top.unwrap_or(tree.top);
         (tree.top, tree.min_percent, tree.depth) = (top, self.min, self.depth);
         let tree = retention.tree(&tree);
-        let mut cycles = retention.circles();
+        let mut cycles = retention.cycles();
         let shown = if self.json { cycles.len() } else { top };
         let steps = cycles.iter().take(shown).flat_map(|cycle| &cycle.steps);
         let members = reader.members(&dump, &retention.pointing_types(steps));
         let steps = cycles.iter_mut().take(shown).flat_map(|cycle| &mut cycle.steps);
         retention.name_fields(steps, &members);
         match self.json {
-            true => holds::write_tree_json(&retention, &tree, &cycles, context.out),
-            false => holds::write_tree(&retention, &tree, context.out)
-                .and_then(|()| holds::write_circles(&retention, &cycles, top, context.out)),
+            true => retention::write_tree_json(&retention, &tree, &cycles, context.out),
+            false => retention::write_tree(&retention, &tree, context.out)
+                .and_then(|()| retention::write_cycles(&retention, &cycles, top, context.out)),
         }
         .map_err(Failure::answer)?;
         Ok(ExitCode::SUCCESS)

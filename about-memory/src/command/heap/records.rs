@@ -9,7 +9,7 @@ use crate::input::dump::{DumpError, DumpReader};
 use crate::input::folder;
 use memreport_analysis::analysis;
 use memreport_analysis::analysis::{
-    ClampStats, Digest, ExplainOptions, Explained, Filter, Group, Grouping, Referred, Stacks,
+    BlockReferrers, ClampStats, Digest, ExplainOptions, Explained, Filter, Group, Grouping, Stacks,
     TextOptions,
 };
 use memreport_analysis::read::Dump;
@@ -99,7 +99,7 @@ enum Answer {
     Records(Digest, Stacks),
     Explained(Explained, ExplainOptions),
     Groups(Vec<Group>, usize),
-    Referred(Box<Dump>, Referred, ExplainOptions),
+    Referred(Box<Dump>, BlockReferrers, ExplainOptions),
 }
 
 impl Answer {

@@ -1,13 +1,13 @@
 //! `about-memory heap why-alive DUMP`: shows the reference paths that keep blocks alive.
 
-use super::retention;
+use super::scan_options;
 use crate::command::flags::hexadecimal;
 use crate::context::Context;
 use crate::error::Failure;
 use crate::input::dump::{DumpArgs, DumpError};
 use clap::Args;
-use memreport_analysis::retention as holds;
-use memreport_analysis::retention::{Holds, Target, WayOptions};
+use memreport_analysis::retention;
+use memreport_analysis::retention::{PathOptions, Retention, Target};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -80,19 +80,19 @@ impl WhyAliveArgs {
     pub fn run(self, context: &mut Context<'_>) -> Result<ExitCode, Failure> {
         let mut reader = self.dump.reader();
         let dump = reader.read(&self.input, context.notes)?;
-        let options = retention::explain_options(context, self.json);
-        let retention = Holds::new(&dump, &options)
+        let options = scan_options::explain_options(context, self.json);
+        let retention = Retention::new(&dump, &options)
             .map_err(|error| DumpError::Clamp(self.input.clone(), error))?;
-        let mut options = WayOptions::default();
+        let mut options = PathOptions::default();
         options.top = self.top;
-        let found = retention.held(&self.target.target(), &options);
+        let found = retention.why_alive(&self.target.target(), &options);
         let mut found = found.map_err(|error| DumpError::NotThere(self.input, error))?;
-        let steps = found.ways.iter().flat_map(|path| &path.steps);
+        let steps = found.paths.iter().flat_map(|path| &path.steps);
         let members = reader.members(&dump, &retention.pointing_types(steps));
-        retention.name_fields(found.ways.iter_mut().flat_map(|path| &mut path.steps), &members);
+        retention.name_fields(found.paths.iter_mut().flat_map(|path| &mut path.steps), &members);
         match self.json {
-            true => holds::write_held_json(&retention, &found, context.out),
-            false => holds::write_held(&retention, &found, context.out),
+            true => retention::write_why_alive_json(&retention, &found, context.out),
+            false => retention::write_why_alive(&retention, &found, context.out),
         }
         .map_err(Failure::answer)?;
         Ok(ExitCode::SUCCESS)

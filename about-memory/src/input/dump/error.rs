@@ -6,7 +6,7 @@ use std::{error, fmt, io};
 use memreport_analysis::analysis::{ClampError, DifferentModes, NoReports, ReferrersError};
 use memreport_analysis::read::ReadError;
 use memreport_analysis::recording::{MomentError, RecordingError};
-use memreport_analysis::retention::NotThere;
+use memreport_analysis::retention::TargetNotFound;
 
 /// The reason why a command cannot use a dump or a recording.
 #[derive(Debug)]
@@ -29,7 +29,7 @@ pub enum DumpError {
     /// The address cannot be looked up.
     Referrers(PathBuf, ReferrersError),
     /// No block of the dump matches.
-    NotThere(PathBuf, NotThere),
+    NotThere(PathBuf, TargetNotFound),
     /// A dump contains no reports.
     NoReports(PathBuf, NoReports),
     /// The two dumps cannot be compared.

@@ -115,7 +115,8 @@ impl DumpReader {
         let (text, report) =
             memreport_analysis::symbols::symbolicate(&json, &mut self.symboliser).map_err(bad)?;
         let mut notes = report.notes;
-        notes.push(format!("{} of {} addresses have functions now", report.found, report.asked));
+        notes
+            .push(format!("{} of {} addresses have functions now", report.found, report.addresses));
         Ok((text, notes))
     }
 

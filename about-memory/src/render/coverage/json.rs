@@ -20,7 +20,7 @@ pub(crate) fn write(coverage: &Coverage, out: &mut dyn Write) -> io::Result<()> 
         let FieldPlace { type_name, field, file, line, reason, .. } = field;
         json!({ "type": type_name, "field": field, "file": file, "line": line, "reason": reason })
     };
-    let remedies = coverage.remedies.iter();
+    let remedies = coverage.suggestions.iter();
     let value = json!({
         "program": coverage.program,
         "score": coverage.score(),
@@ -28,9 +28,9 @@ pub(crate) fn write(coverage: &Coverage, out: &mut dyn Write) -> io::Result<()> 
         "isSampled": coverage.is_sampled,
         "heap": totals(&coverage.heap),
         "once": totals(&coverage.once),
-        "dark": totals(&coverage.dark),
+        "dark": totals(&coverage.unreported),
         "twice": totals(&coverage.twice),
-        "leftOutBytes": number(coverage.left_out),
+        "leftOutBytes": number(coverage.under_reported),
         "untracked": { "blocks": coverage.untracked.blocks, "bytes": coverage.untracked.bytes },
         "crates": groups(&coverage.crates),
         "types": groups(&coverage.types),
@@ -38,7 +38,7 @@ pub(crate) fn write(coverage: &Coverage, out: &mut dyn Write) -> io::Result<()> 
         "measured": coverage.measured.iter().map(field).collect::<Vec<_>>(),
         "skipped": coverage.skipped.iter().map(field).collect::<Vec<_>>(),
         "remedies": remedies
-            .map(|(remedy, bytes)| json!({ "remedy": remedy, "bytes": number(*bytes) }))
+            .map(|suggestion| json!({ "remedy": suggestion.text, "bytes": number(suggestion.bytes) }))
             .collect::<Vec<_>>(),
     });
     serde_json::to_writer_pretty(&mut *out, &value)?;

@@ -30,7 +30,7 @@ pub(crate) fn write(recording: &Recording, out: &mut dyn Write) -> io::Result<()
             .map(|class| json!({ "from": class.from, "to": class.to, "sum": estimate(&class.sum) }))
             .collect::<Vec<_>>(),
         "marks": marks
-            .map(|(time, words)| json!({ "time": time, "words": words }))
+            .map(|mark| json!({ "time": mark.time, "words": mark.text }))
             .collect::<Vec<_>>(),
     });
     serde_json::to_writer_pretty(&mut *out, &answer)?;

@@ -49,8 +49,8 @@ pub(crate) fn write(recording: &Recording, out: &mut dyn Write) -> io::Result<()
     if !recording.marks.is_empty() {
         writeln!(out, "\nMarks:")?;
     }
-    for (when, words) in recording.marks.iter().take(MARKS) {
-        writeln!(out, "  {:>9}  {words}", time(*when))?;
+    for mark in recording.marks.iter().take(MARKS) {
+        writeln!(out, "  {:>9}  {words}", time(mark.time), words = mark.text)?;
     }
     if recording.marks.len() > MARKS {
         writeln!(out, "  … and {} more", recording.marks.len() - MARKS)?;

@@ -9,7 +9,7 @@ fn dump() -> Dump {
     read_slice(DUMP.as_bytes()).unwrap()
 }
 
-/// Each group: name, all bytes, dark bytes.
+/// Asserts each group: name, all bytes, unreported bytes.
 fn assert_groups(by: &Axis, expected: &[(&str, i128, i128)]) {
     let groups = group_by(&dump(), by, &options());
     let found: Vec<(&str, i128, i128)> = groups

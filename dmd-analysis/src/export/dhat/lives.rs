@@ -48,30 +48,31 @@ impl Lives {
     #[expect(clippy::cast_precision_loss, reason = "times are far below 2^53")]
     pub(super) fn new(history: &History, until: u64, of_site: &[usize], count: usize) -> Self {
         let recording = history.recording();
-        let track = recording.track.iter().filter(|point| point.time <= until);
+        let track = recording.timeline.iter().filter(|point| point.time <= until);
         let highest = track.max_by_key(|point| point.live_bytes());
         // In a recording without sums, the end stands for the peak.
         let peak = highest.map_or(until, |point| point.time);
         let mut sums = vec![Sums::default(); count];
         let mut events: Vec<Event> = Vec::new();
         for (number, block) in recording.blocks.iter().enumerate() {
-            if block.born > until {
+            if block.allocated_at > until {
                 break;
             }
             let sum = &mut sums[of_site[history.site(block)]];
-            let end = block.freed.map(|(freed, _)| freed).filter(|freed| *freed <= until);
+            let end = block.freed.map(|freed| freed.time).filter(|freed| *freed <= until);
             sum.all.add(block);
-            sum.lifetimes += end.unwrap_or(until).saturating_sub(block.born) as f64 * block.weight;
+            sum.lifetimes +=
+                end.unwrap_or(until).saturating_sub(block.allocated_at) as f64 * block.weight;
             if block.lives_at(peak) {
                 sum.at_peak.add(block);
             }
             if end.is_none() {
                 sum.at_end.add(block);
             }
-            events.push(Event { time: block.born, is_birth: true, block: number });
+            events.push(Event { time: block.allocated_at, is_birth: true, block: number });
             // A block that ends at the moment of its birth counts for that moment.
             events.extend(end.map(|end| {
-                let time = end.max(block.born + 1);
+                let time = end.max(block.allocated_at + 1);
                 Event { time, is_birth: false, block: number }
             }));
         }

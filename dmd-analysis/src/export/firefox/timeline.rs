@@ -122,7 +122,7 @@ impl Profile {
         let by_place: Vec<_> = layout.kinds.iter().map(stack).collect();
         let births = recording.blocks.iter().map(|block| by_place[history.site(block)]).collect();
         let enders: std::collections::BTreeSet<u32> =
-            recording.blocks.iter().filter_map(|block| Some(block.freed?.1)).collect();
+            recording.blocks.iter().filter_map(|block| Some(block.freed?.thread)).collect();
         let mut ends = FxHashMap::default();
         for ender in enders {
             let function = format!("(given back by {})", thread_name(recording, ender));
@@ -146,7 +146,7 @@ impl Profile {
             let start = begins + milliseconds(peak.time);
             markers.push(Marker { name: "Peak", start, end: None, data });
         }
-        for (time, words) in &recording.marks {
+        for crate::recording::Mark { time, text: words } in &recording.marks {
             let name = match words.split_once(": ") {
                 Some(("report", _)) => "Memory report",
                 Some(("minimize", _)) => "Minimize",
@@ -211,9 +211,9 @@ fn blocks(
     let mut events: Vec<Event> = Vec::new();
     for (number, block) in recording.blocks.iter().enumerate() {
         if of_thread.is_none_or(|thread| born_on(block.site) == thread) {
-            events.push(Event { time: block.born, is_end: false, block: number });
-            events.extend(block.freed.map(|(freed, _)| {
-                let time = freed.max(block.born);
+            events.push(Event { time: block.allocated_at, is_end: false, block: number });
+            events.extend(block.freed.map(|freed| {
+                let time = freed.time.max(block.allocated_at);
                 Event { time, is_end: true, block: number }
             }));
         }
@@ -227,7 +227,7 @@ fn blocks(
     for Event { time, is_end, block: number } in events {
         let block = &recording.blocks[number];
         let bytes = block.bytes() as i64;
-        let ender = block.freed.map_or(UNKNOWN_THREAD, |(_, thread)| thread);
+        let ender = block.freed.map_or(UNKNOWN_THREAD, |freed| freed.thread);
         rows.time.push(begins + milliseconds(time));
         rows.memory_address.push(number + 1);
         rows.weight.push(if is_end { -bytes } else { bytes });
@@ -245,7 +245,7 @@ const UNKNOWN_THREAD: u32 = 0;
 /// Returns the counter of the exact sums: changes of the bytes in live blocks, and numbers of
 /// allocations and frees.
 fn counter(recording: &Recording, begins: f64, main_thread: usize) -> Value {
-    let track = &recording.track;
+    let track = &recording.timeline;
     // To the profiler, the first sample is zero, and the others are relative.
     let mut before = Point::default();
     let (mut time, mut count, mut number) = (vec![begins], vec![0], vec![0]);

@@ -1,12 +1,14 @@
-//! `blockList`: most of a dump's bytes.
+//! `blockList`, which is most of a dump.
 
 use std::fmt;
 use std::num::NonZeroU64;
 
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use super::{Key, State, Text};
-use crate::read::{Block, Contents, HolderId, ReadError};
+use super::State;
+use super::text::{Key, Text};
+use crate::read::error::ReadError;
+use crate::read::model::{Block, Contents, HolderId};
 
 pub(crate) struct BlockListSeed<'a>(pub(crate) &'a mut State);
 
@@ -165,7 +167,7 @@ fn range(start: usize, end: usize) -> Option<std::ops::Range<u32>> {
     Some(u32::try_from(start).ok()?..u32::try_from(end).ok()?)
 }
 
-/// A number as DMD writes addresses: hexadecimal digits without a prefix.
+/// Parses an address of DMD: hexadecimal digits without a prefix.
 fn hex(text: &str) -> Option<u64> {
     if text.starts_with('+') { None } else { u64::from_str_radix(text, 16).ok() }
 }

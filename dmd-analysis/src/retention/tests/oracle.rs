@@ -1,15 +1,15 @@
-//! Graphs at random: each answer against one that is found by brute force.
+//! Random graphs: each result compared with a brute-force oracle.
 
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 
-use super::super::cycles::loose;
-use super::super::dominators::Dominators;
-use super::super::graph::{Builder, Graph};
-use super::super::paths::Nearest;
+use crate::retention::graph::cycles::loose_cycles;
+use crate::retention::graph::dominators::Dominators;
+use crate::retention::graph::paths::ShortestPaths;
+use crate::retention::graph::{Builder, Graph};
 
-/// Up to ten nodes, of which the last is the root, and the edges between them.
+/// Generates up to ten nodes, of which the last is the root, and edges between them.
 pub(crate) fn edges() -> impl Strategy<Value = (usize, BTreeSet<(u32, u32)>)> {
     (1_usize..10).prop_flat_map(|nodes| {
         let node = 0..u32::try_from(nodes).unwrap();
@@ -30,7 +30,7 @@ fn graph(nodes: usize, edges: &BTreeSet<(u32, u32)>) -> Graph {
     builder.finish(nodes)
 }
 
-/// What can be reached from `start` without passing `without`.
+/// Returns the nodes that can be reached from `start` without passing `without`.
 fn reached(edges: &BTreeSet<(u32, u32)>, start: u32, without: Option<u32>) -> BTreeSet<u32> {
     let mut found = BTreeSet::new();
     let mut pending = vec![start];
@@ -42,20 +42,20 @@ fn reached(edges: &BTreeSet<(u32, u32)>, start: u32, without: Option<u32>) -> BT
     found
 }
 
-/// Every way from one node to another that passes no node twice.
-fn all_ways(edges: &BTreeSet<(u32, u32)>, from: u32, to: u32) -> Vec<Vec<u32>> {
-    let (mut ways, mut pending) = (Vec::new(), vec![vec![from]]);
-    while let Some(way) = pending.pop() {
-        let last = way[way.len() - 1];
+/// Returns every path from one node to another that passes no node twice.
+fn all_paths(edges: &BTreeSet<(u32, u32)>, from: u32, to: u32) -> Vec<Vec<u32>> {
+    let (mut paths, mut pending) = (Vec::new(), vec![vec![from]]);
+    while let Some(path) = pending.pop() {
+        let last = path[path.len() - 1];
         if last == to {
-            ways.push(way);
+            paths.push(path);
             continue;
         }
-        for edge in edges.iter().filter(|edge| edge.0 == last && !way.contains(&edge.1)) {
-            pending.push([&way[..], &[edge.1]].concat());
+        for edge in edges.iter().filter(|edge| edge.0 == last && !path.contains(&edge.1)) {
+            pending.push([&path[..], &[edge.1]].concat());
         }
     }
-    ways
+    paths
 }
 
 proptest! {
@@ -82,12 +82,12 @@ proptest! {
                 prop_assert_eq!(retained[node as usize], sum, "with {}", node);
             }
         }
-        let kids: BTreeSet<(u32, u32)> = (0..=root)
-            .flat_map(|node| dominators.kids(node).iter().map(move |&kid| (node, kid)))
+        let children: BTreeSet<(u32, u32)> = (0..=root)
+            .flat_map(|node| dominators.children(node).iter().map(move |&child| (node, child)))
             .collect();
         let parents: BTreeSet<(u32, u32)> =
             (0..=root).filter_map(|node| Some((dominators.parent(node)?, node))).collect();
-        prop_assert_eq!(kids, parents);
+        prop_assert_eq!(children, parents);
     }
 
     #[test]
@@ -119,25 +119,25 @@ proptest! {
             !edges.iter().any(|(from, to)| group.contains(to) && !group.contains(from))
         };
         let expected: Vec<Vec<u32>> = groups.into_iter().filter(is_outside).collect();
-        prop_assert_eq!(loose(&graph, &marked), expected);
+        prop_assert_eq!(loose_cycles(&graph, &marked), expected);
     }
 
     #[test]
-    fn ways_come_shortest_first_and_all_of_them((nodes, edges) in edges()) {
+    fn paths_come_shortest_first_and_all_of_them((nodes, edges) in edges()) {
         let root = u32::try_from(nodes - 1).unwrap();
         let graph = graph(nodes, &edges);
-        let nearest = Nearest::new(&graph, root);
+        let shortest = ShortestPaths::new(&graph, root);
         for node in 0..nodes {
             let node = u32::try_from(node).unwrap();
-            let mut expected = all_ways(&edges, root, node);
+            let mut expected = all_paths(&edges, root, node);
             expected.sort_by_key(Vec::len);
-            prop_assert_eq!(nearest.way(node).len(), expected.first().map_or(0, Vec::len));
+            prop_assert_eq!(shortest.path(node).len(), expected.first().map_or(0, Vec::len));
             let mut found = Vec::new();
             if !expected.is_empty() {
-                nearest.ways(&graph, node, usize::MAX, |way| { found.push(way); false });
+                shortest.paths(&graph, node, usize::MAX, |path| { found.push(path); false });
             }
             prop_assert!(found.is_sorted_by_key(Vec::len), "{:?}", found);
-            let both = [found, expected].map(|ways| ways.into_iter().collect::<BTreeSet<_>>());
+            let both = [found, expected].map(|paths| paths.into_iter().collect::<BTreeSet<_>>());
             prop_assert_eq!(&both[0], &both[1]);
         }
     }
@@ -155,5 +155,5 @@ fn a_chain_of_a_million_takes_no_stack() {
     let retained = dominators.retained(vec![1; LENGTH as usize]);
     assert_eq!((retained[0], retained[999_999]), (LENGTH.into(), 1));
     assert_eq!(dominators.parent(999_999), Some(999_998));
-    assert_eq!(Nearest::new(&graph, 0).way(999_999).len(), LENGTH as usize);
+    assert_eq!(ShortestPaths::new(&graph, 0).path(999_999).len(), LENGTH as usize);
 }

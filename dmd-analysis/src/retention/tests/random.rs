@@ -1,17 +1,17 @@
-//! Dumps at random: sums are whole, and what groups retain is what is lost without them.
+//! Random dumps: sums add up, and the retained size of groups equals the bytes lost without them.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use proptest::prelude::*;
 
-use super::super::{Holds, Retained, Target, TreeOptions, WayOptions};
+use super::super::{PathOptions, RetainedNode, Retention, Target, TreeOptions};
 use super::oracle::edges;
 use crate::analysis::ExplainOptions;
 use crate::axis::Axis;
 use crate::read::{Dump, read_slice};
 
-/// A dump of blocks of two sites that point at each other, of which statics know some.
+/// Returns a dump of blocks from two sites that point at each other, some of which statics hold.
 pub(crate) fn dump(nodes: usize, edges: &BTreeSet<(u32, u32)>, known: &BTreeSet<u32>) -> Dump {
     let mut blocks = String::new();
     for node in 0..u32::try_from(nodes).unwrap() {
@@ -43,21 +43,21 @@ pub(crate) fn dump(nodes: usize, edges: &BTreeSet<(u32, u32)>, known: &BTreeSet<
     read_slice(text.as_bytes()).unwrap()
 }
 
-fn check_sums(node: &Retained) -> Result<(), TestCaseError> {
-    let kids: u64 = node.kids.iter().map(|kid| kid.bytes).sum();
-    if !node.kids.is_empty() {
-        prop_assert_eq!(node.bytes, node.own + kids, "{:?}", node.name);
+fn check_sums(node: &RetainedNode) -> Result<(), TestCaseError> {
+    let children: u64 = node.children.iter().map(|child| child.bytes).sum();
+    if !node.children.is_empty() {
+        prop_assert_eq!(node.bytes, node.own + children, "{:?}", node.name);
     }
-    node.kids.iter().try_for_each(check_sums)
+    node.children.iter().try_for_each(check_sums)
 }
 
-/// The bytes that are not reached any more without these blocks. What held a block from outside still does.
-fn lost(holds: &Holds<'_>, sizes: &[u64], gone: impl Fn(u32) -> bool) -> u64 {
+/// Returns the bytes that become unreachable without these blocks. External roots stay.
+fn lost(retention: &Retention<'_>, sizes: &[u64], gone: impl Fn(u32) -> bool) -> u64 {
     let mut reached = BTreeSet::new();
-    let mut pending = vec![holds.root()];
+    let mut pending = vec![retention.root()];
     while let Some(node) = pending.pop() {
         if !gone(node) && reached.insert(node) {
-            pending.extend(holds.graph.targets(node));
+            pending.extend(retention.graph.targets(node));
         }
     }
     let kept = (0..).zip(sizes).filter(|(node, _)| reached.contains(node));
@@ -75,32 +75,32 @@ proptest! {
         let dump = dump(nodes, &edges, &known);
         let sizes: Vec<u64> = dump.blocks.iter().map(crate::read::Block::usable).collect();
         let options = ExplainOptions::default();
-        let holds = Holds::new(&dump, &options).unwrap();
-        prop_assert_eq!(holds.heap(), sizes.iter().sum::<u64>());
-        let tree = holds.tree(&TreeOptions { top, depth, min_percent: 0.0 });
-        prop_assert_eq!(tree.bytes, holds.heap());
+        let retention = Retention::new(&dump, &options).unwrap();
+        prop_assert_eq!(retention.heap(), sizes.iter().sum::<u64>());
+        let tree = retention.tree(&TreeOptions { top, depth, min_percent: 0.0 });
+        prop_assert_eq!(tree.bytes, retention.heap());
         check_sums(&tree)?;
         for node in 0..nodes {
             let number = u32::try_from(node).unwrap();
-            prop_assert_eq!(holds.retained_by_block(node), lost(&holds, &sizes, |other| other == number));
+            prop_assert_eq!(retention.retained_by_block(node), lost(&retention, &sizes, |other| other == number));
             let address = u64::from(number + 1) * 0x1000 + 5;
-            let held = holds.held(&Target::Block(address), &WayOptions::default()).unwrap();
-            prop_assert_eq!(&held.blocks, &[node]);
-            prop_assert!(!held.ways.is_empty(), "every block is held by something");
-            for way in &held.ways {
-                prop_assert_eq!(way.steps.last().unwrap().block(), Some(node));
+            let why = retention.why_alive(&Target::Block(address), &PathOptions::default()).unwrap();
+            prop_assert_eq!(&why.blocks, &[node]);
+            prop_assert!(!why.paths.is_empty(), "every block is held by something");
+            for path in &why.paths {
+                prop_assert_eq!(path.steps.last().unwrap().block(), Some(node));
             }
         }
-        let (groups, count) = holds.groups(&Axis::Site, 5);
+        let (groups, count) = retention.groups(&Axis::Site, 5);
         prop_assert_eq!(count, groups.len());
         for group in groups {
             let parity = u32::from(group.name.starts_with('b'));
             let is_of = |node: u32| (node as usize) < nodes && node % 2 == parity;
-            prop_assert_eq!(group.retained, lost(&holds, &sizes, is_of), "{}", group.name);
+            prop_assert_eq!(group.retained, lost(&retention, &sizes, is_of), "{}", group.name);
         }
-        let held = holds.held(&Target::Site("a (".to_owned()), &WayOptions::default()).unwrap();
-        let by_ways: u64 = held.ways.iter().map(|way| way.blocks).sum();
+        let why = retention.why_alive(&Target::Site("a (".to_owned()), &PathOptions::default()).unwrap();
+        let by_paths: u64 = why.paths.iter().map(|path| path.blocks).sum();
         // To one block there may be several.
-        prop_assert!(held.blocks.len() == 1 || by_ways + held.others == held.blocks.len() as u64);
+        prop_assert!(why.blocks.len() == 1 || by_paths + why.blocks_by_other_paths == why.blocks.len() as u64);
     }
 }

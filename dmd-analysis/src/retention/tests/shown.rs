@@ -1,17 +1,18 @@
-//! Small dumps, and what is said of them.
+//! The texts and JSON of small dumps.
 
-use super::super::{Holds, Target, TreeOptions, WayOptions};
+use super::super::{PathOptions, Retention, Target, TreeOptions};
 use super::super::{
-    write_circles, write_groups, write_held, write_held_json, write_tree, write_tree_json,
+    write_cycles, write_groups, write_tree, write_tree_json, write_why_alive, write_why_alive_json,
 };
 use super::random::dump;
 use crate::analysis::{ClampError, ExplainOptions};
 use crate::axis::Axis;
 use crate::read::{Dump, read_slice};
-use crate::symbols::Members;
+use crate::symbols::{Member, Members};
 
-/// A shop: static STOCK holds a list of two shelves, which a window shares the first of; a reporter counts its goods; two
-/// customers hold each other, and one that a handle elsewhere counts holds itself; a list of five is held by a skipped field.
+/// A shop. Static STOCK holds a list of two shelves, and a window shares the first shelf. A
+/// reporter counts the goods of the shelves. Two customers hold each other, and a third one holds
+/// itself, with one more handle elsewhere. A skipped field holds a list of five links.
 const SHOP: &str = r##"{"version":5,"invocation":{"dmdEnvVar":"--mode=scan","mode":"scan"},"blockList":[
   {"req":16,"addr":"1000","alloc":"V","contents":["2000","2100"]},
   {"req":100,"addr":"2000","alloc":"S","contents":["0","3000"]},
@@ -43,6 +44,10 @@ const SHOP: &str = r##"{"version":5,"invocation":{"dmdEnvVar":"--mode=scan","mod
 "traceTable":{"V":["v","m"],"S":["s","m"],"G":["g","m"],"C":["c","m"],"L":["l","m"],"W":["m"],"R":["r"]},
 "frameTable":{"v":"#00: v","s":"#00: s","g":"#00: g","c":"#00: c","l":"#00: l","m":"#00: m","r":"#00: r"}}"##;
 
+fn member(offset: u64, name: &str) -> Member {
+    Member { offset, name: name.to_owned() }
+}
+
 fn shop() -> Dump {
     read_slice(SHOP.as_bytes()).unwrap()
 }
@@ -54,10 +59,10 @@ fn text(write: impl FnOnce(&mut Vec<u8>) -> std::io::Result<()>) -> String {
 }
 
 #[test]
-fn the_tree_says_what_would_be_given_back() {
+fn the_tree_has_retained_sizes() {
     let (dump, options) = (shop(), ExplainOptions::default());
-    let holds = Holds::new(&dump, &options).unwrap();
-    let tree = holds.tree(&TreeOptions { top: 10, min_percent: 1.0, depth: 5 });
+    let retention = Retention::new(&dump, &options).unwrap();
+    let tree = retention.tree(&TreeOptions { top: 10, min_percent: 1.0, depth: 5 });
     let expected = "\
 shop: 9,212 bytes in 15 blocks
 
@@ -77,14 +82,14 @@ retained   share      own blocks
      128   1.39%      128      2      Rc<shop::Customer>, shop::open (src/main.rs:7)
       88   0.96%                    <other>: 2
 ";
-    assert_eq!(text(|out| write_tree(&holds, &tree, out)), expected);
+    assert_eq!(text(|out| write_tree(&retention, &tree, out)), expected);
 }
 
 #[test]
-fn what_is_cut_is_in_other() {
+fn omitted_nodes_are_in_other() {
     let (dump, options) = (shop(), ExplainOptions::default());
-    let holds = Holds::new(&dump, &options).unwrap();
-    let tree = holds.tree(&TreeOptions { top: 1, min_percent: 0.0, depth: 2 });
+    let retention = Retention::new(&dump, &options).unwrap();
+    let tree = retention.tree(&TreeOptions { top: 1, min_percent: 0.0, depth: 2 });
     let expected = "\
 shop: 9,212 bytes in 15 blocks
 
@@ -94,19 +99,19 @@ retained   share      own blocks
    5,120  55.58%                      <other>: 1
    3,992  43.33%                  <other>: 3
 ";
-    assert_eq!(text(|out| write_tree(&holds, &tree, out)), expected);
+    assert_eq!(text(|out| write_tree(&retention, &tree, out)), expected);
 }
 
 #[test]
 fn a_cycle_is_leaked_if_all_that_its_blocks_count_is_in_it() {
     let (dump, options) = (shop(), ExplainOptions::default());
-    let holds = Holds::new(&dump, &options).unwrap();
-    let mut circles = holds.circles();
-    let steps = circles.iter().flat_map(|circle| &circle.steps);
-    assert_eq!(holds.pointing_types(steps), ["shop::Customer"]);
+    let retention = Retention::new(&dump, &options).unwrap();
+    let mut cycles = retention.cycles();
+    let steps = cycles.iter().flat_map(|cycle| &cycle.steps);
+    assert_eq!(retention.pointing_types(steps), ["shop::Customer"]);
     let members =
-        Members::from([("shop::Customer".into(), vec![(0, "name".into()), (8, "friend".into())])]);
-    holds.name_fields(circles.iter_mut().flat_map(|circle| &mut circle.steps), &members);
+        Members::from([("shop::Customer".into(), vec![member(0, "name"), member(8, "friend")])]);
+    retention.name_fields(cycles.iter_mut().flat_map(|cycle| &mut cycle.steps), &members);
     let expected = "\n\
 2 cycles that nothing outside points at; they retain 192 bytes:
   1. 128 bytes in a circle of 2 blocks
@@ -121,13 +126,13 @@ fn a_cycle_is_leaked_if_all_that_its_blocks_count_is_in_it() {
      0x5200: 64 bytes, Rc<shop::Customer>
      → 0x5200: 64 bytes, Rc<shop::Customer>, by .friend (byte 24)
 ";
-    assert_eq!(text(|out| write_circles(&holds, &circles, 5, out)), expected);
+    assert_eq!(text(|out| write_cycles(&retention, &cycles, 5, out)), expected);
 }
 
 #[test]
-fn ways_lead_through_named_statics_and_fields() {
+fn paths_pass_named_statics_and_fields() {
     let (dump, options) = (shop(), ExplainOptions::default());
-    let holds = Holds::new(&dump, &options).unwrap();
+    let retention = Retention::new(&dump, &options).unwrap();
     let table = [
         (
             Target::Block(0x3001),
@@ -166,16 +171,16 @@ The shortest way to it:
         ),
     ];
     for (target, expected) in table {
-        let held = holds.held(&target, &WayOptions::default()).unwrap();
-        assert_eq!(text(|out| write_held(&holds, &held, out)), expected, "{target:?}");
+        let why = retention.why_alive(&target, &PathOptions::default()).unwrap();
+        assert_eq!(text(|out| write_why_alive(&retention, &why, out)), expected, "{target:?}");
     }
 }
 
 #[test]
-fn alike_ways_of_several_blocks_are_one() {
+fn alike_paths_of_several_blocks_are_grouped() {
     let (dump, options) = (shop(), ExplainOptions::default());
-    let holds = Holds::new(&dump, &options).unwrap();
-    let held = holds.held(&Target::Type("[u8]".into()), &WayOptions::default()).unwrap();
+    let retention = Retention::new(&dump, &options).unwrap();
+    let why = retention.why_alive(&Target::Type("[u8]".into()), &PathOptions::default()).unwrap();
     let expected = "\
 3 blocks, 8,620 bytes; together they retain 8,620 bytes, 93.57%
 
@@ -197,14 +202,14 @@ By the shortest way to each:
      → 0x6400: 32 bytes, Box<shop::Link>, by byte 0
      → 0x6500: 500 bytes, [u8], by byte 0, into byte 8
 ";
-    assert_eq!(text(|out| write_held(&holds, &held, out)), expected);
+    assert_eq!(text(|out| write_why_alive(&retention, &why, out)), expected);
 }
 
 #[test]
-fn blocks_are_meant_by_what_is_known_of_them() {
+fn targets_match_blocks() {
     let (dump, options) = (shop(), ExplainOptions::default());
-    let holds = Holds::new(&dump, &options).unwrap();
-    let by = |target| holds.held(&target, &WayOptions::default()).map(|held| held.blocks);
+    let retention = Retention::new(&dump, &options).unwrap();
+    let by = |target| retention.why_alive(&target, &PathOptions::default()).map(|why| why.blocks);
     assert_eq!(by(Target::Reporter("explicit/stock".into())), Ok(vec![3, 4]));
     assert_eq!(by(Target::Reporter("Shelf.goods".into())), Ok(vec![3, 4]));
     assert_eq!(by(Target::Record(1)), Ok(vec![3, 4, 14]));
@@ -214,8 +219,9 @@ fn blocks_are_meant_by_what_is_known_of_them() {
 #[test]
 fn groups_overlap_in_what_they_retain() {
     let (dump, options) = (shop(), ExplainOptions::default());
-    let holds = Holds::new(&dump, &options).unwrap();
-    let shown = |by: &Axis, top| text(|out| write_groups(&holds, &holds.groups(by, top), out));
+    let retention = Retention::new(&dump, &options).unwrap();
+    let shown =
+        |by: &Axis, top| text(|out| write_groups(&retention, &retention.groups(by, top), out));
     let expected = "\
 shop: 9,212 bytes in 15 blocks
 
@@ -237,20 +243,20 @@ retained   share      own blocks
 }
 
 #[test]
-fn programs_are_told_the_same() {
+fn json_has_the_same_values() {
     let (dump, options) = (shop(), ExplainOptions::default());
-    let holds = Holds::new(&dump, &options).unwrap();
-    let tree = holds.tree(&TreeOptions::default());
-    let json = text(|out| write_tree_json(&holds, &tree, &holds.circles(), out));
+    let retention = Retention::new(&dump, &options).unwrap();
+    let tree = retention.tree(&TreeOptions::default());
+    let json = text(|out| write_tree_json(&retention, &tree, &retention.cycles(), out));
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
-    assert_eq!(json["heap"]["retained"], holds.heap());
+    assert_eq!(json["heap"]["retained"], retention.heap());
     assert_eq!(json["heap"]["kids"][1]["name"], "shop::STOCK");
     assert_eq!(
         (json["cycles"][0]["counts"].as_str(), json["cycles"][0]["retained"].as_u64()),
         (Some("leaked"), Some(128))
     );
-    let held = holds.held(&Target::Block(0x3000), &WayOptions::default()).unwrap();
-    let json = text(|out| write_held_json(&holds, &held, out));
+    let why = retention.why_alive(&Target::Block(0x3000), &PathOptions::default()).unwrap();
+    let json = text(|out| write_why_alive_json(&retention, &why, out));
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(json["retained"], 5120);
     let last = json["ways"][0]["steps"].as_array().and_then(|steps| steps.last()).unwrap();
@@ -261,9 +267,9 @@ fn programs_are_told_the_same() {
 }
 
 #[test]
-fn what_is_not_there_is_said() {
+fn missing_targets_are_errors() {
     let (dump, options) = (shop(), ExplainOptions::default());
-    let holds = Holds::new(&dump, &options).unwrap();
+    let retention = Retention::new(&dump, &options).unwrap();
     let table = [
         (Target::Block(0x9999), "no block holds 0x9999: "),
         (Target::Type("Zebra".into()), "no block is of a type with `Zebra` in its name: "),
@@ -279,25 +285,25 @@ fn what_is_not_there_is_said() {
         (Target::Record(99), "there is no record 99: "),
     ];
     for (target, expected) in table {
-        let error = holds.held(&target, &WayOptions::default()).unwrap_err().to_string();
+        let error = retention.why_alive(&target, &PathOptions::default()).unwrap_err().to_string();
         assert!(error.starts_with(expected), "{error}");
     }
     let live =
         read_slice(SHOP.replace("\"mode\":\"scan\"", "\"mode\":\"live\"").as_bytes()).unwrap();
-    assert_eq!(Holds::new(&live, &options).unwrap_err(), ClampError::NotScan);
+    assert_eq!(Retention::new(&live, &options).unwrap_err(), ClampError::NotScan);
     let empty = SHOP.split_once("\"blockList\":[").unwrap().0.to_owned()
         + r#""blockList":[],"traceTable":{},"frameTable":{}}"#;
     let empty = read_slice(empty.as_bytes()).unwrap();
-    let holds = Holds::new(&empty, &options).unwrap();
-    assert_eq!((holds.heap(), holds.tree(&TreeOptions::default()).kids.len()), (0, 0));
+    let retention = Retention::new(&empty, &options).unwrap();
+    assert_eq!((retention.heap(), retention.tree(&TreeOptions::default()).children.len()), (0, 0));
 }
 
 #[test]
 fn a_narrow_line_has_the_type_and_the_end_of_the_place() {
     let dump = shop();
     let options = ExplainOptions { width: 72, ..ExplainOptions::default() };
-    let holds = Holds::new(&dump, &options).unwrap();
-    let tree = holds.tree(&TreeOptions { top: 2, min_percent: 1.0, depth: 2 });
+    let retention = Retention::new(&dump, &options).unwrap();
+    let tree = retention.tree(&TreeOptions { top: 2, min_percent: 1.0, depth: 2 });
     let expected = "\
 shop: 9,212 bytes in 15 blocks
 
@@ -310,21 +316,21 @@ retained   share      own blocks
    3,100  33.65%                      <other>: 1
      876   9.51%                  <other>: 2
 ";
-    let text = text(|out| write_tree(&holds, &tree, out));
+    let text = text(|out| write_tree(&retention, &tree, out));
     assert!(text.lines().all(|line| line.chars().count() <= 72), "{text}");
     assert_eq!(text, expected);
 }
 
 #[test]
-fn a_long_way_is_told_by_its_ends() {
+fn a_long_path_is_printed_by_its_ends() {
     // A chain of a hundred blocks, of two kinds in turn.
     let edges = (0..99).map(|node| (node, node + 1)).collect();
     let dump = dump(100, &edges, &[0].into());
     let options = ExplainOptions::default();
-    let holds = Holds::new(&dump, &options).unwrap();
-    let held = holds.held(&Target::Block(0x64000), &WayOptions::default()).unwrap();
-    let text = text(|out| write_held(&holds, &held, out));
-    assert_eq!(held.ways[0].steps.len(), 101);
+    let retention = Retention::new(&dump, &options).unwrap();
+    let why = retention.why_alive(&Target::Block(0x64000), &PathOptions::default()).unwrap();
+    let text = text(|out| write_why_alive(&retention, &why, out));
+    assert_eq!(why.paths[0].steps.len(), 101);
     assert!(text.contains("     static p::ONE\n     → 0x1000: 256 bytes, "), "{text}");
     assert!(text.contains("\n       … 71 more steps\n     → 0x56000: "), "{text}");
     assert!(

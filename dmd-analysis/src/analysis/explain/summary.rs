@@ -1,0 +1,199 @@
+//! The summary of a dump, in a few lines that a person can act on.
+
+use std::io::{self, Write};
+
+use super::model::{Explained, Place, WrongPlace};
+use super::words::{bytes, count, count_are, kind_name, write_suggestion};
+use crate::analysis::number::{commas, percent};
+use crate::analysis::options::ExplainOptions;
+use crate::analysis::records::Class;
+use crate::read::{Estimate, Mode, Sampled, WrongKind};
+
+/// Writes a summary: how much is unreported, the largest places in two lines each, doubles, wrong
+/// reports.
+///
+/// # Errors
+///
+/// If writing fails.
+pub fn write_summary(
+    explained: &Explained,
+    options: &ExplainOptions,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let Some(main) = main_class(explained.mode) else { return Ok(()) };
+    totals(explained, main, out)?;
+    let places = explained.places(main);
+    if !places.is_empty() {
+        let what = if main == Class::Unreported { "dark" } else { "biggest" };
+        let shown = places.len().min(options.top);
+        writeln!(
+            out,
+            "\nThe {shown} biggest of {}:",
+            count(places.len() as i128, &format!("{what} place"))
+        )?;
+        for (number, place) in (1..).zip(places.iter().take(options.top)) {
+            summary_of_place(number, place, explained, out)?;
+        }
+    }
+    let doubles = explained.places(Class::TwiceReported);
+    if !doubles.is_empty() {
+        writeln!(out, "\nReported twice:")?;
+        for (number, place) in (1..).zip(doubles.iter().take(options.top)) {
+            summary_of_double(number, place, out)?;
+        }
+        rest(doubles.len(), options.top, out)?;
+    }
+    if !explained.wrong.is_empty() {
+        writeln!(out, "\nWrong reports:")?;
+        for place in explained.wrong.iter().take(options.top) {
+            writeln!(out, "  {}", wrong_line(place))?;
+            write_suggestion("     ", place.suggestion.as_deref(), out)?;
+        }
+        rest(explained.wrong.len(), options.top, out)?;
+    }
+    writeln!(out)
+}
+
+/// Returns the class that the summary of a dump of this mode is about.
+fn main_class(mode: Mode) -> Option<Class> {
+    Some(match mode {
+        Mode::DarkMatter => Class::Unreported,
+        Mode::Live | Mode::Scan => Class::Live,
+        Mode::Cumulative => Class::Cumulative,
+    })
+}
+
+/// Returns the sampling rate in words.
+fn sampling_rate(Sampled { sample_bytes, sample_probability, .. }: Sampled) -> String {
+    let bytes = format!("one byte in {}", commas(sample_bytes.into()));
+    let blocks = format!("each block with a probability of {sample_probability}");
+    match (sample_bytes, sample_probability) {
+        (_, 0.0) => bytes,
+        (0, _) => blocks,
+        _ => format!("{bytes} and {blocks}"),
+    }
+}
+
+/// Writes which blocks the figures below are about, if not all.
+fn preface(explained: &Explained, out: &mut dyn Write) -> io::Result<()> {
+    let untracked = explained.untracked;
+    if let Some(sampled) = explained.sampled {
+        let Sampled { all, unreported, .. } = sampled;
+        let estimate = |of: Estimate| {
+            // Two standard errors: 95 % of samples are this close.
+            format!("{} ± {} bytes", commas(rounded(of.bytes)), commas(rounded(2.0 * of.error)))
+        };
+        writeln!(
+            out,
+            "A profile: all figures are estimates from a sample, {}. Blocks made since it began have {}, \
+             of which {} are dark.",
+            sampling_rate(sampled),
+            estimate(all),
+            estimate(unreported)
+        )
+    } else if untracked.blocks > 0 {
+        writeln!(
+            out,
+            "{} in {} are from before tracking began, or from while it was off, and in none of these figures.",
+            bytes(untracked.bytes.into()),
+            count(untracked.blocks.into(), "block")
+        )
+    } else {
+        Ok(())
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "an estimate, and the conversion saturates")]
+fn rounded(number: f64) -> i128 {
+    number.round() as i128
+}
+
+fn totals(explained: &Explained, main: Class, out: &mut dyn Write) -> io::Result<()> {
+    preface(explained, out)?;
+    let heap = explained.heap;
+    let (bytes, blocks) = (bytes(heap.usable()), count(heap.blocks, "block"));
+    if main != Class::Unreported {
+        return writeln!(out, "{bytes} in {blocks} were recorded.");
+    }
+    let unreported = explained.totals(main);
+    let share = percent(unreported.usable(), heap.usable());
+    let number = count(unreported.blocks, "block");
+    writeln!(
+        out,
+        "{} of {bytes} ({share:.2}%) are dark: no reporter covers {number}.",
+        commas(unreported.usable())
+    )?;
+    let twice = explained.totals(Class::TwiceReported);
+    let wrong: u64 = explained.wrong.iter().map(|place| place.num).sum();
+    let doubles = match twice.blocks {
+        0 => "Nothing is reported twice".to_owned(),
+        number => format!(
+            "{} in {} are reported twice",
+            self::bytes(twice.usable()),
+            count(number, "block")
+        ),
+    };
+    let wrongs = match wrong {
+        0 => "no report is wrong".to_owned(),
+        number => format!("{} wrong", count_are(number.into(), "report")),
+    };
+    writeln!(out, "{doubles}; {wrongs}.")
+}
+
+fn summary_of_place(
+    number: usize,
+    place: &Place,
+    explained: &Explained,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let totals = place.totals;
+    let share = percent(totals.usable(), explained.heap.usable());
+    let (bytes, blocks) = (bytes(totals.usable()), count(totals.blocks, "block"));
+    let what = place.site.block_type.describe();
+    writeln!(out, "{number:>3}. {bytes} in {blocks}, {share:.2}% of the heap: {what}")?;
+    writeln!(out, "     {}", where_from(place))?;
+    write_suggestion("     ", place.suggestion.as_deref(), out)
+}
+
+/// Returns the program's own frame, and the crate through which it allocated.
+fn where_from(place: &Place) -> String {
+    let site = &place.site;
+    let Some(frame) = site.own.as_ref().or(site.frames.first()) else {
+        return "no stack was recorded".to_owned();
+    };
+    match &site.through {
+        Some(krate) => format!("{frame}, through {krate}"),
+        None => frame.clone(),
+    }
+}
+
+fn summary_of_double(number: usize, place: &Place, out: &mut dyn Write) -> io::Result<()> {
+    let (bytes, blocks) = (bytes(place.totals.usable()), count(place.totals.blocks, "block"));
+    writeln!(out, "{number:>3}. {bytes} in {blocks}: {}", place.site.block_type.describe())?;
+    writeln!(out, "     {}", where_from(place))?;
+    for (at, reporter) in place.reporters.iter().enumerate() {
+        writeln!(out, "     {} by {reporter}", if at == 0 { "reported" } else { "and again" })?;
+    }
+    write_suggestion("     ", place.suggestion.as_deref(), out)
+}
+
+fn rest(all: usize, top: usize, out: &mut dyn Write) -> io::Result<()> {
+    if all > top {
+        writeln!(out, "     … and {} more", commas((all - top) as i128))
+    } else {
+        Ok(())
+    }
+}
+
+fn wrong_line(place: &WrongPlace) -> String {
+    let reports = count(place.num.into(), "report");
+    let claimed = bytes(place.claimed);
+    let what = match place.kind {
+        WrongKind::NonHeap => format!("of {claimed} that are in no heap block"),
+        WrongKind::Interior => format!("of {claimed} that point into a block, not at its start"),
+        WrongKind::Partial => format!("of {claimed} for blocks of {}", bytes(place.usable)),
+        WrongKind::FreedSince => format!("of {claimed} in blocks that were freed before the dump"),
+        WrongKind::Other => format!("of {claimed}"),
+    };
+    format!("{}: {reports} {what}, by {}", kind_name(place.kind), place.reporter)
+}

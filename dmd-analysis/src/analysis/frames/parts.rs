@@ -1,0 +1,142 @@
+//! A frame taken apart into function, file and line, and whose code it is.
+
+use super::source_file::{is_hashbrown, is_rust_library, registry_crate};
+use super::tracker::{is_tracker_file, is_tracker_function};
+use crate::read::{Frame, Symbol};
+
+/// A frame taken apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Parts<'a> {
+    pub(crate) function: &'a str,
+    /// The function's own name with type arguments, if debug information has it.
+    pub(crate) name: Option<&'a str>,
+    pub(crate) file: Option<&'a str>,
+    pub(crate) line: Option<u32>,
+    /// True if the code has an address of its own, so that several functions may share it.
+    pub(crate) out_of_line: bool,
+    /// True if the linker merged several functions into this code.
+    pub(crate) folded: bool,
+}
+
+impl<'a> Parts<'a> {
+    /// Returns the parts of a frame: from its symbol if it was looked up, or else from its text.
+    pub(crate) fn of(frame: &'a Frame) -> Self {
+        match &frame.symbol {
+            Some(symbol) => Self::of_symbol(symbol),
+            None => Self::of_text(&frame.text),
+        }
+    }
+
+    fn of_symbol(symbol: &'a Symbol) -> Self {
+        Self {
+            function: &symbol.function,
+            name: symbol.name.as_deref(),
+            file: symbol.file.as_deref(),
+            line: symbol.line,
+            out_of_line: !symbol.inlined,
+            folded: symbol.folded,
+        }
+    }
+
+    /// Returns parts that only have words, for where there is no frame.
+    pub(crate) fn of_words(words: &'a str) -> Self {
+        Self {
+            function: words,
+            name: None,
+            file: None,
+            line: None,
+            out_of_line: true,
+            folded: false,
+        }
+    }
+
+    /// Parses `#00: function (file:line)` or `#00: function[file:line]`.
+    fn of_text(text: &'a str) -> Self {
+        let text = text.split_once(": ").map_or(text, |(_, text)| text);
+        let place = text.strip_suffix(')').and_then(|text| text.rsplit_once(" ("));
+        let (function, place) =
+            place.map_or((text, None), |(function, place)| (function, Some(place)));
+        let (file, line) = match place.and_then(|place| place.rsplit_once(':')) {
+            Some((file, line)) => (Some(file), line.parse().ok()),
+            None => (place, None),
+        };
+        Self { function, name: None, file, line, out_of_line: true, folded: false }
+    }
+
+    /// Returns the function as it is printed: with its path if the symbol table has one, or else
+    /// with its type arguments from debug information.
+    pub(crate) fn shown(&self) -> &'a str {
+        self.name.filter(|_| !self.function.contains("::")).unwrap_or(self.function)
+    }
+
+    /// Returns whether the code belongs to Rust's own libraries, to an allocator or to the tracker.
+    pub(crate) fn is_library(&self) -> bool {
+        const PATHS: [&str; 5] = ["alloc::", "core::", "std::", "hashbrown::", "mozilla::dmd::"];
+        const C: [&str; 8] = [
+            "malloc",
+            "calloc",
+            "realloc",
+            "memalign",
+            "posix_memalign",
+            "aligned_alloc",
+            "operator new",
+            "__libc_",
+        ];
+        // Code that runs before Rust's `main` and its threads, and code that catches panics.
+        const STARTS: [&str; 6] =
+            ["_start", "__libc_start_main", "start_thread", "clone", "clone3", "__rust_try"];
+        let path = self.function.trim_start_matches(['<', '&']);
+        self.is_allocator_entry()
+            || (self.file.is_none() && self.function == "main")
+            || STARTS.contains(&self.function)
+            || self.file.is_some_and(|file| {
+                is_rust_library(file) || is_hashbrown(file) || is_tracker_file(file)
+            })
+            || is_tracker_function(path)
+            || PATHS.iter().any(|prefix| path.starts_with(prefix))
+            || C.iter().any(|prefix| self.function.starts_with(prefix))
+    }
+
+    /// Returns whether the function is the entry from a program into its allocator. Frames further
+    /// in are the allocator's or the tracker's, whichever crate they are from.
+    pub(crate) fn is_allocator_entry(&self) -> bool {
+        // A prefix such as `__rust_` is too short: threads begin in `__rust_begin_short_backtrace`.
+        const SHIMS: [&str; 6] = [
+            "__rust_alloc",
+            "__rust_realloc",
+            "__rdl_alloc",
+            "__rdl_realloc",
+            "__rg_alloc",
+            "__rg_realloc",
+        ];
+        let function = self.function.strip_prefix("__rustc::").unwrap_or(self.function);
+        SHIMS.iter().any(|prefix| function.starts_with(prefix))
+            || self.function.contains("GlobalAlloc>::")
+    }
+
+    /// Returns the crate that the code is from, as `serde_json`, if its file or path shows it.
+    pub(crate) fn crate_name(&self) -> Option<&'a str> {
+        if let Some(krate) = self.file.and_then(registry_crate) {
+            // The directory is `serde_json-1.0.145`.
+            return Some(krate.rsplit_once('-').map_or(krate, |(name, _)| name));
+        }
+        if let Some(file) = self.file.filter(|file| is_rust_library(file)) {
+            return file.split_once("library/")?.1.split('/').next();
+        }
+        let path = self.function.trim_start_matches(['<', '&', '_']);
+        path.split_once("::").map(|(krate, _)| krate).filter(|krate| krate.chars().all(is_word))
+    }
+
+    /// Returns whether the code is the program's own: neither a library nor a crate from a
+    /// registry.
+    pub(crate) fn is_own(&self) -> bool {
+        let has_place = self
+            .file
+            .is_some_and(|file| registry_crate(file).is_none() && !file.starts_with("/usr/"));
+        has_place && !self.is_library()
+    }
+}
+
+fn is_word(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_'
+}

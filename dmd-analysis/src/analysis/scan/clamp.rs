@@ -1,0 +1,116 @@
+//! Clamping of a scan dump: a word that points into a block becomes the block's start, any other
+//! word becomes 0.
+
+use std::ops::Range;
+use std::{error, fmt};
+
+use crate::read::{Dump, Mode};
+
+/// The number of words of a dump by the effect of clamping.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct ClampStats {
+    /// Words that point to the start of a block.
+    pub to_start: u64,
+    /// Words that point into a block.
+    pub into_block: u64,
+    /// Words other than 0 that point to no block.
+    pub to_nothing: u64,
+    /// Words that already were 0.
+    pub null: u64,
+}
+
+/// The error for a dump that cannot be clamped.
+#[derive(Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ClampError {
+    /// The dump was not taken in scan mode.
+    NotScan,
+    /// A block has no address.
+    NoAddress {
+        /// The index of the block in `blockList`.
+        block: usize,
+    },
+    /// Two blocks overlap.
+    Overlap {
+        /// The address of the second block.
+        addr: u64,
+    },
+}
+
+impl fmt::Display for ClampError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotScan => {
+                f.write_str("contents are only in scan dumps: take one with DMD=--mode=scan")
+            }
+            Self::NoAddress { block } => {
+                write!(f, "block {block} of blockList has no `addr`: the dump is damaged")
+            }
+            Self::Overlap { addr } => {
+                write!(f, "the block at 0x{addr:x} lies in another: the dump is damaged")
+            }
+        }
+    }
+}
+
+impl error::Error for ClampError {}
+
+/// Clamps the contents of every block, in place.
+///
+/// # Errors
+///
+/// If the dump is not a scan, or if it is damaged.
+pub fn clamp(dump: &mut Dump) -> Result<ClampStats, ClampError> {
+    let ranges = ranges(dump)?;
+    let mut stats = ClampStats::default();
+    let mut words = std::mem::take(&mut dump.words);
+    for contents in &mut dump.contents {
+        for word in &mut words[contents.words.clone()] {
+            *word = clamp_word(&ranges, *word, &mut stats);
+        }
+        while words[contents.words.clone()].last() == Some(&0) {
+            contents.words.end -= 1;
+        }
+    }
+    dump.words = words;
+    Ok(stats)
+}
+
+fn clamp_word(ranges: &[Range<u64>], word: u64, stats: &mut ClampStats) -> u64 {
+    if word == 0 {
+        stats.null += 1;
+        return 0;
+    }
+    let after = ranges.partition_point(|range| range.start <= word);
+    match after.checked_sub(1).map(|at| &ranges[at]).filter(|range| word < range.end) {
+        None => {
+            stats.to_nothing += 1;
+            0
+        }
+        Some(range) => {
+            if range.start == word {
+                stats.to_start += 1;
+            } else {
+                stats.into_block += 1;
+            }
+            range.start
+        }
+    }
+}
+
+/// Returns the requested bytes of each block, sorted by address.
+fn ranges(dump: &Dump) -> Result<Vec<Range<u64>>, ClampError> {
+    if dump.invocation.mode != Mode::Scan {
+        return Err(ClampError::NotScan);
+    }
+    let mut ranges = Vec::with_capacity(dump.blocks.len());
+    for (at, block) in dump.blocks.iter().enumerate() {
+        let start = block.addr.ok_or(ClampError::NoAddress { block: at })?.get();
+        ranges.push(start..start.saturating_add(block.req));
+    }
+    ranges.sort_by_key(|range| range.start);
+    match ranges.windows(2).find(|pair| pair[1].start < pair[0].end) {
+        Some(pair) => Err(ClampError::Overlap { addr: pair[1].start }),
+        None => Ok(ranges),
+    }
+}

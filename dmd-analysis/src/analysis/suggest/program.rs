@@ -1,0 +1,104 @@
+//! Facts about the program that a dump contains: its own types, measured types, statics, and links
+//! between blocks.
+
+use std::collections::HashSet;
+
+use crate::analysis::frames::{Parts, Style};
+use crate::analysis::scan::links::Links;
+use crate::read::{Dump, Extension, ReportSite, TraceId};
+use crate::symbols::Members;
+
+/// The facts about a program from which suggestions for its blocks follow.
+pub(crate) struct ProgramFacts<'d> {
+    pub(super) extension: Option<&'d Extension>,
+    pub(super) style: &'d Style<'d>,
+    /// The types with a field that is measured or skipped.
+    pub(super) measured: HashSet<&'d str>,
+    /// The statics that point into reported blocks.
+    pub(super) reported_statics: HashSet<&'d str>,
+    /// The crates of the program's own code.
+    pub(super) own_crates: HashSet<&'d str>,
+    /// The links between blocks, in a scan.
+    links: Option<Links>,
+    members: &'d Members,
+}
+
+/// A reported block that points at one that is not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Pointing<'d> {
+    /// The stack that allocated the reported block.
+    pub(crate) alloc: Option<TraceId>,
+    /// The report of that block.
+    pub(super) report: Option<&'d ReportSite>,
+    /// The offset of the pointer in it, in bytes.
+    pub(super) at: u32,
+}
+
+impl<'d> ProgramFacts<'d> {
+    /// Collects the facts that a dump contains.
+    pub(crate) fn new(dump: &'d Dump, style: &'d Style<'d>, members: &'d Members) -> Self {
+        let extension = dump.extension.as_ref();
+        let fields =
+            extension.iter().flat_map(|ours| ours.measured.iter().chain(ours.skipped.iter()));
+        let statics = extension.iter().flat_map(|ours| &ours.reported_statics);
+        let own = dump.frames.iter().map(Parts::of).filter(Parts::is_own);
+        Self {
+            extension,
+            style,
+            measured: fields.map(|field| without_arguments(&field.type_name)).collect(),
+            reported_statics: statics.filter_map(|place| place.name.as_deref()).collect(),
+            own_crates: own.filter_map(|parts| parts.crate_name()).collect(),
+            members,
+            links: extension.and_then(|_| Links::new(dump).ok()),
+        }
+    }
+
+    /// Returns the first reported block that points at this one, in a scan.
+    pub(crate) fn pointing(&self, dump: &'d Dump, block: usize) -> Option<Pointing<'d>> {
+        let links = self.links.as_ref()?.to(u32::try_from(block).ok()?);
+        links.iter().find_map(|link| {
+            let from = &dump.blocks[link.from as usize];
+            let report = self.extension?.reports.get(dump.reports(from)?.first()?);
+            Some(Pointing { alloc: from.alloc, report, at: link.at })
+        })
+    }
+
+    /// Returns the field of a type that contains the byte at this offset.
+    pub(super) fn member(&self, of: &str, at: u32) -> Option<&str> {
+        let before = self.members.get(of)?.iter().filter(|field| field.offset <= at.into());
+        before.max_by_key(|field| field.offset).map(|field| &*field.name)
+    }
+
+    /// Returns the first type of the program's own in the name of a type. For a map it is the last
+    /// one, because keys seldom own much.
+    pub(crate) fn own_type<'n>(&self, name: &'n str) -> Option<&'n str> {
+        let is_own = |path: &&str| {
+            path.split_once("::").is_some_and(|(krate, _)| self.own_crates.contains(krate))
+        };
+        let is_map = name.starts_with("BTreeMap<") || name.starts_with("HashMap table");
+        if is_map { paths(name).rfind(is_own) } else { paths(name).find(is_own) }
+    }
+}
+
+/// Returns the name of a static in the source, without what `lazy_static` and the compiler add to
+/// it.
+pub(crate) fn readable_static(name: &str) -> &str {
+    let lazy =
+        name.strip_prefix('<').and_then(|name| name.split_once(" as core::ops::deref::Deref"));
+    let name = lazy.map_or(name, |(of, _)| of);
+    match name.rsplit_once('.') {
+        Some((whole, part)) if part.bytes().all(|byte| byte.is_ascii_digit()) => whole,
+        _ => name,
+    }
+}
+
+fn without_arguments(name: &str) -> &str {
+    name.split('<').next().unwrap_or(name)
+}
+
+/// Returns the paths in the name of a type.
+fn paths(name: &str) -> impl DoubleEndedIterator<Item = &str> {
+    let words = name.split(|c: char| !c.is_alphanumeric() && c != '_' && c != ':');
+    // A path with a brace is the compiler's.
+    words.filter(|word| word.contains("::") && !word.ends_with(':'))
+}

@@ -1,0 +1,130 @@
+//! ELF files: build id, sections, and functions by address.
+
+use std::borrow::Cow;
+
+use addr2line::gimli::{self, DwarfPackageSections, DwarfSections, RunTimeEndian, SectionId};
+use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, SymbolKind};
+
+/// A parsed ELF file.
+pub(crate) struct Elf<'a>(object::File<'a>);
+
+impl<'a> Elf<'a> {
+    pub(crate) fn parse(bytes: &'a [u8]) -> Result<Self, String> {
+        object::File::parse(bytes).map(Self).map_err(|error| error.to_string())
+    }
+
+    /// Returns the GNU build id in hexadecimal.
+    pub(crate) fn build_id(&self) -> Option<String> {
+        let id = self.0.build_id().ok()??;
+        Some(id.iter().map(|byte| format!("{byte:02x}")).collect())
+    }
+
+    /// Returns the name and checksum of the separate debug file.
+    pub(crate) fn debug_link(&self) -> Option<(String, u32)> {
+        let (name, crc) = self.0.gnu_debuglink().ok()??;
+        Some((String::from_utf8_lossy(name).into_owned(), crc))
+    }
+
+    pub(crate) fn has_debug_info(&self) -> bool {
+        self.0.section_by_name(".debug_info").is_some_and(|section| section.size() > 0)
+    }
+
+    pub(crate) fn endian(&self) -> RunTimeEndian {
+        if self.0.is_little_endian() { RunTimeEndian::Little } else { RunTimeEndian::Big }
+    }
+
+    /// Returns the lowest address of the segments, which is 0 for position-independent files.
+    pub(crate) fn first_address(&self) -> u64 {
+        self.0.segments().map(|segment| segment.address()).min().unwrap_or(0)
+    }
+
+    pub(crate) fn dwarf_sections(&self) -> DwarfSections<Cow<'a, [u8]>> {
+        let Ok(sections) =
+            DwarfSections::load(|id| Ok::<_, std::convert::Infallible>(self.section(id.name())));
+        sections
+    }
+
+    /// Returns the sections of a `.dwo` file.
+    pub(crate) fn split_sections(&self) -> DwarfSections<Cow<'a, [u8]>> {
+        let Ok(sections) =
+            DwarfSections::load(|id| Ok::<_, std::convert::Infallible>(self.split_section(id)));
+        sections
+    }
+
+    /// Returns the sections of a `.dwp` file.
+    pub(crate) fn package_sections(&self) -> Option<DwarfPackageSections<Cow<'a, [u8]>>> {
+        DwarfPackageSections::load(|id| Ok::<_, gimli::Error>(self.split_section(id))).ok()
+    }
+
+    fn split_section(&self, id: SectionId) -> Cow<'a, [u8]> {
+        id.dwo_name().map_or(Cow::Borrowed(&[]), |name| self.section(name))
+    }
+
+    /// Returns the unpacked bytes of a section. A missing or damaged one is empty, because debug
+    /// information is optional.
+    fn section(&self, name: &str) -> Cow<'a, [u8]> {
+        let section = self.0.section_by_name(name);
+        section.and_then(|section| section.uncompressed_data().ok()).unwrap_or_default()
+    }
+
+    /// Returns the statics, sorted by address, one for each address.
+    pub(crate) fn statics(&self) -> Vec<Function<'a>> {
+        named(self.0.symbols(), SymbolKind::Data)
+    }
+
+    /// Returns the functions of the symbol table, or of the dynamic one if the file is stripped.
+    pub(crate) fn functions(&self) -> Vec<Function<'a>> {
+        let functions = named(self.0.symbols(), SymbolKind::Text);
+        if functions.is_empty() {
+            named(self.0.dynamic_symbols(), SymbolKind::Text)
+        } else {
+            functions
+        }
+    }
+}
+
+/// A function of the symbol table, or a static.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Function<'a> {
+    pub(crate) address: u64,
+    /// The size in bytes; 0 if the table does not have it.
+    size: u64,
+    pub(crate) name: &'a str,
+    /// True if other functions start at the same address.
+    pub(crate) folded: bool,
+}
+
+/// Returns the symbols of a kind, sorted by address, one for each address.
+fn named<'a>(
+    symbols: impl Iterator<Item = impl ObjectSymbol<'a>>,
+    kind: SymbolKind,
+) -> Vec<Function<'a>> {
+    let defined = symbols.filter(|symbol| symbol.is_definition() && symbol.kind() == kind);
+    let mut functions: Vec<Function<'_>> = defined
+        .filter_map(|symbol| {
+            let name = symbol.name().ok().filter(|name| !name.is_empty())?;
+            Some(Function { address: symbol.address(), size: symbol.size(), name, folded: false })
+        })
+        .collect();
+    functions.sort_unstable_by_key(|function| (function.address, function.name));
+    functions.dedup_by(|again, first| {
+        let same = again.address == first.address;
+        if same {
+            first.folded |= again.name != first.name;
+            first.size = first.size.max(again.size);
+        }
+        same
+    });
+    functions
+}
+
+/// Returns the function that contains an address.
+pub(crate) fn function_at<'a, 'b>(
+    functions: &'b [Function<'a>],
+    address: u64,
+) -> Option<&'b Function<'a>> {
+    let after = functions.partition_point(|function| function.address <= address);
+    let function = functions.get(after.checked_sub(1)?)?;
+    let inside = function.size == 0 || address - function.address < function.size;
+    inside.then_some(function)
+}

@@ -1,0 +1,178 @@
+//! Finds the files of a module: its executable or library, its separate debug file, its package of
+//! split debug information.
+
+use std::path::{Path, PathBuf};
+use std::{fmt, fs};
+
+use super::elf::Elf;
+use crate::symbols::Options;
+
+/// The directory where distributions install debug files.
+const SYSTEM: &str = "/usr/lib/debug";
+
+/// The contents of a module's files.
+#[derive(Debug)]
+pub(crate) struct Files {
+    /// The path of the module in the process.
+    pub(crate) path: PathBuf,
+    pub(crate) main: Vec<u8>,
+    /// The separate debug file, if there is one.
+    pub(crate) debug: Option<Vec<u8>>,
+    /// The `.dwp` file, if there is one.
+    pub(crate) package: Option<Vec<u8>>,
+}
+
+/// The error for a module without a usable file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ModuleError {
+    /// No file could be read.
+    Unreadable(String),
+    /// The file is not an ELF file, or it is damaged.
+    NotElf(String),
+    /// The file has another build id than the module that ran.
+    OtherBuild {
+        /// The build id of the file.
+        found: String,
+        /// The build id in the dump.
+        wanted: String,
+    },
+}
+
+impl fmt::Display for ModuleError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unreadable(error) => {
+                write!(f, "cannot be read ({error}): name a directory that has it with --symbols")
+            }
+            Self::NotElf(error) => write!(f, "is not a usable ELF file ({error})"),
+            Self::OtherBuild { found, wanted } => write!(
+                f,
+                "is not the file that ran: its build id is {found}, the dump's {wanted}; \
+                 build that version again or name a directory that has it with --symbols"
+            ),
+        }
+    }
+}
+
+impl Files {
+    /// Finds the files of the module that ran from `path`.
+    pub(crate) fn find(
+        path: &Path,
+        build_id: Option<&str>,
+        options: &Options,
+    ) -> Result<Self, ModuleError> {
+        let main = main_file(path, build_id, options)?;
+        let elf = Elf::parse(&main).map_err(ModuleError::NotElf)?;
+        let own = elf.build_id().or_else(|| build_id.map(str::to_owned));
+        let mut debug = None;
+        if !elf.has_debug_info() {
+            debug = debug_file(path, &elf, own.as_deref(), options);
+        }
+        let package = package(path, options);
+        Ok(Self { path: path.to_owned(), main, debug, package })
+    }
+}
+
+impl Files {
+    /// Returns whether they contain debug information, which has lines and inlined functions.
+    pub(crate) fn has_lines(&self) -> Result<bool, String> {
+        Ok(Elf::parse(self.debug.as_ref().unwrap_or(&self.main))?.has_debug_info())
+    }
+}
+
+/// Returns the first file that is the module: in the given directories, at its own path, or among
+/// the debug files.
+fn main_file(
+    path: &Path,
+    build_id: Option<&str>,
+    options: &Options,
+) -> Result<Vec<u8>, ModuleError> {
+    let mut places: Vec<PathBuf> = Vec::new();
+    for directory in &options.search {
+        places.extend(build_id.and_then(|id| in_build_ids(directory, id, "")));
+        places.extend(path.file_name().map(|name| directory.join(name)));
+    }
+    places.push(path.to_owned());
+    for directory in options.search.iter().map(PathBuf::as_path).chain([Path::new(SYSTEM)]) {
+        places.extend(build_id.and_then(|id| in_build_ids(directory, id, ".debug")));
+    }
+    let mut refusal = None;
+    for place in places {
+        match accept(&place, build_id) {
+            Ok(bytes) => return Ok(bytes),
+            // The most precise reason wins: a file of another build over a missing file.
+            Err(ModuleError::Unreadable(_)) if refusal.is_some() && place != path => {}
+            Err(reason @ ModuleError::Unreadable(_)) => {
+                if !matches!(refusal, Some(ModuleError::OtherBuild { .. })) {
+                    refusal = Some(reason);
+                }
+            }
+            Err(reason) => refusal = Some(reason),
+        }
+    }
+    Err(refusal.unwrap_or_else(|| ModuleError::Unreadable("no path".to_owned())))
+}
+
+/// Reads a file and checks its build id.
+fn accept(place: &Path, build_id: Option<&str>) -> Result<Vec<u8>, ModuleError> {
+    let bytes = fs::read(place).map_err(|error| ModuleError::Unreadable(error.to_string()))?;
+    let found = Elf::parse(&bytes).map_err(ModuleError::NotElf)?.build_id();
+    match (build_id, found) {
+        (Some(wanted), Some(found)) if found != wanted.to_ascii_lowercase() => {
+            Err(ModuleError::OtherBuild { found, wanted: wanted.to_owned() })
+        }
+        _ => Ok(bytes),
+    }
+}
+
+/// Returns `DIR/.build-id/ab/cdef.debug`.
+fn in_build_ids(directory: &Path, build_id: &str, extension: &str) -> Option<PathBuf> {
+    let (first, rest) = build_id.split_at_checked(2)?;
+    Some(directory.join(".build-id").join(first).join(format!("{rest}{extension}")))
+}
+
+/// Finds the separate debug file: by build id, then by the name in the module (`.gnu_debuglink`).
+fn debug_file(
+    path: &Path,
+    elf: &Elf<'_>,
+    build_id: Option<&str>,
+    options: &Options,
+) -> Option<Vec<u8>> {
+    let directories = options.search.iter().map(PathBuf::as_path).chain([Path::new(SYSTEM)]);
+    let by_id = directories.filter_map(|directory| in_build_ids(directory, build_id?, ".debug"));
+    let by_id = by_id.filter_map(|place| with_debug_info(&place, build_id)).next();
+    by_id.or_else(|| {
+        let (name, crc) = elf.debug_link()?;
+        let here = path.parent()?;
+        let mut places = vec![here.join(&name), here.join(".debug").join(&name)];
+        places.extend(
+            here.strip_prefix("/").ok().map(|here| Path::new(SYSTEM).join(here).join(&name)),
+        );
+        places.extend(options.search.iter().map(|directory| directory.join(&name)));
+        places.into_iter().filter_map(|place| with_debug_info(&place, build_id)).find(|bytes| {
+            // An equal build id is stronger evidence than the checksum of the file.
+            Elf::parse(bytes).is_ok_and(|elf| elf.build_id().is_some()) || crc32(bytes) == crc
+        })
+    })
+}
+
+fn with_debug_info(place: &Path, build_id: Option<&str>) -> Option<Vec<u8>> {
+    let bytes = accept(place, build_id).ok()?;
+    Elf::parse(&bytes).ok()?.has_debug_info().then_some(bytes)
+}
+
+fn crc32(bytes: &[u8]) -> u32 {
+    let mut crc = flate2::Crc::new();
+    crc.update(bytes);
+    crc.sum()
+}
+
+/// Finds `program.dwp`, beside the module or in a given directory.
+fn package(path: &Path, options: &Options) -> Option<Vec<u8>> {
+    let mut name = path.file_name()?.to_owned();
+    name.push(".dwp");
+    let beside = [path.with_file_name(&name), path.with_extension("dwp")];
+    let given = options.search.iter().map(|directory| directory.join(&name));
+    given.chain(beside).find_map(|place| fs::read(place).ok())
+}
