@@ -48,5 +48,5 @@ fn percent_seen<T: MallocSizeOf>(make: impl FnOnce() -> T) -> usize {
     let value = made.expect("it was made");
     let measured = measure(&value);
     assert_eq!((measured.computed, measured.busy), (0, 0));
-    100 * measured.bytes / spent.left.iter().sum::<usize>()
+    100 * measured.bytes / spent.leaked.iter().sum::<usize>()
 }

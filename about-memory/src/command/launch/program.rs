@@ -43,7 +43,7 @@ pub(crate) fn check(program: &Path) -> Result<(), RunError> {
     let Ok(binary) = object::File::parse(&cache) else {
         return Err(RunError::NotABinary(program.to_owned()));
     };
-    let mark = dmd::run::MARK_SECTION;
+    let mark = dmd::run::MARKER_SECTION;
     if binary.sections().any(|section| section.name() == Ok(mark)) {
         Ok(())
     } else {

@@ -4,7 +4,7 @@ use std::hint::black_box;
 use std::num::NonZeroU64;
 
 use dmd::observe::{
-    Allocation, AllocationsLog, LogError, NoSite, ObserveError, Observer, Sampling,
+    Allocation, AllocationsLog, LogError, AllocationSiteError, ObserveError, Observer, Sampling,
 };
 use dmd::{allocation_site, allocation_site_of};
 
@@ -48,13 +48,13 @@ fn boxed(size: usize) -> Box<[u8]> {
 /// Checks that sites match the values, or that their absence has a stated reason.
 pub(crate) fn sites() -> Result<(), Failure> {
     let early = boxed(ODD);
-    assert_eq!(allocation_site(&early[0]), Err(NoSite::Asleep));
+    assert_eq!(allocation_site(&early[0]), Err(AllocationSiteError::Asleep));
     let observer = Observer::start()?;
-    assert_eq!(allocation_site(&early[0]), Err(NoSite::NotTracked));
-    assert_eq!(allocation_site(&early), Err(NoSite::NotOnHeap), "the box itself is on the stack");
+    assert_eq!(allocation_site(&early[0]), Err(AllocationSiteError::NotTracked));
+    assert_eq!(allocation_site(&early), Err(AllocationSiteError::NotOnHeap), "the box itself is on the stack");
     static STATIC: [u8; 100] = [0; 100];
-    assert_eq!(allocation_site(&STATIC[50]), Err(NoSite::NotOnHeap));
-    assert_eq!(allocation_site_of(std::ptr::null::<u8>()), Err(NoSite::NotOnHeap));
+    assert_eq!(allocation_site(&STATIC[50]), Err(AllocationSiteError::NotOnHeap));
+    assert_eq!(allocation_site_of(std::ptr::null::<u8>()), Err(AllocationSiteError::NotOnHeap));
 
     let before = std::time::Instant::now();
     let value = {
@@ -80,10 +80,10 @@ pub(crate) fn sites() -> Result<(), Failure> {
 
     let address = value[0].as_ptr();
     std::thread::spawn(move || drop(value)).join().map_err(|_| "a thread panicked")?;
-    assert_eq!(allocation_site_of(address), Err(NoSite::Freed));
+    assert_eq!(allocation_site_of(address), Err(AllocationSiteError::Freed));
     drop(observer);
     let late = boxed(ODD + 1);
-    assert_eq!(allocation_site(&late[0]), Err(NoSite::NotTracked), "no observer is left");
+    assert_eq!(allocation_site(&late[0]), Err(AllocationSiteError::NotTracked), "no observer is left");
     Ok(())
 }
 
@@ -131,7 +131,7 @@ pub(crate) fn probabilities() -> Result<(), Failure> {
 
     for bad in [-0.1, 1.1, f64::NAN, f64::INFINITY] {
         let refused = observer.set_allocation_sampling(Sampling::Blocks(bad));
-        assert!(matches!(refused, Err(ObserveError::NoProbability(_))), "{refused:?}");
+        assert!(matches!(refused, Err(ObserveError::InvalidProbability(_))), "{refused:?}");
     }
     assert_eq!(observer.allocation_sampling(), bytes);
     Ok(())
