@@ -71,7 +71,13 @@ fn every_command_block_runs() {
     let ran = ran.into_inner();
     println!("{ran} commands ran\n{not_run}{} blocks not run", not_run.lines().count());
     let failures = failures.into_inner().expect("nobody panics");
-    assert!(failures.is_empty(), "{} of {ran} fail:\n{}", failures.len(), failures.join("\n"));
+    let hint = "if about-memory is older than its source, build it: cargo build -p about-memory";
+    assert!(
+        failures.is_empty(),
+        "{} of {ran} fail ({hint}):\n{}",
+        failures.len(),
+        failures.join("\n")
+    );
     assert!(ran > 60, "only {ran} commands were found");
 }
 

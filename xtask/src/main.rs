@@ -26,7 +26,7 @@ cargo xtask bench overhead --only WORD   the figures with that word in their nam
 cargo xtask stress [SECONDS]          threads that load the table of live blocks, for 30 seconds in each mode by default
 cargo xtask stress live [SECONDS]     frequent reports from running programs while they allocate
 cargo xtask stress log [SECONDS]      the allocation log with four writers and a slow reader, and with a following client
-cargo xtask calibrate                 measures the error of size formulas without a tracker, for docs/impls.md
+cargo xtask calibrate                 measures the error of size formulas without a tracker, for docs/guide/src/reference/impls.md
 cargo xtask features                  memreport's features alone and in pairs: minutes
 cargo xtask clients [NAME [ARGS]]     snapshot, firefox, browser, prometheus, dmd-py, exports, pprof: checks against real programs
 cargo xtask clients exports [VIEWER] [--tools DIR]   each export in its own viewer";

@@ -82,7 +82,7 @@ impl RateTable {
 
     fn rate_of(&self, probability: Probability) -> Result<SamplingRate, TooManyRates> {
         // AcqRel and Acquire, with each other: each word is claimed once. Of two probabilities that
-        // share a first word, the one that claims the second word owns the entry.
+        // share a first word, the first to claim the second word owns the entry.
         let claims = |place: &AtomicU64, word| {
             let claimed = place.compare_exchange(0, word, AcqRel, Acquire);
             claimed.is_ok() || claimed == Err(word)

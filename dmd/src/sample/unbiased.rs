@@ -1,5 +1,5 @@
 //! A test of the sampler on known blocks: estimates from its samples are unbiased, and their
-//! standard error is the one that they state.
+//! stated standard error is correct.
 #![expect(clippy::cast_precision_loss, reason = "sizes are far below 2^53")]
 
 use std::num::NonZeroU64;

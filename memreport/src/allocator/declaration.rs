@@ -1,4 +1,4 @@
-//! Declares the program's global allocator, and queries the one that is declared.
+//! Declares the program's global allocator, and queries the declared one.
 #![expect(unsafe_code, reason = "the declared functions are queries about blocks")]
 
 use core::alloc::Layout;

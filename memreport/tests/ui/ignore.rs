@@ -1,4 +1,4 @@
-//! A field that is not measured needs a reason.
+//! Refuses an ignored field without a reason.
 use memreport::MallocSizeOf;
 
 #[derive(MallocSizeOf)]

@@ -1,4 +1,4 @@
-//! A generic type is measurable where what it owns is.
+//! Refuses an instance of a generic type whose parameter is not measurable.
 use memreport::MallocSizeOf;
 
 #[derive(MallocSizeOf)]

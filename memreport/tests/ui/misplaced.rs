@@ -1,4 +1,4 @@
-//! Attributes in the wrong place, unknown, or empty: all are told at once.
+//! Refuses misplaced, unknown and empty attributes, all at once.
 use memreport::MallocSizeOf;
 
 #[derive(MallocSizeOf)]

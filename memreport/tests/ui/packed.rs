@@ -1,4 +1,4 @@
-//! Fields of packed structs cannot be borrowed.
+//! Refuses packed structs, whose fields cannot be borrowed.
 use memreport::MallocSizeOf;
 
 #[derive(MallocSizeOf)]

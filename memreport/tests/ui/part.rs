@@ -1,4 +1,4 @@
-//! Parts of a value.
+//! Refuses invalid names of parts.
 use memreport::MallocSizeOf;
 
 #[derive(MallocSizeOf)]

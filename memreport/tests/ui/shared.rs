@@ -1,4 +1,4 @@
-//! Who counts shared blocks.
+//! Refuses unknown rules for shared blocks.
 use std::rc::Rc;
 
 use memreport::MallocSizeOf;

@@ -1,4 +1,4 @@
-//! Sizes that cannot be.
+//! Refuses structs of named amounts that cannot be generated.
 
 use memreport::MallocSizeOf;
 

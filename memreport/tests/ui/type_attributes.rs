@@ -1,4 +1,4 @@
-//! Bounds, and where the crate is.
+//! Refuses invalid bounds and paths of the crate.
 use memreport::MallocSizeOf;
 
 #[derive(MallocSizeOf)]

@@ -1,4 +1,4 @@
-//! Nobody knows which field of a union is alive.
+//! Refuses unions, whose live field is unknown.
 use memreport::MallocSizeOf;
 
 #[derive(MallocSizeOf)]

@@ -1,4 +1,4 @@
-//! One mistake is one message, at the type of the field.
+//! Reports an unmeasurable field once, at its type.
 use memreport::MallocSizeOf;
 
 struct Window;

@@ -1,4 +1,4 @@
-//! Functions that measure a field.
+//! Refuses functions with the wrong signature.
 use memreport::{MallocSizeOf, Ops};
 
 #[derive(MallocSizeOf)]

@@ -78,7 +78,7 @@ impl Document {
         text.split('`').skip(1).step_by(2).map(str::to_owned).collect()
     }
 
-    /// Returns the targets of links and pictures, without those of the web.
+    /// Returns the targets of links and pictures, except web addresses.
     pub(crate) fn links(&self) -> Vec<String> {
         let text = self.prose().join(" ");
         let targets = text.split("](").skip(1).filter_map(|rest| rest.split(')').next());

@@ -19,9 +19,12 @@ pub(crate) fn run(out: &mut dyn Write) -> Result<bool, Failure> {
     }
     let fresh = fs::read_to_string(&table)?;
     fs::remove_file(&table)?;
-    let path = build::root().join("docs/impls.md");
+    let path = build::root().join("docs/guide/src/reference/impls.md");
     let text = fs::read_to_string(&path)?;
-    fs::write(&path, replaced(&text, &fresh).ok_or("docs/impls.md has no such table")?)?;
+    fs::write(
+        &path,
+        replaced(&text, &fresh).ok_or("docs/guide/src/reference/impls.md has no such table")?,
+    )?;
     write!(out, "{fresh}")?;
     Ok(true)
 }

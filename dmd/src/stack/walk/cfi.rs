@@ -33,7 +33,7 @@ fn look_up_uncached(place: CodeAddress, cached: Option<CachedRule>) -> Option<Fo
     match found.identity {
         Identity::Permanent => RULES.insert(place.code, rule),
         Identity::Fingerprint(fingerprint) => {
-            RULES.insert_unloadable(place.code, rule, fingerprint)
+            RULES.insert_unloadable(place.code, rule, fingerprint);
         }
         Identity::Unknown => {}
     }

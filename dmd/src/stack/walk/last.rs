@@ -100,7 +100,7 @@ impl LastStack {
         is_same.then_some(index)
     }
 
-    /// Appends frames of the last stack to those of the current walk. Returns `false` if there is
+    /// Appends frames of the last stack to the current walk. Returns `false` if there is
     /// no space.
     #[cold]
     pub(crate) fn push_reused(

@@ -205,10 +205,8 @@ pub(crate) fn find(code: usize) -> Option<ModuleInfo> {
             index: place.index.load(Relaxed),
         };
         // SAFETY: a permanent module is never unloaded.
-        return Some(ModuleInfo {
-            unwind_info: unsafe { module.unwind_info() },
-            identity: Identity::Permanent,
-        });
+        let unwind_info = unsafe { module.unwind_info() };
+        return Some(ModuleInfo { unwind_info, identity: Identity::Permanent });
     }
     find_unloadable(code)
 }

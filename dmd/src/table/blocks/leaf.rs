@@ -25,7 +25,7 @@ pub(super) const WORDS_PER_PAGE: usize =
 pub(super) const TOUCHED_WORDS: usize = 2;
 /// The index of the overlap word.
 pub(super) const OVERLAP: usize = TOUCHED_WORDS;
-/// The words before those of the granules, which begin on a page of their own.
+/// The number of words before the granules, which begin on a page of their own.
 pub(super) const HEADER: usize = if cfg!(loom) { OVERLAP + 1 } else { WORDS_PER_PAGE };
 
 /// A leaf. Its words are mapped when a block first starts in it or extends into it.

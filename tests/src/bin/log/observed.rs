@@ -4,7 +4,7 @@ use std::hint::black_box;
 use std::num::NonZeroU64;
 
 use dmd::observe::{
-    Allocation, AllocationsLog, LogError, AllocationSiteError, ObserveError, Observer, Sampling,
+    Allocation, AllocationSiteError, AllocationsLog, LogError, ObserveError, Observer, Sampling,
 };
 use dmd::{allocation_site, allocation_site_of};
 
@@ -51,7 +51,11 @@ pub(crate) fn sites() -> Result<(), Failure> {
     assert_eq!(allocation_site(&early[0]), Err(AllocationSiteError::Asleep));
     let observer = Observer::start()?;
     assert_eq!(allocation_site(&early[0]), Err(AllocationSiteError::NotTracked));
-    assert_eq!(allocation_site(&early), Err(AllocationSiteError::NotOnHeap), "the box itself is on the stack");
+    assert_eq!(
+        allocation_site(&early),
+        Err(AllocationSiteError::NotOnHeap),
+        "the box itself is on the stack"
+    );
     static STATIC: [u8; 100] = [0; 100];
     assert_eq!(allocation_site(&STATIC[50]), Err(AllocationSiteError::NotOnHeap));
     assert_eq!(allocation_site_of(std::ptr::null::<u8>()), Err(AllocationSiteError::NotOnHeap));
@@ -83,7 +87,11 @@ pub(crate) fn sites() -> Result<(), Failure> {
     assert_eq!(allocation_site_of(address), Err(AllocationSiteError::Freed));
     drop(observer);
     let late = boxed(ODD + 1);
-    assert_eq!(allocation_site(&late[0]), Err(AllocationSiteError::NotTracked), "no observer is left");
+    assert_eq!(
+        allocation_site(&late[0]),
+        Err(AllocationSiteError::NotTracked),
+        "no observer is left"
+    );
     Ok(())
 }
 
