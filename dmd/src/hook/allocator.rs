@@ -5,7 +5,7 @@
 //!                                          profile: insert the block if it is sampled
 //!                                          else: insert, by the plan's `Insertion`
 //! dealloc  on_dealloc, then inner dealloc  asleep: counters only; else: remove the block
-//! realloc  on_realloc                      remove, inner realloc, on_alloc; on failure insert again
+//! realloc  on_realloc                      remove, inner realloc, on_alloc; if null, insert again
 //! ```
 //!
 //! No hook takes a lock, panics or does I/O; the tracker's own memory is in its own pages. Fast
