@@ -95,19 +95,19 @@ pub mod dump;
 mod control;
 #[cfg(not(loom))]
 pub mod testing;
-#[cfg(all(feature = "census", not(loom)))]
-pub mod census;
-#[cfg(all(feature = "pprof", not(loom)))]
-pub mod pprof;
+#[cfg(all(any(feature = "census", feature = "pprof"), not(loom)))]
+mod inspect;
 
-#[cfg(all(feature = "census", not(loom)))]
-pub use census::take_census;
 #[cfg(not(loom))]
 pub use collect::{Dump, Sum, Summary};
 #[cfg(not(loom))]
 pub use control::{record, run, saves};
 #[cfg(not(loom))]
 pub use hook::{Dmd, StartError, start, stop};
+#[cfg(all(feature = "census", not(loom)))]
+pub use inspect::census::{self, take_census};
+#[cfg(all(feature = "pprof", not(loom)))]
+pub use inspect::pprof;
 #[cfg(not(loom))]
 pub use observe::{allocation_site, allocation_site_of};
 #[cfg(not(loom))]

@@ -2,10 +2,10 @@
 //!
 //! ```text
 //! alloc    inner alloc, then on_alloc      asleep: counters only
-//!                                          profile: insert the block, unless the sampler skips it
+//!                                          profile: insert the block if it is sampled
 //!                                          else: insert, by the plan's `Insertion`
 //! dealloc  on_dealloc, then inner dealloc  asleep: counters only; else: remove the block
-//! realloc  on_realloc                      remove, inner realloc, on_alloc; on failure insert again
+//! realloc  on_realloc                      remove, inner realloc, on_alloc; if null, insert again
 //! ```
 //!
 //! No hook takes a lock, panics or does I/O; the tracker's own memory is in its own pages. Fast
