@@ -1,4 +1,5 @@
-//! What is no memory report is refused: with exit status 2 and words that help. What is too large is refused in time.
+//! Tests that input which is no memory report, or too large, is refused with exit status 2 and a
+//! remedy.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot set itself up has failed")]
 
@@ -33,7 +34,7 @@ impl Directory {
             .unwrap()
     }
 
-    /// What is said of a file of this content.
+    /// Returns the message for a file with this content.
     fn said_of(&self, content: impl AsRef<[u8]>) -> String {
         self.write("f.json", content);
         said(&self.run(&["f.json"]))

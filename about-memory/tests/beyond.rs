@@ -1,4 +1,4 @@
-//! What goes beyond Firefox's page, and differences between two files, by the text they come to.
+//! Tests the text of options beyond Firefox's page, and of differences between two files.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot set itself up has failed")]
 

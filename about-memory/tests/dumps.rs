@@ -1,4 +1,4 @@
-//! What is no dump is refused by every command that reads dumps: with exit status 2, the thing and the remedy.
+//! Tests that every command that reads dumps refuses other input with exit status 2 and a remedy.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot set itself up has failed")]
 

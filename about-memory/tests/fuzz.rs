@@ -1,4 +1,5 @@
-//! Whatever the bytes, there is an answer: text or a refusal, never a panic. `PROPTEST_CASES` sets how long it is tried.
+//! Tests that any bytes give a text or an error, never a panic. `PROPTEST_CASES` sets the number of
+//! cases.
 
 use about_memory::input::open::{NamedBytes, open_bytes};
 use about_memory::render::show::{descriptions, json, text};

@@ -64,7 +64,7 @@ impl Drop for Folder {
     }
 }
 
-/// What a page holds under a name.
+/// Returns the data that a page contains under a name.
 fn embedded(page: &str, name: &str) -> String {
     let start = format!("<script type=\"application/gzip\" data-name=\"{name}\">");
     let (_, rest) = page.split_once(&start).unwrap_or_else(|| panic!("no {name} in the page"));

@@ -1,4 +1,4 @@
-//! Recordings where dumps are taken: exports, details and growth, at any of their moments, from the command line.
+//! Tests commands that take recordings in place of dumps: exports, trees and growth, at any moment.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot set itself up has failed")]
 
@@ -9,7 +9,8 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::{Value, json};
 
-/// Two seconds: a block that stays, one that another thread gives back, and one that comes when that has gone.
+/// A recording of two seconds: a block that stays, one that another thread frees, and one that is
+/// allocated after that.
 const RECORDING: &str = r#"{"recording":1,"program":"/usr/bin/shop","pid":42,"startedMs":0,"sampleBytes":null}
 ["thread",1,42,"main"]
 ["scope",0,"load"]

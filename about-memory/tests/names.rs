@@ -1,4 +1,4 @@
-//! Compares the output of the old names of commands with that of the new ones.
+//! Compares the output of the old names of commands with the output of the new ones.
 
 use std::fs;
 use std::process::{Command, Output};

@@ -105,7 +105,7 @@ impl Served {
         format!("Origin: http://127.0.0.1:{}", self.port)
     }
 
-    /// As the page itself asks.
+    /// Sends a request in the way the page does.
     fn asked(&self, line: &str) -> Answer {
         self.ask(line, &[self.host(), self.cookie(), self.origin()])
     }

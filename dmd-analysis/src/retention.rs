@@ -123,8 +123,8 @@ impl<'d> Retention<'d> {
         self.retained[self.root() as usize]
     }
 
-    /// Returns the bytes that would be freed with a block: its own, and those of the blocks that it
-    /// dominates.
+    /// Returns the bytes that would be freed with a block: its own, and those of all
+    /// blocks that it dominates.
     ///
     /// `block` is the index of the block in the dump.
     ///

@@ -37,7 +37,7 @@ pub(crate) fn derive(derived: &DeriveInput) -> TokenStream {
 
 /// The names in the generated code.
 ///
-/// Hygiene separates variables from those of the surroundings. But a pattern would match a constant
+/// Hygiene separates variables from outer ones. But a pattern would match a constant
 /// of the same name, and lifetimes share one namespace: hence the underscores.
 struct Names {
     krate: TokenStream,

@@ -106,8 +106,9 @@ pub use field::{Field, Shared, SkippedField};
 pub use impls::in_cell;
 #[cfg(feature = "malloc_size_of")]
 pub use measure::bridge;
+pub use measure::lookahead::Lookahead;
 pub use measure::measured::{Measured, Part};
-pub use measure::ops::{Lookahead, Ops};
+pub use measure::ops::Ops;
 pub use measure::size_of::{MallocShallowSizeOf, MallocSizeOf, measure};
 pub use measure::sizes::{HasSizes, sizes_of};
 #[cfg(feature = "derive")]

@@ -57,8 +57,8 @@ fn array_index(key: &str) -> Option<u32> {
 
 /// Sorts with the steps of SpiderMonkey's merge sort.
 ///
-/// For a consistent order this equals any stable sort. If `compare` contradicts itself, as for NaN
-/// and for two main processes, the steps decide.
+/// For a consistent order this equals any stable sort. If `compare` contradicts itself (NaN, or two
+/// main processes), the steps decide.
 pub fn sort_by<T: Copy>(items: &mut Vec<T>, mut compare: impl FnMut(T, T) -> Ordering) {
     if items.len() <= 8 {
         return insertion_sort(items, &mut compare);

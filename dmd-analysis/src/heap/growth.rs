@@ -22,7 +22,8 @@ pub struct Growth {
     pub after: Totals,
     /// True if the figures are estimates from samples. Small differences may be chance then.
     pub is_estimate: bool,
-    /// The places that differ. The one that grew most is first, the one that shrank most is last.
+    /// The places that differ. The greatest growth is first, the greatest
+    /// shrinkage last.
     pub places: Vec<Place>,
 }
 

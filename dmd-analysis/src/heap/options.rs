@@ -25,7 +25,7 @@ pub enum Frames {
     /// All but the innermost ones of the allocator and of the tracker.
     #[default]
     All,
-    /// Those of the program and of the crates it uses, without the standard library and the frames
+    /// Frames of the program and of the crates it uses, without the standard library and the frames
     /// outside `main`.
     Own,
 }

@@ -64,7 +64,7 @@ impl Module {
         Self { path: path.to_owned(), files, symbol_file, from_bias, cache: DashMap::default() }
     }
 
-    /// Looks up those of the sorted `offsets` that are not in the cache.
+    /// Looks up the sorted `offsets` that are not in the cache.
     pub(super) fn look_up(&self, offsets: &[u64], threads: Option<usize>) {
         if let Some(symbols) = &self.symbol_file {
             for &offset in offsets {

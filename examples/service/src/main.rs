@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `/pages/N` | keeps N pages more |
 //! | `/metrics` | for Prometheus: figures of the process, and the bytes of each reporter |
-//! | `/debug/pprof/heap`, `/debug/pprof/allocs` | for `go tool pprof http://ADDRESS/debug/pprof/heap`, Pyroscope, Parca |
+//! | `/debug/pprof/heap`, `/debug/pprof/allocs` | for `go tool pprof`, Pyroscope, Parca |
 
 mod metrics;
 mod pages;
@@ -25,7 +25,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let address = std::env::args().nth(1).unwrap_or_else(|| "127.0.0.1:8080".to_owned());
     Runtime::new()?.block_on(async {
         let listener = TcpListener::bind(address).await?;
-        // Whoever started it with port 0 wants to know.
+        // With port 0 the system chooses the port, so print it.
         let mut out = io::stdout();
         writeln!(out, "http://{}", listener.local_addr()?)?;
         out.flush()?;

@@ -1,4 +1,4 @@
-//! What the service keeps: pages, and a reporter for them.
+//! The pages that the service keeps, and a reporter for them.
 
 use std::sync::{Mutex, PoisonError};
 

@@ -1,6 +1,6 @@
 //! Measures ends of channels of `crossbeam-channel`. *Lower bounds*, with the tracker alone.
 //!
-//! Counted, as for std's channels, are the block that all ends share and the blocks that it points
+//! Counted, like std's channels, are the block that all ends share and the blocks that it points
 //! to: of a long unbounded channel the first and the last. Queued messages are not measured.
 #![expect(unsafe_code, reason = "vouches for what an end of a channel consists of")]
 

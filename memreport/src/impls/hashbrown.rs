@@ -1,5 +1,5 @@
 //! Measures maps, sets and tables of `hashbrown`, with any hasher. *Exact with the tracker*;
-//! without it a *formula*, as for std's maps.
+//! without it a *formula*, like std's maps.
 
 use super::maps::map_like;
 use super::table::{add_map_table, add_set_table};

@@ -21,7 +21,7 @@ use core::cell::{Cell, RefCell};
 pub(crate) use collection::Collection;
 #[cfg(any(feature = "im", feature = "imbl"))]
 pub(crate) use nodes::Nodes;
-pub use prefetch::{Fetch, FetchAny, FetchMeasurable, Lookahead};
+pub use prefetch::{Fetch, FetchAny, FetchMeasurable};
 pub(crate) use queue::OwningPointer;
 use queue::Queue;
 use sums::Sums;

@@ -2,8 +2,9 @@
 
 use core::alloc::Layout;
 
+use super::lookahead::Lookahead;
 use super::measured::Measured;
-use super::ops::{Collection, Lookahead, Ops, measure_with};
+use super::ops::{Collection, Ops, measure_with};
 use crate::allocator::size_source::SizeSource;
 use crate::tracker::Tracker;
 use crate::tracker::recorder::Recorder;

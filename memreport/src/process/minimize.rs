@@ -90,7 +90,7 @@ impl fmt::Display for Minimized {
 /// Calls every registered hook, then makes the allocator release its unused memory to the system.
 ///
 /// It corresponds to Firefox's "minimize memory usage". Other threads continue meanwhile, so the
-/// amounts are those of the moment.
+/// amounts are of this moment.
 pub fn minimize() -> Minimized {
     let live = || heap_counters().map(|counters| counters.live_bytes());
     let before = (live(), resident());

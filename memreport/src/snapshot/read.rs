@@ -6,13 +6,15 @@
 mod error;
 mod json;
 mod own;
+mod field;
 mod report;
 #[cfg(test)]
 mod tests;
 
 pub use error::ReadError;
+pub use field::Field;
 pub use own::{Own, OwnEvent, OwnProcess, SizeSource, Skipped};
-pub use report::{Entry, Field};
+pub use report::Entry;
 
 use flate2::read::GzDecoder;
 use json::{Json, Start};

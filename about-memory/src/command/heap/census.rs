@@ -33,7 +33,8 @@ pub struct CensusArgs {
     #[arg(value_name = "DUMP2|PID")]
     second: Option<PathBuf>,
 
-    /// Group the blocks by these axes, one within the other: `type,stack:3` [default: state, then type or reporter]
+    /// Group the blocks by these axes, one within the other: `type,stack:3`
+    /// [default: state, then type or reporter]
     #[arg(long, value_name = "AXIS,…", conflicts_with = "breakdown", long_help = by::any_axis(PURPOSE))]
     by: Option<String>,
 

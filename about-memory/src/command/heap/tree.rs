@@ -27,7 +27,8 @@ pub struct HeapTreeArgs {
     #[arg(long, value_name = "MOMENT")]
     at: Option<Moment>,
 
-    /// Group the blocks by these axes, one within the other: `type,stack`. `scope` alone is `scope,type,stack`
+    /// Group the blocks by these axes, one within the other: `type,stack`.
+    /// `scope` alone is `scope,type,stack`
     #[arg(long, value_name = "AXIS", value_delimiter = ',', default_value = "stack", value_parser = by::tree_axis, long_help = by::tree_axes(PURPOSE))]
     by: Vec<Axis>,
 

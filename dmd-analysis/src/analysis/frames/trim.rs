@@ -1,5 +1,4 @@
-//! Stacks without the frames in front that are not the program's: those of the allocator, the
-//! tracker and libraries.
+//! Trims stacks: removes innermost frames of the allocator, the tracker and libraries.
 
 use super::allocation::is_allocation;
 use super::parts::Parts;

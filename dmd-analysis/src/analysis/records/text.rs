@@ -58,7 +58,7 @@ struct View<'a> {
     options: &'a TextOptions,
 }
 
-/// The position in a section: the usable bytes printed so far, and those of the whole section.
+/// The position in a section: the usable bytes printed so far, and in the whole section.
 struct Progress {
     section: i128,
     cumulative: i128,

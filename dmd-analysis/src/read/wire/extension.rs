@@ -28,7 +28,7 @@ pub(crate) struct WireExtension {
     truncated_stacks: u64,
     lost_stacks: u64,
     mode: Option<String>,
-    /// The notes of the writer, which become those of the dump.
+    /// The notes of the writer, which become notes of the dump.
     pub(crate) notes: Vec<String>,
     heap_allocated: Option<u64>,
     untracked: Sum,

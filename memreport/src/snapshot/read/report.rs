@@ -1,67 +1,9 @@
 //! Reads one report with the field types of the file.
 
+use super::field::Field;
 use super::json::{Json, Start};
 use super::{ReadError, Sink};
 use std::borrow::Cow;
-use std::fmt;
-
-/// The value of one field, with the type that it has in the file.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub enum Field<'a> {
-    /// The report has no such field.
-    #[default]
-    Missing,
-    /// `null`.
-    Null,
-    /// `true` or `false`.
-    Bool(bool),
-    /// A number, as the nearest double.
-    Number(f64),
-    /// A string.
-    Text(Cow<'a, str>),
-    /// An object or array, as JavaScript converts it into a string: `[object Object]`, `1,2`.
-    Composite(Cow<'a, str>),
-}
-
-impl Field<'_> {
-    /// Returns whether JavaScript's `if` takes the value as true.
-    pub fn is_truthy(&self) -> bool {
-        match self {
-            Field::Missing | Field::Null => false,
-            Field::Bool(value) => *value,
-            Field::Number(value) => *value != 0.0 && !value.is_nan(),
-            Field::Text(text) => !text.is_empty(),
-            Field::Composite(_) => true,
-        }
-    }
-
-    /// Converts the field into one that owns its text.
-    pub fn into_owned(self) -> Field<'static> {
-        match self {
-            Field::Missing => Field::Missing,
-            Field::Null => Field::Null,
-            Field::Bool(value) => Field::Bool(value),
-            Field::Number(value) => Field::Number(value),
-            Field::Text(text) => Field::Text(Cow::Owned(text.into_owned())),
-            Field::Composite(text) => Field::Composite(Cow::Owned(text.into_owned())),
-        }
-    }
-}
-
-impl fmt::Display for Field<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Field::Missing => f.write_str("nothing"),
-            Field::Null => f.write_str("null"),
-            Field::Bool(value) => write!(f, "{value}"),
-            Field::Number(value) => write!(f, "{value}"),
-            Field::Text(text) => {
-                write!(f, "the string {:?}", text.chars().take(80).collect::<String>())
-            }
-            Field::Composite(_) => f.write_str("an object or array"),
-        }
-    }
-}
 
 /// One report, borrowed while the sink looks at it.
 #[derive(Clone, Debug)]
