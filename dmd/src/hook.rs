@@ -6,6 +6,7 @@
 //! Invariants: no hook takes a lock, panics or does I/O; a block is removed from the table before
 //! it is freed.
 
+pub(crate) mod own_frames;
 pub(crate) mod start;
 mod allocator;
 

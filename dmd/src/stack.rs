@@ -1,7 +1,7 @@
 //! Call stacks: walking, caching and interning them.
 //!
 //! Read `thread` (per-thread state), `walk` (from registers to frames), `stack_cache` (from the
-//! hash of a stack to its site) and `site` (interned stacks, and the sites of new blocks).
+//! hash of a stack to its site), `own_code` (the tracker's functions) and `site` (interned stacks, and the sites of new blocks).
 //!
 //! Invariants:
 //! * A walk neither allocates nor takes a lock, apart from the reference unwinder.
@@ -11,6 +11,7 @@
 
 pub(crate) mod thread;
 pub(crate) mod walk;
+pub(crate) mod own_code;
 pub(crate) mod stack_cache;
 pub(crate) mod site;
 

@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::{record, run, saves};
+use crate::hook::own_frames;
 use crate::mem::{single_instance, sys};
 use crate::sample::plan;
 use crate::sample::variable;
@@ -30,6 +31,7 @@ pub extern "C" fn at_start(_count: c_int, arguments: *const *const c_char) {
     sys::note_main_stack(arguments.addr());
     if plan::plan().is_awake() || variable::options().is_some() {
         walk::choose(variable::options().and_then(Result::ok).and_then(|options| options.unwinder));
+        own_frames::learn();
     }
     run::keep_marker();
     record::start_from_variable();

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::own_frames;
 use crate::event::observers;
 use crate::mem::single_instance;
 use crate::sample::options::{Options, Stacks};
@@ -60,6 +61,7 @@ pub fn start(options: Options) -> Result<(), StartError> {
         walk::choose(options.unwinder);
     }
     plan::begin(options).and_then(|_| observers::refresh_hooks())?;
+    own_frames::learn();
     Ok(())
 }
 

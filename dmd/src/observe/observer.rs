@@ -10,6 +10,7 @@ use super::log::{AllocationsLog, LogError, allocation_of};
 use crate::event::events::TimedEvent;
 use crate::event::observers::Observation;
 use crate::event::ring::CAPACITY;
+use crate::hook::own_frames;
 use crate::hook::start::{StartError, prepare_stacks};
 use crate::sample::rate::{Probability, TooManyRates};
 
@@ -105,6 +106,7 @@ impl Observer {
             let probability = self.sampling.probability()?;
             prepare_stacks()?;
             self.observing = Some(as_own(|| Observation::begin(probability))?);
+            own_frames::learn();
         }
         Ok(())
     }

@@ -69,6 +69,14 @@ impl Sampler {
         !self.skips(bytes) && self.draw(bytes as u64, rate(), seed)
     }
 
+    /// Makes the next block a sampled one. Distances are memoryless, so samples stay unbiased.
+    pub(crate) fn sample_next(&self) {
+        if rate() != SamplingRate::SUSPENDED && rate() != SamplingRate::EVERY {
+            self.rate.set(rate().number());
+            self.bytes_left.set(1);
+        }
+    }
+
     /// Returns the rate of the last draw.
     #[inline]
     pub(crate) fn rate(&self) -> SamplingRate {

@@ -5,6 +5,7 @@ use std::cell::Cell;
 
 use memreport::__private::{OWN, current_on_alloc, current_scope};
 
+use super::own_code;
 use super::stack_cache::{StackCache, StackHash};
 use super::thread::{CachedSite, Inside, Thread};
 use super::walk;
@@ -123,6 +124,10 @@ pub(crate) fn of_observed_block(plan: Plan, usable: usize) -> Option<ObservedBlo
     Thread::current(|thread| {
         let rate = observed_rate();
         // The tracker's own blocks are never logged.
+        if thread.is_learning.get() {
+            with_stack_cold(thread);
+            return None;
+        }
         let is_logged = current_on_alloc() != OWN
             && thread.observer_sampler.samples(usable, rate, || thread.number());
         if !is_logged && !plan.inserts_all() {
@@ -184,8 +189,11 @@ fn hash_of_stack(thread: &Thread) -> StackHash {
 #[inline(never)]
 fn intern_stack(hash: StackHash, attribution: u32, inside: &Inside<'_>) -> SiteId {
     let stack = &inside.thread.last_stack;
-    let frames = stack.frames.get(..stack.length.get()).unwrap_or(&[]).iter();
+    let frames = stack.frames.get(..stack.length.get()).unwrap_or(&[]);
+    let own = frames.iter().rev().take_while(|frame| own_code::contains(frame.get().address()));
+    let (frames, _) = frames.split_at(frames.len() - own.count());
     let number = frames
+        .iter()
         .fold(0, |outer, frame| FRAMES.intern((u64::from(outer), frame.get().address() as u64)));
     let site = intern_site(number, attribution, inside.thread);
     if site != SiteId::UNKNOWN {

@@ -42,6 +42,8 @@ pub(crate) struct Thread {
     /// The site of this thread's last allocation without a stack.
     pub(crate) site_without_stack: Cell<CachedSite>,
     pub(crate) sampler: Sampler,
+    /// True while the thread learns which frames are the tracker's own.
+    pub(crate) is_learning: Cell<bool>,
     /// The sampler of observers.
     pub(crate) observer_sampler: ObserverSampler,
 }
@@ -57,6 +59,7 @@ std::thread_local! {
             walked: Cell::new(None),
             site_without_stack: Cell::new(CachedSite { attribution: 0, site: 0 }),
             sampler: Sampler::new(),
+            is_learning: Cell::new(false),
             observer_sampler: ObserverSampler::new(),
         }
     };

@@ -61,6 +61,12 @@ pub(crate) fn tally() -> Tally {
     tally::sum(thread::registered().map(|thread| thread.number))
 }
 
+/// Returns the start of the function that contains this code, if its module has an index of
+/// unwind information.
+pub(crate) fn function_start(code: usize) -> Option<usize> {
+    modules::find(code)?.unwind_info.function_start(code)
+}
+
 /// Walks the stack into the thread's last stack, without the frame that this is inlined into and
 /// its caller.
 #[inline(always)]

@@ -22,6 +22,8 @@ struct Fde {
     /// The start of `.eh_frame`.
     eh_frame: usize,
     entry: usize,
+    /// The start of the function that the entry describes.
+    function: usize,
 }
 
 type Bytes<'m> = EndianSlice<'m, NativeEndian>;
@@ -41,7 +43,7 @@ impl UnwindInfo<'_> {
     pub(crate) fn rule(&self, place: CodeAddress) -> Option<Rule> {
         // The register numbers below are x86-64's.
         cfg!(target_arch = "x86_64").then_some(())?;
-        let Fde { eh_frame, entry } = self.search(place.code)?;
+        let Fde { eh_frame, entry, .. } = self.search(place.code)?;
         let section = EhFrame::from(EndianSlice::new(self.from(eh_frame)?, NativeEndian));
         let bases = BaseAddresses::default().set_eh_frame(eh_frame as u64);
         let offset = EhFrameOffset(entry.checked_sub(eh_frame)?);
@@ -59,6 +61,11 @@ impl UnwindInfo<'_> {
         Some(row.rule().unwrap_or(Rule::Unsupported))
     }
 
+    /// Returns the start of the function that contains this code, by the index.
+    pub(crate) fn function_start(&self, code: usize) -> Option<usize> {
+        self.search(code).map(|found| found.function)
+    }
+
     /// Finds the entry that covers this code, by binary search in the index. It supports the one
     /// format that linkers write: version 1, offsets of four bytes, relative to the index.
     fn search(&self, code: usize) -> Option<Fde> {
@@ -74,8 +81,9 @@ impl UnwindInfo<'_> {
         let count = u32::from_ne_bytes(*count) as usize;
         let table = rest.as_chunks::<4>().0.as_chunks::<2>().0.get(..count)?;
         let after = table.partition_point(|[first, _]| relative(self.index, *first) <= code);
-        let [_, entry] = table.get(after.checked_sub(1)?)?;
-        Some(Fde { eh_frame, entry: relative(self.index, *entry) })
+        let [first, entry] = table.get(after.checked_sub(1)?)?;
+        let function = relative(self.index, *first);
+        Some(Fde { eh_frame, entry: relative(self.index, *entry), function })
     }
 
     /// Returns the bytes from this address on.

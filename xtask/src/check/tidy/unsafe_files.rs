@@ -12,6 +12,7 @@ const UNSAFE: &[&str] = &[
     "dmd/src/collect/scan/fork.rs",
     "dmd/src/control/run.rs",
     "dmd/src/hook/allocator.rs",
+    "dmd/src/hook/own_frames.rs",
     "dmd/src/mem/lazy_slice.rs",
     "dmd/src/mem/pages.rs",
     "dmd/src/mem/signals.rs",
