@@ -37,6 +37,7 @@ use save_folder::{Folder, Limits};
 
 use crate::event::listeners::{start_retaining, stop_retaining};
 use crate::event::on_alloc::as_own;
+use crate::process::environment::variable;
 use crate::report::registry::report_value;
 
 /// Starts a small thread that answers requests at a socket, for as long as the program runs.
@@ -225,7 +226,7 @@ impl Server {
         let folder = match self.folder {
             Some(folder) => folder,
             None => {
-                let folder = place::folder(std::env::var_os("XDG_RUNTIME_DIR"), uid);
+                let folder = place::folder(variable("XDG_RUNTIME_DIR"), uid);
                 place::prepare(&folder, uid)?;
                 folder
             }
