@@ -5,7 +5,7 @@ mod tokens;
 mod comments;
 mod files;
 mod unsafe_files;
-mod environment;
+mod gates;
 mod names;
 mod openers;
 mod phrases;
@@ -26,9 +26,10 @@ struct Rule {
     check: fn(&Workspace) -> Outcome,
 }
 
-const RULES: [Rule; 13] = [
+const RULES: [Rule; 14] = [
     Rule { name: "unsafe", check: unsafe_files::check },
-    Rule { name: "environment", check: environment::check },
+    Rule { name: "environment", check: gates::check_environment },
+    Rule { name: "private-files", check: gates::check_files },
     Rule { name: "first-lines", check: names::check_first_lines },
     Rule { name: "drawers", check: names::check_drawers },
     Rule { name: "openers", check: openers::check },
@@ -87,6 +88,7 @@ mod tests {
     the_workspace_keeps! {
         unsafe_in_the_listed_files "unsafe",
         the_environment_behind_gates "environment",
+        new_files_behind_gates "private-files",
         a_first_line_in_every_file "first-lines",
         no_drawers "drawers",
         doc_openers_plain "openers",
