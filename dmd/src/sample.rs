@@ -1,7 +1,7 @@
 //! The decision for each block: whether it is tracked, and whether it gets a stack.
 //!
 //! Read `options` (the user's choice), `plan` (what hooks do, as bits), then `rate` and `sampler`
-//! (geometric sampling). `variable` reads `$DMD`. `unwinder` names the ways to walk a stack.
+//! (geometric sampling). `variable` parses `$DMD`. `unwinder` names the ways to walk a stack.
 //!
 //! Invariants:
 //! * Hooks read the plan as one word, and test its bits; no mode has a mechanism of its own.

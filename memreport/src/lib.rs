@@ -144,6 +144,8 @@ pub mod __private {
     pub use crate::measure::ops::{Fetch, FetchAny, FetchMeasurable};
     pub use crate::measure::size_of::measure_recorded;
     #[cfg(all(unix, feature = "std"))]
+    pub use crate::process::environment::is_privileged;
+    #[cfg(all(unix, feature = "std"))]
     pub use crate::serve::StaticCommand;
     #[cfg(all(unix, feature = "std"))]
     pub use crate::serve::save_folder::{Folder, Limits};
@@ -163,6 +165,7 @@ pub mod __private {
         crate::report::counted_heap::on_alloc_path,
         crate::report::registry::StaticReporter,
         crate::snapshot::atomically,
+        crate::snapshot::files::{PrivateFile, copy_private},
         crate::snapshot::stamp::stamp,
         crate::tracker::findings::{Ending, Findings, Recording},
         inventory::submit,

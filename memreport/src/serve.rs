@@ -37,6 +37,7 @@ use save_folder::{Folder, Limits};
 
 use crate::event::listeners::{start_retaining, stop_retaining};
 use crate::event::on_alloc::as_own;
+use crate::process::environment::variable;
 use crate::report::registry::report_value;
 
 /// Starts a small thread that answers requests at a socket, for as long as the program runs.
@@ -225,7 +226,7 @@ impl Server {
         let folder = match self.folder {
             Some(folder) => folder,
             None => {
-                let folder = place::folder(std::env::var_os("XDG_RUNTIME_DIR"), uid);
+                let folder = place::folder(variable("XDG_RUNTIME_DIR"), uid);
                 place::prepare(&folder, uid)?;
                 folder
             }
@@ -239,7 +240,7 @@ impl Server {
             |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
         let socket = sys::listen(&unfinished).map_err(named)?;
         fs::rename(&unfinished, &path).map_err(named)?;
-        sys::close_in_children(&socket)?;
+        let closed_in_children = sys::close_in_children(&socket)?;
         let name = self.name.unwrap_or_else(crate::snapshot::own_name);
         let saved = self.saved.unwrap_or_else(|| PathBuf::from("."));
         let saved = Folder::new(saved, &name, self.limits);
@@ -264,13 +265,14 @@ impl Server {
             wake.0.set_nonblocking(true)?;
             wake.1.set_nonblocking(true)?;
             let stop = wake.0.try_clone()?;
-            let parts = Parts { socket, name, timeout, commands, autosave, wake };
+            let parts =
+                Parts { closed_in_children, socket, name, timeout, commands, autosave, wake };
             let thread = thread::Builder::new().name("memreport".into()).stack_size(256 * 1024);
             thread.spawn(|| as_own(|| Listener::new(parts).serve()))?;
             start_retaining();
             io::Result::Ok(stop)
         })?;
-        Ok(Serving { socket: path, stop })
+        Ok(Serving { socket: path, stop, pid })
     }
 }
 
@@ -282,6 +284,8 @@ static SERVING: AtomicU32 = AtomicU32::new(0);
 pub struct Serving {
     socket: PathBuf,
     stop: UnixStream,
+    /// The process that serves. A forked child has a copy of this value.
+    pid: u32,
 }
 
 impl Serving {
@@ -291,8 +295,12 @@ impl Serving {
         &self.socket
     }
 
-    /// Stops the server and removes the socket.
+    /// Stops the server and removes the socket. Does nothing in a forked child of the process that
+    /// serves.
     pub fn stop(self) {
+        if self.pid != std::process::id() {
+            return;
+        }
         // An error means that it was removed already.
         let _ = fs::remove_file(&self.socket);
         let _ = self.stop.shutdown(Shutdown::Both);

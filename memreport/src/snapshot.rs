@@ -5,6 +5,7 @@
 
 pub mod read;
 mod bound;
+pub(crate) mod files;
 mod write;
 #[cfg(feature = "std")]
 pub(crate) mod stamp;

@@ -107,7 +107,8 @@ fn every_command_that_is_named_exists_with_its_options() {
 
 #[test]
 fn links_lead_to_files_and_headings() {
-    let names = ["README.md", "CONTRIBUTING.md", "ARCHITECTURE.md", "CHANGELOG.md", "docs"];
+    let names =
+        ["README.md", "CONTRIBUTING.md", "ARCHITECTURE.md", "CHANGELOG.md", "SECURITY.md", "docs"];
     let mut broken = Vec::new();
     for document in all(&names) {
         for link in document.links() {

@@ -18,12 +18,12 @@ fn file(name: &str) -> PathBuf {
 
 fn record(name: &str, words: &[&str], options: &str) -> Recording {
     let file = file(name);
-    let status = Command::new(RECORDED)
-        .args(words)
-        .env("DMD", options)
-        .env(dmd::record::VARIABLE, &file)
-        .status()
-        .expect("it starts");
+    let mut command = Command::new(RECORDED);
+    command.args(words).env("DMD", options).env(dmd::record::VARIABLE, &file);
+    let mut child = command.spawn().expect("it starts");
+    let status = child.wait().expect("it ends");
+    // Without `%p`, the name ends in the process number.
+    let file = format!("{}.{}", file.display(), child.id());
     assert_eq!(status.success(), words != ["abort"], "{status}");
     let recording =
         recording::read(std::fs::File::open(&file).expect("it recorded")).expect("whole");

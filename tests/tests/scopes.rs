@@ -44,7 +44,11 @@ fn requests_keep_what_they_allocate_whichever_thread_they_are_on() {
     let inner = bytes(&dump, "store > index");
     assert!((5_000_000..5_020_000).contains(&inner), "{inner}");
 
-    run(Command::new(SCOPED).env("DMD", "--mode=live").env(dmd::record::VARIABLE, &recording));
+    let mut command = Command::new(SCOPED);
+    command.arg(&report).env("DMD", "--mode=live").env(dmd::record::VARIABLE, folder.join("%p"));
+    let mut child = command.spawn().expect("it starts");
+    assert!(child.wait().expect("it ends").success());
+    std::fs::rename(folder.join(child.id().to_string()), &recording).expect("it recorded");
     let file = std::fs::File::open(&recording).expect("it recorded");
     let recorded = memreport_analysis::recording::read(file).expect("a recording");
     assert_eq!(recorded.lost, 0);

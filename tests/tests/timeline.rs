@@ -32,13 +32,13 @@ fn recorded(name: &str) -> (Folder, PathBuf, Recording) {
     let folder = Folder(folder);
     let file = folder.0.join("leak.rec");
     for seconds in ["1", "4", "16"] {
-        let status = Command::new(env!("CARGO_BIN_EXE_leaking"))
-            .arg(seconds)
-            .env("DMD", "--mode=live")
-            .env(dmd::record::VARIABLE, &file)
-            .status()
-            .expect("it starts");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_leaking"));
+        command.arg(seconds).env("DMD", "--mode=live");
+        command.env(dmd::record::VARIABLE, folder.0.join("%p"));
+        let mut child = command.spawn().expect("it starts");
+        let status = child.wait().expect("it ends");
         assert!(status.success(), "{status}");
+        std::fs::rename(folder.0.join(child.id().to_string()), &file).expect("it recorded");
         let recording = recording::read(std::fs::File::open(&file).expect("it recorded"));
         let recording = recording.expect("a recording");
         assert!(recording.is_whole);

@@ -3,8 +3,10 @@
 pub mod display;
 pub mod blocks;
 pub(crate) mod by;
+pub(crate) mod output;
 pub(crate) mod parse;
 
 pub use blocks::BlockArgs;
 pub use display::DisplayArgs;
+pub(crate) use output::Output;
 pub(crate) use parse::{hexadecimal, interval, percent, seconds};

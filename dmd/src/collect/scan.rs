@@ -21,6 +21,8 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
+use memreport::__private::PrivateFile;
+
 use self::batch::{Batch, HEAD, UNREADABLE};
 use crate::mem::sys;
 use crate::table::blocks::{Blocks, Granule};
@@ -109,7 +111,7 @@ fn next_head(input: &mut impl io::BufRead) -> io::Result<Option<[u64; HEAD]>> {
 /// Creates a file that is deleted when it is closed. It can be as big as the heap, so it is in the
 /// folder for temporary files, on disk.
 fn unnamed_file() -> io::Result<File> {
-    let folder = std::env::temp_dir();
+    let folder = sys::temporary_folder();
     unnamed_file_in(&folder).map_err(|error| {
         let reason = format!("no file could be made in {} ($TMPDIR): {error}", folder.display());
         io::Error::new(error.kind(), reason)
@@ -118,15 +120,11 @@ fn unnamed_file() -> io::Result<File> {
 
 fn unnamed_file_in(folder: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
-    options.read(true).write(true).mode(0o600);
-    if let Ok(file) = options.clone().custom_flags(libc::O_TMPFILE).open(folder) {
-        return Ok(file);
-    }
+    options.read(true).write(true).mode(0o600).custom_flags(libc::O_TMPFILE);
     // Some file systems need a name.
-    let name = folder.join(format!("memreport-scan-{}-{:x}", std::process::id(), sys::thread_id()));
-    let file = options.create_new(true).open(&name)?;
-    std::fs::remove_file(&name)?;
-    Ok(file)
+    options
+        .open(folder)
+        .or_else(|_| Ok(PrivateFile::create(&folder.join("memreport-scan"))?.without_name()))
 }
 
 #[cfg(test)]

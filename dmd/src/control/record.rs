@@ -17,12 +17,14 @@ use memreport::__private::as_own;
 
 use crate::hook::start::{StartError, start, stop};
 use crate::mem::signals::at_exit;
+use crate::mem::sys;
 use crate::sample::options::{Mode, Options};
 use writer::Writer;
 
 /// The environment variable with the name of a file to record into from the start of the program.
 ///
-/// `about-memory record` sets it. `%p` in the name is replaced by the process id.
+/// `about-memory record` sets it. `%p` in the name is replaced by the process id. A name without
+/// `%p` gets `.PID` at its end, because child processes inherit the variable.
 pub const VARIABLE: &str = "MEMREPORT_RECORD";
 
 /// The settings of a recording.
@@ -78,6 +80,8 @@ impl Recorder {
     }
 
     /// Starts recording into a file, which is gzipped whatever its name.
+    ///
+    /// The file is new and only its user may read it. It replaces a file of this name.
     ///
     /// # Errors
     ///
@@ -203,8 +207,8 @@ static FROM_START: std::sync::Mutex<Option<Recording>> = std::sync::Mutex::new(N
     reason = "set in the environment, and there is no caller to return an error to"
 )]
 pub(crate) fn start_from_variable() {
-    let Some(path) = std::env::var_os(VARIABLE).filter(|path| !path.is_empty()) else { return };
-    let path = path.to_string_lossy().replace("%p", &std::process::id().to_string());
+    let Some(path) = sys::variable(VARIABLE) else { return };
+    let path = path_of(&path.to_string_lossy(), std::process::id());
     let recorder = match crate::sample::variable::options() {
         Some(Ok(options)) => Recorder::default().options(options),
         _ => Recorder::default(),
@@ -220,7 +224,27 @@ pub(crate) fn start_from_variable() {
     }
 }
 
+/// Returns the path of a process's own recording.
+fn path_of(pattern: &str, pid: u32) -> String {
+    if pattern.contains("%p") {
+        pattern.replace("%p", &pid.to_string())
+    } else {
+        format!("{pattern}.{pid}")
+    }
+}
+
 extern "C" fn finish_at_exit() {
     let recording = FROM_START.lock().ok().and_then(|mut place| place.take());
     drop(recording);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_process_has_a_path_of_its_own() {
+        assert_eq!(path_of("a/%p.rec.gz", 7), "a/7.rec.gz");
+        assert_eq!(path_of("a/leak.rec", 7), "a/leak.rec.7");
+    }
 }

@@ -25,13 +25,14 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64};
-use std::{fs, mem, process};
+use std::{mem, process};
 
+use memreport::__private::copy_private;
 use memreport::{Collector, heap_counters};
 
 use self::line_buffer::LineBuffer;
 use crate::dump::{beside, on_saved};
-use crate::mem::signals;
+use crate::mem::{signals, sys};
 
 /// The environment variable with the folder of the socket.
 pub const VARIABLE: &str = "MEMREPORT_RUN";
@@ -82,12 +83,13 @@ fn saved(report: &Path, moment: &str) {
     let ending = if report.extension().is_some_and(|ending| ending == "gz") { ".gz" } else { "" };
     let name = next_name() + ending;
     let copy = folder.join(&name);
-    let copied = fs::copy(report, &copy).and_then(|_| fs::copy(beside(report), beside(&copy)));
-    report_saved(copied.map(|_| name), moment);
+    let copied =
+        copy_private(report, &copy).and_then(|()| copy_private(&beside(report), &beside(&copy)));
+    report_saved(copied.map(|()| name), moment);
 }
 
 fn folder() -> Option<PathBuf> {
-    std::env::var_os(VARIABLE).map(PathBuf::from)
+    sys::variable(VARIABLE).map(PathBuf::from)
 }
 
 fn is_connected() -> bool {

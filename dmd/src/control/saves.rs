@@ -15,6 +15,8 @@ use std::{env, io, process, thread};
 use memreport::__private::{Folder, Limits, as_own};
 use memreport::Collector;
 
+use crate::mem::sys;
+
 /// The environment variable with the interval, the number of files and the folder.
 pub const VARIABLE: &str = "MEMREPORT_SAVE";
 
@@ -72,7 +74,7 @@ fn seconds(text: &str) -> Option<Duration> {
 
 /// Starts saving if the environment variable is set. Runs before `main`, on the main thread.
 pub(crate) fn start_from_variable() {
-    let Some(text) = env::var_os(VARIABLE).filter(|text| !text.is_empty()) else { return };
+    let Some(text) = sys::variable(VARIABLE) else { return };
     let started = SaveOptions::parse(&text.to_string_lossy()).and_then(|options| {
         let thread = as_own(|| {
             let thread = thread::Builder::new().name("dmd-save".into());

@@ -56,7 +56,18 @@ impl<A: UsableSize> Dmd<A> {
     const GRANULE: Granule = Granule::of_spacing(A::SPACING);
 
     /// Tracks the blocks of `inner`. With `wakes_in_tests` the table is kept even without `$DMD`.
-    pub const fn new(inner: A, wakes_in_tests: bool) -> Self {
+    ///
+    /// Programs call [`global_allocator!`](crate::global_allocator), which keeps the contract:
+    ///
+    /// ```compile_fail,E0133
+    /// let second = dmd::Dmd::new(std::alloc::System, false);
+    /// ```
+    ///
+    /// # Safety
+    ///
+    /// The value is the program's global allocator, and the only `Dmd` that serves blocks. All
+    /// blocks of a process are in one table, whose granule depends on the inner allocator.
+    pub const unsafe fn new(inner: A, wakes_in_tests: bool) -> Self {
         Dmd { inner, wakes_in_tests }
     }
 
@@ -380,7 +391,11 @@ macro_rules! __declare_tracked {
     (($value:expr): $allocator:ty) => {
         $crate::__private::memreport::__declare_allocator!(
             $crate::Dmd<$allocator>,
-            $crate::Dmd::new($value, ::core::cfg!(test)),
+            {
+                const INNER: $allocator = $value;
+                // SAFETY: it becomes the global allocator, of which a program has one.
+                unsafe { $crate::Dmd::new(INNER, ::core::cfg!(test)) }
+            },
             ::core::option::Option::Some(&$crate::__private::Tracking::<$allocator>::NEW)
         );
         $crate::__private::at_start!();

@@ -1,14 +1,19 @@
 //! System calls. No other file of the room calls the operating system, apart from `signals`.
 //!
-//! `memory` maps pages, `words` reads single words, `stacks` finds threads and their stacks,
-//! `modules` lists loaded code, and `process` has clocks and resident memory.
+//! `environment` reads variables, `memory` maps pages, `words` reads single words, `stacks` finds
+//! threads and their stacks, `modules` lists loaded code, and `process` has clocks and resident
+//! memory.
 
+#[cfg(not(loom))]
+mod environment;
 mod memory;
 mod words;
 mod stacks;
 mod modules;
 mod process;
 
+#[cfg(not(loom))]
+pub(crate) use environment::{temporary_folder, variable, variable_in_hook};
 pub(crate) use memory::{
     ADDRESS_END, HUGE_PAGE, PAGE, grow_mapping, map, map_at, map_huge, prefetch, unmap,
 };

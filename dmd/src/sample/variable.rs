@@ -1,20 +1,11 @@
 //! The environment variable `$DMD`.
-#![expect(unsafe_code, reason = "reads the environment before Rust may")]
-
-use std::ffi::CStr;
 
 use super::options::{BadWord, Options};
+use crate::mem::sys;
 
-/// Returns the value of `$DMD` as text, if it is set.
+/// Returns the value of `$DMD` as text, if it is set and may be obeyed.
 pub(crate) fn text() -> Option<&'static str> {
-    // SAFETY: the name is a C string. The value stays valid unless the program changes `$DMD` while
-    // its first block is allocated.
-    let value = unsafe { libc::getenv(c"DMD".as_ptr()) };
-    if value.is_null() {
-        return None;
-    }
-    // SAFETY: `getenv` returns a C string.
-    let value = unsafe { CStr::from_ptr(value) };
+    let value = sys::variable_in_hook(c"DMD")?;
     // A value that is not UTF-8 becomes an unknown word.
     Some(value.to_str().unwrap_or("\u{fffd}"))
 }

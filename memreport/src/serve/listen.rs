@@ -1,5 +1,6 @@
 //! Runs the thread that listens. It never waits for a single client, and never runs foreign code.
 
+use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -10,7 +11,7 @@ use super::autosave::Autosave;
 use super::commands::{Answer, Commands};
 use super::history::History;
 use super::protocol::{self, Part, Request, Status};
-use super::sys::{self, Interest, Ready};
+use super::sys::{self, ClosedInChildren, Interest, Ready};
 use super::work::{Job, Task, Work, text};
 use crate::allocator::declaration::{heap_counters, is_declared, tracker};
 use crate::process::resident;
@@ -48,6 +49,8 @@ enum State {
 /// The state of the thread.
 #[derive(Debug)]
 pub(super) struct Listener {
+    /// Dropped before the socket, whose number another thread may then get.
+    _closed_in_children: ClosedInChildren,
     pub(super) socket: UnixListener,
     pub(super) name: String,
     pub(super) timeout: Duration,
@@ -59,10 +62,15 @@ pub(super) struct Listener {
     pub(super) wake: UnixStream,
     clients: Vec<Client>,
     next: u64,
+    /// A descriptor to accept a client with when the process has no other.
+    reserved: Option<File>,
+    /// The earliest time to accept again, after even that failed.
+    accept_after: Option<Instant>,
 }
 
 /// The values that a listener is built from.
 pub(super) struct Parts {
+    pub(super) closed_in_children: ClosedInChildren,
     pub(super) socket: UnixListener,
     pub(super) name: String,
     pub(super) timeout: Duration,
@@ -75,6 +83,7 @@ impl Listener {
     pub(super) fn new(parts: Parts) -> Self {
         let history = parts.autosave.history.as_ref().map(|(_, history)| Arc::clone(history));
         Listener {
+            _closed_in_children: parts.closed_in_children,
             socket: parts.socket,
             name: parts.name,
             timeout: parts.timeout,
@@ -85,6 +94,8 @@ impl Listener {
             wake: parts.wake.0,
             clients: Vec::new(),
             next: 0,
+            reserved: reserve(),
+            accept_after: None,
         }
     }
 
@@ -106,7 +117,6 @@ impl Listener {
             let (interests, timeout) = self.interests(now);
             let ready = sys::wait(&interests, timeout);
             if !self.handle_ready(&ready) {
-                sys::closed();
                 return;
             }
         }
@@ -116,7 +126,9 @@ impl Listener {
     /// if there is one. Also returns the time until the next deadline.
     fn interests(&self, now: Instant) -> (Vec<Interest>, Duration) {
         let reading = |descriptor| Interest { descriptor, reading: true, writing: false };
-        let mut interests = vec![reading(self.socket.as_raw_fd()), reading(self.wake.as_raw_fd())];
+        let accepts = self.accept_after.is_none_or(|time| time <= now);
+        let socket = Interest { reading: accepts, ..reading(self.socket.as_raw_fd()) };
+        let mut interests = vec![socket, reading(self.wake.as_raw_fd())];
         interests.extend(self.clients.iter().map(|client| Interest {
             descriptor: client.stream.as_raw_fd(),
             reading: matches!(client.state, State::Reading(_)),
@@ -128,7 +140,8 @@ impl Listener {
             .iter()
             .filter(|client| !matches!(client.state, State::Waiting))
             .map(|client| client.since + CLIENT_TIMEOUT);
-        let next = clients.chain(self.work.deadline()).chain(self.autosave.deadline()).min();
+        let others = [self.work.deadline(), self.autosave.deadline(), self.accept_after];
+        let next = clients.chain(others.into_iter().flatten()).min();
         (interests, next.map_or(IDLE, |next| next.saturating_duration_since(now)))
     }
 
@@ -155,26 +168,53 @@ impl Listener {
             }
         }
         if socket.readable {
-            self.accept();
+            self.accept_all();
         }
         true
     }
 
-    fn accept(&mut self) {
-        while let Ok((stream, _)) = self.socket.accept() {
-            let own = sys::user();
-            let is_welcome = sys::peer(&stream).is_ok_and(|peer| peer.uid == own || peer.uid == 0);
-            if stream.set_nonblocking(true).is_err() {
-                continue;
+    /// Accepts the clients that wait. Refuses them if the process has no descriptors for them.
+    fn accept_all(&mut self) {
+        self.accept_after = None;
+        // The rest of a long queue has its turn after the clients that are connected.
+        for _ in 0..MAX_CLIENTS {
+            match self.socket.accept() {
+                Ok((stream, _)) => self.accept(stream),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+                Err(error) if error.kind() == ErrorKind::ConnectionAborted => {}
+                Err(_) if self.refuse() => {}
+                Err(_) => {
+                    // The client stays in the queue, so polling the socket would not wait.
+                    self.accept_after = Some(Instant::now() + sys::BACK_OFF);
+                    return;
+                }
             }
-            self.next += 1;
-            let state = State::Reading(Vec::new());
-            let client = Client { id: self.next, stream, is_welcome, since: Instant::now(), state };
-            if self.clients.len() >= MAX_CLIENTS {
-                self.evict_slowest();
-            }
-            self.clients.push(client);
         }
+    }
+
+    fn accept(&mut self, stream: UnixStream) {
+        let own = sys::user();
+        let is_welcome = sys::peer(&stream).is_ok_and(|peer| peer.uid == own || peer.uid == 0);
+        if stream.set_nonblocking(true).is_err() {
+            return;
+        }
+        self.next += 1;
+        let state = State::Reading(Vec::new());
+        let client = Client { id: self.next, stream, is_welcome, since: Instant::now(), state };
+        if self.clients.len() >= MAX_CLIENTS {
+            self.evict_slowest();
+        }
+        self.clients.push(client);
+    }
+
+    /// Uses the reserved descriptor to accept a client and to disconnect it. Returns whether that
+    /// was possible.
+    fn refuse(&mut self) -> bool {
+        drop(self.reserved.take());
+        let is_refused = self.socket.accept().is_ok();
+        // Another thread of the program may have taken the descriptor meanwhile.
+        self.reserved = reserve();
+        is_refused && self.reserved.is_some()
     }
 
     /// Disconnects the client that has been slowest to send or receive. Waiting clients go last.
@@ -277,6 +317,11 @@ impl Listener {
             client.state = State::Answered(Arc::clone(&answer), 0);
         }
     }
+}
+
+/// Opens a file for its descriptor alone.
+fn reserve() -> Option<File> {
+    File::open("/dev/null").ok()
 }
 
 /// Describes the allocator's tracking, or the reason why it does not track.

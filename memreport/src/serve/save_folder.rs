@@ -11,6 +11,7 @@ use std::time::{Duration, SystemTime};
 use std::{fs, io};
 
 use crate::snapshot::Snapshot;
+use crate::snapshot::files::{Incomplete, incomplete};
 use crate::snapshot::stamp::{LENGTH, is_stamp, stamp};
 
 /// The reason for saving a report.
@@ -136,8 +137,10 @@ impl Folder {
     fn remove_unfinished(&self) {
         for entry in fs::read_dir(&self.path).into_iter().flatten().flatten() {
             let name = entry.file_name();
-            let parts = name.to_str().and_then(unfinished);
-            if parts.is_some_and(|(pid, name)| has_ended(pid) && name.starts_with(&self.prefix)) {
+            let Some(Incomplete { pid, name }) = name.to_str().and_then(incomplete) else {
+                continue;
+            };
+            if has_ended(pid) && name.starts_with(&self.prefix) {
                 let _ = fs::remove_file(entry.path());
             }
         }
@@ -180,12 +183,6 @@ impl Folder {
     }
 }
 
-/// Returns the process that writes an incomplete file, and the file's final name.
-fn unfinished(name: &str) -> Option<(u32, &str)> {
-    let (pid, name) = name.strip_prefix("incomplete-")?.split_once('-')?;
-    Some((pid.parse().ok()?, name))
-}
-
 /// Returns whether no process has this number. False if the system does not tell.
 fn has_ended(pid: u32) -> bool {
     Path::new("/proc/self").exists() && !Path::new(&format!("/proc/{pid}")).exists()
@@ -223,7 +220,7 @@ mod tests {
             "my_program-before.json.gz".to_owned(),
         ];
         let left = format!("my_program-20200101-000000-000-{ended}");
-        let killed = format!("incomplete-{ended}-{left}.json.gz");
+        let killed = format!("incomplete-{ended}-0123456789abcdef-{left}.json.gz");
         let gone = [format!("{left}.json.gz"), format!("{left}.dmd.json.gz"), killed];
         for name in others.iter().chain(&gone) {
             fs::write(base.join(name), "x").unwrap();

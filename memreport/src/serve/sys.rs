@@ -7,8 +7,9 @@ use std::mem::{self, MaybeUninit};
 use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
-use std::sync::atomic::AtomicI32;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicI32};
+use std::thread;
 use std::time::Duration;
 
 /// Returns the effective user of the program.
@@ -112,8 +113,11 @@ pub(super) struct Ready {
     pub(super) gone: bool,
 }
 
-/// Waits for events, at most for `timeout`.
-pub(super) fn wait(interests: &[Interest], timeout: Duration) -> Vec<Ready> {
+/// The time to wait after a failed call before it is tried again.
+pub(super) const BACK_OFF: Duration = Duration::from_millis(100);
+
+/// Waits for events, at most for `limit`.
+pub(super) fn wait(interests: &[Interest], limit: Duration) -> Vec<Ready> {
     let mut polled: Vec<libc::pollfd> = interests
         .iter()
         .map(|interest| libc::pollfd {
@@ -124,11 +128,15 @@ pub(super) fn wait(interests: &[Interest], timeout: Duration) -> Vec<Ready> {
         })
         .collect();
     // Rounded up: a deadline must have passed when it is checked.
-    let timeout = c_int::try_from(timeout.as_millis() + 1).unwrap_or(c_int::MAX);
+    let timeout = c_int::try_from(limit.as_millis() + 1).unwrap_or(c_int::MAX);
     let count = libc::nfds_t::try_from(polled.len()).unwrap_or(0);
     // SAFETY: `count` valid entries.
     let ready = unsafe { libc::poll(polled.as_mut_ptr(), count, timeout) };
     if ready <= 0 {
+        if ready < 0 && io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
+            // For example, the program has set its limit of descriptors to zero. Do not spin.
+            thread::sleep(limit.min(BACK_OFF));
+        }
         return vec![Ready::default(); interests.len()];
     }
     let has = |entry: &libc::pollfd, flags| entry.revents & flags != 0;
@@ -163,8 +171,20 @@ pub(super) fn block_signals() {
 /// The descriptor that a forked child must close, or -1.
 static INHERITED: AtomicI32 = AtomicI32::new(-1);
 
+/// Has forked children close a listener, until it is dropped: before the listener is closed.
+#[derive(Debug)]
+pub(super) struct ClosedInChildren(RawFd);
+
+impl Drop for ClosedInChildren {
+    fn drop(&mut self) {
+        // A server that has started meanwhile keeps its own entry.
+        let _ = INHERITED.compare_exchange(self.0, -1, Relaxed, Relaxed);
+    }
+}
+
 /// Closes the socket in forked children, which have no thread that answers.
-pub(super) fn close_in_children(listener: &UnixListener) -> io::Result<()> {
+pub(super) fn close_in_children(listener: &UnixListener) -> io::Result<ClosedInChildren> {
+    static IS_REGISTERED: AtomicBool = AtomicBool::new(false);
     extern "C" fn in_child() {
         let descriptor = INHERITED.swap(-1, Relaxed);
         if descriptor >= 0 {
@@ -173,18 +193,20 @@ pub(super) fn close_in_children(listener: &UnixListener) -> io::Result<()> {
             unsafe { libc::close(descriptor) };
         }
     }
-    if INHERITED.swap(listener.as_raw_fd(), Relaxed) >= 0 {
-        return Ok(());
+    let descriptor = listener.as_raw_fd();
+    INHERITED.store(descriptor, Relaxed);
+    let closed = ClosedInChildren(descriptor);
+    if IS_REGISTERED.swap(true, Relaxed) {
+        return Ok(closed);
     }
     // SAFETY: the function lives as long as the code. Code that declares an allocator or serves is
     // never unloaded.
     let error = unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
-    if error == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(error)) }
-}
-
-/// Marks the listener as closed: forked children have nothing to close.
-pub(super) fn closed() {
-    INHERITED.store(-1, Relaxed);
+    if error == 0 {
+        return Ok(closed);
+    }
+    IS_REGISTERED.store(false, Relaxed);
+    Err(io::Error::from_raw_os_error(error))
 }
 
 /// The end of the pipe that signal handlers write to, or -1.
@@ -250,4 +272,25 @@ unsafe fn errno() -> *mut c_int {
 
 fn check(result: c_int) -> io::Result<()> {
     if result >= 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_that_ends_late_leaves_the_entry_of_the_next_one() {
+        let folder = std::env::temp_dir();
+        let sockets = ["old", "new"].map(|name| {
+            let path = folder.join(format!("memreport-{name}-{}.sock", std::process::id()));
+            let socket = listen(&path).unwrap();
+            std::fs::remove_file(path).unwrap();
+            socket
+        });
+        let [old, new] = sockets.each_ref().map(|socket| close_in_children(socket).unwrap());
+        drop(old);
+        assert_eq!(INHERITED.load(Relaxed), sockets[1].as_raw_fd());
+        drop(new);
+        assert_eq!(INHERITED.load(Relaxed), -1);
+    }
 }

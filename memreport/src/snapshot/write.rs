@@ -1,8 +1,7 @@
 //! Writes the memory report file.
 
-use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use flate2::Compression;
@@ -12,6 +11,7 @@ use serde_json::Serializer;
 use serde_json::ser::Formatter;
 
 use super::Snapshot;
+use super::files::PrivateFile;
 use crate::event::memory_event::MemoryEvent;
 use crate::process::age;
 use crate::report::{Kind, Report, Units};
@@ -61,8 +61,8 @@ impl Formatter for Ascii {
     }
 }
 
-/// Writes the file at `path` so that it is never visible half written. Gzipped if the name ends in
-/// `.gz`.
+/// Writes the file at `path` so that it is never visible half written, and private to its user.
+/// Gzipped if the name ends in `.gz`.
 ///
 /// # Errors
 ///
@@ -71,22 +71,22 @@ pub fn atomically(
     path: &Path,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> io::Result<()> {
-    let unfinished = unfinished_name(path);
-    let result =
-        write_all(&unfinished, path.extension().is_some_and(|ending| ending == "gz"), write)
-            .and_then(|()| fs::rename(&unfinished, path));
-    result.map_err(|error| {
-        let _ = fs::remove_file(&unfinished);
-        io::Error::new(error.kind(), format!("{}: {error}", path.display()))
-    })
+    let gzipped = path.extension().is_some_and(|ending| ending == "gz");
+    let result = PrivateFile::create(path).and_then(|mut file| {
+        write_all(&mut file, gzipped, write)?;
+        file.keep()
+    });
+    result
+        .map(drop)
+        .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))
 }
 
 fn write_all(
-    path: &Path,
+    file: &mut PrivateFile,
     gzipped: bool,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> io::Result<()> {
-    let mut file = BufWriter::new(File::create(path)?);
+    let mut file = BufWriter::new(file);
     if gzipped {
         let mut packed = GzEncoder::new(file, Compression::fast());
         write(&mut packed)?;
@@ -95,14 +95,6 @@ fn write_all(
         write(&mut file)?;
         file.flush()
     }
-}
-
-fn unfinished_name(path: &Path) -> PathBuf {
-    let mut name = std::ffi::OsString::from("incomplete-");
-    name.push(std::process::id().to_string());
-    name.push("-");
-    name.push(path.file_name().unwrap_or_default());
-    path.with_file_name(name)
 }
 
 #[derive(Serialize)]

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use super::overhead::programs::Files;
@@ -47,10 +47,16 @@ fn time(subject: &Path, files: &Files, recording: Option<&Path>) -> Result<(f64,
     command.env_remove("DMD").envs(recording.map(|file| ("MEMREPORT_RECORD", file)));
     let before = processor_time_of_children();
     let begin = Instant::now();
-    let output = command.output()?;
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    let pid = child.id();
+    let output = child.wait_with_output()?;
     if !output.status.success() {
         return Err(String::from_utf8_lossy(&output.stderr).into_owned().into());
     }
     let wall = begin.elapsed().as_secs_f64();
+    if let Some(file) = recording {
+        // Without `%p`, the name ends in the process number.
+        std::fs::rename(format!("{}.{pid}", file.display()), file)?;
+    }
     Ok(((processor_time_of_children() - before) / 1e9, wall))
 }

@@ -5,12 +5,12 @@ mod tokens;
 mod comments;
 mod files;
 mod unsafe_files;
+mod gates;
 mod names;
 mod openers;
 mod phrases;
 mod widths;
-mod sizes;
-mod folders;
+mod limits;
 mod rooms;
 
 use std::io::Write;
@@ -26,16 +26,18 @@ struct Rule {
     check: fn(&Workspace) -> Outcome,
 }
 
-const RULES: [Rule; 12] = [
+const RULES: [Rule; 14] = [
     Rule { name: "unsafe", check: unsafe_files::check },
+    Rule { name: "environment", check: gates::check_environment },
+    Rule { name: "private-files", check: gates::check_files },
     Rule { name: "first-lines", check: names::check_first_lines },
     Rule { name: "drawers", check: names::check_drawers },
     Rule { name: "openers", check: openers::check },
     Rule { name: "phrases", check: phrases::check },
     Rule { name: "columns", check: widths::check_comments },
     Rule { name: "readme", check: widths::check_readme },
-    Rule { name: "sizes", check: sizes::check },
-    Rule { name: "folders", check: folders::check },
+    Rule { name: "sizes", check: limits::sizes::check },
+    Rule { name: "folders", check: limits::folders::check },
     Rule { name: "rooms", check: rooms::check_rooms },
     Rule { name: "inside-rooms", check: rooms::check_inside },
     Rule { name: "map", check: rooms::check_map },
@@ -85,6 +87,8 @@ mod tests {
 
     the_workspace_keeps! {
         unsafe_in_the_listed_files "unsafe",
+        the_environment_behind_gates "environment",
+        new_files_behind_gates "private-files",
         a_first_line_in_every_file "first-lines",
         no_drawers "drawers",
         doc_openers_plain "openers",

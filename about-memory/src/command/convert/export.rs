@@ -1,6 +1,7 @@
 //! `about-memory export DUMP --to FORMAT`: writes a dump or a recording as the file of another
 //! viewer.
 
+use crate::command::flags::Output;
 use crate::command::flags::blocks::ReportedArg;
 use crate::context::Context;
 use crate::error::Failure;
@@ -9,8 +10,7 @@ use clap::{Args, ValueEnum};
 use memreport_analysis::export;
 use memreport_analysis::export::{Format, Frames, Heap, HeapOptions, History, StackKind};
 use memreport_analysis::recording::Moment;
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -143,10 +143,9 @@ impl ExportArgs {
             None => subject.write(format, &options, context.out).and_then(|()| context.out.flush()),
             Some(path) => {
                 // Create the file last: an error above leaves an older file alone.
-                let file =
-                    File::create(path).map_err(|error| DumpError::Create(path.clone(), error))?;
-                let mut file = BufWriter::new(file);
-                subject.write(format, &options, &mut file).and_then(|()| file.flush())
+                let mut file =
+                    Output::create(path).map_err(|error| DumpError::Create(path.clone(), error))?;
+                subject.write(format, &options, &mut file).and_then(|()| file.keep())
             }
         };
         written.map_err(Failure::answer)?;

@@ -1,12 +1,12 @@
 //! `about-memory symbolicate DUMP -o OUT`: writes a dump that needs neither the program nor its
 //! symbols.
 
+use crate::command::flags::Output;
 use crate::context::Context;
 use crate::error::Failure;
 use crate::input::dump::{DumpArgs, DumpError};
 use clap::Args;
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -39,8 +39,10 @@ impl SymbolicateArgs {
         }
         // Create the file last: an error above leaves an older file alone.
         let create = |error| DumpError::Create(self.output.clone(), error);
-        let file = BufWriter::new(File::create(&self.output).map_err(create)?);
-        write(&self.output, file, &text).map_err(Failure::answer)?;
+        let mut file = Output::create(&self.output).map_err(create)?;
+        write(&self.output, &mut file, &text)
+            .and_then(|()| file.keep())
+            .map_err(Failure::answer)?;
         Ok(ExitCode::SUCCESS)
     }
 }

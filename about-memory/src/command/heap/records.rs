@@ -3,6 +3,7 @@
 
 mod args;
 
+use crate::command::flags::Output;
 use crate::context::Context;
 use crate::error::Failure;
 use crate::input::dump::{DumpError, DumpReader};
@@ -13,8 +14,7 @@ use memreport_analysis::analysis::{
     TextOptions,
 };
 use memreport_analysis::read::Dump;
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::mem::ManuallyDrop;
 use std::path::Path;
 use std::process::ExitCode;
@@ -33,10 +33,9 @@ impl RecordsArgs {
             None => answer.write(&self, context.out).and_then(|()| context.out.flush()),
             Some(path) => {
                 // Create the file last: an error above leaves an older file alone.
-                let file =
-                    File::create(path).map_err(|error| DumpError::Create(path.clone(), error))?;
-                let mut file = BufWriter::new(file);
-                answer.write(&self, &mut file).and_then(|()| file.flush())
+                let mut file =
+                    Output::create(path).map_err(|error| DumpError::Create(path.clone(), error))?;
+                answer.write(&self, &mut file).and_then(|()| file.keep())
             }
         };
         written.map_err(Failure::answer)?;

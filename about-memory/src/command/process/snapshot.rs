@@ -11,9 +11,9 @@ use clap::Args;
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
+use memreport::__private::PrivateFile;
 use serde_json::Value;
 use series::SeriesArgs;
-use std::fs;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -108,9 +108,7 @@ fn write(path: &Path, gzipped: &[u8]) -> io::Result<()> {
     let named =
         |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
     let is_zipped = path.extension().is_some_and(|ending| ending == "gz");
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let mut unfinished =
-        tempfile::NamedTempFile::new_in(folder.unwrap_or(Path::new("."))).map_err(named)?;
+    let mut unfinished = PrivateFile::create(path).map_err(named)?;
     if is_zipped {
         unfinished.write_all(gzipped).map_err(named)?;
     } else {
@@ -118,12 +116,5 @@ fn write(path: &Path, gzipped: &[u8]) -> io::Result<()> {
         GzDecoder::new(gzipped).read_to_end(&mut text).map_err(named)?;
         unfinished.write_all(&text).map_err(named)?;
     }
-    // A temporary file is private; make the report readable as other files are.
-    let written = unfinished.persist(path).map_err(|error| named(error.error))?;
-    readable(&written)
-}
-
-fn readable(file: &fs::File) -> io::Result<()> {
-    use std::os::unix::fs::PermissionsExt;
-    file.set_permissions(fs::Permissions::from_mode(0o644))
+    unfinished.keep().map(drop).map_err(named)
 }

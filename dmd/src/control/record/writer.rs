@@ -11,7 +11,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use memreport::__private::{MarkReader, OWN, all_scopes};
+use memreport::__private::{MarkReader, OWN, PrivateFile, all_scopes};
 use memreport::{HeapCounters, heap_counters};
 use serde_json::json;
 
@@ -52,7 +52,9 @@ pub(crate) struct Writer {
 impl Writer {
     /// Creates the file, and begins to receive events.
     pub(crate) fn create(path: &Path, interval: Duration) -> io::Result<Self> {
-        let out = GzEncoder::new(BufWriter::new(File::create(path)?), Compression::fast());
+        // The name appears at once: if the program is killed, the flushed lines are found.
+        let file = PrivateFile::create(path)?.keep()?;
+        let out = GzEncoder::new(BufWriter::new(file), Compression::fast());
         Ok(Writer {
             out,
             listener: Listener::new(),

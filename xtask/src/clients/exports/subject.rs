@@ -87,11 +87,10 @@ pub(crate) fn take(folder: &Path) -> Result<Vec<Subject>, Failure> {
         ("recording", "--mode=live", Some(FORGOTTEN)),
         ("sampled-recording", "--mode=profile --sample-bytes=8K", None),
     ] {
-        let file = folder.join(format!("{name}.rec"));
         let mut run = Command::new(dev("memreport-tests", "leaking")?);
-        run.arg("3").env("MEMREPORT_RECORD", &file);
-        ran(name, run, variable)?;
-        subjects.push(recorded(name, file, kept)?);
+        run.arg("3").env("MEMREPORT_RECORD", folder.join(format!("{name}-%p.rec")));
+        let pid = ran(name, run, variable)?;
+        subjects.push(recorded(name, folder.join(format!("{name}-{pid}.rec")), kept)?);
     }
     Ok(subjects)
 }
@@ -109,10 +108,11 @@ pub(crate) struct Leaking {
 
 impl Leaking {
     pub(crate) fn start(folder: &Path) -> Result<Self, Failure> {
-        let file = folder.join("leak.rec");
         let mut run = Command::new(dev("memreport-tests", "leaking")?);
-        run.arg("60").env("MEMREPORT_RECORD", &file).env("DMD", "--mode=live");
-        Ok(Leaking { program: run.spawn()?, file })
+        run.arg("60").env("MEMREPORT_RECORD", folder.join("leak-%p.rec"));
+        let program = run.env("DMD", "--mode=live").spawn()?;
+        let file = folder.join(format!("leak-{}.rec", program.id()));
+        Ok(Leaking { program, file })
     }
 
     /// Waits for the end of the program and returns its recording.
@@ -175,10 +175,12 @@ fn dumped(
     subject(name, report.with_extension("dmd.json"))
 }
 
-fn ran(name: &str, mut run: Command, variable: &str) -> Result<(), Failure> {
-    let status = run.env("DMD", variable).stdout(Stdio::null()).stderr(Stdio::null()).status()?;
+/// Runs a program to its end. Returns the number of its process.
+fn ran(name: &str, mut run: Command, variable: &str) -> Result<u32, Failure> {
+    let mut child = run.env("DMD", variable).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+    let status = child.wait()?;
     if status.success() {
-        return Ok(());
+        return Ok(child.id());
     }
     Err(format!("the program for {name} failed: {status}").into())
 }

@@ -1,7 +1,7 @@
 //! Holds the folder of a run's snapshots.
 
 use super::outcome::SavedSnapshot;
-use std::fs;
+use memreport::__private::copy_private;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -31,7 +31,7 @@ pub(super) fn keep(snapshot: SavedSnapshot, from: &Path, to: &Path) -> io::Resul
         let kept = to.join(file.file_name().unwrap_or_default());
         let named =
             |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", kept.display()));
-        fs::copy(file, &kept).map_err(named)?;
+        copy_private(file, &kept).map_err(named)?;
         Ok::<_, io::Error>(kept)
     };
     Ok(SavedSnapshot { report: bring(&snapshot.report)?, dump: bring(&snapshot.dump)?, ..snapshot })

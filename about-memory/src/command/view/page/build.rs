@@ -3,13 +3,13 @@
 
 use super::findings;
 use super::snapshot::{PageSnapshot, difference};
+use crate::command::flags::Output;
 use crate::context::Context;
 use crate::error::Failure;
 use crate::input::InputArgs;
 use crate::render::page::document::Document;
 use clap::Args;
-use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -38,9 +38,9 @@ impl PageBuildArgs {
             snapshots.push(PageSnapshot::of_file(path, self.input.options())?);
         }
         let document = embed_all(&snapshots, context.notes)?;
-        let written = File::create(&self.output).and_then(|file| {
-            let mut file = BufWriter::new(file);
-            document.write(&mut file).and_then(|()| file.flush())
+        let written = Output::create(&self.output).and_then(|mut file| {
+            document.write(&mut file)?;
+            file.keep()
         });
         written
             .map_err(|error| format!("{}: cannot be written: {error}", self.output.display()))?;

@@ -1,7 +1,7 @@
 //! The length of files: half of them fit two screens, and none needs more than a short read.
 
-use super::files::{CRATES, Workspace};
-use super::outcome::Outcome;
+use super::super::files::{CRATES, Workspace};
+use super::super::outcome::Outcome;
 
 const MEDIAN: usize = 150;
 const LONGEST: usize = 450;

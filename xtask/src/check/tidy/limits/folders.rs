@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::files::{CRATES, Workspace};
-use super::outcome::Outcome;
+use super::super::files::{CRATES, Workspace};
+use super::super::outcome::Outcome;
 
 const ENTRIES: usize = 12;
 

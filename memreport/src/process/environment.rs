@@ -1,0 +1,33 @@
+//! Reads environment variables, unless the program has privileges that its starter lacks.
+//!
+//! No other file of this crate reads the environment: `cargo xtask tidy environment`.
+#![expect(unsafe_code, reason = "reads the kernel's notes about the start of the program")]
+
+use std::ffi::OsString;
+
+/// Returns the value of a variable, if it is set and may be obeyed.
+pub(crate) fn variable(name: &str) -> Option<OsString> {
+    if is_privileged() { None } else { std::env::var_os(name) }
+}
+
+/// Returns whether the program has more privileges than the user who started it: set-user-id,
+/// set-group-id, or file capabilities. That user chose the environment, so it must be ignored.
+///
+/// Makes no system call and allocates nothing, so hooks may call it.
+#[cfg(target_os = "linux")]
+#[must_use]
+pub fn is_privileged() -> bool {
+    // SAFETY: a plain call. The kernel wrote the value when the program started.
+    !cfg!(miri) && unsafe { libc::getauxval(libc::AT_SECURE) } != 0
+}
+
+/// Returns whether the program runs as another user or group than the one who started it.
+#[cfg(not(target_os = "linux"))]
+#[must_use]
+pub fn is_privileged() -> bool {
+    // SAFETY: a plain call.
+    let (user, effective) = (unsafe { libc::getuid() }, unsafe { libc::geteuid() });
+    // SAFETY: a plain call.
+    let (group, effective_group) = (unsafe { libc::getgid() }, unsafe { libc::getegid() });
+    user != effective || group != effective_group
+}

@@ -1,0 +1,163 @@
+//! Gates: the few files that may read the environment, or create files with contents of the heap.
+//!
+//! The first ignore every variable in programs with more privileges than their starter. The second
+//! create private files with random names.
+
+use std::collections::BTreeSet;
+
+use super::files::Workspace;
+use super::outcome::Outcome;
+use super::tokens::{Kind, Token, tokens};
+
+/// Functions behind gates, and the files that may call them.
+struct Gate {
+    /// The folders of crates that the rule is about.
+    crates: &'static [&'static str],
+    /// The files that may call the functions, sorted.
+    files: &'static [&'static str],
+    /// Modules or types, each with its functions: `env::var`.
+    functions: &'static [(&'static str, &'static [&'static str])],
+    /// Words that are not allowed at all.
+    words: &'static [&'static str],
+}
+
+/// The environment, in the libraries that run inside programs or read files.
+const ENVIRONMENT: Gate = Gate {
+    crates: &["memreport", "memreport-derive", "dmd", "dmd-analysis"],
+    files: &["dmd/src/mem/sys/environment.rs", "memreport/src/process/environment.rs"],
+    functions: &[("env", &["var", "var_os", "vars", "vars_os", "temp_dir", "{", "*"])],
+    words: &["getenv", "secure_getenv", "environ"],
+};
+
+/// New files. Most have contents of the heap, and other users may wait for them.
+const FILES: Gate = Gate {
+    crates: &["memreport", "dmd", "dmd-analysis", "about-memory"],
+    files: &[
+        // The budget, which contains no data of a program.
+        "about-memory/src/command/check.rs",
+        // Devices of `--output`.
+        "about-memory/src/command/flags/output.rs",
+        // Moves recordings out of a private folder.
+        "about-memory/src/command/launch/record.rs",
+        // A file without a name.
+        "dmd/src/collect/scan.rs",
+        // The socket gets its name.
+        "memreport/src/serve.rs",
+        "memreport/src/snapshot/files.rs",
+    ],
+    functions: &[
+        ("File", &["create", "create_new", "options"]),
+        ("fs", &["write", "copy", "rename", "hard_link", "set_permissions"]),
+        ("NamedTempFile", &["new", "new_in"]),
+    ],
+    words: &["OpenOptions", "creat", "mkstemp", "mkostemp"],
+};
+
+/// Checks that no library reads the environment outside its gate. Tests do not count.
+pub(crate) fn check_environment(workspace: &Workspace) -> Outcome {
+    ENVIRONMENT.check(workspace)
+}
+
+/// Checks that files are created by the gates only. Tests do not count.
+pub(crate) fn check_files(workspace: &Workspace) -> Outcome {
+    FILES.check(workspace)
+}
+
+impl Gate {
+    fn check(&self, workspace: &Workspace) -> Outcome {
+        let (mut offenders, mut used) = (Vec::new(), BTreeSet::new());
+        for name in self.crates {
+            let folder = format!("{name}/src");
+            for source in workspace.below(&folder).filter(|source| !source.is_test()) {
+                for token in self.calls(&source.text) {
+                    if self.files.contains(&source.path.as_str()) {
+                        used.insert(source.path.as_str());
+                    } else {
+                        offenders.push(format!("{}:{}: {}", source.path, token.line, token.text));
+                    }
+                }
+            }
+        }
+        let unused = self.files.iter().filter(|file| !used.contains(*file));
+        offenders.extend(unused.map(|file| format!("{file}: is listed and needs no gate")));
+        if !self.files.is_sorted() {
+            offenders.push("the list is not sorted".to_owned());
+        }
+        Outcome::none_of(offenders).with_summary(format!("{} gates", self.files.len()))
+    }
+
+    /// Returns the functions of this gate in a source.
+    fn calls<'text>(&self, text: &'text str) -> Vec<Token<'text>> {
+        let code = without_tests(text);
+        let is_function = |words: &[Token<'_>]| {
+            let [module, colons, function] = words else { return false };
+            let of_module = self.functions.iter().find(|(name, _)| *name == module.text);
+            colons.text == "::"
+                && of_module.is_some_and(|(_, functions)| functions.contains(&function.text))
+        };
+        let functions = code.windows(3).filter(|words| is_function(words)).map(|words| words[2]);
+        let words = code.iter().filter(|token| self.words.contains(&token.text)).copied();
+        functions.chain(words).collect()
+    }
+}
+
+/// Returns the tokens of a source up to the tests at its end, without comments.
+fn without_tests(text: &str) -> Vec<Token<'_>> {
+    let mut code = tokens(text);
+    code.retain(|token| token.kind != Kind::Comment);
+    let is_tests = |window: &[Token<'_>]| {
+        let words: Vec<&str> = window.iter().map(|token| token.text).collect();
+        words.first() == Some(&"cfg") && words.contains(&"test") && words.ends_with(&["mod"])
+    };
+    // `cfg(test)] mod`, or `cfg(all(test, unix))] mod`.
+    let starts = [6, 11].iter().filter_map(|length| code.windows(*length).position(is_tests));
+    code.truncate(starts.min().unwrap_or(code.len()));
+    code
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Checks a file beside the listed ones.
+    fn offenders(gate: &Gate, path: &str, text: &str) -> String {
+        let (module, functions) = gate.functions[0];
+        let allowed = format!("{module}::{}(x)", functions[0]);
+        let listed = gate.files.iter().map(|file| (*file, allowed.as_str()));
+        let files: Vec<_> = listed.chain([(path, text)]).collect();
+        gate.check(&Workspace::of(&files)).offenders.join("; ")
+    }
+
+    #[test]
+    fn reading_the_environment_outside_the_gates_is_seen() {
+        for (path, text, expected) in [
+            ("dmd/src/a.rs", "fn a() {\n std::env::var(\"A\") }", "dmd/src/a.rs:2: var"),
+            ("dmd/src/a.rs", "unsafe { libc::getenv(name) }", "dmd/src/a.rs:1: getenv"),
+            ("memreport/src/a.rs", "env::temp_dir()", "memreport/src/a.rs:1: temp_dir"),
+            ("memreport/src/a.rs", "use std::env::{args, var};", "memreport/src/a.rs:1: {"),
+            ("dmd/src/a.rs", "env::current_exe(); // env::var", ""),
+            ("dmd/src/a.rs", "#[cfg(test)]\nmod tests { env::var(x) }", ""),
+            ("dmd/src/a.rs", "#[cfg(all(test, unix))]\nmod tests { env::var(x) }", ""),
+            ("about-memory/src/a.rs", "env::var(x)", ""),
+            ("dmd/src/a/tests.rs", "env::var(x)", ""),
+        ] {
+            assert_eq!(offenders(&ENVIRONMENT, path, text), expected, "{path}: {text}");
+        }
+        let [used, unused] = ENVIRONMENT.files else { panic!("two gates") };
+        let outcome = check_environment(&Workspace::of(&[(used, "env::var(x)")]));
+        assert_eq!(outcome.offenders, [format!("{unused}: is listed and needs no gate")]);
+    }
+
+    #[test]
+    fn creating_files_outside_the_gates_is_seen() {
+        for (path, text, expected) in [
+            ("dmd/src/a.rs", "File::create(path)?", "dmd/src/a.rs:1: create"),
+            ("dmd/src/a.rs", "PrivateFile::create(path)?; File::open(path)", ""),
+            ("about-memory/src/a.rs", "fs::copy(a, b)", "about-memory/src/a.rs:1: copy"),
+            ("memreport/src/a.rs", "OpenOptions::new()", "memreport/src/a.rs:1: OpenOptions"),
+            ("xtask/src/a.rs", "fs::write(path, text)", ""),
+        ] {
+            assert_eq!(offenders(&FILES, path, text), expected, "{path}: {text}");
+        }
+    }
+}
