@@ -29,7 +29,7 @@ struct Rule {
 const RULES: [Rule; 12] = [
     Rule { name: "unsafe", check: unsafe_files::check },
     Rule { name: "first-lines", check: names::check_first_lines },
-    Rule { name: "drawers", check: names::check_drawers },
+    Rule { name: "vague-names", check: names::check_vague },
     Rule { name: "openers", check: openers::check },
     Rule { name: "phrases", check: phrases::check },
     Rule { name: "columns", check: widths::check_comments },
@@ -86,7 +86,7 @@ mod tests {
     the_workspace_keeps! {
         unsafe_in_the_listed_files "unsafe",
         a_first_line_in_every_file "first-lines",
-        no_drawers "drawers",
+        vague_names_out "vague-names",
         doc_openers_plain "openers",
         banned_phrases_out "phrases",
         comments_within_100_columns "columns",
