@@ -245,7 +245,7 @@ fn notes_go_to_standard_error_or_where_asked() {
         "later": [1]}, "#;
     directory.write("f.json", GOOD.replace("\"P\"", "\"\"").replacen('{', &format!("{{{own}"), 1));
     let notes = "note: `a` was busy\n\
-        note: sizes are what was asked of the allocator, without what it added: no allocator of memreport's is declared\n\
+        note: sizes are requested sizes, without slop: the program declares no allocator of memreport\n\
         note: not measured: `Index.cache` (index.rs:41): a window owns it\n\
         note: the file holds what this version does not know: later; a later about-memory may\n";
     let text = "Total resident memory (approximate) -- 0.00 MB\nserver (pid 7)\nOther Measurements\n\n\

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot set itself up has failed")]
 
+use memreport_analysis::export::Format;
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Output};
@@ -44,18 +45,8 @@ impl Drop for Directory {
 #[test]
 fn every_format_is_written_to_a_file_or_to_standard_output() {
     let directory = Directory::new("written");
-    let formats = [
-        "pprof",
-        "dhat",
-        "folded",
-        #[cfg(feature = "svg")]
-        "svg",
-        "speedscope",
-        "massif",
-        "memory-infra",
-        "firefox-profiler",
-    ];
-    for format in formats {
+    for format in Format::ALL {
+        let format = format.name();
         let output = directory.run(&["export", "dark.json", "--to", format]);
         assert_eq!(output.status.code(), Some(0), "{format}");
         assert!(!output.stdout.is_empty(), "{format}");

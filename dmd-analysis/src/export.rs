@@ -39,27 +39,60 @@ use std::io;
 pub use crate::heap::history::History;
 pub use crate::heap::{Frames, Heap, HeapOptions, StackKind};
 
-/// A format that a heap can be exported to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Format {
+/// Defines [`Format`] from one list: the variant, the word of `--to`, and the viewers.
+macro_rules! formats {
+    ($(
+        $(#[doc = $doc:literal])+ $(#[cfg($cfg:meta)])?
+        $variant:ident $name:literal $viewers:literal,
+    )+) => {
+        /// A format that a heap can be exported to.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        #[non_exhaustive]
+        pub enum Format {
+            $($(#[doc = $doc])+ $(#[cfg($cfg)])? $variant,)+
+        }
+
+        impl Format {
+            /// All formats of this build.
+            pub const ALL: &[Format] = &[$($(#[cfg($cfg)])? Format::$variant),+];
+
+            /// Returns the name on the command line.
+            #[must_use]
+            pub fn name(self) -> &'static str {
+                match self {
+                    $($(#[cfg($cfg)])? Format::$variant => $name,)+
+                }
+            }
+
+            /// Returns the viewers that open a file of this format.
+            #[must_use]
+            pub fn viewers(self) -> &'static str {
+                match self {
+                    $($(#[cfg($cfg)])? Format::$variant => $viewers,)+
+                }
+            }
+        }
+    };
+}
+
+formats! {
     /// Gzipped profile.proto: `go tool pprof`, and stores of profiles.
-    Pprof,
+    Pprof "pprof" "`go tool pprof`, speedscope, profile stores; gzipped",
     /// DHAT, version 2: valgrind's `dh_view.html`, the Firefox Profiler.
-    Dhat,
+    Dhat "dhat" "valgrind's `dh_view.html`, the Firefox Profiler",
     /// Folded stacks: flame graphs, speedscope.
-    Folded,
+    Folded "folded" "Folded stacks: flame graph scripts, speedscope",
     /// A flame graph for a browser.
     #[cfg(feature = "svg")]
-    Svg,
+    Svg "svg" "A flame graph for any browser",
     /// Speedscope's own file.
-    Speedscope,
+    Speedscope "speedscope" "speedscope",
     /// Massif's file: `ms_print`. Takes several dumps, and shows time.
-    Massif,
+    Massif "massif" "valgrind's `ms_print`",
     /// Chrome's MemoryInfra trace: Catapult's trace viewer. Takes several dumps.
-    MemoryInfra,
+    MemoryInfra "memory-infra" "Catapult's trace viewer (`chrome://tracing`)",
     /// The Firefox Profiler's processed profile. Shows time, and takes several recordings.
-    FirefoxProfiler,
+    FirefoxProfiler "firefox-profiler" "The Firefox Profiler",
 }
 
 impl Format {

@@ -61,7 +61,7 @@ impl Dump {
     fn show_stats(&self, path: &Path) {
         let Summary { unreported, once, twice, allocated_during, .. } = self.summary;
         eprintln!(
-            "DMD[{}] {}: {} blocks in {} groups, {} more born meanwhile; {} bytes of tables",
+            "DMD[{}] {}: {} blocks in {} groups, {} more allocated during the collection; {} bytes of tables",
             std::process::id(),
             path.display(),
             unreported.blocks + once.blocks + twice.blocks,

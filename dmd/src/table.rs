@@ -5,7 +5,8 @@
 //! `tables` has the process's tables, `models` checks them under loom.
 //!
 //! Invariants:
-//! * Only the owner of a block writes its word, apart from compare-and-exchange by collections.
+//! * Only the owner of a block writes its word. Ageing and clearing tombstones use
+//!   compare-and-exchange, and lose the race against the owner.
 //! * A block is inserted after the allocator returned it, and removed before it is freed.
 
 pub(crate) mod packed_block;

@@ -193,13 +193,14 @@ fn who_says_nothing_or_nonsense_or_hangs_up_hurts_nobody() {
 fn a_reporter_that_does_not_return_is_named_and_the_others_report() {
     let program = Served::start_with("stuck", &[], |command| _ = command.env("DMD", "1"));
     program.ask(&Request::new("stick").with("on", "yes")).expect("it hangs");
-    let report = |patience: &str| {
-        let request = Request::new("report").with("patience", patience);
+    let report = |name: &str, seconds: &str| {
+        let request = Request::new("report").with(name, seconds);
         let parts = program.connection().ask(&request).expect("it answers all the same");
         unpack(&parts[0].bytes)
     };
-    for _ in 0..3 {
-        let report = report("0.3");
+    // `patience` is the argument's old name.
+    for name in ["timeout", "patience", "timeout"] {
+        let report = report(name, "0.3");
         let notes = report["memreport"]["notes"].to_string();
         assert!(notes.contains("the reporter tests/src/bin/served.rs:"), "{notes}");
         assert!(notes.contains("has been at work for"), "{notes}");
@@ -211,7 +212,7 @@ fn a_reporter_that_does_not_return_is_named_and_the_others_report() {
     assert_eq!(program.ask(&Request::new("ping")).expect("at once"), "");
     program.ask(&Request::new("stick").with("on", "no")).expect("it goes on");
     wait_until("the reporter comes back", || {
-        amount(&report("5"), "served/unstuck") == Some(1)
+        amount(&report("timeout", "5"), "served/unstuck") == Some(1)
             && program.connection().report(true).is_ok()
     });
 }
@@ -343,7 +344,7 @@ fn ps(words: &[&str]) -> String {
 fn ps_lists_programs_with_open_sockets() {
     let one = Served::start("ps", &["name=indexer"]);
     let folder = one.folder.display().to_string();
-    let text = ps(&["--folder", &folder, "--patience", "20"]);
+    let text = ps(&["--folder", &folder, "--timeout", "20"]);
     let lines: Vec<Vec<&str>> =
         text.lines().map(|line| line.split_whitespace().collect()).collect();
     assert_eq!(lines[0], ["pid", "name", "resident", "heap", "unclassified", "tracking"]);
@@ -351,13 +352,13 @@ fn ps_lists_programs_with_open_sockets() {
     assert!(lines[1][6].ends_with('%'), "{text}");
     assert!(text.contains("asleep: `about-memory track` wakes it"), "{text}");
     let json: serde_json::Value =
-        serde_json::from_str(&ps(&["--folder", &folder, "--json", "--patience", "20"]))
+        serde_json::from_str(&ps(&["--folder", &folder, "--json", "--timeout", "20"]))
             .expect("JSON");
     assert_eq!(json[0]["name"], "indexer");
     assert!(json[0]["heapUnclassified"].as_i64() > Some(0), "{json}");
     let empty = one.folder.join("empty");
     std::fs::create_dir(&empty).expect("a folder");
-    assert!(ps(&["--folder", &empty.display().to_string()]).starts_with("No program of yours"));
+    assert!(ps(&["--folder", &empty.display().to_string()]).starts_with("No running program"));
 }
 
 #[test]

@@ -20,7 +20,7 @@ const USAGE: &str = "\
 cargo xtask demo [FOLDER]             runs the example program under DMD on a folder of text: by default this repository
 cargo xtask pre-commit                fmt, tidy, clippy, tests
 cargo xtask ci                        all that CI runs
-cargo xtask tidy [RULE…]              house rules: unsafe, first-lines, drawers, openers, phrases, columns, readme, sizes, folders, rooms, inside-rooms, map
+cargo xtask tidy [RULE…]              house rules: unsafe, first-lines, vague-names, openers, phrases, columns, readme, sizes, folders, rooms, inside-rooms, map
 cargo xtask bench NAME [--quick]      overhead, stacks, show, analyse, measure, record, retained, scopes, census: a table, then a line of JSON for each figure
 cargo xtask bench overhead --only WORD   the figures with that word in their name
 cargo xtask stress [SECONDS]          threads that load the table of live blocks, for 30 seconds in each mode by default

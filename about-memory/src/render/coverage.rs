@@ -166,7 +166,7 @@ fn skipped(field: &FieldPlace) -> String {
 
 fn suggestions_head(coverage: &Coverage) -> &'static str {
     if coverage.suggestions.is_empty() {
-        "No remedy is known for what is left."
+        "No suggestion for the rest."
     } else {
         "What would help most:"
     }

@@ -19,6 +19,22 @@ pub(crate) struct Row {
     pub(crate) measured: Result<HeapSums, String>,
 }
 
+/// The columns of the table, in the order of the cells that [`cells`] makes.
+const COLUMNS: [Column; 6] = [
+    Column { name: "pid", is_number: true },
+    Column { name: "name", is_number: false },
+    Column { name: "resident", is_number: true },
+    Column { name: "heap", is_number: true },
+    Column { name: "unclassified", is_number: true },
+    Column { name: "tracking", is_number: false },
+];
+
+struct Column {
+    name: &'static str,
+    /// True if it is aligned to the right.
+    is_number: bool,
+}
+
 /// Writes the rows as a table.
 pub(crate) fn write_text(rows: &[Row], out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{}", table(rows))
@@ -32,28 +48,35 @@ pub(crate) fn write_json(rows: &[Row], out: &mut dyn Write) -> io::Result<()> {
 
 fn table(rows: &[Row]) -> String {
     let mut table = Builder::default();
-    table.push_record(["pid", "name", "resident", "heap", "unclassified", "tracking"]);
-    for Row { pid, status, measured } in rows {
-        table.push_record([
-            pid.to_string(),
-            status.name.clone(),
-            megabytes(status.resident),
-            megabytes(status.heap_allocated),
-            match measured {
-                Ok(sums) => sums
-                    .share()
-                    .map_or_else(|| "not known".to_owned(), |share| format!("{share:.2}%")),
-                Err(why) => why.clone(),
-            },
-            status.tracking.clone(),
-        ]);
+    table.push_record(COLUMNS.map(|column| column.name));
+    for row in rows {
+        table.push_record(cells(row));
     }
     let mut table = table.build();
     table.with(Style::blank());
-    table.modify(Columns::one(0), Alignment::right());
-    table.modify(Columns::new(2..5), Alignment::right());
+    for (at, _) in COLUMNS.iter().enumerate().filter(|(_, column)| column.is_number) {
+        table.modify(Columns::one(at), Alignment::right());
+    }
     let text = table.to_string();
     text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
+}
+
+/// Returns the text of a row, a cell for each of [`COLUMNS`].
+fn cells(Row { pid, status, measured }: &Row) -> [String; COLUMNS.len()] {
+    let unclassified = match measured {
+        Ok(sums) => {
+            sums.share().map_or_else(|| "not known".to_owned(), |share| format!("{share:.2}%"))
+        }
+        Err(why) => why.clone(),
+    };
+    [
+        pid.to_string(),
+        status.name.clone(),
+        megabytes(status.resident),
+        megabytes(status.heap_allocated),
+        unclassified,
+        status.tracking.clone(),
+    ]
 }
 
 fn megabytes(bytes: Option<u64>) -> String {

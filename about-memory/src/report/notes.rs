@@ -7,7 +7,7 @@ pub fn of(own: &Own) -> Vec<String> {
     let mut sentences = own.notes.clone();
     if own.sizes == Some(SizeSource::Layout) {
         sentences.push(
-            "sizes are what was asked of the allocator, without what it added: no allocator of memreport's is declared".into(),
+            "sizes are requested sizes, without slop: the program declares no allocator of memreport".into(),
         );
     }
     sentences.extend(own.skipped.iter().map(|skipped| {
@@ -50,7 +50,7 @@ mod tests {
         };
         insta::assert_snapshot!(of(&own).join("\n"), @r"
         `explicit/index` was busy
-        sizes are what was asked of the allocator, without what it added: no allocator of memreport's is declared
+        sizes are requested sizes, without slop: the program declares no allocator of memreport
         not measured: `Index.cache` (index.rs:41): owned by the window
         not measured: `Index.cache` (index.rs): owned by the window
         not measured: `Index.cache`: owned by the window

@@ -38,7 +38,7 @@ impl Recording {
             Which::Allocated => "all that was allocated while it was recorded",
             Which::Retained => "what lived at the end of the recording",
             Which::AtPeak => "what lived at the peak of the recording",
-            Which::Temporary => "what was given back within a millisecond",
+            Which::Temporary => "what was freed within a millisecond",
         };
         self.dump_of(&blocks, sites, &self.own_fields(reason, &all))
     }

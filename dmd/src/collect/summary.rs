@@ -123,14 +123,18 @@ mod tests {
     fn unclassified_bytes_balance_the_sums() {
         let sum = |bytes| Sum { blocks: 1, bytes };
         let summary = Summary {
-            unreported: sum(100),
-            once: sum(1000),
-            twice: sum(50),
-            under_reported: 7,
-            over_reported: 50,
-            unmeasured: 3,
+            heap_allocated: 100_000_000,
+            unreported: sum(1_000_000),
+            once: sum(10_000_000),
+            twice: sum(20_000_000),
+            under_reported: 200_000,
+            over_reported: 30_000,
+            unmeasured: 4_000,
+            untracked: sum(500),
+            reported_untracked: 60,
             ..Summary::default()
         };
-        assert_eq!(summary.unclassified(), 100 + 7 - 50 - 3);
+        // Each term has digits of its own: a missing or negated one changes them.
+        assert_eq!(summary.unclassified(), 1_200_500 - 34_060);
     }
 }

@@ -14,7 +14,7 @@
 
 use std::alloc::{GlobalAlloc, Layout};
 
-use memreport::__private as counters;
+use memreport::__private::{allocated as count_allocated, freed as count_freed_bytes};
 use memreport::{HeapStatistics, UsableSize};
 
 use super::start;
@@ -51,8 +51,6 @@ struct Resize {
 
 impl<A: UsableSize> Dmd<A> {
     /// The granule of the table: a constant of the inner allocator.
-    pub const SPACING: usize = A::SPACING;
-
     const GRANULE: Granule = Granule::of_spacing(A::SPACING);
 
     /// Tracks the blocks of `inner`. With `wakes_in_tests` the table is kept even without `$DMD`.
@@ -96,7 +94,7 @@ impl<A: UsableSize> Dmd<A> {
         }
         // SAFETY: a new block of the inner allocator.
         let usable = unsafe { self.inner.usable_size(address, layout) };
-        counters::allocated(usable);
+        count_allocated(usable);
         let plan = plan();
         match plan.path() {
             Path::Asleep => {}
@@ -109,7 +107,7 @@ impl<A: UsableSize> Dmd<A> {
         }
     }
 
-    /// Inserts a block that the sampler did not skip, if it samples it.
+    /// Inserts a block that passed the sampler's quick test, if the exact test samples it.
     #[cold]
     #[inline(never)]
     fn on_alloc_profile(&self, plan: Plan, address: usize, requested: usize, usable: usize) {
@@ -153,9 +151,7 @@ impl<A: UsableSize> Dmd<A> {
         if !BLOCKS.insert_small(Self::GRANULE, address, block) {
             BLOCKS.insert(Self::GRANULE, address, block);
         }
-        if plan.is_watched() {
-            record(Event::Allocated { address, block });
-        }
+        Self::record_allocated(plan, address, block);
     }
 
     /// Decides the plan at the first block of the process, and inserts that block.
@@ -177,12 +173,19 @@ impl<A: UsableSize> Dmd<A> {
         let NewBlock { site, rate } = site::of_new_block_cold(plan, usable);
         let (epoch, time) = (epoch(), sys::monotonic());
         let block = Block { requested, usable, site, epoch, rate, time };
-        Self::insert_and_note(plan, address, block);
+        Self::insert_and_record(plan, address, block);
     }
 
-    fn insert_and_note(plan: Plan, address: usize, block: Block) {
+    /// Inserts a block, with an event if events are written.
+    fn insert_and_record(plan: Plan, address: usize, block: Block) {
         BLOCKS.insert(Self::GRANULE, address, block);
-        if plan.is_watched() {
+        Self::record_allocated(plan, address, block);
+    }
+
+    /// Records the event of a new block, if events are written.
+    #[inline(always)]
+    fn record_allocated(plan: Plan, address: usize, block: Block) {
+        if plan.writes_events() {
             record(Event::Allocated { address, block });
         }
     }
@@ -200,7 +203,7 @@ impl<A: UsableSize> Dmd<A> {
         let Some(ObservedBlock { logged_by, .. }) = observed else {
             return BLOCKS.mark_unsampled(Self::GRANULE, address, block);
         };
-        Self::insert_and_note(plan, address, block);
+        Self::insert_and_record(plan, address, block);
         if let Some(thread) = logged_by {
             observers::log(address, block, thread);
         }
@@ -238,14 +241,14 @@ impl<A: UsableSize> Dmd<A> {
         }
     }
 
-    /// Removes a block from the table, with an event if events are watched.
+    /// Removes a block from the table, with an event if events are written.
     fn remove(address: usize) -> Option<Block> {
         let block = if plan().is_observed() {
             BLOCKS.remove_leaving_tombstone(Self::GRANULE, address)
         } else {
             BLOCKS.remove(Self::GRANULE, address)
         }?;
-        if plan().is_watched() {
+        if plan().writes_events() {
             record(Event::Freed { address, block });
         }
         Some(block)
@@ -276,13 +279,13 @@ impl<A: UsableSize> Dmd<A> {
         // SAFETY: the caller's contract.
         let moved = unsafe { self.inner.realloc(address, old, new.size()) };
         if !moved.is_null() {
-            counters::freed(usable);
+            count_freed_bytes(usable);
             Self::count_freed(removed);
             // SAFETY: a new block of the inner allocator.
             unsafe { self.on_alloc(moved, new, requested) };
         } else if let Some(block) = removed {
             // The old block lives on, unchanged.
-            Self::insert_and_note(plan(), address.addr(), block);
+            Self::insert_and_record(plan(), address.addr(), block);
         }
         moved
     }
@@ -327,7 +330,7 @@ unsafe impl<A: UsableSize> GlobalAlloc for Dmd<A> {
             // SAFETY: as above.
             unsafe { self.on_dealloc(address, rounded) }
         };
-        counters::freed(usable);
+        count_freed_bytes(usable);
         // SAFETY: the caller's contract.
         unsafe { self.inner.dealloc(address, rounded) };
     }

@@ -141,7 +141,7 @@ fn profile(seconds: u64, is_text: bool, opens_on: Values) -> Result<Response, Re
 /// Takes a dump of this moment and symbolicates it.
 fn take_heap(frames: Frames, notes: &mut Vec<String>) -> Result<Heap, ReadError> {
     // Not inside `as_own`: memory that reporters allocate and keep belongs to the program.
-    let snapshot = Collector::default().moment("asked for a profile").snapshot();
+    let snapshot = Collector::default().moment("requested for a profile").snapshot();
     as_own(|| {
         let mut json = Vec::new();
         if let Some(dump) = Dump::of(&snapshot) {

@@ -121,7 +121,7 @@ impl fmt::Display for AllocationSiteError {
             AllocationSiteError::NotTracked => {
                 "the block was made before tracking began or while it was off, or is not in the sample"
             }
-            AllocationSiteError::Freed => "the block was given back",
+            AllocationSiteError::Freed => "the block was freed",
         })
     }
 }

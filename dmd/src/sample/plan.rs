@@ -171,10 +171,10 @@ impl Plan {
         self.has(PARTIAL_STACKS)
     }
 
-    /// Returns whether insertions and removals do more than update the table.
+    /// Returns whether insertions and removals write events.
     #[inline(always)]
-    pub(crate) fn is_watched(self) -> bool {
-        self.has(COUNTS_FREED | EVENTS)
+    pub(crate) fn writes_events(self) -> bool {
+        self.has(EVENTS)
     }
 
     /// Returns whether removals do more than update the table.
@@ -208,17 +208,21 @@ mod tests {
                 plan.has_stacks(),
                 plan.has_partial_stacks(),
                 plan.counts_freed(),
+                plan.keeps_times(),
             ]
         };
         let of = |mode, stacks| Options::default().mode(mode).stacks(stacks);
+        let timed = |options: Options| options.times(true);
         let table = [
-            (of(Mode::Live, Stacks::Full), [true, false, true, false, false]),
-            (of(Mode::DarkMatter, Stacks::Partial), [true, false, true, true, false]),
-            (of(Mode::DarkMatter, Stacks::None), [true, false, false, false, false]),
-            (of(Mode::Cumulative, Stacks::None), [true, false, false, false, true]),
-            (of(Mode::Scan, Stacks::None), [true, false, true, false, false]),
-            (of(Mode::Profile, Stacks::Partial), [true, true, true, false, false]),
-            (of(Mode::Profile, Stacks::None), [true, true, false, false, false]),
+            (of(Mode::Live, Stacks::Full), [true, false, true, false, false, false]),
+            (of(Mode::DarkMatter, Stacks::Partial), [true, false, true, true, false, false]),
+            (of(Mode::DarkMatter, Stacks::None), [true, false, false, false, false, false]),
+            (of(Mode::Cumulative, Stacks::None), [true, false, false, false, true, false]),
+            (of(Mode::Scan, Stacks::None), [true, false, true, false, false, false]),
+            (of(Mode::Profile, Stacks::Partial), [true, true, true, false, false, false]),
+            (of(Mode::Profile, Stacks::None), [true, true, false, false, false, false]),
+            (timed(of(Mode::Live, Stacks::Full)), [true, false, true, false, false, true]),
+            (timed(of(Mode::Profile, Stacks::None)), [true, true, false, false, false, true]),
         ];
         for (options, expected) in table {
             assert_eq!(row(options), expected, "{options:?}");

@@ -1,9 +1,9 @@
 //! The tracker's own functions, whose frames are left out of stacks.
 //!
-//! The innermost frames of every stack belong to the hooks. How many there are depends on the build:
-//! a release build inlines most of them, a development build none. `hook::own_frames` learns the
-//! functions from allocations of its own; here they are looked up when a stack is interned, which
-//! happens once for each stack.
+//! The innermost frames of every stack belong to the hooks. How many there are depends on the
+//! build: a release build inlines most of them, a development build none. `hook::own_frames` learns
+//! the functions from allocations of its own; here they are looked up when a stack is interned,
+//! which happens once for each stack.
 
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;

@@ -1,6 +1,6 @@
 //! Counts allocated and freed blocks and bytes, in one slot per thread so that threads do not
 //! contend.
-#![expect(unsafe_code, reason = "a slot is given back by a destructor of the C library's threads")]
+#![expect(unsafe_code, reason = "a slot is released by a destructor of the C library's threads")]
 
 use core::cell::Cell;
 use core::sync::atomic::AtomicBool;

@@ -11,7 +11,9 @@ impl MallocSizeOf for CompactString {
         // Only capacities that do not fit into the value would lie before the text. With 64-bit
         // words, all fit.
         if !self.is_heap_allocated() {
-        } else if cfg!(target_pointer_width = "64") {
+            return;
+        }
+        if cfg!(target_pointer_width = "64") {
             // SAFETY: on the heap, the text begins at the start of its block, which has at least
             // the capacity.
             unsafe { ops.block_of_at_least(self.as_ptr(), self.capacity()) };

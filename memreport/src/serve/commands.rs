@@ -41,7 +41,7 @@ inventory::collect!(StaticCommand);
 /// ```
 /// use memreport::serve::Part;
 ///
-/// memreport::command!("version", "Which version of the program this is.", |_request| {
+/// memreport::command!("version", "Returns the version of the program.", |_request| {
 ///     Ok(vec![Part { name: "version".into(), bytes: b"1.2".to_vec() }])
 /// });
 /// # fn main() {}
@@ -112,9 +112,9 @@ impl fmt::Debug for Commands {
 
 /// The commands of every server.
 const BUILT_IN: [(&str, &str); 5] = [
-    ("history", "The snapshots that the program keeps of its past, oldest first."),
-    ("minimize", "Has the program give up what it can do without, its caches first."),
-    ("ping", "Nothing, at once."),
-    ("report", "A memory report; with dump=yes, DMD's dump of the same moment too."),
-    ("status", "What the program is, what it can be asked, and what it tracks."),
+    ("history", "Returns the snapshots that the program keeps of its past, oldest first."),
+    ("minimize", "Releases caches and unused heap."),
+    ("ping", "Does nothing."),
+    ("report", "Returns a memory report; with dump=yes, also DMD's dump of the same moment."),
+    ("status", "Returns the name, commands, tracking state and sizes."),
 ];

@@ -337,9 +337,9 @@ fn tracking() -> String {
     }
 }
 
-/// Returns the timeout that the client requests.
+/// Returns the timeout that the client requests: `timeout`, or `patience`, its old name.
 fn requested_timeout(request: &Request) -> Option<Duration> {
-    let seconds: f64 = request.get("patience")?.parse().ok()?;
+    let seconds: f64 = request.get("timeout").or(request.get("patience"))?.parse().ok()?;
     Duration::try_from_secs_f64(seconds.clamp(0.0, 3600.0)).ok()
 }
 

@@ -162,7 +162,7 @@ impl Work {
             running.join(", ")
         };
         format!(
-            "no answer within {}: {who}; ask with more patience, or again later",
+            "no answer within {}: {who}; repeat with a longer --timeout, or later",
             seconds(timeout)
         )
     }
@@ -237,7 +237,7 @@ impl Collection<'_> {
 fn execute(task: &Task, commands: &Commands, collection: &Collection<'_>) -> Answer {
     match task {
         Task::Answer(request) if request.command == "report" => {
-            let moment = request.get("moment").unwrap_or("asked for from outside");
+            let moment = request.get("moment").unwrap_or("requested from outside");
             let snapshot = collection.snapshot(request.is_yes("anonymize"), moment.to_owned());
             as_own(|| parts(&snapshot, request.is_yes("dump")))
         }

@@ -106,7 +106,7 @@ impl Collector {
     }
 
     fn take_moment(&mut self) -> Cow<'static, str> {
-        self.moment.take().unwrap_or(Cow::Borrowed("asked for by the program"))
+        self.moment.take().unwrap_or(Cow::Borrowed("requested by the program"))
     }
 
     fn heap(&self) -> Heap {
@@ -181,7 +181,7 @@ fn heap_report(bytes: usize) -> Report {
     Report::other(
         "heap-allocated",
         amount(bytes),
-        "Memory in blocks that the heap allocator has handed out. It may exceed what the program asked for, since the \
+        "Memory in blocks that the heap allocator has handed out. It may exceed what the program requested, since the \
          allocator rounds requests up.",
     )
 }
@@ -238,7 +238,7 @@ std::thread_local! {
 impl NestingGuard {
     fn enter() -> Self {
         let nested = IS_COLLECTING.try_with(|collecting| collecting.replace(true)).unwrap_or(false);
-        assert!(!nested, "a reporter asked for a snapshot: collections do not nest");
+        assert!(!nested, "a reporter requested a snapshot: collections do not nest");
         NestingGuard
     }
 }

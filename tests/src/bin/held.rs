@@ -17,7 +17,7 @@ struct Entry {
     text: Vec<u8>,
 }
 
-#[expect(clippy::vec_box, reason = "each entry is to be a block")]
+#[expect(clippy::vec_box, reason = "each entry must be a block of its own")]
 static CACHE: Mutex<Vec<Box<Entry>>> = Mutex::new(Vec::new());
 
 struct Page {

@@ -1,5 +1,6 @@
-//! Tests that the documents name every feature.
+//! Tests that every place which lists the features lists them all.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
@@ -15,16 +16,42 @@ fn crates(manifest: &str) -> Vec<&str> {
     manifest.lines().filter(is_one).filter_map(|line| line.split(" = ").next()).collect()
 }
 
+/// Returns the strings of a text that stand alone on a line.
+fn names(list: &str) -> BTreeSet<&str> {
+    let name = |line| str::trim(line).strip_suffix(',')?.strip_prefix('"')?.strip_suffix('"');
+    list.lines().filter_map(name).collect()
+}
+
+/// Returns the features of `all-crates`.
+fn features(manifest: &str) -> BTreeSet<&str> {
+    let list = manifest.split("all-crates = [").nth(1).expect("the feature is there");
+    names(list.split(']').next().expect("the list ends"))
+}
+
 #[test]
 fn every_crate_is_turned_on_here_and_described() {
     let manifest = read("memreport/Cargo.toml");
     let document = read("docs/guide/src/reference/impls.md");
-    let umbrella = manifest.split("all-crates = [").nth(1).expect("the feature is there");
-    let umbrella = umbrella.split(']').next().expect("the list ends");
+    let features = features(&manifest);
     let crates = crates(&manifest);
     assert!(crates.len() > 30, "{crates:?}");
     for name in crates.into_iter().chain(["serde_json"]) {
-        assert!(umbrella.contains(&format!("\"{name}\"")), "{name} is missing in `all-crates`");
-        assert!(document.contains(&format!("`{name}`")), "{name} is missing in impls.md");
+        assert!(features.contains(name), "{name} is missing in `all-crates`");
+        assert!(document.contains(&format!("\n| `{name}` |")), "{name} is missing in impls.md");
+    }
+}
+
+#[test]
+fn every_feature_is_compiled_dumped_and_suggested() {
+    let manifest = read("memreport/Cargo.toml");
+    let features = features(&manifest);
+    let modules = read("memreport/src/impls.rs") + &read("memreport/src/lib.rs");
+    for name in &features {
+        let condition = format!("feature = \"{name}\"");
+        assert!(modules.contains(&condition), "{name} has no module in memreport/src/impls.rs");
+    }
+    for file in ["memreport/src/impls/features.rs", "dmd-analysis/src/analysis/suggest/features.rs"]
+    {
+        assert_eq!(names(&read(file)), features, "{file}");
     }
 }

@@ -1,7 +1,7 @@
 //! The steps that must pass before a change lands, each a command that can be run by hand.
 
 use std::io::Write;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use super::{features, tidy};
 use crate::build;
@@ -30,20 +30,62 @@ const ALLOCATORS: Step = (
 );
 const DOCS: Step = ("the docs build", &["doc", "--workspace", "--no-deps", "--all-features"]);
 
+/// The tests of the tracker's library, to which filters are added.
+const TESTS_OF_DMD: [&str; 5] = ["test", "-p", "memreport-dmd", "--lib", "--"];
+
+/// The modules of `dmd` with models of shared state, as filters of tests.
+const MODELS: [&str; 3] = ["event::models::", "mem::models::", "table::models::"];
+
+/// The modules of `dmd` whose tests run under Miri, as filters of tests.
+const TABLES: [&str; 5] = [
+    "table::blocks::",
+    "table::packed_block::",
+    "table::records::",
+    "mem::interner::",
+    "mem::local_interner::",
+];
+
 /// Checks the models of shared state under every interleaving.
 ///
 /// They need a build of their own, in which loom replaces the atomics.
 fn models(out: &mut dyn Write) -> Result<bool, Failure> {
-    const ARGUMENTS: [&str; 6] = ["test", "-p", "memreport-dmd", "--lib", "--", "models"];
-    writeln!(out, "\n# the models hold: RUSTFLAGS=\"--cfg loom\" cargo {}", ARGUMENTS.join(" "))?;
+    writeln!(out, "\n# the models hold: RUSTFLAGS=\"--cfg loom\" cargo {}", filtered(&MODELS))?;
     let mut cargo = build::cargo();
-    cargo.args(ARGUMENTS).env("RUSTFLAGS", "--cfg loom");
+    cargo.env("RUSTFLAGS", "--cfg loom");
     cargo.env("CARGO_TARGET_DIR", build::root().join("target/loom"));
-    let holds = cargo.status()?.success();
+    let holds = run_filtered(&mut cargo, &MODELS, out)?;
     if !holds {
         writeln!(out, "\nFAILED: the models hold")?;
     }
     Ok(holds)
+}
+
+fn filtered(filters: &[&str]) -> String {
+    [&TESTS_OF_DMD[..], filters].concat().join(" ")
+}
+
+/// Runs the tests of `dmd` that match a filter. Fails if a filter matches none.
+fn run_filtered(
+    cargo: &mut Command,
+    filters: &[&str],
+    out: &mut dyn Write,
+) -> Result<bool, Failure> {
+    let output = cargo.args(TESTS_OF_DMD).args(filters).stderr(Stdio::inherit()).output()?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    out.write_all(text.as_bytes())?;
+    let unmatched = unmatched(filters, &text);
+    for filter in &unmatched {
+        writeln!(out, "\nFAILED: no test matches `{filter}`")?;
+    }
+    Ok(output.status.success() && unmatched.is_empty())
+}
+
+/// Returns the filters that no test in the output of a test run matches.
+fn unmatched<'name>(filters: &[&'name str], output: &str) -> Vec<&'name str> {
+    let tests: Vec<&str> =
+        output.lines().filter_map(|line| line.trim_start().strip_prefix("test ")).collect();
+    let has_none = |filter: &&str| !tests.iter().any(|test| test.contains(filter));
+    filters.iter().copied().filter(has_none).collect()
 }
 
 /// Runs the steps before every commit.
@@ -91,33 +133,50 @@ fn steps(steps: &[Step], out: &mut dyn Write) -> Result<bool, Failure> {
 
 /// Runs the tests of the tables under Miri, if the toolchain has it.
 fn miri(out: &mut dyn Write) -> Result<bool, Failure> {
-    const TABLES: [&str; 5] = ["blocks::", "entry::", "records::", "interner::", "numbers::"];
-    let toolchain = |arguments: &[&str]| {
+    let toolchain = || {
         let mut command = Command::new("rustup");
-        command
-            .args(["run", "nightly", "cargo", "miri"])
-            .args(arguments)
-            .current_dir(build::root());
+        command.args(["run", "nightly", "cargo", "miri"]).current_dir(build::root());
         command
     };
-    let is_there = toolchain(&["--version"]).output().is_ok_and(|output| output.status.success());
-    if !is_there {
+    let version = toolchain().arg("--version").output();
+    if !version.is_ok_and(|output| output.status.success()) {
         writeln!(
             out,
             "\nnot run: the tables under Miri, which is not in the nightly toolchain here"
         )?;
         return Ok(true);
     }
-    writeln!(out, "\n# the tables under Miri")?;
-    let mut arguments = vec!["test", "-p", "memreport-dmd", "--lib", "--"];
-    arguments.extend(TABLES);
-    Ok(toolchain(&arguments)
-        .env("CARGO_TARGET_DIR", build::root().join("target/miri"))
-        .status()?
-        .success())
+    writeln!(out, "\n# the tables under Miri: cargo miri {}", filtered(&TABLES))?;
+    let mut miri = toolchain();
+    miri.env("CARGO_TARGET_DIR", build::root().join("target/miri"));
+    let holds = run_filtered(&mut miri, &TABLES, out)?;
+    if !holds {
+        writeln!(out, "\nFAILED: the tables under Miri")?;
+    }
+    Ok(holds)
 }
 
 fn all_holds(out: &mut dyn Write) -> Result<bool, Failure> {
-    writeln!(out, "\nall of it holds")?;
+    writeln!(out, "\neverything that ran holds; steps that did not run are named above")?;
     Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_filter_that_matches_no_test_is_found() {
+        let output = "running 1 test\ntest table::blocks::tests::a ... ok\n";
+        assert_eq!(unmatched(&["table::blocks::", "entry::"], output), ["entry::"]);
+        assert_eq!(unmatched(&["a"], "running 0 tests\n"), ["a"]);
+    }
+
+    #[test]
+    fn every_filter_is_a_module() {
+        for filter in [&MODELS[..], &TABLES].concat() {
+            let file = filter.trim_end_matches("::").replace("::", "/") + ".rs";
+            assert!(build::root().join("dmd/src").join(&file).is_file(), "{file}");
+        }
+    }
 }

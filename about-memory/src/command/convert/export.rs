@@ -6,6 +6,7 @@ use crate::command::flags::blocks::ReportedArg;
 use crate::context::Context;
 use crate::error::Failure;
 use crate::input::dump::{DumpArgs, DumpError, DumpSource, time_of};
+use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 use memreport_analysis::export;
 use memreport_analysis::export::{Format, Frames, Heap, HeapOptions, History, StackKind};
@@ -13,6 +14,7 @@ use memreport_analysis::recording::Moment;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::LazyLock;
 
 /// `about-memory export`
 #[derive(Debug, Args)]
@@ -53,41 +55,19 @@ pub struct ExportArgs {
     dump: DumpArgs,
 }
 
-/// An output format, with the viewers that open it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum FormatArg {
-    /// `go tool pprof`, speedscope, profile stores; gzipped
-    Pprof,
-    /// valgrind's `dh_view.html`, the Firefox Profiler
-    Dhat,
-    /// Folded stacks: flame graph scripts, speedscope
-    Folded,
-    /// A flame graph for any browser
-    #[cfg(feature = "svg")]
-    Svg,
-    /// speedscope
-    Speedscope,
-    /// valgrind's `ms_print`
-    Massif,
-    /// Catapult's trace viewer (`chrome://tracing`)
-    MemoryInfra,
-    /// The Firefox Profiler
-    FirefoxProfiler,
-}
+/// An output format, with its viewers as help.
+#[derive(Debug, Clone, Copy)]
+struct FormatArg(Format);
 
-impl From<FormatArg> for Format {
-    fn from(format: FormatArg) -> Self {
-        match format {
-            FormatArg::Pprof => Self::Pprof,
-            FormatArg::Dhat => Self::Dhat,
-            FormatArg::Folded => Self::Folded,
-            #[cfg(feature = "svg")]
-            FormatArg::Svg => Self::Svg,
-            FormatArg::Speedscope => Self::Speedscope,
-            FormatArg::Massif => Self::Massif,
-            FormatArg::MemoryInfra => Self::MemoryInfra,
-            FormatArg::FirefoxProfiler => Self::FirefoxProfiler,
-        }
+impl ValueEnum for FormatArg {
+    fn value_variants<'a>() -> &'a [Self] {
+        static ALL: LazyLock<Vec<FormatArg>> =
+            LazyLock::new(|| Format::ALL.iter().copied().map(FormatArg).collect());
+        &ALL
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(PossibleValue::new(self.0.name()).help(self.0.viewers()))
     }
 }
 
@@ -126,12 +106,12 @@ impl ExportArgs {
     /// # Errors
     /// The input cannot be read or does not fit the format, or the file cannot be written.
     pub fn run(self, context: &mut Context<'_>) -> Result<ExitCode, Failure> {
-        let format = Format::from(self.to);
+        let format = self.to.0;
         let count = self.inputs.len().max(self.at.len());
         if count > 1 && !format.takes_several() && !format.has_time() {
             return Err(DumpError::Several.into());
         }
-        if self.to == FormatArg::Pprof && self.output.is_none() && context.terminal.is_some() {
+        if format == Format::Pprof && self.output.is_none() && context.terminal.is_some() {
             return Err(DumpError::Binary.into());
         }
         let mut options = HeapOptions::default();

@@ -63,7 +63,7 @@ impl PsArgs {
         } else if rows.is_empty() {
             writeln!(
                 context.out,
-                "No program of yours can be asked. Call `memreport::serve()` in a program, and it stands here."
+                "No running program has an open memreport socket. Call `memreport::serve()` in a program to list it here."
             )?;
         } else {
             render::ps::write_text(&rows, context.out)?;
@@ -102,7 +102,7 @@ fn ask(program: Program, args: &PsArgs) -> Answer {
     let status = connection.status();
     let measured = match (&status, args.quick) {
         (Err(_), _) => Err(String::new()),
-        (Ok(_), true) => Err("not asked".to_owned()),
+        (Ok(_), true) => Err("not requested".to_owned()),
         (Ok(_), false) => measure(&connection),
     };
     Answer { pid, status, measured }

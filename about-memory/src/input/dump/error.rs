@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::{error, fmt, io};
 
 use memreport_analysis::analysis::{ClampError, DifferentModes, NoReports, ReferrersError};
+use memreport_analysis::export::Format;
 use memreport_analysis::read::ReadError;
 use memreport_analysis::recording::{MomentError, RecordingError};
 use memreport_analysis::retention::TargetNotFound;
@@ -53,7 +54,11 @@ impl fmt::Display for DumpError {
             Self::Recording(path, error) => write!(f, "{}: {error}", path.display()),
             Self::Moment(path, error) => write!(f, "{}: {error}", path.display()),
             Self::NoTime(path) => {
-                write!(f, "{}: a dump is of one moment: only recordings have others", path.display())
+                write!(
+                    f,
+                    "{}: a dump is of one moment: only recordings have others",
+                    path.display()
+                )
             }
             Self::Unreported(path) => write!(
                 f,
@@ -76,9 +81,15 @@ impl fmt::Display for DumpError {
                 "{}: {count} of the two dumps that a comparison takes; name two, or a folder that has them",
                 path.display()
             ),
-            Self::Several => f.write_str(
-                "this format has room for one heap: export them one by one, or --to memory-infra or massif",
-            ),
+            Self::Several => {
+                let several = Format::ALL.iter().rev().filter(|format| format.takes_several());
+                let names: Vec<&str> = several.map(|format| format.name()).collect();
+                let names = names.join(" or ");
+                write!(
+                    f,
+                    "this format has room for one heap: export them one by one, or --to {names}"
+                )
+            }
             Self::Binary => {
                 f.write_str("a pprof file is no text for a terminal: name a file with -o")
             }

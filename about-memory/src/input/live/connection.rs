@@ -88,8 +88,10 @@ impl Connection {
     /// # Errors
     /// As [`ask`](Self::ask); with a dump, also if DMD does not track.
     pub fn report(&self, with_dump: bool) -> Result<Report, LiveError> {
-        let mut request = Request::new("report")
-            .with("patience", format!("{}", self.timeout.as_secs_f64() / 2.0));
+        let seconds = format!("{}", self.timeout.as_secs_f64() / 2.0);
+        // Older programs read the old name only.
+        let mut request =
+            Request::new("report").with("timeout", seconds.clone()).with("patience", seconds);
         if with_dump {
             request = request.with("dump", "yes");
         }

@@ -43,11 +43,14 @@ impl fmt::Display for LiveError {
             LiveError::NoProcess(pid) => write!(f, "there is no process {pid}"),
             LiveError::NotServing(pid, socket) => write!(
                 f,
-                "process {pid} cannot be asked: nothing listens at {}; call `memreport::serve()` in the program",
+                "process {pid} is not reachable: nothing listens at {}; call `memreport::serve()` in the program",
                 socket.display()
             ),
             LiveError::NotAllowed(pid) => {
-                write!(f, "process {pid} is another user's; only its own user and root may ask it")
+                write!(
+                    f,
+                    "process {pid} is another user's; only its own user and root may connect to it"
+                )
             }
             LiveError::NotASocket(path) => write!(
                 f,
@@ -56,7 +59,7 @@ impl fmt::Display for LiveError {
             ),
             LiveError::NoName(name) => write!(
                 f,
-                "no program called `{name}` can be asked; `about-memory ps` lists those that can"
+                "no program called `{name}` has an open memreport socket; `about-memory ps` lists those that have"
             ),
             LiveError::ManyNames(name, pids) => {
                 let pids: Vec<_> = pids.iter().map(u32::to_string).collect();
@@ -68,13 +71,13 @@ impl fmt::Display for LiveError {
             }
             LiveError::WrongPeer { pid, peer, socket } => write!(
                 f,
-                "process {peer} listens at {}, which is the place of process {pid}; it was not asked",
+                "process {peer} listens at {}, the socket of process {pid}; it got no request",
                 socket.display()
             ),
             LiveError::Io(pid, error) if error.kind() == io::ErrorKind::WouldBlock => {
                 write!(f, "process {pid} did not answer in time; is it stopped?")
             }
-            LiveError::Io(pid, _) => write!(f, "process {pid} could not be asked"),
+            LiveError::Io(pid, _) => write!(f, "process {pid} did not answer"),
             LiveError::Garbled(pid, what) => {
                 write!(
                     f,

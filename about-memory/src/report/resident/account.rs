@@ -132,7 +132,7 @@ fn in_memory(snapshot: &ProcessSnapshot) -> Option<Sum> {
     let whole = line("heap-committed", committed, "allocator");
     let parts = vec![
         line("in memory", heap, "as above"),
-        line("not touched, or given back", committed - heap, "by subtraction"),
+        line("not touched, or returned", committed - heap, "by subtraction"),
     ];
     Some(Sum::new("by residence", whole, parts))
 }
@@ -181,9 +181,9 @@ fn blocks(snapshot: &ProcessSnapshot) -> Option<Sum> {
     let blocks = snapshot.blocks?;
     let whole = line("heap-allocated", snapshot.figure("heap-allocated")?, "counters");
     let parts = vec![
-        line("reported, as asked for", blocks.reported, "DMD"),
+        line("reported, as requested", blocks.reported, "DMD"),
         line("slop of reported blocks", blocks.reported_slop, "DMD"),
-        line("dark, as asked for", blocks.dark, "DMD"),
+        line("dark, as requested", blocks.dark, "DMD"),
         line("slop of dark blocks", blocks.dark_slop, "DMD"),
     ];
     Some(Sum::new("by block", whole, parts))

@@ -71,25 +71,13 @@ fn leaves(text: &str) -> i128 {
     leaves.map(|leaf| leaf.split(' ').next().unwrap().parse::<i128>().unwrap()).sum()
 }
 
-const FORMATS: &[Format] = &[
-    Format::Pprof,
-    Format::Dhat,
-    Format::Folded,
-    Format::Speedscope,
-    Format::Massif,
-    Format::MemoryInfra,
-    Format::FirefoxProfiler,
-    #[cfg(feature = "svg")]
-    Format::Svg,
-];
-
 fn assert_totals(name: &str, text: &str, expected: i128) {
     let dump = read_slice(text.as_bytes()).unwrap();
     assert_eq!(explain(&dump, &ExplainOptions::default()).heap.usable(), expected, "{name}");
     let heap = Heap::new(&dump, &HeapOptions::default()).unwrap();
     assert_eq!(heap.totals().usable(), expected, "{name}");
     let heaps = [heap];
-    for &format in FORMATS {
+    for &format in Format::ALL {
         let file = bytes(format, &heaps);
         assert_eq!(total(format, &file), expected, "{name} as {format:?}");
         assert_eq!(file, bytes(format, &heaps), "{name} as {format:?} is the same each time");
@@ -122,7 +110,7 @@ fn every_format_has_the_dump_s_bytes_in_every_mode() {
     let empty = r#"{"version":5,"invocation":{"dmdEnvVar":null,"mode":"live"},"blockList":[],"traceTable":{},"frameTable":{}}"#;
     let dump = read_slice(empty.as_bytes()).unwrap();
     let none = [Heap::new(&dump, &HeapOptions::default()).unwrap()];
-    for format in FORMATS {
+    for format in Format::ALL {
         // An empty heap is a valid file.
         assert!(format == &Format::Folded || !bytes(*format, &none).is_empty(), "{format:?}");
     }

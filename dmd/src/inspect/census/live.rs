@@ -41,7 +41,7 @@ use crate::table::packed_block::Block;
 /// ```
 #[must_use]
 pub fn take_census(breakdown: &Breakdown) -> Option<Census> {
-    let collector = Collector::default().quick().moment("asked for a census");
+    let collector = Collector::default().quick().moment("requested for a census");
     // No breakdown shows the holders of unreported blocks.
     let snapshot = without_holders(|| collector.snapshot());
     Dump::of(&snapshot).map(|dump| dump.census(breakdown))

@@ -43,7 +43,7 @@ pub fn take_symbolicated(
     breakdown: &Breakdown,
     frames: Frames,
 ) -> Result<Option<Census>, ReadError> {
-    let collector = Collector::default().quick().moment("asked for a census");
+    let collector = Collector::default().quick().moment("requested for a census");
     let snapshot = without_holders(|| collector.snapshot());
     as_own(|| {
         let Some(findings) = crate::Dump::of(&snapshot) else { return Ok(None) };

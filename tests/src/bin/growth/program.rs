@@ -22,8 +22,8 @@ const SURVIVORS: usize = 16;
 static CACHE: Mutex<Vec<Vec<u8>>> = Mutex::new(Vec::new());
 static INDEX: Mutex<Vec<Vec<u8>>> = Mutex::new(Vec::new());
 
-memreport::reporter!("explicit/cache", CACHE, "What was asked for before.");
-memreport::reporter!("explicit/index", INDEX, "What can be asked for.");
+memreport::reporter!("explicit/cache", CACHE, "The entries of earlier requests.");
+memreport::reporter!("explicit/index", INDEX, "The entries to search.");
 
 /// A writer of numbered snapshots.
 struct Snapshots {

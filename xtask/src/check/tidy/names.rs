@@ -1,12 +1,10 @@
-//! The names of files, and their first lines.
-
-use std::path::Path;
+//! The names of files and folders, and the first lines of files.
 
 use super::files::Workspace;
 use super::outcome::Outcome;
 
-/// Names that hold anything and therefore describe nothing.
-const DRAWERS: [&str; 6] = ["util", "utils", "common", "helpers", "manager", "misc"];
+/// Names that fit any content, and therefore describe none.
+const VAGUE: [&str; 6] = ["util", "utils", "common", "helpers", "manager", "misc"];
 
 /// Checks that every file begins with a line of module documentation.
 pub(crate) fn check_first_lines(workspace: &Workspace) -> Outcome {
@@ -14,14 +12,17 @@ pub(crate) fn check_first_lines(workspace: &Workspace) -> Outcome {
     Outcome::none_of(silent.map(|source| format!("{}:1: no `//!`", source.path)).collect())
 }
 
-/// Checks that no file is named for a drawer.
-pub(crate) fn check_drawers(workspace: &Workspace) -> Outcome {
-    let is_drawer = |path: &str| {
-        let stem = Path::new(path).file_stem().unwrap_or_default();
-        DRAWERS.iter().any(|drawer| stem == *drawer)
-    };
-    let drawers = workspace.sources.iter().filter(|source| is_drawer(&source.path));
-    Outcome::none_of(drawers.map(|source| source.path.clone()).collect())
+/// Checks that no file and no folder has a name that describes no content.
+pub(crate) fn check_vague(workspace: &Workspace) -> Outcome {
+    let vague = workspace.sources.iter().filter_map(|source| {
+        let name = source.path.split('/').find(|part| VAGUE.contains(&stem(part)))?;
+        Some(format!("{}: `{}` describes no content", source.path, stem(name)))
+    });
+    Outcome::none_of(vague.collect())
+}
+
+fn stem(name: &str) -> &str {
+    name.strip_suffix(".rs").unwrap_or(name)
 }
 
 #[cfg(test)]
@@ -35,8 +36,16 @@ mod tests {
     }
 
     #[test]
-    fn drawers_are_seen() {
-        let workspace = Workspace::of(&[("a/util.rs", ""), ("a/utility.rs", ""), ("misc.rs", "")]);
-        assert_eq!(check_drawers(&workspace).offenders, ["a/util.rs", "misc.rs"]);
+    fn vague_names_of_files_and_folders_are_seen() {
+        let files = ["a/util.rs", "a/utility.rs", "misc.rs", "tests/common/mod.rs"];
+        let workspace = Workspace::of(&files.map(|file| (file, "")));
+        assert_eq!(
+            check_vague(&workspace).offenders,
+            [
+                "a/util.rs: `util` describes no content",
+                "misc.rs: `misc` describes no content",
+                "tests/common/mod.rs: `common` describes no content",
+            ]
+        );
     }
 }

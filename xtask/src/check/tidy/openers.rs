@@ -1,4 +1,4 @@
-//! The first word of a doc comment: a verb or a noun, and seldom a question word.
+//! The first word of a doc comment: a verb or a noun, never a question word.
 
 use super::comments::{Comment, Style, blocks};
 use super::files::Workspace;
@@ -7,10 +7,7 @@ use super::outcome::Outcome;
 /// Words that begin a riddle rather than a description.
 const QUESTION_WORDS: [&str; 7] = ["What", "How", "Who", "As", "Whether", "Whose", "Whom"];
 
-/// One doc comment of this many may begin with such a word.
-const ONE_IN: usize = 100;
-
-/// Checks that at most one doc comment of a hundred begins with a question word.
+/// Checks that no doc comment begins with a question word.
 pub(crate) fn check(workspace: &Workspace) -> Outcome {
     let (mut all, mut offenders) = (0, Vec::new());
     for source in &workspace.sources {
@@ -23,9 +20,8 @@ pub(crate) fn check(workspace: &Workspace) -> Outcome {
             }
         }
     }
-    let count = offenders.len();
-    let summary = format!("{count} of {all} doc comments; at most one in {ONE_IN}");
-    Outcome { holds: count * ONE_IN <= all, summary, offenders, ..Outcome::default() }
+    let summary = format!("{} of {all} doc comments begin with a question word", offenders.len());
+    Outcome::none_of(offenders).with_summary(summary)
 }
 
 fn begins_badly(first: &Comment) -> bool {
@@ -38,12 +34,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_riddle_in_a_hundred_is_seen() {
-        let riddle = "/// What is left.\n/// How so.\nfn a() {}\n\n/// Ask whether.\nfn b() {}\n";
-        let outcome = check(&Workspace::of(&[("a.rs", riddle)]));
-        assert!(!outcome.holds);
-        assert_eq!(outcome.offenders, ["a.rs:1: What is left."]);
+    fn one_question_word_is_seen_among_many_openers() {
+        let riddle = "/// Whose it is.\n/// How so.\nfn a() {}\n\n/// Ask whether.\nfn b() {}\n";
         let many = format!("{riddle}{}", "/// Returns it.\nfn c() {}\n".repeat(98));
-        assert!(check(&Workspace::of(&[("a.rs", &many)])).holds);
+        let outcome = check(&Workspace::of(&[("a.rs", &many)]));
+        assert!(!outcome.holds);
+        assert_eq!(outcome.offenders, ["a.rs:1: Whose it is."]);
     }
 }

@@ -1,10 +1,11 @@
 //! Phrases that hide a mechanism which has a usual name.
 
-use super::comments::{Comment, blocks};
+use super::comments::{Comment, Style, blocks};
 use super::files::Workspace;
 use super::outcome::Outcome;
+use super::tokens::{Kind, Token, tokens};
 
-/// Phrases that no comment may hold, in lower case.
+/// Phrases that no comment and no string may contain, in lower case.
 const BANNED: [&str; 36] = [
     "are heard",
     "are passed over",
@@ -44,18 +45,53 @@ const BANNED: [&str; 36] = [
     "wins a draw",
 ];
 
-/// Checks that no comment holds a banned phrase.
+/// Files whose strings are the phrases themselves.
+const LISTS: [&str; 2] = ["xtask/src/check/tidy/phrases.rs", "xtask/src/check/tidy/openers.rs"];
+
+/// Phrases in printed text which tests hold to the byte.
+const KEPT: [(&str, &str); 8] = [
+    ("about-memory/src/render/resident/text.rs", "what is left"),
+    ("about-memory/src/report/resident/account.rs", "what is left"),
+    ("about-memory/src/report/resident/verdict.rs", "gave back"),
+    ("dmd-analysis/src/analysis/suggest/wrong.rs", "the one that"),
+    ("dmd-analysis/src/export/firefox/timeline.rs", "given back"),
+    ("dmd-analysis/src/heap/accounts.rs", "asked for"),
+    ("dmd/src/testing/budget.rs", "given back"),
+    ("memreport/src/snapshot/read/error.rs", "is to be"),
+];
+
+/// Checks that no comment and no string contains a banned phrase.
+///
+/// Strings of tests are free: they repeat what the program prints.
 pub(crate) fn check(workspace: &Workspace) -> Outcome {
     let mut offenders = Vec::new();
     for source in &workspace.sources {
-        for block in blocks(&source.comments) {
-            for (line, phrase) in found(block) {
-                offenders.push(format!("{}:{line}: \"{phrase}\"", source.path));
-            }
+        let mut all: Vec<(usize, &str)> = blocks(&source.comments).flat_map(found).collect();
+        if !source.is_test() && !LISTS.contains(&&*source.path) {
+            let strings = strings(&source.text);
+            let in_strings = strings.iter().flat_map(|lines| found(lines));
+            all.extend(in_strings.filter(|(_, phrase)| !KEPT.contains(&(&source.path, phrase))));
         }
+        all.sort_unstable();
+        let path = &source.path;
+        offenders.extend(all.iter().map(|(line, phrase)| format!("{path}:{line}: \"{phrase}\"")));
     }
-    let summary = format!("{} banned phrases in comments", offenders.len());
+    let summary = format!("{} banned phrases in comments and strings", offenders.len());
     Outcome::none_of(offenders).with_summary(summary)
+}
+
+/// Returns the strings of a file, each as its lines.
+fn strings(text: &str) -> Vec<Vec<Comment>> {
+    let is_string = |token: &&Token<'_>| token.kind == Kind::Literal && token.text.contains('"');
+    let lines = |token: &Token<'_>| {
+        let lines = token.text.lines().enumerate().map(|(number, line)| Comment {
+            style: Style::Plain,
+            line: token.line + number,
+            text: line.trim_end_matches('\\').replace("\\n", "\n"),
+        });
+        lines.collect()
+    };
+    tokens(text).iter().filter(is_string).map(lines).collect()
 }
 
 /// Returns the banned phrases of a block with their lines.
@@ -103,10 +139,14 @@ mod tests {
             ("fn a() {}\n// In whose\n// name.", &["a.rs:2: \"in whose name\""]),
             ("/// As for the rest, at leisure.", &["a.rs:1: \"as for\"", "a.rs:1: \"at leisure\""]),
             ("/// Bias for it. What is, left.", &[]),
-            ("let text = \"at leisure\";", &[]),
+            ("let a = \"x, at\\\n leisure\";", &["a.rs:1: \"at leisure\""]),
+            (
+                "let a = 'a'; let b = \"a\";\nlet c = r\"\nWhat is left.\";",
+                &["a.rs:3: \"what is left\""],
+            ),
+            ("let text = format!(\"at {leisure}\");", &[]),
         ] {
-            let mut offenders = check(&Workspace::of(&[("a.rs", text)])).offenders;
-            offenders.sort();
+            let offenders = check(&Workspace::of(&[("a.rs", text)])).offenders;
             assert_eq!(offenders, expected, "{text}");
         }
     }

@@ -58,8 +58,8 @@ impl PageServeArgs {
             }
             if server.has_no_source() {
                 return Err(
-                    "no running program can be asked, and no file is named; a program that calls \
-                     `memreport::serve()` can be asked"
+                    "no running program has an open memreport socket, and no file is named; call \
+                     `memreport::serve()` in a program"
                         .into(),
                 );
             }

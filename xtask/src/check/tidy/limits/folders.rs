@@ -9,14 +9,15 @@ const ENTRIES: usize = 12;
 
 /// Checks that a folder has at most twelve modules. A module and its folder count once.
 ///
-/// Doors (`lib.rs`, `main.rs`) do not count. `impls` may have a file for every crate it supports.
+/// Crate roots (`lib.rs`, `main.rs`) do not count. `impls` may have a file for every crate it
+/// supports.
 pub(crate) fn check(workspace: &Workspace) -> Outcome {
     let mut folders: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for name in CRATES {
         let root = format!("{name}/src");
         for source in workspace.below(&root) {
             let mut path = source.path.strip_suffix(".rs").unwrap_or(&source.path);
-            if ["lib", "main"].iter().any(|door| path == format!("{root}/{door}")) {
+            if ["lib", "main"].iter().any(|name| path == format!("{root}/{name}")) {
                 continue;
             }
             while let Some((folder, entry)) = path.rsplit_once('/').filter(|_| path != root) {

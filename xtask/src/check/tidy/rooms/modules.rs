@@ -59,7 +59,7 @@ impl Modules {
         found
     }
 
-    /// Adds a module. A crate with a library and a program has two doors, which count as one.
+    /// Adds a module. A crate with a library and a program has two roots, which count as one.
     fn add(&mut self, name: Name, module: Module) {
         if let Some(other) = self.modules.get_mut(&name) {
             other.paths.paths.extend(module.paths.paths);
@@ -125,7 +125,7 @@ impl Modules {
 
     /// Returns the module that an item comes from.
     ///
-    /// Re-exports are followed out of the door, and within a room. An item that a room re-exports
+    /// Re-exports are followed out of the root, and within a room. An item that a room re-exports
     /// from another room counts as the former's.
     fn target(&self, path: &[String], step: usize) -> Name {
         let lengths = (0..=path.len()).rev();

@@ -174,7 +174,7 @@ impl<'text> Reader<'text> {
     fn inline_path(&mut self) {
         let line = self.code[self.at].line;
         let is_visibility = self.before(1) == "in" && self.before(3) == "pub";
-        // A macro's user reaches the item through the crate's door.
+        // A macro's user reaches the item through the crate's root.
         let is_of_macro = self.before(1) == "$";
         let mut segments = vec![self.peek(0).to_owned()];
         self.at += 1;
