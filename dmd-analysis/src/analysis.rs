@@ -41,7 +41,7 @@ pub use number::{commas, percent};
 pub use options::ExplainOptions;
 pub use records::{
     Class, DifferentModes, Digest, Filter, Grouping, ListId, Record, Section, SizeCount, Sizes,
-    SortBy, StackId, Stacks, TextOptions, Totals, diff, digest, write_text,
+    SortBy, StackId, Stacks, TextOptions, Totals, UNTRACKED, diff, digest, write_text,
 };
 pub use scan::{
     BlockReferrers, Chain, ClampError, ClampStats, Referrer, ReferrersError, clamp, referrers,

@@ -34,7 +34,7 @@ use crate::analysis::ClampError;
 use crate::analysis::ExplainOptions;
 use crate::analysis::frames::{Sites, Style};
 use crate::analysis::scan::links::BlockRanges;
-use crate::read::{Dump, Mode};
+use crate::read::{Dump, Mode, Sum};
 use graph::Graph;
 use graph::dominators::Dominators;
 use kinds::Kinds;
@@ -121,6 +121,13 @@ impl<'d> Retention<'d> {
     #[must_use]
     pub fn heap(&self) -> u64 {
         self.retained[self.root() as usize]
+    }
+
+    /// Returns the blocks from before tracking began or while it was off. No other figure contains
+    /// them.
+    #[must_use]
+    pub fn untracked(&self) -> Sum {
+        self.dump.extension.as_ref().map_or(Sum::default(), |ours| ours.untracked)
     }
 
     /// Returns the bytes that would be freed with a block: its own, and those of all

@@ -4,8 +4,8 @@ pub(crate) mod json;
 
 use std::io::{self, Write};
 
-use memreport_analysis::analysis::{Coverage, Group, Totals, commas, percent, shorten};
-use memreport_analysis::read::FieldPlace;
+use memreport_analysis::analysis::{Coverage, Group, Totals, UNTRACKED, commas, percent, shorten};
+use memreport_analysis::read::{FieldPlace, Sum};
 use tabled::Table;
 use tabled::builder::Builder;
 use tabled::settings::object::Columns;
@@ -25,7 +25,7 @@ pub(crate) fn write_text(
         writeln!(out, "{line}")?;
     }
     for (name, groups) in tables(coverage) {
-        let mut table = groups_table(name, groups, top, columns);
+        let mut table = groups_table(name, groups, coverage.untracked, (top, columns));
         table.with(Style::psql()).modify(Columns::new(1..), Alignment::right());
         writeln!(out)?;
         for line in table.to_string().lines() {
@@ -59,7 +59,7 @@ pub(crate) fn write_markdown(
         writeln!(out, "{}\n", line.trim())?;
     }
     for (name, groups) in tables(coverage) {
-        let mut table = groups_table(name, groups, top, usize::MAX);
+        let mut table = groups_table(name, groups, coverage.untracked, (top, usize::MAX));
         table.with(Style::markdown()).modify(Columns::new(1..), Alignment::right());
         writeln!(out, "{table}\n")?;
     }
@@ -89,11 +89,16 @@ fn head(coverage: &Coverage) -> Vec<String> {
         ),
         String::new(),
         format!(
-            "heap-allocated {} = once {} + dark {} + twice or more {}",
+            "{} {} = once {} + dark {} + twice or more {}{}",
+            if coverage.is_sampled { "heap by estimate" } else { "heap-allocated" },
             bytes(coverage.heap),
             bytes(coverage.once),
             bytes(coverage.unreported),
-            bytes(coverage.twice)
+            bytes(coverage.twice),
+            match coverage.untracked.bytes {
+                0 => String::new(),
+                untracked => format!(" + untracked {}", commas(untracked.into())),
+            }
         ),
         match coverage.under_reported {
             0 => "score = once / heap-allocated".to_owned(),
@@ -105,9 +110,12 @@ fn head(coverage: &Coverage) -> Vec<String> {
     ];
     if coverage.is_sampled {
         lines.push("All figures are estimates from a sample.".to_owned());
-    } else if coverage.untracked.blocks > 0 {
+    }
+    if coverage.untracked.blocks > 0 {
         let bytes = commas(coverage.untracked.bytes.into());
-        lines.push(format!("{bytes} bytes more were made while nothing was tracked."));
+        lines.push(format!(
+            "The {bytes} untracked bytes are from before tracking began or while it was off."
+        ));
     }
     lines
 }
@@ -116,8 +124,14 @@ fn tables(coverage: &Coverage) -> [(&'static str, &[Group]); 3] {
     [("Crate", &coverage.crates), ("Type", &coverage.types), ("Reported by", &coverage.reporters)]
 }
 
-fn groups_table(name: &str, groups: &[Group], top: usize, columns: usize) -> Table {
-    let all: i128 = groups.iter().map(|group| group.all.usable()).sum();
+fn groups_table(
+    name: &str,
+    groups: &[Group],
+    untracked: Sum,
+    (top, columns): (usize, usize),
+) -> Table {
+    let tracked: i128 = groups.iter().map(|group| group.all.usable()).sum();
+    let all = tracked + i128::from(untracked.bytes);
     let figures = |group: &Group| {
         let [bytes, dark, twice] =
             [group.all, group.unreported, group.twice].map(|totals| totals.usable());
@@ -148,6 +162,10 @@ fn groups_table(name: &str, groups: &[Group], top: usize, columns: usize) -> Tab
     if groups.len() > top {
         let more = format!("… and {} more", commas((groups.len() - top) as i128));
         table.push_record([shorten(&more, room)]);
+    }
+    if untracked.blocks > 0 {
+        let (bytes, share) = (untracked.bytes.into(), percent(untracked.bytes.into(), all));
+        table.push_record([shorten(UNTRACKED, room), commas(bytes), format!("{share:.1}%")]);
     }
     table.build()
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::frames::{Parts, Site, Sites, Style, without_library};
 use super::number::{commas, percent};
 use super::options::ExplainOptions;
-use super::records::{Class, Totals, class, mode};
+use super::records::{Class, Totals, UNTRACKED, class, mode};
 use crate::axis::{Attributes, Axis, ReportState, StackCut, key, thread_text};
 use crate::read::{Block, Dump, Mode, ReportSite, TraceId};
 
@@ -63,8 +63,18 @@ pub fn group_by(dump: &Dump, axis: &Axis, options: &ExplainOptions) -> Vec<Group
             _ => {}
         }
     }
+    groups.extend(untracked_group(dump));
     groups.sort_by(|a, b| b.all.usable().cmp(&a.all.usable()).then_with(|| a.name.cmp(&b.name)));
     groups
+}
+
+/// Returns the group of the untracked blocks, if there are any.
+fn untracked_group(dump: &Dump) -> Option<Group> {
+    let untracked = dump.extension.as_ref()?.untracked;
+    let none = Totals::default();
+    let group =
+        Group { name: UNTRACKED.to_owned(), all: untracked.into(), unreported: none, twice: none };
+    (untracked.blocks > 0).then_some(group)
 }
 
 /// The blocks of a dump as a source of keys, with sites that are looked up already.
@@ -184,7 +194,7 @@ impl From<Class> for ReportState {
             Class::Unreported => ReportState::Unreported,
             Class::OnceReported => ReportState::Once,
             Class::TwiceReported => ReportState::Twice,
-            Class::Live | Class::Cumulative => ReportState::Other,
+            Class::Live | Class::Cumulative | Class::Untracked => ReportState::Other,
         }
     }
 }

@@ -7,7 +7,7 @@ use std::{error, fmt};
 use super::by::{Group, group_by};
 use super::explain::{Explained, explain};
 use super::options::ExplainOptions;
-use super::records::{Class, Totals, mode};
+use super::records::{Class, Totals, UNTRACKED, mode};
 use crate::axis::Axis;
 use crate::read::{Dump, FieldPlace, Mode, Sum, WrongKind};
 
@@ -19,7 +19,7 @@ pub struct Coverage {
     pub program: Option<String>,
     /// True if the figures are estimates from a sample.
     pub is_sampled: bool,
-    /// All blocks of the dump: reported once, twice, and never.
+    /// All blocks: reported once, twice, and never, and untracked.
     pub heap: Totals,
     /// Blocks that are reported once.
     pub once: Totals,
@@ -29,7 +29,7 @@ pub struct Coverage {
     pub twice: Totals,
     /// Bytes of reported blocks that partial reports leave out.
     pub under_reported: i128,
-    /// Live blocks that the tracker did not record. No figure above contains them.
+    /// Live blocks from before tracking began or while it was off. No group contains them.
     pub untracked: Sum,
     /// The groups by the crate that allocated the blocks, largest first.
     pub crates: Vec<Group>,
@@ -95,6 +95,11 @@ pub fn coverage(dump: &Dump, options: &ExplainOptions) -> Result<Coverage, NoRep
     let explained = explain(dump, options);
     let ours = dump.extension.as_ref();
     let partial = explained.wrong.iter().filter(|wrong| wrong.kind == WrongKind::Partial);
+    let groups = |axis: &Axis| {
+        let mut groups = group_by(dump, axis, options);
+        groups.retain(|group| group.name != UNTRACKED);
+        groups
+    };
     Ok(Coverage {
         program: ours.and_then(|ours| ours.program.clone()),
         is_sampled: explained.sampled.is_some(),
@@ -104,9 +109,9 @@ pub fn coverage(dump: &Dump, options: &ExplainOptions) -> Result<Coverage, NoRep
         twice: explained.totals(Class::TwiceReported),
         under_reported: partial.map(|wrong| wrong.missing().max(0)).sum(),
         untracked: explained.untracked,
-        crates: group_by(dump, &Axis::Crate, options),
-        types: group_by(dump, &Axis::Type, options),
-        reporters: group_by(dump, &Axis::Field, options),
+        crates: groups(&Axis::Crate),
+        types: groups(&Axis::Type),
+        reporters: groups(&Axis::Field),
         measured: ours.map(|ours| ours.measured.clone()).unwrap_or_default(),
         skipped: ours.map(|ours| ours.skipped.clone()).unwrap_or_default(),
         suggestions: suggestions(&explained),

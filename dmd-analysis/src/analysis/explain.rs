@@ -74,12 +74,17 @@ pub fn explain(dump: &Dump, options: &ExplainOptions) -> Explained {
             )
         });
     }
-    let (sampled, untracked) = dump
-        .extension
-        .as_ref()
-        .map_or((None, Sum::default()), |ours| (ours.sampled, ours.untracked));
-    let wrong = wrong_places(dump, &sites, &facts, &style);
-    Explained { mode, sampled, untracked, heap, places: by_class, wrong }
+    let ours = dump.extension.as_ref();
+    let untracked = ours.map_or(Sum::default(), |ours| ours.untracked);
+    Explained {
+        mode,
+        sampled: ours.and_then(|ours| ours.sampled),
+        untracked,
+        reported_untracked: ours.map_or(0, |ours| ours.reported_untracked),
+        heap: heap.plus(&untracked.into()),
+        places: by_class,
+        wrong: wrong_places(dump, &sites, &facts, &style),
+    }
 }
 
 /// Returns the types whose reported values point at unreported blocks, in a scan.

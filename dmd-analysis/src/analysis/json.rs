@@ -54,9 +54,17 @@ pub fn write_groups_json(groups: &[Group], top: usize, out: &mut dyn Write) -> i
 #[serde(rename_all = "camelCase")]
 struct WireExplained<'a> {
     heap: WireTotals,
+    untracked: WireUntracked,
     heap_unclassified: i128,
     classes: Vec<WireClass<'a>>,
     wrong: Vec<WireWrong<'a>>,
+}
+
+/// Blocks whose requested bytes are unknown.
+#[derive(Serialize)]
+struct WireUntracked {
+    bytes: u64,
+    blocks: u64,
 }
 
 #[derive(Serialize)]
@@ -158,6 +166,10 @@ pub fn write_explained_json(
     });
     let wire = WireExplained {
         heap: explained.heap.into(),
+        untracked: WireUntracked {
+            bytes: explained.untracked.bytes,
+            blocks: explained.untracked.blocks,
+        },
         heap_unclassified: explained.heap_unclassified(),
         classes: classes.collect(),
         wrong: explained.wrong.iter().map(WireWrong::from).collect(),

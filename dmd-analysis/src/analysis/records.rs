@@ -10,7 +10,7 @@ pub(crate) mod diff;
 pub(crate) mod order;
 pub(crate) mod text;
 
-pub use class::Class;
+pub use class::{Class, UNTRACKED};
 pub use diff::{DifferentModes, diff};
 pub use digest::{Digest, Section, digest};
 pub use order::{Filter, SortBy};

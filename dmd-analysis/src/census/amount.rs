@@ -54,6 +54,12 @@ impl Amount {
         }
     }
 
+    /// Returns an amount of which only the sum is known. None of it is in a sample.
+    pub(super) fn of_sum(blocks: u64, bytes: u64) -> Self {
+        let whole = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+        Amount { count: whole(blocks), bytes: whole(bytes), ..Amount::default() }
+    }
+
     /// Adds blocks.
     pub fn add(&mut self, other: &Amount) {
         self.combine(other, i64::saturating_add);

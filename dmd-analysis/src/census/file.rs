@@ -56,7 +56,11 @@ pub fn of_dump(dump: &Dump, breakdown: &Breakdown, options: &FileOptions) -> Cen
         counting.add(&item, &mut source);
     }
     let is_sampled = dump.extension.as_ref().is_some_and(|ours| ours.sampled.is_some());
-    counting.into_census(is_sampled, dump.notes.clone())
+    let mut census = counting.into_census(is_sampled, dump.notes.clone());
+    if let Some(ours) = &dump.extension {
+        census.add_untracked(ours.untracked.blocks, ours.untracked.bytes);
+    }
+    census
 }
 
 /// A dump as a source of items.

@@ -15,6 +15,15 @@ pub struct Census {
 }
 
 impl Census {
+    /// Adds blocks of which only the sum is known: those from before tracking began or while it was
+    /// off. They are a group of their own at the root.
+    pub fn add_untracked(&mut self, blocks: u64, bytes: u64) {
+        let amount = Amount::of_sum(blocks, bytes);
+        if amount != Amount::default() {
+            add_untracked(&mut self.root, amount);
+        }
+    }
+
     /// Returns the breakdown that the heap is counted by.
     #[must_use]
     pub fn breakdown(&self) -> &Breakdown {
@@ -55,6 +64,24 @@ pub struct Node {
     /// The way in which they are counted there.
     pub counted: Counted,
 }
+
+fn add_untracked(node: &mut Node, amount: Amount) {
+    node.amount.add(&amount);
+    match &mut node.counted {
+        Counted::Count => {}
+        Counted::Bucket(bucketed) => bucketed.left_out.add(&amount),
+        Counted::Groups(groups) => {
+            let node = Node { amount, counted: Counted::Count };
+            groups.push(Group { key: Key::Fixed(UNTRACKED), node });
+        }
+        Counted::Several(several) => {
+            several.iter_mut().for_each(|group| add_untracked(&mut group.node, amount));
+        }
+    }
+}
+
+/// The key of untracked blocks.
+const UNTRACKED: &str = "untracked";
 
 /// The way in which blocks are counted at one place of a breakdown.
 #[derive(Debug, Clone, PartialEq)]

@@ -77,13 +77,14 @@ pub fn write(heap: &Heap, out: &mut dyn Write) -> io::Result<()> {
         // The Firefox Profiler does not open a file without lifetimes.
         bklt: true,
         bkacc: false,
-        tu: "ms",
+        // The viewer's rates are per million units of time, which it calls by `Mtu`.
+        tu: "µs",
         mtu: "s",
-        tuth: 1000,
+        tuth: TEMPORARY,
         cmd: &process.program,
         pid: process.pid,
-        te: process.uptime_ms,
-        tg: process.uptime_ms,
+        te: process.uptime_ms.saturating_mul(1000),
+        tg: process.uptime_ms.saturating_mul(1000),
         pps: points,
         ftbl: frames.values(),
     };

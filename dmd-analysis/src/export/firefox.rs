@@ -148,7 +148,7 @@ fn samples<'h>(
 
 fn category(heap: &Heap, row: &Row) -> String {
     match row.kind.class {
-        Class::Live | Class::Cumulative => "Other".to_owned(),
+        Class::Live | Class::Cumulative | Class::Untracked => "Other".to_owned(),
         Class::Unreported => "unreported".to_owned(),
         Class::OnceReported | Class::TwiceReported => {
             let paths = row.kind.reports.iter().map(|report| heap.text(report.path));

@@ -15,11 +15,12 @@ pub struct Accounts {
     pub listed: Totals,
     /// The live blocks that it does not list: from before tracking began, or while it was off.
     pub untracked: Sum,
-    /// The bytes of all live blocks by the allocator's counters: the sum of listed and untracked
-    /// ones.
+    /// The bytes of all live blocks by the allocator's counters.
     ///
     /// `None` if the dump does not list all live blocks that it tracks.
     pub heap_allocated: Option<u64>,
+    /// True if the figures of blocks are estimates from a sample.
+    pub is_estimate: bool,
     /// The bytes of the tracker's own tables, which the other figures leave out.
     pub tracker_bytes: Option<u64>,
 }
@@ -28,7 +29,7 @@ pub struct Accounts {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AccountLine {
-    /// `+` before an addend, `=` before the sum of the lines above, else a space.
+    /// `+` before an addend, `-` before a subtrahend, `=` before the sum of the lines above, else a space.
     pub sign: char,
     /// The amount.
     pub bytes: i128,
@@ -42,16 +43,18 @@ pub(super) struct Outside {
     pub(super) heap_allocated: Option<u64>,
     pub(super) untracked: Sum,
     pub(super) tracker: Option<u64>,
+    pub(super) is_estimate: bool,
 }
 
 impl Outside {
     /// Returns the account of these listed blocks. `is_all` is true if they are all tracked blocks.
     pub(super) fn accounts(self, listed: Totals, is_all: bool) -> Accounts {
-        let Outside { heap_allocated, untracked, tracker } = self;
+        let Outside { heap_allocated, untracked, tracker, is_estimate } = self;
         Accounts {
             listed,
             untracked,
             heap_allocated: heap_allocated.filter(|_| is_all),
+            is_estimate,
             tracker_bytes: tracker,
         }
     }
@@ -67,14 +70,28 @@ impl Accounts {
             line(' ', req, "asked for by the program"),
             line('+', slop, "that the allocator rounds up"),
         ];
-        if let Some(heap_allocated) = self.heap_allocated {
-            let Sum { blocks, bytes } = self.untracked;
+        let Sum { blocks, bytes } = self.untracked;
+        if self.heap_allocated.is_some() || blocks > 0 {
             let blocks = commas(blocks.into());
             let text = format!("in {blocks} blocks from before tracking began or while it was off");
             lines.push(AccountLine { sign: '+', bytes: bytes.into(), text });
-            lines.push(line('=', heap_allocated.into(), "heap-allocated"));
-        } else {
-            lines.push(line('=', req + slop, "in these blocks"));
+        }
+        let sum = req + slop + i128::from(bytes);
+        match self.heap_allocated.map(i128::from) {
+            Some(all) => {
+                let rest = if self.is_estimate {
+                    "by which these estimates are off"
+                } else {
+                    "that changed while the dump was taken"
+                };
+                match all - sum {
+                    0 => {}
+                    more @ 1.. => lines.push(line('+', more, rest)),
+                    less => lines.push(line('-', -less, rest)),
+                }
+                lines.push(line('=', all, "heap-allocated"));
+            }
+            None => lines.push(line('=', sum, "in these blocks")),
         }
         if let Some(tracker) = self.tracker_bytes {
             let text = "in the tracker's own tables, which none of these has";

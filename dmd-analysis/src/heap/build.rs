@@ -6,9 +6,10 @@ use super::model::{Amounts, HeapFrame, Kind, ModuleOffset, Report, Row, TextId};
 use super::table::Table;
 use super::{Frames, HeapOptions, StackKind};
 use crate::analysis::{
-    BlockType, Class, Parts, Totals, report_names, thread_name, without_allocator, without_library,
+    BlockType, Class, Parts, Totals, UNTRACKED, report_names, thread_name, without_allocator,
+    without_library,
 };
-use crate::read::{Block, Dump, ReportSite, TraceId};
+use crate::read::{Block, Dump, ReportSite, Sum, TraceId};
 use crate::symbols::Address;
 
 /// The properties by which frames of several stacks are one.
@@ -90,6 +91,22 @@ impl<'d> Builder<'d> {
         if amounts != Amounts::Allocated && !block.freed {
             row.live.add_weighted(block);
         }
+    }
+
+    /// Adds the untracked blocks as a row of their own. Their requested bytes are unknown.
+    pub(super) fn add_untracked(&mut self, untracked: Sum) {
+        let frame = self.frame(&Parts::of_words(UNTRACKED));
+        let totals = untracked.into();
+        let kind = Kind {
+            stack: self.stacks.number([frame].into()),
+            class: Class::Untracked,
+            block_type: None,
+            thread: None,
+            scope: 0,
+            reports: Box::default(),
+            size: untracked.bytes.checked_div(untracked.blocks).unwrap_or_default(),
+        };
+        self.rows.push(Row { kind, live: totals, allocated: totals });
     }
 
     /// Returns the kind of a block.

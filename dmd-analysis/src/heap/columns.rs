@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::accounts::AccountLine;
 use super::model::{Heap, Kind};
 use super::table::Table;
-use crate::analysis::Totals;
+use crate::analysis::{Class, Totals};
 
 /// The numbers that the page groups rows by.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -38,7 +38,8 @@ pub fn columns(heap: &Heap) -> Value {
             stacks.number(stack.iter().map(function).collect())
         })
         .collect();
-    for row in &heap.rows {
+    let untracked = heap.untracked();
+    for row in heap.rows.iter().filter(|row| row.kind.class != Class::Untracked) {
         let Kind { stack, block_type, scope, .. } = row.kind;
         let key = Key { stack: of_heap[stack as usize], block_type, scope };
         let at = *numbers.entry(key).or_insert_with(|| {
@@ -54,6 +55,7 @@ pub fn columns(heap: &Heap) -> Value {
         "amount": heap.amount_name(),
         "isEstimate": heap.sample_bytes.is_some(),
         "accounts": heap.accounts().lines().into_iter().map(account).collect::<Vec<_>>(),
+        "untracked": { "bytes": untracked.usable(), "blocks": untracked.blocks },
         "functions": functions.values(),
         "stacks": stacks.values(),
         "scopes": heap.scopes,

@@ -8,7 +8,7 @@ use super::HeapOptions;
 use super::accounts::{Accounts, Outside};
 use super::build::Builder;
 use crate::analysis::{self, Class, NoReports, Totals};
-use crate::read::{Dump, Mode, Module};
+use crate::read::{Dump, Mode, Module, Sum};
 
 /// The heap of a dump, or of a moment of a recording.
 #[derive(Debug)]
@@ -172,6 +172,10 @@ impl Heap {
                 builder.add(block, class, amounts);
             }
         }
+        let untracked = dump.extension.as_ref().map_or(Sum::default(), |ours| ours.untracked);
+        if options.only.is_none() && untracked != Sum::default() {
+            builder.add_untracked(untracked);
+        }
         let mut heap = Heap::built(dump, builder, options);
         heap.amounts = amounts;
         heap.has_reports = has_reports;
@@ -207,7 +211,8 @@ impl Heap {
             modules: ours.map_or_else(Vec::new, |ours| ours.modules.clone()),
             outside: ours.map_or_else(Outside::default, |ours| Outside {
                 heap_allocated: ours.heap_allocated,
-                untracked: ours.untracked,
+                untracked: if options.only.is_none() { ours.untracked } else { Sum::default() },
+                is_estimate: ours.sampled.is_some(),
                 tracker: ours.tracker_bytes,
             }),
         }
@@ -222,10 +227,17 @@ impl Heap {
     /// Returns how the blocks add up to the bytes that the allocator has allocated.
     #[must_use]
     pub fn accounts(&self) -> Accounts {
-        // Estimates have no exact sum. Neither has one class of blocks, nor blocks that are freed.
-        let is_all =
-            self.sample_bytes.is_none() && self.only.is_none() && self.amounts == Amounts::Live;
-        self.outside.accounts(self.totals(), is_all)
+        // One class of blocks has no such sum, and neither have blocks that are freed.
+        let is_all = self.only.is_none() && self.amounts == Amounts::Live;
+        let listed = self.totals().minus(&self.untracked());
+        self.outside.accounts(listed, is_all)
+    }
+
+    /// Returns the amount of untracked blocks among [`totals`](Self::totals).
+    #[must_use]
+    pub fn untracked(&self) -> Totals {
+        let rows = self.rows.iter().filter(|row| row.kind.class == Class::Untracked);
+        rows.fold(Totals::default(), |sum, row| sum.plus(&self.amount(row)))
     }
 
     /// Returns the amount of a row, for formats that have one amount.
@@ -246,7 +258,14 @@ impl Heap {
     /// Returns the classes to show apart: none if the dump contains no reports.
     pub(crate) fn classes(&self) -> &'static [Class] {
         let is_all = self.has_reports && self.only.is_none();
-        if is_all { &[Class::Unreported, Class::OnceReported, Class::TwiceReported] } else { &[] }
+        let is_late = self.rows.iter().any(|row| row.kind.class == Class::Untracked);
+        let classes =
+            &[Class::Unreported, Class::OnceReported, Class::TwiceReported, Class::Untracked];
+        match (is_all, is_late) {
+            (true, true) => classes,
+            (true, false) => &classes[..3],
+            (false, _) => &[],
+        }
     }
 
     /// Returns the frames of a stack, innermost first.

@@ -35,8 +35,11 @@ pub struct Extension {
     pub mode: Option<String>,
     /// The usable bytes of all live blocks, by the allocator's counters.
     pub heap_allocated: Option<u64>,
-    /// The live blocks that the tracker did not record, which `blockList` therefore lacks.
+    /// The live blocks from before tracking began or while it was off, which `blockList` therefore
+    /// lacks. Of a profile, an estimate.
     pub untracked: Sum,
+    /// The bytes of untracked blocks that are reported.
+    pub reported_untracked: u64,
     /// The size of the tracker's own tables, in bytes.
     pub tracker_bytes: Option<u64>,
     /// Of a profile: the estimates for all blocks.

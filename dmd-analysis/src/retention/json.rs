@@ -11,6 +11,7 @@ use super::roots::{ExternalRoot, HandleCount};
 use super::step::{Step, StepPlace};
 use super::tree::{RetainedName, RetainedNode};
 use super::why_alive::WhyAlive;
+use crate::read::Sum;
 
 /// Writes the tree of the largest retained subtrees, and the cycles that nothing outside of them
 /// points at.
@@ -25,7 +26,9 @@ pub fn write_tree_json(
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let cycles: Vec<Value> = cycles.iter().map(|cycle| cycle_value(retention, cycle)).collect();
-    write(&json!({ "heap": tree_value(tree), "cycles": cycles }), out)
+    let Sum { blocks, bytes } = retention.untracked();
+    let untracked = json!({ "bytes": bytes, "blocks": blocks });
+    write(&json!({ "heap": tree_value(tree), "untracked": untracked, "cycles": cycles }), out)
 }
 
 /// Writes groups of blocks with what each retains.

@@ -194,6 +194,15 @@ impl Dump {
         snapshot.findings()?.downcast_ref()
     }
 
+    /// Returns the live blocks from before tracking began or while it was off. Of a profile, an
+    /// estimate.
+    pub(crate) fn untracked(&self) -> Sum {
+        match self.contents.sampled {
+            Some(sampled) => before_tracking(self.summary, sampled),
+            None => self.summary.untracked,
+        }
+    }
+
     /// Returns the sums of the collection.
     #[must_use]
     pub fn summary(&self) -> Summary {
@@ -263,6 +272,30 @@ impl Dump {
     /// Returns the number of a site's stack; `None` if no stack was taken.
     pub(crate) fn stack(site: SiteId) -> Option<u32> {
         site::site(site).map(|site| site.stack).filter(|stack| *stack != 0)
+    }
+}
+
+/// Estimates the live blocks of a profile from before it began, or from while it was off.
+///
+/// That is the part of the heap beyond the estimate of sampled blocks, limited to the heap at the
+/// end of the last gap.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "an estimate, and the conversion saturates"
+)]
+fn before_tracking(summary: Summary, sampled: Sampled) -> Sum {
+    let limit = plan::gap_limit();
+    let beyond = |all: usize, estimate: f64, limit: u64| {
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        all.saturating_sub(estimate.round() as usize).min(limit)
+    };
+    // The untracked blocks include the unsampled ones, so these are all blocks.
+    let tracked = summary.unreported.and(summary.once).and(summary.twice);
+    let blocks = tracked.blocks.saturating_add(summary.untracked.blocks);
+    Sum {
+        bytes: beyond(summary.heap_allocated, sampled.all.bytes, limit.bytes),
+        blocks: beyond(blocks, sampled.all.blocks, limit.blocks),
     }
 }
 

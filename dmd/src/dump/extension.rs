@@ -42,6 +42,7 @@ pub(super) fn fields(dump: &Dump, keys: &mut Keys) -> serde_json::Value {
         "heapAllocated": summary.heap_allocated,
         "unmeasured": summary.unmeasured,
         "untracked": sum(summary.untracked),
+        "beforeTracking": sum(dump.untracked()),
         "reportedUntracked": summary.reported_untracked,
         "trackerBytes": dump.contents.tracker_bytes,
         "sampled": sampled.map(sampled_fields),

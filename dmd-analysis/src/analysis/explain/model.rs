@@ -59,9 +59,11 @@ pub struct Explained {
     pub mode: Mode,
     /// The estimates of a profile. If present, the figures below are estimates as well.
     pub sampled: Option<Sampled>,
-    /// The live blocks that the tracker did not record. No figure below contains them.
+    /// The live blocks from before tracking began or while it was off. No class contains them.
     pub untracked: Sum,
-    /// All blocks.
+    /// The bytes of untracked blocks that are reported.
+    pub reported_untracked: u64,
+    /// All blocks: those of the classes, and untracked ones.
     pub heap: Totals,
     /// The places of each class that has any.
     pub places: Vec<ClassPlaces>,
@@ -84,7 +86,7 @@ impl Explained {
 
     /// Returns the value of `heap-unclassified` that agrees with this dump, in bytes.
     ///
-    /// That is: unreported bytes, plus bytes that partial reports leave out, minus bytes that are
+    /// That is: unreported bytes of tracked and untracked blocks, plus bytes that partial reports leave out, minus bytes that are
     /// counted more than once or are not on the heap. The reports must be of the same collection.
     #[must_use]
     pub fn heap_unclassified(&self) -> i128 {
@@ -95,7 +97,8 @@ impl Explained {
         };
         let doubled: i128 = self.places(Class::TwiceReported).iter().map(again).sum();
         let wrong: i128 = self.wrong.iter().map(WrongPlace::missing).sum();
-        unreported - doubled + wrong
+        let untracked = i128::from(self.untracked.bytes) - i128::from(self.reported_untracked);
+        unreported + untracked - doubled + wrong
     }
 }
 

@@ -76,7 +76,6 @@ fn sampling_rate(Sampled { sample_bytes, sample_probability, .. }: Sampled) -> S
 
 /// Writes which blocks the figures below are about, if not all.
 fn preface(explained: &Explained, out: &mut dyn Write) -> io::Result<()> {
-    let untracked = explained.untracked;
     if let Some(sampled) = explained.sampled {
         let Sampled { all, unreported, .. } = sampled;
         let estimate = |of: Estimate| {
@@ -91,16 +90,26 @@ fn preface(explained: &Explained, out: &mut dyn Write) -> io::Result<()> {
             estimate(all),
             estimate(unreported)
         )
-    } else if untracked.blocks > 0 {
-        writeln!(
-            out,
-            "{} in {} are from before tracking began, or from while it was off, and in none of these figures.",
-            bytes(untracked.bytes.into()),
-            count(untracked.blocks.into(), "block")
-        )
     } else {
         Ok(())
     }
+}
+
+/// Writes the line of untracked blocks, if there are any.
+fn untracked(explained: &Explained, out: &mut dyn Write) -> io::Result<()> {
+    let untracked = explained.untracked;
+    if untracked.blocks == 0 {
+        return Ok(());
+    }
+    let about = if explained.sampled.is_some() { "About " } else { "" };
+    writeln!(
+        out,
+        "{about}{} in {}, {:.2}% of the heap, are from before tracking began or while it was off: nothing else was \
+         recorded of them.",
+        bytes(untracked.bytes.into()),
+        count(untracked.blocks.into(), "block"),
+        percent(untracked.bytes.into(), explained.heap.usable())
+    )
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "an estimate, and the conversion saturates")]
@@ -110,9 +119,12 @@ fn rounded(number: f64) -> i128 {
 
 fn totals(explained: &Explained, main: Class, out: &mut dyn Write) -> io::Result<()> {
     preface(explained, out)?;
+    untracked(explained, out)?;
     let heap = explained.heap;
-    let (bytes, blocks) = (bytes(heap.usable()), count(heap.blocks, "block"));
+    let bytes = bytes(heap.usable());
     if main != Class::Unreported {
+        let recorded = heap.minus(&explained.untracked.into());
+        let (bytes, blocks) = (self::bytes(recorded.usable()), count(recorded.blocks, "block"));
         return writeln!(out, "{bytes} in {blocks} were recorded.");
     }
     let unreported = explained.totals(main);

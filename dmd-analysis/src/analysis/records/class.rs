@@ -17,6 +17,8 @@ pub enum Class {
     Unreported,
     /// Reported exactly once, which is correct.
     OnceReported,
+    /// From before tracking began or while it was off: the dump contains only their sum.
+    Untracked,
 }
 
 impl Class {
@@ -29,6 +31,7 @@ impl Class {
             Self::TwiceReported => "twice-reported",
             Self::Unreported => "unreported",
             Self::OnceReported => "once-reported",
+            Self::Untracked => "untracked",
         }
     }
 
@@ -41,9 +44,13 @@ impl Class {
             Self::TwiceReported => "Twice-reported",
             Self::Unreported => "Unreported",
             Self::OnceReported => "Once-reported",
+            Self::Untracked => "Untracked",
         }
     }
 }
+
+/// The blocks of [`Class::Untracked`], as a line of its own.
+pub const UNTRACKED: &str = "(from before tracking began or while it was off)";
 
 /// Returns the mode by which blocks are classified. Our scans contain reports, which Mozilla's mode
 /// `scan` does not.

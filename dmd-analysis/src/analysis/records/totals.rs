@@ -1,6 +1,6 @@
 //! Sums of blocks and bytes.
 
-use crate::read::Block;
+use crate::read::{Block, Sum};
 
 /// A number of blocks and their bytes, negative in a difference.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -11,6 +11,13 @@ pub struct Totals {
     pub req: i128,
     /// Slop bytes: what the allocator adds to the requested ones.
     pub slop: i128,
+}
+
+impl From<Sum> for Totals {
+    /// Takes all bytes as requested ones.
+    fn from(Sum { blocks, bytes }: Sum) -> Self {
+        Self { blocks: blocks.into(), req: bytes.into(), slop: 0 }
+    }
 }
 
 impl Totals {

@@ -167,7 +167,7 @@ impl Profile {
             Class::Unreported => Some("no"),
             Class::OnceReported => Some("once"),
             Class::TwiceReported => Some("twice"),
-            Class::Live | Class::Cumulative => None,
+            Class::Live | Class::Cumulative | Class::Untracked => None,
         };
         let text = |id: Option<u32>| id.map(|id| heap.text(id));
         let scope = heap.scope(kind.scope);

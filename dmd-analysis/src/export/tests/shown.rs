@@ -45,8 +45,10 @@ fn dhat_has_each_place_once_and_no_lifetimes() {
     assert_eq!(file["verb"], "Live, allocated");
     assert_eq!(
         (&file["cmd"], &file["pid"], &file["te"]),
-        (&json!("/usr/bin/shop"), &json!(42), &json!(1500))
+        (&json!("/usr/bin/shop"), &json!(42), &json!(1_500_000))
     );
+    // Rates are amounts per million units: of microseconds, per second.
+    assert_eq!((&file["tu"], &file["Mtu"]), (&json!("µs"), &json!("s")));
     let frames = json!([
         "[root]",
         "0x0: shop::Buffer::grow#1 (src/buffer.rs:10)",

@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 use super::super::model::{Heap, Row};
 use super::BrowseOptions;
 use super::axes::Rows;
-use crate::analysis::{Totals, percent};
+use crate::analysis::{Class, Totals, percent};
 use crate::axis::{Axis, Key, key};
 
 /// A node of the tree.
@@ -43,6 +43,8 @@ pub enum Name {
     },
     /// The frame or scope of the parent allocated them, and nothing inside it.
     Own,
+    /// They are from before tracking began or while it was off.
+    Untracked,
     /// They are in this number of nodes that are too small to show.
     Other(usize),
 }
@@ -65,16 +67,24 @@ pub fn browse(heap: &Heap, options: &BrowseOptions) -> Node {
         let is_of_type = |text: &String| type_name(heap, row).contains(text.as_str());
         let is_in_scope =
             |text: &String| heap.scope_names(row.kind.scope).any(|name| name.contains(text));
-        let is_kept = options.of_type.as_ref().is_none_or(is_of_type)
+        let is_untracked = row.kind.class == Class::Untracked;
+        let is_kept = !is_untracked
+            && options.of_type.as_ref().is_none_or(is_of_type)
             && options.in_scope.as_ref().is_none_or(is_in_scope);
         if let Some(left) = left.filter(|_| is_kept) {
             let left = left.min(depth.unwrap_or(usize::MAX));
             blocks.push(Blocks { row, left, scopes: 0 });
         }
     }
-    let totals = sum(heap, &blocks);
+    // The untracked blocks have no property that options could ask for.
+    let untracked = if options.is_of_all() { heap.untracked() } else { Totals::default() };
+    let totals = sum(heap, &blocks).plus(&untracked);
     let tree = Tree { heap, min_percent: options.min_percent, whole: totals.usable() };
-    Node { name: Name::Root, totals, children: tree.children(blocks, &options.by) }
+    let mut children = tree.children(blocks, &options.by);
+    if untracked != Totals::default() {
+        children.push(Node { name: Name::Untracked, totals: untracked, children: Vec::new() });
+    }
+    Node { name: Name::Root, totals, children }
 }
 
 /// The blocks of a row on their way down the tree.

@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 
 use super::super::model::Heap;
 use super::{BrowseOptions, Name, Node};
-use crate::analysis::{Totals, commas, percent};
+use crate::analysis::{Totals, UNTRACKED, commas, percent};
 
-/// Writes the tree for a terminal. A node that is all of its parent is not indented further.
+/// Writes the tree for a terminal. Every level is indented: amounts of one depth add up.
 ///
 /// # Errors
 ///
@@ -39,8 +39,7 @@ pub fn write_text(
         let share = format!("{:.2}%", percent(node.totals.usable(), whole));
         let name = name(&node.name, options.min_percent);
         writeln!(out, "{bytes:>15} {share:>8} {blocks:>11}  {:1$}{name}", "", 2 * depth)?;
-        let depth = if node.children.len() == 1 && depth > 0 { depth } else { depth + 1 };
-        pending.extend(Line::children(node, depth));
+        pending.extend(Line::children(node, depth + 1));
     }
     Ok(())
 }
@@ -67,6 +66,7 @@ fn name(name: &Name, min_percent: f64) -> String {
         Name::NoScope => "(in no scope)".to_owned(),
         Name::Key { text, .. } => text.clone(),
         Name::Own => "<self>".to_owned(),
+        Name::Untracked => UNTRACKED.to_owned(),
         Name::Other(count) => {
             let each = if *count == 1 { "" } else { " each" };
             format!("<other>: {count} below {min_percent}%{each}")
@@ -95,6 +95,7 @@ fn value(node: &Node) -> Value {
         Name::NoScope => ("no-scope", Value::Null),
         Name::Key { axis, text } => (*axis, json!(text)),
         Name::Own => ("self", Value::Null),
+        Name::Untracked => ("untracked", Value::Null),
         Name::Other(count) => ("other", json!(count)),
     };
     let Totals { blocks, req, slop } = node.totals;

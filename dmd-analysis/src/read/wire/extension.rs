@@ -32,6 +32,8 @@ pub(crate) struct WireExtension {
     pub(crate) notes: Vec<String>,
     heap_allocated: Option<u64>,
     untracked: Sum,
+    before_tracking: Sum,
+    reported_untracked: u64,
     tracker_bytes: Option<u64>,
     sampled: Option<Sampled>,
     born_during: Sum,
@@ -132,7 +134,12 @@ impl WireExtension {
             lost_stacks: self.lost_stacks,
             mode: self.mode,
             heap_allocated: self.heap_allocated,
-            untracked: self.untracked,
+            // Of a profile, `untracked` also counts unsampled blocks.
+            untracked: match self.sampled {
+                Some(_) => self.before_tracking,
+                None => self.untracked,
+            },
+            reported_untracked: self.reported_untracked,
             tracker_bytes: self.tracker_bytes,
             sampled: self.sampled,
             allocated_during: self.born_during,

@@ -10,8 +10,20 @@ use crate::retention::Retention;
 pub(super) fn write_heading(retention: &Retention<'_>, out: &mut dyn Write) -> io::Result<()> {
     let program = retention.dump.extension.as_ref().and_then(|ours| ours.program.as_deref());
     let program = program.map_or("the heap", |path| path.rsplit('/').next().unwrap_or(path));
-    let blocks = count(retention.dump.blocks.len() as u64, "block");
-    writeln!(out, "{program}: {} in {blocks}\n", bytes(retention.heap()))
+    let untracked = retention.untracked();
+    let blocks = retention.dump.blocks.len() as u64 + untracked.blocks;
+    let all = retention.heap() + untracked.bytes;
+    writeln!(out, "{program}: {} in {}", bytes(all), count(blocks, "block"))?;
+    if untracked.blocks > 0 {
+        let share = percent(untracked.bytes.into(), all.into());
+        let (bytes, blocks) = (bytes(untracked.bytes), count(untracked.blocks, "block"));
+        writeln!(
+            out,
+            "{bytes} in {blocks}, {share:.2}%, are from before tracking began or while it was off; nothing is known of \
+             their pointers"
+        )?;
+    }
+    writeln!(out)
 }
 
 /// The widths of the columns, by the numbers of the heap.
@@ -26,7 +38,7 @@ pub(super) struct Columns {
 impl Columns {
     pub(super) fn new(retention: &Retention<'_>) -> Self {
         let wide = |number: i128, least: usize| commas(number).len().max(least);
-        let heap = retention.heap();
+        let heap = retention.heap() + retention.untracked().bytes;
         Self {
             heap,
             bytes: wide(heap.into(), "retained".len()),

@@ -94,7 +94,11 @@ impl Dump {
                     }
                 }
             }
-            counting.into_census(contents.sampled.is_some(), contents.notes.clone())
+            let is_sampled = contents.sampled.is_some();
+            let mut census = counting.into_census(is_sampled, contents.notes.clone());
+            let untracked = self.untracked();
+            census.add_untracked(untracked.blocks as u64, untracked.bytes as u64);
+            census
         })
     }
 }

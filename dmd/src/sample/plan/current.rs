@@ -21,6 +21,28 @@ static SAMPLE_BYTES: AtomicU64 = AtomicU64::new(0);
 /// unsampled.
 static HAS_GAPS: AtomicBool = AtomicBool::new(false);
 
+/// The most live bytes and blocks that the gaps before tracking began and while it was off can
+/// contain. Unsampled blocks of a profile are not in them.
+static GAP_BYTES: AtomicU64 = AtomicU64::new(0);
+static GAP_BLOCKS: AtomicU64 = AtomicU64::new(0);
+
+/// The most that gaps can contain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct GapLimit {
+    pub(crate) bytes: u64,
+    pub(crate) blocks: u64,
+}
+
+/// Returns the most that the gaps before tracking began and while it was off can contain.
+pub(crate) fn gap_limit() -> GapLimit {
+    GapLimit { bytes: GAP_BYTES.load(Relaxed), blocks: GAP_BLOCKS.load(Relaxed) }
+}
+
+fn set_gap_limit(GapLimit { bytes, blocks }: GapLimit) {
+    GAP_BYTES.store(bytes, Relaxed);
+    GAP_BLOCKS.store(blocks, Relaxed);
+}
+
 /// Returns the plan in force.
 #[inline(always)]
 pub(crate) fn plan() -> Plan {
@@ -43,6 +65,11 @@ pub(crate) fn begin(options: Options) -> Result<Plan, TooManyRates> {
     if is_profile || before.has(DECIDED) && (!before.inserts() || before.samples()) {
         HAS_GAPS.store(true, Release);
     }
+    if before.has(DECIDED) && !before.inserts() {
+        // A block that is in a gap is live now, or it does not matter.
+        let live = memreport::heap_counters().unwrap_or_default();
+        set_gap_limit(GapLimit { bytes: live.live_bytes(), blocks: live.live_blocks() });
+    }
     let is_partial = options.effective_stacks() == Stacks::Partial && !is_profile;
     set_own_rate(if is_partial { SamplingRate::PARTIAL } else { rate });
     MODE.store(options.mode as u8, Relaxed);
@@ -59,6 +86,7 @@ pub(crate) fn stop_inserting() {
     if now.is_awake() {
         // Release, with the Acquire of `has_gaps`: a reader that misses a block also sees the gap.
         HAS_GAPS.store(true, Release);
+        set_gap_limit(GapLimit { bytes: u64::MAX, blocks: u64::MAX });
         update(Plan::without_inserting);
     }
 }

@@ -10,6 +10,7 @@ const ORDERS = {
 
 /** In the order in which nodes of one size stand. */
 const MARKS = { frame: "ƒ ", type: "Ⓣ ", scope: "Ⓢ ", noScope: "(in no scope)", own: "<self>" };
+const UNTRACKED = "(from before tracking began or while it was off)";
 const RANKS = Object.keys(MARKS);
 
 /** The node of all blocks that are wanted, with its kids. What has less than `cut` percent of them is one node. */
@@ -25,6 +26,9 @@ function breakDown(heap, { by, cut, within }) {
   const sum = (blocks, column) => blocks.reduce((sum, { row }) => sum + column[row], 0);
   const node = (kind, name, of) => ({ kind, name, bytes: sum(of, rows.bytes), blocks: sum(of, rows.blocks), of, kids: [] });
   const root = node("root", "", blocks);
+  const untracked = within === "" ? heap.untracked : { bytes: 0, blocks: 0 };
+  root.bytes += untracked.bytes;
+  root.blocks += untracked.blocks;
   const group = (blocks, kind, keyOf, textOf) => {
     const groups = new Map();
     for (const block of blocks) {
@@ -79,6 +83,9 @@ function breakDown(heap, { by, cut, within }) {
   };
   const kidsOf = (blocks, by, depth = 0) => (by.length > 0 ? breaks[by[0]](blocks, by, depth) : []);
   root.kids = kidsOf(blocks, by);
+  if (untracked.blocks > 0) {
+    root.kids.push({ ...node("untracked", UNTRACKED, []), ...untracked });
+  }
   return root;
 }
 
@@ -97,7 +104,7 @@ function percentOf(part, whole) {
 /** What the outline shows: what is above the tree, and the tree. */
 function heapBlocks(heap, wishes) {
   const root = breakDown(heap, wishes);
-  const all = heap.rows.bytes.reduce((sum, bytes) => sum + bytes, 0);
+  const all = heap.rows.bytes.reduce((sum, bytes) => sum + bytes, heap.untracked.bytes);
   const heading = [
     `${heap.program}: ${heap.isEstimate ? "about " : ""}${plain.format(root.bytes)} ${heap.amount} bytes in ` +
       `${plain.format(root.blocks)} blocks, ${percentOf(root.bytes, all)} of the heap`,
@@ -109,7 +116,7 @@ function heapBlocks(heap, wishes) {
   return [{ kind: "heading", lines: heading }, { kind: "heap", process: name, heap: root }];
 }
 
-/** The rows of the tree that are in sight. A node that is all of its parent is not indented further. */
+/** The rows of the tree that are in sight. */
 function heapRows({ heap: root, process }, folds) {
   const rows = [];
   const todo = [];
@@ -133,7 +140,7 @@ function heapRows({ heap: root, process }, folds) {
     ];
     rows.push({ line, level, place, hasKids, isOpen, pieces });
     if (isOpen) {
-      push(node.kids, node.kids.length === 1 && depth > 0 ? depth : depth + 1, level + 1, own);
+      push(node.kids, depth + 1, level + 1, own);
     }
   }
   return rows;

@@ -30,7 +30,7 @@ const WRONG = {
   "freed since": "a block that was given back since",
 };
 
-function darkSheet({ heap, heapUnclassified, classes, wrong }) {
+function darkSheet({ heap, untracked, heapUnclassified, classes, wrong }) {
   const byName = new Map(classes.map(found => [found.class, found]));
   const parts = Object.entries(CLASSES).flatMap(([name, heading]) =>
     byName.has(name) ? classParts(byName.get(name), heading, heap.bytes) : []);
@@ -45,7 +45,13 @@ function darkSheet({ heap, heapUnclassified, classes, wrong }) {
   const last = byName.has("once-reported") ? parts.splice(-1) : [];
   return [element("p", { className: "verdict" },
     `The heap has ${bytesText(heap.bytes)} in ${blocksText(heap.blocks)}; ${bytesText(heapUnclassified)} are unclassified.`),
-    ...parts, ...wrongPart, ...last];
+    ...untrackedPart(untracked, heap), ...parts, ...wrongPart, ...last];
+}
+
+/** The blocks from before tracking began or while it was off, of which only the sum is there. */
+function untrackedPart({ bytes, blocks }, heap) {
+  return blocks === 0 ? [] : [element("p", {}, `${bytesText(bytes)} in ${blocksText(blocks)}, ${percentText(bytes, heap.bytes)} of ` +
+    "the heap, are from before tracking began or while it was off: nothing else was recorded of them.")];
 }
 
 function classParts({ class: name, all, places }, heading, heap) {
@@ -78,19 +84,21 @@ function framesOf(frames) {
 }
 
 function coverageSheet(coverage) {
-  const { heap, once, dark, twice } = coverage;
+  const { heap, once, dark, twice, untracked } = coverage;
   const bar = element("div", { className: "bar", role: "img",
     "aria-label": `once ${percentText(once.bytes, heap.bytes)}, dark ${percentText(dark.bytes, heap.bytes)}, twice ` +
       percentText(twice.bytes, heap.bytes) });
-  for (const [name, { bytes }] of [["once", once], ["dark", dark], ["twice", twice]]) {
+  for (const [name, { bytes }] of [["once", once], ["dark", dark], ["twice", twice], ["untracked", untracked]]) {
     const part = element("span", { className: name, title: `${name}: ${bytesText(bytes)}` });
     part.style.flexGrow = bytes;
     bar.append(part);
   }
-  const sums = element("p", {}, `heap-allocated ${plain.format(heap.bytes)} = once ${plain.format(once.bytes)} + dark ` +
-    `${plain.format(dark.bytes)} + twice or more ${plain.format(twice.bytes)}`);
+  const whole = coverage.isSampled ? "heap by estimate" : "heap-allocated";
+  const sums = element("p", {}, `${whole} ${plain.format(heap.bytes)} = once ${plain.format(once.bytes)} + dark ` +
+    `${plain.format(dark.bytes)} + twice or more ${plain.format(twice.bytes)}` +
+    (untracked.blocks > 0 ? ` + untracked ${plain.format(untracked.bytes)}` : ""));
   const tables = [["Crate", coverage.crates], ["Type", coverage.types], ["Reported by", coverage.reporters]]
-    .map(([name, groups]) => groupsTable(name, groups));
+    .map(([name, groups]) => groupsTable(name, groups, untracked));
   const skipped = coverage.skipped.map(field =>
     element("li", {}, element("code", {}, `${field.type}.${field.field}`), ` (${field.file}:${field.line}): ${field.reason ?? ""}`));
   const remedies = coverage.remedies.map(({ remedy, bytes }) => element("li", {}, `${bytesText(bytes)}: ${remedy}`));
@@ -98,7 +106,7 @@ function coverageSheet(coverage) {
     element("p", { className: "verdict" },
       `${fixed.format(coverage.score)}% of ${bytesText(heap.bytes)} are reported exactly once.`),
     bar, element("ul", { className: "legend" }, element("li", { className: "once" }, "once"),
-      element("li", { className: "dark" }, "dark"), element("li", { className: "twice" }, "twice")), sums,
+      element("li", { className: "dark" }, "dark"), element("li", { className: "twice" }, "twice")), sums, ...untrackedPart(untracked, heap),
     ...(remedies.length > 0 ? [element("h2", {}, "What would help most"), element("ol", {}, ...remedies)] : []),
     ...tables,
     element("h2", {}, `Fields: ${coverage.measured.length} measured, ${coverage.skipped.length} skipped`),
@@ -109,8 +117,8 @@ function coverageSheet(coverage) {
 /** The most lines of a table; what is smaller is added up in one more. */
 const GROUPS = 25;
 
-function groupsTable(name, groups) {
-  const all = groups.reduce((sum, group) => sum + group.all.bytes, 0);
+function groupsTable(name, groups, untracked) {
+  const all = groups.reduce((sum, group) => sum + group.all.bytes, untracked.bytes);
   const row = (name, { bytes, dark, twice }) => element("tr", {},
     element("th", { scope: "row" }, name),
     ...[plain.format(bytes), percentText(bytes, all), percentText(bytes - dark - twice, bytes), plain.format(dark),
@@ -123,7 +131,13 @@ function groupsTable(name, groups) {
     element("thead", {}, element("tr", {},
       ...[name, "Bytes", "Share", "Once", "Dark", "Twice"].map(head => element("th", { scope: "col" }, head)))),
     element("tbody", {}, ...groups.slice(0, GROUPS).map(group => row(group.name, sums([group]))),
-      ...(rest.length > 0 ? [row(`and ${rest.length} more`, sums(rest))] : [])));
+      ...(rest.length > 0 ? [row(`and ${rest.length} more`, sums(rest))] : []),
+      ...(untracked.blocks > 0 ? [untrackedRow(untracked, all)] : [])));
+}
+
+function untrackedRow({ bytes }, all) {
+  return element("tr", {}, element("th", { scope: "row" }, UNTRACKED),
+    ...[plain.format(bytes), percentText(bytes, all), "", "", ""].map(text => element("td", {}, text)));
 }
 
 /** What a fragment of resident memory consists of; another element is left out with all that is in it. */
