@@ -91,6 +91,7 @@ impl Traversal {
     }
 
     /// Calls `work` with the operations of this traversal, for functions that return bytes.
+    #[expect(clippy::missing_panics_doc, reason = "`measure_with` calls the function")]
     pub fn run<R>(&self, work: impl FnOnce(&Ops<'_>) -> R) -> R {
         let mut result = None;
         measure_with(&self.collection, &(), |(), ops| result = Some(work(ops)));

@@ -41,7 +41,7 @@ impl Ops<'_> {
                 self.compute_missing(tracker, found, otherwise);
             }
             SizeSource::Layout | SizeSource::Allocator(_) | SizeSource::Function(_) => {
-                self.count_computed(otherwise)
+                self.count_computed(otherwise);
             }
         }
     }
@@ -180,7 +180,7 @@ impl Ops<'_> {
                 self.compute_missing(tracker, found, otherwise);
             }
             SizeSource::Layout | SizeSource::Allocator(_) | SizeSource::Function(_) => {
-                self.count_computed(otherwise)
+                self.count_computed(otherwise);
             }
         }
     }
