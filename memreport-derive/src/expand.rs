@@ -12,8 +12,17 @@ use crate::bounds;
 use crate::errors::Errors;
 use crate::sizes;
 
-/// Returns the impl; or the errors, and an empty impl that prevents further ones.
-pub(crate) fn derive(derived: &DeriveInput) -> TokenStream {
+/// The traits that a derive implements.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Traits {
+    /// `MallocSizeOf`, and with it `SizeOfExcludingThis`.
+    Excluding,
+    /// Also `SizeOfIncludingThis`.
+    Including,
+}
+
+/// Returns the impls; or the errors, and empty impls that prevent further ones.
+pub(crate) fn derive(derived: &DeriveInput, traits: Traits) -> TokenStream {
     let errors = Errors::default();
     let input = Input::read(derived, &errors);
     let krate = match &input.attrs.krate {
@@ -21,7 +30,7 @@ pub(crate) fn derive(derived: &DeriveInput) -> TokenStream {
         None => quote!(::memreport),
     };
     let sizes = sizes::expand(&input, &krate, &errors);
-    let output = Output { names: Names::new(krate), input: &input };
+    let output = Output { names: Names::new(krate), input: &input, traits };
     match errors.into_result() {
         Ok(()) => {
             let whole = output.whole();
@@ -58,6 +67,7 @@ impl Names {
 struct Output<'a> {
     names: Names,
     input: &'a Input<'a>,
+    traits: Traits,
 }
 
 impl Output<'_> {
@@ -72,6 +82,8 @@ impl Output<'_> {
     // Expands to:
     //     impl<T> ::memreport::MallocSizeOf for Page<T>
     //     where T: ::memreport::MallocSizeOf { methods }
+    // and, if derived, with the same bounds:
+    //     impl<T> ::memreport::SizeOfIncludingThis for Page<T> where … {}
     fn implementation(&self, methods: &TokenStream, bounded: bool) -> TokenStream {
         let krate = &self.names.krate;
         let DeriveInput { ident, generics, .. } = self.input.derived;
@@ -83,11 +95,19 @@ impl Output<'_> {
             }
         }
         let (impl_generics, ty_generics, where_clause) = generics.split_for_impl();
+        let including = (self.traits == Traits::Including).then(|| {
+            quote! {
+                #[automatically_derived]
+                impl #impl_generics #krate::SizeOfIncludingThis for #ident #ty_generics
+                #where_clause {}
+            }
+        });
         quote! {
             #[automatically_derived]
             impl #impl_generics #krate::MallocSizeOf for #ident #ty_generics #where_clause {
                 #methods
             }
+            #including
         }
     }
 

@@ -1,7 +1,14 @@
-//! The derive macro of the crate `memreport`: `#[derive(MallocSizeOf)]` measures the heap that a
+//! The derive macros of the crate `memreport`: `#[derive(MallocSizeOf)]` measures the heap that a
 //! type owns, field by field.
 //!
-//! Depend on `memreport`, which exports the macro with its feature `derive` (a default feature).
+//! Depend on `memreport`, which exports the macros with its feature `derive` (a default feature).
+//! Derive one of them:
+//!
+//! | derive | adds |
+//! |---|---|
+//! | [`MallocSizeOf`] | the trait `MallocSizeOf`: everything that measuring needs |
+//! | [`SizeOfExcludingThis`] | the same, under Mozilla's name |
+//! | [`SizeOfIncludingThis`] | also `size_of_including_this` on each `Box`, `Rc`, `Arc` of the type |
 //!
 //! ```
 //! use memreport::MallocSizeOf;
@@ -29,6 +36,7 @@ mod bounds;
 mod expand;
 mod sizes;
 
+use expand::Traits;
 use proc_macro::TokenStream;
 use syn::{DeriveInput, parse_macro_input};
 
@@ -99,7 +107,55 @@ use syn::{DeriveInput, parse_macro_input};
 #[proc_macro_derive(MallocSizeOf, attributes(malloc_size_of))]
 pub fn derive_malloc_size_of(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
-    expand::derive(&input).into()
+    expand::derive(&input, Traits::Excluding).into()
+}
+
+/// Implements `MallocSizeOf` under Mozilla's name for it.
+///
+/// Writes the impl of [`MallocSizeOf`], with the same attributes. Every type with `MallocSizeOf` has
+/// the trait `SizeOfExcludingThis`, so nothing more is needed:
+///
+/// ```
+/// use memreport::{SizeOfExcludingThis, Traversal};
+///
+/// #[derive(SizeOfExcludingThis)]
+/// struct Page { links: Vec<String> }
+///
+/// let page = Page { links: vec!["b".to_owned()] };
+/// assert_eq!(memreport::measure(&page).blocks, 2);
+/// assert!(Traversal::new().run(|ops| page.size_of_excluding_this(ops)) > 0);
+/// ```
+///
+/// Derive one of the three derives: a second one writes the same impl again, which is an error.
+#[proc_macro_derive(SizeOfExcludingThis, attributes(malloc_size_of))]
+pub fn derive_size_of_excluding_this(input: TokenStream) -> TokenStream {
+    let input = parse_macro_input!(input as DeriveInput);
+    expand::derive(&input, Traits::Excluding).into()
+}
+
+/// Implements `MallocSizeOf` and `SizeOfIncludingThis`, for types that live in blocks of their own.
+///
+/// Writes the impl of [`MallocSizeOf`], with the same attributes, and adds the trait
+/// `SizeOfIncludingThis`. Each `Box`, `Rc` and `Arc` of the type then has a safe method that
+/// measures the value with its block:
+///
+/// ```
+/// use memreport::{SizeOfIncludingThis, Traversal};
+///
+/// #[derive(SizeOfIncludingThis)]
+/// struct Page { links: Vec<String> }
+///
+/// let page = Box::new(Page { links: Vec::new() });
+/// assert_eq!(memreport::measure(&*page).blocks, 0);
+/// let bytes = Traversal::new().run(|ops| page.size_of_including_this(ops));
+/// assert!(bytes >= size_of::<Page>());
+/// ```
+///
+/// Derive one of the three derives: a second one writes the same impl again, which is an error.
+#[proc_macro_derive(SizeOfIncludingThis, attributes(malloc_size_of))]
+pub fn derive_size_of_including_this(input: TokenStream) -> TokenStream {
+    let input = parse_macro_input!(input as DeriveInput);
+    expand::derive(&input, Traits::Including).into()
 }
 
 /// Tests the program of the README.

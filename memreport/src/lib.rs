@@ -111,8 +111,10 @@ pub use measure::measured::{Measured, Part};
 pub use measure::ops::Ops;
 pub use measure::size_of::{MallocShallowSizeOf, MallocSizeOf, measure};
 pub use measure::sizes::{HasSizes, sizes_of};
+pub use measure::this::{OwnsBlock, SizeOfExcludingThis, SizeOfIncludingThis};
+pub use measure::traversal::{MallocSizeOfFn, Traversal};
 #[cfg(feature = "derive")]
-pub use memreport_derive::MallocSizeOf;
+pub use memreport_derive::{MallocSizeOf, SizeOfExcludingThis, SizeOfIncludingThis};
 #[cfg(all(unix, feature = "std"))]
 pub use serve::serve;
 #[cfg(feature = "std")]

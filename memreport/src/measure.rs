@@ -4,6 +4,8 @@ pub(crate) mod measured;
 pub(crate) mod lookahead;
 pub(crate) mod ops;
 pub(crate) mod size_of;
+pub(crate) mod this;
+pub(crate) mod traversal;
 pub(crate) mod sizes;
 pub(crate) mod guard;
 #[cfg(feature = "malloc_size_of")]

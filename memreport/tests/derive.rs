@@ -1,5 +1,4 @@
 //! Tests the derive: numbers, the fields that claims refer to, and the options of fields.
-#![expect(unsafe_code, reason = "calls the measure that only the holder of a block may call")]
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -176,28 +175,6 @@ fn a_list_of_a_million_nodes_fits_any_stack() {
         owns(&list, 8_000_000, 1_000_000);
     };
     std::thread::Builder::new().stack_size(512 * 1024).spawn(test).unwrap().join().unwrap();
-}
-
-#[test]
-fn both_measures_are_right() {
-    let named = Named { text: "x".repeat(100), lists: Vec::new(), number: 1 };
-    let ops_see = |value: &Named| {
-        struct Both<'b>(&'b Named, std::cell::Cell<(usize, usize)>);
-        impl MallocSizeOf for Both<'_> {
-            fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
-                let excluding = self.0.size_of_excluding_this(ops);
-                // SAFETY: the caller passes the contents of a box.
-                let including = unsafe { self.0.size_of_including_this(ops) };
-                self.1.set((excluding, including));
-            }
-        }
-        let both = Both(value, std::cell::Cell::default());
-        measure(&both);
-        both.1.get()
-    };
-    let boxed = Box::new(named);
-    assert_eq!(ops_see(&boxed), (100, 100 + size_of::<Named>()));
-    owns(&boxed, 100 + size_of::<Named>(), 2);
 }
 
 #[derive(MallocSizeOf)]

@@ -1,6 +1,7 @@
 //! Selects the source of block sizes: the allocator, the tracker's table, or the layout.
 
 use core::alloc::Layout;
+use core::ffi::c_void;
 use core::fmt;
 
 use crate::tracker::Tracker;
@@ -19,6 +20,8 @@ pub(crate) enum SizeSource {
         expect(dead_code, reason = "without std, no allocator is declared")
     )]
     Allocator(UsableSizeFn),
+    /// A function of the caller's, which returns the usable bytes of a block by its start.
+    Function(unsafe fn(*const c_void) -> usize),
     /// The block table of an active tracker.
     Table(&'static dyn Tracker),
 }
@@ -27,7 +30,7 @@ impl fmt::Debug for SizeSource {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(match self {
             SizeSource::Layout => "layouts",
-            SizeSource::Allocator(_) => "asked",
+            SizeSource::Allocator(_) | SizeSource::Function(_) => "asked",
             SizeSource::Table(_) => "tracked",
         })
     }

@@ -36,6 +36,7 @@ use malloc_size_of::{MallocSizeOf as TheirMallocSizeOf, MallocSizeOfOps};
 
 use super::ops::Ops;
 use super::size_of::{MallocSizeOf, measure};
+use super::this::SizeOfExcludingThis;
 
 std::thread_local! {
     /// The `Ops` that the other trait's callbacks use at this moment, or null.

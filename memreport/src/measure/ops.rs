@@ -148,6 +148,8 @@ impl<'a> Ops<'a> {
             SizeSource::Layout => self.count(layout.size()),
             // SAFETY: the caller's contract, for the allocator of the declaration.
             SizeSource::Allocator(usable_size) => self.count(unsafe { usable_size(start, layout) }),
+            // SAFETY: the block is live, which is all that the function requires.
+            SizeSource::Function(size_of) => self.count(unsafe { size_of(start.cast()) }),
             SizeSource::Table(tracker) => {
                 match self.exact_block(tracker, start.addr(), layout.size()) {
                     Some(bytes) => self.count(bytes),
@@ -196,6 +198,8 @@ impl<'a> Ops<'a> {
                 // SAFETY: the caller's contract; the layout of `()` means unknown.
                 self.count(unsafe { usable_size(start, Layout::new::<()>()) });
             }
+            // SAFETY: the block is live, which is all that the function requires.
+            SizeSource::Function(size_of) => self.count(unsafe { size_of(start.cast()) }),
             SizeSource::Table(tracker) => {
                 // SAFETY: the caller's contract; the layout of `()` means unknown.
                 unsafe { self.claim_start(tracker, start, None, Layout::new::<()>()) };
@@ -220,6 +224,8 @@ impl<'a> Ops<'a> {
                 // here.
                 if bytes < at_least { self.count_computed(at_least) } else { self.count(bytes) }
             }
+            // SAFETY: the block is live, which is all that the function requires.
+            SizeSource::Function(size_of) => self.count(unsafe { size_of(start.cast()) }),
             SizeSource::Table(tracker) => {
                 // SAFETY: the caller's contract; the layout of `()` means unknown.
                 unsafe { self.claim_start(tracker, start, None, Layout::new::<()>()) };

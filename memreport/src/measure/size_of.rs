@@ -1,7 +1,5 @@
 //! Defines the trait of measurable types, and the functions that measure a value.
 
-use core::alloc::Layout;
-
 use super::lookahead::Lookahead;
 use super::measured::Measured;
 use super::ops::{Collection, Ops, measure_with};
@@ -135,41 +133,6 @@ pub trait MallocSizeOf {
         Self: Sized,
     {
         false
-    }
-
-    /// Returns the heap bytes that this value adds to `ops`.
-    fn size_of_excluding_this(&self, ops: &Ops<'_>) -> usize {
-        let before = ops.bytes();
-        ops.measure_borrowed(self, |value, ops| value.add_size_of_excluding_this(ops));
-        ops.bytes() - before
-    }
-
-    /// Adds the heap blocks that this value owns and the block that it lives in.
-    ///
-    /// Safe code measures the `Box`, `Rc` or `Arc` that holds the value, with the same result.
-    ///
-    /// # Safety
-    ///
-    /// `self` is the start of a live block of the global allocator, allocated with
-    /// `Layout::for_value(self)`.
-    #[expect(unsafe_code, reason = "only the caller knows that the value is a block of its own")]
-    unsafe fn add_size_of_including_this<'a>(&'a self, ops: &Ops<'a>) {
-        // SAFETY: the caller's contract is the one of `block`.
-        unsafe { ops.block(core::ptr::from_ref(self), Layout::for_value(self)) };
-        self.add_size_of_excluding_this(ops);
-    }
-
-    /// Returns the heap bytes that this value and the block that it lives in add to `ops`.
-    ///
-    /// # Safety
-    ///
-    /// The contract of [`add_size_of_including_this`](Self::add_size_of_including_this).
-    #[expect(unsafe_code, reason = "only the caller knows that the value is a block of its own")]
-    unsafe fn size_of_including_this(&self, ops: &Ops<'_>) -> usize {
-        let before = ops.bytes();
-        // SAFETY: the caller's contract is passed through.
-        ops.measure_borrowed(self, |value, ops| unsafe { value.add_size_of_including_this(ops) });
-        ops.bytes() - before
     }
 }
 

@@ -28,7 +28,7 @@ impl Ops<'_> {
                 let is_found = find(tracker, inside.addr()).is_some();
                 (is_found || tracker.tracks_every_block()).then_some(is_found)
             }
-            SizeSource::Layout | SizeSource::Allocator(_) => None,
+            SizeSource::Layout | SizeSource::Allocator(_) | SizeSource::Function(_) => None,
         }
     }
 
@@ -40,7 +40,9 @@ impl Ops<'_> {
                 let found = self.claim(tracker, within(inside.cast::<u8>().addr()));
                 self.compute_missing(tracker, found, otherwise);
             }
-            SizeSource::Layout | SizeSource::Allocator(_) => self.count_computed(otherwise),
+            SizeSource::Layout | SizeSource::Allocator(_) | SizeSource::Function(_) => {
+                self.count_computed(otherwise);
+            }
         }
     }
 
@@ -73,7 +75,7 @@ impl Ops<'_> {
             SizeSource::Table(tracker) => {
                 find(tracker, address).map_or(address, |block| block.start)
             }
-            SizeSource::Layout | SizeSource::Allocator(_) => address,
+            SizeSource::Layout | SizeSource::Allocator(_) | SizeSource::Function(_) => address,
         };
         let share = self.share_of(key, owners);
         if share.block {
@@ -177,7 +179,9 @@ impl Ops<'_> {
                 });
                 self.compute_missing(tracker, found, otherwise);
             }
-            SizeSource::Layout | SizeSource::Allocator(_) => self.count_computed(otherwise),
+            SizeSource::Layout | SizeSource::Allocator(_) | SizeSource::Function(_) => {
+                self.count_computed(otherwise);
+            }
         }
     }
 

@@ -161,7 +161,9 @@ impl Ops<'_> {
     fn lookahead(&self) -> Option<Lookahead<'_>> {
         match self.collection.sizes {
             SizeSource::Layout => None,
-            SizeSource::Allocator(_) => Some(Lookahead { table: None, defers_pointees: false }),
+            SizeSource::Allocator(_) | SizeSource::Function(_) => {
+                Some(Lookahead { table: None, defers_pointees: false })
+            }
             SizeSource::Table(table) => {
                 Some(Lookahead { table: Some(table), defers_pointees: false })
             }
