@@ -53,7 +53,7 @@ impl<'o, 'a> Nodes<'o, 'a> {
         let pointer = core::ptr::without_provenance::<u8>(inside);
         let block = match self.ops.collection.sizes {
             SizeSource::Table(tracker) => find(tracker, inside),
-            SizeSource::Layout | SizeSource::Allocator(_) => None,
+            SizeSource::Layout | SizeSource::Allocator(_) | SizeSource::Function(_) => None,
         };
         let Some(block) = block else {
             return self.ops.shared_enclosing_block(pointer, otherwise, usize::MAX);
