@@ -106,10 +106,11 @@ impl Plan {
     /// Returns the first decision of a hook.
     #[inline(always)]
     pub(crate) fn path(self) -> Path {
-        if self.samples() {
-            Path::Profile
-        } else if self == Plan::ASLEEP {
+        // Asleep first: it is the path of programs that nobody looks at.
+        if self == Plan::ASLEEP {
             Path::Asleep
+        } else if self.samples() {
+            Path::Profile
         } else {
             Path::Table
         }
