@@ -72,6 +72,7 @@ fn modes(folder: &Path) -> Vec<(String, u32)> {
 }
 
 /// Makes a copy of a program that runs as root for every user. `None` if this user cannot.
+#[expect(clippy::print_stdout, reason = "a test that does not run must print why")]
 fn set_user_id(program: &str, folder: &Folder) -> Option<PathBuf> {
     if memreport::serve::user() != 0 {
         println!("not run: only root can be two users");

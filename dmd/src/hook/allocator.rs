@@ -395,9 +395,9 @@ macro_rules! __declare_tracked {
         $crate::__private::memreport::__declare_allocator!(
             $crate::Dmd<$allocator>,
             {
-                const INNER: $allocator = $value;
+                let inner: $allocator = $value;
                 // SAFETY: it becomes the global allocator, of which a program has one.
-                unsafe { $crate::Dmd::new(INNER, ::core::cfg!(test)) }
+                unsafe { $crate::Dmd::new(inner, ::core::cfg!(test)) }
             },
             ::core::option::Option::Some(&$crate::__private::Tracking::<$allocator>::NEW)
         );
