@@ -72,8 +72,7 @@ mod tests {
         });
     }
 
-    /// Fails when more than 5 % of what the test allocates has no reporter, or something is reported
-    /// twice.
+    /// Fails when more than 5 % of what the test allocates has no reporter, or anything has two.
     #[test]
     fn the_heap_is_accounted_for() {
         let since = Baseline::new();

@@ -53,8 +53,8 @@ impl Restriction {
         CURRENT.try_with(|current| current.borrow().clone()).ok().flatten()
     }
 
-    /// Returns whether the live block at this address counts. `thread` is the one that allocated
-    /// it.
+    /// Returns whether the live block at this address counts. `thread` has
+    /// allocated it.
     pub(super) fn counts(&self, address: usize, block: Block, thread: Option<u32>) -> bool {
         thread.is_some_and(|thread| self.threads.contains(&thread))
             || self.at_or_before(address).is_some_and(|counted| {
