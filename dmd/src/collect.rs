@@ -1,7 +1,8 @@
 //! Collections: live blocks merged with the claims of reporters.
 //!
 //! Reading order: `tracking` (the interface to memreport), `claims` (buffer and log), `collection`
-//! (from the first claim to the dump), `pass` (the merge with the table), `balance` with `groups`
+//! (from the first claim to the dump), `pass` (the merge with the table), `restriction` (to the
+//! blocks of a test), `balance` with `groups`
 //! and `summary` (the sums), `holders` (pointers to unreported blocks), `scan` (contents of
 //! blocks), `findings` (the result).
 //!
@@ -21,6 +22,7 @@ mod balance;
 pub(crate) mod scan;
 pub(crate) mod findings;
 mod pass;
+pub(crate) mod restriction;
 mod collection;
 mod tracking;
 

@@ -2,13 +2,15 @@
 //!
 //! * [`assert_fully_reported!`](crate::assert_fully_reported) checks one type.
 //! * [`Budget`] limits the allocations of a piece of code.
-//! * [`assert_classified`] checks that reporters cover the heap of the whole program.
+//! * [`Baseline`] checks that reporters cover the blocks that a test allocates.
+//! * [`assert_classified`] checks that they cover the heap of the whole program.
 //!
 //! The test binary declares the allocator with `dmd::global_allocator!();` in its first file.
 //! Without it every check fails, because a check that did not run must not pass.
 //!
 //! For maintainers, the reading order is: `tracked` (the precondition), `watch` (events of one
-//! thread), `proof` with `blame`, `compare` and `differences`, then `budget` and `classified`.
+//! thread), `proof` with `blame`, `compare` and `differences`, then `budget`,
+//! and `classified` with `limits`, `baseline` and `explained`.
 
 mod tracked;
 mod watch;
@@ -18,9 +20,14 @@ mod compare;
 mod differences;
 mod budget;
 mod classified;
+mod limits;
+mod baseline;
+mod explained;
 
+pub use baseline::Baseline;
 pub use budget::{Budget, Exceeded, Spent, Threads};
 pub use classified::{Unclassified, assert_classified, unclassified};
+pub use limits::Limits;
 pub use proof::{Defects, Proof, fully_reported};
 
 /// Asserts that a value reports exactly the heap that it owns.

@@ -9,6 +9,7 @@ use super::claims::{ClaimBuffer, ClaimLog};
 use super::findings::{Contents, Dump, Scanned};
 use super::holders::Holders;
 use super::pass::{HeapPass, PassSums};
+use super::restriction::Restriction;
 use super::summary::{Sum, Summary};
 use crate::mem::lazy_slice::mapped_bytes;
 use crate::mem::sys;
@@ -66,8 +67,13 @@ impl Collection {
         let pass = self.count_blocks(&claim_log, &holders, &mut notes);
         let HeapPass { mut balance, sums, scanned, .. } = pass;
         let allocated_during = sums.allocated_during;
-        let heap_allocated = self.count_untracked(sums, &mut balance.summary);
-        if plan::mode() == Mode::Cumulative {
+        let is_restricted = Restriction::current().is_some();
+        let heap_allocated = if is_restricted {
+            balance.summary.tracked().bytes
+        } else {
+            self.count_untracked(sums, &mut balance.summary)
+        };
+        if !is_restricted && plan::mode() == Mode::Cumulative {
             FREED
                 .kinds()
                 .filter(|kind| !is_trackers_own(kind.site))
@@ -75,7 +81,7 @@ impl Collection {
         }
         let summary = Summary {
             heap_allocated,
-            unmeasured: ending.unmeasured,
+            unmeasured: if is_restricted { 0 } else { ending.unmeasured },
             allocated_during,
             lost_blocks: BLOCKS.lost() + FREED.lost() + balance.groups.lost,
             lost_claims: claim_log.lost() + balance.lost(),
@@ -119,7 +125,7 @@ impl Collection {
         };
         let bytes = without(heap.live_bytes(), excluded.bytes);
         if has_gaps {
-            let tracked = summary.unreported.and(summary.once).and(summary.twice);
+            let tracked = summary.tracked();
             let blocks =
                 without(heap.live_blocks(), excluded.blocks).saturating_sub(tracked.blocks);
             summary.untracked = Sum { blocks, bytes: bytes.saturating_sub(tracked.bytes) };

@@ -11,6 +11,7 @@ use super::claims::words::{ClaimWords, address_of};
 use super::findings::{Scanned, ScannedBlock};
 use super::groups::ReportSet;
 use super::holders::{HolderId, Holders};
+use super::restriction::Restriction;
 use super::scan::{Frozen, FrozenBlock};
 use super::summary::Sum;
 use crate::stack::site;
@@ -31,6 +32,8 @@ pub(super) struct HeapPass<'c> {
     /// Claims of addresses that the pass has not reached yet.
     unread: &'c [ClaimWords],
     holders: &'c Holders,
+    /// The blocks that count, if not all do.
+    restriction: Option<Restriction>,
 }
 
 /// The sums of a pass that are not in the balance.
@@ -63,6 +66,7 @@ impl<'c> HeapPass<'c> {
             scanned: None,
             unread: claim_log.sorted(),
             holders,
+            restriction: Restriction::current(),
         }
     }
 
@@ -72,7 +76,7 @@ impl<'c> HeapPass<'c> {
         BLOCKS.for_each(self.granule, |LiveBlock { start, block, packed }| {
             self.visit(FrozenBlock { address: start, packed, block, contents: None });
         });
-        self.balance.add_unmatched_claims(self.unread);
+        self.add_unmatched_claims(self.unread);
         self
     }
 
@@ -87,7 +91,7 @@ impl<'c> HeapPass<'c> {
             ..HeapCounters::default()
         };
         frozen.for_each(|block| self.visit(block))?;
-        self.balance.add_unmatched_claims(self.unread);
+        self.add_unmatched_claims(self.unread);
         if let Some(scanned) = &mut self.scanned {
             scanned.file = Some(frozen.file);
         }
@@ -125,8 +129,12 @@ impl<'c> HeapPass<'c> {
         let of_block = rest.iter().take_while(|claim| address_of(claim) == address).count();
         let (claims, rest) = rest.split_at(of_block);
         self.unread = rest;
-        self.balance.add_unmatched_claims(unmatched);
+        self.add_unmatched_claims(unmatched);
         let site = site::site(block.site);
+        let thread = site.map(|site| site.thread);
+        if self.restriction.as_ref().is_some_and(|only| !only.counts(address, block, thread)) {
+            return None;
+        }
         let is_trackers_own = site.is_some_and(|site| u32::from(site.on_alloc) == OWN);
         if block.epoch == self.epoch || is_trackers_own {
             let sums = &mut self.sums;
@@ -142,5 +150,15 @@ impl<'c> HeapPass<'c> {
             _ => HolderId::default(),
         };
         Some(Attribution { reports, holder })
+    }
+
+    /// Adds claims that match no block. Under a restriction, only those inside a counted block.
+    fn add_unmatched_claims(&mut self, claims: &[ClaimWords]) {
+        let Some(only) = &self.restriction else {
+            return self.balance.add_unmatched_claims(claims);
+        };
+        for claim in claims.iter().filter(|claim| only.is_inside(address_of(claim))) {
+            self.balance.add_unmatched_claims(std::slice::from_ref(claim));
+        }
     }
 }

@@ -100,6 +100,11 @@ pub struct Summary {
 }
 
 impl Summary {
+    /// Returns the sum of all blocks of the table.
+    pub(super) fn tracked(&self) -> Sum {
+        self.unreported.and(self.once).and(self.twice)
+    }
+
     /// Returns the bytes of `heap-unclassified`, computed from the blocks.
     ///
     /// A viewer computes it differently: `heap-allocated` minus the heap reports. The two are equal

@@ -4,9 +4,11 @@ use std::fmt::Write as _;
 
 use memreport::{Kind, Snapshot, Units};
 
+use super::explained;
+use super::limits::{Limits, percent_of};
 use super::tracked::NOT_TRACKED;
 use crate::collect::findings::Group;
-use crate::collect::{Dump, Summary};
+use crate::collect::{Dump, Sum, Summary};
 use crate::stack::site;
 
 /// The unreported part of a program's heap.
@@ -36,11 +38,14 @@ pub fn unclassified(snapshot: &Snapshot) -> Option<Unclassified> {
         snapshot.reports.iter().filter(is_counted).map(|report| report.amount).sum();
     let allocated = i64::try_from(summary.heap_allocated).unwrap_or(i64::MAX);
     let bytes = allocated - reported;
-    let percent = if allocated == 0 { 0.0 } else { bytes as f64 * 100.0 / allocated as f64 };
+    let percent = percent_of(bytes, summary.heap_allocated);
     Some(Unclassified { bytes, percent, summary })
 }
 
-/// Takes a snapshot, and asserts that the reporters cover the heap.
+/// Takes a snapshot, and asserts that the reporters cover the heap of the whole program.
+///
+/// In a test, the harness and other tests own a part of the heap: use [`Baseline`](super::Baseline)
+/// there. `limits` is a share in percent, or [`Limits`].
 ///
 /// ```no_run
 /// dmd::global_allocator!();
@@ -53,23 +58,65 @@ pub fn unclassified(snapshot: &Snapshot) -> Option<Unclassified> {
 ///
 /// # Panics
 ///
-/// If more than `max_percent` of the heap is unclassified, or a block is reported twice or wrongly;
-/// the message lists the blocks. Also if the program does not declare DMD's allocator.
+/// If a limit is exceeded, or a block is reported twice or wrongly; the message lists the blocks.
+/// Also if the program does not declare DMD's allocator.
 #[track_caller]
-pub fn assert_classified(max_percent: f64) {
+pub fn assert_classified(limits: impl Into<Limits>) {
     let snapshot = memreport::snapshot();
     let (Some(found), Some(dump)) = (unclassified(&snapshot), Dump::of(&snapshot)) else {
         panic!("{NOT_TRACKED}")
     };
-    let summary = found.summary;
+    let checked = Checked { of: "the heap", bytes: found.bytes };
+    let text = failures(&checked, dump, limits.into());
+    assert!(text.is_empty(), "{text}");
+}
+
+/// The bytes that a check limits.
+pub(super) struct Checked {
+    /// The memory that they belong to.
+    of: &'static str,
+    /// The unreported bytes.
+    bytes: i64,
+}
+
+impl Checked {
+    /// The blocks of a restricted collection.
+    pub(super) fn since_baseline(dump: &Dump) -> Self {
+        let bytes = i64::try_from(dump.summary().unreported.bytes).unwrap_or(i64::MAX);
+        Checked { of: "what was allocated since the baseline", bytes }
+    }
+
+    /// Returns whether the check holds, without the text.
+    pub(super) fn is_within(&self, limits: Limits, dump: &Dump) -> bool {
+        let summary = dump.summary();
+        let is_wrong = summary.twice.blocks > 0 || !dump.contents.wrong.is_empty();
+        !is_wrong && limits.exceeded(self.bytes, &summary).is_none()
+    }
+}
+
+/// Returns the text of a failed check; empty if it holds.
+pub(super) fn failures(checked: &Checked, dump: &Dump, limits: Limits) -> String {
+    let Checked { of, bytes } = *checked;
+    let summary = dump.summary();
     let mut text = String::new();
-    if found.percent > max_percent {
+    if let Some(limit) = limits.exceeded(bytes, &summary) {
+        let all = summary.heap_allocated;
+        let percent = percent_of(bytes, all);
         let _ = writeln!(
             text,
-            "{:.2} % of the heap is not reported ({} of {} bytes), and at most {max_percent} % may be:",
-            found.percent, found.bytes, summary.heap_allocated
+            "{percent:.2} % of {of} is not reported ({bytes} of {all} bytes), and at most {limit} may be:"
         );
-        list(&mut text, dump, |group| group.reports.is_empty());
+        let Sum { blocks, bytes: listed } = summary.unreported;
+        if i64::try_from(listed).is_ok_and(|listed| listed != bytes) {
+            let _ = writeln!(
+                text,
+                "  {listed} bytes in {blocks} blocks without a report, and {} bytes of other differences",
+                i128::from(bytes) - listed as i128
+            );
+        }
+        if !explained::write_unreported(dump, &mut text) {
+            list(&mut text, dump, |group| group.reports.is_empty());
+        }
     }
     if summary.twice.blocks > 0 {
         let _ = writeln!(
@@ -82,7 +129,7 @@ pub fn assert_classified(max_percent: f64) {
     for wrong in dump.wrong_reports() {
         let _ = writeln!(text, "{wrong}");
     }
-    assert!(text.is_empty(), "{text}");
+    text
 }
 
 /// The maximum number of groups that an error lists.
@@ -113,9 +160,30 @@ fn list(text: &mut String, dump: &Dump, wanted: impl Fn(&Group<'_>) -> bool) {
         }
     }
     if groups.len() > LISTED {
-        let _ = writeln!(text, "  and {} more", groups.len() - LISTED);
+        let rest: u64 = groups.iter().skip(LISTED).map(bytes).sum();
+        let _ = writeln!(text, "  {rest} bytes in {} more groups", groups.len() - LISTED);
     }
 }
+
+/// The beginnings of the names of functions that every allocation has in common.
+const LIBRARY: &[&str] = &[
+    "__rust",
+    "alloc::",
+    "<alloc::",
+    "core::",
+    "<core::",
+    "std::",
+    "<std::",
+    "__libc",
+    "dmd::stack::",
+    "dmd::hook::",
+    "<dmd::hook::",
+    "dmd::event::",
+    "test::",
+    "start_thread",
+    "clone3",
+    "__GI_",
+];
 
 /// Writes the frames that have a name, except functions of the allocator and the standard library.
 fn write_stack(text: &mut String, stack: u32) {
@@ -124,10 +192,7 @@ fn write_stack(text: &mut String, stack: u32) {
             std::ptr::without_provenance_mut::<std::ffi::c_void>(address.wrapping_sub(1));
         backtrace::resolve(inside_call, |symbol| {
             let Some(name) = symbol.name().map(|name| format!("{name:#}")) else { return };
-            if ["__rust", "alloc::", "<alloc::", "core::", "<core::", "std::", "__libc"]
-                .iter()
-                .any(|own| name.starts_with(own))
-            {
+            if LIBRARY.iter().any(|own| name.starts_with(own)) {
                 return;
             }
             let _ = match (symbol.filename(), symbol.lineno()) {

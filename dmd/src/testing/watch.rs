@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use crate::event::journal::{Journal, NumberedEvent, set_current};
+use crate::event::journal::{Journal, NumberedEvent, current, set_current};
 
 /// Journals that are not in use. They are never freed, because a hook may hold a reference.
 static POOL: Mutex<Vec<&'static Journal>> = Mutex::new(Vec::new());
@@ -28,24 +28,42 @@ impl ThreadWatch {
 
     /// Ends the watch, and returns its events in order.
     pub(super) fn end(self) -> Vec<NumberedEvent> {
-        self.stop();
-        let events = self.journal.take();
+        let events = self.paused(|events| events.to_vec());
         if let Some(outer) = self.outer {
             outer.append(&events);
         }
         events
     }
 
-    fn stop(&self) {
-        set_current(None);
+    /// Pauses the watch, and calls `work` with the events so far.
+    pub(super) fn paused<R>(&self, work: impl FnOnce(&[NumberedEvent]) -> R) -> R {
+        let _pause = Pause { journal: set_current(None) };
+        let events = self.journal.take();
+        self.journal.append(&events);
+        work(&events)
+    }
+}
+
+/// Continues the watch when it is dropped.
+struct Pause {
+    journal: Option<&'static Journal>,
+}
+
+impl Drop for Pause {
+    fn drop(&mut self) {
+        set_current(self.journal);
     }
 }
 
 impl Drop for ThreadWatch {
     fn drop(&mut self) {
-        // The watched code may have panicked.
-        self.stop();
-        POOL.lock().unwrap_or_else(PoisonError::into_inner).push(self.journal);
-        set_current(self.outer);
+        // The watched code may have panicked. A watch that began later may still be current: then
+        // it goes on, and this journal stays with it.
+        let is_current = current().is_some_and(|journal| std::ptr::eq(journal, self.journal));
+        if is_current {
+            set_current(None);
+            POOL.lock().unwrap_or_else(PoisonError::into_inner).push(self.journal);
+            set_current(self.outer);
+        }
     }
 }

@@ -13,7 +13,6 @@ pub(super) fn is_enabled() -> bool {
 }
 
 /// Runs `work`, whose collections do not search for holders. That saves a third of their time.
-#[cfg(any(feature = "census", test))]
 pub(crate) fn without_holders<R>(work: impl FnOnce() -> R) -> R {
     /// Restores the switch, also if `work` panics.
     struct Restore(bool);

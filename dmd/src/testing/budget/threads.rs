@@ -13,10 +13,10 @@ pub struct Threads {
 
 /// The threads that have joined, and the events of finished threads.
 #[derive(Debug, Default)]
-pub(super) struct Joined {
+pub(in crate::testing) struct Joined {
     /// The number of threads that have joined and are not finished.
-    pub(super) running: usize,
-    pub(super) events: Vec<NumberedEvent>,
+    pub(in crate::testing) running: usize,
+    pub(in crate::testing) events: Vec<NumberedEvent>,
 }
 
 impl Threads {
@@ -40,7 +40,7 @@ impl Threads {
         work()
     }
 
-    pub(super) fn joined(&self) -> MutexGuard<'_, Joined> {
+    pub(in crate::testing) fn joined(&self) -> MutexGuard<'_, Joined> {
         self.joined.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
