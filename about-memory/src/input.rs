@@ -2,6 +2,7 @@
 
 pub mod args;
 pub mod live;
+pub mod kind;
 pub mod open;
 pub mod dump;
 pub(crate) mod folder;

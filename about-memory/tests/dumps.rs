@@ -90,7 +90,7 @@ fn every_command_refuses_what_is_no_dump_in_the_same_words() {
 #[test]
 fn a_question_that_a_dump_cannot_answer_says_which_dump_can() {
     let directory = Directory::new("questions");
-    let table: [(&str, &[&str], &str); 8] = [
+    let table: [(&str, &[&str], &str); 9] = [
         (
             "live",
             &["coverage", "d.json"],
@@ -114,6 +114,11 @@ fn a_question_that_a_dump_cannot_answer_says_which_dump_can() {
         (
             "scan",
             &["held", "d.json", "--type", "String"],
+            "d.json: no block is of the type `String`: `heap records --by type` lists types, and --type-contains takes a part of a name",
+        ),
+        (
+            "scan",
+            &["held", "d.json", "--type-contains", "String"],
             "d.json: no block is of a type with `String` in its name: `dmd --by type` lists them",
         ),
         ("scan", &["held", "d.json"], "error: the following required arguments were not provided:"),

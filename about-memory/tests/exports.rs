@@ -108,9 +108,9 @@ fn details_are_a_tree_and_growth_is_a_list() {
           bytes    share      blocks
           9,096  100.00%          11  ƒ shop::main
           5,000   54.97%          10    <self>
-          5,000   54.97%          10    Ⓣ [unknown]
+          5,000   54.97%          10      Ⓣ [unknown]
           4,096   45.03%           1    ƒ shop::load
-          4,096   45.03%           1    Ⓣ [unknown]
+          4,096   45.03%           1      Ⓣ [unknown]
 ";
     assert_eq!(directory.text(&["heap", "dark.json"]), expected);
     let json = directory.text(&["heap", "dark.json", "--by", "type", "--json"]);

@@ -1,13 +1,15 @@
 //! Opens memory reports: files, standard input and running programs.
 
+use super::kind::FileKind;
 use super::live::{LiveError, Target, pid_of, report_of};
 use crate::report::diff::Side;
 use crate::report::diff::pair::{Pair, ReadSide};
 use crate::report::filter::Filter;
 use crate::report::page::file_builder::{FileBuilder, Opened};
 use crate::report::report_tree::Refusal;
+use crate::report::resident::snapshot::START_TOLERANCE_MS;
 use crate::report::tree::Settings;
-use memreport::snapshot::read::{self, Header, Options, ReadError, Sink};
+use memreport::snapshot::read::{self, Entry, Header, Options, ReadError, Sink};
 use std::error::Error;
 use std::fmt;
 use std::fs;
@@ -27,6 +29,7 @@ enum Reason {
     Directory,
     NotGzip,
     Read(ReadError),
+    OtherKind(FileKind),
     Refused(Refusal),
     Live(Box<LiveError>),
 }
@@ -51,6 +54,7 @@ impl fmt::Display for OpenError {
                 f.write_str("its name ends in .gz, but it is not gzip data; gzip it or rename it")
             }
             Reason::Read(error) => write!(f, "{error}"),
+            Reason::OtherKind(kind) => f.write_str(&kind.describe(&self.path)),
             Reason::Refused(refusal) => write!(f, "{refusal}"),
             Reason::Live(error) => write!(f, "{error}"),
         }
@@ -67,7 +71,7 @@ impl Error for OpenError {
             // The message contains the error's message already.
             Reason::Read(error) => error.source(),
             Reason::Live(error) => error.source(),
-            Reason::Directory | Reason::NotGzip | Reason::Refused(_) => None,
+            Reason::Directory | Reason::NotGzip | Reason::OtherKind(_) | Reason::Refused(_) => None,
         }
     }
 }
@@ -101,8 +105,13 @@ pub(crate) fn running(path: &Path) -> Option<Target> {
 /// The file cannot be read or is no memory report.
 pub fn read(path: &Path, options: Options, sink: &mut dyn Sink) -> Result<Header, OpenError> {
     let mut input = input(path)?;
-    read::read(&mut *input, options, sink)
-        .map_err(|error| OpenError { path: path.to_owned(), reason: Reason::Read(error) })
+    read::read(&mut *input, options, sink).map_err(|error| {
+        let reason = match FileKind::of(path) {
+            Some(kind) if kind != FileKind::Report => Reason::OtherKind(kind),
+            _ => Reason::Read(error),
+        };
+        OpenError { path: path.to_owned(), reason }
+    })
 }
 
 /// Reads the bytes of a file.
@@ -169,6 +178,34 @@ pub fn open_bytes(
     let header = read::read(&mut bytes, options, &mut builder).map_err(Reason::Read);
     let opened = header.and_then(|header| builder.open(&header, settings).map_err(Reason::Refused));
     opened.map_err(|reason| OpenError { path: name.into(), reason })
+}
+
+/// A sink that ignores the reports of a file.
+struct Ignore;
+
+impl Sink for Ignore {
+    fn restart(&mut self) {}
+
+    fn report(&mut self, _: &Entry<'_>) -> Result<(), Box<dyn Error + Send + Sync>> {
+        Ok(())
+    }
+}
+
+/// Returns whether two files are snapshots of one process that was not restarted between them.
+/// Running programs are not: their reports are of now.
+///
+/// # Errors
+/// A file cannot be read.
+pub(crate) fn are_of_one_process(paths: [&Path; 2], options: Options) -> Result<bool, OpenError> {
+    if paths.into_iter().any(|path| is_stdin(path) || running(path).is_some()) {
+        return Ok(false);
+    }
+    let [a, b] =
+        paths.map(|path| read(path, options, &mut Ignore).map(|header| header.own.process));
+    let ((Some(a), Some(b)), true) = ((a?, b?), paths[0] != paths[1]) else { return Ok(false) };
+    let began = a.start_ms.zip(b.start_ms);
+    let is_restarted = began.is_none_or(|(a, b)| a.abs_diff(b) > START_TOLERANCE_MS);
+    Ok(a.pid.is_some() && a.pid == b.pid && !is_restarted)
 }
 
 /// Reads two files.

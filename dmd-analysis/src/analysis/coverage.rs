@@ -1,11 +1,13 @@
 //! Coverage: the share of the heap that is reported exactly once, by crate, type and field, with
 //! suggestions.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::{error, fmt};
 
 use super::by::{Group, group_by};
-use super::explain::{Explained, explain};
+use super::explain::{Explained, Place, explain};
+use super::frames::BlockType;
 use super::options::ExplainOptions;
 use super::records::{Class, Totals, UNTRACKED, mode};
 use crate::axis::Axis;
@@ -118,22 +120,41 @@ pub fn coverage(dump: &Dump, options: &ExplainOptions) -> Result<Coverage, NoRep
     })
 }
 
+/// Returns what is known of an unreported place without a suggestion: its type, and the program's
+/// own frame.
+fn without_hint(place: &Place) -> String {
+    let site = &place.site;
+    let blocks = match &site.block_type {
+        BlockType::Known(name) => format!("`{name}`"),
+        _ => "blocks of unknown type".to_owned(),
+    };
+    match site.own.as_ref().or(site.frames.first()) {
+        Some(frame) => format!("report {blocks} that {frame} allocates"),
+        None => format!("report {blocks} without a stack: take one with --stacks=full"),
+    }
+}
+
 /// Returns each suggestion once, with the bytes of all places that have it.
 fn suggestions(explained: &Explained) -> Vec<Suggestion> {
-    let mut sums: HashMap<&str, i128> = HashMap::new();
+    let mut sums: HashMap<Cow<'_, str>, i128> = HashMap::new();
     let places = [Class::Unreported, Class::TwiceReported].map(|class| explained.places(class));
     for place in places.into_iter().flatten() {
-        if let Some(suggestion) = &place.suggestion {
-            *sums.entry(suggestion).or_default() += place.totals.usable();
-        }
+        let text = match &place.suggestion {
+            Some(suggestion) => Cow::from(suggestion),
+            None if place.reporters.is_empty() => without_hint(place).into(),
+            None => continue,
+        };
+        *sums.entry(text).or_default() += place.totals.usable();
     }
     for wrong in &explained.wrong {
         if let Some(suggestion) = &wrong.suggestion {
-            *sums.entry(suggestion).or_default() += wrong.missing().abs();
+            *sums.entry(suggestion.into()).or_default() += wrong.missing().abs();
         }
     }
-    let mut suggestions: Vec<Suggestion> =
-        sums.into_iter().map(|(text, bytes)| Suggestion { text: text.to_owned(), bytes }).collect();
+    let mut suggestions: Vec<Suggestion> = sums
+        .into_iter()
+        .map(|(text, bytes)| Suggestion { text: text.into_owned(), bytes })
+        .collect();
     suggestions.sort_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.text.cmp(&b.text)));
     suggestions
 }

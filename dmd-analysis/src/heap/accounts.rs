@@ -29,7 +29,8 @@ pub struct Accounts {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AccountLine {
-    /// `+` before an addend, `-` before a subtrahend, `=` before the sum of the lines above, else a space.
+    /// `+` before an addend, `-` before a subtrahend, `=` before the sum of the lines above, else a
+    /// space.
     pub sign: char,
     /// The amount.
     pub bytes: i128,

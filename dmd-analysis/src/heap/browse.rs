@@ -22,8 +22,10 @@ pub struct BrowseOptions {
     /// Keeps blocks with a frame that has this text in its name. Stacks begin at the outermost such
     /// frame.
     pub within: Option<String>,
-    /// Keeps blocks of types with this text in their names.
+    /// Keeps blocks of the type with this name.
     pub of_type: Option<String>,
+    /// Keeps blocks of types with this text in their names.
+    pub of_type_with: Option<String>,
     /// Keeps blocks in scopes with this text in their names, or inside such a scope.
     pub in_scope: Option<String>,
     /// The smallest share of the whole, in percent, that is a node of its own.
@@ -36,6 +38,7 @@ impl Default for BrowseOptions {
             by: vec![Axis::stack(), Axis::Type],
             within: None,
             of_type: None,
+            of_type_with: None,
             in_scope: None,
             min_percent: 1.0,
         }
@@ -45,6 +48,7 @@ impl Default for BrowseOptions {
 impl BrowseOptions {
     /// Returns whether all blocks are kept.
     fn is_of_all(&self) -> bool {
-        self.within.is_none() && self.of_type.is_none() && self.in_scope.is_none()
+        let is_of_any_type = self.of_type.is_none() && self.of_type_with.is_none();
+        self.within.is_none() && is_of_any_type && self.in_scope.is_none()
     }
 }

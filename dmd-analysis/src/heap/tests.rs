@@ -79,7 +79,7 @@ fn types_have_stacks_within() {
     let by = vec![Axis::Type, Axis::stack()];
     let options = BrowseOptions {
         by,
-        of_type: Some("u8".into()),
+        of_type: Some("[u8]".into()),
         min_percent: 0.0,
         ..BrowseOptions::default()
     };

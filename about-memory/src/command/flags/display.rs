@@ -107,20 +107,21 @@ impl DisplayArgs {
         }
     }
 
-    /// Returns the filter. Prints a note if it is no regular expression.
-    pub(crate) fn filter(&self, context: &mut Context<'_>) -> Result<Filter, Failure> {
+    /// Returns the filter.
+    ///
+    /// # Errors
+    /// The filter is no regular expression.
+    pub(crate) fn filter(&self) -> Result<Filter, Failure> {
         if !self.regex {
             return Ok(Filter::text(&self.filter));
         }
         let (filter, fault) = Filter::regex(&self.filter);
-        if let Some(fault) = fault {
-            writeln!(
-                context.notes,
-                "note: `{}` is no regular expression, so it matches nothing: {fault}",
-                self.filter
-            )?;
+        match fault {
+            Some(fault) => {
+                Err(format!("`{}` is no regular expression: {fault}", self.filter).into())
+            }
+            None => Ok(filter),
         }
-        Ok(filter)
     }
 
     /// Returns the medium of the text: a terminal or a file, with colours or without.

@@ -65,7 +65,7 @@ pub struct CensusArgs {
     all_frames: bool,
 
     /// Wait at most this long for a running program
-    #[arg(long, alias = "patience", value_name = "SECONDS", default_value = "30", value_parser = seconds)]
+    #[arg(long, alias = "patience", value_name = "TIME", default_value = "30", value_parser = seconds)]
     timeout: Duration,
 
     /// Flags of symbolication.

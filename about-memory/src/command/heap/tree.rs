@@ -36,9 +36,13 @@ pub struct HeapTreeArgs {
     #[arg(long = "in", value_name = "TEXT")]
     within: Option<String>,
 
-    /// Only blocks of types with TEXT in their name
-    #[arg(long = "type", value_name = "TEXT")]
+    /// Only blocks of the type with this name
+    #[arg(long = "type", value_name = "NAME")]
     of_type: Option<String>,
+
+    /// Only blocks of types with TEXT in their name
+    #[arg(long = "type-contains", value_name = "TEXT", conflicts_with = "of_type")]
+    of_type_with: Option<String>,
 
     /// Only blocks allocated in a scope with TEXT in its name, or inside such a scope
     #[arg(long, value_name = "TEXT")]
@@ -75,6 +79,7 @@ impl HeapTreeArgs {
         options.in_scope = self.scope;
         options.within = self.within;
         options.of_type = self.of_type;
+        options.of_type_with = self.of_type_with;
         options.min_percent = self.min.unwrap_or(if self.json { 0.0 } else { 1.0 });
         let tree = browse::browse(&heap, &options);
         match self.json {

@@ -43,9 +43,13 @@ struct TargetArgs {
     #[arg(long, value_name = "ADDRESS", value_parser = hexadecimal)]
     block: Option<u64>,
 
-    /// Blocks of types with TEXT in their names: the shortest path of each, similar ones together
-    #[arg(long = "type", value_name = "TEXT")]
+    /// Blocks of the type with this name: the shortest path of each, similar ones together
+    #[arg(long = "type", value_name = "NAME")]
     of_type: Option<String>,
+
+    /// Blocks of types with TEXT in their names
+    #[arg(long = "type-contains", value_name = "TEXT")]
+    of_type_with: Option<String>,
 
     /// Blocks reported by a path or field with TEXT in its name
     #[arg(long, value_name = "TEXT")]
@@ -64,7 +68,8 @@ impl TargetArgs {
     fn target(&self) -> Target {
         match self {
             Self { block: Some(address), .. } => Target::Block(*address),
-            Self { of_type: Some(text), .. } => Target::Type(text.clone()),
+            Self { of_type: Some(name), .. } => Target::Type(name.clone()),
+            Self { of_type_with: Some(text), .. } => Target::TypeWith(text.clone()),
             Self { reporter: Some(text), .. } => Target::Reporter(text.clone()),
             Self { site: Some(text), .. } => Target::Site(text.clone()),
             Self { record, .. } => Target::Record(record.unwrap_or(0)),

@@ -38,7 +38,7 @@ dropped already.
 $DMD is set to 1 unless it is set already; its option `--stacks` trades detail for speed.")]
 pub struct RunArgs {
     /// Take a snapshot at this interval
-    #[arg(long, value_name = "SECONDS", value_parser = interval)]
+    #[arg(long, value_name = "TIME", value_parser = interval)]
     pub every: Option<Duration>,
 
     /// Take a snapshot whenever the heap has grown by 5 %: the last one is near the peak

@@ -22,7 +22,7 @@ pub struct CallArgs {
     #[arg(value_name = "NAME=VALUE", value_parser = argument)]
     arguments: Vec<(String, String)>,
     /// Wait at most this long for an answer
-    #[arg(long, alias = "patience", value_name = "SECONDS", default_value = "30", value_parser = seconds)]
+    #[arg(long, alias = "patience", value_name = "TIME", default_value = "30", value_parser = seconds)]
     timeout: Duration,
 }
 

@@ -30,13 +30,13 @@ pub struct LogArgs {
     #[arg(short, long, conflicts_with = "seconds")]
     follow: bool,
     /// Without `--follow`: stop after this time
-    #[arg(long = "for", value_name = "SECONDS", default_value = "1", value_parser = seconds)]
+    #[arg(long = "for", value_name = "TIME", default_value = "1", value_parser = seconds)]
     seconds: Duration,
     /// The allocations to print.
     #[command(flatten)]
     options: LogOptions,
     /// Take new entries at this interval
-    #[arg(long, value_name = "SECONDS", default_value = "0.2", value_parser = seconds)]
+    #[arg(long, value_name = "TIME", default_value = "0.2", value_parser = seconds)]
     every: Duration,
     /// Print N frames of each stack; 0 is all
     #[arg(long, value_name = "N", default_value_t = 3)]

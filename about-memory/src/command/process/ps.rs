@@ -23,7 +23,7 @@ pub struct PsArgs {
     #[arg(long)]
     quick: bool,
     /// Wait at most this long for each program
-    #[arg(long, alias = "patience", value_name = "SECONDS", default_value = "0.25", value_parser = seconds)]
+    #[arg(long, alias = "patience", value_name = "TIME", default_value = "0.25", value_parser = seconds)]
     timeout: Duration,
     /// Look for sockets in this folder only
     #[arg(long, value_name = "DIR")]

@@ -34,7 +34,7 @@ pub struct SnapshotArgs {
     #[arg(long)]
     dump: bool,
     /// Wait at most this long for each program
-    #[arg(long, alias = "patience", value_name = "SECONDS", default_value = "30", value_parser = seconds)]
+    #[arg(long, alias = "patience", value_name = "TIME", default_value = "30", value_parser = seconds)]
     timeout: Duration,
     /// Flags of a series of snapshots.
     #[command(flatten)]

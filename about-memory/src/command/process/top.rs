@@ -26,13 +26,8 @@ pub struct TopArgs {
     #[arg(value_name = "PID|NAME")]
     program: Target,
     /// Refresh at this interval
-    #[arg(long, value_name = "SECONDS", default_value = "2", value_parser = every)]
+    #[arg(long, value_name = "TIME", default_value = "2", value_parser = seconds)]
     every: Duration,
-}
-
-/// Parses `2s`, `2` and `0.5`.
-fn every(text: &str) -> Result<Duration, String> {
-    seconds(text.strip_suffix('s').unwrap_or(text))
 }
 
 /// The interval at which the terminal is polled for keys.

@@ -43,7 +43,7 @@ impl DiffArgs {
     /// The files cannot be compared, or the answer cannot be written.
     pub fn run(self, context: &mut Context<'_>) -> Result<ExitCode, Failure> {
         let settings = Settings { is_diff: true, ..self.display.settings() };
-        let filter = self.display.filter(context)?;
+        let filter = self.display.filter()?;
         let (before, after) = match (&self.since, &self.second) {
             (Some(since), _) => (since, &self.first),
             (None, Some(second)) => (&self.first, second),

@@ -1,5 +1,6 @@
 //! `about-memory FILE…`: shows memory reports.
 
+use super::diff::DiffArgs;
 use super::present::{self, Presented};
 use crate::command::flags::DisplayArgs;
 use crate::context::Context;
@@ -15,7 +16,7 @@ use std::process::ExitCode;
 #[derive(Debug, Args)]
 pub struct ShowArgs {
     /// Memory reports, plain or gzipped, or pids of running programs; `-` is standard input.
-    /// Several are shown as one report of all their processes
+    /// Several are shown as one report of all their processes; two of one process are compared
     #[arg(required = true, value_name = "FILE|PID")]
     pub files: Vec<PathBuf>,
     /// Flags of the display.
@@ -32,8 +33,20 @@ impl ShowArgs {
     /// # Errors
     /// A file cannot be shown, or the answer cannot be written.
     pub fn run(self, context: &mut Context<'_>) -> Result<ExitCode, Failure> {
+        if let [first, second] = &self.files[..]
+            && open::are_of_one_process([first, second], self.input.options())?
+        {
+            writeln!(
+                context.notes,
+                "note: both files are snapshots of one process, so they are compared, as by `diff`"
+            )?;
+            let (first, second) = (first.clone(), Some(second.clone()));
+            let ShowArgs { display, input, .. } = self;
+            let diff = DiffArgs { first, second, since: None, markdown: false, display, input };
+            return diff.run(context);
+        }
         let settings = self.display.settings();
-        let filter = self.display.filter(context)?;
+        let filter = self.display.filter()?;
         let mut files = Vec::new();
         let mut sentences = Vec::new();
         for path in &self.files {

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::{error, fmt, io};
 
+use crate::input::kind::FileKind;
 use memreport_analysis::analysis::{ClampError, DifferentModes, NoReports, ReferrersError};
 use memreport_analysis::export::Format;
 use memreport_analysis::read::ReadError;
@@ -15,6 +16,8 @@ use memreport_analysis::retention::TargetNotFound;
 pub enum DumpError {
     /// A dump could not be read.
     Read(PathBuf, ReadError),
+    /// The file is no dump, but of this kind.
+    OtherKind(PathBuf, FileKind),
     /// A recording could not be read.
     Recording(PathBuf, RecordingError),
     /// A recording does not have a moment.
@@ -51,6 +54,9 @@ impl fmt::Display for DumpError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Read(path, error) => write!(f, "{}: {error}", path.display()),
+            Self::OtherKind(path, kind) => {
+                write!(f, "{}: {}", path.display(), kind.describe(path))
+            }
             Self::Recording(path, error) => write!(f, "{}: {error}", path.display()),
             Self::Moment(path, error) => write!(f, "{}: {error}", path.display()),
             Self::NoTime(path) => {
@@ -112,6 +118,7 @@ impl error::Error for DumpError {
             Self::NoReports(_, error) => Some(error),
             Self::Modes(error) => Some(error),
             Self::NoTime(_)
+            | Self::OtherKind(..)
             | Self::Unreported(_)
             | Self::Alone(_)
             | Self::TooFew(..)

@@ -2,8 +2,8 @@
 
 use super::error::DumpError;
 use super::source::DumpSource;
+use crate::input::kind::{FileKind, HEAD, text_of};
 use crate::input::open::{NamedBytes, is_stdin};
-use flate2::read::GzDecoder;
 use memreport_analysis::heap::history::History;
 use memreport_analysis::read;
 use memreport_analysis::read::unpack;
@@ -68,7 +68,7 @@ impl DumpReader {
         } else {
             read::read_file(path)
         };
-        dump.map_err(|error| DumpError::Read(path.to_owned(), error))
+        dump.map_err(|error| not_a_dump(path, error))
     }
 
     /// Reads and symbolicates the dump or the recording at `path`; `-` is standard input.
@@ -85,7 +85,7 @@ impl DumpReader {
         let whole = head.chain(file);
         if !is_recording {
             let dump = read::read(whole, read::DEFAULT_LIMIT);
-            let dump = dump.map_err(|error| DumpError::Read(path.to_owned(), error))?;
+            let dump = dump.map_err(|error| not_a_dump(path, error))?;
             return Ok(DumpSource::Dump(Box::new(self.finish(dump, notes))));
         }
         let recording =
@@ -166,16 +166,10 @@ fn open_file(path: &Path) -> io::Result<Box<dyn Read>> {
     Ok(if is_stdin(path) { Box::new(io::stdin().lock()) } else { Box::new(File::open(path)?) })
 }
 
-/// The number of bytes that distinguish a recording from a dump.
-const HEAD: u64 = 1 << 16;
-
-/// Returns the start of a file's text.
-fn text_of(head: &[u8]) -> Vec<u8> {
-    if !head.starts_with(&[0x1f, 0x8b]) {
-        return head.to_vec();
+/// Returns the error of a file that is no dump. A file of another kind is named.
+fn not_a_dump(path: &Path, error: ReadError) -> DumpError {
+    match FileKind::of(path) {
+        Some(kind) if kind != FileKind::Dump => DumpError::OtherKind(path.to_owned(), kind),
+        _ => DumpError::Read(path.to_owned(), error),
     }
-    let mut text = Vec::new();
-    // The data are cut off, so this fails in the end.
-    let _ = GzDecoder::new(head).take(HEAD).read_to_end(&mut text);
-    text
 }

@@ -12,7 +12,7 @@ const BYTES: f64 = 0.0;
 const COUNT: f64 = 1.0;
 
 /// The tolerance for the start time of a process, in milliseconds: each file measures it again.
-const START_TOLERANCE_MS: u64 = 2000;
+pub(crate) const START_TOLERANCE_MS: u64 = 2000;
 
 /// The figures of one process in one snapshot, in bytes.
 #[derive(Clone, Debug, Default)]

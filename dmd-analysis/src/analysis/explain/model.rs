@@ -63,7 +63,7 @@ pub struct Explained {
     pub untracked: Sum,
     /// The bytes of untracked blocks that are reported.
     pub reported_untracked: u64,
-    /// All blocks: those of the classes, and untracked ones.
+    /// All blocks: the sum of the classes and of untracked blocks.
     pub heap: Totals,
     /// The places of each class that has any.
     pub places: Vec<ClassPlaces>,
@@ -86,8 +86,9 @@ impl Explained {
 
     /// Returns the value of `heap-unclassified` that agrees with this dump, in bytes.
     ///
-    /// That is: unreported bytes of tracked and untracked blocks, plus bytes that partial reports leave out, minus bytes that are
-    /// counted more than once or are not on the heap. The reports must be of the same collection.
+    /// That is: unreported bytes of tracked and untracked blocks, plus bytes that partial reports
+    /// leave out, minus bytes that are counted more than once or are not on the heap. The reports
+    /// must be of the same collection.
     #[must_use]
     pub fn heap_unclassified(&self) -> i128 {
         let unreported = self.totals(Class::Unreported).usable();

@@ -99,3 +99,21 @@ fn two_reporters_are_told_who_should_leave_a_block_out() {
         assert_eq!(found.as_deref(), Some(expected), "{reports}");
     }
 }
+
+#[test]
+fn coverage_also_lists_places_without_a_suggestion() {
+    let text = r##"{"version":5,"invocation":{"dmdEnvVar":null,"mode":"dark-matter"},
+        "memreport":{"version":1,"program":"/p"},
+        "blockList":[{"req":1280512,"alloc":"A"},{"req":100,"alloc":"A"},{"req":8}],
+        "traceTable":{"A":["a"]},"frameTable":{"a":"#00: subject::main (/s/src/main.rs:3)"}}"##;
+    let dump = read_slice(text.as_bytes()).unwrap();
+    let found = crate::analysis::coverage(&dump, &ExplainOptions::default()).unwrap();
+    let first = &found.suggestions[0];
+    assert_eq!(first.bytes, 1_280_612);
+    assert!(
+        first.text.starts_with("report blocks of unknown type that subject::main"),
+        "{first:?}"
+    );
+    assert_eq!(found.suggestions.len(), 2);
+    assert!(found.suggestions[1].text.contains("without a stack"), "{found:?}");
+}

@@ -64,12 +64,14 @@ pub fn browse(heap: &Heap, options: &BrowseOptions) -> Node {
             None => Some(frames.len()),
             Some(text) => frames.iter().rposition(|frame| has(text, frame)).map(|at| at + 1),
         };
-        let is_of_type = |text: &String| type_name(heap, row).contains(text.as_str());
+        let is_of_type = |name: &String| type_name(heap, row) == name;
+        let has_in_type = |text: &String| type_name(heap, row).contains(text.as_str());
         let is_in_scope =
             |text: &String| heap.scope_names(row.kind.scope).any(|name| name.contains(text));
         let is_untracked = row.kind.class == Class::Untracked;
         let is_kept = !is_untracked
             && options.of_type.as_ref().is_none_or(is_of_type)
+            && options.of_type_with.as_ref().is_none_or(has_in_type)
             && options.in_scope.as_ref().is_none_or(is_in_scope);
         if let Some(left) = left.filter(|_| is_kept) {
             let left = left.min(depth.unwrap_or(usize::MAX));

@@ -272,7 +272,7 @@ fn missing_targets_are_errors() {
     let retention = Retention::new(&dump, &options).unwrap();
     let table = [
         (Target::Block(0x9999), "no block holds 0x9999: "),
-        (Target::Type("Zebra".into()), "no block is of a type with `Zebra` in its name: "),
+        (Target::TypeWith("Zebra".into()), "no block is of a type with `Zebra` in its name: "),
         (
             Target::Reporter("x/y".into()),
             "no block is reported by a path or field with `x/y` in its name: ",

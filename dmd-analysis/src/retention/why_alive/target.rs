@@ -13,8 +13,10 @@ use crate::retention::Retention;
 pub enum Target {
     /// The block that contains this address.
     Block(u64),
-    /// The blocks of types with this text in their names.
+    /// The blocks of the type with this name.
     Type(String),
+    /// The blocks of types with this text in their names.
+    TypeWith(String),
     /// The blocks that a path or field with this text in its name reports.
     Reporter(String),
     /// The blocks that were allocated below a function with this text in its name.
@@ -35,7 +37,12 @@ impl fmt::Display for TargetNotFound {
                 "no block holds 0x{address:x}: name an address of this dump, in hexadecimal, \
                  as `addr` or `block addresses` has it"
             ),
-            Target::Type(text) => {
+            Target::Type(name) => write!(
+                f,
+                "no block is of the type `{name}`: `heap records --by type` lists types, and --type-contains \
+                 takes a part of a name"
+            ),
+            Target::TypeWith(text) => {
                 write!(
                     f,
                     "no block is of a type with `{text}` in its name: `dmd --by type` lists them"
@@ -74,7 +81,8 @@ impl Retention<'_> {
             names.is_some_and(|names| names.iter().any(|name| name.contains(text)))
         };
         let is_target = |block: &Block| match target {
-            Target::Type(text) => {
+            Target::Type(name) => self.sites.get(block.alloc).block_type.describe() == *name,
+            Target::TypeWith(text) => {
                 self.sites.get(block.alloc).block_type.describe().contains(text.as_str())
             }
             Target::Reporter(text) => reporters(text, block),

@@ -20,7 +20,7 @@ use crate::input::live::LiveError;
 pub(crate) struct SeriesArgs {
     /// Take a snapshot now and then at this interval, until the program ends or --count is reached;
     /// the time is added to the name of FILE: `heap-20261121-230105-123.json.gz`
-    #[arg(long, value_name = "SECONDS", value_parser = interval)]
+    #[arg(long, value_name = "TIME", value_parser = interval)]
     pub(crate) every: Option<Duration>,
     /// Stop after N snapshots
     #[arg(long, value_name = "N", requires = "every", value_parser = clap::value_parser!(u64).range(1..))]

@@ -1,0 +1,104 @@
+//! Tests which files a command takes, and how it reads its flags.
+
+use about_memory::{Cli, Context};
+use clap::Parser as _;
+use std::path::{Path, PathBuf};
+
+const DUMP: &str = r##"{"version":5,"invocation":{"dmdEnvVar":"1","mode":"live"},
+    "blockList":[{"req":100,"alloc":"A"},{"req":40,"alloc":"B"}],
+    "traceTable":{"A":["v","m"],"B":["w","m"]},
+    "frameTable":{"v":"#00: <alloc::vec::Vec<u8>>::with_capacity (/rustc/1/library/alloc/src/vec/mod.rs:500)",
+      "w":"#00: <alloc::vec::Vec<u16>>::with_capacity (/rustc/1/library/alloc/src/vec/mod.rs:500)",
+      "m":"#00: subject::main (/s/src/main.rs:3)"}}"##;
+
+fn report(pid: u32, start_ms: u64, bytes: u64) -> String {
+    format!(
+        r#"{{"version":1,"hasMozMallocUsableSize":true,"memreport":{{"version":1,
+        "process":{{"name":"p","pid":{pid},"startMs":{start_ms}}}}},
+        "reports":[{{"process":"","path":"explicit/cache","kind":1,"units":0,"amount":{bytes},"description":"D."}}]}}"#
+    )
+}
+
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let folder = std::env::temp_dir().join(format!("kinds-{}-{name}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a temporary folder can be made");
+        Folder(folder)
+    }
+
+    fn file(&self, name: &str, text: &str) -> String {
+        let path: &Path = &self.0.join(name);
+        std::fs::write(path, text).expect("the folder is ours");
+        path.display().to_string()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Runs a command. Returns its answer, or the error.
+fn run(words: &[&str]) -> Result<String, String> {
+    let cli =
+        Cli::try_parse_from([&["about-memory"], words].concat()).map_err(|e| e.to_string())?;
+    let (mut out, mut notes) = (Vec::new(), Vec::new());
+    cli.run(&mut Context::new(&mut out, &mut notes)).map_err(|error| error.with_causes())?;
+    Ok(String::from_utf8(out).expect("text"))
+}
+
+#[test]
+fn two_snapshots_of_one_process_are_compared() {
+    let folder = Folder::new("compared");
+    let first = folder.file("a.json", &report(7, 1_000_000, 8 << 20));
+    let second = folder.file("b.json", &report(7, 1_000_030, 9 << 20));
+    let compared = run(&[&first, &second]).expect("two reports");
+    assert_eq!(compared, run(&["diff", &first, &second]).expect("two reports"));
+    assert!(compared.contains("1.00 MB"), "{compared}");
+    // A later process with the same number, or another process, is shown beside the first.
+    for other in [report(7, 9_000_000, 9 << 20), report(8, 1_000_000, 9 << 20)] {
+        let other = folder.file("c.json", &other);
+        let shown = run(&[&first, &other]).expect("two reports");
+        assert!(shown.contains("8.00 MB") && shown.contains("9.00 MB"), "{shown}");
+    }
+}
+
+#[test]
+fn a_file_of_another_kind_is_named_with_its_command() {
+    let folder = Folder::new("kind");
+    let dump = folder.file("heap.dmd.json", DUMP);
+    let report = folder.file("heap.json", &report(7, 1, 1 << 20));
+    let message = run(&[&dump]).expect_err("no report");
+    assert_eq!(
+        message,
+        format!("{dump}: this is a dump of the heap; show it by `about-memory heap tree {dump}`")
+    );
+    for command in ["tree", "coverage", "census", "records"] {
+        let message = run(&["heap", command, &report]).expect_err("no dump");
+        let expected =
+            format!("{report}: this is a memory report; show it by `about-memory show {report}`");
+        assert_eq!(message, expected, "{command}");
+    }
+}
+
+#[test]
+fn an_invalid_regular_expression_is_an_error() {
+    let folder = Folder::new("regex");
+    let report = folder.file("heap.json", &report(7, 1, 1 << 20));
+    let message = run(&[&report, "--filter", "(", "--regex"]).expect_err("invalid");
+    assert!(message.starts_with("`(` is no regular expression: "), "{message}");
+    assert!(run(&[&report, "--filter", "cac.e", "--regex"]).is_ok());
+}
+
+#[test]
+fn a_type_is_matched_exactly() {
+    let folder = Folder::new("type");
+    let dump = folder.file("heap.dmd.json", DUMP);
+    let shown = |words: &[&str]| run(&[&["heap", "tree", &dump], words].concat()).expect("a dump");
+    assert!(shown(&["--type", "[unknown]"]).contains(": 140 live bytes"));
+    assert!(shown(&["--type", "unknown"]).contains(": 0 live bytes"));
+    assert!(shown(&["--type-contains", "unknown"]).contains(": 140 live bytes"));
+}
