@@ -1,4 +1,4 @@
-//! Defines the error of commands, and the exit code that belongs to it.
+//! Defines the error of commands, and the exit status that belongs to it.
 
 use std::error::Error;
 use std::process::ExitCode;
@@ -7,8 +7,7 @@ use std::{fmt, io};
 /// An error that ended a command.
 ///
 /// `?` turns every error, and every sentence, into a `Failure`. It does not implement [`Error`]
-/// itself:
-/// that would forbid the conversion.
+/// itself: that would forbid the conversion.
 pub struct Failure(Cause);
 
 enum Cause {
@@ -44,7 +43,7 @@ impl Failure {
         error.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
     }
 
-    /// Returns the exit code of the process: 2, or 0 after a broken pipe.
+    /// Returns the exit status of the process: 2, or 0 after a broken pipe.
     #[must_use]
     pub fn exit_code(&self) -> ExitCode {
         if self.is_broken_pipe() { ExitCode::SUCCESS } else { ExitCode::from(2) }

@@ -1,8 +1,7 @@
 //! Shows memory reports, DMD dumps and recordings.
 //!
 //! This crate is the program `about-memory`; as a library it serves the workspace's own tests. A
-//! command
-//! reads its [`input`], computes a [`report`] and has it [`render`]ed:
+//! command reads its [`input`], computes a [`report`] and has it [`render`]ed:
 //!
 //! ```text
 //! args -> command -> input -> report
