@@ -27,7 +27,7 @@ impl fmt::Debug for SizeSource {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(match self {
             SizeSource::Layout => "layouts",
-            SizeSource::Allocator(_) => "asked",
+            SizeSource::Allocator(_) => "allocator",
             SizeSource::Table(_) => "tracked",
         })
     }
