@@ -25,4 +25,4 @@ pub mod args;
 
 pub use args::Cli;
 pub use context::{Context, Terminal};
-pub use error::Failure;
+pub use error::{AnswerWriter, Failure};
