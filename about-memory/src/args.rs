@@ -92,7 +92,7 @@ pub enum Command {
     Metrics(MetricsArgs),
     /// Add functions and lines to the frames of a dump
     Symbolicate(SymbolicateArgs),
-    /// Compare a report with a budget; exit code 1 if over
+    /// Compare a report with a budget; exit status 1 if over
     Check(CheckArgs),
     /// Old name of `page build`
     #[command(hide = true)]

@@ -1,8 +1,7 @@
 //! Shows memory reports, DMD dumps and recordings.
 //!
 //! This crate is the program `about-memory`; as a library it serves the workspace's own tests. A
-//! command
-//! reads its [`input`], computes a [`report`] and has it [`render`]ed:
+//! command reads its [`input`], computes a [`report`] and has it [`render`]ed:
 //!
 //! ```text
 //! args -> command -> input -> report
@@ -26,4 +25,4 @@ pub mod args;
 
 pub use args::Cli;
 pub use context::{Context, Terminal};
-pub use error::Failure;
+pub use error::{AnswerWriter, Failure};

@@ -1,13 +1,13 @@
 //! Runs `about-memory`.
 
-use about_memory::{Cli, Context, Failure, Terminal};
+use about_memory::{AnswerWriter, Cli, Context, Failure, Terminal};
 use clap::Parser;
 use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
+    let mut out = BufWriter::with_capacity(1 << 16, AnswerWriter(io::stdout().lock()));
     let mut notes = io::stderr();
     let mut context = Context { out: &mut out, notes: &mut notes, terminal: Terminal::of_stdout() };
     let done = cli.run(&mut context);

@@ -303,3 +303,14 @@ fn a_path_of_many_segments_is_shown() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     assert!(output.stdout.len() > 200_000);
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn an_answer_that_does_not_fit_is_reported_as_such() {
+    let full = fs::File::create("/dev/full").unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_about-memory"));
+    let output = command.args(["ps", "--folder", "/dev"]).stdout(full).output().unwrap();
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert!(message.starts_with("about-memory: the answer cannot be written: "), "{message}");
+    assert_eq!(output.status.code(), Some(2));
+}

@@ -3,8 +3,9 @@
 //! Read `allocator` first: it holds the path of each block through the hooks. `start` decides at
 //! the first block of the process, by `$DMD`, what the hooks do, and changes that on request.
 //!
-//! Invariants: no hook takes a lock, panics or does I/O; a block is removed from the table before
-//! it is freed.
+//! Invariants: no hook panics or does I/O, or takes a lock (apart from the reference unwinder on
+//! old systems, see `stack/walk/reference.rs`); a block is removed from the table before it is
+//! freed.
 
 pub(crate) mod own_frames;
 pub(crate) mod start;

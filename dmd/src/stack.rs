@@ -5,7 +5,8 @@
 //! and the sites of new blocks).
 //!
 //! Invariants:
-//! * A walk neither allocates nor takes a lock, apart from the reference unwinder.
+//! * A walk neither allocates nor takes a lock. The exception is the reference unwinder on systems
+//!   without `_dl_find_object`; see `walk/reference.rs`.
 //! * A word of a stack is read only inside the thread's own stack, or after the kernel confirmed
 //!   it.
 //! * A cached rule of code that may be unloaded is checked against its module each time.

@@ -176,8 +176,8 @@ impl Heap {
         let blocks = Vec::with_capacity(10_000);
         // One-time allocations, such as a thread's name, happen now.
         spawned(Vec::new())?;
-        books("at the beginning")?;
-        Ok(Heap { blocks, before: books("at the beginning")? })
+        balance("at the beginning")?;
+        Ok(Heap { blocks, before: balance("at the beginning")? })
     }
 
     /// Compares the tracker's sums with the program's own.
@@ -186,9 +186,11 @@ impl Heap {
             blocks: self.before.blocks + self.blocks.len(),
             bytes: self.before.bytes + self.blocks.iter().map(Block::usable).sum::<usize>(),
         };
-        let books = books(step)?;
-        if books != own {
-            return Err(format!("{step}: {own:?} is held, and the books have {books:?}").into());
+        let balance = balance(step)?;
+        if balance != own {
+            return Err(
+                format!("{step}: {own:?} is held, and the allocator counts {balance:?}").into()
+            );
         }
         Ok(())
     }
@@ -265,7 +267,7 @@ impl Heap {
     /// Checks that a failed request changes nothing.
     fn failing(&mut self) -> Result<(), Failure> {
         let mut list = vec![7_u8; 100];
-        let before = books("before failing")?;
+        let before = balance("before failing")?;
         for fails in [true, false] {
             FAILS.store(fails, Relaxed);
             let grown = list.try_reserve(if fails { 1000 } else { isize::MAX as usize / 2 });
@@ -274,7 +276,7 @@ impl Heap {
             if grown.is_ok() || made.is_ok() {
                 return Err("what cannot be had was had".into());
             }
-            if books("after failing")? != before || measure(&list).blocks != 1 {
+            if balance("after failing")? != before || measure(&list).blocks != 1 {
                 return Err("a request that failed has left its mark".into());
             }
         }
@@ -339,7 +341,7 @@ fn spawned(blocks: Vec<Block>) -> Result<(), Failure> {
 }
 
 /// Returns the counters' sum, and compares it with the table while DMD is awake.
-fn books(step: &str) -> Result<Sum, Failure> {
+fn balance(step: &str) -> Result<Sum, Failure> {
     let counters = heap_counters().ok_or("no allocator is declared")?;
     let counted = Sum {
         blocks: usize::try_from(counters.live_blocks())?,

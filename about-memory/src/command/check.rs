@@ -32,7 +32,7 @@ pub struct CheckArgs {
 }
 
 impl CheckArgs {
-    /// Compares a report with a budget. The exit code is 1 if anything is over.
+    /// Compares a report with a budget. The exit status is 1 if anything is over.
     ///
     /// # Errors
     /// A report or budget cannot be read, or a budget or the answer cannot be written.

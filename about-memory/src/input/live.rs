@@ -5,8 +5,13 @@ pub mod find;
 pub mod connection;
 pub mod choose;
 
+use std::time::Duration;
+
 pub use choose::{Target, choose};
 pub(crate) use choose::{pid_of, report_of};
 pub use connection::Connection;
 pub use error::LiveError;
 pub use find::{Program, find, find_in, program};
+
+/// The time within which a program must answer, unless an option states another.
+pub(crate) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);

@@ -8,8 +8,9 @@
 //! realloc  on_realloc                      remove, inner realloc, on_alloc; if null, insert again
 //! ```
 //!
-//! No hook takes a lock, panics or does I/O; the tracker's own memory is in its own pages. Fast
-//! functions are small and end in a tail call of the next one, so they save no registers.
+//! No hook takes a lock, panics or does I/O; the tracker's own memory is in its own pages. The
+//! exception is the reference unwinder on old systems (`stack/walk/reference.rs`). Fast functions
+//! are small and end in a tail call of the next one, so they save no registers.
 #![expect(unsafe_code, reason = "a global allocator is unsafe by nature")]
 
 use std::alloc::{GlobalAlloc, Layout};

@@ -77,7 +77,7 @@ fn learn_last_stack() {
         let mut addresses = [0; MAX_FRAMES];
         let frames = thread.last_stack.copy_to(&mut addresses);
         let is_outer = |frame: &usize| outer.is_some() && own_code::function_of(*frame) == outer;
-        if let Some(inner) = frames.iter().position(|frame| is_outer(frame)) {
+        if let Some(inner) = frames.iter().position(is_outer) {
             frames[..inner].iter().for_each(|frame| own_code::learn(*frame));
         }
     });

@@ -126,7 +126,7 @@ std::thread_local! {
 
 #[cold]
 fn take_slot() -> Option<&'static Slot> {
-    if HAS_TRIED.try_with(|asked| asked.replace(true)).unwrap_or(true) {
+    if HAS_TRIED.try_with(|has_tried| has_tried.replace(true)).unwrap_or(true) {
         return None;
     }
     let key = exit::key()?;

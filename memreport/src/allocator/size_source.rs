@@ -30,7 +30,8 @@ impl fmt::Debug for SizeSource {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(match self {
             SizeSource::Layout => "layouts",
-            SizeSource::Allocator(_) | SizeSource::Function(_) => "asked",
+            SizeSource::Allocator(_) => "allocator",
+            SizeSource::Function(_) => "function",
             SizeSource::Table(_) => "tracked",
         })
     }

@@ -207,7 +207,7 @@ fn run(reports: &mut Reports<'_>, (id, name): (ReporterId, &'static str), report
 fn run_to_end(reports: &mut Reports<'_>, name: &str, reporter: &dyn Reporter) {
     let collection = reports.collection;
     collection.begin_reporter();
-    let heard = collection.recorder().map(|recorder| (recorder, recorder.position()));
+    let begin = collection.recorder().map(|recorder| (recorder, recorder.position()));
     let before = std::mem::take(&mut reports.gathered);
     let outcome = catch_unwind(AssertUnwindSafe(|| reporter.collect(reports)));
     let own = std::mem::replace(&mut reports.gathered, before);
@@ -219,7 +219,7 @@ fn run_to_end(reports: &mut Reports<'_>, name: &str, reporter: &dyn Reporter) {
         }
         Err(panic) => {
             collection.forget_reporter();
-            if let Some((recorder, position)) = heard {
+            if let Some((recorder, position)) = begin {
                 recorder.roll_back(position);
             }
             reports.note(format!(

@@ -68,9 +68,9 @@ impl Autosave {
     }
 
     /// Describes the reports saved so far, one sentence for each folder.
-    pub(super) fn said(&self) -> Vec<String> {
+    pub(super) fn results(&self) -> Vec<String> {
         let periodic = self.periodic.iter().map(|(_, folder)| folder);
-        self.folder.iter().chain(periodic).filter_map(|folder| folder.said()).collect()
+        self.folder.iter().chain(periodic).filter_map(|folder| folder.results()).collect()
     }
 
     /// Reads the signal pipe and returns the task to save a report.

@@ -301,7 +301,7 @@ impl Listener {
             heap_allocated: counters.map(|counters| counters.live_bytes()),
             heap_blocks: counters.map(|counters| counters.live_blocks()),
             resident: resident(),
-            saved: self.autosave.said(),
+            saved: self.autosave.results(),
         };
         let status = serde_json::to_string(&status).map_err(|error| error.to_string())?;
         Ok(vec![text("status", status)])

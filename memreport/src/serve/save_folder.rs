@@ -110,7 +110,7 @@ impl Folder {
     }
 
     /// Describes the results so far in a sentence.
-    pub(super) fn said(&self) -> Option<String> {
+    pub(super) fn results(&self) -> Option<String> {
         let outcome = self.outcome();
         let (count, path) = (outcome.saved, self.path.display());
         let files = if count == 1 { "1 report" } else { &format!("{count} reports") };
@@ -210,7 +210,7 @@ mod tests {
         let base = std::env::temp_dir().join(format!("memreport-saved-{}", std::process::id()));
         let limits = Limits { files: 3, ..Limits::default() };
         let folder = Folder::new(base.clone(), "my program", limits);
-        assert_eq!(folder.said(), None);
+        assert_eq!(folder.results(), None);
         fs::create_dir_all(&base).unwrap();
         let ended = u32::MAX;
         let others = [
@@ -234,7 +234,7 @@ mod tests {
         expected.sort();
         assert_eq!(names(&base), expected, "process 1 is there, and its file is its own");
         assert!(saved.is_sorted(), "{saved:?}");
-        assert_eq!(folder.said(), Some(format!("4 reports saved in {}", base.display())));
+        assert_eq!(folder.results(), Some(format!("4 reports saved in {}", base.display())));
         let small = Limits { bytes: 1, ..limits };
         let newest = Folder::new(base.clone(), "my program", small).save(&snapshot).unwrap();
         assert!(newest.exists() && names(&base).len() == others.len() + 1);
@@ -247,11 +247,14 @@ mod tests {
         fs::write(&file, "in the way").unwrap();
         let folder = Folder::new(file.join("below"), "x", Limits::default());
         assert!(folder.save(&crate::snapshot()).is_err());
-        let said = folder.said().unwrap();
-        assert!(said.contains("0 reports saved in") && said.contains("Not a directory"), "{said}");
+        let results = folder.results().unwrap();
+        assert!(
+            results.contains("0 reports saved in") && results.contains("Not a directory"),
+            "{results}"
+        );
         fs::remove_file(&file).unwrap();
         folder.save(&crate::snapshot()).unwrap();
-        assert!(folder.said().unwrap().starts_with("1 report saved"));
+        assert!(folder.results().unwrap().starts_with("1 report saved"));
         fs::remove_dir_all(file).unwrap();
     }
 }

@@ -14,7 +14,7 @@ mod tests;
 pub use error::ReadError;
 pub use field::Field;
 pub use own::{Own, OwnEvent, OwnProcess, SizeSource, Skipped};
-pub use report::Entry;
+pub use report::{Entry, NumericEntry};
 
 use flate2::read::GzDecoder;
 use json::{Json, Start};

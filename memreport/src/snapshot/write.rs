@@ -166,6 +166,7 @@ impl<'s> WireFile<'s> {
             moment: &snapshot.moment,
             time: since_1970(snapshot.time),
             allocator: snapshot.allocator,
+            // "asked" is the file format's word: the allocator stated the sizes.
             sizes: if snapshot.has_usable_sizes { "asked" } else { "layouts" },
             notes: &snapshot.notes,
             skipped: skipped

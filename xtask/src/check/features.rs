@@ -95,10 +95,15 @@ pub(crate) fn without_std(out: &mut dyn Write) -> Result<bool, Failure> {
     Ok(holds)
 }
 
-/// Checks that the promised Rust version is no older than any dependency requires.
+/// The packages that promise a Rust version.
+const PROMISING: [&str; 5] =
+    ["memreport", "memreport-derive", "memreport-dmd", "memreport-analysis", "about-memory"];
+
+/// Checks that the promised Rust version of each package is no older than its dependencies require,
+/// and builds the packages with it where it is installed.
 pub(crate) fn rust_version(out: &mut dyn Write) -> Result<bool, Failure> {
     let mut holds = true;
-    for package in ["memreport", "memreport-derive"] {
+    for package in PROMISING {
         let (ours, (theirs, by)) = versions(package)?;
         writeln!(
             out,
@@ -171,7 +176,7 @@ mod tests {
 
     #[test]
     fn no_dependency_needs_a_newer_rust_than_is_promised() {
-        for package in ["memreport", "memreport-derive"] {
+        for package in PROMISING {
             let (ours, (theirs, by)) = versions(package).unwrap();
             assert!(ours >= theirs, "{package}: 1.{ours}, and {by} is for 1.{theirs}");
             assert!(theirs >= 60, "{package}: found nothing but {by}");

@@ -5,7 +5,7 @@ use crate::error::Failure;
 use crate::input::InputArgs;
 use crate::input::open;
 use clap::Args;
-use memreport::snapshot::read::{Entry, Field, Sink};
+use memreport::snapshot::read::{Entry, NumericEntry, Sink};
 use memreport::{Kind, Report, Units, metrics};
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -40,32 +40,23 @@ impl Sink for Processes {
     }
 
     fn report(&mut self, entry: &Entry<'_>) -> Result<(), Box<dyn Error + Send + Sync>> {
-        let (Field::Number(kind), Field::Number(units), Field::Number(amount)) =
-            (&entry.kind, &entry.units, &entry.amount)
-        else {
+        let Some(NumericEntry { process, kind, units, amount }) = entry.numbers() else {
             return Ok(());
         };
-        let process = match &entry.process {
-            Field::Text(name) => name.as_ref(),
-            _ => "",
+        let mut report = Report::other(entry.path, amount, "");
+        report.kind = match kind {
+            0.0 => Kind::NonHeap,
+            1.0 => Kind::Heap,
+            _ => Kind::Other,
         };
-        // A double represents every whole number below this exactly.
-        if amount.abs() < 9e15 {
-            let mut report = Report::other(entry.path, format!("{amount:.0}").parse()?, "");
-            report.kind = match kind {
-                0.0 => Kind::NonHeap,
-                1.0 => Kind::Heap,
-                _ => Kind::Other,
-            };
-            report.units = match units {
-                0.0 => Units::Bytes,
-                1.0 => Units::Count,
-                2.0 => Units::CountCumulative,
-                3.0 => Units::Percentage,
-                _ => return Ok(()),
-            };
-            self.reports.entry(process.to_owned()).or_default().push(report);
-        }
+        report.units = match units {
+            0.0 => Units::Bytes,
+            1.0 => Units::Count,
+            2.0 => Units::CountCumulative,
+            3.0 => Units::Percentage,
+            _ => return Ok(()),
+        };
+        self.reports.entry(process.to_owned()).or_default().push(report);
         Ok(())
     }
 }

@@ -55,8 +55,7 @@ impl CoverageArgs {
             (_, true) => coverage::write_markdown(&coverage, self.top, context.out),
             _ => coverage::write_text(&coverage, self.top, columns, context.out),
         }
-        .and_then(|()| context.out.flush())
-        .map_err(Failure::answer)?;
+        .and_then(|()| context.out.flush())?;
         Ok(ExitCode::SUCCESS)
     }
 }

@@ -68,8 +68,7 @@ impl HeapDiffArgs {
         if self.second.is_none() && self.first.is_dir() {
             let found = folder::first_and_last_dump(&self.first)?;
             let (first, last) = (found.first.display(), found.last.display());
-            writeln!(context.notes, "{first} and {last}, of {} dumps", found.count)
-                .map_err(Failure::answer)?;
+            writeln!(context.notes, "{first} and {last}, of {} dumps", found.count)?;
             (self.first, self.second) = (found.first, Some(found.last));
         }
         let TwoHeaps { before, after } = self.heaps(context)?;
@@ -79,8 +78,7 @@ impl HeapDiffArgs {
         } else {
             shorten(&mut growth);
             growth::write_text(&growth, self.top, context.out)
-        }
-        .map_err(Failure::answer)?;
+        }?;
         Ok(ExitCode::SUCCESS)
     }
 

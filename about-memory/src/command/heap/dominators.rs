@@ -61,8 +61,7 @@ impl DominatorsArgs {
             match self.json {
                 true => retention::write_groups_json(&groups.0, context.out),
                 false => retention::write_groups(&retention, &groups, context.out),
-            }
-            .map_err(Failure::answer)?;
+            }?;
             return Ok(ExitCode::SUCCESS);
         }
         let mut tree = TreeOptions::default();
@@ -79,8 +78,7 @@ impl DominatorsArgs {
             true => retention::write_tree_json(&retention, &tree, &cycles, context.out),
             false => retention::write_tree(&retention, &tree, context.out)
                 .and_then(|()| retention::write_cycles(&retention, &cycles, top, context.out)),
-        }
-        .map_err(Failure::answer)?;
+        }?;
         Ok(ExitCode::SUCCESS)
     }
 }

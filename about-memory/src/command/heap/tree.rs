@@ -85,8 +85,7 @@ impl HeapTreeArgs {
         match self.json {
             true => browse::write_json(&heap, &tree, context.out),
             false => browse::write_text(&heap, &tree, &options, context.out),
-        }
-        .map_err(Failure::answer)?;
+        }?;
         Ok(ExitCode::SUCCESS)
     }
 }

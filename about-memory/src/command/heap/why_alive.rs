@@ -98,8 +98,7 @@ impl WhyAliveArgs {
         match self.json {
             true => retention::write_why_alive_json(&retention, &found, context.out),
             false => retention::write_why_alive(&retention, &found, context.out),
-        }
-        .map_err(Failure::answer)?;
+        }?;
         Ok(ExitCode::SUCCESS)
     }
 }

@@ -67,7 +67,7 @@ impl std::error::Error for RunError {
 pub(crate) struct BadEnd {
     /// A sentence for people.
     pub(crate) sentence: String,
-    /// The exit code to pass on.
+    /// The exit status to pass on.
     pub(crate) code: u8,
 }
 

@@ -64,7 +64,7 @@ pub(super) fn print_answer(
     request: &Request,
     context: &mut Context<'_>,
 ) -> Result<ExitCode, Failure> {
-    for part in live::choose(program, Duration::from_secs(30))?.ask(request)? {
+    for part in live::choose(program, live::DEFAULT_TIMEOUT)?.ask(request)? {
         writeln!(context.out, "{}", String::from_utf8_lossy(&part.bytes))?;
     }
     Ok(ExitCode::SUCCESS)

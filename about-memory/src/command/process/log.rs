@@ -46,9 +46,6 @@ pub struct LogArgs {
     json: bool,
 }
 
-/// The time within which the program must answer.
-const TIMEOUT: Duration = Duration::from_secs(30);
-
 /// The interval of keep-alive messages. Without them, the program ends the log.
 const STAY: Duration = Duration::from_secs(1);
 
@@ -65,7 +62,7 @@ impl LogArgs {
         for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
             signal_hook::flag::register(signal, Arc::clone(&is_over))?;
         }
-        let connection = live::choose(&self.program, TIMEOUT)?;
+        let connection = live::choose(&self.program, live::DEFAULT_TIMEOUT)?;
         let session = LogSession::begin(&connection, &self.options)?;
         let (taken, takes) = mpsc::sync_channel(AHEAD);
         thread::scope(|scope| {

@@ -16,7 +16,7 @@ use crate::context::Context;
 use crate::error::Failure;
 use crate::input::live::{self, Connection, LiveError, Target};
 use crate::render::terminal::screen;
-use state::{State, Wish};
+use state::{State, UserAction};
 use std::process::ExitCode;
 
 /// `about-memory top`
@@ -34,13 +34,13 @@ pub struct TopArgs {
 const TICK: Duration = Duration::from_millis(100);
 
 /// A request to the thread that talks to the program.
-enum Question {
+enum Command {
     Report,
     Minimize,
 }
 
-/// A reply of that thread.
-enum Reply {
+/// An answer of that thread.
+enum Answer {
     Report(Result<Vec<u8>, LiveError>),
     Minimized(Result<String, LiveError>),
 }
@@ -54,36 +54,36 @@ impl TopArgs {
         if context.terminal.is_none() || !io::stdin().is_terminal() {
             return Err("this needs a terminal; `about-memory PID` prints the tree once".into());
         }
-        let connection = live::choose(&self.program, Duration::from_secs(30))?;
+        let connection = live::choose(&self.program, live::DEFAULT_TIMEOUT)?;
         let status = connection.status()?;
         let first = connection.report(false)?.report;
-        let (questions, asked) = mpsc::channel();
+        let (commands, requested) = mpsc::channel();
         let (answers, received) = mpsc::channel();
         let every = self.every;
-        thread::spawn(move || ask(&connection, every, &asked, &answers));
+        thread::spawn(move || serve_commands(&connection, every, &requested, &answers));
         let mut state = State::new(format!("{} (pid {})", status.name, status.pid));
         state.receive(first);
         // Restores the terminal after a panic too.
         let mut terminal = ratatui::try_init()?;
-        let done = watch(&mut terminal, &mut state, &questions, &received);
+        let done = watch(&mut terminal, &mut state, &commands, &received);
         ratatui::restore();
         done.map(|()| ExitCode::SUCCESS)
     }
 }
 
 /// Requests a report at intervals, and sends requests of the user.
-fn ask(
+fn serve_commands(
     connection: &Connection,
     every: Duration,
-    asked: &Receiver<Question>,
-    answers: &Sender<Reply>,
+    commands: &Receiver<Command>,
+    answers: &Sender<Answer>,
 ) {
     loop {
-        let answer = match asked.recv_timeout(every) {
-            Ok(Question::Report) | Err(mpsc::RecvTimeoutError::Timeout) => {
-                Reply::Report(connection.report(false).map(|report| report.report))
+        let answer = match commands.recv_timeout(every) {
+            Ok(Command::Report) | Err(mpsc::RecvTimeoutError::Timeout) => {
+                Answer::Report(connection.report(false).map(|report| report.report))
             }
-            Ok(Question::Minimize) => Reply::Minimized(minimize(connection)),
+            Ok(Command::Minimize) => Answer::Minimized(minimize(connection)),
             Err(mpsc::RecvTimeoutError::Disconnected) => return,
         };
         if answers.send(answer).is_err() {
@@ -100,32 +100,32 @@ fn minimize(connection: &Connection) -> Result<String, LiveError> {
 fn watch(
     terminal: &mut ratatui::DefaultTerminal,
     state: &mut State,
-    questions: &Sender<Question>,
-    received: &Receiver<Reply>,
+    commands: &Sender<Command>,
+    received: &Receiver<Answer>,
 ) -> Result<(), Failure> {
     loop {
         terminal.draw(|frame| screen::draw(frame, &mut state.screen))?;
         if event::poll(TICK)? {
-            let wish = match event::read()? {
+            let action = match event::read()? {
                 Event::Key(key) if key.kind != KeyEventKind::Release => state.key(key),
                 _ => None,
             };
             // A closed channel means that the other thread has ended.
-            match wish {
-                Some(Wish::Quit) => return Ok(()),
-                Some(Wish::Report) => _ = questions.send(Question::Report),
-                Some(Wish::Minimize) => _ = questions.send(Question::Minimize),
+            match action {
+                Some(UserAction::Quit) => return Ok(()),
+                Some(UserAction::Report) => _ = commands.send(Command::Report),
+                Some(UserAction::Minimize) => _ = commands.send(Command::Minimize),
                 None => {}
             }
         }
         for answer in received.try_iter() {
             match answer {
-                Reply::Report(Ok(report)) => state.receive(report),
-                Reply::Minimized(Ok(said)) => {
-                    state.show_message(said);
-                    let _ = questions.send(Question::Report);
+                Answer::Report(Ok(report)) => state.receive(report),
+                Answer::Minimized(Ok(message)) => {
+                    state.show_message(message);
+                    let _ = commands.send(Command::Report);
                 }
-                Reply::Report(Err(error)) | Reply::Minimized(Err(error)) => {
+                Answer::Report(Err(error)) | Answer::Minimized(Err(error)) => {
                     state.show_message(error.to_string());
                 }
             }

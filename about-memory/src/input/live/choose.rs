@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use memreport::serve::place;
 
+use super::DEFAULT_TIMEOUT;
 use super::connection::Connection;
 use super::error::LiveError;
 use super::find::{Program, find, program};
@@ -76,5 +77,5 @@ pub(crate) fn pid_of(socket: &Path) -> Option<u32> {
 /// # Errors
 /// The program cannot be reached or does not answer.
 pub(crate) fn report_of(target: &Target) -> Result<Vec<u8>, LiveError> {
-    Ok(choose(target, Duration::from_secs(30))?.report(false)?.report)
+    Ok(choose(target, DEFAULT_TIMEOUT)?.report(false)?.report)
 }

@@ -1,7 +1,7 @@
 //! Reads the figures of one process that explain its resident memory.
 
 use super::blocks::Blocks;
-use memreport::snapshot::read::{Entry, Field, Header, Sink};
+use memreport::snapshot::read::{Entry, Header, NumericEntry, Sink};
 use std::collections::BTreeMap;
 use std::error::Error;
 
@@ -107,27 +107,16 @@ impl Sink for ProcessSnapshots {
     }
 
     fn report(&mut self, entry: &Entry<'_>) -> Result<(), Box<dyn Error + Send + Sync>> {
-        let (Field::Number(kind), Field::Number(units), Field::Number(amount)) =
-            (&entry.kind, &entry.units, &entry.amount)
-        else {
+        let Some(NumericEntry { process, kind, units, amount }) = entry.numbers() else {
             return Ok(());
         };
-        let process = match &entry.process {
-            Field::Text(name) => name.as_ref(),
-            _ => "",
-        };
-        if amount.is_nan() || amount.abs() >= 9e15 {
-            return Ok(());
-        }
-        // A double of this size represents a whole number exactly.
-        let amount: i64 = format!("{amount:.0}").parse()?;
         let snapshot = match self.processes.get_mut(process) {
             Some(snapshot) => snapshot,
             None => self.processes.entry(process.to_owned()).or_default(),
         };
-        if *units == BYTES {
-            snapshot.add(entry.path, *kind, amount);
-        } else if *units == COUNT && entry.path == "threads" {
+        if units == BYTES {
+            snapshot.add(entry.path, kind, amount);
+        } else if units == COUNT && entry.path == "threads" {
             snapshot.threads = amount;
         }
         Ok(())

@@ -1,5 +1,11 @@
 //! The reference unwinder: the crate `backtrace`, which takes microseconds per stack.
-#![expect(unsafe_code, reason = "the form that takes no lock is unsafe")]
+//!
+//! `backtrace` calls `_Unwind_Backtrace` and takes no lock of its own in the form used here. The
+//! unwinder of GCC looks up unwind tables. Since GCC 12, with glibc 2.35 and later, it calls
+//! `_dl_find_object`, which takes no lock. Elsewhere it calls `dl_iterate_phdr`, which takes the
+//! linker's lock. Programs that register frames at run time (`__register_frame`, as JIT compilers
+//! do) can add a lock of the unwinder.
+#![expect(unsafe_code, reason = "the form without a lock of its own is unsafe")]
 
 use super::last::LastStack;
 use super::last::MAX_FRAMES;

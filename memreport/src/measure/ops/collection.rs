@@ -46,7 +46,7 @@ impl<'c> Collection<'c> {
     /// Returns the recorder, if it must be notified of a visit to this field.
     #[inline]
     pub(super) fn recorder_for(&self, field: &'static Field) -> Option<&'c dyn Recorder> {
-        self.recorder.filter(|_| self.recent_fields.is_none_or(|heard| heard.insert(field)))
+        self.recorder.filter(|_| self.recent_fields.is_none_or(|recent| recent.insert(field)))
     }
 
     /// Marks a shared block as visited. Returns whether this is the first visit.

@@ -30,6 +30,41 @@ pub struct Entry<'a> {
     pub segments: Option<&'a [String]>,
 }
 
+/// The numbers of a report.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct NumericEntry<'a> {
+    /// The process; empty for the process that wrote the file.
+    pub process: &'a str,
+    /// The kind, as in [`Entry::kind`].
+    pub kind: f64,
+    /// The unit, as in [`Entry::units`].
+    pub units: f64,
+    /// The amount, rounded to a whole number.
+    pub amount: i64,
+}
+
+impl Entry<'_> {
+    /// Returns the numbers of the report.
+    ///
+    /// Returns `None` if a field is no number, or if the amount is beyond the whole numbers that a
+    /// double represents exactly.
+    #[must_use]
+    pub fn numbers(&self) -> Option<NumericEntry<'_>> {
+        let (&Field::Number(kind), &Field::Number(units), &Field::Number(amount)) =
+            (&self.kind, &self.units, &self.amount)
+        else {
+            return None;
+        };
+        let process = match &self.process {
+            Field::Text(name) => name.as_ref(),
+            _ => "",
+        };
+        let is_exact = amount.abs() < 9e15;
+        let amount = is_exact.then(|| format!("{amount:.0}").parse().ok())??;
+        Some(NumericEntry { process, kind, units, amount })
+    }
+}
+
 /// Reads the value of a field and returns it.
 pub(super) fn field(json: &mut Json<'_>) -> Result<Field<'static>, ReadError> {
     let mut slot = Slot::default();

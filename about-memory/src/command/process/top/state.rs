@@ -16,7 +16,7 @@ use std::time::Instant;
 
 /// A request that a key makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Wish {
+pub(super) enum UserAction {
     Quit,
     Report,
     Minimize,
@@ -62,9 +62,9 @@ impl State {
     }
 
     /// Handles a key. Returns the request that it makes, if any.
-    pub(super) fn key(&mut self, key: KeyEvent) -> Option<Wish> {
+    pub(super) fn key(&mut self, key: KeyEvent) -> Option<UserAction> {
         if key.modifiers.contains(KeyModifiers::CONTROL) && key.code == KeyCode::Char('c') {
-            return Some(Wish::Quit);
+            return Some(UserAction::Quit);
         }
         if self.screen.is_typing {
             self.type_filter(key.code);
@@ -75,9 +75,9 @@ impl State {
             return None;
         }
         match key.code {
-            KeyCode::Char('q') => return Some(Wish::Quit),
-            KeyCode::Char('r') => return Some(Wish::Report),
-            KeyCode::Char('M') => return Some(Wish::Minimize),
+            KeyCode::Char('q') => return Some(UserAction::Quit),
+            KeyCode::Char('r') => return Some(UserAction::Report),
+            KeyCode::Char('M') => return Some(UserAction::Minimize),
             KeyCode::Char('?' | 'h') | KeyCode::F(1) => self.screen.shows_help = true,
             KeyCode::Char('/') => self.screen.is_typing = true,
             KeyCode::Char('p') => self.screen.is_paused = !self.screen.is_paused,
@@ -333,6 +333,6 @@ mod tests {
         press(&mut state, "p");
         state.receive(report(1));
         assert!(text(&state).contains("8,000,000 B"), "paused");
-        assert_eq!(state.key(KeyCode::Char('q').into()), Some(Wish::Quit));
+        assert_eq!(state.key(KeyCode::Char('q').into()), Some(UserAction::Quit));
     }
 }

@@ -6,9 +6,6 @@ use crate::input::live::{self, Connection, LiveError, Target};
 use memreport::serve::Request;
 use std::time::Duration;
 
-/// The time within which a program must answer.
-const TIMEOUT: Duration = Duration::from_secs(30);
-
 /// The time within which it must send its name.
 const NAME_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -25,7 +22,7 @@ impl Program {
     /// # Errors
     /// The program does not answer.
     pub(super) fn new(target: &Target) -> Result<Program, LiveError> {
-        let connection = live::choose(target, TIMEOUT)?;
+        let connection = live::choose(target, live::DEFAULT_TIMEOUT)?;
         let status = live::choose(target, NAME_TIMEOUT)?.status()?;
         let name = format!("{} (pid {})", status.name, connection.pid());
         Ok(Program { name, connection })

@@ -15,7 +15,7 @@ const FAULTS: [&str; 5] = ["unreported", "double", "non-heap", "interior", "part
 struct Run {
     /// The state before faults were planted.
     baseline: Balance,
-    books: Balance,
+    balance: Balance,
     /// The stated effect of each planted fault on heap-unclassified, in bytes.
     planted: BTreeMap<String, i64>,
 }
@@ -28,7 +28,7 @@ struct Balance {
 
 /// Runs the subject under DMD on the sources of a crate of this repository.
 fn run(name: &str, faults: &[&str]) -> Run {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("books");
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("balance");
     std::fs::create_dir_all(&folder).expect("the target folder is ours");
     let (baseline, after) =
         (folder.join(format!("{name}.before.json")), folder.join(format!("{name}.json")));
@@ -41,7 +41,7 @@ fn run(name: &str, faults: &[&str]) -> Run {
     assert!(output.status.success(), "{message}");
     Run {
         baseline: Balance::read(&baseline),
-        books: Balance::read(&after),
+        balance: Balance::read(&after),
         planted: message.lines().filter_map(planted).collect(),
     }
 }
@@ -163,11 +163,11 @@ fn number(value: &Value, key: &str) -> i64 {
 
 #[test]
 fn without_faults_next_to_nothing_is_unclassified() {
-    let Run { books, planted, .. } = run("quiet", &[]);
-    books.assert_balanced();
-    assert_eq!(books.complaints(), [""; 0]);
+    let Run { balance, planted, .. } = run("quiet", &[]);
+    balance.assert_balanced();
+    assert_eq!(balance.complaints(), [""; 0]);
     assert!(planted.is_empty());
-    let (unclassified, all) = (books.unclassified_by_subtraction(), books.heap_allocated());
+    let (unclassified, all) = (balance.unclassified_by_subtraction(), balance.heap_allocated());
     assert!(unclassified * 20 < all, "{unclassified} of {all} bytes");
     // The rest is std's: the buffer of stdout, and its data for each thread.
     assert!((0..4096).contains(&unclassified), "{unclassified} bytes");
@@ -176,41 +176,42 @@ fn without_faults_next_to_nothing_is_unclassified() {
 #[test]
 fn each_fault_moves_the_sum_by_its_size_and_is_complained_of() {
     for fault in FAULTS {
-        let Run { baseline, books, planted } = run(fault, &[fault]);
+        let Run { baseline, balance, planted } = run(fault, &[fault]);
         baseline.assert_balanced();
-        books.assert_balanced();
+        balance.assert_balanced();
         let before = baseline.unclassified_by_subtraction();
         let moves = planted[fault];
         assert_ne!(moves, 0, "{fault}");
-        assert_eq!(books.unclassified_by_subtraction() - before, moves, "{fault}");
+        assert_eq!(balance.unclassified_by_subtraction() - before, moves, "{fault}");
         assert_eq!(baseline.complaints(), [""; 0], "before {fault}");
-        assert_eq!(books.complaints(), [fault]);
+        assert_eq!(balance.complaints(), [fault]);
     }
 }
 
 #[test]
 fn faults_are_told_apart() {
-    let Run { baseline, books, planted } = run("all", &FAULTS);
-    books.assert_balanced();
+    let Run { baseline, balance, planted } = run("all", &FAULTS);
+    balance.assert_balanced();
     let before = baseline.unclassified_by_subtraction();
-    assert_eq!(books.unclassified_by_subtraction() - before, planted.values().sum::<i64>());
-    assert_eq!(books.complaints(), FAULTS);
+    assert_eq!(balance.unclassified_by_subtraction() - before, planted.values().sum::<i64>());
+    assert_eq!(balance.complaints(), FAULTS);
     // Each fault is where DMD reports it.
-    let claimed = |kind| books.wrong(kind).map(|wrong| number(wrong, "claimed")).sum::<i64>();
-    assert_eq!(books.unreported() - baseline.unreported(), planted["unreported"]);
-    assert_eq!(books.doubled(), -planted["double"]);
+    let claimed = |kind| balance.wrong(kind).map(|wrong| number(wrong, "claimed")).sum::<i64>();
+    assert_eq!(balance.unreported() - baseline.unreported(), planted["unreported"]);
+    assert_eq!(balance.doubled(), -planted["double"]);
     assert_eq!(claimed("non-heap"), -planted["non-heap"]);
     let text = include_str!("../src/bin/fulltext/default.json");
     assert_eq!(claimed("non-heap"), i64::try_from(text.len()).unwrap());
     assert_eq!(claimed("interior"), -planted["interior"]);
-    let partial = books.wrong("partial").next().unwrap();
+    let partial = balance.wrong("partial").next().unwrap();
     assert_eq!(number(partial, "usable") - number(partial, "claimed"), planted["partial"]);
 }
 
 #[test]
 fn the_unreported_structure_is_the_biggest_dark_record() {
-    let Run { books, planted, .. } = run("dark", &["unreported"]);
-    let biggest = books.blocks().filter(|block| block.reports == 0).map(|block| block.bytes).max();
+    let Run { balance, planted, .. } = run("dark", &["unreported"]);
+    let biggest =
+        balance.blocks().filter(|block| block.reports == 0).map(|block| block.bytes).max();
     assert_eq!(biggest, Some(planted["unreported"]));
 }
 
