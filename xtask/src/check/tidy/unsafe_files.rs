@@ -68,7 +68,6 @@ const UNSAFE: &[&str] = &[
     "memreport/src/measure/ops.rs",
     "memreport/src/measure/ops/find.rs",
     "memreport/src/measure/ops/queue.rs",
-    "memreport/src/measure/size_of.rs",
     "memreport/src/measure/this.rs",
     "memreport/src/measure/traversal.rs",
     "memreport/src/process/environment.rs",
