@@ -22,7 +22,7 @@ use super::start;
 use crate::event::events::{Event, record};
 use crate::event::observers;
 use crate::mem::sys;
-use crate::sample::plan::{Insertion, Path, Plan, plan};
+use crate::sample::plan::{Insertion, Plan, plan};
 use crate::sample::rate::SamplingRate;
 use crate::stack::site::{self, NewBlock, ObservedBlock};
 use crate::table::blocks::Granule;
@@ -97,14 +97,13 @@ impl<A: UsableSize> Dmd<A> {
         let usable = unsafe { self.inner.usable_size(address, layout) };
         count_allocated(usable);
         let plan = plan();
-        match plan.path() {
-            Path::Asleep => {}
-            Path::Profile => {
-                if !site::skips_sample(usable) {
-                    self.on_alloc_profile(plan, address.addr(), requested, usable);
-                }
+        // Tests, not a match: the compiler would build the value of an enum before it branches.
+        if plan.samples() {
+            if !site::skips_sample(usable) {
+                self.on_alloc_profile(plan, address.addr(), requested, usable);
             }
-            Path::Table => self.insert(plan, address.addr(), requested, usable),
+        } else if !plan.is_asleep() {
+            self.insert(plan, address.addr(), requested, usable);
         }
     }
 
@@ -160,10 +159,10 @@ impl<A: UsableSize> Dmd<A> {
     fn decide_and_insert(&self, address: usize, requested: usize, usable: usize) {
         set_spacing(A::SPACING);
         let plan = start::decide(self.wakes_in_tests);
-        match plan.path() {
-            Path::Asleep => {}
-            Path::Profile => self.on_alloc_profile(plan, address, requested, usable),
-            Path::Table => self.insert(plan, address, requested, usable),
+        if plan.samples() {
+            self.on_alloc_profile(plan, address, requested, usable);
+        } else if !plan.is_asleep() {
+            self.insert(plan, address, requested, usable);
         }
     }
 
@@ -318,11 +317,8 @@ unsafe impl<A: UsableSize> GlobalAlloc for Dmd<A> {
     unsafe fn dealloc(&self, address: *mut u8, layout: Layout) {
         let rounded = Self::rounded(layout);
         let plan = plan();
-        let is_unknown = match plan.path() {
-            Path::Asleep => true,
-            Path::Profile => !BLOCKS.may_hold(Self::GRANULE, address.addr()),
-            Path::Table => false,
-        };
+        let is_unknown =
+            plan.is_asleep() || plan.samples() && !BLOCKS.may_hold(Self::GRANULE, address.addr());
         let usable = if is_unknown {
             // SAFETY: the block lives until the last line.
             unsafe { self.inner.usable_size(address, rounded) }

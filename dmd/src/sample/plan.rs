@@ -47,17 +47,6 @@ const TIMES: u32 = 1 << 8;
 /// Single allocations are observed: a sampled one gets a stack and a time, and goes into the logs.
 const OBSERVED: u32 = 1 << 9;
 
-/// The first decision of a hook.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Path {
-    /// Counts bytes only.
-    Asleep,
-    /// Draws a sample; most blocks are skipped.
-    Profile,
-    /// Keeps the table.
-    Table,
-}
-
 /// The way in which a new block gets into the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Insertion {
@@ -103,17 +92,10 @@ impl Plan {
         Plan(self.0 & !(INSERTS | SAMPLES | STACKS | PARTIAL_STACKS | TIMES))
     }
 
-    /// Returns the first decision of a hook.
+    /// Returns whether hooks only count bytes.
     #[inline(always)]
-    pub(crate) fn path(self) -> Path {
-        // Asleep first: it is the path of programs that nobody looks at.
-        if self == Plan::ASLEEP {
-            Path::Asleep
-        } else if self.samples() {
-            Path::Profile
-        } else {
-            Path::Table
-        }
+    pub(crate) fn is_asleep(self) -> bool {
+        self == Plan::ASLEEP
     }
 
     /// Returns the way in which a new block gets into the table. The usual ways take two tests.
