@@ -16,13 +16,26 @@ const MAX_FUNCTIONS: usize = 128;
 /// The start addresses of the tracker's functions; 0 is a free place.
 static FUNCTIONS: [AtomicUsize; MAX_FUNCTIONS] = [const { AtomicUsize::new(0) }; MAX_FUNCTIONS];
 
+/// The number of cached verdicts, as a power of two.
+const VERDICT_BITS: u32 = 10;
+
+/// The multiplier of the hash of return addresses: 2⁶⁴ divided by the golden ratio.
+const HASH: usize = 0x9e37_79b9_7f4a_7c15;
+
+/// A cache of what `contains` returned: the return address, shifted by one, and a bit that is set for
+/// the tracker's functions. A stale verdict on code that was unloaded is harmless: the tracker's own
+/// code is never unloaded.
+static VERDICTS: [AtomicUsize; 1 << VERDICT_BITS] =
+    [const { AtomicUsize::new(0) }; 1 << VERDICT_BITS];
+
 /// Learns that the function with this return address is the tracker's.
 pub(crate) fn learn(return_address: usize) {
     let Some(function) = function_of(return_address) else { return };
     for place in &FUNCTIONS {
         // Relaxed: a place is a single word. A stack that is interned meanwhile may keep the frame.
         match place.compare_exchange(0, function, Relaxed, Relaxed) {
-            Ok(_) => return,
+            // Return addresses in the function may have a verdict already.
+            Ok(_) => return VERDICTS.iter().for_each(|verdict| verdict.store(0, Relaxed)),
             Err(known) if known == function => return,
             Err(_) => {}
         }
@@ -31,9 +44,21 @@ pub(crate) fn learn(return_address: usize) {
 
 /// Returns whether the function with this return address is the tracker's.
 pub(crate) fn contains(return_address: usize) -> bool {
-    let function = function_of(return_address).unwrap_or(0);
-    let learned = FUNCTIONS.iter().map(|place| place.load(Relaxed)).take_while(|known| *known != 0);
-    function != 0 && learned.into_iter().any(|known| known == function)
+    let verdict = &VERDICTS[return_address.wrapping_mul(HASH) >> (usize::BITS - VERDICT_BITS)];
+    // Relaxed: a verdict is a single word, which names its address.
+    let cached = verdict.load(Relaxed);
+    if cached >> 1 == return_address {
+        return cached & 1 != 0;
+    }
+    let is_own = find(return_address);
+    verdict.store(return_address << 1 | usize::from(is_own), Relaxed);
+    is_own
+}
+
+fn find(return_address: usize) -> bool {
+    let Some(function) = function_of(return_address) else { return false };
+    let mut learned = FUNCTIONS.iter().map(|place| place.load(Relaxed));
+    learned.by_ref().take_while(|known| *known != 0).any(|known| known == function)
 }
 
 /// Returns the start of the function that contains this code.
