@@ -85,7 +85,7 @@ pub enum Command {
     #[command(alias = "ask")]
     Call(CallArgs),
     /// Analyse a dump or a recording of the heap
-    Heap(HeapArgs),
+    Heap(Box<HeapArgs>),
     /// Convert a dump or recording for another viewer
     Export(ExportArgs),
     /// Print a report as OpenMetrics text for Prometheus
@@ -242,16 +242,13 @@ mod tests {
     #[test]
     fn a_dump_needs_no_command() {
         let parse = |words: &[&str]| Cli::try_parse_from(words).unwrap().command;
-        let Some(Command::Heap(HeapArgs { command: None, .. })) =
-            parse(&["about-memory", "heap", "dump.json", "--by", "type"])
-        else {
-            panic!("the file is a dump");
+        let command = |words: &[&str]| match parse(words) {
+            Some(Command::Heap(args)) => args.command,
+            other => panic!("not of the group `heap`: {other:?}"),
         };
-        let Some(Command::Heap(HeapArgs { command: Some(HeapCommand::Coverage(_)), .. })) =
-            parse(&["about-memory", "heap", "coverage", "dump.json"])
-        else {
-            panic!("the word is a command");
-        };
+        assert!(command(&["about-memory", "heap", "dump.json", "--by", "type"]).is_none());
+        let coverage = command(&["about-memory", "heap", "coverage", "dump.json"]);
+        assert!(matches!(coverage, Some(HeapCommand::Coverage(_))), "the word is a command");
         assert!(Cli::try_parse_from(["about-memory", "heap"]).is_err());
     }
 }
