@@ -5,7 +5,7 @@
 )]
 #![expect(
     clippy::cast_possible_truncation,
-    reason = "addresses have 64 bits on all systems that are written for"
+    reason = "addresses have 64 bits on all supported systems"
 )]
 
 use std::ffi::{c_int, c_void};
