@@ -2,6 +2,7 @@
 //!
 //! `own-frames dump FILE` saves a report and its dump; `own-frames observe` prints the innermost
 //! function of observed allocations.
+#![expect(clippy::print_stdout, reason = "what a test reads")]
 
 use std::error::Error;
 
