@@ -22,9 +22,8 @@ const VERDICT_BITS: u32 = 10;
 /// The multiplier of the hash of return addresses: 2⁶⁴ divided by the golden ratio.
 const HASH: usize = 0x9e37_79b9_7f4a_7c15;
 
-/// A cache of what `contains` returned: the return address, shifted by one, and a bit that is set for
-/// the tracker's functions. A stale verdict on code that was unloaded is harmless: the tracker's own
-/// code is never unloaded.
+/// A cache of results: the return address, shifted by one, and a bit that is set for the tracker's
+/// functions. A stale result for unloaded code is harmless: the tracker's own code stays loaded.
 static VERDICTS: [AtomicUsize; 1 << VERDICT_BITS] =
     [const { AtomicUsize::new(0) }; 1 << VERDICT_BITS];
 
