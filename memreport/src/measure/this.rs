@@ -71,6 +71,18 @@ impl<T: ?Sized + MallocSizeOf> SizeOfExcludingThis for T {}
 /// assert_eq!(traversal.run(|ops| other.size_of_including_this(ops)), 0);
 /// ```
 ///
+/// A value that no pointer owns is refused:
+///
+/// ```compile_fail,E0277
+/// use memreport::{SizeOfIncludingThis, Traversal};
+///
+/// #[derive(SizeOfIncludingThis)]
+/// struct Page { text: String }
+///
+/// let page = Page { text: String::new() };
+/// Traversal::new().run(|ops| page.size_of_including_this(ops));
+/// ```
+///
 /// For a type with an impl of `MallocSizeOf` by hand, add `impl SizeOfIncludingThis for Page {}`.
 /// A value behind a raw pointer is measured by [`Ops::add_including_this`].
 #[diagnostic::on_unimplemented(
