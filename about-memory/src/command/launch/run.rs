@@ -81,7 +81,7 @@ impl RunArgs {
     ///
     /// # Errors
     ///
-    /// The program cannot be started (see [`RunError`]) or its files cannot be shown.
+    /// The program cannot be started or its files cannot be shown.
     pub fn run(self, context: &mut Context<'_>) -> Result<ExitCode, Failure> {
         let ran = run(&self)?;
         let mut verdicts = Vec::new();
