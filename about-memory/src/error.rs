@@ -39,7 +39,7 @@ impl fmt::Display for AnswerError {
 
 impl Error for AnswerError {}
 
-/// The writer of the answer, which marks its errors as errors of the answer.
+/// The writer of the answer. It marks its errors, so that errors of other files differ.
 #[derive(Debug)]
 pub struct AnswerWriter<W>(pub W);
 

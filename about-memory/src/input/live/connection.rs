@@ -86,7 +86,7 @@ impl Connection {
     /// Requests a memory report (gzipped), and DMD's dump of the same moment if `with_dump` is set.
     ///
     /// # Errors
-    /// As [`ask`](Self::ask); with a dump, also if DMD does not track.
+    /// Asks as [`ask`](Self::ask) does; with a dump, also if DMD does not track.
     pub fn report(&self, with_dump: bool) -> Result<Report, LiveError> {
         let seconds = format!("{}", self.timeout.as_secs_f64() / 2.0);
         // Older programs read the old name only.
