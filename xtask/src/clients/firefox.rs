@@ -124,6 +124,10 @@ fn difference(theirs: &Shown, ours: &Result<String, Failure>) -> Option<String> 
     match (theirs, ours) {
         (Shown::Refused(_), Err(_)) => None,
         (Shown::Refused(words), Ok(_)) => Some(format!("Firefox refuses ({words}), we show it")),
+        // In Firefox, an invalid regular expression matches nothing; we refuse it.
+        (Shown::Text(_), Err(error)) if error.to_string().contains("is no regular expression") => {
+            None
+        }
         (Shown::Text(_), Err(error)) => Some(format!("Firefox shows it, we refuse ({error})")),
         (Shown::Text(theirs), Ok(ours)) if theirs == ours => None,
         (Shown::Text(theirs), Ok(ours)) => {
@@ -171,6 +175,8 @@ mod tests {
         let refused = Shown::Refused("no".into());
         assert_eq!(difference(&text("a\nb\n"), &Ok("a\nb\n".into())), None);
         assert_eq!(difference(&refused, &Err("no".into())), None);
+        let invalid = Err("`[` is no regular expression: Unbalanced bracket".into());
+        assert_eq!(difference(&text(""), &invalid), None);
         for (theirs, ours, words) in [
             (
                 text("a\nb\n"),
