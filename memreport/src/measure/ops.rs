@@ -73,8 +73,8 @@ struct Deferred<'a> {
 impl<'a> Ops<'a> {
     /// Measures a value, now or deferred if the stack is deep.
     ///
-    /// A container calls it once for all its elements. Whatever they own lies behind a container
-    /// again.
+    /// The depth of the stack is checked here. A container that calls this once need not check it
+    /// for each element, since deeper values are behind further containers.
     #[inline]
     pub fn add<T: ?Sized + MallocSizeOf>(&self, value: &'a T) {
         self.add_with(value, T::add_size_of_excluding_this);
