@@ -1,5 +1,6 @@
 //! Writes the list of running programs as a table or JSON.
 
+use crate::render::terminal_text::line;
 use crate::report::amount::Amount;
 use crate::report::numbers::{self, Bytes, Unit};
 use crate::report::unclassified::HeapSums;
@@ -67,15 +68,15 @@ fn cells(Row { pid, status, measured }: &Row) -> [String; COLUMNS.len()] {
         Ok(sums) => {
             sums.share().map_or_else(|| "not known".to_owned(), |share| format!("{share:.2}%"))
         }
-        Err(why) => why.clone(),
+        Err(why) => line(why).into_owned(),
     };
     [
         pid.to_string(),
-        status.name.clone(),
+        line(&status.name).into_owned(),
         megabytes(status.resident),
         megabytes(status.heap_allocated),
         unclassified,
-        status.tracking.clone(),
+        line(&status.tracking).into_owned(),
     ]
 }
 

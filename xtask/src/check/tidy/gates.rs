@@ -1,7 +1,8 @@
-//! Gates: the few files that may read the environment, or create files with contents of the heap.
+//! Gates: the few files that may read the environment, create files with contents of the heap, or
+//! write to a terminal.
 //!
 //! The first ignore every variable in programs with more privileges than their starter. The second
-//! create private files with random names.
+//! create private files with random names. The third escape foreign text.
 
 use std::collections::BTreeSet;
 
@@ -53,6 +54,27 @@ const FILES: Gate = Gate {
     words: &["OpenOptions", "creat", "mkstemp", "mkostemp"],
 };
 
+/// Standard output and error, the terminal view, and bytes that pass to other programs as they are.
+const TERMINAL_TEXT: Gate = Gate {
+    crates: &["about-memory"],
+    files: &[
+        // Formats that other programs read.
+        "about-memory/src/command/convert/export.rs",
+        "about-memory/src/command/convert/metrics.rs",
+        "about-memory/src/command/heap/census.rs",
+        "about-memory/src/command/process/call.rs",
+        // Draws escaped lines.
+        "about-memory/src/command/process/top.rs",
+        "about-memory/src/command/process/top/state.rs",
+        "about-memory/src/context.rs",
+        "about-memory/src/main.rs",
+        "about-memory/src/render/terminal/screen.rs",
+        "about-memory/src/render/terminal_text.rs",
+    ],
+    functions: &[("io", &["stdout", "stderr"])],
+    words: &["println", "eprintln", "stdout", "machine_bytes", "ratatui"],
+};
+
 /// Checks that no library reads the environment outside its gate. Tests do not count.
 pub(crate) fn check_environment(workspace: &Workspace) -> Outcome {
     ENVIRONMENT.check(workspace)
@@ -61,6 +83,11 @@ pub(crate) fn check_environment(workspace: &Workspace) -> Outcome {
 /// Checks that files are created by the gates only. Tests do not count.
 pub(crate) fn check_files(workspace: &Workspace) -> Outcome {
     FILES.check(workspace)
+}
+
+/// Checks that text reaches the terminal through its gate only. Tests do not count.
+pub(crate) fn check_terminal_text(workspace: &Workspace) -> Outcome {
+    TERMINAL_TEXT.check(workspace)
 }
 
 impl Gate {
@@ -158,6 +185,23 @@ mod tests {
             ("xtask/src/a.rs", "fs::write(path, text)", ""),
         ] {
             assert_eq!(offenders(&FILES, path, text), expected, "{path}: {text}");
+        }
+    }
+
+    #[test]
+    fn writing_to_the_terminal_past_the_gate_is_seen() {
+        for (path, text, expected) in [
+            ("about-memory/src/a.rs", "println!(\"{name}\")", "about-memory/src/a.rs:1: println"),
+            ("about-memory/src/a.rs", "io::stderr().lock()", "about-memory/src/a.rs:1: stderr"),
+            (
+                "about-memory/src/a.rs",
+                "out.machine_bytes()",
+                "about-memory/src/a.rs:1: machine_bytes",
+            ),
+            ("about-memory/src/a.rs", "writeln!(context.out, \"{name}\")", ""),
+            ("dmd/src/a.rs", "io::stderr()", ""),
+        ] {
+            assert_eq!(offenders(&TERMINAL_TEXT, path, text), expected, "{path}: {text}");
         }
     }
 }
