@@ -64,7 +64,7 @@ impl CheckArgs {
             )?;
             return Ok(ExitCode::SUCCESS);
         }
-        render::check::write(&verdict, context.out)?;
+        render::check::write(&verdict, &mut context.out)?;
         Ok(if verdict.over.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
     }
 }

@@ -1,5 +1,6 @@
 //! Writes the list of running programs as a table or JSON.
 
+use crate::render::terminal_text::line;
 use crate::report::amount::Amount;
 use crate::report::numbers::{self, Bytes, Unit};
 use crate::report::unclassified::HeapSums;
@@ -22,11 +23,15 @@ pub(crate) struct Row {
 /// The columns of the table.
 const COLUMNS: &[Column] = &[
     Column { name: "pid", is_number: true, cell: |row| row.pid.to_string() },
-    Column { name: "name", is_number: false, cell: |row| row.status.name.clone() },
+    Column { name: "name", is_number: false, cell: |row| line(&row.status.name).into_owned() },
     Column { name: "resident", is_number: true, cell: |row| megabytes(row.status.resident) },
     Column { name: "heap", is_number: true, cell: |row| megabytes(row.status.heap_allocated) },
     Column { name: "unclassified", is_number: true, cell: unclassified },
-    Column { name: "tracking", is_number: false, cell: |row| row.status.tracking.clone() },
+    Column {
+        name: "tracking",
+        is_number: false,
+        cell: |row| line(&row.status.tracking).into_owned(),
+    },
 ];
 
 struct Column {
@@ -69,7 +74,7 @@ fn unclassified(row: &Row) -> String {
         Ok(sums) => {
             sums.share().map_or_else(|| "not known".to_owned(), |share| format!("{share:.2}%"))
         }
-        Err(why) => why.clone(),
+        Err(why) => line(why).into_owned(),
     }
 }
 

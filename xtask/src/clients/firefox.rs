@@ -5,7 +5,7 @@ mod corners;
 mod driver;
 
 use crate::failure::Failure;
-use about_memory::{Cli, Context};
+use about_memory::{Cli, Context, TerminalText};
 pub(crate) use cases::Case;
 use clap::Parser;
 use driver::{Firefox, Question, Shown};
@@ -119,6 +119,14 @@ pub(crate) fn ours(case: &Case, files: &[PathBuf]) -> Result<String, Failure> {
     Ok(String::from_utf8(out)?)
 }
 
+/// Returns text as our command line writes it: without characters that a terminal acts on.
+pub(crate) fn escaped(text: &str) -> String {
+    let mut out = Vec::new();
+    // A vector takes all bytes.
+    let _ = TerminalText::new(&mut out).write_all(text.as_bytes());
+    String::from_utf8_lossy(&out).into_owned()
+}
+
 /// Describes the first difference.
 fn difference(theirs: &Shown, ours: &Result<String, Failure>) -> Option<String> {
     match (theirs, ours) {
@@ -129,8 +137,9 @@ fn difference(theirs: &Shown, ours: &Result<String, Failure>) -> Option<String> 
             None
         }
         (Shown::Text(_), Err(error)) => Some(format!("Firefox shows it, we refuse ({error})")),
-        (Shown::Text(theirs), Ok(ours)) if theirs == ours => None,
+        (Shown::Text(theirs), Ok(ours)) if escaped(theirs) == *ours => None,
         (Shown::Text(theirs), Ok(ours)) => {
+            let theirs = escaped(theirs);
             let (mut their_lines, mut our_lines) = (theirs.lines(), ours.lines());
             for number in 1.. {
                 let (their, our) = (their_lines.next(), our_lines.next());

@@ -9,6 +9,7 @@ use memreport::snapshot::read::{Entry, NumericEntry, Sink};
 use memreport::{Kind, Report, Units, metrics};
 use std::collections::BTreeMap;
 use std::error::Error;
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -76,7 +77,7 @@ impl MetricsArgs {
         let mut found = processes.reports.iter();
         match (found.next(), found.next()) {
             (Some((_, reports)), None) => {
-                context.out.write_all(metrics::text(reports).as_bytes())?;
+                context.out.machine_bytes().write_all(metrics::text(reports).as_bytes())?;
                 Ok(ExitCode::SUCCESS)
             }
             (None, _) => Err(format!("{file}: no process is called `{wanted}`").into()),

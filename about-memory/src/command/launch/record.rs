@@ -69,7 +69,7 @@ impl RecordArgs {
         for file in &kept {
             let recording = read_recording(file)?;
             writeln!(context.out, "Recorded into {}", file.display())?;
-            text::write(&recording, context.out)?;
+            text::write(&recording, &mut context.out)?;
         }
         let Some(end) = describe_end(status) else { return Ok(ExitCode::SUCCESS) };
         writeln!(context.notes, "about-memory: {}", end.sentence)?;

@@ -59,14 +59,14 @@ impl PsArgs {
             }
         }
         if self.json {
-            render::ps::write_json(&rows, context.out)?;
+            render::ps::write_json(&rows, &mut context.out.json())?;
         } else if rows.is_empty() {
             writeln!(
                 context.out,
                 "No running program has an open memreport socket. Call `memreport::serve()` in a program to list it here."
             )?;
         } else {
-            render::ps::write_text(&rows, context.out)?;
+            render::ps::write_text(&rows, &mut context.out)?;
         }
         context.out.flush()?;
         for Row { pid, status, .. } in &rows {

@@ -51,8 +51,8 @@ impl SnapshotArgs {
             return Err("a dump is of one program: ask each for its own".into());
         }
         match self.series.every {
-            Some(every) => series::take(&self, every, context.notes)?,
-            None => take(&self, &self.output, context.notes)?,
+            Some(every) => series::take(&self, every, &mut context.notes)?,
+            None => take(&self, &self.output, &mut context.notes)?,
         }
         Ok(ExitCode::SUCCESS)
     }

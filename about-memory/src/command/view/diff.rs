@@ -52,7 +52,12 @@ impl DiffArgs {
         let pair = open::open_two([before, after], self.input.options())?;
         if self.markdown {
             let changes = pair.changes(&filter)?;
-            markdown::write(&changes, &settings, self.display.process.as_deref(), context.out)?;
+            markdown::write(
+                &changes,
+                &settings,
+                self.display.process.as_deref(),
+                &mut context.out,
+            )?;
             present::write_notes(pair.notes(), self.display.notes, context)?;
             return Ok(ExitCode::SUCCESS);
         }

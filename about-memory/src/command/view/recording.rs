@@ -70,9 +70,9 @@ impl RecordingArgs {
         let recording = read_recording(&self.file)?;
         let dump = recording.dump(self.which.into());
         if self.json {
-            json::write(&recording, context.out)?;
+            json::write(&recording, &mut context.out.json())?;
         } else {
-            text::write(&recording, context.out)?;
+            text::write(&recording, &mut context.out)?;
             self.write_places(&dump, context)?;
         }
         if let Some(path) = &self.dump {
@@ -92,6 +92,6 @@ impl RecordingArgs {
         options.root = working_directory();
         writeln!(context.out, "\n{}:\n", text::heading(self.which.into()))?;
         let groups = analysis::group_by(&dump, &Axis::stack(), &options);
-        Ok(analysis::write_groups(&groups, self.top, context.out)?)
+        Ok(analysis::write_groups(&groups, self.top, &mut context.out)?)
     }
 }
