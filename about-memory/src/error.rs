@@ -5,6 +5,9 @@ use std::io::Write;
 use std::process::ExitCode;
 use std::{fmt, io};
 
+/// The exit status of a command whose answer is incomplete, as the answer states.
+pub(crate) const INCOMPLETE: u8 = 3;
+
 /// An error that ended a command.
 ///
 /// `?` turns every error, and every sentence, into a `Failure`. It does not implement [`Error`]

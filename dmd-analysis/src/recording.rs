@@ -60,11 +60,33 @@ pub struct Recording {
     pub modules: Vec<Module>,
     /// Its length in microseconds.
     pub length: u64,
+    /// True if the program did not wait for the recording, so that it could lose events.
+    pub is_lossy: bool,
     /// The number of allocations and frees that are missing because they came faster than they
     /// could be written.
     pub lost: u64,
-    /// True if its end was written. A killed program leaves a recording without an end.
+    /// True if its end was written, and nothing is missing. A killed program leaves a recording
+    /// without an end.
     pub is_whole: bool,
+}
+
+impl Recording {
+    /// Returns a sentence about what is missing, or `None` if nothing is.
+    #[must_use]
+    pub fn incomplete(&self) -> Option<String> {
+        if self.is_whole {
+            return None;
+        }
+        Some(match self.lost {
+            0 => "The recording is incomplete: it ends before the program did, which was killed, \
+                  could not write the file or is still running."
+                .to_owned(),
+            lost => format!(
+                "The recording is incomplete: {lost} allocations and frees came faster than they \
+                 could be written, and are missing. Sums of blocks are wrong."
+            ),
+        })
+    }
 }
 
 /// A recorded block.

@@ -158,12 +158,12 @@ pub mod __private {
     pub use crate::tracker::recorder::{Claimant, RecentFields, Recorder};
     #[cfg(feature = "std")]
     pub use {
-        crate::allocator::counters::{allocated, freed},
+        crate::allocator::counters::{allocated, freed, thread_counters},
         crate::allocator::declaration::{Declaration, tracker},
         crate::allocator::loaded::stay_loaded,
         crate::event::mark::{Mark, MarkReader},
         crate::event::on_alloc::{OWN, as_own, current_on_alloc},
-        crate::event::scope::{ScopeCallsite, all_scopes, current_scope},
+        crate::event::scope::{ScopeCallsite, all_scopes, current_scope, try_all_scopes},
         crate::report::counted_heap::on_alloc_path,
         crate::report::registry::StaticReporter,
         crate::snapshot::atomically,

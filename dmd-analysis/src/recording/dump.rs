@@ -147,13 +147,6 @@ impl Recording {
             .collect();
         let scopes: Vec<_> =
             self.scopes.iter().map(|scope| json!([scope.outer, scope.name])).collect();
-        let mut notes = Vec::new();
-        if self.lost > 0 {
-            notes.push(format!(
-                "{} births and ends came faster than they could be recorded, and are missing",
-                self.lost
-            ));
-        }
         json!({
             "version": 1,
             "needs": [],
@@ -162,7 +155,7 @@ impl Recording {
             "pid": self.pid,
             "uptimeMs": self.length / 1000,
             "reason": reason,
-            "notes": notes,
+            "notes": self.incomplete().into_iter().collect::<Vec<_>>(),
             "modules": modules,
             "threads": threads,
             "scopes": scopes,

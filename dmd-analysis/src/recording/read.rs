@@ -66,6 +66,8 @@ struct WireHeader {
     started_ms: u64,
     #[serde(rename = "sampleBytes")]
     sample_bytes: Option<u64>,
+    #[serde(default)]
+    lossy: bool,
 }
 
 #[derive(Deserialize)]
@@ -146,6 +148,7 @@ impl Reading {
             pid: header.pid,
             started_ms: header.started_ms,
             sample_bytes: header.sample_bytes,
+            is_lossy: header.lossy,
             ..Recording::default()
         };
         Reading { recording, time: 0, live: HashMap::new() }
@@ -155,7 +158,7 @@ impl Reading {
         if line.starts_with(b"{") {
             let end: WireEnd = parse(line)?;
             self.recording.lost = end.lost;
-            self.recording.is_whole = true;
+            self.recording.is_whole = end.lost == 0;
             return Ok(());
         }
         match line.get(1..4) {
@@ -313,7 +316,11 @@ mod tests {
         assert_eq!((block.allocated_at, block.freed, block.weight), (10, freed, 9.5));
         assert_eq!(recording.marks, [Mark { time: 11, text: "gc".to_owned() }]);
         assert_eq!(recording.timeline[1].live_bytes(), 100);
-        assert_eq!((recording.length, recording.lost, recording.is_whole), (25, 3, true));
+        assert_eq!((recording.length, recording.lost, recording.is_whole), (25, 3, false));
+        assert!(recording.incomplete().unwrap().contains("3 allocations and frees"));
+        let whole = LINES.replace("\"lost\":3", "\"lost\":0");
+        let whole = read(whole.as_bytes()).unwrap();
+        assert!(whole.is_whole && whole.incomplete().is_none());
         assert_eq!(recording.sites[&1].stack, [0x1010, 0x1020]);
         assert_eq!(recording.scopes[usize::from(recording.sites[&1].scope) - 1].name, "request");
         assert_eq!(recording.modules[0].segments, [Range { start: 0x1000, end: 0x2000 }]);

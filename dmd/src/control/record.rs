@@ -1,30 +1,39 @@
 //! Records allocations over time: exact sums at a steady rate, and a sample of single blocks.
 //!
-//! One thread reads the events of all others from a ring and writes them to a file. Every sampled
-//! block has its allocation and its end in the file, whichever threads they happen on. Allocating
-//! threads never wait for the writer.
+//! One thread reads the events of all others from a buffer and writes them to a file. Every sampled
+//! block has its allocation and its end in the file, whichever threads they happen on.
+//!
+//! Nothing is lost: an allocating thread that finds the buffer full waits until the writer has made
+//! room. A lossy recording ([`Recorder::lossy`]) loses events instead, and counts them.
+//!
+//! Read `thread` (the thread and what it may not do), `writer` (the lines of the file), `sums` (the
+//! heap counters without the tracker's own work) and `loaded` (modules).
 
+mod thread;
 mod writer;
+mod sums;
+mod loaded;
 
 use std::mem::ManuallyDrop;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{self, RecvTimeoutError, Sender};
-use std::thread::JoinHandle;
 use std::time::Duration;
 use std::{fmt, io};
 
 use memreport::__private::as_own;
 
+use crate::event::events;
 use crate::hook::start::{StartError, start, stop};
 use crate::mem::signals::at_exit;
 use crate::mem::sys;
 use crate::sample::options::{Mode, Options};
-use writer::Writer;
+use thread::{NotBegun, RecorderThread};
+use writer::{Settings, Writer};
 
 /// The environment variable with the name of a file to record into from the start of the program.
 ///
 /// `about-memory record` sets it. `%p` in the name is replaced by the process id. A name without
-/// `%p` gets `.PID` at its end, because child processes inherit the variable.
+/// `%p` gets `.PID` at its end, because child processes inherit the variable. `--lossy` and a blank
+/// before the name make the recording [lossy](Recorder::lossy).
 pub const VARIABLE: &str = "MEMREPORT_RECORD";
 
 /// The settings of a recording.
@@ -51,6 +60,7 @@ pub const VARIABLE: &str = "MEMREPORT_RECORD";
 pub struct Recorder {
     options: Options,
     every: Duration,
+    may_lose: bool,
 }
 
 impl Default for Recorder {
@@ -58,6 +68,7 @@ impl Default for Recorder {
         Recorder {
             options: Options::default().mode(Mode::Profile),
             every: Duration::from_millis(20),
+            may_lose: false,
         }
     }
 }
@@ -66,8 +77,8 @@ impl Recorder {
     /// Sets which blocks are recorded, and with which stacks.
     ///
     /// The default is a sample of one byte in 512 KiB. A mode that tracks all blocks records all of
-    /// them. A program that allocates millions of blocks a second then loses events, which
-    /// [`RecordingSummary::lost`] counts.
+    /// them. A program that allocates millions of blocks a second then waits for the recording,
+    /// unless it is [lossy](Self::lossy).
     pub fn options(mut self, options: Options) -> Self {
         self.options = options;
         self
@@ -79,35 +90,40 @@ impl Recorder {
         self
     }
 
+    /// Sets whether allocating threads never wait, so that events are lost when they come faster
+    /// than they are written. [`RecordingSummary::lost`] counts them. The default is `false`.
+    pub fn lossy(mut self, may_lose: bool) -> Self {
+        self.may_lose = may_lose;
+        self
+    }
+
     /// Starts recording into a file, which is gzipped whatever its name.
     ///
     /// The file is new and only its user may read it. It replaces a file of this name.
     ///
     /// # Errors
     ///
-    /// If tracking cannot start, or the file or the thread cannot be created.
+    /// If tracking cannot start, the file or the thread cannot be created, or another recording of
+    /// this process is in progress and neither is lossy.
     pub fn start(self, path: impl AsRef<Path>) -> Result<Recording, RecordError> {
+        let Recorder { options, every, may_lose } = self;
         let path = path.as_ref();
         let failed = |error| RecordError::file(path, error);
-        let mut writer = as_own(|| Writer::create(path, self.every)).map_err(failed)?;
-        start(self.options).map_err(RecordError::Start)?;
-        as_own(|| writer.write_header().and_then(|()| writer.write_new())).map_err(failed)?;
-        let (stop, stopped) = mpsc::channel::<()>();
-        let every = self.every;
-        let thread = as_own(|| {
-            std::thread::Builder::new().name("dmd-record".into()).spawn(move || {
-                as_own(|| {
-                    let mut writer = writer;
-                    while stopped.recv_timeout(every) == Err(RecvTimeoutError::Timeout) {
-                        writer.write_new()?;
-                    }
-                    writer.finish()
-                })
-            })
-        });
-        let thread = thread.map_err(failed)?;
+        let is_sample = options.mode == Mode::Profile;
+        let sample_bytes = is_sample.then_some(options.sample_bytes.get());
+        let settings = Settings { sample_bytes, may_lose, interval: every };
+        let writer = as_own(|| Writer::create(path, settings)).map_err(failed)?;
+        let thread = as_own(|| RecorderThread::start(writer, may_lose, every));
+        let thread = thread.map_err(|error| match error {
+            NotBegun::Busy => RecordError::Busy,
+            NotBegun::Failed(error) => failed(error),
+        })?;
+        if let Err(error) = as_own(|| start(options)) {
+            let _ = thread.end();
+            return Err(RecordError::Start(error));
+        }
         let pid = std::process::id();
-        Ok(Recording { path: path.to_owned(), pid, stop: Some(stop), thread: Some(thread) })
+        Ok(Recording { path: path.to_owned(), pid, thread: Some(thread) })
     }
 }
 
@@ -118,8 +134,7 @@ pub struct Recording {
     path: PathBuf,
     /// The process that records. A forked child has a copy of this value, but no writing thread.
     pid: u32,
-    stop: Option<Sender<()>>,
-    thread: Option<JoinHandle<io::Result<RecordingSummary>>>,
+    thread: Option<RecorderThread>,
 }
 
 /// The number of events in a finished recording.
@@ -128,7 +143,8 @@ pub struct Recording {
 pub struct RecordingSummary {
     /// The number of allocations and frees in the file.
     pub events: u64,
-    /// The number of events that were lost because they came faster than they were written.
+    /// The number of events that were lost because they came faster than they were written. Only a
+    /// [lossy](Recorder::lossy) recording loses any, unless memory is short.
     pub lost: u64,
 }
 
@@ -144,16 +160,16 @@ impl Recording {
 
     fn end(&mut self) -> Result<RecordingSummary, RecordError> {
         if self.pid != std::process::id() {
-            // The thread is not in this process: joining it would hang, and so could its channel.
-            let _ = ManuallyDrop::new((self.stop.take(), self.thread.take()));
+            // The thread is not in this process: joining it would hang.
+            let _ = ManuallyDrop::new(self.thread.take());
             return Ok(RecordingSummary::default());
         }
         let Some(thread) = self.thread.take() else { return Ok(RecordingSummary::default()) };
         stop();
-        drop(self.stop.take());
-        let recorded =
-            thread.join().unwrap_or_else(|_| Err(io::Error::other("the recorder panicked")));
-        recorded.map_err(|error| RecordError::file(&self.path, error))
+        thread.end().map_err(|error| {
+            let path = self.path.clone();
+            RecordError::CutOff { path, error, missing: events::end_failed() }
+        })
     }
 }
 
@@ -170,8 +186,20 @@ impl Drop for Recording {
 pub enum RecordError {
     /// Tracking could not start.
     Start(StartError),
-    /// The file could not be written.
+    /// The file could not be created.
     File(PathBuf, io::Error),
+    /// The recording ended early, because its file could not be written.
+    CutOff {
+        /// The path of the file.
+        path: PathBuf,
+        /// The error of its last write.
+        error: io::Error,
+        /// The number of events that came after it. A [lossy](Recorder::lossy) recording does not
+        /// count them.
+        missing: u64,
+    },
+    /// Another recording of this process is in progress, and neither is lossy.
+    Busy,
 }
 
 impl RecordError {
@@ -185,6 +213,14 @@ impl fmt::Display for RecordError {
         match self {
             RecordError::Start(error) => write!(out, "{error}"),
             RecordError::File(path, error) => write!(out, "{}: {error}", path.display()),
+            RecordError::CutOff { path, error, missing } => write!(
+                out,
+                "{}: {error}; the recording is incomplete, {missing} later events are missing",
+                path.display()
+            ),
+            RecordError::Busy => out.write_str(
+                "another recording of this process is in progress; one of them must be lossy",
+            ),
         }
     }
 }
@@ -193,7 +229,8 @@ impl std::error::Error for RecordError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             RecordError::Start(error) => Some(error),
-            RecordError::File(_, error) => Some(error),
+            RecordError::File(_, error) | RecordError::CutOff { error, .. } => Some(error),
+            RecordError::Busy => None,
         }
     }
 }
@@ -208,11 +245,14 @@ static FROM_START: std::sync::Mutex<Option<Recording>> = std::sync::Mutex::new(N
 )]
 pub(crate) fn start_from_variable() {
     let Some(path) = sys::variable(VARIABLE) else { return };
-    let path = path_of(&path.to_string_lossy(), std::process::id());
+    let text = path.to_string_lossy();
+    let lossy = text.strip_prefix("--lossy ");
+    let path = path_of(lossy.unwrap_or(&text), std::process::id());
     let recorder = match crate::sample::variable::options() {
         Some(Ok(options)) => Recorder::default().options(options),
         _ => Recorder::default(),
     };
+    let recorder = recorder.lossy(lossy.is_some());
     match recorder.start(&path) {
         Ok(recording) => {
             if let Ok(mut place) = FROM_START.lock() {
@@ -233,9 +273,12 @@ fn path_of(pattern: &str, pid: u32) -> String {
     }
 }
 
+#[expect(clippy::print_stderr, reason = "there is no caller to return an error to")]
 extern "C" fn finish_at_exit() {
     let recording = FROM_START.lock().ok().and_then(|mut place| place.take());
-    drop(recording);
+    if let Some(Err(error)) = recording.map(Recording::finish) {
+        eprintln!("DMD[{}] {error}", std::process::id());
+    }
 }
 
 #[cfg(test)]

@@ -1,24 +1,44 @@
-//! Events of single blocks: allocated or freed. Any thread writes them, to one ring and to its
-//! journal.
+//! Events of single blocks: allocated or freed. Any thread writes them, to the buffers of
+//! recordings and to its journal.
 #![expect(clippy::cast_possible_truncation, reason = "fields are cut out of words")]
 
-use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::{AcqRel, Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
+
+use memreport::__private::OWN;
 
 use super::journal;
+use super::queue::{Pushed, Queue, QueueReader};
 use super::ring::{Reader, Ring, Words};
 use crate::mem::sys;
+use crate::mem::sys::Futex;
 use crate::sample::plan;
 use crate::sample::rate::SamplingRate;
+use crate::stack::site;
 use crate::stack::thread::Thread;
 use crate::table::epoch::Epoch;
 use crate::table::packed_block::{Block, SiteId};
 
-/// The events of all threads.
-pub(crate) static RING: Ring = Ring::new();
+/// The events of all threads, for recordings that may lose some.
+static RING: Ring = Ring::new();
 
-/// The number of listeners that read the ring.
+/// The events of all threads, for the recording that loses none.
+static QUEUE: Queue = Queue::new();
+
+/// The number of events that found no room in the queue, or that came after its reader had failed.
+static LOST: AtomicU64 = AtomicU64::new(0);
+
+/// True if the reader of the queue has failed, until its recording ends.
+static HAS_FAILED: AtomicBool = AtomicBool::new(false);
+
+/// The number of listeners, and of those that read the ring.
 static LISTENERS: AtomicUsize = AtomicUsize::new(0);
+static RING_LISTENERS: AtomicUsize = AtomicUsize::new(0);
+
+/// Changes when the listeners have work: a fourth of the queue is full, or a recording ends.
+pub(crate) fn work() -> &'static Futex {
+    &QUEUE.work
+}
 
 /// An event of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,17 +59,43 @@ pub(crate) struct TimedEvent {
     pub(crate) event: Event,
 }
 
-/// Records an event in this thread's journal and, if there are listeners, in the ring. Hooks call
-/// it, so it never waits.
+/// Records an event in this thread's journal and, if there are listeners, in their buffers. Hooks
+/// call it. It waits only while the queue of a recording is full.
 #[cold]
 pub(crate) fn record(event: Event) {
     if let Some(journal) = journal::current() {
         journal.record(event);
     }
-    let thread = Thread::current(Thread::number);
-    // Relaxed: an event may be lost at the moment of the first or last listener.
-    if LISTENERS.load(Relaxed) > 0 {
-        RING.push(encode(event, sys::monotonic(), thread.unwrap_or(0)));
+    // Relaxed: an event may be missed at the moment of the first or last listener.
+    if LISTENERS.load(Relaxed) == 0 {
+        return;
+    }
+    let writer = Thread::current(|thread| (thread.number(), thread.is_recorder.get()));
+    let (thread, is_recorder) = writer.unwrap_or((0, false));
+    if is_recorder && is_of_recorder(event, thread) {
+        return;
+    }
+    let words = encode(event, sys::monotonic(), thread);
+    if RING_LISTENERS.load(Relaxed) > 0 {
+        RING.push(words);
+    }
+    let is_lost = if QUEUE.may_be_open() {
+        // The recorder would wait for itself.
+        QUEUE.push(words, !is_recorder) == Pushed::Full
+    } else {
+        HAS_FAILED.load(Relaxed)
+    };
+    if is_lost {
+        LOST.fetch_add(1, Relaxed);
+    }
+}
+
+/// Returns whether this event on a recorder's thread is of a block of its own.
+fn is_of_recorder(event: Event, thread: u32) -> bool {
+    match event {
+        Event::Allocated { .. } => true,
+        Event::Freed { block, .. } => site::site(block.site)
+            .is_some_and(|site| u32::from(site.on_alloc) == OWN || site.thread == thread),
     }
 }
 
@@ -92,38 +138,117 @@ pub(crate) fn decode([time, head, site, address, requested, usable]: Words) -> T
     TimedEvent { time, thread: (head >> THREAD_AT) as u32, event }
 }
 
-/// A reader of all events from its creation to its drop.
+/// A reader of all events from its creation to its end. If it is dropped before, it has failed: the
+/// following events are counted as lost until [`end_failed`].
 #[derive(Debug)]
 pub(crate) struct Listener {
-    reader: Reader,
+    source: Option<Source>,
+}
+
+/// The buffer that a listener reads.
+#[derive(Debug)]
+enum Source {
+    Ring(Reader),
+    Queue(QueueReader),
 }
 
 impl Listener {
-    pub(crate) fn new() -> Self {
-        // AcqRel, with the one in `drop`: the plan changes before the first event and after the
+    /// Begins to receive events. Unless it may lose some, hooks wait for it from now on. Returns
+    /// `None` if they wait for another one already.
+    pub(crate) fn begin(may_lose: bool) -> Option<Self> {
+        let source = if may_lose {
+            RING_LISTENERS.fetch_add(1, AcqRel);
+            Source::Ring(Reader::new(&RING))
+        } else {
+            if HAS_FAILED.load(Relaxed) {
+                return None;
+            }
+            let reader = QueueReader::open(&QUEUE)?;
+            LOST.store(0, Relaxed);
+            Source::Queue(reader)
+        };
+        // AcqRel, with the one in `end_one`: the plan changes before the first event and after the
         // last.
         if LISTENERS.fetch_add(1, AcqRel) == 0 {
             plan::start_events();
         }
-        Listener { reader: Reader::new(&RING) }
+        Some(Listener { source: Some(source) })
     }
 
     /// Calls `each` for the events since the last call, approximately in the order of time.
     pub(crate) fn drain(&mut self, mut each: impl FnMut(TimedEvent)) {
-        self.reader.drain(&RING, |words| each(decode(words)));
+        match &mut self.source {
+            Some(Source::Ring(reader)) => reader.drain(&RING, |words| each(decode(words))),
+            Some(Source::Queue(reader)) => reader.drain(&QUEUE, |words| each(decode(words))),
+            None => {}
+        }
     }
 
-    /// Returns the number of events that were overwritten before they were read.
+    /// Returns the number of events that were being written during the last call of
+    /// [`drain`](Self::drain).
+    pub(crate) fn unwritten(&self) -> u64 {
+        match &self.source {
+            Some(Source::Ring(reader)) => reader.unwritten(),
+            Some(Source::Queue(reader)) => reader.unwritten(),
+            None => 0,
+        }
+    }
+
+    /// Returns the number of events that were lost.
     pub(crate) fn lost(&self) -> u64 {
-        self.reader.lost
+        match &self.source {
+            Some(Source::Ring(reader)) => reader.lost,
+            _ => LOST.load(Relaxed),
+        }
+    }
+
+    /// Ends it. Hooks that wait for it go on.
+    pub(crate) fn end(mut self) {
+        if let Some(source) = self.source.take() {
+            close(source);
+            end_one();
+        }
     }
 }
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        if LISTENERS.fetch_sub(1, AcqRel) == 1 && !journal::was_ever_created() {
-            plan::stop_events();
+        match self.source.take() {
+            Some(source @ Source::Queue(_)) => {
+                HAS_FAILED.store(true, Relaxed);
+                close(source);
+            }
+            Some(source @ Source::Ring(_)) => {
+                close(source);
+                end_one();
+            }
+            None => {}
         }
+    }
+}
+
+/// Ends the recording of a listener that has failed. Returns the number of events that are lost
+/// since, which only a listener that loses none counts.
+pub(crate) fn end_failed() -> u64 {
+    if !HAS_FAILED.swap(false, AcqRel) {
+        return 0;
+    }
+    end_one();
+    LOST.swap(0, Relaxed)
+}
+
+fn close(source: Source) {
+    match source {
+        Source::Ring(_) => {
+            RING_LISTENERS.fetch_sub(1, AcqRel);
+        }
+        Source::Queue(reader) => reader.close(&QUEUE),
+    }
+}
+
+fn end_one() {
+    if LISTENERS.fetch_sub(1, AcqRel) == 1 && !journal::was_ever_created() {
+        plan::stop_events();
     }
 }
 

@@ -1,9 +1,11 @@
-//! Loom models of the ring of events. See `mem::models` for how to run them.
+//! Loom models of the buffers of events. See `mem::models` for how to run them.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use loom::thread;
 
+use super::queue::{Pushed, Queue, QueueReader};
 use super::ring::{EVENT_WORDS, Reader, Ring, Slot};
 use crate::mem::models::model;
 
@@ -82,5 +84,65 @@ fn an_event_is_read_untorn_or_lost() {
         seen.dedup();
         assert_eq!(seen.len() as u64 + reader.lost, 3, "none twice");
         assert_ne!(ring.read(2), Slot::Writing);
+    });
+}
+
+/// Fails if `Queue::sleep` reads the number of changes after it has looked at the slot, if
+/// `QueueReader::drain` does not announce room, or if `Queue::turn` takes a slot that is written.
+#[test]
+fn writers_wait_for_room_and_no_event_is_lost() {
+    model(2, || {
+        let queue = Arc::new(Queue::new());
+        let mut reader = QueueReader::open(&queue).unwrap();
+        let writers = [1, 2].map(|number| {
+            let queue = Arc::clone(&queue);
+            thread::spawn(move || {
+                for event in 0..3 - number {
+                    let event = [number * 10 + event; EVENT_WORDS];
+                    assert_eq!(queue.push(event, true), Pushed::Written);
+                }
+            })
+        });
+        let mut seen = Vec::new();
+        while seen.len() < 3 {
+            let changes = queue.work.changes();
+            reader.drain(&queue, |event| {
+                assert_eq!(event, [event[0]; EVENT_WORDS], "torn");
+                seen.push(event[0]);
+            });
+            if seen.len() < 3 && reader.unwritten() == 0 {
+                queue.work.wait(changes, Duration::ZERO);
+            } else {
+                thread::yield_now();
+            }
+        }
+        writers.into_iter().for_each(|writer| writer.join().unwrap());
+        let first = seen.iter().position(|event| *event == 10);
+        let second = seen.iter().position(|event| *event == 11);
+        assert!(first < second, "a thread's events are in order");
+        seen.sort_unstable();
+        assert_eq!(seen, [10, 11, 20]);
+    });
+}
+
+/// Fails if `QueueReader::close` does not wake the writers that wait.
+#[test]
+fn a_writer_leaves_a_closed_queue() {
+    model(3, || {
+        let queue = Arc::new(Queue::new());
+        let reader = QueueReader::open(&queue).unwrap();
+        let writer = {
+            let queue = Arc::clone(&queue);
+            thread::spawn(move || (0..3).map(|_| queue.push([7; EVENT_WORDS], true)).last())
+        };
+        reader.close(&queue);
+        assert_eq!(writer.join().unwrap(), Some(Pushed::Closed));
+        let mut reader = QueueReader::open(&queue).unwrap();
+        assert_eq!(queue.push([8; EVENT_WORDS], false), Pushed::Full);
+        reader.drain(&queue, |event| panic!("{event:?} is the former reader's"));
+        assert_eq!(queue.push([9; EVENT_WORDS], true), Pushed::Written);
+        let mut seen = Vec::new();
+        reader.drain(&queue, |event| seen.push(event[0]));
+        assert_eq!(seen, [9]);
     });
 }

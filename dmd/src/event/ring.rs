@@ -128,6 +128,12 @@ impl Reader {
         self.pending.len() as u64 + ring.started() - self.next
     }
 
+    /// Returns the number of events that were being written during the last call.
+    #[cfg(not(loom))]
+    pub(crate) fn unwritten(&self) -> u64 {
+        self.pending.len() as u64
+    }
+
     /// Calls `each` for all events since the last call. Pending events of the last call come first.
     pub(crate) fn drain(&mut self, ring: &Ring, each: impl FnMut(Words)) {
         self.drain_newest(ring, CAPACITY, each);

@@ -117,6 +117,22 @@ pub(crate) fn spawn(function: extern "C" fn()) -> io::Result<()> {
     if error == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(error)) }
 }
 
+/// Blocks all signals on this thread except faults, which the program may handle.
+///
+/// A handler of the program could wait for a thread that waits for this one. And a write to a file
+/// beyond the limit fails, where the signal of this limit would end the program.
+pub(crate) fn block_all() {
+    let mut all = MaybeUninit::<libc::sigset_t>::zeroed();
+    // SAFETY: `all` is valid for the write of a signal set.
+    unsafe { libc::sigfillset(all.as_mut_ptr()) };
+    for fault in [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP] {
+        // SAFETY: an initialised set, and a signal that exists.
+        unsafe { libc::sigdelset(all.as_mut_ptr(), fault) };
+    }
+    // SAFETY: `all` is initialised. The old mask is not returned.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), ptr::null_mut()) };
+}
+
 fn check(result: c_int) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }

@@ -1,8 +1,8 @@
 //! System calls. No other file of the room calls the operating system, apart from `signals`.
 //!
 //! `environment` reads variables, `memory` maps pages, `words` reads single words, `stacks` finds
-//! threads and their stacks, `modules` lists loaded code, and `process` has clocks and resident
-//! memory.
+//! threads and their stacks, `modules` lists loaded code, `process` has clocks and resident
+//! memory, and `futex` waits.
 
 #[cfg(not(loom))]
 mod environment;
@@ -11,9 +11,11 @@ mod words;
 mod stacks;
 mod modules;
 mod process;
+mod futex;
 
 #[cfg(not(loom))]
 pub(crate) use environment::{temporary_folder, variable, variable_in_hook};
+pub(crate) use futex::Futex;
 pub(crate) use memory::{
     ADDRESS_END, HUGE_PAGE, PAGE, grow_mapping, map, map_at, map_huge, prefetch, unmap,
 };

@@ -46,6 +46,9 @@ pub(crate) struct Thread {
     pub(crate) is_learning: Cell<bool>,
     /// The sampler of observers.
     pub(crate) observer_sampler: ObserverSampler,
+    /// True of a thread that writes a recording: it never waits for room, and its own blocks are
+    /// not recorded.
+    pub(crate) is_recorder: Cell<bool>,
 }
 
 std::thread_local! {
@@ -61,6 +64,7 @@ std::thread_local! {
             sampler: Sampler::new(),
             is_learning: Cell::new(false),
             observer_sampler: ObserverSampler::new(),
+            is_recorder: Cell::new(false),
         }
     };
 }

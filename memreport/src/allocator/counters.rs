@@ -49,6 +49,19 @@ pub(crate) fn totals() -> HeapCounters {
     sum
 }
 
+/// Returns the counters of this thread and of ended threads that counted in the same slot. Returns
+/// `None` if this thread shares its slot with others. Differences between two calls are its own.
+#[must_use]
+pub fn thread_counters() -> Option<HeapCounters> {
+    let slot = OWN.try_with(Cell::get).ok()??;
+    Some(HeapCounters {
+        allocated_bytes: slot.allocated_bytes.load(Relaxed),
+        allocations: slot.allocations.load(Relaxed),
+        freed_bytes: slot.freed_bytes.load(Relaxed),
+        frees: slot.frees.load(Relaxed),
+    })
+}
+
 /// Counts an allocated block of this many usable bytes.
 #[inline]
 pub fn allocated(bytes: usize) {

@@ -95,7 +95,16 @@ impl Default for MarkReader {
 impl MarkReader {
     /// Returns the marks since the last call.
     pub fn take(&mut self) -> Vec<Mark> {
-        let marks = marks();
+        self.take_from(&marks())
+    }
+
+    /// Returns the marks since the last call, or none while another thread sets one. A thread that
+    /// others wait for must not wait for the lock: they may hold it.
+    pub fn try_take(&mut self) -> Vec<Mark> {
+        MARKS.try_lock().map_or_else(|_| Vec::new(), |marks| self.take_from(&marks))
+    }
+
+    fn take_from(&mut self, marks: &Marks) -> Vec<Mark> {
         let skipped = usize::try_from(self.next.saturating_sub(marks.before)).unwrap_or(usize::MAX);
         self.next = marks.before + marks.last.len() as u64;
         marks.last.iter().skip(skipped).cloned().collect()

@@ -94,8 +94,18 @@ pub(crate) fn number(parent: u16, name: Cow<'static, str>) -> u16 {
 /// from 1.
 #[must_use]
 pub fn all_scopes() -> Vec<(u16, String)> {
-    let scopes = scopes();
-    let list = scopes.iter().flat_map(|scopes| &scopes.list);
+    list_of(scopes().as_ref())
+}
+
+/// Returns all scopes, or `None` while another thread adds one. A thread that others wait for must
+/// not wait for the lock: they may hold it.
+#[must_use]
+pub fn try_all_scopes() -> Option<Vec<(u16, String)>> {
+    SCOPES.try_lock().ok().map(|scopes| list_of(scopes.as_ref()))
+}
+
+fn list_of(scopes: Option<&Scopes>) -> Vec<(u16, String)> {
+    let list = scopes.into_iter().flat_map(|scopes| &scopes.list);
     list.map(|(parent, name)| (*parent, name.clone().into_owned())).collect()
 }
 

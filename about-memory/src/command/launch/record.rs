@@ -3,7 +3,7 @@
 use super::error::{RunError, describe_end};
 use super::program;
 use crate::context::Context;
-use crate::error::Failure;
+use crate::error::{Failure, INCOMPLETE};
 use crate::input::dump::read_recording;
 use crate::render::recording::text;
 use clap::Args;
@@ -18,11 +18,17 @@ use std::{fs, io};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 $DMD selects the recorded blocks. By default this is a sample, one block per 512 KiB on average, each from its allocation to \
-its release on any thread. `DMD=--mode=live` records every block, if the program does not allocate too fast.")]
+its release on any thread. `DMD=--mode=live` records every block. A program that allocates faster than the recording is \
+written waits for it, unless it is lossy.
+
+The exit status is the program's own, or 3 if the program succeeds and the recording is incomplete.")]
 pub struct RecordArgs {
     /// Write the recording to this file; child processes append their pids to the name
     #[arg(short, long, value_name = "FILE", default_value = "recording.gz")]
     output: PathBuf,
+    /// Never make the program wait: lose allocations and frees that come too fast, and count them
+    #[arg(long)]
+    lossy: bool,
     /// PROGRAM only starts the program to record, as a shell script or `cargo run` does: do not
     /// check its file
     #[arg(long)]
@@ -55,7 +61,9 @@ impl RecordArgs {
         }
         let mut command = Command::new(&program);
         command.args(&self.command[1..]);
-        command.env(dmd::record::VARIABLE, fs::canonicalize(unfinished.path())?.join("%p"));
+        let mut name = OsString::from(if self.lossy { "--lossy " } else { "" });
+        name.push(fs::canonicalize(unfinished.path())?.join("%p"));
+        command.env(dmd::record::VARIABLE, name);
         let mut child = command.spawn().map_err(|error| RunError::Start(program.clone(), error))?;
         let pid = child.id();
         let status = child.wait()?;
@@ -66,12 +74,16 @@ impl RecordArgs {
                 "about-memory: nothing was recorded: no process with DMD was seen"
             )?;
         }
+        let mut is_whole = true;
         for file in &kept {
             let recording = read_recording(file)?;
+            is_whole &= recording.is_whole;
             writeln!(context.out, "Recorded into {}", file.display())?;
             text::write(&recording, &mut context.out)?;
         }
-        let Some(end) = describe_end(status) else { return Ok(ExitCode::SUCCESS) };
+        let Some(end) = describe_end(status) else {
+            return Ok(if is_whole { ExitCode::SUCCESS } else { ExitCode::from(INCOMPLETE) });
+        };
         writeln!(context.notes, "about-memory: {}", end.sentence)?;
         Ok(ExitCode::from(end.code))
     }

@@ -1,7 +1,7 @@
 //! `about-memory recording FILE`: summarises a recording.
 
 use crate::context::Context;
-use crate::error::Failure;
+use crate::error::{Failure, INCOMPLETE};
 use crate::input::dump::{DumpArgs, read_recording};
 use crate::input::folder::working_directory;
 use crate::render::recording::{json, text};
@@ -62,7 +62,8 @@ impl From<WhichKey> for Which {
 }
 
 impl RecordingArgs {
-    /// Prints the summary of a recording and the places of the chosen blocks.
+    /// Prints the summary of a recording and the places of the chosen blocks. The exit status is 3
+    /// if the recording is incomplete.
     ///
     /// # Errors
     /// The recording cannot be read, or the answer or the dump cannot be written.
@@ -79,7 +80,7 @@ impl RecordingArgs {
             memreport::__private::atomically(path, |file| file.write_all(&dump))?;
             writeln!(context.notes, "wrote {}", path.display())?;
         }
-        Ok(ExitCode::SUCCESS)
+        Ok(if recording.is_whole { ExitCode::SUCCESS } else { ExitCode::from(INCOMPLETE) })
     }
 
     /// Prints the places where the chosen blocks were allocated.

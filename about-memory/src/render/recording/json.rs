@@ -16,6 +16,7 @@ pub(crate) fn write(recording: &Recording, out: &mut dyn Write) -> io::Result<()
         "startedMs": recording.started_ms,
         "length": recording.length,
         "sampleBytes": recording.sample_bytes,
+        "lossy": recording.is_lossy,
         "lost": recording.lost,
         "isWhole": recording.is_whole,
         "first": recording.ends().map(|(first, _)| point(&first)),

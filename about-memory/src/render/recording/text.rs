@@ -28,20 +28,18 @@ pub(crate) fn write(recording: &Recording, out: &mut dyn Write) -> io::Result<()
     let program = recording.program.as_deref().unwrap_or("a program");
     let name = program.rsplit('/').next().unwrap_or(program);
     writeln!(out, "{name} (pid {}), {}", recording.pid, time(recording.length))?;
+    if let Some(sentence) = recording.incomplete() {
+        writeln!(out, "{sentence}")?;
+    }
+    let every = if recording.is_whole { "Every block was recorded" } else { "Blocks recorded" };
     match recording.sample_bytes {
-        None => writeln!(out, "Every block was recorded: {}.", count(recording.blocks.len()))?,
+        None => writeln!(out, "{every}: {}.", count(recording.blocks.len()))?,
         Some(bytes) => writeln!(
             out,
             "One byte in {} was drawn, and its block recorded: {}. What follows from them has its standard error beside it.",
             numbers::amount(&whole(bytes), Unit::Count, Bytes::Plain),
             count(recording.blocks.len())
         )?,
-    }
-    if recording.lost > 0 {
-        writeln!(out, "{} events came too fast and are missing.", recording.lost)?;
-    }
-    if !recording.is_whole {
-        writeln!(out, "It ends before the program did, which was killed or is still running.")?;
     }
     write_sums(recording, out)?;
     write_choices(recording, out)?;

@@ -11,71 +11,88 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use memreport::__private::{MarkReader, OWN, PrivateFile, all_scopes};
-use memreport::{HeapCounters, heap_counters};
+use memreport::__private::{Mark, MarkReader, OWN, PrivateFile, all_scopes, try_all_scopes};
+use memreport::HeapCounters;
 use serde_json::json;
 
 use super::RecordingSummary;
+use super::loaded::Loaded;
+use super::sums::OwnWork;
 use crate::event::events::{Event, Listener, TimedEvent};
 use crate::mem::sys;
-use crate::sample::plan;
+use crate::mem::sys::Module;
+use crate::stack::site::SiteId;
 use crate::stack::{site, thread};
 
 /// The interval between flushes.
 const FLUSH: Duration = Duration::from_secs(1);
 
-/// The writer of a recording.
-pub(crate) struct Writer {
+/// The writer of a recording. It allocates much, so it belongs to the recorder's thread.
+pub(super) struct Writer {
     out: GzEncoder<BufWriter<File>>,
-    listener: Listener,
+    settings: Settings,
     /// The time of the last line, in nanoseconds of the monotonic clock.
     last: u64,
     /// The sites and threads that are written.
     sites: HashSet<u32>,
     threads: HashSet<u32>,
-    /// The number of modules and scopes that are written.
-    modules: usize,
+    loaded: Loaded,
+    /// The number of scopes that are written, and the highest one of a site.
     scopes: usize,
+    highest_scope: usize,
     marks: MarkReader,
-    /// The interval between sums, the time of the last sums, and sums that are not written yet.
-    interval: Duration,
+    /// The time of the last sums, sums that are not written yet, and what they leave out.
     sums_taken: Instant,
     sums: Vec<TimedLine>,
+    own_work: OwnWork,
     /// A buffer that is empty between two calls of `write_new`, kept for its capacity.
     lines: Vec<TimedLine>,
     flushed: Instant,
-    summary: RecordingSummary,
+    events: u64,
     /// Live blocks whose allocation is in the file.
     live: HashSet<usize>,
 }
 
+/// The settings of a recording that its file has.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Settings {
+    /// The bytes between two samples on average; `None` if every block is recorded.
+    pub(super) sample_bytes: Option<u64>,
+    /// True if events may be lost.
+    pub(super) may_lose: bool,
+    /// The interval between sums.
+    pub(super) interval: Duration,
+}
+
 impl Writer {
-    /// Creates the file, and begins to receive events.
-    pub(crate) fn create(path: &Path, interval: Duration) -> io::Result<Self> {
+    /// Creates the file.
+    pub(super) fn create(path: &Path, settings: Settings) -> io::Result<Self> {
         // The name appears at once: if the program is killed, the flushed lines are found.
         let file = PrivateFile::create(path)?.keep()?;
         let out = GzEncoder::new(BufWriter::new(file), Compression::fast());
         Ok(Writer {
             out,
-            listener: Listener::new(),
+            settings,
             last: sys::monotonic(),
             sites: HashSet::new(),
             threads: HashSet::new(),
-            modules: 0,
+            loaded: Loaded::new()?,
             scopes: 0,
+            highest_scope: 0,
             marks: MarkReader::default(),
-            interval,
             sums_taken: Instant::now(),
             sums: Vec::new(),
+            own_work: OwnWork::default(),
             lines: Vec::new(),
             flushed: Instant::now(),
-            summary: RecordingSummary::default(),
+            events: 0,
             live: HashSet::new(),
         })
     }
 
-    /// Writes the header and the modules, after tracking has started.
-    pub(crate) fn write_header(&mut self) -> io::Result<()> {
+    /// Writes the header and the modules, on the recorder's thread.
+    pub(super) fn write_header(&mut self) -> io::Result<()> {
+        self.own_work = OwnWork::of_this_thread();
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let program = std::env::current_exe().map(|path| path.to_string_lossy().into_owned());
         let header = json!({
@@ -83,59 +100,75 @@ impl Writer {
             "program": program.ok(),
             "pid": std::process::id(),
             "startedMs": u64::try_from(now.as_millis()).unwrap_or(u64::MAX),
-            "sampleBytes": plan::sample_bytes(),
+            "sampleBytes": self.settings.sample_bytes,
+            "lossy": self.settings.may_lose,
         });
         writeln!(self.out, "{header}")?;
-        self.write_modules()
+        let modules = self.loaded.first();
+        self.write_modules(modules)
     }
 
     /// Writes all events since the last call, in the order of their times.
-    pub(crate) fn write_new(&mut self) -> io::Result<()> {
-        self.take_sums();
+    pub(super) fn write_new(&mut self, listener: &mut Listener) -> io::Result<()> {
+        self.take_sums_if_due();
         let mut lines = std::mem::take(&mut self.lines);
         lines.append(&mut self.sums);
-        self.take_marks(&mut lines);
-        self.listener
+        let marks = self.marks.try_take();
+        lines.extend(marks.into_iter().map(TimedLine::of_mark));
+        listener
             .drain(|event| lines.push(TimedLine { time: event.time, line: Line::Event(event) }));
-        self.summary.lost = self.listener.lost();
         lines.sort_by_key(|line| line.time);
         for TimedLine { time, line } in lines.drain(..) {
             let since = self.since_last(time);
             match line {
                 Line::Event(happened) => self.write_event(since, happened)?,
                 Line::Mark(words) => writeln!(self.out, "{}", json!(["!", since, words]))?,
-                Line::Sums(
-                    HeapCounters { allocated_bytes, allocations, freed_bytes, frees, .. },
-                    resident,
-                ) => writeln!(
-                    self.out,
-                    "[\"=\",{since},{allocated_bytes},{allocations},{freed_bytes},{frees},{resident}]"
-                )?,
+                Line::Sums(sums, resident) => self.write_sums(since, sums, resident)?,
             }
             // Keeps the interval between sums while many lines are written.
-            if self.sums_taken.elapsed() >= self.interval {
-                self.take_sums();
-            }
+            self.take_sums_if_due();
         }
         self.lines = lines;
+        if let Some(list) = (self.highest_scope > self.scopes).then(try_all_scopes).flatten() {
+            self.write_scopes(&list)?;
+        }
         if self.flushed.elapsed() >= FLUSH {
-            self.write_modules()?;
+            self.loaded.request_if_stale();
+            let modules = self.loaded.take_new();
+            self.write_modules(modules)?;
             self.out.flush()?;
             self.flushed = Instant::now();
         }
         Ok(())
     }
 
-    /// Writes the remaining events and the last line.
-    pub(crate) fn finish(mut self) -> io::Result<RecordingSummary> {
-        self.write_new()?;
-        // Writes the sums that the first call has taken.
-        self.write_new()?;
-        self.write_modules()?;
-        let RecordingSummary { events, lost } = self.summary;
-        writeln!(self.out, "{}", json!({ "end": true, "events": events, "lost": lost }))?;
+    /// Writes the last lines, when no hook waits any more.
+    pub(super) fn finish(mut self, lost: u64) -> io::Result<RecordingSummary> {
+        let marks = self.marks.take();
+        for TimedLine { time, line } in marks.into_iter().map(TimedLine::of_mark) {
+            let since = self.since_last(time);
+            if let Line::Mark(words) = line {
+                writeln!(self.out, "{}", json!(["!", since, words]))?;
+            }
+        }
+        self.write_scopes(&all_scopes())?;
+        let modules = self.loaded.list();
+        self.write_modules(modules)?;
+        let events = self.events;
+        let end = json!({ "end": true, "events": events, "lost": lost, "whole": lost == 0 });
+        writeln!(self.out, "{end}")?;
         self.out.finish()?.flush()?;
-        Ok(self.summary)
+        self.loaded.end();
+        Ok(RecordingSummary { events, lost })
+    }
+
+    fn write_sums(&mut self, since: u64, sums: HeapCounters, resident: u64) -> io::Result<()> {
+        let HeapCounters { allocated_bytes, allocations, freed_bytes, frees, .. } =
+            self.own_work.without_elsewhere(sums);
+        writeln!(
+            self.out,
+            "[\"=\",{since},{allocated_bytes},{allocations},{freed_bytes},{frees},{resident}]"
+        )
     }
 
     /// Leaves out a line: the next line includes its time difference.
@@ -158,7 +191,10 @@ impl Writer {
             Event::Allocated { address, block } => {
                 let site = block.site.number();
                 // The tracker's own blocks are not recorded.
-                if site::site(block.site).is_some_and(|site| u32::from(site.on_alloc) == OWN) {
+                if is_own(block.site) {
+                    if self.settings.sample_bytes.is_none() {
+                        self.own_work.allocated(block.usable);
+                    }
                     return self.skip_line(since);
                 }
                 self.live.insert(address);
@@ -171,40 +207,42 @@ impl Writer {
                 }
                 writeln!(self.out, "]")?;
             }
-            Event::Freed { address, .. } => {
-                // The block was allocated before the recording.
+            Event::Freed { address, block } => {
+                // The block was allocated before the recording, or is the tracker's own.
                 if !self.live.remove(&address) {
+                    if self.settings.sample_bytes.is_none() && is_own(block.site) {
+                        self.own_work.freed(block.usable);
+                    }
                     return self.skip_line(since);
                 }
                 self.write_thread(thread)?;
                 writeln!(self.out, "[\"-\",{since},{address},{thread}]")?;
             }
         }
-        self.summary.events += 1;
+        self.events += 1;
         Ok(())
     }
 
-    /// Writes a site, with its thread and scopes, when it first occurs.
-    fn write_site(&mut self, id: site::SiteId) -> io::Result<()> {
+    /// Writes a site and its thread when it first occurs. Its scope may follow later.
+    fn write_site(&mut self, id: SiteId) -> io::Result<()> {
         if !self.sites.insert(id.number()) {
             return Ok(());
         }
         let Some(site) = site::site(id) else { return Ok(()) };
         self.write_thread(site.thread)?;
-        self.write_scopes(site.scope)?;
-        let stack: Vec<_> = site::frames(site.stack).map(|frame| format!("{frame:x}")).collect();
+        self.highest_scope = self.highest_scope.max(usize::from(site.scope));
+        let frames: Vec<_> = site::frames(site.stack).collect();
+        self.loaded.note(&frames);
+        let stack: Vec<_> = frames.iter().map(|frame| format!("{frame:x}")).collect();
         writeln!(self.out, "{}", json!(["site", id.number(), site.thread, stack, site.scope]))
     }
 
-    /// Writes the scopes up to this one. The scopes around it have smaller numbers.
-    fn write_scopes(&mut self, scope: u16) -> io::Result<()> {
-        if usize::from(scope) > self.scopes {
-            let all = all_scopes();
-            for (around, name) in all.iter().skip(self.scopes) {
-                writeln!(self.out, "{}", json!(["scope", around, name]))?;
-            }
-            self.scopes = all.len();
+    /// Writes the scopes that are new.
+    fn write_scopes(&mut self, all: &[(u16, String)]) -> io::Result<()> {
+        for (around, name) in all.iter().skip(self.scopes) {
+            writeln!(self.out, "{}", json!(["scope", around, name]))?;
         }
+        self.scopes = self.scopes.max(all.len());
         Ok(())
     }
 
@@ -218,33 +256,27 @@ impl Writer {
         writeln!(self.out, "{}", json!(["thread", number, id, sys::thread_name(id)]))
     }
 
-    fn write_modules(&mut self) -> io::Result<()> {
-        let modules = sys::modules();
-        if modules.len() != self.modules {
-            self.modules = modules.len();
-            for module in modules {
-                let base = format!("{:x}", module.bias);
-                let segments: Vec<_> =
-                    module.segments.iter().map(|(from, to)| format!("{from:x}-{to:x}")).collect();
-                let line = json!(["module", module.path, module.build_id, base, segments]);
-                writeln!(self.out, "{line}")?;
-            }
+    fn write_modules(&mut self, modules: Option<Vec<Module>>) -> io::Result<()> {
+        for module in modules.into_iter().flatten() {
+            let base = format!("{:x}", module.bias);
+            let segments: Vec<_> =
+                module.segments.iter().map(|(from, to)| format!("{from:x}-{to:x}")).collect();
+            let line = json!(["module", module.path, module.build_id, base, segments]);
+            writeln!(self.out, "{line}")?;
         }
         Ok(())
     }
 
-    fn take_marks(&mut self, lines: &mut Vec<TimedLine>) {
-        lines.extend(self.marks.take().into_iter().map(|mark| {
-            let ago = u64::try_from(mark.time.elapsed().as_nanos()).unwrap_or(u64::MAX);
-            let time = sys::monotonic().saturating_sub(ago);
-            TimedLine { time, line: Line::Mark(mark.words) }
-        }));
+    fn take_sums_if_due(&mut self) {
+        if self.sums_taken.elapsed() >= self.settings.interval {
+            self.take_sums();
+        }
     }
 
-    /// Takes the exact sums of this moment.
-    fn take_sums(&mut self) {
+    /// Takes the exact sums of this moment, for the next call of `write_new`.
+    pub(super) fn take_sums(&mut self) {
         self.sums_taken = Instant::now();
-        if let Some(sums) = heap_counters() {
+        if let Some(sums) = self.own_work.counters() {
             let resident = sys::resident_bytes().unwrap_or(0);
             let line = Line::Sums(sums, resident);
             self.sums.push(TimedLine { time: sys::monotonic(), line });
@@ -252,10 +284,22 @@ impl Writer {
     }
 }
 
+/// Returns whether a site is of the tracker's own blocks.
+fn is_own(id: SiteId) -> bool {
+    site::site(id).is_some_and(|site| u32::from(site.on_alloc) == OWN)
+}
+
 /// A line of the file, with its time in nanoseconds of the monotonic clock.
 struct TimedLine {
     time: u64,
     line: Line,
+}
+
+impl TimedLine {
+    fn of_mark(mark: Mark) -> Self {
+        let ago = u64::try_from(mark.time.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        TimedLine { time: sys::monotonic().saturating_sub(ago), line: Line::Mark(mark.words) }
+    }
 }
 
 /// The content of a line.

@@ -1,0 +1,117 @@
+//! A word that threads wait on until another thread changes it. Hooks and signal handlers may use
+//! it: it neither allocates nor changes `errno`.
+#![expect(unsafe_code, reason = "system calls")]
+
+use std::ptr;
+use std::time::Duration;
+
+use crate::mem::sync::AtomicU32;
+use crate::mem::sync::Ordering::SeqCst;
+use crate::mem::sync::const_fn;
+
+/// A counter of changes that threads wait for.
+///
+/// All accesses are sequentially consistent: a thread that announces itself, reads the counter and
+/// then finds nothing to do is woken by every later change.
+#[derive(Debug)]
+pub(crate) struct Futex {
+    changes: AtomicU32,
+    #[cfg(loom)]
+    queue: (loom::sync::Mutex<()>, loom::sync::Condvar),
+}
+
+impl Futex {
+    const_fn! {
+        pub(crate) fn new() -> Self {
+            Futex {
+                changes: AtomicU32::new(0),
+                #[cfg(loom)]
+                queue: (loom::sync::Mutex::new(()), loom::sync::Condvar::new()),
+            }
+        }
+    }
+
+    /// Returns the number of changes, for [`wait`](Self::wait).
+    pub(crate) fn changes(&self) -> u32 {
+        self.changes.load(SeqCst)
+    }
+
+    /// Counts a change. It wakes nobody yet.
+    pub(crate) fn change(&self) {
+        self.changes.fetch_add(1, SeqCst);
+    }
+}
+
+#[cfg(not(loom))]
+impl Futex {
+    /// Waits until the number of changes is another one than `seen`, at most for this time. It may
+    /// return early.
+    pub(crate) fn wait(&self, seen: u32, at_most: Duration) {
+        let timeout = libc::timespec {
+            tv_sec: i64::try_from(at_most.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: i64::from(at_most.subsec_nanos()),
+        };
+        self.call(libc::FUTEX_WAIT, seen, &raw const timeout);
+    }
+
+    /// Wakes all threads that wait.
+    pub(crate) fn wake(&self) {
+        self.call(libc::FUTEX_WAKE, i32::MAX.cast_unsigned(), ptr::null());
+    }
+
+    fn call(&self, operation: i32, value: u32, timeout: *const libc::timespec) {
+        // SAFETY: the address is valid for the life of this thread.
+        let errno = unsafe { libc::__errno_location() };
+        // SAFETY: `errno` is valid, see above.
+        let before = unsafe { *errno };
+        let operation = operation | libc::FUTEX_PRIVATE_FLAG;
+        // SAFETY: the word lives during the call, and the timeout is null or readable.
+        unsafe { libc::syscall(libc::SYS_futex, self.changes.as_ptr(), operation, value, timeout) };
+        // SAFETY: `errno` is valid. The program's code finds it unchanged.
+        unsafe { *errno = before };
+    }
+}
+
+/// The same with a lock, which is how the kernel does it.
+#[cfg(loom)]
+impl Futex {
+    pub(crate) fn wait(&self, seen: u32, _at_most: Duration) {
+        let guard = self.queue.0.lock().unwrap();
+        if self.changes.load(SeqCst) == seen {
+            drop(self.queue.1.wait(guard));
+        }
+    }
+
+    pub(crate) fn wake(&self) {
+        drop(self.queue.0.lock());
+        self.queue.1.notify_all();
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_ends_the_wait_and_errno_stays() {
+        static FUTEX: Futex = Futex::new();
+        let seen = FUTEX.changes();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                FUTEX.change();
+                FUTEX.wake();
+            });
+            while FUTEX.changes() == seen {
+                FUTEX.wait(seen, Duration::from_secs(600));
+            }
+        });
+        // SAFETY: the address is valid for the life of this thread.
+        let errno = unsafe { libc::__errno_location() };
+        // SAFETY: as above.
+        unsafe { *errno = 77 };
+        // The number is another one, which is an error to the kernel.
+        FUTEX.wait(seen, Duration::from_secs(600));
+        // SAFETY: as above.
+        assert_eq!(unsafe { *errno }, 77);
+    }
+}
