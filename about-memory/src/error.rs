@@ -11,6 +11,15 @@ use std::{fmt, io};
 /// itself: that would forbid the conversion.
 pub struct Failure(Box<dyn Error + Send + Sync>);
 
+/// The exit status of a command whose answer is incomplete.
+const INCOMPLETE: u8 = 3;
+
+/// Returns the exit status of a command that has succeeded: 0, or 3 if reporters were missed.
+#[must_use]
+pub(crate) fn exit_code(is_incomplete: bool) -> ExitCode {
+    if is_incomplete { ExitCode::from(INCOMPLETE) } else { ExitCode::SUCCESS }
+}
+
 /// A failure to write the answer, as the source of an [`io::Error`].
 ///
 /// It tells a closed standard output from the other pipes of a command.

@@ -13,7 +13,7 @@ mod tests;
 
 pub use error::ReadError;
 pub use field::Field;
-pub use own::{Own, OwnEvent, OwnProcess, SizeSource, Skipped};
+pub use own::{Own, OwnEvent, OwnMissed, OwnProcess, SizeSource, Skipped};
 pub use report::{Entry, NumericEntry};
 
 use flate2::read::GzDecoder;
