@@ -204,23 +204,32 @@ fn a_reporter_that_does_not_return_is_named_and_the_others_report() {
         let notes = report["memreport"]["notes"].to_string();
         assert!(notes.contains("the reporter tests/src/bin/served.rs:"), "{notes}");
         assert!(notes.contains("has been at work for"), "{notes}");
-        assert!(notes.contains("DMD's findings are missing"), "{notes}");
+        let missed = report["memreport"]["missed"].to_string();
+        assert!(missed.contains("tests/src/bin/served.rs:"), "{missed}");
+        assert!(missed.contains(r#""reason":"running""#), "{missed}");
         assert_eq!(amount(&report, "explicit/served/cache"), Some(1_003_504));
         assert_eq!(amount(&report, "served/unstuck"), None);
     }
+    // The reporter that hangs does not keep DMD from its findings.
+    assert!(program.connection().report(true).expect("it answers").dump.is_some());
     // Requests without reporters are served meanwhile.
     assert_eq!(program.ask(&Request::new("ping")).expect("at once"), "");
     program.ask(&Request::new("stick").with("on", "no")).expect("it goes on");
     wait_until("the reporter comes back", || {
         amount(&report("timeout", "5"), "served/unstuck") == Some(1)
-            && program.connection().report(true).is_ok()
     });
 }
 
 #[test]
-fn a_lock_that_is_held_is_not_waited_for() {
+fn a_lock_that_stays_held_is_waited_for_in_the_time_limit_and_named() {
     let program = Served::start("locked", &["locked"]);
-    let report = program.report();
+    let request = Request::new("report").with("timeout", "1");
+    let parts = program.connection().ask(&request).expect("it answers");
+    let report = unpack(&parts[0].bytes);
+    let missed = report["memreport"]["missed"].to_string();
+    assert_eq!(missed, r#"[{"reason":"locked","reporter":"explicit/served/words"}]"#);
+    let unnamed = amount(&report, "explicit/heap-unclassified-or-missed");
+    assert!(unnamed > Some(10_000), "the words are in it: {unnamed:?}");
     assert_eq!(amount(&report, "explicit/served/words"), Some(0));
     let notes = report["memreport"]["notes"].to_string();
     assert!(

@@ -71,9 +71,11 @@ fn table(rows: &[Row]) -> String {
 /// Returns the unreported share of the heap, or the reason why it is not known.
 fn unclassified(row: &Row) -> String {
     match &row.measured {
-        Ok(sums) => {
-            sums.share().map_or_else(|| "not known".to_owned(), |share| format!("{share:.2}%"))
-        }
+        Ok(sums) => match sums.share() {
+            None => "not known".to_owned(),
+            Some(share) if sums.is_incomplete() => format!("{share:.2}% or missed"),
+            Some(share) => format!("{share:.2}%"),
+        },
         Err(why) => line(why).into_owned(),
     }
 }
@@ -90,13 +92,17 @@ fn megabytes(bytes: Option<u64>) -> String {
 fn wire(row: &Row) -> serde_json::Value {
     let status = &row.status;
     let sums = row.measured.as_ref().ok();
+    let of = |is_incomplete: bool| {
+        sums.filter(|sums| sums.is_incomplete() == is_incomplete).and_then(HeapSums::unclassified)
+    };
     json!({
         "pid": row.pid,
         "name": status.name,
         "resident": status.resident,
         "heapAllocated": status.heap_allocated,
         "heapBlocks": status.heap_blocks,
-        "heapUnclassified": sums.and_then(HeapSums::unclassified),
+        "heapUnclassified": of(false),
+        "heapUnclassifiedOrMissed": of(true),
         "tracking": status.tracking,
         "saved": status.saved,
         "commands": status.commands.iter().map(|command| &command.name).collect::<Vec<_>>(),

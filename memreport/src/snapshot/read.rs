@@ -16,7 +16,7 @@ mod tests;
 
 pub use error::ReadError;
 pub use field::Field;
-pub use own::{Own, OwnEvent, OwnProcess, SizeSource, Skipped};
+pub use own::{Own, OwnEvent, OwnMissed, OwnProcess, SizeSource, Skipped};
 pub use report::{Entry, NumericEntry};
 
 use json::{Json, Start};

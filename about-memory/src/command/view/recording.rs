@@ -1,7 +1,7 @@
 //! `about-memory recording FILE`: summarises a recording.
 
 use crate::context::Context;
-use crate::error::{Failure, INCOMPLETE};
+use crate::error::{Failure, exit_code};
 use crate::input::dump::{DumpArgs, read_recording};
 use crate::input::folder::working_directory;
 use crate::render::recording::{json, text};
@@ -80,7 +80,7 @@ impl RecordingArgs {
             memreport::__private::atomically(path, |file| file.write_all(&dump))?;
             writeln!(context.notes, "wrote {}", path.display())?;
         }
-        Ok(if recording.is_whole { ExitCode::SUCCESS } else { ExitCode::from(INCOMPLETE) })
+        Ok(exit_code(!recording.is_whole))
     }
 
     /// Prints the places where the chosen blocks were allocated.
