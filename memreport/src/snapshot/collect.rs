@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::cell::Cell;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::SystemTime;
 
 use crate::allocator::counters::totals;
@@ -84,6 +84,7 @@ impl Collector {
 
     /// Takes the snapshot and publishes its progress.
     pub(crate) fn with_progress(mut self, progress: &Progress) -> Snapshot {
+        process::prepare();
         let _lock = CollectionLock::enter();
         let moment = self.take_moment();
         // Read first: the collection itself allocates.
@@ -216,14 +217,40 @@ struct CollectionLock {
     _lock: std::sync::MutexGuard<'static, ()>,
 }
 
-static COLLECTING: Mutex<()> = Mutex::new(());
+/// The mutex of one process, in a list of those of its ancestors.
+///
+/// A child that is forked during a collection inherits a mutex that no thread will unlock.
+struct ProcessLock {
+    /// The process that uses this mutex, set by its first collection.
+    pid: OnceLock<u32>,
+    mutex: Mutex<()>,
+    next: OnceLock<Box<ProcessLock>>,
+}
+
+static COLLECTING: ProcessLock = ProcessLock::new();
+
+impl ProcessLock {
+    const fn new() -> Self {
+        ProcessLock { pid: OnceLock::new(), mutex: Mutex::new(()), next: OnceLock::new() }
+    }
+
+    /// Returns the mutex of this process.
+    fn own(&'static self) -> &'static Mutex<()> {
+        let pid = std::process::id();
+        let mut lock = self;
+        while *lock.pid.get_or_init(|| pid) != pid {
+            lock = lock.next.get_or_init(|| as_own(|| Box::new(ProcessLock::new())));
+        }
+        &lock.mutex
+    }
+}
 
 impl CollectionLock {
     fn enter() -> Self {
         let nested = NestingGuard::enter();
         CollectionLock {
             _nested: nested,
-            _lock: COLLECTING.lock().unwrap_or_else(PoisonError::into_inner),
+            _lock: COLLECTING.own().lock().unwrap_or_else(PoisonError::into_inner),
         }
     }
 }
