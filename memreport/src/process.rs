@@ -12,7 +12,7 @@ pub mod distinguished;
 pub(crate) mod minimize;
 
 pub(crate) use figures::{Faults, Rollup, age, faults, peak, rollup, statm};
-pub(crate) use heap::{Heap, fraction};
+pub(crate) use heap::{Heap, fraction, prepare};
 
 use crate::allocator::declaration::heap_counters;
 use crate::report::Report;

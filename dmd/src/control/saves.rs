@@ -69,7 +69,9 @@ fn seconds(text: &str) -> Option<Duration> {
         None => (text.strip_suffix('s').unwrap_or(text), 1.0),
     };
     let time = Duration::try_from_secs_f64(number.parse::<f64>().ok()? * unit).ok()?;
-    (time >= Duration::from_millis(10)).then_some(time)
+    // At most a year: the clock cannot represent every moment.
+    let longest = Duration::from_secs(366 * 24 * 3600);
+    (Duration::from_millis(10)..=longest).contains(&time).then_some(time)
 }
 
 /// Starts saving if the environment variable is set. Runs before `main`, on the main thread.
@@ -138,7 +140,9 @@ mod tests {
         ] {
             assert_eq!(SaveOptions::parse(text), expected, "{text}");
         }
-        for word in ["every=", "every=0s", "every=x", "most=0", "most=-1", "into=", "often"] {
+        for word in
+            ["every=", "every=0s", "every=x", "every=1e19", "most=0", "most=-1", "into=", "often"]
+        {
             let error = SaveOptions::parse(&format!("most=2 {word}")).unwrap_err();
             assert!(error.contains(&format!("'{word}'")), "{error}");
         }

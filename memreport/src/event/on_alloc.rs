@@ -8,10 +8,17 @@ std::thread_local! {
 
 /// Runs `allocate` and attributes the blocks that it allocates to this reporter; 0 is none.
 pub(crate) fn attributed_to<R>(reporter: u32, allocate: impl FnOnce() -> R) -> R {
-    let before = REPORTER.try_with(|current| current.replace(reporter)).unwrap_or(0);
-    let result = allocate();
-    let _ = REPORTER.try_with(|current| current.set(before));
-    result
+    let _before = Before(REPORTER.try_with(|current| current.replace(reporter)).unwrap_or(0));
+    allocate()
+}
+
+/// Restores the reporter when it is dropped, also after a panic, which a collection survives.
+struct Before(u32);
+
+impl Drop for Before {
+    fn drop(&mut self) {
+        let _ = REPORTER.try_with(|current| current.set(self.0));
+    }
 }
 
 /// Returns the reporter to which allocations of this thread are attributed; 0 is none.
@@ -37,4 +44,19 @@ pub fn as_own<R>(work: impl FnOnce() -> R) -> R {
 #[must_use]
 pub fn current_on_alloc() -> u32 {
     current()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::panic::catch_unwind;
+
+    #[test]
+    fn a_panic_restores_the_reporter() {
+        attributed_to(3, || {
+            assert!(catch_unwind(|| as_own(|| panic!("in a reporter"))).is_err());
+            assert_eq!(current(), 3);
+        });
+        assert_eq!(current(), 0);
+    }
 }

@@ -52,6 +52,16 @@ fn c_library() -> Option<HeapStatistics> {
     None
 }
 
+/// Calls the dynamic linker as far as statistics need it, before a collection takes its lock.
+#[cfg(all(target_os = "linux", target_env = "gnu", not(miri)))]
+pub(crate) fn prepare() {
+    crate::allocator::system::glibc::look_up();
+}
+
+/// Does nothing: the statistics of this system need no look-up.
+#[cfg(not(all(target_os = "linux", target_env = "gnu", not(miri))))]
+pub(crate) fn prepare() {}
+
 fn report_own(
     own: &HeapStatistics,
     allocated: u64,

@@ -4,13 +4,24 @@
 //! others out.
 
 use std::collections::VecDeque;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::event::on_alloc::as_own;
 
 /// The queue of the process's collections.
-static COLLECTIONS: Queue = Queue::new();
+static COLLECTIONS: ProcessQueue = ProcessQueue::new();
+
+/// The queue of one process, in a list of those of its ancestors.
+///
+/// A child that is forked during a collection inherits a queue whose turn no thread will end.
+#[derive(Debug)]
+struct ProcessQueue {
+    /// The process that uses this queue, set by its first collection.
+    pid: OnceLock<u32>,
+    queue: Queue,
+    next: OnceLock<Box<ProcessQueue>>,
+}
 
 /// The running collection, and those that wait.
 #[derive(Debug)]
@@ -58,7 +69,7 @@ impl Turn {
     ///
     /// Returns the time that the running collection has taken so far, at the deadline.
     pub(crate) fn wait_until(deadline: Instant) -> Result<Self, Duration> {
-        COLLECTIONS.wait_until(deadline)
+        COLLECTIONS.own().wait_until(deadline)
     }
 
     /// Returns the number, with which another thread can revoke the turn.
@@ -75,7 +86,23 @@ impl Drop for Turn {
 
 /// Ends a turn on behalf of its owner. Dropping the turn then has no effect.
 pub(crate) fn revoke(TurnNumber(number): TurnNumber) {
-    COLLECTIONS.leave(number);
+    COLLECTIONS.own().leave(number);
+}
+
+impl ProcessQueue {
+    const fn new() -> Self {
+        ProcessQueue { pid: OnceLock::new(), queue: Queue::new(), next: OnceLock::new() }
+    }
+
+    /// Returns the queue of this process.
+    fn own(&'static self) -> &'static Queue {
+        let pid = std::process::id();
+        let mut place = self;
+        while *place.pid.get_or_init(|| pid) != pid {
+            place = place.next.get_or_init(|| as_own(|| Box::new(ProcessQueue::new())));
+        }
+        &place.queue
+    }
 }
 
 impl Queue {

@@ -87,7 +87,7 @@ impl Autosave {
         let mut tasks = Vec::new();
         if let Some((every, history)) = &self.history {
             if self.next_kept.is_none_or(|next| next <= now) {
-                self.next_kept = Some(now + *every);
+                self.next_kept = Some(after(now, *every));
                 tasks.push(Task::Keep(Arc::clone(history)));
             }
         }
@@ -96,7 +96,7 @@ impl Autosave {
                 let words =
                     if self.next_saved.is_none() { "at the start" } else { "at an interval" };
                 let reason = SaveReason { words: words.to_owned(), event: None };
-                self.next_saved = Some(now + *every);
+                self.next_saved = Some(after(now, *every));
                 // If saving takes longer than the interval, the missed ones are skipped.
                 if !folder.is_busy() {
                     tasks.push(Task::Save(Arc::clone(folder), reason));
@@ -123,7 +123,7 @@ impl Autosave {
             };
             Some((self.passed(threshold, last)?, event))
         })?;
-        self.quiet_until = Some(now + self.cooldown);
+        self.quiet_until = Some(after(now, self.cooldown));
         self.last_resident = resident;
         let reason = SaveReason { words, event: Some(event) };
         Some(Task::Save(Arc::clone(self.folder.as_ref()?), reason))
@@ -154,5 +154,23 @@ impl Autosave {
                 })
             }
         }
+    }
+}
+
+/// Returns the moment after an interval, or after a year if it cannot be represented.
+fn after(now: Instant, interval: Duration) -> Instant {
+    const YEAR: Duration = Duration::from_secs(366 * 24 * 3600);
+    now.checked_add(interval).unwrap_or_else(|| now + YEAR)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longest_interval_is_in_the_future() {
+        let now = Instant::now();
+        assert!(after(now, Duration::MAX) > now);
+        assert_eq!(after(now, Duration::from_secs(7)), now + Duration::from_secs(7));
     }
 }

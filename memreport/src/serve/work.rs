@@ -24,6 +24,7 @@ use crate::allocator::declaration::is_tracking;
 use crate::event::callback::panic_message;
 use crate::event::cycle::cycle;
 use crate::event::on_alloc::as_own;
+use crate::process;
 use crate::process::minimize::minimize;
 use crate::report::timeout::{Progress, RunningReporter, seconds};
 use crate::report::turn::Turn;
@@ -282,6 +283,7 @@ impl Collection<'_> {
     /// Takes a snapshot when it is this collection's turn. If another one takes too long, takes it
     /// beside that one, without DMD's findings.
     fn snapshot(&self, anonymize: bool, moment: String) -> Snapshot {
+        process::prepare();
         let now = Instant::now();
         let left = self.deadline.saturating_duration_since(now);
         match Turn::wait_until(now + left / 4) {
@@ -304,6 +306,7 @@ impl Collection<'_> {
 
     /// Takes a snapshot with DMD's findings, and waits for its turn nearly up to the deadline.
     fn with_findings(&self, anonymize: bool, moment: String) -> Result<Snapshot, String> {
+        process::prepare();
         let left = self.deadline.saturating_duration_since(Instant::now());
         let turn = Turn::wait_until(self.deadline - left / 8).map_err(|since| {
             format!(

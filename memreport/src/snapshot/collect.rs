@@ -94,6 +94,7 @@ impl Collector {
     pub fn snapshot(self) -> Snapshot {
         // Before it waits: a reporter's own collection has the turn.
         let nested = NestingGuard::enter();
+        process::prepare();
         let turn = Turn::wait();
         drop(nested);
         self.in_turn(turn, &Progress::default())

@@ -9,11 +9,14 @@ pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| "a time of at most an hour, as `0.25`, `250ms`, `2s` or `1min`".to_owned())
 }
 
+/// The longest interval: a year.
+const LONGEST: Duration = Duration::from_secs(366 * 24 * 3600);
+
 /// Parses the time between two snapshots, written like other times.
 pub(crate) fn interval(text: &str) -> Result<Duration, String> {
     duration(text)
-        .filter(|every| *every >= Duration::from_millis(10))
-        .ok_or_else(|| "a time of at least 10 ms, as `0.25`, `250ms`, `2s` or `1min`".to_owned())
+        .filter(|every| (Duration::from_millis(10)..=LONGEST).contains(every))
+        .ok_or_else(|| "a time from 10 ms to a year, as `0.25`, `250ms`, `2s` or `1min`".to_owned())
 }
 
 /// Parses a time; without a unit it is in seconds.
@@ -52,5 +55,7 @@ mod tests {
             assert!(seconds(text).is_err() && interval(text).is_err(), "{text}");
         }
         assert!(seconds("2h").is_err() && interval("2h").is_ok());
+        // The clock could not represent the moment after it.
+        assert!(interval("1e19").is_err());
     }
 }

@@ -6,6 +6,9 @@
 #![expect(unsafe_code, reason = "looks up and calls a function of the C library")]
 
 use core::ffi::c_void;
+use core::ptr;
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use core::sync::atomic::{AtomicBool, AtomicPtr};
 
 use crate::allocator::statistics::{HeapRest, HeapStatistics};
 
@@ -39,11 +42,31 @@ impl HeapStatistics {
     }
 }
 
+/// The address of `mallinfo2`; null if the library has none.
+static FUNCTION: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
+
+static IS_LOOKED_UP: AtomicBool = AtomicBool::new(false);
+
 /// Looks up the function at run time: a program linked against it would not start on an older
 /// system.
+///
+/// It takes the linker's lock, which a library's initialiser holds. So a collection calls it before
+/// it takes a lock of its own. For the same reason there is no `OnceLock` here: two threads may
+/// look it up.
+pub(crate) fn look_up() -> *mut c_void {
+    // Pairs with the release below.
+    if !IS_LOOKED_UP.load(Acquire) {
+        // SAFETY: the name is a C string.
+        let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"mallinfo2".as_ptr()) };
+        FUNCTION.store(found, Relaxed);
+        // Pairs with the acquire above: the address comes first.
+        IS_LOOKED_UP.store(true, Release);
+    }
+    FUNCTION.load(Relaxed)
+}
+
 fn mallinfo2() -> Option<libc::mallinfo2> {
-    // SAFETY: the name is a C string.
-    let function = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"mallinfo2".as_ptr()) };
+    let function = look_up();
     if function.is_null() {
         return None;
     }

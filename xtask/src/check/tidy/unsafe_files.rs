@@ -75,6 +75,7 @@ const UNSAFE: &[&str] = &[
     "memreport/src/process/figures.rs",
     "memreport/src/report/counted_heap.rs",
     "memreport/src/serve/sys.rs",
+    "memreport/tests/collections.rs",
     "memreport/tests/sizes.rs",
     "memreport/tests/this.rs",
     "tests/plugins/plain/src/lib.rs",
