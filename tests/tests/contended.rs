@@ -116,16 +116,16 @@ fn a_value_that_stays_locked_is_named_where_the_number_stands() {
     // Comparing exit statuses takes their text.
     let is_incomplete = |code: ExitCode| format!("{code:?}") == incomplete;
 
-    let (code, text, _) = program.shown(&["ps", "--folder", &folder, "--timeout", "8"]);
+    let (code, text, _) = program.shown(&["ps", "--folder", &folder, "--timeout", "20"]);
     assert!(text.contains("% or missed") && is_incomplete(code), "{text}");
-    let (_, text, _) = program.shown(&["ps", "--folder", &folder, "--timeout", "8", "--json"]);
+    let (_, text, _) = program.shown(&["ps", "--folder", &folder, "--timeout", "20", "--json"]);
     let json: Value = serde_json::from_str(&text).expect("JSON");
     assert_eq!(json[0]["heapUnclassified"], Value::Null);
     assert!(json[0]["heapUnclassifiedOrMissed"].as_i64() > Some(16_000_000), "{text}");
 
     let file = program.folder.join("heap.json.gz").display().to_string();
     let socket = program.socket.display().to_string();
-    let words = ["snapshot", &socket, "--dump", "--timeout", "8", "--output", &file];
+    let words = ["snapshot", &socket, "--dump", "--timeout", "20", "--output", &file];
     let (code, _, notes) = program.shown(&words);
     assert!(is_incomplete(code), "{notes}");
     assert!(notes.contains("incomplete: missed explicit/contended/first (locked)"), "{notes}");

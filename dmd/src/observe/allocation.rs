@@ -115,8 +115,8 @@ impl Stack {
     /// Returns the names of the functions, innermost first, with inlined functions.
     ///
     /// A frame without a symbol is `???`. The first call reads the program's debug information,
-    /// which takes time and memory. That memory and the names are the tracker's, in no figure of the
-    /// program.
+    /// which takes time and memory. That memory and the names are the tracker's: no figure of the
+    /// program includes them.
     #[must_use]
     pub fn functions(self) -> Vec<String> {
         as_own(|| self.resolve())
