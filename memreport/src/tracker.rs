@@ -46,6 +46,9 @@ pub trait Tracker: Sync {
     #[cfg(feature = "std")]
     fn begin(&self) -> Box<dyn Recording>;
 
+    /// Marks this thread as one of ours: it is left out of logs of single allocations.
+    fn mark_own_thread(&self) {}
+
     /// Reports the tracker's own memory as path, bytes and description. None of it is on the
     /// program's heap.
     fn own_memory(&self, report: &mut dyn FnMut(&'static str, usize, &'static str));

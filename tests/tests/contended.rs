@@ -30,7 +30,7 @@ impl Contended {
             std::env::temp_dir().join(format!("memreport-contended-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&folder).expect("a folder");
         let mut command = Command::new(env!("CARGO_BIN_EXE_contended"));
-        command.args(words).arg(format!("folder={}", folder.display())).env("DMD", "1");
+        command.args(words).arg(format!("folder={}", folder.display())).env("DMD", "--stacks=none");
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().expect("it starts");
         let mut line = String::new();
@@ -90,7 +90,7 @@ const OR_MISSED: &str = "explicit/heap-unclassified-or-missed";
 fn every_snapshot_is_complete_or_marked() {
     let program = Contended::start("all", &["snapshots"]);
     let connection = program.connection(Duration::from_secs(60));
-    for round in 0..30 {
+    for round in 0..20 {
         let with_dump = round % 2 == 0;
         let taken = connection.report(with_dump).expect("an answer before the time limit");
         assert_eq!(taken.dump.is_some(), with_dump);
@@ -116,16 +116,16 @@ fn a_value_that_stays_locked_is_named_where_the_number_stands() {
     // Comparing exit statuses takes their text.
     let is_incomplete = |code: ExitCode| format!("{code:?}") == incomplete;
 
-    let (code, text, _) = program.shown(&["ps", "--folder", &folder, "--timeout", "8"]);
+    let (code, text, _) = program.shown(&["ps", "--folder", &folder, "--timeout", "20"]);
     assert!(text.contains("% or missed") && is_incomplete(code), "{text}");
-    let (_, text, _) = program.shown(&["ps", "--folder", &folder, "--timeout", "8", "--json"]);
+    let (_, text, _) = program.shown(&["ps", "--folder", &folder, "--timeout", "20", "--json"]);
     let json: Value = serde_json::from_str(&text).expect("JSON");
     assert_eq!(json[0]["heapUnclassified"], Value::Null);
     assert!(json[0]["heapUnclassifiedOrMissed"].as_i64() > Some(16_000_000), "{text}");
 
     let file = program.folder.join("heap.json.gz").display().to_string();
     let socket = program.socket.display().to_string();
-    let words = ["snapshot", &socket, "--dump", "--timeout", "8", "--output", &file];
+    let words = ["snapshot", &socket, "--dump", "--timeout", "20", "--output", &file];
     let (code, _, notes) = program.shown(&words);
     assert!(is_incomplete(code), "{notes}");
     assert!(notes.contains("incomplete: missed explicit/contended/first (locked)"), "{notes}");

@@ -88,6 +88,12 @@ fn samples_are_as_big_as_their_probabilities_say() {
 }
 
 #[test]
+fn reading_names_of_functions_is_in_no_log() {
+    holds("names", None);
+    holds("names", Some("1"));
+}
+
+#[test]
 fn each_of_several_observers_has_its_own_log() {
     for variable in [None, Some("1")] {
         holds("several", variable);
@@ -181,6 +187,8 @@ fn a_running_program_is_followed_and_goes_back_to_what_it_was() {
     let json = served.log(&["--for", "0.5", "--json"]);
     let lines: Vec<serde_json::Value> =
         json.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let strangers: Vec<_> = lines.iter().filter(|line| line["thread"] != "worker").collect();
+    assert!(strangers.is_empty(), "only the worker allocates: {strangers:?}");
     let vectors: Vec<_> = lines.iter().filter(|line| line["requested"] == 4344).collect();
     let words = lines.iter().filter(|line| line["requested"] == 28).count();
     // One every 5 ms, but this machine may be busy.

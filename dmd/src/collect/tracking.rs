@@ -7,6 +7,7 @@ use memreport::UsableSize;
 
 use super::collection::{Collection, tracker_bytes};
 use crate::sample::plan;
+use crate::stack::thread::mark_own;
 use crate::table::BLOCKS;
 use crate::table::blocks::{Granule, LiveBlock};
 
@@ -58,6 +59,10 @@ impl<A: UsableSize + 'static> Tracker for Tracking<A> {
 
     fn begin(&self) -> Box<dyn Recording> {
         Box::new(Collection::begin(Self::GRANULE))
+    }
+
+    fn mark_own_thread(&self) {
+        mark_own();
     }
 
     fn own_memory(&self, report: &mut dyn FnMut(&'static str, usize, &'static str)) {

@@ -16,6 +16,7 @@ use memreport::__private::{Folder, Limits, as_own};
 use memreport::Collector;
 
 use crate::mem::sys;
+use crate::stack::thread::mark_own;
 
 /// The environment variable with the interval, the number of files and the folder.
 pub const VARIABLE: &str = "MEMREPORT_SAVE";
@@ -80,7 +81,10 @@ pub(crate) fn start_from_variable() {
     let started = SaveOptions::parse(&text.to_string_lossy()).and_then(|options| {
         let thread = as_own(|| {
             let thread = thread::Builder::new().name("dmd-save".into());
-            thread.spawn(move || as_own(|| save(&options)))
+            thread.spawn(move || {
+                mark_own();
+                as_own(|| save(&options));
+            })
         });
         thread.map(drop).map_err(|error| error.to_string())
     });

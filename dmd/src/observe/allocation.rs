@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 use std::time::{Duration, Instant};
 
-use memreport::__private::all_scopes;
+use memreport::__private::{all_scopes, as_own};
 
 use crate::mem::sys;
 use crate::sample::rate::SamplingRate;
@@ -115,9 +115,14 @@ impl Stack {
     /// Returns the names of the functions, innermost first, with inlined functions.
     ///
     /// A frame without a symbol is `???`. The first call reads the program's debug information,
-    /// which takes time and memory.
+    /// which takes time and memory. That memory and the names are the tracker's: no figure of the
+    /// program includes them.
     #[must_use]
     pub fn functions(self) -> Vec<String> {
+        as_own(|| self.resolve())
+    }
+
+    fn resolve(self) -> Vec<String> {
         let mut functions = Vec::new();
         for frame in self.frames() {
             let before = functions.len();

@@ -13,6 +13,7 @@ use crate::event::ring::CAPACITY;
 use crate::hook::own_frames;
 use crate::hook::start::{StartError, prepare_stacks};
 use crate::sample::rate::{Probability, TooManyRates};
+use crate::stack::thread::is_own;
 
 /// The default maximum number of entries of a log.
 pub const DEFAULT_LOG_LENGTH: usize = 5000;
@@ -56,6 +57,9 @@ impl Sampling {
 /// Several observers can be active at once, each with a log of its own. They share one sample,
 /// whose probability is the greatest of all observers and of the profile, if one is taken. If DMD
 /// tracks all blocks anyway (`DMD=1`), only sampled blocks are logged.
+///
+/// Threads of the tracker and of `memreport::serve` are not observed, nor is the reading of debug
+/// information by [`Stack::functions`](super::Stack::functions).
 #[derive(Debug)]
 #[must_use = "an observer stops when it is dropped"]
 pub struct Observer {
@@ -174,7 +178,12 @@ impl Observer {
         let max_entries = self.max_log_length as u64;
         let lost = as_own(|| {
             let mut events: Vec<TimedEvent> = Vec::new();
-            let lost = observing.drain(max_entries, |event| events.push(event));
+            let lost = observing.drain(max_entries, |event| {
+                // Its first allocations, before it was marked.
+                if !is_own(event.thread) {
+                    events.push(event);
+                }
+            });
             let clock = Clock::now();
             entries = events.iter().filter_map(|event| allocation_of(event, clock)).collect();
             lost

@@ -129,6 +129,7 @@ pub(crate) fn of_observed_block(plan: Plan, usable: usize) -> Option<ObservedBlo
             return None;
         }
         let is_logged = current_on_alloc() != OWN
+            && !thread.is_own()
             && thread.observer_sampler.samples(usable, rate, || thread.number());
         if !is_logged && !plan.inserts_all() {
             return None;

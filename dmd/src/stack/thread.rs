@@ -33,6 +33,8 @@ pub(crate) struct Thread {
     inside: Cell<bool>,
     /// The tracker's number of this thread, from 1; 0 before it is registered.
     number: Cell<u32>,
+    /// True if the thread is the tracker's or the server's: observers do not log it.
+    is_own: Cell<bool>,
     bounds: Cell<Option<StackBounds>>,
     has_bounds: Cell<bool>,
     /// The frames of the last walk.
@@ -56,6 +58,7 @@ std::thread_local! {
         Thread {
             inside: Cell::new(false),
             number: Cell::new(0),
+            is_own: Cell::new(false),
             bounds: Cell::new(None),
             has_bounds: Cell::new(false),
             last_stack: LastStack::new(),
@@ -71,6 +74,8 @@ std::thread_local! {
 
 /// The kernel's numbers of the registered threads, by the tracker's number.
 static SYSTEM_IDS: ConcurrentVec<AtomicU32> = ConcurrentVec::new();
+/// Is 1 for threads of the tracker and the server, by the tracker's number.
+static IS_OWN: ConcurrentVec<AtomicU32> = ConcurrentVec::new();
 static REGISTERED_COUNT: AtomicU32 = AtomicU32::new(0);
 
 impl Thread {
@@ -87,6 +92,12 @@ impl Thread {
             0 => self.register(),
             number => number,
         }
+    }
+
+    /// Returns whether observers do not log this thread.
+    #[inline]
+    pub(crate) fn is_own(&self) -> bool {
+        self.is_own.get()
     }
 
     #[cold]
@@ -129,6 +140,23 @@ impl Thread {
         // The main thread's bounds are stored only when the program starts. Until then, try again.
         self.has_bounds.set(bounds.is_some());
     }
+}
+
+/// Marks this thread as the tracker's or the server's.
+pub(crate) fn mark_own() {
+    // A thread that ends allocates no more.
+    let _ = Thread::current(|thread| {
+        thread.is_own.set(true);
+        if let Some(place) = IS_OWN.get_or_alloc(thread.number() as usize) {
+            place.store(1, Relaxed);
+        }
+    });
+}
+
+/// Returns whether the thread of this number is the tracker's or the server's. What it allocated
+/// before it was marked is its own as well.
+pub(crate) fn is_own(number: u32) -> bool {
+    IS_OWN.get(number as usize).is_some_and(|place| place.load(Relaxed) == 1)
 }
 
 /// Returns all registered threads, from number 1.

@@ -161,6 +161,14 @@ pub fn tracker() -> Option<&'static dyn Tracker> {
     declaration()?.tracker
 }
 
+/// Marks this thread as one of ours, if a tracker is declared.
+#[cfg(unix)]
+pub(crate) fn mark_own_thread() {
+    if let Some(tracker) = tracker() {
+        tracker.mark_own_thread();
+    }
+}
+
 /// Returns the statistics of the program's allocator, if one is declared and has any.
 pub(crate) fn statistics() -> Option<HeapStatistics> {
     (declaration()?.statistics)()

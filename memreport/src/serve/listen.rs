@@ -13,7 +13,7 @@ use super::history::History;
 use super::protocol::{self, Part, Request, Status};
 use super::sys::{self, ClosedInChildren, Interest, Ready};
 use super::work::{Job, Task, Work, text};
-use crate::allocator::declaration::{heap_counters, is_declared, tracker};
+use crate::allocator::declaration::{heap_counters, is_declared, mark_own_thread, tracker};
 use crate::process::resident;
 
 /// The time in which a client must send its request, and then accept each piece of the answer.
@@ -101,6 +101,7 @@ impl Listener {
 
     /// Serves until the other end of `wake` is shut.
     pub(super) fn serve(mut self) {
+        mark_own_thread();
         sys::block_signals();
         loop {
             let now = Instant::now();

@@ -20,7 +20,7 @@ use super::history::History;
 use super::protocol::{Part, Request};
 use super::save_folder::{Folder, SaveReason};
 use super::sys;
-use crate::allocator::declaration::is_tracking;
+use crate::allocator::declaration::{is_tracking, mark_own_thread};
 use crate::event::callback::panic_message;
 use crate::event::cycle::cycle;
 use crate::event::on_alloc::as_own;
@@ -247,6 +247,7 @@ impl Work {
         let (id, done, task) = (attempt.id, Arc::clone(&self.done), job.task.clone());
         let commands = self.commands.clone();
         let work = move || {
+            mark_own_thread();
             sys::block_signals();
             let collection = Collection { progress: &progress, deadline, done: &done };
             let outcome = catch_unwind(AssertUnwindSafe(|| execute(&task, &commands, &collection)));

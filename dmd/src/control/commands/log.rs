@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use crate::dump::write_log;
 use crate::observe::{Allocation, Observer, Sampling};
+use crate::stack::thread::mark_own;
 
 memreport::command!(
     "log",
@@ -91,7 +92,10 @@ fn begin(request: &Request) -> Answer {
     drop(clients);
     if is_first {
         let watch = thread::Builder::new().name("dmd-log".into()).stack_size(128 * 1024);
-        if let Err(error) = watch.spawn(|| as_own(watch_leases)) {
+        if let Err(error) = watch.spawn(|| {
+            mark_own();
+            as_own(watch_leases);
+        }) {
             remove_client(number);
             return Err(format!("no thread could be started: {error}"));
         }

@@ -15,6 +15,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         ["stress", seconds] => stress::run(seconds.parse()?),
         ["log"] => observed::log(),
         ["sites"] => observed::sites(),
+        ["names"] => observed::names(),
         ["probabilities"] => observed::probabilities(),
         ["several"] => observed::several(),
         _ => Err("which part?".into()),

@@ -95,6 +95,18 @@ pub(crate) fn sites() -> Result<(), Failure> {
     Ok(())
 }
 
+/// Checks that the log contains nothing of symbolication.
+pub(crate) fn names() -> Result<(), Failure> {
+    let mut observer = Observer::start()?;
+    let value = boxed(ODD);
+    let functions = allocation_site(&value[0])?.stack().functions();
+    assert!(functions.iter().any(|name| name.contains("observed::boxed")), "{functions:?}");
+    let log = observer.drain_allocations_log()?;
+    let sizes: Vec<_> = log.entries.iter().map(Allocation::requested).collect();
+    assert!(!log.overflowed && sizes == [ODD], "{} more: {sizes:?}", log.lost);
+    Ok(())
+}
+
 /// Returns the number of `count` blocks of each size that an observer sees, and the number that it
 /// estimates.
 fn seen(observer: &mut Observer, size: usize, count: usize) -> Result<(usize, f64), Failure> {
