@@ -58,7 +58,7 @@ fn assert_exact(Recorded { recording, highest }: &Recorded) {
     assert_eq!(bytes, *highest, "the blocks of the peak are those of another moment");
     let peak = recording.peak().expect("there is one");
     assert!(peak.is_exact);
-    // The others are those of the threads and of the program's start.
+    // The others belong to the threads and to the program's start.
     let others = peak.bytes - bytes;
     assert!(others < 100_000, "{others} bytes are not the program's");
 }

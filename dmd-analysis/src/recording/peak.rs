@@ -6,7 +6,7 @@ use super::{Peak, Recording};
 #[derive(Clone, Debug, Default)]
 pub(super) struct ExactPeak {
     pub(super) peak: Peak,
-    /// Whether each block lived, in the order of the blocks. Later blocks did not.
+    /// True for each block that lived, in the order of the blocks. Later blocks did not.
     lived: Vec<bool>,
 }
 
