@@ -90,7 +90,10 @@ fn main() -> io::Result<()> {
             for seed in 1..=4 {
                 let all = &all;
                 // No thread shrinks before all are biggest, so there is one peak.
-                scope.spawn(move || grow_and_shrink(seed, || drop(all.wait())));
+                let wait = || {
+                    all.wait();
+                };
+                scope.spawn(move || grow_and_shrink(seed, wait));
             }
         });
     } else {
