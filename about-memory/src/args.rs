@@ -38,6 +38,10 @@ use std::process::ExitCode;
 /// tree. `++` marks a node whose children are too small to show (`(7 tiny)`), `--` a node whose
 /// children follow, `──` a measurement. `[2]` marks the sum of two reports, `[?!]` a value that is
 /// negative or too large.
+///
+/// The exit status is 0 on success, 1 if a limit is exceeded (`check`, `run --fail-above`), 2 on an
+/// error, and 3 if a report is incomplete: a reporter was missed, because a lock of its values was
+/// held, or it did not return, or panicked. `heap-unclassified-or-missed` has its memory then.
 #[derive(Debug, Parser)]
 #[command(version, args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub struct Cli {

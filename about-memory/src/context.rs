@@ -1,15 +1,16 @@
 //! Holds what all commands share: the writers of answers and notes, and the terminal.
 
+use crate::render::terminal_text::TerminalText;
 use std::io::{self, IsTerminal, Write};
 
 /// The surroundings of a command.
 pub struct Context<'w> {
     /// The writer of the answer; standard output in the program.
-    pub out: &'w mut dyn Write,
+    pub(crate) out: TerminalText<'w>,
     /// The writer of notes; standard error in the program.
-    pub notes: &'w mut dyn Write,
+    pub(crate) notes: TerminalText<'w>,
     /// The terminal that shows the answer; `None` if a file, a pipe or a test takes it.
-    pub terminal: Option<Terminal>,
+    pub(crate) terminal: Option<Terminal>,
 }
 
 /// A terminal that shows the answer.
@@ -24,7 +25,14 @@ pub struct Terminal {
 impl<'w> Context<'w> {
     /// Makes a context without a terminal.
     pub fn new(out: &'w mut dyn Write, notes: &'w mut dyn Write) -> Self {
+        let (out, notes) = (TerminalText::new(out), TerminalText::new(notes));
         Context { out, notes, terminal: None }
+    }
+
+    /// Sets the terminal that shows the answer.
+    pub fn set_terminal(&mut self, terminal: Option<Terminal>) {
+        self.out.set_terminal(terminal.is_some());
+        self.terminal = terminal;
     }
 
     /// Returns the width of the terminal, if there is one.

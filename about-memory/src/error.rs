@@ -5,14 +5,20 @@ use std::io::Write;
 use std::process::ExitCode;
 use std::{fmt, io};
 
-/// The exit status of a command whose answer is incomplete, as the answer states.
-pub(crate) const INCOMPLETE: u8 = 3;
-
 /// An error that ended a command.
 ///
 /// `?` turns every error, and every sentence, into a `Failure`. It does not implement [`Error`]
 /// itself: that would forbid the conversion.
 pub struct Failure(Box<dyn Error + Send + Sync>);
+
+/// The exit status of a command whose answer is incomplete, as the answer states.
+const INCOMPLETE: u8 = 3;
+
+/// Returns the exit status of a command that has succeeded: 0, or 3 if the answer is incomplete.
+#[must_use]
+pub(crate) fn exit_code(is_incomplete: bool) -> ExitCode {
+    if is_incomplete { ExitCode::from(INCOMPLETE) } else { ExitCode::SUCCESS }
+}
 
 /// A failure to write the answer, as the source of an [`io::Error`].
 ///

@@ -26,3 +26,4 @@ pub mod args;
 pub use args::Cli;
 pub use context::{Context, Terminal};
 pub use error::{AnswerWriter, Failure};
+pub use render::terminal_text::TerminalText;

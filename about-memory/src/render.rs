@@ -1,6 +1,7 @@
 //! Writes results as text, JSON, Markdown and HTML.
 
 pub mod colour;
+pub mod terminal_text;
 pub mod show;
 pub mod resident;
 pub(crate) mod check;

@@ -24,6 +24,7 @@ pub use model::{
     Block, Contents, Dump, Frame, FrameId, HolderId, Invocation, Mode, Symbol, TraceId,
 };
 pub use unpack::DEFAULT_LIMIT;
+pub(crate) use unpack::Unpacker;
 
 /// Reads the dump in a file.
 ///

@@ -94,7 +94,7 @@ pub fn beside(report: &Path) -> PathBuf {
 
 impl Findings for Dump {
     fn heap_allocated(&self) -> usize {
-        self.summary.heap_allocated
+        self.summary.heap_allocated + self.summary.reported_transient
     }
 
     fn write(&self, out: &mut dyn Write) -> io::Result<()> {

@@ -132,6 +132,7 @@ pub use {
     process::distinguished,
     process::minimize::{Minimized, minimize, on_minimize},
     report::counted_heap::CountedHeap,
+    report::missed::{Missed, MissedReason},
     report::registry::{register, register_weak, report_value},
     report::reporter::{Reporter, Reports},
     report::{Kind, Report, Units},

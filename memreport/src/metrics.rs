@@ -17,6 +17,7 @@ use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::{Registry, Unit};
 
 use crate::report::{Kind, Report, Units};
+use crate::snapshot::HEAP_UNCLASSIFIED_OR_MISSED;
 
 /// The content type of the text.
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -38,7 +39,9 @@ pub fn gather() -> String {
 /// Writes the reports of one process as metrics.
 ///
 /// They are single figures of the process, and the sums of the tree `explicit` for each path of two
-/// segments. The series of `memreport_reported_bytes` never overlap, so they can be added up.
+/// segments. The series of `memreport_reported_bytes` never overlap, so they can be added up. If
+/// reporters were missed, `explicit/heap-unclassified-or-missed` takes the place of
+/// `explicit/heap-unclassified`.
 #[must_use]
 pub fn text(reports: &[Report]) -> String {
     let mut registry = Registry::default();
@@ -121,10 +124,16 @@ impl Figures {
 struct Reported {
     sums: BTreeMap<(String, &'static str), i64>,
     heap: i64,
+    /// The bytes that no reporter names, if some reporter was missed.
+    or_missed: Option<i64>,
 }
 
 impl Reported {
     fn add(&mut self, report: &Report) {
+        if report.path == HEAP_UNCLASSIFIED_OR_MISSED {
+            self.or_missed = Some(report.amount);
+            return;
+        }
         let end = report.path.match_indices('/').nth(1).map_or(report.path.len(), |(end, _)| end);
         let kind = match report.kind {
             Kind::Heap => "heap",
@@ -150,8 +159,15 @@ impl Reported {
                 series.push(("<other>".to_owned(), kind, sum));
             }
         }
-        if let Some(allocated) = allocated {
-            series.push(("explicit/heap-unclassified".to_owned(), "heap", allocated - self.heap));
+        match (self.or_missed, allocated) {
+            (Some(bytes), _) => {
+                series.push((HEAP_UNCLASSIFIED_OR_MISSED.to_owned(), "heap", bytes));
+            }
+            (None, Some(allocated)) => {
+                let bytes = allocated - self.heap;
+                series.push(("explicit/heap-unclassified".to_owned(), "heap", bytes));
+            }
+            (None, None) => {}
         }
         series
     }

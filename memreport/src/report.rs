@@ -1,7 +1,11 @@
 //! Defines a report: one measurement at a path of a process.
 
 #[cfg(feature = "std")]
+pub(crate) mod turn;
+#[cfg(feature = "std")]
 pub(crate) mod timeout;
+#[cfg(feature = "std")]
+pub(crate) mod missed;
 #[cfg(feature = "std")]
 pub(crate) mod reporter;
 #[cfg(feature = "std")]

@@ -26,12 +26,14 @@ use crate::event::memory_event::MemoryEvent;
 use crate::event::on_alloc::as_own;
 use crate::field::SkippedField;
 use crate::report::Report;
+use crate::report::missed::Missed;
 use crate::tracker::findings::Findings;
 
 /// All reports of one moment.
 #[non_exhaustive]
 pub struct Snapshot {
-    /// The reports, in the order in which they were made.
+    /// The reports, in the order in which they were made. If some were missed, the last one is
+    /// [`HEAP_UNCLASSIFIED_OR_MISSED`].
     pub reports: Vec<Report>,
     /// Sentences about values that were busy and reporters that failed.
     pub notes: Vec<String>,
@@ -49,8 +51,13 @@ pub struct Snapshot {
     /// The last cycles of work on the program's memory, oldest first. Retained while a handler is
     /// registered.
     pub events: Vec<MemoryEvent>,
+    pub(crate) missed: Vec<Missed>,
     pub(crate) findings: Option<Box<dyn Findings>>,
 }
+
+/// The path at which an incomplete snapshot reports the bytes of the heap that no report names. It
+/// takes the place of `heap-unclassified`, which viewers compute and which is 0 then.
+pub const HEAP_UNCLASSIFIED_OR_MISSED: &str = "explicit/heap-unclassified-or-missed";
 
 impl Snapshot {
     /// Writes a memory report file for `about-memory` and Firefox's about:memory, gzipped if the
@@ -84,6 +91,13 @@ impl Snapshot {
     pub(crate) fn dump_to_gzip(&self) -> Option<io::Result<Vec<u8>>> {
         let findings = self.findings.as_ref()?;
         Some(write::gzipped(|out| findings.write(out)))
+    }
+
+    /// Returns the reporters and values that the snapshot misses: locked for too long, still
+    /// running, or panicked. If there are any, the snapshot is incomplete.
+    #[must_use]
+    pub fn missed(&self) -> &[Missed] {
+        &self.missed
     }
 
     fn save_both(&self, path: &Path) -> io::Result<()> {

@@ -204,23 +204,32 @@ fn a_reporter_that_does_not_return_is_named_and_the_others_report() {
         let notes = report["memreport"]["notes"].to_string();
         assert!(notes.contains("the reporter tests/src/bin/served.rs:"), "{notes}");
         assert!(notes.contains("has been at work for"), "{notes}");
-        assert!(notes.contains("DMD's findings are missing"), "{notes}");
+        let missed = report["memreport"]["missed"].to_string();
+        assert!(missed.contains("tests/src/bin/served.rs:"), "{missed}");
+        assert!(missed.contains(r#""reason":"running""#), "{missed}");
         assert_eq!(amount(&report, "explicit/served/cache"), Some(1_003_504));
         assert_eq!(amount(&report, "served/unstuck"), None);
     }
+    // The reporter that hangs does not keep DMD from its findings.
+    assert!(program.connection().report(true).expect("it answers").dump.is_some());
     // Requests without reporters are served meanwhile.
     assert_eq!(program.ask(&Request::new("ping")).expect("at once"), "");
     program.ask(&Request::new("stick").with("on", "no")).expect("it goes on");
     wait_until("the reporter comes back", || {
         amount(&report("timeout", "5"), "served/unstuck") == Some(1)
-            && program.connection().report(true).is_ok()
     });
 }
 
 #[test]
-fn a_lock_that_is_held_is_not_waited_for() {
+fn a_lock_that_stays_held_is_waited_for_in_the_time_limit_and_named() {
     let program = Served::start("locked", &["locked"]);
-    let report = program.report();
+    let request = Request::new("report").with("timeout", "1");
+    let parts = program.connection().ask(&request).expect("it answers");
+    let report = unpack(&parts[0].bytes);
+    let missed = report["memreport"]["missed"].to_string();
+    assert_eq!(missed, r#"[{"reason":"locked","reporter":"explicit/served/words"}]"#);
+    let unnamed = amount(&report, "explicit/heap-unclassified-or-missed");
+    assert!(unnamed > Some(10_000), "the words are in it: {unnamed:?}");
     assert_eq!(amount(&report, "explicit/served/words"), Some(0));
     let notes = report["memreport"]["notes"].to_string();
     assert!(
@@ -345,11 +354,13 @@ fn ps_lists_programs_with_open_sockets() {
     let one = Served::start("ps", &["name=indexer"]);
     let folder = one.folder.display().to_string();
     let text = ps(&["--folder", &folder, "--timeout", "20"]);
-    let lines: Vec<Vec<&str>> =
-        text.lines().map(|line| line.split_whitespace().collect()).collect();
-    assert_eq!(lines[0], ["pid", "name", "resident", "heap", "unclassified", "tracking"]);
-    assert_eq!(lines[1][..2], [&one.pid().to_string()[..], "indexer"]);
-    assert!(lines[1][6].ends_with('%'), "{text}");
+    let (head, row) = text.trim_end().split_once('\n').expect("one program");
+    for column in ["pid", "name", "resident", "heap", "unclassified", "tracking"] {
+        assert!(head.split_whitespace().any(|word| word == column), "{column}: {text}");
+    }
+    let cells: Vec<&str> = row.split_whitespace().collect();
+    assert_eq!(cells[..2], [&one.pid().to_string()[..], "indexer"]);
+    assert!(cells.iter().any(|cell| cell.ends_with('%')), "{text}");
     assert!(text.contains("asleep: `about-memory track` wakes it"), "{text}");
     let json: serde_json::Value =
         serde_json::from_str(&ps(&["--folder", &folder, "--json", "--timeout", "20"]))

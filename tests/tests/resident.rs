@@ -48,8 +48,9 @@ impl Grown {
             assert_eq!(parts, sum.whole.0.bytes, "{} {}", sum.whole.0.name, sum.by);
             let rest = sum.parts.iter().find(|(line, _)| line.name == "not explained");
             let rest = rest.map_or(0, |(line, _)| line.bytes.abs());
-            // The system's figures are read one after the other.
-            assert!(rest < 1 << 20, "{rest} bytes of {} are not explained", sum.whole.0.name);
+            // The system's figures are read one after the other, and between two readings a huge
+            // page may come or go.
+            assert!(rest < 4 << 20, "{rest} bytes of {} are not explained", sum.whole.0.name);
         }
         fs::remove_dir_all(folder).expect("it is ours");
     }

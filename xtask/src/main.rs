@@ -26,6 +26,7 @@ cargo xtask bench overhead --only WORD   the figures with that word in their nam
 cargo xtask stress [SECONDS]          threads that load the table of live blocks, for 30 seconds in each mode by default
 cargo xtask stress live [SECONDS]     frequent reports from running programs while they allocate
 cargo xtask stress log [SECONDS]      the allocation log with four writers and a slow reader, and with a following client
+cargo xtask stress snapshots [N]      reports of a program that holds the locks of its values half of the time: 1,000 by default
 cargo xtask calibrate                 measures the error of size formulas without a tracker, for docs/guide/src/reference/impls.md
 cargo xtask features                  memreport's features alone and in pairs: minutes
 cargo xtask clients [NAME [ARGS]]     snapshot, firefox, browser, prometheus, dmd-py, exports, pprof: checks against real programs

@@ -1,7 +1,7 @@
 //! `about-memory check FILE --budget BUDGET`: compares a report with the ceilings of a budget.
 
 use crate::context::Context;
-use crate::error::Failure;
+use crate::error::{Failure, exit_code};
 use crate::input::InputArgs;
 use crate::input::open;
 use crate::render;
@@ -32,7 +32,8 @@ pub struct CheckArgs {
 }
 
 impl CheckArgs {
-    /// Compares a report with a budget. The exit status is 1 if anything is over.
+    /// Compares a report with a budget. The exit status is 1 if anything is over, else 3 if the
+    /// report is incomplete.
     ///
     /// # Errors
     /// A report or budget cannot be read, or a budget or the answer cannot be written.
@@ -64,7 +65,10 @@ impl CheckArgs {
             )?;
             return Ok(ExitCode::SUCCESS);
         }
-        render::check::write(&verdict, context.out)?;
-        Ok(if verdict.over.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+        render::check::write(&verdict, &mut context.out)?;
+        Ok(match &verdict.over[..] {
+            [] => exit_code(opened.is_incomplete),
+            _ => ExitCode::from(1),
+        })
     }
 }

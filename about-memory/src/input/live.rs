@@ -1,6 +1,7 @@
 //! Finds running programs, and talks to them over their sockets.
 
 pub mod error;
+pub(crate) mod socket;
 pub mod find;
 pub mod connection;
 pub mod choose;

@@ -181,7 +181,7 @@ pub fn open_bytes(
 }
 
 /// A sink that ignores the reports of a file.
-struct Ignore;
+pub(crate) struct Ignore;
 
 impl Sink for Ignore {
     fn restart(&mut self) {}

@@ -1,5 +1,6 @@
 //! Writes the list of running programs as a table or JSON.
 
+use crate::render::terminal_text::line;
 use crate::report::amount::Amount;
 use crate::report::numbers::{self, Bytes, Unit};
 use crate::report::unclassified::HeapSums;
@@ -19,20 +20,26 @@ pub(crate) struct Row {
     pub(crate) measured: Result<HeapSums, String>,
 }
 
-/// The columns of the table, in the order of the cells that [`cells`] makes.
-const COLUMNS: [Column; 6] = [
-    Column { name: "pid", is_number: true },
-    Column { name: "name", is_number: false },
-    Column { name: "resident", is_number: true },
-    Column { name: "heap", is_number: true },
-    Column { name: "unclassified", is_number: true },
-    Column { name: "tracking", is_number: false },
+/// The columns of the table.
+const COLUMNS: &[Column] = &[
+    Column { name: "pid", is_number: true, cell: |row| row.pid.to_string() },
+    Column { name: "name", is_number: false, cell: |row| line(&row.status.name).into_owned() },
+    Column { name: "resident", is_number: true, cell: |row| megabytes(row.status.resident) },
+    Column { name: "heap", is_number: true, cell: |row| megabytes(row.status.heap_allocated) },
+    Column { name: "unclassified", is_number: true, cell: unclassified },
+    Column {
+        name: "tracking",
+        is_number: false,
+        cell: |row| line(&row.status.tracking).into_owned(),
+    },
 ];
 
 struct Column {
     name: &'static str,
     /// True if it is aligned to the right.
     is_number: bool,
+    /// Returns the text of a row.
+    cell: fn(&Row) -> String,
 }
 
 /// Writes the rows as a table.
@@ -48,9 +55,9 @@ pub(crate) fn write_json(rows: &[Row], out: &mut dyn Write) -> io::Result<()> {
 
 fn table(rows: &[Row]) -> String {
     let mut table = Builder::default();
-    table.push_record(COLUMNS.map(|column| column.name));
+    table.push_record(COLUMNS.iter().map(|column| column.name));
     for row in rows {
-        table.push_record(cells(row));
+        table.push_record(COLUMNS.iter().map(|column| (column.cell)(row)));
     }
     let mut table = table.build();
     table.with(Style::blank());
@@ -61,22 +68,16 @@ fn table(rows: &[Row]) -> String {
     text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
 }
 
-/// Returns the text of a row, a cell for each of [`COLUMNS`].
-fn cells(Row { pid, status, measured }: &Row) -> [String; COLUMNS.len()] {
-    let unclassified = match measured {
-        Ok(sums) => {
-            sums.share().map_or_else(|| "not known".to_owned(), |share| format!("{share:.2}%"))
-        }
-        Err(why) => why.clone(),
-    };
-    [
-        pid.to_string(),
-        status.name.clone(),
-        megabytes(status.resident),
-        megabytes(status.heap_allocated),
-        unclassified,
-        status.tracking.clone(),
-    ]
+/// Returns the unreported share of the heap, or the reason why it is not known.
+fn unclassified(row: &Row) -> String {
+    match &row.measured {
+        Ok(sums) => match sums.share() {
+            None => "not known".to_owned(),
+            Some(share) if sums.is_incomplete() => format!("{share:.2}% or missed"),
+            Some(share) => format!("{share:.2}%"),
+        },
+        Err(why) => line(why).into_owned(),
+    }
 }
 
 fn megabytes(bytes: Option<u64>) -> String {
@@ -91,13 +92,17 @@ fn megabytes(bytes: Option<u64>) -> String {
 fn wire(row: &Row) -> serde_json::Value {
     let status = &row.status;
     let sums = row.measured.as_ref().ok();
+    let of = |is_incomplete: bool| {
+        sums.filter(|sums| sums.is_incomplete() == is_incomplete).and_then(HeapSums::unclassified)
+    };
     json!({
         "pid": row.pid,
         "name": status.name,
         "resident": status.resident,
         "heapAllocated": status.heap_allocated,
         "heapBlocks": status.heap_blocks,
-        "heapUnclassified": sums.and_then(HeapSums::unclassified),
+        "heapUnclassified": of(false),
+        "heapUnclassifiedOrMissed": of(true),
         "tracking": status.tracking,
         "saved": status.saved,
         "commands": status.commands.iter().map(|command| &command.name).collect::<Vec<_>>(),

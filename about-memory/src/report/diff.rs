@@ -18,6 +18,9 @@ use std::error::Error;
 /// way.
 const BETWEEN: &str = "^:^:^";
 
+/// The most different paths of a file.
+const MOST_PATHS: usize = 1 << 21;
+
 /// The reports of one of two files, added up by process and path.
 #[derive(Debug, Default)]
 pub struct Side {
@@ -80,6 +83,9 @@ impl Sink for Side {
 impl Side {
     fn add(&mut self, sum: Sum) -> Result<(), ReportFault> {
         let Some(&index) = self.by_key.get(&sum.key) else {
+            if self.reports.len() >= MOST_PATHS {
+                return Err(ReportFault::TooManyPaths { limit: MOST_PATHS });
+            }
             self.by_key.insert(sum.key.clone(), self.reports.len());
             self.reports.push(sum);
             return Ok(());

@@ -1,10 +1,24 @@
 //! Describes the limits of a collection as sentences. Firefox's page does not show them.
 
-use memreport::snapshot::read::{Own, SizeSource};
+use memreport::snapshot::read::{Own, OwnMissed, SizeSource};
+
+/// Describes the reporters that a snapshot misses, if there are any.
+pub(crate) fn incomplete(missed: &[OwnMissed]) -> Option<String> {
+    if missed.is_empty() {
+        return None;
+    }
+    let of: Vec<_> =
+        missed.iter().map(|missed| format!("{} ({})", missed.reporter, missed.reason)).collect();
+    Some(format!(
+        "incomplete: missed {}; their memory is in heap-unclassified-or-missed",
+        of.join(", ")
+    ))
+}
 
 /// Returns the notes of a file about its own collection.
 pub fn of(own: &Own) -> Vec<String> {
-    let mut sentences = own.notes.clone();
+    let mut sentences = Vec::from_iter(incomplete(&own.missed));
+    sentences.extend(own.notes.iter().cloned());
     if own.sizes == Some(SizeSource::Layout) {
         sentences.push(
             "sizes are requested sizes, without slop: the program declares no allocator of memreport".into(),

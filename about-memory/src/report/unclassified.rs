@@ -3,12 +3,15 @@
 use std::error::Error;
 use std::io::Read;
 
+use memreport::snapshot::HEAP_UNCLASSIFIED_OR_MISSED;
 use memreport::snapshot::read::{self, Entry, Field, Sink};
 use memreport_analysis::analysis::{Class, Explained};
 
 /// The figures of a snapshot that the limit concerns.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Verdict {
+    /// True if reporters were missed, whose memory is in the unreported share.
+    is_incomplete: bool,
     /// The unreported share of the heap, in percent.
     unclassified: f64,
     /// The number of blocks that are reported twice.
@@ -18,10 +21,11 @@ pub(crate) struct Verdict {
 }
 
 impl Verdict {
-    pub(crate) fn new(explained: &Explained, unclassified: f64) -> Self {
+    pub(crate) fn new(explained: &Explained, unclassified: UnreportedShare) -> Self {
         let doubles = explained.totals(Class::TwiceReported).blocks;
         Verdict {
-            unclassified,
+            is_incomplete: unclassified.is_incomplete,
+            unclassified: unclassified.percent,
             doubles,
             wrong: explained.wrong.iter().map(|place| i128::from(place.num)).sum(),
         }
@@ -30,7 +34,12 @@ impl Verdict {
     /// Returns the violations as sentences.
     pub(crate) fn complaints(self, most: f64) -> Vec<String> {
         let mut complaints = Vec::new();
-        if self.unclassified > most {
+        if self.is_incomplete {
+            complaints.push(format!(
+                "reporters were missed, so up to {:.2} % of the heap may be unclassified",
+                self.unclassified
+            ));
+        } else if self.unclassified > most {
             complaints.push(format!(
                 "{:.2} % of the heap is unclassified, and at most {most} % may be",
                 self.unclassified
@@ -54,16 +63,26 @@ fn count(number: i128, what: &str) -> String {
     format!("{number} {what}{ending}")
 }
 
+/// The share of the heap that no report names.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct UnreportedShare {
+    percent: f64,
+    /// True if reporters were missed, so that the bytes are not unclassified.
+    is_incomplete: bool,
+}
+
 /// Returns `heap-unclassified` in percent of `heap-allocated`, by subtraction as in the tree.
 pub(crate) fn unclassified_percent(
     report: &mut dyn Read,
-) -> Result<f64, Box<dyn Error + Send + Sync>> {
+) -> Result<UnreportedShare, Box<dyn Error + Send + Sync>> {
     let mut sums = Totals::default();
     read::read(report, read::Options { utf8: true, ..read::Options::default() }, &mut sums)?;
-    if sums.allocated == 0.0 {
-        return Ok(0.0);
-    }
-    Ok((sums.allocated - sums.reported) * 100.0 / sums.allocated)
+    let percent = if sums.allocated == 0.0 {
+        0.0
+    } else {
+        (sums.allocated - sums.reported) * 100.0 / sums.allocated
+    };
+    Ok(UnreportedShare { percent, is_incomplete: sums.is_incomplete })
 }
 
 /// The two numbers whose difference is `heap-unclassified`.
@@ -71,6 +90,7 @@ pub(crate) fn unclassified_percent(
 struct Totals {
     allocated: f64,
     reported: f64,
+    is_incomplete: bool,
 }
 
 impl Sink for Totals {
@@ -83,6 +103,8 @@ impl Sink for Totals {
         let Field::Number(amount) = entry.amount else { return Ok(()) };
         if entry.path == "heap-allocated" {
             self.allocated += amount;
+        } else if entry.path == HEAP_UNCLASSIFIED_OR_MISSED {
+            self.is_incomplete = true;
         } else if entry.path.starts_with("explicit/") && entry.kind == Field::Number(HEAP) {
             self.reported += amount;
         }
@@ -96,9 +118,15 @@ pub(crate) struct HeapSums {
     heap: i64,
     non_heap: i64,
     heap_allocated: Option<i64>,
+    is_incomplete: bool,
 }
 
 impl HeapSums {
+    /// Returns whether reporters were missed: the bytes that no report names may be theirs.
+    pub(crate) fn is_incomplete(&self) -> bool {
+        self.is_incomplete
+    }
+
     /// Returns the unreported bytes of the heap; `None` if the allocator does not count.
     pub(crate) fn unclassified(&self) -> Option<i64> {
         Some(self.heap_allocated? - self.heap)
@@ -125,7 +153,9 @@ impl Sink for HeapSums {
         };
         #[expect(clippy::cast_possible_truncation, reason = "bytes, as the program wrote them")]
         let amount = *amount as i64;
-        if entry.path.starts_with("explicit/") {
+        if entry.path == HEAP_UNCLASSIFIED_OR_MISSED {
+            self.is_incomplete = true;
+        } else if entry.path.starts_with("explicit/") {
             if *kind == 1.0 { self.heap += amount } else { self.non_heap += amount }
         } else if entry.path == "heap-allocated" {
             self.heap_allocated = Some(amount);
@@ -140,8 +170,18 @@ mod tests {
 
     #[test]
     fn every_complaint_is_a_sentence() {
-        let verdict = |unclassified, doubles, wrong| Verdict { unclassified, doubles, wrong };
-        let table: [(Verdict, &[&str]); 4] = [
+        let verdict = |unclassified, doubles, wrong| Verdict {
+            is_incomplete: false,
+            unclassified,
+            doubles,
+            wrong,
+        };
+        let incomplete = Verdict { is_incomplete: true, ..verdict(4.9, 0, 0) };
+        let table: [(Verdict, &[&str]); 5] = [
+            (
+                incomplete,
+                &["reporters were missed, so up to 4.90 % of the heap may be unclassified"],
+            ),
             (verdict(4.9, 0, 0), &[]),
             (verdict(5.126, 0, 0), &["5.13 % of the heap is unclassified, and at most 5 % may be"]),
             (

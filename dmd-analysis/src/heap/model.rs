@@ -245,7 +245,8 @@ impl Heap {
         self.either(row.live, row.allocated)
     }
 
-    /// Returns one of two amounts, for formats that have one amount.
+    /// Returns `live`, or `allocated` if the dump counts freed blocks too, for formats that have
+    /// one amount.
     pub(crate) fn either(&self, live: Totals, allocated: Totals) -> Totals {
         if self.amounts == Amounts::Live { live } else { allocated }
     }

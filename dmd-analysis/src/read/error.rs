@@ -10,6 +10,8 @@ pub enum ReadError {
     Io(io::Error),
     /// The gzip data is damaged or cut.
     Gzip(io::Error),
+    /// The dump unpacks to much more than its size.
+    Bomb(io::Error),
     /// The unpacked dump is larger than this limit in bytes.
     TooLarge(u64),
     /// The text ends before the dump does.
@@ -66,6 +68,7 @@ impl fmt::Display for ReadError {
                 )
             }
             Self::Json(error) => write!(f, "not a DMD dump: {error}"),
+            Self::Bomb(error) => write!(f, "{error}"),
             Self::Missing(what) => write!(f, "not a DMD dump: it has no `{what}`"),
             // Memory reports have version 1.
             Self::Version(1) => f.write_str(

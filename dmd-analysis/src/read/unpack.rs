@@ -1,6 +1,6 @@
 //! Unpacks the bytes of a dump up to a limit. The first two bytes show whether they are gzipped.
 
-use std::io::Read;
+use std::io::{self, BufRead, Read};
 
 use flate2::bufread::MultiGzDecoder;
 
@@ -8,6 +8,12 @@ use super::ReadError;
 
 /// The default limit for the size of a dump: 4 GiB of JSON, about 60 million blocks.
 pub const DEFAULT_LIMIT: u64 = 4 << 30;
+
+/// The bytes that every gzipped file may unpack to.
+const FREE: u64 = 16 << 20;
+
+/// Beyond [`FREE`], the unpacked bytes for each byte of the file. Dumps have 5 to 30.
+const RATIO: u64 = 100;
 
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
@@ -20,16 +26,16 @@ pub(crate) fn unpack(input: impl Read, size: usize, limit: u64) -> Result<Vec<u8
     if !bytes.starts_with(&GZIP) {
         return Ok(bytes);
     }
-    let mut unzipped = MultiGzDecoder::new(bytes.as_slice());
+    let mut unzipped = Unpacker::new(bytes.as_slice());
     // A gzip bomb is seldom a JSON object, so the first byte is checked before the rest is
     // unpacked.
     let mut json = Vec::new();
-    (&mut unzipped).take(FIRST_LOOK).read_to_end(&mut json).map_err(ReadError::Gzip)?;
+    (&mut unzipped).take(FIRST_LOOK).read_to_end(&mut json).map_err(unpack_error)?;
     if json.iter().find(|byte| !byte.is_ascii_whitespace()).is_some_and(|&byte| byte != b'{') {
         return Err(ReadError::Missing("version"));
     }
     let rest = limit.saturating_sub(json.len() as u64);
-    json.append(&mut read_to_limit(unzipped, 0, rest, ReadError::Gzip).map_err(
+    json.append(&mut read_to_limit(unzipped, 0, rest, unpack_error).map_err(
         |error| match error {
             ReadError::TooLarge(_) => ReadError::TooLarge(limit),
             other => other,
@@ -38,11 +44,72 @@ pub(crate) fn unpack(input: impl Read, size: usize, limit: u64) -> Result<Vec<u8
     Ok(json)
 }
 
+/// A decoder of gzip data. It fails beyond [`FREE`] and [`RATIO`].
+pub(crate) struct Unpacker<R> {
+    decoder: MultiGzDecoder<Counted<R>>,
+    unpacked: u64,
+}
+
+impl<R: BufRead> Unpacker<R> {
+    pub(crate) fn new(input: R) -> Self {
+        Unpacker { decoder: MultiGzDecoder::new(Counted { input, count: 0 }), unpacked: 0 }
+    }
+}
+
+impl<R: BufRead> Read for Unpacker<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.decoder.read(buffer)?;
+        self.unpacked += count as u64;
+        if self.unpacked > FREE.max(self.decoder.get_ref().count.saturating_mul(RATIO)) {
+            return Err(io::Error::new(
+                io::ErrorKind::FileTooLarge,
+                format!(
+                    "it unpacks to more than {RATIO} times its size; if you trust it, unpack it first"
+                ),
+            ));
+        }
+        Ok(count)
+    }
+}
+
+/// A reader that counts the bytes it has passed on.
+struct Counted<R> {
+    input: R,
+    count: u64,
+}
+
+impl<R: BufRead> Read for Counted<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.input.read(buffer)?;
+        self.count += count as u64;
+        Ok(count)
+    }
+}
+
+impl<R: BufRead> BufRead for Counted<R> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        self.input.fill_buf()
+    }
+
+    fn consume(&mut self, count: usize) {
+        self.count += count as u64;
+        self.input.consume(count);
+    }
+}
+
+/// Returns the error of unpacking.
+fn unpack_error(error: io::Error) -> ReadError {
+    match error.kind() {
+        io::ErrorKind::FileTooLarge => ReadError::Bomb(error),
+        _ => ReadError::Gzip(error),
+    }
+}
+
 fn read_to_limit(
     input: impl Read,
     size: usize,
     limit: u64,
-    wrap: fn(std::io::Error) -> ReadError,
+    wrap: fn(io::Error) -> ReadError,
 ) -> Result<Vec<u8>, ReadError> {
     // One byte more than expected, so that the end is detected without growing the buffer.
     let mut bytes = Vec::with_capacity(size.saturating_add(1));

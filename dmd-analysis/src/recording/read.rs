@@ -4,9 +4,10 @@ use std::collections::HashMap;
 use std::io::{self, BufRead, BufReader, Read};
 use std::{error, fmt};
 
-use flate2::read::GzDecoder;
 use serde::Deserialize;
 use serde_json::Value;
+
+use crate::read::Unpacker;
 
 use super::peak::Follower;
 use super::{Block, Freed, Mark, Module, Point, Recording, Scope, Site, Thread};
@@ -33,6 +34,9 @@ pub enum RecordingError {
 impl fmt::Display for RecordingError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            RecordingError::Io(error) if error.kind() == io::ErrorKind::FileTooLarge => {
+                write!(f, "{error}")
+            }
             RecordingError::Io(_) => f.write_str("cannot be read"),
             RecordingError::NotARecording => {
                 f.write_str("no recording; `about-memory record` and `dmd::record` write those")
@@ -74,6 +78,9 @@ struct WireEnd {
     lost: u64,
 }
 
+/// The most bytes of a line: a stack of half a million frames.
+const LONGEST_LINE: u64 = 16 << 20;
+
 /// Reads a recording that may be gzipped.
 ///
 /// # Errors
@@ -83,7 +90,7 @@ pub fn read(input: impl Read) -> Result<Recording, RecordingError> {
     let mut input = BufReader::new(input);
     let is_gzip = input.fill_buf().map_err(RecordingError::Io)?.starts_with(&[0x1f, 0x8b]);
     if is_gzip {
-        read_lines(BufReader::with_capacity(1 << 16, GzDecoder::new(input)))
+        read_lines(BufReader::with_capacity(1 << 16, Unpacker::new(input)))
     } else {
         read_lines(input)
     }
@@ -99,7 +106,7 @@ pub fn is_recording(text: &[u8]) -> bool {
 
 fn read_lines(mut input: impl BufRead) -> Result<Recording, RecordingError> {
     let mut line = Vec::new();
-    input.read_until(b'\n', &mut line).map_err(RecordingError::Io)?;
+    (&mut input).take(LONGEST_LINE).read_until(b'\n', &mut line).map_err(RecordingError::Io)?;
     let header: Value = serde_json::from_slice(&line).map_err(|_| RecordingError::NotARecording)?;
     match header.get("recording").and_then(Value::as_u64) {
         None => return Err(RecordingError::NotARecording),
@@ -112,9 +119,13 @@ fn read_lines(mut input: impl BufRead) -> Result<Recording, RecordingError> {
     let mut reading = Reading::new(header);
     for number in 2.. {
         line.clear();
-        match input.read_until(b'\n', &mut line) {
+        match (&mut input).take(LONGEST_LINE).read_until(b'\n', &mut line) {
             Ok(0) => break,
             Ok(_) if line.ends_with(b"\n") => {}
+            Ok(length) if length as u64 == LONGEST_LINE => {
+                let problem = format!("it has more than {LONGEST_LINE} bytes");
+                return Err(RecordingError::Line { number, problem });
+            }
             // The last line is cut off, because the program was killed.
             Ok(_) => break,
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => break,
@@ -169,12 +180,17 @@ impl Reading {
             Some(b"\"=\"") => self.sums(line),
             Some(b"\"!\"") => {
                 let (_, since, words): (String, u64, String) = parse(line)?;
-                self.time += since;
+                self.wait(since);
                 self.recording.marks.push(Mark { time: self.time, text: words });
                 Ok(())
             }
             _ => self.table(line),
         }
+    }
+
+    /// Advances the time. The numbers of a damaged file may add up to any.
+    fn wait(&mut self, since: u64) {
+        self.time = self.time.saturating_add(since);
     }
 
     fn allocated(&mut self, line: &[u8]) -> Result<(), String> {
@@ -185,7 +201,7 @@ impl Reading {
                 .and_then(Value::as_u64)
                 .ok_or_else(|| format!("no number in field {place}"))
         };
-        self.time += number(1)?;
+        self.wait(number(1)?);
         let block = Block {
             site: u32::try_from(number(2)?).map_err(|error| error.to_string())?,
             requested: number(4)?,
@@ -208,7 +224,7 @@ impl Reading {
 
     fn freed(&mut self, line: &[u8]) -> Result<(), String> {
         let (_, since, address, thread): (String, u64, u64, u32) = parse(line)?;
-        self.time += since;
+        self.wait(since);
         // A block whose allocation was lost is not in the recording.
         if let Some(place) = self.live.remove(&address) {
             let block = &mut self.recording.blocks[place];
@@ -230,7 +246,7 @@ impl Reading {
             u64,
             u64,
         ) = parse(line)?;
-        self.time += since;
+        self.wait(since);
         let time = self.time;
         let point = Point { time, allocated_bytes, allocations, freed_bytes, frees, resident };
         self.recording.timeline.push(point);
@@ -260,7 +276,7 @@ impl Reading {
             Some("module") => self.module(line)?,
             Some("older") => {
                 let (_, since, usable): (String, u64, u64) = parse(line)?;
-                self.time += since;
+                self.wait(since);
                 if let Some(follower) = &mut self.follower {
                     follower.freed(usable, None);
                 }
@@ -397,7 +413,20 @@ mod tests {
             let error = read(text.as_bytes()).unwrap_err().to_string();
             assert!(error.contains(expected), "{text}: {error}");
         }
+        let head = "{\"recording\":1,\"pid\":1,\"startedMs\":1}\n";
+        let long = format!("{head}[\"!\",1,\"{}\"]\n", "x".repeat(17 << 20));
+        let error = read(long.as_bytes()).unwrap_err().to_string();
+        assert_eq!(error, "line 2: it has more than 16777216 bytes");
         assert!(is_recording(LINES.as_bytes()) && is_recording(b"{\"recording\":2}\n"));
         assert!(!is_recording(b"") && !is_recording(b"{\"version\":5,\n"));
+    }
+
+    #[test]
+    fn times_that_add_up_to_too_much_stop_at_the_last_one() {
+        let far = u64::MAX - 1;
+        let text = LINES.replace("[\"!\",1,", &format!("[\"!\",{far},"));
+        let recording = read(text.as_bytes()).unwrap();
+        assert_eq!(recording.length, u64::MAX);
+        assert_eq!(recording.blocks[0].freed.map(|freed| freed.time), Some(u64::MAX));
     }
 }

@@ -1,6 +1,7 @@
 //! One module of a dump: looks up the symbols of its addresses with several threads, each in a part
 //! of the module.
 
+pub(crate) mod file;
 pub(crate) mod breakpad;
 pub(crate) mod dwarf;
 pub(crate) mod elf;

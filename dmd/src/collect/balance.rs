@@ -16,6 +16,7 @@ use super::summary::{Sampled, Summary};
 use crate::mem::local_interner::LocalInterner;
 use crate::mem::pages::PageList;
 use crate::mem::sys;
+use crate::sample::plan;
 use crate::sample::rate::SamplingRate;
 use crate::stack::site::Site;
 use crate::table::BLOCKS;
@@ -169,7 +170,7 @@ impl<'c> Balance<'c> {
             Some(Wrong::NonHeap) => WrongKind::NonHeap,
             Some(Wrong::Interior) => WrongKind::Interior,
             Some(Wrong::Partial) if block.is_some() => WrongKind::Partial,
-            _ => WrongKind::FreedSince,
+            _ => return self.add_transient(claim),
         };
         if kind != WrongKind::Partial {
             self.summary.over_reported += claim.bytes;
@@ -183,6 +184,17 @@ impl<'c> Balance<'c> {
             reports,
         });
         self.wrong.push(WrongReport { kind, address, claimed, report, block });
+    }
+
+    /// Adds a claim of a block that was allocated during the collection, or freed before its end.
+    /// No report is wrong: other threads go on meanwhile.
+    fn add_transient(&mut self, claim: ResolvedClaim) {
+        // With gaps, the heap is counted at the beginning: blocks freed since are untracked ones.
+        if claim.is_old && plan::has_gaps() {
+            self.summary.reported_untracked += claim.bytes;
+        } else {
+            self.summary.reported_transient += claim.bytes;
+        }
     }
 
     /// Returns the set with one more report. A report without a number is left out.

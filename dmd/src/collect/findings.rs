@@ -25,8 +25,9 @@ use crate::table::packed_block::Block;
 ///
 /// A dump describes a moment. It contains each block that was allocated before the collection began
 /// and is still live when it ends, exactly once. Blocks that other threads allocate or free
-/// meanwhile are left out; reports of them are listed as freed since. In [`Mode::Scan`] the
-/// collection ends at one instant, and a copy of the heap of that instant is read.
+/// meanwhile are left out; reports of them are in [`Summary::reported_transient`]. In
+/// [`Mode::Scan`] the collection ends at one instant, and a copy of the heap of that instant is
+/// read.
 #[derive(Debug)]
 pub struct Dump {
     /// The text of `$DMD`.
@@ -146,8 +147,6 @@ pub(crate) enum WrongKind {
     Interior,
     /// The size differs from the size of the block.
     Partial,
-    /// The block was freed since.
-    FreedSince,
 }
 
 impl WrongKind {
@@ -156,7 +155,6 @@ impl WrongKind {
             WrongKind::NonHeap => "non-heap",
             WrongKind::Interior => "interior",
             WrongKind::Partial => "partial",
-            WrongKind::FreedSince => "freed-since",
         }
     }
 }
@@ -231,9 +229,6 @@ impl Dump {
             }
             WrongKind::Interior => {
                 format!("{reporter} reports {claimed} bytes inside a block, not at its start")
-            }
-            WrongKind::FreedSince => {
-                format!("{reporter} reports {claimed} bytes of a block that was freed since")
             }
             WrongKind::Partial => {
                 let usable = wrong.block.map_or(0, |block| block.usable);

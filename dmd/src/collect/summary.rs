@@ -82,8 +82,11 @@ pub struct Summary {
     /// Bytes of reported blocks that their first report leaves out.
     pub under_reported: usize,
     /// Bytes that were reported beyond the size of the blocks: double, non-heap and interior
-    /// reports, and reports of blocks that were freed since.
+    /// reports.
     pub over_reported: usize,
+    /// Bytes of reported blocks that were allocated during the collection, or freed before its end.
+    /// No other sum includes them; `heap-allocated` of the report does.
+    pub reported_transient: usize,
     /// Bytes that were reported as heap without being measured block by block.
     pub unmeasured: i64,
     /// Blocks that are not in the table: allocated before tracking began or while it was off, or
@@ -107,8 +110,8 @@ impl Summary {
 
     /// Returns the bytes of `heap-unclassified`, computed from the blocks.
     ///
-    /// A viewer computes it differently: `heap-allocated` minus the heap reports. The two are equal
-    /// if no other thread allocates or frees during the collection.
+    /// A viewer computes it differently: `heap-allocated` of the report minus the heap reports. The
+    /// two are equal, also if other threads allocate and free during the collection.
     #[must_use]
     pub fn unclassified(&self) -> i64 {
         let signed = |bytes: usize| i64::try_from(bytes).unwrap_or(i64::MAX);

@@ -108,7 +108,9 @@ fn take_snapshot_named(moment: &str, name_of: impl FnOnce(Option<u64>) -> String
     let folder = folder().filter(|_| is_connected())?;
     let name = next_name();
     let snapshot = Collector::default().moment(moment.to_owned()).snapshot();
-    let bytes = Dump::of(&snapshot).map(|dump| dump.summary().heap_allocated as u64);
+    // As the report's `heap-allocated`.
+    let sums = Dump::of(&snapshot).map(Dump::summary);
+    let bytes = sums.map(|sums| (sums.heap_allocated + sums.reported_transient) as u64);
     let result = snapshot.save(folder.join(&name));
     report_saved(result.map(|()| name), &name_of(bytes));
     bytes

@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use memreport::{Kind, Snapshot, Units};
+use memreport::snapshot::HEAP_UNCLASSIFIED_OR_MISSED;
+use memreport::{Kind, Missed, Snapshot, Units};
 
 use super::explained;
 use super::limits::{Limits, percent_of};
@@ -33,10 +34,12 @@ pub fn unclassified(snapshot: &Snapshot) -> Option<Unclassified> {
             && report.units == Units::Bytes
             && report.process.is_empty()
             && report.path.starts_with("explicit/")
+            && report.path != HEAP_UNCLASSIFIED_OR_MISSED
     };
     let reported: i64 =
         snapshot.reports.iter().filter(is_counted).map(|report| report.amount).sum();
-    let allocated = i64::try_from(summary.heap_allocated).unwrap_or(i64::MAX);
+    let allocated = summary.heap_allocated + summary.reported_transient;
+    let allocated = i64::try_from(allocated).unwrap_or(i64::MAX);
     let bytes = allocated - reported;
     let percent = percent_of(bytes, summary.heap_allocated);
     Some(Unclassified { bytes, percent, summary })
@@ -66,6 +69,8 @@ pub fn assert_classified(limits: impl Into<Limits>) {
     let (Some(found), Some(dump)) = (unclassified(&snapshot), Dump::of(&snapshot)) else {
         panic!("{NOT_TRACKED}")
     };
+    let missed: Vec<_> = snapshot.missed().iter().map(Missed::to_string).collect();
+    assert!(missed.is_empty(), "the snapshot is incomplete: it misses {}", missed.join(", "));
     let checked = Checked { of: "the heap", bytes: found.bytes };
     let text = failures(&checked, dump, limits.into());
     assert!(text.is_empty(), "{text}");

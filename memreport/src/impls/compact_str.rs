@@ -8,8 +8,8 @@ use crate::{MallocSizeOf, Ops};
 impl MallocSizeOf for CompactString {
     #[inline]
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
-        // Only capacities that do not fit into the value would lie before the text. With 64-bit
-        // words, all fit.
+        // With 32-bit words, a very large capacity is stored in front of the text, which then does
+        // not begin at the start of its block. With 64-bit words it always does.
         if !self.is_heap_allocated() {
             return;
         }

@@ -1,5 +1,5 @@
-//! Measures maps and sets of `dashmap`, shard by shard. *Exact*, except for *busy* shards that a
-//! thread writes to.
+//! Measures maps and sets of `dashmap`, shard by shard. *Exact*, except for *busy* shards that
+//! another thread holds for longer than the collection waits.
 #![expect(unsafe_code, reason = "vouches for the block of the shards")]
 
 use core::alloc::Layout;
@@ -47,7 +47,7 @@ where
     // SAFETY: a map owns its shards as a boxed slice.
     unsafe { ops.block(shards.as_ptr(), Layout::for_value(shards)) };
     for shard in shards {
-        match try_read(shard) {
+        match ops.wait_for_lock(|| try_read(shard)) {
             Some(table) => ops.measure_guarded(table),
             None => ops.busy(),
         }

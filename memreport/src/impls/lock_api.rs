@@ -1,5 +1,5 @@
-//! Measures locks made with `lock_api`, such as `parking_lot`'s, without waiting. *Exact*, or
-//! *busy* while another thread holds them.
+//! Measures locks made with `lock_api`, such as `parking_lot`'s. *Exact*, or *busy* if another
+//! thread holds them for longer than the collection waits.
 #![expect(unsafe_code, reason = "vouches for guards that keep what they lend")]
 
 use lock_api::{Mutex, MutexGuard, RawMutex, RawRwLock, RwLock, RwLockReadGuard};
@@ -14,7 +14,7 @@ unsafe impl<R: RawRwLock, T: ?Sized> Guard for RwLockReadGuard<'_, R, T> {}
 
 impl<R: RawMutex, T: ?Sized + MallocSizeOf> MallocSizeOf for Mutex<R, T> {
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
-        match self.try_lock() {
+        match ops.wait_for_lock(|| self.try_lock()) {
             Some(value) => ops.measure_guarded(value),
             None => ops.busy(),
         }
@@ -23,7 +23,7 @@ impl<R: RawMutex, T: ?Sized + MallocSizeOf> MallocSizeOf for Mutex<R, T> {
 
 impl<R: RawRwLock, T: ?Sized + MallocSizeOf> MallocSizeOf for RwLock<R, T> {
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
-        match self.try_read() {
+        match ops.wait_for_lock(|| self.try_read()) {
             Some(value) => ops.measure_guarded(value),
             None => ops.busy(),
         }

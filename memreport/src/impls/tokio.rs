@@ -1,5 +1,5 @@
-//! Measures locks and cells of `tokio::sync`, without waiting for them. *Exact*, or *busy* while
-//! another task holds them.
+//! Measures locks and cells of `tokio::sync`. *Exact*, or *busy* if another task holds them for
+//! longer than the collection waits.
 //!
 //! Waiting tasks belong to the runtime and are not counted.
 #![expect(unsafe_code, reason = "vouches for guards that keep what they lend")]
@@ -18,18 +18,18 @@ unsafe impl<T: ?Sized> Guard for RwLockReadGuard<'_, T> {}
 
 impl<T: ?Sized + MallocSizeOf> MallocSizeOf for Mutex<T> {
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
-        match self.try_lock() {
-            Ok(value) => ops.measure_guarded(value),
-            Err(_) => ops.busy(),
+        match ops.wait_for_lock(|| self.try_lock().ok()) {
+            Some(value) => ops.measure_guarded(value),
+            None => ops.busy(),
         }
     }
 }
 
 impl<T: ?Sized + MallocSizeOf> MallocSizeOf for RwLock<T> {
     fn add_size_of_excluding_this<'a>(&'a self, ops: &Ops<'a>) {
-        match self.try_read() {
-            Ok(value) => ops.measure_guarded(value),
-            Err(_) => ops.busy(),
+        match ops.wait_for_lock(|| self.try_read().ok()) {
+            Some(value) => ops.measure_guarded(value),
+            None => ops.busy(),
         }
     }
 }

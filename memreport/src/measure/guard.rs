@@ -48,7 +48,10 @@ impl<'a> Ops<'a> {
     fn measure_guarded_now<G: Guard<Target: MallocSizeOf>>(&self, guard: G) {
         use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-        let measure = || self.measure_borrowed(&*guard, G::Target::add_size_of_excluding_this);
+        let measure = || {
+            let _held = self.holding();
+            self.measure_borrowed(&*guard, G::Target::add_size_of_excluding_this);
+        };
         let outcome = catch_unwind(AssertUnwindSafe(measure));
         // Not while a panic unwinds: that would poison a mutex, although nothing inside was
         // changed.

@@ -6,6 +6,8 @@
 
 mod collection;
 mod find;
+#[cfg(feature = "std")]
+mod locks;
 #[cfg(any(feature = "im", feature = "imbl"))]
 mod nodes;
 mod prefetch;
@@ -73,8 +75,8 @@ struct Deferred<'a> {
 impl<'a> Ops<'a> {
     /// Measures a value, now or deferred if the stack is deep.
     ///
-    /// A container calls it once for all its elements. Whatever they own lies behind a container
-    /// again.
+    /// The depth of the stack is checked here. A container that calls this once need not check it
+    /// for each element, since deeper values are behind further containers.
     #[inline]
     pub fn add<T: ?Sized + MallocSizeOf>(&self, value: &'a T) {
         self.add_with(value, T::add_size_of_excluding_this);
@@ -279,9 +281,25 @@ impl<'a> Ops<'a> {
         self.sums.bytes()
     }
 
+    /// Calls `try_lock` once: without std, there are no threads to wait for.
+    #[cfg(not(feature = "std"))]
+    pub fn wait_for_lock<G>(&self, mut try_lock: impl FnMut() -> Option<G>) -> Option<G> {
+        try_lock()
+    }
+
+    /// Counts a lock as held until the returned value is dropped.
+    #[cfg(feature = "std")]
+    pub(crate) fn holding(&self) -> impl Sized + 'a {
+        self.collection.locks.hold()
+    }
+
+    /// Without std, nobody waits for a lock.
+    #[cfg(not(feature = "std"))]
+    pub(crate) fn holding(&self) -> impl Sized + 'a {}
+
     /// Holds a guard until these `Ops` have no work left.
     pub(crate) fn hold(&self, guard: impl Sized + 'a) {
-        self.guards.borrow_mut().push(Box::new(guard));
+        self.guards.borrow_mut().push(Box::new((guard, self.holding())));
     }
 
     /// Claims a block. Returns the bytes that this added.

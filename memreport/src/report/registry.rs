@@ -5,6 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use super::counted_heap::report_list;
+use super::missed::{Missed, MissedReason};
 use super::reporter::{Reporter, Reports};
 use super::timeout::ReporterId;
 use crate::event::callback::{Registration, panic_message};
@@ -197,7 +198,11 @@ pub(crate) fn run_all(reports: &mut Reports<'_>) {
 fn run(reports: &mut Reports<'_>, (id, name): (ReporterId, &'static str), reporter: &dyn Reporter) {
     let progress = reports.progress;
     if let Some(running) = progress.skipped_reporter(id) {
+        reports.gathered.missed.push(Missed::new(name, MissedReason::Running));
         return reports.note(format!("{}; its reports are missing", running.sentence()));
+    }
+    if progress.is_abandoned() {
+        return;
     }
     progress.begin_reporter(id, name);
     run_to_end(reports, name, reporter);
@@ -215,6 +220,7 @@ fn run_to_end(reports: &mut Reports<'_>, name: &str, reporter: &dyn Reporter) {
         Ok(()) => {
             reports.gathered.reports.extend(own.reports);
             reports.gathered.notes.extend(own.notes);
+            reports.gathered.missed.extend(own.missed);
             reports.gathered.unmeasured += own.unmeasured;
         }
         Err(panic) => {
@@ -222,6 +228,7 @@ fn run_to_end(reports: &mut Reports<'_>, name: &str, reporter: &dyn Reporter) {
             if let Some((recorder, position)) = begin {
                 recorder.roll_back(position);
             }
+            reports.gathered.missed.push(Missed::new(name, MissedReason::Panicked));
             reports.note(format!(
                 "the reporter {name} panicked ({}); its reports are missing",
                 panic_message(&*panic)

@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 
+use super::missed::{Missed, MissedReason};
 use super::timeout::Progress;
 use crate::measure::measured::Measured;
 use crate::measure::ops::{Collection, measure_with};
@@ -12,7 +13,9 @@ use crate::report::{Kind, Report};
 /// A reporter of measurements. Functions and closures are reporters too.
 ///
 /// A reporter must not wait for a lock, whose holder may be waiting for the reports. Measuring a
-/// `Mutex` or another lock of std only tries to lock it, and counts it as busy if that fails.
+/// `Mutex` or another lock tries to lock it, again and again for a limited time. If that fails, the
+/// snapshot names it in [`Snapshot::missed`](crate::Snapshot::missed). A reporter that tries locks
+/// itself calls [`Reports::missed`].
 pub trait Reporter: Send + Sync {
     /// Makes this reporter's reports.
     fn collect(&self, reports: &mut Reports<'_>);
@@ -39,6 +42,7 @@ pub struct Reports<'c> {
 pub(crate) struct Gathered {
     pub(crate) reports: Vec<Report>,
     pub(crate) notes: Vec<String>,
+    pub(crate) missed: Vec<Missed>,
     /// Bytes reported as heap without having been measured.
     pub(crate) unmeasured: i64,
 }
@@ -85,6 +89,12 @@ impl Reports<'_> {
         self.anonymize
     }
 
+    /// Marks this path as missing or too small, because a lock of its values was held. The snapshot
+    /// is then incomplete.
+    pub fn missed(&mut self, path: impl Into<String>) {
+        self.gathered.missed.push(Missed::new(path, MissedReason::Locked));
+    }
+
     /// Adds a sentence to the notes of the snapshot, for what numbers cannot express.
     pub fn note(&mut self, sentence: impl Into<String>) {
         self.gathered.notes.push(sentence.into());
@@ -92,6 +102,7 @@ impl Reports<'_> {
 
     fn note_limits(&mut self, path: &str, measured: &Measured) {
         if measured.busy > 0 {
+            self.missed(path);
             self.note(format!(
                 "{path}: {} locked by somebody else and left out",
                 count(measured.busy, "value was", "values were")

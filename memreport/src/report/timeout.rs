@@ -5,6 +5,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::turn::{self, TurnNumber};
+
 /// The identity of a reporter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReporterId {
@@ -32,10 +34,19 @@ impl RunningReporter {
 /// The progress of a collection. The collecting thread writes it, and another one reads it.
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
-    current: Mutex<Option<RunningReporter>>,
+    state: Mutex<State>,
     /// Reporters that still run for an earlier collection, and are skipped.
     skipped: Vec<RunningReporter>,
     has_finished: AtomicBool,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// The start of the collection, after it has waited for its turn.
+    since: Option<Instant>,
+    turn: Option<TurnNumber>,
+    running: Option<RunningReporter>,
+    is_abandoned: bool,
 }
 
 impl Progress {
@@ -49,19 +60,52 @@ impl Progress {
         self.skipped.iter().find(|running| running.id == id)
     }
 
+    /// Marks the collection as begun, in this turn, or beside another one without a turn.
+    pub(crate) fn begin(&self, turn: Option<TurnNumber>) {
+        let mut state = self.state();
+        (state.since, state.turn) = (Some(Instant::now()), turn);
+    }
+
+    /// Returns the start of the collection, if it has begun.
+    pub(crate) fn since(&self) -> Option<Instant> {
+        self.state().since
+    }
+
     /// Marks this reporter as running.
     pub(crate) fn begin_reporter(&self, id: ReporterId, name: &'static str) {
-        *self.current() = Some(RunningReporter { id, name, since: Instant::now() });
+        self.state().running = Some(RunningReporter { id, name, since: Instant::now() });
     }
 
     /// Marks the running reporter as ended.
     pub(crate) fn end_reporter(&self) {
-        *self.current() = None;
+        self.state().running = None;
     }
 
     /// Returns the reporter that is running.
     pub(crate) fn running(&self) -> Option<RunningReporter> {
-        *self.current()
+        self.state().running
+    }
+
+    /// Abandons the collection if one of its reporters is running, and ends its turn. Returns
+    /// whether that was so.
+    ///
+    /// Outside reporters the collection works on its own, and others would find half of its work.
+    pub(crate) fn abandon(&self) -> bool {
+        let mut state = self.state();
+        if state.running.is_none() {
+            return false;
+        }
+        state.is_abandoned = true;
+        if let Some(turn) = state.turn {
+            turn::revoke(turn);
+        }
+        true
+    }
+
+    /// Returns whether the collection is abandoned: nobody waits for its result, and it must not
+    /// touch what collections share.
+    pub(crate) fn is_abandoned(&self) -> bool {
+        self.state().is_abandoned
     }
 
     /// Marks all reporters as ended. The rest of the collection waits for none.
@@ -75,9 +119,9 @@ impl Progress {
         self.has_finished.load(Relaxed)
     }
 
-    fn current(&self) -> MutexGuard<'_, Option<RunningReporter>> {
-        // Writing one value is all that happens under the lock, and cannot panic.
-        self.current.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Nothing under the lock panics.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -105,7 +105,7 @@ impl Listener {
         loop {
             let now = Instant::now();
             for task in self.autosave.due_tasks(now) {
-                self.work.add(Job { task, clients: Vec::new(), timeout: self.timeout });
+                self.work.add(Job::own(task, self.timeout));
             }
             for (clients, answer) in self.work.advance() {
                 self.answer(&clients, &answer);
@@ -164,7 +164,7 @@ impl Listener {
         }
         if of_signals.first().is_some_and(|ready| ready.readable) {
             if let Some(task) = self.autosave.signal() {
-                self.work.add(Job { task, clients: Vec::new(), timeout: self.timeout });
+                self.work.add(Job::own(task, self.timeout));
             }
         }
         if socket.readable {
@@ -281,8 +281,8 @@ impl Listener {
                 _ => {
                     client.state = State::Waiting;
                     let timeout = requested_timeout(&request).unwrap_or(self.timeout);
-                    let clients = vec![client.id];
-                    return self.work.add(Job { task: Task::Answer(request), clients, timeout });
+                    let task = Task::Answer(request);
+                    return self.work.add(Job::for_client(task, client.id, timeout));
                 }
             },
         };

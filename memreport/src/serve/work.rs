@@ -1,7 +1,10 @@
 //! Runs jobs that take time one after the other, on threads that can be abandoned.
 //!
 //! A reporter may be slow, or may wait forever. The client must not wait with it. After the
-//! timeout, the collection is abandoned, and another one runs beside it without that reporter.
+//! timeout, the collection is abandoned, and another one runs without that reporter.
+//!
+//! Jobs and collections run in the order of their arrival. Each job with a client has a deadline
+//! that counts from its arrival, and an answer by then.
 
 use std::collections::VecDeque;
 use std::io::Write;
@@ -23,11 +26,15 @@ use crate::event::cycle::cycle;
 use crate::event::on_alloc::as_own;
 use crate::process::minimize::minimize;
 use crate::report::timeout::{Progress, RunningReporter, seconds};
+use crate::report::turn::Turn;
 use crate::snapshot::Snapshot;
 use crate::snapshot::collect::Collector;
 
 /// The most abandoned collections at a time. Beyond, no job starts until one of them ends.
 const MAX_ABANDONED: usize = 4;
+
+/// The time between two looks at a collection that has used up its time for reporters.
+const POLL: Duration = Duration::from_millis(50);
 
 /// The most attempts at a report, each without the reporters that took too long.
 const MAX_ATTEMPTS: usize = 3;
@@ -49,15 +56,51 @@ pub(super) struct Job {
     pub(super) task: Task,
     pub(super) clients: Vec<u64>,
     pub(super) timeout: Duration,
+    /// The time at which the clients give up. Without clients, it is set when the job begins.
+    deadline: Option<Instant>,
+}
+
+impl Job {
+    /// Creates a job for a client. The first attempt has `timeout`; the answer comes within twice
+    /// that time.
+    pub(super) fn for_client(task: Task, client: u64, timeout: Duration) -> Self {
+        let deadline = Some(Instant::now() + whole_time(timeout));
+        Job { task, clients: vec![client], timeout, deadline }
+    }
+
+    /// Creates a job of the server itself.
+    pub(super) fn own(task: Task, timeout: Duration) -> Self {
+        Job { task, clients: Vec::new(), timeout, deadline: None }
+    }
+
+    /// Returns whether the job collects reports.
+    fn collects(&self) -> bool {
+        !matches!(&self.task, Task::Answer(request) if request.command != "report")
+    }
+}
+
+/// Returns the time for all attempts at a job. A twentieth is for the way of the answer.
+fn whole_time(timeout: Duration) -> Duration {
+    timeout * 2 * 19 / 20
 }
 
 /// One attempt at a job, on a thread of its own.
 #[derive(Debug)]
 struct Attempt {
     id: u64,
-    since: Instant,
+    number: usize,
     progress: Arc<Progress>,
-    collects: bool,
+    /// The time at which the attempt is given up, and its job with it.
+    deadline: Instant,
+}
+
+impl Attempt {
+    /// Returns the time from which on a reporter that still runs is left behind; `None` if the
+    /// attempt waits for its turn, or is the last one.
+    fn patience_ends(&self) -> Option<Instant> {
+        let since = self.progress.since().filter(|_| self.number < MAX_ATTEMPTS)?;
+        Some(since + self.deadline.saturating_duration_since(since) / 2)
+    }
 }
 
 /// The results of worker threads.
@@ -72,7 +115,7 @@ struct Done {
 pub(super) struct Work {
     commands: Commands,
     waiting: VecDeque<Job>,
-    current: Option<(Job, Attempt, usize)>,
+    current: Option<(Job, Attempt)>,
     abandoned: Vec<Attempt>,
     next: u64,
     done: Arc<Done>,
@@ -91,17 +134,20 @@ impl Work {
         }
     }
 
-    /// Adds a job. A job that has not started serves all clients with the same request.
+    /// Adds a job. A job that has not started serves all clients with the same request, and all
+    /// occasions to keep or save a report: the queue never has more jobs of the server than kinds.
     pub(super) fn add(&mut self, job: Job) {
         let same = self.waiting.iter_mut().find(|waiting| match (&waiting.task, &job.task) {
             (Task::Answer(waiting), Task::Answer(asked)) => waiting == asked,
             (Task::Save(waiting, _), Task::Save(asked, _)) => Arc::ptr_eq(waiting, asked),
+            (Task::Keep(waiting), Task::Keep(asked)) => Arc::ptr_eq(waiting, asked),
             _ => false,
         });
         match same {
             Some(waiting) => {
                 waiting.clients.extend(job.clients);
                 waiting.timeout = waiting.timeout.max(job.timeout);
+                waiting.deadline = waiting.deadline.max(job.deadline);
             }
             None => self.waiting.push_back(job),
         }
@@ -109,8 +155,12 @@ impl Work {
 
     /// Returns the latest time for the next call of [`advance`](Self::advance).
     pub(super) fn deadline(&self) -> Option<Instant> {
-        let (job, attempt, _) = self.current.as_ref()?;
-        Some(attempt.since + job.timeout)
+        let current = self.current.as_ref().map(|(_, attempt)| {
+            let patience = attempt.patience_ends().unwrap_or(attempt.deadline);
+            // Past it no reporter runs, but one may begin.
+            patience.max(Instant::now() + POLL).min(attempt.deadline)
+        });
+        self.waiting.iter().filter_map(|job| job.deadline).chain(current).min()
     }
 
     /// Starts the jobs that can start. Returns the finished ones: the waiting clients and the
@@ -120,22 +170,35 @@ impl Work {
         let finished = std::mem::take(&mut *self.finished());
         for (id, answer) in finished {
             self.abandoned.retain(|attempt| attempt.id != id);
-            if let Some((job, ..)) = self.current.take_if(|(_, attempt, _)| attempt.id == id) {
+            if let Some((job, _)) = self.current.take_if(|(_, attempt)| attempt.id == id) {
                 answers.push((job.clients, answer));
             }
         }
-        let overdue =
-            |(job, attempt, _): &mut (Job, Attempt, usize)| attempt.since.elapsed() >= job.timeout;
-        if let Some((job, attempt, attempts)) = self.current.take_if(overdue) {
+        let now = Instant::now();
+        let is_stuck = |(job, attempt): &mut (Job, Attempt)| {
             // A file that takes long to write is finished, and not started again.
             let is_writing = matches!(job.task, Task::Save(..)) && attempt.progress.has_finished();
-            let is_again = attempt.collects && !is_writing && attempts < MAX_ATTEMPTS;
+            job.collects()
+                && !is_writing
+                && attempt.patience_ends().is_some_and(|end| end <= now)
+                && attempt.progress.abandon()
+        };
+        if let Some((job, attempt)) = self.current.take_if(is_stuck) {
+            let number = attempt.number + 1;
             self.abandoned.push(attempt);
-            if is_again {
-                self.begin(job, attempts + 1, &mut answers);
-            } else {
-                answers.push((job.clients, Err(self.timeout_message(job.timeout))));
-            }
+            self.begin(job, number, &mut answers);
+        } else if let Some((job, attempt)) =
+            self.current.take_if(|(_, attempt)| attempt.deadline <= now)
+        {
+            attempt.progress.abandon();
+            self.abandoned.push(attempt);
+            answers.push((job.clients, Err(self.timeout_message(job.timeout))));
+        }
+        let is_late = |job: &Job| job.deadline.is_some_and(|deadline| deadline <= now);
+        let (late, waiting) = std::mem::take(&mut self.waiting).into_iter().partition(is_late);
+        self.waiting = waiting;
+        for job in Vec::from(late) {
+            answers.push((job.clients, Err(self.timeout_message(job.timeout))));
         }
         while self.current.is_none() {
             let Some(job) = self.waiting.pop_front() else { break };
@@ -155,7 +218,9 @@ impl Work {
     }
 
     fn timeout_message(&self, timeout: Duration) -> String {
-        let running: Vec<_> = self.running().iter().map(RunningReporter::sentence).collect();
+        let current = self.current.iter().filter_map(|(_, attempt)| attempt.progress.running());
+        let running: Vec<_> = self.running().into_iter().chain(current).collect();
+        let running: Vec<_> = running.iter().map(RunningReporter::sentence).collect();
         let who = if running.is_empty() {
             "the program is at work".to_owned()
         } else {
@@ -167,70 +232,103 @@ impl Work {
         )
     }
 
-    fn begin(&mut self, job: Job, attempts: usize, answers: &mut Vec<(Vec<u64>, Answer)>) {
+    fn begin(&mut self, mut job: Job, number: usize, answers: &mut Vec<(Vec<u64>, Answer)>) {
         if self.abandoned.len() >= MAX_ABANDONED {
             answers.push((job.clients, Err(self.timeout_message(job.timeout))));
             return;
         }
-        let collects = !matches!(&job.task, Task::Answer(request) if request.command != "report");
         let progress = Arc::new(Progress::without(self.running()));
-        let concurrent = self
-            .abandoned
-            .iter()
-            .any(|attempt| attempt.collects && !attempt.progress.has_finished());
+        let now = Instant::now();
+        let whole = *job.deadline.get_or_insert_with(|| now + whole_time(job.timeout));
+        let deadline = if job.collects() { whole } else { whole.min(now + job.timeout) };
         self.next += 1;
-        let attempt = Attempt {
-            id: self.next,
-            since: Instant::now(),
-            progress: Arc::clone(&progress),
-            collects,
-        };
+        let attempt = Attempt { id: self.next, number, progress: Arc::clone(&progress), deadline };
         let (id, done, task) = (attempt.id, Arc::clone(&self.done), job.task.clone());
         let commands = self.commands.clone();
         let work = move || {
             sys::block_signals();
-            let outcome = catch_unwind(AssertUnwindSafe(|| {
-                execute(&task, &commands, &Collection { progress: &progress, concurrent })
-            }));
+            let collection = Collection { progress: &progress, deadline, done: &done };
+            let outcome = catch_unwind(AssertUnwindSafe(|| execute(&task, &commands, &collection)));
             let answer = outcome
                 .unwrap_or_else(|panic| Err(format!("it panicked: {}", panic_message(&*panic))));
             as_own(|| {
                 done.finished.lock().unwrap_or_else(PoisonError::into_inner).push((id, answer));
             });
-            // A full pipe has enough bytes to wake the thread.
-            let _ = (&done.wake).write(&[1]);
+            done.wake();
         };
         match thread::Builder::new().name("memreport-work".into()).spawn(work) {
-            Ok(_) => self.current = Some((job, attempt, attempts)),
+            Ok(_) => self.current = Some((job, attempt)),
             Err(error) => answers.push((job.clients, Err(format!("no thread for it: {error}")))),
         }
+    }
+}
+
+impl Done {
+    /// Wakes the serving thread.
+    fn wake(&self) {
+        // A full pipe has enough bytes to wake it.
+        let _ = (&self.wake).write(&[1]);
     }
 }
 
 /// The parameters of one collection.
 struct Collection<'p> {
     progress: &'p Progress,
-    concurrent: bool,
+    deadline: Instant,
+    done: &'p Done,
 }
 
 impl Collection<'_> {
+    /// Takes a snapshot when it is this collection's turn. If another one takes too long, takes it
+    /// beside that one, without DMD's findings.
     fn snapshot(&self, anonymize: bool, moment: String) -> Snapshot {
-        let mut collector = Collector::default().moment(moment);
-        if anonymize {
-            collector = collector.anonymize();
+        let now = Instant::now();
+        let left = self.deadline.saturating_duration_since(now);
+        match Turn::wait_until(now + left / 4) {
+            Ok(turn) => self.in_turn(turn, anonymize, moment),
+            Err(since) => {
+                self.progress.begin(None);
+                self.done.wake();
+                let mut snapshot = self.collector(anonymize, moment).concurrent(self.progress);
+                if is_tracking() {
+                    snapshot.notes.push(format!(
+                        "another collection has been at work for {}, so DMD's findings are missing",
+                        seconds(since)
+                    ));
+                }
+                self.progress.end();
+                snapshot
+            }
         }
-        let mut snapshot = if self.concurrent {
-            collector.concurrent(self.progress)
-        } else {
-            collector.with_progress(self.progress)
-        };
-        if self.concurrent && snapshot.findings.is_none() && is_tracking() {
-            snapshot.notes.push(
-                "an earlier collection has not ended, so DMD's findings are missing".to_owned(),
-            );
-        }
+    }
+
+    /// Takes a snapshot with DMD's findings, and waits for its turn nearly up to the deadline.
+    fn with_findings(&self, anonymize: bool, moment: String) -> Result<Snapshot, String> {
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        let turn = Turn::wait_until(self.deadline - left / 8).map_err(|since| {
+            format!(
+                "another collection of the program has been at work for {}; repeat with a longer \
+                 --timeout, or later",
+                seconds(since)
+            )
+        })?;
+        Ok(self.in_turn(turn, anonymize, moment))
+    }
+
+    fn in_turn(&self, turn: Turn, anonymize: bool, moment: String) -> Snapshot {
+        self.progress.begin(Some(turn.number()));
+        // The serving thread decides from now on when a reporter is left behind.
+        self.done.wake();
+        let snapshot = self.collector(anonymize, moment).in_turn(turn, self.progress);
         self.progress.end();
         snapshot
+    }
+
+    fn collector(&self, anonymize: bool, moment: String) -> Collector {
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        // Half of the time that the serving thread grants to the reporters of an attempt.
+        let collector = Collector::default().moment(moment).timeout(left / 4);
+        if anonymize { collector.anonymize() } else { collector }
     }
 }
 
@@ -238,8 +336,13 @@ fn execute(task: &Task, commands: &Commands, collection: &Collection<'_>) -> Ans
     match task {
         Task::Answer(request) if request.command == "report" => {
             let moment = request.get("moment").unwrap_or("requested from outside");
-            let snapshot = collection.snapshot(request.is_yes("anonymize"), moment.to_owned());
-            as_own(|| parts(&snapshot, request.is_yes("dump")))
+            let (anonymize, with_dump) = (request.is_yes("anonymize"), request.is_yes("dump"));
+            let snapshot = if with_dump {
+                collection.with_findings(anonymize, moment.to_owned())?
+            } else {
+                collection.snapshot(anonymize, moment.to_owned())
+            };
+            as_own(|| parts(&snapshot, with_dump))
         }
         Task::Answer(request) if request.command == "minimize" => {
             let done = minimize();
@@ -284,10 +387,9 @@ fn parts(snapshot: &Snapshot, with_dump: bool) -> Answer {
         vec![Part { name: "report".into(), bytes: snapshot.to_gzip().map_err(failed)? }];
     if with_dump {
         let Some(dump) = snapshot.dump_to_gzip() else {
-            let why = snapshot.notes.last().filter(|note| note.contains("DMD")).cloned();
-            return Err(why.unwrap_or_else(|| {
+            return Err(
                 "there is no dump: DMD does not track in this program at the moment".to_owned()
-            }));
+            );
         };
         parts.push(Part { name: "dump".into(), bytes: dump.map_err(failed)? });
     }
@@ -297,4 +399,32 @@ fn parts(snapshot: &Snapshot, with_dump: bool) -> Answer {
 /// Creates a piece of an answer with readable text.
 pub(super) fn text(name: &str, text: String) -> Part {
     Part { name: name.to_owned(), bytes: text.into_bytes() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn occasions_of_one_kind_are_one_job() {
+        let pair = UnixStream::pair().expect("a pair");
+        let mut work = Work::new(Commands::default(), pair.0);
+        let history = Arc::new(History::new(3));
+        let timeout = Duration::from_secs(600);
+        work.add(Job::own(Task::Keep(Arc::clone(&history)), timeout));
+        work.add(Job::for_client(Task::Answer(Request::new("report")), 1, timeout));
+        for _ in 0..100 {
+            work.add(Job::own(Task::Keep(Arc::clone(&history)), timeout));
+        }
+        assert_eq!(work.waiting.len(), 2);
+    }
+
+    #[test]
+    fn the_answer_comes_within_twice_the_timeout() {
+        let timeout = Duration::from_secs(600);
+        let before = Instant::now();
+        let job = Job::for_client(Task::Answer(Request::new("report")), 1, timeout);
+        let deadline = job.deadline.expect("a client has one");
+        assert!(deadline > before + timeout && deadline < Instant::now() + timeout * 2);
+    }
 }

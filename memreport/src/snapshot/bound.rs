@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::HEAP_UNCLASSIFIED_OR_MISSED;
 use crate::report::{Report, Units};
 
 /// Returns the `most` largest reports, and the sums of the others by their first two segments.
@@ -36,7 +37,9 @@ pub(super) fn bound(reports: &[Report], most: usize) -> Vec<Report> {
 /// Returns the rank of a report. Reports outside trees and amounts other than bytes, which cannot
 /// be added up, come first and are always kept.
 fn weight(report: &Report) -> u64 {
-    let can_be_added = report.units == Units::Bytes && report.path.contains('/');
+    let can_be_added = report.units == Units::Bytes
+        && report.path.contains('/')
+        && report.path != HEAP_UNCLASSIFIED_OR_MISSED;
     if can_be_added { report.amount.unsigned_abs() } else { u64::MAX }
 }
 

@@ -1,10 +1,13 @@
 //! Reads a memory report file, Firefox's or this crate's, as a stream of reports.
 //!
-//! Only the current report is kept in memory, so the size of the file does not matter. The fields
+//! Only the current report is kept in memory, so the size of the file does not matter. Of the other
+//! members, `memreport` is kept up to 4 MiB, and unknown ones are skipped. A gzipped file may unzip
+//! to 100 times its size, or 16 MiB. The fields
 //! of a report keep the types of the file. A viewer decides how to show an amount that is a string.
 
 mod error;
 mod json;
+mod unzip;
 mod own;
 mod field;
 mod report;
@@ -13,14 +16,14 @@ mod tests;
 
 pub use error::ReadError;
 pub use field::Field;
-pub use own::{Own, OwnEvent, OwnProcess, SizeSource, Skipped};
+pub use own::{Own, OwnEvent, OwnMissed, OwnProcess, SizeSource, Skipped};
 pub use report::{Entry, NumericEntry};
 
-use flate2::read::GzDecoder;
 use json::{Json, Start};
 use report::Slots;
 use std::error::Error;
 use std::io::{Chain, Cursor, Read};
+use unzip::Unzip;
 
 /// Options and limits of a reader. A file beyond a limit is an error that names the limit.
 #[derive(Clone, Copy, Debug)]
@@ -79,7 +82,7 @@ pub fn read(
 ) -> Result<Header, ReadError> {
     let (mut input, is_gzip) = look_ahead(input)?;
     if is_gzip {
-        read_text(&mut GzDecoder::new(input), options, sink)
+        read_text(&mut Unzip::new(input), options, sink)
     } else {
         read_text(&mut input, Options { utf8: true, ..options }, sink)
     }
@@ -119,6 +122,9 @@ fn read_text(
     file.json.end()?;
     file.finish()
 }
+
+/// The most bytes of the member `memreport`.
+const OWN_LIMIT: u64 = 4 << 20;
 
 /// The file's own members. A later member replaces an earlier one with the same name.
 #[derive(Default)]
@@ -190,7 +196,7 @@ impl File<'_, '_> {
         match self.key.as_str() {
             "version" => self.file.version = report::field(&mut self.json)?,
             "hasMozMallocUsableSize" => self.file.usable_size = report::field(&mut self.json)?,
-            "memreport" => self.file.own = Own::from_value(self.json.value(1)?),
+            "memreport" => self.file.own = Own::from_value(self.json.small_value(OWN_LIMIT)?),
             "reports" => {
                 self.restart();
                 self.file.reports = None;

@@ -14,6 +14,7 @@ use super::Snapshot;
 use super::files::PrivateFile;
 use crate::event::memory_event::MemoryEvent;
 use crate::process::age;
+use crate::report::missed::Missed;
 use crate::report::{Kind, Report, Units};
 
 /// Writes the file under a temporary name, and renames it when it is complete.
@@ -119,9 +120,23 @@ struct WireOwn<'s> {
     allocator: Option<&'static str>,
     sizes: &'static str,
     notes: &'s [String],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    missed: Vec<WireMissed<'s>>,
     skipped: Vec<WireSkipped<'s>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     events: Vec<WireEvent<'s>>,
+}
+
+#[derive(Serialize)]
+struct WireMissed<'s> {
+    reporter: &'s str,
+    reason: &'static str,
+}
+
+impl<'s> WireMissed<'s> {
+    fn new(missed: &'s Missed) -> Self {
+        WireMissed { reporter: &missed.reporter, reason: missed.reason.word() }
+    }
 }
 
 #[derive(Serialize)]
@@ -169,6 +184,7 @@ impl<'s> WireFile<'s> {
             // "asked" is the file format's word: the allocator stated the sizes.
             sizes: if snapshot.has_usable_sizes { "asked" } else { "layouts" },
             notes: &snapshot.notes,
+            missed: snapshot.missed.iter().map(WireMissed::new).collect(),
             skipped: skipped
                 .map(|field| WireSkipped {
                     owner: field.owner,

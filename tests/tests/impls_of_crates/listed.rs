@@ -34,10 +34,15 @@ fn every_crate_is_turned_on_here_and_described() {
     let document = read("docs/guide/src/reference/impls.md");
     let features = features(&manifest);
     let crates = crates(&manifest);
+    let proof = read("tests/Cargo.toml");
     assert!(crates.len() > 30, "{crates:?}");
     for name in crates.into_iter().chain(["serde_json"]) {
         assert!(features.contains(name), "{name} is missing in `all-crates`");
         assert!(document.contains(&format!("\n| `{name}` |")), "{name} is missing in impls.md");
+        // The locks of `lock_api` are tested as those of `parking_lot`.
+        let is_listed = |end| proof.contains(&format!("\n{name}{end}"));
+        let is_tested = name == "lock_api" || is_listed(" = ") || is_listed(".");
+        assert!(is_tested, "{name} is missing in tests/Cargo.toml");
     }
 }
 

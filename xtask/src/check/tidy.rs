@@ -26,10 +26,12 @@ struct Rule {
     check: fn(&Workspace) -> Outcome,
 }
 
-const RULES: [Rule; 14] = [
+const RULES: [Rule; 16] = [
     Rule { name: "unsafe", check: unsafe_files::check },
     Rule { name: "environment", check: gates::check_environment },
     Rule { name: "private-files", check: gates::check_files },
+    Rule { name: "foreign-files", check: gates::check_foreign_files },
+    Rule { name: "terminal-text", check: gates::check_terminal_text },
     Rule { name: "first-lines", check: names::check_first_lines },
     Rule { name: "vague-names", check: names::check_vague },
     Rule { name: "openers", check: openers::check },
@@ -89,6 +91,8 @@ mod tests {
         unsafe_in_the_listed_files "unsafe",
         the_environment_behind_gates "environment",
         new_files_behind_gates "private-files",
+        files_of_dumps_behind_gates "foreign-files",
+        text_of_terminals_behind_gates "terminal-text",
         a_first_line_in_every_file "first-lines",
         vague_names_out "vague-names",
         doc_openers_plain "openers",

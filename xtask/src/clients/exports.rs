@@ -34,7 +34,7 @@ struct Client {
     check: fn(&Bench, &Subject) -> Result<(), Failure>,
 }
 
-const CLIENTS: [Client; 7] = [
+const CLIENTS: &[Client] = &[
     firefox_profiler::CLIENT,
     trace_viewer::CLIENT,
     dh_view::CLIENT,

@@ -5,7 +5,7 @@ mod corners;
 mod driver;
 
 use crate::failure::Failure;
-use about_memory::{Cli, Context};
+use about_memory::{Cli, Context, TerminalText};
 pub(crate) use cases::Case;
 use clap::Parser;
 use driver::{Firefox, Question, Shown};
@@ -119,14 +119,27 @@ pub(crate) fn ours(case: &Case, files: &[PathBuf]) -> Result<String, Failure> {
     Ok(String::from_utf8(out)?)
 }
 
+/// Returns text as our command line writes it: without characters that a terminal acts on.
+pub(crate) fn escaped(text: &str) -> String {
+    let mut out = Vec::new();
+    // A vector takes all bytes.
+    let _ = TerminalText::new(&mut out).write_all(text.as_bytes());
+    String::from_utf8_lossy(&out).into_owned()
+}
+
 /// Describes the first difference.
 fn difference(theirs: &Shown, ours: &Result<String, Failure>) -> Option<String> {
     match (theirs, ours) {
         (Shown::Refused(_), Err(_)) => None,
         (Shown::Refused(words), Ok(_)) => Some(format!("Firefox refuses ({words}), we show it")),
+        // In Firefox, an invalid regular expression matches nothing; we refuse it.
+        (Shown::Text(_), Err(error)) if error.to_string().contains("is no regular expression") => {
+            None
+        }
         (Shown::Text(_), Err(error)) => Some(format!("Firefox shows it, we refuse ({error})")),
-        (Shown::Text(theirs), Ok(ours)) if theirs == ours => None,
+        (Shown::Text(theirs), Ok(ours)) if escaped(theirs) == *ours => None,
         (Shown::Text(theirs), Ok(ours)) => {
+            let theirs = escaped(theirs);
             let (mut their_lines, mut our_lines) = (theirs.lines(), ours.lines());
             for number in 1.. {
                 let (their, our) = (their_lines.next(), our_lines.next());
@@ -171,6 +184,8 @@ mod tests {
         let refused = Shown::Refused("no".into());
         assert_eq!(difference(&text("a\nb\n"), &Ok("a\nb\n".into())), None);
         assert_eq!(difference(&refused, &Err("no".into())), None);
+        let invalid = Err("`[` is no regular expression: Unbalanced bracket".into());
+        assert_eq!(difference(&text(""), &invalid), None);
         for (theirs, ours, words) in [
             (
                 text("a\nb\n"),

@@ -118,9 +118,11 @@ impl ExportArgs {
         options.only = self.only.map(ReportedArg::class);
         options.frames = if self.own_frames { Frames::Own } else { Frames::All };
         options.stacks = self.stacks.into();
-        let subject = subject(&self, format, &options, context.notes)?;
+        let subject = subject(&self, format, &options, &mut context.notes)?;
         let written = match &self.output {
-            None => subject.write(format, &options, context.out).and_then(|()| context.out.flush()),
+            None => subject
+                .write(format, &options, &mut context.out.machine_bytes())
+                .and_then(|()| context.out.flush()),
             Some(path) => {
                 // Create the file last: an error above leaves an older file alone.
                 let mut file =

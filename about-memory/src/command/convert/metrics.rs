@@ -1,7 +1,7 @@
 //! `about-memory metrics FILE`: prints a memory report as OpenMetrics text.
 
 use crate::context::Context;
-use crate::error::Failure;
+use crate::error::{Failure, exit_code};
 use crate::input::InputArgs;
 use crate::input::open;
 use clap::Args;
@@ -9,6 +9,7 @@ use memreport::snapshot::read::{Entry, NumericEntry, Sink};
 use memreport::{Kind, Report, Units, metrics};
 use std::collections::BTreeMap;
 use std::error::Error;
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -69,15 +70,15 @@ impl MetricsArgs {
     /// process.
     pub fn run(self, context: &mut Context<'_>) -> Result<ExitCode, Failure> {
         let mut processes = Processes::default();
-        open::read(&self.file, self.input.options(), &mut processes)?;
+        let header = open::read(&self.file, self.input.options(), &mut processes)?;
         let wanted = self.process.as_deref().unwrap_or_default();
         processes.reports.retain(|name, _| name.contains(wanted));
         let file = self.file.display();
         let mut found = processes.reports.iter();
         match (found.next(), found.next()) {
             (Some((_, reports)), None) => {
-                context.out.write_all(metrics::text(reports).as_bytes())?;
-                Ok(ExitCode::SUCCESS)
+                context.out.machine_bytes().write_all(metrics::text(reports).as_bytes())?;
+                Ok(exit_code(!header.own.missed.is_empty()))
             }
             (None, _) => Err(format!("{file}: no process is called `{wanted}`").into()),
             (Some((first, _)), Some((second, _))) => Err(format!(

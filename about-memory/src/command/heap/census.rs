@@ -101,7 +101,7 @@ impl CensusArgs {
         options.root = folder::working_directory();
         let mut reader = self.dump.reader();
         let mut take = |path: &Path| -> Result<(Dump, Census), Failure> {
-            let dump = self.read(path, &mut reader, context.notes)?;
+            let dump = self.read(path, &mut reader, &mut context.notes)?;
             let census = of_dump(&dump, &breakdown, &options);
             Ok((dump, census))
         };
@@ -124,10 +124,10 @@ impl CensusArgs {
         let columns = context.columns().unwrap_or(usize::MAX);
         let shown = Shown { census: &census, of, top, columns };
         match format {
-            Format::Tree => tree::write(&shown, context.out),
-            Format::Table => table::write(&shown, context.out),
-            Format::Csv => csv::write(&shown, context.out),
-            Format::Json => census.write_json(context.out),
+            Format::Tree => tree::write(&shown, &mut context.out),
+            Format::Table => table::write(&shown, &mut context.out),
+            Format::Csv => csv::write(&shown, &mut context.out.machine_bytes()),
+            Format::Json => census.write_json(&mut context.out.json()),
         }?;
         Ok(ExitCode::SUCCESS)
     }

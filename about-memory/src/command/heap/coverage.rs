@@ -44,16 +44,16 @@ impl CoverageArgs {
     /// # Errors
     /// The dump cannot be read or has no reports, or the answer cannot be written.
     pub fn run(self, context: &mut Context<'_>) -> Result<ExitCode, Failure> {
-        let dump = self.dump.reader().read(&self.input, context.notes)?;
+        let dump = self.dump.reader().read(&self.input, &mut context.notes)?;
         let mut options = ExplainOptions::default();
         options.root = folder::working_directory();
         let coverage = analysis::coverage(&dump, &options)
             .map_err(|error| DumpError::NoReports(self.input, error))?;
         let columns = context.columns().unwrap_or(COLUMNS);
         match (self.json, self.markdown) {
-            (true, _) => coverage::json::write(&coverage, context.out),
-            (_, true) => coverage::write_markdown(&coverage, self.top, context.out),
-            _ => coverage::write_text(&coverage, self.top, columns, context.out),
+            (true, _) => coverage::json::write(&coverage, &mut context.out.json()),
+            (_, true) => coverage::write_markdown(&coverage, self.top, &mut context.out),
+            _ => coverage::write_text(&coverage, self.top, columns, &mut context.out),
         }
         .and_then(|()| context.out.flush())?;
         Ok(ExitCode::SUCCESS)

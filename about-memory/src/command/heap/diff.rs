@@ -74,10 +74,10 @@ impl HeapDiffArgs {
         let TwoHeaps { before, after } = self.heaps(context)?;
         let mut growth = growth::growth(&before, &after);
         if self.json {
-            growth::write_json(&growth, self.top, context.out)
+            growth::write_json(&growth, self.top, &mut context.out.json())
         } else {
             shorten(&mut growth);
-            growth::write_text(&growth, self.top, context.out)
+            growth::write_text(&growth, self.top, &mut context.out)
         }?;
         Ok(ExitCode::SUCCESS)
     }
@@ -85,7 +85,7 @@ impl HeapDiffArgs {
     fn heaps(&self, context: &mut Context<'_>) -> Result<TwoHeaps, DumpError> {
         let mut reader = self.dump.reader();
         let options = self.blocks.options();
-        let first = reader.open(&self.first, context.notes)?;
+        let first = reader.open(&self.first, &mut context.notes)?;
         let Some(path) = &self.second else {
             if matches!(first, DumpSource::Dump(_)) {
                 return Err(DumpError::Alone(self.first.clone()));
@@ -94,7 +94,7 @@ impl HeapDiffArgs {
             let before = first.heap(Some(from), &options, &self.first)?;
             return Ok(TwoHeaps { before, after: first.heap(self.to, &options, &self.first)? });
         };
-        let second = reader.open(path, context.notes)?;
+        let second = reader.open(path, &mut context.notes)?;
         if !are_alike(&first, &second) {
             return Err(DumpError::Modes(DifferentModes));
         }

@@ -52,15 +52,15 @@ impl DominatorsArgs {
     /// The dump cannot be read or is no scan, or the answer cannot be written.
     pub fn run(self, context: &mut Context<'_>) -> Result<ExitCode, Failure> {
         let mut reader = self.dump.reader();
-        let dump = reader.read(&self.input, context.notes)?;
+        let dump = reader.read(&self.input, &mut context.notes)?;
         let options = scan_options::explain_options(context, self.json);
         let retention =
             Retention::new(&dump, &options).map_err(|error| DumpError::Clamp(self.input, error))?;
         if let Some(axis) = &self.by {
             let groups = retention.groups(axis, self.top.unwrap_or(20));
             match self.json {
-                true => retention::write_groups_json(&groups.0, context.out),
-                false => retention::write_groups(&retention, &groups, context.out),
+                true => retention::write_groups_json(&groups.0, &mut context.out.json()),
+                false => retention::write_groups(&retention, &groups, &mut context.out),
             }?;
             return Ok(ExitCode::SUCCESS);
         }
@@ -75,9 +75,9 @@ impl DominatorsArgs {
         let steps = cycles.iter_mut().take(shown).flat_map(|cycle| &mut cycle.steps);
         retention.name_fields(steps, &members);
         match self.json {
-            true => retention::write_tree_json(&retention, &tree, &cycles, context.out),
-            false => retention::write_tree(&retention, &tree, context.out)
-                .and_then(|()| retention::write_cycles(&retention, &cycles, top, context.out)),
+            true => retention::write_tree_json(&retention, &tree, &cycles, &mut context.out.json()),
+            false => retention::write_tree(&retention, &tree, &mut context.out)
+                .and_then(|()| retention::write_cycles(&retention, &cycles, top, &mut context.out)),
         }?;
         Ok(ExitCode::SUCCESS)
     }

@@ -8,6 +8,7 @@ use crate::context::Context;
 use crate::error::Failure;
 use crate::input::dump::{DumpError, DumpReader};
 use crate::input::folder;
+use crate::render::terminal_text::TerminalText;
 use memreport_analysis::analysis;
 use memreport_analysis::analysis::{
     BlockReferrers, ClampStats, Digest, ExplainOptions, Explained, Filter, Group, Grouping, Stacks,
@@ -28,14 +29,14 @@ impl RecordsArgs {
     /// A dump cannot be read, or the answer cannot be written.
     pub fn run(self, context: &mut Context<'_>) -> Result<ExitCode, Failure> {
         // The process is about to end: do not free a million records one by one.
-        let answer = ManuallyDrop::new(Answer::prepare(&self, context.notes)?);
+        let answer = ManuallyDrop::new(Answer::prepare(&self, &mut context.notes)?);
         let written = match &self.output {
-            None => answer.write(&self, context.out).and_then(|()| context.out.flush()),
+            None => answer.write(&self, &mut context.out).and_then(|()| context.out.flush()),
             Some(path) => {
                 // Create the file last: an error above leaves an older file alone.
                 let mut file =
                     Output::create(path).map_err(|error| DumpError::Create(path.clone(), error))?;
-                answer.write(&self, &mut file).and_then(|()| file.keep())
+                answer.write(&self, &mut TerminalText::new(&mut file)).and_then(|()| file.keep())
             }
         };
         written.map_err(Failure::answer)?;
@@ -131,16 +132,16 @@ impl Answer {
         Ok(Self::Records(digest, stacks))
     }
 
-    fn write(&self, args: &RecordsArgs, out: &mut dyn Write) -> io::Result<()> {
+    fn write(&self, args: &RecordsArgs, out: &mut TerminalText<'_>) -> io::Result<()> {
         match self {
             Self::Explained(explained, options) if args.json => {
-                analysis::write_explained_json(explained, options, out)
+                analysis::write_explained_json(explained, options, &mut out.json())
             }
             Self::Explained(explained, options) => {
                 analysis::write_explained(explained, options, out)
             }
             Self::Groups(groups, top) if args.json => {
-                analysis::write_groups_json(groups, *top, out)
+                analysis::write_groups_json(groups, *top, &mut out.json())
             }
             Self::Groups(groups, top) => analysis::write_groups(groups, *top, out),
             Self::Referred(dump, referred, options) => {

@@ -72,7 +72,7 @@ impl HeapTreeArgs {
     /// The file cannot be read, or the answer cannot be written.
     pub fn run(self, context: &mut Context<'_>) -> Result<ExitCode, Failure> {
         let input = self.input.ok_or("name a dump")?;
-        let source = self.dump.reader().open(&input, context.notes)?;
+        let source = self.dump.reader().open(&input, &mut context.notes)?;
         let heap = source.heap(self.at, &self.blocks.options(), &input)?;
         let mut options = BrowseOptions::default();
         options.by = browse::axes(GroupBy::new(self.by)?)?;
@@ -83,8 +83,8 @@ impl HeapTreeArgs {
         options.min_percent = self.min.unwrap_or(if self.json { 0.0 } else { 1.0 });
         let tree = browse::browse(&heap, &options);
         match self.json {
-            true => browse::write_json(&heap, &tree, context.out),
-            false => browse::write_text(&heap, &tree, &options, context.out),
+            true => browse::write_json(&heap, &tree, &mut context.out.json()),
+            false => browse::write_text(&heap, &tree, &options, &mut context.out),
         }?;
         Ok(ExitCode::SUCCESS)
     }

@@ -84,7 +84,7 @@ impl WhyAliveArgs {
     /// The dump cannot be read, is no scan or has no such block, or the answer cannot be written.
     pub fn run(self, context: &mut Context<'_>) -> Result<ExitCode, Failure> {
         let mut reader = self.dump.reader();
-        let dump = reader.read(&self.input, context.notes)?;
+        let dump = reader.read(&self.input, &mut context.notes)?;
         let options = scan_options::explain_options(context, self.json);
         let retention = Retention::new(&dump, &options)
             .map_err(|error| DumpError::Clamp(self.input.clone(), error))?;
@@ -96,8 +96,8 @@ impl WhyAliveArgs {
         let members = reader.members(&dump, &retention.pointing_types(steps));
         retention.name_fields(found.paths.iter_mut().flat_map(|path| &mut path.steps), &members);
         match self.json {
-            true => retention::write_why_alive_json(&retention, &found, context.out),
-            false => retention::write_why_alive(&retention, &found, context.out),
+            true => retention::write_why_alive_json(&retention, &found, &mut context.out.json()),
+            false => retention::write_why_alive(&retention, &found, &mut context.out),
         }?;
         Ok(ExitCode::SUCCESS)
     }

@@ -3,7 +3,7 @@
 use super::error::{RunError, describe_end};
 use super::program;
 use crate::context::Context;
-use crate::error::{Failure, INCOMPLETE};
+use crate::error::{Failure, exit_code};
 use crate::input::dump::read_recording;
 use crate::render::recording::text;
 use clap::Args;
@@ -79,10 +79,10 @@ impl RecordArgs {
             let recording = read_recording(file)?;
             is_whole &= recording.is_whole;
             writeln!(context.out, "Recorded into {}", file.display())?;
-            text::write(&recording, context.out)?;
+            text::write(&recording, &mut context.out)?;
         }
         let Some(end) = describe_end(status) else {
-            return Ok(if is_whole { ExitCode::SUCCESS } else { ExitCode::from(INCOMPLETE) });
+            return Ok(exit_code(!is_whole));
         };
         writeln!(context.notes, "about-memory: {}", end.sentence)?;
         Ok(ExitCode::from(end.code))

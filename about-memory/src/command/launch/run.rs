@@ -90,7 +90,7 @@ impl RunArgs {
         let ran = run(&self)?;
         let mut verdicts = Vec::new();
         for snapshot in ran.last() {
-            write_heading(&ran, snapshot, context.out)?;
+            write_heading(&ran, snapshot, &mut context.out)?;
             let input = InputArgs { max_size: u64::MAX, utf8: true };
             let files = vec![snapshot.report.clone()];
             writeln!(context.out)?;
@@ -163,7 +163,7 @@ impl RunArgs {
         options.top = self.top;
         options.root = working_directory();
         let explained = analysis::explain(&dump, &options);
-        analysis::write_explained(&explained, &options, context.out)?;
+        analysis::write_explained(&explained, &options, &mut context.out)?;
         let unclassified = unclassified_percent(&mut File::open(&snapshot.report)?)?;
         Ok(Verdict::new(&explained, unclassified))
     }

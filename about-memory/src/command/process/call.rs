@@ -6,6 +6,7 @@ use crate::error::Failure;
 use crate::input::live::{self, Target};
 use clap::Args;
 use memreport::serve::Request;
+use std::io::Write;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -47,7 +48,7 @@ impl CallArgs {
         let mut request = Request::new(command);
         request.arguments.extend(self.arguments);
         for part in connection.ask(&request)? {
-            context.out.write_all(&part.bytes)?;
+            context.out.machine_bytes().write_all(&part.bytes)?;
             if part.bytes.last().is_some_and(|byte| *byte != b'\n')
                 && std::str::from_utf8(&part.bytes).is_ok()
             {

@@ -149,14 +149,14 @@ impl Printer<'_> {
             let _ = writeln!(context.notes, "{note}");
         }
         if taken.lost > 0 {
-            write_lost(taken.lost, self.args.json, context.out)?;
+            write_lost(taken.lost, self.args.json, &mut context.out)?;
         }
         for (block, time) in dump.blocks.iter().zip(&taken.times) {
             let entry = Entry::new(&dump, block, *time);
             if self.args.json {
-                entry.write_json(context.out)?;
+                entry.write_json(&mut context.out.json())?;
             } else {
-                entry.write(self.args.frames, context.out)?;
+                entry.write(self.args.frames, &mut context.out)?;
             }
         }
         Ok(context.out.flush()?)

@@ -2,7 +2,7 @@
 
 use crate::command::flags::seconds;
 use crate::context::Context;
-use crate::error::Failure;
+use crate::error::{Failure, exit_code};
 use crate::input::live::{self, Connection, LiveError, Program};
 use crate::render;
 use crate::render::ps::Row;
@@ -59,14 +59,14 @@ impl PsArgs {
             }
         }
         if self.json {
-            render::ps::write_json(&rows, context.out)?;
+            render::ps::write_json(&rows, &mut context.out.json())?;
         } else if rows.is_empty() {
             writeln!(
                 context.out,
                 "No running program has an open memreport socket. Call `memreport::serve()` in a program to list it here."
             )?;
         } else {
-            render::ps::write_text(&rows, context.out)?;
+            render::ps::write_text(&rows, &mut context.out)?;
         }
         context.out.flush()?;
         for Row { pid, status, .. } in &rows {
@@ -83,7 +83,8 @@ impl PsArgs {
                 error => writeln!(context.notes, "note: {error}")?,
             }
         }
-        Ok(ExitCode::SUCCESS)
+        let is_incomplete = |row: &Row| row.measured.as_ref().is_ok_and(HeapSums::is_incomplete);
+        Ok(exit_code(rows.iter().any(is_incomplete)))
     }
 }
 

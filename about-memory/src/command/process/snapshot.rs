@@ -5,13 +5,16 @@ mod series;
 
 use crate::command::flags::seconds;
 use crate::context::Context;
-use crate::error::Failure;
+use crate::error::{Failure, exit_code};
 use crate::input::live::{self, Target};
+use crate::input::open::Ignore;
+use crate::report::notes;
 use clap::Args;
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use memreport::__private::PrivateFile;
+use memreport::snapshot::read::{self, Options};
 use serde_json::Value;
 use series::SeriesArgs;
 use std::io::{self, Read, Write};
@@ -50,23 +53,30 @@ impl SnapshotArgs {
         if self.dump && self.programs.len() > 1 {
             return Err("a dump is of one program: ask each for its own".into());
         }
-        match self.series.every {
-            Some(every) => series::take(&self, every, context.notes)?,
-            None => take(&self, &self.output, context.notes)?,
-        }
-        Ok(ExitCode::SUCCESS)
+        let is_incomplete = match self.series.every {
+            Some(every) => series::take(&self, every, &mut context.notes)?,
+            None => take(&self, &self.output, &mut context.notes)?,
+        };
+        Ok(exit_code(is_incomplete))
     }
 }
 
-/// Takes one snapshot and writes it to this file.
-fn take(args: &SnapshotArgs, output: &Path, notes: &mut dyn Write) -> Result<(), Failure> {
+/// Takes one snapshot and writes it to this file. Returns whether it is incomplete.
+fn take(args: &SnapshotArgs, output: &Path, notes: &mut dyn Write) -> Result<bool, Failure> {
     let mut files = Vec::new();
+    let mut is_incomplete = false;
     for target in &args.programs {
-        let report = live::choose(target, args.timeout)?.report(args.dump)?;
+        let connection = live::choose(target, args.timeout)?;
+        let report = connection.report(args.dump)?;
         if let Some(dump) = report.dump {
             let path = dmd::dump::beside(output);
             write(&path, &dump)?;
             writeln!(notes, "wrote {}", path.display())?;
+        }
+        let header = read::read(&mut &report.report[..], Options::default(), &mut Ignore)?;
+        if let Some(missed) = notes::incomplete(&header.own.missed) {
+            is_incomplete = true;
+            writeln!(notes, "note: {}: {missed}", connection.pid())?;
         }
         files.push(report.report);
     }
@@ -76,7 +86,7 @@ fn take(args: &SnapshotArgs, output: &Path, notes: &mut dyn Write) -> Result<(),
     };
     write(output, &file)?;
     writeln!(notes, "wrote {}", output.display())?;
-    Ok(())
+    Ok(is_incomplete)
 }
 
 /// Merges reports into one file, each under its own process, in the format of Firefox.
@@ -95,6 +105,14 @@ fn merge(files: &[Vec<u8>]) -> Result<Vec<u8>, Failure> {
             ) {
                 all.append(more);
             }
+        }
+        // Complete reports have no such list.
+        if let (Some(all), Some(missed)) = (
+            merged.pointer_mut("/memreport").and_then(Value::as_object_mut),
+            file.pointer_mut("/memreport/missed").and_then(Value::as_array_mut),
+        ) {
+            let all = all.entry("missed").or_insert_with(|| Value::Array(Vec::new()));
+            all.as_array_mut().into_iter().for_each(|all| all.append(missed));
         }
     }
     let mut packed = GzEncoder::new(Vec::new(), Compression::default());

@@ -3,7 +3,7 @@
 use super::present::{self, Presented};
 use crate::command::flags::DisplayArgs;
 use crate::context::Context;
-use crate::error::Failure;
+use crate::error::{Failure, exit_code};
 use crate::input::InputArgs;
 use crate::input::open;
 use crate::render::show::markdown;
@@ -52,13 +52,18 @@ impl DiffArgs {
         let pair = open::open_two([before, after], self.input.options())?;
         if self.markdown {
             let changes = pair.changes(&filter)?;
-            markdown::write(&changes, &settings, self.display.process.as_deref(), context.out)?;
+            markdown::write(
+                &changes,
+                &settings,
+                self.display.process.as_deref(),
+                &mut context.out,
+            )?;
             present::write_notes(pair.notes(), self.display.notes, context)?;
-            return Ok(ExitCode::SUCCESS);
+            return Ok(exit_code(pair.is_incomplete()));
         }
-        let Opened { file, notes } = pair.compare(filter, &settings)?;
+        let Opened { file, notes, is_incomplete } = pair.compare(filter, &settings)?;
         let presented = Presented { files: &[file], settings: &settings, notes };
         present::write(presented, &self.display, context)?;
-        Ok(ExitCode::SUCCESS)
+        Ok(exit_code(is_incomplete))
     }
 }

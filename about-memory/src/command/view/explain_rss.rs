@@ -44,14 +44,14 @@ impl ExplainRssArgs {
     pub fn run(self, context: &mut Context<'_>) -> Result<ExitCode, Failure> {
         let mut snapshots = Vec::new();
         for file in folder::reports(&self.files)? {
-            snapshots.push(self.read(&file, context.notes)?);
+            snapshots.push(self.read(&file, &mut context.notes)?);
         }
         let explanation = Explanation::new(snapshots);
         if self.html {
-            html::write(&explanation, context.out)?;
+            html::write(&explanation, &mut context.out)?;
         } else {
             let columns = context.columns().unwrap_or(COLUMNS);
-            text::write(&explanation, columns, context.out)?;
+            text::write(&explanation, columns, &mut context.out)?;
         }
         Ok(ExitCode::SUCCESS)
     }

@@ -26,14 +26,14 @@ pub(super) fn write(
     let mut page = Page::new(files, settings);
     page.process = args.process.as_deref();
     if args.json {
-        json::write(&page, &sentences, context.out)?;
+        json::write(&page, &sentences, &mut context.out.json())?;
         return Ok(());
     }
     if args.descriptions {
-        descriptions::write(&page, context.out)?;
+        descriptions::write(&page, &mut context.out)?;
     } else {
         let medium = args.medium(context);
-        let unlisted = text::write(&page, medium, context.out)?;
+        let unlisted = text::write(&page, medium, &mut context.out.coloured(medium.is_coloured))?;
         sentences.extend(
             unlisted.iter().map(|path| format!("`{path}` is negative or unreasonably large")),
         );
@@ -55,7 +55,7 @@ pub(super) fn write_notes(
     // The answer comes first if both go to one terminal.
     context.out.flush()?;
     for sentence in sentences {
-        let to = if inside { &mut *context.out } else { &mut *context.notes };
+        let to = if inside { &mut context.out } else { &mut context.notes };
         writeln!(to, "note: {sentence}")?;
     }
     Ok(())

@@ -1,7 +1,7 @@
 //! `about-memory recording FILE`: summarises a recording.
 
 use crate::context::Context;
-use crate::error::{Failure, INCOMPLETE};
+use crate::error::{Failure, exit_code};
 use crate::input::dump::{DumpArgs, DumpReader, read_recording};
 use crate::input::folder::working_directory;
 use crate::render::recording::{json, text};
@@ -71,9 +71,9 @@ impl RecordingArgs {
         let recording = read_recording(&self.file)?;
         let dump = recording.dump(self.which.into());
         if self.json {
-            json::write(&recording, context.out)?;
+            json::write(&recording, &mut context.out.json())?;
         } else {
-            text::write(&recording, context.out)?;
+            text::write(&recording, &mut context.out)?;
             write_places(
                 &recording,
                 self.which.into(),
@@ -86,7 +86,7 @@ impl RecordingArgs {
             memreport::__private::atomically(path, |file| file.write_all(&dump))?;
             writeln!(context.notes, "wrote {}", path.display())?;
         }
-        Ok(if recording.is_whole { ExitCode::SUCCESS } else { ExitCode::from(INCOMPLETE) })
+        Ok(exit_code(!recording.is_whole))
     }
 }
 
@@ -106,5 +106,5 @@ pub(crate) fn write_places(
     options.root = working_directory();
     writeln!(context.out, "\n{}:\n", text::heading(which))?;
     let groups = analysis::group_by(&dump, &Axis::stack(), &options);
-    Ok(analysis::write_groups(&groups, top, context.out)?)
+    Ok(analysis::write_groups(&groups, top, &mut context.out)?)
 }

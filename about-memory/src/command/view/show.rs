@@ -4,7 +4,7 @@ use super::diff::DiffArgs;
 use super::present::{self, Presented};
 use crate::command::flags::DisplayArgs;
 use crate::context::Context;
-use crate::error::Failure;
+use crate::error::{Failure, exit_code};
 use crate::input::InputArgs;
 use crate::input::open;
 use crate::report::page::file_builder::Opened;
@@ -49,15 +49,17 @@ impl ShowArgs {
         let filter = self.display.filter()?;
         let mut files = Vec::new();
         let mut sentences = Vec::new();
+        let mut any_incomplete = false;
         for path in &self.files {
-            let Opened { mut file, notes } =
+            let Opened { mut file, notes, is_incomplete } =
                 open::open(path, self.input.options(), filter.clone(), &settings)?;
             sentences.extend(notes);
+            any_incomplete |= is_incomplete;
             file.rename_processes_of(&files, &path.display().to_string());
             files.push(file);
         }
         let presented = Presented { files: &files, settings: &settings, notes: sentences };
         present::write(presented, &self.display, context)?;
-        Ok(ExitCode::SUCCESS)
+        Ok(exit_code(any_incomplete))
     }
 }

@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::thread;
 use std::time::Duration;
 
 use memreport::serve::place;
@@ -50,13 +51,18 @@ pub fn choose(target: &Target, timeout: Duration) -> Result<Connection, LiveErro
         }
         Target::Name(name) => name,
     };
-    let of_that_name: Vec<_> = find()
-        .into_iter()
-        .filter(|program| {
-            let status = Connection::new(program.clone(), NAME_TIMEOUT).status();
-            status.is_ok_and(|status| status.name == *name)
-        })
-        .collect();
+    let is_of_that_name = |program: &Program| {
+        let status = Connection::new(program.clone(), NAME_TIMEOUT).status();
+        status.is_ok_and(|status| status.name == *name)
+    };
+    // All at once: a slow program does not delay the others.
+    let of_that_name: Vec<Program> = thread::scope(|scope| {
+        let asked: Vec<_> = find()
+            .into_iter()
+            .map(|program| scope.spawn(|| is_of_that_name(&program).then_some(program)))
+            .collect();
+        asked.into_iter().filter_map(|asked| asked.join().ok()?).collect()
+    });
     match &of_that_name[..] {
         [] => Err(LiveError::NoName(name.clone())),
         [program] => Ok(Connection::new(program.clone(), timeout)),

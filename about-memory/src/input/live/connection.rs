@@ -1,7 +1,6 @@
 //! Sends requests to a running program, with a time limit and a check of the peer.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use memreport::serve::protocol::{self, Status};
@@ -9,9 +8,16 @@ use memreport::serve::{Part, Request, peer, user};
 
 use super::error::LiveError;
 use super::find::Program;
+use super::socket::{Deadline, Stream};
 
-/// The largest answer that is accepted.
-const MAX_PART: usize = 4 << 30;
+/// The most bytes of an answer, over all its parts.
+const MAX_ANSWER: usize = 4 << 30;
+
+/// The most bytes of a status, requested from all programs.
+const MAX_STATUS: usize = 1 << 20;
+
+/// The most bytes of a report, gzipped.
+const MAX_REPORT: usize = 256 << 20;
 
 /// The longest header of an answer.
 const MAX_HEADER: u64 = 1 << 20;
@@ -24,7 +30,7 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Makes a connection with this time limit for each piece of an answer.
+    /// Makes a connection with this time limit for each answer.
     #[must_use]
     pub fn new(program: Program, timeout: Duration) -> Self {
         Connection { program, timeout }
@@ -41,9 +47,13 @@ impl Connection {
     /// # Errors
     /// Another process listens there, nothing arrives in time, or the program refuses.
     pub fn ask(&self, request: &Request) -> Result<Vec<Part>, LiveError> {
+        self.ask_within(request, MAX_ANSWER)
+    }
+
+    fn ask_within(&self, request: &Request, most: usize) -> Result<Vec<Part>, LiveError> {
         let pid = self.program.pid;
         let io = |error| LiveError::Io(pid, error);
-        let mut stream = self.connect()?;
+        let mut stream = self.connect(Deadline::after(self.timeout))?;
         match stream.write_all(request.line().as_bytes()) {
             // The program may have answered already that it is busy.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
@@ -57,11 +67,12 @@ impl Connection {
         }
         let header = protocol::parse_header(&line).map_err(|what| LiveError::Garbled(pid, what))?;
         let announced = header.map_err(|message| LiveError::Refused(pid, message))?;
+        let total = announced.iter().fold(0, |sum: usize, (_, length)| sum.saturating_add(*length));
+        if total > most {
+            return Err(LiveError::Garbled(pid, format!("{total} bytes announced")));
+        }
         let mut parts = Vec::new();
         for (name, length) in announced {
-            if length > MAX_PART {
-                return Err(LiveError::Garbled(pid, format!("{length} bytes announced")));
-            }
             let mut bytes = Vec::new();
             answer.by_ref().take(length as u64).read_to_end(&mut bytes).map_err(io)?;
             if bytes.len() < length {
@@ -77,7 +88,7 @@ impl Connection {
     /// # Errors
     /// As [`ask`](Self::ask).
     pub fn status(&self) -> Result<Status, LiveError> {
-        let parts = self.ask(&Request::new("status"))?;
+        let parts = self.ask_within(&Request::new("status"), MAX_STATUS)?;
         let garbled = |what: String| LiveError::Garbled(self.program.pid, what);
         let part = parts.first().ok_or_else(|| garbled("it is empty".to_owned()))?;
         serde_json::from_slice(&part.bytes).map_err(|error| garbled(error.to_string()))
@@ -95,7 +106,7 @@ impl Connection {
         if with_dump {
             request = request.with("dump", "yes");
         }
-        let parts = self.ask(&request)?;
+        let parts = self.ask_within(&request, if with_dump { MAX_ANSWER } else { MAX_REPORT })?;
         let find =
             |name: &str| parts.iter().find(|part| part.name == name).map(|part| part.bytes.clone());
         let report = find("report").ok_or_else(|| {
@@ -104,16 +115,16 @@ impl Connection {
         Ok(Report { report, dump: find("dump") })
     }
 
-    fn connect(&self) -> Result<UnixStream, LiveError> {
+    fn connect(&self, deadline: Deadline) -> Result<Stream, LiveError> {
         let Program { pid, socket } = &self.program;
-        let stream = UnixStream::connect(socket).map_err(|error| match error.kind() {
+        let stream = Stream::connect(socket, deadline).map_err(|error| match error.kind() {
             io::ErrorKind::PermissionDenied => LiveError::NotAllowed(*pid),
             io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound => {
                 LiveError::NotServing(*pid, socket.clone())
             }
             _ => LiveError::Io(*pid, error),
         })?;
-        let peer = peer(&stream).map_err(|error| LiveError::Io(*pid, error))?;
+        let peer = peer(stream.inner()).map_err(|error| LiveError::Io(*pid, error))?;
         // The kernel gives the peer's pid: the name of a socket can be stale, and a pid can be
         // reused.
         if peer.pid != *pid {
@@ -121,9 +132,6 @@ impl Connection {
         }
         if peer.uid != user() && user() != 0 {
             return Err(LiveError::NotAllowed(*pid));
-        }
-        for set in [UnixStream::set_read_timeout, UnixStream::set_write_timeout] {
-            set(&stream, Some(self.timeout)).map_err(|error| LiveError::Io(*pid, error))?;
         }
         Ok(stream)
     }

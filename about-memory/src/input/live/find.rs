@@ -9,6 +9,7 @@ use std::{fs, io};
 use memreport::serve::{place, user};
 
 use super::error::LiveError;
+use super::socket::try_connect;
 
 /// A program with a socket.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -109,8 +110,8 @@ fn is_plausible(program: &Program) -> bool {
 /// Removes the socket of a crashed program. No program listens there again: a new one binds another
 /// name first.
 fn remove_if_stale(socket: &Path) {
-    let refused = std::os::unix::net::UnixStream::connect(socket)
-        .is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused);
+    let refused =
+        try_connect(socket).is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused);
     if refused {
         // Another process may have removed it.
         let _ = fs::remove_file(socket);

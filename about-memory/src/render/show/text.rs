@@ -1,6 +1,7 @@
 //! Writes the same text, to the byte, as copying from Firefox's page gives.
 
 use crate::render::colour::{Style, paint};
+use crate::render::terminal_text;
 use crate::report::numbers;
 use crate::report::page::{Page, ProcessPage};
 use crate::report::report_tree::Presence;
@@ -13,7 +14,7 @@ use std::io::{self, Write};
 pub struct Medium {
     /// True to use colours.
     pub is_coloured: bool,
-    /// True to replace control characters by pictures (`␛`), because a terminal acts on them.
+    /// True to keep each name in its line, with pictures of control characters (`␛`).
     pub is_terminal: bool,
 }
 
@@ -210,18 +211,16 @@ impl Lines<'_, '_> {
     }
 }
 
-/// Replaces control characters by pictures if a terminal would act on them.
+/// Escapes characters that a terminal acts on. The gate to terminals would do so as well, except
+/// for line breaks and for our own colours in foreign text.
 fn drawn(text: Cow<'_, str>, medium: Medium) -> Cow<'_, str> {
-    if !medium.is_terminal || !text.contains(char::is_control) {
+    if !medium.is_terminal && !medium.is_coloured {
         return text;
     }
-    let picture = |c: char| match u32::from(c) {
-        0x7F => '␡',
-        code @ ..0x20 => char::from_u32(0x2400 + code).unwrap_or('␀'),
-        _ if c.is_control() => char::REPLACEMENT_CHARACTER,
-        _ => c,
-    };
-    text.chars().map(picture).collect::<String>().into()
+    match terminal_text::line(&text) {
+        Cow::Borrowed(_) => text,
+        Cow::Owned(safe) => safe.into(),
+    }
 }
 
 /// Returns text as copying gives it: without NUL, and with plain blanks for no-break spaces.

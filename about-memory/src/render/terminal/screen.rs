@@ -7,6 +7,7 @@ use ratatui::text::Line;
 use ratatui::widgets::{Block, Clear, Paragraph};
 
 use super::lines::Line as ScreenLine;
+use crate::render::terminal_text::line as safe;
 use std::time::Instant;
 
 /// The contents of the screen.
@@ -57,7 +58,7 @@ pub(crate) fn draw(frame: &mut Frame<'_>, screen: &mut Screen) {
         Layout::vertical([Constraint::Length(1), Constraint::Min(1), Constraint::Length(1)])
             .areas(frame.area());
     let reversed = Style::new().add_modifier(Modifier::REVERSED);
-    frame.render_widget(Paragraph::new(heading(screen)).style(reversed), head);
+    frame.render_widget(Paragraph::new(safe(&heading(screen)).into_owned()).style(reversed), head);
     screen.height = usize::from(body.height);
     let last = screen.top + screen.height.saturating_sub(1);
     if screen.cursor < screen.top {
@@ -72,15 +73,15 @@ pub(crate) fn draw(frame: &mut Frame<'_>, screen: &mut Screen) {
     let lines = screen.lines.iter().enumerate().skip(screen.top).take(screen.height);
     let lines: Vec<Line<'_>> = lines
         .map(|(place, line)| match (place == screen.cursor, &line.path) {
-            (true, _) => Line::styled(line.text.as_str(), reversed),
+            (true, _) => Line::styled(safe(&line.text), reversed),
             (false, None) => {
-                Line::styled(line.text.as_str(), Style::new().add_modifier(Modifier::BOLD))
+                Line::styled(safe(&line.text), Style::new().add_modifier(Modifier::BOLD))
             }
-            (false, Some(_)) => Line::raw(line.text.as_str()),
+            (false, Some(_)) => Line::raw(safe(&line.text)),
         })
         .collect();
     frame.render_widget(Paragraph::new(lines), body);
-    frame.render_widget(Paragraph::new(footing(screen)), foot);
+    frame.render_widget(Paragraph::new(safe(&footing(screen)).into_owned()), foot);
     if screen.shows_help {
         draw_help(frame);
     }

@@ -34,6 +34,11 @@ impl Pair {
         [of("first", &self.first.header), of("second", &self.second.header)].concat()
     }
 
+    /// Returns whether a collection of one of the files missed a reporter.
+    pub fn is_incomplete(&self) -> bool {
+        [&self.first, &self.second].iter().any(|side| !side.header.own.missed.is_empty())
+    }
+
     /// Computes the differences as trees.
     ///
     /// # Errors
@@ -44,10 +49,11 @@ impl Pair {
         settings: &Settings,
     ) -> Result<Opened, Box<dyn Error + Send + Sync>> {
         let notes = self.notes();
+        let is_incomplete = self.is_incomplete();
         let mut builder = FileBuilder::new(filter);
         let Compared { writer, knows_usable_size } = self.compare_into(&mut builder)?;
         let file = builder.finish(writer.as_deref(), knows_usable_size, settings)?;
-        Ok(Opened { file, notes })
+        Ok(Opened { file, notes, is_incomplete })
     }
 
     /// Computes the differences as reports.

@@ -15,6 +15,8 @@ pub struct Opened {
     pub file: File,
     /// Notes about the collection, for people.
     pub notes: Vec<String>,
+    /// True if the collection missed a reporter.
+    pub is_incomplete: bool,
 }
 
 /// Returns the name of the process that wrote a file. Its reports do not contain it.
@@ -66,7 +68,8 @@ impl FileBuilder {
     pub(crate) fn open(self, header: &Header, settings: &Settings) -> Result<Opened, Refusal> {
         let writer = writer_name(header);
         let file = self.finish(writer.as_deref(), header.usable_size.is_truthy(), settings)?;
-        Ok(Opened { file, notes: notes::of(&header.own) })
+        let is_incomplete = !header.own.missed.is_empty();
+        Ok(Opened { file, notes: notes::of(&header.own), is_incomplete })
     }
 
     /// Computes all totals.

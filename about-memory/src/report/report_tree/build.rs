@@ -31,6 +31,9 @@ pub struct ReportTree {
     pub lost: Vec<String>,
 }
 
+/// The most nodes that reports may have. They take about 800 MB.
+const MOST_NODES: usize = 4 << 20;
+
 /// Names of properties that every JavaScript object has.
 const RESERVED: [&str; 12] = [
     "__defineGetter__",
@@ -94,6 +97,10 @@ impl ReportTree {
             return Err(ReportFault::ReservedProcess(self.processes[process].name.clone()));
         }
         self.processes[process].has_reports = true;
+        let slashes = entry.path.bytes().filter(|byte| *byte == b'/').count();
+        if self.nodes.len() + slashes.max(entry.segments.map_or(0, <[_]>::len)) >= MOST_NODES {
+            return Err(ReportFault::TooManyPaths { limit: MOST_NODES });
+        }
         let Some(leaf) = self.leaf(process, entry)? else { return Ok(()) };
         self.add_amount(leaf, amount, presence, &entry.description)
     }
@@ -249,7 +256,6 @@ impl ReportTree {
     }
 
     pub(super) fn push_child(&mut self, parent: NodeId, name: NewName<'_>, unit: Unit) -> NodeId {
-        // 2^31 nodes take 140 GB: the reader's size limit comes first.
         let child = NodeId(u32::try_from(self.nodes.len()).unwrap_or(NodeId::LAST));
         let hash = self.hash(parent, name);
         self.children.insert_unique(hash, (hash, child), |known| known.0);

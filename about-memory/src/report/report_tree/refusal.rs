@@ -22,6 +22,11 @@ pub enum ReportFault {
     ReservedProcess(String),
     /// A tree with the name of a JavaScript property.
     ReservedTree(String),
+    /// The paths of the reports have more segments than the limit.
+    TooManyPaths {
+        /// The limit.
+        limit: usize,
+    },
     /// A field that a comparison needs is missing.
     Missing(&'static str),
     /// A process that is no string, which a comparison needs.
@@ -63,6 +68,12 @@ impl fmt::Display for ReportFault {
                 write!(
                     f,
                     "its tree is called `{name}`, a name that about:memory cannot show; give it another"
+                )
+            }
+            ReportFault::TooManyPaths { limit } => {
+                write!(
+                    f,
+                    "the reports up to it have more than {limit} different paths and parts of paths"
                 )
             }
             ReportFault::Missing(field) => write!(f, "it has no `{field}`, which comparing needs"),

@@ -74,6 +74,10 @@ const MIN_GROWTH_SHARE: i64 = 20;
 /// The smallest growth of retained memory that counts: allocators take memory in megabytes.
 const MIN_RETAINED_GROWTH: i64 = 4 << 20;
 
+/// The smallest growth without an explanation that counts. The system's figures are read one after
+/// the other, and between two readings a huge page of 2 MiB may come or go.
+const MIN_UNEXPLAINED_GROWTH: i64 = 4 << 20;
+
 /// The smallest amount that is unusual in a single snapshot.
 const MIN_LEVEL: i64 = 16 << 20;
 
@@ -124,8 +128,14 @@ pub fn of(snapshots: &[ProcessSnapshot]) -> Verdict {
     let growth = Growth { snapshots, first, last, resident: now - before };
     let least = MIN_GROWTH.max(before / MIN_GROWTH_SHARE);
     let grown = growth.by_reason();
-    let counts =
-        |cause, bytes| bytes >= least && (cause != Cause::Retained || bytes >= MIN_RETAINED_GROWTH);
+    let counts = |cause, bytes| {
+        let least = match cause {
+            Cause::Retained => least.max(MIN_RETAINED_GROWTH),
+            Cause::Unknown => least.max(MIN_UNEXPLAINED_GROWTH),
+            _ => least,
+        };
+        bytes >= least
+    };
     let worth_a_word = grown.iter().filter(|((cause, _), bytes)| counts(*cause, **bytes));
     match worth_a_word.max_by_key(|(_, bytes)| **bytes) {
         Some(((cause, path), bytes)) => growth.because_of(*cause, path, *bytes),

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
+use super::file;
 use super::locate::ModuleError;
 use super::names::demangle;
 use crate::read::Symbol;
@@ -80,7 +81,7 @@ impl SymbolFile {
         for directory in &options.search {
             let filed = id.as_ref().map(|id| directory.join(&*name).join(id).join(&file));
             for place in filed.into_iter().chain([directory.join(&file)]) {
-                let Ok(bytes) = std::fs::read(&place) else { continue };
+                let Ok(bytes) = file::read(&place) else { continue };
                 let found = Self::parse(&String::from_utf8_lossy(&bytes));
                 match id.as_ref().filter(|id| !found.id.is_empty() && **id != found.id) {
                     None => return Some(Ok(found)),

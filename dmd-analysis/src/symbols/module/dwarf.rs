@@ -15,6 +15,7 @@ use rustc_hash::FxHashMap;
 use typed_arena::Arena;
 
 use super::elf::{Elf, Function, function_at};
+use super::file;
 use super::locate::Files;
 use super::names::{NameCache, Names};
 use crate::read::Symbol;
@@ -198,7 +199,7 @@ impl<'a> Split<'a> {
             load.comp_dir.as_ref().map(|directory| directory.to_string_lossy().into_owned());
         let places =
             [built_in.map(|directory| Path::new(&directory).join(name)), self.beside(name)];
-        let bytes = places.into_iter().flatten().find_map(|place| std::fs::read(place).ok())?;
+        let bytes = places.into_iter().flatten().find_map(|place| file::read(&place).ok())?;
         let elf = Elf::parse(self.opened.alloc(bytes)).ok()?;
         let sections = elf.split_sections();
         let keep = |section: Cow<'a, [u8]>| match section {

@@ -5,6 +5,8 @@ use std::borrow::Cow;
 use addr2line::gimli::{self, DwarfPackageSections, DwarfSections, RunTimeEndian, SectionId};
 use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, SymbolKind};
 
+use super::file;
+
 /// A parsed ELF file.
 pub(crate) struct Elf<'a>(object::File<'a>);
 
@@ -61,10 +63,11 @@ impl<'a> Elf<'a> {
     }
 
     /// Returns the unpacked bytes of a section. A missing or damaged one is empty, because debug
-    /// information is optional.
+    /// information is optional. So is one that unpacks to more than a file may have.
     fn section(&self, name: &str) -> Cow<'a, [u8]> {
-        let section = self.0.section_by_name(name);
-        section.and_then(|section| section.uncompressed_data().ok()).unwrap_or_default()
+        let packed = self.0.section_by_name(name).and_then(|found| found.compressed_data().ok());
+        let packed = packed.filter(|packed| packed.uncompressed_size <= file::LARGEST);
+        packed.and_then(|packed| packed.decompress().ok()).unwrap_or_default()
     }
 
     /// Returns the statics, sorted by address, one for each address.

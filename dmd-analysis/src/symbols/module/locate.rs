@@ -1,10 +1,11 @@
 //! Finds the files of a module: its executable or library, its separate debug file, its package of
 //! split debug information.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
-use std::{fmt, fs};
 
 use super::elf::Elf;
+use super::file;
 use crate::symbols::Options;
 
 /// The directory where distributions install debug files.
@@ -116,7 +117,7 @@ fn main_file(
 
 /// Reads a file and checks its build id.
 fn accept(place: &Path, build_id: Option<&str>) -> Result<Vec<u8>, ModuleError> {
-    let bytes = fs::read(place).map_err(|error| ModuleError::Unreadable(error.to_string()))?;
+    let bytes = file::read(place).map_err(|error| ModuleError::Unreadable(error.to_string()))?;
     let found = Elf::parse(&bytes).map_err(ModuleError::NotElf)?.build_id();
     match (build_id, found) {
         (Some(wanted), Some(found)) if found != wanted.to_ascii_lowercase() => {
@@ -174,5 +175,5 @@ fn package(path: &Path, options: &Options) -> Option<Vec<u8>> {
     name.push(".dwp");
     let beside = [path.with_file_name(&name), path.with_extension("dwp")];
     let given = options.search.iter().map(|directory| directory.join(&name));
-    given.chain(beside).find_map(|place| fs::read(place).ok())
+    given.chain(beside).find_map(|place| file::read(&place).ok())
 }

@@ -2,6 +2,11 @@
 //! blocks.
 
 use core::cell::{Cell, RefCell};
+#[cfg(feature = "std")]
+use std::time::Duration;
+
+#[cfg(feature = "std")]
+use super::locks::Patience;
 
 use crate::allocator::size_source::SizeSource;
 use crate::field::Field;
@@ -24,6 +29,8 @@ pub(crate) struct Collection<'c> {
     pub(super) run: Cell<u32>,
     /// The number of the reporter that claims refer to.
     pub(super) reporter: Cell<u32>,
+    #[cfg(feature = "std")]
+    pub(super) locks: Patience,
 }
 
 impl<'c> Collection<'c> {
@@ -40,6 +47,8 @@ impl<'c> Collection<'c> {
             visited: RefCell::default(),
             run: Cell::new(0),
             reporter: Cell::new(0),
+            #[cfg(feature = "std")]
+            locks: Patience::default(),
         }
     }
 
@@ -76,6 +85,12 @@ impl<'c> Collection<'c> {
     pub(crate) fn forget_reporter(&self) {
         let failed = self.run.get();
         self.visited.borrow_mut().retain(|_, run| *run != failed);
+    }
+
+    /// Sets the time for which all measurements together wait for locks.
+    pub(crate) fn wait_for_locks(mut self, time: Duration) -> Self {
+        self.locks = Patience::of(time);
+        self
     }
 
     /// Returns whether sizes come from an allocator or a tracker.

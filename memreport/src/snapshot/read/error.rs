@@ -1,6 +1,7 @@
 //! Defines the errors of reading a memory report, with messages that state a remedy.
 
 use super::Field;
+use super::unzip::Bomb;
 use std::error::Error;
 use std::fmt;
 use std::io;
@@ -35,6 +36,15 @@ pub enum ReadError {
     LongString {
         /// The limit in bytes.
         limit: usize,
+        /// The position in bytes from the start of the text.
+        offset: u64,
+    },
+    /// A gzipped file unzips to much more than its size.
+    Bomb(io::Error),
+    /// A value besides the reports is longer than the limit.
+    LargeValue {
+        /// The limit in bytes.
+        limit: u64,
         /// The position in bytes from the start of the text.
         offset: u64,
     },
@@ -82,28 +92,19 @@ pub enum ReadError {
 impl ReadError {
     /// Classifies an input error: the gzip decoder uses the same type as the file below it.
     pub(super) fn from_io(error: io::Error) -> Self {
+        if error.get_ref().is_some_and(|inner| inner.is::<Bomb>()) {
+            return ReadError::Bomb(error);
+        }
         match error.kind() {
             io::ErrorKind::UnexpectedEof => ReadError::CutGzip(error),
             io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput => ReadError::BadGzip(error),
             _ => ReadError::Io(error),
         }
     }
-}
 
-impl fmt::Display for ReadError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    /// Writes the message of a limit.
+    fn fmt_limit(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            ReadError::Io(_) => f.write_str("it cannot be read"),
-            ReadError::CutGzip(_) => f.write_str(
-                "the gzip stream ends too early: the file is cut off; save or copy it again",
-            ),
-            ReadError::BadGzip(_) => {
-                f.write_str("the gzip stream is damaged; save or copy the file again")
-            }
-            ReadError::Empty => {
-                f.write_str("the file is empty; was it read while it was being written?")
-            }
-            ReadError::Utf16 => f.write_str("text in UTF-16; convert it to UTF-8"),
             ReadError::TooLarge { limit } => {
                 write!(
                     f,
@@ -122,6 +123,32 @@ impl fmt::Display for ReadError {
                     "a string or number of more than {limit} bytes at byte {offset}; no memory report has one so long"
                 )
             }
+            ReadError::Bomb(error) => write!(f, "{error}"),
+            ReadError::LargeValue { limit, offset } => {
+                write!(
+                    f,
+                    "a value of more than {limit} bytes at byte {offset}; only the list of reports may be so long"
+                )
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl fmt::Display for ReadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ReadError::Io(_) => f.write_str("it cannot be read"),
+            ReadError::CutGzip(_) => f.write_str(
+                "the gzip stream ends too early: the file is cut off; save or copy it again",
+            ),
+            ReadError::BadGzip(_) => {
+                f.write_str("the gzip stream is damaged; save or copy the file again")
+            }
+            ReadError::Empty => {
+                f.write_str("the file is empty; was it read while it was being written?")
+            }
+            ReadError::Utf16 => f.write_str("text in UTF-16; convert it to UTF-8"),
             ReadError::Json { offset, what } => write!(f, "not JSON at byte {offset}: {what}"),
             ReadError::NotAnObject => f.write_str(
                 "JSON, but no memory report: an object with `version` and `reports` is expected",
@@ -148,6 +175,11 @@ impl fmt::Display for ReadError {
             ReadError::ReportWithoutPath { index, found } => {
                 write!(f, "the path of report {index} is {found}; it must be a string")
             }
+            ReadError::TooLarge { .. }
+            | ReadError::TooDeep { .. }
+            | ReadError::LongString { .. }
+            | ReadError::Bomb(_)
+            | ReadError::LargeValue { .. } => self.fmt_limit(f),
             ReadError::Report { index, path, .. } => write!(f, "report {index} (`{path}`)"),
         }
     }

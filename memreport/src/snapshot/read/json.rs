@@ -269,9 +269,22 @@ impl<'r> Json<'r> {
         Ok(())
     }
 
-    /// Reads a value and returns it. For small values only: it recurses, at most 100 levels deep.
-    pub(super) fn value(&mut self, depth: usize) -> Result<Value, ReadError> {
+    /// Reads a value of at most `limit` bytes and returns it.
+    ///
+    /// In memory, a value takes up to about 50 times its text.
+    pub(super) fn small_value(&mut self, limit: u64) -> Result<Value, ReadError> {
+        self.value(1, self.offset().saturating_add(limit)).map_err(|error| match error {
+            ReadError::LargeValue { offset, .. } => ReadError::LargeValue { limit, offset },
+            other => other,
+        })
+    }
+
+    /// Reads a value that ends before `end`. It recurses, at most 100 levels deep.
+    fn value(&mut self, depth: usize, end: u64) -> Result<Value, ReadError> {
         self.check_depth(depth)?;
+        if self.offset() > end {
+            return Err(ReadError::LargeValue { limit: end, offset: self.offset() });
+        }
         if depth > 100 {
             return Err(ReadError::TooDeep { limit: 100, offset: self.offset() });
         }
@@ -282,7 +295,7 @@ impl<'r> Json<'r> {
                 let mut members = serde_json::Map::new();
                 while self.next_member(&mut first, b'}')? {
                     self.key(&mut text)?;
-                    let value = self.value(depth + 1)?;
+                    let value = self.value(depth + 1, end)?;
                     members.insert(std::mem::take(&mut text), value);
                 }
                 Value::Object(members)
@@ -291,7 +304,7 @@ impl<'r> Json<'r> {
                 self.enter();
                 let mut items = Vec::new();
                 while self.next_member(&mut first, b']')? {
-                    items.push(self.value(depth + 1)?);
+                    items.push(self.value(depth + 1, end)?);
                 }
                 Value::Array(items)
             }

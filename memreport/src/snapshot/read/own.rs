@@ -16,6 +16,8 @@ pub struct Own {
     pub allocator: Option<String>,
     /// Sentences about busy values, panics of reporters, and incomplete parts.
     pub notes: Vec<String>,
+    /// The reporters and values that the snapshot misses. With any, it is incomplete.
+    pub missed: Vec<OwnMissed>,
     /// The source of block sizes, if the file states it.
     pub sizes: Option<SizeSource>,
     /// Fields that types do not measure, with the reasons.
@@ -53,6 +55,17 @@ pub struct OwnEvent {
     pub slices_us: Vec<[u64; 2]>,
 }
 
+/// A reporter or a value that a snapshot misses. See `memreport::Missed`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+#[non_exhaustive]
+pub struct OwnMissed {
+    /// The path that is missing or too small, or the reporter's name.
+    pub reporter: String,
+    /// The reason: `locked`, `running` or `panicked`.
+    pub reason: String,
+}
+
 /// The source of block sizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SizeSource {
@@ -88,6 +101,8 @@ struct WireOwn {
     allocator: Option<String>,
     #[serde(default)]
     notes: Vec<String>,
+    #[serde(default)]
+    missed: Vec<OwnMissed>,
     sizes: Option<String>,
     #[serde(default)]
     skipped: Vec<WireSkipped>,
@@ -137,6 +152,7 @@ impl Own {
             time_ms: wire.time_ms,
             allocator: wire.allocator,
             notes: wire.notes,
+            missed: wire.missed,
             events: wire.events,
             unknown: wire.others.into_keys().collect(),
             ..Own::default()

@@ -5,6 +5,9 @@ use super::json::{Json, Start};
 use super::{ReadError, Sink};
 use std::borrow::Cow;
 
+/// The most bytes of a field that is an object or an array.
+const FIELD_LIMIT: u64 = 64 << 10;
+
 /// One report, borrowed while the sink looks at it.
 #[derive(Clone, Debug)]
 pub struct Entry<'a> {
@@ -109,7 +112,7 @@ impl Slot {
                 Some(true) => Is::True,
             },
             Start::Object | Start::Array => {
-                self.text = in_javascript(&json.value(1)?);
+                self.text = in_javascript(&json.small_value(FIELD_LIMIT)?);
                 Is::Composite
             }
         };
@@ -223,7 +226,7 @@ impl Slots {
 
     /// Reads the segments. Ignores them if they are not a list of strings: then the path counts.
     fn read_segments(&mut self, json: &mut Json<'_>) -> Result<(), ReadError> {
-        let serde_json::Value::Array(items) = json.value(1)? else { return Ok(()) };
+        let serde_json::Value::Array(items) = json.small_value(FIELD_LIMIT)? else { return Ok(()) };
         self.segments.clear();
         self.segments.extend(items.iter().filter_map(|item| item.as_str().map(str::to_owned)));
         self.has_segments = self.segments.len() == items.len() && !items.is_empty();

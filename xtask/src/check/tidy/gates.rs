@@ -1,7 +1,9 @@
-//! Gates: the few files that may read the environment, or create files with contents of the heap.
+//! Gates: the few files that may read the environment, create files with contents of the heap, open
+//! files that a dump names, or write to a terminal.
 //!
 //! The first ignore every variable in programs with more privileges than their starter. The second
-//! create private files with random names.
+//! create private files with random names. The third read regular files up to a limit. The fourth
+//! escape foreign text.
 
 use std::collections::BTreeSet;
 
@@ -39,6 +41,8 @@ const FILES: Gate = Gate {
         "about-memory/src/command/flags/output.rs",
         // Moves recordings out of a private folder.
         "about-memory/src/command/launch/record.rs",
+        // Opens existing files with flags.
+        "dmd-analysis/src/symbols/module/file.rs",
         // A file without a name.
         "dmd/src/collect/scan.rs",
         // The socket gets its name.
@@ -53,6 +57,42 @@ const FILES: Gate = Gate {
     words: &["OpenOptions", "creat", "mkstemp", "mkostemp"],
 };
 
+/// Files that a dump names. They may be pipes, devices or of any size.
+const FOREIGN_FILES: Gate = Gate {
+    crates: &["dmd-analysis"],
+    files: &[
+        // The dump or recording itself, which the user names.
+        "dmd-analysis/src/read.rs",
+        "dmd-analysis/src/symbols/module/file.rs",
+    ],
+    functions: &[
+        ("File", &["open", "options"]),
+        ("fs", &["read", "read_to_string", "read_dir", "File", "{", "*"]),
+    ],
+    words: &["OpenOptions", "Mmap"],
+};
+
+/// Standard output and error, the terminal view, and bytes that pass to other programs as they are.
+const TERMINAL_TEXT: Gate = Gate {
+    crates: &["about-memory"],
+    files: &[
+        // Formats that other programs read.
+        "about-memory/src/command/convert/export.rs",
+        "about-memory/src/command/convert/metrics.rs",
+        "about-memory/src/command/heap/census.rs",
+        "about-memory/src/command/process/call.rs",
+        // Draws escaped lines.
+        "about-memory/src/command/process/top.rs",
+        "about-memory/src/command/process/top/state.rs",
+        "about-memory/src/context.rs",
+        "about-memory/src/main.rs",
+        "about-memory/src/render/terminal/screen.rs",
+        "about-memory/src/render/terminal_text.rs",
+    ],
+    functions: &[("io", &["stdout", "stderr"])],
+    words: &["println", "eprintln", "stdout", "machine_bytes", "ratatui"],
+};
+
 /// Checks that no library reads the environment outside its gate. Tests do not count.
 pub(crate) fn check_environment(workspace: &Workspace) -> Outcome {
     ENVIRONMENT.check(workspace)
@@ -61,6 +101,16 @@ pub(crate) fn check_environment(workspace: &Workspace) -> Outcome {
 /// Checks that files are created by the gates only. Tests do not count.
 pub(crate) fn check_files(workspace: &Workspace) -> Outcome {
     FILES.check(workspace)
+}
+
+/// Checks that files which a dump names are opened by their gate only. Tests do not count.
+pub(crate) fn check_foreign_files(workspace: &Workspace) -> Outcome {
+    FOREIGN_FILES.check(workspace)
+}
+
+/// Checks that text reaches the terminal through its gate only. Tests do not count.
+pub(crate) fn check_terminal_text(workspace: &Workspace) -> Outcome {
+    TERMINAL_TEXT.check(workspace)
 }
 
 impl Gate {
@@ -158,6 +208,35 @@ mod tests {
             ("xtask/src/a.rs", "fs::write(path, text)", ""),
         ] {
             assert_eq!(offenders(&FILES, path, text), expected, "{path}: {text}");
+        }
+    }
+
+    #[test]
+    fn opening_files_of_a_dump_past_the_gate_is_seen() {
+        for (path, text, expected) in [
+            ("dmd-analysis/src/a.rs", "std::fs::read(path)", "dmd-analysis/src/a.rs:1: read"),
+            ("dmd-analysis/src/a.rs", "File::open(path)", "dmd-analysis/src/a.rs:1: open"),
+            ("dmd-analysis/src/a.rs", "file::read(path)", ""),
+            ("dmd-analysis/src/a/tests.rs", "fs::read(path)", ""),
+        ] {
+            assert_eq!(offenders(&FOREIGN_FILES, path, text), expected, "{path}: {text}");
+        }
+    }
+
+    #[test]
+    fn writing_to_the_terminal_past_the_gate_is_seen() {
+        for (path, text, expected) in [
+            ("about-memory/src/a.rs", "println!(\"{name}\")", "about-memory/src/a.rs:1: println"),
+            ("about-memory/src/a.rs", "io::stderr().lock()", "about-memory/src/a.rs:1: stderr"),
+            (
+                "about-memory/src/a.rs",
+                "out.machine_bytes()",
+                "about-memory/src/a.rs:1: machine_bytes",
+            ),
+            ("about-memory/src/a.rs", "writeln!(context.out, \"{name}\")", ""),
+            ("dmd/src/a.rs", "io::stderr()", ""),
+        ] {
+            assert_eq!(offenders(&TERMINAL_TEXT, path, text), expected, "{path}: {text}");
         }
     }
 }

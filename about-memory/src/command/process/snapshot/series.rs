@@ -31,7 +31,7 @@ pub(crate) struct SeriesArgs {
     keep: u32,
 }
 
-/// Takes snapshots at intervals.
+/// Takes snapshots at intervals. Returns whether one of them is incomplete.
 ///
 /// # Errors
 /// The first snapshot cannot be taken. Later errors are printed, and the next interval tries again.
@@ -39,16 +39,19 @@ pub(crate) fn take(
     args: &SnapshotArgs,
     every: Duration,
     notes: &mut dyn Write,
-) -> Result<(), Failure> {
+) -> Result<bool, Failure> {
     let SeriesArgs { count, keep, .. } = args.series;
     let mut taken: VecDeque<PathBuf> = VecDeque::new();
-    let mut tried = 0;
+    let (mut tried, mut any_incomplete) = (0, false);
     loop {
         let next = Instant::now() + every;
         let path = named(&args.output, SystemTime::now());
         tried += 1;
         match super::take(args, &path, notes) {
-            Ok(()) => taken.push_back(path),
+            Ok(is_incomplete) => {
+                any_incomplete |= is_incomplete;
+                taken.push_back(path);
+            }
             Err(error) if taken.is_empty() => return Err(error),
             Err(error) if has_ended(&error) => {
                 writeln!(notes, "the program has ended")?;
@@ -75,7 +78,7 @@ pub(crate) fn take(
         let (first, last) = (first.display(), last.display());
         writeln!(notes, "what grew: about-memory heap-diff {first} {last}")?;
     }
-    Ok(())
+    Ok(any_incomplete)
 }
 
 fn has_ended(error: &Failure) -> bool {

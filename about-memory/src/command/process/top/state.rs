@@ -219,7 +219,7 @@ impl State {
 
     fn read(&self) -> Result<(Vec<Line>, Vec<String>), Failure> {
         let filter = Filter::text(&self.screen.filter);
-        let Opened { file, notes } = match &self.mark {
+        let Opened { file, notes, .. } = match &self.mark {
             None => {
                 let from = NamedBytes { name: &self.screen.program, bytes: &self.report };
                 open::open_bytes(from, Options::default(), filter, &self.settings)?

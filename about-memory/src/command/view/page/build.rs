@@ -37,7 +37,7 @@ impl PageBuildArgs {
         for path in &self.files {
             snapshots.push(PageSnapshot::of_file(path, self.input.options())?);
         }
-        let document = embed_all(&snapshots, context.notes)?;
+        let document = embed_all(&snapshots, &mut context.notes)?;
         let written = Output::create(&self.output).and_then(|mut file| {
             document.write(&mut file)?;
             file.keep()

@@ -64,7 +64,7 @@ impl PageSnapshot {
     ) -> Result<PageSnapshot, OpenError> {
         // Refuse invalid reports here, with the message of the command line.
         let settings = Settings { is_verbose: true, ..Settings::default() };
-        let Opened { file, notes } = open::open_bytes(
+        let Opened { file, notes, .. } = open::open_bytes(
             NamedBytes { name: &name, bytes: &report },
             options,
             Filter::All,
@@ -170,6 +170,9 @@ fn resident_of(report: &[u8], options: Options) -> Option<ProcessSnapshot> {
     snapshot.figure("resident").is_some().then_some(snapshot)
 }
 
+/// The child of `explicit` in reports that miss reporters.
+const OR_MISSED: &str = "heap-unclassified-or-missed";
+
 /// Returns the sums for the chart.
 fn figures_of(process: &ProcessPage<'_>) -> Value {
     let flat = |name: &str| {
@@ -177,8 +180,11 @@ fn figures_of(process: &ProcessPage<'_>) -> Value {
         found.map(|flat| flat.root().amount.number())
     };
     let unclassified = |tree: &Tree| {
-        let mut children = tree.root().children.iter().map(|&child| &tree.items[child]);
-        children.find(|child| child.name == "heap-unclassified").map(|child| child.amount.number())
+        let children = || tree.root().children.iter().map(|&child| &tree.items[child]);
+        // Of an incomplete snapshot, the number is not known.
+        let is_incomplete = children().any(|child| child.name == OR_MISSED);
+        let mut named = children().filter(|child| child.name == "heap-unclassified");
+        named.next().filter(|_| !is_incomplete).map(|child| child.amount.number())
     };
     let explicit = process.explicit.as_ref();
     json!({

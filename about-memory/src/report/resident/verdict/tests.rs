@@ -120,6 +120,19 @@ fn a_few_megabytes_more_are_an_allocators_way() {
 }
 
 #[test]
+fn a_huge_page_between_two_readings_is_no_growth() {
+    // `resident` was read after the page came, and `rss` before.
+    let small = "resident 2 10485760\nrss/anonymous/unnamed 2 10485760";
+    let after = |mb: i64| {
+        let resident = 10_485_760 + (mb << 20);
+        let after = format!("resident 2 {resident}\nrss/anonymous/unnamed 2 10485760");
+        of(&[snapshot(0, small), snapshot(1, &after)]).cause
+    };
+    assert_eq!(after(2), Cause::NothingUnusual);
+    assert_eq!(after(4), Cause::Unknown);
+}
+
+#[test]
 fn each_other_cause_is_told() {
     for (growth, cause, words) in [
         (

@@ -2,7 +2,8 @@
 
 use about_memory::{Cli, Context};
 use clap::Parser as _;
-use std::path::{Path, PathBuf};
+
+use super::folder::Folder;
 
 const DUMP: &str = r##"{"version":5,"invocation":{"dmdEnvVar":"1","mode":"live"},
     "blockList":[{"req":100,"alloc":"A"},{"req":40,"alloc":"B"}],
@@ -19,28 +20,6 @@ fn report(pid: u32, start_ms: u64, bytes: u64) -> String {
     )
 }
 
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Self {
-        let folder = std::env::temp_dir().join(format!("kinds-{}-{name}", std::process::id()));
-        std::fs::create_dir_all(&folder).expect("a temporary folder can be made");
-        Folder(folder)
-    }
-
-    fn file(&self, name: &str, text: &str) -> String {
-        let path: &Path = &self.0.join(name);
-        std::fs::write(path, text).expect("the folder is ours");
-        path.display().to_string()
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
 /// Runs a command. Returns its answer, or the error.
 fn run(words: &[&str]) -> Result<String, String> {
     let cli =
@@ -52,15 +31,15 @@ fn run(words: &[&str]) -> Result<String, String> {
 
 #[test]
 fn two_snapshots_of_one_process_are_compared() {
-    let folder = Folder::new("compared");
-    let first = folder.file("a.json", &report(7, 1_000_000, 8 << 20));
-    let second = folder.file("b.json", &report(7, 1_000_030, 9 << 20));
+    let folder = Folder::new();
+    let first = folder.write("a.json", report(7, 1_000_000, 8 << 20));
+    let second = folder.write("b.json", report(7, 1_000_030, 9 << 20));
     let compared = run(&[&first, &second]).expect("two reports");
     assert_eq!(compared, run(&["diff", &first, &second]).expect("two reports"));
     assert!(compared.contains("1.00 MB"), "{compared}");
     // A later process with the same number, or another process, is shown beside the first.
     for other in [report(7, 9_000_000, 9 << 20), report(8, 1_000_000, 9 << 20)] {
-        let other = folder.file("c.json", &other);
+        let other = folder.write("c.json", &other);
         let shown = run(&[&first, &other]).expect("two reports");
         assert!(shown.contains("8.00 MB") && shown.contains("9.00 MB"), "{shown}");
     }
@@ -68,9 +47,9 @@ fn two_snapshots_of_one_process_are_compared() {
 
 #[test]
 fn a_file_of_another_kind_is_named_with_its_command() {
-    let folder = Folder::new("kind");
-    let dump = folder.file("heap.dmd.json", DUMP);
-    let report = folder.file("heap.json", &report(7, 1, 1 << 20));
+    let folder = Folder::new();
+    let dump = folder.write("heap.dmd.json", DUMP);
+    let report = folder.write("heap.json", report(7, 1, 1 << 20));
     let message = run(&[&dump]).expect_err("no report");
     assert_eq!(
         message,
@@ -86,8 +65,8 @@ fn a_file_of_another_kind_is_named_with_its_command() {
 
 #[test]
 fn an_invalid_regular_expression_is_an_error() {
-    let folder = Folder::new("regex");
-    let report = folder.file("heap.json", &report(7, 1, 1 << 20));
+    let folder = Folder::new();
+    let report = folder.write("heap.json", report(7, 1, 1 << 20));
     let message = run(&[&report, "--filter", "(", "--regex"]).expect_err("invalid");
     assert!(message.starts_with("`(` is no regular expression: "), "{message}");
     assert!(run(&[&report, "--filter", "cac.e", "--regex"]).is_ok());
@@ -95,8 +74,8 @@ fn an_invalid_regular_expression_is_an_error() {
 
 #[test]
 fn a_type_is_matched_exactly() {
-    let folder = Folder::new("type");
-    let dump = folder.file("heap.dmd.json", DUMP);
+    let folder = Folder::new();
+    let dump = folder.write("heap.dmd.json", DUMP);
     let shown = |words: &[&str]| run(&[&["heap", "tree", &dump], words].concat()).expect("a dump");
     assert!(shown(&["--type", "[unknown]"]).contains(": 140 live bytes"));
     assert!(shown(&["--type", "unknown"]).contains(": 0 live bytes"));

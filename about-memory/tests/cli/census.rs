@@ -1,13 +1,9 @@
 //! Censuses from the command line: what is printed, in each form, and what is refused.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot set itself up has failed")]
-
-use std::fs;
-use std::path::PathBuf;
-use std::process::{Command, Output};
-
 use memreport_analysis::census::{Breakdown, FileOptions, of_dump};
 use memreport_analysis::read::read_slice;
+
+use super::folder::Folder;
 
 const DUMP: &str = r##"{"version":5,"invocation":{"dmdEnvVar":"1","mode":"dark-matter"},
 "blockList":[{"req":4000,"slop":96,"alloc":"L","thread":1},{"req":500,"slop":4,"num":10,"alloc":"M","thread":2,"reps":["R"]},
@@ -19,46 +15,27 @@ const DUMP: &str = r##"{"version":5,"invocation":{"dmdEnvVar":"1","mode":"dark-m
 "frameTable":{"l":"#00: shop::load (src/main.rs:12)","m":"#00: shop::main (src/main.rs:40)",
   "d":"#00: shop::page::decode (src/page.rs:7)","r":"#00: explicit/cache/pages","s":"#00: explicit/pool"}}"##;
 
-struct Directory(PathBuf);
-
-impl Directory {
-    fn new(name: &str) -> Self {
-        let path =
-            std::env::temp_dir().join(format!("about-memory-census-{name}-{}", std::process::id()));
-        fs::create_dir_all(&path).unwrap();
-        fs::write(path.join("a.json"), DUMP).unwrap();
-        let grown = DUMP
-            .replace(r#""num":10"#, r#""num":12"#)
-            .replace(r#"{"req":60000"#, r#"{"req":8000"#)
-            .replace(r#"{"req":16,"thread":1}"#, r#"{"req":90000,"thread":3}"#);
-        fs::write(path.join("b.json"), grown).unwrap();
-        let live = DUMP.replace("dark-matter", "live");
-        fs::write(path.join("live.json"), live).unwrap();
-        let sampled = DUMP
-            .replace(r#""needs":[],"#, r#""needs":[],"sampled":{"sampleBytes":4096},"#)
-            .replace(r#""num":10"#, r#""num":10,"weight":8.5"#);
-        fs::write(path.join("sampled.json"), sampled).unwrap();
-        Directory(path)
-    }
-
-    fn run(&self, args: &[&str]) -> Output {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_about-memory"));
-        command.current_dir(&self.0).arg("census").args(args).output().unwrap()
-    }
-
-    fn text(&self, args: &[&str]) -> String {
-        let output = self.run(args);
-        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
-        let text = String::from_utf8(output.stdout).unwrap();
-        assert!(!text.contains('\x1b'), "no colour in a pipe");
-        text
-    }
+fn folder() -> Folder {
+    let grown = DUMP
+        .replace(r#""num":10"#, r#""num":12"#)
+        .replace(r#"{"req":60000"#, r#"{"req":8000"#)
+        .replace(r#"{"req":16,"thread":1}"#, r#"{"req":90000,"thread":3}"#);
+    let sampled = DUMP
+        .replace(r#""needs":[],"#, r#""needs":[],"sampled":{"sampleBytes":4096},"#)
+        .replace(r#""num":10"#, r#""num":10,"weight":8.5"#);
+    Folder::new()
+        .with("a.json", DUMP)
+        .with("b.json", grown)
+        .with("live.json", DUMP.replace("dark-matter", "live"))
+        .with("sampled.json", sampled)
 }
 
-impl Drop for Directory {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
+/// Runs a census. Returns what it prints.
+#[track_caller]
+fn census(folder: &Folder, args: &[&str]) -> String {
+    let text = folder.text(&[&["census"], args].concat());
+    assert!(!text.contains('\x1b'), "no colour in a pipe");
+    text
 }
 
 /// Fails with both texts, as they are.
@@ -69,7 +46,7 @@ fn assert_text(found: &str, expected: &str) {
 
 #[test]
 fn a_tree_has_what_is_within_what() {
-    let directory = Directory::new("tree");
+    let folder = folder();
     let expected = "\
 shop (pid 42): 69,152 bytes in 13 blocks
 
@@ -81,7 +58,7 @@ shop (pid 42): 69,152 bytes in 13 blocks
 60,000   86.77%      1  twice
 60,000   86.77%      1  └─ explicit/cache/pages and explicit/pool
 ";
-    assert_text(&directory.text(&["a.json"]), expected);
+    assert_text(&census(&folder, &["a.json"]), expected);
     let expected = "\
 shop (pid 42): 69,152 bytes in 13 blocks
 
@@ -100,7 +77,7 @@ shop (pid 42): 69,152 bytes in 13 blocks
     16    0.02%      1  └─ noStack
  5,040    7.29%     10  … 1 more
 ";
-    assert_text(&directory.text(&["a.json", "--by", "thread,stack", "--top", "1"]), expected);
+    assert_text(&census(&folder, &["a.json", "--by", "thread,stack", "--top", "1"]), expected);
     let expected = "\
 shop (pid 42): 69,152 bytes in 13 blocks
 
@@ -115,14 +92,14 @@ shop (pid 42): 69,152 bytes in 13 blocks
  9,152   13.23%     12  └─ (left out)
 ";
     let breakdown = r#"[{"by":"sizeClass"},{"by":"bucket","limit":1}]"#;
-    assert_text(&directory.text(&["a.json", "--breakdown", breakdown]), expected);
-    let about = directory.text(&["sampled.json", "--by", "crate"]);
+    assert_text(&census(&folder, &["a.json", "--breakdown", breakdown]), expected);
+    let about = census(&folder, &["sampled.json", "--by", "crate"]);
     assert!(about.starts_with("shop (pid 42): about 106,952 bytes in 88 blocks\n"), "{about}");
 }
 
 #[test]
 fn a_table_has_a_row_for_each_way_down() {
-    let directory = Directory::new("table");
+    let folder = folder();
     let expected = "\
 shop (pid 42): 69,152 bytes in 13 blocks
 
@@ -136,53 +113,52 @@ shop (pid 42): 69,152 bytes in 13 blocks
   4,112 |  5.95% |      2 | … 2 more                         |
 ";
     let words = ["a.json", "--by", "reporter:2,stack", "--format", "table", "--top", "2"];
-    assert_text(&directory.text(&words), expected);
+    assert_text(&census(&folder, &words), expected);
 }
 
 #[test]
 fn csv_is_for_programs() {
-    let directory = Directory::new("csv");
+    let folder = folder();
     let expected = "\
 thread,type,bytes,count,slop
 main (1),owned by shop::Cache,60000,1,0
 \"a, \"\"b\"\" (2)\",owned by shop::Cache,5040,10,40
 main (1),other,4112,2,96
 ";
-    assert_text(&directory.text(&["a.json", "--by", "thread,type", "--csv"]), expected);
+    assert_text(&census(&folder, &["a.json", "--by", "thread,type", "--csv"]), expected);
     let expected = "\
 reporter,bytes,count,slop,sampledBytes,sampledCount
 explicit/cache/pages and explicit/pool,60000,1,0,60000,1
 (2 more),46952,87,436,9152,12
 ";
     assert_text(
-        &directory.text(&["sampled.json", "--by", "reporter", "--csv", "--top", "1"]),
+        &census(&folder, &["sampled.json", "--by", "reporter", "--csv", "--top", "1"]),
         expected,
     );
     assert_text(
-        &directory.text(&["a.json", "--breakdown", r#"{"by":"count"}"#, "--csv"]),
+        &census(&folder, &["a.json", "--breakdown", r#"{"by":"count"}"#, "--csv"]),
         "bytes,count,slop\n69152,13,136\n",
     );
 }
 
 #[test]
 fn json_is_what_spidermonkey_would_answer() {
-    let directory = Directory::new("json");
-    fs::write(
-        directory.0.join("breakdown.json"),
-        r#"{"by":"coarseType","once":{"by":"filename"}}"#,
-    )
-    .unwrap();
+    let folder = folder();
+    folder.write("breakdown.json", r#"{"by":"coarseType","once":{"by":"filename"}}"#);
     let expected = concat!(
         r#"{"unreported":{"count":2,"bytes":4112},"once":{"src/main.rs":{"count":10,"bytes":5040},"#,
         r#""noFilename":{"count":0,"bytes":0}},"twice":{"count":1,"bytes":60000},"other":{"count":0,"bytes":0}}"#,
         "\n"
     );
-    assert_text(&directory.text(&["a.json", "--breakdown", "@breakdown.json", "--json"]), expected);
+    assert_text(
+        &census(&folder, &["a.json", "--breakdown", "@breakdown.json", "--json"]),
+        expected,
+    );
 }
 
 #[test]
 fn of_two_it_is_what_grew() {
-    let directory = Directory::new("grew");
+    let folder = folder();
     let expected = "\
 shop (pid 42): +38,992 bytes in +2 blocks since the first
 
@@ -195,9 +171,9 @@ shop (pid 42): +38,992 bytes in +2 blocks since the first
 -52,000      0  ├─ explicit/cache and explicit/pool
     -16     -1  └─ noReporter
 ";
-    let text = directory.text(&["a.json", "b.json", "--by", "thread,reporter:2"]);
+    let text = census(&folder, &["a.json", "b.json", "--by", "thread,reporter:2"]);
     assert_text(&text, expected);
-    let nothing = directory.text(&["a.json", "a.json", "--by", "thread,reporter:2"]);
+    let nothing = census(&folder, &["a.json", "a.json", "--by", "thread,reporter:2"]);
     assert_text(&nothing, "shop (pid 42): 0 bytes in 0 blocks since the first\n\nbytes blocks\n");
 }
 
@@ -211,12 +187,12 @@ fn column(text: &str, separator: char, column: usize) -> i64 {
 #[test]
 fn every_form_adds_up_to_the_dump() {
     const ALL: i64 = 69_152;
-    let directory = Directory::new("sums");
+    let folder = folder();
     for words in
         ["state", "reporter:1,type,stack:3", "size,thread", "crate,file,field", "age,scope,stack:1"]
     {
         for top in ["1", "2", "1000"] {
-            let tree = directory.text(&["a.json", "--by", words, "--top", top]);
+            let tree = census(&folder, &["a.json", "--by", words, "--top", top]);
             let is_top = |line: &&str| !line.contains(['├', '└', '│']);
             let firsts = tree.lines().skip(3).filter(is_top);
             let firsts = firsts.filter_map(|line| {
@@ -224,10 +200,10 @@ fn every_form_adds_up_to_the_dump() {
             });
             assert_eq!(firsts.sum::<i64>(), ALL, "{tree}");
             let table =
-                directory.text(&["a.json", "--by", words, "--top", top, "--format", "table"]);
+                census(&folder, &["a.json", "--by", words, "--top", top, "--format", "table"]);
             assert_eq!(column(&table, '|', 0), ALL, "{table}");
             let columns = words.split(',').count();
-            let csv = directory.text(&["a.json", "--by", words, "--top", top, "--csv"]);
+            let csv = census(&folder, &["a.json", "--by", words, "--top", top, "--csv"]);
             let csv = csv.replace("a, \"\"b\"\"", "a");
             assert_eq!(column(&csv, ',', columns), ALL, "{csv}");
         }
@@ -239,7 +215,7 @@ fn every_form_adds_up_to_the_dump() {
 
 #[test]
 fn what_makes_no_sense_is_refused_with_the_remedy() {
-    let directory = Directory::new("refused");
+    let folder = folder();
     let table: [(&[&str], &str); 8] = [
         (&["nothing.json"], "about-memory: nothing.json: "),
         (&["a.json", "live.json"], "about-memory: dumps of different modes cannot be compared"),
@@ -260,7 +236,7 @@ fn what_makes_no_sense_is_refused_with_the_remedy() {
         (&["4194305"], "about-memory: there is no process 4194305"),
     ];
     for (args, expected) in table {
-        let output = directory.run(args);
+        let output = folder.run(&[&["census"], args].concat());
         let said = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(2), "{said}");
         assert!(said.starts_with(expected), "{said}");

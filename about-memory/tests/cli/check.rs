@@ -1,10 +1,9 @@
 //! `about-memory check`, as a program: what it prints, how it exits, what it writes.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot set itself up has failed")]
-
 use std::fs;
-use std::path::PathBuf;
-use std::process::{Command, Output};
+use std::process::Output;
+
+use super::folder::Folder;
 
 const REPORT: &str = r#"{"version": 1, "hasMozMallocUsableSize": true, "reports": [
     {"process": "server", "path": "explicit/index/words", "kind": 1, "units": 0, "amount": 3145728, "description": "."},
@@ -13,32 +12,13 @@ const REPORT: &str = r#"{"version": 1, "hasMozMallocUsableSize": true, "reports"
     {"process": "server", "path": "heap-allocated", "kind": 2, "units": 0, "amount": 6291456, "description": "."},
     {"process": "server", "path": "page-faults-hard", "kind": 2, "units": 2, "amount": 7, "description": "."}]}"#;
 
-struct Directory(PathBuf);
-
-impl Directory {
-    fn new(name: &str) -> Self {
-        let path =
-            std::env::temp_dir().join(format!("about-memory-check-{name}-{}", std::process::id()));
-        fs::create_dir_all(&path).unwrap();
-        fs::write(path.join("report.json"), REPORT).unwrap();
-        Directory(path)
-    }
-
-    fn check(&self, budget: &str, more: &[&str]) -> Output {
-        fs::write(self.0.join("budget.toml"), budget).unwrap();
-        let mut command = Command::new(env!("CARGO_BIN_EXE_about-memory"));
-        command
-            .current_dir(&self.0)
-            .args(["check", "report.json", "--budget", "budget.toml"])
-            .args(more);
-        command.output().unwrap()
-    }
+fn folder() -> Folder {
+    Folder::new().with("report.json", REPORT)
 }
 
-impl Drop for Directory {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
+fn check(folder: &Folder, budget: &str, more: &[&str]) -> Output {
+    folder.write("budget.toml", budget);
+    folder.run(&[&["check", "report.json", "--budget", "budget.toml"], more].concat())
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -51,8 +31,8 @@ fn text(bytes: &[u8]) -> String {
 
 #[test]
 fn what_is_within_budget_is_one_line() {
-    let output = Directory::new("within")
-        .check("[ceilings]\n'explicit/index' = '4MB'\n'explicit/index/*' = '3MB'", &[]);
+    let output =
+        check(&folder(), "[ceilings]\n'explicit/index' = '4MB'\n'explicit/index/*' = '3MB'", &[]);
     assert_eq!(text(&output.stdout), "within budget: 3 paths compared\n");
     assert_eq!(output.status.code(), Some(0));
 }
@@ -60,7 +40,7 @@ fn what_is_within_budget_is_one_line() {
 #[test]
 fn what_is_over_is_a_table_and_exit_status_1() {
     let budget = "heap-unclassified = '10%'\n[ceilings]\n'explicit/*/words' = '2MB'\n'page-faults-hard' = 6\nnowhere = 1";
-    let output = Directory::new("over").check(budget, &[]);
+    let output = check(&folder(), budget, &[]);
     insta::assert_snapshot!(text(&output.stdout), @r"
      Process | Path                       |  Amount |   Ceiling |   Over by |
     ---------+----------------------------+---------+-----------+-----------+--------
@@ -76,9 +56,10 @@ fn what_is_over_is_a_table_and_exit_status_1() {
 
 #[test]
 fn a_tolerance_is_on_top_of_each_ceiling() {
-    let directory = Directory::new("tolerance");
+    let folder = folder();
     for (tolerance, code) in [("'49%'", 1), ("'50%'", 0), ("'1MB'", 0), ("1048575", 1)] {
-        let output = directory.check(
+        let output = check(
+            &folder,
             &format!("tolerance = {tolerance}\n[ceilings]\n'explicit/*/words' = '2MB'"),
             &[],
         );
@@ -88,12 +69,12 @@ fn a_tolerance_is_on_top_of_each_ceiling() {
 
 #[test]
 fn blessing_keeps_everything_but_the_ceilings() {
-    let directory = Directory::new("bless");
+    let folder = folder();
     let budget = "# Ours.\nheap-unclassified = \"1%\" # low\n\n[ceilings]\n\"explicit/index/*\" = \"64 MB\"  # each\nnowhere = 5\n\
                   \"page-faults-hard\" = 2\n";
-    let output = directory.check(budget, &["--bless"]);
+    let output = check(&folder, budget, &["--bless"]);
     assert_eq!(text(&output.stdout), "budget.toml: 3 of 4 ceilings set to what this report has\n");
-    let blessed = fs::read_to_string(directory.0.join("budget.toml")).unwrap();
+    let blessed = fs::read_to_string(folder.path("budget.toml")).unwrap();
     insta::assert_snapshot!(blessed, @r##"
     # Ours.
     heap-unclassified = "16.67%" # low
@@ -103,18 +84,18 @@ fn blessing_keeps_everything_but_the_ceilings() {
     nowhere = 5
     "page-faults-hard" = 7
     "##);
-    assert_eq!(directory.check(&blessed, &[]).status.code(), Some(0));
+    assert_eq!(check(&folder, &blessed, &[]).status.code(), Some(0));
 }
 
 #[test]
 fn what_cannot_be_checked_is_exit_status_2() {
-    let directory = Directory::new("bad");
+    let folder = folder();
     for (budget, words) in [
         ("[ceilings", "budget.toml: not TOML"),
         ("", "budget.toml: no ceilings"),
         ("[ceilings]\na = '5 apples'", "budget.toml: `a`: unknown unit `apples`"),
     ] {
-        let output = directory.check(budget, &[]);
+        let output = check(&folder, budget, &[]);
         assert_eq!(output.status.code(), Some(2), "{budget}");
         assert!(
             text(&output.stderr).starts_with(&format!("about-memory: {words}")),

@@ -1,50 +1,20 @@
 //! Tests that input which is no memory report, or too large, is refused with exit status 2 and a
 //! remedy.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot set itself up has failed")]
-
 use flate2::{Compression, write::GzEncoder};
 use std::fs;
 use std::io::Write;
-use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
+
+use super::folder::Folder;
 
 const GOOD: &str = r#"{"version": 1, "hasMozMallocUsableSize": true, "reports": [
     {"process": "P", "path": "t/a", "kind": 2, "units": 0, "amount": 5, "description": "."}]}"#;
 
-struct Directory(PathBuf);
-
-impl Directory {
-    fn new(name: &str) -> Self {
-        let path =
-            std::env::temp_dir().join(format!("about-memory-bad-{name}-{}", std::process::id()));
-        fs::create_dir_all(&path).unwrap();
-        Directory(path)
-    }
-
-    fn write(&self, name: &str, content: impl AsRef<[u8]>) {
-        fs::write(self.0.join(name), content).unwrap();
-    }
-
-    fn run(&self, args: &[&str]) -> Output {
-        Command::new(env!("CARGO_BIN_EXE_about-memory"))
-            .current_dir(&self.0)
-            .args(args)
-            .output()
-            .unwrap()
-    }
-
-    /// Returns the message for a file with this content.
-    fn said_of(&self, content: impl AsRef<[u8]>) -> String {
-        self.write("f.json", content);
-        said(&self.run(&["f.json"]))
-    }
-}
-
-impl Drop for Directory {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
+/// Returns the message for a file with this content.
+fn said_of(folder: &Folder, content: impl AsRef<[u8]>) -> String {
+    folder.write("f.json", content);
+    said(&folder.run(&["f.json"]))
 }
 
 fn said(output: &Output) -> String {
@@ -61,7 +31,7 @@ fn gzip(content: &[u8]) -> Vec<u8> {
 
 #[test]
 fn what_is_wrong_with_a_file_is_said() {
-    let directory = Directory::new("said");
+    let folder = Folder::new();
     for (content, words) in [
         ("", "the file is empty; was it read while it was being written?"),
         (
@@ -92,17 +62,17 @@ fn what_is_wrong_with_a_file_is_said() {
         ("\u{feff}{} x", "not JSON at byte 6: the text should end here, but `x` follows"),
         ("{\"a\": \"\n\"}", "not JSON at byte 8: a line break may not stand in a string as it is"),
     ] {
-        assert_eq!(directory.said_of(content), format!("about-memory: f.json: {words}"));
+        assert_eq!(said_of(&folder, content), format!("about-memory: f.json: {words}"));
     }
     assert_eq!(
-        directory.said_of(b"\xff\xfe{\0}\0"),
+        said_of(&folder, b"\xff\xfe{\0}\0"),
         "about-memory: f.json: text in UTF-16; convert it to UTF-8"
     );
 }
 
 #[test]
 fn the_report_at_fault_is_named() {
-    let directory = Directory::new("report");
+    let folder = Folder::new();
     let second = |report: &str| GOOD.replace("}]}", &format!("}}, {report}]}}"));
     for (report, words) in [
         ("5", "report 1 is no object"),
@@ -133,17 +103,17 @@ fn the_report_at_fault_is_named() {
             "`t/a` of P is a report, and has reports below it; move it to a path of its own",
         ),
     ] {
-        assert_eq!(directory.said_of(second(report)), format!("about-memory: f.json: {words}"));
+        assert_eq!(said_of(&folder, second(report)), format!("about-memory: f.json: {words}"));
     }
 }
 
 #[test]
 fn files_that_cannot_be_compared_are_named() {
-    let directory = Directory::new("diff");
-    directory.write("a.json", GOOD);
-    directory.write("b.json", GOOD.replace("true", "false"));
-    directory.write("c.json", GOOD.replace(", \"description\": \".\"", ""));
-    directory.write("d.json", GOOD.replace("\"kind\": 2", "\"kind\": 1"));
+    let folder = Folder::new();
+    folder.write("a.json", GOOD);
+    folder.write("b.json", GOOD.replace("true", "false"));
+    folder.write("c.json", GOOD.replace(", \"description\": \".\"", ""));
+    folder.write("d.json", GOOD.replace("\"kind\": 2", "\"kind\": 1"));
     for (file, words) in [
         ("b.json", "the two files differ in `hasMozMallocUsableSize`; they cannot be compared"),
         ("c.json", "c.json: report 0 (`t/a`): it has no `description`, which comparing needs"),
@@ -152,22 +122,19 @@ fn files_that_cannot_be_compared_are_named() {
             "P: t/a: its kind is 1, unlike that of another report of this path; they must be the same",
         ),
     ] {
-        assert_eq!(
-            said(&directory.run(&["diff", "a.json", file])),
-            format!("about-memory: {words}")
-        );
+        assert_eq!(said(&folder.run(&["diff", "a.json", file])), format!("about-memory: {words}"));
     }
 }
 
 #[test]
 fn what_is_no_file_is_said() {
-    let directory = Directory::new("no-file");
-    fs::create_dir(directory.0.join("d")).unwrap();
-    directory.write("plain.json.gz", GOOD);
-    directory.write("cut.json.gz", &gzip(GOOD.as_bytes())[..60]);
+    let folder = Folder::new();
+    fs::create_dir(folder.path("d")).unwrap();
+    folder.write("plain.json.gz", GOOD);
+    folder.write("cut.json.gz", &gzip(GOOD.as_bytes())[..60]);
     let mut damaged = gzip(GOOD.as_bytes());
     damaged[30] ^= 0xff;
-    directory.write("damaged.json.gz", damaged);
+    folder.write("damaged.json.gz", damaged);
     for (file, words) in [
         ("none", "no such file"),
         ("d", "a directory; name a file in it"),
@@ -178,30 +145,30 @@ fn what_is_no_file_is_said() {
         ),
         ("damaged.json.gz", "the gzip stream is damaged; save or copy the file again"),
     ] {
-        let message = said(&directory.run(&[file]));
+        let message = said(&folder.run(&[file]));
         assert!(message.starts_with(&format!("about-memory: {file}: {words}")), "{message}");
     }
 }
 
 #[test]
 fn gzip_is_known_by_its_content_and_standard_input_by_a_dash() {
-    let directory = Directory::new("gzip");
-    directory.write("zipped", gzip(GOOD.as_bytes()));
-    directory.write("plain", GOOD);
-    let shown = directory.run(&["plain"]);
+    let folder = Folder::new();
+    folder.write("zipped", gzip(GOOD.as_bytes()));
+    folder.write("plain", GOOD);
+    let shown = folder.run(&["plain"]);
     assert!(shown.status.success());
-    assert_eq!(directory.run(&["zipped"]).stdout, shown.stdout);
-    let stdin = fs::File::open(directory.0.join("zipped")).unwrap();
+    assert_eq!(folder.run(&["zipped"]).stdout, shown.stdout);
+    let stdin = fs::File::open(folder.path("zipped")).unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_about-memory"));
     assert_eq!(command.arg("-").stdin(stdin).output().unwrap().stdout, shown.stdout);
 }
 
 #[test]
 fn zipped_text_is_latin_1_as_in_firefox_unless_it_is_escaped_or_said_to_be_utf_8() {
-    let directory = Directory::new("latin");
+    let folder = Folder::new();
     let shown = |path: &str, args: &[&str]| {
-        directory.write("f.json.gz", gzip(GOOD.replace("t/a", path).as_bytes()));
-        String::from_utf8(directory.run(&[&["f.json.gz"], args].concat()).stdout)
+        folder.write("f.json.gz", gzip(GOOD.replace("t/a", path).as_bytes()));
+        String::from_utf8(folder.run(&[&["f.json.gz"], args].concat()).stdout)
             .unwrap()
             .lines()
             .nth(4)
@@ -215,7 +182,7 @@ fn zipped_text_is_latin_1_as_in_firefox_unless_it_is_escaped_or_said_to_be_utf_8
 
 #[test]
 fn a_reader_that_has_seen_enough_is_no_failure() {
-    let directory = Directory::new("pipe");
+    let folder = Folder::new();
     let reports: Vec<String> = (0..20_000)
         .map(|i| format!("{{\"path\": \"t/{i}\", \"units\": 0, \"amount\": 1}}"))
         .collect();
@@ -223,13 +190,9 @@ fn a_reader_that_has_seen_enough_is_no_failure() {
         "{{\"version\": 1, \"hasMozMallocUsableSize\": true, \"reports\": [{}]}}",
         reports.join(",")
     );
-    directory.write("f.json", text);
-    let mut command = Command::new(env!("CARGO_BIN_EXE_about-memory"));
-    command
-        .current_dir(&directory.0)
-        .args(["-v", "f.json"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
+    folder.write("f.json", text);
+    let mut command = folder.command();
+    command.args(["-v", "f.json"]).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     drop(child.stdout.take());
     let output = child.wait_with_output().unwrap();
@@ -239,30 +202,30 @@ fn a_reader_that_has_seen_enough_is_no_failure() {
 
 #[test]
 fn notes_go_to_standard_error_or_where_asked() {
-    let directory = Directory::new("notes");
+    let folder = Folder::new();
     let own = r#""memreport": {"version": 1, "process": {"name": "server", "pid": 7}, "notes": ["`a` was busy"], "sizes": "layouts",
         "skipped": [{"owner": "Index", "field": "cache", "reason": "a window owns it", "file": "index.rs", "line": 41}],
         "later": [1]}, "#;
-    directory.write("f.json", GOOD.replace("\"P\"", "\"\"").replacen('{', &format!("{{{own}"), 1));
+    folder.write("f.json", GOOD.replace("\"P\"", "\"\"").replacen('{', &format!("{{{own}"), 1));
     let notes = "note: `a` was busy\n\
         note: sizes are requested sizes, without slop: the program declares no allocator of memreport\n\
         note: not measured: `Index.cache` (index.rs:41): a window owns it\n\
         note: the file holds what this version does not know: later; a later about-memory may\n";
     let text = "Total resident memory (approximate) -- 0.00 MB\nserver (pid 7)\nOther Measurements\n\n\
         0.00 MB (100.0%) -- t\n└──0.00 MB (100.0%) ── a\n\nEnd of server (pid 7)\n";
-    let apart = directory.run(&["f.json"]);
+    let apart = folder.run(&["f.json"]);
     assert_eq!((apart.stdout, apart.stderr), (text.into(), notes.into()));
-    let together = directory.run(&["f.json", "--notes"]);
+    let together = folder.run(&["f.json", "--notes"]);
     assert_eq!((together.stdout, together.stderr), (format!("{text}{notes}").into(), Vec::new()));
 }
 
 #[test]
 fn several_files_are_processes_of_one_report() {
-    let directory = Directory::new("several");
-    directory.write("a.json", GOOD);
-    directory.write("b.json", GOOD.replace("\"P\"", "\"Q\""));
+    let folder = Folder::new();
+    folder.write("a.json", GOOD);
+    folder.write("b.json", GOOD.replace("\"P\"", "\"Q\""));
     let names = |args: &[&str]| {
-        let text = String::from_utf8(directory.run(args).stdout).unwrap();
+        let text = String::from_utf8(folder.run(args).stdout).unwrap();
         text.lines()
             .filter_map(|line| line.strip_prefix("End of "))
             .map(str::to_owned)
@@ -275,31 +238,31 @@ fn several_files_are_processes_of_one_report() {
 
 #[test]
 fn limits_hold() {
-    let directory = Directory::new("limits");
+    let folder = Folder::new();
     // A kilobyte of gzip that is a megabyte of text, and refuses to be more than was allowed.
     let long = format!("{{\"a\": \"{}\"}}", "a".repeat(1 << 20));
     let bomb = gzip(long.as_bytes());
     assert!(bomb.len() < 1200, "{}", bomb.len());
-    directory.write("bomb.json.gz", bomb);
+    folder.write("bomb.json.gz", bomb);
     assert_eq!(
-        said(&directory.run(&["bomb.json.gz", "--max-size", "1000KB"])),
+        said(&folder.run(&["bomb.json.gz", "--max-size", "1000KB"])),
         "about-memory: bomb.json.gz: more than 1024000 bytes of text; if it is to be trusted, raise the limit"
     );
     assert_eq!(
-        directory.said_of(format!("{{\"a\": {}", "[".repeat(1000))),
+        said_of(&folder, format!("{{\"a\": {}", "[".repeat(1000))),
         "about-memory: f.json: more than 512 levels of nesting at byte 519; no memory report nests so deep"
     );
     assert_eq!(
-        directory.said_of(format!("{{\"a\": \"{}\"}}", "a".repeat(17 << 20))),
+        said_of(&folder, format!("{{\"a\": \"{}\"}}", "a".repeat(17 << 20))),
         "about-memory: f.json: a string or number of more than 16777216 bytes at byte 16908288; no memory report has one so long"
     );
 }
 
 #[test]
 fn a_path_of_many_segments_is_shown() {
-    let directory = Directory::new("deep");
-    directory.write("f.json", GOOD.replace("t/a", &format!("t/{}x", "a/".repeat(100_000))));
-    let output = directory.run(&["f.json"]);
+    let folder = Folder::new();
+    folder.write("f.json", GOOD.replace("t/a", &format!("t/{}x", "a/".repeat(100_000))));
+    let output = folder.run(&["f.json"]);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     assert!(output.stdout.len() > 200_000);
 }

@@ -1,7 +1,8 @@
 //! Compares the output of the old names of commands with the output of the new ones.
 
-use std::fs;
-use std::process::{Command, Output};
+use std::process::Output;
+
+use super::folder::Folder;
 
 const REPORT: &str = r#"{"version": 1, "hasMozMallocUsableSize": true, "reports": [
     {"process": "", "path": "explicit/a", "kind": 1, "units": 0, "amount": 5, "description": "A."},
@@ -15,15 +16,10 @@ const DUMP: &str = r##"{"version": 5, "invocation": {"dmdEnvVar": "1", "mode": "
 
 #[test]
 fn the_old_names_are_hidden_aliases() {
-    let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join("report.json"), REPORT).unwrap();
-    fs::write(folder.path().join("dump.json"), DUMP).unwrap();
     let scan = DUMP.replace("dark-matter", "scan").replace(r#"{"req""#, r#"{"addr":"1000","req""#);
-    fs::write(folder.path().join("scan.json"), scan).unwrap();
-    let run = |words: &str| -> Output {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_about-memory"));
-        command.current_dir(folder.path()).args(words.split(' ')).output().unwrap()
-    };
+    let folder =
+        Folder::new().with("report.json", REPORT).with("dump.json", DUMP).with("scan.json", scan);
+    let run = |words: &str| -> Output { folder.run(&words.split(' ').collect::<Vec<_>>()) };
     for (old, new) in [
         ("report.json", "show report.json"),
         ("resident report.json", "explain-rss report.json"),

@@ -1,28 +1,6 @@
 //! Tests the text of options beyond Firefox's page, and of differences between two files.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot set itself up has failed")]
-
-use std::fs;
-use std::process::Command;
-
-/// Writes the files, runs the program on them, and answers what it printed.
-fn show(name: &str, files: &[&str], args: &[&str]) -> String {
-    let directory =
-        std::env::temp_dir().join(format!("about-memory-text-{name}-{}", std::process::id()));
-    fs::create_dir_all(&directory).unwrap();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_about-memory"));
-    command.current_dir(&directory).args((files.len() > 1).then_some("diff"));
-    for (file, reports) in ["one.json", "two.json"].into_iter().zip(files) {
-        let text =
-            format!(r#"{{"version": 1, "hasMozMallocUsableSize": true, "reports": [{reports}]}}"#);
-        fs::write(directory.join(file), text).unwrap();
-        command.arg(file);
-    }
-    let output = command.args(args).output().unwrap();
-    fs::remove_dir_all(&directory).unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap()
-}
+use super::folder::show;
 
 #[test]
 fn only_so_many_levels_are_shown() {
@@ -32,7 +10,7 @@ fn only_so_many_levels_are_shown() {
         {"process": "P", "path": "t/a/c/e", "kind": 2, "units": 0, "amount": 6, "description": "About t/a/c/e."},
         {"process": "P", "path": "t/f", "kind": 2, "units": 0, "amount": 7, "description": "About t/f."}"##,
     ];
-    let text = show("only_so_many_levels_are_shown", &files, &["-v", "--depth", "2"]);
+    let text = show(&files, &["-v", "--depth", "2"]);
     assert_eq!(
         text,
         r##"Total resident memory (approximate) -- 0 B
@@ -55,7 +33,7 @@ fn a_least_amount_gathers_what_is_smaller() {
         {"process": "P", "path": "t/b", "kind": 2, "units": 0, "amount": 900, "description": "About t/b."},
         {"process": "P", "path": "t/c", "kind": 2, "units": 0, "amount": 800, "description": "About t/c."}"##,
     ];
-    let text = show("a_least_amount_gathers_what_is_smaller", &files, &["-v", "--min", "1K"]);
+    let text = show(&files, &["-v", "--min", "1K"]);
     assert_eq!(
         text,
         r##"Total resident memory (approximate) -- 0 B
@@ -78,7 +56,7 @@ fn kids_sort_by_name_where_asked() {
         {"process": "P", "path": "t/b", "kind": 2, "units": 0, "amount": 6, "description": "About t/b."},
         {"process": "P", "path": "t/c", "kind": 2, "units": 0, "amount": 7, "description": "About t/c."}"##,
     ];
-    let text = show("kids_sort_by_name_where_asked", &files, &["-v", "--sort", "name"]);
+    let text = show(&files, &["-v", "--sort", "name"]);
     assert_eq!(
         text,
         r##"Total resident memory (approximate) -- 0 B
@@ -102,7 +80,7 @@ fn descriptions_stand_below_their_paths() {
         {"process": "P", "path": "t/b/c", "kind": 2, "units": 0, "amount": 6291456, "description": "About t/b/c."},
         {"process": "P", "path": "f", "kind": 2, "units": 0, "amount": 7, "description": "About f."}"##,
     ];
-    let text = show("descriptions_stand_below_their_paths", &files, &["--descriptions"]);
+    let text = show(&files, &["--descriptions"]);
     assert_eq!(
         text,
         r##"P
@@ -127,7 +105,7 @@ fn json_is_for_scripts() {
         {"process": "P", "path": "t/b/c", "kind": 2, "units": 0, "amount": 6, "description": "About t/b/c."},
         {"process": "P", "path": "f", "kind": 2, "units": 0, "amount": -7, "description": "About f."}"##,
     ];
-    let text = show("json_is_for_scripts", &files, &["--json"]);
+    let text = show(&files, &["--json"]);
     assert_eq!(
         text,
         r##"{"version":1,"notes":[],"processes":[
@@ -145,7 +123,7 @@ fn colours_are_for_terminals() {
         r##"{"process": "P", "path": "t/a", "kind": 2, "units": 0, "amount": 5, "description": "About t/a."},
         {"process": "P", "path": "t/b", "kind": 2, "units": 0, "amount": -6, "description": "About t/b."}"##,
     ];
-    let text = show("colours_are_for_terminals", &files, &["--color=always"]);
+    let text = show(&files, &["--color=always"]);
     assert_eq!(
         text,
         "Total resident memory (approximate) -- 0.00 MB\n\
@@ -171,7 +149,7 @@ fn differences_have_marks() {
         {"process": "P", "path": "f", "kind": 2, "units": 0, "amount": 1, "description": "About f."},
         {"process": "P", "path": "same", "kind": 2, "units": 0, "amount": 1, "description": "About same."}"##,
     ];
-    let text = show("differences_have_marks", &files, &[]);
+    let text = show(&files, &[]);
     assert_eq!(
         text,
         r##"Total resident memory (approximate) -- 0.00 MB
@@ -199,7 +177,7 @@ fn a_leaf_and_a_tree_are_made_comparable() {
         r##"{"process": "P", "path": "t/a", "kind": 2, "units": 0, "amount": 30, "description": "About t/a."},
         {"process": "P", "path": "t/d", "kind": 2, "units": 0, "amount": 1, "description": "About t/d."}"##,
     ];
-    let text = show("a_leaf_and_a_tree_are_made_comparable", &files, &["-v"]);
+    let text = show(&files, &["-v"]);
     assert_eq!(
         text,
         r##"Total resident memory (approximate) -- 0 B
@@ -225,7 +203,7 @@ fn large_swings_stay_in_sight() {
         r##"{"process": "P", "path": "t/a/d", "kind": 2, "units": 0, "amount": 500, "description": "About t/a/d."},
         {"process": "P", "path": "t/c", "kind": 2, "units": 0, "amount": 1003, "description": "About t/c."}"##,
     ];
-    let text = show("large_swings_stay_in_sight", &files, &["-v"]);
+    let text = show(&files, &["-v"]);
     assert_eq!(
         text,
         r##"Total resident memory (approximate) -- 0 B
@@ -251,7 +229,7 @@ fn numbers_of_processes_and_threads_do_not_differ() {
         r##"{"process": "web (pid 4)", "path": "t/x (tid=8)", "kind": 2, "units": 0, "amount": 7, "description": "About t/x (tid=8)."},
         {"process": "web (pid 4)", "path": "t/zone(0x2f)/a", "kind": 2, "units": 0, "amount": 2, "description": "About t/zone(0x2f)/a."}"##,
     ];
-    let text = show("numbers_of_processes_and_threads_do_not_differ", &files, &["-v"]);
+    let text = show(&files, &["-v"]);
     assert_eq!(
         text,
         r##"Total resident memory (approximate) -- 0 B
@@ -277,7 +255,7 @@ fn a_table_for_a_pull_request() {
         {"process": "P", "path": "t/b|c", "kind": 2, "units": 0, "amount": 524288, "description": "About t/b|c."},
         {"process": "P", "path": "t/new", "kind": 2, "units": 0, "amount": 2048, "description": "About t/new."}"##,
     ];
-    let text = show("a_table_for_a_pull_request", &files, &["--markdown"]);
+    let text = show(&files, &["--markdown"]);
     assert_eq!(
         text,
         r##"| Path | Before | After | Change | |

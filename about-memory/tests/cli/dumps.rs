@@ -1,11 +1,10 @@
 //! Tests that every command that reads dumps refuses other input with exit status 2 and a remedy.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot set itself up has failed")]
-
 use std::fs;
 use std::io::Write;
-use std::path::PathBuf;
-use std::process::{Command, Output};
+use std::process::Output;
+
+use super::folder::Folder;
 
 const FRAMES: &str = r##""traceTable":{"A":["B"]},"frameTable":{"B":"#00: main (main.rs:1)"}"##;
 
@@ -15,41 +14,21 @@ fn dump(mode: &str, blocks: &str) -> String {
     )
 }
 
-struct Directory(PathBuf);
-
-impl Directory {
-    fn new(name: &str) -> Self {
-        let path =
-            std::env::temp_dir().join(format!("about-memory-dumps-{name}-{}", std::process::id()));
-        fs::create_dir_all(&path).unwrap();
-        Directory(path)
-    }
-
-    fn run(&self, content: &[u8], args: &[&str]) -> Output {
-        fs::write(self.0.join("d.json"), content).unwrap();
-        Command::new(env!("CARGO_BIN_EXE_about-memory"))
-            .current_dir(&self.0)
-            .args(args)
-            .output()
-            .unwrap()
-    }
-
-    fn refusal(&self, content: &[u8], args: &[&str]) -> String {
-        let output = self.run(content, args);
-        assert_eq!((output.status.code(), output.stdout), (Some(2), Vec::new()), "{args:?}");
-        String::from_utf8(output.stderr).unwrap().trim_end().to_owned()
-    }
+/// Runs the program beside a dump `d.json` of this content.
+fn run(folder: &Folder, content: &[u8], args: &[&str]) -> Output {
+    folder.write("d.json", content);
+    folder.run(args)
 }
 
-impl Drop for Directory {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
+fn refusal(folder: &Folder, content: &[u8], args: &[&str]) -> String {
+    let output = run(folder, content, args);
+    assert_eq!((output.status.code(), output.stdout), (Some(2), Vec::new()), "{args:?}");
+    String::from_utf8(output.stderr).unwrap().trim_end().to_owned()
 }
 
 #[test]
 fn every_command_refuses_what_is_no_dump_in_the_same_words() {
-    let directory = Directory::new("refused");
+    let folder = Folder::new();
     let whole = dump("dark-matter", r#"{"req":8,"alloc":"A"}"#);
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
     gzip.write_all(whole.as_bytes()).unwrap();
@@ -80,16 +59,16 @@ fn every_command_refuses_what_is_no_dump_in_the_same_words() {
     ];
     for (content, expected) in table {
         for command in commands {
-            let said = directory.refusal(content, command);
+            let said = refusal(&folder, content, command);
             assert!(said.starts_with(expected), "{command:?}: {said}");
         }
     }
-    assert!(!directory.0.join("out.json").exists(), "nothing is written of what is refused");
+    assert!(!folder.path("out.json").exists(), "nothing is written of what is refused");
 }
 
 #[test]
 fn a_question_that_a_dump_cannot_answer_says_which_dump_can() {
-    let directory = Directory::new("questions");
+    let folder = Folder::new();
     let table: [(&str, &[&str], &str); 9] = [
         (
             "live",
@@ -134,41 +113,41 @@ fn a_question_that_a_dump_cannot_answer_says_which_dump_can() {
         ),
     ];
     for (mode, args, expected) in table {
-        let said = directory.refusal(dump(mode, r#"{"req":8,"addr":"10"}"#).as_bytes(), args);
+        let said = refusal(&folder, dump(mode, r#"{"req":8,"addr":"10"}"#).as_bytes(), args);
         assert!(said.trim_start_matches("about-memory: ").starts_with(expected), "{said}");
     }
 }
 
 #[test]
 fn what_a_dump_lacks_is_said_and_the_rest_is_answered() {
-    let directory = Directory::new("partial");
+    let folder = Folder::new();
     let blocks = r#"{"req":8,"alloc":"Q","heldBy":"gone"},{"req":16,"alloc":"A"}"#;
     let text = dump("dark-matter", blocks).replace(r#"["B"]"#, r#"["B","Z"]"#);
     for command in ["dmd", "coverage"] {
-        let output = directory.run(text.as_bytes(), &[command, "d.json"]);
+        let output = run(&folder, text.as_bytes(), &[command, "d.json"]);
         assert_eq!(output.status.code(), Some(0), "{command}");
         let said = String::from_utf8(output.stderr).unwrap();
         assert!(said.contains("1 stack named but not in traceTable (the first is Q)"), "{said}");
         assert!(said.contains("1 frame named but not in frameTable (the first is Z)"), "{said}");
         assert!(String::from_utf8(output.stdout).unwrap().contains("24"), "{command}");
     }
-    let output = directory.run(text.as_bytes(), &["symbolicate", "d.json", "-o", "out.json"]);
+    let output = run(&folder, text.as_bytes(), &["symbolicate", "d.json", "-o", "out.json"]);
     assert_eq!(output.status.code(), Some(0));
-    let written = fs::read(directory.0.join("out.json")).unwrap();
-    let output = directory.run(&written, &["dmd", "d.json"]);
+    let written = fs::read(folder.path("out.json")).unwrap();
+    let output = run(&folder, &written, &["dmd", "d.json"]);
     assert!(String::from_utf8(output.stdout).unwrap().contains("16 bytes"));
 }
 
 #[test]
 fn a_self_contained_dump_is_read_as_the_one_it_was_made_of() {
-    let directory = Directory::new("whole");
+    let folder = Folder::new();
     let text = dump("dark-matter", r#"{"req":8,"alloc":"A"},{"req":16,"reps":["A"],"alloc":"A"}"#);
-    let output = directory.run(text.as_bytes(), &["symbolicate", "d.json", "-o", "out.json.gz"]);
+    let output = run(&folder, text.as_bytes(), &["symbolicate", "d.json", "-o", "out.json.gz"]);
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     let below_heading = |output: Output| {
         String::from_utf8(output.stdout).unwrap().split_once("\n\n").unwrap().1.to_owned()
     };
-    let before = below_heading(directory.run(text.as_bytes(), &["dmd", "d.json"]));
-    let after = below_heading(directory.run(text.as_bytes(), &["dmd", "out.json.gz"]));
+    let before = below_heading(run(&folder, text.as_bytes(), &["dmd", "d.json"]));
+    let after = below_heading(run(&folder, text.as_bytes(), &["dmd", "out.json.gz"]));
     assert_eq!(after, before);
 }

@@ -1,28 +1,6 @@
 //! Every rule of the page, by the text it comes to.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot set itself up has failed")]
-
-use std::fs;
-use std::process::Command;
-
-/// Writes the files, runs the program on them, and answers what it printed.
-fn show(name: &str, files: &[&str], args: &[&str]) -> String {
-    let directory =
-        std::env::temp_dir().join(format!("about-memory-text-{name}-{}", std::process::id()));
-    fs::create_dir_all(&directory).unwrap();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_about-memory"));
-    command.current_dir(&directory).args((files.len() > 1).then_some("diff"));
-    for (file, reports) in ["one.json", "two.json"].into_iter().zip(files) {
-        let text =
-            format!(r#"{{"version": 1, "hasMozMallocUsableSize": true, "reports": [{reports}]}}"#);
-        fs::write(directory.join(file), text).unwrap();
-        command.arg(file);
-    }
-    let output = command.args(args).output().unwrap();
-    fs::remove_dir_all(&directory).unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap()
-}
+use super::folder::show;
 
 #[test]
 fn sums_and_duplicates() {
@@ -33,7 +11,7 @@ fn sums_and_duplicates() {
         {"process": "P", "path": "f", "kind": 2, "units": 0, "amount": 0, "description": "About f."},
         {"process": "P", "path": "f", "kind": 2, "units": 0, "amount": 5, "description": "About f."}"##,
     ];
-    let text = show("sums_and_duplicates", &files, &[]);
+    let text = show(&files, &[]);
     assert_eq!(
         text,
         r##"Total resident memory (approximate) -- 0.00 MB
@@ -59,7 +37,7 @@ fn a_zero_is_replaced_and_not_counted() {
         {"process": "P", "path": "t/b", "kind": 2, "units": 0, "amount": 0, "description": "About t/b."},
         {"process": "P", "path": "t/b", "kind": 2, "units": 0, "amount": 0, "description": "About t/b."}"##,
     ];
-    let text = show("a_zero_is_replaced_and_not_counted", &files, &["-v"]);
+    let text = show(&files, &["-v"]);
     assert_eq!(
         text,
         r##"Total resident memory (approximate) -- 0 B
@@ -82,7 +60,7 @@ fn only_kids_are_merged_but_not_into_a_root() {
         {"process": "P", "path": "u/a/b", "kind": 2, "units": 0, "amount": 6, "description": "About u/a/b."},
         {"process": "P", "path": "u/a/c/d", "kind": 2, "units": 0, "amount": 7, "description": "About u/a/c/d."}"##,
     ];
-    let text = show("only_kids_are_merged_but_not_into_a_root", &files, &["-v"]);
+    let text = show(&files, &["-v"]);
     assert_eq!(
         text,
         r##"Total resident memory (approximate) -- 0 B
@@ -109,7 +87,7 @@ fn heap_unclassified_is_what_no_report_names() {
         {"process": "P", "path": "explicit/b", "kind": 0, "units": 0, "amount": 5242880, "description": "About explicit/b."},
         {"process": "P", "path": "heap-allocated", "kind": 2, "units": 0, "amount": 52428800, "description": "About heap-allocated."}"##,
     ];
-    let text = show("heap_unclassified_is_what_no_report_names", &files, &[]);
+    let text = show(&files, &[]);
     assert_eq!(
         text,
         r##"Total resident memory (approximate) -- 0.00 MB
@@ -135,7 +113,7 @@ fn without_heap_allocated_there_is_a_warning() {
     let files = [
         r##"{"process": "P", "path": "explicit/a", "kind": 1, "units": 0, "amount": 31457280, "description": "About explicit/a."}"##,
     ];
-    let text = show("without_heap_allocated_there_is_a_warning", &files, &[]);
+    let text = show(&files, &[]);
     assert_eq!(
         text,
         r##"Total resident memory (approximate) -- 0.00 MB
@@ -162,7 +140,7 @@ fn tiny_kids_are_gathered() {
         {"process": "P", "path": "u/large", "kind": 2, "units": 0, "amount": 1000, "description": "About u/large."},
         {"process": "P", "path": "u/small", "kind": 2, "units": 0, "amount": 5, "description": "About u/small."}"##,
     ];
-    let text = show("tiny_kids_are_gathered", &files, &["--units", "bytes"]);
+    let text = show(&files, &["--units", "bytes"]);
     assert_eq!(
         text,
         r##"Total resident memory (approximate) -- 0 B
@@ -189,7 +167,7 @@ fn kids_that_are_all_tiny_are_closed() {
         {"process": "P", "path": "t/b/x", "kind": 2, "units": 0, "amount": 6, "description": "About t/b/x."},
         {"process": "P", "path": "t/b/y", "kind": 2, "units": 0, "amount": 3, "description": "About t/b/y."}"##,
     ];
-    let text = show("kids_that_are_all_tiny_are_closed", &files, &["--units", "bytes"]);
+    let text = show(&files, &["--units", "bytes"]);
     assert_eq!(
         text,
         r##"Total resident memory (approximate) -- 0 B
@@ -217,7 +195,7 @@ fn names_sort_as_icu_has_it() {
         {"process": "P", "path": "_x", "kind": 2, "units": 1, "amount": 5, "description": "About _x."},
         {"process": "P", "path": "é", "kind": 2, "units": 1, "amount": 5, "description": "About é."}"##,
     ];
-    let text = show("names_sort_as_icu_has_it", &files, &[]);
+    let text = show(&files, &[]);
     assert_eq!(
         text,
         r##"Total resident memory (approximate) -- 0.00 MB
@@ -246,7 +224,7 @@ fn invalid_values_are_marked_listed_and_in_sight() {
         {"process": "P", "path": "explicit/b/d", "kind": 1, "units": 0, "amount": 3, "description": "About explicit/b/d."},
         {"process": "P", "path": "heap-allocated", "kind": 2, "units": 0, "amount": 943718400, "description": "About heap-allocated."}"##,
     ];
-    let text = show("invalid_values_are_marked_listed_and_in_sight", &files, &[]);
+    let text = show(&files, &[]);
     assert_eq!(
         text,
         r##"Total resident memory (approximate) -- 0.00 MB
@@ -284,7 +262,7 @@ fn all_of_a_negative_tree_is_invalid() {
         {"process": "P", "path": "t/b", "kind": 2, "units": 0, "amount": 2, "description": "About t/b."},
         {"process": "P", "path": "t/c", "kind": 2, "units": 0, "amount": 0, "description": "About t/c."}"##,
     ];
-    let text = show("all_of_a_negative_tree_is_invalid", &files, &["-v"]);
+    let text = show(&files, &["-v"]);
     assert_eq!(
         text,
         r##"Total resident memory (approximate) -- 0 B
@@ -308,7 +286,7 @@ fn invalid_values_leak_into_the_next_explicit_tree() {
         {"process": "Q", "path": "explicit/a", "kind": 1, "units": 0, "amount": 5, "description": "About explicit/a."},
         {"process": "Q", "path": "heap-allocated", "kind": 2, "units": 0, "amount": 5, "description": "About heap-allocated."}"##,
     ];
-    let text = show("invalid_values_leak_into_the_next_explicit_tree", &files, &[]);
+    let text = show(&files, &[]);
     assert_eq!(
         text,
         r##"Total resident memory (approximate) -- 0.00 MB
@@ -348,7 +326,7 @@ fn processes_come_by_main_resident_and_name() {
         {"process": "z", "path": "resident", "kind": 2, "units": 0, "amount": 5242880, "description": "About resident."},
         {"process": "Main Process (pid 7)", "path": "x", "kind": 2, "units": 0, "amount": 1, "description": "About x."}"##,
     ];
-    let text = show("processes_come_by_main_resident_and_name", &files, &[]);
+    let text = show(&files, &[]);
     assert_eq!(
         text,
         r##"Total resident memory (approximate) -- 5.00 MB
@@ -388,7 +366,7 @@ fn every_process_is_counted_in_the_total() {
         {"process": "Main Process", "path": "resident", "kind": 2, "units": 0, "amount": 9437184, "description": "About resident."},
         {"process": "Main Process", "path": "resident-unique", "kind": 2, "units": 0, "amount": 1048576, "description": "About resident-unique."}"##,
     ];
-    let text = show("every_process_is_counted_in_the_total", &files, &[]);
+    let text = show(&files, &[]);
     assert_eq!(
         text,
         r##"Total resident memory (approximate) -- 11.00 MB
@@ -418,7 +396,7 @@ fn units_have_their_forms() {
         {"process": "P", "path": "d", "kind": 2, "units": 2, "amount": 17, "description": "About d."},
         {"process": "P", "path": "p", "kind": 2, "units": 3, "amount": -5, "description": "About p."}"##,
     ];
-    let text = show("units_have_their_forms", &files, &[]);
+    let text = show(&files, &[]);
     assert_eq!(
         text,
         r##"Total resident memory (approximate) -- 0.00 MB
@@ -443,7 +421,7 @@ fn backslashes_stand_for_slashes() {
         r##"{"process": "P", "path": "t/http:\\\\a\\b", "kind": 2, "units": 1, "amount": 5, "description": "About t/http:\\\\a\\b."},
         {"process": "P", "path": "t/c", "kind": 2, "units": 1, "amount": 6, "description": "About t/c."}"##,
     ];
-    let text = show("backslashes_stand_for_slashes", &files, &[]);
+    let text = show(&files, &[]);
     assert_eq!(
         text,
         r##"Total resident memory (approximate) -- 0.00 MB
@@ -467,11 +445,7 @@ fn a_filter_leaves_reports_out_before_anything_is_summed() {
         {"process": "P", "path": "heap-allocated", "kind": 2, "units": 0, "amount": 52428800, "description": "About heap-allocated."},
         {"process": "P", "path": "resident", "kind": 2, "units": 0, "amount": 94371840, "description": "About resident."}"##,
     ];
-    let text = show(
-        "a_filter_leaves_reports_out_before_anything_is_summed",
-        &files,
-        &["--filter", "explicit/a"],
-    );
+    let text = show(&files, &["--filter", "explicit/a"]);
     assert_eq!(
         text,
         r##"Total resident memory (approximate) -- 90.00 MB
@@ -491,7 +465,7 @@ fn nothing_is_said_too() {
     let files = [
         r##"{"process": "P", "path": "a", "kind": 2, "units": 0, "amount": 5, "description": "About a."}"##,
     ];
-    let text = show("nothing_is_said_too", &files, &["--filter", "none"]);
+    let text = show(&files, &["--filter", "none"]);
     assert_eq!(
         text,
         r##"Total resident memory (approximate) -- 0.00 MB
@@ -506,7 +480,7 @@ fn segments_keep_what_a_path_cannot_say() {
         r##"{"process": "P", "path": "t/C:\\dir/x", "kind": 2, "units": 1, "amount": 5, "description": "About t/C:\\dir/x.", "segments": ["t", "C:\\dir", "x/y"]},
         {"process": "P", "path": "t/b", "kind": 2, "units": 1, "amount": 6, "description": "About t/b."}"##,
     ];
-    let text = show("segments_keep_what_a_path_cannot_say", &files, &[]);
+    let text = show(&files, &[]);
     assert_eq!(
         text,
         r##"Total resident memory (approximate) -- 0.00 MB
@@ -528,7 +502,7 @@ fn an_empty_process_is_the_main_one() {
         r##"{"process": "", "path": "a", "kind": 2, "units": 0, "amount": 5, "description": "About a."},
         {"process": "b", "path": "a", "kind": 2, "units": 0, "amount": 5, "description": "About a."}"##,
     ];
-    let text = show("an_empty_process_is_the_main_one", &files, &[]);
+    let text = show(&files, &[]);
     assert_eq!(
         text,
         r##"Total resident memory (approximate) -- 0.00 MB

@@ -1,14 +1,12 @@
 //! The offline page: what it holds is what the command line shows, and nothing in it leads out.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot set itself up has failed")]
-
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use flate2::read::GzDecoder;
 use std::fs;
 use std::io::Read;
-use std::path::PathBuf;
-use std::process::{Command, Output};
+
+use super::folder::Folder;
 
 const ONE: &str = r##"{"version": 1, "hasMozMallocUsableSize": true, "reports": [
     {"process": "P (pid 1)", "path": "explicit/a/<\/script><script>alert(1)<\/script>", "kind": 1, "units": 0, "amount": 5000000, "description": "About \"a\"."},
@@ -27,43 +25,6 @@ const TWO: &str = r##"{"version": 1, "hasMozMallocUsableSize": true, "reports": 
     {"process": "P (pid 2)", "path": "explicit/b/c", "kind": 1, "units": 0, "amount": 7000000, "description": ""}
 ]}"##;
 
-/// A folder with both files, which ends with this value.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Folder {
-        let folder =
-            std::env::temp_dir().join(format!("about-memory-html-{name}-{}", std::process::id()));
-        fs::create_dir_all(&folder).unwrap();
-        fs::write(folder.join("one.json"), ONE).unwrap();
-        fs::write(folder.join("two.json"), TWO).unwrap();
-        Folder(folder)
-    }
-
-    fn run(&self, args: &[&str]) -> Output {
-        let program = env!("CARGO_BIN_EXE_about-memory");
-        Command::new(program).current_dir(&self.0).args(args).output().unwrap()
-    }
-
-    fn text(&self, args: &[&str]) -> String {
-        let output = self.run(args);
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8(output.stdout).unwrap()
-    }
-
-    fn page(&self) -> String {
-        self.text(&["html", "one.json", "two.json", "-o", "page.html"]);
-        fs::read_to_string(self.0.join("page.html")).unwrap()
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        // A folder that cannot be removed is only untidy.
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
 /// Returns the data that a page contains under a name.
 fn embedded(page: &str, name: &str) -> String {
     let start = format!("<script type=\"application/gzip\" data-name=\"{name}\">");
@@ -75,12 +36,22 @@ fn embedded(page: &str, name: &str) -> String {
     json
 }
 
+fn folder() -> Folder {
+    Folder::new().with("one.json", ONE).with("two.json", TWO)
+}
+
+/// Returns the page of both files.
+fn page(folder: &Folder) -> String {
+    folder.text(&["html", "one.json", "two.json", "-o", "page.html"]);
+    fs::read_to_string(folder.path("page.html")).unwrap()
+}
+
 #[test]
 fn the_page_holds_what_the_command_line_shows() {
-    let folder = Folder::new("holds");
-    let page = folder.page();
+    let folder = folder();
+    let page = page(&folder);
     for (name, file) in [("moments/0/reports", "one.json"), ("moments/1/reports", "two.json")] {
-        fs::write(folder.0.join("held.json"), embedded(&page, name)).unwrap();
+        folder.write("held.json", embedded(&page, name));
         for verbose in [&[][..], &["--verbose"]] {
             let show = |file| folder.text(&[&[file], verbose].concat());
             assert_eq!(show("held.json"), show(file), "{name}");
@@ -92,12 +63,12 @@ fn the_page_holds_what_the_command_line_shows() {
 
 #[test]
 fn the_page_holds_what_differs() {
-    let folder = Folder::new("differs");
+    let folder = folder();
     // A report that lacks a field cannot be compared.
     let is_whole = |line: &&str| !line.contains("path") || line.contains("description");
     let comparable: Vec<&str> = ONE.lines().filter(is_whole).collect();
-    fs::write(folder.0.join("one.json"), comparable.join("\n")).unwrap();
-    let difference = embedded(&folder.page(), "differences/0/1");
+    folder.write("one.json", comparable.join("\n"));
+    let difference = embedded(&page(&folder), "differences/0/1");
     let value: serde_json::Value = serde_json::from_str(&difference).unwrap();
     let amounts: Vec<String> = value["reports"]
         .as_array()
@@ -112,8 +83,8 @@ fn the_page_holds_what_differs() {
 
 #[test]
 fn nothing_in_the_page_leads_out_or_runs_but_its_own_program() {
-    let folder = Folder::new("leads");
-    let page = folder.page();
+    let folder = folder();
+    let page = page(&folder);
     assert!(page.contains("content=\"default-src 'none'; script-src 'sha256-"));
     assert!(!page.contains("unsafe-inline") && !page.contains("alert(1)"));
     for way in ["src=", "@import", "url(", "<iframe", "<form action"] {
@@ -127,7 +98,7 @@ fn nothing_in_the_page_leads_out_or_runs_but_its_own_program() {
 
 #[test]
 fn what_cannot_be_shown_is_refused_as_elsewhere() {
-    let folder = Folder::new("refused");
+    let folder = folder();
     for (args, words) in [
         (["html", "none.json", "-o", "page.html"], "about-memory: none.json: no such file\n"),
         (
@@ -140,7 +111,7 @@ fn what_cannot_be_shown_is_refused_as_elsewhere() {
         assert_eq!(output.status.code(), Some(2));
         assert!(error.starts_with(words), "{error}");
     }
-    assert!(!folder.0.join("page.html").exists());
+    assert!(!folder.path("page.html").exists());
 }
 
 /// A report of a process that began at a time, with so much in its cache.
@@ -167,17 +138,17 @@ fn report(began: u64, minute: u64, cache: u64) -> String {
 
 #[test]
 fn resident_memory_is_explained_by_the_earlier_moments_of_the_process() {
-    let folder = Folder::new("resident");
+    let folder = folder();
     for (name, text) in [
         ("now.json", report(1000, 12, 90_000_000)),
         ("before.json", report(1000, 2, 20_000_000)),
         ("restarted.json", report(900_000, 1, 5_000_000)),
     ] {
-        fs::write(folder.0.join(name), text).unwrap();
+        folder.write(name, text);
     }
     let names = ["now.json", "before.json", "restarted.json", "two.json"];
     folder.text(&[&["html"], &names[..], &["-o", "page.html"]].concat());
-    let page = fs::read_to_string(folder.0.join("page.html")).unwrap();
+    let page = fs::read_to_string(folder.path("page.html")).unwrap();
     let on_page = |moment: usize| {
         let found = embedded(&page, &format!("moments/{moment}/findings"));
         let found: serde_json::Value = serde_json::from_str(&found).unwrap();

@@ -1,13 +1,11 @@
 //! Tests commands that take recordings in place of dumps: exports, trees and growth, at any moment.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot set itself up has failed")]
-
-use std::fs;
 use std::io::Write;
-use std::path::PathBuf;
-use std::process::{Command, Output, Stdio};
+use std::process::Stdio;
 
-use serde_json::{Value, json};
+use serde_json::json;
+
+use super::folder::Folder;
 
 /// A recording of two seconds: a block that stays, one that another thread frees, and one that is
 /// allocated after that.
@@ -30,43 +28,13 @@ const RECORDING: &str = r#"{"recording":1,"program":"/usr/bin/shop","pid":42,"st
 const DUMP: &str = r##"{"version":5,"invocation":{"dmdEnvVar":"1","mode":"dark-matter"},
 "blockList":[{"req":4000,"slop":96,"alloc":"L"}],"traceTable":{"L":["l"]},"frameTable":{"l":"#00: shop::load (src/main.rs:12)"}}"##;
 
-struct Directory(PathBuf);
-
-impl Directory {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir()
-            .join(format!("about-memory-moments-{name}-{}", std::process::id()));
-        fs::create_dir_all(&path).unwrap();
-        fs::write(path.join("shop.rec"), RECORDING).unwrap();
-        fs::write(path.join("dump.json"), DUMP).unwrap();
-        Directory(path)
-    }
-
-    fn run(&self, args: &[&str]) -> Output {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_about-memory"));
-        command.current_dir(&self.0).args(args).output().unwrap()
-    }
-
-    fn text(&self, args: &[&str]) -> String {
-        let output = self.run(args);
-        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8(output.stdout).unwrap()
-    }
-
-    fn json(&self, args: &[&str]) -> Value {
-        serde_json::from_str(&self.text(args)).unwrap()
-    }
-}
-
-impl Drop for Directory {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
+fn folder() -> Folder {
+    Folder::new().with("shop.rec", RECORDING).with("dump.json", DUMP)
 }
 
 fn folded(at: &[&str]) -> Vec<String> {
-    let directory = Directory::new(&format!("folded{}", at.join("")));
-    let text = directory.text(&[&["export", "shop.rec", "--to", "folded"], at].concat());
+    let folder = folder();
+    let text = folder.text(&[&["export", "shop.rec", "--to", "folded"], at].concat());
     text.lines().map(|line| line.replace("???[??? +0x", "[")).collect()
 }
 
@@ -88,23 +56,23 @@ fn a_format_of_one_heap_gets_that_of_the_moment() {
 
 #[test]
 fn formats_with_time_get_the_whole_course() {
-    let directory = Directory::new("course");
-    let profile = directory.json(&["export", "shop.rec", "--to", "firefox-profiler"]);
+    let folder = folder();
+    let profile = folder.json(&["export", "shop.rec", "--to", "firefox-profiler"]);
     let blocks = &profile["threads"][0]["nativeAllocations"];
     assert_eq!(blocks["weight"], json!([1008, 4008, 24, -4008]));
-    let at = directory.json(&["export", "shop.rec", "--to", "firefox-profiler", "--at", "peak"]);
+    let at = folder.json(&["export", "shop.rec", "--to", "firefox-profiler", "--at", "peak"]);
     assert_eq!(at["threads"][1]["samples"]["weight"], json!([4008, 1008]));
-    let two = directory.json(&["export", "shop.rec", "shop.rec", "--to", "firefox-profiler"]);
+    let two = folder.json(&["export", "shop.rec", "shop.rec", "--to", "firefox-profiler"]);
     assert_eq!(two["counters"].as_array().unwrap().len(), 2);
-    let massif = directory.text(&["export", "shop.rec", "--to", "massif"]);
+    let massif = folder.text(&["export", "shop.rec", "--to", "massif"]);
     assert_eq!(massif.matches("heap_tree=peak").count(), 1);
     assert_eq!(massif.matches("snapshot=").count(), 61);
     let moments = ["export", "shop.rec", "--to", "massif", "--at", "0.6", "--at", "peak"];
-    assert_eq!(directory.text(&moments).matches("snapshot=").count(), 2);
+    assert_eq!(folder.text(&moments).matches("snapshot=").count(), 2);
     let moments = ["export", "shop.rec", "--to", "memory-infra", "--at", "1", "--at", "2s"];
-    let trace = directory.json(&moments);
+    let trace = folder.json(&moments);
     assert_eq!(trace["traceEvents"].as_array().unwrap().len(), 3);
-    let dhat = directory.json(&["export", "shop.rec", "--to", "dhat"]);
+    let dhat = folder.json(&["export", "shop.rec", "--to", "dhat"]);
     assert_eq!((&dhat["te"], &dhat["tg"]), (&2_000_000.into(), &1_000_000.into()));
     // One block of 1.5 s and one of half a second.
     assert_eq!((&dhat["pps"][0]["tb"], &dhat["pps"][0]["tl"]), (&1032.into(), &2_000_000.into()));
@@ -112,12 +80,12 @@ fn formats_with_time_get_the_whole_course() {
 
 #[test]
 fn details_and_growth_are_of_moments() {
-    let directory = Directory::new("growth");
-    let heap = directory.json(&["heap", "shop.rec", "--json", "--at", "peak"]);
+    let folder = folder();
+    let heap = folder.json(&["heap", "shop.rec", "--json", "--at", "peak"]);
     assert_eq!(heap["bytes"], 5016);
-    assert_eq!(directory.json(&["heap", "shop.rec", "--json"])["bytes"], 1032);
+    assert_eq!(folder.json(&["heap", "shop.rec", "--json"])["bytes"], 1032);
     let diff = |words: &[&str]| {
-        let growth = directory.json(&[&["heap-diff"], words, &["--json"]].concat());
+        let growth = folder.json(&[&["heap-diff"], words, &["--json"]].concat());
         (growth["before"]["bytes"].as_i64().unwrap(), growth["after"]["bytes"].as_i64().unwrap())
     };
     assert_eq!(diff(&["shop.rec"]), (0, 1032));
@@ -129,13 +97,13 @@ fn details_and_growth_are_of_moments() {
 
 #[test]
 fn a_recording_is_known_by_its_text_also_in_a_pipe() {
-    let directory = Directory::new("pipe");
+    let folder = folder();
     let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     packed.write_all(RECORDING.as_bytes()).unwrap();
     for text in [RECORDING.as_bytes().to_vec(), packed.finish().unwrap()] {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_about-memory"));
+        let mut command = folder.command();
         command.args(["export", "-", "--to", "folded"]).stdin(Stdio::piped());
-        let mut child = command.stdout(Stdio::piped()).current_dir(&directory.0).spawn().unwrap();
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         child.stdin.take().unwrap().write_all(&text).unwrap();
         let output = child.wait_with_output().unwrap();
         assert_eq!(String::from_utf8(output.stdout).unwrap(), "???[??? +0x10] 1032\n");
@@ -144,8 +112,8 @@ fn a_recording_is_known_by_its_text_also_in_a_pipe() {
 
 #[test]
 fn what_a_recording_comes_to_is_said_in_bytes() {
-    let directory = Directory::new("json");
-    let sums = directory.json(&["recording", "shop.rec", "--json"]);
+    let folder = folder();
+    let sums = folder.json(&["recording", "shop.rec", "--json"]);
     let bytes = |which: &str| sums[which]["bytes"].as_i64().unwrap();
     assert_eq!(["allocated", "atPeak", "retained", "temporary"].map(bytes), [5040, 5016, 1032, 0]);
     assert_eq!(sums["peak"], json!({"time": 1_000_000, "live": 5016, "isExact": false}));
@@ -158,7 +126,7 @@ fn what_a_recording_comes_to_is_said_in_bytes() {
 
 #[test]
 fn what_is_not_to_be_had_is_refused_with_the_remedy() {
-    let directory = Directory::new("refused");
+    let folder = folder();
     let table: [(&[&str], &str); 7] = [
         (
             &["export", "shop.rec", "--to", "folded", "--at", "1min"],
@@ -190,7 +158,7 @@ fn what_is_not_to_be_had_is_refused_with_the_remedy() {
         ),
     ];
     for (args, expected) in table {
-        let output = directory.run(args);
+        let output = folder.run(args);
         let said = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(2), "{said}");
         assert!(said.lines().any(|line| line.starts_with(expected)), "{said}");

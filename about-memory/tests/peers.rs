@@ -1,0 +1,105 @@
+//! Programs that answer slowly, endlessly or not at all: each is given up in its time, and the
+//! others are shown.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot set itself up has failed")]
+
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use about_memory::input::live::{Connection, LiveError, Program};
+use memreport::serve::Request;
+
+/// The time limit of requests that are not answered.
+const TIMEOUT: Duration = Duration::from_millis(300);
+
+/// The time of a hang: no request comes near it, even on a busy machine.
+const HANG: Duration = Duration::from_secs(60);
+
+/// Listens as this process, and answers every request by a function.
+fn serve(
+    folder: &Path,
+    timeout: Duration,
+    answer: impl Fn(UnixStream) + Send + 'static,
+) -> Connection {
+    let pid = std::process::id();
+    let socket = folder.join(format!("memreport-{pid}.sock"));
+    let listener = UnixListener::bind(&socket).unwrap();
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let stream = stream.unwrap();
+            let mut line = String::new();
+            BufReader::new(&stream).read_line(&mut line).unwrap();
+            answer(stream);
+        }
+    });
+    Connection::new(Program { pid, socket }, timeout)
+}
+
+/// Sends a byte now and then, more often than the time limit, until the client has gone.
+fn dribble(mut stream: &UnixStream) {
+    while stream.write_all(b" ").is_ok() {
+        thread::sleep(TIMEOUT / 30);
+    }
+}
+
+fn assert_late(connection: &Connection) {
+    let started = Instant::now();
+    let error = connection.ask(&Request::new("report")).unwrap_err();
+    let is_late = matches!(&error, LiveError::Io(_, error)
+        if error.kind() == std::io::ErrorKind::WouldBlock);
+    assert!(is_late, "{error}");
+    assert!(started.elapsed() < HANG);
+}
+
+#[test]
+fn an_answer_that_dribbles_ends_at_the_deadline() {
+    let folder = tempfile::tempdir().unwrap();
+    assert_late(&serve(folder.path(), TIMEOUT, |stream| dribble(&stream)));
+    let folder = tempfile::tempdir().unwrap();
+    assert_late(&serve(folder.path(), TIMEOUT, |mut stream| {
+        writeln!(stream, r#"{{"ok":[{{"name":"report","bytes":1000000}}]}}"#).unwrap();
+        dribble(&stream);
+    }));
+}
+
+#[test]
+fn a_program_that_never_accepts_is_given_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("memreport-1.sock");
+    let _listener = UnixListener::bind(&socket).unwrap();
+    // Fill its queue.
+    let mut queue = Vec::new();
+    let address = rustix::net::SocketAddrUnix::new(&socket).unwrap();
+    loop {
+        let (family, kind) = (rustix::net::AddressFamily::UNIX, rustix::net::SocketType::STREAM);
+        let flags = rustix::net::SocketFlags::NONBLOCK;
+        let client = rustix::net::socket_with(family, kind, flags, None).unwrap();
+        if rustix::net::connect(&client, &address).is_err() {
+            break;
+        }
+        queue.push(client);
+    }
+    assert_late(&Connection::new(Program { pid: 1, socket }, TIMEOUT));
+}
+
+#[test]
+fn the_parts_of_an_answer_share_one_budget() {
+    let folder = tempfile::tempdir().unwrap();
+    let one = r#"{"name":"a","bytes":3000000000}"#;
+    let connection = serve(folder.path(), HANG, move |mut stream| {
+        let _ = writeln!(stream, r#"{{"ok":[{one},{one}]}}"#);
+        dribble(&stream);
+    });
+    let error = connection.ask(&Request::new("report")).unwrap_err().to_string();
+    assert!(error.contains("6000000000 bytes announced"), "{error}");
+    let folder = tempfile::tempdir().unwrap();
+    let connection = serve(folder.path(), HANG, |mut stream| {
+        let _ = writeln!(stream, r#"{{"ok":[{{"name":"status","bytes":2000000}}]}}"#);
+        dribble(&stream);
+    });
+    let error = connection.status().unwrap_err().to_string();
+    assert!(error.contains("2000000 bytes announced"), "{error}");
+}
