@@ -23,6 +23,7 @@
 mod read;
 mod dump;
 mod moment;
+mod peak;
 mod summary;
 
 pub use moment::{Moment, MomentError, NoMoment};
@@ -68,6 +69,8 @@ pub struct Recording {
     /// True if its end was written, and nothing is missing. A killed program leaves a recording
     /// without an end.
     pub is_whole: bool,
+    /// The peak to the event, if every block of the program was recorded.
+    exact_peak: Option<peak::ExactPeak>,
 }
 
 impl Recording {

@@ -76,8 +76,31 @@ fn near_the_peak_is_near_the_peak() {
         .parse()
         .expect("a number");
     assert!(bytes > 30_000_000, "the program holds 32 MB at its peak, and {bytes} bytes were seen");
-    assert_has(&notes, "the most that was seen allocated is ");
+    assert_has(&notes, "the most that was ever allocated is ");
     assert_eq!(code, 0);
+}
+
+/// The snapshot at exit would replace it, and the tree would have another size than the label.
+#[test]
+fn of_one_kept_snapshot_the_peak_is_kept_and_named_by_its_size() {
+    let words = ["--at-peak", "--keep", "1", "--verbose", "--", MOMENTS, "peak"];
+    let (out, _, code) = run(&words);
+    let after = |text: &str, words: &str| {
+        let rest = text.split_once(words).unwrap_or_else(|| panic!("no `{words}` in:\n{text}")).1;
+        let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
+        digits.parse::<u64>().expect("a number")
+    };
+    assert_eq!(code, 0);
+    assert_has(&out, "(the only snapshot)");
+    let label = after(&out, "near the peak, with ");
+    let tree = out.lines().find(|line| line.ends_with(" ── heap-allocated"));
+    let tree = tree.expect("a line").trim_start().split(' ').next().expect("a number");
+    assert_eq!(tree.replace(',', "").parse(), Ok(label), "{out}");
+    // The exact peak is at least what the snapshot shows, with the blocks of that moment.
+    let peak = after(&out, "s after the start, with ");
+    assert!(peak > 32_000_000, "{peak}");
+    assert_has(&out, "What lived at the peak");
+    assert_has(out.split_once("What lived at the peak").expect("see above").1, "moments::peak");
 }
 
 #[test]

@@ -138,8 +138,10 @@ impl Layout {
 
     fn rows(&self, history: &History, at: u64, amounts: Amounts) -> Vec<Row> {
         let mut sums: FxHashMap<SizedSite, LiveAndAllocated> = FxHashMap::default();
-        for block in history.recording.blocks.iter().take_while(|block| block.allocated_at <= at) {
-            let lives = block.lives_at(at);
+        let recording = &history.recording;
+        let blocks = recording.blocks.iter().enumerate();
+        for (number, block) in blocks.take_while(|(_, block)| block.allocated_at <= at) {
+            let lives = recording.lives_at(number, at);
             if lives || amounts == Amounts::Both {
                 let key = SizedSite { site: history.site(block), size: block.usable };
                 let sum = sums.entry(key).or_default();

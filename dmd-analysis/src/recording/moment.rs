@@ -20,7 +20,7 @@ use super::Recording;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Moment {
-    /// The peak of the bytes in live blocks, among the points of the timeline.
+    /// The [peak](Recording::peak) of the bytes in live blocks.
     Peak,
     /// The end.
     End,

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::read::Unpacker;
 
+use super::peak::Follower;
 use super::{Block, Freed, Mark, Module, Point, Recording, Scope, Site, Thread};
 
 /// The error for a file that is not a recording.
@@ -68,6 +69,8 @@ struct WireHeader {
     sample_bytes: Option<u64>,
     #[serde(default)]
     lossy: bool,
+    #[serde(default, rename = "everyBlock")]
+    every_block: bool,
 }
 
 #[derive(Deserialize)]
@@ -130,8 +133,7 @@ fn read_lines(mut input: impl BufRead) -> Result<Recording, RecordingError> {
         }
         reading.line(&line).map_err(|problem| RecordingError::Line { number, problem })?;
     }
-    reading.recording.length = reading.time;
-    Ok(reading.recording)
+    Ok(reading.finish())
 }
 
 struct Reading {
@@ -139,10 +141,13 @@ struct Reading {
     time: u64,
     /// The live block at each address.
     live: HashMap<u64, usize>,
+    /// The bytes in live blocks, if the recording has every block of the program.
+    follower: Option<Follower>,
 }
 
 impl Reading {
     fn new(header: WireHeader) -> Self {
+        let follower = header.every_block.then(Follower::default);
         let recording = Recording {
             program: header.program,
             pid: header.pid,
@@ -151,7 +156,15 @@ impl Reading {
             is_lossy: header.lossy,
             ..Recording::default()
         };
-        Reading { recording, time: 0, live: HashMap::new() }
+        Reading { recording, time: 0, live: HashMap::new(), follower }
+    }
+
+    fn finish(mut self) -> Recording {
+        self.recording.length = self.time;
+        // With blocks missing, the sums are closer, and without its end the peak may come later.
+        let follower = self.follower.filter(|_| self.recording.is_whole);
+        self.recording.exact_peak = follower.and_then(Follower::peak);
+        self.recording
     }
 
     fn line(&mut self, line: &[u8]) -> Result<(), String> {
@@ -203,6 +216,9 @@ impl Reading {
             self.recording.blocks[before].freed = Some(Freed { time: self.time, thread: 0 });
         }
         self.recording.blocks.push(block);
+        if let Some(follower) = &mut self.follower {
+            follower.allocated(block.usable, place + 1, self.time);
+        }
         Ok(())
     }
 
@@ -211,7 +227,11 @@ impl Reading {
         self.wait(since);
         // A block whose allocation was lost is not in the recording.
         if let Some(place) = self.live.remove(&address) {
-            self.recording.blocks[place].freed = Some(Freed { time: self.time, thread });
+            let block = &mut self.recording.blocks[place];
+            block.freed = Some(Freed { time: self.time, thread });
+            if let Some(follower) = &mut self.follower {
+                follower.freed(block.usable, Some(place));
+            }
         }
         Ok(())
     }
@@ -230,6 +250,9 @@ impl Reading {
         let time = self.time;
         let point = Point { time, allocated_bytes, allocations, freed_bytes, frees, resident };
         self.recording.timeline.push(point);
+        if let Some(follower) = &mut self.follower {
+            follower.sums(point.live_bytes());
+        }
         Ok(())
     }
 
@@ -251,6 +274,13 @@ impl Reading {
                 self.recording.threads.insert(number, Thread { tid, name });
             }
             Some("module") => self.module(line)?,
+            Some("older") => {
+                let (_, since, usable): (String, u64, u64) = parse(line)?;
+                self.wait(since);
+                if let Some(follower) = &mut self.follower {
+                    follower.freed(usable, None);
+                }
+            }
             // Lines of later versions are ignored.
             _ => {}
         }
@@ -289,6 +319,7 @@ fn hex(text: &str) -> Result<u64, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::recording::{Moment, Which};
     use std::io::Write;
     use std::ops::Range;
 
@@ -338,6 +369,33 @@ mod tests {
             let recording = read(&LINES.as_bytes()[..length]).unwrap();
             assert!(!recording.is_whole || length == LINES.len());
         }
+    }
+
+    #[test]
+    fn the_peak_is_exact_to_the_event_if_every_block_is_there() {
+        let header = r#"{"recording":1,"pid":7,"startedMs":5,"everyBlock":true}"#;
+        // All within a microsecond, between two sums that do not see it.
+        let lines = r#"
+["=",0,1000,2,100,1,0]
+["+",9,1,16,50,64]
+["older",0,100]
+["+",0,1,32,100,112]
+["-",0,16,1]
+["+",0,1,48,40,40]
+["-",0,32,1]
+["=",9,1216,5,276,3,0]
+{"end":true,"events":5,"lost":0,"whole":true}
+"#;
+        let recording = read([header, lines].concat().as_bytes()).unwrap();
+        let peak = recording.peak().unwrap();
+        // 900 and 64, less 100 and more 112.
+        assert_eq!((peak.bytes, peak.time, peak.is_exact), (976, 9, true));
+        let at_peak: Vec<_> = recording.blocks(Which::AtPeak).map(|block| block.usable).collect();
+        assert_eq!(at_peak, [64, 112]);
+        assert_eq!(recording.at(Moment::Peak), Ok(9));
+        let header = header.replace("true", "false");
+        let recording = read([&header, lines].concat().as_bytes()).unwrap();
+        assert_eq!(recording.peak().map(|peak| (peak.bytes, peak.is_exact)), Some((940, false)));
     }
 
     #[test]

@@ -31,13 +31,16 @@ impl Estimate {
 }
 
 /// The peak of the bytes in live blocks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Peak {
     /// The time, in microseconds since the beginning.
     pub time: u64,
     /// The exact bytes in live blocks.
     pub bytes: u64,
+    /// True if it is the high-water mark of the program. Otherwise it is the highest point of the
+    /// timeline, and the heap may have been bigger between two points.
+    pub is_exact: bool,
 }
 
 /// A class of blocks with similar lifetimes.
@@ -59,12 +62,13 @@ impl Recording {
     /// Returns the chosen blocks.
     pub fn blocks(&self, which: Which) -> impl Iterator<Item = &Block> {
         let peak = self.peak().map(|peak| peak.time);
-        self.blocks.iter().filter(move |block| match which {
+        let is_chosen = move |(number, block): &(usize, &Block)| match which {
             Which::Allocated => true,
             Which::Retained => block.freed.is_none(),
             Which::Temporary => block.lifetime().is_some_and(|lifetime| lifetime < TEMPORARY),
-            Which::AtPeak => peak.is_some_and(|peak| block.lives_at(peak)),
-        })
+            Which::AtPeak => peak.is_some_and(|peak| self.lives_at(*number, peak)),
+        };
+        self.blocks.iter().enumerate().filter(is_chosen).map(|(_, block)| block)
     }
 
     /// Returns the sum of the chosen blocks.
@@ -75,11 +79,15 @@ impl Recording {
         sum
     }
 
-    /// Returns the peak of the bytes in live blocks, among the points of the timeline.
+    /// Returns the peak of the bytes in live blocks: to the event if every block was recorded from
+    /// the start of the program, and otherwise among the points of the timeline.
     #[must_use]
     pub fn peak(&self) -> Option<Peak> {
+        if let Some(exact) = &self.exact_peak {
+            return Some(exact.peak);
+        }
         let highest = self.timeline.iter().max_by_key(|point| point.live_bytes())?;
-        Some(Peak { time: highest.time, bytes: highest.live_bytes() })
+        Some(Peak { time: highest.time, bytes: highest.live_bytes(), is_exact: false })
     }
 
     /// Returns the first and the last exact sums.
@@ -155,7 +163,7 @@ mod tests {
         assert_eq!(bytes(Which::Retained), 1.0);
         assert_eq!(bytes(Which::Temporary), 10.0);
         assert_eq!(bytes(Which::AtPeak), 111.0);
-        assert_eq!(recording.peak(), Some(Peak { time: 15, bytes: 111 }));
+        assert_eq!(recording.peak(), Some(Peak { time: 15, bytes: 111, is_exact: false }));
         let classes: Vec<_> = recording
             .lifetimes()
             .iter()

@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use std::{fmt, io};
 
-use memreport::__private::as_own;
+use memreport::__private::{PrivateFile, as_own};
 
 use crate::event::events;
 use crate::hook::start::{StartError, start, stop};
@@ -27,7 +27,7 @@ use crate::mem::signals::at_exit;
 use crate::mem::sys;
 use crate::sample::options::{Mode, Options};
 use thread::{NotBegun, RecorderThread};
-use writer::{Settings, Writer};
+use writer::Settings;
 
 /// The environment variable with the name of a file to record into from the start of the program.
 ///
@@ -112,8 +112,9 @@ impl Recorder {
         let is_sample = options.mode == Mode::Profile;
         let sample_bytes = is_sample.then_some(options.sample_bytes.get());
         let settings = Settings { sample_bytes, may_lose, interval: every };
-        let writer = as_own(|| Writer::create(path, settings)).map_err(failed)?;
-        let thread = as_own(|| RecorderThread::start(writer, may_lose, every));
+        // The name appears at once: if the program is killed, the flushed lines are found.
+        let file = as_own(|| PrivateFile::create(path)?.keep()).map_err(failed)?;
+        let thread = as_own(|| RecorderThread::start(file, settings));
         let thread = thread.map_err(|error| match error {
             NotBegun::Busy => RecordError::Busy,
             NotBegun::Failed(error) => failed(error),

@@ -31,6 +31,7 @@ use memreport::__private::copy_private;
 use memreport::{Collector, heap_counters};
 
 use self::line_buffer::LineBuffer;
+use crate::collect::Dump;
 use crate::dump::{beside, on_saved};
 use crate::mem::{signals, sys};
 
@@ -98,10 +99,21 @@ fn is_connected() -> bool {
 
 /// Saves a snapshot in the folder.
 fn take_snapshot(moment: &str) {
-    let Some(folder) = folder().filter(|_| is_connected()) else { return };
+    take_snapshot_named(moment, |_| moment.to_owned());
+}
+
+/// Saves a snapshot in the folder, and names its moment by the allocated bytes that it shows, which
+/// it returns.
+fn take_snapshot_named(moment: &str, name_of: impl FnOnce(Option<u64>) -> String) -> Option<u64> {
+    let folder = folder().filter(|_| is_connected())?;
     let name = next_name();
-    let result = Collector::default().moment(moment.to_owned()).snapshot().save(folder.join(&name));
-    report_saved(result.map(|()| name), moment);
+    let snapshot = Collector::default().moment(moment.to_owned()).snapshot();
+    // As the report's `heap-allocated`.
+    let sums = Dump::of(&snapshot).map(Dump::summary);
+    let bytes = sums.map(|sums| (sums.heap_allocated + sums.reported_transient) as u64);
+    let result = snapshot.save(folder.join(&name));
+    report_saved(result.map(|()| name), &name_of(bytes));
+    bytes
 }
 
 /// Returns a file name. Names sort in the order of the snapshots.
@@ -150,6 +162,9 @@ extern "C" fn at_exit() {
     }
 }
 
+/// The beginning of the moment of a snapshot near the peak.
+pub const NEAR_PEAK: &str = "near the peak";
+
 /// The moment of the snapshot at exit, after locals were dropped.
 pub const AT_EXIT: &str = "at exit";
 
@@ -184,15 +199,19 @@ fn handle(request: &str, watching: &AtomicBool) {
     }
 }
 
-/// Takes a snapshot if the heap has grown by a twentieth and 64 KiB since the last one.
+/// Takes a snapshot if the heap has grown by a twentieth and 64 KiB since the last one. Its moment
+/// has the size that it shows: the heap may have shrunk since this thread has looked.
 fn check_peak() {
     static TAKEN_AT: AtomicU64 = AtomicU64::new(0);
     let live = heap_counters().map_or(0, |counters| counters.live_bytes());
     HIGHEST.fetch_max(live, Relaxed);
     let last = TAKEN_AT.load(Relaxed);
     if live > last + last / 20 + 64 * 1024 {
-        TAKEN_AT.store(live, Relaxed);
-        take_snapshot(&format!("near the peak, with {live} bytes allocated"));
+        let taken = take_snapshot_named(NEAR_PEAK, |bytes| match bytes {
+            Some(bytes) => format!("{NEAR_PEAK}, with {bytes} bytes allocated"),
+            None => NEAR_PEAK.to_owned(),
+        });
+        TAKEN_AT.store(taken.unwrap_or(live), Relaxed);
     }
 }
 

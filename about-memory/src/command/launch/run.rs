@@ -4,10 +4,12 @@ mod listen;
 mod outcome;
 mod folder;
 mod watch;
+mod peaks;
 
 use super::error::{RunError, describe_end};
 use super::program;
 use crate::command::flags::{DisplayArgs, interval};
+use crate::command::view::recording::write_places;
 use crate::command::view::show::ShowArgs;
 use crate::context::Context;
 use crate::error::Failure;
@@ -18,6 +20,7 @@ use crate::report::unclassified::{Verdict, unclassified_percent};
 use clap::Args;
 use memreport_analysis::analysis;
 use memreport_analysis::analysis::ExplainOptions;
+use memreport_analysis::recording::{Recording, Which};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Write};
@@ -41,7 +44,8 @@ pub struct RunArgs {
     #[arg(long, value_name = "TIME", value_parser = interval)]
     pub every: Option<Duration>,
 
-    /// Take a snapshot whenever the heap has grown by 5 %: the last one is near the peak
+    /// Take a snapshot whenever the heap has grown by 5 %, so that the last one is near the peak,
+    /// and record all blocks to show the blocks of the exact peak; the program becomes slower
     #[arg(long)]
     pub at_peak: bool,
 
@@ -93,6 +97,9 @@ impl RunArgs {
             ShowArgs { files, display: self.display.clone(), input }.run(context)?;
             writeln!(context.out)?;
             verdicts.push(self.explain(snapshot, context)?);
+            if let Some(recording) = ran.peaks.of(snapshot.pid) {
+                self.write_peak(recording, context)?;
+            }
             context.out.flush()?;
         }
         for note in &ran.notes {
@@ -127,6 +134,19 @@ impl RunArgs {
             is_within = false;
         }
         Ok(is_within)
+    }
+
+    /// Prints the exact peak, and the places of the blocks that lived at that moment.
+    fn write_peak(&self, recording: &Recording, context: &mut Context<'_>) -> Result<(), Failure> {
+        let Some(peak) = recording.peak() else { return Ok(()) };
+        let (millis, bytes) = (peak.time / 1000, peak.bytes);
+        writeln!(
+            context.out,
+            "The heap was biggest {}.{:03} s after the start, with {bytes} bytes allocated.",
+            millis / 1000,
+            millis % 1000
+        )?;
+        write_places(recording, Which::AtPeak, self.top, &mut DumpReader::default(), context)
     }
 
     /// Prints the analysis of a dump, and judges it.

@@ -2,14 +2,14 @@
 
 use crate::context::Context;
 use crate::error::{Failure, exit_code};
-use crate::input::dump::{DumpArgs, read_recording};
+use crate::input::dump::{DumpArgs, DumpReader, read_recording};
 use crate::input::folder::working_directory;
 use crate::render::recording::{json, text};
 use clap::{Args, ValueEnum};
 use memreport_analysis::analysis;
 use memreport_analysis::analysis::ExplainOptions;
 use memreport_analysis::axis::Axis;
-use memreport_analysis::recording::Which;
+use memreport_analysis::recording::{Recording, Which};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -74,7 +74,13 @@ impl RecordingArgs {
             json::write(&recording, &mut context.out.json())?;
         } else {
             text::write(&recording, &mut context.out)?;
-            self.write_places(&dump, context)?;
+            write_places(
+                &recording,
+                self.which.into(),
+                self.top,
+                &mut self.symbols.reader(),
+                context,
+            )?;
         }
         if let Some(path) = &self.dump {
             memreport::__private::atomically(path, |file| file.write_all(&dump))?;
@@ -82,17 +88,23 @@ impl RecordingArgs {
         }
         Ok(exit_code(!recording.is_whole))
     }
+}
 
-    /// Prints the places where the chosen blocks were allocated.
-    fn write_places(&self, dump: &[u8], context: &mut Context<'_>) -> Result<(), Failure> {
-        let mut dump = memreport_analysis::read::read_slice(dump)?;
-        for note in self.symbols.reader().symbolicate(&mut dump) {
-            writeln!(context.notes, "note: {note}")?;
-        }
-        let mut options = ExplainOptions::default();
-        options.root = working_directory();
-        writeln!(context.out, "\n{}:\n", text::heading(self.which.into()))?;
-        let groups = analysis::group_by(&dump, &Axis::stack(), &options);
-        Ok(analysis::write_groups(&groups, self.top, &mut context.out)?)
+/// Prints the places where the chosen blocks of a recording were allocated.
+pub(crate) fn write_places(
+    recording: &Recording,
+    which: Which,
+    top: usize,
+    reader: &mut DumpReader,
+    context: &mut Context<'_>,
+) -> Result<(), Failure> {
+    let mut dump = memreport_analysis::read::read_slice(&recording.dump(which))?;
+    for note in reader.symbolicate(&mut dump) {
+        writeln!(context.notes, "note: {note}")?;
     }
+    let mut options = ExplainOptions::default();
+    options.root = working_directory();
+    writeln!(context.out, "\n{}:\n", text::heading(which))?;
+    let groups = analysis::group_by(&dump, &Axis::stack(), &options);
+    Ok(analysis::write_groups(&groups, top, &mut context.out)?)
 }

@@ -20,7 +20,9 @@ pub(crate) fn write(recording: &Recording, out: &mut dyn Write) -> io::Result<()
         "lost": recording.lost,
         "isWhole": recording.is_whole,
         "first": recording.ends().map(|(first, _)| point(&first)),
-        "peak": recording.peak().map(|peak| json!({ "time": peak.time, "live": peak.bytes })),
+        "peak": recording.peak().map(|peak| {
+            json!({ "time": peak.time, "live": peak.bytes, "isExact": peak.is_exact })
+        }),
         "last": recording.ends().map(|(_, last)| point(&last)),
         "allocated": sum(Which::Allocated),
         "atPeak": sum(Which::AtPeak),

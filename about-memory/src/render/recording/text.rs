@@ -65,11 +65,12 @@ fn write_sums(recording: &Recording, out: &mut dyn Write) -> io::Result<()> {
     let blocks = last.allocations - first.allocations;
     writeln!(
         out,
-        "\nExactly: {} allocated in {} blocks; live {} at first, {} at most (after {}), {} at last; resident {} -> {}.",
+        "\nExactly: {} allocated in {} blocks; live {} at first, {} at most{} (after {}), {} at last; resident {} -> {}.",
         megabytes(&whole(allocated)),
         numbers::amount(&whole(blocks), Unit::Count, Bytes::Plain),
         megabytes(&whole(first.live_bytes())),
         megabytes(&whole(peak.bytes)),
+        if peak.is_exact { "" } else { " in these sums" },
         time(peak.time),
         megabytes(&whole(last.live_bytes())),
         megabytes(&whole(first.resident)),

@@ -51,7 +51,9 @@ impl Lives {
         let track = recording.timeline.iter().filter(|point| point.time <= until);
         let highest = track.max_by_key(|point| point.live_bytes());
         // In a recording without sums, the end stands for the peak.
-        let peak = highest.map_or(until, |point| point.time);
+        let exact = recording.peak().filter(|peak| peak.is_exact && peak.time <= until);
+        let highest = highest.map(|point| point.time);
+        let peak = exact.map(|peak| peak.time).or(highest).unwrap_or(until);
         let mut sums = vec![Sums::default(); count];
         let mut events: Vec<Event> = Vec::new();
         for (number, block) in recording.blocks.iter().enumerate() {
@@ -63,7 +65,7 @@ impl Lives {
             sum.all.add(block);
             sum.lifetimes +=
                 end.unwrap_or(until).saturating_sub(block.allocated_at) as f64 * block.weight;
-            if block.lives_at(peak) {
+            if recording.lives_at(number, peak) {
                 sum.at_peak.add(block);
             }
             if end.is_none() {

@@ -3,6 +3,7 @@
 //! Hooks wait for this thread. So it takes no lock that the program may hold while it allocates:
 //! not the linker's, not those of marks and scopes, and it handles no signals of the program.
 
+use std::fs::File;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -14,7 +15,7 @@ use std::time::Duration;
 use memreport::__private::as_own;
 
 use super::RecordingSummary;
-use super::writer::Writer;
+use super::writer::{Settings, Writer};
 use crate::event::events::{self, Listener};
 use crate::mem::signals::block_all;
 use crate::stack::thread::Thread;
@@ -38,7 +39,7 @@ const LAST_LOOKS: u32 = 500;
 
 impl RecorderThread {
     /// Starts the thread. When this returns, it receives events.
-    pub(super) fn start(writer: Writer, may_lose: bool, every: Duration) -> Result<Self, NotBegun> {
+    pub(super) fn start(file: File, settings: Settings) -> Result<Self, NotBegun> {
         let must_end = Arc::new(AtomicBool::new(false));
         let (send, begun) = mpsc::channel();
         let thread = {
@@ -46,7 +47,7 @@ impl RecorderThread {
             let run = move || {
                 Thread::current(|thread| thread.is_recorder.set(true));
                 block_all();
-                as_own(|| run(writer, may_lose, &Orders { begun: send, must_end, every }))
+                as_own(|| run(file, settings, &Orders { begun: send, must_end }))
             };
             Builder::new().name("dmd-record".into()).spawn(run).map_err(NotBegun::Failed)?
         };
@@ -79,13 +80,13 @@ impl RecorderThread {
 struct Orders {
     begun: Sender<bool>,
     must_end: Arc<AtomicBool>,
-    every: Duration,
 }
 
-fn run(mut writer: Writer, may_lose: bool, orders: &Orders) -> io::Result<RecordingSummary> {
+fn run(file: File, settings: Settings, orders: &Orders) -> io::Result<RecordingSummary> {
+    let mut writer = Writer::new(file, settings)?;
     // No hook waits for this thread yet, so it may list modules.
     writer.write_header()?;
-    let Some(mut listener) = Listener::begin(may_lose) else {
+    let Some(mut listener) = Listener::begin(settings.may_lose) else {
         let _ = orders.begun.send(false);
         return Ok(RecordingSummary::default());
     };
@@ -99,7 +100,7 @@ fn run(mut writer: Writer, may_lose: bool, orders: &Orders) -> io::Result<Record
         if ends {
             break;
         }
-        events::work().wait(seen, orders.every);
+        events::work().wait(seen, settings.interval);
     }
     writer.take_sums();
     for _ in 0..LAST_LOOKS {

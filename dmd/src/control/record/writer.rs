@@ -6,12 +6,11 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
-use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use memreport::__private::{Mark, MarkReader, OWN, PrivateFile, all_scopes, try_all_scopes};
+use memreport::__private::{Mark, MarkReader, OWN, all_scopes, try_all_scopes};
 use memreport::HeapCounters;
 use serde_json::json;
 
@@ -21,6 +20,7 @@ use super::sums::OwnWork;
 use crate::event::events::{Event, Listener, TimedEvent};
 use crate::mem::sys;
 use crate::mem::sys::Module;
+use crate::sample::plan;
 use crate::stack::site::SiteId;
 use crate::stack::{site, thread};
 
@@ -65,10 +65,9 @@ pub(super) struct Settings {
 }
 
 impl Writer {
-    /// Creates the file.
-    pub(super) fn create(path: &Path, settings: Settings) -> io::Result<Self> {
-        // The name appears at once: if the program is killed, the flushed lines are found.
-        let file = PrivateFile::create(path)?.keep()?;
+    /// Writes to this file. Called on the recorder's thread, whose memory is in no sum.
+    pub(super) fn new(file: File, settings: Settings) -> io::Result<Self> {
+        let own_work = OwnWork::of_this_thread();
         let out = GzEncoder::new(BufWriter::new(file), Compression::fast());
         Ok(Writer {
             out,
@@ -82,7 +81,7 @@ impl Writer {
             marks: MarkReader::default(),
             sums_taken: Instant::now(),
             sums: Vec::new(),
-            own_work: OwnWork::default(),
+            own_work,
             lines: Vec::new(),
             flushed: Instant::now(),
             events: 0,
@@ -90,9 +89,8 @@ impl Writer {
         })
     }
 
-    /// Writes the header and the modules, on the recorder's thread.
+    /// Writes the header and the modules.
     pub(super) fn write_header(&mut self) -> io::Result<()> {
-        self.own_work = OwnWork::of_this_thread();
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let program = std::env::current_exe().map(|path| path.to_string_lossy().into_owned());
         let header = json!({
@@ -102,6 +100,7 @@ impl Writer {
             "startedMs": u64::try_from(now.as_millis()).unwrap_or(u64::MAX),
             "sampleBytes": self.settings.sample_bytes,
             "lossy": self.settings.may_lose,
+            "everyBlock": self.settings.sample_bytes.is_none() && plan::has_every_block(),
         });
         writeln!(self.out, "{header}")?;
         let modules = self.loaded.first();
@@ -210,10 +209,14 @@ impl Writer {
             Event::Freed { address, block } => {
                 // The block was allocated before the recording, or is the tracker's own.
                 if !self.live.remove(&address) {
-                    if self.settings.sample_bytes.is_none() && is_own(block.site) {
-                        self.own_work.freed(block.usable);
+                    if self.settings.sample_bytes.is_some() {
+                        return self.skip_line(since);
                     }
-                    return self.skip_line(since);
+                    if is_own(block.site) {
+                        self.own_work.freed(block.usable);
+                        return self.skip_line(since);
+                    }
+                    return writeln!(self.out, "[\"older\",{since},{}]", block.usable);
                 }
                 self.write_thread(thread)?;
                 writeln!(self.out, "[\"-\",{since},{address},{thread}]")?;

@@ -164,6 +164,11 @@ pub(crate) fn has_gaps() -> bool {
     HAS_GAPS.load(Acquire)
 }
 
+/// Returns whether the table has every block of the program, from its start on.
+pub(crate) fn has_every_block() -> bool {
+    plan().inserts_all() && !has_gaps()
+}
+
 /// Returns the mode of the plan.
 pub(crate) fn mode() -> Mode {
     let number = MODE.load(Relaxed);

@@ -83,6 +83,7 @@ const UNSAFE: &[&str] = &[
     "tests/src/bin/fulltext/faults.rs",
     "tests/src/bin/growth/mapping.rs",
     "tests/src/bin/parsed.rs",
+    "tests/src/bin/peaking.rs",
     "tests/src/bin/programs/forks.rs",
     "tests/src/bin/programs/interrupts.rs",
     "tests/src/bin/programs/library.rs",

@@ -1,6 +1,7 @@
 //! Holds the outcome of a run: the snapshots that the program left.
 
 use super::folder::Folder;
+use super::peaks::Peaks;
 use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::time::Duration;
@@ -14,6 +15,8 @@ pub struct Ran {
     pub snapshots: Vec<SavedSnapshot>,
     /// Notes for people.
     pub notes: Vec<String>,
+    /// The exact peaks of its processes, if they were requested.
+    pub(super) peaks: Peaks,
     /// The folder of the files; dropping it removes a temporary one.
     pub(super) folder: Folder,
 }
@@ -63,6 +66,12 @@ impl Ran {
 }
 
 impl SavedSnapshot {
+    /// Returns whether it was taken because the heap had grown.
+    #[must_use]
+    pub fn is_near_peak(&self) -> bool {
+        self.moment.starts_with(dmd::run::NEAR_PEAK)
+    }
+
     /// Returns whether it was taken at exit, after locals were dropped.
     #[must_use]
     pub fn is_at_exit(&self) -> bool {

@@ -4,6 +4,8 @@ use super::RunArgs;
 use super::folder::{Folder, keep};
 use super::listen::{self, Event};
 use super::outcome::{Ran, SavedSnapshot};
+use super::peaks;
+use super::peaks::Peaks;
 use crate::command::launch::error::RunError;
 use std::fs;
 use std::io::{self, Write};
@@ -55,6 +57,9 @@ impl Setup {
         if std::env::var_os("DMD").is_none() {
             command.env("DMD", "1");
         }
+        if args.at_peak && std::env::var_os(dmd::record::VARIABLE).is_none() {
+            command.env(dmd::record::VARIABLE, peaks::name_in(&self.socket_folder));
+        }
         let started = Instant::now();
         let mut child =
             command.spawn().map_err(|error| RunError::Start(program.to_owned(), error))?;
@@ -72,11 +77,14 @@ impl Setup {
             processes: Vec::new(),
             snapshots: Vec::new(),
             notes: Vec::new(),
+            highest: Vec::new(),
         };
         let status =
             watch.until_end(&events).map_err(|error| RunError::Start(program.to_owned(), error))?;
+        let peaks = if args.at_peak { Peaks::read(&self.socket_folder) } else { Peaks::default() };
+        watch.notes.extend(peaks.notes(&watch.highest));
         let mut ran =
-            Ran { status, snapshots: Vec::new(), notes: watch.notes, folder: self.folder };
+            Ran { status, snapshots: Vec::new(), notes: watch.notes, folder: self.folder, peaks };
         for snapshot in watch.snapshots {
             match keep(snapshot, &self.socket_folder, ran.folder.path()) {
                 Ok(kept) => ran.snapshots.push(kept),
@@ -97,6 +105,8 @@ struct Watch<'a> {
     processes: Vec<UnixStream>,
     snapshots: Vec<SavedSnapshot>,
     notes: Vec<String>,
+    /// The most allocated bytes that each process has seen.
+    highest: Vec<(u32, u64)>,
 }
 
 /// The time to wait for messages after the program's end.
@@ -142,11 +152,7 @@ impl Watch<'_> {
             Event::Failed(pid, message) => {
                 self.notes.push(format!("process {pid} could not save a snapshot: {message}"));
             }
-            Event::Highest(pid, bytes) => {
-                self.notes.push(format!(
-                    "process {pid}: the most that was seen allocated is {bytes} bytes"
-                ));
-            }
+            Event::Highest(pid, bytes) => self.highest.push((pid, bytes)),
             Event::Signal(signal, program_too) if !program_too => send_signal(self.pid, signal),
             Event::Signal(..) | Event::Ended(_) => {}
         }
@@ -168,13 +174,17 @@ impl Watch<'_> {
     }
 
     /// Removes the oldest snapshot of a process: a program that runs for days must not fill the
-    /// disk.
+    /// disk. The one of the peak stays, if it was requested.
     fn remove_oldest(&mut self, pid: u32) {
         let is_its = |snapshot: &SavedSnapshot| snapshot.pid == pid;
         let count = self.snapshots.iter().filter(|snapshot| is_its(snapshot)).count();
+        let is_peak = |snapshot: &SavedSnapshot| is_its(snapshot) && snapshot.is_near_peak();
+        // Each is higher than the ones before.
+        let peak = self.snapshots.iter().rposition(is_peak).filter(|_| self.args.at_peak);
         let most = usize::try_from(self.args.keep).unwrap_or(usize::MAX);
         if count > most
-            && let Some(oldest) = self.snapshots.iter().position(is_its)
+            && let Some(oldest) = (0..self.snapshots.len())
+                .find(|place| is_its(&self.snapshots[*place]) && Some(*place) != peak)
         {
             let oldest = self.snapshots.remove(oldest);
             // The file may be gone already.
