@@ -179,12 +179,13 @@ fn record_takes_lossy_and_a_small_program_loses_nothing() {
 }
 
 /// The shell limits the size of files, as a full disk does. The signal of that limit would end the
-/// program, and a program that waits for its recorder would never end.
+/// program, and a program that waits for its recorder would never end. The limit counts for the
+/// program's messages too, if this test writes into a file.
 #[test]
 fn a_program_goes_on_when_its_recording_cannot_be_written() {
     let folder = Folder::new("full-disk");
     let (file, counts) = (folder.file("full.rec"), folder.file("counts"));
-    let script = "ulimit -f 64; DMD='--mode=live --stacks=none' exec \"$0\" \"$1\"";
+    let script = "ulimit -f 64; DMD='--mode=live --stacks=none' exec \"$0\" \"$1\" 2>/dev/null";
     let program = ["--", "sh", "-c", script, PARSED, &counts];
     let (text, _, code) = answer(&[&["record", "--wrapper", "-o", &file][..], &program].concat());
     assert_eq!(code, 3, "{text}");

@@ -18,6 +18,14 @@ enum Entry<T> {
 impl<T> MallocShallowSizeOf for Arena<T> {
     fn add_shallow_size_of<'a>(&'a self, ops: &Ops<'a>) {
         let bytes = self.capacity().saturating_mul(size_of::<Entry<T>>());
+        // Only a full arena has no free entry. The word of its number is then left over from other
+        // values, and may point at a block of another arena.
+        let full =
+            (self.len() == self.capacity() && size_of::<T>() > 0).then(|| self.iter().next());
+        if let Some((_, value)) = full.flatten() {
+            ops.enclosing_block(value, bytes);
+            return;
+        }
         ops.blocks_by_words(
             words_of(self),
             |offset, requested| (offset, requested) == (0, bytes),

@@ -3,7 +3,6 @@
 //! A lock of std has no order: a thread that releases it and takes it again at once may keep the
 //! others out.
 
-use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -33,11 +32,43 @@ struct Queue {
 #[derive(Debug)]
 struct State {
     next: u64,
-    /// The numbers of those that wait, in the order of their arrival, and before them of the one
-    /// whose turn it is.
-    line: VecDeque<u64>,
+    line: Line,
     /// The start of the turn.
     since: Option<Instant>,
+}
+
+/// The most collections that keep their order. It has no block of the heap, because the tracker
+/// compares the heap with the blocks that it knows while a turn lasts.
+const LINE: usize = 64;
+
+/// The number whose turn it is, and behind it those that wait, in the order of their arrival.
+#[derive(Debug)]
+struct Line {
+    numbers: [u64; LINE],
+    len: usize,
+}
+
+impl Line {
+    fn first(&self) -> Option<u64> {
+        self.numbers[..self.len].first().copied()
+    }
+
+    /// Adds a number at the end. Returns `false` if the line is full.
+    fn push(&mut self, number: u64) -> bool {
+        let has_room = self.len < LINE;
+        if has_room {
+            self.numbers[self.len] = number;
+            self.len += 1;
+        }
+        has_room
+    }
+
+    fn remove(&mut self, number: u64) {
+        if let Some(at) = self.numbers[..self.len].iter().position(|waiting| *waiting == number) {
+            self.numbers.copy_within(at + 1..self.len, at);
+            self.len -= 1;
+        }
+    }
 }
 
 /// The number of a turn. No other turn of the process has it.
@@ -107,7 +138,7 @@ impl ProcessQueue {
 
 impl Queue {
     const fn new() -> Self {
-        let state = State { next: 0, line: VecDeque::new(), since: None };
+        let state = State { next: 0, line: Line { numbers: [0; LINE], len: 0 }, since: None };
         Queue { state: Mutex::new(state), changed: Condvar::new() }
     }
 
@@ -115,11 +146,15 @@ impl Queue {
         let mut state = self.state();
         let number = state.next;
         state.next += 1;
-        as_own(|| state.line.push_back(number));
-        while state.line.front() != Some(&number) {
+        let mut is_in_line = false;
+        loop {
+            is_in_line = is_in_line || state.line.push(number);
+            if state.line.first() == Some(number) {
+                break;
+            }
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                state.line.retain(|waiting| *waiting != number);
+                state.line.remove(number);
                 return Err(state.since.map_or(Duration::ZERO, |since| since.elapsed()));
             }
             let woken = self.changed.wait_timeout(state, left);
@@ -132,8 +167,8 @@ impl Queue {
     /// Ends the turn with this number, if it has not ended.
     fn leave(&self, number: u64) {
         let mut state = self.state();
-        if state.line.front() == Some(&number) {
-            state.line.pop_front();
+        if state.line.first() == Some(number) {
+            state.line.remove(number);
             drop(state);
             self.changed.notify_all();
         }
@@ -160,7 +195,7 @@ mod tests {
 
     /// Waits until so many are in the line.
     fn until_waiting(queue: &Queue, count: usize) {
-        while queue.state().line.len() < count {
+        while queue.state().line.len < count {
             thread::yield_now();
         }
     }
@@ -198,7 +233,7 @@ mod tests {
         assert!(QUEUE.wait_until(Instant::now()).is_err());
         drop(first);
         drop(QUEUE.wait_until(Instant::now()).expect("it is free"));
-        assert!(QUEUE.state().line.is_empty());
+        assert_eq!(QUEUE.state().line.len, 0);
     }
 
     #[test]
