@@ -12,8 +12,6 @@ pub enum Filter {
     Text(String),
     /// Paths that this JavaScript regular expression matches.
     Regex(Box<Regex>),
-    /// The empty path only: the effect of an invalid expression in Firefox.
-    Empty,
 }
 
 impl Filter {
@@ -22,16 +20,18 @@ impl Filter {
         if text.is_empty() { Filter::All } else { Filter::Text(text.to_owned()) }
     }
 
-    /// Makes a filter from a regular expression as typed into Firefox's page. Returns the error of
-    /// an invalid one too.
-    pub fn regex(pattern: &str) -> (Self, Option<String>) {
+    /// Makes a filter from a regular expression as typed into Firefox's page. Empty text matches
+    /// every path.
+    ///
+    /// # Errors
+    /// The pattern is not a regular expression of JavaScript. Firefox then shows no reports.
+    pub fn regex(pattern: &str) -> Result<Self, String> {
         if pattern.is_empty() {
-            return (Filter::All, None);
+            return Ok(Filter::All);
         }
-        match Regex::new(&without_code_points(pattern)) {
-            Ok(regex) => (Filter::Regex(Box::new(regex)), None),
-            Err(error) => (Filter::Empty, Some(error.text)),
-        }
+        Regex::new(&without_code_points(pattern))
+            .map(|regex| Filter::Regex(Box::new(regex)))
+            .map_err(|error| format!("`{pattern}` is no regular expression: {error}"))
     }
 
     /// Returns whether every path matches.
@@ -49,7 +49,6 @@ impl Filter {
                 let units: Vec<u16> = path.encode_utf16().collect();
                 regex.find_from_ucs2(&units, 0).next().is_some()
             }
-            Filter::Empty => path.is_empty(),
         }
     }
 }
@@ -110,17 +109,14 @@ mod tests {
             (r"^\\u{2}$", "\\uu", true),
             (r"\u006a", "j", true),
         ] {
-            let (filter, fault) = Filter::regex(pattern);
-            assert_eq!(fault, None, "{pattern}");
+            let filter = Filter::regex(pattern).expect(pattern);
             assert_eq!(filter.matches(path), matches, "{pattern} in {path}");
         }
     }
 
     #[test]
-    fn what_is_no_expression_matches_the_empty_path() {
-        let (filter, fault) = Filter::regex("(");
-        assert!(fault.is_some());
-        assert!(!filter.matches("("));
-        assert!(filter.matches(""));
+    fn an_invalid_expression_is_named() {
+        let error = Filter::regex("(").expect_err("not an expression");
+        assert!(error.starts_with("`(` is no regular expression: "), "{error}");
     }
 }

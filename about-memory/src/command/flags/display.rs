@@ -110,18 +110,12 @@ impl DisplayArgs {
     /// Returns the filter.
     ///
     /// # Errors
-    /// The filter is no regular expression.
+    /// The filter is not a regular expression.
     pub(crate) fn filter(&self) -> Result<Filter, Failure> {
         if !self.regex {
             return Ok(Filter::text(&self.filter));
         }
-        let (filter, fault) = Filter::regex(&self.filter);
-        match fault {
-            Some(fault) => {
-                Err(format!("`{}` is no regular expression: {fault}", self.filter).into())
-            }
-            None => Ok(filter),
-        }
+        Ok(Filter::regex(&self.filter)?)
     }
 
     /// Returns the medium of the text: a terminal or a file, with colours or without.

@@ -164,11 +164,15 @@ pub(crate) fn switches(bench: &Bench) -> Result<String, Failure> {
     browser.run("$('units').value = 'auto'; $('units').dispatchEvent(new Event('change'))", &[])?;
     browser.wait("chosen.units === 'auto' && chosen.verbose === ''")?;
     compare(&["--units=auto", "--regex", "--filter=index/[d-s]", &after])?;
+    browser.type_into("#filter", "[")?;
+    browser.wait("$('trouble').textContent === '`index/[d-s][` is no regular expression.'")?;
     bench.open(&page)?;
     browser.click("#view-difference")?;
     browser.wait("chosen.view === 'difference'")?;
     compare(&["diff", &before, &after])?;
-    Ok("verbose, text, expression, units, difference: each as the command line prints it".into())
+    Ok("verbose, text, expression, units, difference: each as the command line prints it; \
+        an invalid expression is named"
+        .into())
 }
 
 pub(crate) fn copying(bench: &Bench) -> Result<String, Failure> {

@@ -201,7 +201,10 @@ function warningsOf(knowsAllocated, knowsUsableSize) {
     "individual memory reporters and so will fall under 'heap-unclassified'."];
 }
 
-/** Which paths are wanted, as they stand in the file: with backslashes for the slashes of URLs. */
+/**
+ * Returns a function that accepts the wanted paths, as they are in the file: with backslashes for the slashes of URLs.
+ * Throws if the pattern is an invalid regular expression.
+ */
 function filterOf(pattern, isRegex) {
   if (pattern === "") {
     return () => true;
@@ -210,10 +213,13 @@ function filterOf(pattern, isRegex) {
     return path => path.includes(pattern);
   }
   const regex = regexOf(pattern);
-  return path => (regex ? regex.test(path) : path === "");
+  if (regex === null) {
+    throw new Error(`\`${pattern}\` is no regular expression.`);
+  }
+  return path => regex.test(path);
 }
 
-/** The regular expression of a pattern, or null if it is none. */
+/** Returns the regular expression of a pattern, or null if it is invalid. */
 function regexOf(pattern) {
   try {
     return new RegExp(pattern);
