@@ -243,19 +243,23 @@ fn blocks(
 const UNKNOWN_THREAD: u32 = 0;
 
 /// Returns the counter of the exact sums: changes of the bytes in live blocks, and numbers of
-/// allocations and frees.
+/// allocations and frees. An exact peak is a sample between the sums.
 fn counter(recording: &Recording, begins: f64, main_thread: usize) -> Value {
-    let track = &recording.timeline;
+    let sum = |point: &Point| (point.time, point.live_bytes(), point.allocations + point.frees);
+    let mut sums: Vec<(u64, u64, u64)> = recording.timeline.iter().map(sum).collect();
+    if let Some(peak) = recording.peak().filter(|peak| peak.is_exact) {
+        let next = sums.partition_point(|(time, ..)| *time < peak.time);
+        let operations = next.checked_sub(1).map_or(0, |last| sums[last].2);
+        sums.insert(next, (peak.time, peak.bytes, operations));
+    }
     // To the profiler, the first sample is zero, and the others are relative.
-    let mut before = Point::default();
     let (mut time, mut count, mut number) = (vec![begins], vec![0], vec![0]);
-    for point in track {
-        let live = |point: &Point| point.live_bytes().cast_signed();
-        let operations = |point: &Point| point.allocations + point.frees;
-        time.push(begins + milliseconds(point.time));
-        count.push(live(point) - live(&before));
-        number.push(operations(point).saturating_sub(operations(&before)));
-        before = *point;
+    let (mut bytes_before, mut operations_before) = (0, 0);
+    for (at, bytes, operations) in sums {
+        time.push(begins + milliseconds(at));
+        count.push(bytes.cast_signed() - bytes_before);
+        number.push(operations.saturating_sub(operations_before));
+        (bytes_before, operations_before) = (bytes.cast_signed(), operations);
     }
     json!({
         "name": "malloc",
@@ -263,7 +267,7 @@ fn counter(recording: &Recording, begins: f64, main_thread: usize) -> Value {
         "description": "bytes in live blocks",
         "pid": recording.pid.to_string(),
         "mainThreadIndex": main_thread,
-        "samples": { "time": time, "count": count, "number": number, "length": track.len() + 1 },
+        "samples": { "length": time.len(), "time": time, "count": count, "number": number },
     })
 }
 

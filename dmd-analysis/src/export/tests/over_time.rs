@@ -96,6 +96,24 @@ fn the_firefox_profiler_gets_the_sums_and_the_marks() {
 }
 
 #[test]
+fn the_firefox_profiler_gets_the_exact_peak_between_two_sums() {
+    let lines = r#"{"recording":1,"program":"p","pid":7,"startedMs":0,"sampleBytes":null,"everyBlock":true}
+["thread",1,7,"p"]
+["=",1,100,1,0,0,0]
+["+",2,1,16,50,64]
+["-",0,16,1]
+["=",4,164,2,64,1,0]
+{"end":true,"events":2,"lost":0,"whole":true}
+"#;
+    let history = History::new(crate::recording::read(lines.as_bytes()).unwrap()).unwrap();
+    let file = json(&whole(Format::FirefoxProfiler, &[history]));
+    let samples = &file["counters"][0]["samples"];
+    assert_eq!(samples["time"], json!([0.0, 0.001, 0.003, 0.007]));
+    assert_eq!(samples["count"], json!([0, 100, 64, -64]));
+    assert_eq!(samples["number"], json!([0, 1, 0, 2]));
+}
+
+#[test]
 fn a_thread_without_blocks_has_no_table_of_them() {
     let lines = r#"{"recording":1,"program":"p","pid":7,"startedMs":0,"sampleBytes":null}
 ["thread",1,7,"p"]
