@@ -8,6 +8,7 @@ mod generate;
 mod demo;
 mod bench;
 mod stress;
+mod foreign;
 mod clients;
 mod check;
 
@@ -27,6 +28,7 @@ cargo xtask stress [SECONDS]          threads that load the table of live blocks
 cargo xtask stress live [SECONDS]     frequent reports from running programs while they allocate
 cargo xtask stress log [SECONDS]      the allocation log with four writers and a slow reader, and with a following client
 cargo xtask stress snapshots [N]      reports of a program that holds the locks of its values half of the time: 1,000 by default
+cargo xtask foreign [PROGRAM] [--quick]   figures of programs around crates.io's libraries, beside the truth
 cargo xtask calibrate                 measures the error of size formulas without a tracker, for docs/guide/src/reference/impls.md
 cargo xtask features                  memreport's features alone and in pairs: minutes
 cargo xtask clients [NAME [ARGS]]     snapshot, firefox, browser, prometheus, dmd-py, exports, pprof: checks against real programs
@@ -43,6 +45,7 @@ fn main() -> ExitCode {
         ["tidy", ref rest @ ..] => tidy::run(rest, out),
         ["bench", name, ref rest @ ..] => bench::run(name, rest, out),
         ["stress", ref rest @ ..] => stress::run(rest, out),
+        ["foreign", ref rest @ ..] => foreign::run(rest, out),
         ["calibrate"] => bench::calibrate::run(out),
         ["features"] => features::run(out),
         ["clients", ref rest @ ..] => clients::run(rest, out),

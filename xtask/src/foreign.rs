@@ -1,0 +1,93 @@
+//! `cargo xtask foreign [PROGRAM] [--quick]`: figures of programs around libraries of crates.io,
+//! beside the truth.
+//!
+//! The truth comes from a counting allocator below DMD, glibc's `mallinfo2`, and the kernel. It
+//! changes while a command works, so it is a range: from the lowest to the highest value during
+//! the command. Each program is built for dev and release, tracked from the start, late, and not
+//! at all, and asked while it works and while it pauses. A figure outside its range fails.
+//! `--quick` leaves the release builds out.
+
+mod figures;
+mod subject;
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use self::figures::Figure;
+use self::subject::{Subject, Tracking};
+use crate::build;
+use crate::failure::Failure;
+use crate::scratch::Scratch;
+
+/// The programs of `xtask/foreign`.
+const PROGRAMS: [&str; 3] = ["runtime", "search", "service"];
+
+/// The tools that the figures come from, and a folder for their files.
+struct Bench {
+    about_memory: PathBuf,
+    scratch: Scratch,
+}
+
+impl Bench {
+    fn about_memory(&self) -> Command {
+        let mut command = Command::new(&self.about_memory);
+        command.current_dir(&self.scratch.0);
+        command
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.scratch.0.join(name)
+    }
+}
+
+/// Runs the check. Returns `false` when a figure is wrong.
+pub(crate) fn run(args: &[&str], out: &mut dyn Write) -> Result<bool, Failure> {
+    let is_quick = args.contains(&"--quick");
+    let wanted: Vec<&str> = args.iter().copied().filter(|arg| *arg != "--quick").collect();
+    if let Some(unknown) = wanted.iter().find(|name| !PROGRAMS.contains(name)) {
+        return Err(format!("no program `{unknown}`; there are {}", PROGRAMS.join(", ")).into());
+    }
+    let bench = Bench {
+        about_memory: build::release("about-memory", "about-memory")?,
+        scratch: Scratch::new()?,
+    };
+    let (mut count, mut wrong) = (0, 0);
+    let mut check = |title: &str, figures: Vec<Figure>, out: &mut dyn Write| {
+        count += figures.len();
+        wrong += figures::write(title, &figures, out)?;
+        Ok::<_, Failure>(())
+    };
+    for name in PROGRAMS {
+        if !wanted.is_empty() && !wanted.contains(&name) {
+            continue;
+        }
+        let profiles: &[bool] = if is_quick { &[false] } else { &[false, true] };
+        for is_release in profiles {
+            let program = program(name, *is_release)?;
+            let profile = if *is_release { "release" } else { "dev" };
+            for tracking in [Tracking::FromStart, Tracking::Late, Tracking::Never] {
+                let mut subject = Subject::start(&program, tracking, &bench)?;
+                let title = format!("{name}, {profile}, {tracking}, busy");
+                check(&title, figures::of_running(&bench, &mut subject)?, out)?;
+                subject.pause()?;
+                let title = format!("{name}, {profile}, {tracking}, paused");
+                check(&title, figures::of_running(&bench, &mut subject)?, out)?;
+                subject.end()?;
+            }
+            let title = format!("{name}, {profile}, to its end");
+            check(&title, figures::of_whole_runs(&bench, &program)?, out)?;
+        }
+    }
+    writeln!(out, "{count} figures, {wrong} of them wrong")?;
+    Ok(wrong == 0)
+}
+
+/// Builds a program and returns its path.
+fn program(name: &str, is_release: bool) -> Result<PathBuf, Failure> {
+    let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("foreign/Cargo.toml");
+    let mut build = build::cargo();
+    build.args(["build", "--manifest-path"]).arg(manifest);
+    build.args(is_release.then_some("--release"));
+    build::executable(&mut build, name)
+}
