@@ -2,8 +2,7 @@
 
 use std::mem;
 
-use memreport::__private::{Ending, Findings, OWN, Recorder, Recording, as_own};
-use memreport::{HeapCounters, heap_counters};
+use memreport::__private::{Ending, Findings, HeapWatch, OWN, Recorder, Recording, as_own};
 
 use super::claims::{ClaimBuffer, ClaimLog};
 use super::findings::{Contents, Dump, Scanned};
@@ -32,9 +31,9 @@ pub(super) struct Collection {
     granule: Granule,
     /// The epoch of blocks that are allocated during the collection, which leaves them out.
     epoch: Epoch,
-    /// The counters at the beginning. If the table has gaps, the blocks that were allocated during
-    /// the collection cannot be counted later.
-    counters_at_begin: HeapCounters,
+    /// The heap since the beginning. If the table has gaps, the blocks that were allocated and freed
+    /// during the collection cannot be counted later.
+    watch: HeapWatch,
 }
 
 impl Recording for Collection {
@@ -53,10 +52,10 @@ impl Collection {
         // Epochs are reused: blocks of the next one's last use are moved to an older epoch first.
         BLOCKS.age(granule, epoch().next());
         let epoch = begin_epoch();
-        let counters_at_begin = heap_counters().unwrap_or_default();
-        let blocks = usize::try_from(counters_at_begin.live_blocks()).unwrap_or(0);
+        let watch = HeapWatch::begin();
+        let blocks = usize::try_from(watch.at_begin().live_blocks()).unwrap_or(0);
         let claims = ClaimBuffer::new(granule, epoch, blocks);
-        Collection { claims, granule, epoch, counters_at_begin }
+        Collection { claims, granule, epoch, watch }
     }
 
     fn into_dump(mut self, ending: Ending<'_>) -> Dump {
@@ -116,20 +115,17 @@ impl Collection {
 
     /// Returns the bytes of the whole heap. If the table has gaps, also sets the untracked sum.
     fn count_untracked(&self, sums: PassSums, summary: &mut Summary) -> usize {
-        let has_gaps = plan::has_gaps();
-        let heap = if has_gaps { self.counters_at_begin } else { sums.heap };
-        let excluded =
-            if has_gaps { Sum::default() } else { sums.allocated_during.and(sums.trackers_own) };
-        let without = |counted: u64, excluded: usize| {
-            usize::try_from(counted).unwrap_or(usize::MAX).saturating_sub(excluded)
-        };
-        let bytes = without(heap.live_bytes(), excluded.bytes);
-        if has_gaps {
-            let tracked = summary.tracked();
-            let blocks =
-                without(heap.live_blocks(), excluded.blocks).saturating_sub(tracked.blocks);
-            summary.untracked = Sum { blocks, bytes: bytes.saturating_sub(tracked.bytes) };
+        if !plan::has_gaps() {
+            return sums.heap_of(summary.tracked().bytes);
         }
+        let heap = self.watch.at_begin();
+        let tracked = summary.tracked();
+        let grown = usize::try_from(self.watch.growth()).unwrap_or(0);
+        summary.share_transient_with_gaps(grown);
+        let whole = |counted: u64| usize::try_from(counted).unwrap_or(usize::MAX);
+        let bytes = whole(heap.live_bytes());
+        let blocks = whole(heap.live_blocks()).saturating_sub(tracked.blocks);
+        summary.untracked = Sum { blocks, bytes: bytes.saturating_sub(tracked.bytes) };
         bytes
     }
 

@@ -40,9 +40,31 @@ pub(super) struct HeapPass<'c> {
 #[derive(Clone, Copy, Default)]
 pub(super) struct PassSums {
     /// The allocator's counters at the beginning of the pass.
-    pub(super) heap: HeapCounters,
+    pub(super) before: HeapCounters,
+    /// The counters at its end. Other threads go on meanwhile.
+    pub(super) after: HeapCounters,
     pub(super) allocated_during: Sum,
     pub(super) trackers_own: Sum,
+}
+
+impl PassSums {
+    /// Returns the bytes of the blocks that were allocated before the collection, of which the pass
+    /// has found `found` bytes.
+    ///
+    /// Threads that replace blocks during the pass change both the table and the counters, but each
+    /// block was either found or not: the sum of those is right. The counters limit it, from all
+    /// blocks that lived throughout the pass to all that lived at any time of it. So it is exactly
+    /// the counters' where no thread goes on, also if the table lacks blocks because memory was
+    /// short.
+    pub(super) fn heap_of(&self, found: usize) -> usize {
+        let left_out = self.allocated_during.bytes.saturating_add(self.trackers_own.bytes);
+        let bytes = |allocated: u64, freed: u64| {
+            usize::try_from(allocated.saturating_sub(freed)).unwrap_or(usize::MAX)
+        };
+        let least = bytes(self.before.allocated_bytes, self.after.freed_bytes);
+        let most = bytes(self.after.allocated_bytes, self.before.freed_bytes).max(least);
+        found.saturating_add(left_out).clamp(least, most).saturating_sub(left_out)
+    }
 }
 
 /// The reports of a block, and its holder if it has none.
@@ -72,10 +94,11 @@ impl<'c> HeapPass<'c> {
 
     /// Counts the blocks of the table.
     pub(super) fn over_table(mut self) -> Self {
-        self.sums.heap = heap_counters().unwrap_or_default();
+        self.sums.before = heap_counters().unwrap_or_default();
         BLOCKS.for_each(self.granule, |LiveBlock { start, block, packed }| {
             self.visit(FrozenBlock { address: start, packed, block, contents: None });
         });
+        self.sums.after = heap_counters().unwrap_or_default();
         self.add_unmatched_claims(self.unread);
         self
     }
@@ -85,11 +108,12 @@ impl<'c> HeapPass<'c> {
         let frozen = Frozen::take(&BLOCKS, self.granule)?;
         self.scanned = Some(Scanned::empty());
         // The counters of the instant at which the copy was made.
-        self.sums.heap = HeapCounters {
+        self.sums.before = HeapCounters {
             allocated_bytes: frozen.live_bytes,
             allocations: frozen.live_blocks,
             ..HeapCounters::default()
         };
+        self.sums.after = self.sums.before;
         frozen.for_each(|block| self.visit(block))?;
         self.add_unmatched_claims(self.unread);
         if let Some(scanned) = &mut self.scanned {
@@ -159,6 +183,40 @@ impl<'c> HeapPass<'c> {
         };
         for claim in claims.iter().filter(|claim| only.is_inside(address_of(claim))) {
             self.balance.add_unmatched_claims(std::slice::from_ref(claim));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counters(allocated_bytes: u64, freed_bytes: u64) -> HeapCounters {
+        HeapCounters { allocated_bytes, freed_bytes, ..HeapCounters::default() }
+    }
+
+    fn sums(before: HeapCounters, after: HeapCounters, allocated_during: usize) -> PassSums {
+        let allocated_during = Sum { blocks: 1, bytes: allocated_during };
+        PassSums { before, after, allocated_during, trackers_own: Sum { blocks: 1, bytes: 10 } }
+    }
+
+    #[test]
+    fn blocks_that_are_replaced_during_the_pass_are_in_neither_sum() {
+        // Of 73,000 bytes, 5,000 are replaced at addresses that the pass has still to reach: the
+        // counters at its beginning less the new blocks would be 63,000.
+        let before = counters(73_010, 0);
+        let after = counters(78_010, 5000);
+        assert_eq!(sums(before, after, 5000).heap_of(68_000), 68_000);
+        // And at addresses that it has passed.
+        assert_eq!(sums(before, after, 0).heap_of(73_000), 73_000);
+        assert_eq!(sums(before, after, 5000).heap_of(73_000), 73_000);
+    }
+
+    #[test]
+    fn while_no_thread_goes_on_the_heap_is_what_the_counters_say() {
+        let still = counters(73_010, 10);
+        for found in [0, 71_000, 80_000] {
+            assert_eq!(sums(still, still, 1000).heap_of(found), 71_990);
         }
     }
 }

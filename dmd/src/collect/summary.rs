@@ -85,6 +85,7 @@ pub struct Summary {
     /// reports.
     pub over_reported: usize,
     /// Bytes of reported blocks that were allocated during the collection, or freed before its end.
+    /// If the table has gaps, only those by which the heap grew.
     /// No other sum includes them; `heap-allocated` of the report does.
     pub reported_transient: usize,
     /// Bytes that were reported as heap without being measured block by block.
@@ -106,6 +107,15 @@ impl Summary {
     /// Returns the sum of all blocks of the table.
     pub(super) fn tracked(&self) -> Sum {
         self.unreported.and(self.once).and(self.twice)
+    }
+
+    /// Divides the reported bytes of blocks that were allocated during the collection, where the
+    /// table has gaps: `grown` of them have enlarged the heap since its beginning. Others replace
+    /// blocks that were freed, which the heap of the beginning includes and the table may lack.
+    pub(super) fn share_transient_with_gaps(&mut self, grown: usize) {
+        let replacing = self.reported_transient.saturating_sub(grown);
+        self.reported_transient -= replacing;
+        self.reported_untracked += replacing;
     }
 
     /// Returns the bytes of `heap-unclassified`, computed from the blocks.
@@ -144,5 +154,15 @@ mod tests {
         };
         // Each term has digits of its own: a missing or negated one changes them.
         assert_eq!(summary.unclassified(), 1_200_500 - 34_060);
+    }
+
+    #[test]
+    fn reported_blocks_that_replace_others_do_not_enlarge_the_heap() {
+        for (grown, transient) in [(0, 0), (300, 300), (5000, 1000)] {
+            let mut summary = Summary { reported_transient: 1000, ..Summary::default() };
+            summary.share_transient_with_gaps(grown);
+            let found = (summary.reported_transient, summary.reported_untracked);
+            assert_eq!(found, (transient, 1000 - transient), "{grown}");
+        }
     }
 }

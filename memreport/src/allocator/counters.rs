@@ -35,18 +35,95 @@ impl HeapCounters {
     }
 }
 
+/// The bytes that may be freed while the slots are read: less does not show in any figure.
+const UNSETTLED: u64 = 64 * 1024;
+
+/// The most readings of all slots. Threads that free more meanwhile in each of them are counted as
+/// they were in the best one.
+const READINGS: usize = 4;
+
+/// Returns the sums of all slots.
 pub(crate) fn totals() -> HeapCounters {
-    let mut sum = HeapCounters::default();
-    // Frees first: a block allocated and freed between the two loops must not appear only as freed.
-    for slot in SLOTS.iter().chain([&COMMON]) {
-        sum.freed_bytes += slot.freed_bytes.load(Relaxed);
-        sum.frees += slot.frees.load(Relaxed);
+    settled(Reading::take)
+}
+
+/// A reading of all slots, one after the other, which takes as long as the thread is interrupted.
+#[derive(Clone, Copy)]
+struct Reading {
+    sum: HeapCounters,
+    /// The bytes that were freed after the frees were read and before the end.
+    freed_meanwhile: u64,
+}
+
+impl Reading {
+    fn take() -> Self {
+        let slots = || SLOTS.iter().chain([&COMMON]);
+        let mut sum = HeapCounters::default();
+        // Frees first: a block allocated and freed between the two loops must not appear only as
+        // freed.
+        for slot in slots() {
+            sum.freed_bytes += slot.freed_bytes.load(Relaxed);
+            sum.frees += slot.frees.load(Relaxed);
+        }
+        for slot in slots() {
+            sum.allocated_bytes += slot.allocated_bytes.load(Relaxed);
+            sum.allocations += slot.allocations.load(Relaxed);
+        }
+        let freed: u64 = slots().map(|slot| slot.freed_bytes.load(Relaxed)).sum();
+        Reading { sum, freed_meanwhile: freed.saturating_sub(sum.freed_bytes) }
     }
-    for slot in SLOTS.iter().chain([&COMMON]) {
-        sum.allocated_bytes += slot.allocated_bytes.load(Relaxed);
-        sum.allocations += slot.allocations.load(Relaxed);
+}
+
+/// Reads until nearly nothing is freed meanwhile: such blocks count as allocated and not as freed.
+fn settled(mut read: impl FnMut() -> Reading) -> HeapCounters {
+    let mut best = read();
+    for _ in 1..READINGS {
+        if best.freed_meanwhile <= UNSETTLED {
+            break;
+        }
+        let next = read();
+        if next.freed_meanwhile < best.freed_meanwhile {
+            best = next;
+        }
     }
-    sum
+    best.sum
+}
+
+/// Watches how the heap changes, apart from the work of this thread.
+#[derive(Clone, Copy, Debug)]
+pub struct HeapWatch {
+    begin: HeapCounters,
+    /// The counters of this thread at the beginning, if it has counters of its own.
+    own: Option<HeapCounters>,
+}
+
+impl HeapWatch {
+    /// Begins to watch, on the thread whose work does not count.
+    #[must_use]
+    pub fn begin() -> Self {
+        HeapWatch { own: thread_counters(), begin: totals() }
+    }
+
+    /// Returns the counters at the beginning.
+    #[must_use]
+    pub fn at_begin(&self) -> HeapCounters {
+        self.begin
+    }
+
+    /// Returns by how many bytes the other threads have enlarged the heap since.
+    #[must_use]
+    pub fn growth(&self) -> i64 {
+        // A thread may free more than it allocates.
+        let live = |counters: HeapCounters| {
+            i64::try_from(counters.allocated_bytes).unwrap_or(i64::MAX)
+                - i64::try_from(counters.freed_bytes).unwrap_or(i64::MAX)
+        };
+        let own = match (self.own, thread_counters()) {
+            (Some(before), Some(now)) => live(now) - live(before),
+            _ => 0,
+        };
+        live(totals()) - live(self.begin) - own
+    }
 }
 
 /// Returns the counters of this thread and of ended threads that counted in the same slot. Returns
@@ -249,5 +326,28 @@ mod exit {
 
     pub(crate) fn at_thread_end((): (), _index: usize) -> bool {
         false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_that_are_replaced_while_counters_are_read_do_not_count_twice() {
+        let reading = |allocated_bytes, freed_meanwhile| {
+            let sum = HeapCounters { allocated_bytes, ..HeapCounters::default() };
+            Reading { sum, freed_meanwhile }
+        };
+        // The first reading is interrupted for as long as threads replace 5 MB.
+        let mut readings = [reading(105, 5_000_000), reading(100, 4000), reading(0, 0)].into_iter();
+        let found = settled(|| readings.next().expect("no more readings than needed"));
+        assert_eq!(found.allocated_bytes, 100);
+        let mut amounts = [9, 5, 7, 6, 0].map(|part| part * 1_000_000).into_iter();
+        let found = settled(|| {
+            let meanwhile = amounts.next().expect("one");
+            reading(meanwhile, meanwhile)
+        });
+        assert_eq!(found.allocated_bytes, 5_000_000, "the best of four");
     }
 }

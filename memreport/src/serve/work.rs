@@ -59,6 +59,8 @@ pub(super) struct Job {
     pub(super) timeout: Duration,
     /// The time at which the clients give up. Without clients, it is set when the job begins.
     deadline: Option<Instant>,
+    /// The number of attempts that have begun.
+    attempts: usize,
 }
 
 impl Job {
@@ -66,12 +68,12 @@ impl Job {
     /// that time.
     pub(super) fn for_client(task: Task, client: u64, timeout: Duration) -> Self {
         let deadline = Some(Instant::now() + whole_time(timeout));
-        Job { task, clients: vec![client], timeout, deadline }
+        Job { task, clients: vec![client], timeout, deadline, attempts: 0 }
     }
 
     /// Creates a job of the server itself.
     pub(super) fn own(task: Task, timeout: Duration) -> Self {
-        Job { task, clients: Vec::new(), timeout, deadline: None }
+        Job { task, clients: Vec::new(), timeout, deadline: None, attempts: 0 }
     }
 
     /// Returns whether the job collects reports.
@@ -185,9 +187,8 @@ impl Work {
                 && attempt.progress.abandon()
         };
         if let Some((job, attempt)) = self.current.take_if(is_stuck) {
-            let number = attempt.number + 1;
             self.abandoned.push(attempt);
-            self.begin(job, number, &mut answers);
+            self.waiting.push_front(job);
         } else if let Some((job, attempt)) =
             self.current.take_if(|(_, attempt)| attempt.deadline <= now)
         {
@@ -201,9 +202,10 @@ impl Work {
         for job in Vec::from(late) {
             answers.push((job.clients, Err(self.timeout_message(job.timeout))));
         }
-        while self.current.is_none() {
+        // Beyond the limit, jobs wait for the end of an abandoned collection, or for their deadline.
+        while self.current.is_none() && self.abandoned.len() < MAX_ABANDONED {
             let Some(job) = self.waiting.pop_front() else { break };
-            self.begin(job, 1, &mut answers);
+            self.begin(job, &mut answers);
         }
         answers
     }
@@ -233,17 +235,15 @@ impl Work {
         )
     }
 
-    fn begin(&mut self, mut job: Job, number: usize, answers: &mut Vec<(Vec<u64>, Answer)>) {
-        if self.abandoned.len() >= MAX_ABANDONED {
-            answers.push((job.clients, Err(self.timeout_message(job.timeout))));
-            return;
-        }
+    fn begin(&mut self, mut job: Job, answers: &mut Vec<(Vec<u64>, Answer)>) {
+        job.attempts += 1;
         let progress = Arc::new(Progress::without(self.running()));
         let now = Instant::now();
         let whole = *job.deadline.get_or_insert_with(|| now + whole_time(job.timeout));
         let deadline = if job.collects() { whole } else { whole.min(now + job.timeout) };
         self.next += 1;
-        let attempt = Attempt { id: self.next, number, progress: Arc::clone(&progress), deadline };
+        let (number, progress_of_attempt) = (job.attempts, Arc::clone(&progress));
+        let attempt = Attempt { id: self.next, number, progress: progress_of_attempt, deadline };
         let (id, done, task) = (attempt.id, Arc::clone(&self.done), job.task.clone());
         let commands = self.commands.clone();
         let work = move || {
@@ -421,6 +421,22 @@ mod tests {
             work.add(Job::own(Task::Keep(Arc::clone(&history)), timeout));
         }
         assert_eq!(work.waiting.len(), 2);
+    }
+
+    #[test]
+    fn a_job_waits_until_one_of_too_many_abandoned_collections_ends() {
+        let pair = UnixStream::pair().expect("a pair");
+        let mut work = Work::new(Commands::default(), pair.0);
+        let deadline = Instant::now() + Duration::from_secs(600);
+        let attempt = |id| Attempt { id, number: 1, progress: Arc::default(), deadline };
+        work.abandoned.extend((1..=4).map(attempt));
+        work.next = 4;
+        let task = Task::Answer(Request::new("nothing"));
+        work.add(Job::for_client(task, 1, Duration::from_secs(600)));
+        assert!(work.advance().is_empty() && work.current.is_none());
+        work.finished().push((3, Ok(Vec::new())));
+        assert!(work.advance().is_empty());
+        assert!(work.current.is_some() && work.waiting.is_empty());
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::cell::Cell;
 use std::time::{Duration, SystemTime};
 
-use crate::allocator::counters::totals;
+use crate::allocator::counters::HeapWatch;
 use crate::allocator::declaration::{is_declared, tracker};
 use crate::allocator::size_source::SizeSource;
 use crate::event::listeners;
@@ -138,8 +138,12 @@ impl Collector {
         progress: &Progress,
     ) -> Snapshot {
         // Read first: the collection itself allocates.
-        let heap_allocated = is_declared().then(|| totals().live_bytes());
+        let watch = is_declared().then(HeapWatch::begin);
         let (mut gathered, _) = self.gather(sizes, None, progress);
+        let heap_allocated = watch.map(|watch| watch.at_begin().live_bytes());
+        if let Some(watch) = watch {
+            note_growth(watch, &mut gathered);
+        }
         if let Some(bytes) = heap_allocated {
             add_heap(usize::try_from(bytes).unwrap_or(usize::MAX), &mut gathered);
         }
@@ -154,10 +158,15 @@ impl Collector {
         progress: &Progress,
     ) -> Snapshot {
         let recording = tracker.begin();
+        // With every block in the table, `heap-allocated` is of the blocks that are measured.
+        let watch = (!tracker.tracks_every_block()).then(HeapWatch::begin);
         let (mut gathered, paths) =
             self.gather(SizeSource::Table(tracker), Some(recording.recorder()), progress);
         if progress.is_abandoned() {
             return finished(gathered, (moment, heap.allocator()), None);
+        }
+        if let Some(watch) = watch {
+            note_growth(watch, &mut gathered);
         }
         let reporters = paths.into_paths();
         let findings = recording.finish(Ending {
@@ -224,6 +233,30 @@ fn add_heap(bytes: usize, gathered: &mut Gathered) {
         "What the allocator has handed out beyond what the HEAP reports of this tree name. The snapshot is incomplete: \
          it misses some reporters, whose memory is in this number.",
     ));
+}
+
+/// Notes by how many bytes other threads have changed the heap since `heap-allocated` was read, if
+/// that is more than 0.5 % of it.
+fn note_growth(watch: HeapWatch, gathered: &mut Gathered) {
+    let growth = watch.growth();
+    let heap = watch.at_begin().live_bytes();
+    if growth.unsigned_abs() < LEAST_GROWTH || growth.unsigned_abs() <= heap / 200 {
+        return;
+    }
+    let verb = if growth < 0 { "shrank" } else { "grew" };
+    gathered.notes.push(format!(
+        "the heap {verb} by {} during the collection, so heap-unclassified may be off by as much",
+        megabytes(growth.unsigned_abs())
+    ));
+}
+
+/// The smallest change of the heap that is noted.
+const LEAST_GROWTH: u64 = 64 * 1024;
+
+/// Formats bytes in megabytes of a million, with two digits: "2.05 MB".
+fn megabytes(bytes: u64) -> String {
+    let hundredths = bytes.saturating_add(5000) / 10_000;
+    format!("{}.{:02} MB", hundredths / 100, hundredths % 100)
 }
 
 fn finished(
