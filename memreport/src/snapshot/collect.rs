@@ -158,14 +158,15 @@ impl Collector {
         progress: &Progress,
     ) -> Snapshot {
         let recording = tracker.begin();
-        // With every block in the table, `heap-allocated` is of the blocks that are measured.
-        let watch = (!tracker.tracks_every_block()).then(HeapWatch::begin);
+        let watch = HeapWatch::begin();
         let (mut gathered, paths) =
             self.gather(SizeSource::Table(tracker), Some(recording.recorder()), progress);
         if progress.is_abandoned() {
             return finished(gathered, (moment, heap.allocator()), None);
         }
-        if let Some(watch) = watch {
+        // With every block in the table, `heap-allocated` is of the blocks that are measured.
+        let has_every_block = tracker.tracks_every_block();
+        if !has_every_block {
             note_growth(watch, &mut gathered);
         }
         let reporters = paths.into_paths();
@@ -174,6 +175,10 @@ impl Collector {
             unmeasured: gathered.unmeasured,
             moment: &moment,
         });
+        if has_every_block {
+            let (before, now) = (watch.at_begin().live_bytes(), findings.heap_allocated());
+            gathered.notes.extend(note_of_replaced(before, now as u64));
+        }
         add_heap(findings.heap_allocated(), &mut gathered);
         heap.report(findings.heap_allocated() as u64, &mut gathered.reports);
         tracker.own_memory(&mut |path, bytes, description| {
@@ -250,6 +255,18 @@ fn note_growth(watch: HeapWatch, gathered: &mut Gathered) {
     ));
 }
 
+/// Returns a note of how many bytes `heap-allocated` is below the heap at the beginning, because
+/// other threads have freed blocks since. Returns `None` below 0.5 % of it.
+fn note_of_replaced(at_begin: u64, heap_allocated: u64) -> Option<String> {
+    let less = at_begin.saturating_sub(heap_allocated);
+    (less >= LEAST_GROWTH && less > heap_allocated / 200).then(|| {
+        format!(
+            "{} were freed during the collection, and are not in heap-allocated, like what was allocated since",
+            megabytes(less)
+        )
+    })
+}
+
 /// The smallest change of the heap that is noted.
 const LEAST_GROWTH: u64 = 64 * 1024;
 
@@ -302,5 +319,19 @@ impl NestingGuard {
 impl Drop for NestingGuard {
     fn drop(&mut self) {
         let _ = IS_COLLECTING.try_with(|collecting| collecting.set(false));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::note_of_replaced;
+
+    #[test]
+    fn replaced_blocks_are_noted_beyond_half_a_percent() {
+        assert_eq!(note_of_replaced(10_000_000, 10_100_000), None);
+        assert_eq!(note_of_replaced(10_040_000, 10_000_000), None);
+        assert_eq!(note_of_replaced(20_090_000, 20_000_000), None);
+        let note = note_of_replaced(20_110_000, 20_000_000).unwrap();
+        assert!(note.starts_with("0.11 MB were freed during the collection"), "{note}");
     }
 }
