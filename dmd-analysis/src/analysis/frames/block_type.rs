@@ -2,10 +2,11 @@
 //! allocates a `[String]`.
 //!
 //! Debug information has the type arguments of a function. The innermost library function with a
-//! type argument determines the type. Two kinds of functions are ignored, because their type
+//! type argument determines the type. Two kinds of functions are less certain, because their type
 //! arguments may be those of another type. The first is code that the linker or the compiler merged
-//! from several functions: without other frames its type is an example. The second is the out-of-line growth of vectors, which the standard
-//! library shares between all types of a layout; an inlined caller has the type then.
+//! from several functions: without other frames its type is an example. The second is the
+//! out-of-line growth of vectors, which the standard library shares between all types of a layout;
+//! an inlined caller has the type then.
 
 mod arguments;
 mod bytes;

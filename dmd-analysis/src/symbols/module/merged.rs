@@ -1,7 +1,7 @@
 //! Functions that share one address, because the linker or the compiler merged equal code.
 //!
-//! Debug information describes one of them, so its type arguments, lines and inlined functions are
-//! not those of the others. Frames only keep what is true of every function.
+//! Debug information describes one of them: its type arguments, lines and inlined functions are
+//! wrong for the others. Frames only keep what is true of every function.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::read::Symbol;
 /// The number of functions to list.
 const MAX_LISTED: usize = 3;
 
-/// What the functions at one address have in common.
+/// The common part of the functions at one address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Merged {
     /// Instances of one generic function; the text is its path.

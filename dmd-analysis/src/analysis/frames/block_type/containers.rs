@@ -7,7 +7,7 @@ use super::super::trim::library_frames;
 use super::arguments::split_arguments;
 use super::bytes::{self, ends};
 
-/// The crates whose functions show the type of a block, as those of the standard library do.
+/// The crates whose functions show the type of a block, as the standard library's do.
 const CRATES: [&str; 6] =
     ["indexmap", "thin_vec", "bumpalo", "allocator_api2", "smallvec", "triomphe"];
 
