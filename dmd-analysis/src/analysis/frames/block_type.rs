@@ -84,7 +84,11 @@ fn path(caller: &Parts<'_>, outward: &[Parts<'_>]) -> String {
         return shown.to_owned();
     }
     match outward.iter().find(|parts| parts.out_of_line) {
-        Some(around) if !caller.function.contains("::") && around.function.contains("::") => {
+        Some(around)
+            if !caller.function.contains("::")
+                && around.function.contains("::")
+                && !around.is_library() =>
+        {
             format!("{shown}, inlined into {}", around.function)
         }
         _ => shown.to_owned(),

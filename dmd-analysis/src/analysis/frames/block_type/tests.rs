@@ -146,6 +146,21 @@ fn collections_of_crates_show_the_type() {
 }
 
 #[test]
+fn an_inlined_function_without_a_path_has_the_programs_function_around_it() {
+    let table = [
+        ("shop::text::store", "memory allocated by hand in fill, inlined into shop::text::store"),
+        // A closure that the standard library calls.
+        ("std::thread::local::LocalKey::with", "memory allocated by hand in fill"),
+    ];
+    for (around, expected) in table {
+        let frames = format!(
+            "alloc @ alloc/alloc.rs\nfill @ /home/me/src/text.rs\n{around} @ /home/me/src/text.rs (out of line)"
+        );
+        assert_eq!(derived(&frames), expected);
+    }
+}
+
+#[test]
 fn shared_bytes_are_a_text_or_one_of_two() {
     let made = "allocate_for_layout<[u8], F> @ alloc/sync.rs";
     let table = [
