@@ -50,7 +50,7 @@ pub use scan::{
 
 pub(crate) use crate::number;
 pub(crate) use by::{DumpBlocks, field_name, report_names, thread_name};
-pub(crate) use frames::{Parts, Style, without_allocator, without_library};
+pub(crate) use frames::{Crates, Parts, Style, without_allocator, without_library};
 pub(crate) use records::{class, mode};
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 //! reports are wrong.
 
 mod model;
+mod causes;
 mod wrong;
 mod summary;
 mod records_text;

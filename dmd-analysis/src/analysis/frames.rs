@@ -7,6 +7,7 @@ mod parts;
 mod trim;
 mod frame_format;
 mod block_type;
+mod crates;
 mod site;
 mod reporter;
 
@@ -15,6 +16,7 @@ pub use frame_format::{shorten, stack_as_read};
 pub use site::Site;
 
 pub(crate) use allocation::is_allocation;
+pub(crate) use crates::Crates;
 pub(crate) use frame_format::Style;
 pub(crate) use parts::Parts;
 pub(crate) use reporter::reporter;

@@ -1,5 +1,6 @@
 //! Censuses of dump files, whose frames should be symbolicated.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -9,8 +10,8 @@ use super::count::Counting;
 use super::item::{Item, owned_by};
 use super::node::Census;
 use crate::analysis::{
-    self, BlockType, Parts, Style, field_name, report_names, thread_name, without_allocator,
-    without_library,
+    self, BlockType, Crates, Parts, Style, field_name, report_names, thread_name,
+    without_allocator, without_library,
 };
 use crate::axis::{Attributes, ReportState, StackCut, distinct};
 use crate::heap::Frames;
@@ -74,6 +75,7 @@ struct File<'d> {
     /// A block with each list of reports.
     reported: Vec<&'d Block>,
     texts: HashMap<String, Arc<str>>,
+    crates: Crates<'d>,
 }
 
 impl<'d> File<'d> {
@@ -86,6 +88,7 @@ impl<'d> File<'d> {
             reports: HashMap::new(),
             reported: Vec::new(),
             texts: HashMap::new(),
+            crates: Crates::new(dump),
         }
     }
 
@@ -209,6 +212,6 @@ impl Attributes for File<'_> {
     }
 
     fn crate_name(&mut self, item: &Item) -> Option<String> {
-        self.own(item).first()?.crate_name().map(str::to_owned)
+        self.crates.of_first(&self.own(item)).map(Cow::into_owned)
     }
 }

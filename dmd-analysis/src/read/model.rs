@@ -176,6 +176,6 @@ pub struct Symbol {
     pub line: Option<u32>,
     /// True if the function was inlined into the next frame.
     pub inlined: bool,
-    /// True if several functions share this code, so that its type arguments may be wrong.
+    /// True if several functions share this code, so that its name's type arguments may be wrong.
     pub folded: bool,
 }

@@ -7,6 +7,7 @@ pub(crate) mod dwarf;
 pub(crate) mod elf;
 pub(crate) mod locate;
 pub(crate) mod members;
+pub(crate) mod merged;
 pub(crate) mod names;
 
 use std::collections::HashSet;

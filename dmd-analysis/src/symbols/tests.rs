@@ -1,5 +1,7 @@
 //! Stacks of this very test program, looked up from its file as if it had gone.
 
+mod merged_code;
+
 use std::ffi::c_void;
 use std::path::PathBuf;
 

@@ -163,7 +163,7 @@ impl RunArgs {
         options.top = self.top;
         options.root = working_directory();
         let explained = analysis::explain(&dump, &options);
-        analysis::write_explained(&explained, &options, &mut context.out)?;
+        analysis::write_summary(&explained, &options, &mut context.out)?;
         let unclassified = unclassified_percent(&mut File::open(&snapshot.report)?)?;
         Ok(Verdict::new(&explained, unclassified))
     }

@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use super::causes::{Cause, causes};
 use super::model::{Explained, Place, WrongPlace};
 use super::words::{bytes, count, count_are, kind_name, write_suggestion};
 use crate::analysis::number::{commas, percent};
@@ -24,16 +25,7 @@ pub fn write_summary(
     totals(explained, main, out)?;
     let places = explained.places(main);
     if !places.is_empty() {
-        let what = if main == Class::Unreported { "dark" } else { "biggest" };
-        let shown = places.len().min(options.top);
-        writeln!(
-            out,
-            "\nThe {shown} biggest of {}:",
-            count(places.len() as i128, &format!("{what} place"))
-        )?;
-        for (number, place) in (1..).zip(places.iter().take(options.top)) {
-            summary_of_place(number, place, explained, out)?;
-        }
+        biggest(explained, main, options.top, out)?;
     }
     let doubles = explained.places(Class::TwiceReported);
     if !doubles.is_empty() {
@@ -52,6 +44,35 @@ pub fn write_summary(
         rest(explained.wrong.len(), options.top, out)?;
     }
     writeln!(out)
+}
+
+/// Writes the largest places, those with one cause as one. Places under a thousandth of the heap
+/// are only counted.
+fn biggest(explained: &Explained, main: Class, top: usize, out: &mut dyn Write) -> io::Result<()> {
+    let what = if main == Class::Unreported { "dark" } else { "biggest" };
+    let places = explained.places(main);
+    let heap = explained.heap.usable();
+    let causes = causes(places);
+    let is_worth_a_row = |cause: &&Cause<'_>| cause.totals.usable().saturating_mul(1000) >= heap;
+    let shown = causes.iter().take(top).filter(is_worth_a_row).count();
+    let all = count(places.len() as i128, &format!("{what} place"));
+    if shown == 0 {
+        writeln!(out, "\n{all}, each under 0.1% of the heap.")?;
+        return Ok(());
+    }
+    writeln!(out, "\nThe {shown} biggest of {all}:")?;
+    for (number, cause) in (1..).zip(&causes[..shown]) {
+        summary_of_cause(number, cause, explained, out)?;
+    }
+    let rest = &causes[shown..];
+    let others: usize = rest.iter().map(|cause| cause.places).sum();
+    if others > 0 {
+        let bytes: i128 = rest.iter().map(|cause| cause.totals.usable()).sum();
+        let share = percent(bytes, heap);
+        let (others, bytes) = (count(others as i128, "more place"), self::bytes(bytes));
+        writeln!(out, "     … and {others} with {bytes}, {share:.2}% of the heap")?;
+    }
+    Ok(())
 }
 
 /// Returns the class that the summary of a dump of this mode is about.
@@ -152,19 +173,23 @@ fn totals(explained: &Explained, main: Class, out: &mut dyn Write) -> io::Result
     writeln!(out, "{doubles}; {wrongs}.")
 }
 
-fn summary_of_place(
+fn summary_of_cause(
     number: usize,
-    place: &Place,
+    cause: &Cause<'_>,
     explained: &Explained,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let totals = place.totals;
+    let Cause { first, totals, places } = cause;
     let share = percent(totals.usable(), explained.heap.usable());
     let (bytes, blocks) = (bytes(totals.usable()), count(totals.blocks, "block"));
-    let what = place.site.block_type.describe();
+    let what = first.site.block_type.describe();
     writeln!(out, "{number:>3}. {bytes} in {blocks}, {share:.2}% of the heap: {what}")?;
-    writeln!(out, "     {}", where_from(place))?;
-    write_suggestion("     ", place.suggestion.as_deref(), out)
+    let others = match places - 1 {
+        0 => String::new(),
+        others => format!(", and {} alike", count(others as i128, "place")),
+    };
+    writeln!(out, "     {}{others}", where_from(first))?;
+    write_suggestion("     ", first.suggestion.as_deref(), out)
 }
 
 /// Returns the program's own frame, and the crate through which it allocated.

@@ -129,7 +129,7 @@ mod tests {
             let parts = Parts::of(&frame);
             assert_eq!(style.frame(&parts, 0), shown);
             assert_eq!(
-                (parts.crate_name(), parts.is_library(), parts.is_own()),
+                (parts.crate_name().as_deref(), parts.is_library(), parts.is_own()),
                 (krate, library, own),
                 "{shown}"
             );

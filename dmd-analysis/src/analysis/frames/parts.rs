@@ -1,5 +1,9 @@
 //! A frame taken apart into function, file and line, and whose code it is.
 
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use super::block_type::split_list;
 use super::source_file::{is_hashbrown, is_rust_library, registry_crate};
 use super::tracker::{is_tracker_file, is_tracker_function};
 use crate::read::{Frame, Symbol};
@@ -14,7 +18,7 @@ pub(crate) struct Parts<'a> {
     pub(crate) line: Option<u32>,
     /// True if the code has an address of its own, so that several functions may share it.
     pub(crate) out_of_line: bool,
-    /// True if the linker merged several functions into this code.
+    /// True if the linker merged several functions into this code. The name is that of one then.
     pub(crate) folded: bool,
 }
 
@@ -66,7 +70,8 @@ impl<'a> Parts<'a> {
     /// Returns the function as it is printed: with its path if the symbol table has one, or else
     /// with its type arguments from debug information.
     pub(crate) fn shown(&self) -> &'a str {
-        self.name.filter(|_| !self.function.contains("::")).unwrap_or(self.function)
+        let name = self.name.filter(|_| !self.folded && !self.function.contains("::"));
+        name.unwrap_or(self.function)
     }
 
     /// Returns whether the code belongs to Rust's own libraries, to an allocator or to the tracker.
@@ -85,16 +90,19 @@ impl<'a> Parts<'a> {
         // Code that runs before Rust's `main` and its threads, and code that catches panics.
         const STARTS: [&str; 6] =
             ["_start", "__libc_start_main", "start_thread", "clone", "clone3", "__rust_try"];
-        let path = self.function.trim_start_matches(['<', '&']);
+        let is_of_library = |function: &str| {
+            let path = function.trim_start_matches(['<', '&']);
+            is_tracker_function(path)
+                || PATHS.iter().any(|prefix| path.starts_with(prefix))
+                || C.iter().any(|prefix| function.starts_with(prefix))
+        };
         self.is_allocator_entry()
             || (self.file.is_none() && self.function == "main")
             || STARTS.contains(&self.function)
             || self.file.is_some_and(|file| {
                 is_rust_library(file) || is_hashbrown(file) || is_tracker_file(file)
             })
-            || is_tracker_function(path)
-            || PATHS.iter().any(|prefix| path.starts_with(prefix))
-            || C.iter().any(|prefix| self.function.starts_with(prefix))
+            || self.functions().all(is_of_library)
     }
 
     /// Returns whether the function is the entry from a program into its allocator. Frames further
@@ -115,16 +123,40 @@ impl<'a> Parts<'a> {
     }
 
     /// Returns the crate that the code is from, as `serde_json`, if its file or path shows it.
-    pub(crate) fn crate_name(&self) -> Option<&'a str> {
+    pub(crate) fn crate_name(&self) -> Option<Cow<'a, str>> {
         if let Some(krate) = self.file.and_then(registry_crate) {
-            // The directory is `serde_json-1.0.145`.
-            return Some(krate.rsplit_once('-').map_or(krate, |(name, _)| name));
+            return Some(krate);
         }
         if let Some(file) = self.file.filter(|file| is_rust_library(file)) {
-            return file.split_once("library/")?.1.split('/').next();
+            return file.split_once("library/")?.1.split('/').next().map(Cow::Borrowed);
         }
-        let path = self.function.trim_start_matches(['<', '&', '_']);
-        path.split_once("::").map(|(krate, _)| krate).filter(|krate| krate.chars().all(is_word))
+        self.crate_of_path()
+    }
+
+    /// Returns the crate at the start of the function's path. Functions that share their code name
+    /// theirs.
+    pub(super) fn crate_of_path(&self) -> Option<Cow<'a, str>> {
+        let first = |function: &'a str| {
+            let path = function.trim_start_matches(['<', '&', '_']);
+            let (krate, _) = path.split_once("::")?;
+            krate.chars().all(is_word).then_some(krate)
+        };
+        let crates: BTreeSet<&str> = self.functions().map(first).collect::<Option<_>>()?;
+        match crates.len() {
+            1 => crates.first().copied().map(Cow::Borrowed),
+            _ => Some(Vec::from_iter(crates).join(" or ").into()),
+        }
+    }
+
+    /// Returns the functions of the frame: several if they share their code, as `one of a::f,
+    /// b::g and 2 more`.
+    fn functions(&self) -> impl Iterator<Item = &'a str> + use<'a> {
+        let list = self.function.strip_prefix("one of ").and_then(split_list);
+        let all = list.unwrap_or_else(|| vec![self.function]);
+        all.into_iter().map(|function| match function.rsplit_once(" and ") {
+            Some((function, rest)) if rest.ends_with(" more") => function,
+            _ => function,
+        })
     }
 
     /// Returns whether the code is the program's own: neither a library nor a crate from a

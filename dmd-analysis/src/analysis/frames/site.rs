@@ -1,8 +1,10 @@
 //! Allocation sites: the frames that allocated a block as text, and the block's type.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use super::block_type::BlockType;
+use super::crates::Crates;
 use super::frame_format::Style;
 use super::parts::Parts;
 use super::trim::without_library;
@@ -44,9 +46,10 @@ impl Sites {
         };
         let mut numbers = HashMap::from([(unknown.clone(), 0)]);
         let mut sites = vec![unknown];
+        let crates = Crates::new(dump);
         let by_trace = (0..dump.trace_count()).map(|index| {
-            let site =
-                site(dump, TraceId(u32::try_from(index).unwrap_or(u32::MAX)), max_frames, style);
+            let trace = TraceId(u32::try_from(index).unwrap_or(u32::MAX));
+            let site = site(dump, trace, &crates, max_frames, style);
             *numbers.entry(site).or_insert_with_key(|site| {
                 sites.push(site.clone());
                 sites.len() - 1
@@ -77,18 +80,25 @@ impl Sites {
     }
 }
 
-fn site(dump: &Dump, trace: TraceId, max_frames: usize, style: &Style<'_>) -> Site {
+fn site<'d>(
+    dump: &'d Dump,
+    trace: TraceId,
+    crates: &Crates<'d>,
+    max_frames: usize,
+    style: &Style<'_>,
+) -> Site {
     let all = dump.trace(trace);
     let shown = without_library(dump, all);
     let own = shown.iter().position(Parts::is_own);
-    let through = own.filter(|&at| at > 0).and_then(|_| shown.first()?.crate_name());
+    let krate = crates.of_first(&shown).map(Cow::into_owned);
+    let through = krate.clone().filter(|_| own.is_some_and(|at| at > 0));
     let indent = FRAME_INDENT;
     Site {
         block_type: BlockType::of_trace(dump, all),
         frames: lines(&shown, max_frames, style),
         own: own.map(|at| style.frame(&shown[at], indent)),
-        krate: shown.first().and_then(Parts::crate_name).map(str::to_owned),
-        through: through.map(str::to_owned),
+        krate,
+        through,
     }
 }
 

@@ -1,9 +1,10 @@
 //! Facts about the program that a dump contains: its own types, measured types, statics, and links
 //! between blocks.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
-use crate::analysis::frames::{Parts, Style};
+use crate::analysis::frames::{Crates, Parts, Style};
 use crate::analysis::scan::links::Links;
 use crate::read::{Dump, Extension, ReportSite, TraceId};
 use crate::symbols::Members;
@@ -17,7 +18,7 @@ pub(crate) struct ProgramFacts<'d> {
     /// The statics that point into reported blocks.
     pub(super) reported_statics: HashSet<&'d str>,
     /// The crates of the program's own code.
-    pub(super) own_crates: HashSet<&'d str>,
+    pub(super) own_crates: HashSet<Cow<'d, str>>,
     /// The links between blocks, in a scan.
     links: Option<Links>,
     members: &'d Members,
@@ -42,12 +43,13 @@ impl<'d> ProgramFacts<'d> {
             extension.iter().flat_map(|ours| ours.measured.iter().chain(ours.skipped.iter()));
         let statics = extension.iter().flat_map(|ours| &ours.reported_statics);
         let own = dump.frames.iter().map(Parts::of).filter(Parts::is_own);
+        let crates = Crates::new(dump);
         Self {
             extension,
             style,
             measured: fields.map(|field| without_arguments(&field.type_name)).collect(),
             reported_statics: statics.filter_map(|place| place.name.as_deref()).collect(),
-            own_crates: own.filter_map(|parts| parts.crate_name()).collect(),
+            own_crates: own.filter_map(|parts| crates.of_first(&[parts])).collect(),
             members,
             links: extension.and_then(|_| Links::new(dump).ok()),
         }
@@ -75,7 +77,11 @@ impl<'d> ProgramFacts<'d> {
         let is_own = |path: &&str| {
             path.split_once("::").is_some_and(|(krate, _)| self.own_crates.contains(krate))
         };
-        let is_map = name.starts_with("BTreeMap<") || name.starts_with("HashMap table");
+        let is_map =
+            ["BTreeMap<", "HashMap table", "IndexMap<"].iter().any(|map| name.starts_with(map));
+        if name.starts_with("one of ") {
+            return None;
+        }
         if is_map { paths(name).rfind(is_own) } else { paths(name).find(is_own) }
     }
 }

@@ -1,6 +1,6 @@
 //! The texts for people, on one small dump.
 
-use crate::analysis::{ExplainOptions, explain, write_explained};
+use crate::analysis::{ExplainOptions, explain, write_explained, write_summary};
 use crate::read::read_slice;
 
 pub(super) const DUMP: &str = r##"{"version":5,"invocation":{"dmdEnvVar":null,"mode":"dark-matter"},
@@ -27,6 +27,7 @@ The 2 biggest of 3 dark places:
   2. 8 bytes in 1 block, 0.27% of the heap: type unknown, allocated in serde_json::parse
      subject::Lexicon::intern (src/lexicon.rs:41), through serde_json
      → perhaps enable feature \"serde_json\" of memreport
+     … and 1 more place with 1 byte, 0.03% of the heap
 
 Reported twice:
   1. 40 bytes in 1 block: type unknown, allocated in subject::main
@@ -112,4 +113,29 @@ fn the_books_balance() {
     let explained = explain(&read_slice(DUMP.as_bytes()).unwrap(), &options());
     // Dark, less the double, less what is not on the heap, and what the partial report left out.
     assert_eq!(explained.heap_unclassified(), 2_057 - 40 - 48 + (112 - 64));
+}
+
+#[test]
+fn places_with_one_cause_are_one_row_and_small_ones_are_only_counted() {
+    let text = r##"{"version":5,"invocation":{"dmdEnvVar":null,"mode":"dark-matter"},
+        "memreport":{"version":1,"needs":[],"reports":{}},
+        "blockList":[{"req":4000,"alloc":"A"},{"req":3000,"alloc":"B"},{"req":5000,"alloc":"C"},
+            {"req":7,"alloc":"D"}],
+        "traceTable":{"A":["f","x"],"B":["f","y"],"C":["g"],"D":["h"]},
+        "frameTable":{"f":"#00: shop::load (/s/src/main.rs:1)","x":"#00: shop::a (/s/src/main.rs:2)",
+            "y":"#00: shop::b (/s/src/main.rs:3)","g":"#00: shop::find (/s/src/main.rs:4)",
+            "h":"#00: shop::log (/s/src/main.rs:5)"}}"##;
+    let options = ExplainOptions { top: 3, ..options() };
+    let mut out = Vec::new();
+    write_summary(&explain(&read_slice(text.as_bytes()).unwrap(), &options), &options, &mut out)
+        .unwrap();
+    let text = String::from_utf8(out).unwrap();
+    let expected = "The 2 biggest of 4 dark places:
+  1. 7,000 bytes in 2 blocks, 58.30% of the heap: type unknown, allocated in shop::load
+     shop::load (src/main.rs:1), and 1 place alike
+  2. 5,000 bytes in 1 block, 41.64% of the heap: type unknown, allocated in shop::find
+     shop::find (src/main.rs:4)
+     … and 1 more place with 7 bytes, 0.06% of the heap
+";
+    assert!(text.contains(expected), "{text}");
 }

@@ -17,6 +17,7 @@ use typed_arena::Arena;
 use super::elf::{Elf, Function, function_at};
 use super::file;
 use super::locate::Files;
+use super::merged::Merged;
 use super::names::{NameCache, Names};
 use crate::read::Symbol;
 use own_name::OwnNames;
@@ -105,12 +106,18 @@ impl<'a> Lookup<'a> {
             Some(outermost) => {
                 // Unlike line tables, the symbol table has paths, and shows other functions at this
                 // address.
-                outermost.folded = function.folded;
+                outermost.folded = !function.others.is_empty();
                 let mangled = names.name.is_none();
                 if outermost.function.is_empty() || (mangled && !outermost.function.contains("::"))
                 {
                     outermost.function = names.function;
                 }
+            }
+        }
+        if !function.others.is_empty() {
+            let all = std::iter::once(function.name).chain(function.others.iter().copied());
+            if let Some(merged) = Merged::of(all) {
+                merged.correct(&mut symbols);
             }
         }
         symbols
@@ -157,7 +164,14 @@ fn place(text: &str) -> (usize, usize) {
 
 fn from_table(names: Names, function: &Function<'_>) -> Symbol {
     let Names { function: path, name } = names;
-    Symbol { function: path, name, file: None, line: None, inlined: false, folded: function.folded }
+    Symbol {
+        function: path,
+        name,
+        file: None,
+        line: None,
+        inlined: false,
+        folded: !function.others.is_empty(),
+    }
 }
 
 /// Split debug information in separate files, `.dwp` or `.dwo`.

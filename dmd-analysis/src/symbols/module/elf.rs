@@ -87,14 +87,14 @@ impl<'a> Elf<'a> {
 }
 
 /// A function of the symbol table, or a static.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Function<'a> {
     pub(crate) address: u64,
     /// The size in bytes; 0 if the table does not have it.
     size: u64,
     pub(crate) name: &'a str,
-    /// True if other functions start at the same address.
-    pub(crate) folded: bool,
+    /// The other functions that start at the same address.
+    pub(crate) others: Vec<&'a str>,
 }
 
 /// Returns the symbols of a kind, sorted by address, one for each address.
@@ -106,14 +106,21 @@ fn named<'a>(
     let mut functions: Vec<Function<'_>> = defined
         .filter_map(|symbol| {
             let name = symbol.name().ok().filter(|name| !name.is_empty())?;
-            Some(Function { address: symbol.address(), size: symbol.size(), name, folded: false })
+            Some(Function {
+                address: symbol.address(),
+                size: symbol.size(),
+                name,
+                others: Vec::new(),
+            })
         })
         .collect();
     functions.sort_unstable_by_key(|function| (function.address, function.name));
     functions.dedup_by(|again, first| {
         let same = again.address == first.address;
         if same {
-            first.folded |= again.name != first.name;
+            if again.name != first.name {
+                first.others.push(again.name);
+            }
             first.size = first.size.max(again.size);
         }
         same
