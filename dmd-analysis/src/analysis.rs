@@ -35,7 +35,7 @@ pub use explain::{
     ClassPlaces, Explained, Place, WrongPlace, explain, pointing_types, write_explained,
     write_places, write_summary,
 };
-pub use frames::{BlockType, Site, shorten, stack_as_read};
+pub use frames::{BlockType, Site, crate_of, shorten, stack_as_read};
 pub use json::{write_explained_json, write_groups_json};
 pub use number::{commas, percent};
 pub use options::ExplainOptions;

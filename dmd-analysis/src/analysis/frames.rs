@@ -12,7 +12,7 @@ mod reporter;
 
 pub use block_type::BlockType;
 pub use frame_format::{shorten, stack_as_read};
-pub use site::Site;
+pub use site::{Site, crate_of};
 
 pub(crate) use allocation::is_allocation;
 pub(crate) use frame_format::Style;

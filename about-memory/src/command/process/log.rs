@@ -152,6 +152,9 @@ impl Printer<'_> {
             write_lost(taken.lost, self.args.json, &mut context.out)?;
         }
         for (block, time) in dump.blocks.iter().zip(&taken.times) {
+            if !self.args.options.prints(&dump, block) {
+                continue;
+            }
             let entry = Entry::new(&dump, block, *time);
             if self.args.json {
                 entry.write_json(&mut context.out.json())?;
