@@ -2,7 +2,8 @@
 
 use crate::stack::limits::Limit;
 
-/// A part of a program: threads, scopes, or certain threads in certain scopes. By default all of it.
+/// A part of a program: threads, scopes, or certain threads in certain scopes. By default all of
+/// it.
 ///
 /// Several threads, and several scopes, are alternatives. An allocation belongs to a crate by the
 /// functions on its stack, which are known only after symbolication: filter the entries of the log

@@ -175,7 +175,7 @@ pub(crate) fn is_own(number: u32) -> bool {
     IS_OWN.get(number as usize).is_some_and(|place| place.load(Relaxed) == 1)
 }
 
-/// Returns the numbers that `limits` compares: the kernel's, and that of the name.
+/// Returns the numbers that `limits` compares: the kernel's number and the name's.
 pub(crate) fn numbers(number: u32) -> [u64; 2] {
     let index = number as usize;
     let id = SYSTEM_IDS.get(index).map_or(0, |place| place.load(Relaxed).into());

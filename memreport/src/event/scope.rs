@@ -74,8 +74,8 @@ impl Scopes {
     }
 }
 
-/// By the number of a scope: its parent in the upper half, and the number of its name. Hooks read it
-/// without a lock.
+/// By the number of a scope: its parent in the upper half, and the number of its name. Hooks read
+/// it without a lock.
 static LINKS: [AtomicU32; MAX_SCOPES + 2] = [const { AtomicU32::new(0) }; MAX_SCOPES + 2];
 
 /// Returns the parent of a scope and the number of its name; 0 is none.
@@ -86,8 +86,8 @@ pub fn scope_link(scope: u16) -> (u16, u16) {
     (u16::from_be_bytes([link[0], link[1]]), u16::from_be_bytes([link[2], link[3]]))
 }
 
-/// Returns the number of a scope's name, also of scopes that nothing has entered yet; 0 if there are
-/// too many names.
+/// Returns the number of a scope's name, also of scopes that nothing has entered yet; 0 if there
+/// are too many names.
 #[must_use]
 pub fn scope_name_number(name: &str) -> u16 {
     as_own(|| scopes().get_or_insert_with(Scopes::default).name_number(name.to_owned().into()))

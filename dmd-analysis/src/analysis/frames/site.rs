@@ -77,8 +77,8 @@ impl Sites {
     }
 }
 
-/// Returns the crate to which a block with this stack belongs: that of the innermost function that
-/// is not a library's. `None` if the functions do not show it.
+/// Returns the crate to which a block with this stack belongs: the crate of the innermost function
+/// that is not a library's. `None` if the functions do not show it.
 #[must_use]
 pub fn crate_of(dump: &Dump, trace: TraceId) -> Option<&str> {
     without_library(dump, dump.trace(trace)).first().and_then(Parts::crate_name)

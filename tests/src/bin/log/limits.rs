@@ -96,7 +96,7 @@ pub(crate) fn run() -> Result<(), Failure> {
     renamed(&mut observer)
 }
 
-/// Checks that a thread is seen under a name that it gets later, from the next reading of the log on.
+/// Checks that a thread is seen under a later name from the next reading of the log on.
 fn renamed(observer: &mut Observer) -> Result<(), Failure> {
     let own = Barrier::new(2);
     observer.limit_to(Part::default().thread("later"));
