@@ -35,7 +35,7 @@ pub use explain::{
     ClassPlaces, Explained, Place, WrongPlace, explain, pointing_types, write_explained,
     write_places, write_summary,
 };
-pub use frames::{BlockType, Site, shorten, stack_as_read};
+pub use frames::{BlockType, Crates, Site, shorten, stack_as_read};
 pub use json::{write_explained_json, write_groups_json};
 pub use number::{commas, percent};
 pub use options::ExplainOptions;
@@ -50,7 +50,7 @@ pub use scan::{
 
 pub(crate) use crate::number;
 pub(crate) use by::{DumpBlocks, field_name, report_names, thread_name};
-pub(crate) use frames::{Crates, Parts, Style, without_allocator, without_library};
+pub(crate) use frames::{Parts, Style, without_allocator, without_library};
 pub(crate) use records::{class, mode};
 
 #[cfg(test)]

@@ -27,8 +27,10 @@ mod allocation;
 mod allocation_site;
 mod log;
 mod observer;
+mod part;
 
 pub use allocation::{Allocation, Stack};
 pub use allocation_site::{AllocationSiteError, allocation_site, allocation_site_of};
 pub use log::{AllocationsLog, LogError};
 pub use observer::{DEFAULT_LOG_LENGTH, MAX_LOG_LENGTH, ObserveError, Observer, Sampling};
+pub use part::Part;

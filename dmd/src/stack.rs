@@ -1,8 +1,8 @@
 //! Call stacks: walking, caching and interning them.
 //!
 //! Read `thread` (per-thread state), `walk` (from registers to frames), `stack_cache` (from the
-//! hash of a stack to its site), `own_code` (the tracker's functions) and `site` (interned stacks,
-//! and the sites of new blocks).
+//! hash of a stack to its site), `own_code` (the tracker's functions), `limits` (the threads and
+//! scopes that observers see) and `site` (interned stacks, and the sites of new blocks).
 //!
 //! Invariants:
 //! * A walk neither allocates nor takes a lock. The exception is the reference unwinder on systems
@@ -15,6 +15,7 @@ pub(crate) mod thread;
 pub(crate) mod walk;
 pub(crate) mod own_code;
 pub(crate) mod stack_cache;
+pub(crate) mod limits;
 pub(crate) mod site;
 
 pub use walk::{stack, unwinder_name};

@@ -164,7 +164,9 @@ pub mod __private {
         crate::allocator::loaded::stay_loaded,
         crate::event::mark::{Mark, MarkReader},
         crate::event::on_alloc::{OWN, as_own, current_on_alloc},
-        crate::event::scope::{ScopeCallsite, all_scopes, current_scope, try_all_scopes},
+        crate::event::scope::{
+            ScopeCallsite, all_scopes, current_scope, scope_link, scope_name_number, try_all_scopes,
+        },
         crate::report::counted_heap::on_alloc_path,
         crate::report::registry::StaticReporter,
         crate::snapshot::atomically,

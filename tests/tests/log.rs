@@ -94,6 +94,13 @@ fn reading_names_of_functions_is_in_no_log() {
 }
 
 #[test]
+fn an_observer_is_limited_to_threads_and_scopes() {
+    for variable in [None, Some("1"), Some("--mode=profile")] {
+        holds("limits", variable);
+    }
+}
+
+#[test]
 fn each_of_several_observers_has_its_own_log() {
     for variable in [None, Some("1")] {
         holds("several", variable);
@@ -202,6 +209,23 @@ fn a_running_program_is_followed_and_goes_back_to_what_it_was() {
         assert!(line["stack"][0].as_str().is_some_and(|frame| frame.contains("served::work")));
     }
     assert_eq!(served.log(&["--for", "0.3", "--probability", "0"]), "");
+}
+
+#[test]
+fn a_log_is_limited_to_a_thread_a_scope_or_a_crate() {
+    let served = Served::start("limited");
+    for (option, name) in [
+        ("--thread", "worker"),
+        ("--scope", "request"),
+        // The subject's functions are of the crate `log`.
+        ("--crate", "log"),
+    ] {
+        let text = served.log(&["--for", "0.5", option, name]);
+        assert!(text.contains("  4,344 bytes  [String]"), "{option} {name}: {text}");
+        assert_eq!(served.log(&["--for", "0.1", option, "nothing"]), "", "{option}");
+    }
+    let pid = served.child.id().to_string();
+    assert_eq!(served.log(&["--for", "0.1", "--tid", &pid]), "", "the main thread waits");
 }
 
 #[test]

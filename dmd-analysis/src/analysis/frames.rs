@@ -12,11 +12,11 @@ mod site;
 mod reporter;
 
 pub use block_type::BlockType;
+pub use crates::Crates;
 pub use frame_format::{shorten, stack_as_read};
 pub use site::Site;
 
 pub(crate) use allocation::is_allocation;
-pub(crate) use crates::Crates;
 pub(crate) use frame_format::Style;
 pub(crate) use parts::Parts;
 pub(crate) use reporter::reporter;

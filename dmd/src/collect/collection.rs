@@ -31,8 +31,8 @@ pub(super) struct Collection {
     granule: Granule,
     /// The epoch of blocks that are allocated during the collection, which leaves them out.
     epoch: Epoch,
-    /// The heap since the beginning. If the table has gaps, the blocks that were allocated and freed
-    /// during the collection cannot be counted later.
+    /// The heap since the beginning. If the table has gaps, the blocks that were allocated and
+    /// freed during the collection cannot be counted later.
     watch: HeapWatch,
 }
 

@@ -10,6 +10,8 @@ use super::events::{Event, TimedEvent, decode, encode};
 use super::ring::{Reader, Ring};
 use crate::sample::plan;
 use crate::sample::rate::{Probability, SamplingRate, TooManyRates};
+use crate::stack::limits::{self, Limit};
+use crate::stack::site::site;
 use crate::table::packed_block::Block;
 use crate::table::{BLOCKS, granule};
 
@@ -21,7 +23,14 @@ static ALL: Mutex<Observers> = Mutex::new(Observers { next: 0, list: Vec::new() 
 
 struct Observers {
     next: u64,
-    list: Vec<(u64, Probability)>,
+    list: Vec<Registered>,
+}
+
+/// The wishes of an observer.
+struct Registered {
+    number: u64,
+    probability: Probability,
+    limit: Limit,
 }
 
 fn all() -> MutexGuard<'static, Observers> {
@@ -39,17 +48,18 @@ pub(crate) fn log(address: usize, block: Block, thread: u32) {
 pub(crate) struct Observation {
     number: u64,
     probability: Probability,
+    limit: Limit,
     reader: Reader,
 }
 
 impl Observation {
-    pub(crate) fn begin(probability: Probability) -> Result<Self, TooManyRates> {
+    pub(crate) fn begin(probability: Probability, limit: Limit) -> Result<Self, TooManyRates> {
         let mut all = all();
         let number = all.next;
         all.next += 1;
-        all.list.push((number, probability));
+        all.list.push(Registered { number, probability, limit: limit.clone() });
         let reader = Reader::new(&LOG);
-        let observing = Observation { number, probability, reader };
+        let observing = Observation { number, probability, limit, reader };
         let updated = update_hooks(&all);
         drop(all);
         // If that failed, dropping it removes it from the list.
@@ -60,8 +70,8 @@ impl Observation {
     pub(crate) fn set_probability(&mut self, probability: Probability) -> Result<(), TooManyRates> {
         let mut all = all();
         let set = |all: &mut Observers, probability| {
-            let own = all.list.iter_mut().find(|(number, _)| *number == self.number);
-            own.into_iter().for_each(|own| own.1 = probability);
+            let own = all.list.iter_mut().find(|one| one.number == self.number);
+            own.into_iter().for_each(|own| own.probability = probability);
             update_hooks(all)
         };
         let updated = set(&mut all, probability);
@@ -71,6 +81,23 @@ impl Observation {
             Err(TooManyRates) => set(&mut all, self.probability)?,
         }
         updated
+    }
+
+    /// Limits the observer.
+    pub(crate) fn set_limit(&mut self, limit: Limit) {
+        let mut all = all();
+        let own = all.list.iter_mut().find(|one| one.number == self.number);
+        own.into_iter().for_each(|own| own.limit = limit.clone());
+        limits::set(&all.list.iter().map(|one| &one.limit));
+        self.limit = limit;
+    }
+
+    /// Returns whether the observer sees an entry of the log.
+    pub(crate) fn sees(&self, entry: &TimedEvent) -> bool {
+        let Event::Allocated { block, .. } = entry.event else { return false };
+        // Without a site the thread alone is known.
+        let scope = site(block.site).map_or(0, |site| site.scope);
+        self.limit.sees(entry.thread, scope)
     }
 
     /// Returns the number of entries since the last call of `drain`.
@@ -90,7 +117,7 @@ impl Observation {
 impl Drop for Observation {
     fn drop(&mut self) {
         let mut all = all();
-        all.list.retain(|(number, _)| *number != self.number);
+        all.list.retain(|one| one.number != self.number);
         // Fewer observers may need a rate that does not exist. Then the previous, higher rate
         // stays.
         let _ = update_hooks(&all);
@@ -104,7 +131,8 @@ pub(crate) fn refresh_hooks() -> Result<(), TooManyRates> {
 
 /// Sets the hooks' rate to the greatest of all probabilities, including a profile's.
 fn update_hooks(all: &Observers) -> Result<(), TooManyRates> {
-    let probabilities = all.list.iter().map(|(_, probability)| *probability);
+    limits::set(&all.list.iter().map(|one| &one.limit));
+    let probabilities = all.list.iter().map(|one| one.probability);
     match probabilities.reduce(Probability::max) {
         Some(probability) => {
             let rate = SamplingRate::of(

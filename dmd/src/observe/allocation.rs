@@ -70,9 +70,14 @@ impl Allocation {
             .map_or(0, |thread| thread.system_id)
     }
 
-    /// Returns the scopes of `memreport::scope!` around the allocation, outermost first.
+    /// Returns the scopes of `memreport::scope!` around the allocation, outermost first. The names
+    /// are the tracker's: no figure of the program includes them.
     #[must_use]
     pub fn scopes(&self) -> Vec<String> {
+        as_own(|| self.scope_names())
+    }
+
+    fn scope_names(&self) -> Vec<String> {
         let all = all_scopes();
         let mut names = Vec::new();
         let mut number = site::site(self.site).map_or(0, |site| usize::from(site.scope));

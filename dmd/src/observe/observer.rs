@@ -7,12 +7,14 @@ use memreport::__private::as_own;
 
 use super::allocation::Clock;
 use super::log::{AllocationsLog, LogError, allocation_of};
+use super::part::Part;
 use crate::event::events::TimedEvent;
 use crate::event::observers::Observation;
 use crate::event::ring::CAPACITY;
 use crate::hook::own_frames;
 use crate::hook::start::{StartError, prepare_stacks};
 use crate::sample::rate::{Probability, TooManyRates};
+use crate::stack::limits::renew_names;
 use crate::stack::thread::is_own;
 
 /// The default maximum number of entries of a log.
@@ -65,6 +67,7 @@ impl Sampling {
 pub struct Observer {
     sampling: Sampling,
     max_log_length: usize,
+    part: Part,
     /// `None` while it is paused.
     observing: Option<Observation>,
 }
@@ -86,8 +89,9 @@ impl Observer {
     /// If the program's allocator is not DMD's, if another copy of DMD tracks the process, if the
     /// probability is not between 0 and 1, or if the process has used 31 sampling rates already.
     pub fn sampling(sampling: Sampling) -> Result<Self, ObserveError> {
+        let part = Part::default();
         let mut observer =
-            Observer { sampling, max_log_length: DEFAULT_LOG_LENGTH, observing: None };
+            Observer { sampling, max_log_length: DEFAULT_LOG_LENGTH, part, observing: None };
         observer.set_tracking(true)?;
         Ok(observer)
     }
@@ -109,7 +113,7 @@ impl Observer {
         } else if self.observing.is_none() {
             let probability = self.sampling.probability()?;
             prepare_stacks()?;
-            self.observing = Some(as_own(|| Observation::begin(probability))?);
+            self.observing = Some(as_own(|| Observation::begin(probability, self.part.limit()))?);
             own_frames::learn();
         }
         Ok(())
@@ -133,6 +137,45 @@ impl Observer {
         }
         self.sampling = sampling;
         Ok(())
+    }
+
+    /// Limits the observer to a part of the program. Hooks compare numbers: what no observer sees
+    /// is not logged.
+    ///
+    /// Entries that were not drained before are limited as well. While other observers see more,
+    /// the entries of theirs count against the length of the log.
+    ///
+    /// ```
+    /// use dmd::observe::{Observer, Part};
+    ///
+    /// dmd::global_allocator!();
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let mut observer = Observer::start()?;
+    /// observer.limit_to(Part::default().scope("request"));
+    /// drop(vec![0_u8; 1000]);
+    /// {
+    ///     memreport::scope!("request");
+    ///     drop(vec![0_u8; 2000]);
+    /// }
+    /// let log = observer.drain_allocations_log()?;
+    /// let sizes: Vec<_> = log.entries.iter().map(|entry| entry.requested()).collect();
+    /// assert_eq!(sizes, [2000]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn limit_to(&mut self, part: Part) {
+        as_own(|| {
+            if let Some(observing) = &mut self.observing {
+                observing.set_limit(part.limit());
+            }
+            self.part = part;
+        });
+    }
+
+    /// Returns the part of the program that the observer sees.
+    pub fn part(&self) -> &Part {
+        &self.part
     }
 
     /// Returns the maximum number of entries of the log. If there are more, the oldest are dropped.
@@ -184,6 +227,8 @@ impl Observer {
                     events.push(event);
                 }
             });
+            events.retain(|event| observing.sees(event));
+            renew_names();
             let clock = Clock::now();
             entries = events.iter().filter_map(|event| allocation_of(event, clock)).collect();
             lost

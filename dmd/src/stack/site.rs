@@ -5,6 +5,7 @@ use std::cell::Cell;
 
 use memreport::__private::{OWN, current_on_alloc, current_scope};
 
+use super::limits;
 use super::own_code;
 use super::stack_cache::{StackCache, StackHash};
 use super::thread::{CachedSite, Inside, Thread};
@@ -130,6 +131,7 @@ pub(crate) fn of_observed_block(plan: Plan, usable: usize) -> Option<ObservedBlo
         }
         let is_logged = current_on_alloc() != OWN
             && !thread.is_own()
+            && limits::sees(thread)
             && thread.observer_sampler.samples(usable, rate, || thread.number());
         if !is_logged && !plan.inserts_all() {
             return None;

@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
+use super::limits::thread_name_number;
 use super::walk::last::LastStack;
 use super::walk::tally;
 use crate::mem::concurrent_vec::ConcurrentVec;
@@ -48,6 +49,8 @@ pub(crate) struct Thread {
     pub(crate) is_learning: Cell<bool>,
     /// The sampler of observers.
     pub(crate) observer_sampler: ObserverSampler,
+    /// The value of `limits` for which the thread has read its name last.
+    named_for: Cell<u32>,
     /// True of a thread that writes a recording: it never waits for room, and its own blocks are
     /// not recorded.
     pub(crate) is_recorder: Cell<bool>,
@@ -67,6 +70,7 @@ std::thread_local! {
             sampler: Sampler::new(),
             is_learning: Cell::new(false),
             observer_sampler: ObserverSampler::new(),
+            named_for: Cell::new(0),
             is_recorder: Cell::new(false),
         }
     };
@@ -74,6 +78,8 @@ std::thread_local! {
 
 /// The kernel's numbers of the registered threads, by the tracker's number.
 static SYSTEM_IDS: ConcurrentVec<AtomicU32> = ConcurrentVec::new();
+/// The numbers of the names of threads, by the tracker's number; 0 if no observer needed the name.
+static NAME_NUMBERS: ConcurrentVec<AtomicU64> = ConcurrentVec::new();
 /// Is 1 for threads of the tracker and the server, by the tracker's number.
 static IS_OWN: ConcurrentVec<AtomicU32> = ConcurrentVec::new();
 static REGISTERED_COUNT: AtomicU32 = AtomicU32::new(0);
@@ -98,6 +104,16 @@ impl Thread {
     #[inline]
     pub(crate) fn is_own(&self) -> bool {
         self.is_own.get()
+    }
+
+    /// Reads the thread's name, once for each value of `limits`.
+    pub(crate) fn learn_name(&self, names: u32) {
+        if self.named_for.replace(names) == names {
+            return;
+        }
+        if let Some(place) = NAME_NUMBERS.get_or_alloc(self.number() as usize) {
+            place.store(sys::with_own_thread_name(thread_name_number), Relaxed);
+        }
     }
 
     #[cold]
@@ -157,6 +173,13 @@ pub(crate) fn mark_own() {
 /// before it was marked is its own as well.
 pub(crate) fn is_own(number: u32) -> bool {
     IS_OWN.get(number as usize).is_some_and(|place| place.load(Relaxed) == 1)
+}
+
+/// Returns the numbers that `limits` compares: the kernel's number and the name's.
+pub(crate) fn numbers(number: u32) -> [u64; 2] {
+    let index = number as usize;
+    let id = SYSTEM_IDS.get(index).map_or(0, |place| place.load(Relaxed).into());
+    [id, NAME_NUMBERS.get(index).map_or(0, |place| place.load(Relaxed))]
 }
 
 /// Returns all registered threads, from number 1.

@@ -9,7 +9,7 @@ use std::future::Future;
 use std::marker::PhantomData;
 use std::pin::Pin;
 use std::sync::atomic::AtomicU32;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 
@@ -58,6 +58,39 @@ fn is_inside(mut scope: u16, outer: u16) -> bool {
 struct Scopes {
     numbers: HashMap<(u16, Cow<'static, str>), u16>,
     list: Vec<(u16, Cow<'static, str>)>,
+    /// The numbers of names, from 1.
+    names: HashMap<Cow<'static, str>, u16>,
+}
+
+impl Scopes {
+    /// Returns the number of a name; 0 if there are too many.
+    fn name_number(&mut self, name: Cow<'static, str>) -> u16 {
+        let next = u16::try_from(self.names.len() + 1).unwrap_or(0);
+        match self.names.get(&name) {
+            Some(number) => *number,
+            None if next == 0 => 0,
+            None => *self.names.entry(name).or_insert(next),
+        }
+    }
+}
+
+/// By the number of a scope: its parent in the upper half, and the number of its name. Hooks read
+/// it without a lock.
+static LINKS: [AtomicU32; MAX_SCOPES + 2] = [const { AtomicU32::new(0) }; MAX_SCOPES + 2];
+
+/// Returns the parent of a scope and the number of its name; 0 is none.
+#[inline]
+#[must_use]
+pub fn scope_link(scope: u16) -> (u16, u16) {
+    let link = LINKS[usize::from(scope)].load(Relaxed).to_be_bytes();
+    (u16::from_be_bytes([link[0], link[1]]), u16::from_be_bytes([link[2], link[3]]))
+}
+
+/// Returns the number of a scope's name, also of scopes that nothing has entered yet; 0 if there
+/// are too many names.
+#[must_use]
+pub fn scope_name_number(name: &str) -> u16 {
+    as_own(|| scopes().get_or_insert_with(Scopes::default).name_number(name.to_owned().into()))
 }
 
 static SCOPES: Mutex<Option<Scopes>> = Mutex::new(None);
@@ -85,6 +118,8 @@ pub(crate) fn number(parent: u16, name: Cow<'static, str>) -> u16 {
         }
         scopes.list.push((parent, name.clone()));
         let next = u16::try_from(scopes.list.len()).unwrap_or(u16::MAX);
+        let link = u32::from(parent) << 16 | u32::from(scopes.name_number(name.clone()));
+        LINKS[usize::from(next)].store(link, Relaxed);
         scopes.numbers.insert((parent, name), next);
         next
     })
@@ -168,7 +203,8 @@ impl ScopeCallsite {
     #[inline]
     pub fn enter(&self) -> Scope {
         let parent = current_scope();
-        let last = self.last.load(Relaxed);
+        // Acquire, with the Release of `find`: the link of the scope is there.
+        let last = self.last.load(Acquire);
         let scope = if last != 0 && last >> 16 == u32::from(parent) {
             u16::try_from(last & 0xffff).unwrap_or(0)
         } else {
@@ -180,7 +216,7 @@ impl ScopeCallsite {
     #[cold]
     fn find(&self, parent: u16) -> u16 {
         let scope = number(parent, Cow::Borrowed(self.name));
-        self.last.store(u32::from(parent) << 16 | u32::from(scope), Relaxed);
+        self.last.store(u32::from(parent) << 16 | u32::from(scope), Release);
         scope
     }
 }
@@ -279,6 +315,18 @@ mod tests {
         assert_eq!(reached(), "shared");
         let _outer = enter_scope("outer");
         assert_eq!(reached(), "outer/shared");
+    }
+
+    #[test]
+    fn links_lead_from_a_scope_to_its_parents_names() {
+        let wanted = scope_name_number("linked");
+        let _outer = enter_scope("linked");
+        let outer = current_scope();
+        let _inner = enter_scope("inside");
+        assert_eq!(scope_link(current_scope()), (outer, scope_name_number("inside")));
+        assert_eq!(scope_link(outer), (0, wanted));
+        assert_eq!(scope_link(0), (0, 0));
+        assert_ne!(wanted, scope_name_number("inside"));
     }
 
     #[test]

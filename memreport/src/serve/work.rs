@@ -202,7 +202,7 @@ impl Work {
         for job in Vec::from(late) {
             answers.push((job.clients, Err(self.timeout_message(job.timeout))));
         }
-        // Beyond the limit, jobs wait for the end of an abandoned collection, or for their deadline.
+        // Beyond the limit, jobs wait for the end of an abandoned collection or for their deadline.
         while self.current.is_none() && self.abandoned.len() < MAX_ABANDONED {
             let Some(job) = self.waiting.pop_front() else { break };
             self.begin(job, &mut answers);

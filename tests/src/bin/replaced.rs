@@ -36,7 +36,7 @@ struct Table {
 }
 
 impl Table {
-    /// Replaces all blocks by `count` others. The new ones are allocated before the old ones are freed.
+    /// Replaces all blocks by `count` others, which are allocated before the old ones are freed.
     fn replace(&mut self, count: usize) {
         // The list itself stays.
         let mut blocks: Vec<_> = (0..count).map(|_| black_box(vec![1; SIZE])).collect();

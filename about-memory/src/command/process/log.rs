@@ -10,6 +10,7 @@ use crate::input::live::{self, Connection, LiveError, Target};
 use crate::render::log::{Entry, write_lost};
 use clap::Args;
 use memreport::serve::Request;
+use memreport_analysis::analysis::Crates;
 use memreport_analysis::read;
 use session::{LogOptions, LogSession, Taken};
 use std::process::ExitCode;
@@ -151,7 +152,11 @@ impl Printer<'_> {
         if taken.lost > 0 {
             write_lost(taken.lost, self.args.json, &mut context.out)?;
         }
+        let crates = Crates::new(&dump);
         for (block, time) in dump.blocks.iter().zip(&taken.times) {
+            if !self.args.options.prints(&crates, block) {
+                continue;
+            }
             let entry = Entry::new(&dump, block, *time);
             if self.args.json {
                 entry.write_json(&mut context.out.json())?;

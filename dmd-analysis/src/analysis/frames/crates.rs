@@ -7,11 +7,13 @@ use rustc_hash::FxHashMap;
 
 use super::parts::Parts;
 use super::source_file::package_crate;
-use crate::read::Dump;
+use super::trim::without_library;
+use crate::read::{Dump, TraceId};
 
 /// The crates of a program's source files, from the functions that have a path.
-#[derive(Debug, Default)]
-pub(crate) struct Crates<'d> {
+#[derive(Debug)]
+pub struct Crates<'d> {
+    dump: &'d Dump,
     /// `None` for a file with functions of several crates, such as a module that two programs
     /// share.
     by_file: FxHashMap<&'d str, Option<Cow<'d, str>>>,
@@ -19,8 +21,9 @@ pub(crate) struct Crates<'d> {
 
 impl<'d> Crates<'d> {
     /// Collects the crates of the files in the frames of a dump.
-    pub(crate) fn new(dump: &'d Dump) -> Self {
-        let mut crates = Self::default();
+    #[must_use]
+    pub fn new(dump: &'d Dump) -> Self {
+        let mut crates = Self { dump, by_file: FxHashMap::default() };
         for parts in dump.frames.iter().map(Parts::of) {
             // `<T as Trait>::f` is in a file of either crate.
             let is_plain = !parts.function.contains(" as ") && !parts.is_library();
@@ -32,6 +35,13 @@ impl<'d> Crates<'d> {
             }
         }
         crates
+    }
+
+    /// Returns the crate to which a block with this stack belongs: the crate of the innermost function
+    /// that is not a library's. `None` if the functions do not show it.
+    #[must_use]
+    pub fn of(&self, trace: TraceId) -> Option<Cow<'d, str>> {
+        self.of_first(&without_library(self.dump, self.dump.trace(trace)))
     }
 
     /// Returns the crate of the first of these frames: by its file or path, by other functions of

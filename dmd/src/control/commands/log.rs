@@ -11,12 +11,12 @@ use memreport::serve::{Answer, Part, Request};
 use serde_json::{Value, json};
 
 use crate::dump::write_log;
-use crate::observe::{Allocation, Observer, Sampling};
+use crate::observe::{self, Allocation, Observer, Sampling};
 use crate::stack::thread::mark_own;
 
 memreport::command!(
     "log",
-    "Observes single allocations: do=begin (with probability=, sample-bytes= or length=), do=take, do=stay and do=end with number=.",
+    "Observes single allocations: do=begin (with probability=, sample-bytes=, length=, thread=, tid= or scope=), do=take, do=stay and do=end with number=.",
     |request| as_own(|| log(request))
 );
 
@@ -84,6 +84,7 @@ fn begin(request: &Request) -> Answer {
         let length = length.parse().map_err(|_| format!("length={length} is no number"))?;
         observer.set_max_log_length(length);
     }
+    observer.limit_to(part(request)?);
     let mut clients = clients();
     let number = clients.next;
     clients.next += 1;
@@ -100,10 +101,25 @@ fn begin(request: &Request) -> Answer {
             return Err(format!("no thread could be started: {error}"));
         }
     }
-    Ok(vec![part(
+    Ok(vec![answer(
         "log",
         &json!({ "number": number, "leaseMs": u64::try_from(LEASE.as_millis()).unwrap_or(u64::MAX) }),
     )])
+}
+
+/// Returns the part of the program that the request names.
+fn part(request: &Request) -> Result<observe::Part, String> {
+    let mut part = observe::Part::default();
+    if let Some(name) = request.get("thread") {
+        part = part.thread(name);
+    }
+    if let Some(text) = request.get("tid") {
+        part = part.thread_id(text.parse().map_err(|_| format!("tid={text} is no number"))?);
+    }
+    if let Some(name) = request.get("scope") {
+        part = part.scope(name);
+    }
+    Ok(part)
 }
 
 fn sampling(request: &Request) -> Result<Sampling, String> {
@@ -140,10 +156,10 @@ fn take(request: &Request) -> Answer {
     let summary = json!({ "overflowed": log.overflowed, "lost": log.lost, "timesUs": times });
     let mut dump = Vec::new();
     write_log(&log.entries, &mut dump).map_err(|error| error.to_string())?;
-    Ok(vec![part("log", &summary), Part { name: "dump".into(), bytes: dump }])
+    Ok(vec![answer("log", &summary), Part { name: "dump".into(), bytes: dump }])
 }
 
-fn part(name: &str, value: &Value) -> Part {
+fn answer(name: &str, value: &Value) -> Part {
     Part { name: name.into(), bytes: value.to_string().into_bytes() }
 }
 

@@ -12,6 +12,7 @@ use memreport::__private::as_own;
 use crate::mem::signals::block_all;
 use crate::mem::sys;
 use crate::mem::sys::Module;
+use crate::stack::thread::mark_own;
 
 /// The modules that are known, and the thread that lists them again.
 pub(super) struct Loaded {
@@ -31,6 +32,7 @@ impl Loaded {
         let (send, found) = mpsc::sync_channel(1);
         let thread = Builder::new().name("dmd-modules".into()).spawn(move || {
             block_all();
+            mark_own();
             as_own(|| while requests.recv().is_ok() && send.send(sys::modules()).is_ok() {});
         })?;
         let (request, thread) = (Some(request), Some(thread));

@@ -18,7 +18,7 @@ use super::RecordingSummary;
 use super::writer::{Settings, Writer};
 use crate::event::events::{self, Listener};
 use crate::mem::signals::block_all;
-use crate::stack::thread::Thread;
+use crate::stack::thread::{Thread, mark_own};
 
 /// A thread that writes a recording.
 #[derive(Debug)]
@@ -46,6 +46,7 @@ impl RecorderThread {
             let must_end = Arc::clone(&must_end);
             let run = move || {
                 Thread::current(|thread| thread.is_recorder.set(true));
+                mark_own();
                 block_all();
                 as_own(|| run(file, settings, &Orders { begun: send, must_end }))
             };

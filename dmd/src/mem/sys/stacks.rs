@@ -14,6 +14,15 @@ pub(crate) fn thread_id() -> u32 {
     u32::try_from(id).unwrap_or(0)
 }
 
+/// Calls `with` on the name of this thread. Hooks call it: it takes one system call and no memory.
+pub(crate) fn with_own_thread_name<R>(with: impl FnOnce(&[u8]) -> R) -> R {
+    let mut name = [0_u8; 16];
+    // SAFETY: the kernel writes at most 16 bytes, the last one a 0.
+    unsafe { libc::prctl(libc::PR_GET_NAME, name.as_mut_ptr()) };
+    let length = name.iter().position(|byte| *byte == 0).unwrap_or(0);
+    with(&name[..length])
+}
+
 /// Returns the name of a thread of this process, if the thread is alive.
 pub(crate) fn thread_name(id: u32) -> Option<String> {
     let name = std::fs::read_to_string(format!("/proc/self/task/{id}/comm")).ok()?;

@@ -2,6 +2,7 @@
 
 mod ages;
 mod observed;
+mod limits;
 mod served;
 mod stress;
 
@@ -16,6 +17,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         ["log"] => observed::log(),
         ["sites"] => observed::sites(),
         ["names"] => observed::names(),
+        ["limits"] => limits::run(),
         ["probabilities"] => observed::probabilities(),
         ["several"] => observed::several(),
         _ => Err("which part?".into()),

@@ -101,9 +101,12 @@ pub(crate) fn names() -> Result<(), Failure> {
     let value = boxed(ODD);
     let functions = allocation_site(&value[0])?.stack().functions();
     assert!(functions.iter().any(|name| name.contains("observed::boxed")), "{functions:?}");
+    memreport::scope!("named");
+    let scoped = boxed(ODD);
+    assert_eq!(allocation_site(&scoped[0])?.scopes(), ["named"]);
     let log = observer.drain_allocations_log()?;
     let sizes: Vec<_> = log.entries.iter().map(Allocation::requested).collect();
-    assert!(!log.overflowed && sizes == [ODD], "{} more: {sizes:?}", log.lost);
+    assert!(!log.overflowed && sizes == [ODD, ODD], "{} more: {sizes:?}", log.lost);
     Ok(())
 }
 

@@ -3,6 +3,8 @@
 use crate::input::live::{Connection, LiveError};
 use clap::Args;
 use memreport::serve::{Part, Request};
+use memreport_analysis::analysis::Crates;
+use memreport_analysis::read::Block;
 use serde::Deserialize;
 use std::num::NonZeroU64;
 
@@ -15,9 +17,33 @@ pub(super) struct LogOptions {
     /// Sample: print one allocation per this many bytes, on average
     #[arg(long, value_name = "BYTES")]
     sample_bytes: Option<NonZeroU64>,
+    /// Print the allocations of threads with this name
+    #[arg(long, value_name = "NAME")]
+    thread: Option<String>,
+    /// Print the allocations of the thread with this number of the kernel
+    #[arg(long, value_name = "TID")]
+    tid: Option<u32>,
+    /// Print the allocations in this scope of the program, and in scopes inside it
+    #[arg(long, value_name = "NAME")]
+    scope: Option<String>,
+    /// Print the allocations of this crate: its functions, or those of std that it calls
+    ///
+    /// The crate is known only after symbolication, so the program logs all crates.
+    #[arg(long = "crate", value_name = "NAME")]
+    crate_name: Option<String>,
     /// Keep at most N allocations in the program between two reads; older ones are dropped
     #[arg(long, value_name = "N", default_value_t = dmd::observe::MAX_LOG_LENGTH)]
     length: usize,
+}
+
+impl LogOptions {
+    /// Returns whether the block is of the crate whose allocations are printed.
+    pub(super) fn prints(&self, crates: &Crates<'_>, block: &Block) -> bool {
+        let Some(wanted) = &self.crate_name else { return true };
+        // A package `a-b` is the crate `a_b`.
+        let found = block.alloc.and_then(|trace| crates.of(trace));
+        found.is_some_and(|found| found.replace('-', "_") == wanted.replace('-', "_"))
+    }
 }
 
 /// A log that a program keeps for this process. Dropping it ends the log.
@@ -58,6 +84,15 @@ impl<'c> LogSession<'c> {
         }
         if let Some(bytes) = options.sample_bytes {
             request = request.with("sample-bytes", bytes.to_string());
+        }
+        if let Some(name) = &options.thread {
+            request = request.with("thread", name.clone());
+        }
+        if let Some(tid) = options.tid {
+            request = request.with("tid", tid.to_string());
+        }
+        if let Some(name) = &options.scope {
+            request = request.with("scope", name.clone());
         }
         let parts = connection.ask(&request)?;
         let begun: WireBegun = parse(connection, &parts)?;
