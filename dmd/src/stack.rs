@@ -2,7 +2,7 @@
 //!
 //! Read `thread` (per-thread state), `walk` (from registers to frames), `stack_cache` (from the
 //! hash of a stack to its site), `own_code` (the tracker's functions) and `site` (interned stacks,
-//! and the sites of new blocks).
+//! and the sites of new blocks). `models` checks the cache under loom.
 //!
 //! Invariants:
 //! * A walk neither allocates nor takes a lock. The exception is the reference unwinder on systems
@@ -11,10 +11,17 @@
 //!   it.
 //! * A cached rule of code that may be unloaded is checked against its module each time.
 
+#[cfg(not(loom))]
 pub(crate) mod thread;
+#[cfg(not(loom))]
 pub(crate) mod walk;
+#[cfg(not(loom))]
 pub(crate) mod own_code;
 pub(crate) mod stack_cache;
+#[cfg(not(loom))]
 pub(crate) mod site;
+#[cfg(all(test, loom))]
+mod models;
 
+#[cfg(not(loom))]
 pub use walk::{stack, unwinder_name};
