@@ -125,6 +125,11 @@ fn destructors_of_threads_allocate() {
 }
 
 #[test]
+fn hooks_find_the_stack_of_a_thread_without_a_lock() {
+    holds("bare-threads", 4, &[]);
+}
+
+#[test]
 fn a_forked_child_goes_on_and_knows_its_blocks() {
     for case in ["fork", "fork-busy"] {
         for run in &holds(case, 5 + 3, &[])[1..] {

@@ -25,9 +25,10 @@ type Failure = Box<dyn std::error::Error + Send + Sync>;
 /// A case: its name and its function.
 type Case = (&'static str, fn(&Path) -> Result<(), Failure>);
 
-const CASES: [Case; 22] = [
+const CASES: [Case; 23] = [
     ("threads", threads::many),
     ("destructors", threads::destructors),
+    ("bare-threads", threads::bare),
     ("fork", forks::quiet),
     ("fork-busy", forks::busy),
     ("exec", forks::exec),

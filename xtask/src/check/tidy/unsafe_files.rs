@@ -89,6 +89,7 @@ const UNSAFE: &[&str] = &[
     "tests/src/bin/programs/library.rs",
     "tests/src/bin/programs/stacks.rs",
     "tests/src/bin/programs/streams.rs",
+    "tests/src/bin/programs/threads.rs",
     "tests/src/bin/recorded.rs",
     "tests/src/bin/served.rs",
     "tests/src/bin/stacks/foreign.rs",
