@@ -7,8 +7,8 @@
 //! Invariants:
 //! * A walk neither allocates nor takes a lock. The exception is the reference unwinder on systems
 //!   without `_dl_find_object`; see `walk/reference.rs`.
-//! * A word of a stack is read only inside the thread's own stack, or after the kernel confirmed
-//!   it.
+//! * A word of a stack is loaded only from the thread's own stack. Words of other stacks are copied
+//!   by the kernel.
 //! * A cached rule of code that may be unloaded is checked against its module each time.
 
 #[cfg(not(loom))]

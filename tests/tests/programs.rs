@@ -188,6 +188,12 @@ fn a_stack_that_no_thread_was_born_with() {
 }
 
 #[test]
+fn a_sandbox_without_the_system_call_for_other_stacks_hurts_nothing() {
+    holds("sandbox", 6, &[]);
+    holds("sandbox-kills", 6, &[]);
+}
+
+#[test]
 fn a_stack_that_overflows_kills_as_ever() {
     for (case, whose) in [("overflow", "main"), ("overflow-thread", "deep")] {
         let runs = holds(case, 6, &[]);

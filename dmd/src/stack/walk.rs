@@ -1,8 +1,9 @@
 //! Stack walking: the return addresses from this frame outwards.
 //!
 //! Read `rule` (how to get from a frame to its caller), `unwind_info`, `modules` and `rule_cache`
-//! (where rules come from), `frames` and `frame_pointers` (the walks), then `last` (the cache of
-//! the last stack). Frames in common with the thread's last stack are verified instead of walked.
+//! (where rules come from), `memory` (what may be read), `frames` and
+//! `frame_pointers` (the walks), then `last` (the cache of the last stack). Frames in common with
+//! the thread's last stack are verified instead of walked.
 //! The crate `backtrace` is the reference unwinder, for code without a usable rule.
 
 mod rule;
