@@ -81,7 +81,6 @@
 mod mem;
 mod sample;
 mod table;
-#[cfg(not(loom))]
 mod stack;
 mod event;
 #[cfg(not(loom))]

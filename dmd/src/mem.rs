@@ -2,8 +2,8 @@
 //!
 //! Read `sys` (system calls), then `lazy_slice` and `pages` (memory from the kernel), then the
 //! tables over them: `concurrent_vec`, `interner`, `local_interner` and `radix_sort`.
-//! `single_instance` and `signals` stand alone. `sync` chooses the atomics, `models` checks the
-//! shared tables under loom.
+//! `single_instance` and `signals` stand alone. `sync` chooses the atomics, `published` is a word
+//! that orders others, `models` checks the shared tables under loom.
 //!
 //! Invariants:
 //! * Nothing here allocates through Rust's global allocator in a hook: that would recurse.
@@ -11,6 +11,7 @@
 
 pub(crate) mod sync;
 pub(crate) mod sys;
+pub(crate) mod published;
 pub(crate) mod lazy_slice;
 pub(crate) mod pages;
 pub(crate) mod concurrent_vec;

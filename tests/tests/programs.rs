@@ -125,6 +125,11 @@ fn destructors_of_threads_allocate() {
 }
 
 #[test]
+fn hooks_find_the_stack_of_a_thread_without_a_lock() {
+    holds("bare-threads", 4, &[]);
+}
+
+#[test]
 fn a_forked_child_goes_on_and_knows_its_blocks() {
     for case in ["fork", "fork-busy"] {
         for run in &holds(case, 5 + 3, &[])[1..] {
@@ -180,6 +185,12 @@ fn signals_come_in_the_middle_of_hooks() {
 #[test]
 fn a_stack_that_no_thread_was_born_with() {
     holds("own-stack", 6, &[]);
+}
+
+#[test]
+fn a_sandbox_without_the_system_call_for_other_stacks_hurts_nothing() {
+    holds("sandbox", 6, &[]);
+    holds("sandbox-kills", 6, &[]);
 }
 
 #[test]

@@ -29,6 +29,7 @@ pub extern "C" fn at_start(_count: c_int, arguments: *const *const c_char) {
     }
     // The arguments are above all frames of the main thread. Tracking may need this later.
     sys::note_main_stack(arguments.addr());
+    sys::note_descriptor();
     if plan::plan().is_awake() || variable::options().is_some() {
         walk::choose(variable::options().and_then(Result::ok).and_then(|options| options.unwinder));
         own_frames::learn();

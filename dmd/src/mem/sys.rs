@@ -22,6 +22,7 @@ pub(crate) use memory::{
 pub(crate) use modules::{Module, build_id, modules, own_module_path};
 pub(crate) use process::{monotonic, resident_bytes, uptime};
 pub(crate) use stacks::{
-    StackBounds, note_main_stack, stack_bounds, thread_id, thread_name, with_own_thread_name,
+    StackBounds, note_descriptor, note_main_stack, stack_bounds, thread_id, thread_name,
+    with_own_thread_name,
 };
 pub(crate) use words::{is_readable, read_word_checked, read_words_checked, word_at};

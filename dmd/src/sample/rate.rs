@@ -10,8 +10,10 @@
 )]
 
 use std::num::NonZeroU64;
-use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering::{AcqRel, Acquire};
+
+use crate::mem::published::Published;
+use crate::mem::sync::Ordering::{AcqRel, Acquire};
+use crate::mem::sync::{AtomicU64, array_of, const_fn};
 
 /// The probability that a block is sampled.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -70,17 +72,23 @@ pub(crate) struct SamplingRate(u8);
 /// The number of rates that fit into a block's word.
 pub(crate) const RATES: usize = 32;
 
+#[cfg(not(loom))]
 static RATE_TABLE: RateTable = RateTable::new();
 
+/// The number of entries of the table of rates.
+const ENTRIES: usize = if cfg!(loom) { 1 } else { RATES - 1 };
+
 /// The probability of each rate, from number 1; zeros are unused entries.
-struct RateTable([[AtomicU64; 2]; RATES - 1]);
+pub(super) struct RateTable([[AtomicU64; 2]; ENTRIES]);
 
 impl RateTable {
-    const fn new() -> Self {
-        RateTable([const { [const { AtomicU64::new(0) }; 2] }; RATES - 1])
+    const_fn! {
+        pub(super) fn new() -> Self {
+            RateTable(array_of!(array_of!(AtomicU64::new(0); 2); ENTRIES))
+        }
     }
 
-    fn rate_of(&self, probability: Probability) -> Result<SamplingRate, TooManyRates> {
+    pub(super) fn rate_of(&self, probability: Probability) -> Result<SamplingRate, TooManyRates> {
         // AcqRel and Acquire, with each other: each word is claimed once. Of two probabilities that
         // share a first word, the first to claim the second word owns the entry.
         let claims = |place: &AtomicU64, word| {
@@ -94,11 +102,32 @@ impl RateTable {
         found.map(|(number, _)| SamplingRate(number)).ok_or(TooManyRates)
     }
 
-    fn of(&self, rate: SamplingRate) -> Option<Probability> {
+    pub(super) fn of(&self, rate: SamplingRate) -> Option<Probability> {
         let words = self.0.get(usize::from(rate.0).checked_sub(1)?)?;
-        // Acquire, with the Release in `claims`: a rate is returned only after both words are
-        // stored.
+        // Acquire, with the Release in `claims`. Both words are visible: a rate comes from
+        // `rate_of`, from a `RateCell`, or with a block's word.
         Probability::from_words([words[0].load(Acquire), words[1].load(Acquire)])
+    }
+}
+
+/// The rate that a sampler draws at. A thread that sees a rate also sees its probability.
+pub(crate) struct RateCell(Published);
+
+impl RateCell {
+    const_fn! {
+        pub(crate) fn new(rate: SamplingRate) -> Self {
+            RateCell(Published::new(rate.0 as u32))
+        }
+    }
+
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "only numbers of rates are stored")]
+    pub(crate) fn get(&self) -> SamplingRate {
+        SamplingRate(self.0.get() as u8)
+    }
+
+    pub(crate) fn set(&self, rate: SamplingRate) {
+        self.0.set(u32::from(rate.0));
     }
 }
 
@@ -117,6 +146,7 @@ impl SamplingRate {
     pub(crate) const SUSPENDED: SamplingRate = SamplingRate(RATES as u8 + 1);
 
     /// Returns the rate of a probability, a new one if necessary.
+    #[cfg(not(loom))]
     pub(crate) fn of(probability: Probability) -> Result<SamplingRate, TooManyRates> {
         if probability.of_block >= 1.0 {
             Ok(SamplingRate::EVERY)
@@ -135,6 +165,7 @@ impl SamplingRate {
         self.0
     }
 
+    #[cfg(not(loom))]
     pub(crate) fn probability(self) -> Probability {
         match self {
             SamplingRate::EVERY => Probability::ALWAYS,
@@ -143,6 +174,7 @@ impl SamplingRate {
     }
 
     /// Returns the mean distance between successes in bytes.
+    #[cfg(not(loom))]
     pub(crate) fn mean(self) -> f64 {
         match self {
             SamplingRate::PARTIAL => -1.0 / (1.0 - PARTIAL_PROBABILITY).ln(),
@@ -152,6 +184,7 @@ impl SamplingRate {
 
     /// Returns the number of blocks that a block of this many bytes stands for: 1 if every block is
     /// sampled.
+    #[cfg(not(loom))]
     pub(crate) fn weight(self, bytes: usize) -> f64 {
         match self {
             SamplingRate::EVERY | SamplingRate::PARTIAL => 1.0,
@@ -164,12 +197,12 @@ impl SamplingRate {
 /// quarter of the blocks with four fifths of the bytes get one.
 const PARTIAL_PROBABILITY: f64 = 0.003;
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
 
     fn bytes(mean: u64) -> Probability {
-        Probability::of_bytes(NonZeroU64::new(mean).unwrap())
+        Probability::of_bytes(NonZeroU64::new(mean).expect("it is not zero"))
     }
 
     #[test]

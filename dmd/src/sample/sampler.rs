@@ -13,13 +13,11 @@
 )]
 
 use std::cell::Cell;
-use std::sync::atomic::AtomicU8;
-use std::sync::atomic::Ordering::Relaxed;
 
-use super::rate::SamplingRate;
+use super::rate::{RateCell, SamplingRate};
 
 /// The current rate of the samplers.
-static CURRENT: AtomicU8 = AtomicU8::new(SamplingRate::EVERY.number());
+static CURRENT: RateCell = RateCell::new(SamplingRate::EVERY);
 
 /// The rate is global: a test that sets it holds this lock.
 #[cfg(test)]
@@ -27,14 +25,14 @@ pub(crate) static CURRENT_IN_TESTS: std::sync::Mutex<()> = std::sync::Mutex::new
 
 /// Sets the rate of the samplers.
 pub(crate) fn set_rate(rate: SamplingRate) {
-    CURRENT.store(rate.number(), Relaxed);
+    CURRENT.set(rate);
 }
 
-/// Returns the current rate of the samplers.
+/// Returns the current rate of the samplers. After a change, a thread may draw once more at the
+/// former rate.
 #[inline]
 pub(crate) fn rate() -> SamplingRate {
-    // Relaxed: after a change, a thread may draw once more at the former rate.
-    SamplingRate::from_number(CURRENT.load(Relaxed))
+    CURRENT.get()
 }
 
 /// The sampler of a thread.

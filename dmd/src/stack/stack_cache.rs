@@ -5,10 +5,9 @@
 //! entries without a lock. A reader that combines words of two entries sees that the hash does not
 //! match.
 
-use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering::Relaxed;
-
 use crate::mem::lazy_slice::LazySlice;
+use crate::mem::sync::Ordering::{Acquire, Relaxed, Release};
+use crate::mem::sync::{AtomicU64, const_fn};
 use crate::table::packed_block::SiteId;
 
 /// The hash of a stack, computed from the outermost frame on.
@@ -41,7 +40,7 @@ const SITE_BITS: u32 = 24;
 const SITE: u64 = (1 << SITE_BITS) - 1;
 
 /// The number of entries. A look-up searches a row, which is one cache line.
-const ENTRIES: usize = 1 << 16;
+const ENTRIES: usize = if cfg!(loom) { ROW } else { 1 << 16 };
 const ROW: usize = 4;
 
 pub(crate) struct StackCache {
@@ -49,18 +48,21 @@ pub(crate) struct StackCache {
 }
 
 impl StackCache {
-    pub(crate) const fn new() -> Self {
-        StackCache { words: LazySlice::new() }
+    const_fn! {
+        pub(crate) fn new() -> Self {
+            StackCache { words: LazySlice::new() }
+        }
     }
 
     /// Returns the site of the stack with this hash.
     #[inline(always)]
     pub(crate) fn get(&self, hash: StackHash) -> Option<SiteId> {
         let row = row(self.words.get(2 * ENTRIES)?, hash)?;
-        // Relaxed: the words of an entry are checked against the hash, so their order does not
-        // matter.
         row.iter().find_map(|[first, second]| {
-            let second = second.load(Relaxed);
+            // Acquire, with the Release of `insert`: a thread that finds a site sees its content,
+            // and so does a reader of the block that gets it. The first word may be relaxed: both
+            // are checked against the hash.
+            let second = second.load(Acquire);
             let is_match = first.load(Relaxed) == hash.0 && (second ^ hash.1) & !SITE == 0;
             is_match.then(|| site(second))?
         })
@@ -77,7 +79,8 @@ impl StackCache {
         // These bits of the hash are not stored, and so choose the entry independently.
         let place = free.unwrap_or((hash.1 & SITE) as usize % ROW);
         if let Some([first, second]) = row.get(place) {
-            second.store(hash.1 & !SITE | u64::from(site.number()), Relaxed);
+            // Release, with the Acquire of `get`.
+            second.store(hash.1 & !SITE | u64::from(site.number()), Release);
             first.store(hash.0, Relaxed);
         }
     }
@@ -93,7 +96,7 @@ fn row(words: &'static [AtomicU64], hash: StackHash) -> Option<&'static [[Atomic
     rows.get((hash.0 >> SITE_BITS) as usize % (ENTRIES / ROW))
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
 

@@ -1,8 +1,9 @@
 //! Stack walking: the return addresses from this frame outwards.
 //!
 //! Read `rule` (how to get from a frame to its caller), `unwind_info`, `modules` and `rule_cache`
-//! (where rules come from), `frames` and `frame_pointers` (the walks), then `last` (the cache of
-//! the last stack). Frames in common with the thread's last stack are verified instead of walked.
+//! (where rules come from), `memory` (what may be read), `frames` and
+//! `frame_pointers` (the walks), then `last` (the cache of the last stack). Frames in common with
+//! the thread's last stack are verified instead of walked.
 //! The crate `backtrace` is the reference unwinder, for code without a usable rule.
 
 mod rule;
@@ -19,23 +20,23 @@ mod reference;
 pub(crate) mod tally;
 
 use std::ffi::c_void;
-use std::sync::atomic::AtomicU8;
-use std::sync::atomic::Ordering::Relaxed;
 
 use self::frames::End;
 use self::last::{LastStack, MAX_FRAMES};
 use self::registers::Registers;
 use self::tally::Tally;
 use super::thread::{self, Inside, Thread};
+use crate::mem::published::Published;
 use crate::mem::sys::StackBounds;
 use crate::sample::unwinder::Unwinder;
 
-static UNWINDER: AtomicU8 = AtomicU8::new(0);
+/// The unwinder. What it reads in hooks, the loaded modules, is stored before it.
+static UNWINDER: Published = Published::new(Unwinder::None as u32);
 
 /// Returns the unwinder in use.
 #[inline]
 pub(crate) fn unwinder() -> Unwinder {
-    match UNWINDER.load(Relaxed) {
+    match UNWINDER.get() {
         1 => Unwinder::FramePointers,
         2 => Unwinder::Cfi,
         3 => Unwinder::FramePointersOnly,
@@ -54,7 +55,7 @@ pub(crate) fn choose(requested: Option<Unwinder>) {
         Some(Unwinder::Backtrace) => None,
         _ => requested.into_iter().chain(order).find(|unwinder| agrees(*unwinder)),
     };
-    UNWINDER.store(chosen.unwrap_or(Unwinder::Backtrace) as u8, Relaxed);
+    UNWINDER.set(chosen.unwrap_or(Unwinder::Backtrace) as u32);
 }
 
 /// Returns how many stacks all threads have walked.

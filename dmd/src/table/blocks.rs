@@ -113,7 +113,7 @@ impl Blocks {
         if packed.is_second_half() != granule.is_second_half(address) {
             return None;
         }
-        let block = self.block(packed);
+        let block = self.own_block(packed);
         // A store is enough: only ageing writes the word of another thread's live block, and its
         // compare-and-exchange then fails. Release, with the Acquire in `read`.
         word.store(after(block, packed.is_second_half()), Release);
@@ -273,23 +273,30 @@ impl Blocks {
         loop {
             // Acquire, with the Release in `store_word`: the record is written before the word.
             let packed = PackedBlock::from_word(word.load(Acquire))?;
-            let block = self.block(packed);
-            // As in a sequence lock: an unchanged word proves that the record was not reused while
-            // it was read. Acquire, with the Release in `remove_with`.
-            if matches!(packed.sizes(), Sizes::Inline { .. }) || word.load(Acquire) == packed.word()
-            {
-                return Some(LiveBlock { start: start(packed), block, packed });
+            let record = match packed.sizes() {
+                Sizes::Inline { requested, usable } => Some(Record { requested, usable, time: 0 }),
+                // Acquire, with the Release in `store_word`.
+                Sizes::Record(record) => {
+                    self.records.read(record, || word.load(Acquire) == packed.word())
+                }
+            };
+            if let Some(record) = record {
+                return Some(LiveBlock {
+                    start: start(packed),
+                    block: block_of(packed, record),
+                    packed,
+                });
             }
         }
     }
 
-    fn block(&self, packed: PackedBlock) -> Block {
-        let Record { requested, usable, time } = match packed.sizes() {
+    /// Returns the block of a word that this thread owns.
+    fn own_block(&self, packed: PackedBlock) -> Block {
+        let record = match packed.sizes() {
             Sizes::Inline { requested, usable } => Record { requested, usable, time: 0 },
             Sizes::Record(record) => self.records.get(record),
         };
-        let (site, epoch, rate) = (packed.site(), packed.epoch(), packed.rate());
-        Block { requested, usable, site, epoch, rate, time }
+        block_of(packed, record)
     }
 
     /// Returns the start of the last block in the leaf that starts at or before `address`. `decode`
@@ -359,4 +366,9 @@ impl Blocks {
     fn count_lost(&self) {
         self.lost.fetch_add(1, Relaxed);
     }
+}
+
+fn block_of(packed: PackedBlock, Record { requested, usable, time }: Record) -> Block {
+    let (site, epoch, rate) = (packed.site(), packed.epoch(), packed.rate());
+    Block { requested, usable, site, epoch, rate, time }
 }

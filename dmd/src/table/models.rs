@@ -44,41 +44,63 @@ fn no_record_has_two_owners() {
 
 const GRANULE: Granule = Granule::of_spacing(32);
 
-/// Returns a block that needs a record, with sizes that follow from its site.
-fn big(site: usize, epoch: Epoch) -> Block {
-    let site_id = SiteId::from_number(u32::try_from(site).unwrap());
-    let time = site as u64;
-    Block {
-        requested: site,
-        usable: 1100 * site,
-        site: site_id,
-        epoch,
-        rate: SamplingRate::EVERY,
-        time,
-    }
+/// Returns a block that needs a record, with sizes that follow from its time. The words of all
+/// these blocks are alike, if their records have the same number.
+fn timed(time: u64) -> Block {
+    let size = usize::try_from(time).unwrap();
+    let (site, rate) = (SiteId::from_number(1), SamplingRate::EVERY);
+    Block { requested: size, usable: 2 * size, site, epoch: Epoch::FIRST, rate, time }
 }
 
-/// Fails if `Blocks::remove` frees the record before it clears the word, if `Blocks::read` does not
-/// read the word a second time, or if a record is written or freed with relaxed stores.
+/// Fails if `Records::read` does not compare the sequence numbers, or calls `is_current` after the
+/// second one; if `Blocks::remove` frees the record before it clears the word; or if
+/// `Records::insert` stores a word relaxed.
 #[test]
 fn a_reader_sees_a_consistent_block_or_none() {
     model(3, || {
         let blocks = Arc::new(Blocks::new());
-        blocks.insert(GRANULE, 32, big(1, Epoch::FIRST));
+        blocks.insert(GRANULE, 32, timed(1));
+        let packed = |blocks: &Blocks| blocks.starting_at(GRANULE, 32).unwrap().packed;
+        let first = packed(&blocks);
         let owner = {
             let blocks = Arc::clone(&blocks);
             thread::spawn(move || {
-                assert_eq!(blocks.remove(GRANULE, 32), Some(big(1, Epoch::FIRST)));
-                blocks.insert(GRANULE, 32, big(2, Epoch::FIRST));
+                assert_eq!(blocks.remove(GRANULE, 32), Some(timed(1)));
+                blocks.insert(GRANULE, 32, timed(2));
             })
         };
         let mut seen = 0;
         blocks.for_each(GRANULE, |LiveBlock { start, block, .. }| {
             seen += 1;
-            assert_eq!((start, block), (32, big(block.requested, Epoch::FIRST)));
+            assert_eq!((start, block), (32, timed(block.time)));
         });
         assert!(seen <= 1);
         owner.join().unwrap();
-        assert_eq!(blocks.starting_at(GRANULE, 32).map(|found| found.block.requested), Some(2));
+        assert_eq!(blocks.starting_at(GRANULE, 32).map(|found| found.block), Some(timed(2)));
+        assert_eq!(packed(&blocks), first, "both blocks have the same word");
+    });
+}
+
+/// Fails if `Records::read` does not call `is_current`, or calls it before it loads the first
+/// sequence number or after the second one.
+#[test]
+fn a_reader_never_takes_the_record_of_another_block() {
+    model(3, || {
+        let blocks = Arc::new(Blocks::new());
+        blocks.insert(GRANULE, 32, timed(1));
+        let owner = {
+            let blocks = Arc::clone(&blocks);
+            thread::spawn(move || {
+                // The block at 96 has the record for a while.
+                blocks.remove(GRANULE, 32);
+                blocks.insert(GRANULE, 96, timed(3));
+                blocks.remove(GRANULE, 96);
+                blocks.insert(GRANULE, 32, timed(2));
+            })
+        };
+        if let Some(LiveBlock { block, .. }) = blocks.starting_at(GRANULE, 32) {
+            assert!(block == timed(1) || block == timed(2), "{block:?}");
+        }
+        owner.join().unwrap();
     });
 }

@@ -1,11 +1,15 @@
 //! Records: sizes and times that do not fit into a block's word, with a free list of unused
 //! records.
+//!
+//! A record is a sequence lock. The word of a block alone does not prove that its record was not
+//! reused: a site that frees a block and allocates another one at the same address gets the same
+//! record, and so the same word.
 #![expect(clippy::cast_possible_truncation, reason = "sizes went in as usize")]
 
 use super::packed_block::RECORD_LIMIT;
 use crate::mem::concurrent_vec::ConcurrentVec;
 use crate::mem::sync::Ordering::{AcqRel, Acquire, Relaxed, Release};
-use crate::mem::sync::{AtomicU64, const_fn};
+use crate::mem::sync::{AtomicU64, const_fn, load_own};
 
 /// The content of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,9 +20,12 @@ pub(crate) struct Record {
     pub(crate) time: u64,
 }
 
-/// The words of a record: its three fields. In a free record the first is the next free one plus
-/// one.
-const WORDS: usize = 3;
+/// The words of a record: its three fields, and its sequence number. In a free record the first is
+/// the next free one plus one.
+const WORDS: usize = 4;
+
+/// The index of the sequence number, which counts how often the record was stored.
+const SEQUENCE: usize = 3;
 
 /// All records.
 pub(crate) struct Records {
@@ -41,21 +48,36 @@ impl Records {
     #[cold]
     pub(crate) fn insert(&self, Record { requested, usable, time }: Record) -> Option<u32> {
         let record = self.pop_free().or_else(|| self.alloc_new())?;
-        // Release, with the Acquire of `get`: a reader of these words also sees that the former
-        // block's word was cleared.
+        // Release, with the Acquire of `read`: a reader of any of these words also sees that the
+        // former block's word was cleared, and a reader of the sequence number sees the fields.
         self.word(record, 0)?.store(requested as u64, Release);
         self.word(record, 1)?.store(usable as u64, Release);
         self.word(record, 2)?.store(time, Release);
+        let sequence = self.word(record, SEQUENCE)?;
+        sequence.store(load_own(sequence) + 1, Release);
         Some(record)
     }
 
-    /// Returns the content of a record.
+    /// Returns the content of a record. The caller owns its block.
     #[cold]
     pub(crate) fn get(&self, record: u32) -> Record {
-        // Acquire, with the Release of `insert`: afterwards the reader checks the block's word
-        // again.
-        let word = |which| self.word(record, which).map_or(0, |word| word.load(Acquire));
+        let word = |which| self.word(record, which).map_or(0, load_own);
         Record { requested: word(0) as usize, usable: word(1) as usize, time: word(2) }
+    }
+
+    /// Returns the content of a record whose block another thread may own. `is_current` returns
+    /// whether the block's word still names the record. Returns `None` if it does not, or if the
+    /// record was written meanwhile.
+    #[cold]
+    pub(crate) fn read(&self, record: u32, is_current: impl FnOnce() -> bool) -> Option<Record> {
+        // Acquire, with the Release of `insert`: it orders these loads and the one of the block's
+        // word in `is_current`. A field of a later block shows that the word was cleared. If the
+        // word is there again, `insert` has counted on before.
+        let word = |which| self.word(record, which).map(|word| word.load(Acquire));
+        let sequence = word(SEQUENCE)?;
+        let (requested, usable, time) = (word(0)? as usize, word(1)? as usize, word(2)?);
+        let is_whole = is_current() && word(SEQUENCE) == Some(sequence);
+        is_whole.then_some(Record { requested, usable, time })
     }
 
     /// Frees the record of a removed block.
@@ -95,8 +117,7 @@ impl Records {
         let record = u32::try_from(self.count.fetch_add(1, Relaxed))
             .ok()
             .filter(|record| *record < RECORD_LIMIT)?;
-        self.words.get_or_alloc(record as usize * WORDS + WORDS - 1)?;
-        // The words of a record may lie in two segments.
+        // All words of a record lie in one segment: lengths of segments are multiples of `WORDS`.
         self.words.get_or_alloc(record as usize * WORDS)?;
         Some(record)
     }
@@ -125,6 +146,21 @@ mod tests {
         assert_eq!(records.insert(record(5, 6)), Some(second));
         assert_eq!(records.insert(record(7, 8)), Some(first));
         assert_eq!((records.get(first), records.get(second)), (record(7, 8), record(5, 6)));
+    }
+
+    #[test]
+    fn a_record_that_was_reused_is_not_read() {
+        let records = Records::new();
+        let record = |requested: usize| Record { requested, usable: requested + 1, time: 5 };
+        let first = records.insert(record(1)).unwrap();
+        assert_eq!(records.read(first, || true), Some(record(1)));
+        assert_eq!(records.read(first, || false), None, "the block's word names it no more");
+        let reuse = || {
+            records.free(first);
+            records.insert(record(2)) == Some(first)
+        };
+        assert_eq!(records.read(first, reuse), None, "its number is the same, its content is not");
+        assert_eq!(records.read(first, || true), Some(record(2)));
     }
 
     #[test]

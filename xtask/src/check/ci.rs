@@ -34,7 +34,8 @@ const DOCS: Step = ("the docs build", &["doc", "--workspace", "--no-deps", "--al
 const TESTS_OF_DMD: [&str; 5] = ["test", "-p", "memreport-dmd", "--lib", "--"];
 
 /// The modules of `dmd` with models of shared state, as filters of tests.
-const MODELS: [&str; 3] = ["event::models::", "mem::models::", "table::models::"];
+const MODELS: [&str; 5] =
+    ["event::models::", "mem::models::", "sample::models::", "stack::models::", "table::models::"];
 
 /// The modules of `dmd` whose tests run under Miri, as filters of tests.
 const TABLES: [&str; 5] = [

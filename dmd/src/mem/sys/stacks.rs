@@ -57,12 +57,72 @@ pub(crate) fn note_main_stack(above_all_frames: usize) {
     }
 }
 
-/// Returns the bounds of this thread's stack. It neither allocates through Rust nor does I/O.
+/// The offset of a stack's words in glibc's descriptor of a thread, set by [`note_descriptor`].
+static STACK_WORDS: OnceNonZeroUsize = OnceNonZeroUsize::new();
+
+/// Finds where glibc keeps the bounds of a thread's stack. Call it on the main thread, outside
+/// hooks.
+///
+/// Hooks could call `pthread_getattr_np`, but it takes a lock and allocates. A descriptor has
+/// three words in a row: the start of the mapping, its size, and the size of the guard. For the
+/// main thread glibc sets the start to 0 and the size to `__libc_stack_end`.
+pub(crate) fn note_descriptor() {
+    // SAFETY: the name is a C string, and a look-up has no side effects.
+    let stack_end = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"__libc_stack_end".as_ptr()) };
+    // SAFETY: as above. Debuggers and sanitizers read this variable: the size of a descriptor.
+    let size = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"_thread_db_sizeof_pthread".as_ptr()) };
+    if stack_end.is_null() || size.is_null() {
+        return;
+    }
+    // SAFETY: the variable of glibc is a `uint32_t`.
+    let size = unsafe { size.cast::<u32>().read() } as usize;
+    let (stack_end, descriptor) = (super::word_at(stack_end.addr()), descriptor());
+    // All but the last two words of the descriptor, so that the three words lie inside.
+    let offsets = (WORD..size.saturating_sub(2 * WORD)).step_by(WORD);
+    let word = |offset: usize| super::word_at(descriptor + offset);
+    let place =
+        offsets.into_iter().find(|offset| word(*offset) == 0 && word(offset + WORD) == stack_end);
+    if let Some(offset) = place.and_then(NonZeroUsize::new) {
+        // A second call finds the same.
+        let _ = STACK_WORDS.set(offset);
+    }
+}
+
+const WORD: usize = size_of::<usize>();
+
+/// Returns the address of this thread's descriptor in the C library.
+#[allow(clippy::cast_possible_truncation, reason = "a pointer, in some C libraries as an integer")]
+fn descriptor() -> usize {
+    // SAFETY: `pthread_self` has no precondition.
+    unsafe { libc::pthread_self() as usize }
+}
+
+/// Returns the bounds of this thread's stack by its descriptor. Returns `None` if the layout of the
+/// descriptor is unknown.
+fn bounds_by_descriptor() -> Option<StackBounds> {
+    let descriptor = descriptor();
+    let place = descriptor + STACK_WORDS.get()?.get();
+    let word = |index: usize| super::word_at(place + index * WORD);
+    let (start, size, guard) = (word(0), word(1), word(2));
+    let bounds = StackBounds { low: start.checked_add(guard)?, high: start.checked_add(size)? };
+    // The descriptor lies at the top of the mapping, also if the program provides the stack.
+    let is_valid = start != 0 && bounds.low < descriptor && descriptor < bounds.high;
+    is_valid.then_some(bounds)
+}
+
+/// Returns the bounds of this thread's stack. In hooks it takes no lock and allocates nothing,
+/// except on a C library whose descriptors are unknown (see [`note_descriptor`]).
 pub(crate) fn stack_bounds() -> Option<StackBounds> {
     if thread_id() == std::process::id() {
         let (high, low) = (MAIN_STACK_HIGH.get()?, MAIN_STACK_LOW.get()?);
         return Some(StackBounds { low: low.get(), high: high.get() });
     }
+    bounds_by_descriptor().or_else(bounds_by_attributes)
+}
+
+/// Returns the bounds of this thread's stack from the C library. In glibc this takes a lock and
+/// allocates; in musl it does neither.
+fn bounds_by_attributes() -> Option<StackBounds> {
     let mut attributes = std::mem::MaybeUninit::<libc::pthread_attr_t>::zeroed();
     // SAFETY: `pthread_self` has no precondition.
     let own = unsafe { libc::pthread_self() };
@@ -86,13 +146,15 @@ mod tests {
 
     #[test]
     fn a_spawned_thread_finds_its_stack() {
-        let (bounds, local) = std::thread::spawn(|| {
-            let local = 0_u8;
-            (stack_bounds(), (&raw const local).addr())
-        })
-        .join()
-        .unwrap();
-        let bounds = bounds.unwrap();
-        assert!(bounds.low <= local && local < bounds.high);
+        for size in [16 << 10, 100 << 10, 2 << 20] {
+            let check = move || {
+                let local = 0_u8;
+                let (local, bounds) = ((&raw const local).addr(), stack_bounds().unwrap());
+                assert!(bounds.low <= local && local < bounds.high, "{size}: {bounds:x?}");
+                let known = bounds_by_descriptor();
+                assert!(known.is_none() || known == bounds_by_attributes(), "{size}: {known:x?}");
+            };
+            std::thread::Builder::new().stack_size(size).spawn(check).unwrap().join().unwrap();
+        }
     }
 }

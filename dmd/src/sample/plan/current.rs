@@ -2,14 +2,16 @@
 
 use std::num::NonZeroU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64};
 
 use super::{AWAKE, DECIDED, EVENTS, OBSERVED, Plan};
+use crate::mem::published::Published;
 use crate::sample::options::{Mode, Options, Stacks};
-use crate::sample::rate::{Probability, SamplingRate, TooManyRates};
+use crate::sample::rate::{Probability, RateCell, SamplingRate, TooManyRates};
 use crate::sample::sampler;
 
-static PLAN: AtomicU32 = AtomicU32::new(Plan::UNDECIDED.0);
+/// The plan. What belongs to it, such as rates and the unwinder, is stored before it.
+static PLAN: Published = Published::new(Plan::UNDECIDED.0);
 
 /// The mode and the statistics option of the plan, for dumps.
 static MODE: AtomicU8 = AtomicU8::new(Mode::DarkMatter as u8);
@@ -43,16 +45,15 @@ fn set_gap_limit(GapLimit { bytes, blocks }: GapLimit) {
     GAP_BLOCKS.store(blocks, Relaxed);
 }
 
-/// Returns the plan in force.
+/// Returns the plan in force. After a change, a hook may use the former one for a moment.
 #[inline(always)]
 pub(crate) fn plan() -> Plan {
-    // Relaxed: after a change, a hook may use the former plan for a moment.
-    Plan(PLAN.load(Relaxed))
+    Plan(PLAN.get())
 }
 
 /// Puts the hooks to sleep: they count bytes only.
 pub(crate) fn set_asleep() {
-    PLAN.store(Plan::ASLEEP.0, Relaxed);
+    PLAN.set(Plan::ASLEEP.0);
 }
 
 /// Starts to insert blocks as the options request. The former plan decides whether earlier blocks
@@ -92,13 +93,13 @@ pub(crate) fn stop_inserting() {
 }
 
 /// The sampling rate that the options request.
-static OWN_RATE: AtomicU8 = AtomicU8::new(SamplingRate::EVERY.number());
+static OWN_RATE: RateCell = RateCell::new(SamplingRate::EVERY);
 
 /// The sampling rate of observers.
-static OBSERVED_RATE: AtomicU8 = AtomicU8::new(SamplingRate::EVERY.number());
+static OBSERVED_RATE: RateCell = RateCell::new(SamplingRate::EVERY);
 
 fn set_own_rate(rate: SamplingRate) {
-    OWN_RATE.store(rate.number(), Relaxed);
+    OWN_RATE.set(rate);
     // While single allocations are observed, the profile's own sampling is suspended.
     if !plan().is_observed() {
         sampler::set_rate(rate);
@@ -107,14 +108,13 @@ fn set_own_rate(rate: SamplingRate) {
 
 /// Returns the probability of a running profile.
 pub(crate) fn own_probability() -> Option<Probability> {
-    let own = SamplingRate::from_number(OWN_RATE.load(Relaxed));
-    plan().samples().then(|| own.probability())
+    plan().samples().then(|| OWN_RATE.get().probability())
 }
 
 /// Returns the sampling rate of observers.
 #[inline]
 pub(crate) fn observed_rate() -> SamplingRate {
-    SamplingRate::from_number(OBSERVED_RATE.load(Relaxed))
+    OBSERVED_RATE.get()
 }
 
 /// Starts to observe single allocations at this rate.
@@ -123,7 +123,7 @@ pub(crate) fn start_observing(rate: SamplingRate) {
         // Release, as in `stop_inserting`.
         HAS_GAPS.store(true, Release);
     }
-    OBSERVED_RATE.store(rate.number(), Relaxed);
+    OBSERVED_RATE.set(rate);
     sampler::set_rate(SamplingRate::SUSPENDED);
     update(|plan| Plan(plan.0 | DECIDED | AWAKE | OBSERVED));
 }
@@ -131,7 +131,7 @@ pub(crate) fn start_observing(rate: SamplingRate) {
 /// Stops observing single allocations.
 pub(crate) fn stop_observing() {
     update(|plan| Plan(plan.0 & !OBSERVED));
-    sampler::set_rate(SamplingRate::from_number(OWN_RATE.load(Relaxed)));
+    sampler::set_rate(OWN_RATE.get());
 }
 
 /// Returns the probability of an inserted block, if blocks are sampled.
@@ -156,7 +156,7 @@ pub(crate) fn stop_events() {
 }
 
 fn update(change: impl Fn(Plan) -> Plan) {
-    let _ = PLAN.fetch_update(Relaxed, Relaxed, |now| Some(change(Plan(now)).0));
+    PLAN.update(|now| change(Plan(now)).0);
 }
 
 /// Returns whether live blocks may be missing from the table.

@@ -30,19 +30,19 @@ struct Position {
 }
 
 /// The next position and the readable memory there, or the end of the walk.
-type Next = Result<(Position, Memory), End>;
+type Next<'thread> = Result<(Position, Memory<'thread>), End>;
 
 /// A frame that the slow path walked, and the continuation of the walk.
-struct Step {
+struct Step<'thread> {
     frame: Frame,
-    next: Next,
+    next: Next<'thread>,
 }
 
 /// Walks outwards from `start`, and commits the frames to the thread's last stack, without the
 /// innermost `skip`.
 #[inline(always)]
 pub(crate) fn walk(start: Registers, own: StackBounds, last: &LastStack, skip: usize) -> End {
-    let mut memory = Memory::new(own, start.stack_pointer);
+    let mut memory = Memory::new(own, start.stack_pointer, &last.copied);
     // Three values, not one struct, so that they stay in registers.
     let Registers { mut stack_pointer, mut instruction, mut frame_pointer } = start;
     let (mut same, mut new) = (0, 0);
@@ -109,7 +109,7 @@ struct PlainStep {
 /// Returns the caller by a plain rule, and the address of its saved frame pointer. Returns `None`
 /// if the rule does not lead up the stack.
 #[inline(always)]
-fn caller(registers: Registers, rule: PlainRule, memory: Memory) -> Option<PlainStep> {
+fn caller(registers: Registers, rule: PlainRule, memory: Memory<'_>) -> Option<PlainStep> {
     let cfa = value(registers, rule.base).wrapping_add(rule.cfa);
     // Selected without a branch, which would be mispredicted too often. If nothing was saved, the
     // return address is read twice.
@@ -127,7 +127,7 @@ fn caller(registers: Registers, rule: PlainRule, memory: Memory) -> Option<Plain
 /// stacks than the thread's own.
 #[cold]
 #[inline(never)]
-fn step_slow(position: Position, memory: Memory) -> Step {
+fn step_slow(position: Position, memory: Memory<'_>) -> Step<'_> {
     let Position { registers, is_interrupted } = position;
     let saved = if is_interrupted { Frame::INTERRUPTED } else { Frame::OPAQUE };
     let opaque = Frame { registers, saved };
@@ -173,19 +173,23 @@ fn step_slow(position: Position, memory: Memory) -> Step {
 }
 
 /// A caller that the slow path found, and the readable memory there.
-struct Caller {
+struct Caller<'thread> {
     registers: Registers,
-    memory: Memory,
+    memory: Memory<'thread>,
 }
 
-impl Caller {
-    fn position(self, is_interrupted: bool) -> (Position, Memory) {
+impl<'thread> Caller<'thread> {
+    fn position(self, is_interrupted: bool) -> (Position, Memory<'thread>) {
         (Position { registers: self.registers, is_interrupted }, self.memory)
     }
 }
 
 /// Returns the caller by a plain rule, on this stack or another one.
-fn caller_on_any_stack(registers: Registers, rule: PlainRule, memory: Memory) -> Option<Caller> {
+fn caller_on_any_stack(
+    registers: Registers,
+    rule: PlainRule,
+    memory: Memory<'_>,
+) -> Option<Caller<'_>> {
     let cfa = value(registers, rule.base).wrapping_add(rule.cfa);
     let memory = memory.advance(registers.stack_pointer, cfa)?;
     let frame_pointer = match rule.saved {
@@ -200,11 +204,11 @@ fn caller_on_any_stack(registers: Registers, rule: PlainRule, memory: Memory) ->
 /// Returns the caller by an indirect rule.
 fn caller_by_indirect_rule(
     registers: Registers,
-    memory: Memory,
+    memory: Memory<'_>,
     address: impl Fn(isize) -> usize,
     cfa: isize,
     saved_at: SavedOffsets,
-) -> Option<Caller> {
+) -> Option<Caller<'_>> {
     let from = registers.stack_pointer;
     let read = |distance: isize| {
         let address = address(distance);

@@ -11,6 +11,7 @@ mod frame;
 mod tests;
 
 pub(crate) use self::frame::Frame;
+use super::memory::CopiedWords;
 use super::registers::Registers;
 use super::rule::WORD;
 use crate::mem::sys;
@@ -40,6 +41,8 @@ pub(crate) struct LastStack {
     root: Cell<Option<Registers>>,
     /// The frames of the current walk, from the innermost outwards, up to the first reused frame.
     new: [Cell<Frame>; NEW_FRAMES],
+    /// The words of other stacks that the current walk has read.
+    pub(crate) copied: CopiedWords,
 }
 
 /// The innermost frames belong to the tracker and its hook: the walk drops them.
@@ -77,6 +80,7 @@ impl LastStack {
             addresses: [const { Cell::new(0) }; NEW_FRAMES],
             root: Cell::new(None),
             new: [const { Cell::new(EMPTY_FRAME) }; NEW_FRAMES],
+            copied: CopiedWords::new(),
         }
     }
 

@@ -1,22 +1,30 @@
-//! The readable part of a stack: the thread's own above the stack pointer, and of other stacks what
-//! the kernel confirms.
+//! The memory that a walk may read: the thread's own stack above the stack pointer, and of other
+//! stacks what the kernel copies.
 
+mod copied_words;
+
+pub(crate) use self::copied_words::CopiedWords;
+use super::rule::WORD;
 use crate::mem::sys;
 use crate::mem::sys::{PAGE, StackBounds};
 
-use super::rule::WORD;
-
-/// The address range that the walk may read at its current position.
+/// The memory that the walk may read at its current position.
 #[derive(Clone, Copy)]
-pub(crate) struct Memory {
+pub(crate) struct Memory<'thread> {
+    /// The part of the thread's own stack that is read by plain loads; empty on another stack.
     low: usize,
     high: usize,
     own: StackBounds,
+    /// The words of another stack.
+    copied: &'thread CopiedWords,
     /// The number of times that the walk changed to another stack.
     switches: u32,
     /// True if the walk has been on another stack than the thread's own.
     has_left_own_stack: bool,
 }
+
+/// The bounds of an empty range.
+const EMPTY: StackBounds = StackBounds { low: usize::MAX, high: 0 };
 
 /// A signal's stack, a coroutine's and the thread's own, with some reserve.
 const MAX_SWITCHES: u32 = 8;
@@ -24,8 +32,9 @@ const MAX_SWITCHES: u32 = 8;
 /// A plain rule finds the saved frame pointer within this many bytes below the CFA.
 const MAX_SAVE_DISTANCE: usize = 256 * WORD;
 
-/// The number of bytes of another stack that one step may confirm, at most.
-const MAX_EXTENSION: usize = 64 * PAGE;
+/// The number of bytes of another stack between two frames, at most. A longer step is a change to
+/// yet another stack.
+const MAX_STEP: usize = 64 * PAGE;
 
 /// The words of a frame that lead to its caller.
 pub(crate) struct FrameWords {
@@ -34,19 +43,28 @@ pub(crate) struct FrameWords {
     pub(crate) saved: usize,
 }
 
-impl Memory {
-    pub(crate) fn new(own: StackBounds, stack_pointer: usize) -> Self {
+impl<'thread> Memory<'thread> {
+    #[inline(always)]
+    pub(crate) fn new(
+        own: StackBounds,
+        stack_pointer: usize,
+        copied: &'thread CopiedWords,
+    ) -> Self {
         let is_own = own.low <= stack_pointer && stack_pointer < own.high;
-        let high = if is_own { own.high } else { stack_pointer };
-        Memory { low: stack_pointer, high, own, switches: 0, has_left_own_stack: !is_own }
+        let StackBounds { low, high } =
+            if is_own { StackBounds { low: stack_pointer, ..own } } else { EMPTY };
+        if !is_own {
+            copied.clear();
+        }
+        Memory { low, high, own, copied, switches: 0, has_left_own_stack: !is_own }
     }
 
     pub(crate) fn has_left_own_stack(self) -> bool {
         self.has_left_own_stack
     }
 
-    /// Reads the last word of a frame, and one inside it, if the frame lies upwards in the readable
-    /// range.
+    /// Reads the last word of a frame, and one inside it, if the frame lies upwards on the thread's
+    /// own stack.
     #[inline(always)]
     pub(crate) fn frame(self, from: usize, to: usize, saved: usize) -> Option<FrameWords> {
         if from < to && to <= self.high && from <= saved && to.is_multiple_of(WORD) {
@@ -58,19 +76,24 @@ impl Memory {
 
     /// Returns the readable memory for the step from a frame with stack pointer `from` to one with
     /// `to`: up the stack, or to another stack. Returns `None` if the step is invalid.
-    pub(crate) fn advance(self, from: usize, to: usize) -> Option<Memory> {
+    pub(crate) fn advance(self, from: usize, to: usize) -> Option<Self> {
         if self.frame(from, to, from).is_some() { Some(self) } else { self.switch_stack(from, to) }
     }
 
-    /// Reads the word at this address, if it is in the readable range.
+    /// Reads the word at this address: on the thread's own stack if it is in the readable range, on
+    /// another one if the kernel can read it.
     #[inline(always)]
     pub(crate) fn word(self, address: usize) -> Option<usize> {
-        let may = self.low <= address && address <= self.high.wrapping_sub(WORD);
-        may.then(|| sys::word_at(address))
+        if self.high == 0 {
+            self.copied.word(address)
+        } else {
+            let may = self.low <= address && address <= self.high.wrapping_sub(WORD);
+            may.then(|| sys::word_at(address))
+        }
     }
 
-    /// Asks the kernel whether the stack just below `to` is readable.
-    fn switch_stack(self, from: usize, to: usize) -> Option<Memory> {
+    /// Follows a step that does not lead up the thread's own stack.
+    fn switch_stack(self, from: usize, to: usize) -> Option<Self> {
         let top = to.checked_sub(WORD).filter(|top| top.is_multiple_of(WORD))?;
         let on_own = self.own.low <= from && from < self.own.high;
         let to_own = self.own.low <= top && top < self.own.high;
@@ -78,41 +101,40 @@ impl Memory {
             // On the thread's own stack, a step must lead upwards and stay inside.
             return None;
         }
-        if !to_own
-            && from < to
-            && to - from <= MAX_EXTENSION
-            && let Some(farther) = self.extend(to)
-        {
-            return Some(farther);
-        }
-        if self.switches == MAX_SWITCHES || !sys::is_readable(top) {
+        let stays = !on_own && !to_own && from < to && to - from <= MAX_STEP;
+        let switches = self.switches + u32::from(!stays);
+        if switches > MAX_SWITCHES {
             return None;
         }
-        let first_page = top & !(PAGE - 1);
-        // A frame saves registers a little below its end.
-        let below = top.saturating_sub(MAX_SAVE_DISTANCE);
-        Some(Memory {
-            low: if sys::is_readable(below) { below } else { first_page },
-            high: if to_own { self.own.high } else { first_page + PAGE },
-            switches: self.switches + 1,
-            has_left_own_stack: true,
-            ..self
-        })
+        let next = Memory { switches, has_left_own_stack: true, ..self };
+        if to_own { next.on_own_stack(top) } else { next.on_other_stack(top, stays) }
     }
 
-    /// Extends the range page by page upwards, on a stack of unknown size.
-    fn extend(self, to: usize) -> Option<Memory> {
-        let mut high = self.high.max(self.low & !(PAGE - 1));
-        while high < to {
-            let page = high & !(PAGE - 1);
-            sys::is_readable(page).then_some(())?;
-            high = page + PAGE;
+    /// Returns the memory on the thread's own stack around `top`, if it is mapped.
+    fn on_own_stack(self, top: usize) -> Option<Self> {
+        // The main thread's stack is mapped as it grows. No other thread unmaps it, so plain loads
+        // follow.
+        if !sys::is_readable(top) {
+            return None;
         }
-        Some(Memory { high, has_left_own_stack: true, ..self })
+        // A frame saves registers a little below its end.
+        let below = top.saturating_sub(MAX_SAVE_DISTANCE).max(self.own.low);
+        let low = if sys::is_readable(below) { below } else { top & !(PAGE - 1) };
+        Some(Memory { low, high: self.own.high, ..self })
+    }
+
+    /// Returns the memory on another stack, if the kernel can read `top`.
+    fn on_other_stack(self, top: usize, stays: bool) -> Option<Self> {
+        if !stays {
+            self.copied.clear();
+        }
+        let StackBounds { low, high } = EMPTY;
+        self.copied.word(top).map(|_| Memory { low, high, ..self })
     }
 }
 
 #[cfg(test)]
+#[expect(unsafe_code, reason = "unmaps a stack")]
 mod tests {
     use super::*;
 
@@ -125,7 +147,8 @@ mod tests {
     fn the_own_stack_is_read_upwards_and_to_its_end() {
         let words = [7_usize; 16];
         let own = bounds(&words);
-        let memory = Memory::new(own, own.low + 8);
+        let copied = CopiedWords::new();
+        let memory = Memory::new(own, own.low + 8, &copied);
         assert_eq!(memory.word(own.low), None);
         assert_eq!(memory.word(own.low + 8), Some(7));
         assert_eq!(memory.word(own.high - 8), Some(7));
@@ -143,23 +166,41 @@ mod tests {
     fn another_stack_is_read_only_if_it_is_there_and_leads_back() {
         let (words, other) = ([7_usize; 16], vec![8_usize; 4096]);
         let (own, other) = (bounds(&words), bounds(&other));
-        let memory = Memory::new(own, other.low);
-        assert_eq!(memory.word(other.low), None);
+        let copied = CopiedWords::new();
+        let memory = Memory::new(own, other.low, &copied);
         let memory = memory.advance(other.low, other.low + 64).unwrap();
         assert_eq!(memory.word(other.low), Some(8));
+        assert_eq!(memory.word(other.low + 4), None);
         let memory = memory.advance(other.low + 64, other.low + 5 * PAGE).unwrap();
         let memory = memory.advance(other.low + 5 * PAGE, own.low + 64).unwrap();
         assert_eq!(memory.word(own.low + 56), Some(7));
+        assert_eq!(memory.word(other.low), None, "plain loads are for the own stack");
         assert!(memory.has_left_own_stack());
         // No stack is mapped at this address.
         assert!(memory.advance(own.low + 64, 0x7000).is_none());
     }
 
     #[test]
+    fn a_stack_that_is_unmapped_meanwhile_is_not_touched() {
+        let words = [7_usize; 16];
+        let pages = sys::map(4 * PAGE).expect("there is memory");
+        let (own, start, copied) = (bounds(&words), pages.addr().get(), CopiedWords::new());
+        let memory = Memory::new(own, start, &copied).advance(start, start + 64).unwrap();
+        assert_eq!(memory.word(start + PAGE), Some(0));
+        // SAFETY: these are the pages that were mapped above, and no reference leads into them.
+        unsafe { sys::unmap(pages, 4 * PAGE) };
+        assert_eq!(memory.word(start + PAGE), Some(0), "it was copied before");
+        assert_eq!(memory.word(start), None);
+        assert!(memory.advance(start + 64, start + 128).is_none());
+        assert!(memory.advance(start + 64, own.low + 64).is_some());
+    }
+
+    #[test]
     fn a_cycle_of_stacks_ends() {
         let (words, other) = ([7_usize; 16], vec![8_usize; 64]);
         let (own, other) = (bounds(&words), bounds(&other));
-        let mut memory = Memory::new(own, own.low);
+        let copied = CopiedWords::new();
+        let mut memory = Memory::new(own, own.low, &copied);
         let turn = || {
             let there = memory.advance(own.low, other.low + 64)?;
             memory = there.advance(other.low + 64, own.low + 64)?;

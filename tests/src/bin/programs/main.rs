@@ -13,6 +13,7 @@ mod library;
 mod plugins;
 mod stacks;
 mod streams;
+mod sandbox;
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -25,9 +26,10 @@ type Failure = Box<dyn std::error::Error + Send + Sync>;
 /// A case: its name and its function.
 type Case = (&'static str, fn(&Path) -> Result<(), Failure>);
 
-const CASES: [Case; 22] = [
+const CASES: [Case; 25] = [
     ("threads", threads::many),
     ("destructors", threads::destructors),
+    ("bare-threads", threads::bare),
     ("fork", forks::quiet),
     ("fork-busy", forks::busy),
     ("exec", forks::exec),
@@ -42,6 +44,8 @@ const CASES: [Case; 22] = [
     ("plugin", plugins::plain),
     ("second-tracker", plugins::second_tracker),
     ("own-stack", stacks::own),
+    ("sandbox", sandbox::fails),
+    ("sandbox-kills", sandbox::kills),
     ("overflow", stacks::overflow),
     ("overflow-thread", stacks::overflow_of_a_thread),
     ("deep", stacks::deep),

@@ -1,9 +1,13 @@
-//! Threads by the thousand, and thread-local destructors that allocate.
+//! Threads by the thousand, thread-local destructors that allocate, and threads without std.
+#![expect(unsafe_code, reason = "calls and replaces functions of the C library")]
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
+use std::ffi::{c_int, c_void};
 use std::path::Path;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc;
-use std::thread;
+use std::{mem, ptr, thread};
 
 use crate::Failure;
 use crate::planted::{plant, save};
@@ -63,4 +67,64 @@ pub(crate) fn destructors(path: &Path) -> Result<(), Failure> {
     save(path)?;
     drop(kept);
     Ok(())
+}
+
+thread_local! {
+    static IS_BARE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// The calls of `pthread_getattr_np` on threads that std did not start: the tracker's.
+static CALLS: AtomicUsize = AtomicUsize::new(0);
+
+/// Counts the call, and makes it.
+#[unsafe(no_mangle)]
+extern "C" fn pthread_getattr_np(of: libc::pthread_t, to: *mut libc::pthread_attr_t) -> c_int {
+    type Function = unsafe extern "C" fn(libc::pthread_t, *mut libc::pthread_attr_t) -> c_int;
+    if IS_BARE.get() {
+        CALLS.fetch_add(1, Relaxed);
+    }
+    // SAFETY: the name is a C string.
+    let next = unsafe { libc::dlsym(libc::RTLD_NEXT, c"pthread_getattr_np".as_ptr()) };
+    // SAFETY: the C library's function has this type; a null pointer is `None`.
+    let next = unsafe { mem::transmute::<*mut c_void, Option<Function>>(next) };
+    // SAFETY: the caller's arguments.
+    next.map_or(libc::ENOSYS, |next| unsafe { next(of, to) })
+}
+
+extern "C" fn bare_thread(kept: *mut c_void) -> *mut c_void {
+    IS_BARE.set(true);
+    // SAFETY: `bare` passes a vector that nothing else uses until this thread has ended.
+    unsafe { kept.cast::<Vec<Vec<u8>>>().as_mut() }.into_iter().for_each(|kept| *kept = plant(1));
+    ptr::null_mut()
+}
+
+/// Returns whether the C library is one whose descriptors of threads the tracker can read: glibc
+/// 2.34 or later.
+fn has_known_descriptors() -> bool {
+    // SAFETY: the name is a C string.
+    !unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"_thread_db_sizeof_pthread".as_ptr()) }.is_null()
+}
+
+/// Starts threads without std, which allocate. Fails if a hook calls `pthread_getattr_np` where it
+/// need not.
+pub(crate) fn bare(path: &Path) -> Result<(), Failure> {
+    let mut kept: [Vec<Vec<u8>>; 4] = Default::default();
+    for kept in &mut kept {
+        let mut thread = 0;
+        let place = ptr::from_mut(kept).cast();
+        // SAFETY: the place is valid until the thread is joined.
+        let failed =
+            unsafe { libc::pthread_create(&raw mut thread, ptr::null(), bare_thread, place) };
+        // SAFETY: the thread was started, and is joined once.
+        if failed != 0 || unsafe { libc::pthread_join(thread, ptr::null_mut()) } != 0 {
+            return Err("no thread".into());
+        }
+    }
+    save(path)?;
+    drop(kept);
+    match CALLS.load(Relaxed) {
+        0 => Ok(()),
+        _ if !has_known_descriptors() => Ok(()),
+        calls => Err(format!("{calls} calls of pthread_getattr_np in hooks").into()),
+    }
 }
