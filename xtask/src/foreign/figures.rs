@@ -26,7 +26,7 @@ pub(super) struct Figure {
     name: &'static str,
     printed: i64,
     truth: RangeInclusive<i64>,
-    /// Whether the command states that blocks were freed meanwhile, which it leaves out.
+    /// The command states that blocks were freed meanwhile and are left out.
     is_stated: bool,
 }
 

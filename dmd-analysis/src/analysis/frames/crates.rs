@@ -37,8 +37,8 @@ impl<'d> Crates<'d> {
         crates
     }
 
-    /// Returns the crate to which a block with this stack belongs: the crate of the innermost function
-    /// that is not a library's. `None` if the functions do not show it.
+    /// Returns the crate to which a block with this stack belongs: the crate of the innermost
+    /// function that is not a library's. `None` if the functions do not show it.
     #[must_use]
     pub fn of(&self, trace: TraceId) -> Option<Cow<'d, str>> {
         self.of_first(&without_library(self.dump, self.dump.trace(trace)))
