@@ -31,7 +31,7 @@ pub(super) fn lines(heap: &Heap) -> BTreeMap<String, i128> {
 
 /// Returns the name of a function without semicolons and line breaks, which end frames and stacks:
 /// `[u8: 4]`.
-fn name(function: &str) -> String {
+pub(super) fn name(function: &str) -> String {
     function.replace("; ", ": ").replace(';', ":").replace(['\n', '\r'], " ")
 }
 
