@@ -110,6 +110,16 @@ impl HeapWatch {
         self.begin
     }
 
+    /// Returns how many bytes the other threads have freed since.
+    #[must_use]
+    pub fn freed(&self) -> u64 {
+        let own = match (self.own, thread_counters()) {
+            (Some(before), Some(now)) => now.freed_bytes.saturating_sub(before.freed_bytes),
+            _ => 0,
+        };
+        totals().freed_bytes.saturating_sub(self.begin.freed_bytes).saturating_sub(own)
+    }
+
     /// Returns by how many bytes the other threads have enlarged the heap since.
     #[must_use]
     pub fn growth(&self) -> i64 {
