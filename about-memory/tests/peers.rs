@@ -1,8 +1,9 @@
 //! Programs that answer slowly, endlessly or not at all: each is given up in its time, and the
-//! others are shown.
+//! others are shown, with the notes of their reports.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot set itself up has failed")]
 
+use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
@@ -10,7 +11,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use about_memory::input::live::{Connection, LiveError, Program};
+use about_memory::{Cli, Context};
+use clap::Parser as _;
 use memreport::serve::Request;
+use memreport::serve::protocol::Status;
+use serde_json::Value;
 
 /// The time limit of requests that are not answered.
 const TIMEOUT: Duration = Duration::from_millis(300);
@@ -24,6 +29,15 @@ fn serve(
     timeout: Duration,
     answer: impl Fn(UnixStream) + Send + 'static,
 ) -> Connection {
+    serve_requests(folder, timeout, move |_, stream| answer(stream))
+}
+
+/// Listens as this process, and answers every request by a function of the request and the stream.
+fn serve_requests(
+    folder: &Path,
+    timeout: Duration,
+    answer: impl Fn(Request, UnixStream) + Send + 'static,
+) -> Connection {
     let pid = std::process::id();
     let socket = folder.join(format!("memreport-{pid}.sock"));
     let listener = UnixListener::bind(&socket).unwrap();
@@ -32,7 +46,7 @@ fn serve(
             let stream = stream.unwrap();
             let mut line = String::new();
             BufReader::new(&stream).read_line(&mut line).unwrap();
-            answer(stream);
+            answer(Request::parse(line.trim_end().as_bytes()).unwrap(), stream);
         }
     });
     Connection::new(Program { pid, socket }, timeout)
@@ -102,4 +116,33 @@ fn the_parts_of_an_answer_share_one_budget() {
     });
     let error = connection.status().unwrap_err().to_string();
     assert!(error.contains("2000000 bytes announced"), "{error}");
+}
+
+#[test]
+fn the_notes_of_a_report_follow_the_list() {
+    let folder = tempfile::tempdir().unwrap();
+    let status = Status { pid: std::process::id(), name: "busy".into(), ..Status::default() };
+    let status = serde_json::to_string(&status).unwrap();
+    let report = r#"{"version":1,"hasMozMallocUsableSize":true,"memreport":{"version":1,
+        "notes":["3.00 MB were freed during the collection"]},"reports":[]}"#;
+    serve_requests(folder.path(), HANG, move |request, mut stream| {
+        let text = if request.command == "status" { &status } else { report };
+        let (name, bytes) = (&request.command, text.len());
+        writeln!(stream, r#"{{"ok":[{{"name":"{name}","bytes":{bytes}}}]}}"#).unwrap();
+        stream.write_all(text.as_bytes()).unwrap();
+    });
+    let shown = |format: &[&str]| {
+        let words = ["about-memory", "ps", "--timeout", "60", "--folder"];
+        let words = words.map(OsStr::new).into_iter().chain([folder.path().as_os_str()]);
+        let cli = Cli::try_parse_from(words.chain(format.iter().map(OsStr::new))).unwrap();
+        let (mut out, mut notes) = (Vec::new(), Vec::new());
+        cli.run(&mut Context::new(&mut out, &mut notes)).unwrap();
+        [out, notes].map(|bytes| String::from_utf8(bytes).unwrap())
+    };
+    let note = "3.00 MB were freed during the collection";
+    let [text, notes] = shown(&[]);
+    assert!(text.contains("busy"), "{text}");
+    assert_eq!(notes, format!("note: {}: {note}\n", std::process::id()));
+    let list: Value = serde_json::from_str(&shown(&["--json"])[0]).unwrap();
+    assert_eq!(list[0]["notes"], serde_json::json!([note]));
 }

@@ -133,6 +133,9 @@ fn a_value_that_stays_locked_is_named_where_the_number_stands() {
     let (code, text, notes) = program.shown(&[&file]);
     assert!(text.contains("── heap-unclassified-or-missed") && is_incomplete(code), "{text}");
     assert!(notes.contains("incomplete: missed explicit/contended/first (locked)"), "{notes}");
+    let (code, text, _) = program.shown(&["explain-rss", &file]);
+    assert!(text.contains("explicit/heap-unclassified-or-missed") && is_incomplete(code), "{text}");
+    assert!(text.contains("note: incomplete: missed explicit/contended/first (locked)"), "{text}");
     let (code, text, _) = program.shown(&["metrics", &file]);
     assert!(
         text.contains("{path=\"explicit/heap-unclassified-or-missed\",kind=\"heap\"}"),

@@ -103,6 +103,7 @@ fn wire(row: &Row) -> serde_json::Value {
         "heapBlocks": status.heap_blocks,
         "heapUnclassified": of(false),
         "heapUnclassifiedOrMissed": of(true),
+        "notes": sums.map_or(&[][..], HeapSums::notes),
         "tracking": status.tracking,
         "saved": status.saved,
         "commands": status.commands.iter().map(|command| &command.name).collect::<Vec<_>>(),

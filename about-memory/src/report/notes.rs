@@ -15,10 +15,17 @@ pub(crate) fn incomplete(missed: &[OwnMissed]) -> Option<String> {
     ))
 }
 
-/// Returns the notes of a file about its own collection.
-pub fn of(own: &Own) -> Vec<String> {
+/// Returns the notes of a file that limit its figures: missed reporters, and what changed during
+/// the collection.
+pub(crate) fn of_figures(own: &Own) -> Vec<String> {
     let mut sentences = Vec::from_iter(incomplete(&own.missed));
     sentences.extend(own.notes.iter().cloned());
+    sentences
+}
+
+/// Returns the notes of a file about its own collection.
+pub fn of(own: &Own) -> Vec<String> {
+    let mut sentences = of_figures(own);
     if own.sizes == Some(SizeSource::Layout) {
         sentences.push(
             "sizes are requested sizes, without slop: the program declares no allocator of memreport".into(),

@@ -119,9 +119,26 @@ pub(crate) struct HeapSums {
     non_heap: i64,
     heap_allocated: Option<i64>,
     is_incomplete: bool,
+    notes: Vec<String>,
 }
 
 impl HeapSums {
+    /// Reads the sums of a report.
+    ///
+    /// # Errors
+    /// It is no report, or ends too early.
+    pub(crate) fn read(report: &mut dyn Read) -> Result<Self, read::ReadError> {
+        let mut sums = HeapSums::default();
+        let header = read::read(report, read::Options::default(), &mut sums)?;
+        sums.notes = header.own.notes;
+        Ok(sums)
+    }
+
+    /// Returns the report's notes about its own collection, as sentences.
+    pub(crate) fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
     /// Returns whether reporters were missed: the bytes that no report names may be theirs.
     pub(crate) fn is_incomplete(&self) -> bool {
         self.is_incomplete

@@ -112,7 +112,8 @@ fn ps(bench: &Bench, subject: &Subject) -> Result<Vec<Figure>, Failure> {
     Ok(vec![
         Figure::new("ps", "heap", number("heapAllocated")?, truth.of(Counter::Usable)),
         Figure::new("ps", "blocks", number("heapBlocks")?, truth.of(Counter::Blocks)),
-        Figure::of_report("ps", "unclassified", number("heapUnclassified")?, &truth),
+        Figure::of_report("ps", "unclassified", number("heapUnclassified")?, &truth)
+            .stated(&row["notes"].to_string()),
         Figure::new(
             "ps",
             "resident",
@@ -175,6 +176,8 @@ fn resident(bench: &Bench, subject: &Subject) -> Result<Vec<Figure>, Failure> {
     let explain = || output(bench.about_memory().args(["explain-rss", &pid]));
     let (explained, truth) = subject.during(explain)?;
     let text = String::from_utf8_lossy(&explained.stdout).into_owned();
+    // A note is wrapped at the width of the terminal.
+    let unwrapped = text.split_whitespace().collect::<Vec<_>>().join(" ");
     // A line is a sign, a name, and an amount: `+ program file   4,800,512 B  /proc/self/smaps`.
     let amount = |name: &str| -> Result<i64, Failure> {
         let line =
@@ -198,7 +201,8 @@ fn resident(bench: &Bench, subject: &Subject) -> Result<Vec<Figure>, Failure> {
             "heap-allocated",
             amount("heap-allocated by reporter")?,
             &truth,
-        ),
+        )
+        .stated(&unwrapped),
         Figure::new("explain-rss", "in use by mallinfo2", in_use, truth.of(Counter::InUse)),
     ])
 }

@@ -7,6 +7,9 @@ use std::ops::RangeInclusive;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
 
 use super::Bench;
 use crate::failure::Failure;
@@ -130,14 +133,19 @@ impl Subject {
                 self.memory.write_all_at(&self.word(now)?.to_ne_bytes(), place)?;
             }
         }
-        let before = self.resident()?;
-        let result = command()?;
-        let after = self.resident()?;
+        let is_over = AtomicBool::new(false);
+        let (result, resident) = thread::scope(|scope| {
+            let resident = scope.spawn(|| self.resident_until(&is_over));
+            let result = command();
+            is_over.store(true, Ordering::Relaxed);
+            let resident = resident.join().map_err(|_| "the reader of resident memory panicked")?;
+            Ok::<_, Failure>((result?, resident?))
+        })?;
         let mut counters = [const { 0..=0 }; COUNTERS];
         for (range, [_, lowest, highest]) in counters.iter_mut().zip(self.words()?) {
             *range = self.word(lowest)?..=self.word(highest)?;
         }
-        Ok((result, Truth { counters, resident: before.min(after)..=before.max(after) }))
+        Ok((result, Truth { counters, resident }))
     }
 
     /// Returns the addresses of each counter's words.
@@ -155,6 +163,21 @@ impl Subject {
         let mut bytes = [0; 8];
         self.memory.read_exact_at(&mut bytes, place)?;
         Ok(i64::from_ne_bytes(bytes))
+    }
+
+    /// Returns the lowest and the highest resident bytes that are seen until a command is over.
+    fn resident_until(&self, is_over: &AtomicBool) -> Result<RangeInclusive<i64>, Failure> {
+        let first = self.resident()?;
+        let mut range = first..=first;
+        loop {
+            let is_last = is_over.load(Ordering::Relaxed);
+            let now = self.resident()?;
+            range = now.min(*range.start())..=now.max(*range.end());
+            if is_last {
+                return Ok(range);
+            }
+            thread::sleep(Duration::from_millis(1));
+        }
     }
 
     /// Returns resident bytes by the kernel's exact account.

@@ -9,7 +9,6 @@ use crate::render::ps::Row;
 use crate::report::unclassified::HeapSums;
 use clap::Args;
 use memreport::serve::protocol::Status;
-use memreport::snapshot::read::{self, Options};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::thread;
@@ -69,9 +68,10 @@ impl PsArgs {
             render::ps::write_text(&rows, &mut context.out)?;
         }
         context.out.flush()?;
-        for Row { pid, status, .. } in &rows {
-            for saved in &status.saved {
-                writeln!(context.notes, "note: {pid}: {saved}")?;
+        for Row { pid, status, measured } in &rows {
+            let measured = measured.as_ref().map_or(&[][..], HeapSums::notes);
+            for note in status.saved.iter().chain(measured) {
+                writeln!(context.notes, "note: {pid}: {note}")?;
             }
         }
         for error in silent {
@@ -114,8 +114,5 @@ fn measure(connection: &Connection) -> Result<HeapSums, String> {
         LiveError::Io(..) | LiveError::Refused(..) => "busy".to_owned(),
         other => other.to_string(),
     })?;
-    let mut sums = HeapSums::default();
-    read::read(&mut &report.report[..], Options::default(), &mut sums)
-        .map_err(|error| error.to_string())?;
-    Ok(sums)
+    HeapSums::read(&mut &report.report[..]).map_err(|error| error.to_string())
 }

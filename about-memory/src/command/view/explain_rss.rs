@@ -1,7 +1,7 @@
 //! `about-memory explain-rss FILE…`: explains resident memory and its growth.
 
 use crate::context::Context;
-use crate::error::Failure;
+use crate::error::{Failure, exit_code};
 use crate::input::dump::DumpReader;
 use crate::input::open;
 use crate::input::{InputArgs, folder};
@@ -46,6 +46,7 @@ impl ExplainRssArgs {
         for file in folder::reports(&self.files)? {
             snapshots.push(self.read(&file, &mut context.notes)?);
         }
+        let is_incomplete = snapshots.iter().any(|snapshot| snapshot.is_incomplete);
         let explanation = Explanation::new(snapshots);
         if self.html {
             html::write(&explanation, &mut context.out)?;
@@ -53,7 +54,7 @@ impl ExplainRssArgs {
             let columns = context.columns().unwrap_or(COLUMNS);
             text::write(&explanation, columns, &mut context.out)?;
         }
-        Ok(ExitCode::SUCCESS)
+        Ok(exit_code(is_incomplete))
     }
 
     fn read(&self, path: &Path, notes: &mut dyn Write) -> Result<ProcessSnapshot, Failure> {

@@ -103,6 +103,12 @@ fn notes(snapshots: &[ProcessSnapshot]) -> Vec<String> {
     if snapshots.iter().any(|snapshot| !snapshot.has("heap-committed")) {
         notes.push("not all files say what the allocator has committed".to_owned());
     }
+    for (snapshot, number) in snapshots.iter().zip(1..) {
+        notes.extend(snapshot.notes.iter().map(|note| match snapshots.len() {
+            1 => note.clone(),
+            all => format!("snapshot {number} of {all}: {note}"),
+        }));
+    }
     if let Some(over) = snapshots.last().map(account::dark).filter(|dark| *dark < 0) {
         notes
             .push(format!("{} bytes more are reported than are allocated: a double report", -over));

@@ -1,6 +1,7 @@
 //! Reads the figures of one process that explain its resident memory.
 
 use super::blocks::Blocks;
+use crate::report::notes;
 use memreport::snapshot::read::{Entry, Header, NumericEntry, Sink};
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -27,6 +28,10 @@ pub struct ProcessSnapshot {
     pub allocator: Option<String>,
     /// The number of threads; 0 if the file has none.
     pub threads: i64,
+    /// The notes of the snapshot about its own collection, as sentences.
+    pub notes: Vec<String>,
+    /// True if reporters were missed, whose bytes are in `heap-unclassified-or-missed`.
+    pub is_incomplete: bool,
     /// The sums of the dump beside the snapshot.
     pub blocks: Option<Blocks>,
     /// Bytes by path, except heap memory below `explicit`.
@@ -157,6 +162,8 @@ impl ProcessSnapshots {
             identity: (own.and_then(|own| own.pid), own.and_then(|own| own.start_ms)),
             time_ms: header.own.time_ms,
             allocator: header.own.allocator.clone().filter(|_| is_own),
+            notes: notes::of_figures(&header.own),
+            is_incomplete: !header.own.missed.is_empty(),
             ..snapshot
         })
     }

@@ -165,6 +165,10 @@ impl Growth<'_> {
         let grew = format!("grew by {}{}", size(bytes), self.span());
         let of_resident = self.of_resident(bytes);
         let path = shown_name(path);
+        let is_of_heap = matches!(cause, Cause::Reported | Cause::DarkMatter);
+        if is_of_heap && (self.first.is_incomplete || self.last.is_incomplete) {
+            return self.incomplete();
+        }
         let sentence = match cause {
             Cause::Reported => format!(
                 "{path} {grew}{of_resident}: its reporter names it, so it is that structure, and neither a leak in the \
@@ -242,6 +246,20 @@ impl Growth<'_> {
                 self.span(),
                 signed(committed),
                 signed(bytes),
+            ),
+        }
+    }
+
+    /// Concludes from snapshots of which one misses reporters, as the heap seems to grow most.
+    fn incomplete(&self) -> Verdict {
+        let [before, now] = [self.first, self.last]
+            .map(|snapshot| size(snapshot.figure("heap-allocated").unwrap_or(0)));
+        Verdict {
+            cause: Cause::Unknown,
+            sentence: format!(
+                "heap-allocated went from {before} to {now}{}; whether a reporter or dark matter grew is not known, \
+                 since reporters were missed: take the snapshot again",
+                self.span()
             ),
         }
     }

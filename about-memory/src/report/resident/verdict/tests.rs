@@ -218,3 +218,19 @@ fn times_are_said_in_one_unit() {
         assert_eq!(time(ms), text);
     }
 }
+
+#[test]
+fn without_a_reporter_neither_it_nor_dark_matter_grew() {
+    let grown = after(&HEAP.map(|path| (path, 50)));
+    let mut first = snapshot(0, BEFORE);
+    first.is_incomplete = true;
+    let verdict = of(&[first, snapshot(10, &grown)]);
+    assert_eq!(
+        (verdict.cause, verdict.sentence.as_str()),
+        (
+            Cause::Unknown,
+            "heap-allocated went from 100.00 MB to 150.00 MB in 10 min; whether a reporter or dark matter grew is not \
+             known, since reporters were missed: take the snapshot again"
+        )
+    );
+}
