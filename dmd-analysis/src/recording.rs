@@ -21,6 +21,7 @@
 //! ```
 
 mod read;
+mod packed;
 mod dump;
 mod moment;
 mod peak;

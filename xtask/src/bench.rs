@@ -24,7 +24,7 @@ pub(crate) fn run(name: &str, args: &[&str], out: &mut dyn Write) -> Result<bool
     match name {
         "overhead" => overhead::run(args, out),
         "stacks" => stacks::run(is_quick, out),
-        "record" => record::run(is_quick, out),
+        "record" => record::run(args, out),
         "census" => census::run(is_quick, out),
         "scopes" => scopes::run(is_quick, out),
         "retained" => retained::run(args, out),

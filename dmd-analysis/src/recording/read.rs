@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::read::Unpacker;
 
+use super::packed::{Defect, Event, Unpacked};
 use super::peak::Follower;
 use super::{Block, Freed, Mark, Module, Point, Recording, Scope, Site, Thread};
 
@@ -42,7 +43,7 @@ impl fmt::Display for RecordingError {
                 f.write_str("no recording; `about-memory record` and `dmd::record` write those")
             }
             RecordingError::Version(version) => {
-                write!(f, "recording of version {version}; only 1 is known")
+                write!(f, "recording of version {version}; 1 and 2 are known")
             }
             RecordingError::Line { number, problem } => write!(f, "line {number}: {problem}"),
         }
@@ -60,7 +61,6 @@ impl error::Error for RecordingError {
 
 #[derive(Deserialize)]
 struct WireHeader {
-    recording: u64,
     program: Option<String>,
     pid: u32,
     #[serde(rename = "startedMs")]
@@ -80,6 +80,9 @@ struct WireEnd {
 
 /// The most bytes of a line: a stack of half a million frames.
 const LONGEST_LINE: u64 = 16 << 20;
+
+/// The most bytes of packed events in one piece.
+const LARGEST_PIECE: u64 = 64 << 20;
 
 /// Reads a recording that may be gzipped.
 ///
@@ -110,12 +113,11 @@ fn read_lines(mut input: impl BufRead) -> Result<Recording, RecordingError> {
     let header: Value = serde_json::from_slice(&line).map_err(|_| RecordingError::NotARecording)?;
     match header.get("recording").and_then(Value::as_u64) {
         None => return Err(RecordingError::NotARecording),
-        Some(1) => {}
+        Some(1 | 2) => {}
         Some(version) => return Err(RecordingError::Version(version)),
     }
     let header: WireHeader = serde_json::from_value(header)
         .map_err(|error| RecordingError::Line { number: 1, problem: error.to_string() })?;
-    debug_assert_eq!(header.recording, 1);
     let mut reading = Reading::new(header);
     for number in 2.. {
         line.clear();
@@ -131,9 +133,38 @@ fn read_lines(mut input: impl BufRead) -> Result<Recording, RecordingError> {
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => break,
             Err(error) => return Err(RecordingError::Io(error)),
         }
-        reading.line(&line).map_err(|problem| RecordingError::Line { number, problem })?;
+        let in_line = |problem| RecordingError::Line { number, problem };
+        let Some(length) = packed_length(&line).map_err(in_line)? else {
+            reading.line(&line).map_err(in_line)?;
+            continue;
+        };
+        line.clear();
+        let is_cut = match (&mut input).take(length).read_to_end(&mut line) {
+            Ok(read) => (read as u64) < length,
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => true,
+            Err(error) => return Err(RecordingError::Io(error)),
+        };
+        match reading.packed(&line) {
+            // The rest was not written, because the program was killed.
+            Ok(()) | Err(Defect::Cut) if is_cut => break,
+            Ok(()) => {}
+            Err(Defect::Cut) => return Err(in_line("its last event is cut off".to_owned())),
+            Err(Defect::Wrong(problem)) => return Err(in_line(problem.to_owned())),
+        }
     }
     Ok(reading.finish())
+}
+
+/// Returns the number of bytes that follow a line of packed events; `None` if it is another line.
+fn packed_length(line: &[u8]) -> Result<Option<u64>, String> {
+    if !line.starts_with(b"[\"packed\",") {
+        return Ok(None);
+    }
+    let (_, length): (String, u64) = parse(line)?;
+    if length > LARGEST_PIECE {
+        return Err(format!("{length} bytes of events in one piece, above {LARGEST_PIECE}"));
+    }
+    Ok(Some(length))
 }
 
 struct Reading {
@@ -141,6 +172,7 @@ struct Reading {
     time: u64,
     /// The live block at each address.
     live: HashMap<u64, usize>,
+    unpacked: Unpacked,
     /// The bytes in live blocks, if the recording has every block of the program.
     follower: Option<Follower>,
 }
@@ -156,7 +188,13 @@ impl Reading {
             is_lossy: header.lossy,
             ..Recording::default()
         };
-        Reading { recording, time: 0, live: HashMap::new(), follower }
+        Reading {
+            recording,
+            time: 0,
+            live: HashMap::new(),
+            unpacked: Unpacked::default(),
+            follower,
+        }
     }
 
     fn finish(mut self) -> Recording {
@@ -175,8 +213,8 @@ impl Reading {
             return Ok(());
         }
         match line.get(1..4) {
-            Some(b"\"+\"") => self.allocated(line),
-            Some(b"\"-\"") => self.freed(line),
+            Some(b"\"+\"") => self.allocated_line(line),
+            Some(b"\"-\"") => self.freed_line(line),
             Some(b"\"=\"") => self.sums(line),
             Some(b"\"!\"") => {
                 let (_, since, words): (String, u64, String) = parse(line)?;
@@ -193,7 +231,60 @@ impl Reading {
         self.time = self.time.saturating_add(since);
     }
 
-    fn allocated(&mut self, line: &[u8]) -> Result<(), String> {
+    fn packed(&mut self, bytes: &[u8]) -> Result<(), Defect> {
+        let mut unpacked = std::mem::take(&mut self.unpacked);
+        let read = unpacked.read(bytes, |since, event| {
+            self.wait(since);
+            match event {
+                Event::Allocated { address, site, requested, usable, weight } => {
+                    let allocated_at = self.time;
+                    let block =
+                        Block { site, requested, usable, weight, allocated_at, freed: None };
+                    self.allocated(address, block);
+                }
+                Event::Freed { address, thread, usable } => {
+                    if !self.freed(address, thread) {
+                        self.older(usable);
+                    }
+                }
+            }
+        });
+        self.unpacked = unpacked;
+        read
+    }
+
+    fn allocated(&mut self, address: u64, block: Block) {
+        // If the end of the previous block at this address was lost, it ends now at the latest.
+        let place = self.recording.blocks.len();
+        if let Some(before) = self.live.insert(address, place) {
+            self.recording.blocks[before].freed = Some(Freed { time: self.time, thread: 0 });
+        }
+        self.recording.blocks.push(block);
+        if let Some(follower) = &mut self.follower {
+            follower.allocated(block.usable, place + 1, self.time);
+        }
+    }
+
+    /// Ends a block. Returns `false` if its allocation is not in the recording.
+    fn freed(&mut self, address: u64, thread: u32) -> bool {
+        let Some(place) = self.live.remove(&address) else { return false };
+        let block = &mut self.recording.blocks[place];
+        block.freed = Some(Freed { time: self.time, thread });
+        if let Some(follower) = &mut self.follower {
+            follower.freed(block.usable, Some(place));
+        }
+        true
+    }
+
+    /// Notes that a block from before the recording was freed.
+    fn older(&mut self, usable: u64) {
+        if let Some(follower) = &mut self.follower {
+            follower.freed(usable, None);
+        }
+    }
+
+    /// Reads a line of version 1: a block was allocated.
+    fn allocated_line(&mut self, line: &[u8]) -> Result<(), String> {
         let fields: Vec<Value> = parse(line)?;
         let number = |place: usize| {
             fields
@@ -210,29 +301,16 @@ impl Reading {
             allocated_at: self.time,
             freed: None,
         };
-        // If the end of the previous block at this address was lost, it ends now at the latest.
-        let place = self.recording.blocks.len();
-        if let Some(before) = self.live.insert(number(3)?, place) {
-            self.recording.blocks[before].freed = Some(Freed { time: self.time, thread: 0 });
-        }
-        self.recording.blocks.push(block);
-        if let Some(follower) = &mut self.follower {
-            follower.allocated(block.usable, place + 1, self.time);
-        }
+        self.allocated(number(3)?, block);
         Ok(())
     }
 
-    fn freed(&mut self, line: &[u8]) -> Result<(), String> {
+    /// Reads a line of version 1: a block was freed.
+    fn freed_line(&mut self, line: &[u8]) -> Result<(), String> {
         let (_, since, address, thread): (String, u64, u64, u32) = parse(line)?;
         self.wait(since);
         // A block whose allocation was lost is not in the recording.
-        if let Some(place) = self.live.remove(&address) {
-            let block = &mut self.recording.blocks[place];
-            block.freed = Some(Freed { time: self.time, thread });
-            if let Some(follower) = &mut self.follower {
-                follower.freed(block.usable, Some(place));
-            }
-        }
+        self.freed(address, thread);
         Ok(())
     }
 
@@ -277,9 +355,7 @@ impl Reading {
             Some("older") => {
                 let (_, since, usable): (String, u64, u64) = parse(line)?;
                 self.wait(since);
-                if let Some(follower) = &mut self.follower {
-                    follower.freed(usable, None);
-                }
+                self.older(usable);
             }
             // Lines of later versions are ignored.
             _ => {}
@@ -317,116 +393,4 @@ fn hex(text: &str) -> Result<u64, String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::recording::{Moment, Which};
-    use std::io::Write;
-    use std::ops::Range;
-
-    const LINES: &str = r#"{"recording":1,"program":"/bin/p","pid":7,"startedMs":5,"sampleBytes":1024}
-["module","/bin/p","abcd","1000",["1000-2000"]]
-["=",0,100,2,0,0,4096]
-["thread",1,70,"main"]
-["scope",0,"request"]
-["site",1,1,["1010","1020"],1]
-["+",10,1,4096,100,112,9.5]
-["!",1,"gc"]
-["-",5,4096,2]
-["-",5,8192,2]
-["later",1]
-["=",4,212,3,112,1,8192]
-{"end":true,"events":2,"lost":3}
-"#;
-
-    #[test]
-    fn all_of_a_recording_is_read() {
-        let recording = read(LINES.as_bytes()).unwrap();
-        assert_eq!(recording.blocks.len(), 1);
-        let block = recording.blocks[0];
-        let freed = Some(Freed { time: 16, thread: 2 });
-        assert_eq!((block.allocated_at, block.freed, block.weight), (10, freed, 9.5));
-        assert_eq!(recording.marks, [Mark { time: 11, text: "gc".to_owned() }]);
-        assert_eq!(recording.timeline[1].live_bytes(), 100);
-        assert_eq!((recording.length, recording.lost, recording.is_whole), (25, 3, false));
-        assert!(recording.incomplete().unwrap().contains("3 allocations and frees"));
-        let whole = LINES.replace("\"lost\":3", "\"lost\":0");
-        let whole = read(whole.as_bytes()).unwrap();
-        assert!(whole.is_whole && whole.incomplete().is_none());
-        assert_eq!(recording.sites[&1].stack, [0x1010, 0x1020]);
-        assert_eq!(recording.scopes[usize::from(recording.sites[&1].scope) - 1].name, "request");
-        assert_eq!(recording.modules[0].segments, [Range { start: 0x1000, end: 0x2000 }]);
-    }
-
-    #[test]
-    fn what_was_cut_off_is_read_as_far_as_it_goes() {
-        let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-        packed.write_all(LINES.as_bytes()).unwrap();
-        packed.flush().unwrap();
-        let cut = packed.get_ref().clone();
-        let recording = read(&cut[..]).unwrap();
-        assert_eq!(recording.blocks.len(), 1);
-        for length in LINES.find('\n').unwrap() + 1..LINES.len() {
-            let recording = read(&LINES.as_bytes()[..length]).unwrap();
-            assert!(!recording.is_whole || length == LINES.len());
-        }
-    }
-
-    #[test]
-    fn the_peak_is_exact_to_the_event_if_every_block_is_there() {
-        let header = r#"{"recording":1,"pid":7,"startedMs":5,"everyBlock":true}"#;
-        // All within a microsecond, between two sums that do not see it.
-        let lines = r#"
-["=",0,1000,2,100,1,0]
-["+",9,1,16,50,64]
-["older",0,100]
-["+",0,1,32,100,112]
-["-",0,16,1]
-["+",0,1,48,40,40]
-["-",0,32,1]
-["=",9,1216,5,276,3,0]
-{"end":true,"events":5,"lost":0,"whole":true}
-"#;
-        let recording = read([header, lines].concat().as_bytes()).unwrap();
-        let peak = recording.peak().unwrap();
-        // 900 and 64, less 100 and more 112.
-        assert_eq!((peak.bytes, peak.time, peak.is_exact), (976, 9, true));
-        let at_peak: Vec<_> = recording.blocks(Which::AtPeak).map(|block| block.usable).collect();
-        assert_eq!(at_peak, [64, 112]);
-        assert_eq!(recording.at(Moment::Peak), Ok(9));
-        let header = header.replace("true", "false");
-        let recording = read([&header, lines].concat().as_bytes()).unwrap();
-        assert_eq!(recording.peak().map(|peak| (peak.bytes, peak.is_exact)), Some((940, false)));
-    }
-
-    #[test]
-    fn what_is_no_recording_is_refused() {
-        for (text, expected) in [
-            ("", "no recording"),
-            ("{\"version\":5}\n", "no recording"),
-            ("{\"recording\":2}\n", "version 2"),
-            (
-                "{\"recording\":1,\"pid\":1,\"startedMs\":1}\n[\"+\",1]\n",
-                "line 2: no number in field 2",
-            ),
-            ("{\"recording\":1,\"pid\":1,\"startedMs\":1}\nnonsense\n", "line 2: "),
-        ] {
-            let error = read(text.as_bytes()).unwrap_err().to_string();
-            assert!(error.contains(expected), "{text}: {error}");
-        }
-        let head = "{\"recording\":1,\"pid\":1,\"startedMs\":1}\n";
-        let long = format!("{head}[\"!\",1,\"{}\"]\n", "x".repeat(17 << 20));
-        let error = read(long.as_bytes()).unwrap_err().to_string();
-        assert_eq!(error, "line 2: it has more than 16777216 bytes");
-        assert!(is_recording(LINES.as_bytes()) && is_recording(b"{\"recording\":2}\n"));
-        assert!(!is_recording(b"") && !is_recording(b"{\"version\":5,\n"));
-    }
-
-    #[test]
-    fn times_that_add_up_to_too_much_stop_at_the_last_one() {
-        let far = u64::MAX - 1;
-        let text = LINES.replace("[\"!\",1,", &format!("[\"!\",{far},"));
-        let recording = read(text.as_bytes()).unwrap();
-        assert_eq!(recording.length, u64::MAX);
-        assert_eq!(recording.blocks[0].freed.map(|freed| freed.time), Some(u64::MAX));
-    }
-}
+mod tests;

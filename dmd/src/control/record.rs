@@ -6,11 +6,14 @@
 //! Nothing is lost: an allocating thread that finds the buffer full waits until the writer has made
 //! room. A lossy recording ([`Recorder::lossy`]) loses events instead, and counts them.
 //!
-//! Read `thread` (the thread and what it may not do), `writer` (the lines of the file), `sums` (the
-//! heap counters without the tracker's own work) and `loaded` (modules).
+//! Read `thread` (the thread and what it may not do), `writer` (the lines of the file), `packed`
+//! (the bytes of events), `members` (compression), `sums` (the heap counters without the tracker's
+//! own work) and `loaded` (modules).
 
 mod thread;
 mod writer;
+mod packed;
+mod members;
 mod sums;
 mod loaded;
 

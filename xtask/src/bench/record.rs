@@ -1,5 +1,7 @@
 //! The cost of recording, beside the same program with DMD asleep, and the file size per minute.
 
+mod every_block;
+
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -13,8 +15,13 @@ use crate::build;
 use crate::failure::Failure;
 use crate::scratch::Scratch;
 
-/// Runs `cargo xtask bench record [--quick]`. Returns `false` when a target is missed.
-pub(crate) fn run(is_quick: bool, out: &mut dyn Write) -> Result<bool, Failure> {
+/// Runs `cargo xtask bench record [--every-block] [--quick]`. Returns `false` when a target is
+/// missed.
+pub(crate) fn run(args: &[&str], out: &mut dyn Write) -> Result<bool, Failure> {
+    let is_quick = args.contains(&"--quick");
+    if args.contains(&"--every-block") {
+        return every_block::run(is_quick, out);
+    }
     let subject = build::release("memreport-tests", "fulltext")?;
     let scratch = Scratch::new()?;
     let effort = if is_quick { Effort::QUICK } else { Effort::FULL };

@@ -203,7 +203,12 @@ fn resident(bench: &Bench, subject: &Subject) -> Result<Vec<Figure>, Failure> {
             &truth,
         )
         .stated(&unwrapped),
-        Figure::new("explain-rss", "in use by mallinfo2", in_use, truth.of(Counter::InUse)),
+        Figure::new(
+            "explain-rss",
+            "in use by mallinfo2",
+            in_use,
+            around(truth.of(Counter::InUse), REQUEST),
+        ),
     ])
 }
 
@@ -242,12 +247,9 @@ pub(super) fn of_whole_runs(bench: &Bench, program: &Path) -> Result<Vec<Figure>
     let report = report.ok_or("`run` kept no report")?;
     let shown = json(bench.about_memory().arg(report).arg("--json"))?;
     std::fs::remove_dir_all(&folder)?;
-    let mut figures = vec![Figure::new(
-        "run",
-        "heap-allocated",
-        allocated(&shown)?,
-        around(near(end.usable), REQUEST),
-    )];
+    let usable = around(near(end.usable), REQUEST);
+    let figure = Figure::new("run", "heap-allocated", allocated(&shown)?, usable);
+    let mut figures = vec![figure.stated(&shown["notes"].to_string())];
     let file = bench.file("recording.gz");
     let mut command = bench.about_memory();
     command.args(["record", "-o"]).arg(&file).arg("--").arg(program).arg("3");

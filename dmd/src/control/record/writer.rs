@@ -1,21 +1,22 @@
-//! Writes the file of a recording: lines of JSON in one gzip member, flushed about every second.
+//! Writes the file of a recording: lines of JSON, and packed events. It is flushed about every
+//! second: if the program is killed, the flushed part is in the file.
 //!
-//! If the program is killed, the flushed lines are in the file.
+//! Hooks wait for this writer when it is slower than the program, so an event costs it some 50 ns.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use flate2::Compression;
-use flate2::write::GzEncoder;
 use memreport::__private::{Mark, MarkReader, OWN, all_scopes, try_all_scopes};
 use memreport::HeapCounters;
 use serde_json::json;
 
 use super::RecordingSummary;
 use super::loaded::Loaded;
+use super::members::Members;
+use super::packed::Packed;
 use super::sums::OwnWork;
 use crate::event::events::{Event, Listener, TimedEvent};
 use crate::mem::sys;
@@ -27,15 +28,24 @@ use crate::stack::{site, thread};
 /// The interval between flushes.
 const FLUSH: Duration = Duration::from_secs(1);
 
+/// The number of events between two looks at the clock.
+const LOOK: usize = 1024;
+
+/// The number of events at once that shows that hooks wait, or soon will.
+const HURRY: usize = 1 << 14;
+
 /// The writer of a recording. It allocates much, so it belongs to the recorder's thread.
 pub(super) struct Writer {
-    out: GzEncoder<BufWriter<File>>,
+    out: Members,
     settings: Settings,
-    /// The time of the last line, in nanoseconds of the monotonic clock.
+    /// The time of the last line or event, in nanoseconds of the monotonic clock.
     last: u64,
-    /// The sites and threads that are written.
-    sites: HashSet<u32>,
+    packed: Packed,
+    /// The state of each site, by number.
+    sites: Vec<KnownSite>,
+    /// The threads that are written, and the last one.
     threads: HashSet<u32>,
+    last_thread: Option<u32>,
     loaded: Loaded,
     /// The number of scopes that are written, and the highest one of a site.
     scopes: usize,
@@ -46,11 +56,21 @@ pub(super) struct Writer {
     sums: Vec<TimedLine>,
     own_work: OwnWork,
     /// A buffer that is empty between two calls of `write_new`, kept for its capacity.
-    lines: Vec<TimedLine>,
+    new: Vec<TimedEvent>,
     flushed: Instant,
     events: u64,
-    /// Live blocks whose allocation is in the file.
-    live: HashSet<usize>,
+}
+
+/// The state of a site in the file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum KnownSite {
+    #[default]
+    Unknown,
+    /// The tracker's own, whose blocks are not recorded.
+    Own,
+    /// The program's, and not written yet.
+    Program,
+    Written,
 }
 
 /// The settings of a recording that its file has.
@@ -68,13 +88,14 @@ impl Writer {
     /// Writes to this file. Called on the recorder's thread, whose memory is in no sum.
     pub(super) fn new(file: File, settings: Settings) -> io::Result<Self> {
         let own_work = OwnWork::of_this_thread();
-        let out = GzEncoder::new(BufWriter::new(file), Compression::fast());
         Ok(Writer {
-            out,
+            out: Members::new(file),
             settings,
             last: sys::monotonic(),
-            sites: HashSet::new(),
+            packed: Packed::default(),
+            sites: Vec::new(),
             threads: HashSet::new(),
+            last_thread: None,
             loaded: Loaded::new()?,
             scopes: 0,
             highest_scope: 0,
@@ -82,10 +103,9 @@ impl Writer {
             sums_taken: Instant::now(),
             sums: Vec::new(),
             own_work,
-            lines: Vec::new(),
+            new: Vec::new(),
             flushed: Instant::now(),
             events: 0,
-            live: HashSet::new(),
         })
     }
 
@@ -94,7 +114,7 @@ impl Writer {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let program = std::env::current_exe().map(|path| path.to_string_lossy().into_owned());
         let header = json!({
-            "recording": 1,
+            "recording": 2,
             "program": program.ok(),
             "pid": std::process::id(),
             "startedMs": u64::try_from(now.as_millis()).unwrap_or(u64::MAX),
@@ -110,24 +130,32 @@ impl Writer {
     /// Writes all events since the last call, in the order of their times.
     pub(super) fn write_new(&mut self, listener: &mut Listener) -> io::Result<()> {
         self.take_sums_if_due();
-        let mut lines = std::mem::take(&mut self.lines);
-        lines.append(&mut self.sums);
+        let mut new = std::mem::take(&mut self.new);
+        listener.drain(|event| new.push(event));
+        // On one thread they are in order, which this sort finds at once.
+        new.sort_by_key(|event| event.time);
+        self.out.is_hurried = new.len() >= HURRY;
         let marks = self.marks.try_take();
+        let mut lines = std::mem::take(&mut self.sums);
         lines.extend(marks.into_iter().map(TimedLine::of_mark));
-        listener
-            .drain(|event| lines.push(TimedLine { time: event.time, line: Line::Event(event) }));
         lines.sort_by_key(|line| line.time);
-        for TimedLine { time, line } in lines.drain(..) {
-            let since = self.since_last(time);
-            match line {
-                Line::Event(happened) => self.write_event(since, happened)?,
-                Line::Mark(words) => writeln!(self.out, "{}", json!(["!", since, words]))?,
-                Line::Sums(sums, resident) => self.write_sums(since, sums, resident)?,
+        let mut lines = lines.into_iter().peekable();
+        for (happened, count) in new.iter().zip(1..) {
+            while let Some(line) = lines.next_if(|line| line.time <= happened.time) {
+                self.write_timed(line)?;
             }
-            // Keeps the interval between sums while many lines are written.
-            self.take_sums_if_due();
+            self.write_event(happened)?;
+            if count % LOOK == 0 {
+                // Keeps the interval between sums while many events are written.
+                self.take_sums_if_due();
+            }
         }
-        self.lines = lines;
+        for line in lines {
+            self.write_timed(line)?;
+        }
+        self.write_packed()?;
+        new.clear();
+        self.new = new;
         if let Some(list) = (self.highest_scope > self.scopes).then(try_all_scopes).flatten() {
             self.write_scopes(&list)?;
         }
@@ -144,11 +172,8 @@ impl Writer {
     /// Writes the last lines, when no hook waits any more.
     pub(super) fn finish(mut self, lost: u64) -> io::Result<RecordingSummary> {
         let marks = self.marks.take();
-        for TimedLine { time, line } in marks.into_iter().map(TimedLine::of_mark) {
-            let since = self.since_last(time);
-            if let Line::Mark(words) = line {
-                writeln!(self.out, "{}", json!(["!", since, words]))?;
-            }
+        for mark in marks {
+            self.write_timed(TimedLine::of_mark(mark))?;
         }
         self.write_scopes(&all_scopes())?;
         let modules = self.loaded.list();
@@ -156,81 +181,83 @@ impl Writer {
         let events = self.events;
         let end = json!({ "end": true, "events": events, "lost": lost, "whole": lost == 0 });
         writeln!(self.out, "{end}")?;
-        self.out.finish()?.flush()?;
+        self.out.flush()?;
         self.loaded.end();
         Ok(RecordingSummary { events, lost })
     }
 
-    fn write_sums(&mut self, since: u64, sums: HeapCounters, resident: u64) -> io::Result<()> {
-        let HeapCounters { allocated_bytes, allocations, freed_bytes, frees, .. } =
-            self.own_work.without_elsewhere(sums);
-        writeln!(
-            self.out,
-            "[\"=\",{since},{allocated_bytes},{allocations},{freed_bytes},{frees},{resident}]"
-        )
-    }
-
-    /// Leaves out a line: the next line includes its time difference.
-    #[expect(clippy::unnecessary_wraps, reason = "ends functions that write")]
-    fn skip_line(&mut self, since: u64) -> io::Result<()> {
-        self.last -= since * 1000;
+    /// Writes the packed events. Lines with a time come after them.
+    fn write_packed(&mut self) -> io::Result<()> {
+        let bytes = self.packed.bytes();
+        if !bytes.is_empty() {
+            writeln!(self.out, "[\"packed\",{}]", bytes.len())?;
+            self.out.write_all(bytes)?;
+            self.packed.clear();
+        }
         Ok(())
     }
 
-    /// Returns the microseconds since the last line.
+    fn write_timed(&mut self, TimedLine { time, line }: TimedLine) -> io::Result<()> {
+        self.write_packed()?;
+        let since = self.since_last(time);
+        match line {
+            Line::Mark(words) => writeln!(self.out, "{}", json!(["!", since, words])),
+            Line::Sums(sums, resident) => {
+                let HeapCounters { allocated_bytes, allocations, freed_bytes, frees, .. } =
+                    self.own_work.without_elsewhere(sums);
+                writeln!(
+                    self.out,
+                    "[\"=\",{since},{allocated_bytes},{allocations},{freed_bytes},{frees},{resident}]"
+                )
+            }
+        }
+    }
+
+    /// Returns the microseconds since the last line or event.
     fn since_last(&mut self, time: u64) -> u64 {
         let since = time.saturating_sub(self.last) / 1000;
         self.last += since * 1000;
         since
     }
 
-    fn write_event(&mut self, since: u64, happened: TimedEvent) -> io::Result<()> {
-        let thread = happened.thread;
-        match happened.event {
-            Event::Allocated { address, block } => {
-                let site = block.site.number();
-                // The tracker's own blocks are not recorded.
-                if is_own(block.site) {
-                    if self.settings.sample_bytes.is_none() {
-                        self.own_work.allocated(block.usable);
-                    }
-                    return self.skip_line(since);
-                }
-                self.live.insert(address);
-                self.write_site(block.site)?;
-                let (requested, usable) = (block.requested, block.usable);
-                write!(self.out, "[\"+\",{since},{site},{address},{requested},{usable}")?;
-                let weight = block.rate.weight(usable);
-                if weight > 1.0 {
-                    write!(self.out, ",{weight}")?;
-                }
-                writeln!(self.out, "]")?;
+    fn write_event(&mut self, happened: &TimedEvent) -> io::Result<()> {
+        let (Event::Allocated { block, .. } | Event::Freed { block, .. }) = happened.event;
+        let is_allocation = matches!(happened.event, Event::Allocated { .. });
+        let known = self.known(block.site);
+        if known == KnownSite::Own {
+            match (self.settings.sample_bytes, is_allocation) {
+                (Some(_), _) => {}
+                (None, true) => self.own_work.allocated(block.usable),
+                (None, false) => self.own_work.freed(block.usable),
             }
-            Event::Freed { address, block } => {
-                // The block was allocated before the recording, or is the tracker's own.
-                if !self.live.remove(&address) {
-                    if self.settings.sample_bytes.is_some() {
-                        return self.skip_line(since);
-                    }
-                    if is_own(block.site) {
-                        self.own_work.freed(block.usable);
-                        return self.skip_line(since);
-                    }
-                    return writeln!(self.out, "[\"older\",{since},{}]", block.usable);
-                }
-                self.write_thread(thread)?;
-                writeln!(self.out, "[\"-\",{since},{address},{thread}]")?;
-            }
+            return Ok(());
         }
+        if !is_allocation {
+            self.write_thread(happened.thread)?;
+        } else if known == KnownSite::Program {
+            self.write_site(block.site)?;
+        }
+        let since = self.since_last(happened.time);
+        self.packed.push(since, happened);
         self.events += 1;
         Ok(())
     }
 
-    /// Writes a site and its thread when it first occurs. Its scope may follow later.
-    fn write_site(&mut self, id: SiteId) -> io::Result<()> {
-        if !self.sites.insert(id.number()) {
-            return Ok(());
+    fn known(&mut self, id: SiteId) -> KnownSite {
+        let place = id.number() as usize;
+        if place >= self.sites.len() {
+            self.sites.resize(place + 1, KnownSite::Unknown);
         }
+        let known = &mut self.sites[place];
+        if *known == KnownSite::Unknown {
+            *known = if is_own(id) { KnownSite::Own } else { KnownSite::Program };
+        }
+        *known
+    }
+
+    /// Writes a site and its thread. Its scope may follow later.
+    fn write_site(&mut self, id: SiteId) -> io::Result<()> {
+        self.sites[id.number() as usize] = KnownSite::Written;
         let Some(site) = site::site(id) else { return Ok(()) };
         self.write_thread(site.thread)?;
         self.highest_scope = self.highest_scope.max(usize::from(site.scope));
@@ -250,6 +277,10 @@ impl Writer {
     }
 
     fn write_thread(&mut self, number: u32) -> io::Result<()> {
+        if self.last_thread == Some(number) {
+            return Ok(());
+        }
+        self.last_thread = Some(number);
         if !self.threads.insert(number) {
             return Ok(());
         }
@@ -307,7 +338,6 @@ impl TimedLine {
 
 /// The content of a line.
 enum Line {
-    Event(TimedEvent),
     /// A mark of the program, with its text.
     Mark(Cow<'static, str>),
     /// The heap counters, and the resident bytes of the process.

@@ -25,11 +25,8 @@ impl Programs {
     pub(crate) fn build(out: &mut dyn Write) -> Result<Self, Failure> {
         writeln!(out, "building the programs; the first time takes minutes\n")?;
         out.flush()?;
-        let target = build::target()?;
-        let plain =
-            Builder { target: target.join("bench/plain"), flags: "-Cforce-frame-pointers=no" };
-        let framed = Builder { target: target.clone(), flags: "-Cforce-frame-pointers=yes" };
-        let peers = Builder { target: target.join("bench/peers"), ..plain };
+        let (plain, framed) = (Builder::plain()?, Builder::framed()?);
+        let peers = Builder { target: build::target()?.join("bench/peers"), ..plain };
         let system = plain.ours("workload-system", &[])?;
         let over_jemalloc = plain.ours("workload-dmd-jemalloc", &["--features", "jemalloc"]);
         let workload = BTreeMap::from([
@@ -65,13 +62,24 @@ impl Programs {
 /// A build with its own `RUSTFLAGS`, which replace the caller's.
 ///
 /// Programs with frame pointers share the flags and the target folder of the workspace.
-struct Builder {
+pub(crate) struct Builder {
     target: PathBuf,
     flags: &'static str,
 }
 
 impl Builder {
-    fn ours(&self, program: &str, features: &[&str]) -> Result<PathBuf, Failure> {
+    /// Returns cargo's default build, without frame pointers.
+    pub(crate) fn plain() -> Result<Self, Failure> {
+        let target = build::target()?.join("bench/plain");
+        Ok(Builder { target, flags: "-Cforce-frame-pointers=no" })
+    }
+
+    /// Returns a build with frame pointers.
+    pub(crate) fn framed() -> Result<Self, Failure> {
+        Ok(Builder { target: build::target()?, flags: "-Cforce-frame-pointers=yes" })
+    }
+
+    pub(crate) fn ours(&self, program: &str, features: &[&str]) -> Result<PathBuf, Failure> {
         let mut cargo = build::cargo();
         cargo.args(["build", "--quiet", "--release", "--package", "memreport-tests"]);
         cargo.args(features).arg("--target-dir").arg(&self.target).env("RUSTFLAGS", self.flags);
@@ -88,7 +96,8 @@ impl Builder {
     }
 }
 
-fn heaptrack() -> Result<(), String> {
+/// Returns the reason why heaptrack cannot run, if there is one.
+pub(crate) fn heaptrack() -> Result<(), String> {
     let found = Command::new("heaptrack").arg("--version").output();
     found.map(|_| ()).map_err(|_| "heaptrack is not installed".to_owned())
 }

@@ -176,6 +176,11 @@ pub(crate) fn reason(message: &str) -> Option<String> {
     Some(line.split_once("] ").map_or(line, |(_, words)| words).to_owned())
 }
 
+/// Returns the wall time, in nanoseconds, that a program of the workload has printed.
+pub(crate) fn wall(text: &str) -> Option<f64> {
+    times(text).map(|times| times.wall)
+}
+
 /// Returns the two numbers of the line that holds nothing else.
 fn times(text: &str) -> Option<Times> {
     text.lines().find_map(|line| {
