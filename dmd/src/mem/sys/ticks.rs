@@ -13,8 +13,8 @@ use super::process::monotonic;
 /// True if ticks are of the counter, and not nanoseconds of the monotonic clock.
 static USES_COUNTER: AtomicBool = AtomicBool::new(false);
 
-/// The kernel's choice of a clock. It chooses the counter if it runs at a constant rate, and in step
-/// on all processors.
+/// The kernel's choice of a clock: the counter if it runs at a constant rate, and in step on all
+/// processors.
 const CHOICE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
 
 /// Returns the time in ticks of a [`TickClock`]. Hooks may call it.
