@@ -136,8 +136,8 @@ impl Baseline {
                 if Checked::since_baseline(dump).is_within(limits, dump) {
                     return Ok(());
                 }
-                // A note can mean that a reporter found its value locked by another test.
-                if snapshot.notes.is_empty() || begin.elapsed() > WAIT {
+                // A reporter can have found its value locked by another test.
+                if snapshot.missed().is_empty() || begin.elapsed() > WAIT {
                     break;
                 }
                 std::thread::sleep(RETRY);
@@ -145,8 +145,9 @@ impl Baseline {
             let snapshot = take();
             let Some(dump) = Dump::of(&snapshot) else { return Err(NOT_TRACKED.to_owned()) };
             let text = failures(&Checked::since_baseline(dump), dump, limits);
-            let notes = snapshot.notes.iter().map(|note| format!("note: {note}\n"));
-            if text.is_empty() { Ok(()) } else { Err(text + &notes.collect::<String>()) }
+            // The snapshot's notes are of the whole heap, also of other tests'.
+            let missed = snapshot.missed().iter().map(|missed| format!("\nmissed: {missed}"));
+            if text.is_empty() { Ok(()) } else { Err(text + &missed.collect::<String>()) }
         })
     }
 

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use memreport::snapshot::HEAP_UNCLASSIFIED_OR_MISSED;
 use memreport::{Kind, Missed, Snapshot, Units};
 
-use super::explained;
+use super::explained::{self, Listed};
 use super::limits::{Limits, percent_of};
 use super::tracked::NOT_TRACKED;
 use crate::collect::findings::Group;
@@ -119,7 +119,7 @@ pub(super) fn failures(checked: &Checked, dump: &Dump, limits: Limits) -> String
                 i128::from(bytes) - listed as i128
             );
         }
-        if !explained::write_unreported(dump, &mut text) {
+        if !explained::write(dump, Listed::Unreported, &mut text) {
             list(&mut text, dump, |group| group.reports.is_empty());
         }
     }
@@ -129,11 +129,14 @@ pub(super) fn failures(checked: &Checked, dump: &Dump, limits: Limits) -> String
             "{} bytes in {} blocks are reported twice:",
             summary.twice.bytes, summary.twice.blocks
         );
-        list(&mut text, dump, |group| group.reports.len() > 1);
+        if !explained::write(dump, Listed::Twice, &mut text) {
+            list(&mut text, dump, |group| group.reports.len() > 1);
+        }
     }
     for wrong in dump.wrong_reports() {
         let _ = writeln!(text, "{wrong}");
     }
+    text.truncate(text.trim_end().len());
     text
 }
 
