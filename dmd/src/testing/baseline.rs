@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::Threads;
 use super::classified::{Checked, failures};
 use super::limits::Limits;
-use super::tracked::{NOT_TRACKED, every_block_tracked};
+use super::tracked::{NOT_TRACKED, every_block_tracked, keep_stacks};
 use super::watch::ThreadWatch;
 use memreport::Collector;
 
@@ -17,9 +17,6 @@ use crate::collect::holders::enabled::without_holders;
 use crate::collect::restriction::{CountedBlock, Restriction};
 use crate::event::events::Event;
 use crate::event::journal::NumberedEvent;
-use crate::hook::start;
-use crate::sample::options::{Mode, Options};
-use crate::sample::{plan, variable};
 
 /// The beginning of a test: a check counts the blocks that are allocated from here on.
 ///
@@ -68,12 +65,7 @@ impl Default for Baseline {
 impl Baseline {
     /// Begins to count the blocks that this thread allocates.
     pub fn new() -> Self {
-        let now = plan::plan();
-        let is_default = variable::options().is_none() && plan::mode() == Mode::DarkMatter;
-        if is_default && now.inserts_all() && !now.has_stacks() {
-            // Without stacks the messages have no lines, but the check is the same.
-            let _ = start(Options::default());
-        }
+        keep_stacks();
         let (threads, names) = (Threads::default(), Vec::new());
         // Last, so that the baseline's own blocks are older.
         let watch = Some(ThreadWatch::begin());

@@ -11,8 +11,21 @@ pub(super) const PLANTED: [(&str, &[&str]); 10] = [
         "a_derived_type_skips_a_field",
         &["suite::planted::Derived._pictures (src/planted.rs:14)", "in 4 blocks missed"],
     ),
-    ("an_impl_by_hand_forgets_a_field", &["suite::planted::ByHand", "in 4 blocks missed"]),
-    ("an_inner_impl_by_hand_forgets_a_field", &["suite::planted::Around", "in 8 blocks missed"]),
+    (
+        "an_impl_by_hand_forgets_a_field",
+        &[
+            "suite::planted::ByHand._pictures is not measured",
+            "in 4 blocks missed",
+            "planted.rs:36",
+        ],
+    ),
+    (
+        "an_inner_impl_by_hand_forgets_a_field",
+        &[
+            "suite::planted::ByHand._pictures, in suite::planted::Around.parts",
+            "in 8 blocks missed",
+        ],
+    ),
     (
         "a_reported_value_skips_a_field",
         &["in 2 blocks: [u8]", "suite::planted::Derived._pictures is skipped at src/planted.rs:14"],

@@ -33,8 +33,8 @@ impl MallocSizeOf for ByHand {
 
 #[test]
 fn an_impl_by_hand_forgets_a_field() {
-    let pictures = vec![vec![1; 500]; 3];
-    dmd::assert_fully_reported!(ByHand { name: "by hand".repeat(9), _pictures: pictures });
+    let by_hand = || ByHand { name: "by hand".repeat(9), _pictures: vec![vec![1; 500]; 3] };
+    dmd::assert_fully_reported!(by_hand());
 }
 
 #[derive(MallocSizeOf)]
