@@ -15,4 +15,4 @@ mod types;
 pub use live::take_census;
 pub use memreport_analysis::census::*;
 pub use symbolicated::take_symbolicated;
-pub use types::type_names;
+pub use types::{function_names, type_names};

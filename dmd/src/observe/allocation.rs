@@ -119,9 +119,10 @@ impl Stack {
 
     /// Returns the names of the functions, innermost first, with inlined functions.
     ///
-    /// A frame without a symbol is `???`. The first call reads the program's debug information,
-    /// which takes time and memory. That memory and the names are the tracker's: no figure of the
-    /// program includes them.
+    /// A frame without a symbol is `???`. Of functions that the linker or the compiler merged, one
+    /// is named: `dmd::census::function_names` (feature `census`) names them all. The first call
+    /// reads the program's debug information, which takes time and memory. That memory and the
+    /// names are the tracker's: no figure of the program includes them.
     #[must_use]
     pub fn functions(self) -> Vec<String> {
         as_own(|| self.resolve())
