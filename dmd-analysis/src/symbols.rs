@@ -22,7 +22,7 @@ pub(crate) use address::Address;
 use module::Module;
 
 pub use module::locate::ModuleError;
-pub use module::members::{Member, Members};
+pub use module::members::{Layout, Member, Members};
 pub use symbol_cache::SymbolCache;
 pub use symbolicate::symbolicate;
 

@@ -29,6 +29,8 @@ mod log;
 mod observer;
 mod part;
 
+#[cfg(feature = "explain")]
+pub(crate) use allocation::Clock;
 pub use allocation::{Allocation, Stack};
 pub use allocation_site::{AllocationSiteError, allocation_site, allocation_site_of};
 pub use log::{AllocationsLog, LogError};

@@ -9,15 +9,13 @@
 //! Without it every check fails, because a check that did not run must not pass.
 //!
 //! For maintainers, the reading order is: `tracked` (the precondition), `watch` (events of one
-//! thread), `proof` with `blame`, `compare` and `differences`, then `budget`,
+//! thread), `proof`, then `budget`,
 //! and `classified` with `limits`, `baseline` and `explained`.
 
 mod tracked;
 mod watch;
+mod own_lines;
 mod proof;
-mod blame;
-mod compare;
-mod differences;
 mod budget;
 mod classified;
 mod limits;
@@ -29,6 +27,8 @@ pub use budget::{Budget, Exceeded, Spent, Threads};
 pub use classified::{Unclassified, assert_classified, unclassified};
 pub use limits::Limits;
 pub use proof::{Defects, Proof, fully_reported};
+#[doc(hidden)]
+pub use tracked::keep_stacks;
 
 /// Asserts that a value reports exactly the heap that it owns.
 ///
@@ -62,11 +62,13 @@ pub use proof::{Defects, Proof, fully_reported};
 /// the field. Also if the binary does not declare DMD's allocator.
 #[macro_export]
 macro_rules! assert_fully_reported {
-    ($value:expr $(, shared_with($owner:expr, $reason:expr))* $(,)?) => {
+    ($value:expr $(, shared_with($owner:expr, $reason:expr))* $(,)?) => {{
+        // Before the value exists, so that the message has the lines that allocated its blocks.
+        $crate::testing::keep_stacks();
         if let ::core::result::Result::Err(defects) =
             $crate::testing::Proof::of($value)$(.shared_with($owner, $reason))*.check()
         {
             ::core::panic!("{}", defects);
         }
-    };
+    }};
 }

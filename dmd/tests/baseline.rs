@@ -169,6 +169,31 @@ fn other_tests_that_allocate_panic_and_lock_do_not_disturb() {
     });
 }
 
+/// Runs `work` while another thread frees a large part of the heap again and again.
+fn beside_a_thread_that_frees<R>(work: impl FnOnce() -> R) -> R {
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !stop.load(Ordering::Relaxed) {
+                drop(std::hint::black_box(Vec::<u8>::with_capacity(16 << 20)));
+            }
+        });
+        let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
+        stop.store(true, Ordering::Relaxed);
+        result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}
+
+#[test]
+fn a_failure_neither_waits_for_nor_lists_what_other_tests_free() {
+    let since = Baseline::new();
+    let dark = std::hint::black_box(vec![1_u8; 9000]);
+    let text = beside_a_thread_that_frees(|| since.check(Limits::bytes(8000)).unwrap_err());
+    assert!(!text.contains("freed during the collection"), "{text}");
+    assert!(!text.ends_with('\n'), "{text:?}");
+    drop(dark);
+}
+
 #[test]
 fn a_panicking_test_ends_its_baseline() {
     let panicked = std::panic::catch_unwind(|| {

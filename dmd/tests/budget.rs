@@ -23,6 +23,9 @@ fn usable(bytes: &Vec<u8>) -> usize {
     usable
 }
 
+/// The line at which `two_blocks` allocates.
+const TWO_BLOCKS_AT: u32 = line!() + 4;
+
 /// Returns blocks of 1000 and 500 bytes, and their usable bytes.
 fn two_blocks() -> ([Vec<u8>; 2], [usize; 2]) {
     let blocks = [vec![1_u8; 1000], vec![1_u8; 500]];
@@ -41,8 +44,30 @@ fn spent_contains_the_sums() {
         second = usable(&bytes);
         bytes
     });
-    let Spent { blocks, bytes, peak, leaked, .. } = spent;
+    let Spent { blocks, bytes, peak, at_peak, leaked, .. } = spent;
     assert_eq!((blocks, bytes, peak, leaked), (2, first + second, first, Vec::new()));
+    assert_eq!(at_peak, [first]);
+}
+
+#[test]
+fn the_blocks_at_the_peak_are_those_of_that_very_moment() {
+    let mut sizes = [0; 4];
+    let spent = Budget::new().assert(|_| {
+        let before = vec![1_u8; 4000];
+        let outside = vec![1_u8; 1000];
+        sizes[0] = usable(&before);
+        sizes[1] = usable(&outside);
+        drop(before);
+        // The peak: `outside` and these, without `before`.
+        let [two, three] = [vec![1_u8; 3000], vec![1_u8; 2000]];
+        sizes[2..].copy_from_slice(&[usable(&two), usable(&three)]);
+        drop((outside, two));
+        // As much as is freed before it: no new peak.
+        vec![1_u8; 1000]
+    });
+    let [_, outside, two, three] = sizes;
+    assert_eq!(spent.at_peak, [two, three, outside]);
+    assert_eq!(spent.peak, outside + two + three);
 }
 
 #[test]
@@ -56,21 +81,26 @@ fn each_exceeded_limit_is_named() {
     let table = [
         (Budget::new().max_blocks(1), "2 blocks were allocated, and at most 1 may be"),
         (Budget::new().max_bytes(1100), "SUM bytes were allocated, and at most 1100 may be"),
-        (Budget::new().max_peak(1499), "SUM bytes were in use at once, and at most 1499 may be"),
-        (Budget::new().no_leak(), "SUM bytes in 2 blocks were not given back: of FIRST, SECOND"),
+        (
+            Budget::new().max_peak(1499),
+            "SUM bytes were in use at once, and at most 1499 may be\n  SUM bytes in 2 blocks: PLACE",
+        ),
+        (
+            Budget::new().no_leak(),
+            "SUM bytes in 2 blocks were not given back\n  SUM bytes in 2 blocks: PLACE",
+        ),
         (
             Budget::new().max_blocks(0).no_leak(),
             "2 blocks were allocated, and at most 0 may be\n\
-             SUM bytes in 2 blocks were not given back: of FIRST, SECOND",
+             SUM bytes in 2 blocks were not given back\n  SUM bytes in 2 blocks: PLACE",
         ),
     ];
     for (budget, expected) in table {
         let text = exceeded(budget, work);
-        let [first, second] = sizes_seen.get();
-        let words = [("SUM", first + second), ("FIRST", first), ("SECOND", second)];
-        let expected = words
-            .iter()
-            .fold(expected.to_owned(), |text, (word, size)| text.replace(word, &size.to_string()));
+        let sum: usize = sizes_seen.get().iter().sum();
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/budget.rs");
+        let place = format!("budget::two_blocks ({file}:{TWO_BLOCKS_AT})");
+        let expected = expected.replace("SUM", &sum.to_string()).replace("PLACE", &place);
         assert_eq!(text, expected);
     }
 }

@@ -9,6 +9,7 @@ mod demo;
 mod bench;
 mod stress;
 mod foreign;
+mod suite;
 mod clients;
 mod check;
 
@@ -29,6 +30,7 @@ cargo xtask stress live [SECONDS]     frequent reports from running programs whi
 cargo xtask stress log [SECONDS]      the allocation log with four writers and a slow reader, and with a following client
 cargo xtask stress snapshots [N]      reports of a program that holds the locks of its values half of the time: 1,000 by default
 cargo xtask foreign [PROGRAM] [--quick]   figures of programs around crates.io's libraries, beside the truth
+cargo xtask suite [N]                 two hundred tests that check their memory, under cargo test and nextest, 5 times each by default
 cargo xtask calibrate                 measures the error of size formulas without a tracker, for docs/guide/src/reference/impls.md
 cargo xtask features                  memreport's features alone and in pairs: minutes
 cargo xtask clients [NAME [ARGS]]     snapshot, firefox, browser, prometheus, dmd-py, exports, pprof: checks against real programs
@@ -46,6 +48,7 @@ fn main() -> ExitCode {
         ["bench", name, ref rest @ ..] => bench::run(name, rest, out),
         ["stress", ref rest @ ..] => stress::run(rest, out),
         ["foreign", ref rest @ ..] => foreign::run(rest, out),
+        ["suite", ref rest @ ..] => suite::run(rest, out),
         ["calibrate"] => bench::calibrate::run(out),
         ["features"] => features::run(out),
         ["clients", ref rest @ ..] => clients::run(rest, out),

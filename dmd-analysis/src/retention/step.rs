@@ -182,11 +182,8 @@ impl Retention<'_> {
         for pointer in steps.filter_map(|step| step.pointer.as_mut()) {
             let Some((name, start)) = self.value(pointer.block) else { continue };
             let at = pointer.at.checked_sub(start);
-            let fields = members.get(name).map_or(&[][..], Vec::as_slice);
-            let before = fields.iter().filter(|field| Some(field.offset) <= at);
-            if let Some(field) = before.max_by_key(|field| field.offset) {
-                pointer.field = Some(format!("{name}.{}", field.name));
-            }
+            let field = members.get(name).zip(at).and_then(|(layout, at)| layout.field_at(at));
+            pointer.field = field.map(|field| format!("{name}.{field}")).or(pointer.field.take());
         }
     }
 

@@ -11,7 +11,7 @@ use super::journal;
 use super::queue::{Pushed, Queue, QueueReader};
 use super::ring::{Reader, Ring, Words};
 use crate::mem::sys;
-use crate::mem::sys::Futex;
+use crate::mem::sys::{Futex, TickClock};
 use crate::sample::plan;
 use crate::sample::rate::SamplingRate;
 use crate::stack::site;
@@ -75,13 +75,12 @@ pub(crate) fn record(event: Event) {
     if is_recorder && is_of_recorder(event, thread) {
         return;
     }
-    let words = encode(event, sys::monotonic(), thread);
     if RING_LISTENERS.load(Relaxed) > 0 {
-        RING.push(words);
+        RING.push(encode(event, sys::monotonic(), thread));
     }
     let is_lost = if QUEUE.may_be_open() {
         // The recorder would wait for itself.
-        QUEUE.push(words, !is_recorder) == Pushed::Full
+        QUEUE.push(encode(event, sys::ticks(), thread), !is_recorder) == Pushed::Full
     } else {
         HAS_FAILED.load(Relaxed)
     };
@@ -148,8 +147,10 @@ pub(crate) struct Listener {
 /// The buffer that a listener reads.
 #[derive(Debug)]
 enum Source {
+    /// With times in nanoseconds of the monotonic clock.
     Ring(Reader),
-    Queue(QueueReader),
+    /// With times in ticks.
+    Queue(QueueReader, TickClock),
 }
 
 impl Listener {
@@ -163,9 +164,11 @@ impl Listener {
             if HAS_FAILED.load(Relaxed) {
                 return None;
             }
+            // Chosen before the first event that the reader returns.
+            let clock = TickClock::begin();
             let reader = QueueReader::open(&QUEUE)?;
             LOST.store(0, Relaxed);
-            Source::Queue(reader)
+            Source::Queue(reader, clock)
         };
         // AcqRel, with the one in `end_one`: the plan changes before the first event and after the
         // last.
@@ -179,7 +182,13 @@ impl Listener {
     pub(crate) fn drain(&mut self, mut each: impl FnMut(TimedEvent)) {
         match &mut self.source {
             Some(Source::Ring(reader)) => reader.drain(&RING, |words| each(decode(words))),
-            Some(Source::Queue(reader)) => reader.drain(&QUEUE, |words| each(decode(words))),
+            Some(Source::Queue(reader, clock)) => {
+                clock.compare();
+                reader.drain(&QUEUE, |words| {
+                    let event = decode(words);
+                    each(TimedEvent { time: clock.nanoseconds(event.time), ..event });
+                });
+            }
             None => {}
         }
     }
@@ -189,7 +198,7 @@ impl Listener {
     pub(crate) fn unwritten(&self) -> u64 {
         match &self.source {
             Some(Source::Ring(reader)) => reader.unwritten(),
-            Some(Source::Queue(reader)) => reader.unwritten(),
+            Some(Source::Queue(reader, _)) => reader.unwritten(),
             None => 0,
         }
     }
@@ -214,7 +223,7 @@ impl Listener {
 impl Drop for Listener {
     fn drop(&mut self) {
         match self.source.take() {
-            Some(source @ Source::Queue(_)) => {
+            Some(source @ Source::Queue(..)) => {
                 HAS_FAILED.store(true, Relaxed);
                 close(source);
             }
@@ -242,7 +251,7 @@ fn close(source: Source) {
         Source::Ring(_) => {
             RING_LISTENERS.fetch_sub(1, AcqRel);
         }
-        Source::Queue(reader) => reader.close(&QUEUE),
+        Source::Queue(reader, _) => reader.close(&QUEUE),
     }
 }
 

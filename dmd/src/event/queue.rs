@@ -22,6 +22,8 @@ use super::ring::{EVENT_WORDS, Words};
 use crate::mem::lazy_slice::LazySlice;
 use crate::mem::sync::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 use crate::mem::sync::{AtomicU32, AtomicU64, const_fn};
+#[cfg(not(loom))]
+use crate::mem::sys;
 use crate::mem::sys::Futex;
 
 /// The number of slots: 65,536 of 64 bytes. Only used slots are resident.
@@ -32,6 +34,10 @@ const SLOT_WORDS: usize = if cfg!(loom) { EVENT_WORDS + 1 } else { 8 };
 
 /// The reader is woken each time that this many events were written.
 const BATCH: u64 = CAPACITY.div_ceil(4);
+
+/// The distance of the slot that a writer prefetches.
+#[cfg(not(loom))]
+const AHEAD: u64 = 8;
 
 /// The number of times that a writer looks for room before it sleeps.
 const SPINS: u32 = if cfg!(loom) { 0 } else { 100 };
@@ -150,6 +156,11 @@ impl Queue {
                 self.wake_reader();
             }
             let Some([state, words @ ..]) = self.slot(ticket) else { return Pushed::Full };
+            // The reader's processor has the line that will be needed soon.
+            #[cfg(not(loom))]
+            if let Some([ahead, ..]) = self.slot(ticket + AHEAD) {
+                sys::prefetch_to_write(ahead);
+            }
             match self.turn(state, ticket / CAPACITY, may_wait) {
                 Turn::Free => {
                     for (place, word) in words.iter().zip(event) {

@@ -2,7 +2,7 @@
 //!
 //! `environment` reads variables, `memory` maps pages, `words` reads single words, `stacks` finds
 //! threads and their stacks, `modules` lists loaded code, `process` has clocks and resident
-//! memory, and `futex` waits.
+//! memory, `ticks` has a cheaper clock, and `futex` waits.
 
 #[cfg(not(loom))]
 mod environment;
@@ -11,13 +11,16 @@ mod words;
 mod stacks;
 mod modules;
 mod process;
+#[cfg(not(loom))]
+mod ticks;
 mod futex;
 
 #[cfg(not(loom))]
 pub(crate) use environment::{temporary_folder, variable, variable_in_hook};
 pub(crate) use futex::Futex;
 pub(crate) use memory::{
-    ADDRESS_END, HUGE_PAGE, PAGE, grow_mapping, map, map_at, map_huge, prefetch, unmap,
+    ADDRESS_END, HUGE_PAGE, PAGE, grow_mapping, map, map_at, map_huge, prefetch, prefetch_to_write,
+    unmap,
 };
 pub(crate) use modules::{Module, build_id, modules, own_module_path};
 pub(crate) use process::{monotonic, resident_bytes, uptime};
@@ -25,4 +28,6 @@ pub(crate) use stacks::{
     StackBounds, note_descriptor, note_main_stack, stack_bounds, thread_id, thread_name,
     with_own_thread_name,
 };
+#[cfg(not(loom))]
+pub(crate) use ticks::{TickClock, ticks};
 pub(crate) use words::{is_readable, read_word_checked, read_words_checked, word_at};

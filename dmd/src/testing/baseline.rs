@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::Threads;
 use super::classified::{Checked, failures};
 use super::limits::Limits;
-use super::tracked::{NOT_TRACKED, every_block_tracked};
+use super::tracked::{NOT_TRACKED, every_block_tracked, keep_stacks};
 use super::watch::ThreadWatch;
 use memreport::Collector;
 
@@ -17,9 +17,6 @@ use crate::collect::holders::enabled::without_holders;
 use crate::collect::restriction::{CountedBlock, Restriction};
 use crate::event::events::Event;
 use crate::event::journal::NumberedEvent;
-use crate::hook::start;
-use crate::sample::options::{Mode, Options};
-use crate::sample::{plan, variable};
 
 /// The beginning of a test: a check counts the blocks that are allocated from here on.
 ///
@@ -68,12 +65,7 @@ impl Default for Baseline {
 impl Baseline {
     /// Begins to count the blocks that this thread allocates.
     pub fn new() -> Self {
-        let now = plan::plan();
-        let is_default = variable::options().is_none() && plan::mode() == Mode::DarkMatter;
-        if is_default && now.inserts_all() && !now.has_stacks() {
-            // Without stacks the messages have no lines, but the check is the same.
-            let _ = start(Options::default());
-        }
+        keep_stacks();
         let (threads, names) = (Threads::default(), Vec::new());
         // Last, so that the baseline's own blocks are older.
         let watch = Some(ThreadWatch::begin());
@@ -136,8 +128,8 @@ impl Baseline {
                 if Checked::since_baseline(dump).is_within(limits, dump) {
                     return Ok(());
                 }
-                // A note can mean that a reporter found its value locked by another test.
-                if snapshot.notes.is_empty() || begin.elapsed() > WAIT {
+                // A reporter can have found its value locked by another test.
+                if snapshot.missed().is_empty() || begin.elapsed() > WAIT {
                     break;
                 }
                 std::thread::sleep(RETRY);
@@ -145,8 +137,9 @@ impl Baseline {
             let snapshot = take();
             let Some(dump) = Dump::of(&snapshot) else { return Err(NOT_TRACKED.to_owned()) };
             let text = failures(&Checked::since_baseline(dump), dump, limits);
-            let notes = snapshot.notes.iter().map(|note| format!("note: {note}\n"));
-            if text.is_empty() { Ok(()) } else { Err(text + &notes.collect::<String>()) }
+            // The snapshot's notes are of the whole heap, also of other tests'.
+            let missed = snapshot.missed().iter().map(|missed| format!("\nmissed: {missed}"));
+            if text.is_empty() { Ok(()) } else { Err(text + &missed.collect::<String>()) }
         })
     }
 

@@ -7,11 +7,13 @@ mod threads;
 
 use std::fmt;
 
-use super::tracked::every_block_tracked;
+use super::tracked::{every_block_tracked, keep_stacks};
 use super::watch::ThreadWatch;
 
+use self::spent::Account;
 pub use self::spent::Spent;
 pub use self::threads::Threads;
+
 /// Limits for the allocations of a piece of code. A new budget has no limits.
 ///
 /// ```
@@ -97,6 +99,7 @@ impl Budget {
     /// this binary are tracked.
     pub fn check<R>(&self, work: impl FnOnce(&Threads) -> R) -> Result<Spent, Exceeded> {
         every_block_tracked().map_err(|text| Exceeded { text })?;
+        keep_stacks();
         let threads = Threads::default();
         let watch = ThreadWatch::begin();
         drop(work(&threads));
@@ -104,12 +107,12 @@ impl Budget {
         let mut joined = threads.joined();
         events.append(&mut joined.events);
         events.sort_unstable_by_key(|event| event.number);
-        let spent = Spent::of(&events);
-        let mut text = self.exceeded(&spent);
+        let account = Account::of(&events);
+        let mut text = self.exceeded(&account);
         if joined.running > 0 {
             text.push(format!("{} threads that joined in are not done", joined.running));
         }
-        if text.is_empty() { Ok(spent) } else { Err(Exceeded { text: text.join("\n") }) }
+        if text.is_empty() { Ok(account.spent) } else { Err(Exceeded { text: text.join("\n") }) }
     }
 
     /// Runs `work` like [`check`](Self::check), and panics on an error.
@@ -125,33 +128,25 @@ impl Budget {
         }
     }
 
-    /// Returns a line for each limit that is exceeded.
-    fn exceeded(&self, spent: &Spent) -> Vec<String> {
-        let limits = [
-            (self.max_blocks, spent.blocks, "blocks were allocated"),
-            (self.max_bytes, spent.bytes, "bytes were allocated"),
-            (self.max_peak, spent.peak, "bytes were in use at once"),
-        ];
-        let mut lines: Vec<String> = limits
-            .into_iter()
-            .filter_map(|(limit, number, what)| {
-                let limit = limit.filter(|limit| number > *limit)?;
-                Some(format!("{number} {what}, and at most {limit} may be"))
-            })
-            .collect();
-        if self.no_leak && !spent.leaked.is_empty() {
+    /// Returns a line for each limit that is exceeded, and the places of a peak or a leak.
+    fn exceeded(&self, account: &Account) -> Vec<String> {
+        let Account { spent, at_peak, leaked } = account;
+        let over = |limit: Option<usize>, number: usize, what: &str| {
+            let limit = limit.filter(|limit| number > *limit)?;
+            Some(format!("{number} {what}, and at most {limit} may be"))
+        };
+        let mut lines = Vec::new();
+        lines.extend(over(self.max_blocks, spent.blocks, "blocks were allocated"));
+        lines.extend(over(self.max_bytes, spent.bytes, "bytes were allocated"));
+        if let Some(line) = over(self.max_peak, spent.peak, "bytes were in use at once") {
+            lines.push(line);
+            lines.extend(spent::lines(at_peak));
+        }
+        if self.no_leak && !leaked.is_empty() {
             let bytes: usize = spent.leaked.iter().sum();
-            let sizes: Vec<_> = spent.leaked.iter().take(LISTED).map(ToString::to_string).collect();
-            let more = if spent.leaked.len() > LISTED { ", …" } else { "" };
-            lines.push(format!(
-                "{bytes} bytes in {} blocks were not given back: of {}{more}",
-                spent.leaked.len(),
-                sizes.join(", ")
-            ));
+            lines.push(format!("{bytes} bytes in {} blocks were not given back", leaked.len()));
+            lines.extend(spent::lines(leaked));
         }
         lines
     }
 }
-
-/// The maximum number of blocks that an error lists.
-const LISTED: usize = 10;

@@ -5,12 +5,12 @@ use std::fmt::Write as _;
 use memreport::snapshot::HEAP_UNCLASSIFIED_OR_MISSED;
 use memreport::{Kind, Missed, Snapshot, Units};
 
-use super::explained;
+use super::explained::{self, Listed};
 use super::limits::{Limits, percent_of};
+use super::own_lines;
 use super::tracked::NOT_TRACKED;
 use crate::collect::findings::Group;
 use crate::collect::{Dump, Sum, Summary};
-use crate::stack::site;
 
 /// The unreported part of a program's heap.
 #[derive(Clone, Debug)]
@@ -119,7 +119,7 @@ pub(super) fn failures(checked: &Checked, dump: &Dump, limits: Limits) -> String
                 i128::from(bytes) - listed as i128
             );
         }
-        if !explained::write_unreported(dump, &mut text) {
+        if !explained::write(dump, Listed::Unreported, &mut text) {
             list(&mut text, dump, |group| group.reports.is_empty());
         }
     }
@@ -129,11 +129,14 @@ pub(super) fn failures(checked: &Checked, dump: &Dump, limits: Limits) -> String
             "{} bytes in {} blocks are reported twice:",
             summary.twice.bytes, summary.twice.blocks
         );
-        list(&mut text, dump, |group| group.reports.len() > 1);
+        if !explained::write(dump, Listed::Twice, &mut text) {
+            list(&mut text, dump, |group| group.reports.len() > 1);
+        }
     }
     for wrong in dump.wrong_reports() {
         let _ = writeln!(text, "{wrong}");
     }
+    text.truncate(text.trim_end().len());
     text
 }
 
@@ -158,7 +161,11 @@ fn list(text: &mut String, dump: &Dump, wanted: impl Fn(&Group<'_>) -> bool) {
             let _ = writeln!(text, "    reported by {}", report.describe());
         }
         match Dump::stack(group.key.site) {
-            Some(stack) => write_stack(text, stack),
+            Some(stack) => {
+                for line in own_lines::of_stack(stack) {
+                    let _ = writeln!(text, "    {line}");
+                }
+            }
             None => text.push_str(
                 "    start the program with DMD=--stacks=full to see where they were allocated\n",
             ),
@@ -167,45 +174,5 @@ fn list(text: &mut String, dump: &Dump, wanted: impl Fn(&Group<'_>) -> bool) {
     if groups.len() > LISTED {
         let rest: u64 = groups.iter().skip(LISTED).map(bytes).sum();
         let _ = writeln!(text, "  {rest} bytes in {} more groups", groups.len() - LISTED);
-    }
-}
-
-/// The beginnings of the names of functions that every allocation has in common.
-const LIBRARY: &[&str] = &[
-    "__rust",
-    "alloc::",
-    "<alloc::",
-    "core::",
-    "<core::",
-    "std::",
-    "<std::",
-    "__libc",
-    "dmd::stack::",
-    "dmd::hook::",
-    "<dmd::hook::",
-    "dmd::event::",
-    "test::",
-    "start_thread",
-    "clone3",
-    "__GI_",
-];
-
-/// Writes the frames that have a name, except functions of the allocator and the standard library.
-fn write_stack(text: &mut String, stack: u32) {
-    for address in site::frames(stack) {
-        let inside_call =
-            std::ptr::without_provenance_mut::<std::ffi::c_void>(address.wrapping_sub(1));
-        backtrace::resolve(inside_call, |symbol| {
-            let Some(name) = symbol.name().map(|name| format!("{name:#}")) else { return };
-            if LIBRARY.iter().any(|own| name.starts_with(own)) {
-                return;
-            }
-            let _ = match (symbol.filename(), symbol.lineno()) {
-                (Some(file), Some(line)) => {
-                    writeln!(text, "    {name} ({}:{line})", file.display())
-                }
-                _ => writeln!(text, "    {name}"),
-            };
-        });
     }
 }

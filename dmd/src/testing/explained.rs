@@ -1,11 +1,18 @@
-//! The unreported blocks of a failed check as `about-memory run` prints them.
+//! The blocks of a failed check as `about-memory run` prints them.
 
 use crate::collect::Dump;
+
+/// The blocks to list.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Listed {
+    Unreported,
+    Twice,
+}
 
 /// Writes the places with types, fields, lines and suggestions. Returns false, and writes nothing,
 /// without the feature `explain`.
 #[cfg(feature = "explain")]
-pub(super) fn write_unreported(dump: &Dump, text: &mut String) -> bool {
+pub(super) fn write(dump: &Dump, listed: Listed, text: &mut String) -> bool {
     use memreport::__private::{Findings, as_own};
     use memreport_analysis::analysis::{Class, ExplainOptions, explain};
     use memreport_analysis::read::read_slice;
@@ -20,8 +27,11 @@ pub(super) fn write_unreported(dump: &Dump, text: &mut String) -> bool {
         let Ok(mut read) = read_slice(&json) else { return false };
         Symboliser::new(Options::default()).symbolicate(&mut read);
         let explained = explain(&read, &ExplainOptions::default());
-        let places = explained.places(Class::Unreported);
-        for place in places.iter().take(LISTED) {
+        let places = explained.places(match listed {
+            Listed::Unreported => Class::Unreported,
+            Listed::Twice => Class::TwiceReported,
+        });
+        for place in places.iter().take(MAX_PLACES) {
             let blocks = if place.totals.blocks == 1 { "block" } else { "blocks" };
             let (bytes, count) = (place.totals.usable(), place.totals.blocks);
             let _ = writeln!(
@@ -29,6 +39,9 @@ pub(super) fn write_unreported(dump: &Dump, text: &mut String) -> bool {
                 "  {bytes} bytes in {count} {blocks}: {}",
                 place.site.block_type.describe()
             );
+            for reporter in &place.reporters {
+                let _ = writeln!(text, "     reported by {reporter}");
+            }
             for frame in place.site.frames.iter().take(3) {
                 let _ = writeln!(text, "     {frame}");
             }
@@ -36,9 +49,10 @@ pub(super) fn write_unreported(dump: &Dump, text: &mut String) -> bool {
                 let _ = writeln!(text, "     → {suggestion}");
             }
         }
-        if places.len() > LISTED {
-            let rest: i128 = places.iter().skip(LISTED).map(|place| place.totals.usable()).sum();
-            let _ = writeln!(text, "  {rest} bytes in {} more places", places.len() - LISTED);
+        if places.len() > MAX_PLACES {
+            let rest: i128 =
+                places.iter().skip(MAX_PLACES).map(|place| place.totals.usable()).sum();
+            let _ = writeln!(text, "  {rest} bytes in {} more places", places.len() - MAX_PLACES);
         }
         true
     })
@@ -46,10 +60,10 @@ pub(super) fn write_unreported(dump: &Dump, text: &mut String) -> bool {
 
 /// The maximum number of places that an error lists.
 #[cfg(feature = "explain")]
-const LISTED: usize = 10;
+const MAX_PLACES: usize = 10;
 
 /// Writes nothing: without the feature `explain` there are no types and suggestions.
 #[cfg(not(feature = "explain"))]
-pub(super) fn write_unreported(_: &Dump, _: &mut String) -> bool {
+pub(super) fn write(_: &Dump, _: Listed, _: &mut String) -> bool {
     false
 }

@@ -1,4 +1,13 @@
 //! The proof by drop: compares the heap that a value reports with the heap that its drop frees.
+//!
+//! Reading order: this file, `freed`, `blame` (the places of missed blocks) with `layouts`,
+//! `compare`, `differences`.
+
+mod freed;
+mod layouts;
+mod blame;
+mod differences;
+mod compare;
 
 use std::any::type_name;
 use std::cell::RefCell;
@@ -8,14 +17,12 @@ use std::fmt;
 use memreport::__private::{Claim, Claimant, Found, Recorder, Wrong, measure_recorded};
 use memreport::{Field, MallocSizeOf};
 
-use super::blame::{Blame, FieldRange};
-use super::compare::Comparison;
-use super::differences::Differences;
+use self::blame::{Blame, FieldRange, MeasuredBlock, Searched};
+use self::compare::Comparison;
+use self::differences::Differences;
+use self::freed::freed_by;
 use super::tracked::{awake_tracker, every_block_tracked};
-use super::watch::ThreadWatch;
 use crate::collect::claims::claimed_address;
-use crate::event::events::Event;
-use crate::event::journal::NumberedEvent;
 
 /// The errors in how a type measures itself, as a text for its author.
 #[derive(Clone, PartialEq, Eq)]
@@ -107,8 +114,10 @@ impl<T: MallocSizeOf> Proof<T> {
         measure_recorded(&value, tracker, &recorder);
         let ranges = recorder.ranges.into_inner();
         let claims = recorder.claims.into_inner();
-        let measured = claims.iter().map(|claim| claim.address).collect();
-        let blame = Blame::find(&value, &ranges, tracker, &measured);
+        let measured = |claim: &Claimed| MeasuredBlock { start: claim.address, field: claim.field };
+        let measured: Vec<_> = claims.iter().map(measured).collect();
+        let searched = Searched { tracker, ranges: &ranges, measured: &measured };
+        let blame = Blame::find(&value, &searched);
         let freed = freed_by(|| drop(value));
         let type_name = type_name::<T>();
         let mut differences = Differences::default();
@@ -175,33 +184,4 @@ impl Recorder for ClaimRecorder {
     fn roll_back(&self, position: usize) {
         self.claims.borrow_mut().truncate(position);
     }
-}
-
-/// A block that was freed, and was allocated before the drop.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Freed {
-    pub(super) address: usize,
-    pub(super) usable: usize,
-}
-
-/// Runs `act`, and returns the older blocks that this thread freed meanwhile.
-fn freed_by(act: impl FnOnce()) -> Vec<Freed> {
-    let watch = ThreadWatch::begin();
-    act();
-    let events = watch.end();
-    let mut new = HashSet::new();
-    let mut freed = Vec::new();
-    for NumberedEvent { event, .. } in events {
-        match event {
-            Event::Allocated { address, .. } => {
-                new.insert(address);
-            }
-            Event::Freed { address, block } => {
-                if !new.remove(&address) {
-                    freed.push(Freed { address, usable: block.usable });
-                }
-            }
-        }
-    }
-    freed
 }

@@ -2,6 +2,20 @@
 
 use memreport::__private::{Tracker, tracker};
 
+use crate::hook::start;
+use crate::sample::options::{Mode, Options};
+use crate::sample::{plan, variable};
+
+/// Gives blocks stacks from here on, for the lines of messages, unless `$DMD` decides about them.
+pub fn keep_stacks() {
+    let now = plan::plan();
+    let is_default = variable::options().is_none() && plan::mode() == Mode::DarkMatter;
+    if is_default && now.inserts_all() && !now.has_stacks() {
+        // Without stacks the messages have no lines, but the checks are the same.
+        let _ = start(Options::default());
+    }
+}
+
 /// Returns the tracker, if it is awake.
 pub(super) fn awake_tracker() -> Option<&'static dyn Tracker> {
     tracker().filter(|tracker| tracker.is_awake())

@@ -67,8 +67,7 @@ impl<'d> ProgramFacts<'d> {
 
     /// Returns the field of a type that contains the byte at this offset.
     pub(super) fn member(&self, of: &str, at: u32) -> Option<&str> {
-        let before = self.members.get(of)?.iter().filter(|field| field.offset <= at.into());
-        before.max_by_key(|field| field.offset).map(|field| &*field.name)
+        self.members.get(of)?.field_at(at.into())
     }
 
     /// Returns the first type of the program's own in the name of a type. For a map it is the last

@@ -8,7 +8,7 @@ use super::random::dump;
 use crate::analysis::{ClampError, ExplainOptions};
 use crate::axis::Axis;
 use crate::read::{Dump, read_slice};
-use crate::symbols::{Member, Members};
+use crate::symbols::{Layout, Member, Members};
 
 /// A shop. Static STOCK holds a list of two shelves, and a window shares the first shelf. A
 /// reporter counts the goods of the shelves. Two customers hold each other, and a third one holds
@@ -109,8 +109,10 @@ fn a_cycle_is_leaked_if_all_that_its_blocks_count_is_in_it() {
     let mut cycles = retention.cycles();
     let steps = cycles.iter().flat_map(|cycle| &cycle.steps);
     assert_eq!(retention.pointing_types(steps), ["shop::Customer"]);
-    let members =
-        Members::from([("shop::Customer".into(), vec![member(0, "name"), member(8, "friend")])]);
+    let members = Members::from([(
+        "shop::Customer".into(),
+        Layout { size: 16, fields: vec![member(0, "name"), member(8, "friend")] },
+    )]);
     retention.name_fields(cycles.iter_mut().flat_map(|cycle| &mut cycle.steps), &members);
     let expected = "\n\
 2 cycles that nothing outside points at; they retain 192 bytes:

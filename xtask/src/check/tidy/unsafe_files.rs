@@ -24,6 +24,7 @@ const UNSAFE: &[&str] = &[
     "dmd/src/mem/sys/modules.rs",
     "dmd/src/mem/sys/process.rs",
     "dmd/src/mem/sys/stacks.rs",
+    "dmd/src/mem/sys/ticks.rs",
     "dmd/src/mem/sys/words.rs",
     "dmd/src/stack/walk/memory.rs",
     "dmd/src/stack/walk/modules.rs",

@@ -4,9 +4,10 @@ use std::collections::{HashMap, HashSet};
 
 use memreport::__private::Wrong;
 
+use super::Claimed;
 use super::blame::Blame;
 use super::differences::Differences;
-use super::proof::{Claimed, Freed};
+use super::freed::Freed;
 
 /// The two sides of the comparison, and the context of the messages.
 pub(super) struct Comparison<'c> {
@@ -26,9 +27,14 @@ impl Comparison<'_> {
         for claim in self.claims {
             by_address.entry(claim.address).or_default().push(claim);
         }
-        for block in self.freed.iter().filter(|block| !by_address.contains_key(&block.address)) {
-            let text = format!("{} is not measured", self.blame.of(block.address));
-            differences.add(text, block.usable, "missed");
+        let missed = self.freed.iter().filter(|block| !by_address.contains_key(&block.address));
+        let missed: Vec<Freed> = missed.copied().collect();
+        if !missed.is_empty() {
+            let places = self.blame.describe(&missed, self.freed);
+            for (Freed { block, .. }, place) in missed.iter().zip(places) {
+                let text = format!("{place} is not measured");
+                differences.add_missed(text, *block);
+            }
         }
         let mut claimed: Vec<_> = by_address.into_iter().collect();
         claimed.sort_unstable_by_key(|(address, _)| *address);
