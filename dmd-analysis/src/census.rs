@@ -4,7 +4,7 @@
 //! block goes down one path of it and is counted at the end. The groups of an axis always add up to
 //! the blocks that the axis splits.
 //!
-//! [`of_dump`] counts the blocks of a dump file. The [`engine`] counts those of any other source;
+//! [`of_dump`] counts the blocks of a dump file, [`of_reachable`] those of a scan that are reachable. The [`engine`] counts those of any other source;
 //! the tracker uses it for the running program.
 //!
 //! # Examples
@@ -35,7 +35,7 @@ pub use crate::axis::{Axis, AxisError, DEFAULT_EDGES, Key, ReportState, StackCut
 pub use amount::{Amount, BlockSize};
 pub use breakdown::{Breakdown, BreakdownError, Bucket, Count, Split, StateSplit};
 pub use diff::DifferentBreakdowns;
-pub use file::{FileOptions, of_dump};
+pub use file::{FileOptions, ReachableCensus, of_dump, of_reachable};
 pub use node::{Blocks, Bucketed, Census, Counted, Group, Node};
 
 /// The counting engine, for sources of blocks other than dump files.

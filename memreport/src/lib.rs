@@ -147,7 +147,7 @@ pub mod __private {
     pub use crate::measure::ops::{Fetch, FetchAny, FetchMeasurable};
     pub use crate::measure::size_of::measure_recorded;
     #[cfg(all(unix, feature = "std"))]
-    pub use crate::process::environment::is_privileged;
+    pub use crate::process::environment::{ANONYMIZE_VARIABLE, is_privileged};
     #[cfg(all(unix, feature = "std"))]
     pub use crate::serve::StaticCommand;
     #[cfg(all(unix, feature = "std"))]

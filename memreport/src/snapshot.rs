@@ -51,6 +51,8 @@ pub struct Snapshot {
     /// The last cycles of work on the program's memory, oldest first. Retained while a handler is
     /// registered.
     pub events: Vec<MemoryEvent>,
+    /// True if reporters were asked to leave out private words.
+    pub is_anonymized: bool,
     pub(crate) missed: Vec<Missed>,
     pub(crate) findings: Option<Box<dyn Findings>>,
 }

@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 
 use about_memory::input::live::{self, Connection, LiveError, Program, Target};
 use about_memory::{Cli, Context};
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 use clap::Parser;
 use flate2::read::GzDecoder;
 use memreport::serve::Request;
@@ -438,4 +440,48 @@ fn a_client_refuses_a_program_of_another_user() {
     let target: Target = socket.parse().expect("a path");
     let status = live::choose(&target, Duration::from_secs(5)).expect("a socket").status();
     assert!(matches!(status, Err(LiveError::NotAllowed(_))), "{status:?}");
+}
+
+/// Runs `about-memory`; returns its error.
+fn about_memory(words: &[&str]) -> Result<(), String> {
+    let words = ["about-memory"].iter().chain(words);
+    let (mut out, mut notes) = (Vec::new(), Vec::new());
+    let cli = Cli::try_parse_from(words).expect("the words are right");
+    let done = cli.run(&mut Context::new(&mut out, &mut notes));
+    done.map(drop).map_err(|error| error.to_string())
+}
+
+#[test]
+fn snapshots_and_pages_leave_out_private_words_on_request() {
+    let served = Served::start("anonymized", &[]);
+    let program = served.socket.to_str().expect("text");
+    let file = |name: &str| served.folder.join(name).to_str().expect("text").to_owned();
+    let (open, anonymous, page) = (file("open.json"), file("anonymous.json"), file("page.html"));
+    about_memory(&["snapshot", program, "-o", &open]).expect("a snapshot");
+    about_memory(&["snapshot", program, "--anonymize", "-o", &anonymous]).expect("a snapshot");
+    let has = |file: &str, word: &str| {
+        std::fs::read_to_string(file).expect("it was written").contains(word)
+    };
+    assert!(has(&open, "visited/private-word") && !has(&open, "visited/<anonymized>"));
+    assert!(has(&anonymous, "visited/<anonymized>") && !has(&anonymous, "private-word"));
+
+    let build = |of: &str| about_memory(&["page", "build", "--anonymize", of, "-o", &page]);
+    for of in [&*anonymous, program] {
+        build(of).expect("it has no private words");
+        assert!(!page_reports(&page).contains("private-word"), "{of}");
+        assert!(page_reports(&page).contains("<anonymized>"), "{of}");
+    }
+    let refused = build(&open).expect_err("it has private words");
+    assert!(refused.contains("take it with `snapshot --anonymize`"), "{refused}");
+}
+
+/// Returns the reports of the first snapshot in a page.
+fn page_reports(page: &str) -> String {
+    let text = std::fs::read_to_string(page).expect("it was written");
+    let (_, rest) = text.split_once("data-name=\"moments/0/reports\">").expect("reports");
+    let (packed, _) = rest.split_once("</script>").expect("an end");
+    let packed = BASE64_STANDARD.decode(packed).expect("base64");
+    let mut reports = String::new();
+    GzDecoder::new(&packed[..]).read_to_string(&mut reports).expect("gzip");
+    reports
 }

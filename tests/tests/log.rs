@@ -229,6 +229,24 @@ fn a_log_is_limited_to_a_thread_a_scope_or_a_crate() {
 }
 
 #[test]
+fn a_log_longer_than_the_ring_allows_is_refused() {
+    let served = Served::start("long");
+    let most = dmd::observe::MAX_LOG_LENGTH;
+    let begin = |length: usize| {
+        let request = Request::new("log").with("do", "begin").with("length", length.to_string());
+        served.connection().ask(&request).map(|_| ()).map_err(|error| error.to_string())
+    };
+    begin(most).expect("as long as a log may be");
+    let refused = begin(most + 1).expect_err("longer");
+    assert!(refused.ends_with("a log has at most 32768 entries; 32769 are too many"), "{refused}");
+
+    let longer = (most + 1).to_string();
+    let words = ["about-memory", "log", &served.socket, "--length", &longer];
+    let refused = Cli::try_parse_from(words).expect_err("longer").to_string();
+    assert!(refused.contains("32769 is not in 0..=32768"), "{refused}");
+}
+
+#[test]
 fn who_asks_no_more_is_taken_to_have_gone() {
     let served = Served::start("gone");
     let begin = Request::new("log").with("do", "begin");

@@ -1,12 +1,14 @@
 //! Tests `about-memory run`: programs under DMD from start to end, with every kind of exit.
 
-use std::path::PathBuf;
+use std::io::Read;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use about_memory::Context;
 use about_memory::args::{Cli, Command as Wanted};
 use about_memory::command::launch::run::{self, RunArgs};
 use clap::Parser;
+use flate2::read::GzDecoder;
 
 const MOMENTS: &str = env!("CARGO_BIN_EXE_moments");
 
@@ -156,6 +158,35 @@ fn the_files_are_kept_where_the_user_wants_them() {
         .collect();
     names.sort();
     assert_eq!(names.len(), 4, "two snapshots and two dumps: {names:?}");
+}
+
+/// Reads a file, gzipped or not.
+fn text(path: &Path) -> String {
+    let bytes = std::fs::read(path).expect("it is there");
+    let mut text = String::new();
+    let read = match path.extension() {
+        Some(ending) if ending == "gz" => GzDecoder::new(&bytes[..]).read_to_string(&mut text),
+        _ => (&bytes[..]).read_to_string(&mut text),
+    };
+    read.expect("text");
+    text
+}
+
+#[test]
+fn private_words_are_left_out_of_all_snapshots_on_request() {
+    for (words, wanted, unwanted) in [
+        (&["--"][..], "private-word", "<anonymized>"),
+        (&["--anonymize", "--"], "<anonymized>", "private-word"),
+    ] {
+        let folder = Scratch::new("anonymized");
+        let output = folder.0.to_str().expect("text");
+        run(&[&["--output", output], words, &[MOMENTS, "save"]].concat());
+        let files = std::fs::read_dir(&folder.0).expect("made").flatten();
+        let texts: Vec<_> = files.map(|file| text(&file.path())).collect();
+        let reports = texts.iter().filter(|text| text.contains("visited/"));
+        assert_eq!(reports.filter(|text| text.contains(wanted)).count(), 2, "{words:?}");
+        assert!(!texts.iter().any(|text| text.contains(unwanted)), "{words:?}");
+    }
 }
 
 #[test]

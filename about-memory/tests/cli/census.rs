@@ -243,3 +243,41 @@ fn what_makes_no_sense_is_refused_with_the_remedy() {
         assert!(output.stdout.is_empty());
     }
 }
+
+/// A static holds a list of two blocks, a reporter counts a third, which holds a fourth. One block
+/// holds itself, and nothing holds another one.
+const SCAN: &str = r##"{"version":5,"invocation":{"dmdEnvVar":"--mode=scan","mode":"scan"},"blockList":[
+  {"req":16,"addr":"1000","contents":["2008"]},{"req":100,"slop":12,"addr":"2000"},
+  {"req":1000,"addr":"3000","reportedBy":["R"],"contents":["4000"]},{"req":500,"addr":"4000","contents":["7"]},
+  {"req":64,"addr":"5000","contents":["5000"]},{"req":24,"addr":"6000","contents":["5000","1000"]}],
+"memreport":{"version":1,"reports":{"R":{"path":"explicit/cache"}},
+  "statics":[{"module":"/usr/bin/shop","offset":"10","name":"shop::STOCK","to":"1000"}]},
+"traceTable":{"R":["r"]},"frameTable":{"r":"#00: explicit/cache"}}"##;
+
+#[test]
+fn a_census_of_a_scan_is_limited_to_what_is_reachable() {
+    let folder = Folder::new().with("scan.json", SCAN).with("a.json", DUMP);
+    let json = |args: &[&str]| {
+        let by = ["scan.json", "--json", "--breakdown", r#"{"by":"reporter"}"#];
+        census(&folder, &[&by, args].concat())
+    };
+    assert_eq!(
+        json(&[]).trim(),
+        r#"{"explicit/cache":{"count":1,"bytes":1000},"noReporter":{"count":5,"bytes":716}}"#
+    );
+    assert_eq!(
+        json(&["--reachable"]).trim(),
+        r#"{"explicit/cache":{"count":1,"bytes":1000},"noReporter":{"count":3,"bytes":628}}"#
+    );
+    let output = folder.run(&["census", "scan.json", "--reachable"]);
+    assert_eq!(
+        String::from_utf8(output.stderr).unwrap(),
+        "note: scan.json: left out are 88 bytes in 2 blocks that only stacks or libraries hold, or nothing\n"
+    );
+    let refused = folder.run(&["census", "a.json", "--reachable"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert_eq!(
+        String::from_utf8(refused.stderr).unwrap(),
+        "about-memory: a.json: contents are only in scan dumps: take one with DMD=--mode=scan\n"
+    );
+}

@@ -10,12 +10,13 @@ use super::count::Counting;
 use super::item::{Item, owned_by};
 use super::node::Census;
 use crate::analysis::{
-    self, BlockType, Crates, Parts, Style, field_name, report_names, thread_name,
+    self, BlockType, ClampError, Crates, Parts, Style, field_name, report_names, thread_name,
     without_allocator, without_library,
 };
 use crate::axis::{Attributes, ReportState, StackCut, distinct};
 use crate::heap::Frames;
-use crate::read::{self, Block, Dump, ReportSite, TraceId};
+use crate::read::{self, Block, Dump, ReportSite, Sum, TraceId};
+use crate::retention::reachable_blocks;
 
 /// Options for the census of a file.
 #[derive(Debug, Clone, Default)]
@@ -49,19 +50,64 @@ pub struct FileOptions {
 /// ```
 #[must_use]
 pub fn of_dump(dump: &Dump, breakdown: &Breakdown, options: &FileOptions) -> Census {
-    let mut source = File::new(dump, options);
-    let mut counting = Counting::new(breakdown);
     // A census counts live blocks only.
-    for block in dump.blocks.iter().filter(|block| !block.freed) {
-        let item = source.item(block);
-        counting.add(&item, &mut source);
-    }
-    let is_sampled = dump.extension.as_ref().is_some_and(|ours| ours.sampled.is_some());
-    let mut census = counting.into_census(is_sampled, dump.notes.clone());
+    let live = dump.blocks.iter().filter(|block| !block.freed);
+    let mut census = count(dump, live, breakdown, options);
     if let Some(ours) = &dump.extension {
         census.add_untracked(ours.untracked.blocks, ours.untracked.bytes);
     }
     census
+}
+
+/// A census of the blocks of a scan that are reachable.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct ReachableCensus {
+    /// The census. Blocks from before tracking are not in it: their holders are unknown.
+    pub census: Census,
+    /// The blocks that no root reaches. They are not in the census.
+    pub unreachable: Sum,
+}
+
+/// Counts the blocks of a scan that a static, a reporter or a skipped field reaches, as
+/// [`reachable_blocks`] finds them.
+///
+/// SpiderMonkey's `takeCensus` counts reachable things only.
+///
+/// # Errors
+///
+/// If the dump is not a scan, or if it is damaged.
+pub fn of_reachable(
+    dump: &Dump,
+    breakdown: &Breakdown,
+    options: &FileOptions,
+) -> Result<ReachableCensus, ClampError> {
+    let reached = reachable_blocks(dump)?;
+    let blocks = || dump.blocks.iter().zip(&reached).filter(|(block, _)| !block.freed);
+    let chosen = blocks().filter(|(_, reached)| **reached).map(|(block, _)| block);
+    let census = count(dump, chosen, breakdown, options);
+    let mut unreachable = Sum::default();
+    for (block, _) in blocks().filter(|(_, reached)| !**reached) {
+        unreachable.blocks += block.num;
+        unreachable.bytes += block.usable().saturating_mul(block.num);
+    }
+    Ok(ReachableCensus { census, unreachable })
+}
+
+fn count<'d>(
+    dump: &'d Dump,
+    blocks: impl Iterator<Item = &'d Block>,
+    breakdown: &Breakdown,
+    options: &'d FileOptions,
+) -> Census {
+    let mut source = File::new(dump, options);
+    let mut counting = Counting::new(breakdown);
+    for block in blocks {
+        let item = source.item(block);
+        counting.add(&item, &mut source);
+    }
+    let is_sampled = dump.extension.as_ref().is_some_and(|ours| ours.sampled.is_some());
+    counting.into_census(is_sampled, dump.notes.clone())
 }
 
 /// A dump as a source of items.

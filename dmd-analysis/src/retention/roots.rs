@@ -5,6 +5,7 @@ mod external;
 mod handle_count;
 
 pub use external::ExternalRoot;
+pub(super) use external::direct_holder;
 pub use handle_count::HandleCount;
 
 use rustc_hash::FxHashMap;
@@ -16,7 +17,7 @@ use crate::analysis::frames::{Sites, Style};
 use crate::analysis::scan::links::BlockRanges;
 use crate::analysis::suggest::readable_static;
 use crate::read::{Dump, Holder, StaticPlace};
-use external::{ExternalRoots, direct_holder};
+use external::ExternalRoots;
 use handle_count::count_handles;
 
 /// The roots of a dump: what holds the blocks that no other block points at.

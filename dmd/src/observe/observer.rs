@@ -184,9 +184,17 @@ impl Observer {
         self.max_log_length
     }
 
-    /// Sets the maximum number of entries of the log, up to [`MAX_LOG_LENGTH`].
-    pub fn set_max_log_length(&mut self, entries: usize) {
-        self.max_log_length = entries.min(MAX_LOG_LENGTH);
+    /// Sets the maximum number of entries of the log.
+    ///
+    /// # Errors
+    ///
+    /// If it is greater than [`MAX_LOG_LENGTH`]; the old length then stays in effect.
+    pub fn set_max_log_length(&mut self, entries: usize) -> Result<(), ObserveError> {
+        if entries > MAX_LOG_LENGTH {
+            return Err(ObserveError::LogTooLong(entries));
+        }
+        self.max_log_length = entries;
+        Ok(())
     }
 
     /// Returns whether entries were lost since the log was drained last.
@@ -237,7 +245,7 @@ impl Observer {
     }
 }
 
-/// An observer cannot start, or cannot use a sampling rate.
+/// An observer cannot start, or cannot use a sampling rate or a length of its log.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum ObserveError {
@@ -245,6 +253,8 @@ pub enum ObserveError {
     Start(StartError),
     /// The probability is not between 0 and 1.
     InvalidProbability(f64),
+    /// The log would have more entries than [`MAX_LOG_LENGTH`].
+    LogTooLong(usize),
 }
 
 impl fmt::Display for ObserveError {
@@ -254,6 +264,9 @@ impl fmt::Display for ObserveError {
             ObserveError::InvalidProbability(number) => {
                 write!(out, "{number} is no probability; it is a number from 0 to 1")
             }
+            ObserveError::LogTooLong(entries) => {
+                write!(out, "a log has at most {MAX_LOG_LENGTH} entries; {entries} are too many")
+            }
         }
     }
 }
@@ -262,7 +275,7 @@ impl std::error::Error for ObserveError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             ObserveError::Start(error) => Some(error),
-            ObserveError::InvalidProbability(_) => None,
+            ObserveError::InvalidProbability(_) | ObserveError::LogTooLong(_) => None,
         }
     }
 }

@@ -10,6 +10,14 @@ pub(crate) fn variable(name: &str) -> Option<OsString> {
     if is_privileged() { None } else { std::env::var_os(name) }
 }
 
+/// The environment variable with which every collection is anonymized.
+pub const ANONYMIZE_VARIABLE: &str = "MEMREPORT_ANONYMIZE";
+
+/// Returns whether the environment asks to leave private words out of reports.
+pub(crate) fn asks_to_anonymize() -> bool {
+    variable(ANONYMIZE_VARIABLE).is_some_and(|value| !value.is_empty())
+}
+
 /// Returns whether the program has more privileges than the user who started it: set-user-id,
 /// set-group-id, or file capabilities. That user chose the environment, so it must be ignored.
 ///

@@ -12,6 +12,7 @@ use crate::event::mark::mark_with;
 use crate::event::on_alloc::as_own;
 use crate::field::skipped_fields;
 use crate::measure::ops::Collection;
+use crate::process::environment::asks_to_anonymize;
 use crate::process::{self, Heap};
 use crate::report::registry;
 use crate::report::reporter::{Gathered, ReporterPaths, Reports, amount};
@@ -52,6 +53,9 @@ pub struct Collector {
 
 impl Collector {
     /// Makes reporters leave private words out of their paths.
+    ///
+    /// If the environment variable `MEMREPORT_ANONYMIZE` is set, every collection of the process
+    /// does so.
     #[must_use]
     pub fn anonymize(mut self) -> Self {
         self.anonymize = true;
@@ -103,6 +107,7 @@ impl Collector {
     /// Takes the snapshot and publishes its progress. If it is abandoned, the result is of no use.
     pub(crate) fn in_turn(mut self, _turn: Turn, progress: &Progress) -> Snapshot {
         let _nested = NestingGuard::enter();
+        self.anonymize |= asks_to_anonymize();
         let moment = self.take_moment();
         // Read first: the collection itself allocates.
         let heap = self.heap();
@@ -115,6 +120,7 @@ impl Collector {
     /// Takes the snapshot while another collection runs. No claims are recorded.
     pub(crate) fn concurrent(mut self, progress: &Progress) -> Snapshot {
         let _nested = NestingGuard::enter();
+        self.anonymize |= asks_to_anonymize();
         let moment = self.take_moment();
         let heap = self.heap();
         let sizes = tracker()
@@ -148,7 +154,7 @@ impl Collector {
             add_heap(usize::try_from(bytes).unwrap_or(usize::MAX), &mut gathered);
         }
         heap.report(heap_allocated.unwrap_or(0), &mut gathered.reports);
-        finished(gathered, (moment, heap.allocator()), None)
+        self.finished(gathered, (moment, heap.allocator()), None)
     }
 
     fn tracked(
@@ -162,7 +168,7 @@ impl Collector {
         let (mut gathered, paths) =
             self.gather(SizeSource::Table(tracker), Some(recording.recorder()), progress);
         if progress.is_abandoned() {
-            return finished(gathered, (moment, heap.allocator()), None);
+            return self.finished(gathered, (moment, heap.allocator()), None);
         }
         // With every block in the table, `heap-allocated` is of the blocks that are measured.
         let has_every_block = tracker.tracks_every_block();
@@ -184,7 +190,34 @@ impl Collector {
         tracker.own_memory(&mut |path, bytes, description| {
             gathered.reports.push(Report::non_heap(path, amount(bytes), description));
         });
-        finished(gathered, (moment, heap.allocator()), Some(findings))
+        self.finished(gathered, (moment, heap.allocator()), Some(findings))
+    }
+
+    fn finished(
+        &self,
+        gathered: Gathered,
+        (moment, allocator): (Cow<'static, str>, Option<&'static str>),
+        findings: Option<Box<dyn Findings>>,
+    ) -> Snapshot {
+        let (events, panics) = as_own(listeners::last_events);
+        let mut notes = gathered.notes;
+        notes.extend(panics);
+        // The text is retained for recordings. It belongs to the tracker, like the list that
+        // contains it.
+        mark_with(|| format!("report: {moment}").into());
+        Snapshot {
+            reports: gathered.reports,
+            notes,
+            has_usable_sizes: is_declared(),
+            skipped: skipped_fields(),
+            moment,
+            time: SystemTime::now(),
+            allocator,
+            events,
+            is_anonymized: self.anonymize,
+            missed: gathered.missed,
+            findings,
+        }
     }
 
     fn gather(
@@ -275,31 +308,6 @@ const LEAST_GROWTH: u64 = 64 * 1024;
 fn megabytes(bytes: u64) -> String {
     let hundredths = bytes.saturating_add(5000) / 10_000;
     format!("{}.{:02} MB", hundredths / 100, hundredths % 100)
-}
-
-fn finished(
-    gathered: Gathered,
-    (moment, allocator): (Cow<'static, str>, Option<&'static str>),
-    findings: Option<Box<dyn Findings>>,
-) -> Snapshot {
-    let (events, panics) = as_own(listeners::last_events);
-    let mut notes = gathered.notes;
-    notes.extend(panics);
-    // The text is retained for recordings. It belongs to the tracker, like the list that contains
-    // it.
-    mark_with(|| format!("report: {moment}").into());
-    Snapshot {
-        reports: gathered.reports,
-        notes,
-        has_usable_sizes: is_declared(),
-        skipped: skipped_fields(),
-        moment,
-        time: SystemTime::now(),
-        allocator,
-        events,
-        missed: gathered.missed,
-        findings,
-    }
 }
 
 /// A guard that prevents nested collections on a thread.

@@ -120,11 +120,18 @@ struct WireOwn<'s> {
     allocator: Option<&'static str>,
     sizes: &'static str,
     notes: &'s [String],
+    #[serde(rename = "anonymized", skip_serializing_if = "is_false")]
+    is_anonymized: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     missed: Vec<WireMissed<'s>>,
     skipped: Vec<WireSkipped<'s>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     events: Vec<WireEvent<'s>>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 #[derive(Serialize)]
@@ -184,6 +191,7 @@ impl<'s> WireFile<'s> {
             // "asked" is the file format's word: the allocator stated the sizes.
             sizes: if snapshot.has_usable_sizes { "asked" } else { "layouts" },
             notes: &snapshot.notes,
+            is_anonymized: snapshot.is_anonymized,
             missed: snapshot.missed.iter().map(WireMissed::new).collect(),
             skipped: skipped
                 .map(|field| WireSkipped {

@@ -21,6 +21,13 @@ fn forgotten() -> Vec<u8> {
     vec![7; 1_000_000]
 }
 
+memreport::reporter!(visited);
+
+fn visited(reports: &mut memreport::Reports<'_>) {
+    let page = if reports.anonymize() { "<anonymized>" } else { "private-word" };
+    reports.add(memreport::Report::count(format!("visited/{page}"), 1, "A page."));
+}
+
 fn main() -> std::io::Result<()> {
     let words = (0..1000).map(|number| format!("word number {number}")).collect();
     *KEPT.lock().expect("nobody panics") = Some(Kept { words });

@@ -30,6 +30,13 @@ fn stuck(reports: &mut memreport::Reports<'_>) {
     reports.add(memreport::Report::count("served/unstuck", 1, "The reporter came back."));
 }
 
+memreport::reporter!(visited);
+
+fn visited(reports: &mut memreport::Reports<'_>) {
+    let page = if reports.anonymize() { "<anonymized>" } else { "private-word" };
+    reports.add(memreport::Report::count(format!("visited/{page}"), 1, "A page."));
+}
+
 fn main() -> std::io::Result<()> {
     WORDS.lock().expect("nobody panics").extend((0..1000).map(|number| format!("word {number}")));
     *CACHE.lock().expect("nobody panics") = vec![1; 1_000_000];

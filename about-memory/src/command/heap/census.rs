@@ -9,7 +9,9 @@ use crate::input::{folder, live};
 use crate::render::census::{Shown, csv, table, tree};
 use clap::{Args, ValueEnum};
 use memreport_analysis::analysis::DifferentModes;
-use memreport_analysis::census::{Breakdown, BreakdownError, Census, FileOptions, of_dump};
+use memreport_analysis::census::{
+    Breakdown, BreakdownError, Census, FileOptions, ReachableCensus, of_dump, of_reachable,
+};
 use memreport_analysis::heap::Frames;
 use memreport_analysis::read::Dump;
 use std::fs;
@@ -42,6 +44,14 @@ pub struct CensusArgs {
     /// file
     #[arg(long, value_name = "JSON|@FILE")]
     breakdown: Option<String>,
+
+    /// Count only blocks that a static, a reporter or a skipped field reaches; for scans
+    /// (`DMD=--mode=scan`)
+    ///
+    /// What only the stacks of threads or the data of libraries hold is left out, as are leaked
+    /// blocks: a scan does not tell them apart.
+    #[arg(long)]
+    reachable: bool,
 
     /// Show N groups of each, or rows of a table; the others are one line [default: 10; with --csv
     /// and --json all]
@@ -102,7 +112,21 @@ impl CensusArgs {
         let mut reader = self.dump.reader();
         let mut take = |path: &Path| -> Result<(Dump, Census), Failure> {
             let dump = self.read(path, &mut reader, &mut context.notes)?;
-            let census = of_dump(&dump, &breakdown, &options);
+            let census = if self.reachable {
+                let ReachableCensus { census, unreachable, .. } =
+                    of_reachable(&dump, &breakdown, &options)
+                        .map_err(|error| format!("{}: {error}", path.display()))?;
+                writeln!(
+                    context.notes,
+                    "note: {}: left out are {} bytes in {} blocks that only stacks or libraries hold, or nothing",
+                    path.display(),
+                    unreachable.bytes,
+                    unreachable.blocks
+                )?;
+                census
+            } else {
+                of_dump(&dump, &breakdown, &options)
+            };
             Ok((dump, census))
         };
         let (dump, mut census) = take(&self.first)?;

@@ -71,6 +71,11 @@ pub struct RunArgs {
     #[arg(long)]
     pub wrapper: bool,
 
+    /// Leave private words out of reports: those that the program's reporters replace on request,
+    /// and names of mapped files
+    #[arg(long)]
+    pub anonymize: bool,
+
     /// Flags of the display of the tree.
     #[command(flatten)]
     pub display: DisplayArgs,

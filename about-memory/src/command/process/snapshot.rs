@@ -36,6 +36,10 @@ pub struct SnapshotArgs {
     /// program only
     #[arg(long)]
     dump: bool,
+    /// Leave private words out of reports: those that the program's reporters replace on request,
+    /// and names of mapped files
+    #[arg(long)]
+    anonymize: bool,
     /// Wait at most this long for each program
     #[arg(long, alias = "patience", value_name = "TIME", default_value = "30", value_parser = seconds)]
     timeout: Duration,
@@ -66,7 +70,7 @@ fn take(args: &SnapshotArgs, output: &Path, notes: &mut dyn Write) -> Result<boo
     let mut files = Vec::new();
     let mut is_incomplete = false;
     for target in &args.programs {
-        let connection = live::choose(target, args.timeout)?;
+        let connection = live::choose(target, args.timeout)?.anonymize(args.anonymize);
         let report = connection.report(args.dump)?;
         if let Some(dump) = report.dump {
             let path = dmd::dump::beside(output);

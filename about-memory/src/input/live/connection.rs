@@ -27,13 +27,21 @@ const MAX_HEADER: u64 = 1 << 20;
 pub struct Connection {
     program: Program,
     timeout: Duration,
+    /// True if reports leave out private words.
+    anonymizes: bool,
 }
 
 impl Connection {
     /// Makes a connection with this time limit for each answer.
     #[must_use]
     pub fn new(program: Program, timeout: Duration) -> Self {
-        Connection { program, timeout }
+        Connection { program, timeout, anonymizes: false }
+    }
+
+    /// Sets whether reports leave out the words that reporters declare private.
+    #[must_use]
+    pub fn anonymize(self, anonymizes: bool) -> Self {
+        Connection { anonymizes, ..self }
     }
 
     /// Returns the process's pid.
@@ -105,6 +113,9 @@ impl Connection {
             Request::new("report").with("timeout", seconds.clone()).with("patience", seconds);
         if with_dump {
             request = request.with("dump", "yes");
+        }
+        if self.anonymizes {
+            request = request.with("anonymize", "yes");
         }
         let parts = self.ask_within(&request, if with_dump { MAX_ANSWER } else { MAX_REPORT })?;
         let find =

@@ -28,6 +28,15 @@ pub enum BreakdownError {
         /// The properties that belong to the part.
         known: &'static [&'static str],
     },
+    /// A part of SpiderMonkey's breakdowns has no counterpart.
+    Refused {
+        /// The path of the part, such as `then.noStack`; empty at the top.
+        place: String,
+        /// SpiderMonkey's name.
+        name: String,
+        /// The reason, and what to write instead.
+        reason: &'static str,
+    },
     /// A value has the wrong form.
     Shape {
         /// The path of the value, such as `then.depth`; empty at the top.
@@ -52,6 +61,9 @@ impl fmt::Display for BreakdownError {
             Self::Property { place, by, name, known } => {
                 write!(f, "{}`{by}` has no property `{name}`, but {}", at(place), known.join(", "))
             }
+            Self::Refused { place, name, reason } => {
+                write!(f, "{}`{name}` has no counterpart: {reason}", at(place))
+            }
             Self::Shape { place, wanted } => write!(f, "{}must be {wanted}", at(place)),
         }
     }
@@ -61,7 +73,10 @@ impl error::Error for BreakdownError {
     fn source(&self) -> Option<&(dyn error::Error + 'static)> {
         match self {
             Self::Json(error) => Some(error),
-            Self::Name { .. } | Self::Property { .. } | Self::Shape { .. } => None,
+            Self::Name { .. }
+            | Self::Property { .. }
+            | Self::Refused { .. }
+            | Self::Shape { .. } => None,
         }
     }
 }

@@ -21,16 +21,14 @@ const fn form(by: &'static str, properties: &'static [&'static str]) -> Form {
 }
 
 /// Every kind of breakdown.
-const FORMS: [Form; 18] = [
+const FORMS: [Form; 16] = [
     form("count", &["count", "bytes", "slop", "label"]),
     form("bucket", &["limit"]),
     form("coarseType", &ReportState::NAMES),
     form("allocationStack", &["then", "noStack", "depth", "invert"]),
     form("type", &["then", "other"]),
-    // SpiderMonkey has three kinds of types.
+    // SpiderMonkey's word for the type of an object.
     form("objectClass", &["then", "other"]),
-    form("internalType", &["then", "other"]),
-    form("descriptiveType", &["then", "other"]),
     form("filename", &["then", "noFilename"]),
     form("reporter", &["then", "noReporter", "depth"]),
     form("field", &["then", "noField"]),
@@ -42,6 +40,23 @@ const FORMS: [Form; 18] = [
     form("site", &["then", "noStack"]),
     form("size", &["then"]),
 ];
+
+/// Kinds of SpiderMonkey's breakdowns without a counterpart, with the reason.
+const REFUSED: [(&str, &str); 2] = [
+    (
+        "internalType",
+        "it is the type that SpiderMonkey itself gives a thing; a block has one type, which `type` groups by",
+    ),
+    (
+        "descriptiveType",
+        "it is a description that the embedder gives a thing; paths describe blocks, and `reporter` groups by them",
+    ),
+];
+
+/// SpiderMonkey's coarse types without a counterpart.
+const REFUSED_STATES: [&str; 4] = ["objects", "scripts", "strings", "domNode"];
+
+const NO_SUCH_STATE: &str = "it is a kind of JavaScript things; the coarse types of blocks are unreported, once, twice, other";
 
 impl FromStr for Breakdown {
     type Err = BreakdownError;
@@ -86,6 +101,10 @@ impl Object<'_> {
             Some(_) => return Err(shape(&inner(self.place, "by"), "a text")),
             None => return Err(shape(self.place, "an object with `by`")),
         };
+        let refused = REFUSED.iter().find(|(name, _)| *name == by);
+        if let Some((name, reason)) = refused {
+            return Err(self.refused((*name).to_owned(), reason));
+        }
         let Some(form) = FORMS.iter().find(|form| form.by == by) else {
             let known = FORMS.iter().map(|form| form.by).collect();
             return Err(BreakdownError::Name { place: self.place.into(), name: by.into(), known });
@@ -93,6 +112,9 @@ impl Object<'_> {
         let known = form.properties;
         let mut names = self.fields.keys().filter(|name| *name != "by");
         if let Some(name) = names.find(|name| !known.contains(&name.as_str())) {
+            if by == "coarseType" && REFUSED_STATES.contains(&name.as_str()) {
+                return Err(self.refused(name.clone(), NO_SUCH_STATE));
+            }
             return Err(BreakdownError::Property {
                 place: self.place.into(),
                 by: by.into(),
@@ -113,6 +135,10 @@ impl Object<'_> {
             }
             _ => self.split(by),
         }
+    }
+
+    fn refused(&self, name: String, reason: &'static str) -> BreakdownError {
+        BreakdownError::Refused { place: self.place.into(), name, reason }
     }
 
     fn count(&self) -> Result<Breakdown, BreakdownError> {
@@ -146,7 +172,7 @@ impl Object<'_> {
             "size" => Axis::Size,
             "sizeClass" => Axis::SizeClass,
             "age" => Axis::Age { edges: self.edges()? },
-            // Any of SpiderMonkey's kinds of types.
+            // `type` or `objectClass`.
             _ => Axis::Type,
         };
         let then = self.child("then")?;

@@ -7,12 +7,32 @@ fn parsed(text: &str) -> Breakdown {
 }
 
 #[test]
-fn spidermonkey_s_words_for_types_are_ours() {
+fn spidermonkey_s_word_for_types_is_ours() {
     let ours = parsed(r#"{"by":"type","then":{"by":"bucket"},"other":{"by":"thread"}}"#);
-    for word in ["objectClass", "internalType", "descriptiveType"] {
-        let theirs =
-            format!(r#"{{"by":"{word}","then":{{"by":"bucket"}},"other":{{"by":"thread"}}}}"#);
-        assert_eq!(parsed(&theirs), ours, "{word}");
+    let theirs = r#"{"by":"objectClass","then":{"by":"bucket"},"other":{"by":"thread"}}"#;
+    assert_eq!(parsed(theirs), ours);
+}
+
+#[test]
+fn parts_of_spidermonkey_without_a_counterpart_are_refused_with_the_reason() {
+    for (text, expected) in [
+        (
+            r#"{"by":"internalType"}"#,
+            "`internalType` has no counterpart: it is the type that SpiderMonkey itself gives a thing; \
+             a block has one type, which `type` groups by",
+        ),
+        (
+            r#"{"by":"type","then":{"by":"descriptiveType"}}"#,
+            "`then`: `descriptiveType` has no counterpart: it is a description that the embedder gives \
+             a thing; paths describe blocks, and `reporter` groups by them",
+        ),
+        (
+            r#"{"by":"coarseType","objects":{"by":"objectClass"}}"#,
+            "`objects` has no counterpart: it is a kind of JavaScript things; the coarse types of \
+             blocks are unreported, once, twice, other",
+        ),
+    ] {
+        assert_eq!(text.parse::<Breakdown>().unwrap_err().to_string(), expected, "{text}");
     }
 }
 
@@ -49,8 +69,8 @@ fn a_breakdown_is_written_as_it_is_read() {
 
 #[test]
 fn errors_contain_their_place() {
-    let names = "known are count, bucket, coarseType, allocationStack, type, objectClass, internalType, descriptiveType, \
-                 filename, reporter, field, thread, scope, crate, sizeClass, age, site, size";
+    let names = "known are count, bucket, coarseType, allocationStack, type, objectClass, filename, \
+                 reporter, field, thread, scope, crate, sizeClass, age, site, size";
     let table = [
         (r#"{"by":"nonsense"}"#, format!("cannot group by `nonsense`; {names}")),
         (
@@ -65,8 +85,8 @@ fn errors_contain_their_place() {
         ),
         (r#"{"by":7}"#, "`by`: must be a text".into()),
         (
-            r#"{"by":"coarseType","objects":{"by":"objectClass"}}"#,
-            "`coarseType` has no property `objects`, but unreported, once, twice, other".into(),
+            r#"{"by":"coarseType","object":{"by":"objectClass"}}"#,
+            "`coarseType` has no property `object`, but unreported, once, twice, other".into(),
         ),
         (
             r#"{"by":"type","then":{"by":"count","byte":false}}"#,

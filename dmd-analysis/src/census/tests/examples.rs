@@ -55,7 +55,7 @@ fn coarse_types_are_always_there() {
 #[test]
 fn stacks_are_keys_of_a_map_and_blocks_without_one_stand_apart() {
     let breakdown =
-        r#"{"by":"allocationStack","then":{"by":"internalType"},"noStack":{"by":"count"}}"#;
+        r#"{"by":"allocationStack","then":{"by":"objectClass"},"noStack":{"by":"count"}}"#;
     let expected = json!([
         [
             ["shop::Buffer::grow#1 (src/buffer.rs:10)", "shop::work (src/main.rs:60)"],

@@ -82,7 +82,7 @@ fn begin(request: &Request) -> Answer {
     let mut observer = Observer::sampling(sampling(request)?).map_err(|error| error.to_string())?;
     if let Some(length) = request.get("length") {
         let length = length.parse().map_err(|_| format!("length={length} is no number"))?;
-        observer.set_max_log_length(length);
+        observer.set_max_log_length(length).map_err(|error| error.to_string())?;
     }
     observer.limit_to(part(request)?);
     let mut clients = clients();

@@ -16,6 +16,8 @@ pub struct Own {
     pub allocator: Option<String>,
     /// Sentences about busy values, panics of reporters, and incomplete parts.
     pub notes: Vec<String>,
+    /// True if the reporters left out private words.
+    pub is_anonymized: bool,
     /// The reporters and values that the snapshot misses. With any, it is incomplete.
     pub missed: Vec<OwnMissed>,
     /// The source of block sizes, if the file states it.
@@ -101,6 +103,8 @@ struct WireOwn {
     allocator: Option<String>,
     #[serde(default)]
     notes: Vec<String>,
+    #[serde(default, rename = "anonymized")]
+    is_anonymized: bool,
     #[serde(default)]
     missed: Vec<OwnMissed>,
     sizes: Option<String>,
@@ -152,6 +156,7 @@ impl Own {
             time_ms: wire.time_ms,
             allocator: wire.allocator,
             notes: wire.notes,
+            is_anonymized: wire.is_anonymized,
             missed: wire.missed,
             events: wire.events,
             unknown: wire.others.into_keys().collect(),

@@ -200,17 +200,29 @@ fn what_we_add_is_understood_or_named() {
     let own = |own: &str| {
         read_text(file("").replacen('{', &format!("{{\"memreport\": {own}, "), 1)).unwrap().1.own
     };
-    let Own { process, moment, time_ms, allocator, notes, missed, sizes, skipped, events, unknown } =
-        own(
-            r#"{"version": 1, "process": {"name": "server", "pid": 7, "startMs": 1700000000000}, "moment": "at exit",
-            "timeMs": 1700000012345, "allocator": "jemalloc", "notes": ["busy"], "missed": [{"reporter": "explicit/a", "reason": "locked"}], "sizes": "layouts", "colour": 1,
+    let Own {
+        process,
+        moment,
+        time_ms,
+        allocator,
+        notes,
+        is_anonymized,
+        missed,
+        sizes,
+        skipped,
+        events,
+        unknown,
+    } = own(
+        r#"{"version": 1, "process": {"name": "server", "pid": 7, "startMs": 1700000000000}, "moment": "at exit",
+            "timeMs": 1700000012345, "allocator": "jemalloc", "notes": ["busy"], "anonymized": true, "missed": [{"reporter": "explicit/a", "reason": "locked"}], "sizes": "layouts", "colour": 1,
             "events": [{"number": 3, "reason": "minimize", "slicesUs": [[1700000012000001, 1700000012000009]]}],
             "skipped": [{"owner": "O", "field": "f", "reason": "r", "file": "o.rs", "line": 3}, {"owner": "P"}]}"#,
-        );
+    );
     let start_ms = Some(1_700_000_000_000);
     assert_eq!(process, Some(OwnProcess { name: "server".into(), pid: Some(7), start_ms }));
     assert_eq!((time_ms, allocator.as_deref()), (Some(1_700_000_012_345), Some("jemalloc")));
     assert_eq!(moment.as_deref(), Some("at exit"));
+    assert!(is_anonymized);
     assert_eq!(
         (notes, sizes, unknown),
         (vec!["busy".to_owned()], Some(SizeSource::Layout), vec!["colour".to_owned()])

@@ -85,12 +85,12 @@ pub(crate) fn run() -> Result<(), Failure> {
     let _ = observer.drain_allocations_log()?;
 
     // What the limit leaves out takes no room in the log.
-    observer.set_max_log_length(1);
+    observer.set_max_log_length(1)?;
     allocate_everywhere()?;
     let entries = observer.drain_allocations_log()?;
     assert_eq!((entries.lost, entries.entries.len()), (0, 1));
     observer.limit_to(part());
-    observer.set_max_log_length(5000);
+    observer.set_max_log_length(5000)?;
     allocate_everywhere()?;
     assert_eq!(seen(&mut observer)?.0, all);
     renamed(&mut observer)

@@ -4,7 +4,8 @@ use std::hint::black_box;
 use std::num::NonZeroU64;
 
 use dmd::observe::{
-    Allocation, AllocationSiteError, AllocationsLog, LogError, ObserveError, Observer, Sampling,
+    Allocation, AllocationSiteError, AllocationsLog, LogError, MAX_LOG_LENGTH, ObserveError,
+    Observer, Sampling,
 };
 use dmd::{allocation_site, allocation_site_of};
 
@@ -20,7 +21,7 @@ fn of_size(entries: &[Allocation], size: usize) -> usize {
 /// Checks that the log keeps the newest entries, and counts the lost ones.
 pub(crate) fn log() -> Result<(), Failure> {
     let mut observer = Observer::start()?;
-    observer.set_max_log_length(10);
+    observer.set_max_log_length(10)?;
     assert!(!observer.log_overflowed());
     let blocks: Vec<Box<[u8]>> = (0..100).map(|index| boxed(1000 + index)).collect();
     assert!(observer.log_overflowed());
@@ -134,8 +135,12 @@ fn assert_binomial(seen: usize, count: usize, probability: f64) {
 pub(crate) fn probabilities() -> Result<(), Failure> {
     const COUNT: usize = 20_000;
     let mut observer = Observer::sampling(Sampling::Blocks(0.0))?;
-    observer.set_max_log_length(usize::MAX);
-    assert_eq!(observer.max_log_length(), dmd::observe::MAX_LOG_LENGTH);
+    observer.set_max_log_length(MAX_LOG_LENGTH)?;
+    for too_long in [MAX_LOG_LENGTH + 1, usize::MAX] {
+        let refused = observer.set_max_log_length(too_long);
+        assert_eq!(refused, Err(ObserveError::LogTooLong(too_long)));
+        assert_eq!(observer.max_log_length(), MAX_LOG_LENGTH, "the old length stays");
+    }
     assert_eq!(seen(&mut observer, ODD, COUNT)?.0, 0);
     observer.set_allocation_sampling(Sampling::Blocks(1.0))?;
     assert_eq!(seen(&mut observer, ODD, COUNT)?.0, COUNT);
@@ -184,7 +189,7 @@ pub(crate) fn several() -> Result<(), Failure> {
     let (found, _) = seen(&mut seldom, ODD, 4000)?;
     assert_eq!(found, 4000, "the greatest probability holds");
     assert_eq!(of_size(&keen.drain_allocations_log()?.entries, ODD), 4000);
-    keen.set_max_log_length(10);
+    keen.set_max_log_length(10)?;
     for _ in 0..100 {
         drop(boxed(ODD));
     }

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::{Duration, Instant};
 
-use dmd::observe::{Allocation, Observer};
+use dmd::observe::{Allocation, MAX_LOG_LENGTH, Observer};
 
 type Failure = Box<dyn std::error::Error>;
 
@@ -49,7 +49,7 @@ struct Reader {
 impl Reader {
     fn new(length: usize) -> Result<Self, Failure> {
         let mut observer = Observer::start()?;
-        observer.set_max_log_length(length);
+        observer.set_max_log_length(length)?;
         let (next, entries) = ([Some(0); WRITERS], Vec::new());
         Ok(Reader { observer, next, entries, read: 0, lost: 0, overflows: 0, unexplained: 0 })
     }
@@ -153,7 +153,7 @@ pub(crate) fn run(seconds: f64) -> Result<(), Failure> {
     static WRITTEN: AtomicU64 = AtomicU64::new(0);
     let ready = Barrier::new(WRITERS + 1);
     let (begin, mut slow, mut quick) =
-        (Instant::now(), Reader::new(5000)?, Reader::new(usize::MAX)?);
+        (Instant::now(), Reader::new(5000)?, Reader::new(MAX_LOG_LENGTH)?);
     std::thread::scope(|scope| -> Result<(), Failure> {
         let ready = &ready;
         let threads: Vec<_> = (0..WRITERS)

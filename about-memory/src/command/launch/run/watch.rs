@@ -7,6 +7,7 @@ use super::outcome::{Ran, SavedSnapshot};
 use super::peaks;
 use super::peaks::Peaks;
 use crate::command::launch::error::RunError;
+use memreport::__private::ANONYMIZE_VARIABLE;
 use std::fs;
 use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -59,6 +60,10 @@ impl Setup {
         }
         if args.at_peak && std::env::var_os(dmd::record::VARIABLE).is_none() {
             command.env(dmd::record::VARIABLE, peaks::name_in(&self.socket_folder));
+        }
+        if args.anonymize {
+            // The program's own snapshots, which are copied, are anonymized as well.
+            command.env(ANONYMIZE_VARIABLE, "yes");
         }
         let started = Instant::now();
         let mut child =

@@ -2,6 +2,8 @@
 
 use crate::input::live::{Connection, LiveError};
 use clap::Args;
+use clap::builder::RangedU64ValueParser;
+use dmd::observe::MAX_LOG_LENGTH;
 use memreport::serve::{Part, Request};
 use memreport_analysis::analysis::Crates;
 use memreport_analysis::read::Block;
@@ -32,7 +34,8 @@ pub(super) struct LogOptions {
     #[arg(long = "crate", value_name = "NAME")]
     crate_name: Option<String>,
     /// Keep at most N allocations in the program between two reads; older ones are dropped
-    #[arg(long, value_name = "N", default_value_t = dmd::observe::MAX_LOG_LENGTH)]
+    #[arg(long, value_name = "N", default_value_t = MAX_LOG_LENGTH,
+          value_parser = RangedU64ValueParser::<usize>::new().range(..=MAX_LOG_LENGTH as u64))]
     length: usize,
 }
 

@@ -2,26 +2,34 @@
 //! offline.
 
 use super::findings;
+use super::serve::{Measured, Program, Source};
 use super::snapshot::{PageSnapshot, difference};
 use crate::command::flags::Output;
 use crate::context::Context;
 use crate::error::Failure;
-use crate::input::InputArgs;
+use crate::input::live::Target;
+use crate::input::{InputArgs, open};
 use crate::render::page::document::Document;
 use clap::Args;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::SystemTime;
 
 /// `about-memory page build`
 #[derive(Debug, Args)]
 pub struct PageBuildArgs {
-    /// Memory reports, the oldest first; a DMD dump beside a report is shown with it
-    #[arg(required = true, value_name = "FILE")]
+    /// Memory reports, the oldest first, and pids of running programs to measure; a DMD dump
+    /// beside a report is shown with it
+    #[arg(required = true, value_name = "FILE|PID")]
     pub files: Vec<PathBuf>,
     /// The page to write; it needs no other file and no network
     #[arg(short, long, value_name = "PAGE")]
     pub output: PathBuf,
+    /// Leave private words out of the reports of running programs: those that their reporters
+    /// replace on request, and names of mapped files. Files must be anonymized already
+    #[arg(long)]
+    pub anonymize: bool,
     /// Flags of the reader of reports.
     #[command(flatten)]
     pub input: InputArgs,
@@ -35,7 +43,7 @@ impl PageBuildArgs {
     pub fn run(self, context: &mut Context<'_>) -> Result<ExitCode, Failure> {
         let mut snapshots = Vec::new();
         for path in &self.files {
-            snapshots.push(PageSnapshot::of_file(path, self.input.options())?);
+            snapshots.push(self.snapshot(path)?);
         }
         let document = embed_all(&snapshots, &mut context.notes)?;
         let written = Output::create(&self.output).and_then(|mut file| {
@@ -46,6 +54,31 @@ impl PageBuildArgs {
             .map_err(|error| format!("{}: cannot be written: {error}", self.output.display()))?;
         Ok(ExitCode::SUCCESS)
     }
+
+    /// Reads a file, or measures a running program.
+    fn snapshot(&self, path: &Path) -> Result<PageSnapshot, Failure> {
+        let snapshot = match open::running(path) {
+            Some(target) => measure(&target, self)?,
+            None => PageSnapshot::of_file(path, self.input.options())?,
+        };
+        if self.anonymize && !snapshot.is_anonymized() {
+            return Err(format!(
+                "{}: this report has private words, which only the program's reporters can tell; \
+                 take it with `snapshot --anonymize` or `run --anonymize`",
+                path.display()
+            )
+            .into());
+        }
+        Ok(snapshot)
+    }
+}
+
+/// Measures a running program, with a dump if DMD is on.
+fn measure(target: &Target, args: &PageBuildArgs) -> Result<PageSnapshot, Failure> {
+    let program = Program::new(target, args.anonymize)?;
+    let Measured { report, dump } = program.measure(true)?;
+    let snapshot = PageSnapshot::of_bytes(program.name(), report, args.input.options())?;
+    Ok(snapshot.taken(SystemTime::now(), dump))
 }
 
 /// Makes a page of snapshots, their findings and differences.

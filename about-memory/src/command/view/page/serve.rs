@@ -18,6 +18,7 @@ use clap::Args;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+pub(super) use program::Program;
 pub use server::Server;
 pub use source::{Measured, Source};
 

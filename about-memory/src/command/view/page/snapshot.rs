@@ -1,7 +1,7 @@
 //! Holds a memory report for a page: its reports, figures and DMD's dump.
 
 use crate::error::Failure;
-use crate::input::open::{self, NamedBytes, OpenError};
+use crate::input::open::{self, Ignore, NamedBytes, OpenError};
 use crate::render::page::reports::Reports;
 use crate::report::diff::pair::Compared;
 use crate::report::filter::Filter;
@@ -90,6 +90,12 @@ impl PageSnapshot {
         self.taken = self.taken.or(Some(at));
         self.dump = dump.map(Dump::Bytes).or(self.dump);
         self
+    }
+
+    /// Returns whether the report states that it has no private words.
+    pub(crate) fn is_anonymized(&self) -> bool {
+        read::read(&mut &self.report[..], self.options, &mut Ignore)
+            .is_ok_and(|header| header.own.is_anonymized)
     }
 
     /// Returns the memory that it takes.

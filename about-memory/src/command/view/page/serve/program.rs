@@ -11,7 +11,7 @@ const NAME_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A running program.
 #[derive(Debug)]
-pub(super) struct Program {
+pub(in crate::command::view::page) struct Program {
     name: String,
     connection: Connection,
 }
@@ -21,8 +21,11 @@ impl Program {
     ///
     /// # Errors
     /// The program does not answer.
-    pub(super) fn new(target: &Target) -> Result<Program, LiveError> {
-        let connection = live::choose(target, live::DEFAULT_TIMEOUT)?;
+    pub(in crate::command::view::page) fn new(
+        target: &Target,
+        anonymizes: bool,
+    ) -> Result<Program, LiveError> {
+        let connection = live::choose(target, live::DEFAULT_TIMEOUT)?.anonymize(anonymizes);
         let status = live::choose(target, NAME_TIMEOUT)?.status()?;
         let name = format!("{} (pid {})", status.name, connection.pid());
         Ok(Program { name, connection })

@@ -53,7 +53,7 @@ impl Server {
     /// # Errors
     /// The program does not answer.
     pub fn add_program(&mut self, target: &Target) -> Result<(), LiveError> {
-        self.add_source(Box::new(Program::new(target)?));
+        self.add_source(Box::new(Program::new(target, false)?));
         Ok(())
     }
 
