@@ -4,8 +4,9 @@
 //! block goes down one path of it and is counted at the end. The groups of an axis always add up to
 //! the blocks that the axis splits.
 //!
-//! [`of_dump`] counts the blocks of a dump file, [`of_reachable`] those of a scan that are reachable. The [`engine`] counts those of any other source;
-//! the tracker uses it for the running program.
+//! [`of_dump`] counts the blocks of a dump file, [`of_reachable`] those of a scan that are
+//! reachable. The [`engine`] counts those of any other source; the tracker uses it for the running
+//! program.
 //!
 //! # Examples
 //!

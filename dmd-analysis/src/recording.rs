@@ -153,6 +153,19 @@ pub struct Mark {
     pub time: u64,
     /// The text of the mark.
     pub text: String,
+    /// The cycle of work on memory that ended at this time.
+    pub cycle: Option<Cycle>,
+}
+
+/// A cycle of work on the program's memory, such as a garbage collection.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Cycle {
+    /// The reason for the cycle.
+    pub reason: String,
+    /// The reason why it was done all at once, if it was.
+    pub nonincremental_reason: Option<String>,
+    /// The slices of the work, in microseconds since the beginning.
+    pub slices: Vec<Range<u64>>,
 }
 
 /// A scope of the program.

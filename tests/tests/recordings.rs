@@ -117,6 +117,19 @@ fn the_sums_are_exact() {
 }
 
 #[test]
+fn cycles_are_recorded_with_their_slices_without_a_handler() {
+    let recording = record("cycles", &[], "--mode=profile");
+    let mark = recording.marks.iter().find(|mark| mark.text.starts_with("tidying: 2 slices, "));
+    let mark = mark.expect("a mark of the cycle");
+    let cycle = mark.cycle.as_ref().expect("the cycle");
+    assert_eq!(cycle.reason, "tidying");
+    assert_eq!(cycle.nonincremental_reason.as_deref(), Some("requested"));
+    let [first, second] = &cycle.slices[..] else { panic!("{cycle:?}") };
+    assert!(first.start + 2000 <= first.end + 1 && second.start + 2000 <= second.end + 1);
+    assert!(first.end <= second.start && second.end <= mark.time, "{cycle:?}");
+}
+
+#[test]
 fn every_block_can_be_recorded() {
     let recording = record("all", &[], "--mode=live");
     assert_eq!(recording.sample_bytes, None);

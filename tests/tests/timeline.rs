@@ -146,6 +146,13 @@ fn the_timeline_retains_the_leak_and_nothing_that_another_thread_gave_back() {
         assert_eq!(retained.get("leaking::forgets"), Some(&FORGOTTEN), "{retained:?}");
         assert_eq!(retained.get("leaking::hands_over"), None);
     }
+    // The table with types has every block.
+    let typed = &threads[0]["jsAllocations"];
+    assert_eq!(typed["length"], recording.blocks.len());
+    let types = typed["className"].as_array().expect("a column");
+    let leaked = types.iter().zip(typed["weight"].as_array().expect("a column"));
+    let leaked = leaked.filter(|(name, weight)| **name == "[u8]" && **weight == FORGOTTEN / 1000);
+    assert_eq!(leaked.count(), 1000);
     let elsewhere = recording.blocks.iter().filter(|block| {
         let born = recording.sites[&block.site].thread;
         block.freed.is_some_and(|freed| freed.thread != born)

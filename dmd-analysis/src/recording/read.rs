@@ -5,13 +5,14 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::{error, fmt};
 
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use crate::read::Unpacker;
 
 use super::packed::{Defect, Event, Unpacked};
 use super::peak::Follower;
-use super::{Block, Freed, Mark, Module, Point, Recording, Scope, Site, Thread};
+use super::{Block, Cycle, Freed, Mark, Module, Point, Recording, Scope, Site, Thread};
 
 /// The error for a file that is not a recording.
 #[derive(Debug)]
@@ -167,6 +168,33 @@ fn packed_length(line: &[u8]) -> Result<Option<u64>, String> {
     Ok(Some(length))
 }
 
+/// A mark: its kind, the time since the line before, its text, and the cycle that ended then.
+#[derive(Deserialize)]
+struct WireMark(IgnoredAny, u64, String, #[serde(default)] Option<WireCycle>);
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WireCycle {
+    reason: String,
+    nonincremental_reason: Option<String>,
+    /// Start and end of each slice, in microseconds before the mark.
+    slices_us: Vec<[u64; 2]>,
+}
+
+impl WireCycle {
+    fn ended_at(self, time: u64) -> Cycle {
+        let slices = self.slices_us.iter().map(|slice| {
+            let [start, end] = slice.map(|before| time.saturating_sub(before));
+            start..end.max(start)
+        });
+        Cycle {
+            reason: self.reason,
+            nonincremental_reason: self.nonincremental_reason,
+            slices: slices.collect(),
+        }
+    }
+}
+
 struct Reading {
     recording: Recording,
     time: u64,
@@ -217,9 +245,10 @@ impl Reading {
             Some(b"\"-\"") => self.freed_line(line),
             Some(b"\"=\"") => self.sums(line),
             Some(b"\"!\"") => {
-                let (_, since, words): (String, u64, String) = parse(line)?;
+                let WireMark(IgnoredAny, since, text, cycle) = parse(line)?;
                 self.wait(since);
-                self.recording.marks.push(Mark { time: self.time, text: words });
+                let cycle = cycle.map(|cycle| cycle.ended_at(self.time));
+                self.recording.marks.push(Mark { time: self.time, text, cycle });
                 Ok(())
             }
             _ => self.table(line),

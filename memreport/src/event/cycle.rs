@@ -13,7 +13,7 @@ use super::{listeners, mark};
 /// Begins a cycle of the program's own work on memory: a garbage collection, a cache eviction.
 ///
 /// Handlers of [`on_memory_event`](crate::on_memory_event) are called when it is finished or
-/// dropped. Without handlers, it costs next to nothing.
+/// dropped, and recordings have its slices. Without either, it costs next to nothing.
 ///
 /// ```
 /// use std::sync::mpsc::channel;
@@ -70,8 +70,7 @@ impl Cycle {
                 as_own(|| self.0.push(slice));
             }
         }
-        let _ends =
-            listeners::has_listeners().then(|| Ends(&mut self.event.slices, Instant::now()));
+        let _ends = is_observed().then(|| Ends(&mut self.event.slices, Instant::now()));
         work()
     }
 
@@ -87,15 +86,20 @@ impl Cycle {
 
 impl Drop for Cycle {
     fn drop(&mut self) {
+        if self.records_mark {
+            mark::mark_cycle(&self.event);
+        }
         if !listeners::has_listeners() {
             return;
-        }
-        if self.records_mark {
-            mark::mark_with(|| self.event.words().into());
         }
         listeners::retain_event(&self.event);
         listeners::notify(&self.event);
     }
+}
+
+/// Returns whether handlers or a recording receive the slices.
+fn is_observed() -> bool {
+    listeners::has_listeners() || mark::has_readers()
 }
 
 /// The number of the next cycle.

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU32, AtomicUsize};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use super::memory_event::MemoryEvent;
 use super::on_alloc::as_own;
 
 /// A marked moment.
@@ -16,6 +17,8 @@ pub struct Mark {
     pub time: Instant,
     /// The text of the mark.
     pub words: Cow<'static, str>,
+    /// The cycle of work that ended at this moment.
+    pub event: Option<MemoryEvent>,
 }
 
 /// The most marks retained for a slow reader.
@@ -62,11 +65,24 @@ pub(crate) fn has_readers() -> bool {
 
 /// Marks this moment. The text is created only if there are readers.
 pub(crate) fn mark_with(words: impl FnOnce() -> Cow<'static, str>) {
+    record(|| Mark { time: Instant::now(), words: words(), event: None });
+}
+
+/// Marks the end of a cycle of work.
+pub(super) fn mark_cycle(event: &MemoryEvent) {
+    record(|| Mark {
+        time: Instant::now(),
+        words: event.words().into(),
+        event: Some(event.clone()),
+    });
+}
+
+fn record(mark: impl FnOnce() -> Mark) {
     if !has_readers() {
         return;
     }
     as_own(|| {
-        let mark = Mark { time: Instant::now(), words: words() };
+        let mark = mark();
         let mut marks = marks();
         if marks.last.len() >= MAX_RETAINED {
             marks.last.pop_front();

@@ -63,6 +63,11 @@ fn main() {
     }
     let kept = leaks();
     memreport::mark("what is kept is there");
+    let mut cycle = memreport::cycle("tidying").nonincremental("requested");
+    for _ in 0..2 {
+        cycle.slice(|| thread::sleep(Duration::from_millis(2)));
+    }
+    cycle.finish();
     let (sender, receiver) = mpsc::channel::<Vec<u8>>();
     let other = thread::Builder::new().name("frees".into()).spawn(move || {
         receiver.into_iter().for_each(drop);

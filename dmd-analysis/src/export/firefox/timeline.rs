@@ -15,7 +15,7 @@ use super::{meta, thread};
 use crate::axis::thread_text;
 use crate::heap::history::{History, Layout};
 use crate::heap::{HeapFrame, HeapOptions, Kind};
-use crate::recording::{Point, Recording};
+use crate::recording::{Cycle, Point, Recording};
 
 /// Writes recordings, each of a process, as one profile.
 ///
@@ -60,6 +60,27 @@ struct WireThread {
     /// `None` if there are none: with an empty table the profiler has no range of time.
     #[serde(rename = "nativeAllocations", skip_serializing_if = "Option::is_none")]
     blocks: Option<WireBlocks>,
+    /// Births with their types; `None` as above, and on the threads of the program.
+    #[serde(rename = "jsAllocations", skip_serializing_if = "Option::is_none")]
+    types: Option<WireTypes>,
+}
+
+/// Births of blocks in the table that the profiler has for JavaScript objects, which has types.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct WireTypes {
+    /// In milliseconds.
+    time: Vec<f64>,
+    /// The Rust types.
+    class_name: Vec<String>,
+    type_name: Vec<&'static str>,
+    coarse_type: Vec<&'static str>,
+    /// Bytes.
+    weight: Vec<i64>,
+    weight_type: &'static str,
+    in_nursery: Vec<bool>,
+    stack: Vec<Option<u32>>,
+    length: usize,
 }
 
 /// Births and ends of blocks, in the order of time.
@@ -103,7 +124,8 @@ impl Profile {
         process["tid"] = format!("{} all", recording.pid).into();
         process["samples"] = no_samples();
         process["markers"] = self.markers(recording, begins);
-        self.threads.push(WireThread { thread: process, blocks: all });
+        let types = all.as_ref().map(|_| types(history, layout, begins, &stacks));
+        self.threads.push(WireThread { thread: process, blocks: all, types });
         for (number, of) in &recording.threads {
             let mut thread = thread(name(recording), recording.pid, self.threads.len());
             thread["name"] = thread_name(recording, *number).into();
@@ -111,7 +133,7 @@ impl Profile {
             thread["tid"] = of.tid.into();
             thread["samples"] = no_samples();
             let blocks = blocks(recording, begins, &stacks, Some(*number));
-            self.threads.push(WireThread { thread, blocks });
+            self.threads.push(WireThread { thread, blocks, types: None });
         }
     }
 
@@ -146,7 +168,11 @@ impl Profile {
             let start = begins + milliseconds(peak.time);
             markers.push(Marker { name: "Peak", start, end: None, data });
         }
-        for crate::recording::Mark { time, text: words } in &recording.marks {
+        for crate::recording::Mark { time, text: words, cycle } in &recording.marks {
+            if let Some(cycle) = cycle {
+                markers.append(&mut cycle_markers(cycle, begins));
+                continue;
+            }
             let name = match words.split_once(": ") {
                 Some(("report", _)) => "Memory report",
                 Some(("minimize", _)) => "Minimize",
@@ -169,6 +195,26 @@ impl Profile {
             "length": markers.len(),
         })
     }
+}
+
+/// Returns an interval for a cycle and one for each of its slices.
+fn cycle_markers(cycle: &Cycle, begins: f64) -> Vec<Marker> {
+    let Some((first, last)) = cycle.slices.first().zip(cycle.slices.last()) else {
+        return Vec::new();
+    };
+    let interval = |name, start: u64, end: u64, data| {
+        let (start, end) = (begins + milliseconds(start), Some(begins + milliseconds(end)));
+        Marker { name, start, end, data }
+    };
+    let whole = json!({
+        "type": "MemoryCycle", "reason": cycle.reason, "slices": cycle.slices.len(),
+        "nonincremental": cycle.nonincremental_reason,
+    });
+    let slices = cycle.slices.iter().map(|slice| {
+        let data = json!({ "type": "MemorySlice", "reason": cycle.reason });
+        interval("Memory slice", slice.start, slice.end, data)
+    });
+    std::iter::once(interval("Memory cycle", first.start, last.end, whole)).chain(slices).collect()
 }
 
 /// A marker of the profile.
@@ -239,6 +285,30 @@ fn blocks(
     Some(rows)
 }
 
+/// Returns the births of all blocks, with their types.
+#[expect(clippy::cast_possible_truncation, reason = "bytes are far below 2^53")]
+fn types(history: &History, layout: &Layout, begins: f64, stacks: &Stacks) -> WireTypes {
+    let blocks = &history.recording().blocks;
+    let mut order: Vec<usize> = (0..blocks.len()).collect();
+    order.sort_by_key(|&number| blocks[number].allocated_at);
+    let in_order = || order.iter().map(|&number| &blocks[number]);
+    let class = |block| {
+        let known = layout.kinds[history.site(block)].block_type;
+        known.map_or("(unknown)", |text| layout.heap.text(text)).to_owned()
+    };
+    WireTypes {
+        time: in_order().map(|block| begins + milliseconds(block.allocated_at)).collect(),
+        class_name: in_order().map(class).collect(),
+        type_name: vec!["block"; blocks.len()],
+        coarse_type: vec!["Other"; blocks.len()],
+        weight: in_order().map(|block| block.bytes() as i64).collect(),
+        weight_type: "bytes",
+        in_nursery: vec![false; blocks.len()],
+        stack: order.iter().map(|&number| stacks.births[number]).collect(),
+        length: blocks.len(),
+    }
+}
+
 /// The number of the thread that freed a block whose end was lost, in recordings.
 const UNKNOWN_THREAD: u32 = 0;
 
@@ -290,6 +360,20 @@ fn marker_schema() -> Value {
             "name": "HeapMark", "display": on_the_memory_track, "tooltipLabel": "{marker.data.words}",
             "chartLabel": "{marker.data.words}", "tableLabel": "{marker.data.words}",
             "fields": [{ "key": "words", "label": "Words", "format": "string" }],
+        },
+        {
+            "name": "MemoryCycle", "display": on_the_memory_track, "tooltipLabel": "{marker.data.reason}",
+            "chartLabel": "{marker.data.reason}", "tableLabel": "{marker.data.reason}",
+            "fields": [
+                { "key": "reason", "label": "Reason", "format": "string" },
+                { "key": "slices", "label": "Slices", "format": "integer" },
+                { "key": "nonincremental", "label": "All at once because", "format": "string" },
+            ],
+        },
+        {
+            "name": "MemorySlice", "display": on_the_memory_track, "tooltipLabel": "slice of {marker.data.reason}",
+            "chartLabel": "{marker.data.reason}", "tableLabel": "{marker.data.reason}",
+            "fields": [{ "key": "reason", "label": "Reason", "format": "string" }],
         },
     ])
 }

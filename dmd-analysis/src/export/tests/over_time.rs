@@ -250,3 +250,39 @@ fn scopes_are_labels_or_pseudo_stacks() {
     let birth = &file["threads"][2]["nativeAllocations"]["stack"][0];
     assert_eq!(functions(&file["shared"], birth), ["request", "search"]);
 }
+
+#[test]
+fn the_firefox_profiler_gets_cycles_as_intervals_with_their_slices() {
+    let lines = r#"{"recording":1,"program":"p","pid":7,"startedMs":0,"sampleBytes":null}
+["thread",1,7,"p"]
+["!",9000,"gc: 2 slices, 3.000 ms",{"reason":"gc","nonincrementalReason":"requested","slicesUs":[[8000,7000],[3000,1000]]}]
+"#;
+    let history = History::new(crate::recording::read(lines.as_bytes()).unwrap()).unwrap();
+    let file = json(&whole(Format::FirefoxProfiler, &[history]));
+    let markers = &file["threads"][0]["markers"];
+    assert_eq!(markers["startTime"], json!([0.0, 1.0, 1.0, 6.0]));
+    assert_eq!(markers["endTime"], json!([9.0, 8.0, 2.0, 8.0]));
+    assert_eq!(markers["phase"], json!([1, 1, 1, 1]));
+    let slice = json!({"type": "MemorySlice", "reason": "gc"});
+    let cycle =
+        json!({"type": "MemoryCycle", "reason": "gc", "slices": 2, "nonincremental": "requested"});
+    assert_eq!(markers["data"].as_array().unwrap()[1..], [cycle, slice.clone(), slice]);
+    let schemas = file["meta"]["markerSchema"].as_array().unwrap();
+    for kind in ["MemoryCycle", "MemorySlice"] {
+        assert!(schemas.iter().any(|schema| schema["name"] == kind), "{kind}");
+    }
+}
+
+#[test]
+fn the_firefox_profiler_gets_births_with_their_types() {
+    let file = json(&whole(Format::FirefoxProfiler, &[history()]));
+    let births = &file["threads"][0]["jsAllocations"];
+    let blocks = &file["threads"][0]["nativeAllocations"];
+    assert_eq!(births["className"], json!(["(unknown)", "(unknown)", "(unknown)"]));
+    assert_eq!(births["weight"], json!([4096, 504, 64]));
+    assert_eq!(births["length"], 3);
+    for at in 0..3 {
+        assert_eq!(births["stack"][at], blocks["stack"][at]);
+    }
+    assert_eq!(file["threads"][1].get("jsAllocations"), None);
+}

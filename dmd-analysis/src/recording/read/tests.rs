@@ -27,7 +27,7 @@ fn all_of_a_recording_is_read() {
     let block = recording.blocks[0];
     let freed = Some(Freed { time: 16, thread: 2 });
     assert_eq!((block.allocated_at, block.freed, block.weight), (10, freed, 9.5));
-    assert_eq!(recording.marks, [Mark { time: 11, text: "gc".to_owned() }]);
+    assert_eq!(recording.marks, [Mark { time: 11, text: "gc".to_owned(), cycle: None }]);
     assert_eq!(recording.timeline[1].live_bytes(), 100);
     assert_eq!((recording.length, recording.lost, recording.is_whole), (25, 3, false));
     assert!(recording.incomplete().unwrap().contains("3 allocations and frees"));

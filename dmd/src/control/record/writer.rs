@@ -10,8 +10,8 @@ use std::io::{self, Write};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use memreport::__private::{Mark, MarkReader, OWN, all_scopes, try_all_scopes};
-use memreport::HeapCounters;
-use serde_json::json;
+use memreport::{HeapCounters, MemoryEvent};
+use serde_json::{Value, json};
 
 use super::RecordingSummary;
 use super::loaded::Loaded;
@@ -201,7 +201,10 @@ impl Writer {
         self.write_packed()?;
         let since = self.since_last(time);
         match line {
-            Line::Mark(words) => writeln!(self.out, "{}", json!(["!", since, words])),
+            Line::Mark(words, None) => writeln!(self.out, "{}", json!(["!", since, words])),
+            Line::Mark(words, Some(event)) => {
+                writeln!(self.out, "{}", json!(["!", since, words, cycle(&event)]))
+            }
             Line::Sums(sums, resident) => {
                 let HeapCounters { allocated_bytes, allocations, freed_bytes, frees, .. } =
                     self.own_work.without_elsewhere(sums);
@@ -323,6 +326,21 @@ fn is_own(id: SiteId) -> bool {
     site::site(id).is_some_and(|site| u32::from(site.on_alloc) == OWN)
 }
 
+/// Returns a cycle, and the time of its mark, for the line of the mark. Its slices are in
+/// microseconds before the mark.
+fn cycle((event, marked): &(MemoryEvent, Instant)) -> Value {
+    let before = |time: Instant| {
+        u64::try_from(marked.saturating_duration_since(time).as_micros()).unwrap_or(u64::MAX)
+    };
+    let slices: Vec<[u64; 2]> =
+        event.slices.iter().map(|slice| [before(slice.start), before(slice.end)]).collect();
+    let mut cycle = json!({ "reason": event.reason, "slicesUs": slices });
+    if let Some(reason) = &event.nonincremental_reason {
+        cycle["nonincrementalReason"] = json!(reason);
+    }
+    cycle
+}
+
 /// A line of the file, with its time in nanoseconds of the monotonic clock.
 struct TimedLine {
     time: u64,
@@ -332,14 +350,16 @@ struct TimedLine {
 impl TimedLine {
     fn of_mark(mark: Mark) -> Self {
         let ago = u64::try_from(mark.time.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        TimedLine { time: sys::monotonic().saturating_sub(ago), line: Line::Mark(mark.words) }
+        let time = sys::monotonic().saturating_sub(ago);
+        let cycle = mark.event.map(|event| (event, mark.time));
+        TimedLine { time, line: Line::Mark(mark.words, cycle) }
     }
 }
 
 /// The content of a line.
 enum Line {
-    /// A mark of the program, with its text.
-    Mark(Cow<'static, str>),
+    /// A mark of the program, with its text, and the cycle that ended then.
+    Mark(Cow<'static, str>, Option<(MemoryEvent, Instant)>),
     /// The heap counters, and the resident bytes of the process.
     Sums(HeapCounters, u64),
 }

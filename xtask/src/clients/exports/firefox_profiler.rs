@@ -49,6 +49,8 @@ fn check_timeline(bench: &Bench, subject: &Subject, recorded: &Recorded) -> Resu
     equal(recorded.given_back, &retained.of(recorded.given_back), &0)?;
     let allocated = session.view(0, "native-allocations")?;
     equal("Allocated memory", &allocated.bytes, &sums.allocated)?;
+    let typed = session.view(0, "js-allocations")?;
+    equal("JavaScript allocations", &typed.bytes, &sums.allocated)?;
     equal("it allocates", &(allocated.of(recorded.given_back) > 1_000_000), &true)?;
     let freed = sums.allocated - sums.bytes;
     for view in ["native-deallocations-memory", "native-deallocations-sites"] {
