@@ -51,17 +51,25 @@ pub fn write(heaps: &[Heap], out: &mut dyn Write) -> io::Result<()> {
     writeln!(out)
 }
 
-/// An allocator of a dump: all blocks, or one class of them.
+/// An allocator of a dump: all blocks, or one class of them, and which bytes of a block it counts.
 struct Allocator {
     name: &'static str,
     class: Option<Class>,
+    bytes: fn(&Totals) -> i128,
 }
 
-/// Returns an allocator of all blocks, and one for each class if the dump contains reports.
-fn by_class(heap: &Heap) -> Vec<Allocator> {
-    let all = Allocator { name: "malloc", class: None };
-    let one = |class: &Class| Allocator { name: class.name(), class: Some(*class) };
-    std::iter::once(all).chain(heap.classes().iter().map(one)).collect()
+/// Returns the allocators of a dump: all blocks with their usable bytes, all with their requested
+/// bytes, and one for each class if the dump contains reports.
+///
+/// The viewer has one size for each entry of a heap, so other bytes need an allocator of their own.
+fn allocators_of(heap: &Heap) -> Vec<Allocator> {
+    let usable = Totals::usable;
+    let all = [
+        Allocator { name: "malloc", class: None, bytes: usable },
+        Allocator { name: "requested", class: None, bytes: |sum| sum.req },
+    ];
+    let one = |class: &Class| Allocator { name: class.name(), class: Some(*class), bytes: usable };
+    all.into_iter().chain(heap.classes().iter().map(one)).collect()
 }
 
 fn rows(heap: &Heap, class: Option<Class>) -> impl Iterator<Item = &Row> {
@@ -70,12 +78,12 @@ fn rows(heap: &Heap, class: Option<Class>) -> impl Iterator<Item = &Row> {
 
 fn allocators(heap: &Heap, number: usize) -> serde_json::Value {
     let mut allocators = serde_json::Map::new();
-    for (at, Allocator { name, class }) in by_class(heap).into_iter().enumerate() {
+    for (at, Allocator { name, class, bytes }) in allocators_of(heap).into_iter().enumerate() {
         let totals =
             rows(heap, class).fold(Totals::default(), |sum, row| sum.plus(&heap.amount(row)));
         let scalar = |value: i128, units: &str| json!({ "type": "scalar", "units": units, "value": format!("{value:x}") });
         let attributes = json!({
-            "size": scalar(totals.usable(), "bytes"),
+            "size": scalar(bytes(&totals), "bytes"),
             "object_count": scalar(totals.blocks, "objects"),
         });
         // Each allocator of the trace needs a number of its own.
@@ -139,7 +147,7 @@ impl Maps {
         let mut allocators = serde_json::Map::new();
         // The nodes of threads and stacks, which all classes share.
         let mut known: FxHashMap<(Option<u32>, u32), u32> = FxHashMap::default();
-        for Allocator { name, class } in by_class(heap) {
+        for Allocator { name, class, bytes } in allocators_of(heap) {
             let mut sums: BTreeMap<Entry, Totals> = BTreeMap::new();
             for row in rows(heap, class) {
                 let node = known.entry((row.kind.thread, row.kind.stack));
@@ -155,7 +163,7 @@ impl Maps {
                     "nodes": entries().map(|(entry, _)| entry.node).collect::<Vec<_>>(),
                     "types": entries().map(|(entry, _)| entry.block_type).collect::<Vec<_>>(),
                     "counts": entries().map(|(_, sum)| sum.blocks).collect::<Vec<_>>(),
-                    "sizes": entries().map(|(_, sum)| sum.usable()).collect::<Vec<_>>(),
+                    "sizes": entries().map(|(_, sum)| bytes(sum)).collect::<Vec<_>>(),
                 }),
             );
         }

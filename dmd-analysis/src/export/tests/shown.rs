@@ -177,6 +177,25 @@ fn memory_infra_breaks_down_by_thread_stack_and_type() {
 }
 
 #[test]
+fn memory_infra_has_requested_bytes_beside_usable_ones() {
+    let file = json(Format::MemoryInfra, None);
+    let dumps = &file["traceEvents"][1]["args"]["dumps"];
+    let allocators = &dumps["allocators"];
+    let attributes = |name: &str| &allocators[name]["attrs"];
+    // Massif's tree has the same sum: 4,304,110 bytes, and 10,826 of slop.
+    let size = |name: &str| &attributes(name)["size"]["value"];
+    assert_eq!((size("requested"), size("malloc")), (&json!("41acee"), &json!("41d738")));
+    assert_eq!(attributes("requested")["object_count"], attributes("malloc")["object_count"]);
+    assert_ne!(allocators["requested"]["guid"], allocators["malloc"]["guid"]);
+    let heap = |name: &str| &dumps["heaps_v2"]["allocators"][name];
+    for column in ["nodes", "types", "counts"] {
+        assert_eq!(heap("requested")[column], heap("malloc")[column], "{column}");
+    }
+    let requested: Vec<i64> = serde_json::from_value(heap("requested")["sizes"].clone()).unwrap();
+    assert_eq!(requested.iter().sum::<i64>(), 4_304_110);
+}
+
+#[test]
 fn the_firefox_profiler_gets_a_thread_for_each_class_and_reporters_as_categories() {
     let file = json(Format::FirefoxProfiler, None);
     assert_eq!(file["meta"]["preprocessedProfileVersion"], 60);

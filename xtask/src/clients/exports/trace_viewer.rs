@@ -115,7 +115,15 @@ fn loaded(bench: &Bench, subjects: &[&Subject]) -> Result<Value, Failure> {
         if subjects[0].sums.blocks.is_some() {
             equal("blocks", &blocks, &subjects[0].sums.blocks)?;
         }
-        dumps.push(dump["allocators"].clone());
+        // No figure of the command line has the requested bytes of every kind of dump: they equal
+        // their heap, by the loop above, and are at most the usable ones.
+        let mut allocators = dump["allocators"].clone();
+        let requested = allocators.as_object_mut().and_then(|all| all.remove("requested"));
+        let requested = requested.and_then(|size| size.as_i64());
+        if !requested.is_some_and(|size| (1..=subjects[0].sums.bytes).contains(&size)) {
+            return Err(format!("the viewer has {requested:?} requested bytes").into());
+        }
+        dumps.push(allocators);
     }
     Ok(json!({ "warnings": model["warnings"].take(), "dumps": dumps }))
 }
