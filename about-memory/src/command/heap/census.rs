@@ -25,6 +25,7 @@ const PURPOSE: &str = "Group the blocks by these axes, one within the other: `ty
 
 /// `about-memory heap census`
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 pub struct CensusArgs {
     /// A dump by DMD, memreport's or Firefox's; `-` is standard input; or the pid of a running
     /// program
