@@ -56,32 +56,35 @@ impl Blame {
     pub(super) fn find<T>(value: &T, searched: &Searched<'_>) -> Self {
         let &Searched { tracker, ranges, measured } = searched;
         let starts: HashSet<usize> = measured.iter().map(|block| block.start).collect();
-        let unmeasured = |address, size| unmeasured((address, size), tracker, &starts);
+        let unmeasured =
+            |address, size, place| unmeasured((address, size), place, tracker, &starts);
         let mut pointers: HashMap<usize, Pointer> = HashMap::new();
         let mut open: Vec<_> = Vec::new();
-        // The value comes before the blocks that were measured, and these from the outside to the
-        // inside. Fields replace both, and inner fields come after those that contain them.
+        // Fields replace the value, and inner fields come after those that contain them.
         let whole = std::ptr::from_ref(value).addr();
-        for (word, block) in unmeasured(whole, size_of::<T>()) {
-            pointers.entry(block.start).or_insert(Pointer::Value(word - whole));
-            open.push(block);
-        }
-        for &from in measured {
-            for (word, block) in unmeasured(from.start, size_at(from.start, tracker)) {
-                let pointer = Pointer::Block(from, word - from.start);
-                pointers.entry(block.start).or_insert(pointer);
+        for (word, block) in unmeasured(whole, size_of::<T>(), Place::Inside) {
+            if pointers.insert(block.start, Pointer::Value(word - whole)).is_none() {
                 open.push(block);
             }
         }
         for &FieldRange { field, address, size } in ranges {
-            for (_, block) in unmeasured(address, size) {
-                pointers.insert(block.start, Pointer::Field(field));
-                open.push(block);
+            for (_, block) in unmeasured(address, size, Place::Inside) {
+                if pointers.insert(block.start, Pointer::Field(field)).is_none() {
+                    open.push(block);
+                }
+            }
+        }
+        for &from in measured {
+            // Unused capacity holds old pointers to any block, so these are not followed.
+            let size = size_at(from.start, tracker);
+            for (word, block) in unmeasured(from.start, size, Place::Start) {
+                let pointer = Pointer::Block(from, word - from.start);
+                pointers.entry(block.start).or_insert(pointer);
             }
         }
         while let Some(Unmeasured { start, size }) = open.pop() {
             let Some(&through) = pointers.get(&start) else { continue };
-            for (_, block) in unmeasured(start, size) {
+            for (_, block) in unmeasured(start, size, Place::Inside) {
                 pointers.entry(block.start).or_insert_with(|| {
                     open.push(block);
                     through
@@ -136,6 +139,7 @@ struct Unmeasured {
 /// of the word. The range is an address and a size.
 fn unmeasured<'s>(
     (address, size): (usize, usize),
+    pointed: Place,
     tracker: &'s dyn Tracker,
     measured: &'s HashSet<usize>,
 ) -> impl Iterator<Item = (usize, Unmeasured)> + use<'s> {
@@ -144,7 +148,7 @@ fn unmeasured<'s>(
         .step_by(WORD)
         .take_while(move |place| place + WORD <= end);
     words.filter_map(move |place| {
-        let claim = Claim { address: word_at(place), size: None, place: Place::Inside };
+        let claim = Claim { address: word_at(place), size: None, place: pointed };
         let block = tracker.look_up(claim).block?;
         (!measured.contains(&block.start))
             .then_some((place, Unmeasured { start: block.start, size: block.requested }))
