@@ -54,6 +54,8 @@ pub struct Snapshot {
     /// True if reporters were asked to leave out private words.
     pub is_anonymized: bool,
     pub(crate) missed: Vec<Missed>,
+    /// The paths of the program's reporters, which viewers keep in sight.
+    pub(crate) reporters: Vec<String>,
     pub(crate) findings: Option<Box<dyn Findings>>,
 }
 

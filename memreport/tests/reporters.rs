@@ -151,3 +151,37 @@ fn what_is_shared_between_reporters_is_counted_once() {
 }
 
 fn _is_a_trait_object(_: &dyn MallocSizeOf) {}
+
+#[test]
+fn the_file_lists_the_reporters_of_the_program() {
+    struct Listed(usize);
+    impl Reporter for Listed {
+        fn collect(&self, reports: &mut Reports<'_>) {
+            for number in 0..self.0 {
+                let path = format!("explicit/listed-{}/{number}", self.0);
+                reports.add(Report::non_heap(path, 1, "One of several."));
+            }
+        }
+    }
+    let value = Arc::new(vec![String::from("value")]);
+    let _registrations = [
+        memreport::report_value("explicit/listed-value", &value, "A value."),
+        memreport::register(Listed(16)),
+        // This one lists what it has.
+        memreport::register(Listed(17)),
+    ];
+    let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("reporters.json");
+    memreport::snapshot().save(&path).unwrap();
+    let file: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    let listed: Vec<&str> = file["memreport"]["reporters"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|path| path.as_str().unwrap())
+        .collect();
+    assert!(listed.contains(&"explicit/linked"), "{listed:?}");
+    assert!(listed.contains(&"explicit/listed-value"), "{listed:?}");
+    assert!(listed.contains(&"explicit/listed-16/15"), "{listed:?}");
+    assert!(!listed.contains(&"explicit/listed-17/0"), "{listed:?}");
+    assert!(listed.iter().all(|path| !path.starts_with("explicit/memreport/")), "{listed:?}");
+}

@@ -11,7 +11,7 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::str::FromStr;
 
-/// Settings of the display. The default equals Firefox's page.
+/// Settings of the display. The default equals Firefox's page, but for the program's reporters.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
     /// True to show all nodes, and amounts in bytes.
@@ -20,7 +20,8 @@ pub struct Settings {
     pub is_diff: bool,
     /// The format of bytes, if not as in Firefox.
     pub bytes: Option<Bytes>,
-    /// The smallest amount with a line of its own, if not 1 %.
+    /// The smallest amount with a line of its own, if not 1 %. Without one, the program's own
+    /// reporters have lines of their own too.
     pub threshold: Option<Threshold>,
     /// The number of visible levels; a root is the first.
     pub depth: Option<usize>,
@@ -58,6 +59,11 @@ impl Settings {
         self.bytes.unwrap_or(if self.is_verbose { Bytes::Plain } else { Bytes::Mb })
     }
 
+    /// Returns whether the program's own reporters have lines, however small their amounts are.
+    fn keeps_reporters(&self) -> bool {
+        self.threshold.is_none() && !self.is_diff
+    }
+
     /// Returns the smallest amount with a line of its own; `None` if all nodes have one.
     fn threshold(&self) -> Option<Threshold> {
         self.threshold.or((!self.is_verbose).then_some(Threshold::Percent(1.0)))
@@ -87,6 +93,8 @@ pub struct Item {
     pub presence: Presence,
     /// The node of the line; `None` for `(3 tiny)`.
     node: Option<NodeId>,
+    /// True if a reporter of the program's reports at or below it.
+    has_reporter: bool,
     /// The largest amount at or below it, without sign.
     weight: f64,
 }

@@ -191,7 +191,10 @@ pub(crate) fn run_all(reports: &mut Reports<'_>) {
             run(reports, (id, name), &*reporter);
         }
     }
+    // What follows is memory of this crate, and no reporter of the program's.
+    let reporters = std::mem::take(&mut reports.gathered.reporters);
     run(reports, (ReporterId::Fixed(usize::MAX), "memreport"), &report_registry);
+    reports.gathered.reporters = reporters;
 }
 
 /// Runs one reporter, unless it still runs for another collection.
@@ -217,12 +220,7 @@ fn run_to_end(reports: &mut Reports<'_>, name: &str, reporter: &dyn Reporter) {
     let outcome = catch_unwind(AssertUnwindSafe(|| reporter.collect(reports)));
     let own = std::mem::replace(&mut reports.gathered, before);
     match outcome {
-        Ok(()) => {
-            reports.gathered.reports.extend(own.reports);
-            reports.gathered.notes.extend(own.notes);
-            reports.gathered.missed.extend(own.missed);
-            reports.gathered.unmeasured += own.unmeasured;
-        }
+        Ok(()) => reports.gathered.add(own),
         Err(panic) => {
             collection.forget_reporter();
             if let Some((recorder, position)) = begin {

@@ -43,8 +43,31 @@ pub(crate) struct Gathered {
     pub(crate) reports: Vec<Report>,
     pub(crate) notes: Vec<String>,
     pub(crate) missed: Vec<Missed>,
+    /// The paths at which reporters were asked to report. Viewers keep them in sight.
+    pub(crate) reporters: Vec<String>,
     /// Bytes reported as heap without having been measured.
     pub(crate) unmeasured: i64,
+}
+
+impl Gathered {
+    /// The most reports of a reporter for which their paths are kept in sight. With more, a
+    /// reporter lists what it has, such as its connections.
+    const MOST_PATHS_OF_REPORTER: usize = 16;
+
+    /// The most paths that are kept in sight.
+    const MOST_PATHS: usize = 1000;
+
+    /// Adds what one reporter gathered.
+    pub(crate) fn add(&mut self, own: Gathered) {
+        self.reports.extend(own.reports);
+        self.notes.extend(own.notes);
+        self.missed.extend(own.missed);
+        self.unmeasured += own.unmeasured;
+        if own.reporters.len() <= Self::MOST_PATHS_OF_REPORTER {
+            let room = Self::MOST_PATHS.saturating_sub(self.reporters.len());
+            self.reporters.extend(own.reporters.into_iter().take(room));
+        }
+    }
 }
 
 impl Reports<'_> {
@@ -64,6 +87,7 @@ impl Reports<'_> {
         let measured = measure_with(self.collection, value, T::add_size_of_excluding_this);
         self.gathered.unmeasured += amount(measured.computed);
         self.note_limits(&path, &measured);
+        self.gathered.reporters.push(path.clone());
         self.report_parts(path, &measured, description);
         measured
     }
@@ -74,6 +98,7 @@ impl Reports<'_> {
         if report.kind == Kind::Heap && report.path.starts_with("explicit/") {
             self.gathered.unmeasured += report.amount;
         }
+        self.gathered.reporters.push(report.path.to_string());
         self.gathered.reports.push(report);
     }
 

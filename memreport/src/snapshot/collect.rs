@@ -216,6 +216,7 @@ impl Collector {
             events,
             is_anonymized: self.anonymize,
             missed: gathered.missed,
+            reporters: gathered.reporters,
             findings,
         }
     }

@@ -124,6 +124,8 @@ struct WireOwn<'s> {
     is_anonymized: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     missed: Vec<WireMissed<'s>>,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    reporters: &'s [String],
     skipped: Vec<WireSkipped<'s>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     events: Vec<WireEvent<'s>>,
@@ -193,6 +195,7 @@ impl<'s> WireFile<'s> {
             notes: &snapshot.notes,
             is_anonymized: snapshot.is_anonymized,
             missed: snapshot.missed.iter().map(WireMissed::new).collect(),
+            reporters: &snapshot.reporters,
             skipped: skipped
                 .map(|field| WireSkipped {
                     owner: field.owner,

@@ -110,13 +110,15 @@ fn merge(files: &[Vec<u8>]) -> Result<Vec<u8>, Failure> {
                 all.append(more);
             }
         }
-        // Complete reports have no such list.
-        if let (Some(all), Some(missed)) = (
-            merged.pointer_mut("/memreport").and_then(Value::as_object_mut),
-            file.pointer_mut("/memreport/missed").and_then(Value::as_array_mut),
-        ) {
-            let all = all.entry("missed").or_insert_with(|| Value::Array(Vec::new()));
-            all.as_array_mut().into_iter().for_each(|all| all.append(missed));
+        // Absent where they are empty.
+        for list in ["missed", "reporters"] {
+            if let (Some(all), Some(more)) = (
+                merged.pointer_mut("/memreport").and_then(Value::as_object_mut),
+                file.pointer_mut(&format!("/memreport/{list}")).and_then(Value::as_array_mut),
+            ) {
+                let all = all.entry(list).or_insert_with(|| Value::Array(Vec::new()));
+                all.as_array_mut().into_iter().for_each(|all| all.append(more));
+            }
         }
     }
     let mut packed = GzEncoder::new(Vec::new(), Compression::default());

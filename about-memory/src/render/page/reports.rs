@@ -10,6 +10,7 @@ use std::io::Write;
 #[derive(Debug, Default)]
 pub(crate) struct Reports {
     text: Vec<u8>,
+    reporters: Vec<String>,
 }
 
 impl Sink for Reports {
@@ -44,10 +45,16 @@ impl Sink for Reports {
 }
 
 impl Reports {
+    /// Sets the paths of the program's own reporters, which the page keeps in sight.
+    pub(crate) fn name_reporters(&mut self, paths: Vec<String>) {
+        self.reporters = paths;
+    }
+
     /// Returns the whole file.
     pub(crate) fn finish(self, writer: Option<&str>, knows_usable_size: bool) -> Vec<u8> {
         let head = json!({
             "version": 1, "hasMozMallocUsableSize": knows_usable_size, "writer": writer,
+            "reporters": self.reporters,
         });
         let mut file = head.to_string().into_bytes();
         file.pop();

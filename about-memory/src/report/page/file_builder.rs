@@ -65,7 +65,10 @@ impl FileBuilder {
     ///
     /// # Errors
     /// The trees contradict themselves.
-    pub(crate) fn open(self, header: &Header, settings: &Settings) -> Result<Opened, Refusal> {
+    pub(crate) fn open(mut self, header: &Header, settings: &Settings) -> Result<Opened, Refusal> {
+        for tree in [Some(&mut self.all), self.filtered.as_mut()].into_iter().flatten() {
+            tree.mark_reporters(&header.own.reporters);
+        }
         let writer = writer_name(header);
         let file = self.finish(writer.as_deref(), header.usable_size.is_truthy(), settings)?;
         let is_incomplete = !header.own.missed.is_empty();

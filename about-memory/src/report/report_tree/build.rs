@@ -68,6 +68,21 @@ impl ReportTree {
         }
     }
 
+    /// Marks the nodes of these paths, and all above them: reporters of the program's report
+    /// there.
+    pub(crate) fn mark_reporters(&mut self, paths: &[String]) {
+        for process in 0..self.processes.len() {
+            for path in paths {
+                let mut node = NodeId::root_parent(process, !path.contains('/'));
+                for segment in path.split('/') {
+                    let Some(child) = self.find_child(node, segment.into()) else { break };
+                    self.nodes[child.0 as usize].has_reporter = true;
+                    node = child;
+                }
+            }
+        }
+    }
+
     /// Adds a report.
     ///
     /// # Errors
@@ -274,6 +289,7 @@ impl ReportTree {
             amount: Amount::Undefined,
             unit,
             presence: Presence::Both,
+            has_reporter: false,
         });
         if parent.0 < NodeId::LAST {
             let parent = &mut self.nodes[parent.0 as usize];

@@ -59,6 +59,8 @@ pub(crate) struct Node {
     pub(crate) amount: Amount,
     pub(crate) unit: Unit,
     pub(crate) presence: Presence,
+    /// True if a reporter of the program's reports at or below it.
+    pub(crate) has_reporter: bool,
 }
 
 /// A process.

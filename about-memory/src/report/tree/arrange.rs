@@ -11,6 +11,10 @@ use std::cmp::Ordering;
 /// The number of children from which sort keys are faster than comparing names.
 const MANY: usize = 256;
 
+/// The most tiny children of a node that have lines because the program's own reporters report
+/// there.
+const MOST_TINY_REPORTERS: usize = 16;
+
 /// Returns the items of the tree below `root`, which is the first.
 pub(crate) fn arrange(
     report_tree: &ReportTree,
@@ -52,6 +56,7 @@ pub(crate) fn item(report_tree: &ReportTree, id: NodeId, weight: f64) -> Item {
         merged: node.merged,
         presence: node.presence,
         node: Some(id),
+        has_reporter: node.has_reporter,
         weight,
     }
 }
@@ -98,19 +103,35 @@ impl Arrange<'_> {
     fn arrange_children(&mut self, parent: usize) -> Vec<usize> {
         let mut children = std::mem::take(&mut self.items[parent].children);
         self.sort(&mut children);
-        match children.iter().position(|&child| self.is_tiny(child)) {
+        let (mut shown, tiny) = self.divide(&children);
+        match tiny.len() {
+            0 => {}
             // All are tiny: there is nothing to show beside an aggregate.
-            Some(0) => self.items[parent].shows_children = false,
-            // A single tiny child, the last, stays.
-            Some(first) if first + 1 < children.len() => {
-                let tiny = children.split_off(first);
-                children.push(self.gathering(tiny));
-                self.sort(&mut children);
+            _ if shown.is_empty() => self.items[parent].shows_children = false,
+            // A single tiny child stays.
+            1 => {}
+            _ => {
+                shown.push(self.gathering(tiny));
+                self.sort(&mut shown);
+                children = shown;
             }
-            _ => {}
         }
         self.items[parent].children.clone_from(&children);
         children
+    }
+
+    /// Divides sorted children into those with lines of their own, and the others: all from the
+    /// first tiny one on, except the program's own reporters.
+    fn divide(&self, children: &[usize]) -> (Vec<usize>, Vec<usize>) {
+        let first = children.iter().position(|&child| self.is_tiny(child));
+        let (large, small) = children.split_at(first.unwrap_or(children.len()));
+        let mut kept = if self.settings.keeps_reporters() { MOST_TINY_REPORTERS } else { 0 };
+        let (reporters, tiny): (Vec<usize>, _) = small.iter().partition(|&&child| {
+            let is_kept = kept > 0 && self.items[child].has_reporter;
+            kept -= usize::from(is_kept);
+            is_kept
+        });
+        ([large, &reporters].concat(), tiny)
     }
 
     fn gathering(&mut self, tiny: Vec<usize>) -> usize {
@@ -128,6 +149,7 @@ impl Arrange<'_> {
             merged: 0,
             presence: Presence::Both,
             node: None,
+            has_reporter: false,
             weight,
         });
         self.items.len() - 1

@@ -20,6 +20,9 @@ pub struct Own {
     pub is_anonymized: bool,
     /// The reporters and values that the snapshot misses. With any, it is incomplete.
     pub missed: Vec<OwnMissed>,
+    /// The paths of the program's own reporters, at which or below which they report. Viewers keep
+    /// them in sight.
+    pub reporters: Vec<String>,
     /// The source of block sizes, if the file states it.
     pub sizes: Option<SizeSource>,
     /// Fields that types do not measure, with the reasons.
@@ -107,6 +110,8 @@ struct WireOwn {
     is_anonymized: bool,
     #[serde(default)]
     missed: Vec<OwnMissed>,
+    #[serde(default)]
+    reporters: Vec<String>,
     sizes: Option<String>,
     #[serde(default)]
     skipped: Vec<WireSkipped>,
@@ -158,6 +163,7 @@ impl Own {
             notes: wire.notes,
             is_anonymized: wire.is_anonymized,
             missed: wire.missed,
+            reporters: wire.reporters,
             events: wire.events,
             unknown: wire.others.into_keys().collect(),
             ..Own::default()

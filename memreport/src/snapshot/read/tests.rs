@@ -208,13 +208,15 @@ fn what_we_add_is_understood_or_named() {
         notes,
         is_anonymized,
         missed,
+        reporters,
         sizes,
         skipped,
         events,
         unknown,
     } = own(
         r#"{"version": 1, "process": {"name": "server", "pid": 7, "startMs": 1700000000000}, "moment": "at exit",
-            "timeMs": 1700000012345, "allocator": "jemalloc", "notes": ["busy"], "anonymized": true, "missed": [{"reporter": "explicit/a", "reason": "locked"}], "sizes": "layouts", "colour": 1,
+            "timeMs": 1700000012345, "allocator": "jemalloc", "notes": ["busy"], "anonymized": true, "missed": [{"reporter": "explicit/a", "reason": "locked"}],
+            "reporters": ["explicit/own"], "sizes": "layouts", "colour": 1,
             "events": [{"number": 3, "reason": "minimize", "slicesUs": [[1700000012000001, 1700000012000009]]}],
             "skipped": [{"owner": "O", "field": "f", "reason": "r", "file": "o.rs", "line": 3}, {"owner": "P"}]}"#,
     );
@@ -229,6 +231,7 @@ fn what_we_add_is_understood_or_named() {
     );
     let of = super::OwnMissed { reporter: "explicit/a".into(), reason: "locked".into() };
     assert_eq!(missed, [of]);
+    assert_eq!(reporters, ["explicit/own"]);
     let event = super::OwnEvent {
         number: 3,
         reason: "minimize".into(),

@@ -134,7 +134,9 @@ impl PageSnapshot {
         let mut reports = Reports::default();
         let header = read::read(&mut &self.report[..], self.options, &mut reports)?;
         let knows_usable_size = header.usable_size.is_truthy();
-        Ok(reports.finish(writer_name(&header).as_deref(), knows_usable_size))
+        let writer = writer_name(&header);
+        reports.name_reporters(header.own.reporters);
+        Ok(reports.finish(writer.as_deref(), knows_usable_size))
     }
 }
 

@@ -20,6 +20,9 @@ function growForest(moment, accepts) {
   for (const report of moment.reports) {
     addReport(processes, nodes, report, moment, accepts);
   }
+  for (const process of Object.values(processes)) {
+    markReporters(process, moment.reporters ?? []);
+  }
   addTotals(nodes);
   for (const process of Object.values(processes)) {
     addUnclassified(process);
@@ -54,6 +57,24 @@ function addReport(processes, nodes, report, moment, accepts) {
     process.heapTotal += amount;
   }
   addAmount(node, report);
+}
+
+/** Marks the nodes of these paths and all above them: reporters of the program's report there. */
+function markReporters({ trees, flats }, paths) {
+  for (const path of paths) {
+    const segments = path.split("/");
+    let node = (segments.length === 1 ? flats : trees)[segments[0]];
+    for (const segment of segments.slice(1)) {
+      if (!node) {
+        break;
+      }
+      node.hasReporter = true;
+      node = node.kids.get(segment);
+    }
+    if (node) {
+      node.hasReporter = true;
+    }
+  }
 }
 
 function processOf(processes, name, writer) {
@@ -91,6 +112,7 @@ function kidOf(parent, siblings, { segment, isMeant, unit, nodes }) {
 function newNode(name, shown, unit) {
   return {
     name, shown, unit, isRoot: false, kids: new Map(), amount: undefined, merged: 0, presence: Presence.both, description: "",
+    hasReporter: false,
   };
 }
 

@@ -1,6 +1,9 @@
 // A tree as it is shown: kids sorted, the tiny ones gathered, what is invalid marked and in sight; and pages of trees.
 "use strict";
 
+// The most tiny kids of a node with a line because the program's own reporters report there.
+const MOST_TINY_REPORTERS = 16;
+
 /** The lines of the tree that grows from `root`. Each line has its kids; `settings` has isVerbose and isDiff. */
 function arrangeTree(root, process, settings) {
   const tree = { unit: root.unit, isFlat: false, invalid: [], root: lineOf(root) };
@@ -24,7 +27,8 @@ function flatTree(node, process, settings) {
 function lineOf(node) {
   return {
     node, name: node.name, shown: node.shown, amount: node.amount, kids: [], merged: node.merged, presence: node.presence,
-    description: node.description, showsKids: true, isOpen: true, isInvalid: false, isGathering: false, weight: 0, id: "",
+    description: node.description, hasReporter: node.hasReporter, showsKids: true, isOpen: true, isInvalid: false,
+    isGathering: false, weight: 0, id: "",
   };
 }
 
@@ -56,15 +60,30 @@ function arrangeKids(parent, total, settings, todo) {
   for (const kid of kids) {
     todo.push(kid);
   }
-  const first = settings.isVerbose ? -1 : kids.findIndex(kid => isTiny(kid, total, settings));
-  if (first === 0) {
+  const [shown, tiny] = divide(kids, total, settings);
+  if (tiny.length > 0 && shown.length === 0) {
     // All are tiny: nothing to gather them beside.
     parent.showsKids = false;
-  } else if (first > 0 && first + 1 < kids.length) {
-    kids = [...kids.slice(0, first), gathering(kids.slice(first))];
-    kids = sortStably(kids, compare);
+  } else if (tiny.length > 1) {
+    kids = sortStably([...shown, gathering(tiny)], compare);
   }
   parent.kids = kids;
+}
+
+/** Sorted kids with a line of their own, and the others: all from the first tiny one on, but for the program's reporters. */
+function divide(kids, total, settings) {
+  const first = settings.isVerbose ? -1 : kids.findIndex(kid => isTiny(kid, total, settings));
+  if (first === -1) {
+    return [kids, []];
+  }
+  const [shown, tiny] = [kids.slice(0, first), []];
+  let kept = settings.isDiff ? 0 : MOST_TINY_REPORTERS;
+  for (const kid of kids.slice(first)) {
+    const isKept = kept > 0 && kid.hasReporter;
+    kept -= Number(isKept);
+    (isKept ? shown : tiny).push(kid);
+  }
+  return [shown, tiny];
 }
 
 function gathering(tiny) {
