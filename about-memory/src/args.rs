@@ -36,9 +36,9 @@ use std::process::ExitCode;
 ///
 /// Values are in MB; as in Firefox, a MB is 1,048,576 bytes. The percentage is the share of the
 /// tree. `++` marks a node whose children are too small to show (`(7 tiny)`), `--` a node whose
-/// children follow, `──` a measurement. Unlike Firefox's page, it shows reporters of the program's
-/// own however small they are; `--min 1%` shows exactly what Firefox shows. `[2]` marks the sum of two reports, `[?!]` a value that is
-/// negative or too large.
+/// children follow, `──` a measurement. `[2]` marks the sum of two reports, `[?!]` a value that is
+/// negative or too large. Unlike Firefox's page, it shows reporters of the program's own however
+/// small they are; `--min 1%` shows exactly what Firefox shows.
 ///
 /// The exit status is 0 on success, 1 if a limit is exceeded (`check`, `run --fail-above`), 2 on an
 /// error, and 3 if a report is incomplete: a reporter was missed, because a lock of its values was

@@ -72,6 +72,7 @@ impl Settings {
 
 /// One line of a tree.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a mark of its own on a line")]
 pub struct Item {
     /// The name as in the file, joined with the names of absorbed children.
     pub name: String,

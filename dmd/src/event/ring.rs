@@ -60,8 +60,9 @@ impl Ring {
 
     /// Writes an event.
     pub(crate) fn push(&self, event: Words) {
-        // Relaxed: a ticket is only a number. The slot's sequence decides who may write.
-        let ticket = self.next.fetch_add(1, Relaxed);
+        // Release, with the Acquire of `started`: a reader that sees this ticket sees every event
+        // that was written before it was taken, so events of a thread are read in their order.
+        let ticket = self.next.fetch_add(1, Release);
         // Without memory there are no readers either: all tickets are lost.
         let Some([sequence, abandoned, words @ ..]) = self.slot(ticket) else { return };
         let before = sequence.load(Relaxed);
@@ -85,7 +86,8 @@ impl Ring {
 
     /// Returns the number of events that were started.
     pub(crate) fn started(&self) -> u64 {
-        self.next.load(Relaxed)
+        // Acquire, with the Release of `push`.
+        self.next.load(Acquire)
     }
 
     /// Reads the slot of a ticket that was taken.
