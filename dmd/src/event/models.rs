@@ -87,6 +87,29 @@ fn an_event_is_read_untorn_or_lost() {
     });
 }
 
+/// Fails if `Ring::push` takes its ticket without release, or `Ring::started` reads it without
+/// acquire: a thread's later event is read, and its earlier one seems unwritten.
+#[test]
+fn events_of_a_thread_are_read_in_their_order() {
+    model(2, || {
+        let ring = Arc::new(Ring::new());
+        let writer = {
+            let ring = Arc::clone(&ring);
+            thread::spawn(move || {
+                ring.push([1; EVENT_WORDS]);
+                ring.push([2; EVENT_WORDS]);
+            })
+        };
+        let mut reader = Reader::default();
+        let mut seen = Vec::new();
+        reader.drain(&ring, |event| seen.push(event[0]));
+        writer.join().unwrap();
+        reader.drain(&ring, |event| seen.push(event[0]));
+        assert_eq!(seen, [1, 2]);
+        assert_eq!(reader.lost, 0);
+    });
+}
+
 /// Fails if `Queue::sleep` reads the number of changes after it has looked at the slot, if
 /// `QueueReader::drain` does not announce room, or if `Queue::turn` takes a slot that is written.
 #[test]
