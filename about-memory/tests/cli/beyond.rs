@@ -1,6 +1,6 @@
 //! Tests the text of options beyond Firefox's page, and of differences between two files.
 
-use super::folder::show;
+use super::folder::{Folder, show};
 
 #[test]
 fn only_so_many_levels_are_shown() {
@@ -47,6 +47,72 @@ Other Measurements
 End of P
 "##
     );
+}
+
+#[test]
+fn reporters_of_the_program_are_never_gathered() {
+    let folder = Folder::new();
+    folder.write(
+        "one.json",
+        r#"{"version": 1, "hasMozMallocUsableSize": true,
+        "memreport": {"version": 1, "reporters": ["t/own", "t/deep/own", "t/not-there/at-all"]},
+        "reports": [
+        {"process": "P", "path": "t/large", "kind": 2, "units": 0, "amount": 1000, "description": "A."},
+        {"process": "P", "path": "t/own/a", "kind": 2, "units": 0, "amount": 5, "description": "A."},
+        {"process": "P", "path": "t/own/b", "kind": 2, "units": 0, "amount": 4, "description": "A."},
+        {"process": "P", "path": "t/deep/own", "kind": 2, "units": 0, "amount": 3, "description": "A."},
+        {"process": "P", "path": "t/deep/other", "kind": 2, "units": 0, "amount": 2, "description": "A."},
+        {"process": "P", "path": "t/foreign/a", "kind": 2, "units": 0, "amount": 2, "description": "A."},
+        {"process": "P", "path": "t/foreign/b", "kind": 2, "units": 0, "amount": 1, "description": "A."},
+        {"process": "P", "path": "t/foreign2", "kind": 2, "units": 0, "amount": 1, "description": "A."}
+        ]}"#,
+    );
+    let text = folder.text(&["one.json", "--units", "bytes"]);
+    assert!(
+        text.contains(
+            "
+1,018 B (100.0%) -- t
+├──1,000 B (98.23%) ── large
+├──────9 B (00.88%) ++ own
+├──────5 B (00.49%) -- deep
+│      ├──3 B (00.29%) ── own
+│      └──2 B (00.20%) ── other
+└──────4 B (00.39%) ++ (2 tiny)
+"
+        ),
+        "{text}"
+    );
+    // A chosen limit applies to all.
+    let text = folder.text(&["one.json", "--units", "bytes", "--min", "1%"]);
+    assert!(text.contains("└─────18 B (01.77%) ++ (4 tiny)"), "{text}");
+}
+
+#[test]
+fn at_most_sixteen_tiny_reporters_of_a_node_are_shown_in_each_process() {
+    let folder = Folder::new();
+    let paths: Vec<String> = (0..20).map(|number| format!("t/{number}")).collect();
+    let report = |process: &str, path: &str, amount: u32| {
+        format!(
+            r#"{{"process": "{process}", "path": "{path}", "kind": 2, "units": 0, "amount": {amount}, "description": "A."}}"#
+        )
+    };
+    let mut reports = Vec::new();
+    for process in ["P", "Q"] {
+        reports.push(report(process, "t/large", 100_000));
+        reports.extend((1..).zip(&paths).map(|(amount, path)| report(process, path, amount)));
+    }
+    folder.write(
+        "one.json",
+        format!(
+            r#"{{"version": 1, "hasMozMallocUsableSize": true,
+            "memreport": {{"version": 1, "reporters": {paths:?}}}, "reports": [{}]}}"#,
+            reports.join(",")
+        ),
+    );
+    let text = folder.text(&["one.json", "--units", "bytes"]);
+    // The smallest four: 1 + 2 + 3 + 4.
+    assert_eq!(text.matches("10 B (00.01%) ++ (4 tiny)").count(), 2, "{text}");
+    assert_eq!(text.lines().filter(|line| line.contains("── ")).count(), 2 * 17, "{text}");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Every rule of the page, by the text it comes to.
 
-use super::folder::{Folder, show};
+use super::folder::show;
 
 #[test]
 fn sums_and_duplicates() {
@@ -158,44 +158,6 @@ Other Measurements
 End of P
 "##
     );
-}
-
-#[test]
-fn reporters_of_the_program_are_never_gathered() {
-    let folder = Folder::new();
-    folder.write(
-        "one.json",
-        r#"{"version": 1, "hasMozMallocUsableSize": true,
-        "memreport": {"version": 1, "reporters": ["t/own", "t/deep/own", "t/not-there/at-all"]},
-        "reports": [
-        {"process": "P", "path": "t/large", "kind": 2, "units": 0, "amount": 1000, "description": "A."},
-        {"process": "P", "path": "t/own/a", "kind": 2, "units": 0, "amount": 5, "description": "A."},
-        {"process": "P", "path": "t/own/b", "kind": 2, "units": 0, "amount": 4, "description": "A."},
-        {"process": "P", "path": "t/deep/own", "kind": 2, "units": 0, "amount": 3, "description": "A."},
-        {"process": "P", "path": "t/deep/other", "kind": 2, "units": 0, "amount": 2, "description": "A."},
-        {"process": "P", "path": "t/foreign/a", "kind": 2, "units": 0, "amount": 2, "description": "A."},
-        {"process": "P", "path": "t/foreign/b", "kind": 2, "units": 0, "amount": 1, "description": "A."},
-        {"process": "P", "path": "t/foreign2", "kind": 2, "units": 0, "amount": 1, "description": "A."}
-        ]}"#,
-    );
-    let text = folder.text(&["one.json", "--units", "bytes"]);
-    assert!(
-        text.contains(
-            "
-1,018 B (100.0%) -- t
-├──1,000 B (98.23%) ── large
-├──────9 B (00.88%) ++ own
-├──────5 B (00.49%) -- deep
-│      ├──3 B (00.29%) ── own
-│      └──2 B (00.20%) ── other
-└──────4 B (00.39%) ++ (2 tiny)
-"
-        ),
-        "{text}"
-    );
-    // A chosen limit applies to all.
-    let text = folder.text(&["one.json", "--units", "bytes", "--min", "1%"]);
-    assert!(text.contains("└─────18 B (01.77%) ++ (4 tiny)"), "{text}");
 }
 
 #[test]

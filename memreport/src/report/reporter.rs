@@ -68,6 +68,13 @@ impl Gathered {
             self.reporters.extend(own.reporters.into_iter().take(room));
         }
     }
+
+    /// Notes a path of the reporter that runs. One too many tells `add` that it has more.
+    fn note_path(&mut self, path: &str) {
+        if self.reporters.len() <= Self::MOST_PATHS_OF_REPORTER {
+            self.reporters.push(path.to_owned());
+        }
+    }
 }
 
 impl Reports<'_> {
@@ -87,7 +94,7 @@ impl Reports<'_> {
         let measured = measure_with(self.collection, value, T::add_size_of_excluding_this);
         self.gathered.unmeasured += amount(measured.computed);
         self.note_limits(&path, &measured);
-        self.gathered.reporters.push(path.clone());
+        self.gathered.note_path(&path);
         self.report_parts(path, &measured, description);
         measured
     }
@@ -98,7 +105,7 @@ impl Reports<'_> {
         if report.kind == Kind::Heap && report.path.starts_with("explicit/") {
             self.gathered.unmeasured += report.amount;
         }
-        self.gathered.reporters.push(report.path.to_string());
+        self.gathered.note_path(&report.path);
         self.gathered.reports.push(report);
     }
 

@@ -68,18 +68,37 @@ impl ReportTree {
         }
     }
 
-    /// Marks the nodes of these paths, and all above them: reporters of the program's report
-    /// there.
+    /// Marks the nodes of these paths in every process, and all above them: reporters of the
+    /// program's report there.
+    ///
+    /// Takes time for each node and each path, but not for each path of each process, since files
+    /// may have many of both.
     pub(crate) fn mark_reporters(&mut self, paths: &[String]) {
-        for process in 0..self.processes.len() {
-            for path in paths {
-                let mut node = NodeId::root_parent(process, !path.contains('/'));
-                for segment in path.split('/') {
-                    let Some(child) = self.find_child(node, segment.into()) else { break };
-                    self.nodes[child.0 as usize].has_reporter = true;
-                    node = child;
-                }
+        if paths.is_empty() {
+            return;
+        }
+        // The paths and all above them, numbered. Each is found by the one above and a segment.
+        let mut numbers: HashMap<(Option<usize>, &str), usize> = HashMap::new();
+        for path in paths {
+            let mut above = None;
+            for segment in path.split('/') {
+                let next = numbers.len();
+                above = Some(*numbers.entry((above, segment)).or_insert(next));
             }
+        }
+        let mut marked: Vec<Option<usize>> = Vec::with_capacity(self.nodes.len());
+        // A node comes before its children.
+        for node in &mut self.nodes {
+            let parent = marked.get(node.parent.0 as usize);
+            let name = node.name.span.of(&self.names);
+            // The parent of a root is no node.
+            let number = match parent {
+                Some(None) => None,
+                Some(Some(above)) => numbers.get(&(Some(*above), name)),
+                None => numbers.get(&(None, name)),
+            };
+            node.has_reporter = number.is_some();
+            marked.push(number.copied());
         }
     }
 

@@ -20,9 +20,7 @@ function growForest(moment, accepts) {
   for (const report of moment.reports) {
     addReport(processes, nodes, report, moment, accepts);
   }
-  for (const process of Object.values(processes)) {
-    markReporters(process, moment.reporters ?? []);
-  }
+  markReporters(Object.values(processes), moment.reporters ?? []);
   addTotals(nodes);
   for (const process of Object.values(processes)) {
     addUnclassified(process);
@@ -59,20 +57,28 @@ function addReport(processes, nodes, report, moment, accepts) {
   addAmount(node, report);
 }
 
-/** Marks the nodes of these paths and all above them: reporters of the program's report there. */
-function markReporters({ trees, flats }, paths) {
+/** Marks the nodes of these paths in all processes, and all above them: reporters of the program's report there. */
+function markReporters(processes, paths) {
+  const wanted = new Map();
   for (const path of paths) {
-    const segments = path.split("/");
-    let node = (segments.length === 1 ? flats : trees)[segments[0]];
-    for (const segment of segments.slice(1)) {
-      if (!node) {
-        break;
+    let at = wanted;
+    for (const segment of path.split("/")) {
+      if (!at.has(segment)) {
+        at.set(segment, new Map());
       }
-      node.hasReporter = true;
-      node = node.kids.get(segment);
+      at = at.get(segment);
     }
-    if (node) {
+  }
+  const roots = processes.flatMap(({ trees, flats }) => [...Object.values(trees), ...Object.values(flats)]);
+  const todo = roots.map(root => [root, wanted]);
+  while (todo.length > 0) {
+    const [node, siblings] = todo.pop();
+    const below = siblings.get(node.name);
+    if (below) {
       node.hasReporter = true;
+      for (const kid of node.kids.values()) {
+        todo.push([kid, below]);
+      }
     }
   }
 }
