@@ -102,20 +102,18 @@ fn merge(files: &[Vec<u8>]) -> Result<Vec<u8>, Failure> {
             merged = Some(file);
             continue;
         };
-        for list in ["/reports", "/memreport/notes"] {
+        let lists = [
+            ("", "reports"),
+            ("/memreport", "notes"),
+            ("/memreport", "missed"),
+            ("/memreport", "reporters"),
+        ];
+        for (object, list) in lists {
             if let (Some(all), Some(more)) = (
-                merged.pointer_mut(list).and_then(Value::as_array_mut),
-                file.pointer_mut(list).and_then(Value::as_array_mut),
+                merged.pointer_mut(object).and_then(Value::as_object_mut),
+                file.pointer_mut(&format!("{object}/{list}")).and_then(Value::as_array_mut),
             ) {
-                all.append(more);
-            }
-        }
-        // Absent where they are empty.
-        for list in ["missed", "reporters"] {
-            if let (Some(all), Some(more)) = (
-                merged.pointer_mut("/memreport").and_then(Value::as_object_mut),
-                file.pointer_mut(&format!("/memreport/{list}")).and_then(Value::as_array_mut),
-            ) {
+                // Lists that would be empty may be absent.
                 let all = all.entry(list).or_insert_with(|| Value::Array(Vec::new()));
                 all.as_array_mut().into_iter().for_each(|all| all.append(more));
             }
@@ -141,4 +139,32 @@ fn write(path: &Path, gzipped: &[u8]) -> io::Result<()> {
         unfinished.write_all(&text).map_err(named)?;
     }
     unfinished.keep().map(drop).map_err(named)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn merged_reports_have_every_list_of_each() {
+        let zipped = |file: Value| {
+            let mut packed = GzEncoder::new(Vec::new(), Compression::default());
+            serde_json::to_writer(&mut packed, &file).unwrap();
+            packed.finish().unwrap()
+        };
+        let first = json!({ "reports": [1], "memreport": { "notes": ["a"], "reporters": ["x"] } });
+        let second = json!({
+            "reports": [2, 3], "memreport": { "notes": [], "missed": ["m"], "reporters": ["y"] },
+        });
+        let merged = merge(&[zipped(first), zipped(second)]).unwrap();
+        let merged: Value = serde_json::from_reader(GzDecoder::new(&merged[..])).unwrap();
+        assert_eq!(
+            merged,
+            json!({
+                "reports": [1, 2, 3],
+                "memreport": { "notes": ["a"], "reporters": ["x", "y"], "missed": ["m"] },
+            })
+        );
+    }
 }
