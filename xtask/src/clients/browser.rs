@@ -49,10 +49,11 @@ struct Bench {
 
 type Check = (&'static str, fn(&Bench) -> Result<String, Failure>);
 
-const CHECKS: [Check; 10] = [
+const CHECKS: [Check; 11] = [
     ("what is unfolded stays so", pages::folding),
     ("the keyboard leads everywhere", pages::keyboard),
     ("filters and switches act at once", pages::switches),
+    ("the program's reporters stay in sight", pages::reporters),
     ("what is copied is what is printed", pages::copying),
     ("100,000 reports are quick", pages::many),
     ("the treemap", look::areas),

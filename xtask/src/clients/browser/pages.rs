@@ -139,6 +139,31 @@ pub(crate) fn keyboard(bench: &Bench) -> Result<String, Failure> {
     }
 }
 
+/// Checks that the page keeps the same tiny lines of the program's own reporters in sight as the
+/// command line.
+pub(crate) fn reporters(bench: &Bench) -> Result<String, Failure> {
+    let mut file = program(1);
+    let tiny = (0..40).step_by(2).map(|number| format!("explicit/tiny/{number}"));
+    let others = [
+        "explicit/index/small/two",
+        "explicit/urls/http:\\\\example.com\\b",
+        "resident",
+        "none/such",
+    ];
+    let paths: Vec<String> = others.map(str::to_owned).into_iter().chain(tiny).collect();
+    file["memreport"] = json!({ "version": 1, "reporters": paths });
+    let path = bench.folder.join("reporters.json");
+    fs::write(&path, file.to_string())?;
+    let printed = bench.printed(&[&path.display().to_string()])?;
+    if printed.lines().filter(|line| line.contains("(00.0")).count() < 16 {
+        return Err(format!("the command line keeps no tiny reporters:\n{printed}").into());
+    }
+    bench.open_afresh(&bench.page(&[path])?.ok_or("no page was written")?)?;
+    bench.drawn()?;
+    expect_equal("reporters", &printed, &bench.copied()?)?;
+    Ok("with the lines that the command line prints".into())
+}
+
 pub(crate) fn switches(bench: &Bench) -> Result<String, Failure> {
     let files = [sample(&bench.folder, "before.json", 1)?, sample(&bench.folder, "after.json", 2)?];
     let page = bench.page(&files)?.ok_or("no page was written")?;
