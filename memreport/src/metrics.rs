@@ -12,6 +12,7 @@ use std::fmt;
 
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
+use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::{Registry, Unit};
@@ -26,6 +27,10 @@ pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; cha
 /// `<other>`.
 pub const MAX_PATHS: usize = 50;
 
+/// The most single figures with a series of their own besides those of the process: the first in
+/// the order of their names.
+pub const MAX_FIGURES: usize = 50;
+
 /// Takes a snapshot and writes it as metrics. A scrape costs as much as a collection.
 ///
 /// # Panics
@@ -38,10 +43,10 @@ pub fn gather() -> String {
 
 /// Writes the reports of one process as metrics.
 ///
-/// They are single figures of the process, and the sums of the tree `explicit` for each path of two
-/// segments. The series of `memreport_reported_bytes` never overlap, so they can be added up. If
-/// reporters were missed, `explicit/heap-unclassified-or-missed` takes the place of
-/// `explicit/heap-unclassified`.
+/// They are single figures of the process, single figures of the program's own, and the sums of the
+/// tree `explicit` for each path of two segments. The series of `memreport_reported_bytes` never
+/// overlap, so they can be added up. If reporters were missed,
+/// `explicit/heap-unclassified-or-missed` takes the place of `explicit/heap-unclassified`.
 #[must_use]
 pub fn text(reports: &[Report]) -> String {
     let mut registry = Registry::default();
@@ -84,6 +89,8 @@ struct Figures {
     faults: [Option<i64>; 2],
     /// Sums by path and kind.
     reported: Vec<(String, &'static str, i64)>,
+    /// Single figures of the program's own by name, and for each the sum of its reports.
+    of_the_program: BTreeMap<String, (Units, i64)>,
 }
 
 impl Figures {
@@ -99,7 +106,8 @@ impl Figures {
                 (Units::CountCumulative, "page-faults-hard") => figures.faults[0] = Some(amount),
                 (Units::CountCumulative, "page-faults-soft") => figures.faults[1] = Some(amount),
                 (Units::Bytes, path) if path.starts_with("explicit/") => reported.add(report),
-                (Units::Bytes, path) => figures.add_bytes(path, amount),
+                (Units::Bytes, path) if figures.add_bytes(path, amount) => {}
+                (_, path) if !path.contains('/') => figures.add_of_the_program(report),
                 _ => {}
             }
         }
@@ -107,14 +115,23 @@ impl Figures {
         figures
     }
 
-    /// Adds bytes at or below the path of a figure.
-    fn add_bytes(&mut self, path: &str, amount: i64) {
+    /// Adds bytes at or below the path of a figure of the process. Returns whether there is one.
+    fn add_bytes(&mut self, path: &str, amount: i64) -> bool {
         let top = path.split('/').next().unwrap_or(path);
         let of = BYTES
             .iter()
             .find(|(known, ..)| *known == path || *known == top && top == "heap-committed");
         if let Some((known, ..)) = of {
             *self.bytes.entry(known).or_default() += amount;
+        }
+        of.is_some()
+    }
+
+    fn add_of_the_program(&mut self, Report { path, units, amount, .. }: &Report) {
+        let (known, sum) = self.of_the_program.entry(path.clone()).or_insert((*units, 0));
+        // Figures of one name and several units are the first's.
+        if known == units {
+            *sum += amount;
         }
     }
 }
@@ -188,14 +205,13 @@ impl Collector for Figures {
             )?;
         }
         if let Some(hundredths) = self.overhead {
-            let ratio = f64::from(i32::try_from(hundredths).unwrap_or(i32::MAX)) / 10_000.0;
             let help =
                 "Of the heap memory of live blocks and the allocator's overhead, the overhead";
             let unit = Unit::Other("ratio".to_owned());
             metric(
                 &mut encoder,
                 ("memreport_heap_overhead", help, Some(&unit)),
-                &ConstGauge::new(ratio),
+                &ConstGauge::new(ratio(hundredths)),
             )?;
         }
         if let Some(allocations) = self.allocations {
@@ -204,7 +220,8 @@ impl Collector for Figures {
             metric(&mut encoder, ("memreport_heap_allocations", help, None), &counter)?;
         }
         self.encode_faults(&mut encoder)?;
-        self.encode_reported(&mut encoder)
+        self.encode_reported(&mut encoder)?;
+        self.encode_of_the_program(&mut encoder)
     }
 }
 
@@ -239,6 +256,40 @@ impl Figures {
         }
         Ok(())
     }
+
+    fn encode_of_the_program(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        for wanted in [Units::Bytes, Units::Count, Units::CountCumulative, Units::Percentage] {
+            let first = self.of_the_program.iter().take(MAX_FIGURES);
+            let figures: Vec<_> = first.filter(|(_, (units, _))| *units == wanted).collect();
+            if figures.is_empty() {
+                continue;
+            }
+            let (metric, unit) = match wanted {
+                Units::Bytes => ("memreport_figure", Some(Unit::Bytes)),
+                Units::Count => ("memreport_figure", None),
+                Units::CountCumulative => ("memreport_figure_events", None),
+                Units::Percentage => ("memreport_figure", Some(Unit::Other("ratio".to_owned()))),
+            };
+            let help = "Single figures of the program's own";
+            let value_type = match wanted {
+                Units::CountCumulative => MetricType::Counter,
+                _ => MetricType::Gauge,
+            };
+            let mut metric = encoder.encode_descriptor(metric, help, unit.as_ref(), value_type)?;
+            for (name, (units, amount)) in figures {
+                let labels = [("name", name.as_str())];
+                let family = metric.encode_family(&labels)?;
+                match units {
+                    Units::Bytes | Units::Count => ConstGauge::new(*amount).encode(family)?,
+                    Units::CountCumulative => {
+                        ConstCounter::new(cumulative(*amount)).encode(family)?;
+                    }
+                    Units::Percentage => ConstGauge::new(ratio(*amount)).encode(family)?,
+                }
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Writes one metric without labels.
@@ -248,6 +299,12 @@ fn metric(
     value: &dyn EncodeMetric,
 ) -> fmt::Result {
     value.encode(encoder.encode_descriptor(name, help, unit, value.metric_type())?)
+}
+
+/// Returns hundredths of a percent as a number, which is 1 for 100 %.
+fn ratio(hundredths: i64) -> f64 {
+    let most = |_| if hundredths < 0 { i32::MIN } else { i32::MAX };
+    f64::from(i32::try_from(hundredths).unwrap_or_else(most)) / 10_000.0
 }
 
 fn cumulative(count: i64) -> u64 {
@@ -304,6 +361,37 @@ memreport_reported_bytes{path="explicit/heap-unclassified",kind="heap"} 350
 # EOF
 "#;
         assert_eq!(text(&reports), expected);
+    }
+
+    #[test]
+    fn single_figures_of_the_program_are_written_by_their_units() {
+        let reports = [
+            Report::other("textures", 4096, ""),
+            Report::count("open files", 7, ""),
+            Report::cumulative("requests", 9, ""),
+            Report::percentage("cache-hits", 9950, ""),
+            Report::other("of-a-tree/x", 1, ""),
+        ];
+        let expected = r#"# HELP memreport_figure_bytes Single figures of the program's own
+# TYPE memreport_figure_bytes gauge
+# UNIT memreport_figure_bytes bytes
+memreport_figure_bytes{name="textures"} 4096
+# HELP memreport_figure Single figures of the program's own
+# TYPE memreport_figure gauge
+memreport_figure{name="open files"} 7
+# HELP memreport_figure_events Single figures of the program's own
+# TYPE memreport_figure_events counter
+memreport_figure_events_total{name="requests"} 9
+# HELP memreport_figure_ratio Single figures of the program's own
+# TYPE memreport_figure_ratio gauge
+# UNIT memreport_figure_ratio ratio
+memreport_figure_ratio{name="cache-hits"} 0.995
+# EOF
+"#;
+        assert_eq!(text(&reports), expected);
+        let many: Vec<_> = (0..1000).map(|n| Report::count(format!("{n:04}"), n, "")).collect();
+        let series = text(&many).lines().filter(|line| line.contains("{name=")).count();
+        assert_eq!(series, MAX_FIGURES);
     }
 
     #[test]

@@ -12,6 +12,8 @@ pub(crate) mod reporter;
 pub(crate) mod registry;
 #[cfg(feature = "std")]
 pub(crate) mod counted_heap;
+#[cfg(feature = "std")]
+pub(crate) mod single_figure;
 
 use std::borrow::Cow;
 

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::{Acquire, Release};
 use std::thread;
 
-use memreport::{Collector, Kind, Snapshot, distinguished, snapshot};
+use memreport::{Collector, Kind, Snapshot, Units, distinguished, snapshot};
 
 memreport::global_allocator!();
 
@@ -98,4 +98,14 @@ fn single_figures_need_no_collection() {
     let fraction = distinguished::heap_overhead_fraction().expect("glibc says");
     assert!((0..=10_000).contains(&fraction), "{fraction}");
     drop(kept);
+}
+
+#[test]
+fn names_of_the_process_are_refused_to_other_figures() {
+    for report in snapshot().reports {
+        let tree = report.path.split('/').next().expect("a path has a segment");
+        let name: &'static str = tree.to_owned().leak();
+        let refused = distinguished::register(name, Units::Bytes, "", || None);
+        assert!(matches!(refused, Err(distinguished::RefusedName::OfTheProcess { .. })), "{name}");
+    }
 }

@@ -1,7 +1,8 @@
 //! Reads single figures of this process for telemetry, quickly and without a collection.
 //!
 //! Each is also a report of every snapshot, under the name of its function with hyphens. A figure
-//! that the system does not provide is an error with a reason, and never zero.
+//! that the system does not provide is an error with a reason, and never zero. [`register`] adds
+//! figures of the program's own.
 //!
 //! ```
 //! memreport::global_allocator!();
@@ -21,6 +22,7 @@ use crate::allocator::declaration::{heap_counters, statistics};
 use crate::process;
 
 pub use super::unavailable::Unavailable;
+pub use crate::report::single_figure::{RefusedName, register, registered};
 
 /// Returns the size of the address space in bytes, used or not.
 ///

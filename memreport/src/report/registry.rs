@@ -4,9 +4,10 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use super::counted_heap::report_list;
+use super::counted_heap;
 use super::missed::{Missed, MissedReason};
 use super::reporter::{Reporter, Reports};
+use super::single_figure;
 use super::timeout::ReporterId;
 use crate::event::callback::{Registration, panic_message};
 use crate::measure::ops::Ops;
@@ -121,13 +122,14 @@ impl Handle {
 /// assert!(!memreport::snapshot().reports.iter().any(|report| report.path == "explicit/gpu"));
 /// ```
 pub fn register<R: Reporter + 'static>(reporter: R) -> Registration {
-    add(Handle::Strong(Arc::new(reporter)), std::any::type_name::<R>(), None)
+    registration(add(Arc::new(reporter), std::any::type_name::<R>()))
 }
 
 /// Registers a reporter without owning it. It reports while both it and the registration live.
 pub fn register_weak<R: Reporter + 'static>(reporter: &Arc<R>) -> Registration {
     let reporter: Arc<dyn Reporter> = Arc::clone(reporter) as _;
-    add(Handle::Weak(Arc::downgrade(&reporter)), std::any::type_name::<R>(), None)
+    let handle = Handle::Weak(Arc::downgrade(&reporter));
+    registration(add_entry(handle, std::any::type_name::<R>(), None))
 }
 
 /// Reports the bytes that `value` owns at `path`, while both `value` and the registration live.
@@ -147,18 +149,29 @@ where
             reports.measure(&*own_path, &value, description);
         }
     };
-    add(Handle::Strong(Arc::new(reporter)), std::any::type_name::<T>(), Some(path))
+    let handle = Handle::Strong(Arc::new(reporter));
+    registration(add_entry(handle, std::any::type_name::<T>(), Some(path)))
 }
 
-fn add(reporter: Handle, name: &'static str, path: Option<Arc<str>>) -> Registration {
+/// Adds a reporter, and returns the number by which [`unregister`] knows it.
+pub(crate) fn add(reporter: Arc<dyn Reporter>, name: &'static str) -> u64 {
+    add_entry(Handle::Strong(reporter), name, None)
+}
+
+fn add_entry(reporter: Handle, name: &'static str, path: Option<Arc<str>>) -> u64 {
     let mut registered = registered();
     let id = registered.next;
     registered.next += 1;
     registered.entries.push(Entry { id, name, reporter, path });
+    id
+}
+
+fn registration(id: u64) -> Registration {
     Registration::new(id, unregister)
 }
 
-fn unregister(id: u64) {
+/// Removes a reporter.
+pub(crate) fn unregister(id: u64) {
     let mut registered = registered();
     let position = registered.entries.iter().position(|entry| entry.id == id);
     let entry = position.map(|position| registered.entries.swap_remove(position));
@@ -237,7 +250,8 @@ fn run_to_end(reports: &mut Reports<'_>, name: &str, reporter: &dyn Reporter) {
 
 /// Reports the list of reporters, which is memory too.
 fn report_registry(reports: &mut Reports<'_>) {
-    report_list(reports);
+    counted_heap::report_list(reports);
+    single_figure::report_list(reports);
     let registered = registered();
     if registered.entries.capacity() > 0 {
         reports.measure(

@@ -1,11 +1,12 @@
 //! Serves its own metrics over HTTP, all from one snapshot, until its standard input ends.
 
+use std::error::Error;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::sync::Mutex;
 use std::thread;
 
-use memreport::metrics;
+use memreport::{Units, distinguished, metrics};
 
 dmd::global_allocator!();
 
@@ -13,7 +14,11 @@ static WORDS: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 memreport::reporter!("explicit/a \"quoted\" http:\\\\path", WORDS, "The words.");
 
-fn main() -> io::Result<()> {
+fn main() -> Result<(), Box<dyn Error>> {
+    distinguished::register("kept-words", Units::Count, "Words that are kept.", || {
+        Some(i64::try_from(WORDS.try_lock().ok()?.len()).unwrap_or(i64::MAX))
+    })?
+    .forever();
     if let Ok(mut words) = WORDS.lock() {
         words.extend((0..1000).map(|number| format!("word {number}")));
     }
