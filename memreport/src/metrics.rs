@@ -27,7 +27,7 @@ pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; cha
 /// `<other>`.
 pub const MAX_PATHS: usize = 50;
 
-/// The most single figures with a series of their own besides those of the process: the first in
+/// The most single figures with a series of their own, besides the process figures: the first in
 /// the order of their names.
 pub const MAX_FIGURES: usize = 50;
 
@@ -43,8 +43,8 @@ pub fn gather() -> String {
 
 /// Writes the reports of one process as metrics.
 ///
-/// They are single figures of the process, single figures of the program's own, and the sums of the
-/// tree `explicit` for each path of two segments. The series of `memreport_reported_bytes` never
+/// They are single figures of the process and of the program's own, and the sums of the tree
+/// `explicit` for each path of two segments. The series of `memreport_reported_bytes` never
 /// overlap, so they can be added up. If reporters were missed,
 /// `explicit/heap-unclassified-or-missed` takes the place of `explicit/heap-unclassified`.
 #[must_use]

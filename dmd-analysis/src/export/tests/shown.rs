@@ -1,5 +1,7 @@
 //! Tests of the files of the example heap.
 
+use std::collections::BTreeSet;
+
 use serde_json::json;
 
 use super::{heap, json, text};
@@ -193,6 +195,61 @@ fn memory_infra_has_requested_bytes_beside_usable_ones() {
     }
     let requested: Vec<i64> = serde_json::from_value(heap("requested")["sizes"].clone()).unwrap();
     assert_eq!(requested.iter().sum::<i64>(), 4_304_110);
+}
+
+/// The allocators of the one memory dump of a trace, and the edges between them.
+struct Allocators {
+    dumps: serde_json::Map<String, serde_json::Value>,
+    edges: serde_json::Value,
+}
+
+impl Allocators {
+    fn of(file: &serde_json::Value) -> Self {
+        let dumps = &file["traceEvents"][1]["args"]["dumps"];
+        let edges = dumps["allocators_graph"].clone();
+        Self { dumps: dumps["allocators"].as_object().unwrap().clone(), edges }
+    }
+
+    fn bytes(&self, name: &str) -> i64 {
+        let size = self.dumps[name]["attrs"]["size"]["value"].as_str().unwrap();
+        i64::from_str_radix(size, 16).unwrap()
+    }
+
+    /// Returns the sum of the allocators just below a node of the tree.
+    fn below(&self, node: &str) -> i64 {
+        let is_child = |name: &str| {
+            let rest = name.strip_prefix(node).and_then(|rest| rest.strip_prefix('/'));
+            rest.is_some_and(|rest| !rest.contains('/'))
+        };
+        self.dumps.keys().filter(|name| is_child(name)).map(|name| self.bytes(name)).sum()
+    }
+}
+
+#[test]
+fn memory_infra_has_each_block_once_in_the_tree_of_reports() {
+    let all = Allocators::of(&json(Format::MemoryInfra, None));
+    let reported = all.bytes("once-reported") + all.bytes("twice-reported");
+    assert_eq!(all.bytes("explicit"), all.bytes("malloc"));
+    assert_eq!(all.below("explicit"), all.bytes("explicit"));
+    assert_eq!(all.bytes("explicit/heap-unclassified"), all.bytes("unreported"));
+    assert_eq!(all.bytes("explicit") - all.bytes("explicit/heap-unclassified"), reported);
+    // One class of blocks is no tree of the whole heap.
+    let one = Allocators::of(&json(Format::MemoryInfra, Some(Class::Unreported)));
+    assert!(!one.dumps.contains_key("explicit"));
+}
+
+#[test]
+fn memory_infra_has_the_trackers_own_memory_apart_from_the_heap() {
+    let with = HEAP.replace(r#""needs":[],"#, r#""needs":[],"trackerBytes":2097152,"#);
+    let heaps = [heap(&read_slice(with.as_bytes()).unwrap(), None)];
+    let file = serde_json::from_slice(&super::bytes(Format::MemoryInfra, &heaps)).unwrap();
+    let all = Allocators::of(&file);
+    assert_eq!(all.bytes("tracing"), 2_097_152);
+    // It owns something, or the viewer would subtract it from `malloc`.
+    assert_eq!(all.edges[0]["source"], all.dumps["tracing"]["guid"]);
+    assert_eq!(all.edges[0]["target"], all.dumps["global/dmd-tables"]["guid"]);
+    let numbers: BTreeSet<_> = all.dumps.values().map(|of| of["guid"].to_string()).collect();
+    assert_eq!(numbers.len(), all.dumps.len());
 }
 
 #[test]

@@ -47,7 +47,7 @@ document.addEventListener("WebComponentsReady", async () => {
 const QUESTION: &str = r#"
 if (window.trouble) return { trouble: window.trouble };
 if (!window.loaded) return null;
-const size = allocator => allocator.numerics.size ? allocator.numerics.size.value : 0;
+const value = scalar => scalar ? scalar.value : 0;
 const sum = (list, value) => list.reduce((total, each) => total + value(each), 0);
 return {
   warnings: loaded.importWarnings.map(warning => warning.message),
@@ -55,7 +55,11 @@ return {
     const process = Object.values(dump.processMemoryDumps)[0];
     const heaps = Object.entries(process.heapDumps || {});
     return {
-      allocators: Object.fromEntries(process.memoryAllocatorDumps.map(each => [each.fullName, size(each)])),
+      allocators: Object.fromEntries(process.memoryAllocatorDumps.map(each => [each.fullName, {
+        size: value(each.numerics.size),
+        effective: value(each.numerics.effective_size),
+        below: sum(each.children, child => value(child.numerics.size)),
+      }])),
       heaps: Object.fromEntries(heaps.map(([name, heap]) => [name, {
         bytes: sum(heap.entries, each => each.size), blocks: sum(heap.entries, each => each.count),
       }])),
@@ -86,7 +90,7 @@ fn expected(sums: &Sums) -> Value {
     json!(allocators)
 }
 
-/// Returns the bytes of each allocator in each dump, which must equal those of its heap.
+/// Returns the viewer's warnings, and the bytes of each allocator in each dump.
 fn loaded(bench: &Bench, subjects: &[&Subject]) -> Result<Value, Failure> {
     let (viewer, polyfill) = bench.tools.trace_viewer()?;
     let trace = bench.export(subjects, "memory-infra", &[])?;
@@ -105,25 +109,42 @@ fn loaded(bench: &Bench, subjects: &[&Subject]) -> Result<Value, Failure> {
     }
     let mut dumps = Vec::new();
     for dump in model["dumps"].as_array().ok_or("the viewer found no dumps")? {
-        let empty = serde_json::Map::new();
-        for (name, size) in dump["allocators"].as_object().unwrap_or(&empty) {
-            // The viewer drops heaps without blocks.
-            let heap = dump["heaps"][name]["bytes"].as_i64().unwrap_or(0);
-            equal(name, &Some(heap), &size.as_i64())?;
-        }
-        let blocks = dump["heaps"]["malloc"]["blocks"].as_i64();
-        if subjects[0].sums.blocks.is_some() {
-            equal("blocks", &blocks, &subjects[0].sums.blocks)?;
-        }
-        // No figure of the command line has the requested bytes of every kind of dump: they equal
-        // their heap, by the loop above, and are at most the usable ones.
-        let mut allocators = dump["allocators"].clone();
-        let requested = allocators.as_object_mut().and_then(|all| all.remove("requested"));
-        let requested = requested.and_then(|size| size.as_i64());
-        if !requested.is_some_and(|size| (1..=subjects[0].sums.bytes).contains(&size)) {
-            return Err(format!("the viewer has {requested:?} requested bytes").into());
-        }
-        dumps.push(allocators);
+        dumps.push(sizes(dump, &subjects[0].sums)?);
     }
     Ok(json!({ "warnings": model["warnings"].take(), "dumps": dumps }))
+}
+
+/// Checks a memory dump, and returns the bytes of `malloc` and of each class.
+fn sizes(dump: &Value, sums: &Sums) -> Result<Value, Failure> {
+    let empty = serde_json::Map::new();
+    let mut sizes = serde_json::Map::new();
+    for (name, allocator) in dump["allocators"].as_object().unwrap_or(&empty) {
+        let size = allocator["size"].as_i64();
+        // The viewer subtracts what it takes for overhead.
+        equal(name, &allocator["effective"].as_i64(), &size)?;
+        match name.as_str() {
+            "tracing" => {}
+            "explicit" => {
+                equal("explicit", &size, &Some(sums.bytes))?;
+                equal("below explicit", &allocator["below"].as_i64(), &size)?;
+            }
+            _ => {
+                // The viewer drops heaps without blocks.
+                equal(name, &Some(dump["heaps"][name]["bytes"].as_i64().unwrap_or(0)), &size)?;
+                sizes.insert(name.clone(), size.into());
+            }
+        }
+    }
+    if sums.blocks.is_some() {
+        equal("blocks", &dump["heaps"]["malloc"]["blocks"].as_i64(), &sums.blocks)?;
+    }
+    let has_tree = dump["allocators"].get("explicit").is_some();
+    equal("the tree of reports", &has_tree, &sums.classes.is_some())?;
+    // No figure of the command line has the requested bytes of every kind of dump: they equal their
+    // heap, by the loop above, and are at most the usable ones.
+    let requested = sizes.remove("requested").and_then(|size| size.as_i64());
+    if !requested.is_some_and(|size| (1..=sums.bytes).contains(&size)) {
+        return Err(format!("the viewer has {requested:?} requested bytes").into());
+    }
+    Ok(sizes.into())
 }
