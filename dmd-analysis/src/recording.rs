@@ -52,7 +52,7 @@ pub struct Recording {
     pub timeline: Vec<Point>,
     /// The marks that the program has set.
     pub marks: Vec<Mark>,
-    /// The sites that allocated blocks, by number.
+    /// The sites that allocated blocks, and freed them if frees have stacks, by number.
     pub sites: BTreeMap<u32, Site>,
     /// The scopes that the program has entered, from number 1.
     pub scopes: Vec<Scope>,
@@ -64,6 +64,8 @@ pub struct Recording {
     pub length: u64,
     /// True if the program did not wait for the recording, so that it could lose events.
     pub is_lossy: bool,
+    /// True if frees have stacks, by request.
+    pub has_free_stacks: bool,
     /// The number of allocations and frees that are missing because they came faster than they
     /// could be written.
     pub lost: u64,
@@ -106,7 +108,7 @@ pub struct Block {
     pub weight: f64,
     /// The time of its allocation, in microseconds since the beginning.
     pub allocated_at: u64,
-    /// The time and thread that freed it, or `None` if it was alive at the end.
+    /// The time, thread and site of its free, or `None` if it was alive at the end.
     pub freed: Option<Freed>,
 }
 
@@ -117,6 +119,8 @@ pub struct Freed {
     pub time: u64,
     /// The number of the thread; 0 if it is not known.
     pub thread: u32,
+    /// The number of the site that freed it; 0 if it is not known.
+    pub site: u32,
 }
 
 impl Block {
@@ -248,6 +252,8 @@ pub enum Which {
     AtPeak,
     /// The blocks that were freed within [`TEMPORARY`].
     Temporary,
+    /// The blocks that were freed, by the sites that freed them.
+    Freed,
 }
 
 /// The lifetime in microseconds below which a block is temporary.

@@ -3,8 +3,10 @@
 use std::path::PathBuf;
 use std::process::Command;
 
+use memreport_analysis::read::{Block, FrameId, read_slice};
 use memreport_analysis::recording;
 use memreport_analysis::recording::{Estimate, Recording, Which};
+use memreport_analysis::symbols::{Options, Symboliser};
 
 const RECORDED: &str = env!("CARGO_BIN_EXE_recorded");
 
@@ -17,9 +19,15 @@ fn file(name: &str) -> PathBuf {
 }
 
 fn record(name: &str, words: &[&str], options: &str) -> Recording {
+    record_with("", name, words, options)
+}
+
+/// Records with these words before the name of the file in the variable.
+fn record_with(before: &str, name: &str, words: &[&str], options: &str) -> Recording {
     let file = file(name);
     let mut command = Command::new(RECORDED);
-    command.args(words).env("DMD", options).env(dmd::record::VARIABLE, &file);
+    let variable = format!("{before}{}", file.display());
+    command.args(words).env("DMD", options).env(dmd::record::VARIABLE, variable);
     let mut child = command.spawn().expect("it starts");
     let status = child.wait().expect("it ends");
     // Without `%p`, the name ends in the process number.
@@ -44,11 +52,8 @@ impl Known {
         one_each.blocks.sort_by_key(|block| block.site);
         one_each.blocks.dedup_by_key(|block| block.site);
         let json = one_each.dump(Which::Allocated);
-        let mut dump = memreport_analysis::read::read_slice(&json).expect("our own dump");
-        memreport_analysis::symbols::Symboliser::new(
-            memreport_analysis::symbols::Options::default(),
-        )
-        .symbolicate(&mut dump);
+        let mut dump = read_slice(&json).expect("our own dump");
+        Symboliser::new(Options::default()).symbolicate(&mut dump);
         assert_eq!(dump.blocks.len(), one_each.blocks.len());
         let functions = dump.blocks.iter().map(|block| {
             let trace = block.alloc.map(|trace| dump.trace(trace)).unwrap_or_default();
@@ -99,6 +104,49 @@ fn a_sample_is_balanced_and_comes_to_what_was_allocated() {
     });
     assert!(freed_elsewhere.count() > 1000);
     assert!(recording.threads.values().any(|thread| thread.name.as_deref() == Some("recorded")));
+}
+
+/// Returns the stacks of functions that freed blocks, with the bytes that each freed.
+fn freed_by(recording: &Recording) -> Vec<(Vec<String>, u64)> {
+    let mut dump = read_slice(&recording.dump(Which::Freed)).expect("our own dump");
+    Symboliser::new(Options::default()).symbolicate(&mut dump);
+    let name = |frame: &FrameId| dump.frames[frame.index()].text.to_string();
+    let stack = |block: &Block| match block.alloc {
+        Some(trace) => dump.trace(trace).iter().map(name).collect(),
+        None => Vec::new(),
+    };
+    dump.blocks.iter().map(|block| (stack(block), block.usable() * block.num)).collect()
+}
+
+#[test]
+fn frees_have_stacks_on_request() {
+    for unwinder in ["frame-pointers", "cfi", "backtrace"] {
+        let options = format!("--mode=live --unwinder={unwinder}");
+        let recording = record_with("--free-stacks ", unwinder, &[], &options);
+        assert!(recording.has_free_stacks && recording.is_whole);
+        let freed = freed_by(&recording);
+        let bytes_in = |function: &str| -> u64 {
+            let is_in = |stack: &[String]| stack.iter().any(|frame| frame.contains(function));
+            freed.iter().filter(|(stack, _)| is_in(stack)).map(|(_, bytes)| bytes).sum()
+        };
+        // What one thread allocates, the other one frees.
+        let each = 20_000 * 1000;
+        assert_eq!(bytes_in("recorded::comes_and_goes"), each);
+        assert!((each..each + 1_000_000).contains(&bytes_in("recorded::main::{{closure}}")));
+        assert!((4 * each..4 * each + 2_000_000).contains(&bytes_in("recorded::peaks")));
+        let is_own = |frame: &str| frame.contains("dmd::") || frame.contains("GlobalAlloc");
+        let own = freed.iter().find(|(stack, _)| stack.iter().any(|frame| is_own(frame)));
+        assert_eq!(own, None, "{unwinder}");
+    }
+}
+
+#[test]
+fn frees_have_no_stacks_unless_it_is_requested() {
+    let recording = record("unrequested", &[], "--mode=live");
+    assert!(!recording.has_free_stacks);
+    assert!(recording.blocks.iter().filter_map(|block| block.freed).all(|freed| freed.site == 0));
+    let recording = record_with("--free-stacks ", "none", &[], "--mode=live --stacks=none");
+    assert!(!recording.has_free_stacks);
 }
 
 #[test]

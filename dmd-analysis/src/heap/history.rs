@@ -109,6 +109,11 @@ impl History {
     pub(crate) fn site(&self, block: &Block) -> usize {
         self.places.get(&block.site).copied().unwrap_or(0)
     }
+
+    /// Returns the place of the site that freed a block; `None` if it is not known.
+    pub(crate) fn free_site(&self, block: &Block) -> Option<usize> {
+        self.places.get(&block.freed?.site).copied()
+    }
 }
 
 /// A heap without rows, and the kinds of the blocks of each site.

@@ -24,7 +24,11 @@ impl Recording {
     pub fn dump(&self, which: Which) -> Vec<u8> {
         let mut kinds: BTreeMap<Kind, u64> = BTreeMap::new();
         for block in self.blocks(which) {
-            let Block { site, requested, usable, weight, .. } = *block;
+            let Block { requested, usable, weight, .. } = *block;
+            let site = match (which, block.freed) {
+                (Which::Freed, Some(freed)) => freed.site,
+                _ => block.site,
+            };
             let kind = Kind { site, requested, usable, weight: weight.to_bits() };
             *kinds.entry(kind).or_default() += 1;
         }
@@ -39,6 +43,7 @@ impl Recording {
             Which::Retained => "what lived at the end of the recording",
             Which::AtPeak => "what lived at the peak of the recording",
             Which::Temporary => "what was freed within a millisecond",
+            Which::Freed => "what was freed while it was recorded, by the stacks that freed it",
         };
         self.dump_of(&blocks, sites, &self.own_fields(reason, &all))
     }

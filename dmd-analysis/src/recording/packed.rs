@@ -3,14 +3,27 @@
 /// A packed event, with the microseconds since the line or event before.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Event {
-    Allocated { address: u64, site: u32, requested: u64, usable: u64, weight: f64 },
-    Freed { address: u64, thread: u32, usable: u64 },
+    Allocated {
+        address: u64,
+        site: u32,
+        requested: u64,
+        usable: u64,
+        weight: f64,
+    },
+    /// The site is 0 if it is not known.
+    Freed {
+        address: u64,
+        thread: u32,
+        usable: u64,
+        site: u32,
+    },
 }
 
 const ALLOCATED: u8 = 0;
 const FREED: u8 = 1;
 const KIND: u8 = 3;
-const HAS_WEIGHT: u8 = 1 << 2;
+/// A weight follows the numbers of an allocation, a site those of a free.
+const HAS_MORE: u8 = 1 << 2;
 const SINCE_AT: u32 = 3;
 const LONG: u8 = 31;
 
@@ -63,7 +76,7 @@ impl Unpacked {
                 let site = small(number(bytes)?, "a site has more than 32 bits")?;
                 let requested = number(bytes)?;
                 let usable = requested.wrapping_add(number(bytes)?);
-                let weight = match head & HAS_WEIGHT {
+                let weight = match head & HAS_MORE {
                     0 => 1.0,
                     _ => f64::from_le_bytes(take(bytes)?),
                 };
@@ -71,7 +84,12 @@ impl Unpacked {
             }
             FREED => {
                 let thread = small(number(bytes)?, "a thread has more than 32 bits")?;
-                Event::Freed { address, thread, usable: number(bytes)? }
+                let usable = number(bytes)?;
+                let site = match head & HAS_MORE {
+                    0 => 0,
+                    _ => small(number(bytes)?, "a site has more than 32 bits")?,
+                };
+                Event::Freed { address, thread, usable, site }
             }
             _ => return Err(Defect::Wrong("an event of an unknown kind")),
         };
@@ -107,8 +125,9 @@ mod tests {
     fn bytes() -> Vec<u8> {
         let mut bytes = vec![3 << 3, 0x80, 0x40, 0xac, 0x02, 100, 4];
         bytes.extend([31 << 3 | 1, 0, 63, 5, 104]);
-        bytes.extend([HAS_WEIGHT, 2, 1, 8, 0]);
+        bytes.extend([HAS_MORE, 2, 1, 8, 0]);
         bytes.extend(2.5_f64.to_le_bytes());
+        bytes.extend([HAS_MORE | 1, 0, 5, 8, 7]);
         bytes
     }
 
@@ -127,8 +146,9 @@ mod tests {
             events,
             [
                 (3, block(4096, 300, 100, 104, 1.0)),
-                (31, Event::Freed { address: 4064, thread: 5, usable: 104 }),
+                (31, Event::Freed { address: 4064, thread: 5, usable: 104, site: 0 }),
                 (0, block(4065, 1, 8, 8, 2.5)),
+                (0, Event::Freed { address: 4065, thread: 5, usable: 8, site: 7 }),
             ]
         );
     }
@@ -139,7 +159,7 @@ mod tests {
         for length in 1..all.len() {
             let mut count = 0;
             let read = Unpacked::default().read(&all[..length], |_, _| count += 1);
-            let is_between = [7, 12].contains(&length);
+            let is_between = [7, 12, 25].contains(&length);
             assert_eq!(read, if is_between { Ok(()) } else { Err(Defect::Cut) }, "{length}");
         }
         for (bytes, why) in [

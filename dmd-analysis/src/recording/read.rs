@@ -70,6 +70,8 @@ struct WireHeader {
     sample_bytes: Option<u64>,
     #[serde(default)]
     lossy: bool,
+    #[serde(default, rename = "freeStacks")]
+    free_stacks: bool,
     #[serde(default, rename = "everyBlock")]
     every_block: bool,
 }
@@ -214,6 +216,7 @@ impl Reading {
             started_ms: header.started_ms,
             sample_bytes: header.sample_bytes,
             is_lossy: header.lossy,
+            has_free_stacks: header.free_stacks,
             ..Recording::default()
         };
         Reading {
@@ -271,8 +274,8 @@ impl Reading {
                         Block { site, requested, usable, weight, allocated_at, freed: None };
                     self.allocated(address, block);
                 }
-                Event::Freed { address, thread, usable } => {
-                    if !self.freed(address, thread) {
+                Event::Freed { address, thread, usable, site } => {
+                    if !self.freed(address, thread, site) {
                         self.older(usable);
                     }
                 }
@@ -286,7 +289,8 @@ impl Reading {
         // If the end of the previous block at this address was lost, it ends now at the latest.
         let place = self.recording.blocks.len();
         if let Some(before) = self.live.insert(address, place) {
-            self.recording.blocks[before].freed = Some(Freed { time: self.time, thread: 0 });
+            self.recording.blocks[before].freed =
+                Some(Freed { time: self.time, thread: 0, site: 0 });
         }
         self.recording.blocks.push(block);
         if let Some(follower) = &mut self.follower {
@@ -295,10 +299,10 @@ impl Reading {
     }
 
     /// Ends a block. Returns `false` if its allocation is not in the recording.
-    fn freed(&mut self, address: u64, thread: u32) -> bool {
+    fn freed(&mut self, address: u64, thread: u32, site: u32) -> bool {
         let Some(place) = self.live.remove(&address) else { return false };
         let block = &mut self.recording.blocks[place];
-        block.freed = Some(Freed { time: self.time, thread });
+        block.freed = Some(Freed { time: self.time, thread, site });
         if let Some(follower) = &mut self.follower {
             follower.freed(block.usable, Some(place));
         }
@@ -339,7 +343,7 @@ impl Reading {
         let (_, since, address, thread): (String, u64, u64, u32) = parse(line)?;
         self.wait(since);
         // A block whose allocation was lost is not in the recording.
-        self.freed(address, thread);
+        self.freed(address, thread, 0);
         Ok(())
     }
 

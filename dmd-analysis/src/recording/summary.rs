@@ -65,6 +65,7 @@ impl Recording {
         let is_chosen = move |(number, block): &(usize, &Block)| match which {
             Which::Allocated => true,
             Which::Retained => block.freed.is_none(),
+            Which::Freed => block.freed.is_some(),
             Which::Temporary => block.lifetime().is_some_and(|lifetime| lifetime < TEMPORARY),
             Which::AtPeak => peak.is_some_and(|peak| self.lives_at(*number, peak)),
         };
@@ -131,7 +132,7 @@ mod tests {
     use crate::recording::Freed;
 
     fn block(allocated_at: u64, freed: Option<u64>, usable: u64) -> Block {
-        let freed = freed.map(|time| Freed { time, thread: 1 });
+        let freed = freed.map(|time| Freed { time, thread: 1, site: 0 });
         Block { site: 1, requested: usable, usable, weight: 1.0, allocated_at, freed }
     }
 

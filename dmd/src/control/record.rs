@@ -28,15 +28,16 @@ use crate::event::events;
 use crate::hook::start::{StartError, start, stop};
 use crate::mem::signals::at_exit;
 use crate::mem::sys;
-use crate::sample::options::{Mode, Options};
+use crate::sample::options::{Mode, Options, Stacks};
 use thread::{NotBegun, RecorderThread};
 use writer::Settings;
 
 /// The environment variable with the name of a file to record into from the start of the program.
 ///
 /// `about-memory record` sets it. `%p` in the name is replaced by the process id. A name without
-/// `%p` gets `.PID` at its end, because child processes inherit the variable. `--lossy` and a blank
-/// before the name make the recording [lossy](Recorder::lossy).
+/// `%p` gets `.PID` at its end, because child processes inherit the variable. Words before the
+/// name, each with a blank after it, choose more: `--lossy` makes the recording
+/// [lossy](Recorder::lossy), `--free-stacks` gives it the [stacks of frees](Recorder::free_stacks).
 pub const VARIABLE: &str = "MEMREPORT_RECORD";
 
 /// The settings of a recording.
@@ -64,6 +65,7 @@ pub struct Recorder {
     options: Options,
     every: Duration,
     may_lose: bool,
+    free_stacks: bool,
 }
 
 impl Default for Recorder {
@@ -72,6 +74,7 @@ impl Default for Recorder {
             options: Options::default().mode(Mode::Profile),
             every: Duration::from_millis(20),
             may_lose: false,
+            free_stacks: false,
         }
     }
 }
@@ -100,6 +103,14 @@ impl Recorder {
         self
     }
 
+    /// Sets whether the file has the stack of each free. The default is `false`: it has the thread.
+    ///
+    /// A free then costs as much as an allocation. Without effect if allocations have no stacks.
+    pub fn free_stacks(mut self, has_them: bool) -> Self {
+        self.free_stacks = has_them;
+        self
+    }
+
     /// Starts recording into a file, which is gzipped whatever its name.
     ///
     /// The file is new and only its user may read it. It replaces a file of this name.
@@ -109,12 +120,14 @@ impl Recorder {
     /// If tracking cannot start, the file or the thread cannot be created, or another recording of
     /// this process is in progress and neither is lossy.
     pub fn start(self, path: impl AsRef<Path>) -> Result<Recording, RecordError> {
-        let Recorder { options, every, may_lose } = self;
+        let Recorder { mut options, every, may_lose, free_stacks } = self;
+        options.free_stacks = free_stacks;
         let path = path.as_ref();
         let failed = |error| RecordError::file(path, error);
         let is_sample = options.mode == Mode::Profile;
         let sample_bytes = is_sample.then_some(options.sample_bytes.get());
-        let settings = Settings { sample_bytes, may_lose, interval: every };
+        let free_stacks = free_stacks && options.effective_stacks() != Stacks::None;
+        let settings = Settings { sample_bytes, may_lose, free_stacks, interval: every };
         // The name appears at once: if the program is killed, the flushed lines are found.
         let file = as_own(|| PrivateFile::create(path)?.keep()).map_err(failed)?;
         let thread = as_own(|| RecorderThread::start(file, settings));
@@ -250,13 +263,13 @@ static FROM_START: std::sync::Mutex<Option<Recording>> = std::sync::Mutex::new(N
 pub(crate) fn start_from_variable() {
     let Some(path) = sys::variable(VARIABLE) else { return };
     let text = path.to_string_lossy();
-    let lossy = text.strip_prefix("--lossy ");
-    let path = path_of(lossy.unwrap_or(&text), std::process::id());
+    let (pattern, chosen) = without_words(&text);
+    let path = path_of(pattern, std::process::id());
     let recorder = match crate::sample::variable::options() {
         Some(Ok(options)) => Recorder::default().options(options),
         _ => Recorder::default(),
     };
-    let recorder = recorder.lossy(lossy.is_some());
+    let recorder = recorder.lossy(chosen.may_lose).free_stacks(chosen.free_stacks);
     match recorder.start(&path) {
         Ok(recording) => {
             if let Ok(mut place) = FROM_START.lock() {
@@ -265,6 +278,27 @@ pub(crate) fn start_from_variable() {
             at_exit(finish_at_exit);
         }
         Err(error) => eprintln!("DMD[{}] records nothing: {error}", std::process::id()),
+    }
+}
+
+/// The words of the variable before the name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Words {
+    may_lose: bool,
+    free_stacks: bool,
+}
+
+/// Takes the words before the name off the value of the variable.
+fn without_words(mut text: &str) -> (&str, Words) {
+    let mut words = Words::default();
+    loop {
+        if let Some(rest) = text.strip_prefix("--lossy ") {
+            (text, words.may_lose) = (rest, true);
+        } else if let Some(rest) = text.strip_prefix("--free-stacks ") {
+            (text, words.free_stacks) = (rest, true);
+        } else {
+            return (text, words);
+        }
     }
 }
 
@@ -288,6 +322,15 @@ extern "C" fn finish_at_exit() {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn words_before_the_name_are_no_part_of_it() {
+        let words = |may_lose, free_stacks| Words { may_lose, free_stacks };
+        assert_eq!(without_words("a b"), ("a b", words(false, false)));
+        assert_eq!(without_words("--lossy %p"), ("%p", words(true, false)));
+        assert_eq!(without_words("--free-stacks --lossy a"), ("a", words(true, true)));
+        assert_eq!(without_words("--lossy"), ("--lossy", words(false, false)));
+    }
 
     #[test]
     fn every_process_has_a_path_of_its_own() {

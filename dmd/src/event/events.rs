@@ -45,8 +45,8 @@ pub(crate) fn work() -> &'static Futex {
 pub(crate) enum Event {
     /// The block was allocated.
     Allocated { address: usize, block: Block },
-    /// The block was freed.
-    Freed { address: usize, block: Block },
+    /// The block was freed, at a site that is unknown unless frees have stacks.
+    Freed { address: usize, block: Block, freed_at: SiteId },
 }
 
 /// An event, with its time and thread.
@@ -101,18 +101,20 @@ fn is_of_recorder(event: Event, thread: u32) -> bool {
 const FREED: u64 = 1 << 63;
 const RATE_AT: u32 = 56;
 const THREAD_AT: u32 = 24;
+/// The place of the site of the free, above the site of the allocation.
+const FREED_AT_AT: u32 = 32;
 
 pub(crate) fn encode(event: Event, time: u64, thread: u32) -> Words {
-    let (flag, address, block) = match event {
-        Event::Allocated { address, block } => (0, address, block),
-        Event::Freed { address, block } => (FREED, address, block),
+    let (flag, address, block, freed_at) = match event {
+        Event::Allocated { address, block } => (0, address, block, SiteId::UNKNOWN),
+        Event::Freed { address, block, freed_at } => (FREED, address, block, freed_at),
     };
     let Block { requested, usable, site, rate, epoch, .. } = block;
     let head = flag | u64::from(rate.number()) << RATE_AT | u64::from(thread) << THREAD_AT;
     [
         time,
         head | u64::from(epoch.number()),
-        u64::from(site.number()),
+        u64::from(freed_at.number()) << FREED_AT_AT | u64::from(site.number()),
         address as u64,
         requested as u64,
         usable as u64,
@@ -132,7 +134,7 @@ pub(crate) fn decode([time, head, site, address, requested, usable]: Words) -> T
     let event = if head & FREED == 0 {
         Event::Allocated { address, block }
     } else {
-        Event::Freed { address, block }
+        Event::Freed { address, block, freed_at: SiteId::from_number((site >> FREED_AT_AT) as u32) }
     };
     TimedEvent { time, thread: (head >> THREAD_AT) as u32, event }
 }
@@ -277,7 +279,8 @@ mod tests {
         };
         for event in [
             Event::Allocated { address: 0x7fff_1234_5670, block },
-            Event::Freed { address: 32, block },
+            Event::Freed { address: 32, block, freed_at: SiteId::UNKNOWN },
+            Event::Freed { address: 32, block, freed_at: SiteId::from_number(0x00ff_fffe) },
         ] {
             let TimedEvent { time, thread, event: out } = decode(encode(event, 12345, 0xffff_ffff));
             assert_eq!((time, thread, out), (12345, 0xffff_ffff, event));

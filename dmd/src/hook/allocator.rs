@@ -248,8 +248,10 @@ impl<A: UsableSize> Dmd<A> {
         } else {
             BLOCKS.remove(Self::GRANULE, address)
         }?;
-        if plan().writes_events() {
-            record(Event::Freed { address, block });
+        let plan = plan();
+        if plan.writes_events() {
+            let freed_at = if plan.has_free_stacks() { site::of_free() } else { SiteId::UNKNOWN };
+            record(Event::Freed { address, block, freed_at });
         }
         Some(block)
     }

@@ -20,6 +20,8 @@ enum Entry {
     Alloc,
     AllocZeroed,
     Realloc,
+    /// Takes a stack only if frees have stacks.
+    Dealloc,
 }
 
 /// Learns the tracker's frames under the plan in effect. Not to be called from a hook.
@@ -28,7 +30,7 @@ pub(crate) fn learn() {
     // The blocks are the tracker's own: no figure contains them.
     as_own(|| {
         set_learning(true);
-        for entry in [Entry::Alloc, Entry::AllocZeroed, Entry::Realloc] {
+        for entry in [Entry::Alloc, Entry::AllocZeroed, Entry::Realloc, Entry::Dealloc] {
             black_box(learn_from as fn(Entry))(entry);
         }
         set_learning(false);
@@ -47,6 +49,15 @@ fn learn_from(entry: Entry) {
         Entry::Alloc => unsafe { alloc(LAYOUT) },
         // SAFETY: the size is not zero.
         Entry::AllocZeroed => unsafe { alloc_zeroed(LAYOUT) },
+        Entry::Dealloc => {
+            // SAFETY: the size is not zero.
+            let block = unsafe { alloc(LAYOUT) };
+            if !block.is_null() {
+                // SAFETY: the block has this layout, and nothing refers to it.
+                unsafe { dealloc(block, LAYOUT) };
+            }
+            std::ptr::null_mut()
+        }
         Entry::Realloc => {
             // SAFETY: the size is not zero.
             let half = unsafe { alloc(HALF) };

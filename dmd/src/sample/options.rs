@@ -26,6 +26,8 @@ pub struct Options {
     pub(crate) times: bool,
     /// The unwinder; if `None`, the fastest that works for this program.
     pub(crate) unwinder: Option<Unwinder>,
+    /// True if events of freed blocks have the stack of the free. Recordings set it.
+    pub(crate) free_stacks: bool,
 }
 
 /// The blocks that the tracker records, and what it records of them.
@@ -112,6 +114,7 @@ impl Default for Options {
             show_dump_stats: false,
             times: false,
             unwinder: None,
+            free_stacks: false,
         }
     }
 }

@@ -21,6 +21,8 @@ use super::options::{Mode, Options, Stacks};
 /// | any with `--stacks=none`, but `scan` | x | as above | | | as above | |
 /// | any with `--times=yes` | x | as above | as above | as above | as above | x |
 ///
+/// `FREE_STACKS` is set beside `STACKS` by recordings that want it.
+///
 /// `DECIDED` is set once `$DMD` was read, `AWAKE` from the start of tracking on, also while it is
 /// off. `EVENTS` and `OBSERVED` are set beside any mode, by recordings, journals and observers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +48,8 @@ const EVENTS: u32 = 1 << 7;
 const TIMES: u32 = 1 << 8;
 /// Single allocations are observed: a sampled one gets a stack and a time, and goes into the logs.
 const OBSERVED: u32 = 1 << 9;
+/// Events of freed blocks have the stack of the free.
+const FREE_STACKS: u32 = 1 << 10;
 
 /// The way in which a new block gets into the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,12 +88,13 @@ impl Plan {
             Mode::Profile => SAMPLES,
         };
         let times = if options.times { TIMES } else { 0 };
-        Plan(DECIDED | AWAKE | INSERTS | stacks | more | times)
+        let frees = if options.free_stacks && stacks != 0 { FREE_STACKS } else { 0 };
+        Plan(DECIDED | AWAKE | INSERTS | stacks | more | times | frees)
     }
 
     /// Returns the plan without insertions. Hooks still remove freed blocks.
     fn without_inserting(self) -> Plan {
-        Plan(self.0 & !(INSERTS | SAMPLES | STACKS | PARTIAL_STACKS | TIMES))
+        Plan(self.0 & !(INSERTS | SAMPLES | STACKS | PARTIAL_STACKS | TIMES | FREE_STACKS))
     }
 
     /// Returns whether hooks only count bytes.
@@ -158,6 +163,12 @@ impl Plan {
     #[inline(always)]
     pub(crate) fn writes_events(self) -> bool {
         self.has(EVENTS)
+    }
+
+    /// Returns whether events of freed blocks have the stack of the free.
+    #[inline(always)]
+    pub(crate) fn has_free_stacks(self) -> bool {
+        self.has(FREE_STACKS)
     }
 
     /// Returns whether removals do more than update the table.

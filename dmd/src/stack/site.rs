@@ -1,4 +1,5 @@
-//! Allocation sites: a site is the number of a stack, a thread, a scope and a reporter.
+//! Sites of allocations and frees: a site is the number of a stack, a thread, a scope and a
+//! reporter.
 #![expect(clippy::cast_possible_truncation, reason = "fields are cut out of a word")]
 
 use std::cell::Cell;
@@ -90,6 +91,13 @@ pub(crate) fn of_new_block(plan: Plan, usable: usize) -> NewBlock {
 #[inline(never)]
 pub(crate) fn of_new_block_cold(plan: Plan, usable: usize) -> NewBlock {
     new_block(plan, usable, with_stack_cold)
+}
+
+/// Returns the site of a free: the stack, the thread and the scope of this moment.
+#[cold]
+#[inline(never)]
+pub(crate) fn of_free() -> SiteId {
+    Thread::current(with_stack_cold).unwrap_or(SiteId::UNKNOWN)
 }
 
 #[cold]

@@ -29,6 +29,10 @@ pub struct RecordArgs {
     /// Never make the program wait: lose allocations and frees that come too fast, and count them
     #[arg(long)]
     lossy: bool,
+    /// Record the stack of each free too, not only its thread. A free then costs the program as
+    /// much as an allocation
+    #[arg(long)]
+    free_stacks: bool,
     /// PROGRAM only starts the program to record, as a shell script or `cargo run` does: do not
     /// check its file
     #[arg(long)]
@@ -61,7 +65,10 @@ impl RecordArgs {
         }
         let mut command = Command::new(&program);
         command.args(&self.command[1..]);
-        let mut name = OsString::from(if self.lossy { "--lossy " } else { "" });
+        let mut name = OsString::new();
+        for (is_chosen, word) in [(self.lossy, "--lossy "), (self.free_stacks, "--free-stacks ")] {
+            name.push(if is_chosen { word } else { "" });
+        }
         name.push(fs::canonicalize(unfinished.path())?.join("%p"));
         command.env(dmd::record::VARIABLE, name);
         let mut child = command.spawn().map_err(|error| RunError::Start(program.clone(), error))?;

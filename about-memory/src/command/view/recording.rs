@@ -19,7 +19,7 @@ pub struct RecordingArgs {
     /// A recording
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Show the places that allocated these blocks
+    /// Show the places that allocated these blocks, or with `freed` those that freed them
     #[arg(long, value_enum, default_value_t = WhichKey::Retained)]
     which: WhichKey,
     /// Show N places
@@ -48,6 +48,8 @@ enum WhichKey {
     Peak,
     /// Blocks that were freed within a millisecond
     Temporary,
+    /// Blocks that were freed, by where: for a recording with `--free-stacks`
+    Freed,
 }
 
 impl From<WhichKey> for Which {
@@ -57,6 +59,7 @@ impl From<WhichKey> for Which {
             WhichKey::Retained => Which::Retained,
             WhichKey::Peak => Which::AtPeak,
             WhichKey::Temporary => Which::Temporary,
+            WhichKey::Freed => Which::Freed,
         }
     }
 }
@@ -69,6 +72,13 @@ impl RecordingArgs {
     /// The recording cannot be read, or the answer or the dump cannot be written.
     pub fn run(self, context: &mut Context<'_>) -> Result<ExitCode, Failure> {
         let recording = read_recording(&self.file)?;
+        if matches!(self.which, WhichKey::Freed) && !recording.has_free_stacks {
+            return Err(format!(
+                "{}: it has no stacks of frees; record them with `about-memory record --free-stacks`",
+                self.file.display()
+            )
+            .into());
+        }
         let dump = recording.dump(self.which.into());
         if self.json {
             json::write(&recording, &mut context.out.json())?;

@@ -19,6 +19,7 @@ pub(crate) fn heading(which: Which) -> &'static str {
         Which::Allocated => "All that was allocated, by where",
         Which::Retained => "What lived at the end, by where it was allocated",
         Which::AtPeak => "What lived at the peak, by where it was allocated",
+        Which::Freed => "What was freed, by where it was freed",
         _ => "What was freed within a millisecond, by where it was allocated",
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! Every thread of the program is a thread of the profile, with the blocks that it allocated and
 //! their ends, on whichever thread those happened. Before them is a thread for the process with the
-//! blocks of all: the profiler pairs a block with its end only within a thread.
+//! blocks of all: the profiler pairs a block with its end only within a thread. An end has the
+//! stack of the free if the recording contains it, and otherwise the name of the thread.
 
 use std::io::{self, Write};
 
@@ -143,6 +144,11 @@ impl Profile {
         let stack = |kind: &Kind| self.tables.stack(layout.heap.stack(kind.stack).rev(), OTHER);
         let by_place: Vec<_> = layout.kinds.iter().map(stack).collect();
         let births = recording.blocks.iter().map(|block| by_place[history.site(block)]).collect();
+        let free = |block| history.free_site(block).and_then(|place| by_place[place]);
+        let frees = match recording.has_free_stacks {
+            true => recording.blocks.iter().map(free).collect(),
+            false => Vec::new(),
+        };
         let enders: std::collections::BTreeSet<u32> =
             recording.blocks.iter().filter_map(|block| Some(block.freed?.thread)).collect();
         let mut ends = FxHashMap::default();
@@ -152,7 +158,7 @@ impl Profile {
                 HeapFrame { function, file: None, line: None, inlined: false, address: None };
             ends.insert(ender, self.tables.stack(std::iter::once(&frame), OTHER));
         }
-        Stacks { births, ends }
+        Stacks { births, frees, ends }
     }
 
     fn markers(&mut self, recording: &Recording, begins: f64) -> Value {
@@ -241,7 +247,9 @@ struct Event {
 struct Stacks {
     /// The stack of each block.
     births: Vec<Option<u32>>,
-    /// The stack of each thread that freed blocks.
+    /// The stack of the free of each block; empty if frees have no stacks.
+    frees: Vec<Option<u32>>,
+    /// The stack of each thread that freed blocks, for frees without a stack.
     ends: FxHashMap<u32, Option<u32>>,
 }
 
@@ -278,8 +286,9 @@ fn blocks(
         rows.memory_address.push(number + 1);
         rows.weight.push(if is_end { -bytes } else { bytes });
         rows.thread_id.push(if is_end { ender } else { born_on(block.site) });
-        let stack =
-            if is_end { stacks.ends.get(&ender).copied().flatten() } else { stacks.births[number] };
+        let of_ender = || stacks.ends.get(&ender).copied().flatten();
+        let of_free = || stacks.frees.get(number).copied().flatten();
+        let stack = if is_end { of_free().or_else(of_ender) } else { stacks.births[number] };
         rows.stack.push(stack);
     }
     Some(rows)

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::decoded::Decoded;
 use crate::export::{Format, HeapOptions, History, StackKind, write_histories, write_moment};
-use crate::heap::history::tests::history;
+use crate::heap::history::tests::{history, history_with_free_stacks};
 
 fn whole(format: Format, histories: &[History]) -> Vec<u8> {
     let mut out = Vec::new();
@@ -69,6 +69,16 @@ fn the_firefox_profiler_gets_births_and_ends_for_the_process_and_each_thread() {
     // A thread has the ends of its blocks, even of those that another thread freed.
     assert_eq!(threads[1]["nativeAllocations"]["weight"], json!([4096, -4096]));
     assert_eq!(threads[2]["nativeAllocations"]["weight"], json!([504, 64, -504]));
+}
+
+#[test]
+fn the_firefox_profiler_gets_the_stacks_of_frees() {
+    let file = json(&whole(Format::FirefoxProfiler, &[history_with_free_stacks()]));
+    let all = &file["threads"][0]["nativeAllocations"];
+    let ends = all["stack"].as_array().unwrap()[3..].iter();
+    let ends: Vec<_> = ends.map(|stack| functions(&file["shared"], stack).join(";")).collect();
+    // The second free has none.
+    assert_eq!(ends, ["shop::work;shop::find", "(given back by worker (2))"]);
 }
 
 #[test]

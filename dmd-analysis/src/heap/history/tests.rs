@@ -5,7 +5,7 @@
 
 use super::{HeapOptions, History};
 use crate::heap::{Heap, StackKind};
-use crate::recording::{Which, read};
+use crate::recording::{Freed, Which, read};
 
 const LINES: &str = r#"{"recording":1,"program":"/usr/bin/shop","pid":42,"startedMs":1700000000000,"sampleBytes":4096}
 ["=",0,1000,1,0,0,4096]
@@ -42,6 +42,16 @@ pub(crate) fn history() -> History {
         let name = FRAMES.iter().find(|(address, _)| frame.text.ends_with(address)).unwrap().1;
         frame.text = name.into();
     }
+    history
+}
+
+/// Returns the same history, but the first block is freed at the site of the second one.
+pub(crate) fn history_with_free_stacks() -> History {
+    let mut history = history();
+    let recording = &mut history.recording;
+    recording.has_free_stacks = true;
+    let site = recording.blocks[1].site;
+    recording.blocks[0].freed = recording.blocks[0].freed.map(|freed| Freed { site, ..freed });
     history
 }
 

@@ -25,7 +25,7 @@ fn all_of_a_recording_is_read() {
     let recording = read(LINES.as_bytes()).unwrap();
     assert_eq!(recording.blocks.len(), 1);
     let block = recording.blocks[0];
-    let freed = Some(Freed { time: 16, thread: 2 });
+    let freed = Some(Freed { time: 16, thread: 2, site: 0 });
     assert_eq!((block.allocated_at, block.freed, block.weight), (10, freed, 9.5));
     assert_eq!(recording.marks, [Mark { time: 11, text: "gc".to_owned(), cycle: None }]);
     assert_eq!(recording.timeline[1].live_bytes(), 100);
@@ -97,7 +97,7 @@ fn packed_events_are_read_like_lines() {
     let recording = read(&whole[..]).unwrap();
     let block = recording.blocks[0];
     assert_eq!((block.requested, block.usable, block.allocated_at), (100, 112, 10));
-    assert_eq!(block.freed, Some(Freed { time: 15, thread: 2 }));
+    assert_eq!(block.freed, Some(Freed { time: 15, thread: 2, site: 0 }));
     assert_eq!(recording.marks[0].time, 17);
     // The last event is of a block from before the recording.
     assert_eq!(recording.peak().map(|peak| (peak.bytes, peak.is_exact)), Some((1012, true)));

@@ -2,13 +2,14 @@
 //! the bytes.
 
 use crate::event::events::{Event, TimedEvent};
+use crate::stack::site::SiteId;
 
 /// The kinds of events, in the lowest two bits of the first byte.
 const ALLOCATED: u8 = 0;
 const FREED: u8 = 1;
 
-/// Set if a weight follows.
-const HAS_WEIGHT: u8 = 1 << 2;
+/// Set if a weight follows the numbers of an allocation, or a site those of a free.
+const HAS_MORE: u8 = 1 << 2;
 
 /// The place of the microseconds in the first byte, and the number that means that more follow.
 const SINCE_AT: u32 = 3;
@@ -28,7 +29,7 @@ impl Packed {
         match happened.event {
             Event::Allocated { address, block } => {
                 let weight = block.rate.weight(block.usable);
-                let flag = if weight > 1.0 { HAS_WEIGHT } else { 0 };
+                let flag = if weight > 1.0 { HAS_MORE } else { 0 };
                 self.begin(ALLOCATED | flag, since, address);
                 self.number(u64::from(block.site.number()));
                 self.number(block.requested as u64);
@@ -38,10 +39,14 @@ impl Packed {
                     self.bytes.extend_from_slice(&weight.to_le_bytes());
                 }
             }
-            Event::Freed { address, block } => {
-                self.begin(FREED, since, address);
+            Event::Freed { address, block, freed_at } => {
+                let flag = if freed_at == SiteId::UNKNOWN { 0 } else { HAS_MORE };
+                self.begin(FREED | flag, since, address);
                 self.number(u64::from(happened.thread));
                 self.number(block.usable as u64);
+                if freed_at != SiteId::UNKNOWN {
+                    self.number(u64::from(freed_at.number()));
+                }
             }
         }
     }
@@ -85,7 +90,7 @@ mod tests {
     use super::*;
     use crate::sample::rate::SamplingRate;
     use crate::table::epoch::Epoch;
-    use crate::table::packed_block::{Block, SiteId};
+    use crate::table::packed_block::Block;
 
     #[test]
     fn events_have_the_bytes_that_the_guide_describes() {
@@ -100,11 +105,16 @@ mod tests {
         let mut packed = Packed::default();
         let mut push = |since, event| packed.push(since, &TimedEvent { time: 0, thread: 5, event });
         push(3, Event::Allocated { address: 4096, block });
-        push(31, Event::Freed { address: 4064, block });
+        push(31, Event::Freed { address: 4064, block, freed_at: SiteId::UNKNOWN });
+        push(0, Event::Freed { address: 4064, block, freed_at: SiteId::from_number(7) });
         assert_eq!(
             packed.bytes(),
-            [[3 << 3, 0x80, 0x40, 0xac, 0x02, 100, 4].as_slice(), &[31 << 3 | 1, 0, 63, 5, 104],]
-                .concat()
+            [
+                [3 << 3, 0x80, 0x40, 0xac, 0x02, 100, 4].as_slice(),
+                &[31 << 3 | 1, 0, 63, 5, 104],
+                &[HAS_MORE | 1, 0, 5, 104, 7],
+            ]
+            .concat()
         );
         packed.clear();
         assert!(packed.bytes().is_empty());

@@ -80,6 +80,8 @@ pub(super) struct Settings {
     pub(super) sample_bytes: Option<u64>,
     /// True if events may be lost.
     pub(super) may_lose: bool,
+    /// True if frees have stacks.
+    pub(super) free_stacks: bool,
     /// The interval between sums.
     pub(super) interval: Duration,
 }
@@ -120,6 +122,7 @@ impl Writer {
             "startedMs": u64::try_from(now.as_millis()).unwrap_or(u64::MAX),
             "sampleBytes": self.settings.sample_bytes,
             "lossy": self.settings.may_lose,
+            "freeStacks": self.settings.free_stacks,
             "everyBlock": self.settings.sample_bytes.is_none() && plan::has_every_block(),
         });
         writeln!(self.out, "{header}")?;
@@ -235,13 +238,24 @@ impl Writer {
             }
             return Ok(());
         }
-        if !is_allocation {
-            self.write_thread(happened.thread)?;
-        } else if known == KnownSite::Program {
-            self.write_site(block.site)?;
+        let mut happened = *happened;
+        match &mut happened.event {
+            Event::Freed { freed_at, .. } => {
+                self.write_thread(happened.thread)?;
+                match self.known(*freed_at) {
+                    KnownSite::Program => self.write_site(*freed_at)?,
+                    // The tracker's own code may free a block of the program's.
+                    KnownSite::Own => *freed_at = SiteId::UNKNOWN,
+                    _ => {}
+                }
+            }
+            Event::Allocated { .. } if known == KnownSite::Program => {
+                self.write_site(block.site)?;
+            }
+            Event::Allocated { .. } => {}
         }
         let since = self.since_last(happened.time);
-        self.packed.push(since, happened);
+        self.packed.push(since, &happened);
         self.events += 1;
         Ok(())
     }

@@ -26,7 +26,7 @@ pub(super) fn freed_by(act: impl FnOnce()) -> Vec<Freed> {
             Event::Allocated { address, .. } => {
                 new.insert(address);
             }
-            Event::Freed { address, block } => {
+            Event::Freed { address, block, .. } => {
                 if !new.remove(&address) {
                     freed.push(Freed { address, block });
                 }
