@@ -39,14 +39,20 @@ impl FileKind {
         }
     }
 
+    /// Returns its name, with an article.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            FileKind::Report => "a memory report",
+            FileKind::Dump => "a dump of the heap",
+            FileKind::Recording => "a recording",
+        }
+    }
+
     /// Returns a message for a command that does not read this kind of file: its name, and the
     /// command that reads it.
     pub(crate) fn describe(self, path: &Path) -> String {
-        let (what, command) = match self {
-            FileKind::Report => ("a memory report", "show"),
-            FileKind::Dump => ("a dump of the heap", "heap tree"),
-            FileKind::Recording => ("a recording", "heap tree"),
-        };
+        let command = if self == FileKind::Report { "show" } else { "heap tree" };
+        let what = self.name();
         format!("this is {what}; show it by `about-memory {command} {}`", path.display())
     }
 }

@@ -22,11 +22,17 @@ fn report(pid: u32, start_ms: u64, bytes: u64) -> String {
 
 /// Runs a command. Returns its answer, or the error.
 fn run(words: &[&str]) -> Result<String, String> {
+    run_with_notes(words).map(|(answer, _)| answer)
+}
+
+/// Runs a command. Returns its answer and its notes, or the error.
+fn run_with_notes(words: &[&str]) -> Result<(String, String), String> {
     let cli =
         Cli::try_parse_from([&["about-memory"], words].concat()).map_err(|e| e.to_string())?;
     let (mut out, mut notes) = (Vec::new(), Vec::new());
     cli.run(&mut Context::new(&mut out, &mut notes)).map_err(|error| error.with_causes())?;
-    Ok(String::from_utf8(out).expect("text"))
+    let text = |bytes| String::from_utf8(bytes).expect("text");
+    Ok((text(out), text(notes)))
 }
 
 #[test]
@@ -50,16 +56,29 @@ fn a_file_of_another_kind_is_named_with_its_command() {
     let folder = Folder::new();
     let dump = folder.write("heap.dmd.json", DUMP);
     let report = folder.write("heap.json", report(7, 1, 1 << 20));
-    let message = run(&[&dump]).expect_err("no report");
-    assert_eq!(
-        message,
-        format!("{dump}: this is a dump of the heap; show it by `about-memory heap tree {dump}`")
-    );
+    for words in [["diff", &dump, &report].as_slice(), &[&dump, "--filter", "a"]] {
+        let message = run(words).expect_err("no report");
+        let expected = format!(
+            "{dump}: this is a dump of the heap; show it by `about-memory heap tree {dump}`"
+        );
+        assert_eq!(message, expected, "{words:?}");
+    }
     for command in ["tree", "coverage", "census", "records"] {
         let message = run(&["heap", command, &report]).expect_err("no dump");
         let expected =
             format!("{report}: this is a memory report; show it by `about-memory show {report}`");
         assert_eq!(message, expected, "{command}");
+    }
+}
+
+#[test]
+fn a_dump_in_place_of_a_report_is_shown_as_what_it_is() {
+    let folder = Folder::new();
+    let dump = folder.write("heap.dmd.json", DUMP);
+    for flags in [&[][..], &["--json"]] {
+        let shown = run(&[&[&*dump], flags].concat()).expect("a dump");
+        assert!(shown.contains("140"), "{shown}");
+        assert_eq!(shown, run(&[&["heap", "tree", &*dump], flags].concat()).expect("a dump"));
     }
 }
 
@@ -80,4 +99,9 @@ fn a_type_is_matched_exactly() {
     assert!(shown(&["--type", "[unknown]"]).contains(": 140 live bytes"));
     assert!(shown(&["--type", "unknown"]).contains(": 0 live bytes"));
     assert!(shown(&["--type-contains", "unknown"]).contains(": 140 live bytes"));
+    let notes = |name| run_with_notes(&["heap", "tree", &dump, "--type", name]).expect("a dump").1;
+    let found = "note: no block has the type `unknown`; `--type-contains` finds `[unknown]`\n";
+    assert!(notes("unknown").contains(found));
+    assert!(notes("Vec").contains("note: no block has the type `Vec`\n"));
+    assert!(!notes("[unknown]").contains("no block"));
 }

@@ -1,5 +1,6 @@
 //! The heap of a dump: its rows, and the tables that they refer to.
 
+use std::collections::BTreeSet;
 use std::time::SystemTime;
 
 use rustc_hash::FxHashMap;
@@ -238,6 +239,13 @@ impl Heap {
     pub fn untracked(&self) -> Totals {
         let rows = self.rows.iter().filter(|row| row.kind.class == Class::Untracked);
         rows.fold(Totals::default(), |sum, row| sum.plus(&self.amount(row)))
+    }
+
+    /// Returns the names of the types of all blocks; `[unknown]` for blocks without a known type.
+    #[must_use]
+    pub fn types(&self) -> BTreeSet<&str> {
+        let name = |row: &Row| row.kind.block_type.map_or("[unknown]", |name| self.text(name));
+        self.rows.iter().map(name).collect()
     }
 
     /// Returns the amount of a row, for formats that have one amount.

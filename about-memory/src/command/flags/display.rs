@@ -6,10 +6,10 @@ use crate::render::show::text::Medium;
 use crate::report::filter::Filter;
 use crate::report::numbers::Bytes;
 use crate::report::tree::{Settings, Threshold};
-use clap::{Args, ValueEnum};
+use clap::{Args, FromArgMatches, ValueEnum};
 
 /// Flags that decide how a report is shown.
-#[derive(Clone, Debug, Args)]
+#[derive(Clone, Debug, PartialEq, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 pub struct DisplayArgs {
     /// Show all nodes, and print amounts in bytes
@@ -90,6 +90,14 @@ pub enum Color {
 }
 
 impl DisplayArgs {
+    /// Returns whether no flag is given, but perhaps `--json`.
+    pub(crate) fn is_default_or_json(&self) -> bool {
+        let command = DisplayArgs::augment_args(clap::Command::new("default"));
+        let default = command.try_get_matches_from(["default"]);
+        let default = default.and_then(|matches| DisplayArgs::from_arg_matches(&matches));
+        default.is_ok_and(|default| DisplayArgs { json: self.json, ..default } == *self)
+    }
+
     /// Returns the settings of the trees. JSON has all nodes unless a threshold is given.
     pub(crate) fn settings(&self) -> Settings {
         let everything = Threshold::Amount(0.0);

@@ -4,12 +4,15 @@ use crate::command::flags::{BlockArgs, by, percent};
 use crate::context::Context;
 use crate::error::Failure;
 use crate::input::dump::DumpArgs;
-use clap::Args;
+use clap::{Args, FromArgMatches};
 use memreport_analysis::axis::{Axis, GroupBy};
 use memreport_analysis::heap::browse;
 use memreport_analysis::heap::browse::BrowseOptions;
 use memreport_analysis::recording::Moment;
-use std::path::PathBuf;
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// The help of `--by` before the list of axes.
@@ -66,6 +69,18 @@ pub struct HeapTreeArgs {
 }
 
 impl HeapTreeArgs {
+    /// Returns the arguments for a file without other flags, but perhaps `--json`.
+    ///
+    /// # Errors
+    /// Never: the flags have defaults.
+    pub(crate) fn of_file(file: &Path, json: bool) -> Result<Self, clap::Error> {
+        let command = HeapTreeArgs::augment_args(clap::Command::new("tree"));
+        let flag = json.then_some(OsStr::new("--json"));
+        let words = [OsStr::new("tree")].into_iter().chain(flag);
+        let words = words.chain([OsStr::new("--"), file.as_os_str()]);
+        HeapTreeArgs::from_arg_matches(&command.try_get_matches_from(words)?)
+    }
+
     /// Prints the tree.
     ///
     /// # Errors
@@ -82,10 +97,35 @@ impl HeapTreeArgs {
         options.of_type_with = self.of_type_with;
         options.min_percent = self.min.unwrap_or(if self.json { 0.0 } else { 1.0 });
         let tree = browse::browse(&heap, &options);
+        if let Some(name) = &options.of_type
+            && !heap.types().contains(&**name)
+        {
+            note_unknown_type(name, &heap.types(), &mut context.notes)?;
+        }
         match self.json {
             true => browse::write_json(&heap, &tree, &mut context.out.json()),
             false => browse::write_text(&heap, &tree, &options, &mut context.out),
         }?;
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// The most names of types in a note.
+const MOST_NAMES: usize = 3;
+
+/// Notes that no block has this type, and which types have the name within theirs.
+fn note_unknown_type(
+    name: &str,
+    types: &BTreeSet<&str>,
+    notes: &mut dyn Write,
+) -> std::io::Result<()> {
+    write!(notes, "note: no block has the type `{name}`")?;
+    let near: Vec<_> = types.iter().filter(|other| other.contains(name)).collect();
+    if !near.is_empty() {
+        let names: Vec<_> =
+            near.iter().take(MOST_NAMES).map(|other| format!("`{other}`")).collect();
+        let more = if near.len() > MOST_NAMES { " and others" } else { "" };
+        write!(notes, "; `--type-contains` finds {}{more}", names.join(", "))?;
+    }
+    writeln!(notes)
 }

@@ -3,9 +3,11 @@
 use super::diff::DiffArgs;
 use super::present::{self, Presented};
 use crate::command::flags::DisplayArgs;
+use crate::command::heap::tree::HeapTreeArgs;
 use crate::context::Context;
 use crate::error::{Failure, exit_code};
 use crate::input::InputArgs;
+use crate::input::kind::FileKind;
 use crate::input::open;
 use crate::report::page::file_builder::Opened;
 use clap::Args;
@@ -16,7 +18,8 @@ use std::process::ExitCode;
 #[derive(Debug, Args)]
 pub struct ShowArgs {
     /// Memory reports, plain or gzipped, or pids of running programs; `-` is standard input.
-    /// Several are shown as one report of all their processes; two of one process are compared
+    /// Several are shown as one report of all their processes; two of one process are compared.
+    /// A dump or a recording is shown as by `heap tree`
     #[arg(required = true, value_name = "FILE|PID")]
     pub files: Vec<PathBuf>,
     /// Flags of the display.
@@ -33,6 +36,14 @@ impl ShowArgs {
     /// # Errors
     /// A file cannot be shown, or the answer cannot be written.
     pub fn run(self, context: &mut Context<'_>) -> Result<ExitCode, Failure> {
+        // Flags of reports say nothing about a heap: with them, the reader refuses the file.
+        if let [file] = &self.files[..]
+            && let Some(kind @ (FileKind::Dump | FileKind::Recording)) = FileKind::of(file)
+            && self.display.is_default_or_json()
+        {
+            writeln!(context.notes, "note: {}, shown as by `heap tree`", kind.name())?;
+            return HeapTreeArgs::of_file(file, self.display.json)?.run(context);
+        }
         if let [first, second] = &self.files[..]
             && open::are_of_one_process([first, second], self.input.options())?
         {
