@@ -13,6 +13,8 @@ pub(super) struct Cause<'e> {
     pub(super) totals: Totals,
     /// The number of places.
     pub(super) places: usize,
+    /// True if they allocate blocks of several types.
+    pub(super) has_several_types: bool,
 }
 
 /// Groups places by cause, largest first. `places` are sorted by size.
@@ -21,12 +23,14 @@ pub(super) fn causes(places: &[Place]) -> Vec<Cause<'_>> {
     let mut numbers = HashMap::new();
     for place in places {
         let at = *numbers.entry(key(place)).or_insert_with(|| {
-            causes.push(Cause { first: place, totals: Totals::default(), places: 0 });
+            let (totals, places) = (Totals::default(), 0);
+            causes.push(Cause { first: place, totals, places, has_several_types: false });
             causes.len() - 1
         });
         let cause = &mut causes[at];
         cause.totals = cause.totals.plus(&place.totals);
         cause.places += 1;
+        cause.has_several_types |= place.site.block_type != cause.first.site.block_type;
     }
     // The sort is stable: equal causes stay in the order of their largest places.
     causes.sort_by_key(|cause| std::cmp::Reverse(cause.totals.usable()));

@@ -179,11 +179,12 @@ fn summary_of_cause(
     explained: &Explained,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let Cause { first, totals, places } = cause;
+    let Cause { first, totals, places, has_several_types } = cause;
     let share = percent(totals.usable(), explained.heap.usable());
     let (bytes, blocks) = (bytes(totals.usable()), count(totals.blocks, "block"));
     let what = first.site.block_type.describe();
-    writeln!(out, "{number:>3}. {bytes} in {blocks}, {share:.2}% of the heap: {what}")?;
+    let types = if *has_several_types { " and other types" } else { "" };
+    writeln!(out, "{number:>3}. {bytes} in {blocks}, {share:.2}% of the heap: {what}{types}")?;
     let others = match places - 1 {
         0 => String::new(),
         others => format!(", and {} alike", count(others as i128, "place")),

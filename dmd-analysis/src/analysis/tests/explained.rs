@@ -116,6 +116,28 @@ fn the_books_balance() {
 }
 
 #[test]
+fn a_row_of_several_types_says_so() {
+    let text = r##"{"version":5,"invocation":{"dmdEnvVar":null,"mode":"dark-matter"},
+        "memreport":{"version":1,"needs":[],"reports":{},"features":[]},
+        "blockList":[{"req":4000,"alloc":"A"},{"req":3000,"alloc":"B"}],
+        "traceTable":{"A":["a","m"],"B":["b","m"]},
+        "frameTable":{
+            "a":"#00: <smallvec::SmallVec<[u32; 4]>>::try_grow (/r/smallvec-1.13.2/src/lib.rs:1)",
+            "b":"#00: <smallvec::SmallVec<[u64; 4]>>::try_grow (/r/smallvec-1.13.2/src/lib.rs:1)",
+            "m":"#00: shop::main (/s/src/main.rs:2)"}}"##;
+    let mut out = Vec::new();
+    write_summary(
+        &explain(&read_slice(text.as_bytes()).unwrap(), &options()),
+        &options(),
+        &mut out,
+    )
+    .unwrap();
+    let text = String::from_utf8(out).unwrap();
+    assert!(text.contains("7,000 bytes in 2 blocks"), "{text}");
+    assert!(text.contains("SmallVec<[u32; 4]>>::try_grow and other types\n"), "{text}");
+}
+
+#[test]
 fn places_with_one_cause_are_one_row_and_small_ones_are_only_counted() {
     let text = r##"{"version":5,"invocation":{"dmdEnvVar":null,"mode":"dark-matter"},
         "memreport":{"version":1,"needs":[],"reports":{}},
