@@ -27,6 +27,10 @@ impl FileKind {
         if is_stdin(path) || running(path).is_some() {
             return None;
         }
+        // What is read of a pipe is gone for the command.
+        if !path.metadata().ok()?.is_file() {
+            return None;
+        }
         let mut head = Vec::new();
         File::open(path).ok()?.take(HEAD).read_to_end(&mut head).ok()?;
         let text = text_of(&head);

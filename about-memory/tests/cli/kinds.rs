@@ -83,6 +83,19 @@ fn a_dump_in_place_of_a_report_is_shown_as_what_it_is() {
 }
 
 #[test]
+#[cfg(unix)]
+fn a_report_is_read_from_a_pipe() {
+    use std::io::Write as _;
+    use std::os::fd::AsRawFd as _;
+
+    let (reader, mut writer) = std::io::pipe().expect("a pipe");
+    writer.write_all(report(7, 1, 8 << 20).as_bytes()).expect("there is room");
+    drop(writer);
+    let shown = run(&[&format!("/proc/self/fd/{}", reader.as_raw_fd())]).expect("a report");
+    assert!(shown.contains("8.00 MB"), "{shown}");
+}
+
+#[test]
 fn an_invalid_regular_expression_is_an_error() {
     let folder = Folder::new();
     let report = folder.write("heap.json", report(7, 1, 1 << 20));
