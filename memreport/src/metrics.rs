@@ -131,7 +131,7 @@ impl Figures {
         let (known, sum) = self.of_the_program.entry(path.clone()).or_insert((*units, 0));
         // Figures of one name and several units are the first's.
         if known == units {
-            *sum += amount;
+            *sum = sum.saturating_add(*amount);
         }
     }
 }
