@@ -79,6 +79,23 @@ fn words_of_scan_dumps_are_numbers() {
 }
 
 #[test]
+fn a_dump_has_the_same_notes_each_time_it_is_read() {
+    let reports: Vec<String> =
+        ('P'..='Z').map(|key| format!(r#""{key}":{{"path":"a"}}"#)).collect();
+    let text = dump_with(r#"{"req":1,"alloc":"A"}"#).replacen(
+        '{',
+        &format!(
+            r#"{{"memreport":{{"version":1,"needs":[],"reports":{{{}}}}},"#,
+            reports.join(",")
+        ),
+        1,
+    );
+    let dump = read_slice(text.as_bytes()).unwrap();
+    let note = "11 stacks named but not in traceTable (the first is P)";
+    assert!(dump.notes[0].starts_with(note), "{:?}", dump.notes);
+}
+
+#[test]
 fn what_a_dump_lacks_is_said_and_the_rest_is_read() {
     let text = dump_with(r#"{"req":1,"alloc":"Q"},{"req":2,"alloc":"A"}"#)
         .replace(r#"["B"]"#, r#"["B","Z"]"#);

@@ -1,6 +1,6 @@
 //! The extension's JSON.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
@@ -40,16 +40,16 @@ pub(crate) struct WireExtension {
     modules: Vec<Module>,
     threads: Vec<Thread>,
     scopes: Vec<WireScope>,
-    reports: HashMap<String, ReportSite>,
+    reports: BTreeMap<String, ReportSite>,
     wrong: Vec<WireWrong>,
     features: Vec<String>,
     measured: Vec<FieldPlace>,
     skipped: Vec<FieldPlace>,
-    holders: HashMap<String, WireHolder>,
+    holders: BTreeMap<String, WireHolder>,
     reported_statics: Vec<StaticPlace>,
     statics: Vec<StaticWord>,
     /// The symbols of frames, by the keys of the frames.
-    pub(crate) symbols: HashMap<String, WireSymbol>,
+    pub(crate) symbols: BTreeMap<String, WireSymbol>,
 }
 
 /// A scope: the number of the scope around it, and its name.
