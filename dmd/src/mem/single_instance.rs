@@ -9,8 +9,17 @@ use std::sync::atomic::{AtomicU8, AtomicU64};
 
 use super::sys;
 
-/// The address of the page, far from the ranges in which the kernel places mappings.
-const ADDRESS: usize = 0x1d3d_0000_0000;
+/// The address of the page.
+///
+/// It is below the range in which Linux places position-independent programs on x86-64 (from two
+/// thirds of the address space on), and far from other mappings. The sanitizers' maps of the
+/// address space (`asan_mapping.h`, `msan.h` and `tsan_platform.h` of LLVM's compiler-rt) leave it
+/// to the program: `ThreadSanitizer` ends a program that wants a page elsewhere.
+const ADDRESS: usize = 0x551d_3d00_0000;
+
+/// The number of times that a zero is read before it is taken for a stranger's. In between another
+/// thread may run: a copy that has mapped the page needs one instruction to write its word.
+const READS: usize = 100;
 
 /// The first word of a claimed page, in every version.
 const MAGIC: u64 = u64::from_ne_bytes(*b"dmd copy");
@@ -65,11 +74,20 @@ fn claim() -> bool {
         page().magic.store(MAGIC, Relaxed);
         return true;
     }
-    // A zero is a page that another copy has just mapped. Any other word belongs to a stranger.
-    match sys::read_word_checked(ADDRESS) {
-        Some(0 | MAGIC) => false,
-        Some(_) | None => true,
+    !is_claimed(ADDRESS)
+}
+
+/// Returns whether the page at this address is another copy's. Any other page is a stranger's, and
+/// is not written.
+fn is_claimed(address: usize) -> bool {
+    for _ in 0..READS {
+        match sys::read_word_checked(address) {
+            // A copy may just have mapped the page.
+            Some(0) => std::thread::yield_now(),
+            word => return word == Some(MAGIC),
+        }
     }
+    false
 }
 
 /// Returns the page. Call it only after claiming the page or finding its magic.
@@ -91,5 +109,13 @@ mod tests {
         assert_eq!(is_first(), was_first);
         assert_eq!(sys::read_word_checked(ADDRESS), Some(MAGIC));
         assert!(!claim(), "another copy sees that it is taken");
+    }
+
+    #[test]
+    fn a_page_of_zeros_is_a_strangers() {
+        let pages = sys::map(sys::PAGE).expect("there is memory");
+        assert!(!is_claimed(pages.addr().get()));
+        // SAFETY: the page was mapped above, and nothing refers to it.
+        unsafe { sys::unmap(pages, sys::PAGE) };
     }
 }
