@@ -70,15 +70,18 @@ impl<A: UsableSize> Dmd<A> {
         Dmd { inner, wakes_in_tests }
     }
 
-    /// Returns the layout to request from the inner allocator. Where chunks may be smaller than a
-    /// granule, small requests are rounded up, asleep too: a block may be freed in another state
-    /// than it was allocated in.
+    /// The least bytes to request, so that no two blocks start in a granule.
+    ///
+    /// glibc's smallest chunk has 24 usable bytes, so a larger request costs nothing there. Another
+    /// malloc in its place, preloaded or a sanitizer's, may have chunks of 16 bytes; those that
+    /// were tried serve 24 bytes with 32, at addresses that are multiples of 32.
+    const LEAST: usize = if A::SPACING >= 32 { 24 } else { 16 };
+
+    /// Returns the layout to request from the inner allocator. Small requests are rounded up,
+    /// asleep too: a block may be freed in another state than it was allocated in.
     #[inline(always)]
     fn rounded(layout: Layout) -> Layout {
-        if A::SPACING >= 32 {
-            return layout;
-        }
-        let (size, align) = (layout.size().max(16), layout.align().max(8));
+        let (size, align) = (layout.size().max(Self::LEAST), layout.align().max(8));
         // Fails only for sizes near the end of the address space, which no allocator serves.
         Layout::from_size_align(size, align).unwrap_or(layout)
     }

@@ -13,7 +13,8 @@ use super::usable_size::UsableSize;
 #[cfg(all(unix, not(target_vendor = "apple")))]
 // SAFETY: on these systems `System` is the C library's malloc, whose size query is
 // `malloc_usable_size`. glibc's smallest chunk is 32 bytes, and all chunk sizes are multiples of
-// 16.
+// 16. The mallocs that are preloaded in its place (jemalloc, tcmalloc, mimalloc, the sanitizers')
+// serve 24 bytes with 32.
 unsafe impl UsableSize for System {
     const SPACING: usize =
         if cfg!(target_env = "gnu") && size_of::<usize>() == 8 { 32 } else { 16 };

@@ -12,11 +12,12 @@ use super::statistics::HeapStatistics;
 /// # Safety
 ///
 /// `usable_size` returns at least the layout's size, and at most the distance to the next block. It
-/// returns the same number for as long as the block lives. Live blocks of at least 16 bytes never
-/// start within the same aligned [`SPACING`](Self::SPACING) bytes.
+/// returns the same number for as long as the block lives. Live blocks that were requested with at
+/// least 16 bytes, or 24 if [`SPACING`](Self::SPACING) is 32, never start within the same aligned
+/// `SPACING` bytes.
 pub unsafe trait UsableSize: GlobalAlloc {
     /// The least distance in bytes between the starts of blocks of at least 16 bytes: 16, or 32
-    /// where the allocator has no smaller chunk.
+    /// if blocks of 24 bytes take 32.
     const SPACING: usize = 16;
 
     /// Returns the usable bytes of a block, slop included.
