@@ -2,7 +2,8 @@
 //!
 //! Read `packed_block` (one block in a word) and `epoch`, then `blocks` (the radix tree) with
 //! `records` (sizes that do not fit). `freed_counts` counts freed blocks in cumulative mode.
-//! `tables` has the process's tables, `models` checks them under loom.
+//! `tables` has the process's tables, `models` checks them under loom, and
+//! `planted` has defects that a checker must find.
 //!
 //! Invariants:
 //! * Only the owner of a block writes its word. Ageing and clearing tombstones use
@@ -19,6 +20,8 @@ pub(crate) mod freed_counts;
 mod tables;
 #[cfg(all(test, loom))]
 mod models;
+#[cfg(all(test, planted))]
+mod planted;
 
 #[cfg(not(loom))]
 pub(crate) use tables::{BLOCKS, FREED, granule, set_spacing};

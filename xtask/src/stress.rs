@@ -9,6 +9,8 @@ mod log;
 mod snapshots;
 mod table;
 
+pub(crate) use table::MODES;
+
 /// Runs `cargo xtask stress [live|log] [SECONDS]`, or `snapshots [N]`. Returns `false` when an
 /// invariant breaks.
 pub(crate) fn run(args: &[&str], out: &mut dyn Write) -> Result<bool, Failure> {

@@ -27,7 +27,13 @@ use crate::mem::sys;
 use crate::mem::sys::Futex;
 
 /// The number of slots: 65,536 of 64 bytes. Only used slots are resident.
-pub(crate) const CAPACITY: u64 = if cfg!(loom) { 2 } else { 1 << 16 };
+pub(crate) const CAPACITY: u64 = if cfg!(loom) {
+    2
+} else if cfg!(miri) {
+    1 << 6
+} else {
+    1 << 16
+};
 
 /// The words of a slot: its state, the event, and padding to a cache line.
 const SLOT_WORDS: usize = if cfg!(loom) { EVENT_WORDS + 1 } else { 8 };
@@ -333,4 +339,44 @@ fn take(queue: &Queue, ticket: u64) -> Taken {
     let free = |state| Some(State::free(State(state).last_skipped() + 1).0);
     let _ = word.fetch_update(Release, Relaxed, free);
     Taken::Event(event)
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_write_more_than_there_is_room_for_and_no_event_is_lost() {
+        const EACH: u64 = if cfg!(miri) { 100 } else { 100_000 };
+        let queue = Queue::new();
+        let mut reader = QueueReader::open(&queue).expect("nobody reads it");
+        let mut last = [0_u64; 3];
+        let mut count = 0;
+        std::thread::scope(|scope| {
+            for thread in 0..3 {
+                let queue = &queue;
+                scope.spawn(move || {
+                    for number in 1..=EACH {
+                        let event = [thread, number, number, number, number, number];
+                        assert_eq!(queue.push(event, true), Pushed::Written);
+                    }
+                });
+            }
+            while count < 3 * EACH {
+                let changes = queue.work.changes();
+                let before = count;
+                reader.drain(&queue, |[thread, number, rest @ ..]| {
+                    assert_eq!(rest, [number; 4], "torn");
+                    let last = &mut last[usize::try_from(thread).expect("it is small")];
+                    assert_eq!(number, *last + 1, "thread {thread}");
+                    *last = number;
+                    count += 1;
+                });
+                if count == before {
+                    // Returns early if there is work.
+                    queue.work.wait(changes, std::time::Duration::from_millis(10));
+                }
+            }
+        });
+    }
 }

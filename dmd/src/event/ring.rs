@@ -22,7 +22,13 @@ pub(crate) type Words = [u64; EVENT_WORDS];
 pub(crate) const EVENT_WORDS: usize = if cfg!(loom) { 2 } else { 6 };
 
 /// The number of slots: 65,536 of 64 bytes. Only used slots are resident.
-pub(crate) const CAPACITY: u64 = if cfg!(loom) { 2 } else { 1 << 16 };
+pub(crate) const CAPACITY: u64 = if cfg!(loom) {
+    2
+} else if cfg!(miri) {
+    1 << 7
+} else {
+    1 << 16
+};
 
 /// The words of a slot: its sequence, the highest ticket that was abandoned here (plus one), and
 /// the event.
@@ -179,16 +185,17 @@ mod tests {
 
     #[test]
     fn events_come_once_and_in_order() {
+        const EACH: u64 = if cfg!(miri) { 100 } else { 1000 };
         let ring = Ring::new();
         let mut reader = Reader::new(&ring);
         let mut seen = Vec::new();
         for round in 0..3 {
-            for number in 0..1000 {
-                ring.push([round * 1000 + number; 6]);
+            for number in 0..EACH {
+                ring.push([round * EACH + number; 6]);
             }
             reader.drain(&ring, |event| seen.push(event));
         }
-        assert!(seen.iter().copied().eq((0..3000).map(|number| [number; 6])));
+        assert!(seen.iter().copied().eq((0..3 * EACH).map(|number| [number; 6])));
         assert_eq!(reader.lost, 0);
     }
 
@@ -224,7 +231,7 @@ mod tests {
     fn threads_write_while_another_reads_and_every_event_is_read_or_lost() {
         static RING: Ring = Ring::new();
         static DONE: AtomicBool = AtomicBool::new(false);
-        const EACH: u64 = 200_000;
+        const EACH: u64 = if cfg!(miri) { 100 } else { 200_000 };
         let mut reader = Reader::new(&RING);
         let mut last = [0_u64; 4];
         let mut count = 0;

@@ -28,10 +28,26 @@ use crate::mem::sync::Ordering::{Acquire, Relaxed, Release};
 use crate::mem::sync::{AtomicU64, AtomicUsize, array_of, const_fn, load_own};
 use crate::mem::sys;
 
-const MIDDLE_BITS: u32 = if cfg!(loom) { 1 } else { 14 };
-const TOP_BITS: u32 = if cfg!(loom) { 0 } else { 13 };
+/// The bits of an address that choose a leaf in its node.
+const MIDDLE_BITS: u32 = if cfg!(loom) {
+    1
+} else if cfg!(miri) {
+    6
+} else {
+    14
+};
 
-const _: () = assert!(cfg!(loom) || 1 << (LEAF_BITS + MIDDLE_BITS + TOP_BITS) == sys::ADDRESS_END);
+/// The bits of an address that choose a node.
+const TOP_BITS: u32 = if cfg!(loom) {
+    0
+} else if cfg!(miri) {
+    10
+} else {
+    13
+};
+
+const _: () =
+    assert!(cfg!(any(loom, miri)) || 1 << (LEAF_BITS + MIDDLE_BITS + TOP_BITS) == sys::ADDRESS_END);
 
 /// The table of live blocks.
 pub(crate) struct Blocks {

@@ -13,6 +13,10 @@ use std::time::{Duration, Instant};
 use dmd::Dump;
 use memreport_workload::Numbers;
 
+#[cfg(planted)]
+#[path = "../../../dmd/src/table/planted.rs"]
+mod planted;
+
 dmd::global_allocator!();
 
 const THREADS: usize = 6;
@@ -28,6 +32,12 @@ type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 fn main() -> Result<(), Failure> {
     let mut args = std::env::args().skip(1);
+    #[cfg(planted)]
+    match std::env::args().nth(1).as_deref() {
+        Some("two_threads_write_a_word") => planted::two_threads_write_a_word(),
+        Some("a_freed_word_is_read") => planted::a_freed_word_is_read(),
+        _ => {}
+    }
     let seconds: f64 = args.next().and_then(|text| text.parse().ok()).unwrap_or(1.0);
     let toggles = args.next().is_some_and(|word| word == "toggle");
     let lasting: Vec<Vec<u8>> = lasting_sizes().map(|size| black_box(vec![1; size])).collect();

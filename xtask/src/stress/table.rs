@@ -7,7 +7,8 @@ use std::process::Command;
 use crate::build;
 use crate::failure::Failure;
 
-const MODES: [(&str, &[&str]); 5] = [
+/// The values of `$DMD`, with further arguments of the program.
+pub(crate) const MODES: [(&str, &[&str]); 5] = [
     ("--stacks=none", &[]),
     ("--stacks=full", &[]),
     ("--stacks=partial", &[]),

@@ -18,7 +18,9 @@ pub(crate) const ADDRESS_END: usize = 1 << 47;
 /// is first touched.
 pub(crate) fn map(bytes: usize) -> Option<NonNull<u8>> {
     let access = libc::PROT_READ | libc::PROT_WRITE;
-    let kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    // Miri does not know the flag, and reserves nothing.
+    let no_reserve = if cfg!(miri) { 0 } else { libc::MAP_NORESERVE };
+    let kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | no_reserve;
     // SAFETY: without `MAP_FIXED` the kernel chooses an unused range, so no mapping is replaced.
     let pages = unsafe { libc::mmap(ptr::null_mut(), bytes, access, kind, -1, 0) };
     if pages == libc::MAP_FAILED { None } else { NonNull::new(pages.cast()) }

@@ -14,8 +14,15 @@ use crate::mem::sys;
 use crate::table::packed_block::PackedBlock;
 
 /// The bits of an address within a leaf. Under loom the whole table has two leaves of four
-/// granules, since loom tries every interleaving.
-pub(super) const LEAF_BITS: u32 = if cfg!(loom) { 7 } else { 20 };
+/// granules, since loom tries every interleaving. Under Miri it is of a gibibyte of addresses,
+/// since Miri takes minutes for a pass over all nodes.
+pub(super) const LEAF_BITS: u32 = if cfg!(loom) {
+    7
+} else if cfg!(miri) {
+    14
+} else {
+    20
+};
 
 /// The words in one page: the unit of the bitmap of touched pages.
 pub(super) const WORDS_PER_PAGE: usize =

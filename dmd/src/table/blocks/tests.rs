@@ -6,6 +6,9 @@ use crate::table::packed_block::SiteId;
 
 const GLIBC: Granule = Granule::of_spacing(32);
 
+/// An address far from the beginning of the table.
+const BASE: usize = if cfg!(miri) { 0x2000_0000 } else { 0x7f00_0000_0000 };
+
 fn block(requested: usize, usable: usize) -> Block {
     Block {
         requested,
@@ -29,27 +32,27 @@ fn all(blocks: &Blocks, granule: Granule) -> Vec<(usize, usize)> {
 fn blocks_are_found_by_start_and_by_any_address_inside() {
     for granule in [GLIBC, Granule::of_spacing(16)] {
         let blocks = Box::new(Blocks::new());
-        blocks.insert(granule, 0x7f00_0010_0010, block(20, 24));
-        blocks.insert(granule, 0x7f00_0010_0040, block(100, 104));
-        assert_eq!(blocks.starting_at(granule, 0x7f00_0010_0010).unwrap().block.requested, 20);
-        assert!(blocks.starting_at(granule, 0x7f00_0010_0020).is_none());
+        blocks.insert(granule, BASE + 0x0010_0010, block(20, 24));
+        blocks.insert(granule, BASE + 0x0010_0040, block(100, 104));
+        assert_eq!(blocks.starting_at(granule, BASE + 0x0010_0010).unwrap().block.requested, 20);
+        assert!(blocks.starting_at(granule, BASE + 0x0010_0020).is_none());
         let enclosing = |address| blocks.enclosing(granule, address).map(|found| found.start);
-        assert_eq!(enclosing(0x7f00_0010_0027), Some(0x7f00_0010_0010));
-        assert_eq!(enclosing(0x7f00_0010_0028), None);
-        assert_eq!(enclosing(0x7f00_0010_0040 + 103), Some(0x7f00_0010_0040));
-        assert_eq!(enclosing(0x7f00_0010_0000), None);
-        assert_eq!(all(&blocks, granule), [(0x7f00_0010_0010, 20), (0x7f00_0010_0040, 100)]);
-        assert_eq!(blocks.remove(granule, 0x7f00_0010_0010), Some(block(20, 24)));
-        assert_eq!(blocks.remove(granule, 0x7f00_0010_0010), None);
-        assert_eq!(blocks.remove(granule, 0x7f00_0010_0050), None);
-        assert_eq!(all(&blocks, granule), [(0x7f00_0010_0040, 100)]);
+        assert_eq!(enclosing(BASE + 0x0010_0027), Some(BASE + 0x0010_0010));
+        assert_eq!(enclosing(BASE + 0x0010_0028), None);
+        assert_eq!(enclosing(BASE + 0x0010_0040 + 103), Some(BASE + 0x0010_0040));
+        assert_eq!(enclosing(BASE + 0x0010_0000), None);
+        assert_eq!(all(&blocks, granule), [(BASE + 0x0010_0010, 20), (BASE + 0x0010_0040, 100)]);
+        assert_eq!(blocks.remove(granule, BASE + 0x0010_0010), Some(block(20, 24)));
+        assert_eq!(blocks.remove(granule, BASE + 0x0010_0010), None);
+        assert_eq!(blocks.remove(granule, BASE + 0x0010_0050), None);
+        assert_eq!(all(&blocks, granule), [(BASE + 0x0010_0040, 100)]);
     }
 }
 
 #[test]
 fn a_huge_block_is_found_from_its_far_end() {
     let blocks = Box::new(Blocks::new());
-    let (start, size) = (0x5500_0000_0010, 100 << 20);
+    let (start, size) = (BASE + 0x10, 100 << LEAF_BITS);
     blocks.insert(GLIBC, start, block(size, size + 4000));
     let enclosing =
         |address| blocks.enclosing(GLIBC, address).map(|found| (found.start, found.block.usable));
@@ -90,7 +93,7 @@ fn ageing_loses_the_race_against_the_owner() {
                 blocks.age(GLIBC, old);
             }
         });
-        for turn in 0..200_000 {
+        for turn in 0..if cfg!(miri) { 100 } else { 200_000 } {
             blocks.insert(GLIBC, 0x1000, Block { epoch: old, ..block(1, 24) });
             let taken = blocks.remove(GLIBC, 0x1000).map(|block| block.requested);
             assert_eq!(taken, Some(1), "{turn}");

@@ -32,6 +32,7 @@ const UNSAFE: &[&str] = &[
     "dmd/src/stack/walk/registers.rs",
     "dmd/src/stack/walk/unwind_info/tests.rs",
     "dmd/src/table/blocks/leaf.rs",
+    "dmd/src/table/planted.rs",
     "dmd/tests/merged.rs",
     "dmd/tests/proof.rs",
     "memreport/src/allocator/counters.rs",
