@@ -16,7 +16,7 @@ mod check;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use check::{ci, features, tidy};
+use check::{ci, features, fuzz, sanitize, tidy};
 
 const USAGE: &str = "\
 cargo xtask demo [FOLDER]             runs the example program under DMD on a folder of text: by default this repository
@@ -32,6 +32,8 @@ cargo xtask stress snapshots [N]      reports of a program that holds the locks 
 cargo xtask foreign [PROGRAM] [--quick]   figures of programs around crates.io's libraries, beside the truth
 cargo xtask suite [N]                 two hundred tests that check their memory, under cargo test and nextest, 5 times each by default
 cargo xtask calibrate                 measures the error of size formulas without a tracker, for docs/guide/src/reference/impls.md
+cargo xtask sanitize [miri|threads|addresses]   the tracker under Miri, ThreadSanitizer and AddressSanitizer, behind planted defects: minutes
+cargo xtask fuzz [SECONDS] [TARGET…]  all that reads bytes from elsewhere, under libFuzzer: 450 seconds for each target by default
 cargo xtask features                  memreport's features alone and in pairs: minutes
 cargo xtask clients [NAME [ARGS]]     snapshot, firefox, browser, prometheus, dmd-py, exports, pprof: checks against real programs
 cargo xtask clients exports [VIEWER] [--tools DIR]   each export in its own viewer";
@@ -50,6 +52,8 @@ fn main() -> ExitCode {
         ["foreign", ref rest @ ..] => foreign::run(rest, out),
         ["suite", ref rest @ ..] => suite::run(rest, out),
         ["calibrate"] => bench::calibrate::run(out),
+        ["sanitize", ref rest @ ..] => sanitize::run(rest, out),
+        ["fuzz", ref rest @ ..] => fuzz::run(rest, out),
         ["features"] => features::run(out),
         ["clients", ref rest @ ..] => clients::run(rest, out),
         _ => Err(USAGE.into()),

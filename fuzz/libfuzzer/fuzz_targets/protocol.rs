@@ -1,0 +1,4 @@
+//! Fuzzes the target `protocol`.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| memreport_fuzz::targets::protocol(bytes));

@@ -1,0 +1,4 @@
+//! Fuzzes the target `recording`.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| memreport_fuzz::targets::recording(bytes));
