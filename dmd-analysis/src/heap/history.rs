@@ -195,6 +195,9 @@ pub(crate) struct Sum {
     pub(crate) bytes: f64,
 }
 
+/// The largest sum that is shown as it is: 2^80.
+const MOST: f64 = (1_u128 << 80) as f64;
+
 impl Sum {
     pub(crate) fn add(&mut self, block: &Block) {
         self.blocks += block.weight;
@@ -210,8 +213,10 @@ impl Sum {
 
     #[expect(clippy::cast_possible_truncation, reason = "whole numbers far below 2^53")]
     fn totals(&self) -> Totals {
-        let (bytes, req) = (self.bytes as i128, self.requested as i128);
-        Totals { blocks: self.blocks.round() as i128, req, slop: bytes - req }
+        // Recordings from elsewhere have any weights. Sums of these must not overflow.
+        let whole = |sum: f64| sum.round().clamp(-MOST, MOST) as i128;
+        let (bytes, req) = (whole(self.bytes), whole(self.requested));
+        Totals { blocks: whole(self.blocks), req, slop: bytes - req }
     }
 }
 
