@@ -19,6 +19,20 @@ pub fn user() -> u32 {
     unsafe { libc::geteuid() }
 }
 
+/// The memory that must be free for a job to begin, in bytes: the stacks of a thread, and what a
+/// collection needs. An allocation that fails would end the program.
+const SPARE: usize = 32 << 20;
+pub(super) const NO_SPARE_MEMORY: &str = "the program has less than 32 MiB of memory left";
+
+/// Returns whether the system would give the process [`SPARE`] bytes.
+pub(super) fn has_spare_memory() -> bool {
+    let (access, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANON);
+    // SAFETY: the kernel chooses an unused range, so no mapping is replaced.
+    let pages = unsafe { libc::mmap(std::ptr::null_mut(), SPARE, access, kind, -1, 0) };
+    // SAFETY: the range was mapped above, and nothing refers to it.
+    pages != libc::MAP_FAILED && unsafe { libc::munmap(pages, SPARE) } == 0
+}
+
 /// The process at the other end of a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Peer {

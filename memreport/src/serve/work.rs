@@ -224,11 +224,7 @@ impl Work {
         let current = self.current.iter().filter_map(|(_, attempt)| attempt.progress.running());
         let running: Vec<_> = self.running().into_iter().chain(current).collect();
         let running: Vec<_> = running.iter().map(RunningReporter::sentence).collect();
-        let who = if running.is_empty() {
-            "the program is at work".to_owned()
-        } else {
-            running.join(", ")
-        };
+        let who = if running.is_empty() { "the program is at work" } else { &running.join(", ") };
         format!(
             "no answer within {}: {who}; repeat with a longer --timeout, or later",
             seconds(timeout)
@@ -236,6 +232,9 @@ impl Work {
     }
 
     fn begin(&mut self, mut job: Job, answers: &mut Vec<(Vec<u64>, Answer)>) {
+        if !sys::has_spare_memory() {
+            return answers.push((job.clients, Err(sys::NO_SPARE_MEMORY.to_owned())));
+        }
         job.attempts += 1;
         let progress = Arc::new(Progress::without(self.running()));
         let now = Instant::now();

@@ -90,6 +90,15 @@ fn server(words: &[String]) -> Server {
             IS_STUCK.store(request.is_yes("on"), Relaxed);
             Ok(vec![Part { name: "stuck".into(), bytes: b"so be it".to_vec() }])
         });
+    server = server.command("tighten", "Leaves the program 8 MiB of addresses.", |_| {
+        let pages = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+        let pages = pages.split(' ').next().and_then(|pages| pages.parse().ok()).unwrap_or(0);
+        let limit = pages * 4096 + (8 << 20);
+        let limits = libc::rlimit { rlim_cur: limit, rlim_max: libc::RLIM_INFINITY };
+        // SAFETY: reads the limits.
+        let is_set = unsafe { libc::setrlimit(libc::RLIMIT_AS, &raw const limits) } == 0;
+        Ok(vec![Part { name: "tight".into(), bytes: is_set.to_string().into_bytes() }])
+    });
     if let Some(name) = value("name=") {
         server = server.name(name);
     }
