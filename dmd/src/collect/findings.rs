@@ -164,7 +164,7 @@ pub(crate) fn threads() -> Vec<ThreadInfo> {
     let info = |thread: RegisteredThread| ThreadInfo {
         number: thread.number,
         id: thread.system_id,
-        name: sys::thread_name(thread.system_id),
+        name: thread.name(),
     };
     thread::registered().map(info).collect()
 }

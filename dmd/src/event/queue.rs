@@ -374,7 +374,7 @@ mod tests {
                 });
                 if count == before {
                     // Returns early if there is work.
-                    queue.work.wait(changes, std::time::Duration::from_millis(10));
+                    queue.work.wait(changes, Duration::from_millis(10));
                 }
             }
         });

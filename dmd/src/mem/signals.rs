@@ -8,6 +8,8 @@ use std::ptr;
 use std::sync::atomic::AtomicI32;
 use std::sync::atomic::Ordering::Relaxed;
 
+use super::sys;
+
 /// The ends of the pipe that the signal handler writes to.
 static READ_END: AtomicI32 = AtomicI32::new(-1);
 static WRITE_END: AtomicI32 = AtomicI32::new(-1);
@@ -48,15 +50,11 @@ pub(crate) fn redirect_to_pipe(signals: &[c_int]) -> io::Result<()> {
 
 extern "C" fn write_to_pipe(signal: c_int) {
     let byte = u8::try_from(signal).unwrap_or(0);
-    // SAFETY: the address is valid for the life of this thread.
-    let errno = unsafe { libc::__errno_location() };
-    // SAFETY: `errno` is valid, see above.
-    let before = unsafe { *errno };
-    // SAFETY: `write` is async-signal-safe, and one byte is readable. A full pipe drops the signal:
-    // enough others wait in it.
-    unsafe { libc::write(WRITE_END.load(Relaxed), (&raw const byte).cast(), 1) };
-    // SAFETY: `errno` is valid. The interrupted code finds it unchanged.
-    unsafe { *errno = before };
+    sys::keeping_errno(|| {
+        // SAFETY: `write` is async-signal-safe, and one byte is readable. A full pipe drops the
+        // signal: enough others wait in it.
+        unsafe { libc::write(WRITE_END.load(Relaxed), (&raw const byte).cast(), 1) };
+    });
 }
 
 /// Waits until the descriptor is readable, a signal arrives, or this many milliseconds have passed.

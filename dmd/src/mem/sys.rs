@@ -2,7 +2,7 @@
 //!
 //! `environment` reads variables, `memory` maps pages, `words` reads single words, `stacks` finds
 //! threads and their stacks, `modules` lists loaded code, `process` has clocks and resident
-//! memory, `ticks` has a cheaper clock, and `futex` waits.
+//! memory, `ticks` has a cheaper clock, `futex` waits, and `errno` keeps that variable.
 
 #[cfg(not(loom))]
 mod environment;
@@ -14,9 +14,11 @@ mod process;
 #[cfg(not(loom))]
 mod ticks;
 mod futex;
+mod errno;
 
 #[cfg(not(loom))]
 pub(crate) use environment::{temporary_folder, variable, variable_in_hook};
+pub(crate) use errno::keeping_errno;
 pub(crate) use futex::Futex;
 pub(crate) use memory::{
     ADDRESS_END, HUGE_PAGE, PAGE, grow_mapping, map, map_at, map_huge, prefetch, prefetch_to_write,
@@ -25,7 +27,7 @@ pub(crate) use memory::{
 pub(crate) use modules::{Module, build_id, modules, own_module_path};
 pub(crate) use process::{monotonic, resident_bytes, uptime};
 pub(crate) use stacks::{
-    StackBounds, note_descriptor, note_main_stack, stack_bounds, thread_id, thread_name,
+    StackBounds, is_thread, note_descriptor, note_main_stack, stack_bounds, thread_id, thread_name,
     with_own_thread_name,
 };
 #[cfg(not(loom))]

@@ -65,9 +65,7 @@ impl Allocation {
     #[must_use]
     pub fn thread(&self) -> u32 {
         let Some(site) = site::site(self.site) else { return 0 };
-        thread::registered()
-            .find(|thread| thread.number == site.thread)
-            .map_or(0, |thread| thread.system_id)
+        thread::registered_as(site.thread).map_or(0, |thread| thread.system_id)
     }
 
     /// Returns the scopes of `memreport::scope!` around the allocation, outermost first. The names

@@ -1,4 +1,9 @@
 //! The tracker's state of each thread. It has no destructor: hooks may run after all destructors.
+//!
+//! Each of the first 1,024 threads has a number of its own. After them a thread takes the number of
+//! one that has ended, if there is any, so that a program may start threads without end: sites,
+//! counters and names are kept by number. The blocks of all threads of a number are attributed to
+//! it, and its name tells that it had several.
 
 use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;
@@ -28,6 +33,22 @@ pub(crate) struct RegisteredThread {
     pub(crate) number: u32,
     /// The kernel's number.
     pub(crate) system_id: u32,
+    /// The number of threads that had the number before and have ended.
+    ended: u32,
+}
+
+impl RegisteredThread {
+    /// Returns the name of the thread; `None` if it has ended. If the number had several threads,
+    /// the name states it.
+    pub(crate) fn name(&self) -> Option<String> {
+        let name = sys::thread_name(self.system_id);
+        let ended = self.ended;
+        match name {
+            name if ended == 0 => name,
+            Some(name) => Some(format!("{name}, or one of {ended} ended threads")),
+            None => Some(format!("one of {} ended threads", ended + 1)),
+        }
+    }
 }
 
 pub(crate) struct Thread {
@@ -82,7 +103,22 @@ static SYSTEM_IDS: ConcurrentVec<AtomicU32> = ConcurrentVec::new();
 static NAME_NUMBERS: ConcurrentVec<AtomicU64> = ConcurrentVec::new();
 /// Is 1 for threads of the tracker and the server, by the tracker's number.
 static IS_OWN: ConcurrentVec<AtomicU32> = ConcurrentVec::new();
+/// The number of threads that had a number before and have ended, by the tracker's number.
+static ENDED: ConcurrentVec<AtomicU32> = ConcurrentVec::new();
 static REGISTERED_COUNT: AtomicU32 = AtomicU32::new(0);
+
+/// The number of threads of which each has a number of its own.
+const NUMBERS: u32 = 1024;
+
+/// The last number that was looked at for an ended thread.
+static SEARCHED: AtomicU32 = AtomicU32::new(0);
+
+/// The numbers that a search looks at. It takes a system call for each.
+const SEARCH: u32 = 8;
+
+/// The numbers of own threads: the server has one for each client. They are never taken by other
+/// threads. Beyond these places, own threads get new numbers.
+static OWN_NUMBERS: [AtomicU32; 32] = [const { AtomicU32::new(0) }; 32];
 
 impl Thread {
     /// Calls `with` on the state of this thread. Returns `None` if the thread ends.
@@ -118,12 +154,18 @@ impl Thread {
 
     #[cold]
     fn register(&self) -> u32 {
-        let number = REGISTERED_COUNT.fetch_add(1, Relaxed) + 1;
-        if let Some(place) = SYSTEM_IDS.get_or_alloc(number as usize) {
-            place.store(sys::thread_id(), Relaxed);
-        }
+        let number = of_ended_thread().unwrap_or_else(new_number);
         self.number.set(number);
         number
+    }
+
+    /// Gives the thread another number.
+    fn renumber(&self, number: u32) {
+        self.number.set(number);
+        // These depend on the number.
+        self.site_without_stack.set(CachedSite { attribution: 0, site: 0 });
+        self.last_stack.hashed.set(0);
+        self.walked.set(None);
     }
 
     /// Returns the bounds of this thread's stack.
@@ -158,19 +200,82 @@ impl Thread {
     }
 }
 
+/// Returns a number that no thread had.
+fn new_number() -> u32 {
+    let number = REGISTERED_COUNT.fetch_add(1, Relaxed) + 1;
+    if let Some(place) = SYSTEM_IDS.get_or_alloc(number as usize) {
+        place.store(sys::thread_id(), Relaxed);
+    }
+    number
+}
+
+/// Takes the number of an ended thread, once there are many numbers.
+fn of_ended_thread() -> Option<u32> {
+    let last = REGISTERED_COUNT.load(Relaxed);
+    if last < NUMBERS {
+        return None;
+    }
+    (0..SEARCH).find_map(|_| {
+        let number = SEARCHED.fetch_add(1, Relaxed) % last + 1;
+        (!is_own(number)).then(|| take(number))?
+    })
+}
+
+/// Takes this number for this thread, if its thread has ended.
+///
+/// In a forked child the parent's threads have ended. The forking thread lives on under another
+/// number of the kernel's, so another thread may come to share its number.
+fn take(number: u32) -> Option<u32> {
+    let index = number as usize;
+    let place = SYSTEM_IDS.get(index)?;
+    let id = place.load(Relaxed);
+    // A thread that is about to register has no number of the kernel's yet.
+    if id == 0 || sys::is_thread(id) {
+        return None;
+    }
+    // Relaxed: the exchange only elects the thread that takes the number.
+    place.compare_exchange(id, sys::thread_id(), Relaxed, Relaxed).ok()?;
+    if let Some(name) = NAME_NUMBERS.get(index) {
+        name.store(0, Relaxed);
+    }
+    if let Some(ended) = ENDED.get_or_alloc(index) {
+        ended.fetch_add(1, Relaxed);
+    }
+    Some(number)
+}
+
 /// Marks this thread as the tracker's or the server's.
 pub(crate) fn mark_own() {
     // A thread that ends allocates no more.
     let _ = Thread::current(|thread| {
         thread.is_own.set(true);
-        if let Some(place) = IS_OWN.get_or_alloc(thread.number() as usize) {
+        let number = thread.number();
+        if is_own(number) {
+            return;
+        }
+        if REGISTERED_COUNT.load(Relaxed) >= NUMBERS {
+            // The number may have been another thread's, whose blocks are not own.
+            let ended = OWN_NUMBERS.iter().find_map(|own| match own.load(Relaxed) {
+                0 => None,
+                own => take(own),
+            });
+            if let Some(number) = ended {
+                return thread.renumber(number);
+            }
+            thread.renumber(new_number());
+        }
+        let number = thread.number();
+        if let Some(place) = IS_OWN.get_or_alloc(number as usize) {
             place.store(1, Relaxed);
         }
+        let _ = OWN_NUMBERS
+            .iter()
+            .find(|place| place.compare_exchange(0, number, Relaxed, Relaxed).is_ok());
     });
 }
 
-/// Returns whether the thread of this number is the tracker's or the server's. What it allocated
-/// before it was marked is its own as well.
+/// Returns whether the thread of this number is the tracker's or the server's. In a program of few
+/// threads, what it allocated before it was marked is its own as well.
 pub(crate) fn is_own(number: u32) -> bool {
     IS_OWN.get(number as usize).is_some_and(|place| place.load(Relaxed) == 1)
 }
@@ -186,10 +291,15 @@ pub(crate) fn numbers(number: u32) -> [u64; 2] {
 pub(crate) fn registered() -> impl Iterator<Item = RegisteredThread> {
     // Relaxed: a thread may be counted before its kernel number is stored, which is then 0.
     let last = REGISTERED_COUNT.load(Relaxed);
-    (1..=last).filter_map(|number| {
-        let system_id = SYSTEM_IDS.get(number as usize)?.load(Relaxed);
-        Some(RegisteredThread { number, system_id })
-    })
+    (1..=last).filter_map(registered_as)
+}
+
+/// Returns the thread of this number.
+pub(crate) fn registered_as(number: u32) -> Option<RegisteredThread> {
+    let index = number as usize;
+    let system_id = SYSTEM_IDS.get(index)?.load(Relaxed);
+    let ended = ENDED.get(index).map_or(0, |ended| ended.load(Relaxed));
+    Some(RegisteredThread { number, system_id, ended })
 }
 
 /// A guard: this thread is inside the tracker. Meanwhile its allocations get no stack, so that

@@ -4,7 +4,7 @@
 //! Hooks wait for this writer when it is slower than the program, so an event costs it some 50 ns.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Write};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -44,7 +44,8 @@ pub(super) struct Writer {
     /// The state of each site, by number.
     sites: Vec<KnownSite>,
     /// The threads that are written, and the last one.
-    threads: HashSet<u32>,
+    /// The kernel's number of each thread whose name was written, by the tracker's number.
+    threads: HashMap<u32, u32>,
     last_thread: Option<u32>,
     loaded: Loaded,
     /// The number of scopes that are written, and the highest one of a site.
@@ -96,7 +97,7 @@ impl Writer {
             last: sys::monotonic(),
             packed: Packed::default(),
             sites: Vec::new(),
-            threads: HashSet::new(),
+            threads: HashMap::new(),
             last_thread: None,
             loaded: Loaded::new()?,
             scopes: 0,
@@ -298,13 +299,14 @@ impl Writer {
             return Ok(());
         }
         self.last_thread = Some(number);
-        if !self.threads.insert(number) {
+        let thread = thread::registered_as(number);
+        let id = thread.map_or(0, |thread| thread.system_id);
+        // A number may pass from a thread that has ended to another.
+        if self.threads.insert(number, id) == Some(id) {
             return Ok(());
         }
-        let id = thread::registered()
-            .find(|thread| thread.number == number)
-            .map_or(0, |thread| thread.system_id);
-        writeln!(self.out, "{}", json!(["thread", number, id, sys::thread_name(id)]))
+        let name = thread.and_then(|thread| thread.name());
+        writeln!(self.out, "{}", json!(["thread", number, id, name]))
     }
 
     fn write_modules(&mut self, modules: Option<Vec<Module>>) -> io::Result<()> {

@@ -5,6 +5,7 @@
 use std::ptr;
 use std::time::Duration;
 
+use super::errno::keeping_errno;
 use crate::mem::sync::AtomicU32;
 use crate::mem::sync::Ordering::SeqCst;
 use crate::mem::sync::const_fn;
@@ -60,15 +61,12 @@ impl Futex {
     }
 
     fn call(&self, operation: i32, value: u32, timeout: *const libc::timespec) {
-        // SAFETY: the address is valid for the life of this thread.
-        let errno = unsafe { libc::__errno_location() };
-        // SAFETY: `errno` is valid, see above.
-        let before = unsafe { *errno };
         let operation = operation | libc::FUTEX_PRIVATE_FLAG;
-        // SAFETY: the word lives during the call, and the timeout is null or readable.
-        unsafe { libc::syscall(libc::SYS_futex, self.changes.as_ptr(), operation, value, timeout) };
-        // SAFETY: `errno` is valid. The program's code finds it unchanged.
-        unsafe { *errno = before };
+        keeping_errno(|| {
+            let word = self.changes.as_ptr();
+            // SAFETY: the word lives during the call, and the timeout is null or readable.
+            unsafe { libc::syscall(libc::SYS_futex, word, operation, value, timeout) };
+        });
     }
 }
 

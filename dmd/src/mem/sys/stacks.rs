@@ -2,16 +2,31 @@
 #![expect(unsafe_code, reason = "system calls")]
 
 use std::ffi::c_void;
+use std::io;
 use std::num::NonZeroUsize;
 use std::ptr;
 
 use once_cell::race::OnceNonZeroUsize;
+
+use super::errno::keeping_errno;
 
 /// Returns the kernel's number of this thread.
 pub(crate) fn thread_id() -> u32 {
     // SAFETY: `gettid` has no precondition.
     let id = unsafe { libc::syscall(libc::SYS_gettid) };
     u32::try_from(id).unwrap_or(0)
+}
+
+/// Returns whether a thread of this process has this number of the kernel's. `true` if the system
+/// does not tell.
+pub(crate) fn is_thread(id: u32) -> bool {
+    let Ok(id) = libc::pid_t::try_from(id) else { return true };
+    let process = std::process::id();
+    keeping_errno(|| {
+        // SAFETY: signal 0 is not sent; the call only checks the number.
+        let result = unsafe { libc::syscall(libc::SYS_tgkill, process, id, 0) };
+        result == 0 || io::Error::last_os_error().raw_os_error() != Some(libc::ESRCH)
+    })
 }
 
 /// Calls `with` on the name of this thread. Hooks call it: it takes one system call and no memory.
