@@ -4,6 +4,7 @@ use std::io::Write;
 
 use crate::failure::Failure;
 
+mod exhaustion;
 mod live;
 mod log;
 mod snapshots;
@@ -11,18 +12,23 @@ mod table;
 
 pub(crate) use table::MODES;
 
-/// Runs `cargo xtask stress [live|log] [SECONDS]`, or `snapshots [N]`. Returns `false` when an
-/// invariant breaks.
+/// Runs `cargo xtask stress [live|log|exhaustion] [SECONDS]`, or `snapshots [N]`. Returns `false`
+/// when an invariant breaks.
 pub(crate) fn run(args: &[&str], out: &mut dyn Write) -> Result<bool, Failure> {
     match args {
         ["live"] => live::run(None, out),
         ["live", seconds] => live::run(Some(seconds), out),
         ["log"] => log::run(None, out),
         ["log", seconds] => log::run(Some(seconds), out),
+        ["exhaustion"] => exhaustion::run(None, out),
+        ["exhaustion", seconds] => exhaustion::run(Some(seconds), out),
         ["snapshots"] => snapshots::run(None, out),
         ["snapshots", count] => snapshots::run(Some(count), out),
         [] => table::run(None, out),
         [seconds] => table::run(Some(seconds), out),
-        _ => Err("usage: cargo xtask stress [live|log] [SECONDS], or snapshots [N]".into()),
+        _ => {
+            Err("usage: cargo xtask stress [live|log|exhaustion] [SECONDS], or snapshots [N]"
+                .into())
+        }
     }
 }

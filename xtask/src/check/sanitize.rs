@@ -116,7 +116,7 @@ pub(crate) fn run(args: &[&str], out: &mut dyn Write) -> Result<bool, Failure> {
     }
     let mut all_accept = true;
     for checker in chosen {
-        let outcome = checker.check(Effort { seeds: 16, seconds: 10.0 }, out)?;
+        let outcome = checker.check(Effort { seeds: 8, seconds: 10.0 }, out)?;
         let line = match outcome {
             Outcome::Accepts => "accepts all of it, and rejects what is planted",
             Outcome::Rejects => "FAILED",
@@ -193,7 +193,7 @@ impl Sanitizer {
     fn build(self) -> Result<PathBuf, Failure> {
         let mut build = nightly(&["cargo", "build", "-q", "-Zbuild-std", "--target", TARGET]);
         build.args(["-p", "memreport-tests"]);
-        build.env("RUSTFLAGS", format!("-Zsanitizer={} --cfg planted", self.word));
+        build.env("RUSTFLAGS", format!("-Zsanitizer={} --cfg planted -Awarnings", self.word));
         build.env("CARGO_PROFILE_DEV_OPT_LEVEL", "1");
         let folder = format!("target/sanitize-{}", self.word);
         build.env("CARGO_TARGET_DIR", build::root().join(folder));
@@ -239,14 +239,17 @@ fn accepts(
     for filter in &unmatched {
         writeln!(out, "\nFAILED: no test matches `{filter}`")?;
     }
-    let runs = printed.lines().filter(|line| line.starts_with("test result: ok")).count();
-    // Without filters nothing else shows that a test ran at all.
-    let ran = runs == usize::try_from(seeds)? && !printed.contains("running 0 tests");
+    // The output of the schedules is interleaved. Without filters nothing else shows that a test
+    // ran at all.
+    let ran = printed.matches("Trying seed").count() == usize::try_from(seeds)?
+        && printed.contains(" passed; 0 failed")
+        && !printed.contains("running 0 tests");
     let holds = output.status.success() && unmatched.is_empty() && ran;
     if holds {
-        let tests = printed.lines().find(|line| line.starts_with("test result"));
+        let passed = printed.split(" passed; 0 failed").next().unwrap_or_default();
+        let tests = passed.split_whitespace().last().unwrap_or_default();
         let seconds = start.elapsed().as_secs();
-        writeln!(out, "{}; {seeds} seeds in {seconds} s", tests.unwrap_or_default())?;
+        writeln!(out, "{tests} tests passed with {seeds} seeds in {seconds} s")?;
     } else {
         writeln!(out, "{printed}\nFAILED: Miri rejects a test of: cargo miri {what}")?;
     }
@@ -262,7 +265,7 @@ fn under_miri(seeds: u32, tests: &[&str]) -> Command {
     let flags = format!("-Zmiri-disable-stacked-borrows -Zmiri-many-seeds=0..{seeds}");
     command.env("MIRIFLAGS", flags);
     // One set of flags for all: the planted defects are ignored tests of the same program.
-    command.env("RUSTFLAGS", "--cfg planted");
+    command.env("RUSTFLAGS", "--cfg planted -Awarnings");
     command.env("CARGO_TARGET_DIR", build::root().join("target/miri"));
     command
 }
