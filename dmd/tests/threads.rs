@@ -30,7 +30,7 @@ fn ended_threads_share_numbers_and_a_dump_states_it() {
         let blocks = dump.blocks.iter().filter(move |block| block.req == size);
         blocks.map(|block| (block.num, block.thread)).collect::<Vec<_>>()
     };
-    let blocks: u64 = of_size(77_002).iter().map(|(num, _)| u64::from(*num)).sum();
+    let blocks: u64 = of_size(77_002).iter().map(|(num, _)| *num).sum();
     assert_eq!(blocks, 3000);
     let name = |thread: Option<u32>| {
         let thread = threads.iter().find(|known| Some(known.id) == thread)?;

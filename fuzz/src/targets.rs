@@ -120,7 +120,7 @@ pub fn census(bytes: &[u8]) {
 /// in Firefox, and its user can stop it.
 pub fn filter(bytes: &[u8]) {
     let Ok(pattern) = std::str::from_utf8(bytes) else { return };
-    if pattern.matches(['*', '+', '{']).count() > 1 {
+    if pattern.matches(['*', '+', '?', '{']).count() > 1 {
         return drop(black_box(Filter::regex(pattern)));
     }
     for filter in [Some(Filter::text(pattern)), Filter::regex(pattern).ok()].into_iter().flatten() {

@@ -3,6 +3,7 @@
 #![expect(unsafe_code, reason = "each function has undefined behaviour on purpose")]
 
 use std::hint::black_box;
+use std::sync::Barrier;
 
 /// A word that threads share without any order.
 #[derive(Clone, Copy)]
@@ -16,8 +17,13 @@ unsafe impl Send for Shared {}
 pub(crate) fn two_threads_write_a_word() {
     let mut word = Box::new(0_u64);
     let shared = Shared(&raw mut *word);
+    // Both threads live at the write. A thread that has ended may be ordered before another one's
+    // start by the allocator's own order.
+    let barrier = Barrier::new(2);
+    let barrier = &barrier;
     let write = move || {
         let Shared(word) = { shared };
+        barrier.wait();
         // SAFETY: the word lives. Another thread writes it too: the defect.
         unsafe { word.write(black_box(7)) };
     };

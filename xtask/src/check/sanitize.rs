@@ -192,7 +192,7 @@ impl Sanitizer {
     /// Builds `stress` and returns its path.
     fn build(self) -> Result<PathBuf, Failure> {
         let mut build = nightly(&["cargo", "build", "-q", "-Zbuild-std", "--target", TARGET]);
-        build.args(["-p", "memreport-tests"]);
+        build.args(["-p", "memreport-stress"]);
         build.env("RUSTFLAGS", format!("-Zsanitizer={} --cfg planted -Awarnings", self.word));
         build.env("CARGO_PROFILE_DEV_OPT_LEVEL", "1");
         let folder = format!("target/sanitize-{}", self.word);

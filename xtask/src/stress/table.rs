@@ -22,7 +22,7 @@ pub(crate) fn run(seconds: Option<&str>, out: &mut dyn Write) -> Result<bool, Fa
     if !seconds.parse::<f64>().is_ok_and(f64::is_normal) {
         return Err(format!("'{seconds}' is no number of seconds").into());
     }
-    let subject = build::release("memreport-tests", "stress")?;
+    let subject = build::release("memreport-stress", "stress")?;
     let mut all_hold = true;
     for (variable, words) in MODES {
         write!(out, "DMD={variable} {}: ", words.join(" "))?;

@@ -62,8 +62,9 @@ fn write_sums(recording: &Recording, out: &mut dyn Write) -> io::Result<()> {
     let (Some((first, last)), Some(peak)) = (recording.ends(), recording.peak()) else {
         return Ok(());
     };
-    let allocated = last.allocated_bytes - first.allocated_bytes;
-    let blocks = last.allocations - first.allocations;
+    // The sums of a damaged file may fall.
+    let allocated = last.allocated_bytes.saturating_sub(first.allocated_bytes);
+    let blocks = last.allocations.saturating_sub(first.allocations);
     writeln!(
         out,
         "\nExactly: {} allocated in {} blocks; live {} at first, {} at most{} (after {}), {} at last; resident {} -> {}.",
