@@ -28,6 +28,7 @@ cargo xtask bench overhead --only WORD   the figures with that word in their nam
 cargo xtask stress [SECONDS]          threads that load the table of live blocks, for 30 seconds in each mode by default
 cargo xtask stress live [SECONDS]     frequent reports from running programs while they allocate
 cargo xtask stress log [SECONDS]      the allocation log with four writers and a slow reader, and with a following client
+cargo xtask stress hooks [SECONDS]    random operations on several threads, compared with a locked map at every pause
 cargo xtask stress exhaustion [SECONDS]   programs that run out of threads' stacks, descriptors, disks and memory, with stopped clients and jumping clocks
 cargo xtask stress snapshots [N]      reports of a program that holds the locks of its values half of the time: 1,000 by default
 cargo xtask foreign [PROGRAM] [--quick]   figures of programs around crates.io's libraries, beside the truth

@@ -5,6 +5,7 @@ use std::io::Write;
 use crate::failure::Failure;
 
 mod exhaustion;
+mod hooks;
 mod live;
 mod log;
 mod snapshots;
@@ -12,8 +13,8 @@ mod table;
 
 pub(crate) use table::MODES;
 
-/// Runs `cargo xtask stress [live|log|exhaustion] [SECONDS]`, or `snapshots [N]`. Returns `false`
-/// when an invariant breaks.
+/// Runs `cargo xtask stress [live|log|hooks|exhaustion] [SECONDS]`, or `snapshots [N]`. Returns
+/// `false` when an invariant breaks.
 pub(crate) fn run(args: &[&str], out: &mut dyn Write) -> Result<bool, Failure> {
     match args {
         ["live"] => live::run(None, out),
@@ -22,12 +23,14 @@ pub(crate) fn run(args: &[&str], out: &mut dyn Write) -> Result<bool, Failure> {
         ["log", seconds] => log::run(Some(seconds), out),
         ["exhaustion"] => exhaustion::run(None, out),
         ["exhaustion", seconds] => exhaustion::run(Some(seconds), out),
+        ["hooks"] => hooks::run(None, out),
+        ["hooks", seconds] => hooks::run(Some(seconds), out),
         ["snapshots"] => snapshots::run(None, out),
         ["snapshots", count] => snapshots::run(Some(count), out),
         [] => table::run(None, out),
         [seconds] => table::run(Some(seconds), out),
         _ => {
-            Err("usage: cargo xtask stress [live|log|exhaustion] [SECONDS], or snapshots [N]"
+            Err("usage: cargo xtask stress [live|log|hooks|exhaustion] [SECONDS], or snapshots [N]"
                 .into())
         }
     }

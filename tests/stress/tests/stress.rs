@@ -49,3 +49,14 @@ fn blocks_of_a_preloaded_malloc_are_all_in_the_table() {
         }
     }
 }
+
+#[test]
+fn the_table_equals_a_locked_map_at_every_pause() {
+    for variable in ["--stacks=none", "--stacks=full", "--mode=cumulative", "--times=yes"] {
+        let mut subject = Command::new(env!("CARGO_BIN_EXE_hooks"));
+        let output = subject.env("DMD", variable).args(["0.5", "7"]).output();
+        let output = output.expect("cargo has built it");
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{variable}: {message}");
+    }
+}

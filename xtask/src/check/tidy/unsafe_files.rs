@@ -103,6 +103,7 @@ const UNSAFE: &[&str] = &[
     "tests/src/bin/stacks/foreign.rs",
     "tests/src/bin/stacks/plugin.rs",
     "tests/src/exercise.rs",
+    "tests/stress/src/bin/hooks.rs",
     "tests/tests/calibrated.rs",
     "tests/workload/src/processor.rs",
 ];
