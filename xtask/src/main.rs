@@ -16,7 +16,7 @@ mod check;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use check::{ci, features, fuzz, sanitize, tidy};
+use check::{ci, features, fuzz, mutants, sanitize, tidy};
 
 const USAGE: &str = "\
 cargo xtask demo [FOLDER]             runs the example program under DMD on a folder of text: by default this repository
@@ -36,6 +36,7 @@ cargo xtask suite [N]                 two hundred tests that check their memory,
 cargo xtask calibrate                 measures the error of size formulas without a tracker, for docs/guide/src/reference/impls.md
 cargo xtask sanitize [miri|threads|addresses]   the tracker under Miri, ThreadSanitizer and AddressSanitizer, behind planted defects: minutes
 cargo xtask fuzz [SECONDS] [TARGET…]  all that reads bytes from elsewhere, under libFuzzer: 450 seconds for each target by default
+cargo xtask mutants [COUNT] [SEED]    defects in a random sample of places, and those that the package's own tests miss: hours
 cargo xtask features                  memreport's features alone and in pairs: minutes
 cargo xtask clients [NAME [ARGS]]     snapshot, firefox, browser, prometheus, dmd-py, exports, pprof: checks against real programs
 cargo xtask clients exports [VIEWER] [--tools DIR]   each export in its own viewer";
@@ -56,6 +57,7 @@ fn main() -> ExitCode {
         ["calibrate"] => bench::calibrate::run(out),
         ["sanitize", ref rest @ ..] => sanitize::run(rest, out),
         ["fuzz", ref rest @ ..] => fuzz::run(rest, out),
+        ["mutants", ref rest @ ..] => mutants::run(rest, out),
         ["features"] => features::run(out),
         ["clients", ref rest @ ..] => clients::run(rest, out),
         _ => Err(USAGE.into()),
