@@ -357,6 +357,10 @@ impl Reading {
             u64,
             u64,
         ) = parse(line)?;
+        // Sums and differences of smaller numbers fit.
+        if allocated_bytes.max(allocations).max(freed_bytes).max(frees).max(resident) >> 62 != 0 {
+            return Err("a sum of 2^62 or more".to_owned());
+        }
         self.wait(since);
         let time = self.time;
         let point = Point { time, allocated_bytes, allocations, freed_bytes, frees, resident };

@@ -81,7 +81,7 @@ impl Profile {
                 [path, build_id.to_owned()].map(|text| self.strings.number(text));
             let mut mapping = Message::default();
             mapping.number(1, u64::from(number) + 1).number(2, base);
-            mapping.number(3, base.saturating_add(end) + 1);
+            mapping.number(3, base.saturating_add(end).saturating_add(1));
             mapping.number(5, path.into()).number(6, build_id.into());
             profile.message(3, &mapping);
         }

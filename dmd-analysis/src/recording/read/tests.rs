@@ -107,6 +107,13 @@ fn packed_events_are_read_like_lines() {
 }
 
 #[test]
+fn sums_that_no_program_has_are_refused() {
+    let text = LINES.replace("[\"=\",4,212,", "[\"=\",4,18446744073709551615,");
+    let error = read(text.as_bytes()).unwrap_err().to_string();
+    assert_eq!(error, "line 12: a sum of 2^62 or more");
+}
+
+#[test]
 fn damaged_pieces_are_refused() {
     let text = packed();
     let place = text.windows(12).position(|part| part == b"[\"packed\",14").unwrap();
