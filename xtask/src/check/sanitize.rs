@@ -151,18 +151,18 @@ impl Checker {
         Ok(if accepts { Outcome::Accepts } else { Outcome::Rejects })
     }
 
+    /// Returns whether the nightly toolchain has what [`INSTALL`] installs.
     fn is_installed(self) -> bool {
         let succeeds =
             |mut command: Command| command.output().ok().filter(|output| output.status.success());
-        match self {
-            Checker::Miri => succeeds(nightly(&["cargo", "miri", "--version"])).is_some(),
-            Checker::Sanitizer(_) => {
-                let printed = succeeds(nightly(&["rustc", "--print", "sysroot"]));
-                let root = printed.map(|output| PathBuf::from(text(&output).trim()));
-                cfg!(all(target_arch = "x86_64", target_os = "linux"))
-                    && root.is_some_and(|root| root.join("lib/rustlib/src/rust/library").is_dir())
-            }
-        }
+        let has_miri = succeeds(nightly(&["cargo", "miri", "--version"])).is_some();
+        let root = succeeds(nightly(&["rustc", "--print", "sysroot"]));
+        let root = root.map(|output| PathBuf::from(text(&output).trim()));
+        let has_sources =
+            root.is_some_and(|root| root.join("lib/rustlib/src/rust/library").is_dir());
+        let is_supported =
+            self == Checker::Miri || cfg!(all(target_arch = "x86_64", target_os = "linux"));
+        has_miri && has_sources && is_supported
     }
 }
 
