@@ -207,8 +207,10 @@ mod tests {
 
     #[test]
     fn every_target_has_seeds_and_a_program() {
+        let fuzz = build::root().join("fuzz");
+        let folders = fs::read_dir(fuzz.join("seeds")).expect("it is in the repository").count();
+        assert_eq!(folders, TARGETS.len(), "a target is not in the list");
         for name in TARGETS {
-            let fuzz = build::root().join("fuzz");
             assert!(fuzz.join("seeds").join(name).is_dir(), "{name}");
             assert!(fuzz.join("libfuzzer/fuzz_targets").join(name).with_extension("rs").is_file());
         }
