@@ -56,6 +56,11 @@ unsafe impl<A: UsableSize> UsableSize for Failing<A> {
         unsafe { self.0.usable_size(block, layout) }
     }
 
+    unsafe fn usable_size_from_layout(&self, block: *const u8, layout: Layout) -> usize {
+        // SAFETY: forwarded.
+        unsafe { self.0.usable_size_from_layout(block, layout) }
+    }
+
     fn statistics(&self) -> Option<HeapStatistics> {
         self.0.statistics()
     }

@@ -17,6 +17,13 @@ pub(crate) fn cargo() -> Command {
     cargo
 }
 
+/// Returns a command of the nightly toolchain.
+pub(crate) fn nightly(words: &[&str]) -> Command {
+    let mut command = Command::new("rustup");
+    command.args(["run", "nightly"]).args(words).current_dir(root());
+    command
+}
+
 /// Returns the target folder of this program.
 pub(crate) fn target() -> Result<PathBuf, Failure> {
     let here = std::env::current_exe()?;

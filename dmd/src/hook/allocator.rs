@@ -81,9 +81,10 @@ impl<A: UsableSize> Dmd<A> {
     /// asleep too: a block may be freed in another state than it was allocated in.
     #[inline(always)]
     fn rounded(layout: Layout) -> Layout {
-        let (size, align) = (layout.size().max(Self::LEAST), layout.align().max(8));
-        // Fails only for sizes near the end of the address space, which no allocator serves.
-        Layout::from_size_align(size, align).unwrap_or(layout)
+        let size = layout.size().max(Self::LEAST);
+        // SAFETY: it is the same layout, or one of at most 24 bytes. These fit every alignment that
+        // a layout of one byte can have, and no request is for 0 bytes.
+        unsafe { Layout::from_size_align_unchecked(size, layout.align()) }
     }
 
     /// Counts a new block, and inserts it into the table, depending on the plan.
@@ -97,7 +98,7 @@ impl<A: UsableSize> Dmd<A> {
             return;
         }
         // SAFETY: a new block of the inner allocator.
-        let usable = unsafe { self.inner.usable_size(address, layout) };
+        let usable = unsafe { self.inner.usable_size_from_layout(address, layout) };
         count_allocated(usable);
         let plan = plan();
         // Tests, not a match: the compiler would build the value of an enum before it branches.
@@ -240,7 +241,7 @@ impl<A: UsableSize> Dmd<A> {
         match removed {
             Some(block) => block.usable,
             // SAFETY: the block is still live.
-            None => unsafe { self.inner.usable_size(address, layout) },
+            None => unsafe { self.inner.usable_size_from_layout(address, layout) },
         }
     }
 
@@ -279,7 +280,7 @@ impl<A: UsableSize> Dmd<A> {
         let usable = match removed {
             Some(block) => block.usable,
             // SAFETY: the block lives until the call of `realloc`.
-            None => unsafe { self.inner.usable_size(address, old) },
+            None => unsafe { self.inner.usable_size_from_layout(address, old) },
         };
         // SAFETY: the caller's contract.
         let moved = unsafe { self.inner.realloc(address, old, new.size()) };
@@ -326,7 +327,7 @@ unsafe impl<A: UsableSize> GlobalAlloc for Dmd<A> {
             plan.is_asleep() || plan.samples() && !BLOCKS.may_hold(Self::GRANULE, address.addr());
         let usable = if is_unknown {
             // SAFETY: the block lives until the last line.
-            unsafe { self.inner.usable_size(address, rounded) }
+            unsafe { self.inner.usable_size_from_layout(address, rounded) }
         } else {
             // Remove first: once freed, the address may be another thread's new block.
             // SAFETY: as above.
@@ -354,8 +355,16 @@ unsafe impl<A: UsableSize> UsableSize for Dmd<A> {
 
     #[inline]
     unsafe fn usable_size(&self, block: *const u8, layout: Layout) -> usize {
+        // An unknown layout stays that.
+        let layout = if layout.size() == 0 { layout } else { Self::rounded(layout) };
         // SAFETY: the caller's contract, with the layout that the inner allocator was given.
-        unsafe { self.inner.usable_size(block, Self::rounded(layout)) }
+        unsafe { self.inner.usable_size(block, layout) }
+    }
+
+    #[inline]
+    unsafe fn usable_size_from_layout(&self, block: *const u8, layout: Layout) -> usize {
+        // SAFETY: as above.
+        unsafe { self.inner.usable_size_from_layout(block, Self::rounded(layout)) }
     }
 
     fn statistics(&self) -> Option<HeapStatistics> {

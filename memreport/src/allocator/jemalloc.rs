@@ -1,6 +1,8 @@
 //! Implements `UsableSize` for jemalloc, by the crate `tikv-jemallocator` 0.7.
 #![expect(unsafe_code, reason = "asks about blocks, and for statistics")]
 
+mod size_class;
+
 use core::alloc::Layout;
 use core::ffi::CStr;
 use core::ptr;
@@ -18,6 +20,12 @@ unsafe impl UsableSize for Jemalloc {
     unsafe fn usable_size(&self, block: *const u8, _layout: Layout) -> usize {
         // SAFETY: a live block of this allocator, by the caller's contract.
         unsafe { tikv_jemallocator::usable_size(block) }
+    }
+
+    #[inline]
+    unsafe fn usable_size_from_layout(&self, block: *const u8, layout: Layout) -> usize {
+        // SAFETY: the caller's contract.
+        unsafe { size_class::usable_size(block, layout) }
     }
 
     fn statistics(&self) -> Option<HeapStatistics> {

@@ -12,9 +12,9 @@ use super::statistics::HeapStatistics;
 /// # Safety
 ///
 /// `usable_size` returns at least the layout's size, and at most the distance to the next block. It
-/// returns the same number for as long as the block lives. Live blocks that were requested with at
-/// least 16 bytes, or 24 if [`SPACING`](Self::SPACING) is 32, never start within the same aligned
-/// `SPACING` bytes.
+/// returns the same number for as long as the block lives. Blocks that were requested with at least
+/// 16 bytes start at a multiple of 8. Live blocks of at least 16 bytes, or 24 if
+/// [`SPACING`](Self::SPACING) is 32, never start within the same aligned `SPACING` bytes.
 pub unsafe trait UsableSize: GlobalAlloc {
     /// The least distance in bytes between the starts of blocks of at least 16 bytes: 16, or 32
     /// if blocks of 24 bytes take 32.
@@ -28,6 +28,19 @@ pub unsafe trait UsableSize: GlobalAlloc {
     /// `()` if unknown.
     unsafe fn usable_size(&self, block: *const u8, layout: Layout) -> usize;
 
+    /// Returns the same as [`usable_size`](Self::usable_size) for a block whose layout is certain.
+    /// Allocators that compute the size from the layout, without a look at the block, implement it.
+    ///
+    /// # Safety
+    ///
+    /// `block` is a live block of this allocator. `layout` is the layout of the call that allocated
+    /// or last resized it.
+    #[inline]
+    unsafe fn usable_size_from_layout(&self, block: *const u8, layout: Layout) -> usize {
+        // SAFETY: the caller's contract is stricter.
+        unsafe { self.usable_size(block, layout) }
+    }
+
     /// Returns the allocator's statistics, if it has any. Called between reporters; it may take
     /// locks of its own.
     fn statistics(&self) -> Option<HeapStatistics> {
@@ -40,33 +53,45 @@ pub unsafe trait UsableSize: GlobalAlloc {
 }
 
 /// An allocator without a size query. The layout of a block stands in, so slop is not counted.
+///
+/// It requests an alignment of at least 8.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LayoutSizes<A>(pub A);
 
-// SAFETY: every call is passed through unchanged.
+/// Returns the layout to request. All calls for a block round alike.
+fn aligned(layout: Layout) -> Layout {
+    // Fails only for sizes near the end of the address space, which no allocator serves.
+    layout.align_to(8).unwrap_or(layout)
+}
+
+// SAFETY: every call is passed through, with layouts that are rounded alike.
 unsafe impl<A: GlobalAlloc> GlobalAlloc for LayoutSizes<A> {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller's contract is passed through.
-        unsafe { self.0.alloc(layout) }
+        unsafe { self.0.alloc(aligned(layout)) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller's contract is passed through.
-        unsafe { self.0.alloc_zeroed(layout) }
+        unsafe { self.0.alloc_zeroed(aligned(layout)) }
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         // SAFETY: the caller's contract is passed through.
-        unsafe { self.0.dealloc(block, layout) }
+        unsafe { self.0.dealloc(block, aligned(layout)) }
     }
 
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
-        // SAFETY: the caller's contract is passed through.
-        unsafe { self.0.realloc(block, layout, new_size) }
+        let aligned = aligned(layout);
+        if Layout::from_size_align(new_size, aligned.align()).is_err() {
+            return core::ptr::null_mut();
+        }
+        // SAFETY: the caller's contract is passed through, and the size fits the alignment.
+        unsafe { self.0.realloc(block, aligned, new_size) }
     }
 }
 
-// SAFETY: the requested bytes may always be used, and blocks do not overlap.
+// SAFETY: the requested bytes may always be used, blocks do not overlap, and all are aligned to 8.
 unsafe impl<A: GlobalAlloc> UsableSize for LayoutSizes<A> {
     unsafe fn usable_size(&self, _block: *const u8, layout: Layout) -> usize {
         layout.size()
@@ -111,7 +136,7 @@ unsafe impl<A: UsableSize> GlobalAlloc for Counted<A> {
     #[inline]
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         // SAFETY: the block lives until the next line.
-        counters::freed(unsafe { self.inner.usable_size(block, layout) });
+        counters::freed(unsafe { self.inner.usable_size_from_layout(block, layout) });
         // SAFETY: the caller's contract is passed through.
         unsafe { self.inner.dealloc(block, layout) };
     }
@@ -119,7 +144,7 @@ unsafe impl<A: UsableSize> GlobalAlloc for Counted<A> {
     #[inline]
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
         // SAFETY: the block lives until the next line.
-        let before = unsafe { self.inner.usable_size(block, layout) };
+        let before = unsafe { self.inner.usable_size_from_layout(block, layout) };
         // SAFETY: the caller's contract is passed through.
         let moved = unsafe { self.inner.realloc(block, layout, new_size) };
         if !moved.is_null() {
@@ -138,12 +163,12 @@ impl<A: UsableSize> Counted<A> {
     ///
     /// # Safety
     ///
-    /// `block` is null or a live block of the inner allocator with this layout.
+    /// `block` is null or a new block of the inner allocator, made with this layout.
     #[inline]
     unsafe fn count_allocated(&self, block: *mut u8, layout: Layout) {
         if !block.is_null() {
             // SAFETY: live, by the caller's contract.
-            counters::allocated(unsafe { self.inner.usable_size(block, layout) });
+            counters::allocated(unsafe { self.inner.usable_size_from_layout(block, layout) });
         }
     }
 }
@@ -156,6 +181,12 @@ unsafe impl<A: UsableSize> UsableSize for Counted<A> {
     unsafe fn usable_size(&self, block: *const u8, layout: Layout) -> usize {
         // SAFETY: the caller's contract is passed through.
         unsafe { self.inner.usable_size(block, layout) }
+    }
+
+    #[inline]
+    unsafe fn usable_size_from_layout(&self, block: *const u8, layout: Layout) -> usize {
+        // SAFETY: the caller's contract is passed through.
+        unsafe { self.inner.usable_size_from_layout(block, layout) }
     }
 
     fn statistics(&self) -> Option<HeapStatistics> {

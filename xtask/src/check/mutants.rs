@@ -3,7 +3,7 @@
 //!
 //! Mutants that behave as the original are listed in `mutants/equivalent.txt`, with the reason.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::fs;
 use std::io::Write;
 use std::process::Command;
@@ -15,9 +15,15 @@ use crate::build;
 use crate::failure::Failure;
 use crate::generate::random::Random;
 
-/// The packages whose code other people run.
-const PACKAGES: [&str; 5] =
-    ["memreport", "memreport-derive", "memreport-dmd", "memreport-analysis", "about-memory"];
+/// The packages whose code other people run, each with the packages whose tests must find its
+/// defects.
+const PACKAGES: [(&str, &[&str]); 5] = [
+    ("memreport", &["memreport"]),
+    ("memreport-derive", &["memreport-derive", "memreport"]),
+    ("memreport-dmd", &["memreport-dmd"]),
+    ("memreport-analysis", &["memreport-analysis"]),
+    ("about-memory", &["about-memory"]),
+];
 
 /// The least share of mutants that must be caught, in percent.
 const TARGET: usize = 90;
@@ -39,44 +45,21 @@ pub(crate) fn run(args: &[&str], out: &mut dyn Write) -> Result<bool, Failure> {
         writeln!(out, "{INSTALL}")?;
         return Ok(false);
     }
-    let all = names()?;
-    let chosen = sample(&all, usize::try_from(count)?, seed);
-    writeln!(out, "{} of {} mutants, seed {seed}", chosen.len(), all.len())?;
     let start = Instant::now();
-    let folder = build::root().join("target/mutants");
-    fs::create_dir_all(&folder)?;
-    let mut command = mutants();
-    command.args(["--timeout", TIMEOUT, "--colors", "never", "--output"]).arg(&folder);
-    for package in PACKAGES {
-        command.args(["--package", package]);
+    let part = Part::new(number_of_all()?, usize::try_from(count)?, seed);
+    let mut sum = Outcomes::default();
+    for (package, tests) in PACKAGES {
+        let of_package = part.run(package, tests)?;
+        writeln!(out, "{package}: {of_package}")?;
+        for name in &of_package.missed {
+            writeln!(out, "  missed: {name}")?;
+        }
+        out.flush()?;
+        sum.add(of_package);
     }
-    for name in &chosen {
-        command.args(["--re", &format!("^{}$", escaped(name))]);
-    }
-    // Its status tells only whether a mutant was missed.
-    command.status()?;
-    let read = |file: &str| -> Result<Vec<String>, Failure> {
-        let text = fs::read_to_string(folder.join("mutants.out").join(file))?;
-        // cargo-mutants 27 runs its deletions of fields whatever is chosen.
-        let chosen = |name: &String| chosen.contains(name);
-        Ok(text.lines().map(str::to_owned).filter(chosen).collect())
-    };
-    let (caught, missed) =
-        (read("caught.txt")?.len() + read("timeout.txt")?.len(), read("missed.txt")?);
-    let (equivalent, missed): (Vec<_>, Vec<_>) =
-        missed.into_iter().partition(|name| is_equivalent(name));
-    for name in &missed {
-        writeln!(out, "missed: {name}")?;
-    }
-    writeln!(
-        out,
-        "{caught} caught, {} missed, {} equivalent, {} that do not compile, in {} s",
-        missed.len(),
-        equivalent.len(),
-        read("unviable.txt")?.len(),
-        start.elapsed().as_secs()
-    )?;
-    let holds = caught > 0 && caught * 100 >= (caught + missed.len()) * TARGET;
+    let seconds = start.elapsed().as_secs();
+    writeln!(out, "{sum}, seed {seed}, in {seconds} s")?;
+    let holds = sum.has_enough_caught();
     writeln!(out, "{}", if holds { "enough are caught" } else { "FAILED: too many are missed" })?;
     Ok(holds)
 }
@@ -87,39 +70,87 @@ fn mutants() -> Command {
     command
 }
 
-/// Returns the names of all mutants of the packages.
-fn names() -> Result<Vec<String>, Failure> {
-    let output = mutants().args(["--list", "--json"]).output()?;
-    let all: Vec<Value> = serde_json::from_slice(&output.stdout)?;
-    let of_packages =
-        all.iter().filter(|one| PACKAGES.iter().any(|package| one["package"] == *package));
-    let names: BTreeSet<&str> = of_packages.filter_map(|one| one["name"].as_str()).collect();
-    Ok(names.into_iter().map(str::to_owned).collect())
+/// Returns the number of mutants of all packages.
+fn number_of_all() -> Result<usize, Failure> {
+    let mut command = mutants();
+    command.args(["--list", "--json"]);
+    for (package, _) in PACKAGES {
+        command.args(["--package", package]);
+    }
+    let all: Vec<Value> = serde_json::from_slice(&command.output()?.stdout)?;
+    Ok(all.len())
 }
 
-/// Returns this many names, each as likely as any other.
-fn sample(all: &[String], count: usize, seed: u64) -> Vec<String> {
-    let mut random = Random::new(seed);
-    let mut left: BTreeMap<usize, &String> = all.iter().enumerate().collect();
-    let mut chosen = Vec::new();
-    while chosen.len() < count.min(all.len()) {
-        if let Some(name) = left.remove(&random.index(all.len())) {
-            chosen.push(name.clone());
-        }
-    }
-    chosen
+/// A systematic random sample: every n-th mutant in the order of the source, from a random one on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Part {
+    first: usize,
+    step: usize,
 }
 
-/// Returns a regular expression that matches this text only.
-fn escaped(text: &str) -> String {
-    let mut escaped = String::new();
-    for character in text.chars() {
-        if r"\.+*?()|[]{}^$#&-~".contains(character) {
-            escaped.push('\\');
-        }
-        escaped.push(character);
+impl Part {
+    fn new(all: usize, count: usize, seed: u64) -> Part {
+        let step = (all / count.max(1)).max(1);
+        Part { first: Random::new(seed).index(step), step }
     }
-    escaped
+
+    /// Runs its mutants of a package.
+    fn run(self, package: &str, tests: &[&str]) -> Result<Outcomes, Failure> {
+        let Part { first, step } = self;
+        let folder = build::root().join("target/mutants").join(package);
+        fs::create_dir_all(&folder)?;
+        let mut command = mutants();
+        command.args(["--package", package, "--test-package", &tests.join(",")]);
+        command.args(["--shard", &format!("{first}/{step}"), "--sharding", "round-robin"]);
+        command.args(["--timeout", TIMEOUT, "--colors", "never", "--output"]).arg(&folder);
+        // Examples in docs are compiled one by one, which takes longer than all other tests.
+        command.arg("--cargo-test-arg=--tests");
+        // Its status tells only whether a mutant was missed.
+        command.status()?;
+        let read = |file: &str| fs::read_to_string(folder.join("mutants.out").join(file));
+        let count = |file: &str| Ok::<_, Failure>(read(file)?.lines().count());
+        let (equivalent, missed): (Vec<_>, Vec<_>) =
+            read("missed.txt")?.lines().map(str::to_owned).partition(|name| is_equivalent(name));
+        Ok(Outcomes {
+            caught: count("caught.txt")? + count("timeout.txt")?,
+            missed,
+            equivalent: equivalent.len(),
+            unviable: count("unviable.txt")?,
+        })
+    }
+}
+
+/// The number of mutants of each outcome.
+#[derive(Debug, Default)]
+struct Outcomes {
+    caught: usize,
+    /// Their names.
+    missed: Vec<String>,
+    equivalent: usize,
+    /// Mutants that do not compile.
+    unviable: usize,
+}
+
+impl Outcomes {
+    fn add(&mut self, other: Outcomes) {
+        self.caught += other.caught;
+        self.missed.extend(other.missed);
+        self.equivalent += other.equivalent;
+        self.unviable += other.unviable;
+    }
+
+    fn has_enough_caught(&self) -> bool {
+        self.caught > 0 && self.caught * 100 >= (self.caught + self.missed.len()) * TARGET
+    }
+}
+
+impl fmt::Display for Outcomes {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Outcomes { caught, missed, equivalent, unviable } = self;
+        let missed = missed.len();
+        write!(out, "{caught} caught, {missed} missed, {equivalent} equivalent, ")?;
+        write!(out, "{unviable} that do not compile")
+    }
 }
 
 /// Returns whether a mutant is in the list, which has no lines and columns, since these change.
@@ -135,18 +166,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sample_is_the_same_for_the_same_seed_and_has_nothing_twice() {
-        let all: Vec<String> = (0..100).map(|number| number.to_string()).collect();
-        let chosen = sample(&all, 50, 7);
-        assert_eq!(chosen, sample(&all, 50, 7));
-        assert_ne!(chosen, sample(&all, 50, 8));
-        let different: BTreeSet<_> = chosen.iter().collect();
-        assert_eq!(different.len(), 50);
-        assert_eq!(sample(&all, 500, 7).len(), 100);
+    fn a_part_is_the_same_for_the_same_seed_and_has_about_the_number_of_mutants() {
+        let part = Part::new(13_208, 500, 7);
+        assert_eq!(part, Part::new(13_208, 500, 7));
+        assert_eq!(part.step, 26);
+        assert!((1..20).any(|seed| Part::new(13_208, 500, seed) != part));
+        assert_eq!(Part::new(100, 500, 7), Part { first: 0, step: 1 });
     }
 
     #[test]
-    fn names_are_matched_as_they_are() {
-        assert_eq!(escaped("a.rs:1: f -> A<B>"), r"a\.rs:1: f \-> A<B>");
+    fn nine_of_ten_must_be_caught() {
+        let outcomes = |caught, missed: usize| Outcomes {
+            caught,
+            missed: vec![String::new(); missed],
+            ..Outcomes::default()
+        };
+        assert!(outcomes(9, 1).has_enough_caught());
+        assert!(!outcomes(8, 1).has_enough_caught());
+        assert!(!outcomes(0, 0).has_enough_caught());
     }
 }

@@ -155,8 +155,8 @@ impl Checker {
     fn is_installed(self) -> bool {
         let succeeds =
             |mut command: Command| command.output().ok().filter(|output| output.status.success());
-        let has_miri = succeeds(nightly(&["cargo", "miri", "--version"])).is_some();
-        let root = succeeds(nightly(&["rustc", "--print", "sysroot"]));
+        let has_miri = succeeds(build::nightly(&["cargo", "miri", "--version"])).is_some();
+        let root = succeeds(build::nightly(&["rustc", "--print", "sysroot"]));
         let root = root.map(|output| PathBuf::from(text(&output).trim()));
         let has_sources =
             root.is_some_and(|root| root.join("lib/rustlib/src/rust/library").is_dir());
@@ -191,7 +191,8 @@ impl Sanitizer {
 
     /// Builds `stress` and returns its path.
     fn build(self) -> Result<PathBuf, Failure> {
-        let mut build = nightly(&["cargo", "build", "-q", "-Zbuild-std", "--target", TARGET]);
+        let mut build =
+            build::nightly(&["cargo", "build", "-q", "-Zbuild-std", "--target", TARGET]);
         build.args(["-p", "memreport-stress"]);
         build.env("RUSTFLAGS", format!("-Zsanitizer={} --cfg planted -Awarnings", self.word));
         build.env("CARGO_PROFILE_DEV_OPT_LEVEL", "1");
@@ -258,7 +259,7 @@ fn accepts(
 
 /// Returns the command that runs tests under Miri, up to the filters.
 fn under_miri(seeds: u32, tests: &[&str]) -> Command {
-    let mut command = nightly(&["cargo", "miri"]);
+    let mut command = build::nightly(&["cargo", "miri"]);
     command.args(tests);
     // Without the aliasing rules: these visit every word of a table at each access, and the tests
     // would take hours. Races, freed memory and ranges are still checked.
@@ -267,13 +268,6 @@ fn under_miri(seeds: u32, tests: &[&str]) -> Command {
     // One set of flags for all: the planted defects are ignored tests of the same program.
     command.env("RUSTFLAGS", "--cfg planted -Awarnings");
     command.env("CARGO_TARGET_DIR", build::root().join("target/miri"));
-    command
-}
-
-/// Returns a command of the nightly toolchain.
-fn nightly(words: &[&str]) -> Command {
-    let mut command = Command::new("rustup");
-    command.args(["run", "nightly"]).args(words).current_dir(build::root());
     command
 }
 

@@ -1,11 +1,12 @@
 //! Instructions per replaced block, counted by valgrind: a figure without noise, though not a time.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
 use super::programs::Programs;
 use super::rounds::{Effort, reason};
-use super::variants::{Kind, Program, SYSTEM, VARIANTS, Variant};
+use super::variants::{FULL, Kind, Program, VARIANTS};
 use crate::bench::figure::Figure;
 use crate::failure::Failure;
 
@@ -16,36 +17,66 @@ const OPERATIONS: u32 = 20_000;
 /// The number of live blocks. Few, since caches do not matter here and valgrind is slow.
 const LIVE: &str = "5000";
 
+/// The variants that are counted, and the most instructions that each may add.
+const COUNTED: [(&str, Option<f64>); 14] = [
+    ("asleep", Some(40.0)),
+    ("profile at 512 KiB", Some(70.0)),
+    ("no stacks", Some(120.0)),
+    (FULL[0], Some(900.0)),
+    (FULL[1], Some(1300.0)),
+    ("partial stacks", None),
+    ("jemalloc: asleep", Some(40.0)),
+    ("jemalloc: profile at 512 KiB", Some(70.0)),
+    ("jemalloc: no stacks", Some(120.0)),
+    ("jemalloc: full stacks", Some(1300.0)),
+    ("mimalloc: asleep", Some(40.0)),
+    ("mimalloc: profile at 512 KiB", Some(70.0)),
+    ("mimalloc: no stacks", Some(120.0)),
+    ("mimalloc: full stacks", Some(1300.0)),
+];
+
 pub(crate) fn measure(programs: &Programs, _effort: Effort) -> Result<Vec<Figure>, Failure> {
-    let kind = Kind::Churn(1);
-    let per_operation = |variant: &Variant| -> Result<f64, String> {
-        let path = programs.of(variant.program, kind).ok_or("there is no such program")??;
-        let (none, all) = (count(path, variant, 0)?, count(path, variant, OPERATIONS)?);
-        Ok((all - none) / f64::from(OPERATIONS))
-    };
-    let system = match per_operation(&SYSTEM) {
-        Ok(system) => system,
-        Err(why) => return Ok(vec![Figure::not_run("a replaced block", why)]),
-    };
-    let mut figures = vec![Figure::new("system, a replaced block", vec![system]).at_most(None, "")];
-    let is_ours =
-        |variant: &&Variant| matches!(variant.program, Program::Dmd | Program::FramePointers);
-    for variant in VARIANTS.iter().filter(is_ours) {
-        let name = format!("{}, added", variant.name);
-        figures.push(match per_operation(variant) {
-            Ok(count) => Figure::new(name, vec![count - system]).at_most(None, ""),
-            Err(why) => Figure::not_run(name, why),
+    let mut bases = BTreeMap::new();
+    let mut figures = Vec::new();
+    for (name, target) in COUNTED {
+        let Some(variant) = VARIANTS.iter().find(|variant| variant.name == name) else { continue };
+        let base = bases.entry(variant.base()).or_insert_with(|| {
+            let count = per_operation(programs, variant.base(), None);
+            figures.push(figure(format!("{:?} alone", variant.base()), count.clone()));
+            count
         });
+        let added = base.clone().and_then(|base| {
+            Ok(per_operation(programs, variant.program, variant.variable)? - base)
+        });
+        figures.push(figure(format!("{name}, added"), added).at_most(target, ""));
     }
     Ok(figures)
 }
 
+fn figure(name: String, count: Result<f64, String>) -> Figure {
+    match count {
+        Ok(count) => Figure::new(name, vec![count]).at_most(None, ""),
+        Err(why) => Figure::not_run(name, why),
+    }
+}
+
+/// Returns the number of instructions for each replaced block.
+fn per_operation(
+    programs: &Programs,
+    program: Program,
+    variable: Option<(&str, &str)>,
+) -> Result<f64, String> {
+    let path = programs.of(program, Kind::Churn(1)).ok_or("there is no such program")??;
+    let (none, all) = (count(path, variable, 0)?, count(path, variable, OPERATIONS)?);
+    Ok((all - none) / f64::from(OPERATIONS))
+}
+
 /// Returns the number of instructions of a whole run.
-fn count(path: &Path, variant: &Variant, operations: u32) -> Result<f64, String> {
+fn count(path: &Path, variable: Option<(&str, &str)>, operations: u32) -> Result<f64, String> {
     let mut command = Command::new("valgrind");
     command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]).arg(path);
     command.args(["churn", &operations.to_string(), "1", LIVE]);
-    command.env_remove("DMD").envs(variant.variable);
+    command.env_remove("DMD").envs(variable);
     let output = command.output().map_err(|_| "valgrind is not installed".to_owned())?;
     let message = String::from_utf8_lossy(&output.stderr);
     if !output.status.success() {

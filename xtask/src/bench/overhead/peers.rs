@@ -1,11 +1,12 @@
 //! DMD's added time relative to the added time of its peers in the same rounds.
 
 use super::rounds::OfVariant;
-use super::variants::{DHAT_ALL, FULL, HEAPTRACK, SERVO, Work};
+use super::variants::{DHAT_ALL, FULL, HEAPSCOPE, HEAPTRACK, SERVO, Work};
 use crate::bench::figure::Figure;
 
 /// The peers, and the largest fraction of their cost that DMD may have.
-const PEERS: [(&str, &str, f64); 3] = [
+const PEERS: [(&str, &str, f64); 4] = [
+    (HEAPSCOPE, "heapscope", 1.0 / 3.0),
     (HEAPTRACK, "heaptrack", 1.0 / 3.0),
     (DHAT_ALL, "dhat, all", 1.0 / 15.0),
     (SERVO, "servo-allocator", 1.0 / 15.0),
@@ -13,8 +14,7 @@ const PEERS: [(&str, &str, f64); 3] = [
 
 pub(crate) fn figures(work: &Work, times: &[OfVariant]) -> Vec<Figure> {
     let of = |name: &str| times.iter().find(|of_variant| of_variant.variant.name == name);
-    let mut figures: Vec<Figure> =
-        times.iter().filter_map(|of_variant| of_variant.beside_jemalloc(work)).collect();
+    let mut figures = Vec::new();
     for (build, own) in ["FP", "default"].iter().zip(FULL) {
         for (peer, short, target) in PEERS {
             let (Some(own), Some(peer_times)) = (of(own), of(peer)) else { continue };

@@ -27,17 +27,27 @@ impl Programs {
         out.flush()?;
         let (plain, framed) = (Builder::plain()?, Builder::framed()?);
         let peers = Builder { target: build::target()?.join("bench/peers"), ..plain };
+        let framed_peers = Builder { target: build::target()?.join("bench/heapscope"), ..framed };
         let system = plain.ours("workload-system", &[])?;
-        let over_jemalloc = plain.ours("workload-dmd-jemalloc", &["--features", "jemalloc"]);
+        let over = |program, allocator| {
+            let built = plain.ours(program, &["--features", allocator]);
+            built.map_err(|error| error.to_string())
+        };
+        let profiler = peers.peer("jemalloc");
         let workload = BTreeMap::from([
             (Program::System, Ok(system.clone())),
+            (Program::Jemalloc, over("workload-jemalloc", "jemalloc")),
+            (Program::Mimalloc, over("workload-mimalloc", "mimalloc")),
             (Program::Dmd, Ok(plain.ours("workload-dmd", &[])?)),
             (Program::FramePointers, Ok(framed.ours("workload-dmd", &[])?)),
-            (Program::DmdJemalloc, over_jemalloc.map_err(|error| error.to_string())),
+            (Program::DmdJemalloc, over("workload-dmd-jemalloc", "jemalloc")),
+            (Program::DmdMimalloc, over("workload-dmd-mimalloc", "mimalloc")),
             (Program::Heaptrack, heaptrack().map(|()| system)),
             (Program::Dhat, peers.peer("dhat")),
-            (Program::Jemalloc, peers.peer("jemalloc")),
+            (Program::JemallocProfiler, profiler.clone()),
+            (Program::JemallocWithProfiler, profiler),
             (Program::Servo, peers.peer("servo")),
+            (Program::Heapscope, framed_peers.heapscope()),
         ]);
         let fulltext = BTreeMap::from([
             (Program::System, plain.ours("fulltext-system", &[])?),
@@ -88,9 +98,17 @@ impl Builder {
 
     /// Builds a peer. Without a network there are no peers, and the other figures remain.
     fn peer(&self, program: &str) -> Result<PathBuf, String> {
-        let mut cargo = build::cargo();
-        cargo.args(["build", "--quiet", "--release", "--locked", "--manifest-path"]);
-        cargo.arg(build::root().join("xtask/peers/Cargo.toml"));
+        self.peer_of("peers", program, build::cargo())
+    }
+
+    /// Builds the peer that needs a newer Rust than this workspace.
+    fn heapscope(&self) -> Result<PathBuf, String> {
+        self.peer_of("peers-heapscope", "heapscope", build::nightly(&["cargo"]))
+    }
+
+    fn peer_of(&self, package: &str, program: &str, mut cargo: Command) -> Result<PathBuf, String> {
+        let manifest = build::root().join("xtask").join(package).join("Cargo.toml");
+        cargo.args(["build", "--quiet", "--release", "--locked", "--manifest-path"]).arg(manifest);
         cargo.arg("--target-dir").arg(&self.target).env("RUSTFLAGS", self.flags);
         build::executable(&mut cargo, program).map_err(|error| error.to_string())
     }

@@ -1,13 +1,12 @@
-//! Rounds: each variant runs once, and is compared with the system's allocator in the same round.
+//! Rounds: each variant runs once, and is compared with its allocator alone in the same round.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use super::programs::{Files, Programs};
-use super::variants::{
-    HEAPTRACK, JEMALLOC, JEMALLOC_SAMPLED, Kind, Program, SYSTEM, Size, VARIANTS, Variant, Work,
-};
+use super::variants::{HEAPTRACK, Kind, Program, Size, VARIANTS, Variant, Work};
 use crate::bench::figure::Figure;
 use crate::bench::process::processor_time_of_children;
 use crate::failure::Failure;
@@ -62,16 +61,21 @@ pub(crate) struct Times {
 /// The runs of one variant in the order of the rounds, or the reason that it did not run.
 pub(crate) struct OfVariant {
     pub(crate) variant: &'static Variant,
-    /// The variant's run, the system allocator's, and plain jemalloc's.
-    outcome: Result<Vec<(Times, Times, Option<Times>)>, String>,
+    outcome: Result<Vec<Pair>, String>,
+}
+
+/// The runs of a variant and of its base in one round.
+struct Pair {
+    own: Times,
+    base: Times,
 }
 
 impl OfVariant {
-    /// Returns the ratios to the system's allocator.
+    /// Returns the ratios to the base.
     pub(crate) fn ratios(&self, by_wall: bool) -> Result<Vec<f64>, String> {
         let runs = self.outcome.as_ref().map_err(Clone::clone)?;
         let time = |times: Times| if by_wall { times.wall } else { times.processor };
-        Ok(runs.iter().map(|(own, system, _)| time(*own) / time(*system)).collect())
+        Ok(runs.iter().map(|Pair { own, base }| time(*own) / time(*base)).collect())
     }
 
     pub(crate) fn figure(&self, work: &Work) -> Figure {
@@ -84,14 +88,6 @@ impl OfVariant {
         }
         .at_most(target, "x")
     }
-
-    /// Returns the cost of jemalloc's profiler relative to jemalloc without it.
-    pub(crate) fn beside_jemalloc(&self, work: &Work) -> Option<Figure> {
-        let runs = self.outcome.as_ref().ok().filter(|_| self.variant.name == JEMALLOC_SAMPLED)?;
-        let time = |times: Times| if work.is_wall { times.wall } else { times.processor };
-        let ratios = runs.iter().filter_map(|(own, _, plain)| Some(time(*own) / time((*plain)?)));
-        Some(Figure::new("… beside plain jemalloc", ratios.collect()))
-    }
 }
 
 /// Runs all wanted variants in turn.
@@ -101,7 +97,10 @@ pub(crate) fn run(
     (programs, files): (&Programs, &Files),
     wanted: &dyn Fn(&Variant) -> bool,
 ) -> Result<Vec<OfVariant>, Failure> {
-    let run = |variant: &Variant, size| time(variant, size, (work.kind, effort), (programs, files));
+    let time = |program, variable, size| {
+        let run = Run { program, variable, is_tenth: size == Size::Tenth };
+        run.time((work.kind, effort), (programs, files))
+    };
     let mut all: Vec<OfVariant> = VARIANTS
         .iter()
         .filter(|variant| wanted(variant) && programs.of(variant.program, work.kind).is_some())
@@ -109,24 +108,21 @@ pub(crate) fn run(
         .collect();
     let rounds = all.iter().map(|of_variant| effort.rounds(of_variant.variant)).max();
     for round in 0..rounds.unwrap_or(0) {
-        let system = run(&SYSTEM, Size::All)?;
-        let tenth = all
-            .iter()
-            .any(|other| other.variant.size == Size::Tenth && round < effort.rounds)
-            .then(|| run(&SYSTEM, Size::Tenth))
-            .transpose()?;
-        let mut plain = None;
+        // A base runs once in a round for each amount of work.
+        let mut bases = BTreeMap::new();
         for OfVariant { variant, outcome } in &mut all {
             let Ok(runs) = outcome else { continue };
             if round >= effort.rounds(variant) {
                 continue;
             }
-            let beside = tenth.filter(|_| variant.size == Size::Tenth).unwrap_or(system);
-            match run(variant, variant.size) {
-                Ok(times) => {
-                    plain = plain.or_else(|| (variant.name == JEMALLOC).then_some(times));
-                    runs.push((times, beside, plain));
-                }
+            let (base, size) = (variant.base(), variant.size);
+            let base =
+                bases.entry((base, size == Size::Tenth)).or_insert_with(|| time(base, None, size));
+            let pair = base.clone().and_then(|base| {
+                Ok(Pair { own: time(variant.program, variant.variable, size)?, base })
+            });
+            match pair {
+                Ok(pair) => runs.push(pair),
                 Err(why) => *outcome = Err(why),
             }
         }
@@ -134,40 +130,49 @@ pub(crate) fn run(
     Ok(all)
 }
 
-/// Times one run. The error is the program's own message.
-fn time(
-    variant: &Variant,
-    size: Size,
-    (kind, effort): (Kind, Effort),
-    (programs, files): (&Programs, &Files),
-) -> Result<Times, String> {
-    let path = programs.of(variant.program, kind).ok_or("there is no such program")??;
-    let mut command = command(variant.program, path, files);
-    let part = |all: u64| if size == Size::Tenth { all / 10 } else { all };
-    match kind {
-        Kind::Churn(threads) => {
-            command.args(["churn", &part(effort.operations).to_string(), &threads.to_string()])
+/// A run of a program.
+struct Run {
+    program: Program,
+    variable: Option<(&'static str, &'static str)>,
+    /// A tenth of the work.
+    is_tenth: bool,
+}
+
+impl Run {
+    /// Times it. The error is the program's own message.
+    fn time(
+        &self,
+        (kind, effort): (Kind, Effort),
+        (programs, files): (&Programs, &Files),
+    ) -> Result<Times, String> {
+        let path = programs.of(self.program, kind).ok_or("there is no such program")??;
+        let mut command = command(self.program, path, files);
+        let part = |all: u64| if self.is_tenth { all / 10 } else { all };
+        match kind {
+            Kind::Churn(threads) => {
+                command.args(["churn", &part(effort.operations).to_string(), &threads.to_string()])
+            }
+            Kind::Json => command.arg("json").arg(&files.json[usize::from(self.is_tenth)]),
+            Kind::Maps => command.args(["maps", &part(effort.maps).to_string()]),
+            Kind::Fulltext => command
+                .args(["--no-snapshot", "--configuration"])
+                .args([&files.configuration, &files.texts]),
+        };
+        command.env_remove("DMD").envs(self.variable);
+        let before = processor_time_of_children();
+        let begin = Instant::now();
+        let output = command.stdin(Stdio::null()).output().map_err(|error| error.to_string())?;
+        let wall = begin.elapsed().as_secs_f64() * 1e9;
+        if !output.status.success() {
+            let message = String::from_utf8_lossy(&output.stderr);
+            return Err(reason(&message).unwrap_or_else(|| output.status.to_string()));
         }
-        Kind::Json => command.arg("json").arg(&files.json[usize::from(size == Size::Tenth)]),
-        Kind::Maps => command.args(["maps", &part(effort.maps).to_string()]),
-        Kind::Fulltext => command
-            .args(["--no-snapshot", "--configuration"])
-            .args([&files.configuration, &files.texts]),
-    };
-    command.env_remove("DMD").envs(variant.variable);
-    let before = processor_time_of_children();
-    let begin = Instant::now();
-    let output = command.stdin(Stdio::null()).output().map_err(|error| error.to_string())?;
-    let wall = begin.elapsed().as_secs_f64() * 1e9;
-    if !output.status.success() {
-        let message = String::from_utf8_lossy(&output.stderr);
-        return Err(reason(&message).unwrap_or_else(|| output.status.to_string()));
+        if kind == Kind::Fulltext {
+            return Ok(Times { processor: processor_time_of_children() - before, wall });
+        }
+        let text = String::from_utf8_lossy(&output.stdout);
+        times(&text).ok_or_else(|| format!("it printed no times, but {text:?}"))
     }
-    if kind == Kind::Fulltext {
-        return Ok(Times { processor: processor_time_of_children() - before, wall });
-    }
-    let text = String::from_utf8_lossy(&output.stdout);
-    times(&text).ok_or_else(|| format!("it printed no times, but {text:?}"))
 }
 
 /// Returns a program's own reason for its failure, without its name and process number.

@@ -38,13 +38,25 @@ pub(crate) struct Variant {
     pub(crate) program: Program,
     /// The name and the value of an environment variable.
     pub(crate) variable: Option<(&'static str, &'static str)>,
-    /// The largest ratios to the system's allocator: churn on one thread, churn on two, the rest.
+    /// The largest ratios to its base: churn on one thread, churn on two, the rest.
     pub(crate) targets: Option<[f64; 3]>,
     pub(crate) size: Size,
 }
 
+impl Variant {
+    /// Returns the program that it is compared with: the same allocator alone.
+    pub(crate) fn base(&self) -> Program {
+        match self.program {
+            Program::DmdJemalloc => Program::Jemalloc,
+            Program::DmdMimalloc => Program::Mimalloc,
+            Program::JemallocProfiler => Program::JemallocWithProfiler,
+            _ => Program::System,
+        }
+    }
+}
+
 /// The fraction of the work, and the number of rounds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Size {
     /// All of the work in many rounds, for ratios close to 1.
     Fine,
@@ -56,81 +68,103 @@ pub(crate) enum Size {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Program {
     System,
+    Jemalloc,
+    Mimalloc,
     /// With DMD, in cargo's default build.
     Dmd,
     /// With DMD, built with frame pointers.
     FramePointers,
-    /// With DMD on jemalloc.
+    /// With DMD on jemalloc, in cargo's default build.
     DmdJemalloc,
+    /// With DMD on mimalloc, in cargo's default build.
+    DmdMimalloc,
     Dhat,
-    Jemalloc,
+    /// jemalloc's profiler, at work.
+    JemallocProfiler,
+    /// jemalloc built with its profiler, which does not work.
+    JemallocWithProfiler,
     Servo,
+    Heapscope,
     /// The system's allocator with heaptrack preloaded.
     Heaptrack,
 }
-
-pub(crate) const SYSTEM: Variant = Variant {
-    name: "system",
-    program: Program::System,
-    variable: None,
-    targets: None,
-    size: Size::Fine,
-};
 
 /// Every block with full stacks, in the two builds: these are compared with the peers.
 pub(crate) const FULL: [&str; 2] = ["full stacks, frame pointers", "full stacks, default build"];
 pub(crate) const HEAPTRACK: &str = "heaptrack, recording (wall) *";
 pub(crate) const DHAT_ALL: &str = "dhat, all frames *";
+pub(crate) const HEAPSCOPE: &str = "heapscope, frame pointers *";
 pub(crate) const SERVO: &str = "servo-allocator *";
-pub(crate) const JEMALLOC: &str = "jemalloc";
-pub(crate) const JEMALLOC_SAMPLED: &str = "jemalloc, profile at 512 KiB";
 
-pub(crate) const VARIANTS: [Variant; 14] = [
-    ours("asleep", None, Some([1.05, 1.05, 1.05]), Size::Fine),
-    ours(
-        "profile at 512 KiB",
-        Some("--mode=profile --sample-bytes=524288"),
-        Some([1.08, 1.10, 1.06]),
-        Size::Fine,
-    ),
+const PROFILE: Option<&str> = Some("--mode=profile --sample-bytes=524288");
+const NO_STACKS: Option<&str> = Some("--stacks=none");
+const FULL_STACKS: Option<&str> = Some("--stacks=full");
+
+pub(crate) const VARIANTS: [Variant; 24] = [
+    ours("asleep", None, Some([1.03, 1.05, 1.05]), Size::Fine),
+    ours("profile at 512 KiB", PROFILE, Some([1.08, 1.10, 1.06]), Size::Fine),
     ours("profile at 64 KiB", Some("--mode=profile --sample-bytes=65536"), None, Size::Fine),
-    ours("no stacks", Some("--stacks=none"), Some([1.12, 1.15, 1.25]), Size::All),
+    ours("no stacks", NO_STACKS, Some([1.12, 1.15, 1.25]), Size::Fine),
     ours("partial stacks", Some("--stacks=partial"), Some([1.25, 1.3, 1.3]), Size::All),
     Variant {
         program: Program::FramePointers,
-        ..ours(FULL[0], Some("--stacks=full"), Some([1.5, 1.8, 1.5]), Size::All)
+        ..ours(FULL[0], FULL_STACKS, Some([1.3, 1.8, 1.2]), Size::Fine)
     },
-    ours(FULL[1], Some("--stacks=full"), Some([1.7, 2.3, 1.8]), Size::All),
-    peer(JEMALLOC, Program::Jemalloc, None, Size::All),
+    ours(FULL[1], FULL_STACKS, Some([1.45, 2.3, 1.5]), Size::Fine),
+    on(Program::DmdJemalloc, "jemalloc: asleep", None, Some(1.05)),
+    on(Program::DmdJemalloc, "jemalloc: profile at 512 KiB", PROFILE, Some(1.14)),
+    on(Program::DmdJemalloc, "jemalloc: no stacks", NO_STACKS, Some(1.4)),
+    on(Program::DmdJemalloc, "jemalloc: full stacks", FULL_STACKS, Some(2.2)),
     peer(
-        JEMALLOC_SAMPLED,
-        Program::Jemalloc,
+        "jemalloc's profiler at 512 KiB",
+        Program::JemallocProfiler,
         Some(("_RJEM_MALLOC_CONF", "prof:true,prof_active:true,lg_prof_sample:19")),
-        Size::All,
+        Size::Fine,
     ),
     peer(
-        "jemalloc, every allocation *",
-        Program::Jemalloc,
+        "jemalloc's profiler, all *",
+        Program::JemallocProfiler,
         Some(("_RJEM_MALLOC_CONF", "prof:true,prof_active:true,lg_prof_sample:0")),
         Size::Tenth,
     ),
+    on(Program::DmdMimalloc, "mimalloc: asleep", None, Some(1.05)),
+    on(Program::DmdMimalloc, "mimalloc: profile at 512 KiB", PROFILE, Some(1.14)),
+    on(Program::DmdMimalloc, "mimalloc: no stacks", NO_STACKS, Some(1.4)),
+    on(Program::DmdMimalloc, "mimalloc: full stacks", FULL_STACKS, Some(2.2)),
+    peer("jemalloc alone", Program::Jemalloc, None, Size::All),
+    peer("mimalloc alone", Program::Mimalloc, None, Size::All),
     peer(HEAPTRACK, Program::Heaptrack, None, Size::Tenth),
     peer("dhat, 10 frames *", Program::Dhat, None, Size::Tenth),
     peer(DHAT_ALL, Program::Dhat, Some(("DHAT_FRAMES", "all")), Size::Tenth),
     peer(SERVO, Program::Servo, None, Size::Tenth),
+    peer(HEAPSCOPE, Program::Heapscope, None, Size::Tenth),
 ];
 
 const fn ours(
     name: &'static str,
-    wish: Option<&'static str>,
+    options: Option<&'static str>,
     targets: Option<[f64; 3]>,
     size: Size,
 ) -> Variant {
-    let variable = match wish {
-        Some(wish) => Some(("DMD", wish)),
+    let variable = match options {
+        Some(options) => Some(("DMD", options)),
         None => None,
     };
     Variant { name, program: Program::Dmd, variable, targets, size }
+}
+
+/// Returns DMD on another inner allocator, with the target for churn.
+const fn on(
+    program: Program,
+    name: &'static str,
+    options: Option<&'static str>,
+    target: Option<f64>,
+) -> Variant {
+    let targets = match target {
+        Some(target) => Some([target; 3]),
+        None => None,
+    };
+    Variant { program, ..ours(name, options, targets, Size::Fine) }
 }
 
 const fn peer(

@@ -39,6 +39,7 @@ const UNSAFE: &[&str] = &[
     "memreport/src/allocator/counters.rs",
     "memreport/src/allocator/declaration.rs",
     "memreport/src/allocator/jemalloc.rs",
+    "memreport/src/allocator/jemalloc/size_class.rs",
     "memreport/src/allocator/loaded.rs",
     "memreport/src/allocator/mimalloc.rs",
     "memreport/src/allocator/system.rs",
