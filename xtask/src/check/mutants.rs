@@ -6,6 +6,7 @@
 use std::fmt;
 use std::fs;
 use std::io::Write;
+use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
@@ -15,15 +16,12 @@ use crate::build;
 use crate::failure::Failure;
 use crate::generate::random::Random;
 
-/// The packages whose code other people run, each with the packages whose tests must find its
-/// defects.
-const PACKAGES: [(&str, &[&str]); 5] = [
-    ("memreport", &["memreport"]),
-    ("memreport-derive", &["memreport-derive", "memreport"]),
-    ("memreport-dmd", &["memreport-dmd"]),
-    ("memreport-analysis", &["memreport-analysis"]),
-    ("about-memory", &["about-memory"]),
-];
+/// The packages whose code other people run.
+const PACKAGES: [&str; 5] =
+    ["memreport", "memreport-derive", "memreport-dmd", "memreport-analysis", "about-memory"];
+
+/// The packages whose tests run whole programs: they run for mutants that a package's own miss.
+const WHOLE_PROGRAMS: [&str; 2] = ["memreport-tests", "about-memory"];
 
 /// The least share of mutants that must be caught, in percent.
 const TARGET: usize = 90;
@@ -48,8 +46,8 @@ pub(crate) fn run(args: &[&str], out: &mut dyn Write) -> Result<bool, Failure> {
     let start = Instant::now();
     let part = Part::new(number_of_all()?, usize::try_from(count)?, seed);
     let mut sum = Outcomes::default();
-    for (package, tests) in PACKAGES {
-        let of_package = part.run(package, tests)?;
+    for package in PACKAGES {
+        let of_package = part.outcomes(package)?;
         writeln!(out, "{package}: {of_package}")?;
         for name in &of_package.missed {
             writeln!(out, "  missed: {name}")?;
@@ -74,7 +72,7 @@ fn mutants() -> Command {
 fn number_of_all() -> Result<usize, Failure> {
     let mut command = mutants();
     command.args(["--list", "--json"]);
-    for (package, _) in PACKAGES {
+    for package in PACKAGES {
         command.args(["--package", package]);
     }
     let all: Vec<Value> = serde_json::from_slice(&command.output()?.stdout)?;
@@ -94,28 +92,49 @@ impl Part {
         Part { first: Random::new(seed).index(step), step }
     }
 
-    /// Runs its mutants of a package.
-    fn run(self, package: &str, tests: &[&str]) -> Result<Outcomes, Failure> {
-        let Part { first, step } = self;
+    /// Runs its mutants of a package: with the package's own tests, and those that these miss with
+    /// the tests of whole programs.
+    fn outcomes(self, package: &str) -> Result<Outcomes, Failure> {
         let folder = build::root().join("target/mutants").join(package);
+        if folder.is_dir() {
+            fs::remove_dir_all(&folder)?;
+        }
         fs::create_dir_all(&folder)?;
+        let own = self.run(package, &[package], &folder)?;
+        if own.missed.is_empty() {
+            return Ok(own);
+        }
+        let rest = self.run(package, &WHOLE_PROGRAMS, &folder)?;
+        let (equivalent, missed): (Vec<_>, Vec<_>) =
+            rest.missed.into_iter().partition(|name| is_equivalent(name));
+        Ok(Outcomes {
+            caught: own.caught + rest.caught,
+            missed,
+            equivalent: equivalent.len(),
+            unviable: own.unviable,
+        })
+    }
+
+    /// Runs its mutants of a package that the last run in this folder, if any, has not caught.
+    fn run(self, package: &str, tests: &[&str], folder: &Path) -> Result<Outcomes, Failure> {
+        let Part { first, step } = self;
         let mut command = mutants();
         command.args(["--package", package, "--test-package", &tests.join(",")]);
         command.args(["--shard", &format!("{first}/{step}"), "--sharding", "round-robin"]);
-        command.args(["--timeout", TIMEOUT, "--colors", "never", "--output"]).arg(&folder);
+        command.args(["--iterate", "--all-features", "--timeout", TIMEOUT, "--colors", "never"]);
         // Examples in docs are compiled one by one, which takes longer than all other tests.
-        command.arg("--cargo-test-arg=--tests");
+        command.arg("--cargo-test-arg=--tests").arg("--output").arg(folder);
         // Its status tells only whether a mutant was missed.
         command.status()?;
-        let read = |file: &str| fs::read_to_string(folder.join("mutants.out").join(file));
-        let count = |file: &str| Ok::<_, Failure>(read(file)?.lines().count());
-        let (equivalent, missed): (Vec<_>, Vec<_>) =
-            read("missed.txt")?.lines().map(str::to_owned).partition(|name| is_equivalent(name));
+        let lines = |file: &str| -> Result<Vec<String>, Failure> {
+            let text = fs::read_to_string(folder.join("mutants.out").join(file))?;
+            Ok(text.lines().map(str::to_owned).collect())
+        };
         Ok(Outcomes {
-            caught: count("caught.txt")? + count("timeout.txt")?,
-            missed,
-            equivalent: equivalent.len(),
-            unviable: count("unviable.txt")?,
+            caught: lines("caught.txt")?.len() + lines("timeout.txt")?.len(),
+            missed: lines("missed.txt")?,
+            equivalent: 0,
+            unviable: lines("unviable.txt")?.len(),
         })
     }
 }
