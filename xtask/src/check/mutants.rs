@@ -20,8 +20,36 @@ use crate::generate::random::Random;
 const PACKAGES: [&str; 5] =
     ["memreport", "memreport-derive", "memreport-dmd", "memreport-analysis", "about-memory"];
 
-/// The packages whose tests run whole programs: they run for mutants that a package's own miss.
+/// The packages whose tests run whole programs, for mutants that a package's own tests miss.
 const WHOLE_PROGRAMS: [&str; 2] = ["memreport-tests", "about-memory"];
+
+/// Those of their tests that take seconds.
+const NAMED: [&str; 24] = [
+    "balance",
+    "calibrated",
+    "census",
+    "classified",
+    "cli",
+    "dumps",
+    "fuzzed",
+    "impls",
+    "impls_of_crates",
+    "late_start",
+    "live",
+    "modes",
+    "own_frames",
+    "page",
+    "recordings",
+    "resident",
+    "retention",
+    "run",
+    "scopes",
+    "security",
+    "stacks",
+    "suggestions",
+    "timeline",
+    "whole_recordings",
+];
 
 /// The least share of mutants that must be caught, in percent.
 const TARGET: usize = 90;
@@ -100,11 +128,17 @@ impl Part {
             fs::remove_dir_all(&folder)?;
         }
         fs::create_dir_all(&folder)?;
-        let own = self.run(package, &[package], &folder)?;
+        // Examples in docs are compiled one by one, which takes longer than all other tests.
+        let own =
+            self.run(package, &["--test-package", package, "--cargo-test-arg=--tests"], &folder)?;
         if own.missed.is_empty() {
             return Ok(own);
         }
-        let rest = self.run(package, &WHOLE_PROGRAMS, &folder)?;
+        let programs = ["--all-features", "--test-package", &WHOLE_PROGRAMS.join(",")];
+        let named = NAMED.map(|test| format!("--cargo-test-arg=--test={test}"));
+        let named = named.iter().map(String::as_str);
+        let tests: Vec<&str> = programs.into_iter().chain(named).collect();
+        let rest = self.run(package, &tests, &folder)?;
         let (equivalent, missed): (Vec<_>, Vec<_>) =
             rest.missed.into_iter().partition(|name| is_equivalent(name));
         Ok(Outcomes {
@@ -119,11 +153,10 @@ impl Part {
     fn run(self, package: &str, tests: &[&str], folder: &Path) -> Result<Outcomes, Failure> {
         let Part { first, step } = self;
         let mut command = mutants();
-        command.args(["--package", package, "--test-package", &tests.join(",")]);
+        command.args(["--package", package]).args(tests);
         command.args(["--shard", &format!("{first}/{step}"), "--sharding", "round-robin"]);
-        command.args(["--iterate", "--all-features", "--timeout", TIMEOUT, "--colors", "never"]);
-        // Examples in docs are compiled one by one, which takes longer than all other tests.
-        command.arg("--cargo-test-arg=--tests").arg("--output").arg(folder);
+        command.args(["--iterate", "--timeout", TIMEOUT, "--colors", "never"]);
+        command.arg("--output").arg(folder);
         // Its status tells only whether a mutant was missed.
         command.status()?;
         let lines = |file: &str| -> Result<Vec<String>, Failure> {
