@@ -159,7 +159,7 @@ pub mod __private {
     pub use crate::tracker::recorder::{Claimant, RecentFields, Recorder};
     #[cfg(feature = "std")]
     pub use {
-        crate::allocator::counters::{HeapWatch, allocated, freed, thread_counters},
+        crate::allocator::counters::{HeapWatch, ThreadSlot, allocated, freed, thread_counters},
         crate::allocator::declaration::{Declaration, tracker},
         crate::allocator::loaded::stay_loaded,
         crate::event::mark::{Mark, MarkReader},

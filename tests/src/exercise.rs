@@ -56,9 +56,13 @@ unsafe impl<A: UsableSize> UsableSize for Failing<A> {
         unsafe { self.0.usable_size(block, layout) }
     }
 
-    unsafe fn usable_size_from_layout(&self, block: *const u8, layout: Layout) -> usize {
+    fn prepare_sizes(&self) -> bool {
+        self.0.prepare_sizes()
+    }
+
+    unsafe fn prepared_size(&self, block: *const u8, layout: Layout) -> Option<usize> {
         // SAFETY: forwarded.
-        unsafe { self.0.usable_size_from_layout(block, layout) }
+        unsafe { self.0.prepared_size(block, layout) }
     }
 
     fn statistics(&self) -> Option<HeapStatistics> {

@@ -1,28 +1,30 @@
 //! The allocator's hooks: pass every call to the inner allocator, and keep the table of blocks.
 //!
 //! ```text
-//! alloc    inner alloc, then on_alloc      asleep: counters only
-//!                                          profile: insert the block if it is sampled
-//!                                          else: insert, by the plan's `Insertion`
-//! dealloc  on_dealloc, then inner dealloc  asleep: counters only; else: remove the block
-//! realloc  on_realloc                      remove, inner realloc, on_alloc; if null, insert again
+//! alloc    asleep: inner alloc, counters
+//!          else: inner alloc, then on_alloc: profile: insert the block if it is sampled
+//!                                            else: insert, by the plan's `Insertion`
+//! dealloc  asleep: counters, inner dealloc
+//!          else: remove the block, inner dealloc
+//! realloc  remove, inner realloc, on_alloc; if null, insert again
 //! ```
 //!
 //! No hook takes a lock, panics or does I/O; the tracker's own memory is in its own pages. The
 //! exception is the reference unwinder on old systems (`stack/walk/reference.rs`). Fast functions
-//! are small and end in a tail call of the next one, so they save no registers.
+//! are small and end in a tail call of the next one, so they save few registers. That is why slow
+//! functions return the address that they are called with.
 #![expect(unsafe_code, reason = "a global allocator is unsafe by nature")]
 
 use std::alloc::{GlobalAlloc, Layout};
 
-use memreport::__private::{allocated as count_allocated, freed as count_freed_bytes};
+use memreport::__private::{ThreadSlot, allocated as count_allocated, freed as count_freed_bytes};
 use memreport::{HeapStatistics, UsableSize};
 
 use super::start;
 use crate::event::events::{Event, record};
 use crate::event::observers;
 use crate::mem::sys;
-use crate::sample::plan::{Insertion, Plan, plan};
+use crate::sample::plan::{self, Insertion, Plan, plan};
 use crate::sample::rate::SamplingRate;
 use crate::stack::site::{self, NewBlock, ObservedBlock};
 use crate::table::blocks::Granule;
@@ -41,13 +43,17 @@ pub struct Dmd<A> {
     wakes_in_tests: bool,
 }
 
-/// A change of a block's size, in layouts of the inner allocator.
+/// The largest alignment of the fast functions. Inner allocators have other functions above it.
+const USUAL_ALIGN: usize = 16;
+
+/// A layout that is not known, for queries.
+const UNKNOWN: Layout = Layout::new::<()>();
+
+/// A change of a block's size, in layouts of the program.
 #[derive(Clone, Copy)]
 struct Resize {
     old: Layout,
     new: Layout,
-    /// The size that the program requests, in bytes.
-    requested: usize,
 }
 
 impl<A: UsableSize> Dmd<A> {
@@ -87,93 +93,219 @@ impl<A: UsableSize> Dmd<A> {
         unsafe { Layout::from_size_align_unchecked(size, layout.align()) }
     }
 
-    /// Counts a new block, and inserts it into the table, depending on the plan.
+    /// Requests a block from the inner allocator.
     ///
     /// # Safety
     ///
-    /// `address` is null or a new block of the inner allocator, made with the rounded layout.
+    /// The same as `GlobalAlloc::alloc`.
     #[inline(always)]
-    unsafe fn on_alloc(&self, address: *mut u8, layout: Layout, requested: usize) {
-        if address.is_null() {
-            return;
-        }
-        // SAFETY: a new block of the inner allocator.
-        let usable = unsafe { self.inner.usable_size_from_layout(address, layout) };
-        count_allocated(usable);
-        let plan = plan();
-        // Tests, not a match: the compiler would build the value of an enum before it branches.
-        if plan.samples() {
-            if !site::skips_sample(usable) {
-                self.on_alloc_profile(plan, address.addr(), requested, usable);
-            }
-        } else if !plan.is_asleep() {
-            self.insert(plan, address.addr(), requested, usable);
+    unsafe fn request<const ZEROED: bool>(&self, layout: Layout) -> *mut u8 {
+        if ZEROED {
+            // SAFETY: the caller's contract.
+            unsafe { self.inner.alloc_zeroed(layout) }
+        } else {
+            // SAFETY: the caller's contract.
+            unsafe { self.inner.alloc(layout) }
         }
     }
 
-    /// Inserts a block that passed the sampler's quick test, if the exact test samples it.
+    /// Allocates a block, and counts it.
+    ///
+    /// # Safety
+    ///
+    /// The same as `GlobalAlloc::alloc`.
+    #[inline(always)]
+    unsafe fn allocate<const ZEROED: bool>(&self, layout: Layout) -> *mut u8 {
+        if !plan().is_asleep_and_prepared() || layout.align() > USUAL_ALIGN {
+            // SAFETY: the caller's contract.
+            return unsafe { self.allocate_awake::<ZEROED>(layout) };
+        }
+        let rounded = Self::rounded(layout);
+        // SAFETY: the caller's contract.
+        let address = unsafe { self.request::<ZEROED>(rounded) };
+        if address.is_null() {
+            return address;
+        }
+        // SAFETY: sizes are prepared, and it is a new block.
+        let usable = unsafe { self.inner.prepared_size(address, rounded) };
+        // SAFETY: as above.
+        let Some(usable) = usable else { return unsafe { self.query_and_count(address) } };
+        // SAFETY: as above.
+        let Some(slot) = ThreadSlot::current() else {
+            return unsafe { self.query_and_count(address) };
+        };
+        slot.count_allocated(usable);
+        address
+    }
+
+    /// Allocates a block, counts it, and inserts it into the table, depending on the plan.
+    ///
+    /// # Safety
+    ///
+    /// The same as `GlobalAlloc::alloc`.
+    #[inline(never)]
+    unsafe fn allocate_awake<const ZEROED: bool>(&self, layout: Layout) -> *mut u8 {
+        if !plan().is_prepared() || layout.align() > USUAL_ALIGN {
+            // SAFETY: the caller's contract.
+            return unsafe { self.allocate_slow::<ZEROED>(layout) };
+        }
+        let rounded = Self::rounded(layout);
+        // SAFETY: the caller's contract.
+        let address = unsafe { self.request::<ZEROED>(rounded) };
+        if address.is_null() {
+            return address;
+        }
+        // SAFETY: sizes are prepared, and it is a new block.
+        let usable = unsafe { self.inner.prepared_size(address, rounded) };
+        let Some(usable) = usable else {
+            // SAFETY: as above.
+            return unsafe { self.on_alloc(address, layout.size(), UNKNOWN) };
+        };
+        let Some(slot) = ThreadSlot::current() else {
+            // SAFETY: as above.
+            return unsafe { self.on_alloc(address, layout.size(), UNKNOWN) };
+        };
+        slot.count_allocated(usable);
+        Self::insert_by_plan(plan(), address, layout.size(), usable)
+    }
+
+    /// Allocates a block in the most general way.
+    ///
+    /// # Safety
+    ///
+    /// The same as `GlobalAlloc::alloc`.
     #[cold]
     #[inline(never)]
-    fn on_alloc_profile(&self, plan: Plan, address: usize, requested: usize, usable: usize) {
+    unsafe fn allocate_slow<const ZEROED: bool>(&self, layout: Layout) -> *mut u8 {
+        if !plan().is_decided() {
+            self.decide();
+        }
+        // SAFETY: the caller's contract.
+        let address = unsafe { self.request::<ZEROED>(Self::rounded(layout)) };
+        if address.is_null() {
+            return address;
+        }
+        // SAFETY: a new block.
+        unsafe { self.on_alloc(address, layout.size(), layout) }
+    }
+
+    /// Decides the plan before the first block of the process.
+    #[cold]
+    fn decide(&self) {
+        set_spacing(A::SPACING);
+        if self.inner.prepare_sizes() {
+            plan::set_prepared();
+        }
+        start::decide(self.wakes_in_tests);
+    }
+
+    /// Counts a new block while asleep, by a query of its size, and returns it.
+    ///
+    /// # Safety
+    ///
+    /// `address` is a new block of the inner allocator.
+    #[cold]
+    #[inline(never)]
+    unsafe fn query_and_count(&self, address: *mut u8) -> *mut u8 {
+        // SAFETY: a new block, with a layout that is not known here.
+        count_allocated(unsafe { self.inner.usable_size(address, UNKNOWN) });
+        address
+    }
+
+    /// Counts a new block, inserts it into the table, depending on the plan, and returns it.
+    ///
+    /// # Safety
+    ///
+    /// `address` is a new block of the inner allocator, and `layout` is the one that it was
+    /// requested for, or [`UNKNOWN`].
+    #[cold]
+    #[inline(never)]
+    unsafe fn on_alloc(&self, address: *mut u8, requested: usize, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller's contract.
+        let usable = unsafe { self.usable_size(address, layout) };
+        count_allocated(usable);
+        Self::insert_by_plan(plan(), address, requested, usable)
+    }
+
+    /// Inserts a new block, depending on the plan, and returns it.
+    #[inline(always)]
+    fn insert_by_plan(plan: Plan, address: *mut u8, requested: usize, usable: usize) -> *mut u8 {
+        // Tests, not a match: the compiler would build the value of an enum before it branches.
+        if plan.samples() {
+            if site::skips_sample(usable) {
+                return address;
+            }
+            return Self::insert_if_sampled(plan, address, requested, usable);
+        }
+        if plan.is_asleep() {
+            return address;
+        }
+        Self::insert(plan, address, requested, usable)
+    }
+
+    /// Inserts a block that passed the sampler's quick test, if the exact test samples it, and
+    /// returns it.
+    #[cold]
+    #[inline(never)]
+    fn insert_if_sampled(plan: Plan, address: *mut u8, requested: usize, usable: usize) -> *mut u8 {
         match plan.insertion() {
-            Insertion::Observed => self.insert_observed(plan, address, requested, usable),
+            Insertion::Observed => Self::insert_observed(plan, address.addr(), requested, usable),
             insertion if site::is_sampled(usable) => match insertion {
-                Insertion::Timed => self.insert_timed(plan, address, requested, usable),
-                _ => self.insert_with_site(plan, address, requested, usable),
+                Insertion::Timed => Self::insert_timed(plan, address.addr(), requested, usable),
+                _ => return Self::insert_with_site(plan, address, requested, usable),
             },
             _ => {}
         }
+        address
     }
 
-    /// Inserts a block in the way that the plan names.
-    #[inline(never)]
-    fn insert(&self, plan: Plan, address: usize, requested: usize, usable: usize) {
+    /// Inserts a block in the way that the plan names, and returns it.
+    #[inline(always)]
+    fn insert(plan: Plan, address: *mut u8, requested: usize, usable: usize) -> *mut u8 {
         match plan.insertion() {
             Insertion::WithoutStack => {
                 if let Some(site) = site::cached_without_stack() {
                     let (epoch, rate) = (epoch(), SamplingRate::EVERY);
                     let block = Block { requested, usable, site, epoch, rate, time: 0 };
-                    if BLOCKS.insert_small(Self::GRANULE, address, block) {
-                        return;
+                    if BLOCKS.insert_small(Self::GRANULE, address.addr(), block) {
+                        return address;
                     }
                 }
-                self.insert_with_site(plan, address, requested, usable);
+                Self::insert_with_site(plan, address, requested, usable)
             }
-            Insertion::WithSite => self.insert_with_site(plan, address, requested, usable),
-            Insertion::Timed => self.insert_timed(plan, address, requested, usable),
-            Insertion::Observed => self.insert_observed(plan, address, requested, usable),
-            Insertion::Nothing => {}
-            Insertion::Undecided => self.decide_and_insert(address, requested, usable),
+            Insertion::WithSite => Self::insert_with_site(plan, address, requested, usable),
+            _ => Self::insert_rarely(plan, address, requested, usable),
         }
     }
 
-    /// Inserts a block with its site, and its stack if the plan has stacks.
+    /// Inserts a block in one of the less usual ways, and returns it.
+    #[cold]
     #[inline(never)]
-    fn insert_with_site(&self, plan: Plan, address: usize, requested: usize, usable: usize) {
+    fn insert_rarely(plan: Plan, address: *mut u8, requested: usize, usable: usize) -> *mut u8 {
+        match plan.insertion() {
+            Insertion::WithoutStack | Insertion::WithSite | Insertion::Nothing => {}
+            Insertion::Timed => Self::insert_timed(plan, address.addr(), requested, usable),
+            Insertion::Observed => Self::insert_observed(plan, address.addr(), requested, usable),
+        }
+        address
+    }
+
+    /// Inserts a block with its site, and its stack if the plan has stacks, and returns it.
+    #[inline(never)]
+    fn insert_with_site(plan: Plan, address: *mut u8, requested: usize, usable: usize) -> *mut u8 {
         let NewBlock { site, rate } = site::of_new_block(plan, usable);
         let block = Block { requested, usable, site, epoch: epoch(), rate, time: 0 };
-        if !BLOCKS.insert_small(Self::GRANULE, address, block) {
-            BLOCKS.insert(Self::GRANULE, address, block);
+        if !BLOCKS.insert_small(Self::GRANULE, address.addr(), block) {
+            BLOCKS.insert(Self::GRANULE, address.addr(), block);
         }
-        Self::record_allocated(plan, address, block);
-    }
-
-    /// Decides the plan at the first block of the process, and inserts that block.
-    #[cold]
-    fn decide_and_insert(&self, address: usize, requested: usize, usable: usize) {
-        set_spacing(A::SPACING);
-        let plan = start::decide(self.wakes_in_tests);
-        if plan.samples() {
-            self.on_alloc_profile(plan, address, requested, usable);
-        } else if !plan.is_asleep() {
-            self.insert(plan, address, requested, usable);
-        }
+        Self::record_allocated(plan, address.addr(), block);
+        address
     }
 
     /// Inserts a block with its site and the time.
     #[cold]
     #[inline(never)]
-    fn insert_timed(&self, plan: Plan, address: usize, requested: usize, usable: usize) {
+    fn insert_timed(plan: Plan, address: usize, requested: usize, usable: usize) {
         let NewBlock { site, rate } = site::of_new_block_cold(plan, usable);
         let (epoch, time) = (epoch(), sys::monotonic());
         let block = Block { requested, usable, site, epoch, rate, time };
@@ -197,7 +329,7 @@ impl<A: UsableSize> Dmd<A> {
     /// Inserts and logs a block while single allocations are observed, or marks it as unsampled.
     #[cold]
     #[inline(never)]
-    fn insert_observed(&self, plan: Plan, address: usize, requested: usize, usable: usize) {
+    fn insert_observed(plan: Plan, address: usize, requested: usize, usable: usize) {
         let observed = site::of_observed_block(plan, usable);
         let (site, rate) = observed.map_or((SiteId::UNKNOWN, SamplingRate::EVERY), |observed| {
             (observed.site, observed.rate)
@@ -213,36 +345,64 @@ impl<A: UsableSize> Dmd<A> {
         }
     }
 
-    /// Removes a block that is about to be freed, and returns its usable bytes.
+    /// Frees a block: counts it, and removes it from the table.
     ///
     /// # Safety
     ///
-    /// `address` is a live block of the inner allocator, made with the rounded layout.
+    /// The same as `GlobalAlloc::dealloc`.
     #[inline(never)]
-    unsafe fn on_dealloc(&self, address: *mut u8, layout: Layout) -> usize {
-        if !plan().watches_frees()
-            && let Some(usable) = BLOCKS.remove_small(Self::GRANULE, address.addr())
-        {
-            return usable;
-        }
-        // SAFETY: the contract is the same.
-        unsafe { self.on_dealloc_slow(address, layout) }
+    unsafe fn free_awake(&self, address: *mut u8, layout: Layout) {
+        let plan = plan();
+        let usable = if plan.samples_prepared() && !BLOCKS.may_hold(Self::GRANULE, address.addr()) {
+            // SAFETY: sizes are prepared, and the block is live.
+            unsafe { self.inner.prepared_size(address, Self::rounded(layout)) }
+        } else if plan.removes_simply() {
+            // Remove first: once freed, the address may be another thread's new block.
+            BLOCKS.remove_small(Self::GRANULE, address.addr())
+        } else {
+            None
+        };
+        let Some(usable) = usable else {
+            // SAFETY: the caller's contract.
+            return unsafe { self.free_slow(address, layout) };
+        };
+        let Some(slot) = ThreadSlot::current() else {
+            // SAFETY: the caller's contract.
+            return unsafe { self.free_removed(address, layout, usable) };
+        };
+        slot.count_freed(usable);
+        // SAFETY: the caller's contract.
+        unsafe { self.inner.dealloc(address, Self::rounded(layout)) };
     }
 
-    /// Removes a large block, one that is not in the table, or one whose end is watched.
+    /// Frees a block in the most general way.
     ///
     /// # Safety
     ///
-    /// See [`on_dealloc`](Self::on_dealloc).
+    /// The same as `GlobalAlloc::dealloc`.
     #[inline(never)]
-    unsafe fn on_dealloc_slow(&self, address: *mut u8, layout: Layout) -> usize {
-        let removed = Self::remove(address.addr());
+    unsafe fn free_slow(&self, address: *mut u8, layout: Layout) {
+        let removed = if plan().is_awake() { Self::remove(address.addr()) } else { None };
         Self::count_freed(removed);
-        match removed {
+        let usable = match removed {
             Some(block) => block.usable,
             // SAFETY: the block is still live.
-            None => unsafe { self.inner.usable_size_from_layout(address, layout) },
-        }
+            None => unsafe { self.usable_size(address, layout) },
+        };
+        // SAFETY: the caller's contract.
+        unsafe { self.free_removed(address, layout, usable) };
+    }
+
+    /// Counts and frees a block that is not in the table.
+    ///
+    /// # Safety
+    ///
+    /// The same as `GlobalAlloc::dealloc`.
+    #[inline(never)]
+    unsafe fn free_removed(&self, address: *mut u8, layout: Layout, usable: usize) {
+        count_freed_bytes(usable);
+        // SAFETY: the caller's contract.
+        unsafe { self.inner.dealloc(address, Self::rounded(layout)) };
     }
 
     /// Removes a block from the table, with an event if events are written.
@@ -271,24 +431,25 @@ impl<A: UsableSize> Dmd<A> {
     ///
     /// # Safety
     ///
-    /// The same as `GlobalAlloc::realloc`. Both layouts are rounded.
+    /// The same as `GlobalAlloc::realloc`.
     #[inline(never)]
     unsafe fn on_realloc(&self, address: *mut u8, resize: Resize) -> *mut u8 {
-        let Resize { old, new, requested } = resize;
+        let Resize { old, new } = resize;
         // Remove first: once freed, the address may be another thread's new block.
         let removed = if plan().is_awake() { Self::remove(address.addr()) } else { None };
         let usable = match removed {
             Some(block) => block.usable,
             // SAFETY: the block lives until the call of `realloc`.
-            None => unsafe { self.inner.usable_size_from_layout(address, old) },
+            None => unsafe { self.usable_size(address, old) },
         };
+        let new_size = Self::rounded(new).size();
         // SAFETY: the caller's contract.
-        let moved = unsafe { self.inner.realloc(address, old, new.size()) };
+        let moved = unsafe { self.inner.realloc(address, Self::rounded(old), new_size) };
         if !moved.is_null() {
             count_freed_bytes(usable);
             Self::count_freed(removed);
             // SAFETY: a new block of the inner allocator.
-            unsafe { self.on_alloc(moved, new, requested) };
+            return unsafe { self.on_alloc(moved, new.size(), new) };
         } else if let Some(block) = removed {
             // The old block lives on, unchanged.
             Self::insert_and_record(plan(), address.addr(), block);
@@ -301,51 +462,44 @@ impl<A: UsableSize> Dmd<A> {
 unsafe impl<A: UsableSize> GlobalAlloc for Dmd<A> {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        let rounded = Self::rounded(layout);
         // SAFETY: the caller's contract.
-        let address = unsafe { self.inner.alloc(rounded) };
-        // SAFETY: a new block, or null.
-        unsafe { self.on_alloc(address, rounded, layout.size()) };
-        address
+        unsafe { self.allocate::<false>(layout) }
     }
 
     #[inline]
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        let rounded = Self::rounded(layout);
         // SAFETY: the caller's contract.
-        let address = unsafe { self.inner.alloc_zeroed(rounded) };
-        // SAFETY: a new block, or null.
-        unsafe { self.on_alloc(address, rounded, layout.size()) };
-        address
+        unsafe { self.allocate::<true>(layout) }
     }
 
     #[inline]
     unsafe fn dealloc(&self, address: *mut u8, layout: Layout) {
+        if !plan().is_asleep_and_prepared() {
+            // SAFETY: the caller's contract.
+            return unsafe { self.free_awake(address, layout) };
+        }
         let rounded = Self::rounded(layout);
-        let plan = plan();
-        let is_unknown =
-            plan.is_asleep() || plan.samples() && !BLOCKS.may_hold(Self::GRANULE, address.addr());
-        let usable = if is_unknown {
-            // SAFETY: the block lives until the last line.
-            unsafe { self.inner.usable_size_from_layout(address, rounded) }
-        } else {
-            // Remove first: once freed, the address may be another thread's new block.
-            // SAFETY: as above.
-            unsafe { self.on_dealloc(address, rounded) }
+        // SAFETY: sizes are prepared, and the block lives until the last line.
+        let usable = unsafe { self.inner.prepared_size(address, rounded) };
+        let Some(usable) = usable else {
+            // SAFETY: the caller's contract.
+            return unsafe { self.free_slow(address, layout) };
         };
-        count_freed_bytes(usable);
+        let Some(slot) = ThreadSlot::current() else {
+            // SAFETY: the caller's contract.
+            return unsafe { self.free_removed(address, layout, usable) };
+        };
+        slot.count_freed(usable);
         // SAFETY: the caller's contract.
         unsafe { self.inner.dealloc(address, rounded) };
     }
 
     #[inline]
     unsafe fn realloc(&self, address: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
-        let old = Self::rounded(layout);
         // SAFETY: the caller guarantees that the size fits the alignment.
         let new = unsafe { Layout::from_size_align_unchecked(new_size, layout.align()) };
-        let resize = Resize { old, new: Self::rounded(new), requested: new_size };
         // SAFETY: the caller's contract.
-        unsafe { self.on_realloc(address, resize) }
+        unsafe { self.on_realloc(address, Resize { old: layout, new }) }
     }
 }
 
@@ -361,10 +515,14 @@ unsafe impl<A: UsableSize> UsableSize for Dmd<A> {
         unsafe { self.inner.usable_size(block, layout) }
     }
 
+    fn prepare_sizes(&self) -> bool {
+        self.inner.prepare_sizes()
+    }
+
     #[inline]
-    unsafe fn usable_size_from_layout(&self, block: *const u8, layout: Layout) -> usize {
-        // SAFETY: as above.
-        unsafe { self.inner.usable_size_from_layout(block, Self::rounded(layout)) }
+    unsafe fn prepared_size(&self, block: *const u8, layout: Layout) -> Option<usize> {
+        // SAFETY: the caller's contract, with the layout that the inner allocator was given.
+        unsafe { self.inner.prepared_size(block, Self::rounded(layout)) }
     }
 
     fn statistics(&self) -> Option<HeapStatistics> {

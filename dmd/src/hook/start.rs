@@ -6,7 +6,7 @@ use super::own_frames;
 use crate::event::observers;
 use crate::mem::single_instance;
 use crate::sample::options::{Options, Stacks};
-use crate::sample::plan::{self, Plan};
+use crate::sample::plan;
 use crate::sample::rate::TooManyRates;
 use crate::sample::variable;
 use crate::stack::walk;
@@ -16,7 +16,7 @@ use crate::stack::walk;
 /// Runs in the first hook, so it neither allocates nor does I/O. Threads that call it at the same
 /// time make the same decision.
 #[cold]
-pub(crate) fn decide(wakes_in_tests: bool) -> Plan {
+pub(crate) fn decide(wakes_in_tests: bool) {
     let options = match variable::options() {
         Some(Ok(options)) => Some(options),
         // `at_start` prints the error.
@@ -28,10 +28,9 @@ pub(crate) fn decide(wakes_in_tests: bool) -> Plan {
     let decided = options
         .filter(|_| single_instance::is_first())
         .and_then(|options| plan::begin(options).ok());
-    decided.unwrap_or_else(|| {
+    if decided.is_none() {
         plan::set_asleep();
-        Plan::ASLEEP
-    })
+    }
 }
 
 /// Starts tracking while the program runs.
@@ -60,7 +59,7 @@ pub fn start(options: Options) -> Result<(), StartError> {
     if options.effective_stacks() != Stacks::None {
         walk::choose(options.unwinder);
     }
-    plan::begin(options).and_then(|_| observers::refresh_hooks())?;
+    plan::begin(options).and_then(|()| observers::refresh_hooks())?;
     own_frames::learn();
     Ok(())
 }

@@ -4,8 +4,8 @@ mod current;
 
 pub(crate) use self::current::{
     begin, gap_limit, has_every_block, has_gaps, mode, observed_rate, own_probability, plan,
-    sampled_probability, set_asleep, shows_stats, start_events, start_observing, state,
-    stop_events, stop_inserting, stop_observing,
+    sampled_probability, set_asleep, set_prepared, shows_stats, start_events, start_observing,
+    state, stop_events, stop_inserting, stop_observing,
 };
 use super::options::{Mode, Options, Stacks};
 
@@ -25,6 +25,7 @@ use super::options::{Mode, Options, Stacks};
 ///
 /// `DECIDED` is set once `$DMD` was read, `AWAKE` from the start of tracking on, also while it is
 /// off. `EVENTS` and `OBSERVED` are set beside any mode, by recordings, journals and observers.
+/// `PREPARED` never changes after `$DMD` was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Plan(u32);
 
@@ -51,11 +52,15 @@ const OBSERVED: u32 = 1 << 9;
 /// Events of freed blocks have the stack of the free.
 const FREE_STACKS: u32 = 1 << 10;
 
+/// The inner allocator's sizes are prepared: `UsableSize::prepared_size` may be called.
+const PREPARED: u32 = 1 << 11;
+
+/// Removals do more than update the table.
+const WATCHES_FREES: u32 = COUNTS_FREED | EVENTS | OBSERVED;
+
 /// The way in which a new block gets into the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Insertion {
-    /// `$DMD` was not read yet: this is the first block.
-    Undecided,
     /// Not at all: tracking is off.
     Nothing,
     /// With the site that the thread has cached, which has no stack.
@@ -71,9 +76,6 @@ pub(crate) enum Insertion {
 impl Plan {
     /// The plan before `$DMD` is read.
     pub(crate) const UNDECIDED: Plan = Plan(0);
-    /// Hooks count bytes, and nothing else.
-    pub(crate) const ASLEEP: Plan = Plan(DECIDED);
-
     fn of(options: Options) -> Plan {
         let stacks = match options.effective_stacks() {
             Stacks::Full => STACKS,
@@ -100,7 +102,19 @@ impl Plan {
     /// Returns whether hooks only count bytes.
     #[inline(always)]
     pub(crate) fn is_asleep(self) -> bool {
-        self == Plan::ASLEEP
+        self.0 & !PREPARED == DECIDED
+    }
+
+    /// Returns whether hooks only count bytes, and sizes are prepared.
+    #[inline(always)]
+    pub(crate) fn is_asleep_and_prepared(self) -> bool {
+        self.0 == DECIDED | PREPARED
+    }
+
+    /// Returns whether the inner allocator's sizes are prepared.
+    #[inline(always)]
+    pub(crate) fn is_prepared(self) -> bool {
+        self.has(PREPARED)
     }
 
     /// Returns the way in which a new block gets into the table. The usual ways take two tests.
@@ -113,11 +127,27 @@ impl Plan {
             };
         }
         match self {
-            _ if !self.has(DECIDED) => Insertion::Undecided,
             _ if self.has(OBSERVED) => Insertion::Observed,
             _ if self.has(INSERTS) => Insertion::Timed,
             _ => Insertion::Nothing,
         }
+    }
+
+    /// Returns whether `$DMD` was read.
+    pub(crate) fn is_decided(self) -> bool {
+        self.has(DECIDED)
+    }
+
+    /// Returns whether only sampled blocks are inserted, and sizes are prepared.
+    #[inline(always)]
+    pub(crate) fn samples_prepared(self) -> bool {
+        self.0 & (SAMPLES | PREPARED) == SAMPLES | PREPARED
+    }
+
+    /// Returns whether the table is kept, and removals only update it.
+    #[inline(always)]
+    pub(crate) fn removes_simply(self) -> bool {
+        self.0 & (AWAKE | WATCHES_FREES) == AWAKE
     }
 
     const fn has(self, what: u32) -> bool {
@@ -169,12 +199,6 @@ impl Plan {
     #[inline(always)]
     pub(crate) fn has_free_stacks(self) -> bool {
         self.has(FREE_STACKS)
-    }
-
-    /// Returns whether removals do more than update the table.
-    #[inline(always)]
-    pub(crate) fn watches_frees(self) -> bool {
-        self.has(COUNTS_FREED | EVENTS | OBSERVED)
     }
 
     #[inline(always)]

@@ -69,8 +69,7 @@ pub(crate) fn function_start(code: usize) -> Option<usize> {
     modules::find(code)?.unwind_info.function_start(code)
 }
 
-/// Walks the stack into the thread's last stack, without the frame that this is inlined into and
-/// its caller.
+/// Walks the stack into the thread's last stack, without the frame that this is inlined into.
 #[inline(always)]
 pub(crate) fn walk(inside: &Inside<'_>) {
     walk_from(unwinder(), registers::capture(), inside);
@@ -188,12 +187,6 @@ pub fn unwinder_name() -> &'static str {
 /// Returns their number, and whether the stack is complete. For tests and benchmarks.
 #[inline(never)]
 pub fn stack(addresses: &mut [usize]) -> Option<(usize, bool)> {
-    // This function's frame is one of the two that are dropped. `black_box` prevents a tail call.
-    std::hint::black_box(take_stack(addresses))
-}
-
-#[inline(never)]
-fn take_stack(addresses: &mut [usize]) -> Option<(usize, bool)> {
     // Captured in this function, not in the closure, which may have a frame of its own.
     let here = registers::capture();
     Thread::current(|thread| {

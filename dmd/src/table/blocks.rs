@@ -148,18 +148,13 @@ impl Blocks {
     pub(crate) fn remove_small(&self, granule: Granule, address: usize) -> Option<usize> {
         let words = self.leaf(granule, address)?;
         let word = &words[HEADER + word_index(granule, address)];
-        let packed = PackedBlock::from_word(load_own(word))?;
-        match packed.sizes() {
-            Sizes::Inline { usable, .. }
-                if packed.is_second_half() == granule.is_second_half(address)
-                    && !crosses_leaves(address, usable) =>
-            {
-                // Release, as in `remove_with`.
-                word.store(0, Release);
-                Some(usable)
-            }
-            _ => None,
+        let usable = PackedBlock::small_size(load_own(word), granule.is_second_half(address))?;
+        if crosses_leaves(address, usable) {
+            return None;
         }
+        // Release, as in `remove_with`.
+        word.store(0, Release);
+        Some(usable)
     }
 
     /// Returns whether the table may contain a block at this address. Where few blocks are tracked,
@@ -354,7 +349,7 @@ impl Blocks {
     #[cold]
     fn mark_overlaps(&self, granule: Granule, address: usize, usable: usize, start: usize) {
         let first = (address >> LEAF_BITS) + 1;
-        let last = (address + usable - 1) >> LEAF_BITS;
+        let last = (address + usable).wrapping_sub(1) >> LEAF_BITS;
         for leaf in first..=last {
             if let Some(words) = self.leaf_or_alloc(granule, leaf << LEAF_BITS) {
                 // Release, with the Acquire in `enclosing`.

@@ -190,6 +190,17 @@ impl PackedBlock {
         Some(SmallBlock { usable: requested + slop, packed })
     }
 
+    /// Returns the usable bytes of the block of a word, if it is live, has this half of its granule,
+    /// and no record.
+    #[inline(always)]
+    pub(crate) fn small_size(word: u64, second_half: bool) -> Option<usize> {
+        let half = if second_half { SECOND_HALF } else { 0 };
+        let is_small = word & (LIVE | SECOND_HALF | HAS_RECORD) == LIVE | half;
+        let requested = (word >> REQUESTED_SHIFT) as usize & ((1 << REQUESTED_BITS) - 1);
+        let slop = (word >> SLOP_SHIFT) as usize & ((1 << SLOP_BITS) - 1);
+        is_small.then_some(requested + slop)
+    }
+
     #[inline]
     pub(crate) fn is_second_half(self) -> bool {
         self.word() & SECOND_HALF != 0

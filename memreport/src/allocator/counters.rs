@@ -149,34 +149,64 @@ pub fn thread_counters() -> Option<HeapCounters> {
     })
 }
 
+/// The counters of this thread, which only it writes.
+#[derive(Clone, Copy, Debug)]
+pub struct ThreadSlot(&'static Slot);
+
+impl ThreadSlot {
+    /// Returns the counters of this thread. Returns `None` before its first block, at the end of
+    /// its life, and if it shares its slot with others.
+    #[inline(always)]
+    #[must_use]
+    pub fn current() -> Option<Self> {
+        OWN.try_with(Cell::get).ok().flatten().map(ThreadSlot)
+    }
+
+    /// Counts an allocated block of this many usable bytes.
+    #[inline(always)]
+    pub fn count_allocated(self, bytes: usize) {
+        add(&self.0.allocated_bytes, bytes as u64);
+        add(&self.0.allocations, 1);
+    }
+
+    /// Counts a block of this many usable bytes that is about to be freed.
+    #[inline(always)]
+    pub fn count_freed(self, bytes: usize) {
+        add(&self.0.freed_bytes, bytes as u64);
+        add(&self.0.frees, 1);
+    }
+}
+
+/// Adds to a counter that only this thread writes, so no read-modify-write is needed. Readers may
+/// see an older sum.
+#[inline(always)]
+fn add(counter: &AtomicU64, number: u64) {
+    counter.store(counter.load(Relaxed).wrapping_add(number), Relaxed);
+}
+
 /// Counts an allocated block of this many usable bytes.
 #[inline]
 pub fn allocated(bytes: usize) {
-    count(bytes, |slot| (&slot.allocated_bytes, &slot.allocations));
+    match ThreadSlot::current() {
+        Some(slot) => slot.count_allocated(bytes),
+        None => count_slowly(bytes, |slot| (&slot.allocated_bytes, &slot.allocations)),
+    }
 }
 
 /// Counts a block of this many usable bytes that is about to be freed.
 #[inline]
 pub fn freed(bytes: usize) {
-    count(bytes, |slot| (&slot.freed_bytes, &slot.frees));
-}
-
-#[inline]
-fn count(bytes: usize, of: impl Fn(&Slot) -> (&AtomicU64, &AtomicU64)) {
-    match OWN.try_with(Cell::get) {
-        Ok(Some(slot)) => {
-            // Only this thread writes here, so no read-modify-write is needed. Readers may see an
-            // older sum.
-            let (sum, number) = of(slot);
-            sum.store(sum.load(Relaxed).wrapping_add(bytes as u64), Relaxed);
-            number.store(number.load(Relaxed).wrapping_add(1), Relaxed);
-        }
-        _ => count_slowly(of(take_slot().unwrap_or(&COMMON)), bytes),
+    match ThreadSlot::current() {
+        Some(slot) => slot.count_freed(bytes),
+        None => count_slowly(bytes, |slot| (&slot.freed_bytes, &slot.frees)),
     }
 }
 
+/// Counts a block of a thread without a slot of its own, which takes one if it can.
 #[cold]
-fn count_slowly((sum, number): (&AtomicU64, &AtomicU64), bytes: usize) {
+#[inline(never)]
+fn count_slowly(bytes: usize, of: impl Fn(&Slot) -> (&AtomicU64, &AtomicU64)) {
+    let (sum, number) = of(take_slot().unwrap_or(&COMMON));
     sum.fetch_add(bytes as u64, Relaxed);
     number.fetch_add(1, Relaxed);
 }
@@ -190,6 +220,7 @@ static SLOTS: [Slot; SLOT_COUNT] = [const { Slot::new() }; SLOT_COUNT];
 static COMMON: Slot = Slot::new();
 
 /// The counters of one thread. Two cache lines, because processors fetch lines in pairs.
+#[derive(Debug)]
 #[repr(align(128))]
 struct Slot {
     allocated_bytes: AtomicU64,

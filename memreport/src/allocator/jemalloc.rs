@@ -22,10 +22,13 @@ unsafe impl UsableSize for Jemalloc {
         unsafe { tikv_jemallocator::usable_size(block) }
     }
 
+    fn prepare_sizes(&self) -> bool {
+        size_class::agrees()
+    }
+
     #[inline]
-    unsafe fn usable_size_from_layout(&self, block: *const u8, layout: Layout) -> usize {
-        // SAFETY: the caller's contract.
-        unsafe { size_class::usable_size(block, layout) }
+    unsafe fn prepared_size(&self, _block: *const u8, layout: Layout) -> Option<usize> {
+        size_class::usable_size(layout)
     }
 
     fn statistics(&self) -> Option<HeapStatistics> {

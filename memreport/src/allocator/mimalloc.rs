@@ -19,6 +19,17 @@ unsafe impl UsableSize for MiMalloc {
         unsafe { self.usable_size(block) }
     }
 
+    fn prepare_sizes(&self) -> bool {
+        true
+    }
+
+    /// Queries: a block that is resized in place keeps its size, so the layout does not tell it.
+    #[inline]
+    unsafe fn prepared_size(&self, block: *const u8, _layout: Layout) -> Option<usize> {
+        // SAFETY: a live block of this allocator, by the caller's contract.
+        Some(unsafe { self.usable_size(block) })
+    }
+
     /// Returns the committed bytes alone: release builds count nothing else, and their resident
     /// bytes are the same number.
     fn statistics(&self) -> Option<HeapStatistics> {

@@ -25,6 +25,16 @@ unsafe impl UsableSize for System {
         unsafe { chunk::usable_size(block) }
     }
 
+    fn prepare_sizes(&self) -> bool {
+        chunk::has_size_word()
+    }
+
+    #[inline]
+    unsafe fn prepared_size(&self, block: *const u8, _layout: Layout) -> Option<usize> {
+        // SAFETY: a live block of a malloc that keeps such words, by the caller's contract.
+        unsafe { chunk::size_by_word(block) }
+    }
+
     fn statistics(&self) -> Option<HeapStatistics> {
         statistics()
     }

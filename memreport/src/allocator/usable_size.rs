@@ -2,6 +2,8 @@
 #![expect(unsafe_code, reason = "a global allocator and its size query are unsafe by nature")]
 
 use core::alloc::Layout;
+use core::sync::atomic::AtomicU8;
+use core::sync::atomic::Ordering::Relaxed;
 use std::alloc::GlobalAlloc;
 
 use super::counters;
@@ -28,17 +30,26 @@ pub unsafe trait UsableSize: GlobalAlloc {
     /// `()` if unknown.
     unsafe fn usable_size(&self, block: *const u8, layout: Layout) -> usize;
 
-    /// Returns the same as [`usable_size`](Self::usable_size) for a block whose layout is certain.
-    /// Allocators that compute the size from the layout, without a look at the block, implement it.
+    /// Prepares [`prepared_size`](Self::prepared_size), and returns whether it may be called from
+    /// now on.
+    ///
+    /// Called at the first block of the process, also on several threads at once. It may use the
+    /// allocator's own functions, but not the program's global allocator.
+    fn prepare_sizes(&self) -> bool {
+        false
+    }
+
+    /// Returns the same as [`usable_size`](Self::usable_size) if there is a faster way, and `None`
+    /// if it takes a query. Allocators that count blocks call it for each block that is allocated
+    /// and freed.
     ///
     /// # Safety
     ///
-    /// `block` is a live block of this allocator. `layout` is the layout of the call that allocated
-    /// or last resized it.
+    /// [`prepare_sizes`](Self::prepare_sizes) has returned `true`. `block` is a live block of this
+    /// allocator. `layout` is the one of the call that allocated or last resized it.
     #[inline]
-    unsafe fn usable_size_from_layout(&self, block: *const u8, layout: Layout) -> usize {
-        // SAFETY: the caller's contract is stricter.
-        unsafe { self.usable_size(block, layout) }
+    unsafe fn prepared_size(&self, _block: *const u8, _layout: Layout) -> Option<usize> {
+        None
     }
 
     /// Returns the allocator's statistics, if it has any. Called between reporters; it may take
@@ -96,6 +107,15 @@ unsafe impl<A: GlobalAlloc> UsableSize for LayoutSizes<A> {
     unsafe fn usable_size(&self, _block: *const u8, layout: Layout) -> usize {
         layout.size()
     }
+
+    fn prepare_sizes(&self) -> bool {
+        true
+    }
+
+    #[inline]
+    unsafe fn prepared_size(&self, _block: *const u8, layout: Layout) -> Option<usize> {
+        Some(layout.size())
+    }
 }
 
 /// An allocator that counts blocks and bytes and does nothing else.
@@ -103,12 +123,18 @@ unsafe impl<A: GlobalAlloc> UsableSize for LayoutSizes<A> {
 #[derive(Debug, Default)]
 pub struct Counted<A> {
     inner: A,
+    /// The result of `prepare_sizes`: one of the constants below.
+    prepared: AtomicU8,
 }
+
+const UNDECIDED: u8 = 0;
+const PREPARED: u8 = 1;
+const UNPREPARED: u8 = 2;
 
 impl<A> Counted<A> {
     /// Wraps `inner` and counts its blocks.
     pub const fn new(inner: A) -> Self {
-        Counted { inner }
+        Counted { inner, prepared: AtomicU8::new(UNDECIDED) }
     }
 }
 
@@ -136,7 +162,7 @@ unsafe impl<A: UsableSize> GlobalAlloc for Counted<A> {
     #[inline]
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         // SAFETY: the block lives until the next line.
-        counters::freed(unsafe { self.inner.usable_size_from_layout(block, layout) });
+        counters::freed(unsafe { self.size(block, layout) });
         // SAFETY: the caller's contract is passed through.
         unsafe { self.inner.dealloc(block, layout) };
     }
@@ -144,7 +170,7 @@ unsafe impl<A: UsableSize> GlobalAlloc for Counted<A> {
     #[inline]
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
         // SAFETY: the block lives until the next line.
-        let before = unsafe { self.inner.usable_size_from_layout(block, layout) };
+        let before = unsafe { self.size(block, layout) };
         // SAFETY: the caller's contract is passed through.
         let moved = unsafe { self.inner.realloc(block, layout, new_size) };
         if !moved.is_null() {
@@ -159,6 +185,33 @@ unsafe impl<A: UsableSize> GlobalAlloc for Counted<A> {
 }
 
 impl<A: UsableSize> Counted<A> {
+    /// Returns the usable bytes of a block.
+    ///
+    /// # Safety
+    ///
+    /// `block` is a live block of the inner allocator, allocated or resized with this layout.
+    #[inline]
+    unsafe fn size(&self, block: *const u8, layout: Layout) -> usize {
+        // Relaxed: threads that prepare at the same time get the same result.
+        let is_prepared = match self.prepared.load(Relaxed) {
+            PREPARED => true,
+            UNPREPARED => false,
+            _ => self.prepare(),
+        };
+        // SAFETY: prepared, and the caller's contract.
+        let size =
+            if is_prepared { unsafe { self.inner.prepared_size(block, layout) } } else { None };
+        // SAFETY: the caller's contract.
+        size.unwrap_or_else(|| unsafe { self.inner.usable_size(block, layout) })
+    }
+
+    #[cold]
+    fn prepare(&self) -> bool {
+        let is_prepared = self.inner.prepare_sizes();
+        self.prepared.store(if is_prepared { PREPARED } else { UNPREPARED }, Relaxed);
+        is_prepared
+    }
+
     /// Counts a new block.
     ///
     /// # Safety
@@ -168,7 +221,7 @@ impl<A: UsableSize> Counted<A> {
     unsafe fn count_allocated(&self, block: *mut u8, layout: Layout) {
         if !block.is_null() {
             // SAFETY: live, by the caller's contract.
-            counters::allocated(unsafe { self.inner.usable_size_from_layout(block, layout) });
+            counters::allocated(unsafe { self.size(block, layout) });
         }
     }
 }
@@ -183,10 +236,14 @@ unsafe impl<A: UsableSize> UsableSize for Counted<A> {
         unsafe { self.inner.usable_size(block, layout) }
     }
 
+    fn prepare_sizes(&self) -> bool {
+        self.inner.prepare_sizes()
+    }
+
     #[inline]
-    unsafe fn usable_size_from_layout(&self, block: *const u8, layout: Layout) -> usize {
+    unsafe fn prepared_size(&self, block: *const u8, layout: Layout) -> Option<usize> {
         // SAFETY: the caller's contract is passed through.
-        unsafe { self.inner.usable_size_from_layout(block, layout) }
+        unsafe { self.inner.prepared_size(block, layout) }
     }
 
     fn statistics(&self) -> Option<HeapStatistics> {

@@ -4,7 +4,7 @@ use std::num::NonZeroU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64};
 
-use super::{AWAKE, DECIDED, EVENTS, OBSERVED, Plan};
+use super::{AWAKE, DECIDED, EVENTS, OBSERVED, PREPARED, Plan};
 use crate::mem::published::Published;
 use crate::sample::options::{Mode, Options, Stacks};
 use crate::sample::rate::{Probability, RateCell, SamplingRate, TooManyRates};
@@ -53,12 +53,17 @@ pub(crate) fn plan() -> Plan {
 
 /// Puts the hooks to sleep: they count bytes only.
 pub(crate) fn set_asleep() {
-    PLAN.set(Plan::ASLEEP.0);
+    update(|before| Plan(DECIDED | before.0 & PREPARED));
+}
+
+/// Notes that the inner allocator's sizes are prepared.
+pub(crate) fn set_prepared() {
+    update(|before| Plan(before.0 | PREPARED));
 }
 
 /// Starts to insert blocks as the options request. The former plan decides whether earlier blocks
 /// are missing.
-pub(crate) fn begin(options: Options) -> Result<Plan, TooManyRates> {
+pub(crate) fn begin(options: Options) -> Result<(), TooManyRates> {
     let is_profile = options.mode == Mode::Profile;
     let probability = Probability::of_bytes(options.sample_bytes);
     let rate = if is_profile { SamplingRate::of(probability)? } else { SamplingRate::EVERY };
@@ -77,8 +82,8 @@ pub(crate) fn begin(options: Options) -> Result<Plan, TooManyRates> {
     SHOWS_STATS.store(options.show_dump_stats, Relaxed);
     SAMPLE_BYTES.store(if is_profile { options.sample_bytes.get() } else { 0 }, Relaxed);
     let plan = Plan::of(options);
-    update(|before| Plan(plan.0 | before.0 & (EVENTS | OBSERVED)));
-    Ok(plan)
+    update(|before| Plan(plan.0 | before.0 & (EVENTS | OBSERVED | PREPARED)));
+    Ok(())
 }
 
 /// Stops inserting new blocks.

@@ -45,8 +45,9 @@ pub(crate) struct LastStack {
     pub(crate) copied: CopiedWords,
 }
 
-/// The innermost frames belong to the tracker and its hook: the walk drops them.
-pub(crate) const OWN_FRAMES: usize = 2;
+/// The innermost frame is the function that captures the registers: the walk drops it. The hook's
+/// other frames, which depend on the build, are dropped when a stack is interned.
+pub(crate) const OWN_FRAMES: usize = 1;
 
 const INDEX_SLOTS: usize = 256;
 const _: () = assert!(MAX_FRAMES <= 1 << 8, "an index is a byte");

@@ -59,10 +59,11 @@ pub(super) fn store_word(words: &[AtomicU64], index: usize, packed: PackedBlock)
     words[HEADER + index].store(packed.word(), Release);
 }
 
-/// Returns whether the last byte of a block is in another leaf than the first.
+/// Returns whether the last byte of a block is in another leaf than the first. For a block without
+/// bytes the result does not matter: it covers no further leaf.
 #[inline]
 pub(super) fn crosses_leaves(address: usize, usable: usize) -> bool {
-    (address ^ (address + usable - usize::from(usable > 0))) >> LEAF_BITS != 0
+    (address ^ address.wrapping_add(usable).wrapping_sub(1)) >> LEAF_BITS != 0
 }
 
 /// Returns the index of an address's granule in its leaf.

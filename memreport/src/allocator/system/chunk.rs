@@ -34,19 +34,28 @@ const NO: u8 = 2;
 /// `block` is a live block of the C library's malloc.
 #[inline]
 pub(super) unsafe fn usable_size(block: *const u8) -> usize {
-    if has_size_word() {
-        // SAFETY: the word before a block of a malloc that keeps such words.
-        let word = unsafe { words::read(block.addr() - WORD) };
-        if word & MAPPED == 0 {
-            return (word & !FLAGS) - WORD;
-        }
-    }
+    // SAFETY: the caller's contract, and this malloc keeps such words.
+    let size = if has_size_word() { unsafe { size_by_word(block) } } else { None };
     // SAFETY: live, by the caller's contract. The function reads headers only.
-    unsafe { libc::malloc_usable_size(block.cast_mut().cast()) }
+    size.unwrap_or_else(|| unsafe { libc::malloc_usable_size(block.cast_mut().cast()) })
 }
 
+/// Returns the usable bytes of a block by the word before it, or `None` if the block is a mapping
+/// of its own.
+///
+/// # Safety
+///
+/// `block` is a live block of the C library's malloc, and [`has_size_word`] is true.
 #[inline]
-fn has_size_word() -> bool {
+pub(super) unsafe fn size_by_word(block: *const u8) -> Option<usize> {
+    // SAFETY: the word before a block of a malloc that keeps such words.
+    let word = unsafe { words::read(block.addr() - WORD) };
+    (word & MAPPED == 0).then_some((word & !FLAGS) - WORD)
+}
+
+/// Returns whether the word before a block has its size.
+#[inline]
+pub(super) fn has_size_word() -> bool {
     // Relaxed: threads that come here at the same time get the same result.
     match SIZE_WORD.load(Relaxed) {
         YES => true,

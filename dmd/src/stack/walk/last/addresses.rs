@@ -21,10 +21,10 @@ impl LastStack {
     }
 
     /// Ends a walk along frame pointers: the stack is the `outer` outermost frames of the last
-    /// stack and the pushed addresses, without the tracker's own frame. Returns whether all fit.
+    /// stack and the pushed addresses. Returns whether all fit.
     #[inline(always)]
     pub(crate) fn commit_addresses(&self, outer: usize, pushed: usize) -> bool {
-        let pushed = self.addresses.get(1..pushed).unwrap_or(&[]);
+        let pushed = self.addresses.get(..pushed).unwrap_or(&[]);
         let length = outer + pushed.len();
         if length > MAX_FRAMES {
             self.commit_truncated(outer, pushed);
