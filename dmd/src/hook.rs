@@ -10,6 +10,8 @@
 pub(crate) mod own_frames;
 pub(crate) mod start;
 mod allocator;
+mod insert;
+mod declare;
 
 pub use allocator::Dmd;
 pub use start::{StartError, start, stop};

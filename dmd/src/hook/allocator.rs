@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! alloc    asleep: inner alloc, counters
-//!          else: inner alloc, then on_alloc: profile: insert the block if it is sampled
-//!                                            else: insert, by the plan's `Insertion`
+//!          else: inner alloc, counters, then profile: insert the block if it is sampled
+//!                                            else: insert it, by the plan's `Insertion`
 //! dealloc  asleep: counters, inner dealloc
 //!          else: remove the block, inner dealloc
 //! realloc  remove, inner realloc, on_alloc; if null, insert again
@@ -21,16 +21,8 @@ use memreport::__private::{ThreadSlot, allocated as count_allocated, freed as co
 use memreport::{HeapStatistics, UsableSize};
 
 use super::start;
-use crate::event::events::{Event, record};
-use crate::event::observers;
-use crate::mem::sys;
-use crate::sample::plan::{self, Insertion, Plan, plan};
-use crate::sample::rate::SamplingRate;
-use crate::stack::site::{self, NewBlock, ObservedBlock};
-use crate::table::blocks::Granule;
-use crate::table::epoch::epoch;
-use crate::table::packed_block::{Block, SiteId};
-use crate::table::{BLOCKS, FREED, set_spacing};
+use crate::sample::plan::{self, plan};
+use crate::table::{BLOCKS, set_spacing};
 
 /// The tracking allocator, which wraps another one and is asleep until `$DMD` or
 /// [`start`](crate::start) wakes it.
@@ -46,9 +38,6 @@ pub struct Dmd<A> {
 /// The largest alignment of the fast functions. Inner allocators have other functions above it.
 const USUAL_ALIGN: usize = 16;
 
-/// A layout that is not known, for queries.
-const UNKNOWN: Layout = Layout::new::<()>();
-
 /// A change of a block's size, in layouts of the program.
 #[derive(Clone, Copy)]
 struct Resize {
@@ -57,9 +46,6 @@ struct Resize {
 }
 
 impl<A: UsableSize> Dmd<A> {
-    /// The granule of the table: a constant of the inner allocator.
-    const GRANULE: Granule = Granule::of_spacing(A::SPACING);
-
     /// Tracks the blocks of `inner`. With `wakes_in_tests` the table is kept even without `$DMD`.
     ///
     /// Programs call [`global_allocator!`](crate::global_allocator), which keeps the contract:
@@ -128,12 +114,11 @@ impl<A: UsableSize> Dmd<A> {
         }
         // SAFETY: sizes are prepared, and it is a new block.
         let usable = unsafe { self.inner.prepared_size(address, rounded) };
-        // SAFETY: as above.
-        let Some(usable) = usable else { return unsafe { self.query_and_count(address) } };
-        // SAFETY: as above.
-        let Some(slot) = ThreadSlot::current() else {
-            return unsafe { self.query_and_count(address) };
+        let Some(usable) = usable else {
+            // SAFETY: as above.
+            return unsafe { self.query_and_insert(address, layout.size()) };
         };
+        let Some(slot) = ThreadSlot::current() else { return count(address, usable) };
         slot.count_allocated(usable);
         address
     }
@@ -159,11 +144,10 @@ impl<A: UsableSize> Dmd<A> {
         let usable = unsafe { self.inner.prepared_size(address, rounded) };
         let Some(usable) = usable else {
             // SAFETY: as above.
-            return unsafe { self.on_alloc(address, layout.size(), UNKNOWN) };
+            return unsafe { self.query_and_insert(address, layout.size()) };
         };
         let Some(slot) = ThreadSlot::current() else {
-            // SAFETY: as above.
-            return unsafe { self.on_alloc(address, layout.size(), UNKNOWN) };
+            return Self::on_alloc(address, layout.size(), usable);
         };
         slot.count_allocated(usable);
         Self::insert_by_plan(plan(), address, layout.size(), usable)
@@ -186,7 +170,8 @@ impl<A: UsableSize> Dmd<A> {
             return address;
         }
         // SAFETY: a new block.
-        unsafe { self.on_alloc(address, layout.size(), layout) }
+        let usable = unsafe { self.size(address, layout) };
+        Self::on_alloc(address, layout.size(), usable)
     }
 
     /// Decides the plan before the first block of the process.
@@ -199,150 +184,25 @@ impl<A: UsableSize> Dmd<A> {
         start::decide(self.wakes_in_tests);
     }
 
-    /// Counts a new block while asleep, by a query of its size, and returns it.
+    /// Handles a new block whose size takes a query, and returns it.
     ///
     /// # Safety
     ///
-    /// `address` is a new block of the inner allocator.
+    /// `address` is a new block of the inner allocator, which has prepared sizes.
     #[cold]
     #[inline(never)]
-    unsafe fn query_and_count(&self, address: *mut u8) -> *mut u8 {
-        // SAFETY: a new block, with a layout that is not known here.
-        count_allocated(unsafe { self.inner.usable_size(address, UNKNOWN) });
-        address
+    unsafe fn query_and_insert(&self, address: *mut u8, requested: usize) -> *mut u8 {
+        // SAFETY: a new block. A query needs no layout, since sizes are prepared.
+        let usable = unsafe { self.inner.usable_size(address, Layout::new::<()>()) };
+        Self::on_alloc(address, requested, usable)
     }
 
     /// Counts a new block, inserts it into the table, depending on the plan, and returns it.
-    ///
-    /// # Safety
-    ///
-    /// `address` is a new block of the inner allocator, and `layout` is the one that it was
-    /// requested for, or [`UNKNOWN`].
     #[cold]
     #[inline(never)]
-    unsafe fn on_alloc(&self, address: *mut u8, requested: usize, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller's contract.
-        let usable = unsafe { self.usable_size(address, layout) };
+    fn on_alloc(address: *mut u8, requested: usize, usable: usize) -> *mut u8 {
         count_allocated(usable);
         Self::insert_by_plan(plan(), address, requested, usable)
-    }
-
-    /// Inserts a new block, depending on the plan, and returns it.
-    #[inline(always)]
-    fn insert_by_plan(plan: Plan, address: *mut u8, requested: usize, usable: usize) -> *mut u8 {
-        // Tests, not a match: the compiler would build the value of an enum before it branches.
-        if plan.samples() {
-            if site::skips_sample(usable) {
-                return address;
-            }
-            return Self::insert_if_sampled(plan, address, requested, usable);
-        }
-        if plan.is_asleep() {
-            return address;
-        }
-        Self::insert(plan, address, requested, usable)
-    }
-
-    /// Inserts a block that passed the sampler's quick test, if the exact test samples it, and
-    /// returns it.
-    #[cold]
-    #[inline(never)]
-    fn insert_if_sampled(plan: Plan, address: *mut u8, requested: usize, usable: usize) -> *mut u8 {
-        match plan.insertion() {
-            Insertion::Observed => Self::insert_observed(plan, address.addr(), requested, usable),
-            insertion if site::is_sampled(usable) => match insertion {
-                Insertion::Timed => Self::insert_timed(plan, address.addr(), requested, usable),
-                _ => return Self::insert_with_site(plan, address, requested, usable),
-            },
-            _ => {}
-        }
-        address
-    }
-
-    /// Inserts a block in the way that the plan names, and returns it.
-    #[inline(always)]
-    fn insert(plan: Plan, address: *mut u8, requested: usize, usable: usize) -> *mut u8 {
-        match plan.insertion() {
-            Insertion::WithoutStack => {
-                if let Some(site) = site::cached_without_stack() {
-                    let (epoch, rate) = (epoch(), SamplingRate::EVERY);
-                    let block = Block { requested, usable, site, epoch, rate, time: 0 };
-                    if BLOCKS.insert_small(Self::GRANULE, address.addr(), block) {
-                        return address;
-                    }
-                }
-                Self::insert_with_site(plan, address, requested, usable)
-            }
-            Insertion::WithSite => Self::insert_with_site(plan, address, requested, usable),
-            _ => Self::insert_rarely(plan, address, requested, usable),
-        }
-    }
-
-    /// Inserts a block in one of the less usual ways, and returns it.
-    #[cold]
-    #[inline(never)]
-    fn insert_rarely(plan: Plan, address: *mut u8, requested: usize, usable: usize) -> *mut u8 {
-        match plan.insertion() {
-            Insertion::WithoutStack | Insertion::WithSite | Insertion::Nothing => {}
-            Insertion::Timed => Self::insert_timed(plan, address.addr(), requested, usable),
-            Insertion::Observed => Self::insert_observed(plan, address.addr(), requested, usable),
-        }
-        address
-    }
-
-    /// Inserts a block with its site, and its stack if the plan has stacks, and returns it.
-    #[inline(never)]
-    fn insert_with_site(plan: Plan, address: *mut u8, requested: usize, usable: usize) -> *mut u8 {
-        let NewBlock { site, rate } = site::of_new_block(plan, usable);
-        let block = Block { requested, usable, site, epoch: epoch(), rate, time: 0 };
-        if !BLOCKS.insert_small(Self::GRANULE, address.addr(), block) {
-            BLOCKS.insert(Self::GRANULE, address.addr(), block);
-        }
-        Self::record_allocated(plan, address.addr(), block);
-        address
-    }
-
-    /// Inserts a block with its site and the time.
-    #[cold]
-    #[inline(never)]
-    fn insert_timed(plan: Plan, address: usize, requested: usize, usable: usize) {
-        let NewBlock { site, rate } = site::of_new_block_cold(plan, usable);
-        let (epoch, time) = (epoch(), sys::monotonic());
-        let block = Block { requested, usable, site, epoch, rate, time };
-        Self::insert_and_record(plan, address, block);
-    }
-
-    /// Inserts a block, with an event if events are written.
-    fn insert_and_record(plan: Plan, address: usize, block: Block) {
-        BLOCKS.insert(Self::GRANULE, address, block);
-        Self::record_allocated(plan, address, block);
-    }
-
-    /// Records the event of a new block, if events are written.
-    #[inline(always)]
-    fn record_allocated(plan: Plan, address: usize, block: Block) {
-        if plan.writes_events() {
-            record(Event::Allocated { address, block });
-        }
-    }
-
-    /// Inserts and logs a block while single allocations are observed, or marks it as unsampled.
-    #[cold]
-    #[inline(never)]
-    fn insert_observed(plan: Plan, address: usize, requested: usize, usable: usize) {
-        let observed = site::of_observed_block(plan, usable);
-        let (site, rate) = observed.map_or((SiteId::UNKNOWN, SamplingRate::EVERY), |observed| {
-            (observed.site, observed.rate)
-        });
-        let (epoch, time) = (epoch(), sys::monotonic());
-        let block = Block { requested, usable, site, epoch, rate, time };
-        let Some(ObservedBlock { logged_by, .. }) = observed else {
-            return BLOCKS.mark_unsampled(Self::GRANULE, address, block);
-        };
-        Self::insert_and_record(plan, address, block);
-        if let Some(thread) = logged_by {
-            observers::log(address, block, thread);
-        }
     }
 
     /// Frees a block: counts it, and removes it from the table.
@@ -387,7 +247,7 @@ impl<A: UsableSize> Dmd<A> {
         let usable = match removed {
             Some(block) => block.usable,
             // SAFETY: the block is still live.
-            None => unsafe { self.usable_size(address, layout) },
+            None => unsafe { self.size(address, layout) },
         };
         // SAFETY: the caller's contract.
         unsafe { self.free_removed(address, layout, usable) };
@@ -405,26 +265,21 @@ impl<A: UsableSize> Dmd<A> {
         unsafe { self.inner.dealloc(address, Self::rounded(layout)) };
     }
 
-    /// Removes a block from the table, with an event if events are written.
-    fn remove(address: usize) -> Option<Block> {
-        let block = if plan().is_observed() {
-            BLOCKS.remove_leaving_tombstone(Self::GRANULE, address)
+    /// Returns the usable bytes of a block.
+    ///
+    /// # Safety
+    ///
+    /// `address` is a live block of the inner allocator, and `layout` is its current layout.
+    unsafe fn size(&self, address: *const u8, layout: Layout) -> usize {
+        let rounded = Self::rounded(layout);
+        let prepared = if plan().is_prepared() {
+            // SAFETY: sizes are prepared, and the caller's contract.
+            unsafe { self.inner.prepared_size(address, rounded) }
         } else {
-            BLOCKS.remove(Self::GRANULE, address)
-        }?;
-        let plan = plan();
-        if plan.writes_events() {
-            let freed_at = if plan.has_free_stacks() { site::of_free() } else { SiteId::UNKNOWN };
-            record(Event::Freed { address, block, freed_at });
-        }
-        Some(block)
-    }
-
-    /// Counts a freed block, in modes that keep such counts.
-    fn count_freed(removed: Option<Block>) {
-        if let Some(block) = removed.filter(|_| plan().counts_freed()) {
-            FREED.count(block);
-        }
+            None
+        };
+        // SAFETY: the caller's contract.
+        prepared.unwrap_or_else(|| unsafe { self.inner.usable_size(address, rounded) })
     }
 
     /// Resizes a block: removes it, and inserts the new one, or the old one again on failure.
@@ -440,7 +295,7 @@ impl<A: UsableSize> Dmd<A> {
         let usable = match removed {
             Some(block) => block.usable,
             // SAFETY: the block lives until the call of `realloc`.
-            None => unsafe { self.usable_size(address, old) },
+            None => unsafe { self.size(address, old) },
         };
         let new_size = Self::rounded(new).size();
         // SAFETY: the caller's contract.
@@ -449,13 +304,23 @@ impl<A: UsableSize> Dmd<A> {
             count_freed_bytes(usable);
             Self::count_freed(removed);
             // SAFETY: a new block of the inner allocator.
-            return unsafe { self.on_alloc(moved, new.size(), new) };
-        } else if let Some(block) = removed {
+            let usable = unsafe { self.size(moved, new) };
+            return Self::on_alloc(moved, new.size(), usable);
+        }
+        if let Some(block) = removed {
             // The old block lives on, unchanged.
             Self::insert_and_record(plan(), address.addr(), block);
         }
         moved
     }
+}
+
+/// Counts a new block of a thread that has no counters of its own yet, and returns it.
+#[cold]
+#[inline(never)]
+fn count(address: *mut u8, usable: usize) -> *mut u8 {
+    count_allocated(usable);
+    address
 }
 
 // SAFETY: every call goes to the inner allocator; layouts are rounded alike in all calls.
@@ -532,44 +397,4 @@ unsafe impl<A: UsableSize> UsableSize for Dmd<A> {
     fn release_unused(&self) {
         self.inner.release_unused();
     }
-}
-
-/// Declares the program's global allocator, tracked by DMD.
-///
-/// Without arguments the inner allocator is the system's; otherwise the arguments are those of
-/// `memreport::global_allocator!`. Put it into `main.rs`, and into the first file of a test binary:
-/// in tests DMD keeps the table of blocks even without `$DMD`, since
-/// [`assert_fully_reported!`](crate::assert_fully_reported) needs it.
-///
-/// ```
-/// dmd::global_allocator!();
-///
-/// fn main() {
-///     let words = vec![String::from("heap")];
-///     assert_eq!(memreport::measure(&words).blocks, 2);
-/// }
-/// ```
-#[macro_export]
-macro_rules! global_allocator {
-    ($($allocator:tt)*) => {
-        $crate::__private::memreport::__with_allocator!([$crate::__declare_tracked] $($allocator)*);
-    };
-}
-
-/// Declares an allocator whose blocks are tracked.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __declare_tracked {
-    (($value:expr): $allocator:ty) => {
-        $crate::__private::memreport::__declare_allocator!(
-            $crate::Dmd<$allocator>,
-            {
-                let inner: $allocator = $value;
-                // SAFETY: it becomes the global allocator, of which a program has one.
-                unsafe { $crate::Dmd::new(inner, ::core::cfg!(test)) }
-            },
-            ::core::option::Option::Some(&$crate::__private::Tracking::<$allocator>::NEW)
-        );
-        $crate::__private::at_start!();
-    };
 }

@@ -190,8 +190,8 @@ impl PackedBlock {
         Some(SmallBlock { usable: requested + slop, packed })
     }
 
-    /// Returns the usable bytes of the block of a word, if it is live, has this half of its granule,
-    /// and no record.
+    /// Returns the usable bytes of the block of a word, if it is live, and has this half of its
+    /// granule and no record.
     #[inline(always)]
     pub(crate) fn small_size(word: u64, second_half: bool) -> Option<usize> {
         let half = if second_half { SECOND_HALF } else { 0 };

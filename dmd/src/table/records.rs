@@ -33,7 +33,7 @@ pub(crate) struct Records {
     /// The number of records that were ever used.
     count: AtomicU64,
     /// The head of the free list: in the low half the first free record plus one, in the high half
-    /// a version counter against the ABA problem.
+    /// the number of records that were taken from the list, against the ABA problem.
     free_list: AtomicU64,
 }
 
@@ -88,7 +88,7 @@ impl Records {
         loop {
             // Release, as in `insert`: a reader may still read this word.
             next.store(head & INDEX_MASK, Release);
-            let new = (head & !INDEX_MASK).wrapping_add(1 << 32) | u64::from(record + 1);
+            let new = head & !INDEX_MASK | u64::from(record + 1);
             // Release, with the Acquire of `pop_free`: the link is written before the record is on
             // the list.
             match self.free_list.compare_exchange_weak(head, new, Release, Relaxed) {

@@ -39,9 +39,9 @@ pub unsafe trait UsableSize: GlobalAlloc {
         false
     }
 
-    /// Returns the same as [`usable_size`](Self::usable_size) if there is a faster way, and `None`
-    /// if it takes a query. Allocators that count blocks call it for each block that is allocated
-    /// and freed.
+    /// Returns the same as [`usable_size`](Self::usable_size) if there is a faster way. Returns
+    /// `None` if it takes a query, which needs no layout. Allocators that count blocks call it for
+    /// each block that is allocated and freed.
     ///
     /// # Safety
     ///
@@ -198,9 +198,12 @@ impl<A: UsableSize> Counted<A> {
             UNPREPARED => false,
             _ => self.prepare(),
         };
-        // SAFETY: prepared, and the caller's contract.
-        let size =
-            if is_prepared { unsafe { self.inner.prepared_size(block, layout) } } else { None };
+        let size = if is_prepared {
+            // SAFETY: prepared, and the caller's contract.
+            unsafe { self.inner.prepared_size(block, layout) }
+        } else {
+            None
+        };
         // SAFETY: the caller's contract.
         size.unwrap_or_else(|| unsafe { self.inner.usable_size(block, layout) })
     }

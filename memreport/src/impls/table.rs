@@ -89,3 +89,20 @@ fn table<E>(buckets: usize) -> (usize, usize) {
     let entries = size_of::<E>().saturating_mul(buckets).saturating_add(align - 1) & !(align - 1);
     (entries.saturating_add(buckets + GROUP), entries)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_of_every_number_of_buckets_are_known_and_others_are_not() {
+        type Entry = [u8; 24];
+        for bits in 2..20 {
+            let (size, control) = table::<Entry>(1 << bits);
+            assert_eq!(size, (24 << bits) + (1 << bits) + GROUP);
+            assert!(is_table::<Entry>(control, size), "{bits}");
+            assert!(!is_table::<Entry>(control, size + 1), "{bits}");
+            assert!(!is_table::<Entry>(control + GROUP, size), "{bits}");
+        }
+    }
+}

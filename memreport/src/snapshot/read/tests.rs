@@ -254,3 +254,19 @@ fn what_we_add_is_understood_or_named() {
     assert_eq!(own("5").unknown.len(), 1);
     assert_eq!(own("{\"notes\": 5}").unknown.len(), 1);
 }
+
+#[test]
+fn every_limit_is_named_with_the_place() {
+    let error = |reports: &str| read_text(file(reports)).unwrap_err().to_string();
+    let list = |open: &str, close: &str, levels: usize| {
+        format!("{{\"path\": {}{}}}", open.repeat(levels), close.repeat(levels))
+    };
+    assert!(!error(&list("[", "]", 99)).contains("levels"), "a path of another type is refused");
+    assert!(error(&list("[", "]", 101)).starts_with("more than 100 levels of nesting at byte "));
+    assert!(error(&list("{\"a\":[", "]}", 51)).starts_with("more than 100 levels of nesting"));
+    let large = error(&format!("{{\"path\": [{}0]}}", "0,".repeat(40_000)));
+    assert!(large.starts_with("a value of more than 65536 bytes at byte "), "{large}");
+    assert!(large.ends_with("only the list of reports may be so long"), "{large}");
+    let long = error(&format!("{{\"path\": \"{}\"}}", "x".repeat((16 << 20) + 1)));
+    assert!(long.starts_with("a string or number of more than 16777216 bytes at byte "), "{long}");
+}

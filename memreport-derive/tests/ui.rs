@@ -1,6 +1,6 @@
 //! Tests the derive's errors: each file of `ui` beside the compiler's output.
 //!
-//! After a change of wording, run `TRYBUILD=overwrite cargo test -p memreport --test ui`, and read
+//! After a change of wording, run `TRYBUILD=overwrite cargo test -p memreport-derive --test ui`, and read
 //! the difference.
 
 #[test]
