@@ -55,7 +55,7 @@ const NAMED: [&str; 25] = [
 /// The least share of mutants that must be caught, in percent.
 const TARGET: usize = 90;
 
-/// The longest time for the tests of a mutant, in seconds. Mutants that take longer count as caught.
+/// The longest time for the tests of a mutant, in seconds. Those that take longer count as caught.
 const TIMEOUT: &str = "120";
 
 const INSTALL: &str = "not run: cargo-mutants is missing: cargo install cargo-mutants --locked";
