@@ -1,7 +1,7 @@
 //! Tests the derive's errors: each file of `ui` beside the compiler's output.
 //!
-//! After a change of wording, run `TRYBUILD=overwrite cargo test -p memreport-derive --test ui`, and
-//! read the difference.
+//! After a change of wording, run `TRYBUILD=overwrite cargo test -p memreport-derive --test ui`,
+//! and read the difference.
 
 #[test]
 #[cfg_attr(miri, ignore = "runs the compiler")]

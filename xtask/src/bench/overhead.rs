@@ -37,7 +37,9 @@ pub(crate) fn run(args: &[&str], out: &mut dyn Write) -> Result<bool, Failure> {
         let wanted = |variant: &Variant| wanted(&format!("{}, {}", work.name, variant.name));
         show(work_figures(work, effort, (&programs, &files), &wanted)?, &mut all, out)?;
     }
-    for (title, measure) in APART {
+    // Half a word may be of one of their names.
+    let works = WORKS.iter().any(|work| only.is_some_and(|word| word.contains(work.name)));
+    for (title, measure) in APART.into_iter().filter(|_| !works) {
         let figures = measure(&programs, effort)?;
         let figures =
             figures.into_iter().filter(|figure| wanted(&format!("{title}, {}", figure.name)));

@@ -1,7 +1,9 @@
 //! The steps that must pass before a change lands, each a command that can be run by hand.
 
+use std::fmt;
 use std::io::Write;
 use std::process::{Command, Stdio};
+use std::time::Instant;
 
 use super::sanitize::{CHECKERS, Effort, Outcome, TESTS_OF_DMD};
 use super::{features, tidy};
@@ -95,26 +97,60 @@ pub(crate) fn pre_commit(out: &mut dyn Write) -> Result<bool, Failure> {
         && all_holds(&[], out)?)
 }
 
-/// Runs the steps before a change lands.
+/// Runs the steps before a change lands, and prints the time that each took.
 pub(crate) fn ci(out: &mut dyn Write) -> Result<bool, Failure> {
-    let holds = steps(&[FORMAT], out)?
-        && house_rules(out)?
-        && steps(&[LINTS, TESTS, ALLOCATORS, DOCS], out)?
-        && features::without_std(out)?
-        && features::rust_version(out)?
-        && models(out)?;
-    if !holds {
-        return Ok(false);
-    }
+    let mut times = Times::default();
+    let holds = times.of("format", out, |out| steps(&[FORMAT], out))?
+        && times.of("tidy", out, house_rules)?
+        && times.of("clippy", out, |out| steps(&[LINTS], out))?
+        && times.of("tests", out, |out| steps(&[TESTS], out))?
+        && times.of("allocators", out, |out| steps(&[ALLOCATORS], out))?
+        && times.of("docs", out, |out| steps(&[DOCS], out))?
+        && times.of("without std", out, features::without_std)?
+        && times.of("Rust versions", out, features::rust_version)?
+        && times.of("models", out, models)?;
     let mut not_run = Vec::new();
-    for (_, checker) in CHECKERS {
-        match checker.check(EFFORT, out)? {
-            Outcome::Accepts => {}
-            Outcome::Rejects => return Ok(false),
-            Outcome::NotRun => not_run.push(checker.name()),
+    for (_, checker) in CHECKERS.into_iter().filter(|_| holds) {
+        let accepts = times.of(checker.name(), out, |out| {
+            let outcome = checker.check(EFFORT, out)?;
+            if outcome == Outcome::NotRun {
+                not_run.push(checker.name());
+            }
+            Ok(outcome != Outcome::Rejects)
+        })?;
+        if !accepts {
+            return Ok(false);
         }
     }
-    all_holds(&not_run, out)
+    writeln!(out, "\n{times}")?;
+    if holds { all_holds(&not_run, out) } else { Ok(false) }
+}
+
+/// The seconds that each step took.
+#[derive(Default)]
+struct Times(Vec<(&'static str, u64)>);
+
+impl Times {
+    /// Runs a step.
+    fn of(
+        &mut self,
+        name: &'static str,
+        out: &mut dyn Write,
+        step: impl FnOnce(&mut dyn Write) -> Result<bool, Failure>,
+    ) -> Result<bool, Failure> {
+        let begin = Instant::now();
+        let holds = step(out)?;
+        self.0.push((name, begin.elapsed().as_secs()));
+        Ok(holds)
+    }
+}
+
+impl fmt::Display for Times {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let all: u64 = self.0.iter().map(|(_, seconds)| seconds).sum();
+        write!(out, "{all} s:")?;
+        self.0.iter().try_for_each(|(name, seconds)| write!(out, " {name} {seconds}"))
+    }
 }
 
 /// Checks every rule of `cargo xtask tidy`.
@@ -163,6 +199,12 @@ mod tests {
         let output = "running 1 test\ntest table::blocks::tests::a ... ok\n";
         assert_eq!(unmatched(&["table::blocks::", "entry::"], output), ["entry::"]);
         assert_eq!(unmatched(&["a"], "running 0 tests\n"), ["a"]);
+    }
+
+    #[test]
+    fn times_are_added() {
+        let times = Times(vec![("format", 1), ("tests", 200)]);
+        assert_eq!(times.to_string(), "201 s: format 1 tests 200");
     }
 
     #[test]

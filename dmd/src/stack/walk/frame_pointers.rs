@@ -4,7 +4,7 @@
 //! leads further.
 
 use super::frames::{self, End};
-use super::last::LastStack;
+use super::last::{LastStack, verify};
 use super::modules::{self, AddressRange};
 use super::registers::Registers;
 use super::rule::WORD;
@@ -24,7 +24,7 @@ pub(crate) fn walk(here: Registers, own: StackBounds, last: &LastStack) -> Optio
     }
     let count = chain.count;
     let outer = match last.find(chain.end) {
-        Some(index) if last.verify(index) == 0 => index + 1,
+        Some(index) if verify(last.reusable(), index) == 0 => index + 1,
         _ => library_frames(chain.end, own, last)?,
     };
     Some(last.commit_addresses(outer, count))

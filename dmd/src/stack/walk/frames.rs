@@ -5,7 +5,7 @@ use std::cell::Cell;
 use std::hint::select_unpredictable;
 
 use super::cfi;
-use super::last::{Frame, LastStack};
+use super::last::{Frame, LastStack, verify};
 use super::memory::{FrameWords, Memory};
 use super::registers::Registers;
 use super::rule::{Base, CodeAddress, PlainRule, Rule, SavedOffsets, WORD};
@@ -52,7 +52,7 @@ pub(crate) fn walk(start: Registers, own: StackBounds, last: &LastStack, skip: u
         loop {
             let registers = Registers { stack_pointer, instruction, frame_pointer };
             if let Some(index) = last.find(registers) {
-                let verified = last.verify(index);
+                let verified = verify(last.reusable(), index);
                 let Some(frame) = last.reusable().get(verified).map(Cell::get) else { break };
                 if verified == 0 && !frame.is_opaque() {
                     same = index + 1;

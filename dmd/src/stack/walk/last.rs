@@ -1,20 +1,20 @@
 //! The last stack of a thread, as a cache for its next walk.
 //!
 //! Consecutive stacks share most of their outer frames. A walk that meets such a frame verifies the
-//! frames outside it, with one or two reads each, and does not walk them again.
+//! frames outside it, with two reads each, and does not walk them again.
 
 use std::cell::Cell;
 
 mod addresses;
-mod checks;
 mod frame;
 #[cfg(test)]
 mod tests;
 
-use self::checks::Checks;
 pub(crate) use self::frame::Frame;
 use super::memory::CopiedWords;
 use super::registers::Registers;
+use super::rule::WORD;
+use crate::mem::sys;
 use crate::stack::stack_cache::StackHash;
 
 /// The number of frames that a stack stores: the innermost ones.
@@ -31,8 +31,6 @@ pub(crate) struct LastStack {
     /// valid.
     pub(crate) hashes: [Cell<StackHash>; MAX_FRAMES],
     pub(crate) hashed: Cell<usize>,
-    /// The words that show whether outer frames are unchanged.
-    checks: Checks,
     /// A hash table from stack pointers to indices of frames. An entry may be stale, so a look-up
     /// checks the frame.
     index: [Cell<u8>; INDEX_SLOTS],
@@ -67,6 +65,10 @@ fn index_slot(registers: Registers) -> usize {
     (registers.stack_pointer >> 4) % INDEX_SLOTS
 }
 
+fn address_of_frame_pointer(frame: &Cell<Frame>) -> usize {
+    frame.as_ptr().expose_provenance() + std::mem::offset_of!(Frame, registers.frame_pointer)
+}
+
 impl LastStack {
     pub(crate) const fn new() -> Self {
         LastStack {
@@ -75,7 +77,6 @@ impl LastStack {
             reusable: Cell::new(0),
             hashes: [const { Cell::new(StackHash::EMPTY) }; MAX_FRAMES],
             hashed: Cell::new(0),
-            checks: Checks::new(),
             index: [const { Cell::new(0) }; INDEX_SLOTS],
             addresses: [const { Cell::new(0) }; NEW_FRAMES],
             root: Cell::new(None),
@@ -114,7 +115,15 @@ impl LastStack {
         innermost: usize,
     ) -> bool {
         let frames = self.frames.get(outermost..=innermost).unwrap_or(&[]);
-        frames.iter().rev().all(|frame| self.push(count, frame.get()))
+        let own = self.frames.as_ptr_range();
+        let own = own.start.addr()..own.end.addr();
+        frames.iter().rev().all(|frame| {
+            let mut frame = frame.get();
+            if own.contains(&frame.saved) {
+                frame.saved = Frame::UNCHANGED;
+            }
+            self.push(count, frame)
+        })
     }
 
     /// Appends a frame to the current walk. Returns `false` if there is no space.
@@ -139,14 +148,17 @@ impl LastStack {
         let places = self.frames.get(same..).unwrap_or(&[]).iter();
         let own = skip.min(walked);
         let frames = self.new.get(own..walked).unwrap_or(&[]).iter().rev();
-        let outer = self.frames.get(same.wrapping_sub(1));
-        let mut outer = outer.map(|outer| outer.get().registers);
+        let mut outer = self.frames.get(same.wrapping_sub(1));
         for ((index, place), frame) in (same..).zip(places).zip(frames) {
-            let frame = frame.get();
+            let mut frame = frame.get();
             self.index_frame(frame.registers, index);
-            self.checks.set_frame(index, frame, outer);
+            if frame.saved == Frame::UNCHANGED
+                && let Some(outer) = outer
+            {
+                frame.saved = address_of_frame_pointer(outer);
+            }
             place.set(frame);
-            outer = Some(frame.registers);
+            outer = Some(place);
         }
         self.length.set((same + new).min(MAX_FRAMES));
         self.hashed.set(if over > 0 { 0 } else { self.hashed.get().min(same) });
@@ -170,13 +182,6 @@ impl LastStack {
         }
     }
 
-    /// Verifies the frames outside frame `from`, which the walk has reached. Returns the index of
-    /// the outermost verified frame.
-    #[inline(always)]
-    pub(crate) fn verify(&self, from: usize) -> usize {
-        self.checks.verify(from)
-    }
-
     /// Copies the addresses from the innermost frame outwards, as many as fit.
     pub(crate) fn copy_to<'a>(&self, addresses: &'a mut [usize]) -> &'a [usize] {
         let frames = self.frames.get(..self.length.get()).unwrap_or(&[]);
@@ -198,4 +203,29 @@ impl LastStack {
         let innermost = self.frames.get(self.length.get().checked_sub(1)?)?;
         Some(innermost.get().address())
     }
+}
+
+/// Verifies the frames of the last stack outwards from frame `from`, which the walk has reached.
+/// Returns the index of the outermost verified frame.
+///
+/// A frame is verified if its inner frame is, and the inner frame's return address and saved frame
+/// pointer still lead to it. Both words lie above the stack pointer of the frame that the walk has
+/// reached, on the thread's own stack.
+#[inline(always)]
+pub(crate) fn verify(frames: &[Cell<Frame>], from: usize) -> usize {
+    let pairs = frames.get(..=from).unwrap_or(&[]).windows(2).rev();
+    let mut verified = from;
+    for pair in pairs {
+        let [outer, inner] = pair else { break };
+        let (Registers { stack_pointer, instruction, frame_pointer }, inner) =
+            (outer.get().registers, inner.get());
+        if inner.is_opaque()
+            || sys::word_at(stack_pointer.wrapping_sub(WORD)) != instruction
+            || sys::word_at(inner.saved) != frame_pointer
+        {
+            break;
+        }
+        verified -= 1;
+    }
+    verified
 }

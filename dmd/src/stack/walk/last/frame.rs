@@ -12,7 +12,8 @@ pub(crate) struct Frame {
 }
 
 impl Frame {
-    /// The frame pointer was not saved: the caller has the same.
+    /// The frame pointer was not saved. In a committed stack the address of the outer frame's own
+    /// entry replaces it, whose value is always equal: so all frames are verified alike.
     pub(crate) const UNCHANGED: usize = 0;
 
     /// The step from this frame cannot be verified: it depends on more than its registers and two
