@@ -286,4 +286,25 @@ mod tests {
             assert_eq!((time, thread, out), (12345, 0xffff_ffff, event));
         }
     }
+
+    #[test]
+    fn events_after_a_failed_listener_are_lost_until_it_ends() {
+        let listener = Listener::begin(false).expect("no other test listens to the queue");
+        // As if its thread had panicked.
+        drop(listener);
+        assert!(Listener::begin(false).is_none(), "the failed one has to end first");
+        let block = Block {
+            requested: 1,
+            usable: 24,
+            site: SiteId::UNKNOWN,
+            epoch: Epoch::FIRST,
+            rate: SamplingRate::EVERY,
+            time: 0,
+        };
+        for address in [32, 64, 96] {
+            record(Event::Allocated { address, block });
+        }
+        assert_eq!(end_failed(), 3);
+        assert_eq!(end_failed(), 0);
+    }
 }

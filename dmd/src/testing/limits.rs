@@ -70,3 +70,21 @@ impl From<f64> for Limits {
 pub(super) fn percent_of(bytes: i64, all: usize) -> f64 {
     if all == 0 { 0.0 } else { bytes as f64 * 100.0 / all as f64 }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_is_exceeded_by_more_than_itself() {
+        let summary = Summary { heap_allocated: 1000, ..Summary::default() };
+        let exceeded = |limits: Limits, unreported| limits.exceeded(unreported, &summary);
+        assert_eq!(exceeded(Limits::bytes(100), 100), None);
+        assert_eq!(exceeded(Limits::bytes(100), 101).as_deref(), Some("100 bytes"));
+        assert_eq!(exceeded(Limits::percent(10.0), 100), None);
+        assert_eq!(exceeded(Limits::percent(10.0), 101).as_deref(), Some("10 %"));
+        let both = Limits::bytes(100).and_percent(10.0);
+        assert_eq!(exceeded(both, 101).as_deref(), Some("100 bytes and 10 %"));
+        assert_eq!(exceeded(both.and_bytes(200), 200).as_deref(), Some("10 %"));
+    }
+}

@@ -46,3 +46,21 @@ pub(crate) fn sum(threads: impl Iterator<Item = u32>) -> Tally {
         Tally { walked: tally.walked + count(own), truncated: tally.truncated + count(own + 1) }
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_counts_of_threads_are_added() {
+        // No thread of the tests has these numbers.
+        const THREADS: [u32; 2] = [100_000, 100_001];
+        let count = walk_count(THREADS[0]).expect("there is memory");
+        increment(count);
+        increment(count);
+        increment(walk_count(THREADS[1]).expect("there is memory"));
+        count_truncated(THREADS[1]);
+        assert_eq!(sum(THREADS.into_iter()), Tally { walked: 3, truncated: 1 });
+        assert_eq!(sum([THREADS[0], 100_002].into_iter()), Tally { walked: 2, truncated: 0 });
+    }
+}
