@@ -257,3 +257,47 @@ unsafe impl<A: UsableSize> UsableSize for Counted<A> {
         self.inner.release_unused();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::alloc::System;
+
+    use super::*;
+
+    /// An allocator that refuses alignments below 8.
+    struct Aligned;
+
+    // SAFETY: the system's allocator, or null.
+    unsafe impl GlobalAlloc for Aligned {
+        unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+            assert!(layout.align() >= 8);
+            // SAFETY: forwarded.
+            unsafe { System.alloc(layout) }
+        }
+
+        unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+            assert!(layout.align() >= 8);
+            // SAFETY: forwarded.
+            unsafe { System.dealloc(block, layout) }
+        }
+    }
+
+    #[test]
+    fn layout_sizes_align_every_block_to_8() {
+        let allocator = LayoutSizes(Aligned);
+        let layout = Layout::from_size_align(17, 1).expect("it fits");
+        // SAFETY: the size is not 0.
+        let block = unsafe { allocator.alloc(layout) };
+        // SAFETY: a live block of this layout, and the new size is not 0.
+        let block = unsafe { allocator.realloc(block, layout, 33) };
+        let layout = Layout::from_size_align(33, 1).expect("it fits");
+        assert!(allocator.prepare_sizes());
+        // SAFETY: prepared, and a live block of this layout.
+        assert_eq!(unsafe { allocator.prepared_size(block, layout) }, Some(33));
+        // SAFETY: as above. No size of these fits an alignment of 8.
+        let refused = unsafe { allocator.realloc(block, layout, isize::MAX as usize) };
+        assert!(refused.is_null());
+        // SAFETY: live, and not used after this.
+        unsafe { allocator.dealloc(block, layout) };
+    }
+}
