@@ -7,6 +7,8 @@ mod statistics;
 #[cfg(feature = "std")]
 mod usable_size;
 #[cfg(feature = "std")]
+pub(crate) mod thread_end;
+#[cfg(feature = "std")]
 pub(crate) mod counters;
 #[cfg(feature = "std")]
 pub(crate) mod system;

@@ -162,6 +162,7 @@ pub mod __private {
         crate::allocator::counters::{HeapWatch, ThreadSlot, allocated, freed, thread_counters},
         crate::allocator::declaration::{Declaration, tracker},
         crate::allocator::loaded::stay_loaded,
+        crate::allocator::thread_end::ThreadEnd,
         crate::event::mark::{Mark, MarkReader},
         crate::event::on_alloc::{OWN, as_own, current_on_alloc},
         crate::event::scope::{

@@ -130,6 +130,11 @@ fn hooks_find_the_stack_of_a_thread_without_a_lock() {
 }
 
 #[test]
+fn threads_have_the_smallest_stacks() {
+    holds("small-threads", 4, &[]);
+}
+
+#[test]
 fn a_forked_child_goes_on_and_knows_its_blocks() {
     for case in ["fork", "fork-busy"] {
         for run in &holds(case, 5 + 3, &[])[1..] {

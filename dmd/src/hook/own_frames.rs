@@ -85,8 +85,9 @@ fn learn_from(entry: Entry) {
 fn learn_last_stack() {
     let outer = own_code::function_at(learn_from as *const () as usize);
     Thread::current(|thread| {
+        let Some(last) = thread.last_stack.get() else { return };
         let mut addresses = [0; MAX_FRAMES];
-        let frames = thread.last_stack.copy_to(&mut addresses);
+        let frames = last.copy_to(&mut addresses);
         let is_outer = |frame: &usize| outer.is_some() && own_code::function_of(*frame) == outer;
         if let Some(inner) = frames.iter().position(is_outer) {
             frames[..inner].iter().for_each(|frame| own_code::learn(*frame));

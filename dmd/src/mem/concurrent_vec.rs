@@ -21,7 +21,7 @@ pub(crate) struct ConcurrentVec<T> {
     segments: [LazySlice<T>; SEGMENTS],
 }
 
-impl<T: Zeroed> ConcurrentVec<T> {
+impl<T: Zeroed + Sync> ConcurrentVec<T> {
     const_fn! {
         pub(crate) fn new() -> Self {
             ConcurrentVec { segments: array_of!(LazySlice::new(); SEGMENTS) }

@@ -19,13 +19,13 @@ pub(crate) fn mapped_bytes() -> usize {
     MAPPED.load(Relaxed)
 }
 
-/// A type that zeroed memory is a valid value of, and that threads can share: atomics, and arrays
-/// and structs of them.
+/// A type that zeroed memory is a valid value of: integers, atomics, and arrays and structs of
+/// them.
 ///
 /// # Safety
 ///
 /// All zeros is a valid value, and the type has no destructor.
-pub(crate) unsafe trait Zeroed: Sync + 'static {
+pub(crate) unsafe trait Zeroed: 'static {
     /// Returns the value that all zeros stand for. Loom's atomics are not made of zeros.
     #[cfg(loom)]
     fn zero() -> Self;
@@ -57,13 +57,15 @@ pub(crate) struct LazySlice<T> {
     start: AtomicPtr<T>,
 }
 
-impl<T: Zeroed> LazySlice<T> {
+impl<T> LazySlice<T> {
     const_fn! {
         pub(crate) fn new() -> Self {
             LazySlice { start: AtomicPtr::new(std::ptr::null_mut()) }
         }
     }
+}
 
+impl<T: Zeroed + Sync> LazySlice<T> {
     /// Returns the slice, if it is mapped. `length` is the same in every call.
     #[inline]
     pub(crate) fn get(&self, length: usize) -> Option<&'static [T]> {

@@ -1,11 +1,16 @@
-//! A loom model of the cache of stacks. See `mem::models` for how to run it.
+//! Loom models of the cache of stacks and of the slots of threads. See `mem::models` for how to run
+//! them.
+#![expect(unsafe_code, reason = "takes and releases slots")]
 
 use std::sync::Arc;
 
+use loom::cell::Cell;
 use loom::thread;
 
 use super::stack_cache::{StackCache, StackHash};
+use super::thread_slots::ThreadSlots;
 use crate::mem::interner::Interner;
+use crate::mem::lazy_slice::Zeroed;
 use crate::mem::models::model;
 use crate::table::packed_block::SiteId;
 
@@ -30,5 +35,37 @@ fn a_thread_that_finds_a_site_sees_its_content() {
         }
         writer.join().unwrap();
         assert!(cache.get(hash(2)).is_some());
+    });
+}
+
+struct Counter(Cell<u64>);
+
+// SAFETY: loom has no zeroed memory: it calls `zero`.
+unsafe impl Zeroed for Counter {
+    fn zero() -> Self {
+        Counter(Cell::new(0))
+    }
+}
+
+/// Fails if `ThreadSlots` takes or releases a slot relaxed, or takes it by a load and a store.
+#[test]
+fn a_slot_belongs_to_one_thread_at_a_time() {
+    model(3, || {
+        let slots = Arc::new(ThreadSlots::<Counter>::new());
+        // Loom fails if another thread uses the value meanwhile.
+        let count = |slots: &ThreadSlots<Counter>| {
+            let taken = slots.take().unwrap();
+            taken.value.0.set(taken.value.0.get() + 1);
+            // SAFETY: taken above, and not used any more.
+            unsafe { slots.release(taken.index) };
+        };
+        let other = {
+            let slots = Arc::clone(&slots);
+            thread::spawn(move || count(&slots))
+        };
+        count(&slots);
+        other.join().unwrap();
+        let sum: u64 = (0..2).map(|_| slots.take().unwrap().value.0.get()).sum();
+        assert_eq!(sum, 2);
     });
 }

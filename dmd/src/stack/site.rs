@@ -11,6 +11,7 @@ use super::own_code;
 use super::stack_cache::{StackCache, StackHash};
 use super::thread::{CachedSite, Inside, Thread};
 use super::walk;
+use super::walk::last::LastStack;
 use crate::mem::interner::Interner;
 use crate::sample::plan::{Plan, observed_rate};
 use crate::sample::rate::SamplingRate;
@@ -167,21 +168,21 @@ fn without_stack(thread: &Thread) -> SiteId {
 #[inline(always)]
 fn with_stack(thread: &Thread) -> SiteId {
     let Some(inside) = Inside::enter(thread) else { return without_stack(thread) };
-    walk::walk(&inside);
+    let Some(last) = thread.last_stack(&inside) else { return without_stack(thread) };
+    walk::walk(last, &inside);
     let attribution = attribution();
-    let stack = hash_of_stack(thread);
+    let stack = hash_of_stack(last, thread);
     let hash = if attribution == 0 { stack } else { stack.with_frame(attribution as usize) };
     match STACK_CACHE.get(hash) {
         Some(site) => site,
-        None => intern_stack(hash, attribution, &inside),
+        None => intern_stack(last, hash, attribution, thread),
     }
 }
 
 /// Returns the hash of the thread's last stack. Frames in common with the stack before are not
 /// hashed again.
 #[inline(always)]
-fn hash_of_stack(thread: &Thread) -> StackHash {
-    let stack = &thread.last_stack;
+fn hash_of_stack(stack: &LastStack, thread: &Thread) -> StackHash {
     let (known, length) = (stack.hashed.get(), stack.length.get());
     let outer = stack.hashes.get(known.wrapping_sub(1));
     let mut hash = outer.map_or_else(|| StackHash::of_thread(thread.number()), Cell::get);
@@ -198,15 +199,14 @@ fn hash_of_stack(thread: &Thread) -> StackHash {
 /// Interns the thread's last stack, and returns its site. `hash` is that of stack and attribution.
 #[cold]
 #[inline(never)]
-fn intern_stack(hash: StackHash, attribution: u32, inside: &Inside<'_>) -> SiteId {
-    let stack = &inside.thread.last_stack;
+fn intern_stack(stack: &LastStack, hash: StackHash, attribution: u32, thread: &Thread) -> SiteId {
     let frames = stack.frames.get(..stack.length.get()).unwrap_or(&[]);
     let own = frames.iter().rev().take_while(|frame| own_code::contains(frame.get().address()));
     let (frames, _) = frames.split_at(frames.len() - own.count());
     let number = frames
         .iter()
         .fold(0, |outer, frame| FRAMES.intern((u64::from(outer), frame.get().address() as u64)));
-    let site = intern_site(number, attribution, inside.thread);
+    let site = intern_site(number, attribution, thread);
     if site != SiteId::UNKNOWN {
         STACK_CACHE.insert(hash, site);
     }

@@ -15,6 +15,7 @@ use crate::table::packed_block::SiteId;
 pub(crate) struct StackHash(u64, u64);
 
 impl StackHash {
+    #[cfg(test)]
     pub(crate) const EMPTY: Self = StackHash(0, 0);
 
     /// Returns the hash of an empty stack on this thread.

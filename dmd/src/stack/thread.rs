@@ -9,6 +9,7 @@ use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
+use super::last_stacks;
 use super::limits::thread_name_number;
 use super::walk::last::LastStack;
 use super::walk::tally;
@@ -59,8 +60,8 @@ pub(crate) struct Thread {
     is_own: Cell<bool>,
     bounds: Cell<Option<StackBounds>>,
     has_bounds: Cell<bool>,
-    /// The frames of the last walk.
-    pub(crate) last_stack: LastStack,
+    /// The frames of the last walk, once there was one.
+    pub(crate) last_stack: Cell<Option<&'static LastStack>>,
     /// The thread's counter of walks.
     walked: Cell<Option<&'static AtomicU64>>,
     /// The site of this thread's last allocation without a stack.
@@ -85,7 +86,7 @@ std::thread_local! {
             is_own: Cell::new(false),
             bounds: Cell::new(None),
             has_bounds: Cell::new(false),
-            last_stack: LastStack::new(),
+            last_stack: Cell::new(None),
             walked: Cell::new(None),
             site_without_stack: Cell::new(CachedSite { attribution: 0, site: 0 }),
             sampler: Sampler::new(),
@@ -164,8 +165,22 @@ impl Thread {
         self.number.set(number);
         // These depend on the number.
         self.site_without_stack.set(CachedSite { attribution: 0, site: 0 });
-        self.last_stack.hashed.set(0);
+        if let Some(stack) = self.last_stack.get() {
+            stack.hashed.set(0);
+        }
         self.walked.set(None);
+    }
+
+    /// Returns the frames of the last walk. Returns `None` when memory is short.
+    #[inline(always)]
+    pub(crate) fn last_stack(&self, _inside: &Inside<'_>) -> Option<&'static LastStack> {
+        self.last_stack.get().or_else(|| self.take_last_stack())
+    }
+
+    #[cold]
+    fn take_last_stack(&self) -> Option<&'static LastStack> {
+        self.last_stack.set(last_stacks::take());
+        self.last_stack.get()
     }
 
     /// Returns the bounds of this thread's stack.

@@ -30,6 +30,13 @@ use crate::mem::published::Published;
 use crate::mem::sys::StackBounds;
 use crate::sample::unwinder::Unwinder;
 
+/// The bytes of stack that a walk may need below the hook: most of them to evaluate a rule that is
+/// not cached yet. Without optimisation its functions take three times as much.
+const ROOM: usize = if cfg!(debug_assertions) { 32 << 10 } else { 8 << 10 };
+
+/// The bytes of stack that the reference unwinder may need.
+const ROOM_FOR_REFERENCE: usize = if cfg!(debug_assertions) { 6 << 10 } else { 4 << 10 };
+
 /// The unwinder. What it reads in hooks, the loaded modules, is stored before it.
 static UNWINDER: Published = Published::new(Unwinder::None as u32);
 
@@ -71,25 +78,27 @@ pub(crate) fn function_start(code: usize) -> Option<usize> {
 
 /// Walks the stack into the thread's last stack, without the frame that this is inlined into.
 #[inline(always)]
-pub(crate) fn walk(inside: &Inside<'_>) {
-    walk_from(unwinder(), registers::capture(), inside);
+pub(crate) fn walk(last: &LastStack, inside: &Inside<'_>) {
+    walk_from(unwinder(), registers::capture(), last, inside);
 }
 
 #[inline(never)]
-fn walk_from(unwinder: Unwinder, here: Registers, inside: &Inside<'_>) -> bool {
-    let last = &inside.thread.last_stack;
+fn walk_from(unwinder: Unwinder, here: Registers, last: &LastStack, inside: &Inside<'_>) -> bool {
     let is_complete = match (unwinder, inside.thread.bounds(inside)) {
+        (Unwinder::None, _) => {
+            // Not counted as a walk: no unwinder is chosen yet.
+            last.replace_by_addresses(&[]);
+            return false;
+        }
+        (_, Some(own)) if own.is_near_end(here.stack_pointer, ROOM) => {
+            walk_in_little_room(here, own, last)
+        }
         (Unwinder::FramePointers, Some(own)) => {
             frame_pointers::walk(here, own, last).unwrap_or_else(|| walk_by_cfi(here, own, last))
         }
         (Unwinder::Cfi, Some(own)) => walk_by_cfi(here, own, last),
         (Unwinder::FramePointersOnly, Some(own)) => walk_by_frame_pointers_only(here, own, last),
         (Unwinder::Backtrace, _) => reference::walk(None, last),
-        (Unwinder::None, _) => {
-            // Not counted as a walk: no unwinder is chosen yet.
-            last.replace_by_addresses(&[]);
-            return false;
-        }
         (_, None) => {
             last.replace_by_addresses(&[]);
             false
@@ -97,6 +106,16 @@ fn walk_from(unwinder: Unwinder, here: Registers, inside: &Inside<'_>) -> bool {
     };
     inside.thread.count_walk(is_complete);
     is_complete
+}
+
+/// Walks where the thread's stack is nearly full: by the reference unwinder, or not at all.
+#[cold]
+fn walk_in_little_room(here: Registers, own: StackBounds, last: &LastStack) -> bool {
+    if !own.is_near_end(here.stack_pointer, ROOM_FOR_REFERENCE) {
+        return reference::walk(None, last);
+    }
+    last.replace_by_addresses(&[]);
+    false
 }
 
 #[inline(never)]
@@ -142,15 +161,16 @@ fn probe_middle(unwinder: Unwinder) -> bool {
 fn probe_inner(unwinder: Unwinder) -> bool {
     let compare = |thread: &Thread| {
         let inside = Inside::enter(thread)?;
+        let last = thread.last_stack(&inside)?;
         let here = registers::capture();
         let bounds = thread.bounds(&inside)?;
         let is_complete = match unwinder {
             // Without the fallback to CFI.
-            Unwinder::FramePointers => frame_pointers::walk(here, bounds, &thread.last_stack)?,
-            _ => walk_from(unwinder, here, &inside),
+            Unwinder::FramePointers => frame_pointers::walk(here, bounds, last)?,
+            _ => walk_from(unwinder, here, last, &inside),
         };
         let (mut own, mut reference) = ([0; MAX_FRAMES], [0; MAX_FRAMES]);
-        let own = inside.thread.last_stack.copy_to(&mut own);
+        let own = last.copy_to(&mut own);
         let (mut length, mut probe_depth) = (0, 0);
         backtrace::trace(|frame| {
             if let Some(place) = reference.get_mut(length).filter(|_| !frame.ip().is_null()) {
@@ -163,7 +183,7 @@ fn probe_inner(unwinder: Unwinder) -> bool {
             true
         });
         let reference = &reference[..length];
-        inside.thread.last_stack.clear();
+        last.clear();
         Some(match unwinder {
             // This unwinder stops where the C library begins.
             Unwinder::FramePointersOnly => {
@@ -191,8 +211,9 @@ pub fn stack(addresses: &mut [usize]) -> Option<(usize, bool)> {
     let here = registers::capture();
     Thread::current(|thread| {
         let inside = Inside::enter(thread)?;
-        let is_complete = walk_from(unwinder(), here, &inside);
-        Some((inside.thread.last_stack.copy_to(addresses).len(), is_complete))
+        let last = thread.last_stack(&inside)?;
+        let is_complete = walk_from(unwinder(), here, last, &inside);
+        Some((last.copy_to(addresses).len(), is_complete))
     })
     .flatten()
 }

@@ -1,12 +1,16 @@
 //! Counts allocated and freed blocks and bytes, in one slot per thread so that threads do not
 //! contend.
-#![expect(unsafe_code, reason = "a slot is released by a destructor of the C library's threads")]
+#![expect(unsafe_code, reason = "asks the C library which thread this is")]
 
 use core::cell::Cell;
+use core::ffi::c_void;
+use core::num::NonZeroUsize;
 use core::sync::atomic::AtomicBool;
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::AtomicUsize;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use super::thread_end::ThreadEnd;
 
 /// Counts of the allocator's work since the program began. All sizes are usable bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -260,18 +264,17 @@ fn take_slot() -> Option<&'static Slot> {
     if HAS_TRIED.try_with(|has_tried| has_tried.replace(true)).unwrap_or(true) {
         return None;
     }
-    let key = exit::key()?;
     let (index, slot) = SLOTS.iter().enumerate().find(|(_, slot)| {
         // Acquire, with the Release of `release_slot`: the former owner's sums are visible.
         !slot.taken.load(Relaxed)
             && slot.taken.compare_exchange(false, true, Acquire, Relaxed).is_ok()
     })?;
-    if !exit::at_thread_end(key, index) {
+    if !THREAD_END.set(NonZeroUsize::MIN.saturating_add(index)) {
         slot.taken.store(false, Release);
         return None;
     }
     OWN.try_with(|own| own.set(Some(slot))).ok()?;
-    let (thread, descriptor) = exit::current_thread();
+    let (thread, descriptor) = current_thread();
     slot.descriptor.store(descriptor, Relaxed);
     // Release, with the Acquire of `descriptor_of`: the address is that of this thread.
     slot.thread.store(thread, Release);
@@ -289,85 +292,31 @@ pub(crate) fn descriptor_of(thread: u64) -> Option<usize> {
     (descriptor != 0).then_some(descriptor)
 }
 
-fn release_slot(index: usize) {
+/// Releases the slots of threads that end.
+static THREAD_END: ThreadEnd = ThreadEnd::new(release_slot);
+
+/// Releases the slot of this thread. `number` is the slot's index plus one.
+extern "C" fn release_slot(number: *mut c_void) {
     let _ = OWN.try_with(|own| own.set(None));
-    if let Some(slot) = SLOTS.get(index) {
+    if let Some(slot) = SLOTS.get(number.addr().wrapping_sub(1)) {
         // Release, with the Acquire of `take_slot`.
         slot.taken.store(false, Release);
     }
 }
 
-/// Runs code at the end of a thread without a destructor of Rust's, whose registration may
-/// allocate.
-#[cfg(all(unix, not(miri)))]
-mod exit {
-    use core::ffi::c_void;
-    use core::sync::atomic::AtomicU64;
-    use core::sync::atomic::Ordering::{AcqRel, Acquire};
-
-    /// The pthread key plus one, or 0 before it is created.
-    static KEY: AtomicU64 = AtomicU64::new(0);
-
-    /// Returns the kernel's number of this thread and the address of its descriptor.
-    #[cfg(target_os = "linux")]
-    pub(crate) fn current_thread() -> (u64, usize) {
-        // SAFETY: a call without arguments.
-        let number = unsafe { libc::syscall(libc::SYS_gettid) };
-        // SAFETY: as above. The C libraries of Linux answer with the descriptor's address.
-        let descriptor = unsafe { libc::pthread_self() };
-        (u64::try_from(number).unwrap_or(0), usize::try_from(descriptor).unwrap_or(0))
-    }
-
-    #[cfg(not(target_os = "linux"))]
-    pub(crate) fn current_thread() -> (u64, usize) {
-        (0, 0)
-    }
-
-    pub(crate) fn key() -> Option<libc::pthread_key_t> {
-        let known = KEY.load(Acquire);
-        if known != 0 {
-            return libc::pthread_key_t::try_from(known - 1).ok();
-        }
-        let mut key: libc::pthread_key_t = 0;
-        // SAFETY: a plain call; `key` is written before it returns 0.
-        if unsafe { libc::pthread_key_create(&raw mut key, Some(ended)) } != 0 {
-            return None;
-        }
-        match KEY.compare_exchange(0, u64::from(key) + 1, AcqRel, Acquire) {
-            Ok(_) => Some(key),
-            Err(first) => {
-                // SAFETY: made above, and no thread has used it.
-                unsafe { libc::pthread_key_delete(key) };
-                libc::pthread_key_t::try_from(first - 1).ok()
-            }
-        }
-    }
-
-    /// Stores the slot's index plus one as the thread's value, because null means that there is
-    /// none.
-    pub(crate) fn at_thread_end(key: libc::pthread_key_t, index: usize) -> bool {
-        // SAFETY: a live key; the value is only ever a number.
-        unsafe { libc::pthread_setspecific(key, core::ptr::without_provenance(index + 1)) == 0 }
-    }
-
-    extern "C" fn ended(value: *mut c_void) {
-        super::release_slot(value.addr().wrapping_sub(1));
-    }
+/// Returns the kernel's number of this thread and the address of its descriptor.
+#[cfg(all(target_os = "linux", not(miri)))]
+fn current_thread() -> (u64, usize) {
+    // SAFETY: a call without arguments.
+    let number = unsafe { libc::syscall(libc::SYS_gettid) };
+    // SAFETY: as above. The C libraries of Linux answer with the descriptor's address.
+    let descriptor = unsafe { libc::pthread_self() };
+    (u64::try_from(number).unwrap_or(0), usize::try_from(descriptor).unwrap_or(0))
 }
 
-#[cfg(not(all(unix, not(miri))))]
-mod exit {
-    pub(crate) fn current_thread() -> (u64, usize) {
-        (0, 0)
-    }
-
-    pub(crate) fn key() -> Option<()> {
-        None
-    }
-
-    pub(crate) fn at_thread_end((): (), _index: usize) -> bool {
-        false
-    }
+#[cfg(not(all(target_os = "linux", not(miri))))]
+fn current_thread() -> (u64, usize) {
+    (0, 0)
 }
 
 #[cfg(test)]

@@ -138,7 +138,7 @@ impl Part {
         whole_programs_pass()?;
         let packages = WHOLE_PROGRAMS.join(",");
         let named = named_tests().map(|argument| format!("--cargo-test-arg={argument}"));
-        let mut tests = vec!["--baseline=skip", "--all-features", "--test-package", &packages];
+        let mut tests = vec!["--baseline=skip", "--test-package", &packages];
         let named: Vec<String> = named.collect();
         tests.extend(named.iter().map(String::as_str));
         let rest = self.run(package, &tests, &folder)?;
@@ -186,7 +186,7 @@ fn named_tests() -> impl Iterator<Item = String> {
 /// Fails if the tests of whole programs fail without a mutant.
 fn whole_programs_pass() -> Result<(), Failure> {
     let mut cargo = build::cargo();
-    cargo.args(["test", "--quiet", "--all-features"]);
+    cargo.args(["test", "--quiet"]);
     for package in WHOLE_PROGRAMS {
         cargo.args(["--package", package]);
     }

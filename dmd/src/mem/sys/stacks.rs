@@ -51,6 +51,15 @@ pub(crate) struct StackBounds {
     pub(crate) high: usize,
 }
 
+impl StackBounds {
+    /// Returns whether fewer than `room` bytes of the stack are left below this stack pointer.
+    /// Returns `false` for pointers outside the stack.
+    #[inline(always)]
+    pub(crate) fn is_near_end(self, stack_pointer: usize, room: usize) -> bool {
+        stack_pointer.wrapping_sub(self.low) < room
+    }
+}
+
 /// The bounds of the main thread's stack, set by [`note_main_stack`]. Hooks read them, so without a
 /// lock.
 static MAIN_STACK_HIGH: OnceNonZeroUsize = OnceNonZeroUsize::new();

@@ -2,6 +2,7 @@
 //!
 //! Consecutive stacks share most of their outer frames. A walk that meets such a frame verifies the
 //! frames outside it, with two reads each, and does not walk them again.
+#![expect(unsafe_code, reason = "zeros are an empty stack")]
 
 use std::cell::Cell;
 
@@ -14,6 +15,7 @@ pub(crate) use self::frame::Frame;
 use super::memory::CopiedWords;
 use super::registers::Registers;
 use super::rule::WORD;
+use crate::mem::lazy_slice::Zeroed;
 use crate::mem::sys;
 use crate::stack::stack_cache::StackHash;
 
@@ -37,8 +39,8 @@ pub(crate) struct LastStack {
     /// The return addresses of the current walk along frame pointers, from the innermost frame
     /// outwards.
     addresses: [Cell<usize>; NEW_FRAMES],
-    /// The registers where chains of frame pointers end on this thread.
-    root: Cell<Option<Registers>>,
+    /// The registers where chains of frame pointers end on this thread; zeros if that is not known.
+    root: Cell<Registers>,
     /// The frames of the current walk, from the innermost outwards, up to the first reused frame.
     new: [Cell<Frame>; NEW_FRAMES],
     /// The words of other stacks that the current walk has read.
@@ -69,7 +71,11 @@ fn address_of_frame_pointer(frame: &Cell<Frame>) -> usize {
     frame.as_ptr().expose_provenance() + std::mem::offset_of!(Frame, registers.frame_pointer)
 }
 
+// SAFETY: all fields are cells of integers and of structs of integers.
+unsafe impl Zeroed for LastStack {}
+
 impl LastStack {
+    #[cfg(test)]
     pub(crate) const fn new() -> Self {
         LastStack {
             frames: [const { Cell::new(EMPTY_FRAME) }; MAX_FRAMES],
@@ -79,7 +85,7 @@ impl LastStack {
             hashed: Cell::new(0),
             index: [const { Cell::new(0) }; INDEX_SLOTS],
             addresses: [const { Cell::new(0) }; NEW_FRAMES],
-            root: Cell::new(None),
+            root: Cell::new(EMPTY_FRAME.registers),
             new: [const { Cell::new(EMPTY_FRAME) }; NEW_FRAMES],
             copied: CopiedWords::new(),
         }
@@ -197,6 +203,13 @@ impl LastStack {
         self.length.set(0);
         self.reusable.set(0);
         self.hashed.set(0);
+    }
+
+    /// Clears what an earlier thread has left.
+    pub(crate) fn reset(&self) {
+        self.clear();
+        self.root.set(EMPTY_FRAME.registers);
+        self.copied.clear();
     }
 
     pub(crate) fn innermost(&self) -> Option<usize> {

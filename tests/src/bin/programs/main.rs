@@ -26,10 +26,11 @@ type Failure = Box<dyn std::error::Error + Send + Sync>;
 /// A case: its name and its function.
 type Case = (&'static str, fn(&Path) -> Result<(), Failure>);
 
-const CASES: [Case; 25] = [
+const CASES: [Case; 26] = [
     ("threads", threads::many),
     ("destructors", threads::destructors),
     ("bare-threads", threads::bare),
+    ("small-threads", threads::small),
     ("fork", forks::quiet),
     ("fork-busy", forks::busy),
     ("exec", forks::exec),

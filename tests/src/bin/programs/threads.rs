@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc;
-use std::{mem, ptr, thread};
+use std::{io, mem, ptr, thread};
 
 use crate::Failure;
 use crate::planted::{plant, save};
@@ -73,6 +73,9 @@ thread_local! {
     static IS_BARE: Cell<bool> = const { Cell::new(false) };
 }
 
+/// `PTHREAD_STACK_MIN` of Linux on most processors, in bytes.
+const SMALLEST_STACK: usize = 16 << 10;
+
 /// The calls of `pthread_getattr_np` on threads that std did not start: the tracker's.
 static CALLS: AtomicUsize = AtomicUsize::new(0);
 
@@ -105,23 +108,47 @@ fn has_known_descriptors() -> bool {
     !unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"_thread_db_sizeof_pthread".as_ptr()) }.is_null()
 }
 
-/// Starts threads without std, which allocate. Fails if a hook calls `pthread_getattr_np` where it
-/// need not.
-pub(crate) fn bare(path: &Path) -> Result<(), Failure> {
+/// Runs four threads with these attributes and without std, which allocate.
+fn run_bare(attributes: *const libc::pthread_attr_t, path: &Path) -> Result<(), Failure> {
     let mut kept: [Vec<Vec<u8>>; 4] = Default::default();
     for kept in &mut kept {
         let mut thread = 0;
         let place = ptr::from_mut(kept).cast();
-        // SAFETY: the place is valid until the thread is joined.
-        let failed =
-            unsafe { libc::pthread_create(&raw mut thread, ptr::null(), bare_thread, place) };
+        // SAFETY: the attributes are null or initialised, and the place is valid until the thread
+        // is joined.
+        let error =
+            unsafe { libc::pthread_create(&raw mut thread, attributes, bare_thread, place) };
+        if error != 0 {
+            return Err(io::Error::from_raw_os_error(error).into());
+        }
         // SAFETY: the thread was started, and is joined once.
-        if failed != 0 || unsafe { libc::pthread_join(thread, ptr::null_mut()) } != 0 {
-            return Err("no thread".into());
+        if unsafe { libc::pthread_join(thread, ptr::null_mut()) } != 0 {
+            return Err("a thread that cannot be joined".into());
         }
     }
     save(path)?;
     drop(kept);
+    Ok(())
+}
+
+/// Runs threads with the smallest stack that the C library allows, which also holds the static
+/// thread-local storage of the whole program. Std would enlarge the stack by it.
+pub(crate) fn small(path: &Path) -> Result<(), Failure> {
+    let mut attributes = mem::MaybeUninit::uninit();
+    // SAFETY: the attributes are initialised here.
+    unsafe { libc::pthread_attr_init(attributes.as_mut_ptr()) };
+    // SAFETY: initialised above.
+    let error = unsafe { libc::pthread_attr_setstacksize(attributes.as_mut_ptr(), SMALLEST_STACK) };
+    if error != 0 {
+        return Err(io::Error::from_raw_os_error(error).into());
+    }
+    run_bare(attributes.as_ptr(), path)
+}
+
+/// Starts threads without std, which allocate. Fails if a hook calls `pthread_getattr_np` where it
+/// need not.
+pub(crate) fn bare(path: &Path) -> Result<(), Failure> {
+    run_bare(ptr::null(), path)?;
     match CALLS.load(Relaxed) {
         0 => Ok(()),
         _ if !has_known_descriptors() => Ok(()),

@@ -62,7 +62,7 @@ impl LastStack {
 
     /// Returns whether all chains of frame pointers on this thread end at these registers.
     pub(crate) fn is_root(&self, end: Registers) -> bool {
-        self.root.get() == Some(end)
+        end != EMPTY_FRAME.registers && self.root.get() == end
     }
 
     /// Stores the end of a complete chain, if it is close to the thread's first function. All
@@ -70,7 +70,7 @@ impl LastStack {
     pub(crate) fn set_root(&self, end: Registers) {
         let outermost = self.frames.get(..self.length.get().min(NEAR_ROOT)).unwrap_or(&[]);
         if outermost.iter().any(|frame| frame.get().address() == end.instruction) {
-            self.root.set(Some(end));
+            self.root.set(end);
         }
     }
 

@@ -23,6 +23,7 @@ pub(crate) struct CopiedWords {
 }
 
 impl CopiedWords {
+    #[cfg(test)]
     pub(crate) const fn new() -> Self {
         CopiedWords {
             start: Cell::new(0),

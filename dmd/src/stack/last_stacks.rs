@@ -1,0 +1,63 @@
+//! The last stacks of threads. They are too large for static thread-local storage, which every
+//! thread of the program would pay for: a thread takes one for its first walk, and its end releases
+//! it for other threads.
+#![expect(unsafe_code, reason = "the end of a thread releases its last stack")]
+
+use std::ffi::c_void;
+use std::num::NonZeroUsize;
+
+use super::thread::Thread;
+use super::thread_slots::ThreadSlots;
+use super::walk::last::LastStack;
+use memreport::__private::ThreadEnd;
+
+static LAST_STACKS: ThreadSlots<LastStack> = ThreadSlots::new();
+
+static THREAD_END: ThreadEnd = ThreadEnd::new(release);
+
+/// Takes an empty last stack for this thread, which stores the reference in its state. Returns
+/// `None` when memory is short.
+pub(super) fn take() -> Option<&'static LastStack> {
+    let taken = LAST_STACKS.take()?;
+    if !THREAD_END.set(NonZeroUsize::MIN.saturating_add(taken.index)) {
+        // SAFETY: taken above, and nothing refers to it.
+        unsafe { LAST_STACKS.release(taken.index) };
+        return None;
+    }
+    taken.value.reset();
+    Some(taken.value)
+}
+
+/// Releases the last stack of this thread. `number` is the index of its slot plus one.
+extern "C" fn release(number: *mut c_void) {
+    // Later destructors of the C library may allocate: that takes another one.
+    let _ = Thread::current(|thread| thread.last_stack.set(None));
+    // SAFETY: this thread took the slot, its only reference is cleared, and no hook is running:
+    // hooks end no threads.
+    unsafe { LAST_STACKS.release(number.addr().wrapping_sub(1)) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stack::thread::Inside;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn threads_reuse_the_last_stacks_of_ended_threads() {
+        let address = || {
+            let of = |thread: &Thread| {
+                let inside = Inside::enter(thread)?;
+                let last = thread.last_stack(&inside)?;
+                assert_eq!((last.length.get(), last.reusable.get(), last.hashed.get()), (0, 0, 0));
+                last.length.set(3);
+                Some(std::ptr::from_ref(last).addr())
+            };
+            Thread::current(of).flatten().expect("there is memory")
+        };
+        let threads = (0..200).map(|_| std::thread::spawn(address).join().expect("it ends"));
+        // Other tests run at the same time, on a few threads.
+        let addresses: BTreeSet<usize> = threads.collect();
+        assert!(addresses.len() < 100, "{}", addresses.len());
+    }
+}
