@@ -1,9 +1,9 @@
 //! Call stacks: walking, caching and interning them.
 //!
 //! Read `thread`, `thread_slots` and `last_stacks` (per-thread state), `walk` (from registers to
-//! frames), `stack_cache` (from the hash of a stack to its site), `own_code` (the tracker's functions), `limits` (the threads and
-//! scopes that observers see) and `site` (interned stacks, and the sites of new blocks). `models`
-//! checks the cache under loom.
+//! frames), `stack_cache` (from the hash of a stack to its site), `own_code` (the tracker's
+//! functions), `limits` (the threads and scopes that observers see) and `site` (interned stacks,
+//! and the sites of new blocks). `models` checks what threads share under loom.
 //!
 //! Invariants:
 //! * A walk neither allocates nor takes a lock. The exception is the reference unwinder on systems
@@ -16,7 +16,7 @@
 pub(crate) mod thread;
 mod thread_slots;
 #[cfg(not(loom))]
-mod last_stacks;
+pub(crate) mod last_stacks;
 #[cfg(not(loom))]
 pub(crate) mod walk;
 #[cfg(not(loom))]

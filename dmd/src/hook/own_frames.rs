@@ -10,6 +10,7 @@ use std::hint::black_box;
 
 use memreport::__private::as_own;
 
+use crate::stack::last_stacks;
 use crate::stack::own_code;
 use crate::stack::thread::Thread;
 use crate::stack::walk::last::MAX_FRAMES;
@@ -84,13 +85,11 @@ fn learn_from(entry: Entry) {
 /// Learns the functions of this thread's last stack up to [`learn_from`]; none if it is not there.
 fn learn_last_stack() {
     let outer = own_code::function_at(learn_from as *const () as usize);
-    Thread::current(|thread| {
-        let Some(last) = thread.last_stack.get() else { return };
-        let mut addresses = [0; MAX_FRAMES];
-        let frames = last.copy_to(&mut addresses);
-        let is_outer = |frame: &usize| outer.is_some() && own_code::function_of(*frame) == outer;
-        if let Some(inner) = frames.iter().position(is_outer) {
-            frames[..inner].iter().for_each(|frame| own_code::learn(*frame));
-        }
-    });
+    let Some(last) = last_stacks::known() else { return };
+    let mut addresses = [0; MAX_FRAMES];
+    let frames = last.copy_to(&mut addresses);
+    let is_outer = |frame: &usize| outer.is_some() && own_code::function_of(*frame) == outer;
+    if let Some(inner) = frames.iter().position(is_outer) {
+        frames[..inner].iter().for_each(|frame| own_code::learn(*frame));
+    }
 }

@@ -3,10 +3,10 @@
 //! it for other threads.
 #![expect(unsafe_code, reason = "the end of a thread releases its last stack")]
 
+use std::cell::Cell;
 use std::ffi::c_void;
 use std::num::NonZeroUsize;
 
-use super::thread::Thread;
 use super::thread_slots::ThreadSlots;
 use super::walk::last::LastStack;
 use memreport::__private::ThreadEnd;
@@ -15,9 +15,25 @@ static LAST_STACKS: ThreadSlots<LastStack> = ThreadSlots::new();
 
 static THREAD_END: ThreadEnd = ThreadEnd::new(release);
 
-/// Takes an empty last stack for this thread, which stores the reference in its state. Returns
-/// `None` when memory is short.
-pub(super) fn take() -> Option<&'static LastStack> {
+std::thread_local! {
+    static OWN: Cell<Option<&'static LastStack>> = const { Cell::new(None) };
+}
+
+/// Returns the last stack of this thread, if it has one.
+#[inline(always)]
+pub(crate) fn known() -> Option<&'static LastStack> {
+    OWN.try_with(Cell::get).ok().flatten()
+}
+
+/// Returns the last stack of this thread, at first an empty one. Returns `None` when memory is
+/// short.
+#[inline(always)]
+pub(super) fn known_or_taken() -> Option<&'static LastStack> {
+    known().or_else(take)
+}
+
+#[cold]
+fn take() -> Option<&'static LastStack> {
     let taken = LAST_STACKS.take()?;
     if !THREAD_END.set(NonZeroUsize::MIN.saturating_add(taken.index)) {
         // SAFETY: taken above, and nothing refers to it.
@@ -25,13 +41,14 @@ pub(super) fn take() -> Option<&'static LastStack> {
         return None;
     }
     taken.value.reset();
+    OWN.try_with(|own| own.set(Some(taken.value))).ok()?;
     Some(taken.value)
 }
 
 /// Releases the last stack of this thread. `number` is the index of its slot plus one.
 extern "C" fn release(number: *mut c_void) {
     // Later destructors of the C library may allocate: that takes another one.
-    let _ = Thread::current(|thread| thread.last_stack.set(None));
+    let _ = OWN.try_with(|own| own.set(None));
     // SAFETY: this thread took the slot, its only reference is cleared, and no hook is running:
     // hooks end no threads.
     unsafe { LAST_STACKS.release(number.addr().wrapping_sub(1)) };
@@ -40,20 +57,15 @@ extern "C" fn release(number: *mut c_void) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stack::thread::Inside;
     use std::collections::BTreeSet;
 
     #[test]
     fn threads_reuse_the_last_stacks_of_ended_threads() {
         let address = || {
-            let of = |thread: &Thread| {
-                let inside = Inside::enter(thread)?;
-                let last = thread.last_stack(&inside)?;
-                assert_eq!((last.length.get(), last.reusable.get(), last.hashed.get()), (0, 0, 0));
-                last.length.set(3);
-                Some(std::ptr::from_ref(last).addr())
-            };
-            Thread::current(of).flatten().expect("there is memory")
+            let last = known_or_taken().expect("there is memory");
+            assert_eq!((last.length.get(), last.reusable.get(), last.hashed.get()), (0, 0, 0));
+            last.length.set(3);
+            std::ptr::from_ref(last).addr()
         };
         let threads = (0..200).map(|_| std::thread::spawn(address).join().expect("it ends"));
         // Other tests run at the same time, on a few threads.

@@ -168,7 +168,7 @@ fn without_stack(thread: &Thread) -> SiteId {
 #[inline(always)]
 fn with_stack(thread: &Thread) -> SiteId {
     let Some(inside) = Inside::enter(thread) else { return without_stack(thread) };
-    let Some(last) = thread.last_stack(&inside) else { return without_stack(thread) };
+    let Some(last) = inside.last_stack() else { return without_stack(thread) };
     walk::walk(last, &inside);
     let attribution = attribution();
     let stack = hash_of_stack(last, thread);

@@ -60,8 +60,6 @@ pub(crate) struct Thread {
     is_own: Cell<bool>,
     bounds: Cell<Option<StackBounds>>,
     has_bounds: Cell<bool>,
-    /// The frames of the last walk, once there was one.
-    pub(crate) last_stack: Cell<Option<&'static LastStack>>,
     /// The thread's counter of walks.
     walked: Cell<Option<&'static AtomicU64>>,
     /// The site of this thread's last allocation without a stack.
@@ -86,7 +84,6 @@ std::thread_local! {
             is_own: Cell::new(false),
             bounds: Cell::new(None),
             has_bounds: Cell::new(false),
-            last_stack: Cell::new(None),
             walked: Cell::new(None),
             site_without_stack: Cell::new(CachedSite { attribution: 0, site: 0 }),
             sampler: Sampler::new(),
@@ -165,22 +162,10 @@ impl Thread {
         self.number.set(number);
         // These depend on the number.
         self.site_without_stack.set(CachedSite { attribution: 0, site: 0 });
-        if let Some(stack) = self.last_stack.get() {
+        if let Some(stack) = last_stacks::known() {
             stack.hashed.set(0);
         }
         self.walked.set(None);
-    }
-
-    /// Returns the frames of the last walk. Returns `None` when memory is short.
-    #[inline(always)]
-    pub(crate) fn last_stack(&self, _inside: &Inside<'_>) -> Option<&'static LastStack> {
-        self.last_stack.get().or_else(|| self.take_last_stack())
-    }
-
-    #[cold]
-    fn take_last_stack(&self) -> Option<&'static LastStack> {
-        self.last_stack.set(last_stacks::take());
-        self.last_stack.get()
     }
 
     /// Returns the bounds of this thread's stack.
@@ -327,6 +312,12 @@ impl<'t> Inside<'t> {
     #[inline]
     pub(crate) fn enter(thread: &'t Thread) -> Option<Self> {
         (!thread.inside.replace(true)).then_some(Inside { thread })
+    }
+
+    /// Returns the frames of this thread's last walk. Returns `None` when memory is short.
+    #[inline(always)]
+    pub(crate) fn last_stack(&self) -> Option<&'static LastStack> {
+        last_stacks::known_or_taken()
     }
 }
 

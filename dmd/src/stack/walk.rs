@@ -161,7 +161,7 @@ fn probe_middle(unwinder: Unwinder) -> bool {
 fn probe_inner(unwinder: Unwinder) -> bool {
     let compare = |thread: &Thread| {
         let inside = Inside::enter(thread)?;
-        let last = thread.last_stack(&inside)?;
+        let last = inside.last_stack()?;
         let here = registers::capture();
         let bounds = thread.bounds(&inside)?;
         let is_complete = match unwinder {
@@ -211,7 +211,7 @@ pub fn stack(addresses: &mut [usize]) -> Option<(usize, bool)> {
     let here = registers::capture();
     Thread::current(|thread| {
         let inside = Inside::enter(thread)?;
-        let last = thread.last_stack(&inside)?;
+        let last = inside.last_stack()?;
         let is_complete = walk_from(unwinder(), here, last, &inside);
         Some((last.copy_to(addresses).len(), is_complete))
     })
