@@ -1,8 +1,9 @@
 //! The decision for each block: whether it is tracked, and whether it gets a stack.
 //!
 //! Read `options` (the user's choice), `plan` (what hooks do, as bits), then `rate` and `sampler`
-//! (geometric sampling). `variable` parses `$DMD`. `unwinder` names the ways to walk a stack.
-//! `models` checks under loom that threads see what belongs to a plan and to a rate.
+//! (geometric sampling), and `stops` (which blocks a sampler sees). `variable` parses `$DMD`.
+//! `unwinder` names the ways to walk a stack. `models` checks under loom that threads see what
+//! belongs to a plan and to a rate.
 //!
 //! Invariants:
 //! * Hooks read the plan as one word, and test its bits; no mode has a mechanism of its own.
@@ -19,6 +20,7 @@ pub(crate) mod rate;
 pub(crate) mod sampler;
 #[cfg(not(loom))]
 pub(crate) mod plan;
+pub(crate) mod stops;
 #[cfg(all(test, not(loom)))]
 mod unbiased;
 #[cfg(all(test, loom))]

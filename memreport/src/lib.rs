@@ -159,7 +159,9 @@ pub mod __private {
     pub use crate::tracker::recorder::{Claimant, RecentFields, Recorder};
     #[cfg(feature = "std")]
     pub use {
-        crate::allocator::counters::{HeapWatch, ThreadSlot, allocated, freed, thread_counters},
+        crate::allocator::counters::{
+            HeapWatch, ThreadSlot, allocated, freed, thread_counters, thread_stops,
+        },
         crate::allocator::declaration::{Declaration, tracker},
         crate::allocator::loaded::stay_loaded,
         crate::allocator::thread_end::ThreadEnd,

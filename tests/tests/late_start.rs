@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::Relaxed;
 
 use about_memory::{Cli, Context};
 use clap::Parser as _;
@@ -21,8 +23,10 @@ struct Run {
 
 impl Run {
     fn new(options: &str) -> Self {
-        let name: String = options.chars().filter(char::is_ascii_alphanumeric).collect();
-        let folder = std::env::temp_dir().join(format!("late-start-{}-{name}", std::process::id()));
+        // Tests of one process run at the same time, also with the same options.
+        static RUNS: AtomicU32 = AtomicU32::new(0);
+        let (process, run) = (std::process::id(), RUNS.fetch_add(1, Relaxed));
+        let folder = std::env::temp_dir().join(format!("late-start-{process}-{run}"));
         std::fs::create_dir_all(&folder).expect("a temporary folder can be made");
         let report = folder.join("heap.json");
         let mut command = Command::new(env!("CARGO_BIN_EXE_late-start"));

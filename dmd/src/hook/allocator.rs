@@ -22,7 +22,7 @@ use memreport::{HeapStatistics, UsableSize};
 
 use super::start;
 use crate::sample::plan::{self, plan};
-use crate::table::{BLOCKS, set_spacing};
+use crate::table::{BLOCKS, SAMPLED, set_spacing};
 
 /// The tracking allocator, which wraps another one and is asleep until `$DMD` or
 /// [`start`](crate::start) wakes it.
@@ -102,7 +102,7 @@ impl<A: UsableSize> Dmd<A> {
     /// The same as `GlobalAlloc::alloc`.
     #[inline(always)]
     unsafe fn allocate<const ZEROED: bool>(&self, layout: Layout) -> *mut u8 {
-        if !plan().is_asleep_and_prepared() || layout.align() > USUAL_ALIGN {
+        if !plan().has_stops_and_is_prepared() || layout.align() > USUAL_ALIGN {
             // SAFETY: the caller's contract.
             return unsafe { self.allocate_awake::<ZEROED>(layout) };
         }
@@ -118,9 +118,10 @@ impl<A: UsableSize> Dmd<A> {
             // SAFETY: as above.
             return unsafe { self.query_and_insert(address, layout.size()) };
         };
-        let Some(slot) = ThreadSlot::current() else { return count(address, usable) };
-        slot.count_allocated(usable);
-        address
+        if ThreadSlot::counts_before_stop(usable) {
+            return address;
+        }
+        Self::on_alloc(address, layout.size(), usable)
     }
 
     /// Allocates a block, counts it, and inserts it into the table, depending on the plan.
@@ -150,7 +151,9 @@ impl<A: UsableSize> Dmd<A> {
             return Self::on_alloc(address, layout.size(), usable);
         };
         slot.count_allocated(usable);
-        Self::insert_by_plan(plan(), address, layout.size(), usable)
+        let plan = plan();
+        // It was asleep or a profile a moment ago, or it is one now.
+        if plan.has_stops() { address } else { Self::insert(plan, address, layout.size(), usable) }
     }
 
     /// Allocates a block in the most general way.
@@ -178,10 +181,12 @@ impl<A: UsableSize> Dmd<A> {
     #[cold]
     fn decide(&self) {
         set_spacing(A::SPACING);
-        if self.inner.prepare_sizes() {
+        let is_prepared = self.inner.prepare_sizes();
+        start::decide(self.wakes_in_tests);
+        // Last, since a thread that sees it takes the plan as decided.
+        if is_prepared {
             plan::set_prepared();
         }
-        start::decide(self.wakes_in_tests);
     }
 
     /// Handles a new block whose size takes a query, and returns it.
@@ -201,8 +206,16 @@ impl<A: UsableSize> Dmd<A> {
     #[cold]
     #[inline(never)]
     fn on_alloc(address: *mut u8, requested: usize, usable: usize) -> *mut u8 {
-        count_allocated(usable);
-        Self::insert_by_plan(plan(), address, requested, usable)
+        let plan = plan();
+        if !plan.has_stops() {
+            count_allocated(usable);
+            return Self::insert(plan, address, requested, usable);
+        }
+        if !ThreadSlot::counts_before_stop(usable) {
+            count_allocated(usable);
+            Self::insert_at_stop(plan, address, requested, usable);
+        }
+        address
     }
 
     /// Frees a block: counts it, and removes it from the table.
@@ -213,7 +226,12 @@ impl<A: UsableSize> Dmd<A> {
     #[inline(never)]
     unsafe fn free_awake(&self, address: *mut u8, layout: Layout) {
         let plan = plan();
-        let usable = if plan.samples_prepared() && !BLOCKS.may_hold(Self::GRANULE, address.addr()) {
+        let is_untracked = if plan.is_filtered_and_prepared() {
+            !SAMPLED.may_hold(address.addr())
+        } else {
+            plan.samples_prepared() && !BLOCKS.may_hold(Self::GRANULE, address.addr())
+        };
+        let usable = if is_untracked {
             // SAFETY: sizes are prepared, and the block is live.
             unsafe { self.inner.prepared_size(address, Self::rounded(layout)) }
         } else if plan.removes_simply() {
@@ -313,14 +331,6 @@ impl<A: UsableSize> Dmd<A> {
         }
         moved
     }
-}
-
-/// Counts a new block of a thread that has no counters of its own yet, and returns it.
-#[cold]
-#[inline(never)]
-fn count(address: *mut u8, usable: usize) -> *mut u8 {
-    count_allocated(usable);
-    address
 }
 
 // SAFETY: every call goes to the inner allocator; layouts are rounded alike in all calls.

@@ -12,52 +12,29 @@ use crate::stack::site::{self, NewBlock, ObservedBlock};
 use crate::table::blocks::Granule;
 use crate::table::epoch::epoch;
 use crate::table::packed_block::{Block, SiteId};
-use crate::table::{BLOCKS, FREED};
+use crate::table::{BLOCKS, FREED, SAMPLED};
 
 impl<A: UsableSize> Dmd<A> {
     /// The granule of the table: a constant of the inner allocator.
     pub(super) const GRANULE: Granule = Granule::of_spacing(A::SPACING);
 
-    /// Inserts a new block, depending on the plan, and returns it.
-    #[inline(always)]
-    pub(super) fn insert_by_plan(
-        plan: Plan,
-        address: *mut u8,
-        requested: usize,
-        usable: usize,
-    ) -> *mut u8 {
-        // Tests, not a match: the compiler would build the value of an enum before it branches.
-        if plan.samples() {
-            if site::skips_sample(usable) {
-                return address;
-            }
-            return Self::insert_if_sampled(plan, address, requested, usable);
-        }
-        if plan.is_asleep() {
-            return address;
-        }
-        Self::insert(plan, address, requested, usable)
-    }
-
-    /// Inserts a block that passed the sampler's quick test, if the exact test samples it, and
-    /// returns it.
+    /// Handles a new block of a thread that has reached its stop: inserts it, if blocks are sampled
+    /// and this one is, and sets the next stop.
     #[cold]
     #[inline(never)]
-    fn insert_if_sampled(plan: Plan, address: *mut u8, requested: usize, usable: usize) -> *mut u8 {
-        match plan.insertion() {
-            Insertion::Observed => Self::insert_observed(plan, address.addr(), requested, usable),
-            insertion if site::is_sampled(usable) => match insertion {
+    pub(super) fn insert_at_stop(plan: Plan, address: *mut u8, requested: usize, usable: usize) {
+        if plan.samples() && site::is_sampled(usable) {
+            match plan.insertion() {
                 Insertion::Timed => Self::insert_timed(plan, address.addr(), requested, usable),
-                _ => return Self::insert_with_site(plan, address, requested, usable),
-            },
-            _ => {}
+                _ => _ = Self::insert_with_site(plan, address, requested, usable),
+            }
         }
-        address
+        site::set_stop(plan);
     }
 
     /// Inserts a block in the way that the plan names, and returns it.
     #[inline(always)]
-    fn insert(plan: Plan, address: *mut u8, requested: usize, usable: usize) -> *mut u8 {
+    pub(super) fn insert(plan: Plan, address: *mut u8, requested: usize, usable: usize) -> *mut u8 {
         match plan.insertion() {
             Insertion::WithoutStack => {
                 if let Some(site) = site::cached_without_stack() {
@@ -91,6 +68,9 @@ impl<A: UsableSize> Dmd<A> {
     fn insert_with_site(plan: Plan, address: *mut u8, requested: usize, usable: usize) -> *mut u8 {
         let NewBlock { site, rate } = site::of_new_block(plan, usable);
         let block = Block { requested, usable, site, epoch: epoch(), rate, time: 0 };
+        if plan.is_filtered() {
+            SAMPLED.add(address.addr());
+        }
         if !BLOCKS.insert_small(Self::GRANULE, address.addr(), block) {
             BLOCKS.insert(Self::GRANULE, address.addr(), block);
         }
@@ -110,6 +90,9 @@ impl<A: UsableSize> Dmd<A> {
 
     /// Inserts a block, with an event if events are written.
     pub(super) fn insert_and_record(plan: Plan, address: usize, block: Block) {
+        if plan.is_filtered() {
+            SAMPLED.add(address);
+        }
         BLOCKS.insert(Self::GRANULE, address, block);
         Self::record_allocated(plan, address, block);
     }
@@ -149,6 +132,9 @@ impl<A: UsableSize> Dmd<A> {
             BLOCKS.remove(Self::GRANULE, address)
         }?;
         let plan = plan();
+        if plan.is_filtered() {
+            SAMPLED.remove(address);
+        }
         if plan.writes_events() {
             let freed_at = if plan.has_free_stacks() { site::of_free() } else { SiteId::UNKNOWN };
             record(Event::Freed { address, block, freed_at });

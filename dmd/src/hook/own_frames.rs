@@ -12,6 +12,7 @@ use memreport::__private::as_own;
 
 use crate::stack::last_stacks;
 use crate::stack::own_code;
+use crate::stack::site::sample_next;
 use crate::stack::thread::Thread;
 use crate::stack::walk::last::MAX_FRAMES;
 
@@ -43,7 +44,6 @@ pub(crate) fn learn() {
 fn learn_from(entry: Entry) {
     const LAYOUT: Layout = Layout::new::<[u64; 4]>();
     const HALF: Layout = Layout::new::<[u64; 2]>();
-    let sample_next = || Thread::current(|thread| thread.sampler.sample_next());
     sample_next();
     let block = match entry {
         // SAFETY: the size is not zero.

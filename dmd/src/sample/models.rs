@@ -5,10 +5,11 @@ use std::sync::Arc;
 use loom::thread;
 
 use super::rate::{Probability, RateCell, RateTable, SamplingRate};
+use super::stops;
 use crate::mem::models::model;
 use crate::mem::published::Published;
-use crate::mem::sync::AtomicU32;
 use crate::mem::sync::Ordering::Relaxed;
+use crate::mem::sync::{AtomicU32, AtomicU64};
 
 /// Fails if `Published::set` or `Published::get` is relaxed: the thread then draws at a rate that
 /// has no probability, which means that it never samples again.
@@ -61,5 +62,29 @@ fn a_thread_that_sees_a_plan_sees_what_was_set_before() {
         plan.update(|plan| plan | EVENTS);
         reader.join().unwrap();
         assert_eq!(plan.get(), STACKS | EVENTS);
+    });
+}
+
+/// Fails without one of the fences in `stops`, or if `set` does not look at the plan again: the
+/// thread then passes by every block of the new plan.
+#[test]
+fn no_thread_misses_a_change_of_the_plan() {
+    const OLD: u64 = 1000;
+    model(3, || {
+        let shared = Arc::new((Published::new(1), AtomicU64::new(stops::AT_ONCE)));
+        let thread = {
+            let shared = Arc::clone(&shared);
+            thread::spawn(move || {
+                let (plan, stop) = &*shared;
+                let seen = plan.get();
+                let sum = if seen == 1 { OLD } else { stops::AT_ONCE };
+                stops::set(stop, sum, || plan.get() == seen);
+            })
+        };
+        let (plan, stop) = &*shared;
+        plan.set(2);
+        stops::clear(std::iter::once(stop));
+        thread.join().unwrap();
+        assert_eq!(stop.load(Relaxed), stops::AT_ONCE);
     });
 }

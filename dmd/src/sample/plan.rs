@@ -21,11 +21,14 @@ use super::options::{Mode, Options, Stacks};
 /// | any with `--stacks=none`, but `scan` | x | as above | | | as above | |
 /// | any with `--times=yes` | x | as above | as above | as above | as above | x |
 ///
+/// `EACH` is set wherever `INSERTS` is and `SAMPLES` is not: one bit to test.
+///
 /// `FREE_STACKS` is set beside `STACKS` by recordings that want it.
 ///
 /// `DECIDED` is set once `$DMD` was read, `AWAKE` from the start of tracking on, also while it is
 /// off. `EVENTS` and `OBSERVED` are set beside any mode, by recordings, journals and observers.
-/// `PREPARED` never changes after `$DMD` was read.
+/// `UNPREPARED` is cleared once `$DMD` was read, if at all. `FILTERED` is set from a profile on,
+/// unless the process has ever inserted other blocks than sampled ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Plan(u32);
 
@@ -52,11 +55,15 @@ const OBSERVED: u32 = 1 << 9;
 /// Events of freed blocks have the stack of the free.
 const FREE_STACKS: u32 = 1 << 10;
 
-/// The inner allocator's sizes are prepared: `UsableSize::prepared_size` may be called.
-const PREPARED: u32 = 1 << 11;
+/// The inner allocator's sizes are not prepared: `UsableSize::prepared_size` must not be called.
+const UNPREPARED: u32 = 1 << 11;
+/// Every new block is inserted.
+const EACH: u32 = 1 << 12;
+/// All blocks in the table are in the filter of sampled blocks.
+const FILTERED: u32 = 1 << 13;
 
 /// Removals do more than update the table.
-const WATCHES_FREES: u32 = COUNTS_FREED | EVENTS | OBSERVED;
+const WATCHES_FREES: u32 = COUNTS_FREED | EVENTS | OBSERVED | FILTERED;
 
 /// The way in which a new block gets into the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,7 +82,8 @@ pub(crate) enum Insertion {
 
 impl Plan {
     /// The plan before `$DMD` is read.
-    pub(crate) const UNDECIDED: Plan = Plan(0);
+    pub(crate) const UNDECIDED: Plan = Plan(UNPREPARED);
+
     fn of(options: Options) -> Plan {
         let stacks = match options.effective_stacks() {
             Stacks::Full => STACKS,
@@ -85,8 +93,8 @@ impl Plan {
             Stacks::None => 0,
         };
         let more = match options.mode {
-            Mode::Live | Mode::DarkMatter | Mode::Scan => 0,
-            Mode::Cumulative => COUNTS_FREED,
+            Mode::Live | Mode::DarkMatter | Mode::Scan => EACH,
+            Mode::Cumulative => EACH | COUNTS_FREED,
             Mode::Profile => SAMPLES,
         };
         let times = if options.times { TIMES } else { 0 };
@@ -96,25 +104,46 @@ impl Plan {
 
     /// Returns the plan without insertions. Hooks still remove freed blocks.
     fn without_inserting(self) -> Plan {
-        Plan(self.0 & !(INSERTS | SAMPLES | STACKS | PARTIAL_STACKS | TIMES | FREE_STACKS))
+        let insertions = INSERTS | EACH | SAMPLES | STACKS | PARTIAL_STACKS | TIMES | FREE_STACKS;
+        Plan(self.0 & !insertions)
     }
 
-    /// Returns whether hooks only count bytes.
-    #[inline(always)]
-    pub(crate) fn is_asleep(self) -> bool {
-        self.0 & !PREPARED == DECIDED
-    }
-
-    /// Returns whether hooks only count bytes, and sizes are prepared.
+    /// Returns whether hooks of frees only count bytes, and sizes are prepared.
     #[inline(always)]
     pub(crate) fn is_asleep_and_prepared(self) -> bool {
-        self.0 == DECIDED | PREPARED
+        self.0 & (AWAKE | UNPREPARED) == 0
+    }
+
+    /// Returns whether new blocks are only counted until their thread reaches its stop.
+    #[inline(always)]
+    pub(crate) fn has_stops(self) -> bool {
+        self.0 & (EACH | OBSERVED) == 0
+    }
+
+    /// Returns whether new blocks are only counted until their thread reaches its stop, and sizes
+    /// are prepared.
+    #[inline(always)]
+    pub(crate) fn has_stops_and_is_prepared(self) -> bool {
+        self.0 & (EACH | OBSERVED | UNPREPARED) == 0
     }
 
     /// Returns whether the inner allocator's sizes are prepared.
     #[inline(always)]
     pub(crate) fn is_prepared(self) -> bool {
-        self.has(PREPARED)
+        !self.has(UNPREPARED)
+    }
+
+    /// Returns whether all blocks in the table are in the filter of sampled blocks.
+    #[inline(always)]
+    pub(crate) fn is_filtered(self) -> bool {
+        self.has(FILTERED)
+    }
+
+    /// Returns whether all blocks in the table are in the filter of sampled blocks, and sizes are
+    /// prepared.
+    #[inline(always)]
+    pub(crate) fn is_filtered_and_prepared(self) -> bool {
+        self.0 & (FILTERED | UNPREPARED) == FILTERED
     }
 
     /// Returns the way in which a new block gets into the table. The usual ways take two tests.
@@ -141,7 +170,7 @@ impl Plan {
     /// Returns whether only sampled blocks are inserted, and sizes are prepared.
     #[inline(always)]
     pub(crate) fn samples_prepared(self) -> bool {
-        self.0 & (SAMPLES | PREPARED) == SAMPLES | PREPARED
+        self.0 & (SAMPLES | UNPREPARED) == SAMPLES
     }
 
     /// Returns whether the table is kept, and removals only update it.
@@ -166,7 +195,7 @@ impl Plan {
 
     /// Returns whether every new block is inserted.
     pub(crate) fn inserts_all(self) -> bool {
-        self.0 & (INSERTS | SAMPLES) == INSERTS
+        self.has(EACH)
     }
 
     #[inline(always)]

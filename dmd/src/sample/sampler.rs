@@ -41,18 +41,41 @@ pub(crate) struct Sampler {
     bytes_left: Cell<u64>,
     /// The rate that `bytes_left` was drawn at.
     rate: Cell<u8>,
+    /// The bytes that the thread had allocated when `bytes_left` was set, as its counter has them.
+    counted: Cell<u64>,
     random: Random,
 }
 
 impl Sampler {
     pub(crate) const fn new() -> Self {
-        Sampler { bytes_left: Cell::new(0), rate: Cell::new(0), random: Random::new() }
+        Sampler {
+            bytes_left: Cell::new(0),
+            rate: Cell::new(0),
+            counted: Cell::new(0),
+            random: Random::new(),
+        }
+    }
+
+    /// Takes off the bytes that the thread has allocated without asking since the last call, which
+    /// contain no success. `before` and `after` are the thread's counter without and with the
+    /// block that [`samples`](Self::samples) decides on next.
+    pub(crate) fn catch_up(&self, before: u64, after: u64) {
+        let passed = before.wrapping_sub(self.counted.replace(after));
+        let left = self.bytes_left.get();
+        // If tracking was off meanwhile, the next success may lie behind. Another is drawn then:
+        // distances are memoryless.
+        self.bytes_left.set(left.saturating_sub(passed));
+    }
+
+    /// Returns the value of the thread's counter at the next success at this rate, if it is known.
+    pub(crate) fn next_success(&self, rate: SamplingRate) -> Option<u64> {
+        let is_drawn = self.rate.get() == rate.number() && self.bytes_left.get() > 0;
+        is_drawn.then(|| self.counted.get().saturating_add(self.bytes_left.get()))
     }
 
     /// Skips a block of this many bytes, if the next success lies beyond it. Returns whether it
     /// did.
-    #[inline]
-    pub(crate) fn skips(&self, bytes: usize) -> bool {
+    fn skips(&self, bytes: usize) -> bool {
         let left = self.bytes_left.get();
         let is_skipped = left > bytes as u64 && self.rate.get() == rate().number();
         if is_skipped {
@@ -68,10 +91,12 @@ impl Sampler {
     }
 
     /// Makes the next block a sampled one. Distances are memoryless, so samples stay unbiased.
-    pub(crate) fn sample_next(&self) {
+    /// `counted` is the thread's counter.
+    pub(crate) fn sample_next(&self, counted: u64) {
         if rate() != SamplingRate::SUSPENDED && rate() != SamplingRate::EVERY {
             self.rate.set(rate().number());
             self.bytes_left.set(1);
+            self.counted.set(counted);
         }
     }
 
@@ -243,6 +268,60 @@ mod tests {
             }
         }
         set_rate(SamplingRate::EVERY);
+    }
+
+    /// The indices of the blocks that a thread samples if it decides only at its stops, and is
+    /// away for some blocks in the middle.
+    fn taken_at_stops(
+        rate: SamplingRate,
+        sizes: &[u64],
+        away: std::ops::Range<usize>,
+    ) -> Vec<usize> {
+        let sampler = Sampler::new();
+        let (mut counted, mut stop, mut taken) = (0, 0, Vec::new());
+        for (index, &size) in sizes.iter().enumerate() {
+            let before = counted;
+            counted += size;
+            if counted < stop || away.contains(&index) {
+                continue;
+            }
+            sampler.catch_up(before, counted);
+            if sampler.samples(size as usize, || 1) {
+                taken.push(index);
+            }
+            stop = sampler.next_success(rate).expect("it is drawn");
+        }
+        taken
+    }
+
+    #[test]
+    fn a_thread_that_decides_only_at_its_stops_samples_the_same_blocks() {
+        let _guard = CURRENT_IN_TESTS.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mean = NonZeroU64::new(5000).expect("it is not zero");
+        let rate = SamplingRate::of(Probability::of_bytes(mean)).expect("there is a number left");
+        set_rate(rate);
+        let sizes: Vec<u64> = (0..20_000_u64).map(|index| 16 + index * index % 700).collect();
+        let sampler = Sampler::new();
+        let every: Vec<usize> = (0..)
+            .zip(&sizes)
+            .filter(|(_, size)| sampler.samples(**size as usize, || 1))
+            .map(|(index, _)| index)
+            .collect();
+        let at_stops = taken_at_stops(rate, &sizes, 0..0);
+        let after_a_pause = taken_at_stops(rate, &sizes, 5000..9000);
+        set_rate(SamplingRate::EVERY);
+        assert_eq!(at_stops, every);
+        assert!(every.len() > 1000, "{}", every.len());
+        // Successes of the pause are lost, and none is made up for.
+        let in_range = |taken: &[usize], range: std::ops::Range<usize>| {
+            taken.iter().filter(|index| range.contains(index)).count()
+        };
+        assert_eq!(in_range(&after_a_pause, 0..5000), in_range(&every, 0..5000));
+        assert_eq!(in_range(&after_a_pause, 5000..9000), 0);
+        let (rest, expected) =
+            (in_range(&after_a_pause, 9000..20_000) as f64, 11_000.0 * 365.5 / 5000.0);
+        // Five standard deviations of a Poisson distribution, at most.
+        assert!((rest - expected).abs() < 5.0 * expected.sqrt(), "{rest} {expected}");
     }
 
     #[test]

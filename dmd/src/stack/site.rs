@@ -3,8 +3,9 @@
 #![expect(clippy::cast_possible_truncation, reason = "fields are cut out of a word")]
 
 use std::cell::Cell;
+use std::sync::atomic::Ordering::Relaxed;
 
-use memreport::__private::{OWN, current_on_alloc, current_scope};
+use memreport::__private::{OWN, ThreadSlot, current_on_alloc, current_scope};
 
 use super::limits;
 use super::own_code;
@@ -13,8 +14,9 @@ use super::thread::{CachedSite, Inside, Thread};
 use super::walk;
 use super::walk::last::LastStack;
 use crate::mem::interner::Interner;
-use crate::sample::plan::{Plan, observed_rate};
+use crate::sample::plan::{self, Plan, observed_rate};
 use crate::sample::rate::SamplingRate;
+use crate::sample::{sampler, stops};
 pub(crate) use crate::table::packed_block::SiteId;
 
 /// The content of a site.
@@ -47,17 +49,38 @@ pub(crate) struct NewBlock {
     pub(crate) rate: SamplingRate,
 }
 
-/// Returns whether the sampler skips an allocation of this many bytes. If not, [`is_sampled`]
-/// decides.
-#[inline(always)]
-pub(crate) fn skips_sample(usable: usize) -> bool {
-    Thread::current(|thread| thread.sampler.skips(usable)).unwrap_or(false)
+/// Returns whether an allocation of this many bytes, which the thread has just counted, is sampled.
+pub(crate) fn is_sampled(usable: usize) -> bool {
+    let is_sampled = |thread: &Thread| {
+        if let Some(slot) = ThreadSlot::current() {
+            let after = slot.allocated_bytes();
+            thread.sampler.catch_up(after.wrapping_sub(usable as u64), after);
+        }
+        thread.sampler.samples(usable, || thread.number())
+    };
+    Thread::current(is_sampled).unwrap_or(false)
 }
 
-/// Returns whether an allocation of this many bytes, at this moment on this thread, is sampled.
-#[inline]
-pub(crate) fn is_sampled(usable: usize) -> bool {
-    Thread::current(|thread| thread.sampler.samples(usable, || thread.number())).unwrap_or(false)
+/// Sets the stop of this thread under this plan, which has stops.
+pub(crate) fn set_stop(plan: Plan) {
+    let Some(slot) = ThreadSlot::current() else { return };
+    let rate = sampler::rate();
+    let next_success = |thread: &Thread| thread.sampler.next_success(rate);
+    let stop = match plan.samples() {
+        true => Thread::current(next_success).flatten().unwrap_or(stops::AT_ONCE),
+        false => stops::NEVER,
+    };
+    stops::set(slot.stop(), stop, || plan::plan() == plan && sampler::rate() == rate);
+}
+
+/// Makes the next block of this thread a sampled one, if blocks are sampled.
+pub(crate) fn sample_next() {
+    let counted = ThreadSlot::current().map_or(0, |slot| {
+        slot.stop().store(stops::AT_ONCE, Relaxed);
+        slot.allocated_bytes()
+    });
+    // A thread that ends allocates no more.
+    let _ = Thread::current(|thread| thread.sampler.sample_next(counted));
 }
 
 /// Returns the scope of this thread, and the reporter that counts its new blocks, in one word.

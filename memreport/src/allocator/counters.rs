@@ -166,6 +166,34 @@ impl ThreadSlot {
         OWN.try_with(Cell::get).ok().flatten().map(ThreadSlot)
     }
 
+    /// Counts an allocated block of this many usable bytes and returns `true`, unless the sum of the
+    /// thread's allocated bytes would reach its [`stop`](Self::stop), or the thread has no counters.
+    #[inline(always)]
+    #[must_use]
+    pub fn counts_before_stop(bytes: usize) -> bool {
+        let Ok(slot) = OWN_OR_STOPPED.try_with(Cell::get).map(ThreadSlot) else { return false };
+        let is_before = slot.allocated_bytes() + (bytes as u64) < slot.stop().load(Relaxed);
+        if is_before {
+            slot.count_allocated(bytes);
+        }
+        is_before
+    }
+
+    /// Returns the bytes that this thread, and ended threads with the same slot, have allocated.
+    #[inline(always)]
+    #[must_use]
+    pub fn allocated_bytes(self) -> u64 {
+        self.0.allocated_bytes.load(Relaxed)
+    }
+
+    /// Returns the sum of allocated bytes at which the tracker looks at a new block; 0 in a new
+    /// thread. The tracker sets it; so do other threads.
+    #[inline(always)]
+    #[must_use]
+    pub fn stop(self) -> &'static AtomicU64 {
+        &self.0.stop
+    }
+
     /// Counts an allocated block of this many usable bytes.
     #[inline(always)]
     pub fn count_allocated(self, bytes: usize) {
@@ -179,6 +207,11 @@ impl ThreadSlot {
         add(&self.0.freed_bytes, bytes as u64);
         add(&self.0.frees, 1);
     }
+}
+
+/// Returns the [`stop`](ThreadSlot::stop) of every thread that has a slot, and of ended ones.
+pub fn thread_stops() -> impl Iterator<Item = &'static AtomicU64> {
+    SLOTS.iter().map(|slot| &slot.stop)
 }
 
 /// Adds to a counter that only this thread writes, so no read-modify-write is needed. Readers may
@@ -223,6 +256,9 @@ static SLOTS: [Slot; SLOT_COUNT] = [const { Slot::new() }; SLOT_COUNT];
 /// The slot of threads that own none: too many threads, or a thread at the end of its life.
 static COMMON: Slot = Slot::new();
 
+/// A slot in which nothing is counted: its stop is reached with every block.
+static STOPPED: Slot = Slot::new();
+
 /// The counters of one thread. Two cache lines, because processors fetch lines in pairs.
 #[derive(Debug)]
 #[repr(align(128))]
@@ -231,6 +267,8 @@ struct Slot {
     allocations: AtomicU64,
     freed_bytes: AtomicU64,
     frees: AtomicU64,
+    /// See [`ThreadSlot::stop`].
+    stop: AtomicU64,
     taken: AtomicBool,
     /// The kernel's number of the last owner, and the address of its thread descriptor in the C
     /// library, which lies at the outer end of its stack.
@@ -245,6 +283,7 @@ impl Slot {
             allocations: AtomicU64::new(0),
             freed_bytes: AtomicU64::new(0),
             frees: AtomicU64::new(0),
+            stop: AtomicU64::new(0),
             taken: AtomicBool::new(false),
             thread: AtomicU64::new(0),
             descriptor: AtomicUsize::new(0),
@@ -255,6 +294,8 @@ impl Slot {
 std::thread_local! {
     /// The slot that only this thread writes.
     static OWN: Cell<Option<&'static Slot>> = const { Cell::new(None) };
+    /// The same slot, or [`STOPPED`]. Unlike an option it needs no test of its own.
+    static OWN_OR_STOPPED: Cell<&'static Slot> = const { Cell::new(&STOPPED) };
     /// True if this thread has tried to take a slot. It tries once.
     static HAS_TRIED: Cell<bool> = const { Cell::new(false) };
 }
@@ -273,7 +314,9 @@ fn take_slot() -> Option<&'static Slot> {
         slot.taken.store(false, Release);
         return None;
     }
+    slot.stop.store(0, Relaxed);
     OWN.try_with(|own| own.set(Some(slot))).ok()?;
+    OWN_OR_STOPPED.try_with(|own| own.set(slot)).ok()?;
     let (thread, descriptor) = current_thread();
     slot.descriptor.store(descriptor, Relaxed);
     // Release, with the Acquire of `descriptor_of`: the address is that of this thread.
@@ -298,6 +341,7 @@ static THREAD_END: ThreadEnd = ThreadEnd::new(release_slot);
 /// Releases the slot of this thread. `number` is the slot's index plus one.
 extern "C" fn release_slot(number: *mut c_void) {
     let _ = OWN.try_with(|own| own.set(None));
+    let _ = OWN_OR_STOPPED.try_with(|own| own.set(&STOPPED));
     if let Some(slot) = SLOTS.get(number.addr().wrapping_sub(1)) {
         // Release, with the Acquire of `take_slot`.
         slot.taken.store(false, Release);

@@ -4,11 +4,11 @@ use std::num::NonZeroU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64};
 
-use super::{AWAKE, DECIDED, EVENTS, OBSERVED, PREPARED, Plan};
+use super::{AWAKE, DECIDED, EVENTS, FILTERED, OBSERVED, Plan, UNPREPARED};
 use crate::mem::published::Published;
 use crate::sample::options::{Mode, Options, Stacks};
 use crate::sample::rate::{Probability, RateCell, SamplingRate, TooManyRates};
-use crate::sample::sampler;
+use crate::sample::{sampler, stops};
 
 /// The plan. What belongs to it, such as rates and the unwinder, is stored before it.
 static PLAN: Published = Published::new(Plan::UNDECIDED.0);
@@ -22,6 +22,10 @@ static SAMPLE_BYTES: AtomicU64 = AtomicU64::new(0);
 /// True if live blocks may be missing from the table: from before the start, from a pause, or
 /// unsampled.
 static HAS_GAPS: AtomicBool = AtomicBool::new(false);
+
+/// True if other blocks than sampled ones were inserted, so that the table may have blocks that are
+/// not in the filter of sampled ones.
+static HAS_UNFILTERED: AtomicBool = AtomicBool::new(false);
 
 /// The most live bytes and blocks that the gaps before tracking began and while it was off can
 /// contain. Unsampled blocks of a profile are not in them.
@@ -53,12 +57,12 @@ pub(crate) fn plan() -> Plan {
 
 /// Puts the hooks to sleep: they count bytes only.
 pub(crate) fn set_asleep() {
-    update(|before| Plan(DECIDED | before.0 & PREPARED));
+    update(|before| Plan(DECIDED | before.0 & UNPREPARED));
 }
 
 /// Notes that the inner allocator's sizes are prepared.
 pub(crate) fn set_prepared() {
-    update(|before| Plan(before.0 | PREPARED));
+    update(|before| Plan(before.0 & !UNPREPARED));
 }
 
 /// Starts to insert blocks as the options request. The former plan decides whether earlier blocks
@@ -82,7 +86,11 @@ pub(crate) fn begin(options: Options) -> Result<(), TooManyRates> {
     SHOWS_STATS.store(options.show_dump_stats, Relaxed);
     SAMPLE_BYTES.store(if is_profile { options.sample_bytes.get() } else { 0 }, Relaxed);
     let plan = Plan::of(options);
-    update(|before| Plan(plan.0 | before.0 & (EVENTS | OBSERVED | PREPARED)));
+    if !plan.samples() {
+        HAS_UNFILTERED.store(true, Relaxed);
+    }
+    let filtered = if HAS_UNFILTERED.load(Relaxed) { 0 } else { FILTERED };
+    update(|before| Plan(plan.0 | filtered | before.0 & (EVENTS | OBSERVED | UNPREPARED)));
     Ok(())
 }
 
@@ -107,8 +115,14 @@ fn set_own_rate(rate: SamplingRate) {
     OWN_RATE.set(rate);
     // While single allocations are observed, the profile's own sampling is suspended.
     if !plan().is_observed() {
-        sampler::set_rate(rate);
+        set_rate(rate);
     }
+}
+
+/// Sets the rate at which threads draw.
+fn set_rate(rate: SamplingRate) {
+    sampler::set_rate(rate);
+    stops::clear_all();
 }
 
 /// Returns the probability of a running profile.
@@ -129,14 +143,15 @@ pub(crate) fn start_observing(rate: SamplingRate) {
         HAS_GAPS.store(true, Release);
     }
     OBSERVED_RATE.set(rate);
-    sampler::set_rate(SamplingRate::SUSPENDED);
-    update(|plan| Plan(plan.0 | DECIDED | AWAKE | OBSERVED));
+    HAS_UNFILTERED.store(true, Relaxed);
+    set_rate(SamplingRate::SUSPENDED);
+    update(|plan| Plan(plan.0 & !FILTERED | DECIDED | AWAKE | OBSERVED));
 }
 
 /// Stops observing single allocations.
 pub(crate) fn stop_observing() {
     update(|plan| Plan(plan.0 & !OBSERVED));
-    sampler::set_rate(OWN_RATE.get());
+    set_rate(OWN_RATE.get());
 }
 
 /// Returns the probability of an inserted block, if blocks are sampled.
@@ -162,6 +177,7 @@ pub(crate) fn stop_events() {
 
 fn update(change: impl Fn(Plan) -> Plan) {
     PLAN.update(|now| change(Plan(now)).0);
+    stops::clear_all();
 }
 
 /// Returns whether live blocks may be missing from the table.
