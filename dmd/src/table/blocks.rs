@@ -1,7 +1,9 @@
 //! A lock-free radix tree from block address to packed block.
 //!
 //! The tree has three levels: an array of 8,192 entries, nodes of 16,384 leaves, and leaves of 1
-//! MiB (`leaf`). All are mapped on first use and never unmapped.
+//! MiB (`leaf`). All are mapped on first use and never unmapped. A block marks each further leaf that
+//! it extends into, so that it is found from any address inside; the starts of huge blocks are in a
+//! list instead (`huge`).
 //!
 //! Only the owner of a block writes its word: after the allocator returns the block, and before the
 //! block is freed. So an insertion or removal is one store, without a lock or a read-modify-write.
@@ -10,12 +12,14 @@
 
 mod granule;
 mod leaf;
+mod huge;
 #[cfg(not(loom))]
 mod tombstones;
 #[cfg(all(test, not(loom)))]
 mod tests;
 
 pub(crate) use self::granule::Granule;
+use self::huge::{HUGE_LEAVES, HugeStarts};
 use self::leaf::{
     HEADER, LEAF_BITS, Leaf, OVERLAP, TOUCHED_WORDS, WORDS_PER_PAGE, crosses_leaves, is_touched,
     store_word, touched_pages, word_index,
@@ -53,6 +57,7 @@ const _: () =
 pub(crate) struct Blocks {
     top: [LazySlice<Leaf>; 1 << TOP_BITS],
     records: Records,
+    huge: HugeStarts,
     /// The number of blocks that were not inserted: no memory for a leaf, or an address past the
     /// end.
     lost: AtomicUsize,
@@ -74,6 +79,7 @@ impl Blocks {
             Blocks {
                 top: array_of!(LazySlice::new(); 1 << TOP_BITS),
                 records: Records::new(),
+                huge: HugeStarts::new(),
                 lost: AtomicUsize::new(0),
             }
         }
@@ -197,15 +203,19 @@ impl Blocks {
 
     /// Returns the block that contains this address.
     pub(crate) fn enclosing(&self, granule: Granule, address: usize) -> Option<LiveBlock> {
-        let words = self.leaf(granule, address)?;
-        let nearest = self.nearest(granule, words, address, PackedBlock::from_word);
-        let start = nearest.or_else(|| {
-            // Acquire, with the Release in `mark_overlaps`.
-            let overlapping = usize::try_from(words[OVERLAP].load(Acquire)).ok()?;
-            (overlapping != 0).then_some(overlapping)
-        })?;
-        let found = self.starting_at(granule, start)?;
-        (address < start + found.block.usable).then_some(found)
+        let starting_at = |start| {
+            let found = self.starting_at(granule, start)?;
+            (start..start + found.block.usable).contains(&address).then_some(found)
+        };
+        let in_leaf = self.leaf(granule, address).and_then(|words| {
+            let nearest = self.nearest(granule, words, address, PackedBlock::from_word);
+            nearest.or_else(|| {
+                // Acquire, with the Release in `mark_overlaps`.
+                let overlapping = usize::try_from(words[OVERLAP].load(Acquire)).ok()?;
+                (overlapping != 0).then_some(overlapping)
+            })
+        });
+        in_leaf.and_then(starting_at).or_else(|| self.huge.iter().find_map(starting_at))
     }
 
     /// Calls `visit` for every live block, in ascending order of addresses. Blocks that are
@@ -345,11 +355,14 @@ impl Blocks {
     }
 
     /// Stores `start` as the overlap of every further leaf that the block extends into: the block's
-    /// address, or 0 when the block is removed.
+    /// address, or 0 when the block is removed. Huge blocks go into their list instead.
     #[cold]
     fn mark_overlaps(&self, granule: Granule, address: usize, usable: usize, start: usize) {
         let first = (address >> LEAF_BITS) + 1;
         let last = (address + usable).wrapping_sub(1) >> LEAF_BITS;
+        if last - first >= HUGE_LEAVES {
+            return if start == 0 { self.huge.remove(address) } else { self.huge.add(start) };
+        }
         for leaf in first..=last {
             if let Some(words) = self.leaf_or_alloc(granule, leaf << LEAF_BITS) {
                 // Release, with the Acquire in `enclosing`.

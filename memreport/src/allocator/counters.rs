@@ -166,8 +166,9 @@ impl ThreadSlot {
         OWN.try_with(Cell::get).ok().flatten().map(ThreadSlot)
     }
 
-    /// Counts an allocated block of this many usable bytes and returns `true`, unless the sum of the
-    /// thread's allocated bytes would reach its [`stop`](Self::stop), or the thread has no counters.
+    /// Counts an allocated block of this many usable bytes and returns `true`. Returns `false` and
+    /// counts nothing if the sum of the thread's allocated bytes would reach its
+    /// [`stop`](Self::stop), or if the thread has no counters.
     #[inline(always)]
     #[must_use]
     pub fn counts_before_stop(bytes: usize) -> bool {

@@ -51,13 +51,20 @@ fn blocks_are_found_by_start_and_by_any_address_inside() {
 
 #[test]
 fn a_huge_block_is_found_from_its_far_end() {
+    for leaves in [1, HUGE_LEAVES, HUGE_LEAVES + 1, 16 << 10] {
+        is_found_from_its_far_end(leaves);
+    }
+}
+
+fn is_found_from_its_far_end(leaves: usize) {
     let blocks = Box::new(Blocks::new());
-    let (start, size) = (BASE + 0x10, 100 << LEAF_BITS);
+    let (start, size) = (BASE + 0x10, leaves << LEAF_BITS);
     blocks.insert(GLIBC, start, block(size, size + 4000));
     let enclosing =
         |address| blocks.enclosing(GLIBC, address).map(|found| (found.start, found.block.usable));
     assert_eq!(enclosing(start + size), Some((start, size + 4000)));
     assert_eq!(enclosing(start + size + 4000), None);
+    assert!(blocks.leaves(GLIBC).count() <= HUGE_LEAVES + 1, "{leaves}");
     assert_eq!(blocks.remove(GLIBC, start), Some(block(size, size + 4000)));
     assert_eq!(enclosing(start + size), None);
     assert_eq!(enclosing(start), None);
