@@ -20,6 +20,16 @@ use crate::table::epoch::{Epoch, begin_epoch, epoch};
 use crate::table::packed_block::SiteId;
 use crate::table::{BLOCKS, FREED};
 
+/// Returns a note if allocations were refused a number for their stack or thread.
+fn note_of_refused(allocations: u64) -> Option<String> {
+    (allocations > 0).then(|| {
+        format!(
+            "{allocations} allocations so far have no stack or no thread: the program has more \
+             different stacks than can be numbered; `--stacks=none` or a profile needs fewer"
+        )
+    })
+}
+
 /// Returns the bytes of the tracker's own tables.
 pub(super) fn tracker_bytes(granule: Granule) -> usize {
     mapped_bytes().saturating_sub(BLOCKS.untouched_bytes(granule))
@@ -62,7 +72,7 @@ impl Collection {
         let empty = ClaimBuffer::new(self.granule, self.epoch, 0);
         let claim_log = mem::replace(&mut self.claims, empty).into_log();
         let holders = self.holders(&claim_log);
-        let mut notes = Vec::new();
+        let mut notes: Vec<String> = note_of_refused(site::refused()).into_iter().collect();
         let pass = self.count_blocks(&claim_log, &holders, &mut notes);
         let HeapPass { mut balance, sums, scanned, .. } = pass;
         let allocated_during = sums.allocated_during;

@@ -3,6 +3,7 @@
 #![expect(clippy::cast_possible_truncation, reason = "fields are cut out of a word")]
 
 use std::cell::Cell;
+use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
 use memreport::__private::{OWN, ThreadSlot, current_on_alloc, current_scope};
@@ -38,6 +39,9 @@ static FRAMES: Interner = Interner::new(1 << 31);
 
 /// The interned sites: pairs of stack and thread, and of scope and reporter.
 static SITES: Interner = Interner::new(1 << 24);
+
+/// The number of allocations that got no site, or one without their stack, because a table was full.
+static REFUSED: AtomicU64 = AtomicU64::new(0);
 
 /// Sites by the hash of stack and attribution.
 static STACK_CACHE: StackCache = StackCache::new();
@@ -226,9 +230,11 @@ fn intern_stack(stack: &LastStack, hash: StackHash, attribution: u32, thread: &T
     let frames = stack.frames.get(..stack.length.get()).unwrap_or(&[]);
     let own = frames.iter().rev().take_while(|frame| own_code::contains(frame.get().address()));
     let (frames, _) = frames.split_at(frames.len() - own.count());
-    let number = frames
-        .iter()
-        .fold(0, |outer, frame| FRAMES.intern((u64::from(outer), frame.get().address() as u64)));
+    let Some(number) = intern_frames(&FRAMES, frames.iter().map(|frame| frame.get().address()))
+    else {
+        REFUSED.fetch_add(1, Relaxed);
+        return without_stack(thread);
+    };
     let site = intern_site(number, attribution, thread);
     if site != SiteId::UNKNOWN {
         STACK_CACHE.insert(hash, site);
@@ -236,11 +242,32 @@ fn intern_stack(stack: &LastStack, hash: StackHash, attribution: u32, thread: &T
     site
 }
 
+/// Interns a stack from its outermost frame inwards, and returns its number; 0 is an empty one.
+/// Returns `None` if there is no space: a stack of some of the frames would be a wrong one.
+fn intern_frames(interner: &Interner, frames: impl Iterator<Item = usize>) -> Option<u32> {
+    frames.into_iter().try_fold(0, |outer, frame| {
+        match interner.intern((u64::from(outer), frame as u64)) {
+            0 => None,
+            number => Some(number),
+        }
+    })
+}
+
 #[cold]
 #[inline(never)]
 fn intern_site(stack: u32, attribution: u32, thread: &Thread) -> SiteId {
     let place = u64::from(stack) << 32 | u64::from(thread.number());
-    SiteId::from_number(SITES.intern((place, u64::from(attribution))))
+    let number = SITES.intern((place, u64::from(attribution)));
+    if number == 0 {
+        REFUSED.fetch_add(1, Relaxed);
+    }
+    SiteId::from_number(number)
+}
+
+/// Returns the number of allocations so far that got no site, or one without their stack, because a
+/// table was full.
+pub(crate) fn refused() -> u64 {
+    REFUSED.load(Relaxed)
 }
 
 /// Returns the content of a site; `None` of an unknown one.
@@ -262,4 +289,22 @@ pub(crate) fn frames(stack: u32) -> impl Iterator<Item = usize> {
         number = outer as u32;
         Some(frame as usize)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stack_that_does_not_fit_is_refused_whole() {
+        // Numbers from 1 to 4.
+        let interner = Interner::new(5);
+        let stack = |frames: &[usize]| intern_frames(&interner, frames.iter().copied());
+        assert_eq!(stack(&[]), Some(0));
+        assert_eq!(stack(&[10, 20, 30]), Some(3));
+        assert_eq!(stack(&[10, 20, 31, 40]), None);
+        // What is there is still found.
+        assert_eq!(stack(&[10, 20, 30]), Some(3));
+        assert_eq!(stack(&[11]), None);
+    }
 }
