@@ -40,7 +40,7 @@ static FRAMES: Interner = Interner::new(1 << 31);
 /// The interned sites: pairs of stack and thread, and of scope and reporter.
 static SITES: Interner = Interner::new(1 << 24);
 
-/// The number of allocations that got no site, or one without their stack, because a table was full.
+/// The number of allocations that got no site or no stack because a table was full.
 static REFUSED: AtomicU64 = AtomicU64::new(0);
 
 /// Sites by the hash of stack and attribution.
@@ -264,8 +264,7 @@ fn intern_site(stack: u32, attribution: u32, thread: &Thread) -> SiteId {
     SiteId::from_number(number)
 }
 
-/// Returns the number of allocations so far that got no site, or one without their stack, because a
-/// table was full.
+/// Returns the number of allocations so far that got no site or no stack because a table was full.
 pub(crate) fn refused() -> u64 {
     REFUSED.load(Relaxed)
 }

@@ -39,7 +39,7 @@ impl HugeStarts {
     pub(super) fn remove(&self, start: usize) {
         for index in 0..self.used.load(Acquire) {
             let Some(place) = self.starts.get(index) else { return };
-            // Relaxed: whoever still sees the start does not find the block in its word.
+            // Relaxed: a reader that still sees the start finds no block in its word.
             if place.compare_exchange(start as u64, 0, Relaxed, Relaxed).is_ok() {
                 return;
             }
