@@ -9,6 +9,7 @@ mod extension;
 mod holder;
 mod keys;
 mod model;
+pub(crate) mod scanned;
 mod unpack;
 mod wire;
 

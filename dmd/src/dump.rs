@@ -1,9 +1,9 @@
 //! The dump as a file: Mozilla's DMD format 5, with an extension key of our own.
 //!
 //! Only this room contains the format. Reading order: `write` (the file from start to end),
-//! `blocks` (the block list), `keys` and `tables` (stacks, reports and frames), `modules`
-//! (addresses in the files of modules), `extension` (the key `memreport`), `log` (a log of
-//! allocations as a dump).
+//! `blocks` and `scanned` (the block list), `keys` and `tables` (stacks, reports and frames),
+//! `modules` (addresses in the files of modules), `extension` (the key `memreport`), `log` (a log
+//! of allocations as a dump).
 //!
 //! Invariant: a file under its final name is complete.
 
@@ -13,6 +13,7 @@ mod keys;
 mod log;
 pub(crate) mod modules;
 mod tables;
+mod scanned;
 mod write;
 
 pub(crate) use log::write_log;

@@ -39,6 +39,18 @@ pub enum ReadError {
         /// The text instead of the number.
         text: String,
     },
+    /// The blocks of a scan end before the last one.
+    CutBlocks {
+        /// The number of whole blocks.
+        index: u64,
+        /// The number of blocks that the dump should have.
+        count: u64,
+    },
+    /// A block of a scan names a kind that the dump does not have, or there are too many blocks.
+    BadBlock {
+        /// The number of blocks before it.
+        index: u64,
+    },
     /// The dump's extension has this unknown version.
     ExtensionVersion(u64),
     /// The dump requires this feature, which this reader does not have.
@@ -92,6 +104,18 @@ impl fmt::Display for ReadError {
                 write!(
                     f,
                     "block {index} of blockList holds `{text}` where a hexadecimal address should be"
+                )
+            }
+            Self::CutBlocks { index, count } => {
+                write!(
+                    f,
+                    "scan that ends after {index} of {count} blocks: the program stopped while writing it, or the copy is cut"
+                )
+            }
+            Self::BadBlock { index } => {
+                write!(
+                    f,
+                    "scan with a damaged block after {index} others: take or copy it again"
                 )
             }
             Self::ExtensionVersion(found) => {

@@ -13,13 +13,15 @@ use serde::{Deserialize, de};
 use super::error::ReadError;
 use super::keys::Keys;
 use super::model::{Dump, Frame, FrameId, Invocation, Mode, Symbol, TraceId};
+use super::scanned;
 use extension::WireExtension;
 use tables::{FrameTableSeed, TraceTableSeed};
 
 /// The features that a dump may require from its reader under `memreport.needs`.
-const KNOWN_FEATURES: [&str; 0] = [];
+const KNOWN_FEATURES: [&str; 1] = ["scannedBlocks"];
 
-pub(crate) fn parse(json: &[u8]) -> Result<Dump, ReadError> {
+pub(crate) fn parse(dump: &[u8]) -> Result<Dump, ReadError> {
+    let (json, blocks) = scanned::split(dump);
     let mut state = State::default();
     let mut deserializer = serde_json::Deserializer::from_slice(json);
     let parsed =
@@ -32,7 +34,12 @@ pub(crate) fn parse(json: &[u8]) -> Result<Dump, ReadError> {
         serde_json::error::Category::Eof => ReadError::Truncated { line: error.line() },
         _ => ReadError::Json(error),
     })?;
-    state.finish()
+    let scanned_blocks = state.scanned_blocks;
+    let mut dump = state.finish()?;
+    if let Some(count) = scanned_blocks {
+        scanned::read(&mut dump, count, blocks.unwrap_or_default())?;
+    }
+    Ok(dump)
 }
 
 /// The parts of a dump that are parsed so far.
@@ -46,6 +53,8 @@ struct State {
     frames: Vec<Option<Box<str>>>,
     symbols: Vec<Option<Box<Symbol>>>,
     seen: Vec<Top>,
+    /// The number of blocks of a scan behind the JSON.
+    scanned_blocks: Option<u64>,
     failure: Option<ReadError>,
 }
 
@@ -195,6 +204,7 @@ impl<'de> Visitor<'de> for TopSeed<'_> {
                         set(&mut state.symbols, frame, Box::new(symbol.into()));
                     }
                     state.dump.notes.append(&mut wire.notes);
+                    state.scanned_blocks = wire.scanned_blocks;
                     state.dump.extension =
                         Some(wire.resolve(&mut state.trace_keys, &mut state.holder_keys));
                 }

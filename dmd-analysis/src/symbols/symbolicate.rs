@@ -1,5 +1,5 @@
 //! Makes a dump self-contained: frames become functions and lines, and every other field keeps its
-//! text, even unknown ones.
+//! text, even unknown ones. The blocks of a scan become JSON, which Mozilla's tools read.
 //!
 //! The text is copied field by field, not parsed as a dump. An address with inlined functions
 //! becomes several frames, so the stacks are rewritten. Details of symbols beyond a frame's text go
@@ -14,6 +14,7 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
+use crate::read::scanned::{self, ScannedBlock};
 use crate::read::{Dump, Frame, FrameId, Holder, ReadError, Symbol, read_slice};
 use crate::symbols::{Report, Symboliser};
 
@@ -23,9 +24,10 @@ use crate::symbols::{Report, Symboliser};
 ///
 /// If the text is not a dump.
 pub fn symbolicate(
-    json: &[u8],
+    dump: &[u8],
     symboliser: &mut Symboliser,
 ) -> Result<(Vec<u8>, Report), ReadError> {
+    let (json, blocks) = scanned::split(dump);
     let fields: Pairs<&RawValue> = serde_json::from_slice(json).map_err(not_a_dump)?;
     let frames: Pairs<String> = parsed(&fields, "frameTable")?;
     let traces: Pairs<Vec<String>> = parsed(&fields, "traceTable")?;
@@ -46,17 +48,66 @@ pub fn symbolicate(
     let traces = Pairs(traces.collect());
     let used = dump.frames.iter().enumerate().take(frame_count(&dump, frames.0.len()));
     let frames = Pairs(used.map(|(at, frame)| (key(at), frame.text.to_string())).collect());
+    let scanned_blocks = scanned_count(&fields)?;
+    let kinds = fields.get("blockList");
+    let mut block_list = match (scanned_blocks, kinds) {
+        (Some(count), Some(kinds)) => Some(scanned_list(kinds, count, blocks.unwrap_or_default())?),
+        _ => None,
+    };
     let mut out = Pairs(Vec::new());
     for (name, value) in fields.0 {
         let value = match &*name {
             "traceTable" => raw(&traces)?,
             "frameTable" => raw(&frames)?,
+            "blockList" if scanned_blocks.is_some() => block_list.take().unwrap_or_default(),
             "memreport" => raw(&extension(value, &dump)?)?,
             _ => value.to_owned(),
         };
         out.0.push((name, value));
     }
     Ok((serde_json::to_vec(&out).map_err(ReadError::Json)?, report))
+}
+
+/// Returns the number of blocks of a scan behind the JSON; `None` if the JSON has the blocks.
+fn scanned_count(fields: &Pairs<&RawValue>) -> Result<Option<u64>, ReadError> {
+    #[derive(serde::Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Counted {
+        scanned_blocks: Option<u64>,
+    }
+    let Some(extension) = fields.get("memreport") else { return Ok(None) };
+    let counted: Counted = serde_json::from_str(extension.get()).map_err(ReadError::Json)?;
+    Ok(counted.scanned_blocks)
+}
+
+/// Returns the block list of a scan as JSON: each block with the fields of its kind.
+fn scanned_list(kinds: &RawValue, count: u64, blocks: &[u8]) -> Result<Box<RawValue>, ReadError> {
+    let kinds: Vec<Pairs<&RawValue>> =
+        serde_json::from_str(kinds.get()).map_err(ReadError::Json)?;
+    let fields = |kind: &Pairs<&RawValue>| {
+        let fields = kind.0.iter().filter(|(name, _)| name != "req");
+        fields.map(|(name, value)| format!(",\"{name}\":{value}")).collect::<String>()
+    };
+    let kinds: Vec<String> = kinds.iter().map(fields).collect();
+    let mut list = String::from("[");
+    scanned::for_each(count, blocks, |block| {
+        let ScannedBlock { address, req, slop, kind, words } = block;
+        let separator = if list.len() == 1 { "\n" } else { ",\n" };
+        list += &format!("{separator}{{\"req\":{req},\"addr\":\"{address:x}\"");
+        if slop != 0 {
+            list += &format!(",\"slop\":{slop}");
+        }
+        list += kinds.get(kind)?;
+        let words: Vec<String> =
+            scanned::words(words.unwrap_or_default()).map(|word| format!("\"{word:x}\"")).collect();
+        if !words.is_empty() {
+            list += &format!(",\"contents\":[{}]", words.join(","));
+        }
+        list += "}";
+        Some(())
+    })?;
+    list += "]";
+    RawValue::from_string(list).map_err(ReadError::Json)
 }
 
 fn not_a_dump(error: serde_json::Error) -> ReadError {
@@ -90,9 +141,12 @@ fn one_trace_for_each_frame(
     small.0.push(("traceTable".to_owned(), raw(&Pairs(traces.collect()))?));
     small.0.push(("blockList".to_owned(), raw(&json!([]))?));
     for (name, value) in &fields.0 {
-        if matches!(&**name, "version" | "invocation" | "frameTable" | "memreport") {
-            small.0.push((name.clone(), (*value).to_owned()));
-        }
+        let value = match &**name {
+            "version" | "invocation" | "frameTable" => (*value).to_owned(),
+            "memreport" => raw(&without_scanned_blocks(value)?)?,
+            _ => continue,
+        };
+        small.0.push((name.clone(), value));
     }
     serde_json::to_vec(&small).map_err(ReadError::Json)
 }
@@ -106,7 +160,7 @@ fn frame_count(dump: &Dump, traces: usize) -> usize {
 
 /// Returns our extension with the names of statics and the details of symbols.
 fn extension(value: &RawValue, dump: &Dump) -> Result<Value, ReadError> {
-    let mut fields: Value = serde_json::from_str(value.get()).map_err(ReadError::Json)?;
+    let mut fields = without_scanned_blocks(value)?;
     let names = static_names(dump);
     for list in ["holders", "reportedStatics", "statics"] {
         let places: Vec<&mut Value> = match fields.get_mut(list) {
@@ -126,6 +180,17 @@ fn extension(value: &RawValue, dump: &Dump) -> Result<Value, ReadError> {
         Some((key(at), symbol_fields(symbol.as_ref()?)))
     });
     fields["symbols"] = Value::Object(symbols.collect());
+    Ok(fields)
+}
+
+/// Returns our extension for a dump that has no blocks behind its JSON.
+fn without_scanned_blocks(value: &RawValue) -> Result<Value, ReadError> {
+    let mut fields: Value = serde_json::from_str(value.get()).map_err(ReadError::Json)?;
+    if let Value::Object(fields) = &mut fields
+        && fields.remove("scannedBlocks").is_some()
+    {
+        fields.insert("needs".to_owned(), json!([]));
+    }
     Ok(fields)
 }
 

@@ -44,6 +44,11 @@ pub(crate) struct ReportSet(u32);
 impl ReportSet {
     /// The set of an unreported block.
     pub(crate) const NONE: ReportSet = ReportSet(0);
+
+    /// Returns the number; 0 is no report.
+    pub(crate) fn number(self) -> u32 {
+        self.0
+    }
 }
 
 /// The number of blocks of each group, and the interned lists of reports.

@@ -1,16 +1,12 @@
-//! Writes the block list of a dump: groups of blocks, or single blocks with their contents.
+//! Writes the block list of a dump: groups of equal blocks.
 
-use std::fs::File;
 use std::io::{self, Write};
-use std::os::unix::fs::FileExt;
 
 use super::keys::Keys;
 use crate::collect::Dump;
 use crate::collect::age::Age;
-use crate::collect::findings::{Scanned, ScannedBlock};
 use crate::collect::groups::GroupKey;
 use crate::collect::holders::HolderId;
-use crate::collect::scan::ContentsRange;
 use crate::stack::site::{self, SiteId};
 
 /// Writes a record for each group of blocks.
@@ -49,6 +45,11 @@ pub(super) fn write_slop_and_site(
     if slop != 0 {
         write!(out, ",\"slop\":{slop}")?;
     }
+    write_site(site, keys, out)
+}
+
+/// Writes the stack, the thread and the scope of a block.
+pub(super) fn write_site(site: SiteId, keys: &mut Keys, out: &mut impl Write) -> io::Result<()> {
     if let Some(stack) = Dump::stack(site) {
         write!(out, ",\"alloc\":\"{}\"", keys.stacks.key(stack, &mut keys.next))?;
     }
@@ -62,7 +63,7 @@ pub(super) fn write_slop_and_site(
 }
 
 /// Writes the reports of a block; nothing if there are none.
-fn write_reports(
+pub(super) fn write_reports(
     name: &str,
     reports: impl Iterator<Item = u32>,
     keys: &mut Keys,
@@ -82,7 +83,11 @@ fn write_reports(
 }
 
 /// Writes the holder of an unreported block; nothing if none is known.
-fn write_holder(holder: HolderId, keys: &mut Keys, out: &mut impl Write) -> io::Result<()> {
+pub(super) fn write_holder(
+    holder: HolderId,
+    keys: &mut Keys,
+    out: &mut impl Write,
+) -> io::Result<()> {
     if holder == HolderId::default() {
         return Ok(());
     }
@@ -91,54 +96,6 @@ fn write_holder(holder: HolderId, keys: &mut Keys, out: &mut impl Write) -> io::
 }
 
 /// Writes the age of a block; nothing if its time was not kept.
-fn write_age(age: Age, out: &mut impl Write) -> io::Result<()> {
+pub(super) fn write_age(age: Age, out: &mut impl Write) -> io::Result<()> {
     age.milliseconds().map_or(Ok(()), |age| write!(out, ",\"ageMs\":{age}"))
-}
-
-/// Writes a record for each single block, with the words of its contents.
-pub(super) fn write_scanned(
-    scanned: &Scanned,
-    dump: &Dump,
-    keys: &mut Keys,
-    out: &mut impl Write,
-) -> io::Result<()> {
-    let mut separator = "\n";
-    for scanned_block in scanned.blocks.as_slice() {
-        let ScannedBlock { address, block, reports, holder, age, contents } = scanned_block;
-        write!(out, "{separator}{{\"req\":{},\"addr\":\"{address:x}\"", block.requested)?;
-        separator = ",\n";
-        write_slop_and_site(block.usable - block.requested, block.site, keys, out)?;
-        // Mozilla's readers reject `reps` in this mode.
-        write_reports("reportedBy", dump.contents.groups.reports(*reports), keys, out)?;
-        write_holder(*holder, keys, out)?;
-        write_age(*age, out)?;
-        if let (Some(range), Some(file)) = (contents.filter(|range| range.bytes > 0), &scanned.file)
-        {
-            out.write_all(b",\"contents\":[")?;
-            write_words(file, range, out)?;
-            out.write_all(b"]")?;
-        }
-        out.write_all(b"}")?;
-    }
-    Ok(())
-}
-
-/// Writes the words of a block from the file of contents.
-fn write_words(file: &File, range: ContentsRange, out: &mut impl Write) -> io::Result<()> {
-    let ContentsRange { offset, bytes } = range;
-    let mut piece = [0; 4096];
-    let mut before = "";
-    let mut done = 0;
-    while done < bytes {
-        let length = usize::try_from(bytes - done).unwrap_or(usize::MAX).min(piece.len());
-        let piece = &mut piece[..length];
-        file.read_exact_at(piece, offset + done)?;
-        for word in piece.chunks_exact(size_of::<usize>()) {
-            let word = word.try_into().map(usize::from_ne_bytes).unwrap_or_default();
-            write!(out, "{before}\"{word:x}\"")?;
-            before = ",";
-        }
-        done += length as u64;
-    }
-    Ok(())
 }

@@ -58,8 +58,10 @@ pub(super) fn fields(dump: &Dump, keys: &mut Keys) -> serde_json::Value {
         "holders": holders(dump, keys),
         "reportedStatics": reported_statics(dump),
     });
-    if dump.contents.scanned.is_some() {
+    if let Some(scanned) = &dump.contents.scanned {
         fields["statics"] = statics(dump).into();
+        fields["needs"] = json!(["scannedBlocks"]);
+        fields["scannedBlocks"] = scanned.blocks.as_slice().len().into();
     }
     fields
 }

@@ -1,4 +1,5 @@
-//! Writes a dump, group by group: the file is never in memory as a whole.
+//! Writes a dump, group by group: the file is never in memory as a whole. The blocks of a scan
+//! follow the JSON in binary.
 //!
 //! The keys of stacks, reports and frames are in the tracker's own pages.
 
@@ -6,13 +7,14 @@ use std::io::{self, Write};
 
 use serde_json::json;
 
-use super::blocks::{write_groups, write_scanned};
+use super::blocks::write_groups;
 use super::extension;
 use super::keys::Keys;
+use super::scanned::Kinds;
 use super::tables::{put, write_frames, write_traces};
 use crate::collect::Dump;
 
-/// Writes a dump as JSON.
+/// Writes a dump: JSON, and the blocks of a scan behind it.
 ///
 /// # Errors
 ///
@@ -24,8 +26,10 @@ pub(super) fn write(dump: &Dump, out: &mut dyn Write) -> io::Result<()> {
     out.write_all(b"{\"version\":5,\n\"invocation\":")?;
     put(out, &json!({ "dmdEnvVar": dump.variable, "mode": dump.mode.name_in_dumps() }))?;
     out.write_all(b",\n\"blockList\":[")?;
-    match &dump.contents.scanned {
-        Some(scanned) => write_scanned(scanned, dump, &mut keys, out)?,
+    let scanned = dump.contents.scanned.as_ref();
+    let kinds = scanned.map(Kinds::of).transpose()?;
+    match &kinds {
+        Some(kinds) => kinds.write(dump, &mut keys, out)?,
         None => write_groups(dump, &mut keys, out)?,
     }
     out.write_all(b"],\n\"memreport\":")?;
@@ -35,5 +39,8 @@ pub(super) fn write(dump: &Dump, out: &mut dyn Write) -> io::Result<()> {
     out.write_all(b"},\n\"frameTable\":{")?;
     write_frames(&dump.modules, &keys, out)?;
     out.write_all(b"}}\n")?;
+    if let (Some(kinds), Some(scanned)) = (&kinds, scanned) {
+        kinds.write_blocks(scanned, out)?;
+    }
     out.flush()
 }

@@ -17,6 +17,7 @@ use crate::read::model::{HolderId, Symbol, TraceId};
 pub(crate) struct WireExtension {
     pub(crate) version: u64,
     pub(crate) needs: Vec<String>,
+    pub(crate) scanned_blocks: Option<u64>,
     program: Option<String>,
     pid: Option<u32>,
     uptime_ms: Option<u64>,
