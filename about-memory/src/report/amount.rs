@@ -216,6 +216,59 @@ mod tests {
     }
 
     #[test]
+    fn nothing_zero_and_the_empty_string_are_false() {
+        for (amount, expected) in [
+            (Amount::Undefined, false),
+            (Amount::Null, false),
+            (Amount::Bool(false), false),
+            (Amount::Bool(true), true),
+            (Amount::Number(0.0), false),
+            (Amount::Number(-0.0), false),
+            (Amount::Number(f64::NAN), false),
+            (Amount::Number(-1.0), true),
+            (Amount::Number(f64::INFINITY), true),
+            (text(""), false),
+            (text("0"), true),
+            (Amount::Object("".into()), true),
+        ] {
+            assert_eq!(amount.is_truthy(), expected, "{amount:?}");
+        }
+    }
+
+    #[test]
+    fn amounts_become_strings_as_in_javascript() {
+        for (amount, expected) in [
+            (Amount::Undefined, "undefined"),
+            (Amount::Null, "null"),
+            (Amount::Bool(true), "true"),
+            (Amount::Object("1,2".into()), "1,2"),
+            (Amount::Number(f64::NAN), "NaN"),
+            (Amount::Number(f64::INFINITY), "Infinity"),
+            (Amount::Number(f64::NEG_INFINITY), "-Infinity"),
+            (Amount::Number(-0.0), "0"),
+            (Amount::Number(-1.5), "-1.5"),
+            (Amount::Number(1e-6), "0.000001"),
+            (Amount::Number(-1e-7), "-1e-7"),
+            (Amount::Number(1e20), "100000000000000000000"),
+            (Amount::Number(-1.5e21), "-1.5e+21"),
+        ] {
+            assert_eq!(amount.string(), expected, "{amount:?}");
+        }
+    }
+
+    #[test]
+    fn differences_are_of_numbers() {
+        for (a, b, difference) in [
+            (Amount::Number(1.0), Amount::Number(2.5), -1.5),
+            (text("7"), text("2"), 5.0),
+            (Amount::Bool(true), Amount::Null, 1.0),
+        ] {
+            assert_eq!(a.minus(&b), Amount::Number(difference), "{a:?} - {b:?}");
+        }
+        assert!(Amount::Undefined.minus(&Amount::Null).number().is_nan());
+    }
+
+    #[test]
     fn strings_are_compared_as_strings_and_with_numbers_as_numbers() {
         assert_eq!(text("10").compare(&text("9")), Some(Ordering::Less));
         assert_eq!(text("10").compare(&Amount::Number(9.0)), Some(Ordering::Greater));
