@@ -153,7 +153,7 @@ pub(crate) fn number_to_string(number: f64) -> String {
         return "NaN".into();
     }
     if number.is_infinite() {
-        return if number > 0.0 { "Infinity" } else { "-Infinity" }.into();
+        return if number.is_sign_positive() { "Infinity" } else { "-Infinity" }.into();
     }
     if number == 0.0 {
         return "0".into();
@@ -203,9 +203,12 @@ mod tests {
             ("", 0.0),
             ("0x10", 16.0),
             ("0b101", 5.0),
+            ("0O17", 15.0),
             ("1e3", 1000.0),
             (".5", 0.5),
             ("5.", 5.0),
+            ("Infinity", f64::INFINITY),
+            ("+Infinity", f64::INFINITY),
             ("-Infinity", f64::NEG_INFINITY),
         ] {
             assert_eq!(text(string).number(), number, "{string:?}");

@@ -60,12 +60,8 @@ pub(crate) fn draw(frame: &mut Frame<'_>, screen: &mut Screen) {
     let reversed = Style::new().add_modifier(Modifier::REVERSED);
     frame.render_widget(Paragraph::new(safe(&heading(screen)).into_owned()).style(reversed), head);
     screen.height = usize::from(body.height);
-    let last = screen.top + screen.height.saturating_sub(1);
-    if screen.cursor < screen.top {
-        screen.top = screen.cursor;
-    } else if screen.cursor > last {
-        screen.top += screen.cursor - last;
-    }
+    let least = (screen.cursor + 1).saturating_sub(screen.height);
+    screen.top = screen.top.max(least).min(screen.cursor);
     // Show the heading above the first line together with that line, if the cursor stays in sight.
     let are_headings = screen.lines.iter().take(screen.top).all(|line| line.path.is_none());
     if are_headings && screen.cursor < screen.height {

@@ -299,5 +299,65 @@ mod tests {
             assert!(start <= index && index < start + bytes.len());
         }
         assert!(find(0x1000).is_none());
+        // The end of a module is outside.
+        let own = own_range();
+        let index = |code| find(code).map(|found| found.unwind_info.index);
+        assert!(index(own.low).is_some());
+        assert_ne!(index(own.high), index(own.low));
+    }
+
+    #[test]
+    fn a_module_that_may_be_unloaded_is_known_by_its_build_id() {
+        record_loaded();
+        if DL_FIND_OBJECT.load(Relaxed) == 0 {
+            // An older C library.
+            return;
+        }
+        let [code, same, other] =
+            [libc::getpid as *const (), libc::getppid as *const (), record_loaded as *const ()]
+                .map(|function| function.addr());
+        let known = fingerprint(code).expect("the C library has a build id");
+        assert_eq!(fingerprint(same), Some(known));
+        assert_ne!(fingerprint(other), Some(known));
+        assert_eq!(fingerprint(0x1000), None);
+
+        let unloadable = find_unloadable(code).expect("it is loaded");
+        assert_eq!(unloadable.identity, Identity::Fingerprint(known));
+        let permanent = find(code).expect("it is loaded");
+        let place = |info: UnwindInfo<'static>| (info.start, info.bytes.len(), info.index);
+        assert_eq!(place(unloadable.unwind_info), place(permanent.unwind_info));
+    }
+
+    #[test]
+    fn unwind_information_lies_inside_a_loaded_segment() {
+        let header = |p_type, p_vaddr, p_memsz| libc::Elf64_Phdr {
+            p_type,
+            p_flags: 0,
+            p_offset: 0,
+            p_vaddr,
+            p_paddr: 0,
+            p_filesz: 0,
+            p_memsz,
+            p_align: 0,
+        };
+        let index = |address| header(libc::PT_GNU_EH_FRAME, address, 0x40);
+        let segments = [(0x3000, 0x1000), (0x1000, 0x500), (0x5000, 0x10)]
+            .map(|(address, size)| header(libc::PT_LOAD, address, size));
+        let module =
+            |start, end, index| Module { low: 0x1_1000, high: 0x1_5010, start, end, index };
+        let table = [
+            (Some(0x3200), Some(module(0x1_3000, 0x1_4000, 0x1_3200))),
+            (Some(0x3000), Some(module(0x1_3000, 0x1_4000, 0x1_3000))),
+            (Some(0x1400), Some(module(0x1_1000, 0x1_1500, 0x1_1400))),
+            (Some(0x4000), None),
+            (Some(0x2fff), None),
+            (None, None),
+        ];
+        for (address, expected) in table {
+            let headers: Vec<_> = segments.into_iter().chain(address.map(index)).collect();
+            assert_eq!(Module::from_headers(0x1_0000, &headers), expected, "{address:x?}");
+        }
+        let without_segments = [index(0x3200)];
+        assert_eq!(Module::from_headers(0x1_0000, &without_segments), None);
     }
 }
