@@ -93,7 +93,7 @@ pub(crate) fn note_descriptor() {
     let size = unsafe { size.cast::<u32>().read() } as usize;
     let (stack_end, descriptor) = (super::word_at(stack_end.addr()), descriptor());
     // All but the last two words of the descriptor, so that the three words lie inside.
-    let offsets = (WORD..size.saturating_sub(2 * WORD)).step_by(WORD);
+    let offsets = (WORD..size.saturating_sub(size_of::<[usize; 2]>())).step_by(WORD);
     let word = |offset: usize| super::word_at(descriptor + offset);
     let place =
         offsets.into_iter().find(|offset| word(*offset) == 0 && word(offset + WORD) == stack_end);
@@ -196,6 +196,8 @@ mod tests {
             .name("a-long-name-of-a-thread".into())
             .spawn(|| {
                 let own = thread_id();
+                // SAFETY: signal 0 is not sent. The call fails: there is no such process.
+                assert_eq!(unsafe { libc::kill(libc::pid_t::MAX, 0) }, -1);
                 assert!(is_thread(own));
                 assert_eq!(thread_name(own).as_deref(), Some("a-long-name-of-"));
                 (with_own_thread_name(<[u8]>::to_vec), own)
