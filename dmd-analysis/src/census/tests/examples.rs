@@ -270,3 +270,11 @@ fn each_group_is_written_by_its_own_breakdown() {
         "other":{"by":"count","label":"rest"}}"#;
     assert_eq!(take(breakdown), expected);
 }
+
+#[test]
+fn censuses_by_different_breakdowns_are_not_compared() {
+    let by = |breakdown: &str| census_of(HEAP, &breakdown.parse().unwrap());
+    let error = by(r#"{"by":"type"}"#).since(&by(r#"{"by":"thread"}"#)).unwrap_err();
+    let expected = "censuses by different breakdowns cannot be compared: take both by the same";
+    assert_eq!(error.to_string(), expected);
+}
