@@ -146,3 +146,25 @@ fn the_notes_of_a_report_follow_the_list() {
     let list: Value = serde_json::from_str(&shown(&["--json"])[0]).unwrap();
     assert_eq!(list[0]["notes"], serde_json::json!([note]));
 }
+
+#[test]
+fn a_request_for_a_report_has_the_options_and_half_the_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let (sender, requests) = std::sync::mpsc::channel();
+    let connection = serve_requests(folder.path(), HANG, move |request, mut stream| {
+        sender.send(request).unwrap();
+        stream.write_all(b"{\"ok\":[{\"name\":\"report\",\"bytes\":2}]}\n{}").unwrap();
+    });
+    let table = [
+        (false, false, [None, None]),
+        (true, false, [Some("yes"), None]),
+        (false, true, [None, Some("yes")]),
+    ];
+    for (with_dump, anonymizes, expected) in table {
+        let report = connection.clone().anonymize(anonymizes).report(with_dump).unwrap();
+        assert_eq!((report.report, report.dump), (b"{}".to_vec(), None));
+        let request = requests.recv().unwrap();
+        assert_eq!(["dump", "anonymize"].map(|option| request.get(option)), expected);
+        assert_eq!(["timeout", "patience"].map(|option| request.get(option)), [Some("30"); 2]);
+    }
+}

@@ -31,6 +31,8 @@ mod part;
 
 #[cfg(feature = "explain")]
 pub(crate) use allocation::Clock;
+#[cfg(feature = "census")]
+pub(crate) use allocation::scope_names;
 pub use allocation::{Allocation, Stack};
 pub use allocation_site::{AllocationSiteError, allocation_site, allocation_site_of};
 pub use log::{AllocationsLog, LogError};

@@ -364,6 +364,26 @@ memreport_reported_bytes{path="explicit/heap-unclassified",kind="heap"} 350
     }
 
     #[test]
+    fn bytes_belong_to_the_figure_of_their_path() {
+        let table = [
+            ("resident", Some("resident")),
+            ("resident/shared", None),
+            ("heap-committed", Some("heap-committed")),
+            ("heap-committed/overhead", Some("heap-committed")),
+            ("committed", None),
+            ("textures", None),
+        ];
+        for (path, expected) in table {
+            let mut figures = Figures::default();
+            assert_eq!(figures.add_bytes(path, 5), expected.is_some(), "{path}");
+            figures.add_bytes(path, 2);
+            let found: Vec<_> = figures.bytes.into_iter().collect();
+            let expected: Vec<_> = expected.map(|known| (known, 7)).into_iter().collect();
+            assert_eq!(found, expected, "{path}");
+        }
+    }
+
+    #[test]
     fn single_figures_of_the_program_are_written_by_their_units() {
         let reports = [
             Report::other("textures", 4096, ""),

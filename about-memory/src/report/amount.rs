@@ -153,7 +153,7 @@ pub(crate) fn number_to_string(number: f64) -> String {
         return "NaN".into();
     }
     if number.is_infinite() {
-        return if number > 0.0 { "Infinity" } else { "-Infinity" }.into();
+        return if number.is_sign_positive() { "Infinity" } else { "-Infinity" }.into();
     }
     if number == 0.0 {
         return "0".into();
@@ -203,9 +203,12 @@ mod tests {
             ("", 0.0),
             ("0x10", 16.0),
             ("0b101", 5.0),
+            ("0O17", 15.0),
             ("1e3", 1000.0),
             (".5", 0.5),
             ("5.", 5.0),
+            ("Infinity", f64::INFINITY),
+            ("+Infinity", f64::INFINITY),
             ("-Infinity", f64::NEG_INFINITY),
         ] {
             assert_eq!(text(string).number(), number, "{string:?}");
@@ -213,6 +216,59 @@ mod tests {
         for string in ["inf", "nan", "1 2", "0x", "--1", "e5", "-0x10"] {
             assert!(text(string).number().is_nan(), "{string:?}");
         }
+    }
+
+    #[test]
+    fn nothing_zero_and_the_empty_string_are_false() {
+        for (amount, expected) in [
+            (Amount::Undefined, false),
+            (Amount::Null, false),
+            (Amount::Bool(false), false),
+            (Amount::Bool(true), true),
+            (Amount::Number(0.0), false),
+            (Amount::Number(-0.0), false),
+            (Amount::Number(f64::NAN), false),
+            (Amount::Number(-1.0), true),
+            (Amount::Number(f64::INFINITY), true),
+            (text(""), false),
+            (text("0"), true),
+            (Amount::Object("".into()), true),
+        ] {
+            assert_eq!(amount.is_truthy(), expected, "{amount:?}");
+        }
+    }
+
+    #[test]
+    fn amounts_become_strings_as_in_javascript() {
+        for (amount, expected) in [
+            (Amount::Undefined, "undefined"),
+            (Amount::Null, "null"),
+            (Amount::Bool(true), "true"),
+            (Amount::Object("1,2".into()), "1,2"),
+            (Amount::Number(f64::NAN), "NaN"),
+            (Amount::Number(f64::INFINITY), "Infinity"),
+            (Amount::Number(f64::NEG_INFINITY), "-Infinity"),
+            (Amount::Number(-0.0), "0"),
+            (Amount::Number(-1.5), "-1.5"),
+            (Amount::Number(1e-6), "0.000001"),
+            (Amount::Number(-1e-7), "-1e-7"),
+            (Amount::Number(1e20), "100000000000000000000"),
+            (Amount::Number(-1.5e21), "-1.5e+21"),
+        ] {
+            assert_eq!(amount.string(), expected, "{amount:?}");
+        }
+    }
+
+    #[test]
+    fn differences_are_of_numbers() {
+        for (a, b, difference) in [
+            (Amount::Number(1.0), Amount::Number(2.5), -1.5),
+            (text("7"), text("2"), 5.0),
+            (Amount::Bool(true), Amount::Null, 1.0),
+        ] {
+            assert_eq!(a.minus(&b), Amount::Number(difference), "{a:?} - {b:?}");
+        }
+        assert!(Amount::Undefined.minus(&Amount::Null).number().is_nan());
     }
 
     #[test]

@@ -277,3 +277,21 @@ fn an_answer_that_does_not_fit_is_reported_as_such() {
     assert!(message.starts_with("about-memory: the answer cannot be written: "), "{message}");
     assert_eq!(output.status.code(), Some(2));
 }
+
+#[test]
+fn a_program_without_dmd_is_run_as_a_wrapper_alone() {
+    let folder = Folder::new();
+    let table: [(&[&str], i32, &str); 5] = [
+        (&["true"], 2, "this program has no DMD"),
+        (&["--wrapper", "true"], 0, ""),
+        (&["--wrapper", "false"], 1, ""),
+        (&["--wrapper", "--fail-above", "50", "true"], 1, "nothing was measured, so nothing"),
+        (&["--wrapper", "no-such-program"], 2, "no-such-program: no such program"),
+    ];
+    for (args, code, expected) in table {
+        let output = folder.run(&[&["run"], args].concat());
+        let notes = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(code), "{args:?}: {notes}");
+        assert!(notes.contains(expected), "{args:?}: {notes}");
+    }
+}

@@ -1,7 +1,9 @@
 //! Tests of the words for axes, and of the names of groups that are ranges.
 
+use std::sync::Arc;
+
 use super::ranges::{age_group, size_class};
-use super::{Axis, AxisError, GroupBy, StackCut};
+use super::{Attributes, Axis, AxisError, GroupBy, Key, ReportState, StackCut, key};
 
 fn axis(word: &str) -> Axis {
     word.parse().unwrap_or_else(|error| panic!("{word}: {error}"))
@@ -78,4 +80,73 @@ fn age_groups_begin_at_edges() {
     for (age, group) in table {
         assert_eq!(age_group(&edges, age), group);
     }
+}
+
+/// A source of blocks by their sizes. It looks up no more than it must.
+struct Sizes;
+
+impl Attributes for Sizes {
+    type Block = u64;
+
+    fn size(&self, size: &u64) -> u64 {
+        *size
+    }
+
+    fn state(&self, size: &u64) -> ReportState {
+        if *size == 0 { ReportState::Unreported } else { ReportState::Twice }
+    }
+
+    fn reporters(&mut self, size: &u64) -> Vec<String> {
+        let paths = ["explicit/cache/pages", "explicit/pool", "explicit/cache/keys"];
+        paths[..if *size == 0 { 0 } else { 3 }].iter().map(|&path| path.to_owned()).collect()
+    }
+
+    fn fields(&mut self, _: &u64) -> Vec<String> {
+        vec!["Cache.pages".into(), "Pool.free".into()]
+    }
+
+    fn scopes(&mut self, _: &u64) -> Vec<String> {
+        vec!["request".into(), "search".into()]
+    }
+
+    fn thread(&mut self, _: &u64) -> Option<String> {
+        None
+    }
+
+    fn type_name(&mut self, _: &u64) -> Option<String> {
+        Some("String".into())
+    }
+
+    fn stack(&mut self, _: &u64, cut: StackCut) -> Option<Arc<[Arc<str>]>> {
+        Some(cut.apply(vec![Arc::from("shop::load"), Arc::from("shop::main")]).into())
+    }
+}
+
+#[test]
+fn a_block_has_a_key_on_each_axis_that_its_source_looks_up() {
+    let table = [
+        ("reporter", Some("explicit/cache/pages and explicit/pool and explicit/cache/keys")),
+        ("reporter:1", Some("explicit")),
+        ("reporter:2", Some("explicit/cache and explicit/pool")),
+        ("reporter:9", Some("explicit/cache/pages and explicit/pool and explicit/cache/keys")),
+        ("type", Some("String")),
+        ("stack", Some("shop::load < shop::main")),
+        ("stack:1", Some("shop::load")),
+        ("state", Some("twice")),
+        ("field", Some("Cache.pages and Pool.free")),
+        ("scope", Some("request > search")),
+        ("size", Some("1,200 bytes")),
+        ("size-class", Some("1025-2048")),
+        ("thread", None),
+        ("site", None),
+        ("file", None),
+        ("crate", None),
+        ("age", None),
+    ];
+    for (word, expected) in table {
+        let found = key(&mut Sizes, &1200, &axis(word)).map(|key| key.describe());
+        assert_eq!(found.as_deref(), expected, "{word}");
+    }
+    assert_eq!(key(&mut Sizes, &0, &Axis::reporter()), None);
+    assert_eq!(key(&mut Sizes, &0, &Axis::State), Some(Key::Fixed("unreported")));
 }

@@ -31,3 +31,13 @@ fn text(format: Format, only: Option<Class>) -> String {
 fn json(format: Format, only: Option<Class>) -> serde_json::Value {
     serde_json::from_str(&text(format, only)).unwrap()
 }
+
+#[test]
+fn a_format_takes_several_dumps_or_shows_time() {
+    let having = |has: fn(Format) -> bool| -> Vec<Format> {
+        Format::ALL.iter().copied().filter(|format| has(*format)).collect()
+    };
+    assert_eq!(having(Format::takes_several), [Format::Massif, Format::MemoryInfra]);
+    assert_eq!(having(Format::has_time), [Format::Massif, Format::FirefoxProfiler]);
+    assert_eq!(having(Format::takes_several_recordings), [Format::FirefoxProfiler]);
+}

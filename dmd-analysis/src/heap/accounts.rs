@@ -118,3 +118,63 @@ impl Accounts {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the lines below the listed blocks, which have 90 requested bytes and 10 of slop.
+    fn lines(untracked: Sum, heap_allocated: Option<u64>, is_estimate: bool) -> Vec<String> {
+        let listed = Totals { blocks: 3, req: 90, slop: 10 };
+        let accounts =
+            Accounts { listed, untracked, heap_allocated, is_estimate, tracker_bytes: None };
+        let mut out = Vec::new();
+        accounts.write_text(&mut out).expect("it is memory");
+        let text = String::from_utf8(out).expect("it is text");
+        let line = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+        let mut lines: Vec<String> = text.lines().map(line).collect();
+        let below = lines.split_off(2);
+        assert_eq!(lines, ["90 asked for by the program", "+ 10 that the allocator rounds up"]);
+        below
+    }
+
+    #[test]
+    fn the_lines_add_up() {
+        let none = Sum { blocks: 0, bytes: 0 };
+        let some = Sum { blocks: 2000, bytes: 50 };
+        let of_none = "+ 0 in 0 blocks from before tracking began or while it was off";
+        let of_some = "+ 50 in 2,000 blocks from before tracking began or while it was off";
+        let changed = "+ 7 that changed while the dump was taken";
+        let off = "- 2 by which these estimates are off";
+        let table: [(Sum, Option<u64>, bool, &[&str]); 6] = [
+            (none, None, false, &["= 100 in these blocks"]),
+            (some, None, false, &[of_some, "= 150 in these blocks"]),
+            (none, Some(100), false, &[of_none, "= 100 heap-allocated"]),
+            (some, Some(150), false, &[of_some, "= 150 heap-allocated"]),
+            (some, Some(157), false, &[of_some, changed, "= 157 heap-allocated"]),
+            (some, Some(148), true, &[of_some, off, "= 148 heap-allocated"]),
+        ];
+        for (untracked, heap_allocated, is_estimate, expected) in table {
+            let found = lines(untracked, heap_allocated, is_estimate);
+            assert_eq!(found, expected, "{untracked:?} of {heap_allocated:?}");
+        }
+    }
+
+    #[test]
+    fn the_trackers_own_bytes_stand_below_the_sum() {
+        let outside = Outside { tracker: Some(4096), ..Outside::default() };
+        let accounts = outside.accounts(Totals::default(), true);
+        let last = accounts.lines().pop().expect("there are lines");
+        assert_eq!((last.sign, last.bytes), (' ', 4096));
+        assert_eq!(accounts.json()["trackerBytes"], 4096);
+    }
+
+    #[test]
+    fn the_allocated_bytes_are_compared_with_all_blocks_alone() {
+        let outside = Outside { heap_allocated: Some(7), is_estimate: true, ..Outside::default() };
+        for (is_all, expected) in [(true, Some(7)), (false, None)] {
+            let accounts = outside.accounts(Totals::default(), is_all);
+            assert_eq!((accounts.heap_allocated, accounts.is_estimate), (expected, true));
+        }
+    }
+}

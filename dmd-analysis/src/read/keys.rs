@@ -23,7 +23,7 @@ impl Keys {
         let known = match value(key) {
             Some(value) => {
                 if self.by_value.len() <= value {
-                    self.by_value.resize((value + 1).max(value * 2), 0);
+                    self.by_value.resize(value + 1, 0);
                 }
                 let entry = &mut self.by_value[value];
                 if *entry == 0 {

@@ -271,3 +271,50 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Pairs<T> {
         deserializer.deserialize_map(PairsVisitor(PhantomData))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::read::read_slice;
+
+    #[test]
+    fn statics_get_their_names_wherever_they_stand() {
+        let dump = r##"{"version":5,"invocation":{"dmdEnvVar":"1","mode":"scan"},
+            "blockList":[],"traceTable":{},"frameTable":{},"memreport":{"version":1,
+            "holders":{"H":{"module":"/shop","offset":"1f"},"I":{"type":"Till","field":"queue"}},
+            "reportedStatics":[{"module":"/shop","offset":"20","name":"shop::CACHE"}],
+            "statics":[{"module":"/lib","offset":"1f","name":"lib::STOCK","to":"1000"}]}}"##;
+        let mut dump = read_slice(dump.as_bytes()).unwrap();
+        for holder in dump.extension.as_mut().unwrap().holders.values_mut() {
+            if let Holder::Static(place) = holder {
+                place.name = Some("shop::STATE".to_owned());
+            }
+        }
+        let fields = r#"{"version":1,"holders":{"H":{"module":"/shop","offset":"1f"},"I":{"type":"Till"}},
+            "reportedStatics":[{"module":"/shop","offset":"20"},{"module":"/shop","offset":"28"}],
+            "statics":[{"module":"/lib","offset":"1f"}]}"#;
+        let expected = json!({
+            "version": 1,
+            "holders": {
+                "H": { "module": "/shop", "offset": "1f", "name": "shop::STATE" },
+                "I": { "type": "Till" },
+            },
+            "reportedStatics": [
+                { "module": "/shop", "offset": "20", "name": "shop::CACHE" },
+                { "module": "/shop", "offset": "28" },
+            ],
+            "statics": [{ "module": "/lib", "offset": "1f", "name": "lib::STOCK" }],
+            "symbols": {},
+        });
+        let fields: &RawValue = serde_json::from_str(fields).unwrap();
+        assert_eq!(extension(fields, &dump).unwrap(), expected);
+    }
+
+    #[test]
+    fn keys_are_numbers_in_base_32() {
+        let table = [(0, "A"), (25, "Z"), (31, "f"), (32, "BA"), (1023, "ff"), (1024, "BAA")];
+        for (number, expected) in table {
+            assert_eq!(key(number), expected);
+        }
+    }
+}

@@ -40,6 +40,8 @@ fn all() -> MutexGuard<'static, Observers> {
 
 /// Logs a sampled allocation. Hooks call it, so it never waits.
 pub(crate) fn log(address: usize, block: Block, thread: u32) {
+    // Where the table has all blocks, the rate in the table is another than in the log.
+    let block = Block { rate: plan::observed_rate(), ..block };
     LOG.push(encode(Event::Allocated { address, block }, block.time, thread));
 }
 

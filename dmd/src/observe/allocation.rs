@@ -72,20 +72,8 @@ impl Allocation {
     /// are the tracker's: no figure of the program includes them.
     #[must_use]
     pub fn scopes(&self) -> Vec<String> {
-        as_own(|| self.scope_names())
-    }
-
-    fn scope_names(&self) -> Vec<String> {
-        let all = all_scopes();
-        let mut names = Vec::new();
-        let mut number = site::site(self.site).map_or(0, |site| usize::from(site.scope));
-        while let Some((around, name)) = number.checked_sub(1).and_then(|at| all.get(at)) {
-            names.push(name.clone());
-            // A scope has a smaller number than the scopes inside it.
-            number = usize::from(*around).min(number - 1);
-        }
-        names.reverse();
-        names
+        let scope = site::site(self.site).map_or(0, |site| site.scope);
+        as_own(|| scope_names(&all_scopes(), scope))
     }
 
     /// Returns the number of allocations that this one represents: 1 if all are observed.
@@ -95,6 +83,20 @@ impl Allocation {
     pub fn weight(&self) -> f64 {
         self.rate.weight(self.usable)
     }
+}
+
+/// Returns the names from the outermost scope to this one. `all` has the parent and the name of
+/// each scope from number 1.
+pub(crate) fn scope_names(all: &[(u16, String)], scope: u16) -> Vec<String> {
+    let mut names = Vec::new();
+    let mut number = usize::from(scope);
+    while let Some((parent, name)) = number.checked_sub(1).and_then(|at| all.get(at)) {
+        names.push(name.clone());
+        // A scope has a smaller number than the scopes inside it.
+        number = usize::from(*parent).min(number - 1);
+    }
+    names.reverse();
+    names
 }
 
 /// A call stack: the return addresses of the calls that led to an allocation.
@@ -164,5 +166,66 @@ impl Clock {
             Some(ago) => self.instant.checked_sub(Duration::from_nanos(ago)),
             None => self.instant.checked_add(Duration::from_nanos(time - self.monotonic)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::table::epoch::Epoch;
+
+    #[test]
+    fn times_of_the_tracker_become_instants() {
+        let instant = Instant::now();
+        let clock = Clock { instant, monotonic: 5_000 };
+        let nanos = Duration::from_nanos;
+        let table = [
+            (0, None),
+            (1, instant.checked_sub(nanos(4_999))),
+            (5_000, Some(instant)),
+            (12_000, instant.checked_add(nanos(7_000))),
+        ];
+        for (time, expected) in table {
+            assert_eq!(clock.instant(time), expected, "{time}");
+        }
+    }
+
+    #[test]
+    fn a_scope_comes_after_those_around_it() {
+        let all = [(0, "request"), (1, "search"), (0, "save"), (2, "sort"), (9, "broken")];
+        let all = all.map(|(parent, name)| (parent, name.to_owned()));
+        let table: [(u16, &[&str]); 7] = [
+            (0, &[]),
+            (1, &["request"]),
+            (2, &["request", "search"]),
+            (3, &["save"]),
+            (4, &["request", "search", "sort"]),
+            // A parent that comes later is no reason to go on for ever.
+            (5, &["request", "search", "sort", "broken"]),
+            (6, &[]),
+        ];
+        for (scope, expected) in table {
+            assert_eq!(scope_names(&all, scope), expected, "{scope}");
+        }
+    }
+
+    #[test]
+    fn a_block_of_an_unknown_site_has_no_stack_thread_or_scope() {
+        let block = Block {
+            requested: 24,
+            usable: 32,
+            site: SiteId::UNKNOWN,
+            epoch: Epoch::FIRST,
+            rate: SamplingRate::EVERY,
+            time: 0,
+        };
+        let allocation = Allocation::of(0x1000, block, Clock::now());
+        let sizes = [allocation.address(), allocation.requested(), allocation.usable()];
+        assert_eq!(sizes, [0x1000, 24, 32]);
+        assert_eq!((allocation.time(), allocation.thread()), (None, 0));
+        assert!(allocation.stack().is_empty());
+        assert_eq!(allocation.stack().functions(), Vec::<String>::new());
+        assert_eq!(allocation.scopes(), Vec::<String>::new());
+        assert!((allocation.weight() - 1.0).abs() < f64::EPSILON);
     }
 }

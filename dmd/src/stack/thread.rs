@@ -327,3 +327,6 @@ impl Drop for Inside<'_> {
         self.thread.inside.set(false);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -77,3 +77,103 @@ pub(crate) fn fetch(address: *const u8) {
     #[cfg(any(miri, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
     let _ = address;
 }
+
+#[cfg(all(test, feature = "std"))]
+mod tests {
+    use std::rc::Rc;
+    use std::sync::{Arc, Mutex};
+
+    use super::*;
+    use crate::MallocSizeOf;
+    use crate::tracker::claim::{Claim, Found};
+    use crate::tracker::findings::Recording;
+
+    /// A tracker whose table only answers where an entry is, and logs the blocks.
+    #[derive(Default)]
+    struct Entries(Mutex<Vec<usize>>);
+
+    impl Tracker for Entries {
+        fn is_awake(&self) -> bool {
+            true
+        }
+
+        fn tracks_every_block(&self) -> bool {
+            true
+        }
+
+        fn state(&self) -> String {
+            "a test".to_owned()
+        }
+
+        fn look_up(&self, claim: Claim) -> Found {
+            unreachable!("{claim:?}")
+        }
+
+        fn exact_block(&self, _: usize, _: usize) -> Option<usize> {
+            None
+        }
+
+        fn entry_address(&self, address: usize) -> *const u8 {
+            self.0.lock().expect("nothing panics").push(address);
+            core::ptr::null()
+        }
+
+        fn begin(&self) -> Box<dyn Recording> {
+            unreachable!("nothing is collected")
+        }
+
+        fn own_memory(&self, _: &mut dyn FnMut(&'static str, usize, &'static str)) {}
+    }
+
+    /// Returns the blocks whose entries are prefetched with a value, and those with its pointees.
+    fn fetched<T: MallocSizeOf>(value: &T) -> [Vec<usize>; 2] {
+        let [blocks, pointees] = [Entries::default(), Entries::default()];
+        let by = |table| Lookahead { table: Some(table), defers_pointees: false };
+        value.prefetch(by(&blocks));
+        value.prefetch_pointees(by(&pointees));
+        [blocks, pointees].map(|entries| entries.0.into_inner().expect("nothing panics"))
+    }
+
+    #[expect(clippy::box_collection, reason = "its pointee owns a block")]
+    fn text(place: usize) -> Box<String> {
+        Box::new(format!("text {place}"))
+    }
+
+    /// Returns the block of a box.
+    fn own(text: &String) -> usize {
+        core::ptr::from_ref(text).addr()
+    }
+
+    /// Returns the block of a text.
+    fn buffer(text: &str) -> usize {
+        text.as_ptr().addr()
+    }
+
+    #[test]
+    fn a_value_prefetches_the_entry_of_its_block_and_then_of_its_pointees() {
+        let counts = size_of::<[usize; 2]>();
+        let boxed = text(0);
+        assert_eq!(fetched(&boxed), [[own(&boxed)], [buffer(&boxed)]]);
+        let shared = Arc::new(*text(1));
+        assert_eq!(fetched(&shared), [[own(&shared) - counts], [buffer(&shared)]]);
+        let shared = Rc::new(*text(2));
+        assert_eq!(fetched(&shared), [[own(&shared) - counts], [buffer(&shared)]]);
+        let array = [text(3), text(4)];
+        let expected = [[own(&array[0]), own(&array[1])], [buffer(&array[0]), buffer(&array[1])]];
+        assert_eq!(fetched(&array), expected);
+        // The pointees of a vector are the blocks of its first elements.
+        let vector: Vec<_> = (0..20).map(text).collect();
+        let first: Vec<_> = vector.iter().take(8).map(|text| own(text)).collect();
+        assert_eq!(fetched(&vector), [vec![vector.as_ptr().addr()], first]);
+        let numbers = vec![1_u64, 2, 3];
+        assert_eq!(fetched(&numbers), [vec![numbers.as_ptr().addr()], vec![]]);
+    }
+
+    #[test]
+    fn pointees_are_left_to_the_queue_on_request() {
+        let boxed = text(0);
+        let entries = Entries::default();
+        boxed.prefetch_pointees(Lookahead { table: Some(&entries), defers_pointees: true });
+        assert!(entries.0.lock().expect("nothing panics").is_empty());
+    }
+}

@@ -129,3 +129,44 @@ impl Progress {
 pub(crate) fn seconds(time: Duration) -> String {
     format!("{:.1} s", time.as_secs_f64())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_collection_is_abandoned_while_a_reporter_runs_alone() {
+        let progress = Progress::default();
+        assert!(progress.since().is_none());
+        progress.begin(None);
+        assert!(progress.since().is_some() && progress.running().is_none());
+        assert!(!progress.abandon() && !progress.is_abandoned());
+
+        progress.begin_reporter(ReporterId::Fixed(3), "cache");
+        let running = progress.running().expect("it has begun");
+        let sentence = running.sentence();
+        assert!(sentence.starts_with("the reporter cache has been at work for 0."), "{sentence}");
+        progress.end_reporter();
+        assert!(progress.running().is_none());
+
+        progress.begin_reporter(ReporterId::Registered(3), "pool");
+        assert!(progress.abandon() && progress.is_abandoned());
+        assert!(!progress.has_finished());
+        progress.end();
+        assert!(progress.has_finished());
+
+        // The next collection skips it.
+        let next = Progress::without(vec![running]);
+        let skips = |id| next.skipped_reporter(id).is_some();
+        assert!(skips(ReporterId::Fixed(3)));
+        assert!(!skips(ReporterId::Fixed(4)) && !skips(ReporterId::Registered(3)));
+    }
+
+    #[test]
+    fn times_have_one_digit() {
+        let table = [(0, "0.0 s"), (949, "0.9 s"), (951, "1.0 s"), (61_000, "61.0 s")];
+        for (millis, expected) in table {
+            assert_eq!(seconds(Duration::from_millis(millis)), expected);
+        }
+    }
+}

@@ -356,3 +356,6 @@ fn bytes(answer: &Answer) -> Vec<u8> {
 fn is_transient(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
 }
+
+#[cfg(test)]
+mod tests;

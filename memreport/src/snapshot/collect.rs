@@ -147,8 +147,8 @@ impl Collector {
         let watch = is_declared().then(HeapWatch::begin);
         let (mut gathered, _) = self.gather(sizes, None, progress);
         let heap_allocated = watch.map(|watch| watch.at_begin().live_bytes());
-        if let Some(watch) = watch {
-            note_growth(watch, &mut gathered);
+        if let Some((watch, heap)) = watch.zip(heap_allocated) {
+            gathered.notes.extend(note_of_growth(heap, watch.growth()));
         }
         if let Some(bytes) = heap_allocated {
             add_heap(usize::try_from(bytes).unwrap_or(usize::MAX), &mut gathered);
@@ -173,7 +173,7 @@ impl Collector {
         // With every block in the table, `heap-allocated` is of the blocks that are measured.
         let has_every_block = tracker.tracks_every_block();
         if !has_every_block {
-            note_growth(watch, &mut gathered);
+            gathered.notes.extend(note_of_growth(watch.at_begin().live_bytes(), watch.growth()));
         }
         let reporters = paths.into_paths();
         let findings = recording.finish(Ending {
@@ -274,19 +274,17 @@ fn add_heap(bytes: usize, gathered: &mut Gathered) {
     ));
 }
 
-/// Notes by how many bytes other threads have changed the heap since `heap-allocated` was read, if
-/// that is more than 0.5 % of it.
-fn note_growth(watch: HeapWatch, gathered: &mut Gathered) {
-    let growth = watch.growth();
-    let heap = watch.at_begin().live_bytes();
-    if growth.unsigned_abs() < LEAST_GROWTH || growth.unsigned_abs() <= heap / 200 {
-        return;
-    }
-    let verb = if growth < 0 { "shrank" } else { "grew" };
-    gathered.notes.push(format!(
-        "the heap {verb} by {} during the collection, so heap-unclassified may be off by as much",
-        megabytes(growth.unsigned_abs())
-    ));
+/// Returns a note of how many bytes other threads have changed the heap since `heap-allocated` was
+/// read. Returns `None` up to 0.5 % of it.
+fn note_of_growth(heap: u64, growth: i64) -> Option<String> {
+    let bytes = growth.unsigned_abs();
+    let verb = if growth.is_negative() { "shrank" } else { "grew" };
+    (bytes >= LEAST_GROWTH && bytes > heap / 200).then(|| {
+        format!(
+            "the heap {verb} by {} during the collection, so heap-unclassified may be off by as much",
+            megabytes(bytes)
+        )
+    })
 }
 
 /// Returns a note of how many bytes `heap-allocated` is below the heap at the beginning, because
@@ -334,7 +332,28 @@ impl Drop for NestingGuard {
 
 #[cfg(test)]
 mod tests {
-    use super::note_of_replaced;
+    use super::{note_of_growth, note_of_replaced};
+
+    #[test]
+    fn growth_is_noted_beyond_64_kib_and_half_a_percent() {
+        let table = [
+            (0, 65_535, None),
+            (0, 65_536, Some("grew by 0.07 MB")),
+            (0, -65_536, Some("shrank by 0.07 MB")),
+            (20_000_000, 100_000, None),
+            (20_000_000, 100_001, Some("grew by 0.10 MB")),
+            (20_000_000, -2_000_000, Some("shrank by 2.00 MB")),
+            (20_000_000, 0, None),
+        ];
+        for (heap, growth, expected) in table {
+            let expected = expected.map(|change| {
+                format!(
+                    "the heap {change} during the collection, so heap-unclassified may be off by as much"
+                )
+            });
+            assert_eq!(note_of_growth(heap, growth), expected, "{growth} of {heap}");
+        }
+    }
 
     #[test]
     fn replaced_blocks_are_noted_beyond_half_a_percent() {

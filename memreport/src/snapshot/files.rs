@@ -59,20 +59,8 @@ impl PrivateFile {
         if fs::symlink_metadata(path).is_ok_and(|found| !is_replaceable(found)) {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
         }
-        let mut attempts = 0;
-        loop {
-            let unfinished = unfinished_name(path);
-            attempts += 1;
-            match options().open(&unfinished) {
-                Ok(file) => {
-                    let unfinished = Unfinished(Some(unfinished));
-                    return Ok(PrivateFile { file, unfinished, path: path.to_owned() });
-                }
-                Err(error)
-                    if error.kind() == io::ErrorKind::AlreadyExists && attempts < ATTEMPTS => {}
-                Err(error) => return Err(error),
-            }
-        }
+        let (file, unfinished) = create_new((0..ATTEMPTS).map(|_| unfinished_name(path)))?;
+        Ok(PrivateFile { file, unfinished, path: path.to_owned() })
     }
 
     /// Renames the file to its final path, where it replaces an older one.
@@ -114,6 +102,19 @@ pub fn copy_private(from: &Path, to: &Path) -> io::Result<()> {
     let mut copy = PrivateFile::create(to)?;
     io::copy(&mut File::open(from)?, &mut copy)?;
     copy.keep().map(drop)
+}
+
+/// Creates a file by the first of these names that does not exist yet.
+fn create_new(names: impl Iterator<Item = PathBuf>) -> io::Result<(File, Unfinished)> {
+    let mut result = Err(io::ErrorKind::AlreadyExists.into());
+    for name in names {
+        result = options().open(&name).map(|file| (file, Unfinished(Some(name))));
+        match &result {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            _ => break,
+        }
+    }
+    result
 }
 
 /// Returns the options of a file that must be new.
@@ -173,6 +174,30 @@ mod tests {
         for name in ["heap.json", "incomplete-1-heap.json", "incomplete-x-0123456789abcdef-heap"] {
             assert_eq!(incomplete(name), None, "{name}");
         }
+    }
+
+    #[test]
+    fn a_name_that_exists_is_replaced_by_the_next() {
+        let folder = std::env::temp_dir().join(format!("memreport-names-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let created = |names: &[&str]| {
+            let found = create_new(names.iter().map(|name| folder.join(name)));
+            found.map(|(_, name)| name.0.as_ref().unwrap().file_name().unwrap().to_owned())
+        };
+        fs::write(folder.join("a"), "").unwrap();
+        symlink(folder.join("nowhere"), folder.join("b")).unwrap();
+        assert_eq!(created(&["c", "d"]).unwrap(), "c");
+        assert_eq!(created(&["a", "b", "c"]).unwrap(), "c");
+        assert_eq!(created(&["a", "b"]).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        // Another error is no reason to try the next one.
+        assert_eq!(created(&["no/a", "c"]).unwrap_err().kind(), io::ErrorKind::NotFound);
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn a_device_is_not_replaced() {
+        let error = PrivateFile::create(Path::new("/dev/null")).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
     }
 
     #[test]

@@ -20,6 +20,9 @@ use crate::generate::random::Random;
 const PACKAGES: [&str; 5] =
     ["memreport", "memreport-derive", "memreport-dmd", "memreport-analysis", "about-memory"];
 
+/// The packages whose own tests of optional features are fast. The others' take a minute.
+const WITH_ALL_FEATURES: [&str; 1] = ["memreport"];
+
 /// The packages whose tests run whole programs, for mutants that a package's own tests miss.
 const WHOLE_PROGRAMS: [&str; 2] = ["memreport-tests", "about-memory"];
 
@@ -130,8 +133,11 @@ impl Part {
         }
         fs::create_dir_all(&folder)?;
         // Examples in docs are compiled one by one, which takes longer than all other tests.
-        let own =
-            self.run(package, &["--test-package", package, "--cargo-test-arg=--tests"], &folder)?;
+        let mut own = vec!["--test-package", package, "--cargo-test-arg=--tests"];
+        if WITH_ALL_FEATURES.contains(&package) {
+            own.push("--all-features");
+        }
+        let own = self.run(package, &own, &folder)?;
         if own.missed.is_empty() {
             return Ok(own);
         }

@@ -169,3 +169,20 @@ fn heading() -> String {
     };
     std::env::args_os().map(base).collect::<Vec<String>>().join(" ")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_statistics_of_clamping_are_in_the_words_of_dmd_py() {
+        let stats = ClampStats { to_start: 1, into_block: 20, to_nothing: 300, null: 4000 };
+        let expected = "\
+Results:
+  Number of pointers already pointing to start of blocks: 1
+  Number of pointers clamped to start of blocks: 20
+  Number of non-null pointers not pointing into blocks clamped to null: 300
+  Number of null pointers: 4000";
+        assert_eq!(clamp_stats(&stats), expected);
+    }
+}

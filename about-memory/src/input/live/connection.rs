@@ -4,7 +4,7 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use std::time::Duration;
 
 use memreport::serve::protocol::{self, Status};
-use memreport::serve::{Part, Request, peer, user};
+use memreport::serve::{Part, Peer, Request, peer, user};
 
 use super::error::LiveError;
 use super::find::Program;
@@ -127,25 +127,37 @@ impl Connection {
     }
 
     fn connect(&self, deadline: Deadline) -> Result<Stream, LiveError> {
-        let Program { pid, socket } = &self.program;
-        let stream = Stream::connect(socket, deadline).map_err(|error| match error.kind() {
-            io::ErrorKind::PermissionDenied => LiveError::NotAllowed(*pid),
-            io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound => {
-                LiveError::NotServing(*pid, socket.clone())
-            }
-            _ => LiveError::Io(*pid, error),
-        })?;
-        let peer = peer(stream.inner()).map_err(|error| LiveError::Io(*pid, error))?;
-        // The kernel gives the peer's pid: the name of a socket can be stale, and a pid can be
-        // reused.
-        if peer.pid != *pid {
-            return Err(LiveError::WrongPeer { pid: *pid, peer: peer.pid, socket: socket.clone() });
-        }
-        if peer.uid != user() && user() != 0 {
-            return Err(LiveError::NotAllowed(*pid));
-        }
+        let program = &self.program;
+        let stream = Stream::connect(&program.socket, deadline)
+            .map_err(|error| not_connected(program, error))?;
+        let peer = peer(stream.inner()).map_err(|error| LiveError::Io(program.pid, error))?;
+        check_peer(program, peer, user())?;
         Ok(stream)
     }
+}
+
+/// Returns the error of a failed attempt to connect.
+fn not_connected(Program { pid, socket }: &Program, error: io::Error) -> LiveError {
+    match error.kind() {
+        io::ErrorKind::PermissionDenied => LiveError::NotAllowed(*pid),
+        io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound => {
+            LiveError::NotServing(*pid, socket.clone())
+        }
+        _ => LiveError::Io(*pid, error),
+    }
+}
+
+/// Fails unless the peer is the program, and its user is this one or this one is root.
+fn check_peer(program: &Program, peer: Peer, user: u32) -> Result<(), LiveError> {
+    let Program { pid, ref socket } = *program;
+    // The kernel gives the peer's pid: the name of a socket can be stale, and a pid can be reused.
+    if peer.pid != pid {
+        return Err(LiveError::WrongPeer { pid, peer: peer.pid, socket: socket.clone() });
+    }
+    if peer.uid != user && user != 0 {
+        return Err(LiveError::NotAllowed(pid));
+    }
+    Ok(())
 }
 
 /// The report of a program at one moment.
@@ -155,4 +167,55 @@ pub struct Report {
     pub report: Vec<u8>,
     /// DMD's dump.
     pub dump: Option<Vec<u8>>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn program() -> Program {
+        Program { pid: 7, socket: "/run/memreport-7.sock".into() }
+    }
+
+    #[test]
+    fn a_program_that_is_not_reached_is_named_with_the_reason() {
+        let not_serving = "process 7 is not reachable: nothing listens at /run/memreport-7.sock; \
+                           call `memreport::serve()` in the program";
+        let not_allowed =
+            "process 7 is another user's; only its own user and root may connect to it";
+        let table = [
+            (io::ErrorKind::NotFound, not_serving),
+            (io::ErrorKind::ConnectionRefused, not_serving),
+            (io::ErrorKind::PermissionDenied, not_allowed),
+            (io::ErrorKind::WouldBlock, "process 7 did not answer in time; is it stopped?"),
+            (io::ErrorKind::ConnectionReset, "process 7 did not answer"),
+        ];
+        for (kind, expected) in table {
+            assert_eq!(not_connected(&program(), kind.into()).to_string(), expected, "{kind}");
+        }
+    }
+
+    #[test]
+    fn a_peer_is_the_program_of_its_own_user_or_root_asks() {
+        let wrong_peer = Some(
+            "process 8 listens at /run/memreport-7.sock, the socket of process 7; it got no request",
+        );
+        let not_allowed =
+            Some("process 7 is another user's; only its own user and root may connect to it");
+        let table = [
+            // the peer's process and user, this user, the error
+            (7, 1000, 1000, None),
+            (7, 1000, 0, None),
+            (7, 0, 0, None),
+            (7, 1001, 1000, not_allowed),
+            (7, 0, 1000, not_allowed),
+            (8, 1000, 1000, wrong_peer),
+            (8, 1000, 0, wrong_peer),
+        ];
+        for (pid, uid, user, expected) in table {
+            let error = check_peer(&program(), Peer { pid, uid }, user).err();
+            let error = error.map(|error| error.to_string());
+            assert_eq!(error.as_deref(), expected, "process {pid} of {uid}, by {user}");
+        }
+    }
 }

@@ -96,3 +96,57 @@ fn cell(leaf: &Leaf, at: usize, room: usize) -> String {
         Some(key) => shorten(&key.describe(), room),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use memreport_analysis::census::{Breakdown, FileOptions, of_dump};
+    use memreport_analysis::read::read_slice;
+
+    use super::*;
+
+    #[test]
+    fn a_cell_has_a_line_for_each_of_the_first_frames() {
+        let frames: Vec<Arc<str>> =
+            ["alloc::vec::push", "shop::load", "shop::main", "_start"].map(Arc::from).into();
+        let table = [
+            (1, "alloc::vec::push"),
+            (2, "alloc::vec::push\nshop::load"),
+            (3, "alloc::vec::push\nshop::load\nshop::main"),
+            (4, "alloc::vec::push\nshop::load\nshop::main\n… 1 more"),
+        ];
+        for (depth, expected) in table {
+            let keys = vec![Key::Stack(frames[..depth].into()), Key::Fixed("unknown")];
+            let leaf = Leaf { keys, amount: Amount::default() };
+            assert_eq!(cell(&leaf, 0, 16), expected);
+            assert_eq!(cell(&leaf, 1, 6), "unk…wn");
+            assert_eq!(cell(&leaf, 2, 16), "");
+        }
+    }
+
+    #[test]
+    fn names_share_the_columns_beside_the_figures() {
+        let dump = r#"{"version":5,"invocation":{"dmdEnvVar":"1","mode":"live"},"blockList":[],"traceTable":{},"frameTable":{}}"#;
+        let dump = read_slice(dump.as_bytes()).expect("it is a dump");
+        let census = of_dump(&dump, &Breakdown::default(), &FileOptions::default());
+        let shown = |columns| Shown { census: &census, of: "shop".into(), top: 10, columns };
+        let texts =
+            |texts: &[&str]| -> Vec<String> { texts.iter().map(|&text| text.to_owned()).collect() };
+        // With a blank on each side and a line, these take 10, 8 and 9 columns.
+        let (heads, rows) =
+            (texts(&["bytes", "share", "blocks"]), [texts(&["120,000", "1%", "9"])]);
+        let table = [
+            (100, &["type"][..], 100 - 27 - 3),
+            (100, &["type", "stack"], (100 - 27) / 2 - 3),
+            (100, &[], 100 - 27 - 3),
+            (44, &["type"], 14),
+            (42, &["type"], MIN_NAME),
+            (0, &["type"], MIN_NAME),
+        ];
+        for (columns, questions, expected) in table {
+            let found = room(&shown(columns), &texts(questions), (&heads, &rows));
+            assert_eq!(found, expected, "{questions:?} in {columns}");
+        }
+    }
+}

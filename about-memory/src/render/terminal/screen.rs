@@ -60,14 +60,11 @@ pub(crate) fn draw(frame: &mut Frame<'_>, screen: &mut Screen) {
     let reversed = Style::new().add_modifier(Modifier::REVERSED);
     frame.render_widget(Paragraph::new(safe(&heading(screen)).into_owned()).style(reversed), head);
     screen.height = usize::from(body.height);
-    let last = screen.top + screen.height.saturating_sub(1);
-    if screen.cursor < screen.top {
-        screen.top = screen.cursor;
-    } else if screen.cursor > last {
-        screen.top += screen.cursor - last;
-    }
-    // Show the heading above the first line together with that line.
-    if screen.lines.iter().take(screen.top).all(|line| line.path.is_none()) {
+    let least = (screen.cursor + 1).saturating_sub(screen.height);
+    screen.top = screen.top.max(least).min(screen.cursor);
+    // Show the heading above the first line together with that line, if the cursor stays in sight.
+    let are_headings = screen.lines.iter().take(screen.top).all(|line| line.path.is_none());
+    if are_headings && screen.cursor < screen.height {
         screen.top = 0;
     }
     let lines = screen.lines.iter().enumerate().skip(screen.top).take(screen.height);
@@ -127,4 +124,127 @@ fn draw_help(frame: &mut Frame<'_>) {
     frame.render_widget(Clear, place);
     let text: Vec<Line<'_>> = HELP.lines().map(|line| Line::raw(format!(" {line}"))).collect();
     frame.render_widget(Paragraph::new(text).block(Block::bordered().title(" keys ")), place);
+}
+
+#[cfg(test)]
+mod tests {
+    use ratatui::Terminal;
+    use ratatui::backend::TestBackend;
+
+    use super::*;
+
+    fn line(text: String, path: Option<&str>) -> ScreenLine {
+        let path = path.map(str::to_owned);
+        ScreenLine { text, path, is_open: false, has_children: false, depth: 0 }
+    }
+
+    /// Returns a heading and 19 lines.
+    fn lines() -> Vec<ScreenLine> {
+        let nodes = (1..20).map(|number| line(format!("node {number}"), Some("node")));
+        [line("Main Process".into(), None)].into_iter().chain(nodes).collect()
+    }
+
+    /// Draws on a terminal of this size. Returns its rows.
+    fn drawn(screen: &mut Screen, width: u16, height: u16) -> Vec<String> {
+        let mut terminal = Terminal::new(TestBackend::new(width, height)).expect("it is memory");
+        terminal.draw(|frame| draw(frame, screen)).expect("it is memory");
+        let buffer = terminal.backend().buffer();
+        let row = |y| (0..width).map(|x| buffer[(x, y)].symbol()).collect::<String>();
+        (0..height).map(|y| row(y).trim_end().to_owned()).collect()
+    }
+
+    #[test]
+    fn the_cursor_is_in_sight() {
+        let table = [
+            // The first line in sight before, the cursor, the first line in sight after.
+            (0, 0, 0),
+            (0, 4, 0),
+            (0, 5, 1),
+            (0, 7, 3),
+            (5, 9, 5),
+            (5, 10, 6),
+            (5, 5, 5),
+            (5, 4, 4),
+            (5, 2, 2),
+            // The heading comes with the line below it.
+            (5, 1, 0),
+            (1, 5, 1),
+        ];
+        for (top, cursor, expected) in table {
+            let mut screen = Screen { lines: lines(), top, cursor, ..Screen::default() };
+            let rows = drawn(&mut screen, 40, 7);
+            assert_eq!((screen.top, screen.height), (expected, 5), "{cursor} from {top}");
+            assert_eq!(rows[1 + cursor - expected], screen.lines[cursor].text, "{rows:?}");
+        }
+    }
+
+    #[test]
+    fn the_line_at_the_cursor_is_reversed_and_headings_are_bold() {
+        let mut screen = Screen { lines: lines(), cursor: 1, ..Screen::default() };
+        let mut terminal = Terminal::new(TestBackend::new(20, 6)).expect("it is memory");
+        terminal.draw(|frame| draw(frame, &mut screen)).expect("it is memory");
+        let modifier = |row| terminal.backend().buffer()[(0, row)].modifier;
+        assert_eq!(modifier(0), Modifier::REVERSED);
+        assert_eq!(modifier(1), Modifier::BOLD);
+        assert_eq!(modifier(2), Modifier::REVERSED);
+        assert_eq!(modifier(3), Modifier::empty());
+        assert_eq!(modifier(5), Modifier::empty());
+    }
+
+    #[test]
+    fn the_heading_names_the_switches_that_are_on() {
+        let shop = || Screen { program: "shop (pid 7)".into(), ..Screen::default() };
+        let table = [
+            (shop(), " shop (pid 7)"),
+            (Screen { received: Some(Instant::now()), ..shop() }, " shop (pid 7) · 0 s ago"),
+            (
+                Screen { is_marked: true, is_paused: true, ..shop() },
+                " shop (pid 7) · since the mark · paused",
+            ),
+            (
+                Screen { is_verbose: true, is_by_name: true, ..shop() },
+                " shop (pid 7) · verbose · by name",
+            ),
+            (Screen { filter: "js".into(), ..shop() }, " shop (pid 7) · filter: js"),
+            // The footing shows it.
+            (Screen { filter: "js".into(), is_typing: true, ..shop() }, " shop (pid 7)"),
+        ];
+        for (screen, expected) in table {
+            assert_eq!(heading(&screen), expected);
+        }
+    }
+
+    #[test]
+    fn the_footing_shows_the_most_urgent_text() {
+        let mut screen = Screen::default();
+        assert!(footing(&screen).starts_with("q quit "), "{}", footing(&screen));
+        screen.notes = vec!["a reporter was missed".into(), "another".into()];
+        assert_eq!(footing(&screen), "note: a reporter was missed");
+        screen.message = "no\nanswer".into();
+        assert_eq!(footing(&screen), "no answer");
+        (screen.filter, screen.is_typing) = ("js".into(), true);
+        assert_eq!(footing(&screen), "/js▏");
+    }
+
+    #[test]
+    fn the_keys_are_in_the_middle() {
+        let mut screen = Screen { shows_help: true, ..Screen::default() };
+        let rows = drawn(&mut screen, 100, 20);
+        let is_in = |row: &String| row.starts_with(&" ".repeat(11)) && row.chars().count() == 88;
+        let inside: Vec<usize> = (0..20).filter(|&row| is_in(&rows[row])).collect();
+        assert_eq!(inside, (3..16).collect::<Vec<_>>());
+        assert!(rows[3].starts_with("           ┌ keys ───"), "{rows:?}");
+        let last = "           │ q            quit                                                         │";
+        assert_eq!(rows[14], last);
+        // A small terminal shows what fits.
+        let rows = drawn(&mut screen, 30, 5);
+        let expected = [
+            "┌ keys ──────────────────────┐",
+            "│ ↑ ↓ j k      move by a line│",
+            "│ → ←          open, fold, mo│",
+            "│ Enter Space  open or fold  │",
+            "└────────────────────────────┘",
+        ];
+        assert_eq!(rows, expected);
+    }
 }

@@ -235,3 +235,21 @@ fn wrong_line(place: &WrongPlace) -> String {
     };
     format!("{}: {reports} {what}, by {}", kind_name(place.kind), place.reporter)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_is_of_bytes_blocks_or_both() {
+        let table = [
+            (524_288, 0.0, "one byte in 524,288"),
+            (0, 0.25, "each block with a probability of 0.25"),
+            (4096, 0.5, "one byte in 4,096 and each block with a probability of 0.5"),
+        ];
+        for (sample_bytes, sample_probability, expected) in table {
+            let sampled = Sampled { sample_bytes, sample_probability, ..Sampled::default() };
+            assert_eq!(sampling_rate(sampled), expected);
+        }
+    }
+}

@@ -75,8 +75,8 @@ pub fn stack_as_read(dump: &Dump, trace: TraceId) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Parts, Style, shorten};
-    use crate::read::Frame;
+    use super::{Parts, Style, shorten, stack_as_read};
+    use crate::read::{Dump, Frame, FrameId, TraceId};
 
     #[test]
     fn frames_are_taken_apart_and_printed_in_short() {
@@ -134,6 +134,55 @@ mod tests {
                 "{shown}"
             );
         }
+    }
+
+    #[test]
+    fn a_frame_fits_its_line_if_24_columns_are_left_for_the_function() {
+        let file = "shop::pages::Decoder::decode_all_pages (src/a.rs:7)";
+        let table = [
+            // the text of the frame, the columns, the indent, printed as
+            (file, 0, 9, file),
+            (file, 51, 0, file),
+            (file, 50, 0, "shop::pages::Decod…::decode_all_pages (src/a.rs:7)"),
+            (file, 48, 4, "shop::pages::De…ecode_all_pages (src/a.rs:7)"),
+            (file, 10, 4, "shop::pages:…e_all_pages (src/a.rs:7)"),
+            ("shop::load (src/main.rs)", 80, 0, "shop::load (src/main.rs)"),
+            ("shop::load", 80, 0, "shop::load"),
+        ];
+        for (text, width, indent, expected) in table {
+            let frame = Frame { text: format!("#00: {text}").into(), symbol: None };
+            let style = Style { root: None, width };
+            assert_eq!(style.frame(&Parts::of(&frame), indent), expected, "{width}, {indent}");
+        }
+    }
+
+    #[test]
+    fn a_file_loses_the_folders_before_the_programs_or_the_librarys_own() {
+        let table = [
+            // the program's directory, the file, printed as
+            (Some("/home/me/shop"), "/home/me/shop/src/a.rs", "src/a.rs"),
+            (Some("/home/me/shop/"), "/home/me/shop/src/a.rs", "src/a.rs"),
+            (Some("/home/me/shop"), "/home/me/shopping/src/a.rs", "/home/me/shopping/src/a.rs"),
+            (Some(""), "/src/a.rs", "/src/a.rs"),
+            (None, "/home/me/library/src/a.rs", "/home/me/library/src/a.rs"),
+            (None, "/rustc/0123/library/alloc/src/a.rs", "library/alloc/src/a.rs"),
+            (None, "/cargo/registry/src/index-1/slab-0.4/src/a.rs", "slab-0.4/src/a.rs"),
+        ];
+        for (root, file, expected) in table {
+            assert_eq!(Style { root, width: 0 }.file(file), expected, "{file} in {root:?}");
+        }
+    }
+
+    #[test]
+    fn a_stack_begins_behind_the_frames_of_libraries() {
+        let frames = ["__rust_alloc", "shop::load (src/main.rs:12)", "shop::main (src/main.rs:40)"];
+        let frame = |text| Frame { text: format!("#00: {text}").into(), symbol: None };
+        let dump = Dump {
+            frames: frames.map(frame).into(),
+            traces: vec![(0..3).map(FrameId).collect()],
+            ..Dump::default()
+        };
+        assert_eq!(stack_as_read(&dump, TraceId(0)), frames[1..]);
     }
 
     #[test]

@@ -107,3 +107,37 @@ fn paths(name: &str) -> impl DoubleEndedIterator<Item = &str> {
     // A path with a brace is the compiler's.
     words.filter(|word| word.contains("::") && !word.ends_with(':'))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{paths, readable_static};
+
+    #[test]
+    fn paths_have_several_segments_and_no_braces() {
+        let table: [(&str, &[&str]); 4] = [
+            ("[u8]", &[]),
+            (
+                "HashMap table of (alloc::string::String, shop::Cart<u8>)",
+                &["alloc::string::String", "shop::Cart"],
+            ),
+            ("Box<shop::serve::{closure#0}>", &[]),
+            ("Arc<[shop_2::Item; 4]>", &["shop_2::Item"]),
+        ];
+        for (name, expected) in table {
+            assert_eq!(paths(name).collect::<Vec<_>>(), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn statics_have_their_names_in_the_source() {
+        let table = [
+            ("shop::STOCK", "shop::STOCK"),
+            ("shop::STOCK.0", "shop::STOCK"),
+            ("shop::STOCK.llvm", "shop::STOCK.llvm"),
+            ("<shop::CART as core::ops::deref::Deref>::deref::__stability::LAZY", "shop::CART"),
+        ];
+        for (name, expected) in table {
+            assert_eq!(readable_static(name), expected);
+        }
+    }
+}

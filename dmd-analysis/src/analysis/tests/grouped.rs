@@ -134,3 +134,28 @@ fn an_explained_dump_is_an_object_for_programs() {
     assert_eq!(value["wrong"][1]["is"], "partial");
     assert_eq!(value["wrong"][1]["crate"], "subject");
 }
+
+#[test]
+fn blocks_are_grouped_by_their_age_where_it_is_known() {
+    let text = DUMP
+        .replacen(r#""alloc":"A","num":2"#, r#""alloc":"A","num":2,"ageMs":61000"#, 1)
+        .replacen(r#"{"req":8,"alloc":"L"}"#, r#"{"req":8,"alloc":"L","ageMs":999}"#, 1);
+    let groups = group_by(&read_slice(text.as_bytes()).unwrap(), &Axis::age(), &options());
+    let found: Vec<(&str, i128)> =
+        groups.iter().map(|group| (&*group.name, group.all.usable())).collect();
+    assert_eq!(found, [("1 min to 1 h", 2_048), ("(unknown)", 941), ("under 1 s", 8)]);
+}
+
+#[test]
+fn coverage_adds_up_the_bytes_of_wrong_reports() {
+    let found = crate::analysis::coverage(&dump(), &options()).unwrap();
+    let bytes_of = |text: &str| -> Vec<i128> {
+        let those = found.suggestions.iter().filter(|one| one.text.contains(text));
+        those.map(|one| one.bytes).collect()
+    };
+    // Two reports of 24 bytes, and one of 64 for 112.
+    assert_eq!(bytes_of("takes bytes that are in no heap block for one"), [48]);
+    assert_eq!(bytes_of("claims 64 bytes of a block made with 100"), [112 - 64]);
+    let all: Vec<i128> = found.suggestions.iter().map(|one| one.bytes).collect();
+    assert_eq!(all, [2_048, 48, 48, 40, 8, 1]);
+}

@@ -134,3 +134,26 @@ fn people_write_words() {
         assert_eq!(Breakdown::of_words(words).unwrap(), parsed(json), "{words}");
     }
 }
+
+#[test]
+fn a_breakdown_has_a_name_and_those_within_it() {
+    let table: [(&str, &str, &[&str]); 7] = [
+        (r#"{"by":"count"}"#, "count", &[]),
+        (r#"{"by":"count","label":"all"}"#, "all", &[]),
+        (r#"{"by":"bucket"}"#, "bucket", &[]),
+        (
+            r#"{"by":"coarseType","once":{"by":"bucket"}}"#,
+            "coarseType",
+            &["count", "bucket", "count", "count"],
+        ),
+        (r#"{"by":"thread","then":{"by":"bucket"}}"#, "thread", &["bucket", "count"]),
+        // Every block has a size.
+        (r#"{"by":"sizeClass","then":{"by":"bucket"}}"#, "sizeClass", &["bucket"]),
+        (r#"[{"by":"bucket"},{"by":"scope"}]"#, "several", &["bucket", "scope"]),
+    ];
+    for (text, name, within) in table {
+        let breakdown = parsed(text);
+        let found: Vec<&str> = breakdown.inner().into_iter().map(Breakdown::name).collect();
+        assert_eq!((breakdown.name(), &*found), (name, within), "{text}");
+    }
+}

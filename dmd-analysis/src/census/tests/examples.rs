@@ -246,3 +246,35 @@ fn growth_is_first_and_equal_groups_are_left_out() {
     let other = census_of(HEAP, &Breakdown::default());
     assert!(other.since(&before).is_err());
 }
+
+#[test]
+fn each_group_is_written_by_its_own_breakdown() {
+    let expected = json!({
+        "unreported": {
+            "main (1)": { "count": 1, "bytes": 4_096, "slop": 96 },
+            "thread 3": { "count": 1, "bytes": 24, "slop": 0 },
+            "unknown": { "count": 1 },
+        },
+        "once": [
+            [["shop::Cache::insert (src/cache.rs:33)"], { "count": 20, "label": "cached" }],
+            [["<[u8; 4] as shop::\"Key\">::store (src/key.rs:7)"], { "count": 1, "label": "cached" }],
+            [["<[u8; 4] as shop::\"Key\">::store (src/key.rs:8)"], { "count": 1, "label": "cached" }],
+        ],
+        "twice": [{ "bytes": 3_000_000 }, { "count": 3 }],
+        "other": { "count": 0, "bytes": 0, "label": "rest" },
+    });
+    let breakdown = r#"{"by":"coarseType",
+        "unreported":{"by":"thread","then":{"by":"count","slop":true},"unknown":{"by":"count","bytes":false}},
+        "once":{"by":"allocationStack","depth":1,"then":{"by":"count","bytes":false,"label":"cached"}},
+        "twice":[{"by":"count","count":false},{"by":"count","bytes":false}],
+        "other":{"by":"count","label":"rest"}}"#;
+    assert_eq!(take(breakdown), expected);
+}
+
+#[test]
+fn censuses_by_different_breakdowns_are_not_compared() {
+    let by = |breakdown: &str| census_of(HEAP, &breakdown.parse().unwrap());
+    let error = by(r#"{"by":"type"}"#).since(&by(r#"{"by":"thread"}"#)).unwrap_err();
+    let expected = "censuses by different breakdowns cannot be compared: take both by the same";
+    assert_eq!(error.to_string(), expected);
+}

@@ -76,3 +76,41 @@ impl Attributes for Rows<'_> {
         Some(frames.iter().map(|frame| frame.function.as_str().into()).collect())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::axis::key;
+    use crate::heap::HeapOptions;
+    use crate::heap::tests::HEAP;
+    use crate::read::read_slice;
+
+    #[test]
+    fn rows_have_keys_on_every_axis_of_a_tree() {
+        let text = HEAP.replace(r#""needs":[],"#, r#""needs":[],"scopes":[[0,"a"],[1,"b"]],"#);
+        let text = text.replace(r#"{"req":24,"#, r#"{"req":24,"scope":2,"#);
+        let heap =
+            Heap::new(&read_slice(text.as_bytes()).unwrap(), &HeapOptions::default()).unwrap();
+        let keys = |axis: &Axis| -> BTreeSet<String> {
+            let keys = heap.rows.iter().filter_map(|row| key(&mut Rows(&heap), row, axis));
+            keys.map(|key| key.describe()).collect()
+        };
+        let table: [(Axis, &[&str]); 7] = [
+            (Axis::reporter(), &["explicit/cache", "explicit/cache and explicit/pool"]),
+            (Axis::Field, &["shop::Cache.entries", "shop::Cache.entries and explicit/pool"]),
+            (Axis::Scope, &["a > b"]),
+            (Axis::Thread, &["main (1)", "thread 3", "worker (2)"]),
+            (Axis::Type, &["[u8]"]),
+            (Axis::State, &["once", "twice", "unreported"]),
+            (
+                Axis::SizeClass,
+                &["17-32", "2049-4096", "32769-65536", "33-64", "524289-1048576", "9-16"],
+            ),
+        ];
+        for (axis, expected) in table {
+            assert!(keys(&axis).iter().eq(expected), "{axis:?}: {:?}", keys(&axis));
+        }
+    }
+}

@@ -159,3 +159,35 @@ fn times_that_add_up_to_too_much_stop_at_the_last_one() {
     assert_eq!(recording.length, u64::MAX);
     assert_eq!(recording.blocks[0].freed.map(|freed| freed.time), Some(u64::MAX));
 }
+
+#[test]
+fn equal_blocks_of_a_recording_are_one_group_of_its_dump() {
+    let lines = r#"{"recording":1,"pid":7,"startedMs":5}
+["scope",0,"request"]
+["site",1,3,["1010","1020"],1]
+["site",2,4,[],0]
+["+",1,1,4096,100,112]
+["+",1,1,8192,100,112]
+["+",1,1,12288,100,112,2.5]
+["+",1,2,16384,64,64]
+["+",1,9,20480,8,24]
+"#;
+    let dump = read(lines.as_bytes()).unwrap().dump(Which::Allocated);
+    let mut dump: Value = serde_json::from_slice(&dump).unwrap();
+    let mut stacks = Vec::new();
+    for group in dump["blockList"].as_array_mut().unwrap() {
+        stacks.push(group.as_object_mut().unwrap().remove("alloc"));
+    }
+    assert_eq!(stacks[0], stacks[1]);
+    let with_stack: Vec<_> = stacks.iter().map(Option::is_some).collect();
+    assert_eq!(with_stack, [true, true, false, false]);
+    let key = stacks[0].as_ref().and_then(Value::as_str).unwrap();
+    assert_eq!(dump["traceTable"][key].as_array().unwrap().len(), 2);
+    let expected = serde_json::json!([
+        { "req": 100, "slop": 12, "thread": 3, "scope": 1, "num": 2 },
+        { "req": 100, "slop": 12, "thread": 3, "scope": 1, "weight": 2.5 },
+        { "req": 64, "thread": 4 },
+        { "req": 8, "slop": 16 },
+    ]);
+    assert_eq!(dump["blockList"], expected);
+}

@@ -63,3 +63,49 @@ pub(super) fn count_handles(
         more => HandleCount::Outside(more),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::frames::Style;
+    use crate::read::read_slice;
+
+    /// Compares the counts of two shared blocks, at 1000 and 2000, with these words.
+    fn counted(first: &str, second: &str, name: &str) -> HandleCount {
+        let text = format!(
+            r##"{{"version":5,"invocation":{{"dmdEnvVar":"1","mode":"scan"}},"blockList":[
+            {{"req":64,"addr":"1000","alloc":"C","contents":[{first}]}},
+            {{"req":64,"addr":"2000","alloc":"C","contents":[{second}]}}],
+            "memreport":{{"version":1,"symbols":{{"c":{{"function":"f","name":"{name}",
+            "file":"/rustc/1/library/alloc/src/boxed.rs","line":1,"inlined":true}}}}}},
+            "traceTable":{{"C":["c","m"]}},"frameTable":{{"c":"#00: c","m":"#00: shop::main (src/main.rs:1)"}}}}"##
+        );
+        let dump = read_slice(text.as_bytes()).unwrap();
+        let sites = Sites::new(&dump, 8, &Style::default());
+        count_handles(&dump, &BlockRanges::new(&dump).unwrap(), &sites, &[0, 1])
+    }
+
+    #[test]
+    fn counts_are_compared_with_the_handles_in_the_cycle() {
+        let [rc, arc, boxed] = ["alloc::rc::RcInner<A>", "alloc::sync::ArcInner<A>", "shop::A"]
+            .map(|of| format!("new<{of}>"));
+        let second = r#""1","1","1000""#;
+        let table = [
+            (r#""1","1","2000""#, second, &rc, HandleCount::Leaked),
+            (r#""1","1","2000""#, second, &arc, HandleCount::Leaked),
+            (r#""1","1","2000""#, second, &boxed, HandleCount::Unknown),
+            // A strong handle elsewhere, a weak one, and both.
+            (r#""2","1","2000""#, second, &rc, HandleCount::Outside(1)),
+            (r#""1","2","2000""#, second, &rc, HandleCount::Outside(1)),
+            (r#""3","2","2000""#, r#""1","3","1000""#, &rc, HandleCount::Outside(5)),
+            // More words than handles, and words that are no counts.
+            (r#""1","1","2000","2000""#, second, &rc, HandleCount::Unknown),
+            (r#""0","1","2000""#, second, &rc, HandleCount::Unknown),
+            (r#""1","0","2000""#, second, &rc, HandleCount::Unknown),
+            (r#""2000""#, second, &rc, HandleCount::Unknown),
+        ];
+        for (first, second, name, expected) in table {
+            assert_eq!(counted(first, second, name), expected, "{first} and {second}: {name}");
+        }
+    }
+}

@@ -177,3 +177,43 @@ fn package(path: &Path, options: &Options) -> Option<Vec<u8>> {
     let given = options.search.iter().map(|directory| directory.join(&name));
     given.chain(beside).find_map(|place| file::read(&place).ok())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn a_debug_file_is_found_by_the_build_id_and_no_other_is_taken() {
+        let program = std::env::current_exe().unwrap();
+        let bytes = fs::read(&program).unwrap();
+        let elf = Elf::parse(&bytes).unwrap();
+        // Some linkers give none unless they are asked.
+        let Some(id) = elf.build_id() else { return };
+        let folder = std::env::temp_dir().join(format!("dmd-locate-{}", std::process::id()));
+        let options = Options { search: vec![folder.clone()], ..Options::default() };
+        let place = in_build_ids(&folder, &id, ".debug").unwrap();
+        let other = format!("{}{}", &id[..2], "0".repeat(id.len() - 2));
+        let wrong_place = in_build_ids(&folder, &other, ".debug").unwrap();
+        assert_eq!(place.parent(), Some(&*folder.join(".build-id").join(&id[..2])));
+        fs::create_dir_all(place.parent().unwrap()).unwrap();
+        let find = |id: Option<&str>| debug_file(Path::new("/no/program"), &elf, id, &options);
+
+        assert!(find(Some(&id)).is_none());
+        symlink(&program, &place).unwrap();
+        symlink(&program, &wrong_place).unwrap();
+        assert!(find(Some(&id)).is_some_and(|found| found == bytes));
+        assert!(find(Some(&other)).is_none());
+        assert!(find(Some("a")).is_none());
+        assert!(find(None).is_none());
+
+        // The module itself is found among debug files too.
+        let main = main_file(Path::new("/no/program"), Some(&id), &options).unwrap();
+        assert!(main == bytes);
+        let refused = main_file(Path::new("/no/program"), Some(&other), &options);
+        assert_eq!(refused, Err(ModuleError::OtherBuild { found: id, wanted: other }));
+        fs::remove_dir_all(folder).unwrap();
+    }
+}

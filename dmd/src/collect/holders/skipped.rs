@@ -54,3 +54,67 @@ impl SkippedPointers {
         self.pointers.as_slice()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::rate::SamplingRate;
+    use crate::stack::site::SiteId;
+    use crate::table::epoch::Epoch;
+    use crate::table::packed_block::Block;
+
+    const FIELD: &Field = &Field::of::<SkippedPointers>("pointers", file!(), line!());
+    const GRANULE: Granule = Granule::of_spacing(32);
+
+    /// Scans a value of these words.
+    fn scan(found: &mut SkippedPointers, words: &[usize]) {
+        found.scan(FIELD, words.as_ptr().addr(), size_of_val(words));
+    }
+
+    /// Returns the starts of the blocks that were found.
+    fn starts(found: &SkippedPointers) -> Vec<usize> {
+        found.as_slice().iter().map(|pointer| pointer.start).collect()
+    }
+
+    #[test]
+    fn pointers_of_a_skipped_value_into_blocks_are_noted_up_to_the_limits() {
+        // Nothing else has the address of this block while it lives.
+        let memory = vec![[0_usize; 8]; 4];
+        let start = memory.as_ptr().addr().next_multiple_of(32);
+        let block = Block {
+            requested: 64,
+            usable: 64,
+            site: SiteId::UNKNOWN,
+            epoch: Epoch::FIRST,
+            rate: SamplingRate::EVERY,
+            time: 0,
+        };
+        BLOCKS.insert(GRANULE, start, block);
+        let packed = BLOCKS.starting_at(GRANULE, start).expect("it was inserted").packed;
+
+        let mut found = SkippedPointers::new(GRANULE);
+        scan(&mut found, &[7, start, start + 40, start + 64, 0]);
+        assert_eq!(starts(&found), [start, start]);
+        let first = found.as_slice()[0];
+        assert_eq!((first.identity, first.field.name()), (packed.word(), "pointers"));
+
+        // Of a big value the beginning is read.
+        let mut found = SkippedPointers::new(GRANULE);
+        let mut words = [0; MAX_VALUE_BYTES / size_of::<usize>() + 1];
+        *words.last_mut().expect("there are words") = start;
+        scan(&mut found, &words);
+        assert!(found.as_slice().is_empty());
+        words[words.len() - 2] = start;
+        scan(&mut found, &words);
+        assert_eq!(starts(&found), [start]);
+
+        // Of many values the first are read.
+        found.values = MAX_VALUES - 1;
+        scan(&mut found, &[start]);
+        assert_eq!(found.as_slice().len(), 2);
+        scan(&mut found, &[start]);
+        assert_eq!(found.as_slice().len(), 2);
+        BLOCKS.remove(GRANULE, start);
+        drop(memory);
+    }
+}

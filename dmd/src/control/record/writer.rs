@@ -379,3 +379,6 @@ enum Line {
     /// The heap counters, and the resident bytes of the process.
     Sums(HeapCounters, u64),
 }
+
+#[cfg(test)]
+mod tests;

@@ -12,6 +12,7 @@ use crate::collect::age::Age;
 use crate::collect::findings::Report;
 use crate::collect::groups::ReportSet;
 use crate::dump::modules::ModuleMap;
+use crate::observe::scope_names;
 use crate::sample::options::Mode;
 use crate::sample::rate::SamplingRate;
 use crate::stack::site::{self, SiteId};
@@ -185,17 +186,4 @@ impl Attributes for LiveSource<'_> {
             .collect();
         (!frames.is_empty()).then_some(frames)
     }
-}
-
-/// Returns the names from the outermost scope to this one.
-fn scope_names(scopes: &[(u16, String)], scope: u16) -> Vec<String> {
-    let mut names = Vec::new();
-    let mut next = usize::from(scope);
-    while let Some((around, name)) = next.checked_sub(1).and_then(|at| scopes.get(at)) {
-        names.push(name.clone());
-        // A scope has a smaller number than the scopes inside it.
-        next = usize::from(*around).min(next - 1);
-    }
-    names.reverse();
-    names
 }

@@ -287,6 +287,9 @@ fn fingerprint_of(object: &Object) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use std::mem::offset_of;
+    use std::sync::atomic::AtomicU8;
+
     use super::*;
 
     #[test]
@@ -299,5 +302,124 @@ mod tests {
             assert!(start <= index && index < start + bytes.len());
         }
         assert!(find(0x1000).is_none());
+        // The end of a module is outside.
+        let own = own_range();
+        let index = |code| find(code).map(|found| found.unwind_info.index);
+        assert!(index(own.low).is_some());
+        assert_ne!(index(own.high), index(own.low));
+    }
+
+    #[test]
+    fn a_module_that_may_be_unloaded_is_known_by_its_build_id() {
+        record_loaded();
+        if DL_FIND_OBJECT.load(Relaxed) == 0 {
+            // An older C library.
+            return;
+        }
+        let [code, same, other] =
+            [libc::getpid as *const (), libc::getppid as *const (), record_loaded as *const ()]
+                .map(|function| function.addr());
+        let known = fingerprint(code).expect("the C library has a build id");
+        assert_eq!(fingerprint(same), Some(known));
+        assert_ne!(fingerprint(other), Some(known));
+        assert_eq!(fingerprint(0x1000), None);
+
+        let unloadable = find_unloadable(code).expect("it is loaded");
+        assert_eq!(unloadable.identity, Identity::Fingerprint(known));
+        let permanent = find(code).expect("it is loaded");
+        let place = |info: UnwindInfo<'static>| (info.start, info.bytes.len(), info.index);
+        assert_eq!(place(unloadable.unwind_info), place(permanent.unwind_info));
+    }
+
+    /// The first page of a module. Its bytes are atomic so that safe code may change them.
+    #[repr(align(4096))]
+    struct Page([AtomicU8; 4096]);
+
+    impl Page {
+        fn write(&self, at: usize, bytes: &[u8]) {
+            for (place, byte) in self.0[at..].iter().zip(bytes) {
+                place.store(*byte, Relaxed);
+            }
+        }
+
+        /// Returns the fingerprint of the module, whose only program header has this type, and
+        /// notes of this size at this offset.
+        fn fingerprint(&self, p_type: u32, offset: usize, size: u64) -> Option<u64> {
+            const TABLE: usize = size_of::<libc::Elf64_Ehdr>();
+            self.write(0, b"\x7fELF");
+            self.write(offset_of!(libc::Elf64_Ehdr, e_phoff), &TABLE.to_ne_bytes());
+            self.write(offset_of!(libc::Elf64_Ehdr, e_phnum), &1_u16.to_ne_bytes());
+            self.write(TABLE + offset_of!(libc::Elf64_Phdr, p_type), &p_type.to_ne_bytes());
+            self.write(TABLE + offset_of!(libc::Elf64_Phdr, p_offset), &offset.to_ne_bytes());
+            self.write(TABLE + offset_of!(libc::Elf64_Phdr, p_memsz), &size.to_ne_bytes());
+            let none = ptr::null_mut();
+            let start = self.0.as_ptr().cast_mut().cast();
+            let (end, link_map, index) = (none, none, none);
+            fingerprint_of(&Object { flags: 0, start, end, link_map, index, reserved: [0; 7] })
+        }
+    }
+
+    #[test]
+    fn each_bit_of_a_build_id_changes_the_fingerprint() {
+        static PAGE: Page = Page([const { AtomicU8::new(0) }; 4096]);
+        // The sizes of name and build id, the type, and the name.
+        let head = [&[4, 0, 0, 0, 20, 0, 0, 0, 3, 0, 0, 0], &b"GNU\0"[..]].concat();
+        let build_id: [u8; 20] = std::array::from_fn(|place| (place * 37) as u8);
+        let with_note = |at: usize, build_id: &[u8]| {
+            PAGE.write(at, &head);
+            PAGE.write(at + head.len(), build_id);
+        };
+        let (at, size) = (256, 36);
+        with_note(at, &build_id);
+        let whole = PAGE.fingerprint(libc::PT_NOTE, at, size).expect("it has a build id");
+        for bit in 0..build_id.len() * 8 {
+            let mut other = build_id;
+            other[bit / 8] ^= 1 << (bit % 8);
+            with_note(at, &other);
+            let found = PAGE.fingerprint(libc::PT_NOTE, at, size).expect("it has a build id");
+            assert_ne!(found, whole, "bit {bit}");
+        }
+        with_note(at, &build_id);
+        assert_eq!(PAGE.fingerprint(libc::PT_NOTE, at, size), Some(whole));
+        // Only notes inside the first page are read.
+        assert_eq!(PAGE.fingerprint(libc::PT_LOAD, at, size), None);
+        let last = 4096 - 36;
+        with_note(last, &build_id);
+        assert_eq!(PAGE.fingerprint(libc::PT_NOTE, last, size), Some(whole));
+        assert_eq!(PAGE.fingerprint(libc::PT_NOTE, last, size + 1), None);
+        assert_eq!(PAGE.fingerprint(libc::PT_NOTE, last, u64::MAX), None);
+    }
+
+    #[test]
+    fn unwind_information_lies_inside_a_loaded_segment() {
+        let header = |p_type, p_vaddr, p_memsz| libc::Elf64_Phdr {
+            p_type,
+            p_flags: 0,
+            p_offset: 0,
+            p_vaddr,
+            p_paddr: 0,
+            p_filesz: 0,
+            p_memsz,
+            p_align: 0,
+        };
+        let index = |address| header(libc::PT_GNU_EH_FRAME, address, 0x40);
+        let segments = [(0x3000, 0x1000), (0x1000, 0x500), (0x5000, 0x10)]
+            .map(|(address, size)| header(libc::PT_LOAD, address, size));
+        let module =
+            |start, end, index| Module { low: 0x1_1000, high: 0x1_5010, start, end, index };
+        let table = [
+            (Some(0x3200), Some(module(0x1_3000, 0x1_4000, 0x1_3200))),
+            (Some(0x3000), Some(module(0x1_3000, 0x1_4000, 0x1_3000))),
+            (Some(0x1400), Some(module(0x1_1000, 0x1_1500, 0x1_1400))),
+            (Some(0x4000), None),
+            (Some(0x2fff), None),
+            (None, None),
+        ];
+        for (address, expected) in table {
+            let headers: Vec<_> = segments.into_iter().chain(address.map(index)).collect();
+            assert_eq!(Module::from_headers(0x1_0000, &headers), expected, "{address:x?}");
+        }
+        let without_segments = [index(0x3200)];
+        assert_eq!(Module::from_headers(0x1_0000, &without_segments), None);
     }
 }

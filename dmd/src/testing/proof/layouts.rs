@@ -10,21 +10,19 @@ pub(super) struct InBlock {
     pub(super) at: usize,
 }
 
-/// The names that the debug information has; none without the feature `explain`.
+/// No names: without the feature `explain`, debug information is not read.
+#[cfg(not(feature = "explain"))]
 #[derive(Debug, Default)]
-pub(super) struct Names {
-    #[cfg(feature = "explain")]
-    layouts: memreport_analysis::symbols::Members,
-    /// The values in blocks, by the starts of the blocks.
-    #[cfg(feature = "explain")]
-    values: std::collections::HashMap<usize, InnerValue>,
-}
+pub(super) struct NoNames;
+
+#[cfg(not(feature = "explain"))]
+pub(super) use NoNames as Names;
 
 #[cfg(not(feature = "explain"))]
 #[expect(clippy::unused_self, reason = "as with the feature")]
-impl Names {
+impl NoNames {
     pub(super) fn read(_: Option<&str>, _: impl Iterator<Item = InBlock>, _: &[Freed]) -> Self {
-        Names::default()
+        NoNames
     }
 
     pub(super) fn of_value(&self, _: &str, _: usize) -> Option<String> {
@@ -34,6 +32,15 @@ impl Names {
     pub(super) fn in_block(&self, _: InBlock) -> Option<String> {
         None
     }
+}
+
+/// The names that the debug information has.
+#[cfg(feature = "explain")]
+#[derive(Debug, Default)]
+pub(super) struct Names {
+    layouts: memreport_analysis::symbols::Members,
+    /// The values in blocks, by the starts of the blocks.
+    values: std::collections::HashMap<usize, InnerValue>,
 }
 
 /// The type of the values in a block.

@@ -256,3 +256,93 @@ impl<T: ?Sized> FetchAny for &Fetch<'_, T> {}
 fn visit_rest<T: Copy>(waiting: &[Option<T>], visit: &mut dyn FnMut(T)) {
     waiting.iter().flatten().for_each(|pending| visit(*pending));
 }
+
+#[cfg(test)]
+mod tests {
+    use alloc::string::String;
+    use alloc::vec::Vec;
+    use core::cell::RefCell;
+    use core::fmt::Write as _;
+
+    use super::*;
+    use crate::measure::ops::{Collection, measure_with};
+
+    /// An element that logs its number: `p` for a prefetch, `q` for one of its pointees, `v` for
+    /// the visit.
+    struct Element<'l>(usize, &'l RefCell<String>);
+
+    impl Element<'_> {
+        fn log(&self, event: char) {
+            let _ = write!(self.1.borrow_mut(), " {event}{}", self.0);
+        }
+    }
+
+    impl Drop for Element<'_> {
+        fn drop(&mut self) {}
+    }
+
+    impl MallocSizeOf for Element<'_> {
+        fn add_size_of_excluding_this<'a>(&'a self, _: &Ops<'a>) {
+            self.log('v');
+        }
+
+        fn prefetch(&self, _: Lookahead<'_>) {
+            self.log('p');
+        }
+
+        fn prefetch_pointees(&self, _: Lookahead<'_>) {
+            self.log('q');
+        }
+    }
+
+    fn no_size(_: *const core::ffi::c_void) -> usize {
+        0
+    }
+
+    /// Returns what happens to so many elements during a visit.
+    fn events(
+        count: usize,
+        sizes: SizeSource,
+        visit: for<'a> fn(&'a [Element<'a>], &Ops<'a>),
+    ) -> String {
+        let log = RefCell::default();
+        let elements: Vec<Element<'_>> = (0..count).map(|number| Element(number, &log)).collect();
+        measure_with(&Collection::new(sizes, None), &elements, |elements, ops| {
+            visit(elements, ops);
+        });
+        let events = log.borrow().trim_start().to_owned();
+        events
+    }
+
+    fn slice<'a>(elements: &'a [Element<'a>], ops: &Ops<'a>) {
+        ops.each_of_slice(elements, |element| element.add_size_of_excluding_this(ops));
+    }
+
+    fn iterator<'a>(elements: &'a [Element<'a>], ops: &Ops<'a>) {
+        ops.each_prefetched(elements.iter(), |element| element.add_size_of_excluding_this(ops));
+    }
+
+    const ASKED: SizeSource = SizeSource::Function(no_size);
+
+    #[test]
+    fn elements_of_a_slice_are_prefetched_16_ahead_and_their_pointees_8_ahead() {
+        let expected = "p0 p1 p2 p3 p4 p5 p6 p7 p8 p9 p10 p11 p12 p13 p14 p15 \
+                        p16 q8 v0 p17 q9 v1 \
+                        v2 v3 v4 v5 v6 v7 v8 v9 v10 v11 v12 v13 v14 v15 v16 v17";
+        assert_eq!(events(18, ASKED, slice), expected);
+        assert_eq!(events(3, ASKED, slice), "v0 v1 v2");
+        assert!(!events(18, SizeSource::Layout, slice).contains(['p', 'q']));
+    }
+
+    #[test]
+    fn items_of_an_iterator_are_prefetched_when_they_have_arrived() {
+        let expected = "p0 p1 p2 p3 p4 p5 p6 p7 \
+                        p8 q0 p9 q1 p10 q2 p11 q3 p12 q4 v0 p13 q5 v1 \
+                        v2 v3 v4 v5 v6 v7 v8 v9 v10 v11 v12 v13 v14 v15 v16 v17";
+        assert_eq!(events(18, ASKED, iterator), expected);
+        let few = events(FIRST_ELEMENTS, ASKED, iterator);
+        assert_eq!(few, "v0 v1 v2 v3 v4 v5 v6 v7");
+        assert!(events(FIRST_ELEMENTS + 1, ASKED, iterator).starts_with("p0 "));
+        assert!(!events(18, SizeSource::Layout, iterator).contains(['p', 'q']));
+    }
+}

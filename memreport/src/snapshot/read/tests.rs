@@ -270,3 +270,35 @@ fn every_limit_is_named_with_the_place() {
     let long = error(&format!("{{\"path\": \"{}\"}}", "x".repeat((16 << 20) + 1)));
     assert!(long.starts_with("a string or number of more than 16777216 bytes at byte "), "{long}");
 }
+
+#[test]
+fn the_first_bytes_tell_the_encoding() {
+    let text = file(r#"{"path": "a"}"#);
+    let marked = [b"\xEF\xBB\xBF", text.as_bytes()].concat();
+    let outcome = |bytes: &[u8], utf8| {
+        let options = Options { utf8, ..Options::default() };
+        let mut lines = Lines::default();
+        match super::read_text(&mut Trickle(bytes, false), options, &mut lines) {
+            Ok(_) => format!("{} report", lines.0.len()),
+            Err(ReadError::Empty) => "empty".to_owned(),
+            Err(ReadError::Utf16) => "UTF-16".to_owned(),
+            Err(ReadError::Json { offset, .. }) => format!("fault at {offset}"),
+            Err(other) => panic!("{other}"),
+        }
+    };
+    let table: [(&[u8], bool, &str); 9] = [
+        (text.as_bytes(), false, "1 report"),
+        (text.as_bytes(), true, "1 report"),
+        (&marked, true, "1 report"),
+        // In a gzipped file, Firefox takes the mark for three characters.
+        (&marked, false, "fault at 0"),
+        (b"\xEF\xBB", true, "fault at 0"),
+        (b"\xFE\xFF\x00{", true, "UTF-16"),
+        (b"\xFF\xFE{\x00", false, "UTF-16"),
+        (b"", true, "empty"),
+        (b" ", true, "fault at 1"),
+    ];
+    for (bytes, utf8, expected) in table {
+        assert_eq!(outcome(bytes, utf8), expected, "{:?}, {utf8}", bytes.get(..4));
+    }
+}

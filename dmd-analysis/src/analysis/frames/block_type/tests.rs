@@ -169,6 +169,11 @@ fn shared_bytes_are_a_text_or_one_of_two() {
             vec![made, "from<u8> @ alloc/sync.rs", "from @ /rustc/0/library/std/src/path.rs"],
             "Arc<Path>",
         ),
+        (
+            vec![made, "from<u8> @ alloc/sync.rs", "from @ /rustc/0/library/std/src/ffi/os_str.rs"],
+            "Arc<OsStr>",
+        ),
+        (vec![made, "from<u8> @ alloc/sync.rs", "from @ alloc/ffi/c_str.rs"], "Arc<CStr>"),
         (vec![made, "from<u8> @ alloc/sync.rs"], "Arc<[u8]>"),
         // Optimised code may end in a call, which leaves no frame of `Arc<str>::from`.
         (vec![made, "from<u8> @ alloc/sync.rs (out of line)"], "one of Arc<[u8]>, Arc<str>"),
@@ -178,6 +183,14 @@ fn shared_bytes_are_a_text_or_one_of_two() {
                 "from<u8> @ alloc/rc.rs (out of line)",
             ],
             "Rc<[u8]>",
+        ),
+        (
+            vec![
+                "allocate_for_layout<[u8], F> @ alloc/rc.rs (out of line)",
+                "from<u8> @ alloc/rc.rs",
+                "from<u8> @ alloc/rc.rs (out of line)",
+            ],
+            "one of Rc<[u8]>, Rc<str>",
         ),
         (vec!["allocate_for_layout<[[u8; 4]], F> @ alloc/sync.rs"], "Arc<[[u8; 4]]>"),
     ];
