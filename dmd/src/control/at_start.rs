@@ -5,10 +5,11 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::{record, run, saves};
-use crate::hook::own_frames;
+use crate::hook::{own_frames, preloaded};
 use crate::mem::{single_instance, sys};
 use crate::sample::plan;
 use crate::sample::variable;
+use crate::stack::own_code;
 use crate::stack::walk;
 
 static STARTED: AtomicBool = AtomicBool::new(false);
@@ -18,6 +19,20 @@ pub extern "C" fn at_start(_count: c_int, arguments: *const *const c_char) {
     if STARTED.swap(true, Relaxed) {
         return;
     }
+    begin(arguments, true);
+}
+
+/// Runs before `main` in a program that the tracker is preloaded into. The program's signals stay
+/// as they are.
+pub extern "C" fn at_start_preloaded(_count: c_int, arguments: *const *const c_char) {
+    if STARTED.swap(true, Relaxed) || !preloaded::is_wanted() {
+        return;
+    }
+    own_code::learn_module();
+    begin(arguments, false);
+}
+
+fn begin(arguments: *const *const c_char, catches_signals: bool) {
     if let Some(Err(bad)) = variable::options() {
         exit_with(&bad.to_string());
     }
@@ -37,7 +52,7 @@ pub extern "C" fn at_start(_count: c_int, arguments: *const *const c_char) {
     run::keep_marker();
     record::start_from_variable();
     saves::start_from_variable();
-    run::connect();
+    run::connect(catches_signals);
 }
 
 /// Ends the program because of an invalid option, instead of running it untracked.

@@ -33,6 +33,7 @@ use memreport::{Collector, heap_counters};
 use self::line_buffer::LineBuffer;
 use crate::collect::Dump;
 use crate::dump::{beside, on_saved};
+use crate::hook::preloaded::NOTE_NAME;
 use crate::mem::{signals, sys};
 
 /// The environment variable with the folder of the socket.
@@ -56,7 +57,9 @@ static HIGHEST: AtomicU64 = AtomicU64::new(0);
 const PEAK_INTERVAL: c_int = 5;
 
 /// Connects to `about-memory run`, if it started the program.
-pub(crate) fn connect() {
+///
+/// With `catches_signals`, a snapshot is taken at SIGINT and SIGTERM if they would end the program.
+pub(crate) fn connect(catches_signals: bool) {
     let Some(folder) = folder() else { return };
     // The variable may be inherited from an earlier run that has ended.
     let Ok(stream) = UnixStream::connect(folder.join(SOCKET)) else { return };
@@ -65,10 +68,8 @@ pub(crate) fn connect() {
     send(format_args!("hello {}", process::id()));
     on_saved(saved);
     signals::at_exit(at_exit);
-    if signals::redirect_to_pipe(&[libc::SIGINT, libc::SIGTERM])
-        .and_then(|()| signals::spawn(wait_for_requests))
-        .is_err()
-    {
+    let caught: &[c_int] = if catches_signals { &[libc::SIGINT, libc::SIGTERM] } else { &[] };
+    if signals::redirect_to_pipe(caught).and_then(|()| signals::spawn(wait_for_requests)).is_err() {
         send(format_args!(
             "failed no thread could be started; only the state at exit will be seen"
         ));
@@ -233,7 +234,23 @@ static MARKER: [u8; 4] = *b"DMD1";
 /// The name of the section that marks a program with DMD.
 pub const MARKER_SECTION: &str = ".memreport.dmd";
 
-/// Refers to the marker, so that the linker does not drop it.
+/// The same as a note, which is in memory when the program runs. A preloaded tracker looks for it.
+#[used]
+#[expect(unsafe_code, reason = "a section of its own, to be found by the program headers")]
+// SAFETY: a note of the usual form in a section for notes.
+#[unsafe(link_section = ".note.memreport")]
+static NOTE: Note = Note { name_size: 12, size: 0, kind: 1, name: NOTE_NAME };
+
+/// An ELF note without a description.
+#[repr(C)]
+struct Note {
+    name_size: u32,
+    size: u32,
+    kind: u32,
+    name: [u8; 12],
+}
+
+/// Refers to the markers, so that the linker does not drop them.
 pub(crate) fn keep_marker() {
-    std::hint::black_box(&MARKER);
+    std::hint::black_box((&MARKER, &NOTE));
 }

@@ -5,6 +5,9 @@
 //! counters and names are kept by number. The blocks of all threads of a number are attributed to
 //! it, and its name tells that it had several.
 
+#[cfg(memreport_preload)]
+mod paged;
+
 use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU32, AtomicU64};
@@ -77,24 +80,9 @@ pub(crate) struct Thread {
     pub(crate) is_recorder: Cell<bool>,
 }
 
+#[cfg(not(memreport_preload))]
 std::thread_local! {
-    static THREAD: Thread = const {
-        Thread {
-            inside: Cell::new(false),
-            number: Cell::new(0),
-            is_own: Cell::new(false),
-            bounds: Cell::new(None),
-            has_bounds: Cell::new(false),
-            last_stack: LastStack::new(),
-            walked: Cell::new(None),
-            site_without_stack: Cell::new(CachedSite { attribution: 0, site: 0 }),
-            sampler: Sampler::new(),
-            is_learning: Cell::new(false),
-            observer_sampler: ObserverSampler::new(),
-            named_for: Cell::new(0),
-            is_recorder: Cell::new(false),
-        }
-    };
+    static THREAD: Thread = const { Thread::new() };
 }
 
 /// The kernel's numbers of the registered threads, by the tracker's number.
@@ -121,10 +109,31 @@ const SEARCH: u32 = 8;
 static OWN_NUMBERS: [AtomicU32; 32] = [const { AtomicU32::new(0) }; 32];
 
 impl Thread {
+    const fn new() -> Self {
+        Thread {
+            inside: Cell::new(false),
+            number: Cell::new(0),
+            is_own: Cell::new(false),
+            bounds: Cell::new(None),
+            has_bounds: Cell::new(false),
+            last_stack: LastStack::new(),
+            walked: Cell::new(None),
+            site_without_stack: Cell::new(CachedSite { attribution: 0, site: 0 }),
+            sampler: Sampler::new(),
+            is_learning: Cell::new(false),
+            observer_sampler: ObserverSampler::new(),
+            named_for: Cell::new(0),
+            is_recorder: Cell::new(false),
+        }
+    }
+
     /// Calls `with` on the state of this thread. Returns `None` if the thread ends.
     #[inline]
     pub(crate) fn current<R>(with: impl FnOnce(&Thread) -> R) -> Option<R> {
-        THREAD.try_with(with).ok()
+        #[cfg(not(memreport_preload))]
+        return THREAD.try_with(with).ok();
+        #[cfg(memreport_preload)]
+        paged::current().map(with)
     }
 
     /// Returns the tracker's number of this thread, from 1.

@@ -248,11 +248,14 @@ impl Slot {
     }
 }
 
-std::thread_local! {
+crate::__hook_local! {
     /// The slot that only this thread writes.
-    static OWN: Cell<Option<&'static Slot>> = const { Cell::new(None) };
+    static OWN: Cell<Option<&'static Slot>> = Cell::new(None), "memreport_hook_slot"
+}
+
+crate::__hook_local! {
     /// True if this thread has tried to take a slot. It tries once.
-    static HAS_TRIED: Cell<bool> = const { Cell::new(false) };
+    static HAS_TRIED: Cell<bool> = Cell::new(false), "memreport_hook_has_tried"
 }
 
 #[cold]

@@ -11,6 +11,8 @@ use std::time::Duration;
 pub struct Ran {
     /// The exit status of the program.
     pub status: ExitStatus,
+    /// True if the program has no DMD, and was tracked by a preloaded library.
+    pub is_preloaded: bool,
     /// The snapshots. The last one before the exit comes last.
     pub snapshots: Vec<SavedSnapshot>,
     /// Notes for people.

@@ -1,0 +1,83 @@
+//! The library that tracks programs without DMD, and its file for the dynamic linker.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs};
+
+use rustix::fs::{StatVfsMountFlags, statvfs};
+use tempfile::TempDir;
+
+use super::error::RunError;
+
+/// The library, built with this program; empty where it cannot be built.
+const LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libdmd_preload.so"));
+
+/// Returns whether this program contains the library.
+pub(crate) fn is_available() -> bool {
+    !LIBRARY.is_empty()
+}
+
+/// The library in a private folder, which is removed with this value.
+#[derive(Debug)]
+pub(crate) struct Preload {
+    file: PathBuf,
+    _folder: TempDir,
+}
+
+impl Preload {
+    /// Writes the library to a file.
+    pub(crate) fn write() -> Result<Self, RunError> {
+        let parent = folders().find(|folder| is_usable(folder)).unwrap_or_else(env::temp_dir);
+        let failed = |error| RunError::Folder(parent.clone(), error);
+        // Readable by its user alone.
+        let folder = tempfile::Builder::new().prefix("about-memory-").tempdir_in(&parent);
+        let folder = folder.map_err(failed)?;
+        let file = folder.path().join("libdmd_preload.so");
+        let write = || -> io::Result<()> {
+            let mut new = fs::OpenOptions::new();
+            let mut new = new.write(true).create_new(true).open(&file)?;
+            io::Write::write_all(&mut new, LIBRARY)
+        };
+        write().map_err(failed)?;
+        Ok(Preload { file, _folder: folder })
+    }
+
+    /// Has the program that the command starts load the library; with `children`, the processes
+    /// that it starts too.
+    pub(crate) fn apply(&self, command: &mut Command, children: bool) {
+        let mut libraries = self.file.clone().into_os_string();
+        if let Some(others) = env::var_os(LD_PRELOAD).filter(|others| !others.is_empty()) {
+            libraries.push(":");
+            libraries.push(others);
+        }
+        command.env(LD_PRELOAD, libraries);
+        if children {
+            command.env_remove(dmd::__private::CHILD_OF_VARIABLE);
+        } else {
+            command.env(dmd::__private::CHILD_OF_VARIABLE, std::process::id().to_string());
+        }
+    }
+}
+
+/// The variable with the libraries that the dynamic linker loads first.
+const LD_PRELOAD: &str = "LD_PRELOAD";
+
+/// Returns the folders for the file, the best first.
+fn folders() -> impl Iterator<Item = PathBuf> {
+    let of = |name: &str| env::var_os(name).filter(|value: &OsString| !value.is_empty());
+    let runtime = of("XDG_RUNTIME_DIR").map(PathBuf::from);
+    let home = of("HOME").map(PathBuf::from);
+    [Some(env::temp_dir()), runtime, home].into_iter().flatten()
+}
+
+/// Returns whether the dynamic linker can load files of this folder. Blanks and colons separate
+/// libraries.
+fn is_usable(folder: &Path) -> bool {
+    let bytes = folder.as_os_str().as_bytes();
+    let may_execute =
+        statvfs(folder).is_ok_and(|mount| !mount.f_flag.contains(StatVfsMountFlags::NOEXEC));
+    folder.is_absolute() && may_execute && !bytes.iter().any(|byte| b" :$".contains(byte))
+}
