@@ -48,7 +48,7 @@ fn is_supported() -> bool {
 /// Builds the library. Its flags are its own, whatever this build's are.
 fn build(package: &Path, target: &str, folder: &Path) {
     let mut cargo = Command::new(variable("CARGO"));
-    cargo.args(["build", "--release", "--target", target, "--target-dir"]).arg(folder);
+    cargo.args(["build", "--lib", "--release", "--target", target, "--target-dir"]).arg(folder);
     cargo.current_dir(package);
     for name in [
         "RUSTFLAGS",

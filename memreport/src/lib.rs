@@ -153,6 +153,8 @@ pub mod __private {
     #[cfg(all(unix, feature = "std"))]
     pub use crate::serve::StaticCommand;
     #[cfg(all(unix, feature = "std"))]
+    pub use crate::serve::out_of_the_way;
+    #[cfg(all(unix, feature = "std"))]
     pub use crate::serve::save_folder::{Folder, Limits};
     #[cfg(not(feature = "std"))]
     pub use crate::submit_nowhere as submit;

@@ -1,10 +1,14 @@
 //! The function before `main`: rejects an invalid `$DMD`, and starts what the environment requests.
 
 use std::ffi::{c_char, c_int};
+
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
+use memreport::__private::as_own;
+
 use super::{record, run, saves};
+use crate::hook::start::start;
 use crate::hook::{own_frames, preloaded};
 use crate::mem::{single_instance, sys};
 use crate::sample::plan;
@@ -28,8 +32,29 @@ pub extern "C" fn at_start_preloaded(_count: c_int, arguments: *const *const c_c
     if STARTED.swap(true, Relaxed) || !preloaded::is_wanted() {
         return;
     }
+    if let Some(path) = sys::other_module_with(c"malloc") {
+        return report_other_malloc(&path);
+    }
     own_code::learn_module();
-    begin(arguments, false);
+    // Threads and sockets of the tracker have blocks of the C library's.
+    as_own(|| {
+        begin(arguments, false);
+        if single_instance::is_first() {
+            start_late();
+            // A program without a place for sockets has no live view.
+            let _ = memreport::serve();
+        }
+    });
+}
+
+/// Starts tracking, if the first block came before the C library had the environment.
+fn start_late() {
+    if let Some(Ok(options)) = variable::options()
+        && !plan::plan().is_awake()
+    {
+        // Another copy of the tracker tracks the process.
+        let _ = start(options);
+    }
 }
 
 fn begin(arguments: *const *const c_char, catches_signals: bool) {
@@ -60,6 +85,16 @@ fn begin(arguments: *const *const c_char, catches_signals: bool) {
 fn exit_with(message: &str) -> ! {
     eprintln!("DMD[{}] {message}", std::process::id());
     std::process::exit(1);
+}
+
+/// Prints that the program does not call the preloaded functions. Symbols of a program come before
+/// those of preloaded libraries.
+#[expect(clippy::print_stderr, reason = "the user must learn that nothing is tracked")]
+fn report_other_malloc(path: &str) {
+    let pid = std::process::id();
+    eprintln!(
+        "DMD[{pid}] tracks nothing: the program calls the malloc of {path}, not the preloaded one."
+    );
 }
 
 /// Prints that this copy of the tracker is inactive. Two active copies would each track a part of

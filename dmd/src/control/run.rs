@@ -27,7 +27,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64};
 use std::{mem, process};
 
-use memreport::__private::copy_private;
+use memreport::__private::{copy_private, out_of_the_way};
 use memreport::{Collector, heap_counters};
 
 use self::line_buffer::LineBuffer;
@@ -63,7 +63,7 @@ pub(crate) fn connect(catches_signals: bool) {
     let Some(folder) = folder() else { return };
     // The variable may be inherited from an earlier run that has ended.
     let Ok(stream) = UnixStream::connect(folder.join(SOCKET)) else { return };
-    CONNECTION.store(stream.into_raw_fd(), Relaxed);
+    CONNECTION.store(out_of_the_way(stream.into()).into_raw_fd(), Relaxed);
     CONNECTED_BY.store(process::id(), Relaxed);
     send(format_args!("hello {}", process::id()));
     on_saved(saved);
@@ -143,12 +143,17 @@ struct BorrowedConnection(mem::ManuallyDrop<UnixStream>);
 
 impl BorrowedConnection {
     fn get() -> Option<Self> {
-        is_connected().then(|| {
-            #[expect(unsafe_code, reason = "borrows a descriptor")]
-            // SAFETY: opened by `connect`, never closed; the stream is not dropped.
-            let stream = unsafe { UnixStream::from_raw_fd(CONNECTION.load(Relaxed)) };
-            BorrowedConnection(mem::ManuallyDrop::new(stream))
-        })
+        if !is_connected() {
+            return None;
+        }
+        #[expect(unsafe_code, reason = "borrows a descriptor")]
+        // SAFETY: opened by `connect`, never closed; the stream is not dropped.
+        let stream = unsafe { UnixStream::from_raw_fd(CONNECTION.load(Relaxed)) };
+        let stream = mem::ManuallyDrop::new(stream);
+        // The program may have closed it, and opened a file of its own under this number.
+        let address = stream.peer_addr().ok()?;
+        let is_ours = address.as_pathname() == Some(&folder()?.join(SOCKET));
+        is_ours.then_some(BorrowedConnection(stream))
     }
 }
 

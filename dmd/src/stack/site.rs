@@ -203,6 +203,10 @@ fn intern_stack(hash: StackHash, attribution: u32, inside: &Inside<'_>) -> SiteI
     let frames = stack.frames.get(..stack.length.get()).unwrap_or(&[]);
     let own = frames.iter().rev().take_while(|frame| own_code::contains(frame.get().address()));
     let (frames, _) = frames.split_at(frames.len() - own.count());
+    // The C library allocates for the tracker, too, for its threads.
+    let is_own = own_code::is_whole_module()
+        && frames.iter().any(|frame| own_code::contains(frame.get().address()));
+    let attribution = if is_own { attribution | OWN } else { attribution };
     let number = frames
         .iter()
         .fold(0, |outer, frame| FRAMES.intern((u64::from(outer), frame.get().address() as u64)));

@@ -22,14 +22,18 @@ pub(crate) fn is_available() -> bool {
 
 /// The library in a private folder, which is removed with this value.
 #[derive(Debug)]
-pub(crate) struct Preload {
+pub struct Preload {
     file: PathBuf,
     _folder: TempDir,
 }
 
 impl Preload {
     /// Writes the library to a file.
-    pub(crate) fn write() -> Result<Self, RunError> {
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be written.
+    pub fn write() -> Result<Self, RunError> {
         let parent = folders().find(|folder| is_usable(folder)).unwrap_or_else(env::temp_dir);
         let failed = |error| RunError::Folder(parent.clone(), error);
         // Readable by its user alone.
@@ -43,6 +47,12 @@ impl Preload {
         };
         write().map_err(failed)?;
         Ok(Preload { file, _folder: folder })
+    }
+
+    /// Returns the path of the file.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.file
     }
 
     /// Has the program that the command starts load the library; with `children`, the processes

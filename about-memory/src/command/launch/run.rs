@@ -191,7 +191,7 @@ pub fn run(args: &RunArgs) -> Result<Ran, RunError> {
     let name = args.command.first().cloned().unwrap_or_default();
     let program = program::find(&name)?;
     let tracking = Tracking::of(&program, args.wrapper, args.children)?;
-    Setup::open(args.output.as_deref())?.run(args, &program, &tracking)
+    Setup::open(args.output.as_deref())?.run(args, &program, tracking)
 }
 
 /// Writes the first line: the time and the reason of the snapshot.
@@ -214,8 +214,11 @@ fn write_heading(ran: &Ran, snapshot: &SavedSnapshot, out: &mut dyn Write) -> io
         snapshot.after.as_secs_f64()
     )?;
     if snapshot.is_at_exit() {
-        let or_call =
-            if ran.is_preloaded { "" } else { ", or have it call memreport::snapshot().save(…)" };
+        let or_call = if ran.tracking.is_preloaded() {
+            ""
+        } else {
+            ", or have it call memreport::snapshot().save(…)"
+        };
         writeln!(
             out,
             "Only the state at exit was seen, when the program's locals are gone: use --every or --at-peak{or_call}"

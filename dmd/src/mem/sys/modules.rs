@@ -134,14 +134,33 @@ pub(crate) fn program_has_note(name: [u8; 12]) -> bool {
 
 /// Returns the path of the module that contains this code.
 pub(crate) fn own_module_path() -> Option<String> {
+    path_of(&module_with(own_module_path as *const c_void)?)
+}
+
+/// Returns the path of the module whose function of this name the program calls, if it is another
+/// module than the one with this code.
+pub(crate) fn other_module_with(function: &CStr) -> Option<String> {
+    // SAFETY: the name is a C string, and a look-up has no side effects.
+    let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, function.as_ptr()) };
+    let module = module_with(found)?;
+    let own = module_with(own_module_path as *const c_void)?;
+    if module.dli_fbase == own.dli_fbase { None } else { path_of(&module) }
+}
+
+/// Returns the linker's description of the module that contains this address.
+fn module_with(address: *const c_void) -> Option<libc::Dl_info> {
     let mut info = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
     // SAFETY: `info` is valid for the write of one `Dl_info`.
-    if unsafe { libc::dladdr(own_module_path as *const c_void, info.as_mut_ptr()) } == 0 {
+    if unsafe { libc::dladdr(address, info.as_mut_ptr()) } == 0 {
         return None;
     }
     // SAFETY: the successful call above initialised it.
-    let name = unsafe { info.assume_init() }.dli_fname;
-    // SAFETY: a non-null name is a C string of the linker, alive while this code is loaded.
+    Some(unsafe { info.assume_init() })
+}
+
+fn path_of(module: &libc::Dl_info) -> Option<String> {
+    let name = module.dli_fname;
+    // SAFETY: a non-null name is a C string of the linker, alive while its code is loaded.
     (!name.is_null()).then(|| unsafe { CStr::from_ptr(name) }.to_string_lossy().into_owned())
 }
 

@@ -53,7 +53,7 @@ impl Setup {
         self,
         args: &RunArgs,
         program: &Path,
-        tracking: &Tracking,
+        tracking: Tracking,
     ) -> Result<Ran, RunError> {
         let (sender, events) = mpsc::channel();
         listen::accept(self.listener, sender.clone());
@@ -83,7 +83,7 @@ impl Setup {
         });
         let mut watch = Watch {
             args,
-            tracking,
+            tracking: &tracking,
             folder: &self.socket_folder,
             started,
             pid,
@@ -96,15 +96,16 @@ impl Setup {
             watch.until_end(&events).map_err(|error| RunError::Start(program.to_owned(), error))?;
         let peaks = if args.at_peak { Peaks::read(&self.socket_folder) } else { Peaks::default() };
         watch.notes.extend(peaks.notes(&watch.highest));
+        let Watch { notes, snapshots, .. } = watch;
         let mut ran = Ran {
             status,
-            is_preloaded: tracking.is_preloaded(),
             snapshots: Vec::new(),
-            notes: watch.notes,
+            notes,
             folder: self.folder,
             peaks,
+            tracking,
         };
-        for snapshot in watch.snapshots {
+        for snapshot in snapshots {
             match keep(snapshot, &self.socket_folder, ran.folder.path()) {
                 Ok(kept) => ran.snapshots.push(kept),
                 Err(error) => ran.notes.push(error.to_string()),
