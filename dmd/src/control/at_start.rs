@@ -33,7 +33,11 @@ pub extern "C" fn at_start_preloaded(_count: c_int, arguments: *const *const c_c
         return;
     }
     if let Some(path) = sys::other_module_with(c"malloc") {
-        return report_other_malloc(&path);
+        // Whoever asks for nothing must not learn that nothing is tracked.
+        if variable::options().is_some() || is_requested() {
+            report_other_malloc(&path);
+        }
+        return;
     }
     own_code::learn_module();
     // Threads and sockets of the tracker have blocks of the C library's.
@@ -45,6 +49,13 @@ pub extern "C" fn at_start_preloaded(_count: c_int, arguments: *const *const c_c
             let _ = memreport::serve();
         }
     });
+}
+
+/// Returns whether the environment requests files.
+fn is_requested() -> bool {
+    [run::VARIABLE, record::VARIABLE, saves::VARIABLE]
+        .iter()
+        .any(|name| sys::variable(name).is_some())
 }
 
 /// Starts tracking, if the first block came before the C library had the environment.

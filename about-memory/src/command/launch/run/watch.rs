@@ -97,14 +97,8 @@ impl Setup {
         let peaks = if args.at_peak { Peaks::read(&self.socket_folder) } else { Peaks::default() };
         watch.notes.extend(peaks.notes(&watch.highest));
         let Watch { notes, snapshots, .. } = watch;
-        let mut ran = Ran {
-            status,
-            snapshots: Vec::new(),
-            notes,
-            folder: self.folder,
-            peaks,
-            tracking,
-        };
+        let mut ran =
+            Ran { status, snapshots: Vec::new(), notes, folder: self.folder, peaks, tracking };
         for snapshot in snapshots {
             match keep(snapshot, &self.socket_folder, ran.folder.path()) {
                 Ok(kept) => ran.snapshots.push(kept),
