@@ -3,6 +3,6 @@
 pub mod error;
 pub mod preload;
 pub(crate) mod program;
-pub(crate) mod tracking;
+pub mod tracking;
 pub mod run;
 pub mod record;

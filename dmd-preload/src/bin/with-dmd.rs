@@ -1,4 +1,5 @@
-//! The subject of tests that declares DMD itself. It prints how often its tracker has a known block.
+//! The subject of tests that declares DMD itself. It prints how often its tracker counts a known
+//! block.
 
 use std::sync::Mutex;
 

@@ -1,4 +1,4 @@
-//! What the library knows of a program's heap.
+//! Dumps and recordings of the library.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -61,7 +61,7 @@ fn every_byte_of_a_known_heap_is_tracked_and_no_other() {
     let numbers: Vec<u64> =
         printed.split_whitespace().filter_map(|word| word.parse().ok()).collect();
     let [blocks, bytes, grown] = numbers[..] else { panic!("{printed}") };
-    // Each block has a word before it, and the one that is a mapping has two.
+    // Each block has a word before it; a block that is a mapping has two.
     assert_eq!(grown, bytes + 8 * blocks + 8, "{printed}");
     let stacks = bytes_by_stack(&dump_in(&folder));
     let of_program = stacks.iter().filter(|(stack, _)| stack.contains("main;fill"));

@@ -42,9 +42,15 @@ pub(crate) fn installed(name: &str) -> Option<PathBuf> {
     let found =
         std::env::split_paths(&path).map(|folder| folder.join(name)).find(|path| path.is_file());
     if found.is_none() {
-        println!("not run: {name} is not installed");
+        not_run(&format!("{name} is not installed"));
     }
     found
+}
+
+/// Prints that a test is not run, and why.
+#[expect(clippy::print_stdout, reason = "the user must learn which tests did not run")]
+fn not_run(reason: &str) {
+    println!("not run: {reason}");
 }
 
 /// Compiles a subject, or prints that the test is not run.
@@ -68,7 +74,7 @@ pub(crate) fn compile(
     if output.status.success() {
         return Some(program);
     }
-    println!("not run: the compiler failed: {}", String::from_utf8_lossy(&output.stderr));
+    not_run(&format!("the compiler failed: {}", String::from_utf8_lossy(&output.stderr)));
     None
 }
 

@@ -33,7 +33,7 @@ pub extern "C" fn at_start_preloaded(_count: c_int, arguments: *const *const c_c
         return;
     }
     if let Some(path) = sys::other_module_with(c"malloc") {
-        // Whoever asks for nothing must not learn that nothing is tracked.
+        // Without a request, nobody expects to be tracked.
         if variable::options().is_some() || is_requested() {
             report_other_malloc(&path);
         }

@@ -25,6 +25,8 @@ pub enum RunError {
     OtherArchitecture(PathBuf),
     /// The program has no DMD, and gets privileges at its start.
     Privileged(PathBuf),
+    /// There is no library to preload for this system.
+    NoLibrary,
     /// The folder for the snapshots cannot be used.
     Folder(PathBuf, io::Error),
     /// The program cannot be started.
@@ -73,6 +75,10 @@ impl std::fmt::Display for RunError {
                  dmd::global_allocator!();\n\n(if the program only starts another that has it, say --wrapper)",
                 path.display()
             ),
+            RunError::NoLibrary => out.write_str(
+                "this about-memory was built without the library to preload: it needs Linux with glibc on x86-64 or AArch64, and the \
+                 sources beside it",
+            ),
             RunError::Folder(path, error) => {
                 write!(out, "{}: {error}; name another with --output", path.display())
             }
@@ -92,6 +98,7 @@ impl std::error::Error for RunError {
             RunError::NotFound(_)
             | RunError::NotABinary(_)
             | RunError::NoDmd(_)
+            | RunError::NoLibrary
             | RunError::Static(_)
             | RunError::Musl(_)
             | RunError::OtherArchitecture(_)

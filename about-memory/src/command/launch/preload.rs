@@ -1,16 +1,21 @@
 //! The library that tracks programs without DMD, and its file for the dynamic linker.
 
 use std::ffi::OsString;
-use std::io;
+use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, ExitCode};
 use std::{env, fs};
 
+use clap::Args;
+use memreport::__private::PrivateFile;
 use rustix::fs::{StatVfsMountFlags, statvfs};
 use tempfile::TempDir;
 
 use super::error::RunError;
+use crate::context::Context;
+use crate::error::Failure;
 
 /// The library, built with this program; empty where it cannot be built.
 const LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libdmd_preload.so"));
@@ -18,6 +23,46 @@ const LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libdmd_preload.
 /// Returns whether this program contains the library.
 pub(crate) fn is_available() -> bool {
     !LIBRARY.is_empty()
+}
+
+/// `about-memory preload`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+For programs that something else starts:
+
+    LD_PRELOAD=/usr/local/lib/libdmd_preload.so DMD=--mode=profile PROGRAM
+
+The program then has a socket, so that ps, snapshot, track and the other commands reach it, and obeys $MEMREPORT_SAVE and \
+$MEMREPORT_RECORD. Programs inherit LD_PRELOAD from the ones that start them; $MEMREPORT_CHILD_OF=PID restricts tracking to the \
+children of one process. A program that declares DMD itself is left alone.")]
+pub struct PreloadArgs {
+    /// Write the library to this file
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+}
+
+impl PreloadArgs {
+    /// Writes the library.
+    ///
+    /// # Errors
+    ///
+    /// There is none for this system, or the file cannot be written.
+    pub fn run(self, context: &mut Context<'_>) -> Result<ExitCode, Failure> {
+        if !is_available() {
+            return Err(RunError::NoLibrary.into());
+        }
+        // A new file in its place: running programs have the former one mapped.
+        let folder = self.output.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let failed = |error| RunError::Unreadable(self.output.clone(), error);
+        let file = tempfile::Builder::new()
+            .permissions(fs::Permissions::from_mode(0o644))
+            .tempfile_in(folder.unwrap_or(Path::new(".")));
+        let mut file = file.map_err(failed)?;
+        file.write_all(LIBRARY).map_err(failed)?;
+        file.persist(&self.output).map_err(|error| failed(error.error))?;
+        writeln!(context.out, "wrote {}", self.output.display())?;
+        Ok(ExitCode::SUCCESS)
+    }
 }
 
 /// The library in a private folder, which is removed with this value.
@@ -40,11 +85,7 @@ impl Preload {
         let folder = tempfile::Builder::new().prefix("about-memory-").tempdir_in(&parent);
         let folder = folder.map_err(failed)?;
         let file = folder.path().join("libdmd_preload.so");
-        let write = || -> io::Result<()> {
-            let mut new = fs::OpenOptions::new();
-            let mut new = new.write(true).create_new(true).open(&file)?;
-            io::Write::write_all(&mut new, LIBRARY)
-        };
+        let write = || PrivateFile::create(&file)?.keep()?.write_all(LIBRARY);
         write().map_err(failed)?;
         Ok(Preload { file, _folder: folder })
     }

@@ -2,7 +2,7 @@
 
 use super::error::{RunError, describe_end};
 use super::program;
-use super::tracking::Tracking;
+use super::tracking::{ProcessArgs, Tracking};
 use crate::context::Context;
 use crate::error::{Failure, exit_code};
 use crate::input::dump::read_recording;
@@ -34,13 +34,9 @@ pub struct RecordArgs {
     /// much as an allocation
     #[arg(long)]
     free_stacks: bool,
-    /// PROGRAM only starts a program with DMD, as a shell script or `cargo run` does: do not record
-    /// PROGRAM itself unless it has DMD
-    #[arg(long)]
-    wrapper: bool,
-    /// Record the child processes of PROGRAM too, if they have no DMD
-    #[arg(long)]
-    children: bool,
+    /// Flags of the processes to track.
+    #[command(flatten)]
+    processes: ProcessArgs,
     /// The program and its arguments, after `--`
     #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM")]
     command: Vec<OsString>,
@@ -53,7 +49,7 @@ impl RecordArgs {
     /// The program cannot be started, a recording cannot be read, or the answer cannot be written.
     pub fn run(self, context: &mut Context<'_>) -> Result<ExitCode, Failure> {
         let program = program::find(&self.command[0])?;
-        let tracking = Tracking::of(&program, self.wrapper, self.children)?;
+        let tracking = Tracking::of(&program, self.processes)?;
         let folder = self.output.parent().filter(|folder| !folder.as_os_str().is_empty());
         let folder = folder.unwrap_or(Path::new("."));
         // A folder beside the output, so that renaming moves the file there.
@@ -77,7 +73,7 @@ impl RecordArgs {
         let mut child = command.spawn().map_err(|error| RunError::Start(program.clone(), error))?;
         let pid = child.id();
         let status = child.wait()?;
-        let kept = keep(unfinished.path(), &self.output, pid, self.wrapper)?;
+        let kept = keep(unfinished.path(), &self.output, pid, self.processes.wrapper)?;
         if kept.is_empty() {
             writeln!(context.notes, "about-memory: nothing was recorded: {}", tracking.silence())?;
         }

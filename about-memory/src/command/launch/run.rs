@@ -8,7 +8,7 @@ mod peaks;
 
 use super::error::{RunError, describe_end};
 use super::program;
-use super::tracking::Tracking;
+use super::tracking::{ProcessArgs, Tracking};
 use crate::command::flags::{DisplayArgs, interval};
 use crate::command::view::recording::write_places;
 use crate::command::view::show::ShowArgs;
@@ -70,14 +70,9 @@ pub struct RunArgs {
     #[arg(short, long, value_name = "FOLDER")]
     pub output: Option<PathBuf>,
 
-    /// PROGRAM only starts a program with DMD, as a shell script or `cargo run` does: do not track
-    /// PROGRAM itself unless it has DMD
-    #[arg(long)]
-    pub wrapper: bool,
-
-    /// Track the child processes of PROGRAM too, if they have no DMD
-    #[arg(long)]
-    pub children: bool,
+    /// Flags of the processes to track.
+    #[command(flatten)]
+    pub processes: ProcessArgs,
 
     /// Leave private words out of reports: those that the program's reporters replace on request,
     /// and names of mapped files
@@ -190,7 +185,7 @@ impl RunArgs {
 pub fn run(args: &RunArgs) -> Result<Ran, RunError> {
     let name = args.command.first().cloned().unwrap_or_default();
     let program = program::find(&name)?;
-    let tracking = Tracking::of(&program, args.wrapper, args.children)?;
+    let tracking = Tracking::of(&program, args.processes)?;
     Setup::open(args.output.as_deref())?.run(args, &program, tracking)
 }
 

@@ -3,9 +3,24 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use clap::Args;
+
 use super::error::RunError;
 use super::preload::{self, Preload};
 use super::program::{self, Tracker};
+
+/// Flags that choose the processes to track.
+#[derive(Args, Clone, Copy, Debug)]
+pub struct ProcessArgs {
+    /// PROGRAM only starts a program with DMD, as a shell script or `cargo run` does: do not track
+    /// PROGRAM itself unless it has DMD
+    #[arg(long)]
+    pub wrapper: bool,
+
+    /// Track the child processes of PROGRAM too, if they have no DMD
+    #[arg(long)]
+    pub children: bool,
+}
 
 /// The way in which a program and its children are tracked.
 #[derive(Debug)]
@@ -18,9 +33,10 @@ pub(crate) struct Tracking {
 }
 
 impl Tracking {
-    /// Chooses by the program's file. With `is_wrapper`, the program is not tracked itself.
-    pub(crate) fn of(program: &Path, is_wrapper: bool, children: bool) -> Result<Self, RunError> {
-        let tracker = if is_wrapper { Tracker::Own } else { program::tracker(program)? };
+    /// Chooses by the program's file and the flags.
+    pub(crate) fn of(program: &Path, processes: ProcessArgs) -> Result<Self, RunError> {
+        let ProcessArgs { wrapper, children } = processes;
+        let tracker = if wrapper { Tracker::Own } else { program::tracker(program)? };
         let without_dmd = match tracker {
             Tracker::Own => None,
             Tracker::Preloaded(program) => Some(program),
