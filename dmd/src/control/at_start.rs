@@ -44,6 +44,7 @@ pub extern "C" fn at_start_preloaded(_count: c_int, arguments: *const *const c_c
     as_own(|| {
         begin(arguments, false);
         if single_instance::is_first() {
+            single_instance::note_malloc();
             start_late();
             // A program without a place for sockets has no live view.
             let _ = memreport::serve();

@@ -3,6 +3,8 @@
 use std::sync::atomic::AtomicU8;
 use std::sync::atomic::Ordering::Relaxed;
 
+use memreport::__private::is_privileged;
+
 use crate::mem::sys;
 
 /// The environment variable with a process number: a preloaded tracker tracks only the children of
@@ -15,15 +17,15 @@ static IS_WANTED: AtomicU8 = AtomicU8::new(0);
 const YES: u8 = 1;
 const NO: u8 = 2;
 
-/// Returns whether the process is tracked: the environment means it, and the program does not
-/// declare DMD itself. Hooks may call it.
+/// Returns whether the process is tracked: the environment means it, the program does not declare
+/// DMD itself, and its starter chose its privileges. Hooks may call it.
 pub(crate) fn is_wanted() -> bool {
     // Relaxed: a single word, which all threads compute alike.
     match IS_WANTED.load(Relaxed) {
         YES => true,
         NO => false,
         _ => {
-            let is_wanted = is_meant() && !sys::program_has_note(NOTE_NAME);
+            let is_wanted = !is_privileged() && is_meant() && !sys::program_has_note(NOTE_NAME);
             IS_WANTED.store(if is_wanted { YES } else { NO }, Relaxed);
             is_wanted
         }
