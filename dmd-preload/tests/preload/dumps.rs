@@ -7,7 +7,7 @@ use std::process::Command;
 use about_memory::{Cli, Context};
 use clap::Parser;
 
-use crate::subject::{Scratch, compile};
+use crate::subject::{Scratch, With, command, compile, output};
 
 /// Runs a command of `about-memory` in this process. Returns its output and its notes.
 pub(crate) fn about_memory(words: &[&str]) -> Result<(String, String), String> {
@@ -42,8 +42,18 @@ fn bytes_by_stack(dump: &Path) -> BTreeMap<String, u64> {
 
 #[test]
 fn every_byte_of_a_known_heap_is_tracked_and_no_other() {
-    let scratch = Scratch::new("known");
-    let Some(program) = compile(&scratch, "known.c", "known", &[]) else { return };
+    check_known(&[]);
+}
+
+#[test]
+fn programs_without_position_independence_are_tracked() {
+    check_known(&["-no-pie", "-fno-pie"]);
+}
+
+#[track_caller]
+fn check_known(options: &[&str]) {
+    let scratch = Scratch::new(&format!("known{}", options.len()));
+    let Some(program) = compile(&scratch, "known.c", "known", options) else { return };
     let folder = scratch.join("saved");
     let printed = scratch.join("printed");
     // Without caches, glibc's own sums contain live blocks only.
@@ -70,6 +80,21 @@ fn every_byte_of_a_known_heap_is_tracked_and_no_other() {
     let chain = stacks.keys().find(|stack| stack.ends_with("main;fill;middle;innermost"));
     assert!(chain.is_some(), "stacks lead to the function that calls malloc: {stacks:#?}");
     assert!(!stacks.keys().any(|stack| stack.contains("dmd_preload")), "{stacks:#?}");
+}
+
+#[test]
+fn a_program_with_a_malloc_of_its_own_runs_untracked_and_says_so() {
+    let scratch = Scratch::new("own");
+    let Some(program) = compile(&scratch, "own.c", "own", &[]) else { return };
+    let with = |state| output(command(&program, With::Library(state)));
+    let (asleep, awake) = (with(""), with("1"));
+    for done in [&asleep, &awake] {
+        assert_eq!((&done.stdout[..], done.status.code()), (&b"its own\n"[..], Some(4)));
+    }
+    assert!(asleep.stderr.is_empty());
+    let note = String::from_utf8_lossy(&awake.stderr).into_owned();
+    let wanted = format!("tracks nothing: the program calls the malloc of {}", program.display());
+    assert!(note.contains(&wanted), "{note}");
 }
 
 #[test]
@@ -126,7 +151,7 @@ fn children_are_tracked_on_request() {
 fn a_running_program_is_listed_and_asked() {
     let scratch = Scratch::new("served");
     let Some(python) = crate::subject::installed("python3") else { return };
-    let mut program = crate::subject::command(python, crate::subject::With::Library("1"));
+    let mut program = command(python, With::Library("1"));
     let script = "import time; kept = [bytes(100000) for n in range(100)]; time.sleep(60)";
     program.args(["-c", script]).env("PYTHONMALLOC", "malloc");
     let mut child = program.spawn().expect("it starts");

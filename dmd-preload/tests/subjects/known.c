@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static void *kept[4000];
 static size_t count;
@@ -36,10 +37,14 @@ __attribute__((noinline)) static void fill(void) {
     for (size_t size = 1; size <= 200; size++) keep(realloc(malloc(size), size * 20));
     for (size_t size = 1; size <= 200; size++) keep(aligned_alloc(256, size * 256));
     for (size_t size = 1; size <= 20; size++) keep(strdup("a text of some length"));
-    keep(malloc(10000000));
+    /* In a program without position independence, its own file has an address of malloc. */
+    void *(*volatile allocate)(size_t) = malloc;
+    keep(allocate(10000000));
 }
 
 int main(void) {
+    /* The library's threads, if any, have blocks until they are ready. */
+    usleep(300000);
     struct mallinfo2 before = mallinfo2();
     fill();
     struct mallinfo2 after = mallinfo2();

@@ -5,7 +5,7 @@ use std::ffi::{c_char, c_int};
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
-use memreport::__private::as_own;
+use memreport::__private::{as_own, thread_counters};
 
 use super::{record, run, saves};
 use crate::hook::start::start;
@@ -32,10 +32,10 @@ pub extern "C" fn at_start_preloaded(_count: c_int, arguments: *const *const c_c
     if STARTED.swap(true, Relaxed) || !preloaded::is_wanted() {
         return;
     }
-    if let Some(path) = sys::other_module_with(c"malloc") {
+    if !is_called() {
         // Without a request, nobody expects to be tracked.
         if variable::options().is_some() || is_requested() {
-            report_other_malloc(&path);
+            report_other_malloc();
         }
         return;
     }
@@ -50,6 +50,16 @@ pub extern "C" fn at_start_preloaded(_count: c_int, arguments: *const *const c_c
             let _ = memreport::serve();
         }
     });
+}
+
+/// Returns whether the process calls this library's functions. Addresses do not tell: those of
+/// functions may be in the program's own file, and lead on.
+fn is_called() -> bool {
+    // The thread's counters begin with its first block, this one.
+    drop(std::hint::black_box(Box::new(0_u8)));
+    let before = thread_counters();
+    sys::allocate_in_c_library();
+    before.is_none() || before != thread_counters()
 }
 
 /// Returns whether the environment requests files.
@@ -102,8 +112,9 @@ fn exit_with(message: &str) -> ! {
 /// Prints that the program does not call the preloaded functions. Symbols of a program come before
 /// those of preloaded libraries.
 #[expect(clippy::print_stderr, reason = "the user must learn that nothing is tracked")]
-fn report_other_malloc(path: &str) {
+fn report_other_malloc() {
     let pid = std::process::id();
+    let path = sys::module_path_of(c"malloc").unwrap_or_else(|| "another file".into());
     eprintln!(
         "DMD[{pid}] tracks nothing: the program calls the malloc of {path}, not the preloaded one."
     );

@@ -137,14 +137,21 @@ pub(crate) fn own_module_path() -> Option<String> {
     path_of(&module_with(own_module_path as *const c_void)?)
 }
 
-/// Returns the path of the module whose function of this name the program calls, if it is another
-/// module than the one with this code.
-pub(crate) fn other_module_with(function: &CStr) -> Option<String> {
+/// Returns the path of the module that defines a function of this name for the program.
+pub(crate) fn module_path_of(function: &CStr) -> Option<String> {
     // SAFETY: the name is a C string, and a look-up has no side effects.
     let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, function.as_ptr()) };
-    let module = module_with(found)?;
-    let own = module_with(own_module_path as *const c_void)?;
-    if module.dli_fbase == own.dli_fbase { None } else { path_of(&module) }
+    path_of(&module_with(found)?)
+}
+
+/// Has the C library allocate a block and free it, by the functions that the program calls.
+pub(crate) fn allocate_in_c_library() {
+    // SAFETY: the text is a C string.
+    let copy = unsafe { libc::strdup(c"text".as_ptr()) };
+    // The compiler leaves out pairs of such calls otherwise.
+    let copy = std::hint::black_box(copy);
+    // SAFETY: null or a block of the call above, which nothing else has.
+    unsafe { libc::free(copy.cast()) };
 }
 
 /// Returns the linker's description of the module that contains this address.
