@@ -11,6 +11,7 @@ use crate::command::heap::dominators::DominatorsArgs;
 use crate::command::heap::records::RecordsArgs;
 use crate::command::heap::tree::HeapTreeArgs;
 use crate::command::heap::why_alive::WhyAliveArgs;
+use crate::command::launch::preload::PreloadArgs;
 use crate::command::launch::record::RecordArgs;
 use crate::command::launch::run::RunArgs;
 use crate::command::process::call::CallArgs;
@@ -71,6 +72,8 @@ pub enum Command {
     Run(RunArgs),
     /// Record the allocations of a program over time
     Record(RecordArgs),
+    /// Write the library that tracks programs without DMD, to preload it by other means
+    Preload(PreloadArgs),
     /// Summarise a recording: sums, peak, lifetimes
     Recording(RecordingArgs),
     /// List running programs with an open memreport socket
@@ -188,6 +191,7 @@ impl Command {
             Command::ExplainRss(args) => args.run(context),
             Command::Run(args) => args.run(context),
             Command::Record(args) => args.run(context),
+            Command::Preload(args) => args.run(context),
             Command::Recording(args) => args.run(context),
             Command::Ps(args) => args.run(context),
             Command::Top(args) => args.run(context),

@@ -13,4 +13,4 @@ pub mod saves;
 mod commands;
 mod at_start;
 
-pub use at_start::at_start;
+pub use at_start::{at_start, at_start_preloaded};

@@ -9,6 +9,7 @@
 
 pub(crate) mod own_frames;
 pub(crate) mod start;
+pub(crate) mod preloaded;
 mod allocator;
 mod insert;
 mod declare;

@@ -79,6 +79,8 @@ extern crate alloc;
 // The derive and the doc examples refer to this crate by its name, like its users.
 extern crate self as memreport;
 
+#[cfg(feature = "std")]
+mod thread;
 mod field;
 mod tracker;
 mod allocator;
@@ -151,9 +153,13 @@ pub mod __private {
     #[cfg(all(unix, feature = "std"))]
     pub use crate::serve::StaticCommand;
     #[cfg(all(unix, feature = "std"))]
+    pub use crate::serve::out_of_the_way;
+    #[cfg(all(unix, feature = "std"))]
     pub use crate::serve::save_folder::{Folder, Limits};
     #[cfg(not(feature = "std"))]
     pub use crate::submit_nowhere as submit;
+    #[cfg(all(memreport_preload, feature = "std"))]
+    pub use crate::thread::HookLocal;
     pub use crate::tracker::Tracker;
     pub use crate::tracker::claim::{Block, Claim, Found, Place, Wrong};
     pub use crate::tracker::recorder::{Claimant, RecentFields, Recorder};
@@ -165,6 +171,7 @@ pub mod __private {
         crate::allocator::declaration::{Declaration, tracker},
         crate::allocator::loaded::stay_loaded,
         crate::allocator::thread_end::ThreadEnd,
+        crate::allocator::words::{CAN_READ as CAN_READ_WORDS, read as read_word},
         crate::event::mark::{Mark, MarkReader},
         crate::event::on_alloc::{OWN, as_own, current_on_alloc},
         crate::event::scope::{

@@ -18,6 +18,8 @@ mod work;
 pub use autosave::Threshold;
 pub use commands::{Answer, StaticCommand};
 pub use protocol::{Part, Request};
+#[doc(hidden)]
+pub use sys::out_of_the_way;
 pub use sys::{Peer, peer, user};
 
 use std::net::Shutdown;
@@ -261,7 +263,9 @@ impl Server {
         }
         let (timeout, commands) = (self.timeout, self.commands);
         let stop = as_own(|| {
-            let wake = UnixStream::pair()?;
+            let (waked, waker) = UnixStream::pair()?;
+            let aside = |end: UnixStream| UnixStream::from(out_of_the_way(end.into()));
+            let wake = (aside(waked), aside(waker));
             wake.0.set_nonblocking(true)?;
             wake.1.set_nonblocking(true)?;
             let stop = wake.0.try_clone()?;

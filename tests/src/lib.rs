@@ -21,6 +21,7 @@ mod documents {
         unreported: "docs/guide/src/unreported.md",
         tests: "docs/guide/src/tests.md",
         running: "docs/guide/src/running.md",
+        unmodified: "docs/guide/src/unmodified.md",
         heap: "docs/guide/src/heap.md",
         recordings: "docs/guide/src/recordings.md",
         profiles: "docs/guide/src/profiles.md",

@@ -192,19 +192,16 @@ fn private_words_are_left_out_of_all_snapshots_on_request() {
 #[test]
 fn what_cannot_be_run_is_refused_with_the_remedy() {
     let folder = Scratch::new("refused");
-    let script = folder.file("script", b"#!/bin/sh\n", 0o755);
+    let text = folder.file("text", b"text\n", 0o755);
     let plain = folder.file("plain", b"#!/bin/sh\n", 0o644);
     let table = [
         ("no-such-program-here", "no-such-program-here: no such program, here or in $PATH"),
         ("./no/such", "./no/such: no such program, here or in $PATH"),
-        ("/bin/true", "dmd::global_allocator!();"),
-        ("/bin/true", "if the program only starts another that has it, say --wrapper"),
-        (env!("CARGO_BIN_EXE_workload-system"), "this program has no DMD"),
         (
-            script.to_str().expect("text"),
+            text.to_str().expect("text"),
             "not a program but a file that starts one; name the program, or say --wrapper",
         ),
-        (plain.to_str().expect("text"), "not a program"),
+        (plain.to_str().expect("text"), "cannot be started: "),
         (folder.0.to_str().expect("text"), "is a directory"),
     ];
     for (program, wanted) in table {

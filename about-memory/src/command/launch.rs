@@ -1,6 +1,8 @@
 //! Starts a program to measure or record it.
 
-pub(crate) mod error;
+pub mod error;
+pub mod preload;
 pub(crate) mod program;
+pub mod tracking;
 pub mod run;
 pub mod record;

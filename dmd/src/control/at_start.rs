@@ -1,14 +1,19 @@
 //! The function before `main`: rejects an invalid `$DMD`, and starts what the environment requests.
 
 use std::ffi::{c_char, c_int};
+
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
+use memreport::__private::{as_own, thread_counters};
+
 use super::{record, run, saves};
-use crate::hook::own_frames;
+use crate::hook::start::start;
+use crate::hook::{own_frames, preloaded};
 use crate::mem::{single_instance, sys};
 use crate::sample::plan;
 use crate::sample::variable;
+use crate::stack::own_code;
 use crate::stack::walk;
 
 static STARTED: AtomicBool = AtomicBool::new(false);
@@ -18,6 +23,63 @@ pub extern "C" fn at_start(_count: c_int, arguments: *const *const c_char) {
     if STARTED.swap(true, Relaxed) {
         return;
     }
+    begin(arguments, true);
+}
+
+/// Runs before `main` in a program that the tracker is preloaded into. The program's signals stay
+/// as they are.
+pub extern "C" fn at_start_preloaded(_count: c_int, arguments: *const *const c_char) {
+    if STARTED.swap(true, Relaxed) || !preloaded::is_wanted() {
+        return;
+    }
+    if !is_called() {
+        // Without a request, nobody expects to be tracked.
+        if variable::options().is_some() || is_requested() {
+            report_other_malloc();
+        }
+        return;
+    }
+    own_code::learn_module();
+    // Threads and sockets of the tracker have blocks of the C library's.
+    as_own(|| {
+        begin(arguments, false);
+        if single_instance::is_first() {
+            single_instance::note_malloc();
+            start_late();
+            // A program without a place for sockets has no live view.
+            let _ = memreport::serve();
+        }
+    });
+}
+
+/// Returns whether the process calls this library's functions. Addresses do not tell: those of
+/// functions may be in the program's own file, and lead on.
+fn is_called() -> bool {
+    // The thread's counters begin with its first block, this one.
+    drop(std::hint::black_box(Box::new(0_u8)));
+    let before = thread_counters();
+    sys::allocate_in_c_library();
+    before.is_none() || before != thread_counters()
+}
+
+/// Returns whether the environment requests files.
+fn is_requested() -> bool {
+    [run::VARIABLE, record::VARIABLE, saves::VARIABLE]
+        .iter()
+        .any(|name| sys::variable(name).is_some())
+}
+
+/// Starts tracking, if the first block came before the C library had the environment.
+fn start_late() {
+    if let Some(Ok(options)) = variable::options()
+        && !plan::plan().is_awake()
+    {
+        // Another copy of the tracker tracks the process.
+        let _ = start(options);
+    }
+}
+
+fn begin(arguments: *const *const c_char, catches_signals: bool) {
     if let Some(Err(bad)) = variable::options() {
         exit_with(&bad.to_string());
     }
@@ -37,7 +99,7 @@ pub extern "C" fn at_start(_count: c_int, arguments: *const *const c_char) {
     run::keep_marker();
     record::start_from_variable();
     saves::start_from_variable();
-    run::connect();
+    run::connect(catches_signals);
 }
 
 /// Ends the program because of an invalid option, instead of running it untracked.
@@ -45,6 +107,17 @@ pub extern "C" fn at_start(_count: c_int, arguments: *const *const c_char) {
 fn exit_with(message: &str) -> ! {
     eprintln!("DMD[{}] {message}", std::process::id());
     std::process::exit(1);
+}
+
+/// Prints that the program does not call the preloaded functions. Symbols of a program come before
+/// those of preloaded libraries.
+#[expect(clippy::print_stderr, reason = "the user must learn that nothing is tracked")]
+fn report_other_malloc() {
+    let pid = std::process::id();
+    let path = sys::module_path_of(c"malloc").unwrap_or_else(|| "another file".into());
+    eprintln!(
+        "DMD[{pid}] tracks nothing: the program calls the malloc of {path}, not the preloaded one."
+    );
 }
 
 /// Prints that this copy of the tracker is inactive. Two active copies would each track a part of

@@ -17,12 +17,13 @@ mod members;
 mod sums;
 mod loaded;
 
+use std::fs::File;
 use std::mem::ManuallyDrop;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use std::{fmt, io};
 
-use memreport::__private::{PrivateFile, as_own};
+use memreport::__private::{PrivateFile, as_own, out_of_the_way};
 
 use crate::event::events;
 use crate::hook::start::{StartError, start, stop};
@@ -130,6 +131,7 @@ impl Recorder {
         let settings = Settings { sample_bytes, may_lose, free_stacks, interval: every };
         // The name appears at once: if the program is killed, the flushed lines are found.
         let file = as_own(|| PrivateFile::create(path)?.keep()).map_err(failed)?;
+        let file = File::from(out_of_the_way(file.into()));
         let thread = as_own(|| RecorderThread::start(file, settings));
         let thread = thread.map_err(|error| match error {
             NotBegun::Busy => RecordError::Busy,

@@ -27,12 +27,13 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64};
 use std::{mem, process};
 
-use memreport::__private::copy_private;
+use memreport::__private::{copy_private, out_of_the_way};
 use memreport::{Collector, heap_counters};
 
 use self::line_buffer::LineBuffer;
 use crate::collect::Dump;
 use crate::dump::{beside, on_saved};
+use crate::hook::preloaded::NOTE_NAME;
 use crate::mem::{signals, sys};
 
 /// The environment variable with the folder of the socket.
@@ -56,19 +57,19 @@ static HIGHEST: AtomicU64 = AtomicU64::new(0);
 const PEAK_INTERVAL: c_int = 5;
 
 /// Connects to `about-memory run`, if it started the program.
-pub(crate) fn connect() {
+///
+/// With `catches_signals`, a snapshot is taken at SIGINT and SIGTERM if they would end the program.
+pub(crate) fn connect(catches_signals: bool) {
     let Some(folder) = folder() else { return };
     // The variable may be inherited from an earlier run that has ended.
     let Ok(stream) = UnixStream::connect(folder.join(SOCKET)) else { return };
-    CONNECTION.store(stream.into_raw_fd(), Relaxed);
+    CONNECTION.store(out_of_the_way(stream.into()).into_raw_fd(), Relaxed);
     CONNECTED_BY.store(process::id(), Relaxed);
     send(format_args!("hello {}", process::id()));
     on_saved(saved);
     signals::at_exit(at_exit);
-    if signals::redirect_to_pipe(&[libc::SIGINT, libc::SIGTERM])
-        .and_then(|()| signals::spawn(wait_for_requests))
-        .is_err()
-    {
+    let caught: &[c_int] = if catches_signals { &[libc::SIGINT, libc::SIGTERM] } else { &[] };
+    if signals::redirect_to_pipe(caught).and_then(|()| signals::spawn(wait_for_requests)).is_err() {
         send(format_args!(
             "failed no thread could be started; only the state at exit will be seen"
         ));
@@ -142,12 +143,17 @@ struct BorrowedConnection(mem::ManuallyDrop<UnixStream>);
 
 impl BorrowedConnection {
     fn get() -> Option<Self> {
-        is_connected().then(|| {
-            #[expect(unsafe_code, reason = "borrows a descriptor")]
-            // SAFETY: opened by `connect`, never closed; the stream is not dropped.
-            let stream = unsafe { UnixStream::from_raw_fd(CONNECTION.load(Relaxed)) };
-            BorrowedConnection(mem::ManuallyDrop::new(stream))
-        })
+        if !is_connected() {
+            return None;
+        }
+        #[expect(unsafe_code, reason = "borrows a descriptor")]
+        // SAFETY: opened by `connect`, never closed; the stream is not dropped.
+        let stream = unsafe { UnixStream::from_raw_fd(CONNECTION.load(Relaxed)) };
+        let stream = mem::ManuallyDrop::new(stream);
+        // The program may have closed it, and opened a file of its own under this number.
+        let address = stream.peer_addr().ok()?;
+        let is_ours = address.as_pathname() == Some(&folder()?.join(SOCKET));
+        is_ours.then_some(BorrowedConnection(stream))
     }
 }
 
@@ -233,7 +239,23 @@ static MARKER: [u8; 4] = *b"DMD1";
 /// The name of the section that marks a program with DMD.
 pub const MARKER_SECTION: &str = ".memreport.dmd";
 
-/// Refers to the marker, so that the linker does not drop it.
+/// The same as a note, which is in memory when the program runs. A preloaded tracker looks for it.
+#[used]
+#[expect(unsafe_code, reason = "a section of its own, to be found by the program headers")]
+// SAFETY: a note of the usual form in a section for notes.
+#[unsafe(link_section = ".note.memreport")]
+static NOTE: Note = Note { name_size: 12, size: 0, kind: 1, name: NOTE_NAME };
+
+/// An ELF note without a description.
+#[repr(C)]
+struct Note {
+    name_size: u32,
+    size: u32,
+    kind: u32,
+    name: [u8; 12],
+}
+
+/// Refers to the markers, so that the linker does not drop them.
 pub(crate) fn keep_marker() {
-    std::hint::black_box(&MARKER);
+    std::hint::black_box((&MARKER, &NOTE));
 }

@@ -19,8 +19,8 @@ pub(crate) struct NumberedEvent {
     pub(crate) event: Event,
 }
 
-std::thread_local! {
-    static CURRENT: Cell<Option<&'static Journal>> = const { Cell::new(None) };
+memreport::__hook_local! {
+    static CURRENT: Cell<Option<&'static Journal>> = Cell::new(None), "dmd_hook_journal"
 }
 
 /// Returns the journal of this thread, if it has one.

@@ -20,7 +20,7 @@ use std::alloc::{GlobalAlloc, Layout};
 use memreport::__private::{ThreadSlot, allocated as count_allocated, freed as count_freed_bytes};
 use memreport::{HeapStatistics, UsableSize};
 
-use super::start;
+use super::start::{self, Place};
 use crate::sample::plan::{self, plan};
 use crate::table::{BLOCKS, SAMPLED, set_spacing};
 
@@ -31,8 +31,7 @@ use crate::table::{BLOCKS, SAMPLED, set_spacing};
 #[derive(Debug)]
 pub struct Dmd<A> {
     inner: A,
-    /// True if it is awake even without `$DMD`: in tests, which need the table of blocks.
-    wakes_in_tests: bool,
+    place: Place,
 }
 
 /// The largest alignment of the fast functions. Inner allocators have other functions above it.
@@ -59,7 +58,18 @@ impl<A: UsableSize> Dmd<A> {
     /// The value is the program's global allocator, and the only `Dmd` that serves blocks. All
     /// blocks of a process are in one table, whose granule depends on the inner allocator.
     pub const unsafe fn new(inner: A, wakes_in_tests: bool) -> Self {
-        Dmd { inner, wakes_in_tests }
+        let place = if wakes_in_tests { Place::Test } else { Place::Program };
+        Dmd { inner, place }
+    }
+
+    /// Tracks the blocks of `inner`, as the `malloc` of a program that was built without DMD.
+    ///
+    /// # Safety
+    ///
+    /// The same as [`new`](Self::new): the value serves `malloc` and the global allocator.
+    #[doc(hidden)]
+    pub const unsafe fn preloaded(inner: A) -> Self {
+        Dmd { inner, place: Place::Preloaded }
     }
 
     /// The least bytes to request, so that no two blocks start in a granule.
@@ -182,7 +192,7 @@ impl<A: UsableSize> Dmd<A> {
     fn decide(&self) {
         set_spacing(A::SPACING);
         let is_prepared = self.inner.prepare_sizes();
-        start::decide(self.wakes_in_tests);
+        start::decide(self.place);
         // Last, since a thread that sees it takes the plan as decided.
         if is_prepared {
             plan::set_prepared();

@@ -39,3 +39,25 @@ macro_rules! __declare_tracked {
         $crate::__private::at_start!();
     };
 }
+
+/// Declares the allocator of a preloaded library: a value that calls the library's one [`Dmd`], and
+/// the inner allocator's type.
+///
+/// [`Dmd`]: crate::Dmd
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __declare_preloaded {
+    ($type:ty, $value:expr, $inner:ty) => {
+        $crate::__private::memreport::__declare_allocator!(
+            $type,
+            $value,
+            ::core::option::Option::Some(&$crate::__private::Tracking::<$inner>::NEW)
+        );
+        const _: () = {
+            #[unsafe(link_section = ".init_array")]
+            #[used]
+            static AT_START: extern "C" fn(::core::ffi::c_int, *const *const ::core::ffi::c_char) =
+                $crate::__private::at_start_preloaded;
+        };
+    };
+}

@@ -28,6 +28,9 @@ enum Entry {
 
 /// Learns the tracker's frames under the plan in effect. Not to be called from a hook.
 pub(crate) fn learn() {
+    if own_code::is_whole_module() {
+        return;
+    }
     let set_learning = |is_learning| Thread::current(|thread| thread.is_learning.set(is_learning));
     // The blocks are the tracker's own: no figure contains them.
     as_own(|| {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::own_frames;
+use super::{own_frames, preloaded};
 use crate::event::observers;
 use crate::mem::single_instance;
 use crate::sample::options::{Options, Stacks};
@@ -11,17 +11,31 @@ use crate::sample::rate::TooManyRates;
 use crate::sample::variable;
 use crate::stack::walk;
 
+/// The program that an allocator was declared for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// A program or plugin of its own.
+    Program,
+    /// A test, which needs the table of blocks: the allocator is awake even without `$DMD`.
+    Test,
+    /// Any program: the tracker is preloaded into it.
+    Preloaded,
+}
+
 /// Decides what the hooks do, by `$DMD`.
 ///
 /// Runs in the first hook, so it neither allocates nor does I/O. Threads that call it at the same
 /// time make the same decision.
 #[cold]
-pub(crate) fn decide(wakes_in_tests: bool) {
+pub(crate) fn decide(place: Place) {
     let options = match variable::options() {
+        _ if place == Place::Preloaded && !preloaded::is_wanted() => None,
         Some(Ok(options)) => Some(options),
         // `at_start` prints the error.
         Some(Err(_)) => None,
-        None if wakes_in_tests && !cfg!(miri) => Some(Options::default().stacks(Stacks::None)),
+        None if place == Place::Test && !cfg!(miri) => {
+            Some(Options::default().stacks(Stacks::None))
+        }
         None => None,
     };
     // Another copy of the tracker may be active. The first sampling rate always has a number.

@@ -4,9 +4,12 @@
 use std::ffi::{c_int, c_void};
 use std::io;
 use std::mem::MaybeUninit;
+use std::os::fd::{FromRawFd, IntoRawFd, OwnedFd};
 use std::ptr;
 use std::sync::atomic::AtomicI32;
 use std::sync::atomic::Ordering::Relaxed;
+
+use memreport::__private::out_of_the_way;
 
 use super::sys;
 
@@ -30,8 +33,11 @@ pub(crate) fn redirect_to_pipe(signals: &[c_int]) -> io::Result<()> {
     let mut ends = [-1; 2];
     // SAFETY: `ends` is valid for the write of two descriptors.
     check(unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC | libc::O_NONBLOCK) })?;
-    READ_END.store(ends[0], Relaxed);
-    WRITE_END.store(ends[1], Relaxed);
+    // SAFETY: the successful call above opened them, and nothing else has them.
+    let ends = ends.map(|end| unsafe { OwnedFd::from_raw_fd(end) });
+    let [read, write] = ends.map(|end| out_of_the_way(end).into_raw_fd());
+    READ_END.store(read, Relaxed);
+    WRITE_END.store(write, Relaxed);
     for signal in signals {
         let mut now = MaybeUninit::<libc::sigaction>::zeroed();
         // SAFETY: a null action changes nothing, and `now` is valid for the write.

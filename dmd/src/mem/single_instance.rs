@@ -30,6 +30,8 @@ struct Page {
     magic: AtomicU64,
     /// 1 if a copy has already reported that there are several.
     is_reported: AtomicU64,
+    /// 1 if the first copy is preloaded, and has the blocks of all copies over `malloc`.
+    tracks_malloc: AtomicU64,
 }
 
 /// The state of this copy.
@@ -62,10 +64,21 @@ pub(crate) fn is_later() -> bool {
     STATE.load(Acquire) == LATER
 }
 
-/// Returns whether this copy must report that there are several: once in each process.
+/// Notes that this copy, the first one, tracks `malloc`.
+pub(crate) fn note_malloc() {
+    if is_first() {
+        // Relaxed: later copies are loaded later.
+        page().tracks_malloc.store(1, Relaxed);
+    }
+}
+
+/// Returns whether this copy must report that there are several: once in each process, if blocks
+/// are in no dump for that reason.
 pub(crate) fn must_report() -> bool {
     // Relaxed: the swap only elects one reporter.
-    is_later() && page().is_reported.swap(1, Relaxed) == 0
+    is_later()
+        && page().tracks_malloc.load(Relaxed) == 0
+        && page().is_reported.swap(1, Relaxed) == 0
 }
 
 fn claim() -> bool {

@@ -24,7 +24,10 @@ pub(crate) use memory::{
     ADDRESS_END, HUGE_PAGE, PAGE, grow_mapping, map, map_at, map_huge, prefetch, prefetch_to_write,
     unmap,
 };
-pub(crate) use modules::{Module, build_id, modules, own_module_path};
+pub(crate) use modules::{
+    Module, allocate_in_c_library, build_id, module_path_of, modules, own_module_path,
+    program_has_note,
+};
 pub(crate) use process::{monotonic, resident_bytes, uptime};
 pub(crate) use stacks::{
     StackBounds, is_thread, note_descriptor, note_main_stack, stack_bounds, thread_id, thread_name,

@@ -15,8 +15,8 @@ static LAST_STACKS: ThreadSlots<LastStack> = ThreadSlots::new();
 
 static THREAD_END: ThreadEnd = ThreadEnd::new(release);
 
-std::thread_local! {
-    static OWN: Cell<Option<&'static LastStack>> = const { Cell::new(None) };
+memreport::__hook_local! {
+    static OWN: Cell<Option<&'static LastStack>> = Cell::new(None), "dmd_hook_last_stack"
 }
 
 /// Returns the last stack of this thread, if it has one.

@@ -5,10 +5,10 @@
 //! the functions from allocations of its own; here they are looked up when a stack is interned,
 //! which happens once for each stack.
 
-use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
 
-use super::walk::function_start;
+use super::walk::{AddressRange, function_start, own_range};
 
 /// The most functions that are learned. A development build has about 20.
 const MAX_FUNCTIONS: usize = 128;
@@ -26,6 +26,19 @@ const HASH: usize = 0x9e37_79b9_7f4a_7c15;
 /// functions. A stale result for unloaded code is harmless: the tracker's own code stays loaded.
 static VERDICTS: [AtomicUsize; 1 << VERDICT_BITS] =
     [const { AtomicUsize::new(0) }; 1 << VERDICT_BITS];
+
+/// True if all code of the tracker's module is the tracker's: a preloaded library has no other.
+static IS_WHOLE_MODULE: AtomicBool = AtomicBool::new(false);
+
+/// Learns that all code of this module is the tracker's. Call it before stacks are taken.
+pub(crate) fn learn_module() {
+    IS_WHOLE_MODULE.store(true, Relaxed);
+}
+
+/// Returns whether all code of this module is the tracker's.
+pub(crate) fn is_whole_module() -> bool {
+    IS_WHOLE_MODULE.load(Relaxed)
+}
 
 /// Learns that the function with this return address is the tracker's.
 pub(crate) fn learn(return_address: usize) {
@@ -55,6 +68,10 @@ pub(crate) fn contains(return_address: usize) -> bool {
 }
 
 fn find(return_address: usize) -> bool {
+    if IS_WHOLE_MODULE.load(Relaxed) {
+        let AddressRange { low, high } = own_range();
+        return (low..high).contains(&return_address);
+    }
     let Some(function) = function_of(return_address) else { return false };
     let mut learned = FUNCTIONS.iter().map(|place| place.load(Relaxed));
     learned.by_ref().take_while(|known| *known != 0).any(|known| known == function)

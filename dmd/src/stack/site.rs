@@ -230,6 +230,10 @@ fn intern_stack(stack: &LastStack, hash: StackHash, attribution: u32, thread: &T
     let frames = stack.frames.get(..stack.length.get()).unwrap_or(&[]);
     let own = frames.iter().rev().take_while(|frame| own_code::contains(frame.get().address()));
     let (frames, _) = frames.split_at(frames.len() - own.count());
+    // The C library allocates for the tracker, too, for its threads.
+    let is_own = own_code::is_whole_module()
+        && frames.iter().any(|frame| own_code::contains(frame.get().address()));
+    let attribution = if is_own { attribution | OWN } else { attribution };
     let Some(number) = intern_frames(&FRAMES, frames.iter().map(|frame| frame.get().address()))
     else {
         REFUSED.fetch_add(1, Relaxed);

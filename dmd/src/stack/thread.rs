@@ -58,8 +58,8 @@ pub(crate) struct Thread {
     number: Cell<u32>,
     /// True if the thread is the tracker's or the server's: observers do not log it.
     is_own: Cell<bool>,
-    bounds: Cell<Option<StackBounds>>,
-    has_bounds: Cell<bool>,
+    /// The bounds of its stack; zeros if they are not known yet.
+    bounds: Cell<StackBounds>,
     /// The thread's counter of walks.
     walked: Cell<Option<&'static AtomicU64>>,
     /// The site of this thread's last allocation without a stack.
@@ -76,23 +76,8 @@ pub(crate) struct Thread {
     pub(crate) is_recorder: Cell<bool>,
 }
 
-std::thread_local! {
-    static THREAD: Thread = const {
-        Thread {
-            inside: Cell::new(false),
-            number: Cell::new(0),
-            is_own: Cell::new(false),
-            bounds: Cell::new(None),
-            has_bounds: Cell::new(false),
-            walked: Cell::new(None),
-            site_without_stack: Cell::new(CachedSite { attribution: 0, site: 0 }),
-            sampler: Sampler::new(),
-            is_learning: Cell::new(false),
-            observer_sampler: ObserverSampler::new(),
-            named_for: Cell::new(0),
-            is_recorder: Cell::new(false),
-        }
-    };
+memreport::__hook_local! {
+    static THREAD: Thread = Thread::new(), "dmd_hook_thread"
 }
 
 /// The kernel's numbers of the registered threads, by the tracker's number.
@@ -119,6 +104,23 @@ const SEARCH: u32 = 8;
 static OWN_NUMBERS: [AtomicU32; 32] = [const { AtomicU32::new(0) }; 32];
 
 impl Thread {
+    /// Returns the state of a new thread, which is all zeros.
+    const fn new() -> Self {
+        Thread {
+            inside: Cell::new(false),
+            number: Cell::new(0),
+            is_own: Cell::new(false),
+            bounds: Cell::new(StackBounds { low: 0, high: 0 }),
+            walked: Cell::new(None),
+            site_without_stack: Cell::new(CachedSite { attribution: 0, site: 0 }),
+            sampler: Sampler::new(),
+            is_learning: Cell::new(false),
+            observer_sampler: ObserverSampler::new(),
+            named_for: Cell::new(0),
+            is_recorder: Cell::new(false),
+        }
+    }
+
     /// Calls `with` on the state of this thread. Returns `None` if the thread ends.
     #[inline]
     pub(crate) fn current<R>(with: impl FnOnce(&Thread) -> R) -> Option<R> {
@@ -171,10 +173,10 @@ impl Thread {
     /// Returns the bounds of this thread's stack.
     #[inline]
     pub(crate) fn bounds(&self, _inside: &Inside<'_>) -> Option<StackBounds> {
-        if !self.has_bounds.get() {
+        if self.bounds.get().high == 0 {
             self.find_bounds();
         }
-        self.bounds.get()
+        Some(self.bounds.get()).filter(|bounds| bounds.high != 0)
     }
 
     /// Counts a walk, and whether it was truncated.
@@ -193,10 +195,10 @@ impl Thread {
 
     #[cold]
     fn find_bounds(&self) {
-        let bounds = sys::stack_bounds();
-        self.bounds.set(bounds);
         // The main thread's bounds are stored only when the program starts. Until then, try again.
-        self.has_bounds.set(bounds.is_some());
+        if let Some(bounds) = sys::stack_bounds() {
+            self.bounds.set(bounds);
+        }
     }
 }
 

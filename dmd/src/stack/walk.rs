@@ -23,8 +23,10 @@ use std::ffi::c_void;
 
 use self::frames::End;
 use self::last::{LastStack, MAX_FRAMES};
+pub(crate) use self::modules::{AddressRange, own_range};
 use self::registers::Registers;
 use self::tally::Tally;
+use super::own_code;
 use super::thread::{self, Inside, Thread};
 use crate::mem::published::Published;
 use crate::mem::sys::StackBounds;
@@ -56,11 +58,19 @@ pub(crate) fn unwinder() -> Unwinder {
 /// reference unwinder. Never call it from a hook: `backtrace::trace`, used for the
 /// comparison, takes a lock.
 pub(crate) fn choose(requested: Option<Unwinder>) {
-    modules::record_loaded();
-    let order = [Unwinder::FramePointers, Unwinder::Cfi, Unwinder::FramePointersOnly];
+    // Only a preloaded tracker has a module of its own from the start.
+    let is_preloaded = own_code::is_whole_module();
+    modules::record_loaded(is_preloaded);
+    // The program of a preloaded tracker was built in another way than the tracker.
+    let order: &[Unwinder] = if is_preloaded {
+        &[Unwinder::Cfi]
+    } else {
+        &[Unwinder::FramePointers, Unwinder::Cfi, Unwinder::FramePointersOnly]
+    };
+    let requested = requested.filter(|unwinder| !is_preloaded || *unwinder == Unwinder::Backtrace);
     let chosen = match requested {
         Some(Unwinder::Backtrace) => None,
-        _ => requested.into_iter().chain(order).find(|unwinder| agrees(*unwinder)),
+        _ => requested.iter().chain(order).copied().find(|unwinder| agrees(*unwinder)),
     };
     UNWINDER.set(chosen.unwrap_or(Unwinder::Backtrace) as u32);
 }
@@ -224,7 +234,7 @@ mod tests {
 
     #[test]
     fn unwinders_agree_with_the_reference_on_any_thread() {
-        modules::record_loaded();
+        modules::record_loaded(false);
         let check = || {
             assert!(agrees(Unwinder::Cfi));
             // The workspace builds with frame pointers, unless the environment replaces its flags.

@@ -172,7 +172,7 @@ impl ThreadSlot {
     #[inline(always)]
     #[must_use]
     pub fn counts_before_stop(bytes: usize) -> bool {
-        let Ok(slot) = OWN_OR_STOPPED.try_with(Cell::get).map(ThreadSlot) else { return false };
+        let slot = ThreadSlot(own_or_stopped());
         let is_before = slot.allocated_bytes() + (bytes as u64) < slot.stop().load(Relaxed);
         if is_before {
             slot.count_allocated(bytes);
@@ -292,13 +292,38 @@ impl Slot {
     }
 }
 
-std::thread_local! {
+crate::__hook_local! {
     /// The slot that only this thread writes.
-    static OWN: Cell<Option<&'static Slot>> = const { Cell::new(None) };
+    static OWN: Cell<Option<&'static Slot>> = Cell::new(None), "memreport_hook_slot"
+}
+
+#[cfg(not(memreport_preload))]
+std::thread_local! {
     /// The same slot, or [`STOPPED`]. Unlike an option it needs no test of its own.
     static OWN_OR_STOPPED: Cell<&'static Slot> = const { Cell::new(&STOPPED) };
+}
+
+/// Returns the slot of this thread, or [`STOPPED`].
+#[inline(always)]
+fn own_or_stopped() -> &'static Slot {
+    #[cfg(not(memreport_preload))]
+    return OWN_OR_STOPPED.try_with(Cell::get).unwrap_or(&STOPPED);
+    // A value that begins with an address is no `__hook_local!`.
+    #[cfg(memreport_preload)]
+    OWN.try_with(Cell::get).ok().flatten().unwrap_or(&STOPPED)
+}
+
+/// Sets the slot of this thread.
+fn set_own(slot: Option<&'static Slot>) {
+    // A thread that ends has no slot any more.
+    let _ = OWN.try_with(|own| own.set(slot));
+    #[cfg(not(memreport_preload))]
+    let _ = OWN_OR_STOPPED.try_with(|own| own.set(slot.unwrap_or(&STOPPED)));
+}
+
+crate::__hook_local! {
     /// True if this thread has tried to take a slot. It tries once.
-    static HAS_TRIED: Cell<bool> = const { Cell::new(false) };
+    static HAS_TRIED: Cell<bool> = Cell::new(false), "memreport_hook_has_tried"
 }
 
 #[cold]
@@ -316,8 +341,7 @@ fn take_slot() -> Option<&'static Slot> {
         return None;
     }
     slot.stop.store(0, Relaxed);
-    OWN.try_with(|own| own.set(Some(slot))).ok()?;
-    OWN_OR_STOPPED.try_with(|own| own.set(slot)).ok()?;
+    set_own(Some(slot));
     let (thread, descriptor) = current_thread();
     slot.descriptor.store(descriptor, Relaxed);
     // Release, with the Acquire of `descriptor_of`: the address is that of this thread.
@@ -341,8 +365,7 @@ static THREAD_END: ThreadEnd = ThreadEnd::new(release_slot);
 
 /// Releases the slot of this thread. `number` is the slot's index plus one.
 extern "C" fn release_slot(number: *mut c_void) {
-    let _ = OWN.try_with(|own| own.set(None));
-    let _ = OWN_OR_STOPPED.try_with(|own| own.set(&STOPPED));
+    set_own(None);
     if let Some(slot) = SLOTS.get(number.addr().wrapping_sub(1)) {
         // Release, with the Acquire of `take_slot`.
         slot.taken.store(false, Release);

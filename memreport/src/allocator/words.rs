@@ -65,7 +65,8 @@ impl Iterator for Words<'_> {
     }
 }
 
-pub(crate) const CAN_READ: bool = cfg!(all(
+/// True where [`read`] reads.
+pub const CAN_READ: bool = cfg!(all(
     not(miri),
     target_pointer_width = "64",
     any(target_arch = "x86_64", target_arch = "aarch64")
@@ -79,7 +80,8 @@ pub(crate) const CAN_READ: bool = cfg!(all(
 /// `address` is aligned for a word, and one may be read there.
 #[cfg(all(not(miri), target_pointer_width = "64", target_arch = "x86_64"))]
 #[inline]
-pub(crate) unsafe fn read(address: usize) -> usize {
+#[must_use]
+pub unsafe fn read(address: usize) -> usize {
     let word;
     // SAFETY: loads one readable word, by the caller's contract, and touches no memory, stack or
     // flags.
@@ -101,7 +103,8 @@ pub(crate) unsafe fn read(address: usize) -> usize {
 /// `address` is aligned for a word, and one may be read there.
 #[cfg(all(not(miri), target_pointer_width = "64", target_arch = "aarch64"))]
 #[inline]
-pub(crate) unsafe fn read(address: usize) -> usize {
+#[must_use]
+pub unsafe fn read(address: usize) -> usize {
     let word;
     // SAFETY: loads one readable word, by the caller's contract, and touches no memory, stack or
     // flags.
@@ -127,7 +130,8 @@ pub(crate) unsafe fn read(address: usize) -> usize {
     any(target_arch = "x86_64", target_arch = "aarch64")
 )))]
 #[inline]
-pub(crate) unsafe fn read(_address: usize) -> usize {
+#[must_use]
+pub unsafe fn read(_address: usize) -> usize {
     0
 }
 

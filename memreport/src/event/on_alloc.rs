@@ -1,9 +1,10 @@
 //! Attributes allocations of a thread to a reporter that counts its own blocks, or to the tracker.
+#![cfg_attr(memreport_preload, expect(unsafe_code, reason = "a thread-local of the linker's"))]
 
 use core::cell::Cell;
 
-std::thread_local! {
-    static REPORTER: Cell<u32> = const { Cell::new(0) };
+crate::__hook_local! {
+    static REPORTER: Cell<u32> = Cell::new(0), "memreport_hook_reporter"
 }
 
 /// Runs `allocate` and attributes the blocks that it allocates to this reporter; 0 is none.

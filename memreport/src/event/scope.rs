@@ -15,9 +15,9 @@ use std::task::{Context, Poll};
 
 use super::on_alloc::as_own;
 
-std::thread_local! {
+crate::__hook_local! {
     /// The innermost scope that this thread is in; 0 is none.
-    static CURRENT: Cell<u16> = const { Cell::new(0) };
+    static CURRENT: Cell<u16> = Cell::new(0), "memreport_hook_scope"
 }
 
 /// Returns the number of the scope that this thread is in; 0 is none.

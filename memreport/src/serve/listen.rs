@@ -322,7 +322,7 @@ impl Listener {
 
 /// Opens a file for its descriptor alone.
 fn reserve() -> Option<File> {
-    File::open("/dev/null").ok()
+    Some(sys::out_of_the_way(File::open("/dev/null").ok()?.into()).into())
 }
 
 /// Describes the allocator's tracking, or the reason why it does not track.

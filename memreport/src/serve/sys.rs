@@ -106,7 +106,7 @@ pub(super) fn listen(path: &Path) -> io::Result<UnixListener> {
     check(unsafe { libc::bind(descriptor, (&raw const address).cast(), length) })?;
     // SAFETY: a plain call on an open descriptor.
     check(unsafe { libc::listen(descriptor, 64) })?;
-    let listener = UnixListener::from(socket);
+    let listener = UnixListener::from(out_of_the_way(socket));
     listener.set_nonblocking(true)?;
     Ok(listener)
 }
@@ -184,6 +184,24 @@ pub(super) fn block_signals() {
 
 /// The descriptor that a forked child must close, or -1.
 static INHERITED: AtomicI32 = AtomicI32::new(-1);
+
+/// Gives a descriptor a high number, in a preloaded library.
+///
+/// Programs expect the lowest numbers for their own files, and close those that they do not know.
+#[must_use]
+pub fn out_of_the_way(descriptor: OwnedFd) -> OwnedFd {
+    const LEAST: c_int = 700;
+    if !cfg!(memreport_preload) {
+        return descriptor;
+    }
+    // SAFETY: a live descriptor. If the limit is lower, the call fails.
+    let high = unsafe { libc::fcntl(descriptor.as_raw_fd(), libc::F_DUPFD_CLOEXEC, LEAST) };
+    if high < 0 {
+        return descriptor;
+    }
+    // SAFETY: the successful call above made it, and nothing else has it.
+    unsafe { OwnedFd::from_raw_fd(high) }
+}
 
 /// Has forked children close a listener, until it is dropped: before the listener is closed.
 #[derive(Debug)]

@@ -17,11 +17,24 @@ pub enum RunError {
     NotABinary(PathBuf),
     /// The program was built without DMD.
     NoDmd(PathBuf),
+    /// The program has no DMD and no dynamic linker, so nothing can be preloaded.
+    Static(PathBuf),
+    /// The program has no DMD, and its C library is musl.
+    Musl(PathBuf),
+    /// The program has no DMD, and is for another processor.
+    OtherArchitecture(PathBuf),
+    /// The program has no DMD, and gets privileges at its start.
+    Privileged(PathBuf),
+    /// There is no library to preload for this system.
+    NoLibrary,
     /// The folder for the snapshots cannot be used.
     Folder(PathBuf, io::Error),
     /// The program cannot be started.
     Start(PathBuf, io::Error),
 }
+
+/// The remedy for programs that cannot be tracked from outside.
+const DECLARE: &str = ".\nIf it is a Rust program of yours, add memreport-dmd to its dependencies, and dmd::global_allocator!(); to its main.rs";
 
 impl std::fmt::Display for RunError {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -35,11 +48,36 @@ impl std::fmt::Display for RunError {
                 "{}: not a program but a file that starts one; name the program, or say --wrapper",
                 path.display()
             ),
+            RunError::Static(path) => write!(
+                out,
+                "{}: has no DMD, and is statically linked, so that its malloc cannot be replaced{DECLARE}",
+                path.display()
+            ),
+            RunError::Musl(path) => write!(
+                out,
+                "{}: has no DMD, and its C library is musl; about-memory replaces glibc's malloc only{DECLARE}",
+                path.display()
+            ),
+            RunError::OtherArchitecture(path) => write!(
+                out,
+                "{}: has no DMD, and is for another processor than about-memory{DECLARE}",
+                path.display()
+            ),
+            RunError::Privileged(path) => write!(
+                out,
+                "{}: has no DMD, and runs with other privileges than yours (set-user-ID, set-group-ID or file capabilities), so \
+                 that the dynamic linker ignores LD_PRELOAD; run it as its owner, or a copy without them",
+                path.display()
+            ),
             RunError::NoDmd(path) => write!(
                 out,
-                "{}: this program has no DMD; add it to its dependencies (cargo add dmd) and this line to its main.rs:\n\n    \
+                "{}: this program has no DMD; add it to its dependencies (cargo add memreport-dmd) and this line to its main.rs:\n\n    \
                  dmd::global_allocator!();\n\n(if the program only starts another that has it, say --wrapper)",
                 path.display()
+            ),
+            RunError::NoLibrary => out.write_str(
+                "this about-memory was built without the library to preload: it needs Linux with glibc on x86-64 or AArch64, and the \
+                 sources beside it",
             ),
             RunError::Folder(path, error) => {
                 write!(out, "{}: {error}; name another with --output", path.display())
@@ -57,7 +95,14 @@ impl std::error::Error for RunError {
             RunError::Unreadable(_, error)
             | RunError::Folder(_, error)
             | RunError::Start(_, error) => Some(error),
-            RunError::NotFound(_) | RunError::NotABinary(_) | RunError::NoDmd(_) => None,
+            RunError::NotFound(_)
+            | RunError::NotABinary(_)
+            | RunError::NoDmd(_)
+            | RunError::NoLibrary
+            | RunError::Static(_)
+            | RunError::Musl(_)
+            | RunError::OtherArchitecture(_)
+            | RunError::Privileged(_) => None,
         }
     }
 }

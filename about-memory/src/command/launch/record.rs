@@ -2,6 +2,7 @@
 
 use super::error::{RunError, describe_end};
 use super::program;
+use super::tracking::{ProcessArgs, Tracking};
 use crate::context::Context;
 use crate::error::{Failure, exit_code};
 use crate::input::dump::read_recording;
@@ -33,10 +34,9 @@ pub struct RecordArgs {
     /// much as an allocation
     #[arg(long)]
     free_stacks: bool,
-    /// PROGRAM only starts the program to record, as a shell script or `cargo run` does: do not
-    /// check its file
-    #[arg(long)]
-    wrapper: bool,
+    /// Flags of the processes to track.
+    #[command(flatten)]
+    processes: ProcessArgs,
     /// The program and its arguments, after `--`
     #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM")]
     command: Vec<OsString>,
@@ -49,9 +49,7 @@ impl RecordArgs {
     /// The program cannot be started, a recording cannot be read, or the answer cannot be written.
     pub fn run(self, context: &mut Context<'_>) -> Result<ExitCode, Failure> {
         let program = program::find(&self.command[0])?;
-        if !self.wrapper {
-            program::check(&program)?;
-        }
+        let tracking = Tracking::of(&program, self.processes)?;
         let folder = self.output.parent().filter(|folder| !folder.as_os_str().is_empty());
         let folder = folder.unwrap_or(Path::new("."));
         // A folder beside the output, so that renaming moves the file there.
@@ -71,15 +69,16 @@ impl RecordArgs {
         }
         name.push(fs::canonicalize(unfinished.path())?.join("%p"));
         command.env(dmd::record::VARIABLE, name);
+        tracking.apply(&mut command);
         let mut child = command.spawn().map_err(|error| RunError::Start(program.clone(), error))?;
         let pid = child.id();
         let status = child.wait()?;
-        let kept = keep(unfinished.path(), &self.output, pid, self.wrapper)?;
+        let kept = keep(unfinished.path(), &self.output, pid, self.processes.wrapper)?;
         if kept.is_empty() {
-            writeln!(
-                context.notes,
-                "about-memory: nothing was recorded: no process with DMD was seen"
-            )?;
+            writeln!(context.notes, "about-memory: nothing was recorded: {}", tracking.silence())?;
+        }
+        if let Some(note) = tracking.note() {
+            writeln!(context.notes, "about-memory: {note}")?;
         }
         let mut is_whole = true;
         for file in &kept {

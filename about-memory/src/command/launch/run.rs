@@ -8,6 +8,7 @@ mod peaks;
 
 use super::error::{RunError, describe_end};
 use super::program;
+use super::tracking::{ProcessArgs, Tracking};
 use crate::command::flags::{DisplayArgs, interval};
 use crate::command::view::recording::write_places;
 use crate::command::view::show::ShowArgs;
@@ -38,7 +39,10 @@ Snapshots are taken when the program calls `memreport::snapshot().save(…)`, at
 --at-peak, on Ctrl-C or SIGTERM, and at exit. The last one before the exit is shown: at exit, the locals of the program are \
 dropped already.
 
-$DMD is set to 1 unless it is set already; its option `--stacks` trades detail for speed.")]
+$DMD is set to 1 unless it is set already; its option `--stacks` trades detail for speed.
+
+A program without DMD runs with a library (LD_PRELOAD) that tracks its malloc: a dynamically linked program for glibc, or a \
+script. Its signals stay as they are, so nothing is saved if one ends it. With --children its child processes are tracked too.")]
 pub struct RunArgs {
     /// Take a snapshot at this interval
     #[arg(long, value_name = "TIME", value_parser = interval)]
@@ -66,10 +70,9 @@ pub struct RunArgs {
     #[arg(short, long, value_name = "FOLDER")]
     pub output: Option<PathBuf>,
 
-    /// PROGRAM only starts the program to measure, as a shell script or `cargo run` does: do not
-    /// check its file
-    #[arg(long)]
-    pub wrapper: bool,
+    /// Flags of the processes to track.
+    #[command(flatten)]
+    pub processes: ProcessArgs,
 
     /// Leave private words out of reports: those that the program's reporters replace on request,
     /// and names of mapped files
@@ -178,14 +181,12 @@ impl RunArgs {
 ///
 /// # Errors
 ///
-/// The program does not exist or has no DMD, or the folder or its socket cannot be created.
+/// The program does not exist or cannot be tracked, or the folder or its socket cannot be created.
 pub fn run(args: &RunArgs) -> Result<Ran, RunError> {
     let name = args.command.first().cloned().unwrap_or_default();
     let program = program::find(&name)?;
-    if !args.wrapper {
-        program::check(&program)?;
-    }
-    Setup::open(args.output.as_deref())?.run(args, &program)
+    let tracking = Tracking::of(&program, args.processes)?;
+    Setup::open(args.output.as_deref())?.run(args, &program, tracking)
 }
 
 /// Writes the first line: the time and the reason of the snapshot.
@@ -208,10 +209,14 @@ fn write_heading(ran: &Ran, snapshot: &SavedSnapshot, out: &mut dyn Write) -> io
         snapshot.after.as_secs_f64()
     )?;
     if snapshot.is_at_exit() {
+        let or_call = if ran.tracking.is_preloaded() {
+            ""
+        } else {
+            ", or have it call memreport::snapshot().save(…)"
+        };
         writeln!(
             out,
-            "Only the state at exit was seen, when the program's locals are gone: use --every or --at-peak, or have it \
-             call memreport::snapshot().save(…)"
+            "Only the state at exit was seen, when the program's locals are gone: use --every or --at-peak{or_call}"
         )?;
     }
     Ok(())

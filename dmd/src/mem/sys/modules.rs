@@ -81,9 +81,23 @@ unsafe fn bytes_at(start: usize, end: usize) -> &'static [u8] {
 }
 
 /// Returns the build id in the notes of a segment.
-pub(crate) fn build_id(mut notes: &[u8]) -> Option<&[u8]> {
+pub(crate) fn build_id(notes: &[u8]) -> Option<&[u8]> {
     const NT_GNU_BUILD_ID: u32 = 3;
-    loop {
+    let is_build_id =
+        |note: &Note<'_>| note.kind == NT_GNU_BUILD_ID && note.name.starts_with(b"GNU\0");
+    notes_in(notes).find(is_build_id).map(|note| note.description)
+}
+
+/// A note of a segment.
+struct Note<'a> {
+    /// The name, with zeros up to a multiple of four.
+    name: &'a [u8],
+    kind: u32,
+    description: &'a [u8],
+}
+
+fn notes_in(mut notes: &[u8]) -> impl Iterator<Item = Note<'_>> {
+    std::iter::from_fn(move || {
         let (head, rest) = notes.split_at_checked(12)?;
         let word = |at: usize| {
             head.get(at..at + 4).and_then(|bytes| bytes.try_into().ok()).map(u32::from_ne_bytes)
@@ -91,23 +105,69 @@ pub(crate) fn build_id(mut notes: &[u8]) -> Option<&[u8]> {
         let (name_size, size, kind) = (word(0)? as usize, word(4)? as usize, word(8)?);
         let (name, rest) = rest.split_at_checked(name_size.next_multiple_of(4))?;
         let (description, rest) = rest.split_at_checked(size.next_multiple_of(4))?;
-        if kind == NT_GNU_BUILD_ID && name.starts_with(b"GNU\0") {
-            return description.get(..size);
-        }
         notes = rest;
+        Some(Note { name, kind, description: description.get(..size)? })
+    })
+}
+
+/// Returns whether the program's own file has a note of this name. Hooks may call it.
+pub(crate) fn program_has_note(name: [u8; 12]) -> bool {
+    // SAFETY: a plain call.
+    let headers = unsafe { libc::getauxval(libc::AT_PHDR) } as usize;
+    // SAFETY: a plain call.
+    let count = unsafe { libc::getauxval(libc::AT_PHNUM) } as usize;
+    if headers == 0 {
+        return false;
     }
+    let first = ptr::with_exposed_provenance::<libc::Elf64_Phdr>(headers);
+    // SAFETY: the kernel's notes about the program: so many headers at this address.
+    let table = unsafe { std::slice::from_raw_parts(first, count) };
+    let of_kind = |kind| table.iter().filter(move |header| header.p_type == kind);
+    let bias = of_kind(libc::PT_PHDR).next().map_or(0, |own| headers - own.p_vaddr as usize);
+    of_kind(libc::PT_NOTE).any(|header| {
+        let start = bias + header.p_vaddr as usize;
+        // SAFETY: notes are in a segment of the program, which stays mapped.
+        let notes = unsafe { bytes_at(start, start + header.p_memsz as usize) };
+        notes_in(notes).any(|note| note.name == name)
+    })
 }
 
 /// Returns the path of the module that contains this code.
 pub(crate) fn own_module_path() -> Option<String> {
+    path_of(&module_with(own_module_path as *const c_void)?)
+}
+
+/// Returns the path of the module that defines a function of this name for the program.
+pub(crate) fn module_path_of(function: &CStr) -> Option<String> {
+    // SAFETY: the name is a C string, and a look-up has no side effects.
+    let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, function.as_ptr()) };
+    path_of(&module_with(found)?)
+}
+
+/// Has the C library allocate a block and free it, by the functions that the program calls.
+pub(crate) fn allocate_in_c_library() {
+    // SAFETY: the text is a C string.
+    let copy = unsafe { libc::strdup(c"text".as_ptr()) };
+    // The compiler leaves out pairs of such calls otherwise.
+    let copy = std::hint::black_box(copy);
+    // SAFETY: null or a block of the call above, which nothing else has.
+    unsafe { libc::free(copy.cast()) };
+}
+
+/// Returns the linker's description of the module that contains this address.
+fn module_with(address: *const c_void) -> Option<libc::Dl_info> {
     let mut info = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
     // SAFETY: `info` is valid for the write of one `Dl_info`.
-    if unsafe { libc::dladdr(own_module_path as *const c_void, info.as_mut_ptr()) } == 0 {
+    if unsafe { libc::dladdr(address, info.as_mut_ptr()) } == 0 {
         return None;
     }
     // SAFETY: the successful call above initialised it.
-    let name = unsafe { info.assume_init() }.dli_fname;
-    // SAFETY: a non-null name is a C string of the linker, alive while this code is loaded.
+    Some(unsafe { info.assume_init() })
+}
+
+fn path_of(module: &libc::Dl_info) -> Option<String> {
+    let name = module.dli_fname;
+    // SAFETY: a non-null name is a C string of the linker, alive while its code is loaded.
     (!name.is_null()).then(|| unsafe { CStr::from_ptr(name) }.to_string_lossy().into_owned())
 }
 

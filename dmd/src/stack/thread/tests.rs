@@ -101,13 +101,15 @@ fn a_thread_is_inside_the_tracker_once_and_finds_its_stack_there() {
 fn another_number_starts_afresh() {
     on_thread("renumbered", |thread| {
         let old = thread.number();
+        let inside = Inside::enter(thread).expect("it is outside");
+        let last = inside.last_stack().expect("there is memory");
         thread.site_without_stack.set(CachedSite { attribution: 1, site: 2 });
-        thread.last_stack.hashed.set(3);
+        last.hashed.set(3);
         thread.count_walk(true);
         thread.renumber(old + 1);
         assert_eq!(thread.number(), old + 1);
         assert_eq!(thread.site_without_stack.get().site, 0);
-        assert_eq!(thread.last_stack.hashed.get(), 0);
+        assert_eq!(last.hashed.get(), 0);
         assert!(thread.walked.get().is_none());
         thread.renumber(old);
     });

@@ -159,6 +159,10 @@ fn step_slow(position: Position, memory: Memory<'_>) -> Step<'_> {
             return Step { frame, next: Err(End::Outermost) };
         }
         Some((Rule::Unsupported, _)) => return Step { frame: opaque, next: Err(End::Unsupported) },
+        // The dynamic linker's first function, outside initialisers, has no unwind information.
+        None if memory.is_outermost(registers.stack_pointer) => {
+            return Step { frame: opaque, next: Err(End::Outermost) };
+        }
         None => None,
     };
     let next = match next {

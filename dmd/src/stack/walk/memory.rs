@@ -63,6 +63,15 @@ impl<'thread> Memory<'thread> {
         self.has_left_own_stack
     }
 
+    /// Returns whether a frame with this stack pointer has no room for a caller on the stack. On
+    /// the main thread, the program's arguments lie beyond it.
+    pub(crate) fn is_outermost(self, stack_pointer: usize) -> bool {
+        const LEAST_FRAME: usize = 4 * WORD;
+        self.own.low <= stack_pointer
+            && stack_pointer < self.own.high
+            && self.own.high - stack_pointer < LEAST_FRAME
+    }
+
     /// Reads the last word of a frame, and one inside it, if the frame lies upwards on the thread's
     /// own stack.
     #[inline(always)]

@@ -76,12 +76,12 @@ struct Object {
 type FindObject = unsafe extern "C" fn(*mut c_void, *mut Object) -> c_int;
 
 /// Stores the modules that were loaded with the program. It takes the linker's lock: call it once,
-/// before `main`.
-pub(crate) fn record_loaded() {
+/// before `main`. With `own_is_program`, the tracker's own module was loaded with the program.
+pub(crate) fn record_loaded(own_is_program: bool) {
     // SAFETY: the name is a C string, and a look-up has no side effects.
     let find = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"_dl_find_object".as_ptr()) };
     DL_FIND_OBJECT.store(find.expose_provenance(), Relaxed);
-    let mut loaded = Loaded { count: 0, own_is_program: false };
+    let mut loaded = Loaded { count: 0, own_is_program };
     // SAFETY: `visit` keeps no reference to the value after the call.
     unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut loaded).cast()) };
 }
@@ -294,7 +294,7 @@ mod tests {
 
     #[test]
     fn modules_loaded_with_the_program_are_permanent() {
-        record_loaded();
+        record_loaded(false);
         for function in [record_loaded as *const (), libc::getpid as *const ()] {
             let found = find(function.addr()).expect("it is loaded");
             assert_eq!(found.identity, Identity::Permanent);
@@ -311,7 +311,7 @@ mod tests {
 
     #[test]
     fn a_module_that_may_be_unloaded_is_known_by_its_build_id() {
-        record_loaded();
+        record_loaded(false);
         if DL_FIND_OBJECT.load(Relaxed) == 0 {
             // An older C library.
             return;

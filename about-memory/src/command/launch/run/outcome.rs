@@ -2,6 +2,7 @@
 
 use super::folder::Folder;
 use super::peaks::Peaks;
+use crate::command::launch::tracking::Tracking;
 use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::time::Duration;
@@ -11,6 +12,8 @@ use std::time::Duration;
 pub struct Ran {
     /// The exit status of the program.
     pub status: ExitStatus,
+    /// The way in which it was tracked. The preloaded library is there until stacks are shown.
+    pub(in crate::command::launch) tracking: Tracking,
     /// The snapshots. The last one before the exit comes last.
     pub snapshots: Vec<SavedSnapshot>,
     /// Notes for people.

@@ -7,6 +7,7 @@ use super::outcome::{Ran, SavedSnapshot};
 use super::peaks;
 use super::peaks::Peaks;
 use crate::command::launch::error::RunError;
+use crate::command::launch::tracking::Tracking;
 use memreport::__private::ANONYMIZE_VARIABLE;
 use std::fs;
 use std::io::{self, Write};
@@ -48,7 +49,12 @@ impl Setup {
     }
 
     /// Runs the program to its end.
-    pub(crate) fn run(self, args: &RunArgs, program: &Path) -> Result<Ran, RunError> {
+    pub(crate) fn run(
+        self,
+        args: &RunArgs,
+        program: &Path,
+        tracking: Tracking,
+    ) -> Result<Ran, RunError> {
         let (sender, events) = mpsc::channel();
         listen::accept(self.listener, sender.clone());
         listen::signals(sender.clone())
@@ -65,6 +71,7 @@ impl Setup {
             // The program's own snapshots, which are copied, are anonymized as well.
             command.env(ANONYMIZE_VARIABLE, "yes");
         }
+        tracking.apply(&mut command);
         let started = Instant::now();
         let mut child =
             command.spawn().map_err(|error| RunError::Start(program.to_owned(), error))?;
@@ -76,21 +83,23 @@ impl Setup {
         });
         let mut watch = Watch {
             args,
+            tracking: &tracking,
             folder: &self.socket_folder,
             started,
             pid,
             processes: Vec::new(),
             snapshots: Vec::new(),
-            notes: Vec::new(),
+            notes: tracking.note().into_iter().collect(),
             highest: Vec::new(),
         };
         let status =
             watch.until_end(&events).map_err(|error| RunError::Start(program.to_owned(), error))?;
         let peaks = if args.at_peak { Peaks::read(&self.socket_folder) } else { Peaks::default() };
         watch.notes.extend(peaks.notes(&watch.highest));
+        let Watch { notes, snapshots, .. } = watch;
         let mut ran =
-            Ran { status, snapshots: Vec::new(), notes: watch.notes, folder: self.folder, peaks };
-        for snapshot in watch.snapshots {
+            Ran { status, snapshots: Vec::new(), notes, folder: self.folder, peaks, tracking };
+        for snapshot in snapshots {
             match keep(snapshot, &self.socket_folder, ran.folder.path()) {
                 Ok(kept) => ran.snapshots.push(kept),
                 Err(error) => ran.notes.push(error.to_string()),
@@ -102,6 +111,7 @@ impl Setup {
 
 struct Watch<'a> {
     args: &'a RunArgs,
+    tracking: &'a Tracking,
     folder: &'a Path,
     started: Instant,
     /// The program's own process.
@@ -207,7 +217,7 @@ impl Watch<'_> {
     fn explain_silence(&mut self) {
         if self.snapshots.is_empty() {
             self.notes.push(if self.processes.is_empty() {
-                "no process with DMD was seen: is `dmd::global_allocator!();` in the program that does the work?".to_owned()
+                self.tracking.silence().to_owned()
             } else {
                 "the program left no snapshot: it ended without its exit handlers (abort, _exit or SIGKILL); use --every or \
                  --at-peak"

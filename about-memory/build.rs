@@ -1,0 +1,76 @@
+//! Builds the library that `about-memory run` preloads into programs without DMD, which the binary
+//! contains.
+//!
+//! It is another build of the tracker, so cargo is run once more, with a folder of its own. Where
+//! that cannot work, the library is empty, and `about-memory run` needs programs with DMD.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs};
+
+fn main() {
+    let out = PathBuf::from(variable("OUT_DIR"));
+    let library = out.join("libdmd_preload.so");
+    let package = Path::new(&variable("CARGO_MANIFEST_DIR")).join("../dmd-preload");
+    println!("cargo::rerun-if-changed=build.rs");
+    // A package from a registry comes without the other's sources.
+    let manifest = package.join("Cargo.toml");
+    if !is_supported() || !manifest.exists() || env::var_os("DOCS_RS").is_some() {
+        return write(&library, &[]);
+    }
+    for source in [
+        "dmd-preload",
+        "dmd/Cargo.toml",
+        "dmd/src",
+        "memreport/Cargo.toml",
+        "memreport/src",
+        "Cargo.lock",
+    ] {
+        println!("cargo::rerun-if-changed=../{source}");
+    }
+    let target = variable("TARGET");
+    let built = out.join("preload");
+    build(&package, &target, &built);
+    let file = built.join(&target).join("release/libdmd_preload.so");
+    let bytes = fs::read(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+    write(&library, &bytes);
+}
+
+/// Returns whether the library exists for the target: Linux with glibc.
+fn is_supported() -> bool {
+    let is = |name: &str, values: &[&str]| values.contains(&variable(name).as_str());
+    is("CARGO_CFG_TARGET_OS", &["linux"])
+        && is("CARGO_CFG_TARGET_ENV", &["gnu"])
+        && is("CARGO_CFG_TARGET_ARCH", &["x86_64", "aarch64"])
+        && is("CARGO_CFG_TARGET_POINTER_WIDTH", &["64"])
+}
+
+/// Builds the library. Its flags are its own, whatever this build's are.
+fn build(package: &Path, target: &str, folder: &Path) {
+    let mut cargo = Command::new(variable("CARGO"));
+    cargo.args(["build", "--lib", "--release", "--target", target, "--target-dir"]).arg(folder);
+    cargo.current_dir(package);
+    for name in [
+        "RUSTFLAGS",
+        "RUSTC_WRAPPER",
+        "RUSTC_WORKSPACE_WRAPPER",
+        "CARGO_TARGET_DIR",
+        "CARGO_BUILD_TARGET",
+    ] {
+        cargo.env_remove(name);
+    }
+    // Its hooks need thread-locals of their own: `memreport/src/thread.rs`.
+    cargo.env("CARGO_ENCODED_RUSTFLAGS", "--cfg=memreport_preload");
+    cargo.env("CARGO_PROFILE_RELEASE_DEBUG", "0").env("CARGO_PROFILE_RELEASE_STRIP", "true");
+    cargo.env("CARGO_INCREMENTAL", "0");
+    let status = cargo.status().unwrap_or_else(|error| panic!("cargo cannot be run: {error}"));
+    assert!(status.success(), "the library to preload cannot be built: {cargo:?}");
+}
+
+fn variable(name: &str) -> String {
+    env::var(name).unwrap_or_default()
+}
+
+fn write(file: &Path, bytes: &[u8]) {
+    fs::write(file, bytes).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+}

@@ -1,0 +1,12 @@
+//! A library that replaces `malloc` in a program that was built without DMD, so that DMD tracks it.
+//!
+//! `about-memory run -- PROGRAM` preloads it (`LD_PRELOAD`). Read `functions` first: the functions
+//! of C, over the tracker. `next` is the allocator below: glibc's, or another one that would have
+//! served the program. `declare` makes the tracker this library's global allocator, too.
+//!
+//! A program whose own file has a `malloc` does not call this library. A program that declares DMD
+//! itself tracks itself: this library then passes every call through.
+
+mod next;
+mod declare;
+mod functions;

@@ -1,0 +1,11 @@
+//! Programs that were built without DMD, with and without the preloaded library.
+//!
+//! A test whose compiler or program is missing prints `not run:` with its name.
+
+mod subject;
+mod functions;
+mod lives;
+mod programs;
+mod dumps;
+mod refused;
+mod own_dmd;
