@@ -57,6 +57,36 @@ pub enum ReadError {
     Needs(String),
 }
 
+impl ReadError {
+    /// Writes the message of an error of a single block.
+    fn fmt_block(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::BlockWithoutReq { index } => {
+                write!(
+                    f,
+                    "block {index} of blockList has no `req` (its requested size): the writer of this dump is at fault"
+                )
+            }
+            Self::BadAddress { index, text } => {
+                write!(
+                    f,
+                    "block {index} of blockList holds `{text}` where a hexadecimal address should be"
+                )
+            }
+            Self::CutBlocks { index, count } => {
+                write!(
+                    f,
+                    "scan that ends after {index} of {count} blocks: the program stopped while writing it, or the copy is cut"
+                )
+            }
+            Self::BadBlock { index } => {
+                write!(f, "scan with a damaged block after {index} others: take or copy it again")
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
 impl fmt::Display for ReadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -94,30 +124,10 @@ impl fmt::Display for ReadError {
                     "DMD dump of mode `{found}`; only live, dark-matter, cumulative and scan are known"
                 )
             }
-            Self::BlockWithoutReq { index } => {
-                write!(
-                    f,
-                    "block {index} of blockList has no `req` (its requested size): the writer of this dump is at fault"
-                )
-            }
-            Self::BadAddress { index, text } => {
-                write!(
-                    f,
-                    "block {index} of blockList holds `{text}` where a hexadecimal address should be"
-                )
-            }
-            Self::CutBlocks { index, count } => {
-                write!(
-                    f,
-                    "scan that ends after {index} of {count} blocks: the program stopped while writing it, or the copy is cut"
-                )
-            }
-            Self::BadBlock { index } => {
-                write!(
-                    f,
-                    "scan with a damaged block after {index} others: take or copy it again"
-                )
-            }
+            Self::BlockWithoutReq { .. }
+            | Self::BadAddress { .. }
+            | Self::CutBlocks { .. }
+            | Self::BadBlock { .. } => self.fmt_block(f),
             Self::ExtensionVersion(found) => {
                 write!(
                     f,
