@@ -29,11 +29,18 @@ fn main() {
         println!("cargo::rerun-if-changed=../{source}");
     }
     let target = variable("TARGET");
-    let built = out.join("preload");
+    let built = build_folder(&out).join("preload");
     build(&package, &target, &built);
     let file = built.join(&target).join("release/libdmd_preload.so");
     let bytes = fs::read(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
     write(&library, &bytes);
+}
+
+/// Returns the folder of this profile's builds, so that all features of this package share one
+/// library; this build's own folder if cargo lays them out in another way.
+fn build_folder(out: &Path) -> &Path {
+    let build = out.ancestors().find(|folder| folder.ends_with("build"));
+    build.and_then(Path::parent).unwrap_or(out)
 }
 
 /// Returns whether the library exists for the target: Linux with glibc.
