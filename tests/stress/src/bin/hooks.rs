@@ -40,6 +40,9 @@ struct Block {
 /// The blocks by address, beside the state of tracking, which changes at pauses only.
 struct Model {
     blocks: HashMap<usize, Block>,
+    /// True from a start to a stop.
+    is_on: bool,
+    /// True if new blocks are in the table: tracking is on, or there is an observer.
     is_tracking: bool,
 }
 
@@ -47,7 +50,7 @@ fn main() -> Result<(), Failure> {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let [seconds, seed] = &args[..] else { return Err("hooks SECONDS SEED".into()) };
     let (seconds, seed) = (Duration::try_from_secs_f64(seconds.parse()?)?, seed.parse::<u64>()?);
-    let model = Mutex::new(Model { blocks: HashMap::new(), is_tracking: true });
+    let model = Mutex::new(Model { blocks: HashMap::new(), is_on: true, is_tracking: true });
     let is_over = Mutex::new(false);
     let barrier = Barrier::new(usize::try_from(THREADS)? + 1);
     let end = Instant::now() + seconds;
@@ -148,17 +151,16 @@ fn pause(
         0 => in_child(|| compare(&model, observer.is_some()))?,
         1 => {
             dmd::stop();
-            model.is_tracking = false;
+            model.is_on = false;
         }
         2 => *observer = Some(Observer::start()?),
         3 => *observer = None,
         _ => {
             dmd::start(dmd::Options::default())?;
-            model.is_tracking = true;
+            model.is_on = true;
         }
     }
-    // An observer tracks too.
-    model.is_tracking |= observer.is_some();
+    model.is_tracking = model.is_on || observer.is_some();
     Ok(())
 }
 
