@@ -95,3 +95,62 @@ pub(crate) fn write_lost(lost: u64, as_json: bool, out: &mut dyn Write) -> io::R
         commas(lost.into())
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use memreport_analysis::read::read_slice;
+
+    use super::*;
+
+    const DUMP: &str = r##"{"version":5,"invocation":{"dmdEnvVar":null,"mode":"live"},
+        "blockList":[{"req":4000,"slop":8,"alloc":"A","thread":1,"scope":2,"weight":2.5},
+            {"req":8,"thread":2},{"req":9,"thread":7}],
+        "memreport":{"version":1,"scopes":[[0,"request"],[1,"search"]],
+            "threads":[{"id":1,"tid":70,"name":"main"},{"id":2,"tid":71}]},
+        "traceTable":{"A":["a","v","l","m"]},"frameTable":{"a":"#00: __rust_alloc",
+            "v":"#00: alloc::vec::push","l":"#00: shop::load (src/main.rs:3)",
+            "m":"#00: shop::main (src/main.rs:9)"}}"##;
+
+    /// Returns the entry of a block as text, with at most so many frames, and as JSON.
+    fn written(block: usize, time: Option<u64>, frames: usize) -> [String; 2] {
+        let dump = read_slice(DUMP.as_bytes()).expect("it is a dump");
+        let entry = Entry::new(&dump, &dump.blocks[block], time);
+        let (mut text, mut json) = (Vec::new(), Vec::new());
+        entry.write(frames, &mut text).expect("it is memory");
+        entry.write_json(&mut json).expect("it is memory");
+        [text, json].map(|bytes| String::from_utf8(bytes).expect("it is text"))
+    }
+
+    #[test]
+    fn an_entry_has_what_is_known_of_an_allocation() {
+        // A day, 13 hours, 5 minutes, 59 seconds and 42 microseconds after the epoch.
+        let time = Some(((24 + 13) * 3600 + 5 * 60 + 59) * 1_000_000 + 42);
+        let line = "13:05:59.000042Z  4,000 bytes  thread main (70)  in request > search\n";
+        let [load, main] = ["    shop::load (src/main.rs:3)\n", "    shop::main (src/main.rs:9)\n"];
+        let [all, json] = written(0, time, 0);
+        assert_eq!(all, format!("{line}{load}{main}"));
+        assert_eq!(written(0, time, 1)[0], format!("{line}{load}"));
+        let json: serde_json::Value = serde_json::from_str(&json).expect("it is JSON");
+        let expected = json!({
+            "timeUs": 133_559_000_042_u64, "requested": 4000, "usable": 4008, "weight": 2.5,
+            "type": null, "tid": 70, "thread": "main", "scope": ["request", "search"],
+            "stack": ["shop::load (src/main.rs:3)", "shop::main (src/main.rs:9)"],
+        });
+        assert_eq!(json, expected);
+        assert_eq!(written(1, None, 0)[0], "00:00:00.000000Z  8 bytes  thread 71\n");
+        assert_eq!(written(2, None, 0)[0], "00:00:00.000000Z  9 bytes\n");
+    }
+
+    #[test]
+    fn missing_allocations_are_counted() {
+        let lost = |lost, as_json| {
+            let mut out = Vec::new();
+            write_lost(lost, as_json, &mut out).expect("it is memory");
+            String::from_utf8(out).expect("it is text")
+        };
+        let late = "missing: they came faster than they were taken\n";
+        assert_eq!(lost(1, false), format!("… 1 older allocation is {late}"));
+        assert_eq!(lost(2000, false), format!("… 2,000 older allocations are {late}"));
+        assert_eq!(lost(2000, true), "{\"lost\":2000}\n");
+    }
+}

@@ -211,4 +211,51 @@ mod tests {
             assert_eq!(verdict.complaints(5.0), expected);
         }
     }
+
+    /// Returns a report with these entries, each a path, a kind and an amount.
+    fn report(entries: &[(&str, u8, i64)]) -> Vec<u8> {
+        let entry = |&(path, kind, amount): &(&str, u8, i64)| {
+            serde_json::json!({ "process": "p", "path": path, "kind": kind, "units": 0,
+                                "amount": amount, "description": "d." })
+        };
+        let reports: Vec<_> = entries.iter().map(entry).collect();
+        let file = serde_json::json!({ "version": 1, "hasMozMallocUsableSize": true,
+                                       "reports": reports });
+        file.to_string().into_bytes()
+    }
+
+    const REPORT: [(&str, u8, i64); 5] = [
+        ("explicit/cache", 1, 500),
+        ("explicit/pool", 1, 100),
+        ("explicit/stacks", 0, 200),
+        ("heap-allocated", 2, 800),
+        ("resident", 2, 9000),
+    ];
+
+    #[test]
+    fn the_unreported_share_is_of_the_heap_or_of_explicit() {
+        let file = report(&REPORT);
+        let share = unclassified_percent(&mut &*file).unwrap();
+        assert_eq!(share, UnreportedShare { percent: 25.0, is_incomplete: false });
+        let sums = HeapSums::read(&mut &*file).unwrap();
+        assert_eq!((sums.unclassified(), sums.share()), (Some(200), Some(20.0)));
+        assert!(!sums.is_incomplete() && sums.notes().is_empty());
+    }
+
+    #[test]
+    fn a_report_may_lack_reporters_or_the_heap() {
+        let missed = [&REPORT[..], &[(HEAP_UNCLASSIFIED_OR_MISSED, 1, 200)]].concat();
+        let file = report(&missed);
+        let share = unclassified_percent(&mut &*file).unwrap();
+        assert_eq!(share, UnreportedShare { percent: 25.0, is_incomplete: true });
+        let sums = HeapSums::read(&mut &*file).unwrap();
+        assert!(sums.is_incomplete());
+        assert_eq!(sums.unclassified(), Some(200));
+
+        let file = report(&REPORT[..3]);
+        let share = unclassified_percent(&mut &*file).unwrap();
+        assert_eq!(share, UnreportedShare { percent: 0.0, is_incomplete: false });
+        let sums = HeapSums::read(&mut &*file).unwrap();
+        assert_eq!((sums.unclassified(), sums.share()), (None, None));
+    }
 }

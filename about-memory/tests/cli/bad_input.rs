@@ -295,3 +295,18 @@ fn a_program_without_dmd_is_run_as_a_wrapper_alone() {
         assert!(notes.contains(expected), "{args:?}: {notes}");
     }
 }
+
+#[test]
+fn a_dump_is_requested_of_one_program_alone() {
+    let folder = Folder::new();
+    let table: [(&[&str], &str); 3] = [
+        (&["4194305", "4194306", "--dump"], "a dump is of one program: ask each for its own"),
+        (&["4194305", "--dump"], "there is no process 4194305"),
+        (&["4194305", "4194306"], "there is no process 4194305"),
+    ];
+    for (args, expected) in table {
+        let output = folder.run(&[&["snapshot", "-o", "heap.json.gz"], args].concat());
+        assert_eq!(said(&output), format!("about-memory: {expected}"), "{args:?}");
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+    }
+}

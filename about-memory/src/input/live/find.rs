@@ -157,3 +157,54 @@ fn own_number(pid: u32) -> Option<u32> {
 fn is_socket(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixListener;
+
+    use super::*;
+
+    /// A pid beyond the highest of the system.
+    const NOBODY: u32 = 4_194_305;
+
+    #[test]
+    fn a_program_is_found_while_it_lives_and_stale_sockets_are_removed() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let socket = |pid| folder.path().join(place::socket_name(pid));
+        let pid = std::process::id();
+        let _own = UnixListener::bind(socket(pid)).expect("a socket");
+        let other_namespace = UnixListener::bind(socket(NOBODY)).expect("a socket");
+        drop(UnixListener::bind(socket(NOBODY + 1)).expect("a socket"));
+        // The first process exists, but this is no socket.
+        fs::write(socket(1), "").expect("a file");
+        fs::write(folder.path().join("notes"), "").expect("a file");
+        assert_eq!(find_in(folder.path()), [Program { pid, socket: socket(pid) }]);
+        assert!(!socket(NOBODY + 1).exists());
+        // Somebody listens there, so it is not removed.
+        assert!(socket(NOBODY).exists());
+        drop(other_namespace);
+        assert!(matches!(program(NOBODY), Err(LiveError::NoProcess(NOBODY))));
+    }
+
+    #[test]
+    fn folders_of_users_have_their_numbers() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = |name: &str| folder.path().join(name);
+        for name in ["memreport-1000", "memreport-x", "1000", "other-7"] {
+            fs::create_dir(path(name)).expect("a folder");
+        }
+        fs::write(path("memreport-5"), "").expect("a file");
+        let found = |prefix| of_users(&folder.path().to_string_lossy(), prefix);
+        assert_eq!(found("memreport-"), [path("memreport-1000")]);
+        assert_eq!(found(""), [path("1000")]);
+    }
+
+    #[test]
+    fn this_process_is_in_its_own_namespaces() {
+        let pid = std::process::id();
+        assert_eq!(own_number(pid), Some(pid));
+        assert!(!is_elsewhere(pid));
+        assert!(processes().any(|process| process == pid));
+        assert_eq!(own_number(NOBODY), None);
+    }
+}

@@ -168,6 +168,7 @@ fn bounds_by_attributes() -> Option<StackBounds> {
 mod tests {
     use std::sync::OnceLock;
     use std::thread;
+    use std::time::Duration;
 
     use super::*;
 
@@ -177,7 +178,7 @@ mod tests {
 
     // The test harness has no test on the main thread, so the C library calls this before `main`.
     #[used]
-    #[cfg_attr(target_os = "linux", unsafe(link_section = ".init_array"))]
+    #[cfg_attr(all(target_os = "linux", not(miri)), unsafe(link_section = ".init_array"))]
     static AT_START: extern "C" fn() = {
         extern "C" fn at_start() {
             let local = 0_u8;
@@ -215,11 +216,11 @@ mod tests {
             .expect("a thread");
         assert_eq!(named, b"a-long-name-of-");
         // The kernel may take a moment to remove a thread that was joined.
-        for _ in 0..1000 {
+        for _ in 0..10_000 {
             if !is_thread(ended) {
                 break;
             }
-            thread::yield_now();
+            thread::sleep(Duration::from_millis(1));
         }
         assert!(!is_thread(ended));
         assert_eq!(thread_name(ended), None);

@@ -77,3 +77,37 @@ pub(crate) fn signals(events: Sender<Event>) -> std::io::Result<()> {
     });
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::sync::mpsc;
+
+    use super::*;
+
+    #[test]
+    fn each_message_of_a_process_is_an_event() {
+        let (mut process, stream) = UnixStream::pair().expect("a pair");
+        let messages = "highest 5\nhello 71\nsaved heap-71.json near the peak\nsaved alone\n\
+                        later news\nfailed no space left\nhighest 1234\nhello nobody\n";
+        process.write_all(messages.as_bytes()).expect("a socket");
+        drop(process);
+        let (sender, events) = mpsc::channel();
+        receive(&stream, &sender);
+        drop(sender);
+        let name = |event| match event {
+            Event::Hello(_) => "hello".to_owned(),
+            other => format!("{other:?}"),
+        };
+        let expected = [
+            // Its number is not known yet.
+            "Highest(0, 5)",
+            "hello",
+            r#"Saved(71, "heap-71.json", "near the peak")"#,
+            r#"Saved(71, "alone", "")"#,
+            r#"Failed(71, "no space left")"#,
+            "Highest(71, 1234)",
+        ];
+        assert_eq!(events.iter().map(name).collect::<Vec<_>>(), expected);
+    }
+}

@@ -37,9 +37,7 @@ impl SnapshotStore {
             snapshot,
             findings: OnceLock::new(),
         }));
-        while self.stored.len() > 1
-            && (self.stored.len() > MAX_SNAPSHOTS || self.bytes() > MAX_BYTES)
-        {
+        while is_beyond_limits(self.stored.len(), self.bytes()) {
             self.stored.pop_front();
         }
         id
@@ -63,10 +61,29 @@ impl SnapshotStore {
     }
 }
 
+/// Returns whether this many snapshots are too many. One alone is not, whatever its size.
+fn is_beyond_limits(snapshots: usize, bytes: usize) -> bool {
+    snapshots > 1 && (snapshots > MAX_SNAPSHOTS || bytes > MAX_BYTES)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use memreport::snapshot::read::Options;
+
+    #[test]
+    fn one_snapshot_is_kept_whatever_its_size() {
+        let table = [
+            (1, usize::MAX, false),
+            (2, MAX_BYTES, false),
+            (2, MAX_BYTES + 1, true),
+            (MAX_SNAPSHOTS, 0, false),
+            (MAX_SNAPSHOTS + 1, 0, true),
+        ];
+        for (snapshots, bytes, expected) in table {
+            assert_eq!(is_beyond_limits(snapshots, bytes), expected, "{snapshots} of {bytes}");
+        }
+    }
 
     #[test]
     fn the_oldest_moments_give_way() {
