@@ -3,7 +3,9 @@
 //! Shells start hundreds of programs that run for milliseconds. These have no socket, which would
 //! stay in its folder if they end without exit handlers.
 
-use std::sync::Mutex;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Mutex, TryLockError};
 use std::thread;
 use std::time::Duration;
 
@@ -15,6 +17,9 @@ use crate::stack::thread::mark_own;
 
 /// The time that a program runs before it is served.
 const DELAY: Duration = Duration::from_millis(100);
+
+/// True once the process exits. The lock orders it.
+static IS_EXITING: AtomicBool = AtomicBool::new(false);
 
 static SERVING: Mutex<Option<Serving>> = Mutex::new(None);
 
@@ -29,20 +34,31 @@ extern "C" fn serve() {
     mark_own();
     as_own(|| {
         thread::sleep(DELAY);
-        // A program without a place for sockets has no live view.
-        if let Ok(serving) = Server::default().start()
-            && let Ok(mut place) = SERVING.lock()
+        // Locked meanwhile, so that an exit waits for the socket that it removes.
+        if let Ok(mut place) = SERVING.lock()
+            && !IS_EXITING.load(Relaxed)
         {
-            *place = Some(serving);
+            // A program without a place for sockets has no live view.
+            *place = Server::default().start().ok();
         }
     });
 }
 
+/// The milliseconds that an exit waits: in a forked child, the thread with the lock may be gone.
+const TIMEOUT: u32 = 50;
+
 extern "C" fn stop() {
-    // In a forked child, the thread that holds the lock may be gone.
-    if let Ok(mut place) = SERVING.try_lock()
-        && let Some(serving) = place.take()
-    {
-        serving.stop();
+    IS_EXITING.store(true, Relaxed);
+    for _ in 0..TIMEOUT {
+        match SERVING.try_lock() {
+            Ok(mut place) => {
+                if let Some(serving) = place.take() {
+                    serving.stop();
+                }
+                return;
+            }
+            Err(TryLockError::WouldBlock) => thread::sleep(Duration::from_millis(1)),
+            Err(TryLockError::Poisoned(_)) => return,
+        }
     }
 }
