@@ -208,6 +208,14 @@ fn a_socket_is_removed_at_exit() {
     assert!(is_there && sockets() == 0, "{is_there}, {} at last", sockets());
 }
 
+#[test]
+fn nobody_else_can_write_the_library() {
+    let library = crate::subject::library();
+    let mode = |path: &Path| path.metadata().expect("it is there").permissions().mode() & 0o777;
+    assert_eq!(mode(library), 0o600);
+    assert_eq!(mode(library.parent().expect("a folder")), 0o700);
+}
+
 /// The library is not there any more when the program starts others.
 #[test]
 fn the_library_is_removed_after_the_run() {
