@@ -12,5 +12,6 @@ pub mod record;
 pub mod saves;
 mod commands;
 mod at_start;
+mod late_server;
 
 pub use at_start::{at_start, at_start_preloaded};

@@ -1,13 +1,14 @@
 //! Dumps and recordings of the library.
 
 use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use about_memory::{Cli, Context};
 use clap::Parser;
 
-use crate::subject::{Scratch, With, command, compile, output};
+use crate::subject::{Scratch, With, command, compile, installed, output};
 
 /// Runs a command of `about-memory` in this process. Returns its output and its notes.
 pub(crate) fn about_memory(words: &[&str]) -> Result<(String, String), String> {
@@ -150,7 +151,7 @@ fn children_are_tracked_on_request() {
 #[test]
 fn a_running_program_is_listed_and_asked() {
     let scratch = Scratch::new("served");
-    let Some(python) = crate::subject::installed("python3") else { return };
+    let Some(python) = installed("python3") else { return };
     let mut program = command(python, With::Library("1"));
     let script = "import time; kept = [bytes(100000) for n in range(100)]; time.sleep(60)";
     program.args(["-c", script]).env("PYTHONMALLOC", "malloc");
@@ -172,6 +173,47 @@ fn a_running_program_is_listed_and_asked() {
     child.wait().expect("it ends");
     assert!(found.is_some(), "the bytes objects are in a dump");
     assert!(listed.contains(&pid), "{listed}");
+}
+
+/// Programs that run for milliseconds leave nothing behind, however they end.
+#[test]
+fn short_lived_programs_leave_no_socket() {
+    let scratch = Scratch::new("short");
+    let private = std::fs::Permissions::from_mode(0o700);
+    std::fs::set_permissions(&scratch.0, private).expect("ours");
+    for (end, state) in [("exit 0", "1"), ("kill -KILL $$", "1"), ("exec true", "")] {
+        let mut shell = command("/bin/sh", With::Library(state));
+        shell.args(["-c", end]).env("XDG_RUNTIME_DIR", &scratch.0);
+        output(shell);
+    }
+    assert_eq!(std::fs::read_dir(&scratch.0).expect("a folder").count(), 0);
+}
+
+#[test]
+fn a_socket_is_removed_at_exit() {
+    let scratch = Scratch::new("socket");
+    let private = std::fs::Permissions::from_mode(0o700);
+    std::fs::set_permissions(&scratch.0, private).expect("ours");
+    let sockets = || std::fs::read_dir(&scratch.0).expect("a folder").count();
+    let Some(bash) = installed("bash") else { return };
+    let mut shell = command(bash, With::Library("1"));
+    shell.args(["-c", "read line"]).env("XDG_RUNTIME_DIR", &scratch.0);
+    let mut child = shell.stdin(Stdio::piped()).spawn().expect("it starts");
+    let is_there = (0..100).any(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        sockets() == 1
+    });
+    drop(child.stdin.take());
+    child.wait().expect("it ends");
+    assert!(is_there && sockets() == 0, "{is_there}, {} at last", sockets());
+}
+
+#[test]
+fn nobody_else_can_write_the_library() {
+    let library = crate::subject::library();
+    let mode = |path: &Path| path.metadata().expect("it is there").permissions().mode() & 0o777;
+    assert_eq!(mode(library), 0o600);
+    assert_eq!(mode(library.parent().expect("a folder")), 0o700);
 }
 
 /// The library is not there any more when the program starts others.

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use memreport::__private::{as_own, thread_counters};
 
-use super::{record, run, saves};
+use super::{late_server, record, run, saves};
 use crate::hook::start::start;
 use crate::hook::{own_frames, preloaded};
 use crate::mem::{single_instance, sys};
@@ -46,8 +46,7 @@ pub extern "C" fn at_start_preloaded(_count: c_int, arguments: *const *const c_c
         if single_instance::is_first() {
             single_instance::note_malloc();
             start_late();
-            // A program without a place for sockets has no live view.
-            let _ = memreport::serve();
+            late_server::start();
         }
     });
 }

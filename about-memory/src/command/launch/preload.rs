@@ -81,9 +81,12 @@ impl Preload {
     pub fn write() -> Result<Self, RunError> {
         let parent = folders().find(|folder| is_usable(folder)).unwrap_or_else(env::temp_dir);
         let failed = |error| RunError::Folder(parent.clone(), error);
-        // Readable by its user alone.
-        let folder = tempfile::Builder::new().prefix("about-memory-").tempdir_in(&parent);
-        let folder = folder.map_err(failed)?;
+        // Nobody else may replace it.
+        let folder = tempfile::Builder::new()
+            .prefix("about-memory-")
+            .permissions(fs::Permissions::from_mode(0o700))
+            .tempdir_in(&parent)
+            .map_err(failed)?;
         let file = folder.path().join("libdmd_preload.so");
         let write = || PrivateFile::create(&file)?.keep()?.write_all(LIBRARY);
         write().map_err(failed)?;

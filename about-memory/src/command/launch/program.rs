@@ -17,13 +17,12 @@ use super::error::RunError;
 use super::preload;
 
 /// The part of a program that tracks its memory.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tracker {
     /// The program's own DMD.
     Own,
-    /// The library that is preloaded. The path is of the program that runs: of a script, its
-    /// interpreter.
-    Preloaded(PathBuf),
+    /// The library that is preloaded.
+    Preloaded,
 }
 
 /// Returns the program's file, by the rules of a shell.
@@ -121,7 +120,7 @@ fn tracker_of_elf(program: &Path, file: File) -> Result<Tracker, RunError> {
     if is_privileged(program, &status) {
         return Err(RunError::Privileged(path()));
     }
-    Ok(Tracker::Preloaded(path()))
+    Ok(Tracker::Preloaded)
 }
 
 /// Returns the path of the program's dynamic linker, or `None` if the program is static.

@@ -27,7 +27,7 @@ pub struct ProcessArgs {
 pub(crate) struct Tracking {
     /// The library, if it is preloaded.
     preload: Option<Preload>,
-    /// The program without DMD: of a script, its interpreter.
+    /// The program or script without DMD.
     without_dmd: Option<PathBuf>,
     children: bool,
 }
@@ -39,7 +39,7 @@ impl Tracking {
         let tracker = if wrapper { Tracker::Own } else { program::tracker(program)? };
         let without_dmd = match tracker {
             Tracker::Own => None,
-            Tracker::Preloaded(program) => Some(program),
+            Tracker::Preloaded => Some(program.to_owned()),
         };
         let is_preloaded = without_dmd.is_some() || (children && preload::is_available());
         let preload = if is_preloaded { Some(Preload::write()?) } else { None };
