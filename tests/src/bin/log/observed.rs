@@ -147,8 +147,7 @@ pub(crate) fn probabilities() -> Result<(), Failure> {
     observer.set_allocation_sampling(Sampling::Blocks(0.05))?;
     let (found, estimate) = seen(&mut observer, ODD, COUNT)?;
     assert_binomial(found, COUNT, 0.05);
-    let weight = if tracks_all() { 1.0 } else { 20.0 };
-    assert!((estimate - found as f64 * weight).abs() < 1e-6, "{estimate} for {found}");
+    assert!((estimate - found as f64 * 20.0).abs() < 1e-6, "{estimate} for {found}");
 
     let mean = 20_000;
     let bytes = Sampling::Bytes(NonZeroU64::new(mean).ok_or("not zero")?);
@@ -163,11 +162,6 @@ pub(crate) fn probabilities() -> Result<(), Failure> {
     }
     assert_eq!(observer.allocation_sampling(), bytes);
     Ok(())
-}
-
-/// Returns whether `$DMD` tracks every block.
-fn tracks_all() -> bool {
-    std::env::var("DMD").is_ok_and(|words| !words.contains("profile"))
 }
 
 /// Returns the usable size of a block of the odd size.
