@@ -1,6 +1,8 @@
-//! Unbounded channels of tokio report exactly their heap. They are tested in a process of their own:
-//! blocks of their queue are found by the words of the channel, and a word that is no longer in use
-//! may name a block of the same size that another test has allocated meanwhile.
+//! Unbounded channels of tokio report exactly their heap.
+//!
+//! They are tested in a process of their own: blocks of their queue are found by the words of the
+//! channel, and a word that is no longer in use may name a block of the same size that another test
+//! has allocated meanwhile.
 
 use dmd::assert_fully_reported;
 
