@@ -8,6 +8,7 @@ use std::alloc::{GlobalAlloc, Layout};
 use std::ffi::{CStr, c_int, c_void};
 use std::ptr;
 
+use dmd::__private::keeping_errno;
 use memreport::UsableSize;
 
 use crate::declare::TRACKER;
@@ -17,19 +18,6 @@ const USUAL_ALIGN: usize = 16;
 
 /// The layout of blocks of which nothing is known.
 const UNKNOWN: Layout = Layout::new::<()>();
-
-/// Calls `with`, and restores `errno`, which the tracker's system calls may have changed.
-#[inline(always)]
-fn keeping_errno<R>(with: impl FnOnce() -> R) -> R {
-    // SAFETY: a plain call.
-    let errno = unsafe { libc::__errno_location() };
-    // SAFETY: the thread's own variable.
-    let before = unsafe { errno.read() };
-    let result = with();
-    // SAFETY: as above.
-    unsafe { errno.write(before) };
-    result
-}
 
 #[cold]
 fn set_errno(error: c_int) {
@@ -50,6 +38,7 @@ fn no_memory() -> *mut c_void {
 #[inline(always)]
 fn allocate<const ZEROED: bool>(size: usize, align: usize) -> *mut c_void {
     let Ok(layout) = Layout::from_size_align(size, align) else { return no_memory() };
+    // The tracker's system calls may change it.
     let block = keeping_errno(|| {
         if ZEROED {
             // SAFETY: the tracker rounds a size of 0 up.

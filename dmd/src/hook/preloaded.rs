@@ -17,23 +17,23 @@ static IS_WANTED: AtomicU8 = AtomicU8::new(0);
 const YES: u8 = 1;
 const NO: u8 = 2;
 
-/// Returns whether the process is tracked: the environment means it, the program does not declare
-/// DMD itself, and its starter chose its privileges. Hooks may call it.
+/// Returns whether the process is tracked: the environment selects it, the program does not declare
+/// DMD itself, and it has no more privileges than its starter. Hooks may call it.
 pub(crate) fn is_wanted() -> bool {
     // Relaxed: a single word, which all threads compute alike.
     match IS_WANTED.load(Relaxed) {
         YES => true,
         NO => false,
         _ => {
-            let is_wanted = !is_privileged() && is_meant() && !sys::program_has_note(NOTE_NAME);
+            let is_wanted = !is_privileged() && is_selected() && !sys::program_has_note(NOTE_NAME);
             IS_WANTED.store(if is_wanted { YES } else { NO }, Relaxed);
             is_wanted
         }
     }
 }
 
-/// Returns whether the environment means this process.
-fn is_meant() -> bool {
+/// Returns whether the environment selects this process.
+fn is_selected() -> bool {
     let parent = sys::variable_in_hook(c"MEMREPORT_CHILD_OF");
     let parent = parent.and_then(|text| text.to_str().ok()?.parse::<u32>().ok());
     parent.is_none_or(|parent| parent == std::os::unix::process::parent_id())

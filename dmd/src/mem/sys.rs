@@ -18,7 +18,7 @@ mod errno;
 
 #[cfg(not(loom))]
 pub(crate) use environment::{temporary_folder, variable, variable_in_hook};
-pub(crate) use errno::keeping_errno;
+pub use errno::keeping_errno;
 pub(crate) use futex::Futex;
 pub(crate) use memory::{
     ADDRESS_END, HUGE_PAGE, PAGE, grow_mapping, map, map_at, map_huge, prefetch, prefetch_to_write,

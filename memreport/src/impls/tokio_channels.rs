@@ -2,6 +2,10 @@
 //!
 //! Counted are the block that all ends share, the first and the last block of a queue, and the ring
 //! of a broadcast. Queued messages are not measured.
+//!
+//! The blocks of a queue are found by the words of the shared block, whose layout is unspecified.
+//! Its padding keeps words of former blocks, so that now and then another block of the same size is
+//! counted.
 #![expect(unsafe_code, reason = "vouches for what an end of a channel consists of")]
 
 use std::sync::Mutex;

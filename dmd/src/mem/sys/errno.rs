@@ -2,7 +2,8 @@
 #![expect(unsafe_code, reason = "reads and writes the C library's variable")]
 
 /// Calls `with`, and restores `errno` after it.
-pub(crate) fn keeping_errno<R>(with: impl FnOnce() -> R) -> R {
+#[inline]
+pub fn keeping_errno<R>(with: impl FnOnce() -> R) -> R {
     // SAFETY: the address is valid for the life of this thread.
     let errno = unsafe { libc::__errno_location() };
     // SAFETY: `errno` is valid, see above.
