@@ -1,6 +1,8 @@
 //! Socket commands that start, change and stop tracking in a running program.
 
+mod leases;
 mod log;
+mod record;
 
 use memreport::serve::{Answer, Part, Request};
 

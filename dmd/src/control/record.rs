@@ -30,6 +30,7 @@ use crate::hook::start::{StartError, start, stop};
 use crate::mem::signals::at_exit;
 use crate::mem::sys;
 use crate::sample::options::{Mode, Options, Stacks};
+use crate::sample::plan;
 use thread::{NotBegun, RecorderThread};
 use writer::Settings;
 
@@ -137,12 +138,13 @@ impl Recorder {
             NotBegun::Busy => RecordError::Busy,
             NotBegun::Failed(error) => failed(error),
         })?;
+        let before = plan::options();
         if let Err(error) = as_own(|| start(options)) {
             let _ = thread.end();
             return Err(RecordError::Start(error));
         }
         let pid = std::process::id();
-        Ok(Recording { path: path.to_owned(), pid, thread: Some(thread) })
+        Ok(Recording { path: path.to_owned(), pid, before, thread: Some(thread) })
     }
 }
 
@@ -153,6 +155,8 @@ pub struct Recording {
     path: PathBuf,
     /// The process that records. A forked child has a copy of this value, but no writing thread.
     pid: u32,
+    /// The options of tracking before the recording; `None` if it was off.
+    before: Option<Options>,
     thread: Option<RecorderThread>,
 }
 
@@ -168,7 +172,8 @@ pub struct RecordingSummary {
 }
 
 impl Recording {
-    /// Ends the recording and stops tracking. Tracked blocks stay in the table.
+    /// Ends the recording. Tracking continues as it was before: with its options, or off. Tracked
+    /// blocks stay in the table.
     ///
     /// # Errors
     ///
@@ -184,7 +189,10 @@ impl Recording {
             return Ok(RecordingSummary::default());
         }
         let Some(thread) = self.thread.take() else { return Ok(RecordingSummary::default()) };
-        stop();
+        // Its sampling rate has a number already, so that it starts again without an error.
+        if self.before.is_none_or(|before| start(before).is_err()) {
+            stop();
+        }
         thread.end().map_err(|error| {
             let path = self.path.clone();
             RecordError::CutOff { path, error, missing: events::end_failed() }

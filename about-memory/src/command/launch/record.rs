@@ -1,11 +1,16 @@
-//! `about-memory record -- PROGRAM`: records the allocations of a program over time.
+//! `about-memory record`: records the allocations of a program over time, from its start or while
+//! it runs.
+
+mod running;
 
 use super::error::{RunError, describe_end};
 use super::program;
 use super::tracking::{ProcessArgs, Tracking};
+use crate::command::flags::seconds;
 use crate::context::Context;
 use crate::error::{Failure, exit_code};
 use crate::input::dump::read_recording;
+use crate::input::live::Target;
 use crate::render::recording::text;
 use clap::Args;
 use std::ffi::OsString;
@@ -13,6 +18,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 use std::{fs, io};
 
 /// `about-memory record`
@@ -21,6 +27,9 @@ use std::{fs, io};
 $DMD selects the recorded blocks. By default this is a sample, one block per 512 KiB on average, each from its allocation to \
 its release on any thread. `DMD=--mode=live` records every block. A program that allocates faster than the recording is \
 written waits for it, unless it is lossy.
+
+The recording of a running program ends on Ctrl-C, after --for, or with the program. Words after `--` are options as in $DMD; \
+without any, the options in force are kept. Afterwards tracking is as it was before.
 
 The exit status is the program's own, or 3 if the program succeeds and the recording is incomplete.")]
 pub struct RecordArgs {
@@ -34,20 +43,41 @@ pub struct RecordArgs {
     /// much as an allocation
     #[arg(long)]
     free_stacks: bool,
+    /// A running program to record, by pid or name; see `about-memory ps`
+    #[arg(value_name = "PID|NAME", conflicts_with_all = ["wrapper", "children"])]
+    process: Option<Target>,
+    /// End the recording of a running program after this time
+    #[arg(long = "for", value_name = "TIME", value_parser = seconds)]
+    length: Option<Duration>,
     /// Flags of the processes to track.
     #[command(flatten)]
     processes: ProcessArgs,
-    /// The program and its arguments, after `--`
-    #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM")]
+    /// After `--`: the program to start and its arguments
+    #[arg(required_unless_present = "process", last = true, value_name = "PROGRAM")]
     command: Vec<OsString>,
 }
 
 impl RecordArgs {
-    /// Records the program to its end, and prints a summary.
+    /// Records the program, and prints a summary.
     ///
     /// # Errors
-    /// The program cannot be started, a recording cannot be read, or the answer cannot be written.
+    /// The program cannot be started or asked, a recording cannot be read, or the answer cannot be
+    /// written.
     pub fn run(self, context: &mut Context<'_>) -> Result<ExitCode, Failure> {
+        if let Some(process) = &self.process {
+            return running::record(&self, process, context);
+        }
+        if self.length.is_some() {
+            let name = self.command[0].display();
+            return Err(format!(
+                "--for is for running programs; to record a program from its start, use `timeout TIME {name} …`"
+            )
+            .into());
+        }
+        self.record_from_start(context)
+    }
+
+    fn record_from_start(self, context: &mut Context<'_>) -> Result<ExitCode, Failure> {
         let program = program::find(&self.command[0])?;
         let tracking = Tracking::of(&program, self.processes)?;
         let folder = self.output.parent().filter(|folder| !folder.as_os_str().is_empty());
@@ -82,10 +112,7 @@ impl RecordArgs {
         }
         let mut is_whole = true;
         for file in &kept {
-            let recording = read_recording(file)?;
-            is_whole &= recording.is_whole;
-            writeln!(context.out, "Recorded into {}", file.display())?;
-            text::write(&recording, &mut context.out)?;
+            is_whole &= summarize(file, context)?;
         }
         let Some(end) = describe_end(status) else {
             return Ok(exit_code(!is_whole));
@@ -93,6 +120,14 @@ impl RecordArgs {
         writeln!(context.notes, "about-memory: {}", end.sentence)?;
         Ok(ExitCode::from(end.code))
     }
+}
+
+/// Prints the summary of a recording. Returns whether it is whole.
+fn summarize(file: &Path, context: &mut Context<'_>) -> Result<bool, Failure> {
+    let recording = read_recording(file)?;
+    writeln!(context.out, "Recorded into {}", file.display())?;
+    text::write(&recording, &mut context.out)?;
+    Ok(recording.is_whole)
 }
 
 /// Renames the recordings. The program's own comes first.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use memreport::serve::protocol::{self, Status};
 use memreport::serve::{Part, Peer, Request, peer, user};
+use serde::de::DeserializeOwned;
 
 use super::error::LiveError;
 use super::find::Program;
@@ -91,15 +92,19 @@ impl Connection {
         Ok(parts)
     }
 
+    /// Parses the first part of an answer, which is JSON.
+    pub(crate) fn parse<T: DeserializeOwned>(&self, parts: &[Part]) -> Result<T, LiveError> {
+        let bytes = parts.first().map_or(&[][..], |part| &part.bytes);
+        serde_json::from_slice(bytes)
+            .map_err(|error| LiveError::Garbled(self.program.pid, error.to_string()))
+    }
+
     /// Requests the status of the program.
     ///
     /// # Errors
     /// As [`ask`](Self::ask).
     pub fn status(&self) -> Result<Status, LiveError> {
-        let parts = self.ask_within(&Request::new("status"), MAX_STATUS)?;
-        let garbled = |what: String| LiveError::Garbled(self.program.pid, what);
-        let part = parts.first().ok_or_else(|| garbled("it is empty".to_owned()))?;
-        serde_json::from_slice(&part.bytes).map_err(|error| garbled(error.to_string()))
+        self.parse(&self.ask_within(&Request::new("status"), MAX_STATUS)?)
     }
 
     /// Requests a memory report (gzipped), and DMD's dump of the same moment if `with_dump` is set.

@@ -4,7 +4,7 @@ use std::num::NonZeroU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64};
 
-use super::{AWAKE, DECIDED, EVENTS, FILTERED, OBSERVED, Plan, UNPREPARED};
+use super::{AWAKE, DECIDED, EVENTS, FILTERED, OBSERVED, Plan, TIMES, UNPREPARED};
 use crate::mem::published::Published;
 use crate::sample::options::{Mode, Options, Stacks};
 use crate::sample::rate::{Probability, RateCell, SamplingRate, TooManyRates};
@@ -92,6 +92,27 @@ pub(crate) fn begin(options: Options) -> Result<(), TooManyRates> {
     let filtered = if HAS_UNFILTERED.load(Relaxed) { 0 } else { FILTERED };
     update(|before| Plan(plan.0 | filtered | before.0 & (EVENTS | OBSERVED | UNPREPARED)));
     Ok(())
+}
+
+/// Returns the options in force; `None` if no blocks are inserted. The unwinder is chosen for good,
+/// and is not among them.
+pub(crate) fn options() -> Option<Options> {
+    let plan = plan();
+    if !plan.inserts() {
+        return None;
+    }
+    let stacks = match plan {
+        plan if plan.has_partial_stacks() => Stacks::Partial,
+        plan if plan.has_stacks() => Stacks::Full,
+        _ => Stacks::None,
+    };
+    let mut options = Options::default().mode(mode()).stacks(stacks).times(plan.has(TIMES));
+    if let Some(bytes) = sample_bytes().and_then(NonZeroU64::new) {
+        options = options.sample_bytes(bytes);
+    }
+    options.show_dump_stats = shows_stats();
+    options.free_stacks = plan.has_free_stacks();
+    Some(options)
 }
 
 /// Stops inserting new blocks.

@@ -4,7 +4,7 @@ use crate::input::live::{Connection, LiveError};
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
 use dmd::observe::MAX_LOG_LENGTH;
-use memreport::serve::{Part, Request};
+use memreport::serve::Request;
 use memreport_analysis::analysis::Crates;
 use memreport_analysis::read::Block;
 use serde::Deserialize;
@@ -98,7 +98,7 @@ impl<'c> LogSession<'c> {
             request = request.with("scope", name.clone());
         }
         let parts = connection.ask(&request)?;
-        let begun: WireBegun = parse(connection, &parts)?;
+        let begun: WireBegun = connection.parse(&parts)?;
         Ok(LogSession { connection, number: begun.number })
     }
 
@@ -112,7 +112,7 @@ impl<'c> LogSession<'c> {
 
     pub(super) fn take(&self) -> Result<Taken, LiveError> {
         let mut parts = self.connection.ask(&self.request("take"))?;
-        let WireLog { lost, times_us } = parse(self.connection, &parts)?;
+        let WireLog { lost, times_us } = self.connection.parse(&parts)?;
         let dump = parts.pop().map_or_else(Vec::new, |part| part.bytes);
         Ok(Taken { lost, times: times_us, dump })
     }
@@ -123,14 +123,4 @@ impl Drop for LogSession<'_> {
         // A program that does not receive this ends the log without keep-alive messages.
         let _ = self.connection.ask(&self.request("end"));
     }
-}
-
-/// Parses the first part of an answer.
-fn parse<T: for<'de> Deserialize<'de>>(
-    connection: &Connection,
-    parts: &[Part],
-) -> Result<T, LiveError> {
-    let bytes = parts.first().map_or(&[][..], |part| &part.bytes);
-    serde_json::from_slice(bytes)
-        .map_err(|error| LiveError::Garbled(connection.pid(), error.to_string()))
 }

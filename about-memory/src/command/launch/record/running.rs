@@ -1,0 +1,119 @@
+//! Records a running program at its socket.
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use memreport::serve::Request;
+use serde::Deserialize;
+
+use super::{RecordArgs, summarize};
+use crate::context::Context;
+use crate::error::{Failure, exit_code};
+use crate::input::live::{self, LiveError, Target};
+
+/// The interval of keep-alive messages. Without them, the program ends the recording.
+const STAY: Duration = Duration::from_secs(2);
+
+/// The interval at which the stop flag is read.
+const STEP: Duration = Duration::from_millis(20);
+
+/// Records until the time is over, Ctrl-C is pressed or the program ends. Prints a summary.
+///
+/// # Errors
+///
+/// The program cannot be asked or refuses, the recording cannot be read, or the answer cannot be
+/// written.
+pub(super) fn record(
+    args: &RecordArgs,
+    process: &Target,
+    context: &mut Context<'_>,
+) -> Result<ExitCode, Failure> {
+    let is_over = Arc::new(AtomicBool::new(false));
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+        signal_hook::flag::register(signal, Arc::clone(&is_over))?;
+    }
+    let connection = live::choose(process, live::DEFAULT_TIMEOUT).map_err(|error| match error {
+        LiveError::NoName(_) | LiveError::NotASocket(_) => Failure::from(format!(
+            "{error}; to start a program, write `about-memory record -- PROGRAM`"
+        )),
+        error => error.into(),
+    })?;
+    let request = begin(args)?;
+    let begun: WireBegun = connection.parse(&connection.ask(&request)?)?;
+    let named = |what: &str| {
+        Request::new("record").with("do", what).with("number", begun.number.to_string())
+    };
+    writeln!(
+        context.notes,
+        "about-memory: recording process {} into {}{}",
+        connection.pid(),
+        args.output.display(),
+        if args.length.is_none() { "; Ctrl-C ends it" } else { "" }
+    )?;
+    let end = args.length.map(|length| Instant::now() + length);
+    let mut next = Instant::now() + STAY;
+    let stopped = loop {
+        let now = Instant::now();
+        if is_over.load(Relaxed) || end.is_some_and(|end| end <= now) {
+            break connection.ask(&named("end"));
+        }
+        if next <= now {
+            next = now + STAY;
+            let stayed = connection.ask(&named("stay"));
+            if stayed.is_err() {
+                break stayed;
+            }
+        }
+        thread::sleep(STEP);
+    };
+    match stopped {
+        Err(LiveError::NotServing(..) | LiveError::Io(..) | LiveError::NoProcess(_))
+            if connection.ask(&Request::new("ping")).is_err() =>
+        {
+            writeln!(context.notes, "about-memory: the program has ended")?;
+        }
+        stopped => drop(stopped?),
+    }
+    Ok(exit_code(!summarize(&args.output, context)?))
+}
+
+/// Returns the request that begins the recording.
+fn begin(args: &RecordArgs) -> Result<Request, Failure> {
+    // The program has another working directory.
+    let path = std::path::absolute(&args.output)?;
+    let path = path.to_str().ok_or("the program can only be told file names that are UTF-8")?;
+    let folder = Path::new(path).parent().filter(|folder| !folder.is_dir());
+    if let Some(folder) = folder {
+        return Err(format!(
+            "{}: there is no such folder; name another file with --output",
+            folder.display()
+        )
+        .into());
+    }
+    let mut request = Request::new("record").with("do", "begin").with("path", path);
+    for (is_chosen, name) in [(args.lossy, "lossy"), (args.free_stacks, "free-stacks")] {
+        if is_chosen {
+            request = request.with(name, "yes");
+        }
+    }
+    let mut words: Vec<_> = args.command.iter().map(|word| word.to_string_lossy()).collect();
+    if words.is_empty() {
+        let of_environment = std::env::var("DMD").unwrap_or_default();
+        words.extend(Some(of_environment).filter(|text| !text.is_empty()).map(Into::into));
+    }
+    if !words.is_empty() {
+        request = request.with("options", words.join(" "));
+    }
+    Ok(request)
+}
+
+/// The answer to the begin of a recording.
+#[derive(Deserialize)]
+struct WireBegun {
+    number: u64,
+}
