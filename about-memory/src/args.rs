@@ -14,6 +14,7 @@ use crate::command::heap::why_alive::WhyAliveArgs;
 use crate::command::launch::preload::PreloadArgs;
 use crate::command::launch::record::RecordArgs;
 use crate::command::launch::run::RunArgs;
+use crate::command::process::attach::AttachArgs;
 use crate::command::process::call::CallArgs;
 use crate::command::process::log::LogArgs;
 use crate::command::process::minimize::MinimizeArgs;
@@ -87,6 +88,8 @@ pub enum Command {
     Minimize(MinimizeArgs),
     /// Turn heap tracking on or off in a running program
     Track(TrackArgs),
+    /// Track a running program that has no DMD
+    Attach(AttachArgs),
     /// Print the allocations of a running program
     Log(LogArgs),
     /// Send a command to a running program
@@ -198,6 +201,7 @@ impl Command {
             Command::Snapshot(args) => args.run(context),
             Command::Minimize(args) => args.run(context),
             Command::Track(args) => args.run(context),
+            Command::Attach(args) => args.run(context),
             Command::Log(args) => args.run(context),
             Command::Call(args) => args.run(context),
             Command::Heap(args) => args.run(context),

@@ -9,6 +9,7 @@
 //! ```
 //!
 //! * [`input`] opens report files, dumps, recordings and the sockets of running programs.
+//! * `inject` loads the tracker's library into a running program.
 //! * [`report`] holds the values, without input and output: trees, differences, budgets,
 //!   explanations.
 //! * [`render`] writes them as text, JSON, Markdown and HTML.
@@ -19,6 +20,7 @@ pub mod error;
 pub mod context;
 pub mod report;
 pub mod input;
+mod inject;
 pub mod render;
 pub mod command;
 pub mod args;

@@ -19,6 +19,24 @@ const USUAL_ALIGN: usize = 16;
 /// The layout of blocks of which nothing is known.
 const UNKNOWN: Layout = Layout::new::<()>();
 
+/// Returns the functions of this file with their names, but for those that glibc lacks.
+pub(crate) fn addresses() -> [(&'static CStr, usize); 12] {
+    [
+        (c"malloc", malloc as *const () as usize),
+        (c"calloc", calloc as *const () as usize),
+        (c"realloc", realloc as *const () as usize),
+        (c"reallocarray", reallocarray as *const () as usize),
+        (c"free", free as *const () as usize),
+        (c"posix_memalign", posix_memalign as *const () as usize),
+        (c"aligned_alloc", aligned_alloc as *const () as usize),
+        (c"memalign", memalign as *const () as usize),
+        (c"valloc", valloc as *const () as usize),
+        (c"pvalloc", pvalloc as *const () as usize),
+        (c"malloc_usable_size", malloc_usable_size as *const () as usize),
+        (c"cfree", cfree as *const () as usize),
+    ]
+}
+
 #[cold]
 fn set_errno(error: c_int) {
     // SAFETY: a plain call.

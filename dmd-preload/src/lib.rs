@@ -4,9 +4,14 @@
 //! of C, over the tracker. `next` is the allocator below: glibc's, or another one that would have
 //! served the program. `declare` makes the tracker this library's global allocator, too.
 //!
+//! `attach` does the same for a program that runs already, by overwriting the places (`slots`) from
+//! which its modules call `malloc`.
+//!
 //! A program whose own file has a `malloc` does not call this library. A program that declares DMD
 //! itself tracks itself: this library then passes every call through.
 
 mod next;
 mod declare;
 mod functions;
+mod slots;
+mod attach;

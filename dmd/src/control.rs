@@ -2,7 +2,8 @@
 //!
 //! Read `at_start` first: it runs before `main` and starts the others, by environment variables:
 //! `run` ([`run::VARIABLE`]), `record` ([`record::VARIABLE`]) and `saves` ([`saves::VARIABLE`]).
-//! `commands` adds tracking and logs to memreport's socket.
+//! `commands` adds tracking and logs to memreport's socket. `attach` starts a tracker that was loaded
+//! into a running program.
 //!
 //! Invariant: threads of this room mark their memory as the tracker's own, so that it is in no
 //! dump.
@@ -12,6 +13,8 @@ pub mod record;
 pub mod saves;
 mod commands;
 mod at_start;
+mod attach;
 mod late_server;
 
 pub use at_start::{at_start, at_start_preloaded};
+pub use attach::{AttachError, attach, spawn_own};

@@ -166,10 +166,11 @@ pub mod __private {
     #[cfg(feature = "std")]
     pub use {
         crate::allocator::counters::{
-            HeapWatch, ThreadSlot, allocated, freed, thread_counters, thread_stops,
+            HeapWatch, ThreadSlot, allocated, count_earlier, freed, thread_counters, thread_stops,
         },
         crate::allocator::declaration::{Declaration, tracker},
         crate::allocator::loaded::stay_loaded,
+        crate::allocator::system::bytes_in_use,
         crate::allocator::thread_end::ThreadEnd,
         crate::allocator::words::{CAN_READ as CAN_READ_WORDS, read as read_word},
         crate::event::mark::{Mark, MarkReader},

@@ -5,5 +5,6 @@ pub mod top;
 pub mod snapshot;
 pub mod minimize;
 pub mod track;
+pub mod attach;
 pub mod call;
 pub mod log;

@@ -16,6 +16,9 @@ use crate::sample::variable;
 use crate::stack::own_code;
 use crate::stack::walk;
 
+/// The variable by which the dynamic linker loads libraries into a program at its start.
+const LD_PRELOAD: &str = "LD_PRELOAD";
+
 static STARTED: AtomicBool = AtomicBool::new(false);
 
 /// Runs before `main`, on the main thread, outside any hook.
@@ -33,7 +36,13 @@ pub extern "C" fn at_start_preloaded(_count: c_int, arguments: *const *const c_c
         return;
     }
     if !is_called() {
+        // In a running program it is called later: `attach`. The arguments are above all frames of
+        // the main thread.
+        sys::note_main_stack(arguments.addr());
         // Without a request, nobody expects to be tracked.
+        if sys::variable(LD_PRELOAD).is_none() {
+            return;
+        }
         if variable::options().is_some() || is_requested() {
             report_other_malloc();
         }

@@ -4,8 +4,8 @@ mod current;
 
 pub(crate) use self::current::{
     begin, gap_limit, has_every_block, has_gaps, mode, observed_rate, options, own_probability,
-    plan, sampled_probability, set_asleep, set_prepared, shows_stats, start_events,
-    start_observing, state, stop_events, stop_inserting, stop_observing,
+    plan, sampled_probability, set_asleep, set_prepared, set_unknown_gap, shows_stats,
+    start_events, start_observing, state, stop_events, stop_inserting, stop_observing,
 };
 use super::options::{Mode, Options, Stacks};
 

@@ -50,6 +50,16 @@ unsafe impl UsableSize for System {
     }
 }
 
+/// Returns the bytes in blocks of the C library's malloc, with their headers, and with free blocks
+/// that threads keep at hand. `None` if it is not glibc's.
+#[must_use]
+pub fn bytes_in_use() -> Option<u64> {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    return glibc::statistics().map(|statistics| statistics.in_use());
+    #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+    None
+}
+
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 fn statistics() -> Option<HeapStatistics> {
     let statistics = glibc::statistics()?;

@@ -25,6 +25,11 @@ pub(crate) fn is_available() -> bool {
     !LIBRARY.is_empty()
 }
 
+/// Returns the library, if this program contains it.
+pub(crate) fn library() -> Option<&'static [u8]> {
+    is_available().then_some(LIBRARY)
+}
+
 /// `about-memory preload`
 #[derive(Debug, Args)]
 #[command(after_help = "\

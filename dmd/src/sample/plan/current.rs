@@ -49,6 +49,11 @@ fn set_gap_limit(GapLimit { bytes, blocks }: GapLimit) {
     GAP_BLOCKS.store(blocks, Relaxed);
 }
 
+/// Notes that any number of live blocks is from before tracking began.
+pub(crate) fn set_unknown_gap() {
+    set_gap_limit(GapLimit { bytes: u64::MAX, blocks: u64::MAX });
+}
+
 /// Returns the plan in force. After a change, a hook may use the former one for a moment.
 #[inline(always)]
 pub(crate) fn plan() -> Plan {
@@ -121,7 +126,7 @@ pub(crate) fn stop_inserting() {
     if now.is_awake() {
         // Release, with the Acquire of `has_gaps`: a reader that misses a block also sees the gap.
         HAS_GAPS.store(true, Release);
-        set_gap_limit(GapLimit { bytes: u64::MAX, blocks: u64::MAX });
+        set_unknown_gap();
         update(Plan::without_inserting);
     }
 }

@@ -1,0 +1,238 @@
+//! Finds the functions of a running program, and refuses programs that cannot be tracked.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::ops::Range;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use object::{Object, ObjectSymbol};
+
+use super::error::InjectError;
+
+/// A running program: the addresses of functions, and of what the C library and the linker have.
+#[derive(Debug)]
+pub(super) struct Program {
+    pub(super) pid: u32,
+    pub(super) dlopen: u64,
+    pub(super) dlsym: u64,
+    pub(super) dlerror: u64,
+    pub(super) mmap: u64,
+    pub(super) munmap: u64,
+    /// The addresses of the C library and the linker, with their data.
+    system: Vec<Range<u64>>,
+}
+
+/// The size of an arena of glibc's, at whose start its lock is, and of the page with the lock.
+const ARENA: u64 = 64 << 20;
+const PAGE: u64 = 4096;
+
+/// The most bytes of a module that are read for its symbols.
+const MAX_MODULE: u64 = 1 << 30;
+
+/// A mapping of the process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Mapping {
+    range: Range<u64>,
+    offset: u64,
+    inode: u64,
+    path: String,
+}
+
+impl Program {
+    /// Examines the process.
+    ///
+    /// # Errors
+    ///
+    /// It is another user's, traced, stopped or filtered, or has no glibc.
+    pub(super) fn of(pid: u32) -> Result<Self, InjectError> {
+        if !cfg!(target_arch = "x86_64") {
+            return Err(InjectError::Architecture);
+        }
+        check_state(pid)?;
+        let unreadable = |error| InjectError::Unreadable(pid, error);
+        let maps = fs::read_to_string(format!("/proc/{pid}/maps")).map_err(unreadable)?;
+        let mappings: Vec<Mapping> = maps.lines().filter_map(parse).collect();
+        let mut symbols = BTreeMap::new();
+        let mut has_glibc = false;
+        for module in modules(&mappings) {
+            let name = Path::new(&module.path).file_name().unwrap_or_default().to_string_lossy();
+            let is_c_library = is_c_library(&name);
+            has_glibc |= is_c_library && name.starts_with("libc.so.6");
+            let Some(found) = exported(pid, module) else { continue };
+            if is_c_library {
+                symbols.extend(found);
+            } else if found.contains_key("malloc") {
+                return Err(InjectError::OtherAllocator(pid, PathBuf::from(&module.path)));
+            }
+        }
+        if !has_glibc {
+            let what = "it is statically linked, or its C library is not glibc";
+            return Err(InjectError::NoLoader(pid, what.to_owned()));
+        }
+        let of = |name: &str| {
+            let found = symbols.get(name).copied();
+            found.ok_or_else(|| InjectError::NoLoader(pid, format!("its C library has no {name}")))
+        };
+        Ok(Program {
+            pid,
+            dlopen: of("dlopen")?,
+            dlsym: of("dlsym")?,
+            dlerror: of("dlerror")?,
+            mmap: of("mmap")?,
+            munmap: of("munmap")?,
+            system: system(&mappings),
+        })
+    }
+
+    /// Returns whether this code is the C library's, the linker's or the kernel's.
+    pub(super) fn is_system_code(&self, address: u64) -> bool {
+        self.system.iter().any(|range| range.contains(&address))
+    }
+
+    /// Returns whether a lock at this address may be the allocator's or the linker's.
+    pub(super) fn is_system_data(&self, address: u64) -> bool {
+        self.is_system_code(address) || address % ARENA < PAGE
+    }
+}
+
+/// Checks that the process can be traced.
+fn check_state(pid: u32) -> Result<(), InjectError> {
+    let folder = fs::metadata(format!("/proc/{pid}")).map_err(|_| InjectError::NoProcess(pid))?;
+    let status = fs::read_to_string(format!("/proc/{pid}/status"));
+    let status = status.map_err(|_| InjectError::NoProcess(pid))?;
+    let field = |name: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(":\t"));
+        line.unwrap_or_default()
+    };
+    let own = rustix::process::getuid();
+    if folder.uid() != own.as_raw() && !own.is_root() {
+        return Err(InjectError::OtherUser(pid));
+    }
+    if let Ok(tracer @ 1..) = field("TracerPid").parse::<u32>() {
+        return Err(InjectError::Traced(pid, tracer));
+    }
+    if field("Seccomp") == "2" {
+        return Err(InjectError::Filtered(pid));
+    }
+    match field("State").chars().next() {
+        Some('T' | 't') => Err(InjectError::Stopped(pid)),
+        Some('Z' | 'X') | None => Err(InjectError::NoProcess(pid)),
+        _ => Ok(()),
+    }
+}
+
+/// Parses a line of `/proc/PID/maps`: proc(5).
+fn parse(line: &str) -> Option<Mapping> {
+    let mut words = line.splitn(6, ' ');
+    let (start, end) = words.next()?.split_once('-')?;
+    let number = |text: &str| u64::from_str_radix(text, 16).ok();
+    let _protection = words.next()?;
+    let offset = number(words.next()?)?;
+    let _device = words.next()?;
+    let inode = words.next()?.parse().ok()?;
+    let path = words.next().unwrap_or_default().trim().to_owned();
+    Some(Mapping { range: number(start)?..number(end)?, offset, inode, path })
+}
+
+/// Returns the first mapping of each file, at which the module is loaded.
+fn modules(mappings: &[Mapping]) -> impl Iterator<Item = &Mapping> {
+    mappings.iter().filter(|mapping| mapping.offset == 0 && mapping.inode != 0)
+}
+
+/// Returns whether a file of this name is a part of glibc that loads or allocates.
+fn is_c_library(name: &str) -> bool {
+    ["libc.so.6", "libdl.so.2", "libpthread.so.0", "ld-linux", "libc-2.", "ld-2.", "libdl-2."]
+        .iter()
+        .any(|start| name.starts_with(start))
+}
+
+/// Returns the addresses of the C library, the linker and the kernel's own pages, with the pages of
+/// zeros that follow their data.
+fn system(mappings: &[Mapping]) -> Vec<Range<u64>> {
+    let mut found: Vec<Range<u64>> = Vec::new();
+    for mapping in mappings {
+        let name = Path::new(&mapping.path).file_name().unwrap_or_default().to_string_lossy();
+        let follows = found.last().is_some_and(|last| last.end == mapping.range.start);
+        if is_c_library(&name)
+            || mapping.path.starts_with("[v")
+            || (mapping.path.is_empty() && follows)
+        {
+            found.push(mapping.range.clone());
+        }
+    }
+    found
+}
+
+/// Returns the addresses of the functions that a module exports; `None` if its file is no module,
+/// or cannot be read.
+fn exported(pid: u32, module: &Mapping) -> Option<BTreeMap<String, u64>> {
+    let path = module.path.trim_end_matches(" (deleted)");
+    let inside = format!("/proc/{pid}/root{path}");
+    // Of a file that was replaced since, only the mapping leads to the old one.
+    let Range { start, end } = module.range;
+    let mapped = format!("/proc/{pid}/map_files/{start:x}-{end:x}");
+    let file = [inside, mapped].into_iter().find(|file| {
+        let found = fs::metadata(file);
+        found.is_ok_and(|data| {
+            data.is_file() && data.ino() == module.inode && data.len() < MAX_MODULE
+        })
+    })?;
+    let bytes = fs::read(file).ok()?;
+    let parsed = object::File::parse(&*bytes).ok()?;
+    let first = parsed.segments().map(|segment| object::ObjectSegment::address(&segment)).min()?;
+    let bias = module.range.start.wrapping_sub(first & !(PAGE - 1));
+    let symbols = parsed.dynamic_symbols().filter(|symbol| symbol.is_definition());
+    Some(
+        symbols
+            .filter_map(|symbol| {
+                Some((symbol.name().ok()?.to_owned(), bias.wrapping_add(symbol.address())))
+            })
+            .collect(),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MAPS: &str = "\
+555555554000-555555556000 r--p 00000000 fe:00 11 /usr/bin/some program
+7ffff7d00000-7ffff7d20000 r--p 00000000 fe:00 22 /usr/lib/x86_64-linux-gnu/libc.so.6
+7ffff7d20000-7ffff7e00000 rw-p 00020000 fe:00 22 /usr/lib/x86_64-linux-gnu/libc.so.6
+7ffff7e00000-7ffff7e0d000 rw-p 00000000 00:00 0 
+7ffff7f00000-7ffff7f01000 rw-p 00000000 00:00 0 
+7ffff7fc0000-7ffff7fc2000 r-xp 00000000 00:00 0 [vdso]";
+
+    #[test]
+    fn the_c_library_has_its_zeros_too() {
+        let mappings: Vec<_> = MAPS.lines().filter_map(parse).collect();
+        assert_eq!(mappings.len(), 6);
+        assert_eq!(mappings[0].path, "/usr/bin/some program");
+        let program = Program {
+            pid: 1,
+            dlopen: 0,
+            dlsym: 0,
+            dlerror: 0,
+            mmap: 0,
+            munmap: 0,
+            system: system(&mappings),
+        };
+        assert!(program.is_system_code(0x7fff_f7d0_1000));
+        assert!(program.is_system_code(0x7fff_f7e0_0010), "pages of zeros that follow");
+        assert!(program.is_system_code(0x7fff_f7fc_0010), "the kernel's functions");
+        assert!(!program.is_system_code(0x7fff_f7f0_0010), "pages of their own");
+        assert!(!program.is_system_code(0x5555_5555_4000));
+        assert!(program.is_system_data(0x7fff_f000_0018), "the lock of an arena");
+        assert!(!program.is_system_data(0x7fff_f000_2018));
+    }
+
+    #[test]
+    fn this_program_has_the_functions_but_may_not_trace_itself() {
+        let own = std::process::id();
+        let found = Program::of(own).expect("it has glibc");
+        assert_ne!(found.dlopen, found.dlsym);
+        assert!(found.is_system_code(found.mmap));
+        assert!(matches!(Program::of(u32::MAX), Err(InjectError::NoProcess(_))));
+    }
+}

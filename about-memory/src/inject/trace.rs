@@ -1,0 +1,162 @@
+//! Stops a thread of another process, and reads and writes its registers: ptrace(2).
+#![expect(unsafe_code, reason = "calls the kernel's interface for debuggers")]
+
+use std::ffi::{c_int, c_long, c_void};
+use std::mem::MaybeUninit;
+use std::time::{Duration, Instant};
+use std::{io, ptr, thread};
+
+/// The registers of a thread.
+pub(super) type Registers = libc::user_regs_struct;
+
+/// The interval of looks at a thread that is to stop.
+const POLL: Duration = Duration::from_micros(200);
+
+/// `PTRACE_SETSIGMASK` and its sibling: see ptrace(2).
+const GET_SIGNAL_MASK: libc::c_uint = 0x420a;
+const SET_SIGNAL_MASK: libc::c_uint = 0x420b;
+
+/// A thread that this process traces. Dropping it lets the thread go on.
+#[derive(Debug)]
+pub(super) struct Traced {
+    tid: libc::pid_t,
+    is_stopped: bool,
+}
+
+/// The reason why a traced thread has stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stop {
+    /// Before this signal is delivered.
+    Signal(c_int),
+    /// On request.
+    Requested,
+    /// With its process, by a signal of job control.
+    Group,
+}
+
+impl Traced {
+    /// Traces the thread without stopping it.
+    ///
+    /// # Errors
+    ///
+    /// There is no such thread, or it may not be traced.
+    pub(super) fn seize(tid: u32) -> io::Result<Self> {
+        let tid = libc::pid_t::try_from(tid).map_err(io::Error::other)?;
+        request(libc::PTRACE_SEIZE, tid, ptr::null_mut())?;
+        Ok(Traced { tid, is_stopped: false })
+    }
+
+    /// Stops the thread. Returns `None` if that takes too long, as in an uninterruptible sleep.
+    ///
+    /// # Errors
+    ///
+    /// The thread has ended.
+    pub(super) fn interrupt(&mut self, end: Instant) -> io::Result<Option<Stop>> {
+        request(libc::PTRACE_INTERRUPT, self.tid, ptr::null_mut())?;
+        self.wait(end)
+    }
+
+    /// Lets the thread run on, until it stops again.
+    ///
+    /// # Errors
+    ///
+    /// The thread has ended.
+    pub(super) fn resume(&mut self) -> io::Result<()> {
+        self.is_stopped = false;
+        request(libc::PTRACE_CONT, self.tid, ptr::null_mut())
+    }
+
+    /// Waits until the thread stops. Returns `None` if it does not in time.
+    ///
+    /// # Errors
+    ///
+    /// The thread has ended.
+    pub(super) fn wait(&mut self, end: Instant) -> io::Result<Option<Stop>> {
+        loop {
+            let mut status = 0;
+            // SAFETY: `status` is valid for the write.
+            let found =
+                unsafe { libc::waitpid(self.tid, &raw mut status, libc::__WALL | libc::WNOHANG) };
+            match found {
+                0 if Instant::now() >= end => return Ok(None),
+                0 => thread::sleep(POLL),
+                -1 => return Err(io::Error::last_os_error()),
+                _ if !libc::WIFSTOPPED(status) => return Err(io::ErrorKind::NotFound.into()),
+                _ => {
+                    self.is_stopped = true;
+                    return Ok(Some(stop_of(status)));
+                }
+            }
+        }
+    }
+
+    /// Reads the registers of the stopped thread.
+    ///
+    /// # Errors
+    ///
+    /// The thread has ended.
+    pub(super) fn registers(&self) -> io::Result<Registers> {
+        let mut registers = MaybeUninit::<Registers>::zeroed();
+        request(libc::PTRACE_GETREGS, self.tid, registers.as_mut_ptr().cast())?;
+        // SAFETY: the kernel has written them; all zeros would be valid, too.
+        Ok(unsafe { registers.assume_init() })
+    }
+
+    /// Writes the registers of the stopped thread.
+    ///
+    /// # Errors
+    ///
+    /// The thread has ended.
+    pub(super) fn set_registers(&self, registers: &Registers) -> io::Result<()> {
+        request(libc::PTRACE_SETREGS, self.tid, ptr::from_ref(registers).cast_mut().cast())
+    }
+
+    /// Replaces the set of blocked signals, a bit each. Returns the former one.
+    ///
+    /// # Errors
+    ///
+    /// The thread has ended.
+    pub(super) fn set_blocked(&self, signals: u64) -> io::Result<u64> {
+        let mut before = 0_u64;
+        let size = ptr::without_provenance_mut::<c_void>(size_of::<u64>());
+        request_with(GET_SIGNAL_MASK, self.tid, size, (&raw mut before).cast())?;
+        let mut signals = signals;
+        request_with(SET_SIGNAL_MASK, self.tid, size, (&raw mut signals).cast())?;
+        Ok(before)
+    }
+}
+
+impl Drop for Traced {
+    fn drop(&mut self) {
+        if !self.is_stopped {
+            // Only a stopped thread can be let go. The kernel does it anyway once this process ends.
+            let _ = self.interrupt(Instant::now() + Duration::from_secs(1));
+        }
+        let _ = request(libc::PTRACE_DETACH, self.tid, ptr::null_mut());
+    }
+}
+
+/// Returns the reason in the status of a stop: see ptrace(2), under `PTRACE_SEIZE`.
+fn stop_of(status: c_int) -> Stop {
+    let signal = libc::WSTOPSIG(status);
+    match status >> 16 {
+        libc::PTRACE_EVENT_STOP if signal == libc::SIGTRAP => Stop::Requested,
+        libc::PTRACE_EVENT_STOP => Stop::Group,
+        _ => Stop::Signal(signal),
+    }
+}
+
+fn request(request: libc::c_uint, tid: libc::pid_t, data: *mut c_void) -> io::Result<()> {
+    request_with(request, tid, ptr::null_mut(), data)
+}
+
+fn request_with(
+    request: libc::c_uint,
+    tid: libc::pid_t,
+    address: *mut c_void,
+    data: *mut c_void,
+) -> io::Result<()> {
+    // SAFETY: `data` is null, or valid for what the request reads or writes.
+    let result: c_long = unsafe { libc::ptrace(request, tid, address, data) };
+    if result == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
