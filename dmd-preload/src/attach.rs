@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use dmd::__private::{attach, spawn_own};
 
-use crate::functions;
+use crate::exports;
 use crate::slots::{self, Replacement};
 
 /// The interval of looks for modules that were loaded since.
@@ -64,7 +64,7 @@ fn watch_modules(replacements: &[Replacement]) {
 
 /// Returns the functions to replace, with the addresses that programs call now.
 fn replacements() -> Result<Vec<Replacement>, String> {
-    let own = functions::addresses();
+    let own = exports::addresses();
     let mut found = Vec::new();
     for (name, function) in own {
         if let Some(former) = slots::of_c_library(name)? {

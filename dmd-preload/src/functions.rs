@@ -1,8 +1,11 @@
 //! The functions of C, with the results of glibc's: sizes of 0, overflow, `errno`.
 //!
+//! They have names of their own here: calls of an exported function would lead to the first one of
+//! this name in the process, which is the C library's where this library was loaded later.
+//!
 //! A block is a layout of Rust's to the tracker. C does not know a block's layout when it frees it;
 //! the allocators below need none.
-#![expect(unsafe_code, reason = "defines functions of C")]
+#![expect(unsafe_code, reason = "functions of C take raw pointers")]
 
 use std::alloc::{GlobalAlloc, Layout};
 use std::ffi::{CStr, c_int, c_void};
@@ -18,24 +21,6 @@ const USUAL_ALIGN: usize = 16;
 
 /// The layout of blocks of which nothing is known.
 const UNKNOWN: Layout = Layout::new::<()>();
-
-/// Returns the functions of this file with their names, but for those that glibc lacks.
-pub(crate) fn addresses() -> [(&'static CStr, usize); 12] {
-    [
-        (c"malloc", malloc as *const () as usize),
-        (c"calloc", calloc as *const () as usize),
-        (c"realloc", realloc as *const () as usize),
-        (c"reallocarray", reallocarray as *const () as usize),
-        (c"free", free as *const () as usize),
-        (c"posix_memalign", posix_memalign as *const () as usize),
-        (c"aligned_alloc", aligned_alloc as *const () as usize),
-        (c"memalign", memalign as *const () as usize),
-        (c"valloc", valloc as *const () as usize),
-        (c"pvalloc", pvalloc as *const () as usize),
-        (c"malloc_usable_size", malloc_usable_size as *const () as usize),
-        (c"cfree", cfree as *const () as usize),
-    ]
-}
 
 #[cold]
 fn set_errno(error: c_int) {
@@ -85,14 +70,14 @@ fn page_size() -> usize {
 }
 
 /// See malloc(3).
-#[unsafe(no_mangle)]
-extern "C" fn malloc(size: usize) -> *mut c_void {
+#[inline]
+pub(crate) extern "C" fn malloc(size: usize) -> *mut c_void {
     allocate::<false>(size, USUAL_ALIGN)
 }
 
 /// See malloc(3).
-#[unsafe(no_mangle)]
-extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
+#[inline]
+pub(crate) extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
     match count.checked_mul(size) {
         Some(size) => allocate::<true>(size, USUAL_ALIGN),
         None => no_memory(),
@@ -104,8 +89,8 @@ extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
 /// # Safety
 ///
 /// `block` is null or a live block.
-#[unsafe(no_mangle)]
-unsafe extern "C" fn free(block: *mut c_void) {
+#[inline]
+pub(crate) unsafe extern "C" fn free(block: *mut c_void) {
     if !block.is_null() {
         // SAFETY: the caller's contract.
         keeping_errno(|| unsafe { TRACKER.dealloc(block.cast(), UNKNOWN) });
@@ -117,8 +102,8 @@ unsafe extern "C" fn free(block: *mut c_void) {
 /// # Safety
 ///
 /// `block` is null or a live block.
-#[unsafe(no_mangle)]
-unsafe extern "C" fn realloc(block: *mut c_void, size: usize) -> *mut c_void {
+#[inline]
+pub(crate) unsafe extern "C" fn realloc(block: *mut c_void, size: usize) -> *mut c_void {
     if block.is_null() {
         return malloc(size);
     }
@@ -140,8 +125,12 @@ unsafe extern "C" fn realloc(block: *mut c_void, size: usize) -> *mut c_void {
 /// # Safety
 ///
 /// `block` is null or a live block.
-#[unsafe(no_mangle)]
-unsafe extern "C" fn reallocarray(block: *mut c_void, count: usize, size: usize) -> *mut c_void {
+#[inline]
+pub(crate) unsafe extern "C" fn reallocarray(
+    block: *mut c_void,
+    count: usize,
+    size: usize,
+) -> *mut c_void {
     match count.checked_mul(size) {
         // SAFETY: the caller's contract.
         Some(size) => unsafe { realloc(block, size) },
@@ -154,8 +143,12 @@ unsafe extern "C" fn reallocarray(block: *mut c_void, count: usize, size: usize)
 /// # Safety
 ///
 /// A pointer may be written to `place`.
-#[unsafe(no_mangle)]
-unsafe extern "C" fn posix_memalign(place: *mut *mut c_void, align: usize, size: usize) -> c_int {
+#[inline]
+pub(crate) unsafe extern "C" fn posix_memalign(
+    place: *mut *mut c_void,
+    align: usize,
+    size: usize,
+) -> c_int {
     if !align.is_power_of_two() || !align.is_multiple_of(size_of::<*mut c_void>()) {
         return libc::EINVAL;
     }
@@ -169,8 +162,8 @@ unsafe extern "C" fn posix_memalign(place: *mut *mut c_void, align: usize, size:
 }
 
 /// See `aligned_alloc(3)`. An alignment that is not a power of two is an error since glibc 2.38.
-#[unsafe(no_mangle)]
-extern "C" fn aligned_alloc(align: usize, size: usize) -> *mut c_void {
+#[inline]
+pub(crate) extern "C" fn aligned_alloc(align: usize, size: usize) -> *mut c_void {
     if !align.is_power_of_two() && aligned_alloc_is_strict() {
         set_errno(libc::EINVAL);
         return ptr::null_mut();
@@ -190,20 +183,20 @@ fn aligned_alloc_is_strict() -> bool {
 }
 
 /// See `memalign(3)`.
-#[unsafe(no_mangle)]
-extern "C" fn memalign(align: usize, size: usize) -> *mut c_void {
+#[inline]
+pub(crate) extern "C" fn memalign(align: usize, size: usize) -> *mut c_void {
     allocate_aligned(align, size)
 }
 
 /// See `valloc(3)`.
-#[unsafe(no_mangle)]
-extern "C" fn valloc(size: usize) -> *mut c_void {
+#[inline]
+pub(crate) extern "C" fn valloc(size: usize) -> *mut c_void {
     allocate_aligned(page_size(), size)
 }
 
 /// See `pvalloc(3)`.
-#[unsafe(no_mangle)]
-extern "C" fn pvalloc(size: usize) -> *mut c_void {
+#[inline]
+pub(crate) extern "C" fn pvalloc(size: usize) -> *mut c_void {
     match size.checked_next_multiple_of(page_size()) {
         Some(size) => allocate_aligned(page_size(), size),
         None => no_memory(),
@@ -215,8 +208,8 @@ extern "C" fn pvalloc(size: usize) -> *mut c_void {
 /// # Safety
 ///
 /// `block` is null or a live block.
-#[unsafe(no_mangle)]
-unsafe extern "C" fn malloc_usable_size(block: *mut c_void) -> usize {
+#[inline]
+pub(crate) unsafe extern "C" fn malloc_usable_size(block: *mut c_void) -> usize {
     if block.is_null() {
         return 0;
     }
@@ -229,8 +222,8 @@ unsafe extern "C" fn malloc_usable_size(block: *mut c_void) -> usize {
 /// # Safety
 ///
 /// `block` is null or a live block.
-#[unsafe(no_mangle)]
-unsafe extern "C" fn free_sized(block: *mut c_void, _size: usize) {
+#[inline]
+pub(crate) unsafe extern "C" fn free_sized(block: *mut c_void, _size: usize) {
     // SAFETY: the caller's contract.
     unsafe { free(block) };
 }
@@ -240,8 +233,12 @@ unsafe extern "C" fn free_sized(block: *mut c_void, _size: usize) {
 /// # Safety
 ///
 /// `block` is null or a live block.
-#[unsafe(no_mangle)]
-unsafe extern "C" fn free_aligned_sized(block: *mut c_void, _align: usize, _size: usize) {
+#[inline]
+pub(crate) unsafe extern "C" fn free_aligned_sized(
+    block: *mut c_void,
+    _align: usize,
+    _size: usize,
+) {
     // SAFETY: the caller's contract.
     unsafe { free(block) };
 }
@@ -251,8 +248,8 @@ unsafe extern "C" fn free_aligned_sized(block: *mut c_void, _align: usize, _size
 /// # Safety
 ///
 /// `block` is null or a live block.
-#[unsafe(no_mangle)]
-unsafe extern "C" fn cfree(block: *mut c_void) {
+#[inline]
+pub(crate) unsafe extern "C" fn cfree(block: *mut c_void) {
     // SAFETY: the caller's contract.
     unsafe { free(block) };
 }
