@@ -13,12 +13,14 @@ mod call;
 pub(crate) use error::InjectError;
 
 use std::ffi::CString;
-use std::fs::{self, OpenOptions};
-use std::io::Write;
+use std::fs::Permissions;
+use std::io::{self, Write};
 use std::os::unix::ffi::OsStringExt;
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::time::{Duration, Instant};
+
+use tempfile::NamedTempFile;
 
 use call::Caller;
 use program::Program;
@@ -69,38 +71,33 @@ pub(crate) fn inject(
 /// The library in a folder of the program's, until this value is dropped: the program may be in a
 /// container.
 struct LibraryFile {
-    outside: PathBuf,
     inside: CString,
+    _outside: NamedTempFile,
 }
 
 impl LibraryFile {
     fn write(pid: u32, library: &[u8]) -> Result<Self, InjectError> {
         let mut failed = None;
         for folder in ["/tmp", "/var/tmp", "/dev/shm"] {
-            let random = tempfile::Builder::new().prefix("").rand_bytes(12).tempdir();
-            let name = random.ok().and_then(|folder| Some(folder.path().file_name()?.to_owned()));
-            let name = format!("memreport-{}.so", name.unwrap_or_default().to_string_lossy());
-            let inside = Path::new(folder).join(name);
-            let outside = Path::new(&format!("/proc/{pid}/root"))
-                .join(inside.strip_prefix("/").unwrap_or(&inside));
-            let mut options = OpenOptions::new();
-            // Readable for the program's user; new, so that nobody has put it there.
-            let file = options.write(true).create_new(true).mode(0o644).open(&outside);
-            match file.and_then(|mut file| file.write_all(library)) {
-                Ok(()) => {
-                    let inside = CString::new(inside.into_os_string().into_vec());
-                    return Ok(LibraryFile { outside, inside: inside.unwrap_or_default() });
-                }
-                Err(error) => failed = Some(error),
+            match Self::write_in(pid, folder, library) {
+                Ok(file) => return Ok(file),
+                Err(error) => failed = failed.or(Some(error)),
             }
         }
-        let failed = failed.map_or_else(String::new, |error| error.to_string());
-        Err(InjectError::Library(format!("no file for it in the program's /tmp: {failed}")))
+        let why = failed.map_or_else(String::new, |error| error.to_string());
+        Err(InjectError::Library(format!("the program's /tmp takes no file: {why}")))
     }
-}
 
-impl Drop for LibraryFile {
-    fn drop(&mut self) {
-        let _ = fs::remove_file(&self.outside);
+    fn write_in(pid: u32, folder: &str, library: &[u8]) -> io::Result<Self> {
+        // The program's user reads it.
+        let mut outside = tempfile::Builder::new()
+            .prefix("memreport-")
+            .suffix(".so")
+            .permissions(Permissions::from_mode(0o644))
+            .tempfile_in(format!("/proc/{pid}/root{folder}"))?;
+        outside.write_all(library)?;
+        let name = outside.path().file_name().unwrap_or_default();
+        let inside = CString::new(Path::new(folder).join(name).into_os_string().into_vec())?;
+        Ok(LibraryFile { inside, _outside: outside })
     }
 }

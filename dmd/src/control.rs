@@ -2,8 +2,8 @@
 //!
 //! Read `at_start` first: it runs before `main` and starts the others, by environment variables:
 //! `run` ([`run::VARIABLE`]), `record` ([`record::VARIABLE`]) and `saves` ([`saves::VARIABLE`]).
-//! `commands` adds tracking and logs to memreport's socket. `attach` starts a tracker that was loaded
-//! into a running program.
+//! `commands` adds tracking, logs and recordings to memreport's socket. `attach` starts a tracker
+//! that was loaded into a running program.
 //!
 //! Invariant: threads of this room mark their memory as the tracker's own, so that it is in no
 //! dump.

@@ -62,7 +62,7 @@ impl Program {
             let Some(found) = exported(pid, module) else { continue };
             if is_c_library {
                 symbols.extend(found);
-            } else if found.contains_key("malloc") {
+            } else if found.contains_key("malloc") && !found.contains_key(super::ENTRY) {
                 return Err(InjectError::OtherAllocator(pid, PathBuf::from(&module.path)));
             }
         }

@@ -129,7 +129,7 @@ impl Traced {
 impl Drop for Traced {
     fn drop(&mut self) {
         if !self.is_stopped {
-            // Only a stopped thread can be let go. The kernel does it anyway once this process ends.
+            // Only a stopped thread can be let go. The kernel does it once this process ends.
             let _ = self.interrupt(Instant::now() + Duration::from_secs(1));
         }
         let _ = request(libc::PTRACE_DETACH, self.tid, ptr::null_mut());

@@ -31,7 +31,7 @@ fn dump_in(folder: &Path) -> PathBuf {
 }
 
 /// Returns the bytes of each stack, the outermost function first.
-fn bytes_by_stack(dump: &Path) -> BTreeMap<String, u64> {
+pub(crate) fn bytes_by_stack(dump: &Path) -> BTreeMap<String, u64> {
     let dump = dump.to_str().expect("text");
     let (folded, _) = about_memory(&["export", "--to", "folded", dump]).expect("a dump");
     let line = |line: &str| {

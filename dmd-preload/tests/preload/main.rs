@@ -9,3 +9,4 @@ mod programs;
 mod dumps;
 mod refused;
 mod own_dmd;
+mod attach;

@@ -54,6 +54,7 @@ impl AttachArgs {
         }
         let library = preload::library().ok_or(RunError::NoLibrary)?;
         let words = if self.options.is_empty() { "1".to_owned() } else { self.options.join(" ") };
+        words.parse::<dmd::Options>()?;
         let stopped = inject(pid, library, &words, self.timeout)?;
         let end = Instant::now() + SOCKET_TIME;
         let tracking = loop {

@@ -185,7 +185,8 @@ mod tests {
     #[test]
     fn a_program_that_is_not_reached_is_named_with_the_reason() {
         let not_serving = "process 7 is not reachable: nothing listens at /run/memreport-7.sock; \
-                           call `memreport::serve()` in the program";
+                           call `memreport::serve()` in the program, or load the tracker into it: \
+                           about-memory attach 7";
         let not_allowed =
             "process 7 is another user's; only its own user and root may connect to it";
         let table = [

@@ -43,7 +43,8 @@ impl fmt::Display for LiveError {
             LiveError::NoProcess(pid) => write!(f, "there is no process {pid}"),
             LiveError::NotServing(pid, socket) => write!(
                 f,
-                "process {pid} is not reachable: nothing listens at {}; call `memreport::serve()` in the program",
+                "process {pid} is not reachable: nothing listens at {}; call `memreport::serve()` in the program, or \
+                 load the tracker into it: about-memory attach {pid}",
                 socket.display()
             ),
             LiveError::NotAllowed(pid) => {

@@ -41,6 +41,8 @@ const FILES: Gate = Gate {
         "about-memory/src/command/flags/output.rs",
         // Moves recordings out of a private folder.
         "about-memory/src/command/launch/record.rs",
+        // The memory of a process.
+        "about-memory/src/inject/call.rs",
         // Opens existing files with flags.
         "dmd-analysis/src/symbols/module/file.rs",
         // A file without a name.
