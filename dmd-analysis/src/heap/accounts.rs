@@ -15,6 +15,9 @@ pub struct Accounts {
     pub listed: Totals,
     /// The live blocks that it does not list: from before tracking began, or while it was off.
     pub untracked: Sum,
+    /// The most bytes of `untracked` that may be in other blocks: those that were freed, and
+    /// replaced by new ones, while the dump was taken. The counters do not tell these apart.
+    pub replaced: u64,
     /// The bytes of all live blocks by the allocator's counters.
     ///
     /// `None` if the dump does not list all live blocks that it tracks.
@@ -43,6 +46,8 @@ pub struct AccountLine {
 pub(super) struct Outside {
     pub(super) heap_allocated: Option<u64>,
     pub(super) untracked: Sum,
+    /// The bytes of blocks that were allocated while the dump was taken.
+    pub(super) allocated_during: u64,
     pub(super) tracker: Option<u64>,
     pub(super) is_estimate: bool,
 }
@@ -50,10 +55,11 @@ pub(super) struct Outside {
 impl Outside {
     /// Returns the account of these listed blocks. `is_all` is true if they are all tracked blocks.
     pub(super) fn accounts(self, listed: Totals, is_all: bool) -> Accounts {
-        let Outside { heap_allocated, untracked, tracker, is_estimate } = self;
+        let Outside { heap_allocated, untracked, allocated_during, tracker, is_estimate } = self;
         Accounts {
             listed,
             untracked,
+            replaced: if is_estimate { 0 } else { allocated_during.min(untracked.bytes) },
             heap_allocated: heap_allocated.filter(|_| is_all),
             is_estimate,
             tracker_bytes: tracker,
@@ -76,6 +82,10 @@ impl Accounts {
             let blocks = commas(blocks.into());
             let text = format!("in {blocks} blocks from before tracking began or while it was off");
             lines.push(AccountLine { sign: '+', bytes: bytes.into(), text });
+        }
+        if self.replaced > 0 {
+            let text = "of these, at most, in blocks that were freed while the dump was taken";
+            lines.push(line(' ', self.replaced.into(), text));
         }
         let sum = req + slop + i128::from(bytes);
         match self.heap_allocated.map(i128::from) {
@@ -114,6 +124,7 @@ impl Accounts {
         json!({
             "requested": req, "slop": slop, "blocks": blocks,
             "untracked": { "blocks": self.untracked.blocks, "bytes": self.untracked.bytes },
+            "untrackedOrReplaced": self.replaced,
             "heapAllocated": self.heap_allocated, "trackerBytes": self.tracker_bytes,
         })
     }
@@ -126,8 +137,14 @@ mod tests {
     /// Returns the lines below the listed blocks, which have 90 requested bytes and 10 of slop.
     fn lines(untracked: Sum, heap_allocated: Option<u64>, is_estimate: bool) -> Vec<String> {
         let listed = Totals { blocks: 3, req: 90, slop: 10 };
-        let accounts =
-            Accounts { listed, untracked, heap_allocated, is_estimate, tracker_bytes: None };
+        let accounts = Accounts {
+            listed,
+            untracked,
+            replaced: 0,
+            heap_allocated,
+            is_estimate,
+            tracker_bytes: None,
+        };
         let mut out = Vec::new();
         accounts.write_text(&mut out).expect("it is memory");
         let text = String::from_utf8(out).expect("it is text");
@@ -158,6 +175,26 @@ mod tests {
             let found = lines(untracked, heap_allocated, is_estimate);
             assert_eq!(found, expected, "{untracked:?} of {heap_allocated:?}");
         }
+    }
+
+    #[test]
+    fn what_may_have_been_replaced_meanwhile_is_part_of_the_untracked_blocks() {
+        let account = |untracked, allocated_during, is_estimate| {
+            let untracked = Sum { blocks: 1, bytes: untracked };
+            let outside =
+                Outside { untracked, allocated_during, is_estimate, ..Outside::default() };
+            outside.accounts(Totals::default(), true)
+        };
+        assert_eq!(account(500, 70, false).replaced, 70);
+        assert_eq!(account(500, 7000, false).replaced, 500);
+        assert_eq!(account(500, 7000, true).replaced, 0, "an estimate counts no blocks");
+        let lines = account(500, 70, false).lines();
+        let line = lines.iter().find(|line| line.text.starts_with("of these, at most"));
+        assert_eq!(line.map(|line| (line.sign, line.bytes)), Some((' ', 70)));
+        assert_eq!(lines.last().map(|line| line.bytes), Some(500), "the sum is as without it");
+        assert!(
+            account(500, 0, false).lines().iter().all(|line| !line.text.starts_with("of these"))
+        );
     }
 
     #[test]

@@ -213,6 +213,7 @@ impl Heap {
             outside: ours.map_or_else(Outside::default, |ours| Outside {
                 heap_allocated: ours.heap_allocated,
                 untracked: if options.only.is_none() { ours.untracked } else { Sum::default() },
+                allocated_during: ours.allocated_during.bytes,
                 is_estimate: ours.sampled.is_some(),
                 tracker: ours.tracker_bytes,
             }),
