@@ -16,6 +16,7 @@ use crate::command::launch::record::RecordArgs;
 use crate::command::launch::run::RunArgs;
 use crate::command::process::attach::AttachArgs;
 use crate::command::process::call::CallArgs;
+use crate::command::process::inspect::InspectArgs;
 use crate::command::process::log::LogArgs;
 use crate::command::process::minimize::MinimizeArgs;
 use crate::command::process::ps::PsArgs;
@@ -90,6 +91,8 @@ pub enum Command {
     Track(TrackArgs),
     /// Track a running program that has no DMD
     Attach(AttachArgs),
+    /// Print the heap of a running process that is not prepared
+    Inspect(InspectArgs),
     /// Print the allocations of a running program
     Log(LogArgs),
     /// Send a command to a running program
@@ -202,6 +205,7 @@ impl Command {
             Command::Minimize(args) => args.run(context),
             Command::Track(args) => args.run(context),
             Command::Attach(args) => args.run(context),
+            Command::Inspect(args) => args.run(context),
             Command::Log(args) => args.run(context),
             Command::Call(args) => args.run(context),
             Command::Heap(args) => args.run(context),

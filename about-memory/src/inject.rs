@@ -2,10 +2,9 @@
 //!
 //! One thread of the program is stopped where it holds no lock of the allocator's or the linker's
 //! (`safe_point`), and is made to call `dlopen` on a stack of its own (`call`). `program` finds the
-//! functions, and refuses programs that cannot be tracked. `trace` has the system calls.
+//! functions, and refuses programs that cannot be tracked.
 
 mod error;
-mod trace;
 mod program;
 mod safe_point;
 mod call;

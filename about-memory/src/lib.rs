@@ -9,6 +9,7 @@
 //! ```
 //!
 //! * [`input`] opens report files, dumps, recordings and the sockets of running programs.
+//! * `other_process` stops and reads other processes; `glibc_heap` finds the blocks of one.
 //! * `inject` loads the tracker's library into a running program.
 //! * [`report`] holds the values, without input and output: trees, differences, budgets,
 //!   explanations.
@@ -20,6 +21,8 @@ pub mod error;
 pub mod context;
 pub mod report;
 pub mod input;
+mod other_process;
+mod glibc_heap;
 mod inject;
 pub mod render;
 pub mod command;

@@ -10,5 +10,6 @@ pub(crate) mod coverage;
 pub(crate) mod recording;
 pub(crate) mod ps;
 pub(crate) mod log;
+pub(crate) mod inspected;
 pub(crate) mod terminal;
 pub(crate) mod page;

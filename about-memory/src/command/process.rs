@@ -6,5 +6,6 @@ pub mod snapshot;
 pub mod minimize;
 pub mod track;
 pub mod attach;
+pub mod inspect;
 pub mod call;
 pub mod log;

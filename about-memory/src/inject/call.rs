@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use super::error::InjectError;
 use super::program::Program;
-use super::trace::{Registers, Stop, Traced};
+use crate::other_process::{ProcessError, Registers, Stop, Traced};
 
 /// The bytes of the stack that calls get, and of the texts below it.
 const STACK: u64 = 256 * 1024;
@@ -50,7 +50,7 @@ impl<'p> Caller<'p> {
         thread: Traced,
         end: Instant,
     ) -> Result<Self, InjectError> {
-        let failed = |error| InjectError::Unreadable(program.pid, error);
+        let failed = |error| -> InjectError { ProcessError::Unreadable(program.pid, error).into() };
         let path = format!("/proc/{}/mem", program.pid);
         let memory = OpenOptions::new().read(true).write(true).open(path).map_err(failed)?;
         let before = thread.registers().map_err(failed)?;
@@ -125,7 +125,8 @@ impl<'p> Caller<'p> {
         for (place, argument) in places.into_iter().zip(arguments) {
             *place = *argument;
         }
-        let failed = |error| InjectError::Unreadable(self.program.pid, error);
+        let failed =
+            |error| -> InjectError { ProcessError::Unreadable(self.program.pid, error).into() };
         self.memory.write_all_at(&[0; 8], registers.rsp).map_err(failed)?;
         self.thread.set_registers(&registers).map_err(failed)?;
         self.thread.resume().map_err(failed)?;
@@ -150,7 +151,7 @@ impl<'p> Caller<'p> {
                     self.thread.resume().map_err(|error| self.failed(error))?;
                 }
                 Ok(None) => return Err(InjectError::NoReturn(pid, "dlopen")),
-                Err(_) => return Err(InjectError::NoProcess(pid)),
+                Err(_) => return Err(ProcessError::NotThere(pid).into()),
             }
         }
     }
@@ -162,7 +163,7 @@ impl<'p> Caller<'p> {
     }
 
     fn failed(&self, error: io::Error) -> InjectError {
-        InjectError::Unreadable(self.program.pid, error)
+        ProcessError::Unreadable(self.program.pid, error).into()
     }
 }
 

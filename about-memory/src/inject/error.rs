@@ -1,24 +1,20 @@
 //! The reasons why a library does not get into a running program.
 
+use std::fmt;
 use std::path::PathBuf;
-use std::{fmt, io};
+
+use crate::other_process::ProcessError;
 
 /// The reason why the library was not loaded, with the remedy. The program goes on.
 #[derive(Debug)]
 #[non_exhaustive]
 pub(crate) enum InjectError {
-    /// The process does not exist, or ended meanwhile.
-    NoProcess(u32),
-    /// The process belongs to another user.
-    OtherUser(u32),
-    /// Another process traces it.
-    Traced(u32, u32),
+    /// The process cannot be examined.
+    Process(ProcessError),
     /// It has a filter of system calls.
     Filtered(u32),
     /// It is stopped.
     Stopped(u32),
-    /// The kernel does not let this process trace it.
-    NotAllowed(u32, io::Error),
     /// It has another allocator than glibc's.
     OtherAllocator(u32, PathBuf),
     /// It has no functions that load libraries.
@@ -27,8 +23,6 @@ pub(crate) enum InjectError {
     Busy(u32),
     /// The program does not return from a function that it was made to call.
     NoReturn(u32, &'static str),
-    /// Something about its state cannot be read.
-    Unreadable(u32, io::Error),
     /// The library cannot be written or loaded.
     Library(String),
     /// The library refused to track the program.
@@ -40,17 +34,7 @@ pub(crate) enum InjectError {
 impl fmt::Display for InjectError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            InjectError::NoProcess(pid) => write!(f, "there is no process {pid}"),
-            InjectError::OtherUser(pid) => {
-                write!(
-                    f,
-                    "process {pid} is another user's; only its own user and root may attach to it"
-                )
-            }
-            InjectError::Traced(pid, tracer) => write!(
-                f,
-                "process {pid} is traced by process {tracer} already, such as a debugger; end that first"
-            ),
+            InjectError::Process(error) => write!(f, "{error}"),
             InjectError::Filtered(pid) => write!(
                 f,
                 "process {pid} has a filter of system calls (seccomp), which may end it if it starts threads or sockets; \
@@ -59,11 +43,6 @@ impl fmt::Display for InjectError {
             InjectError::Stopped(pid) => {
                 write!(f, "process {pid} is stopped; let it go on first: kill -CONT {pid}")
             }
-            InjectError::NotAllowed(pid, error) => write!(
-                f,
-                "process {pid} may not be traced ({error}); attach as root, or allow it: sysctl kernel.yama.ptrace_scope=0; \
-                 in a container, add the capability SYS_PTRACE"
-            ),
             InjectError::OtherAllocator(pid, path) => write!(
                 f,
                 "process {pid} has a malloc of its own in {}; attach knows glibc's only. Start it with `about-memory run`, \
@@ -83,9 +62,6 @@ impl fmt::Display for InjectError {
                 "process {pid} did not return from {function} in time, as if one of its threads held the linker's lock; \
                  the thread goes on with its own work"
             ),
-            InjectError::Unreadable(pid, error) => {
-                write!(f, "process {pid} cannot be read: {error}")
-            }
             InjectError::Library(why) => write!(f, "the library was not loaded: {why}"),
             InjectError::Refused(pid, why) => write!(f, "process {pid} is not tracked: {why}"),
             InjectError::Architecture => f.write_str("attach knows the registers of x86-64 only"),
@@ -94,3 +70,9 @@ impl fmt::Display for InjectError {
 }
 
 impl std::error::Error for InjectError {}
+
+impl From<ProcessError> for InjectError {
+    fn from(error: ProcessError) -> Self {
+        InjectError::Process(error)
+    }
+}

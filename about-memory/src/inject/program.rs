@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::ops::Range;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use object::{Object, ObjectSymbol};
 
 use super::error::InjectError;
+use crate::other_process::{Mapping, State, is_c_library, mappings, state};
 
 /// A running program: the addresses of functions, and of what the C library and the linker have.
 #[derive(Debug)]
@@ -30,15 +31,6 @@ const PAGE: u64 = 4096;
 /// The most bytes of a module that are read for its symbols.
 const MAX_MODULE: u64 = 1 << 30;
 
-/// A mapping of the process.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Mapping {
-    range: Range<u64>,
-    offset: u64,
-    inode: u64,
-    path: String,
-}
-
 impl Program {
     /// Examines the process.
     ///
@@ -49,15 +41,19 @@ impl Program {
         if !cfg!(target_arch = "x86_64") {
             return Err(InjectError::Architecture);
         }
-        check_state(pid)?;
-        let unreadable = |error| InjectError::Unreadable(pid, error);
-        let maps = fs::read_to_string(format!("/proc/{pid}/maps")).map_err(unreadable)?;
-        let mappings: Vec<Mapping> = maps.lines().filter_map(parse).collect();
+        let State { is_stopped, is_filtered } = state(pid)?;
+        if is_filtered {
+            return Err(InjectError::Filtered(pid));
+        }
+        if is_stopped {
+            return Err(InjectError::Stopped(pid));
+        }
+        let mappings = mappings(pid)?;
         let mut symbols = BTreeMap::new();
         let mut has_glibc = false;
         for module in modules(&mappings) {
-            let name = Path::new(&module.path).file_name().unwrap_or_default().to_string_lossy();
-            let is_c_library = is_c_library(&name);
+            let name = module.file_name();
+            let is_c_library = is_c_library(name);
             has_glibc |= is_c_library && name.starts_with("libc.so.6");
             let Some(found) = exported(pid, module) else { continue };
             if is_c_library {
@@ -96,55 +92,9 @@ impl Program {
     }
 }
 
-/// Checks that the process can be traced.
-fn check_state(pid: u32) -> Result<(), InjectError> {
-    let folder = fs::metadata(format!("/proc/{pid}")).map_err(|_| InjectError::NoProcess(pid))?;
-    let status = fs::read_to_string(format!("/proc/{pid}/status"));
-    let status = status.map_err(|_| InjectError::NoProcess(pid))?;
-    let field = |name: &str| {
-        let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(":\t"));
-        line.unwrap_or_default()
-    };
-    let own = rustix::process::getuid();
-    if folder.uid() != own.as_raw() && !own.is_root() {
-        return Err(InjectError::OtherUser(pid));
-    }
-    if let Ok(tracer @ 1..) = field("TracerPid").parse::<u32>() {
-        return Err(InjectError::Traced(pid, tracer));
-    }
-    if field("Seccomp") == "2" {
-        return Err(InjectError::Filtered(pid));
-    }
-    match field("State").chars().next() {
-        Some('T' | 't') => Err(InjectError::Stopped(pid)),
-        Some('Z' | 'X') | None => Err(InjectError::NoProcess(pid)),
-        _ => Ok(()),
-    }
-}
-
-/// Parses a line of `/proc/PID/maps`: proc(5).
-fn parse(line: &str) -> Option<Mapping> {
-    let mut words = line.splitn(6, ' ');
-    let (start, end) = words.next()?.split_once('-')?;
-    let number = |text: &str| u64::from_str_radix(text, 16).ok();
-    let _protection = words.next()?;
-    let offset = number(words.next()?)?;
-    let _device = words.next()?;
-    let inode = words.next()?.parse().ok()?;
-    let path = words.next().unwrap_or_default().trim().to_owned();
-    Some(Mapping { range: number(start)?..number(end)?, offset, inode, path })
-}
-
 /// Returns the first mapping of each file, at which the module is loaded.
 fn modules(mappings: &[Mapping]) -> impl Iterator<Item = &Mapping> {
     mappings.iter().filter(|mapping| mapping.offset == 0 && mapping.inode != 0)
-}
-
-/// Returns whether a file of this name is a part of glibc that loads or allocates.
-fn is_c_library(name: &str) -> bool {
-    ["libc.so.6", "libdl.so.2", "libpthread.so.0", "ld-linux", "libc-2.", "ld-2.", "libdl-2."]
-        .iter()
-        .any(|start| name.starts_with(start))
 }
 
 /// Returns the addresses of the C library, the linker and the kernel's own pages, with the pages of
@@ -152,9 +102,8 @@ fn is_c_library(name: &str) -> bool {
 fn system(mappings: &[Mapping]) -> Vec<Range<u64>> {
     let mut found: Vec<Range<u64>> = Vec::new();
     for mapping in mappings {
-        let name = Path::new(&mapping.path).file_name().unwrap_or_default().to_string_lossy();
         let follows = found.last().is_some_and(|last| last.end == mapping.range.start);
-        if is_c_library(&name)
+        if is_c_library(mapping.file_name())
             || mapping.path.starts_with("[v")
             || (mapping.path.is_empty() && follows)
         {
@@ -195,6 +144,7 @@ fn exported(pid: u32, module: &Mapping) -> Option<BTreeMap<String, u64>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::other_process::{ProcessError, parse};
 
     const MAPS: &str = "\
 555555554000-555555556000 r--p 00000000 fe:00 11 /usr/bin/some program
@@ -208,7 +158,6 @@ mod tests {
     fn the_c_library_has_its_zeros_too() {
         let mappings: Vec<_> = MAPS.lines().filter_map(parse).collect();
         assert_eq!(mappings.len(), 6);
-        assert_eq!(mappings[0].path, "/usr/bin/some program");
         let program = Program {
             pid: 1,
             dlopen: 0,
@@ -233,6 +182,9 @@ mod tests {
         let found = Program::of(own).expect("it has glibc");
         assert_ne!(found.dlopen, found.dlsym);
         assert!(found.is_system_code(found.mmap));
-        assert!(matches!(Program::of(u32::MAX), Err(InjectError::NoProcess(_))));
+        assert!(matches!(
+            Program::of(u32::MAX),
+            Err(InjectError::Process(ProcessError::NotThere(_)))
+        ));
     }
 }

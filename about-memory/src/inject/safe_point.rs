@@ -3,13 +3,12 @@
 //! A thread in its own code, or in a system call that waits for something else, is outside of
 //! these. One in the C library or the linker may be in the midst of a change; it is let go at once.
 
-use std::fs;
+use std::thread;
 use std::time::{Duration, Instant};
-use std::{io, thread};
 
 use super::error::InjectError;
 use super::program::Program;
-use super::trace::{Registers, Stop, Traced};
+use crate::other_process::{ProcessError, Registers, Stop, Traced, threads};
 
 /// The first pause between two looks at all threads. It doubles, up to the longest.
 const FIRST_PAUSE: Duration = Duration::from_millis(1);
@@ -40,7 +39,7 @@ pub(super) fn find(program: &Program, end: Instant) -> Result<Traced, InjectErro
     let pid = program.pid;
     let mut pause = FIRST_PAUSE;
     loop {
-        let mut threads = threads(pid).map_err(|_| InjectError::NoProcess(pid))?;
+        let mut threads = threads(pid)?;
         // The main thread first: libraries expect to be loaded on it.
         threads.sort_by_key(|tid| (*tid != pid, *tid));
         for tid in threads {
@@ -48,7 +47,7 @@ pub(super) fn find(program: &Program, end: Instant) -> Result<Traced, InjectErro
                 Ok(traced) => traced,
                 // It has ended meanwhile.
                 Err(error) if error.raw_os_error() == Some(libc::ESRCH) => continue,
-                Err(error) => return Err(InjectError::NotAllowed(pid, error)),
+                Err(error) => return Err(ProcessError::NotAllowed(pid, error).into()),
             };
             match traced.interrupt(Instant::now() + STOP_TIME) {
                 Ok(Some(Stop::Requested)) => {}
@@ -66,11 +65,6 @@ pub(super) fn find(program: &Program, end: Instant) -> Result<Traced, InjectErro
         thread::sleep(pause);
         pause = (pause * 2).min(LONGEST_PAUSE);
     }
-}
-
-fn threads(pid: u32) -> io::Result<Vec<u32>> {
-    let entries = fs::read_dir(format!("/proc/{pid}/task"))?;
-    Ok(entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect())
 }
 
 /// Returns whether a thread with these registers holds none of the locks.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use std::{io, ptr, thread};
 
 /// The registers of a thread.
-pub(super) type Registers = libc::user_regs_struct;
+pub(crate) type Registers = libc::user_regs_struct;
 
 /// The interval of looks at a thread that is to stop.
 const POLL: Duration = Duration::from_micros(200);
@@ -18,14 +18,14 @@ const SET_SIGNAL_MASK: libc::c_uint = 0x420b;
 
 /// A thread that this process traces. Dropping it lets the thread go on.
 #[derive(Debug)]
-pub(super) struct Traced {
+pub(crate) struct Traced {
     tid: libc::pid_t,
     is_stopped: bool,
 }
 
 /// The reason why a traced thread has stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stop {
+pub(crate) enum Stop {
     /// Before this signal is delivered.
     Signal(c_int),
     /// On request.
@@ -40,7 +40,7 @@ impl Traced {
     /// # Errors
     ///
     /// There is no such thread, or it may not be traced.
-    pub(super) fn seize(tid: u32) -> io::Result<Self> {
+    pub(crate) fn seize(tid: u32) -> io::Result<Self> {
         let tid = libc::pid_t::try_from(tid).map_err(io::Error::other)?;
         request(libc::PTRACE_SEIZE, tid, ptr::null_mut())?;
         Ok(Traced { tid, is_stopped: false })
@@ -51,7 +51,7 @@ impl Traced {
     /// # Errors
     ///
     /// The thread has ended.
-    pub(super) fn interrupt(&mut self, end: Instant) -> io::Result<Option<Stop>> {
+    pub(crate) fn interrupt(&mut self, end: Instant) -> io::Result<Option<Stop>> {
         request(libc::PTRACE_INTERRUPT, self.tid, ptr::null_mut())?;
         self.wait(end)
     }
@@ -61,7 +61,7 @@ impl Traced {
     /// # Errors
     ///
     /// The thread has ended.
-    pub(super) fn resume(&mut self) -> io::Result<()> {
+    pub(crate) fn resume(&mut self) -> io::Result<()> {
         self.is_stopped = false;
         request(libc::PTRACE_CONT, self.tid, ptr::null_mut())
     }
@@ -71,7 +71,7 @@ impl Traced {
     /// # Errors
     ///
     /// The thread has ended.
-    pub(super) fn wait(&mut self, end: Instant) -> io::Result<Option<Stop>> {
+    pub(crate) fn wait(&mut self, end: Instant) -> io::Result<Option<Stop>> {
         loop {
             let mut status = 0;
             // SAFETY: `status` is valid for the write.
@@ -95,7 +95,7 @@ impl Traced {
     /// # Errors
     ///
     /// The thread has ended.
-    pub(super) fn registers(&self) -> io::Result<Registers> {
+    pub(crate) fn registers(&self) -> io::Result<Registers> {
         let mut registers = MaybeUninit::<Registers>::zeroed();
         request(libc::PTRACE_GETREGS, self.tid, registers.as_mut_ptr().cast())?;
         // SAFETY: the kernel has written them; all zeros would be valid, too.
@@ -107,7 +107,7 @@ impl Traced {
     /// # Errors
     ///
     /// The thread has ended.
-    pub(super) fn set_registers(&self, registers: &Registers) -> io::Result<()> {
+    pub(crate) fn set_registers(&self, registers: &Registers) -> io::Result<()> {
         request(libc::PTRACE_SETREGS, self.tid, ptr::from_ref(registers).cast_mut().cast())
     }
 
@@ -116,7 +116,7 @@ impl Traced {
     /// # Errors
     ///
     /// The thread has ended.
-    pub(super) fn set_blocked(&self, signals: u64) -> io::Result<u64> {
+    pub(crate) fn set_blocked(&self, signals: u64) -> io::Result<u64> {
         let mut before = 0_u64;
         let size = ptr::without_provenance_mut::<c_void>(size_of::<u64>());
         request_with(GET_SIGNAL_MASK, self.tid, size, (&raw mut before).cast())?;

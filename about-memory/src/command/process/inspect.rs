@@ -1,0 +1,119 @@
+//! `about-memory inspect PID|CORE`: the heap of a process that was not prepared.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Args;
+
+use crate::context::Context;
+use crate::error::{Failure, exit_code};
+use crate::glibc_heap::{self, Copied, read_core};
+use crate::other_process::Mapping;
+use crate::render::inspected::{Inspected, blocks, json, text};
+
+/// `about-memory inspect`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Works on any program with glibc's malloc (Linux, x86-64), and on its core files: nothing is loaded into it and nothing is \
+changed. Its threads are stopped while the memory that describes the heap is copied.
+
+The sums are exact: blocks in use, blocks that threads and arenas keep at hand, free ones by size, and the free ends of arenas. \
+Who allocated a block is not known; of that, see `attach`.")]
+pub struct InspectArgs {
+    /// The number of a running process, or a core file
+    #[arg(value_name = "PID|CORE")]
+    process: PathBuf,
+    /// Also list the blocks in use: the address of each, and its bytes
+    #[arg(long, conflicts_with = "json")]
+    blocks: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// The most copies of a running process: a thread may have been stopped while it changed the heap.
+const COPIES: usize = 10;
+
+impl InspectArgs {
+    /// Prints the sums of the heap.
+    ///
+    /// # Errors
+    /// The process cannot be stopped or read, the file is no core file, there is no heap of
+    /// glibc's, or the answer cannot be written.
+    pub fn run(self, context: &mut Context<'_>) -> Result<ExitCode, Failure> {
+        let pid = self.process.to_str().and_then(|text| text.parse().ok());
+        let inspected = match pid {
+            Some(pid) => of_process(pid)?,
+            None => of_core(&self.process)?,
+        };
+        if self.json {
+            json(&inspected, &mut context.out.json())?;
+        } else {
+            text(&inspected, &mut context.out)?;
+        }
+        if self.blocks {
+            blocks(&inspected, &mut context.out)?;
+        }
+        for note in &inspected.heap.notes {
+            writeln!(context.notes, "about-memory: {note}")?;
+        }
+        Ok(exit_code(inspected.heap.unknown > 0))
+    }
+}
+
+fn of_process(pid: u32) -> Result<Inspected, Failure> {
+    let mut copies = 0;
+    loop {
+        let Copied { image, mappings, stopped } = glibc_heap::copy(pid)?;
+        let Some(heap) = glibc_heap::read(&image) else {
+            return Err(no_heap(pid, &mappings).into());
+        };
+        copies += 1;
+        if heap.notes.is_empty() || copies == COPIES {
+            let copied = image.areas.size();
+            let name = format!("process {pid}");
+            return Ok(Inspected { name, heap, copied, stopped: Some(stopped) });
+        }
+    }
+}
+
+fn of_core(path: &Path) -> Result<Inspected, Failure> {
+    let image = read_core(path)?;
+    let Some(heap) = glibc_heap::read(&image) else {
+        return Err(format!(
+            "{}: has no heap of glibc's, which is what `inspect` can read",
+            path.display()
+        )
+        .into());
+    };
+    let copied = image.areas.size();
+    Ok(Inspected { name: path.display().to_string(), heap, copied, stopped: None })
+}
+
+/// Names of libraries and of the allocators in them.
+const ALLOCATORS: [(&str, &str); 4] = [
+    ("jemalloc", "jemalloc"),
+    ("mimalloc", "mimalloc"),
+    ("tcmalloc", "tcmalloc"),
+    ("musl", "musl's malloc"),
+];
+
+/// Returns why a process has no heap that can be read.
+fn no_heap(pid: u32, mappings: &[Mapping]) -> String {
+    let has = |part: &str| mappings.iter().any(|mapping| mapping.file_name().contains(part));
+    let private: u64 = mappings
+        .iter()
+        .filter(|mapping| mapping.is_writable && mapping.inode == 0)
+        .map(|mapping| mapping.range.end - mapping.range.start)
+        .sum();
+    let allocator = ALLOCATORS.iter().find(|(part, _)| has(part)).map(|(_, name)| *name);
+    let what = match allocator {
+        Some(name) => format!("its allocator is {name}"),
+        None if has("libc.so.6") => "it has not allocated anything by glibc's malloc".to_owned(),
+        None => "it is statically linked, or its C library is not glibc".to_owned(),
+    };
+    format!(
+        "process {pid} has no heap of glibc's, which is what `inspect` can read: {what}. Its writable mappings without a file \
+         have {private} bytes"
+    )
+}

@@ -1,0 +1,88 @@
+//! A copy of the memory that describes a heap.
+
+use std::ops::Range;
+
+/// Copied pieces of memory, by address.
+#[derive(Debug, Default)]
+pub(crate) struct Areas {
+    /// Sorted and apart from each other.
+    list: Vec<Area>,
+}
+
+#[derive(Debug)]
+struct Area {
+    start: u64,
+    bytes: Vec<u8>,
+}
+
+impl Areas {
+    /// Adds a piece, unless it overlaps another one.
+    pub(crate) fn add(&mut self, start: u64, bytes: Vec<u8>) {
+        let Some(end) = start.checked_add(bytes.len() as u64) else { return };
+        let at = self.list.partition_point(|area| area.start < start);
+        let is_after = at == 0 || self.list[at - 1].range().end <= start;
+        if is_after && self.list.get(at).is_none_or(|next| end <= next.start) {
+            self.list.insert(at, Area { start, bytes });
+        }
+    }
+
+    /// Returns the bytes at an address, if all were copied.
+    pub(crate) fn bytes(&self, address: u64, length: u64) -> Option<&[u8]> {
+        let at = self.list.partition_point(|area| area.start <= address).checked_sub(1)?;
+        let area = &self.list[at];
+        let from = usize::try_from(address - area.start).ok()?;
+        area.bytes.get(from..from.checked_add(usize::try_from(length).ok()?)?)
+    }
+
+    /// Returns the word at an address, if it was copied.
+    pub(crate) fn word(&self, address: u64) -> Option<u64> {
+        Some(u64::from_le_bytes(self.bytes(address, 8)?.try_into().ok()?))
+    }
+
+    /// Returns the sum of all pieces, in bytes.
+    pub(crate) fn size(&self) -> u64 {
+        self.list.iter().map(|area| area.bytes.len() as u64).sum()
+    }
+}
+
+impl Area {
+    fn range(&self) -> Range<u64> {
+        self.start..self.start + self.bytes.len() as u64
+    }
+}
+
+/// All that is needed to read the heap of a process.
+#[derive(Debug, Default)]
+pub(crate) struct Image {
+    pub(crate) areas: Areas,
+    /// The addresses of the data of the C library.
+    pub(crate) library: Vec<Range<u64>>,
+    /// The mapping that the kernel calls `[heap]`.
+    pub(crate) heap: Option<Range<u64>>,
+    /// Writable mappings that begin as heaps of arenas do: at a multiple of [`ARENA_ALIGN`].
+    pub(crate) arena_heaps: Vec<Range<u64>>,
+    /// Chunks that are mappings of their own: their addresses and sizes.
+    pub(crate) mapped: Vec<(u64, u64)>,
+    /// The thread pointers (the base of `fs`).
+    pub(crate) thread_pointers: Vec<u64>,
+}
+
+/// The alignment of heaps of arenas: `HEAP_MAX_SIZE`.
+pub(crate) const ARENA_ALIGN: u64 = 64 << 20;
+
+/// The bytes below a thread pointer in which the C library's thread-locals are.
+pub(crate) const THREAD_LOCALS: u64 = 4096;
+
+pub(crate) const PAGE: u64 = 4096;
+
+/// The flags in the word of a chunk's size.
+pub(crate) const FLAGS: u64 = 7;
+pub(crate) const PREVIOUS_IN_USE: u64 = 1;
+pub(crate) const MAPPED: u64 = 2;
+
+/// The bytes before a block: the word of its size, and for a mapping of its own one word more.
+pub(crate) const HEADER: u64 = 8;
+pub(crate) const MAPPED_HEADER: u64 = 16;
+
+/// The least bytes of a chunk.
+pub(crate) const LEAST_CHUNK: u64 = 32;

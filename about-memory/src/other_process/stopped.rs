@@ -1,0 +1,104 @@
+//! A process whose threads are all stopped, for as short a time as its memory is copied.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::time::{Duration, Instant};
+
+use super::error::ProcessError;
+use super::state::threads;
+use super::trace::{Registers, Traced};
+
+/// The time that each thread has to stop.
+const STOP_TIME: Duration = Duration::from_secs(2);
+
+/// The most looks for threads that were started meanwhile.
+const LOOKS: usize = 100;
+
+/// A process with all threads stopped. Dropping it lets them go on; so does the kernel, if this
+/// process ends.
+#[derive(Debug)]
+pub(crate) struct Stopped {
+    pid: u32,
+    threads: BTreeMap<u32, Traced>,
+    memory: File,
+    since: Instant,
+}
+
+impl Stopped {
+    /// Stops all threads of the process.
+    ///
+    /// # Errors
+    ///
+    /// The process has ended, may not be traced, or one of its threads does not stop.
+    pub(crate) fn stop(pid: u32) -> Result<Self, ProcessError> {
+        let memory = File::open(format!("/proc/{pid}/mem"));
+        let memory = memory.map_err(|error| ProcessError::NotAllowed(pid, error))?;
+        let mut stopped = Stopped { pid, threads: BTreeMap::new(), memory, since: Instant::now() };
+        for _ in 0..LOOKS {
+            if !stopped.stop_new()? {
+                return Ok(stopped);
+            }
+        }
+        Err(ProcessError::NotStopped(pid))
+    }
+
+    /// Stops threads that run. Returns whether there were any.
+    fn stop_new(&mut self) -> Result<bool, ProcessError> {
+        let pid = self.pid;
+        let mut is_any = false;
+        for tid in threads(pid)? {
+            if self.threads.contains_key(&tid) {
+                continue;
+            }
+            is_any = true;
+            let mut thread = match Traced::seize(tid) {
+                Ok(thread) => thread,
+                // It has ended meanwhile.
+                Err(error) if error.raw_os_error() == Some(libc::ESRCH) => continue,
+                Err(error) => return Err(ProcessError::NotAllowed(pid, error)),
+            };
+            match thread.interrupt(Instant::now() + STOP_TIME) {
+                Ok(Some(_)) => drop(self.threads.insert(tid, thread)),
+                Ok(None) => return Err(ProcessError::NotStopped(pid)),
+                // It has ended meanwhile.
+                Err(_) => {}
+            }
+        }
+        Ok(is_any)
+    }
+
+    /// Returns the registers of each thread, by its number.
+    pub(crate) fn registers(&self) -> BTreeMap<u32, Registers> {
+        let of = |(tid, thread): (&u32, &Traced)| Some((*tid, thread.registers().ok()?));
+        self.threads.iter().filter_map(of).collect()
+    }
+
+    /// Copies memory of the process. Pages that cannot be read are left out at the end.
+    ///
+    /// # Errors
+    ///
+    /// Not even the first page can be read.
+    pub(crate) fn read(&self, address: u64, length: usize) -> io::Result<Vec<u8>> {
+        let mut bytes = vec![0; length];
+        let mut done = 0;
+        while done < length {
+            match self.memory.read_at(&mut bytes[done..], address + done as u64) {
+                Ok(0) => break,
+                Ok(more) => done += more,
+                Err(_) if done > 0 => break,
+                Err(error) => return Err(error),
+            }
+        }
+        bytes.truncate(done);
+        Ok(bytes)
+    }
+
+    /// Lets the threads go on. Returns how long they were stopped.
+    pub(crate) fn resume(self) -> Duration {
+        let since = self.since;
+        drop(self);
+        since.elapsed()
+    }
+}
