@@ -13,6 +13,7 @@ mod image;
 mod arenas;
 mod caches;
 mod walk;
+mod places;
 mod mapped;
 mod live;
 mod core_file;

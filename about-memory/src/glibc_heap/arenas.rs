@@ -145,15 +145,22 @@ pub(super) fn mapped_count(image: &Image) -> Option<MappedCount> {
     words_of(image).find_map(|place| {
         let word = |back: u64| image.areas.word(place.checked_sub(back)?);
         let first = word(0).filter(|first| heap.contains(first))?;
-        let (most_bytes, bytes, counts, limits) = (word(8)?, word(16)?, word(32)?, word(24)?);
-        let [chunks, limit] = [counts & u64::from(u32::MAX), counts >> 32];
-        let most_chunks = limits & u64::from(u32::MAX);
-        let is_plausible = bytes <= most_bytes
-            && bytes.is_multiple_of(PAGE)
-            && chunks <= most_chunks
-            && most_chunks <= limit
-            && (chunks == 0) == (bytes == 0)
-            && limit > 0;
-        is_plausible.then_some(MappedCount { chunks, bytes, first })
+        let (most_bytes, bytes) = (word(8)?, word(16)?);
+        if bytes > most_bytes || !bytes.is_multiple_of(PAGE) {
+            return None;
+        }
+        // Half words: the chunks now, their limit, and the most so far. Since glibc 2.35 a flag
+        // comes before them.
+        let halves = [word(40)?, word(32)?, word(24)?].map(|word| [word & 0xffff_ffff, word >> 32]);
+        let [_, chunks, limit, most, ..] = halves.as_flattened() else { return None };
+        let [_, _, older_chunks, older_limit, older_most, _] = halves.as_flattened() else {
+            return None;
+        };
+        [(chunks, limit, most), (older_chunks, older_limit, older_most)]
+            .into_iter()
+            .find(|(chunks, limit, most)| {
+                chunks <= most && most <= limit && **limit > 0 && (**chunks == 0) == (bytes == 0)
+            })
+            .map(|(chunks, ..)| MappedCount { chunks: *chunks, bytes, first })
     })
 }

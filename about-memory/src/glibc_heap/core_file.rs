@@ -12,8 +12,10 @@ use object::read::elf::{FileHeader, ProgramHeader};
 use object::{FileKind, LittleEndian};
 use std::fmt;
 
-use super::image::{ARENA_ALIGN, Image, THREAD_LOCALS};
-use super::mapped::find_mapped;
+use super::arenas::main_top;
+use super::image::{Areas, Image, THREAD_LOCALS, words_of};
+use super::mapped::{Search, find_mapped};
+use super::places::Places;
 use crate::other_process::is_c_library;
 
 /// The reason why a core file cannot be read, with the remedy.
@@ -142,46 +144,51 @@ fn fill(
         file.read_exact_at(&mut bytes, segment.offset + range.start - segment.range.start)?;
         io::Result::Ok(bytes)
     };
-    let mut library_end = None;
-    let mut private = Vec::new();
-    for segment in segments.iter().filter(|segment| segment.is_writable) {
-        let Range { start, end } = segment.range;
-        let is_library = library.iter().any(|range| range.contains(&start));
-        // Pages of zeros follow the library's data.
-        if is_library || library_end == Some(start) {
-            image.areas.add(start, read(segment, start..end)?);
-            image.library.push(start..end);
-            library_end = is_library.then_some(end);
-        } else if start % ARENA_ALIGN == 0 {
-            image.areas.add(start, read(segment, start..end)?);
-            image.arena_heaps.push(start..end);
-        } else {
-            private.push(segment);
-        }
-    }
-    // The main arena's row is the piece that its end is in.
-    let top = super::arenas::main_top(image);
-    for segment in &private {
-        if top.is_some_and(|top| segment.range.contains(&top)) {
-            image.areas.add(segment.range.start, read(segment, segment.range.clone())?);
-            image.heap = Some(segment.range.clone());
-            continue;
-        }
-        let word = |at: u64| {
-            let end = at.checked_add(8).filter(|end| *end <= segment.range.end)?;
-            Some(u64::from_le_bytes(read(segment, at..end).ok()?.try_into().ok()?))
-        };
-        find_mapped(segment.range.clone(), word, &mut image.mapped);
-    }
-    for pointer in &image.thread_pointers {
-        // They may begin in the piece before that of the pointer.
-        for segment in &private {
-            let start = segment.range.start.max(pointer.saturating_sub(THREAD_LOCALS));
-            let end = segment.range.end.min(*pointer);
+    // A range may begin in one piece and end in the next.
+    let copy = |areas: &mut Areas, range: Range<u64>| {
+        for segment in segments {
+            let start = segment.range.start.max(range.start);
+            let end = segment.range.end.min(range.end);
             if start < end {
-                image.areas.add(start, read(segment, start..end)?);
+                areas.add(start, read(segment, start..end)?);
             }
         }
+        io::Result::Ok(())
+    };
+    let words = |at: u64| {
+        let segment = segments.iter().find(|segment| segment.range.contains(&at))?;
+        let end = at.checked_add(16).filter(|end| *end <= segment.range.end)?;
+        words_of(&read(segment, at..end).ok()?)
+    };
+    let mut places = Places::default();
+    let mut library_end = None;
+    for segment in segments.iter().filter(|segment| segment.is_writable) {
+        let range = segment.range.clone();
+        if library.iter().any(|library| library.contains(&range.start)) {
+            library_end = Some(range.end);
+            places.add_library(range);
+        } else if library_end == Some(range.start) {
+            places.add_zeros(range);
+        } else {
+            places.add_private(range, |at| Some(words(at)?[0]));
+        }
+    }
+    let Places { library, arena_heaps, private } = places;
+    for range in library.iter().chain(&arena_heaps) {
+        copy(&mut image.areas, range.clone())?;
+    }
+    (image.library, image.arena_heaps) = (library, arena_heaps);
+    // The main arena's row is the piece that its end is in.
+    let top = main_top(image);
+    image.heap = private.iter().find(|range| top.is_some_and(|top| range.contains(&top))).cloned();
+    if let Some(heap) = image.heap.clone() {
+        copy(&mut image.areas, heap)?;
+    }
+    for range in private.into_iter().filter(|range| image.heap.as_ref() != Some(range)) {
+        find_mapped(range, Search::Whole, words, &mut image.mapped);
+    }
+    for pointer in image.thread_pointers.clone() {
+        copy(&mut image.areas, pointer.saturating_sub(THREAD_LOCALS)..pointer)?;
     }
     Ok(())
 }

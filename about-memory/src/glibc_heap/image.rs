@@ -51,6 +51,12 @@ impl Area {
     }
 }
 
+/// Returns two words, if these are 16 bytes.
+pub(super) fn words_of(bytes: &[u8]) -> Option<[u64; 2]> {
+    let word = |at: usize| Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
+    Some([word(0)?, word(8)?])
+}
+
 /// All that is needed to read the heap of a process.
 #[derive(Debug, Default)]
 pub(crate) struct Image {

@@ -12,14 +12,14 @@ use crate::dumps::{about_memory, bytes_by_stack};
 use crate::subject::{Scratch, compile, installed};
 
 /// A subject that follows the lines of its input.
-struct Running {
+pub(crate) struct Running {
     child: Child,
     input: ChildStdin,
     output: BufReader<ChildStdout>,
 }
 
 impl Running {
-    fn start(program: &Path, words: &[&str]) -> Self {
+    pub(crate) fn start(program: &Path, words: &[&str]) -> Self {
         let mut command = Command::new(program);
         for name in ["DMD", "LD_PRELOAD", "MEMREPORT_CHILD_OF", "MEMREPORT_RUN"] {
             command.env_remove(name);
@@ -31,11 +31,11 @@ impl Running {
         Running { child, input, output }
     }
 
-    fn pid(&self) -> String {
+    pub(crate) fn pid(&self) -> String {
         self.child.id().to_string()
     }
 
-    fn tell(&mut self, line: &str) {
+    pub(crate) fn tell(&mut self, line: &str) {
         writeln!(self.input, "{line}").expect("it reads");
         let mut answer = String::new();
         self.output.read_line(&mut answer).expect("it answers");
@@ -62,7 +62,7 @@ impl Running {
 
     /// Has it end. It must succeed: its blocks have kept their contents.
     #[track_caller]
-    fn end(mut self) {
+    pub(crate) fn end(mut self) {
         drop(self.input);
         let status = self.child.wait().expect("it ends");
         assert!(status.success(), "{status}");
@@ -70,7 +70,7 @@ impl Running {
 }
 
 /// Returns the states of the threads of a process, a letter each.
-fn states(pid: &str) -> String {
+pub(crate) fn states(pid: &str) -> String {
     let tasks = fs::read_dir(format!("/proc/{pid}/task")).expect("it runs").flatten();
     let state = |status: String| status.split("State:\t").nth(1)?.chars().next();
     tasks.filter_map(|task| state(fs::read_to_string(task.path().join("status")).ok()?)).collect()

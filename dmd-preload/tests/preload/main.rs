@@ -10,3 +10,4 @@ mod dumps;
 mod refused;
 mod own_dmd;
 mod attach;
+mod inspect;
