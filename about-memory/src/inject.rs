@@ -21,14 +21,16 @@ use std::time::{Duration, Instant};
 
 use tempfile::NamedTempFile;
 
+use crate::glibc_heap::Sum;
+
 use call::Caller;
 use program::Program;
 
 /// The function of the library.
 const ENTRY: &str = "memreport_attach";
 
-/// Loads the library and calls its function with these words of `$DMD`. Returns how long a thread
-/// was kept from its work.
+/// Loads the library and calls its function with these words of `$DMD`, and with the blocks that
+/// the program has. Returns how long a thread was kept from its work.
 ///
 /// # Errors
 ///
@@ -38,6 +40,7 @@ pub(crate) fn inject(
     pid: u32,
     library: &[u8],
     words: &str,
+    earlier: Sum,
     timeout: Duration,
 ) -> Result<Duration, InjectError> {
     let program = Program::of(pid)?;
@@ -59,7 +62,7 @@ pub(crate) fn inject(
         return Err(InjectError::Library(caller.message(program.dlerror)?));
     }
     let words = caller.text(&words)?;
-    let refusal = caller.call(entry, &[words])?;
+    let refusal = caller.call(entry, &[words, earlier.bytes, earlier.blocks])?;
     if refusal != 0 {
         return Err(InjectError::Refused(pid, caller.read_text(refusal)?));
     }

@@ -7,7 +7,7 @@ use std::ptr;
 use std::thread;
 use std::time::Duration;
 
-use dmd::__private::{attach, spawn_own};
+use dmd::__private::{Earlier, attach, spawn_own};
 
 use crate::exports;
 use crate::slots::{self, Replacement};
@@ -15,18 +15,24 @@ use crate::slots::{self, Replacement};
 /// The interval of looks for modules that were loaded since.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// Starts tracking, with these words of `$DMD`. Returns null, or a message that is never freed.
+/// Starts tracking, with these words of `$DMD`, in a program that has so many bytes in so many
+/// blocks; 0 blocks if they were not counted. Returns null, or a message that is never freed.
 ///
 /// # Safety
 ///
 /// `words` is a C string.
 #[unsafe(no_mangle)]
-unsafe extern "C" fn memreport_attach(words: *const c_char) -> *const c_char {
+unsafe extern "C" fn memreport_attach(
+    words: *const c_char,
+    bytes: u64,
+    blocks: u64,
+) -> *const c_char {
     // SAFETY: the caller's contract.
     let words = unsafe { CStr::from_ptr(words) }.to_string_lossy().into_owned();
+    let earlier = (blocks > 0).then_some(Earlier { bytes, blocks });
     // The caller's stack is borrowed, and small.
     let thread = thread::Builder::new().name("memreport-attach".into());
-    let attached = match thread.spawn(move || attach(&words, redirect)) {
+    let attached = match thread.spawn(move || attach(&words, earlier, redirect)) {
         Ok(attaching) => match attaching.join() {
             Ok(attached) => attached.map_err(|error| error.to_string()),
             Err(_) => Err("the library has panicked".to_owned()),

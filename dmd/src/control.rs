@@ -17,4 +17,4 @@ mod attach;
 mod late_server;
 
 pub use at_start::{at_start, at_start_preloaded};
-pub use attach::{AttachError, attach, spawn_own};
+pub use attach::{AttachError, Earlier, attach, spawn_own};

@@ -32,7 +32,7 @@ pub(super) struct Arena {
     pub(super) bookkeeping: u64,
 }
 
-/// What glibc counts of chunks that are mappings of their own.
+/// The counts that glibc keeps of chunks that are mappings of their own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct MappedCount {
     pub(super) chunks: u64,

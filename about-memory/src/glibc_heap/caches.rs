@@ -39,9 +39,9 @@ pub(super) fn at_hand(image: &Image, arenas: &[Arena]) -> AtHand {
 
 /// Returns the caches of all threads: their places and chunks.
 ///
-/// A thread-local of the C library has the address, at the same distance from each thread's pointer.
-/// It is the distance at which most threads have a cache: other words may lead to a block that looks
-/// like one.
+/// A thread-local of the C library has the address, at the same distance from each thread's
+/// pointer. It is the distance at which most threads have a cache: other words may lead to a block
+/// that looks like one.
 fn caches(image: &Image) -> Vec<(u64, Vec<u64>)> {
     let at = |distance: u64| {
         let found = image.thread_pointers.iter().filter_map(|pointer| {

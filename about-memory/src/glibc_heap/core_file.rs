@@ -193,8 +193,8 @@ fn fill(
     Ok(())
 }
 
-/// Returns the mapped ranges of glibc's files, from the kernel's list of mapped files: their number,
-/// the unit of offsets, then start, end and offset of each, then the names.
+/// Returns the mapped ranges of glibc's files, from the kernel's list of mapped files: their
+/// number, the unit of offsets, then start, end and offset of each, then the names.
 fn library_ranges(note: &[u8]) -> Vec<Range<u64>> {
     let Some(count) = word_in(note, 0).and_then(|count| usize::try_from(count).ok()) else {
         return Vec::new();

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::image::{FLAGS, MAPPED, MAPPED_HEADER, PAGE};
 
-/// How far a range is searched.
+/// The extent of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Search {
     /// A few pages, from its start and from the end of each chunk on.

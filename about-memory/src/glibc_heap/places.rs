@@ -66,18 +66,18 @@ mod tests {
     fn heaps_of_arenas_are_told_from_other_memory() {
         let state = 1024 * M + 0x30;
         let sorted = |range: Range<u64>, heaps: &[u64]| {
+            let starts_and_ends = |ranges: Vec<Range<u64>>| {
+                ranges.into_iter().map(|range| (range.start / M, range.end / M)).collect::<Vec<_>>()
+            };
             let mut places = Places::default();
             let word = |at: u64| Some(if heaps.contains(&at) { state } else { 7 });
             places.add_private(range, word);
-            (places.arena_heaps, places.private)
+            (starts_and_ends(places.arena_heaps), starts_and_ends(places.private))
         };
-        assert_eq!(sorted(1000 * M..1200 * M, &[]), (vec![], vec![1000 * M..1200 * M]));
-        let two = (
-            vec![1024 * M..1088 * M, 1152 * M..1200 * M],
-            vec![1000 * M..1024 * M, 1088 * M..1152 * M],
-        );
+        assert_eq!(sorted(1000 * M..1200 * M, &[]), (vec![], vec![(1000, 1200)]));
+        let two = (vec![(1024, 1088), (1152, 1200)], vec![(1000, 1024), (1088, 1152)]);
         assert_eq!(sorted(1000 * M..1200 * M, &[1024 * M, 1152 * M]), two);
-        let alone = (vec![1024 * M..1025 * M], vec![]);
+        let alone = (vec![(1024, 1025)], vec![]);
         assert_eq!(sorted(1024 * M..1025 * M, &[1024 * M]), alone);
         let mut places = Places::default();
         places.add_private(0..64 * M, |_| None);

@@ -109,6 +109,30 @@ fn new_blocks_are_tracked_to_the_byte_and_old_ones_as_a_sum() {
 }
 
 #[test]
+fn the_heap_is_as_big_as_it_was() {
+    let scratch = Scratch::new("attach-sum");
+    let Some(program) = compile(&scratch, "running.c", "running", &[]) else { return };
+    let mut running = Running::start(&program, &["wait=2"]);
+    running.tell("keep 1000 5000");
+    let (text, _) = about_memory(&["inspect", &running.pid(), "--json"]).expect("it runs");
+    let before: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    running.attach(&[]).expect("it is tracked");
+    running.bytes_of(&scratch, "");
+    let dump = scratch.join("now.dmd.json.gz");
+    let dump = dump.to_str().expect("text");
+    let (text, _) = about_memory(&["heap", "tree", dump, "--json"]).expect("a dump");
+    let tree: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    // The linker has a few blocks of its own for the library, which nobody counts.
+    let differs = |now: &str, then: &str| {
+        let number = |value: &serde_json::Value| value.as_i64().expect("a number");
+        (number(&tree[now]) - number(&before["used"][then])).abs()
+    };
+    assert!(differs("bytes", "bytes") < 2048, "{text}{before}");
+    assert!(differs("blocks", "blocks") < 16, "{text}{before}");
+    running.end();
+}
+
+#[test]
 fn libraries_that_are_loaded_later_are_tracked() {
     let scratch = Scratch::new("attach-later");
     let Some(program) = compile(&scratch, "running.c", "running", &[]) else { return };

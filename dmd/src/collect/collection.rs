@@ -133,8 +133,9 @@ impl Collection {
         let grown = usize::try_from(self.watch.growth()).unwrap_or(0);
         summary.share_transient_with_gaps(grown);
         let whole = |counted: u64| usize::try_from(counted).unwrap_or(usize::MAX);
-        let bytes = whole(heap.live_bytes());
-        let blocks = whole(heap.live_blocks()).saturating_sub(tracked.blocks);
+        let own = sums.own_before;
+        let bytes = whole(heap.live_bytes()).saturating_sub(own.bytes);
+        let blocks = whole(heap.live_blocks()).saturating_sub(own.blocks + tracked.blocks);
         summary.untracked = Sum { blocks, bytes: bytes.saturating_sub(tracked.bytes) };
         bytes
     }

@@ -45,6 +45,8 @@ pub(super) struct PassSums {
     pub(super) after: HeapCounters,
     pub(super) allocated_during: Sum,
     pub(super) trackers_own: Sum,
+    /// The tracker's own blocks from before the collection, which are in `trackers_own` too.
+    pub(super) own_before: Sum,
 }
 
 impl PassSums {
@@ -165,6 +167,9 @@ impl<'c> HeapPass<'c> {
             let sum =
                 if is_trackers_own { &mut sums.trackers_own } else { &mut sums.allocated_during };
             sum.add(block.usable);
+            if is_trackers_own && block.epoch != self.epoch {
+                sums.own_before.add(block.usable);
+            }
             self.balance.add_unmatched_claims(claims);
             return None;
         }
@@ -197,7 +202,8 @@ mod tests {
 
     fn sums(before: HeapCounters, after: HeapCounters, allocated_during: usize) -> PassSums {
         let allocated_during = Sum { blocks: 1, bytes: allocated_during };
-        PassSums { before, after, allocated_during, trackers_own: Sum { blocks: 1, bytes: 10 } }
+        let trackers_own = Sum { blocks: 1, bytes: 10 };
+        PassSums { before, after, allocated_during, trackers_own, own_before: Sum::default() }
     }
 
     #[test]

@@ -48,17 +48,27 @@ impl fmt::Display for AttachError {
 
 impl std::error::Error for AttachError {}
 
+/// The blocks of a program before a tracker came into it.
+#[derive(Clone, Copy, Debug)]
+pub struct Earlier {
+    /// Their usable bytes.
+    pub bytes: u64,
+    /// Their number.
+    pub blocks: u64,
+}
+
 /// Starts tracking with these words of `$DMD`, has `redirect` lead the program's calls to the
 /// tracker's functions, and serves the socket.
 ///
-/// Blocks that live already are not tracked. Their bytes are those of glibc's statistics, with
-/// headers and with free blocks that threads keep at hand.
+/// Blocks that live already are not tracked, only counted. If nobody has counted them, their bytes
+/// are those of glibc's statistics, with headers and with free blocks that threads keep at hand.
 ///
 /// # Errors
 ///
 /// If the options are invalid, the program may not be tracked, or `redirect` fails.
 pub fn attach(
     words: &str,
+    earlier: Option<Earlier>,
     redirect: impl FnOnce() -> Result<(), String>,
 ) -> Result<(), AttachError> {
     if is_privileged() {
@@ -71,7 +81,9 @@ pub fn attach(
     as_own(|| {
         own_code::learn_module();
         sys::note_descriptor();
-        count_earlier(bytes_in_use().unwrap_or(0));
+        let earlier =
+            earlier.unwrap_or_else(|| Earlier { bytes: bytes_in_use().unwrap_or(0), blocks: 0 });
+        count_earlier(earlier.bytes, earlier.blocks);
         start(options).map_err(AttachError::Start)?;
         plan::set_unknown_gap();
         single_instance::note_malloc();

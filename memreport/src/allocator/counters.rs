@@ -240,10 +240,10 @@ pub fn freed(bytes: usize) {
     }
 }
 
-/// Counts the bytes of blocks from before the hooks were called: the tracker came into a running
-/// program. Their number is unknown.
-pub fn count_earlier(bytes: u64) {
+/// Counts blocks from before the hooks were called: the tracker came into a running program.
+pub fn count_earlier(bytes: u64, blocks: u64) {
     COMMON.allocated_bytes.fetch_add(bytes, Relaxed);
+    COMMON.allocations.fetch_add(blocks, Relaxed);
 }
 
 /// Counts a block of a thread without a slot of its own, which takes one if it can.

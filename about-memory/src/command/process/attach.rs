@@ -11,6 +11,7 @@ use crate::command::launch::error::RunError;
 use crate::command::launch::preload;
 use crate::context::Context;
 use crate::error::Failure;
+use crate::glibc_heap::{self, Sum};
 use crate::inject::inject;
 use crate::input::live::{Connection, LiveError, program};
 
@@ -39,6 +40,13 @@ pub struct AttachArgs {
 /// The time that the program has to open its socket.
 const SOCKET_TIME: Duration = Duration::from_secs(10);
 
+/// Counts the blocks that the program has; 0 if they cannot be counted.
+fn earlier(pid: u32) -> Sum {
+    let copied = glibc_heap::copy(pid).ok();
+    let heap = copied.and_then(|copied| glibc_heap::read(&copied.image));
+    heap.filter(|heap| heap.notes.is_empty()).map_or(Sum::default(), |heap| heap.used)
+}
+
 impl AttachArgs {
     /// Loads the library into the program, and waits for its socket.
     ///
@@ -55,7 +63,7 @@ impl AttachArgs {
         let library = preload::library().ok_or(RunError::NoLibrary)?;
         let words = if self.options.is_empty() { "1".to_owned() } else { self.options.join(" ") };
         words.parse::<dmd::Options>()?;
-        let stopped = inject(pid, library, &words, self.timeout)?;
+        let stopped = inject(pid, library, &words, earlier(pid), self.timeout)?;
         let end = Instant::now() + SOCKET_TIME;
         let tracking = loop {
             let status =

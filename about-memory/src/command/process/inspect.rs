@@ -9,7 +9,7 @@ use crate::context::Context;
 use crate::error::{Failure, exit_code};
 use crate::glibc_heap::{self, Copied, read_core};
 use crate::other_process::Mapping;
-use crate::render::inspected::{Inspected, blocks, json, text};
+use crate::render::process::inspected::{Inspected, blocks, json, text};
 
 /// `about-memory inspect`
 #[derive(Debug, Args)]

@@ -7,7 +7,7 @@ use crate::context::Context;
 use crate::error::Failure;
 use crate::input::dump::DumpReader;
 use crate::input::live::{self, Connection, LiveError, Target};
-use crate::render::log::{Entry, write_lost};
+use crate::render::process::log::{Entry, write_lost};
 use clap::Args;
 use memreport::serve::Request;
 use memreport_analysis::analysis::Crates;

@@ -5,7 +5,7 @@ use crate::context::Context;
 use crate::error::{Failure, exit_code};
 use crate::input::live::{self, Connection, LiveError, Program};
 use crate::render;
-use crate::render::ps::Row;
+use crate::render::process::ps::Row;
 use crate::report::unclassified::HeapSums;
 use clap::Args;
 use memreport::serve::protocol::Status;
@@ -58,14 +58,14 @@ impl PsArgs {
             }
         }
         if self.json {
-            render::ps::write_json(&rows, &mut context.out.json())?;
+            render::process::ps::write_json(&rows, &mut context.out.json())?;
         } else if rows.is_empty() {
             writeln!(
                 context.out,
                 "No running program has an open memreport socket. Call `memreport::serve()` in a program to list it here."
             )?;
         } else {
-            render::ps::write_text(&rows, &mut context.out)?;
+            render::process::ps::write_text(&rows, &mut context.out)?;
         }
         context.out.flush()?;
         for Row { pid, status, measured } in &rows {

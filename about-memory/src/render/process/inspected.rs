@@ -16,7 +16,7 @@ pub(crate) struct Inspected {
     pub(crate) heap: Heap,
     /// The bytes that were copied.
     pub(crate) copied: u64,
-    /// How long the process was stopped; `None` of a core file.
+    /// The time for which the process was stopped; `None` of a core file.
     pub(crate) stopped: Option<Duration>,
 }
 
