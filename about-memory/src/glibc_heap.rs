@@ -18,6 +18,9 @@ mod mapped;
 mod live;
 mod core_file;
 
+#[cfg(test)]
+mod tests;
+
 pub(crate) use core_file::read_core;
 pub(crate) use live::{Copied, copy};
 pub(crate) use walk::{Heap, Sum, read};

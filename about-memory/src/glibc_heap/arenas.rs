@@ -51,7 +51,7 @@ pub(super) fn arenas(image: &Image, counted: Option<MappedCount>) -> Vec<Arena> 
     while found.len() < MOST_ARENAS {
         let Some(arena) = arena(image, address, address == main, counted) else { break };
         found.push(arena);
-        match image.areas.word(address + NEXT) {
+        match image.areas.word(address.wrapping_add(NEXT)) {
             Some(next) if next != main && found.iter().all(|arena| arena.address != next) => {
                 address = next;
             }
@@ -72,8 +72,9 @@ const EMPTY_BINS: usize = 16;
 
 /// Returns whether an arena's state may be at this address, by its empty bins alone.
 fn may_be_arena(image: &Image, address: u64) -> bool {
-    let next = |number: u64| image.areas.word(address + BINS + 16 * number + 16);
-    let is_empty = |number: &u64| next(*number) == Some(address + BINS + 16 * number);
+    let bin = |number: u64| address.wrapping_add(BINS + 16 * number);
+    let next = |number: u64| image.areas.word(bin(number).wrapping_add(16));
+    let is_empty = |number: &u64| next(*number) == Some(bin(*number));
     is_empty(&(BIN_COUNT - 1))
         && has_sums(image, address)
         && (0..BIN_COUNT).all(|number| next(number).is_some_and(|next| next != 0))
@@ -88,7 +89,7 @@ fn words_of(image: &Image) -> impl Iterator<Item = u64> {
 /// Returns whether the sums of an arena are where its state would have them: whole pages, and no
 /// more than at most so far. Without them, the bins of an arena match at other addresses, too.
 fn has_sums(image: &Image, address: u64) -> bool {
-    let word = |at: u64| image.areas.word(address + at).unwrap_or(0);
+    let word = |at: u64| image.areas.word(address.wrapping_add(at)).unwrap_or(0);
     let (system, most) = (word(SYSTEM_MEMORY), word(MOST_SYSTEM_MEMORY));
     system != 0 && system <= most && system.is_multiple_of(PAGE) && word(TOP).is_multiple_of(16)
 }
@@ -99,8 +100,8 @@ fn is_arena(image: &Image, address: u64) -> bool {
     let word = |at: u64| image.areas.word(at);
     has_sums(image, address)
         && (0..BIN_COUNT).rev().all(|number| {
-            let bin = address + BINS + 16 * number;
-            let Some(next) = word(bin + 16) else { return false };
+            let bin = address.wrapping_add(BINS + 16 * number);
+            let Some(next) = word(bin.wrapping_add(16)) else { return false };
             next == bin || (next != 0 && word(next.wrapping_add(24)) == Some(bin))
         })
 }
@@ -111,7 +112,7 @@ fn arena(
     is_main: bool,
     counted: Option<MappedCount>,
 ) -> Option<Arena> {
-    let word = |at: u64| image.areas.word(address + at);
+    let word = |at: u64| image.areas.word(address.wrapping_add(at));
     let (top, system) = (word(TOP)?, word(SYSTEM_MEMORY)?);
     let mut arena = Arena { address, is_main, top, system, rows: Vec::new(), bookkeeping: 0 };
     if is_main {

@@ -61,7 +61,8 @@ fn caches(image: &Image) -> Vec<(u64, Vec<u64>)> {
 fn fast_bins(image: &Image, arena: &Arena, found: &mut HashSet<u64>) {
     for list in 0..FAST_LISTS {
         let size = LEAST_CHUNK + 16 * list;
-        let mut chunk = image.areas.word(arena.address + FAST_BINS + 8 * list).unwrap_or(0);
+        let mut chunk =
+            image.areas.word(arena.address.wrapping_add(FAST_BINS + 8 * list)).unwrap_or(0);
         for _ in 0..LONGEST {
             if chunk == 0 || size_of(image, chunk) != Some(size) || !found.insert(chunk) {
                 break;

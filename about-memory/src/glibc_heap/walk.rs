@@ -77,7 +77,8 @@ pub(crate) fn read(image: &Image) -> Option<Heap> {
         Some(counted)
             if (counted.chunks, counted.bytes) != (heap.mapped.blocks, heap.mapped.bytes) =>
         {
-            heap.unknown += counted.bytes.saturating_sub(heap.mapped.bytes);
+            let missing = counted.bytes.saturating_sub(heap.mapped.bytes);
+            heap.unknown = heap.unknown.saturating_add(missing);
             heap.notes.push(format!(
                 "glibc counts {} bytes in {} blocks that are mappings of their own; {} bytes in {} were found",
                 counted.bytes, counted.chunks, heap.mapped.bytes, heap.mapped.blocks
@@ -98,7 +99,7 @@ impl Heap {
         }
         // A heap has memory beyond its end that the arena does not count yet.
         if arena.system > found {
-            self.unknown += arena.system - found;
+            self.unknown = self.unknown.saturating_add(arena.system - found);
             self.notes.push(format!(
                 "the arena at {:x} has {} bytes, of which {} were not found",
                 arena.address,
@@ -115,6 +116,7 @@ impl Heap {
         while chunk < end {
             let size = image.areas.word(chunk + 8).map_or(0, |word| word & !FLAGS);
             if chunk == top {
+                let size = size.min(end - chunk);
                 self.top += size;
                 return chunk + size - first;
             }

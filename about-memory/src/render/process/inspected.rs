@@ -36,14 +36,17 @@ impl Inspected {
     /// Returns the bytes of all arenas and mapped blocks.
     fn committed(&self) -> u64 {
         let heap = &self.heap;
-        heap.used.bytes
-            + heap.headers
-            + heap.cached.bytes
-            + heap.fast.bytes
-            + heap.free.bytes
-            + heap.top
-            + heap.bookkeeping
-            + heap.unknown
+        let sums = [
+            heap.used.bytes,
+            heap.headers,
+            heap.cached.bytes,
+            heap.fast.bytes,
+            heap.free.bytes,
+            heap.top,
+            heap.bookkeeping,
+            heap.unknown,
+        ];
+        sums.into_iter().fold(0, u64::saturating_add)
     }
 
     /// Returns the blocks by size: the least power of two that is as large.
