@@ -15,12 +15,14 @@ mod caches;
 mod walk;
 mod places;
 mod mapped;
+mod collect;
 mod live;
 mod core_file;
 
 #[cfg(test)]
 mod tests;
 
+pub(crate) use collect::Extent;
 pub(crate) use core_file::read_core;
 pub(crate) use live::{Copied, copy};
 pub(crate) use walk::{Heap, Sum, read};

@@ -1,7 +1,7 @@
 //! Finds the freed chunks that threads and arenas keep at hand. Their flags say that they are in
 //! use.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use super::arenas::{Arena, FAST_BINS};
 use super::image::{FLAGS, Image, LEAST_CHUNK, THREAD_LOCALS};
@@ -42,17 +42,16 @@ pub(super) fn at_hand(image: &Image, arenas: &[Arena]) -> AtHand {
 /// A thread-local of the C library has the address, at the same distance from each thread's
 /// pointer. It is the distance at which most threads have a cache: other words may lead to a block
 /// that looks like one.
-fn caches(image: &Image) -> Vec<(u64, Vec<u64>)> {
-    let at = |distance: u64| {
+fn caches(image: &Image) -> BTreeMap<u64, Vec<u64>> {
+    // Each cache once: another word may lead several threads to the same one.
+    let at = |distance: u64| -> BTreeMap<u64, Vec<u64>> {
         let found = image.thread_pointers.iter().filter_map(|pointer| {
             let place = image.areas.word(pointer.checked_sub(distance)?)?;
             Some((place, cache(image, place)?))
         });
-        found.collect::<Vec<_>>()
+        found.collect()
     };
-    let chunks = |caches: &Vec<(u64, Vec<u64>)>| {
-        caches.iter().map(|(_, chunks)| chunks.len()).sum::<usize>()
-    };
+    let chunks = |caches: &BTreeMap<u64, Vec<u64>>| caches.values().map(Vec::len).sum::<usize>();
     let distances = (8..=THREAD_LOCALS).step_by(8).map(at);
     distances.max_by_key(|caches| (caches.len(), chunks(caches))).unwrap_or_default()
 }

@@ -12,11 +12,10 @@ use object::read::elf::{FileHeader, ProgramHeader};
 use object::{FileKind, LittleEndian};
 use std::fmt;
 
-use super::arenas::main_top;
-use super::image::{Areas, Image, THREAD_LOCALS, words_of};
-use super::mapped::{Search, find_mapped};
-use super::places::Places;
-use crate::other_process::is_c_library;
+use super::collect::{Extent, Memory, ThreadState, collect};
+use super::image::Image;
+use super::mapped::Search;
+use crate::other_process::Mapping;
 
 /// The reason why a core file cannot be read, with the remedy.
 #[derive(Debug)]
@@ -56,9 +55,9 @@ impl std::error::Error for CoreError {}
 /// The most bytes of all notes.
 const MAX_NOTES: u64 = 256 << 20;
 
-/// The place of `fs_base` in a thread's status: 112 bytes before the registers, of which it is the
-/// 22nd.
-const FS_BASE: usize = 112 + 21 * 8;
+/// The places of a thread's number and registers in its status.
+const THREAD_NUMBER: usize = 32;
+const REGISTERS: usize = 112;
 
 /// A piece of memory in the file.
 struct Segment {
@@ -72,7 +71,7 @@ struct Segment {
 /// # Errors
 ///
 /// The file is not a whole core file of this kind of processor.
-pub(crate) fn read_core(path: &Path) -> Result<Image, CoreError> {
+pub(crate) fn read_core(path: &Path, extent: Extent) -> Result<Image, CoreError> {
     let unreadable = |error| CoreError::Unreadable(path.to_owned(), error);
     let file = File::open(path).map_err(unreadable)?;
     let data = file.metadata().map_err(unreadable)?;
@@ -93,8 +92,7 @@ pub(crate) fn read_core(path: &Path) -> Result<Image, CoreError> {
         return Err(other());
     }
     let headers = header.program_headers(LittleEndian, &cache).map_err(|_| not_a_core())?;
-    let mut image = Image::default();
-    let mut library = Vec::new();
+    let (mut files, mut threads) = (Vec::new(), Vec::new());
     for header in headers {
         // A note that is no note tells nothing.
         let Ok(Some(mut notes)) = header.notes(LittleEndian, &cache) else { continue };
@@ -103,8 +101,8 @@ pub(crate) fn read_core(path: &Path) -> Result<Image, CoreError> {
         }
         while let Ok(Some(note)) = notes.next() {
             match note.n_type(LittleEndian) {
-                NT_FILE => library = library_ranges(note.desc()),
-                NT_PRSTATUS => image.thread_pointers.extend(word_in(note.desc(), FS_BASE)),
+                NT_FILE => files = mapped_files(note.desc()),
+                NT_PRSTATUS => threads.extend(thread_state(note.desc())),
                 _ => {}
             }
         }
@@ -115,8 +113,8 @@ pub(crate) fn read_core(path: &Path) -> Result<Image, CoreError> {
     if end.max().is_some_and(|end| end > data.len()) {
         return Err(CoreError::CutOff(path.to_owned()));
     }
-    fill(&mut image, &file, &segments, &library).map_err(unreadable)?;
-    Ok(image)
+    let mappings = mappings(&segments, &files);
+    Ok(collect(&CoreMemory { file: &file, segments }, &mappings, &threads, extent))
 }
 
 fn segment(header: &ProgramHeader64<LittleEndian>) -> Segment {
@@ -132,86 +130,102 @@ fn length(range: &Range<u64>) -> u64 {
     range.end - range.start
 }
 
-/// Copies the pieces that describe a heap.
-fn fill(
-    image: &mut Image,
-    file: &File,
-    segments: &[Segment],
-    library: &[Range<u64>],
-) -> io::Result<()> {
-    let read = |segment: &Segment, range: Range<u64>| {
-        let mut bytes = vec![0; usize::try_from(length(&range)).map_err(io::Error::other)?];
-        file.read_exact_at(&mut bytes, segment.offset + range.start - segment.range.start)?;
-        io::Result::Ok(bytes)
-    };
-    // A range may begin in one piece and end in the next.
-    let copy = |areas: &mut Areas, range: Range<u64>| {
-        for segment in segments {
-            let start = segment.range.start.max(range.start);
-            let end = segment.range.end.min(range.end);
-            if start < end {
-                areas.add(start, read(segment, start..end)?);
-            }
-        }
-        io::Result::Ok(())
-    };
-    let words = |at: u64| {
-        let segment = segments.iter().find(|segment| segment.range.contains(&at))?;
-        let end = at.checked_add(16).filter(|end| *end <= segment.range.end)?;
-        words_of(&read(segment, at..end).ok()?)
-    };
-    let mut places = Places::default();
-    let mut library_end = None;
-    for segment in segments.iter().filter(|segment| segment.is_writable) {
-        let range = segment.range.clone();
-        if library.iter().any(|library| library.contains(&range.start)) {
-            library_end = Some(range.end);
-            places.add_library(range);
-        } else if library_end == Some(range.start) {
-            places.add_zeros(range);
-        } else {
-            places.add_private(range, |at| Some(words(at)?[0]));
-        }
-    }
-    let Places { library, arena_heaps, private } = places;
-    for range in library.iter().chain(&arena_heaps) {
-        copy(&mut image.areas, range.clone())?;
-    }
-    (image.library, image.arena_heaps) = (library, arena_heaps);
-    // The main arena's row is the piece that its end is in.
-    let top = main_top(image);
-    image.heap = private.iter().find(|range| top.is_some_and(|top| range.contains(&top))).cloned();
-    if let Some(heap) = image.heap.clone() {
-        copy(&mut image.areas, heap)?;
-    }
-    for range in private.into_iter().filter(|range| image.heap.as_ref() != Some(range)) {
-        find_mapped(range, Search::Whole, words, &mut image.mapped);
-    }
-    for pointer in image.thread_pointers.clone() {
-        copy(&mut image.areas, pointer.saturating_sub(THREAD_LOCALS)..pointer)?;
-    }
-    Ok(())
+/// The memory in a core file.
+struct CoreMemory<'f> {
+    file: &'f File,
+    segments: Vec<Segment>,
 }
 
-/// Returns the mapped ranges of glibc's files, from the kernel's list of mapped files: their
-/// number, the unit of offsets, then start, end and offset of each, then the names.
-fn library_ranges(note: &[u8]) -> Vec<Range<u64>> {
+impl Memory for CoreMemory<'_> {
+    fn read(&self, range: Range<u64>) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let mut place = range.start;
+        // A range may begin in one piece and end in the next.
+        while let Some(segment) =
+            self.segments.iter().find(|segment| segment.range.contains(&place))
+        {
+            let end = segment.range.end.min(range.end);
+            if place >= end {
+                break;
+            }
+            let Ok(length) = usize::try_from(end - place) else { break };
+            let done = bytes.len();
+            bytes.resize(done + length, 0);
+            let offset = segment.offset + (place - segment.range.start);
+            if self.file.read_exact_at(&mut bytes[done..], offset).is_err() {
+                bytes.truncate(done);
+                break;
+            }
+            place = end;
+        }
+        bytes
+    }
+
+    fn search(&self) -> Search {
+        Search::Whole
+    }
+}
+
+/// A file that was mapped: its range and its path.
+struct MappedFile {
+    range: Range<u64>,
+    path: String,
+}
+
+/// Returns the mapped files, from the kernel's list: their number, the unit of offsets, then start,
+/// end and offset of each, then the names.
+fn mapped_files(note: &[u8]) -> Vec<MappedFile> {
     let Some(count) = word_in(note, 0).and_then(|count| usize::try_from(count).ok()) else {
         return Vec::new();
     };
-    let Some(names) = count.checked_mul(24).and_then(|bytes| note.get(16 + bytes..)) else {
-        return Vec::new();
-    };
-    let names = names.split(|byte| *byte == 0).take(count);
+    let names = count.checked_mul(24).and_then(|bytes| note.get(bytes.checked_add(16)?..));
+    let names = names.unwrap_or_default().split(|byte| *byte == 0).take(count);
     let found = names.enumerate().filter_map(|(index, name)| {
-        let name = name.rsplit(|byte| *byte == b'/').next()?;
-        if !is_c_library(&String::from_utf8_lossy(name)) {
-            return None;
-        }
         let place = 16 + 24 * index;
-        Some(word_in(note, place)?..word_in(note, place + 8)?)
+        let range = word_in(note, place)?..word_in(note, place + 8)?;
+        Some(MappedFile { range, path: String::from_utf8_lossy(name).into_owned() })
     });
     found.collect()
+}
+
+/// Returns the mappings: those of files, with pieces that are not in the core file, and the others.
+fn mappings(segments: &[Segment], files: &[MappedFile]) -> Vec<Mapping> {
+    let file_of = |at: u64| files.iter().find(|file| file.range.contains(&at));
+    let of_segments = segments.iter().map(|segment| {
+        let file = file_of(segment.range.start);
+        Mapping {
+            range: segment.range.clone(),
+            is_writable: segment.is_writable,
+            offset: 0,
+            inode: u64::from(file.is_some()),
+            path: file.map_or_else(String::new, |file| file.path.clone()),
+        }
+    });
+    let is_elsewhere =
+        |file: &&MappedFile| segments.iter().all(|segment| segment.range.start != file.range.start);
+    let of_files = files.iter().filter(is_elsewhere).map(|file| Mapping {
+        range: file.range.clone(),
+        is_writable: false,
+        offset: 0,
+        inode: 1,
+        path: file.path.clone(),
+    });
+    let mut all: Vec<Mapping> = of_segments.chain(of_files).collect();
+    all.sort_by_key(|mapping| mapping.range.start);
+    all
+}
+
+/// Returns the state of a thread (`struct elf_prstatus`): its number, and its registers in the order
+/// of `struct user_regs_struct`.
+fn thread_state(status: &[u8]) -> Option<ThreadState> {
+    let number = status.get(THREAD_NUMBER..THREAD_NUMBER + 4)?.try_into().ok()?;
+    let registers: Vec<u64> = (0..27).map_while(|at| word_in(status, REGISTERS + 8 * at)).collect();
+    Some(ThreadState {
+        number: u32::from_le_bytes(number),
+        stack_pointer: *registers.get(19)?,
+        thread_pointer: *registers.get(21)?,
+        registers: registers[..15].to_vec(),
+    })
 }
 
 fn word_in(bytes: &[u8], at: usize) -> Option<u64> {

@@ -71,6 +71,31 @@ pub(crate) struct Image {
     pub(crate) mapped: Vec<(u64, u64)>,
     /// The thread pointers (the base of `fs`).
     pub(crate) thread_pointers: Vec<u64>,
+    /// Memory outside the heap that may refer to blocks, with its bytes.
+    pub(crate) roots: Vec<(Root, Vec<u8>)>,
+    /// The registers of threads, each with a name.
+    pub(crate) registers: Vec<(String, Vec<u64>)>,
+    /// Sentences about what was not copied.
+    pub(crate) notes: Vec<String>,
+}
+
+/// Memory that may refer to blocks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Root {
+    /// Its name, if it is not a module's data.
+    pub(crate) name: Option<String>,
+    /// The path of the module, or nothing.
+    pub(crate) module: String,
+    /// The address at which the module is loaded.
+    pub(crate) base: u64,
+    pub(crate) range: Range<u64>,
+}
+
+impl Root {
+    /// Makes a root that is no module's data.
+    pub(super) fn named(name: &str, range: Range<u64>) -> Self {
+        Root { name: Some(name.to_owned()), module: String::new(), base: 0, range }
+    }
 }
 
 /// The alignment of heaps of arenas: `HEAP_MAX_SIZE`.

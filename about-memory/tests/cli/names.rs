@@ -47,7 +47,7 @@ fn the_old_names_are_hidden_aliases() {
         .collect();
     assert_eq!(
         names.join(" "),
-        "show diff page explain-rss run record preload recording ps top snapshot minimize track log \
-         call heap export metrics symbolicate check help"
+        "show diff page explain-rss run record preload recording ps top snapshot minimize track attach \
+         inspect log call heap export metrics symbolicate check help"
     );
 }

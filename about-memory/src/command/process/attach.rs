@@ -11,7 +11,7 @@ use crate::command::launch::error::RunError;
 use crate::command::launch::preload;
 use crate::context::Context;
 use crate::error::Failure;
-use crate::glibc_heap::{self, Sum};
+use crate::glibc_heap::{self, Extent, Sum};
 use crate::inject::inject;
 use crate::input::live::{Connection, LiveError, program};
 
@@ -42,7 +42,7 @@ const SOCKET_TIME: Duration = Duration::from_secs(10);
 
 /// Counts the blocks that the program has; 0 if they cannot be counted.
 fn earlier(pid: u32) -> Sum {
-    let copied = glibc_heap::copy(pid).ok();
+    let copied = glibc_heap::copy(pid, Extent::Sums).ok();
     let heap = copied.and_then(|copied| glibc_heap::read(&copied.image));
     heap.filter(|heap| heap.notes.is_empty()).map_or(Sum::default(), |heap| heap.used)
 }

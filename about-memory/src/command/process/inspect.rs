@@ -7,7 +7,7 @@ use clap::Args;
 
 use crate::context::Context;
 use crate::error::{Failure, exit_code};
-use crate::glibc_heap::{self, Copied, read_core};
+use crate::glibc_heap::{self, Copied, Extent, read_core};
 use crate::other_process::Mapping;
 use crate::render::process::inspected::{Inspected, blocks, json, text};
 
@@ -64,7 +64,7 @@ impl InspectArgs {
 fn of_process(pid: u32) -> Result<Inspected, Failure> {
     let mut copies = 0;
     loop {
-        let Copied { image, mappings, stopped } = glibc_heap::copy(pid)?;
+        let Copied { image, mappings, stopped } = glibc_heap::copy(pid, Extent::Sums)?;
         let Some(heap) = glibc_heap::read(&image) else {
             return Err(no_heap(pid, &mappings).into());
         };
@@ -78,7 +78,7 @@ fn of_process(pid: u32) -> Result<Inspected, Failure> {
 }
 
 fn of_core(path: &Path) -> Result<Inspected, Failure> {
-    let image = read_core(path)?;
+    let image = read_core(path, Extent::Sums)?;
     let Some(heap) = glibc_heap::read(&image) else {
         return Err(format!(
             "{}: has no heap of glibc's, which is what `inspect` can read",

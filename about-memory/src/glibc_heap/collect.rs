@@ -1,0 +1,217 @@
+//! Copies what describes a heap, and on request all that its blocks refer to, from a stopped process
+//! or a core file.
+
+use std::ops::Range;
+
+use super::arenas::{main_top, mapped_count};
+use super::image::{Areas, Image, PAGE, Root, THREAD_LOCALS, words_of};
+use super::mapped::{Search, find_mapped};
+use super::places::Places;
+use crate::other_process::{Mapping, is_c_library};
+
+/// Memory that can be read.
+pub(super) trait Memory {
+    /// Reads a range, as far as it can be read from its start on.
+    fn read(&self, range: Range<u64>) -> Vec<u8>;
+
+    /// The extent of the first search for mapped chunks.
+    fn search(&self) -> Search;
+}
+
+/// The state of a thread.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct ThreadState {
+    pub(super) number: u32,
+    pub(super) stack_pointer: u64,
+    pub(super) thread_pointer: u64,
+    /// The registers that may have addresses.
+    pub(super) registers: Vec<u64>,
+}
+
+/// What is copied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Extent {
+    /// What the sums need.
+    Sums,
+    /// The contents of all blocks too, and the memory that may refer to them.
+    Contents,
+}
+
+/// The bytes above a thread pointer that are the C library's (`struct pthread`).
+const THREAD_DESCRIPTION: u64 = 2304;
+
+/// The bytes below a stack pointer that code may use (the System V ABI).
+const RED_ZONE: u64 = 128;
+
+/// The most bytes of memory beside the heap that are searched for addresses.
+const MOST_OTHER: u64 = 1 << 30;
+
+/// Copies an image.
+pub(super) fn collect(
+    memory: &impl Memory,
+    mappings: &[Mapping],
+    threads: &[ThreadState],
+    extent: Extent,
+) -> Image {
+    let places = sort(memory, mappings);
+    let mut image = Image {
+        library: places.library,
+        arena_heaps: places.arena_heaps,
+        thread_pointers: threads.iter().map(|thread| thread.thread_pointer).collect(),
+        ..Image::default()
+    };
+    for range in image.library.iter().chain(&image.arena_heaps) {
+        copy(memory, &mut image.areas, range.clone());
+    }
+    // The main arena's row is the range that its end is in.
+    let top = main_top(&image);
+    let mut private = places.private;
+    if let Some(at) = private.iter().position(|range| top.is_some_and(|top| range.contains(&top))) {
+        let heap = private.swap_remove(at);
+        copy(memory, &mut image.areas, heap.clone());
+        image.heap = Some(heap);
+    }
+    find_all(memory, &mut image, &private);
+    if extent == Extent::Contents {
+        for (start, bytes) in image.mapped.clone() {
+            copy(memory, &mut image.areas, start..start + bytes);
+        }
+        add_roots(memory, &mut image, mappings, threads, &private);
+    }
+    for thread in threads {
+        let pointer = thread.thread_pointer;
+        copy(memory, &mut image.areas, pointer.saturating_sub(THREAD_LOCALS)..pointer);
+    }
+    image
+}
+
+/// Sorts the writable mappings by what they may hold.
+fn sort(memory: &impl Memory, mappings: &[Mapping]) -> Places {
+    let word = |at: u64| Some(words_of(&memory.read(at..at + 16))?[0]);
+    let mut places = Places::default();
+    let mut library_end = None;
+    for mapping in mappings {
+        let range = mapping.range.clone();
+        let is_private = mapping.path.is_empty() || mapping.path == "[heap]";
+        if is_c_library(mapping.file_name()) {
+            library_end = Some(range.end);
+            if mapping.is_writable {
+                places.add_library(range);
+            }
+        } else if mapping.is_writable && is_private {
+            if library_end == Some(range.start) {
+                places.add_zeros(range);
+            } else {
+                places.add_private(range, word);
+            }
+        }
+    }
+    places
+}
+
+/// Finds the chunks that are mappings of their own. Where glibc counts others than a near search
+/// finds, all pages are searched.
+fn find_all(memory: &impl Memory, image: &mut Image, private: &[Range<u64>]) {
+    let words = |at: u64| words_of(&memory.read(at..at + 16));
+    let counted = mapped_count(image);
+    for search in [memory.search(), Search::Whole] {
+        image.mapped.clear();
+        for range in private {
+            find_mapped(range.clone(), search, words, &mut image.mapped);
+        }
+        let bytes: u64 = image.mapped.iter().map(|(_, bytes)| bytes).sum();
+        if counted.is_none_or(|counted| counted.bytes == bytes) {
+            return;
+        }
+    }
+}
+
+/// Copies a range, as far as it can be read.
+fn copy(memory: &impl Memory, areas: &mut Areas, range: Range<u64>) {
+    let bytes = memory.read(range.clone());
+    areas.add(range.start, bytes);
+}
+
+/// Adds the memory outside the heap that may refer to blocks.
+fn add_roots(
+    memory: &impl Memory,
+    image: &mut Image,
+    mappings: &[Mapping],
+    threads: &[ThreadState],
+    private: &[Range<u64>],
+) {
+    let mut covered: Vec<Range<u64>> =
+        image.mapped.iter().map(|(at, size)| *at..at + size).collect();
+    for thread in threads {
+        let ThreadState { number, stack_pointer, thread_pointer, registers } = thread;
+        let name = format!("stack and thread-locals of thread {number}");
+        image.registers.push((format!("registers of thread {number}"), registers.clone()));
+        let holds = |mapping: &&Mapping| mapping.range.contains(stack_pointer);
+        let Some(mapping) = mappings.iter().find(holds) else { continue };
+        // The thread-locals are at the end of a thread's stack, but not of the main thread's.
+        let locals = thread_pointer.saturating_sub(THREAD_LOCALS)
+            ..thread_pointer.saturating_add(THREAD_DESCRIPTION);
+        let start = stack_pointer.saturating_sub(RED_ZONE).max(mapping.range.start);
+        let is_last = mapping.range.contains(thread_pointer);
+        let end = if is_last { locals.end.min(mapping.range.end) } else { mapping.range.end };
+        covered.push(mapping.range.start..end);
+        add_root(memory, image, Root::named(&name, start..end));
+        if !is_last {
+            add_root(memory, image, Root::named(&name, locals));
+        }
+    }
+    let mut left = MOST_OTHER;
+    for (index, mapping) in mappings.iter().enumerate().filter(|(_, mapping)| mapping.is_writable) {
+        let before = mappings[..index].iter().rev().find(|before| before.inode != 0);
+        let follows = |before: &&Mapping| before.range.end == mapping.range.start;
+        let file = if mapping.inode != 0 {
+            Some(mapping)
+        } else {
+            before.filter(|before| mapping.path.is_empty() && follows(before))
+        };
+        let Some(file) = file.filter(|file| file.path.starts_with('/')) else { continue };
+        let first = mappings.iter().find(|first| first.path == file.path);
+        let base = first.map_or(0, |first| first.range.start);
+        let root =
+            Root { name: None, module: file.path.clone(), base, range: mapping.range.clone() };
+        add_root(memory, image, root);
+        covered.push(mapping.range.clone());
+    }
+    covered.sort_by_key(|range| range.start);
+    for range in private {
+        let mut start = range.start;
+        for taken in
+            covered.iter().filter(|taken| taken.start < range.end && range.start < taken.end)
+        {
+            if start < taken.start {
+                left = add_other(memory, image, start..taken.start, left);
+            }
+            start = start.max(taken.end);
+        }
+        if start < range.end {
+            left = add_other(memory, image, start..range.end, left);
+        }
+    }
+}
+
+/// Adds memory of no known use. Returns how many more bytes may be added.
+fn add_other(memory: &impl Memory, image: &mut Image, range: Range<u64>, left: u64) -> u64 {
+    let bytes = range.end - range.start;
+    if bytes > left {
+        image.notes.push(format!(
+            "{bytes} bytes from {:x} on are not searched for addresses of blocks: more than 1 GiB is not in the heap",
+            range.start
+        ));
+        return left;
+    }
+    add_root(memory, image, Root::named("memory without a file", range));
+    left - bytes
+}
+
+fn add_root(memory: &impl Memory, image: &mut Image, root: Root) {
+    let start = root.range.start.next_multiple_of(8);
+    if root.range.end > start && root.range.end - start < MOST_OTHER + PAGE {
+        let bytes = memory.read(start..root.range.end);
+        image.roots.push((Root { range: start..start + bytes.len() as u64, ..root }, bytes));
+    }
+}
