@@ -7,7 +7,8 @@
 //!
 //! Everything is read from a copy ([`Image`]) that may be damaged or hostile: each structure is
 //! checked before it is used, and each walk has an end. `arenas` finds the arenas, `caches` the
-//! chunks at hand, `walk` goes over the rows; `live` and `core_file` take the copy.
+//! chunks at hand, `walk` goes over the rows; `live` and `core_file` take the copy; `scan` writes
+//! it as a dump.
 
 mod image;
 mod arenas;
@@ -16,6 +17,7 @@ mod walk;
 mod places;
 mod mapped;
 mod collect;
+mod scan;
 mod live;
 mod core_file;
 
@@ -24,5 +26,7 @@ mod tests;
 
 pub(crate) use collect::Extent;
 pub(crate) use core_file::read_core;
+pub(crate) use image::Image;
 pub(crate) use live::{Copied, copy};
+pub(crate) use scan::{Process, write_scan};
 pub(crate) use walk::{Heap, Sum, read};

@@ -30,7 +30,7 @@ impl Words {
 
     fn image(&self) -> Image {
         let mut image = Image {
-            library: vec![LIBRARY..LIBRARY + 0x3000],
+            library: std::iter::once(LIBRARY..LIBRARY + 0x3000).collect(),
             heap: Some(HEAP..HEAP + HEAP_SIZE),
             thread_pointers: vec![THREAD],
             ..Image::default()

@@ -1,13 +1,17 @@
 //! `about-memory inspect PID|CORE`: the heap of a process that was not prepared.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
+use flate2::Compression;
+use flate2::write::GzEncoder;
 
+use crate::command::flags::Output;
 use crate::context::Context;
 use crate::error::{Failure, exit_code};
-use crate::glibc_heap::{self, Copied, Extent, read_core};
+use crate::glibc_heap::{self, Copied, Extent, Heap, Image, Process, read_core, write_scan};
 use crate::other_process::Mapping;
 use crate::render::process::inspected::{Inspected, blocks, json, text};
 
@@ -29,6 +33,10 @@ pub struct InspectArgs {
     /// Print JSON
     #[arg(long)]
     json: bool,
+    /// Also write the blocks with their contents to this file, for `heap dominators` and `heap
+    /// why-alive`; gzipped if the name ends in `.gz`. The process is stopped for longer
+    #[arg(long, value_name = "FILE")]
+    save: Option<PathBuf>,
 }
 
 /// The most copies of a running process: a thread may have been stopped while it changed the heap.
@@ -41,11 +49,16 @@ impl InspectArgs {
     /// The process cannot be stopped or read, the file is no core file, there is no heap of
     /// glibc's, or the answer cannot be written.
     pub fn run(self, context: &mut Context<'_>) -> Result<ExitCode, Failure> {
+        let extent = if self.save.is_some() { Extent::Contents } else { Extent::Sums };
         let pid = self.process.to_str().and_then(|text| text.parse().ok());
-        let inspected = match pid {
-            Some(pid) => of_process(pid)?,
-            None => of_core(&self.process)?,
+        let Found { inspected, image, process } = match pid {
+            Some(pid) => of_process(pid, extent)?,
+            None => of_core(&self.process, extent)?,
         };
+        if let Some(file) = &self.save {
+            save(file, &image, &inspected.heap, &process)?;
+            writeln!(context.notes, "about-memory: wrote {}", file.display())?;
+        }
         if self.json {
             json(&inspected, &mut context.out.json())?;
         } else {
@@ -54,17 +67,26 @@ impl InspectArgs {
         if self.blocks {
             blocks(&inspected, &mut context.out)?;
         }
-        for note in &inspected.heap.notes {
+        for note in inspected.heap.notes.iter().chain(&image.notes) {
             writeln!(context.notes, "about-memory: {note}")?;
         }
         Ok(exit_code(inspected.heap.unknown > 0))
     }
 }
 
-fn of_process(pid: u32) -> Result<Inspected, Failure> {
+/// A heap that was read, and the copy that it was read from.
+struct Found {
+    inspected: Inspected,
+    image: Image,
+    process: Process,
+}
+
+fn of_process(pid: u32, extent: Extent) -> Result<Found, Failure> {
+    let program = fs::read_link(format!("/proc/{pid}/exe")).ok();
+    let program = program.map(|path| path.to_string_lossy().into_owned());
     let mut copies = 0;
     loop {
-        let Copied { image, mappings, stopped } = glibc_heap::copy(pid, Extent::Sums)?;
+        let Copied { image, mappings, stopped } = glibc_heap::copy(pid, extent)?;
         let Some(heap) = glibc_heap::read(&image) else {
             return Err(no_heap(pid, &mappings).into());
         };
@@ -72,22 +94,37 @@ fn of_process(pid: u32) -> Result<Inspected, Failure> {
         if heap.notes.is_empty() || copies == COPIES {
             let copied = image.areas.size();
             let name = format!("process {pid}");
-            return Ok(Inspected { name, heap, copied, stopped: Some(stopped) });
+            let inspected = Inspected { name, heap, copied, stopped: Some(stopped) };
+            return Ok(Found { inspected, image, process: Process { program, pid: Some(pid) } });
         }
     }
 }
 
-fn of_core(path: &Path) -> Result<Inspected, Failure> {
-    let image = read_core(path, Extent::Sums)?;
+fn of_core(path: &Path, extent: Extent) -> Result<Found, Failure> {
+    let image = read_core(path, extent)?;
     let Some(heap) = glibc_heap::read(&image) else {
-        return Err(format!(
-            "{}: has no heap of glibc's, which is what `inspect` can read",
-            path.display()
-        )
-        .into());
+        let path = path.display();
+        return Err(
+            format!("{path}: has no heap of glibc's, which is what `inspect` can read").into()
+        );
     };
-    let copied = image.areas.size();
-    Ok(Inspected { name: path.display().to_string(), heap, copied, stopped: None })
+    let (name, copied) = (path.display().to_string(), image.areas.size());
+    let process = Process { program: Some(name.clone()), pid: None };
+    Ok(Found { inspected: Inspected { name, heap, copied, stopped: None }, image, process })
+}
+
+/// Writes a dump with the contents of all blocks.
+fn save(file: &Path, image: &Image, heap: &Heap, process: &Process) -> Result<(), Failure> {
+    let failed = |error| Failure::from(format!("{}: {error}", file.display()));
+    let mut output = Output::create(file).map_err(failed)?;
+    if file.extension().is_some_and(|extension| extension == "gz") {
+        let mut packed = GzEncoder::new(output, Compression::fast());
+        write_scan(image, heap, process, &mut packed).map_err(failed)?;
+        output = packed.finish().map_err(failed)?;
+    } else {
+        write_scan(image, heap, process, &mut output).map_err(failed)?;
+    }
+    output.keep().map_err(failed)
 }
 
 /// Names of libraries and of the allocators in them.
