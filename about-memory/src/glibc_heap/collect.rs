@@ -1,4 +1,4 @@
-//! Copies what describes a heap, and on request all that its blocks refer to, from a stopped process
+//! Copies what describes a heap, and on request the contents of its blocks, from a stopped process
 //! or a core file.
 
 use std::ops::Range;
@@ -28,10 +28,10 @@ pub(super) struct ThreadState {
     pub(super) registers: Vec<u64>,
 }
 
-/// What is copied.
+/// The extent of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Extent {
-    /// What the sums need.
+    /// All that the sums need.
     Sums,
     /// The contents of all blocks too, and the memory that may refer to them.
     Contents,

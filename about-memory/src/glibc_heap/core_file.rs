@@ -215,8 +215,8 @@ fn mappings(segments: &[Segment], files: &[MappedFile]) -> Vec<Mapping> {
     all
 }
 
-/// Returns the state of a thread (`struct elf_prstatus`): its number, and its registers in the order
-/// of `struct user_regs_struct`.
+/// Returns the state of a thread (`struct elf_prstatus`): its number, and its registers in the
+/// order of `struct user_regs_struct`.
 fn thread_state(status: &[u8]) -> Option<ThreadState> {
     let number = status.get(THREAD_NUMBER..THREAD_NUMBER + 4)?.try_into().ok()?;
     let registers: Vec<u64> = (0..27).map_while(|at| word_in(status, REGISTERS + 8 * at)).collect();

@@ -8,6 +8,8 @@ use std::io::{self, Write};
 
 use serde_json::{Value, json};
 
+use memreport_analysis::read::StaticPlace;
+
 use super::image::{Image, Root};
 use super::walk::{Block, Heap};
 
@@ -44,6 +46,7 @@ pub(crate) fn write_scan(
         "pid": process.pid,
         "mode": "scan",
         "reason": "from outside",
+        "allRoots": image.notes.is_empty() && heap.notes.is_empty(),
         "heapAllocated": heap.used.bytes,
         "modules": modules,
         "statics": references(image, blocks),
@@ -105,7 +108,7 @@ fn references(image: &Image, blocks: &[Block]) -> Vec<Value> {
 }
 
 fn reference(root: &Root, place: u64, to: u64) -> Value {
-    let module = if root.module.is_empty() { "(process)" } else { &root.module };
+    let module = if root.module.is_empty() { StaticPlace::PROCESS } else { &root.module };
     let offset = format!("{:x}", place.wrapping_sub(root.base));
     let mut fields = json!({ "module": module, "offset": offset, "to": format!("{to:x}") });
     if let Some(name) = &root.name {

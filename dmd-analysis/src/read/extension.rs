@@ -35,6 +35,9 @@ pub struct Extension {
     pub mode: Option<String>,
     /// The usable bytes of all live blocks, by the allocator's counters.
     pub heap_allocated: Option<u64>,
+    /// True if the dump has every word of the process outside the heap that leads into a block: of
+    /// statics, stacks, registers and other memory. What nothing refers to is leaked.
+    pub has_all_roots: bool,
     /// The live blocks from before tracking began or while it was off, which `blockList` therefore
     /// lacks. Of a profile, an estimate.
     pub untracked: Sum,

@@ -35,6 +35,18 @@ pub struct StaticPlace {
     pub name: Option<String>,
 }
 
+impl StaticPlace {
+    /// The module of words that are in no module's data: stacks, registers, other memory of the
+    /// process. Such a word has a name.
+    pub const PROCESS: &str = "(process)";
+
+    /// Returns whether the word is in a module's data.
+    #[must_use]
+    pub fn is_static(&self) -> bool {
+        self.module != Self::PROCESS
+    }
+}
+
 /// A word of a module's data, and the address in it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[non_exhaustive]

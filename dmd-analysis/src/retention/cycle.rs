@@ -65,7 +65,8 @@ impl Retention<'_> {
             HandleCount::Outside(_) => 2,
         };
         cycles.sort_unstable_by_key(|((external, handles, _), sum)| {
-            let is_known = self.roots.external[*external as usize] != ExternalRoot::Unknown;
+            let root = &self.roots.external[*external as usize];
+            let is_known = !matches!(root, ExternalRoot::Unknown | ExternalRoot::Nothing);
             (is_known, order(*handles), Reverse(sum.retained), sum.first)
         });
         let cycle = |sum: Alike| {

@@ -78,6 +78,7 @@ fn tree_value(node: &RetainedNode) -> Value {
     let (is, name) = match &node.name {
         RetainedName::Heap => ("heap", Value::Null),
         RetainedName::Static(name) => ("static", json!(name)),
+        RetainedName::Outside(name) => ("outside", json!(name)),
         RetainedName::External(root) => external_words(root),
         RetainedName::Shared => ("shared", Value::Null),
         RetainedName::Cycles { count, handles } => {
@@ -101,6 +102,7 @@ fn external_words(root: &ExternalRoot) -> (&'static str, Value) {
         ExternalRoot::Reported(by) => ("reported", json!(by)),
         ExternalRoot::Skipped(field) => ("skipped", json!(field)),
         ExternalRoot::Unknown => ("unknown", Value::Null),
+        ExternalRoot::Nothing => ("nothing", Value::Null),
     }
 }
 
@@ -125,6 +127,7 @@ fn cycle_value(retention: &Retention<'_>, cycle: &Cycle) -> Value {
 fn step_value(retention: &Retention<'_>, step: &Step) -> Value {
     let mut value = match &step.place {
         StepPlace::Static(name) => json!({ "is": "static", "name": name }),
+        StepPlace::Outside(name) => json!({ "is": "outside", "name": name }),
         StepPlace::External(root) => {
             let (is, name) = external_words(root);
             json!({ "is": is, "name": name })

@@ -23,8 +23,8 @@ use handle_count::count_handles;
 /// The roots of a dump: what holds the blocks that no other block points at.
 #[derive(Debug)]
 pub(crate) struct Roots {
-    /// The names of the statics that point at blocks.
-    pub(crate) statics: Vec<String>,
+    /// The statics, and other memory outside the heap, that point at blocks.
+    pub(crate) statics: Vec<RootName>,
     /// The cycles that nothing outside of them points at.
     pub(crate) cycles: Vec<LooseCycle>,
     /// The blocks that nothing in the dump points at, sorted.
@@ -125,9 +125,16 @@ pub(crate) fn find(
     RootedGraph { graph: builder.finish(nodes + 1), roots }
 }
 
+/// The name of a static, or of other memory outside the heap.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct RootName {
+    pub(crate) name: String,
+    pub(crate) is_static: bool,
+}
+
 /// A static, and the blocks that it points at.
 struct StaticRoot {
-    name: String,
+    name: RootName,
     targets: Vec<u32>,
 }
 
@@ -135,7 +142,7 @@ struct StaticRoot {
 fn statics(dump: &Dump, ranges: &BlockRanges) -> Vec<StaticRoot> {
     let Some(ours) = &dump.extension else { return Vec::new() };
     let mut statics: Vec<StaticRoot> = Vec::new();
-    let mut numbers: FxHashMap<String, usize> = FxHashMap::default();
+    let mut numbers: FxHashMap<RootName, usize> = FxHashMap::default();
     let mut add = |place: &StaticPlace, block: u32| {
         let at = *numbers.entry(static_name(place)).or_insert_with_key(|name| {
             statics.push(StaticRoot { name: name.clone(), targets: Vec::new() });
@@ -156,12 +163,13 @@ fn statics(dump: &Dump, ranges: &BlockRanges) -> Vec<StaticRoot> {
     statics
 }
 
-fn static_name(place: &StaticPlace) -> String {
-    match &place.name {
+fn static_name(place: &StaticPlace) -> RootName {
+    let name = match &place.name {
         Some(name) => readable_static(name).to_owned(),
         None => {
             let file = place.module.rsplit('/').next().unwrap_or_default();
             format!("(of no name, in {file} at 0x{:x})", place.offset)
         }
-    }
+    };
+    RootName { name, is_static: place.is_static() }
 }

@@ -1,6 +1,6 @@
 //! Steps of a path: the static, cycle or block that is passed, and the pointer that leads there.
 
-use super::roots::{ExternalRoot, HandleCount};
+use super::roots::{ExternalRoot, HandleCount, RootName};
 use super::{Node, Retention};
 use crate::analysis::frames::BlockType;
 use crate::analysis::scan::links::Link;
@@ -24,6 +24,8 @@ pub struct Step {
 pub enum StepPlace {
     /// A static of the program.
     Static(String),
+    /// Other memory outside the heap, such as a thread's stack.
+    Outside(String),
     /// An external root: nothing in the dump points at the next block.
     External(ExternalRoot),
     /// A cycle at which nothing outside of it points. The next block is one of its blocks.
@@ -113,7 +115,10 @@ impl Retention<'_> {
     pub(crate) fn step(&self, node: u32) -> Step {
         let place = match self.node(node) {
             Node::Block(block) => StepPlace::Block(block),
-            Node::Static(at) => StepPlace::Static(self.roots.statics[at].clone()),
+            Node::Static(at) => {
+                let RootName { name, is_static } = self.roots.statics[at].clone();
+                if is_static { StepPlace::Static(name) } else { StepPlace::Outside(name) }
+            }
             Node::Cycle(at) => {
                 let cycle = &self.roots.cycles[at];
                 let external = self.roots.external[cycle.external as usize].clone();

@@ -10,7 +10,7 @@ use std::cmp::Reverse;
 use rustc_hash::FxHashMap;
 
 use super::kinds::{Key, Keys, frame};
-use super::roots::{ExternalRoot, HandleCount};
+use super::roots::{ExternalRoot, HandleCount, RootName};
 use super::{NONE, Retention};
 use crate::analysis::number::percent;
 
@@ -56,6 +56,8 @@ pub enum RetainedName {
     Heap,
     /// A static of the program.
     Static(String),
+    /// Other memory outside the heap, such as a thread's stack.
+    Outside(String),
     /// The blocks and cycles that an external root holds.
     External(ExternalRoot),
     /// The blocks that several nodes hold, and none of them alone.
@@ -186,7 +188,10 @@ impl Forest<'_> {
     fn name(&self, key: Key, nodes: &[u32]) -> RetainedName {
         match key {
             Key::Root => RetainedName::Heap,
-            Key::Static(at) => RetainedName::Static(self.retention.roots.statics[at].clone()),
+            Key::Static(at) => {
+                let RootName { name, is_static } = self.retention.roots.statics[at].clone();
+                if is_static { RetainedName::Static(name) } else { RetainedName::Outside(name) }
+            }
             Key::External(NONE) => RetainedName::Shared,
             Key::External(number) => {
                 RetainedName::External(self.retention.roots.external[number as usize].clone())

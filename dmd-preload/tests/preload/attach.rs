@@ -77,7 +77,7 @@ pub(crate) fn states(pid: &str) -> String {
 }
 
 /// The usable bytes of glibc's block for this request.
-fn usable(requested: u64) -> u64 {
+pub(crate) fn usable(requested: u64) -> u64 {
     (requested + 8).next_multiple_of(16) - 8
 }
 

@@ -1,5 +1,6 @@
 //! Programs that are seen from outside, beside glibc's own sums.
 
+use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
@@ -7,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 
-use crate::attach::{Running, states};
+use crate::attach::{Running, states, usable};
 use crate::dumps::about_memory;
 use crate::subject::{Scratch, compile, installed};
 
@@ -202,4 +203,62 @@ fn what_cannot_be_inspected_is_named_with_the_reason() {
     assert_equal(&inspected(&child.id().to_string()), &sums);
     drop(child.stdin.take());
     assert!(child.wait().expect("it ends").success());
+}
+
+/// Returns the retained bytes below each root of a saved heap.
+fn retained(dump: &str) -> BTreeMap<String, u64> {
+    let (text, _) = about_memory(&["heap", "dominators", dump, "--json"]).expect("a dump");
+    let tree: Value = serde_json::from_str(&text).expect("JSON");
+    let kids = tree["heap"]["kids"].as_array().unwrap_or_else(|| panic!("{text}"));
+    let mut roots = BTreeMap::new();
+    for kid in kids {
+        let name = kid["name"].as_str().or(kid["is"].as_str()).expect("a name");
+        let name = name.trim_end_matches(|end: char| end.is_ascii_digit()).to_owned();
+        *roots.entry(name).or_default() += number(kid, "/retained");
+    }
+    roots
+}
+
+#[test]
+fn a_saved_heap_tells_what_holds_its_blocks_and_what_is_leaked() {
+    let scratch = Scratch::new("inspect-held");
+    let Some(program) = compile(&scratch, "held.c", "held", &[]) else { return };
+    let script = format!("cd {}; ulimit -c unlimited;", scratch.0.display());
+    let (mut child, _) = start(&program, "", &script);
+    let (pid, live) = (child.id().to_string(), scratch.join("live.dmd.json.gz"));
+    let live = live.to_str().expect("text");
+    let (text, notes) =
+        about_memory(&["inspect", &pid, "--json", "--save", live]).expect("it runs");
+    assert!(notes.contains("live.dmd.json.gz"), "{notes}");
+    let heap: Value = serde_json::from_str(&text).expect("JSON");
+    let check = |roots: &BTreeMap<String, u64>| {
+        assert_eq!(roots.values().sum::<u64>(), number(&heap, "/used/bytes"), "{roots:?}");
+        let node = usable(16);
+        assert_eq!(roots["static_list"], 10 * (usable(100_000) + node), "{roots:?}");
+        // Each thread's list, and blocks of the C library for it.
+        let lists = 300 * (usable(2000) + node) + 200 * (usable(1000) + node);
+        let of_threads = roots["stack and thread-locals of thread "];
+        assert!(of_threads.abs_diff(lists) < 50_000, "{roots:?}");
+        // Old words of a stack may lead to some.
+        let forgotten = 50 * usable(4000);
+        assert!(
+            (forgotten - 5 * usable(4000)..=forgotten).contains(&roots["nothing"]),
+            "{roots:?}"
+        );
+    };
+    check(&retained(live));
+    let (why, _) = about_memory(&["heap", live]).expect("it is a dump");
+    assert!(why.contains("heap-allocated"), "{why}");
+    Command::new("kill").args(["-ABRT", &pid]).status().expect("kill starts");
+    child.wait().expect("it ends");
+    let files = std::fs::read_dir(&scratch.0).expect("a folder").flatten();
+    let is_core = |name: &str| name.starts_with("core");
+    let core = files
+        .map(|file| file.path())
+        .find(|path| path.file_name().and_then(|name| name.to_str()).is_some_and(is_core));
+    let Some(core) = core else { return println!("not run: the kernel writes no core file here") };
+    let saved = scratch.join("core.dmd.json");
+    let [core, saved] = [&core, &saved].map(|path| path.to_str().expect("text"));
+    about_memory(&["inspect", core, "--save", saved]).expect("a core file");
+    check(&retained(saved));
 }

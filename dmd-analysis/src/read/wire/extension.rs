@@ -22,6 +22,8 @@ pub(crate) struct WireExtension {
     pid: Option<u32>,
     uptime_ms: Option<u64>,
     reason: Option<String>,
+    #[serde(rename = "allRoots")]
+    has_all_roots: bool,
     unwinder: Option<String>,
     times: bool,
     stacks: u64,
@@ -127,6 +129,7 @@ impl WireExtension {
             pid: self.pid,
             uptime_ms: self.uptime_ms,
             reason: self.reason,
+            has_all_roots: self.has_all_roots,
             unwinder: self.unwinder,
             times: self.times,
             stacks: self.stacks,

@@ -16,6 +16,8 @@ pub enum ExternalRoot {
     Skipped(String),
     /// Unknown: a stack, a library, or nothing.
     Unknown,
+    /// Nothing, in a dump with all roots.
+    Nothing,
 }
 
 impl ExternalRoot {
@@ -26,6 +28,7 @@ impl ExternalRoot {
             Self::Reported(by) => format!("reported by {by}"),
             Self::Skipped(field) => format!("skipped field {field}"),
             Self::Unknown => "held from a stack or a library, or leaked".to_owned(),
+            Self::Nothing => "leaked: nothing refers to it".to_owned(),
         }
     }
 }
@@ -71,7 +74,10 @@ impl<'d> ExternalRoots<'d> {
             _ => match self.known.get(&None) {
                 Some(&number) => number,
                 None => {
-                    let number = self.number(ExternalRoot::Unknown);
+                    let ours = self.dump.extension.as_ref();
+                    let has_all = ours.is_some_and(|ours| ours.has_all_roots);
+                    let root = if has_all { ExternalRoot::Nothing } else { ExternalRoot::Unknown };
+                    let number = self.number(root);
                     self.known.insert(None, number);
                     number
                 }

@@ -49,6 +49,7 @@ pub fn write_cycles(
 
 fn verdict(cycle: &Cycle) -> String {
     match (&cycle.external, cycle.handles) {
+        (ExternalRoot::Nothing, _) => "leaked: nothing outside refers to it".to_owned(),
         (ExternalRoot::Unknown, HandleCount::Leaked) => {
             "leaked: every handle that its blocks count is in the cycle itself".to_owned()
         }

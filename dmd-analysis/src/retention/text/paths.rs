@@ -140,6 +140,7 @@ impl Retention<'_> {
     fn place(&self, step: &Step) -> String {
         match &step.place {
             StepPlace::Static(name) => format!("static {name}"),
+            StepPlace::Outside(name) => name.clone(),
             StepPlace::External(root) => root.describe(),
             StepPlace::Cycle { blocks, external: ExternalRoot::Unknown, handles } => {
                 let is_leaked = *handles == HandleCount::Leaked;

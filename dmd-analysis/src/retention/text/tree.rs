@@ -66,6 +66,7 @@ fn name(name: &RetainedName) -> String {
     match name {
         RetainedName::Heap => "(all)".to_owned(),
         RetainedName::Static(name) => format!("static {name}"),
+        RetainedName::Outside(name) => name.clone(),
         RetainedName::External(root) => root.describe(),
         RetainedName::Shared => "held by several, and by none alone".to_owned(),
         RetainedName::Cycles { count: cycles, handles: HandleCount::Leaked } => {
