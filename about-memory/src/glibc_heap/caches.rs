@@ -20,6 +20,8 @@ pub(super) struct AtHand {
     pub(super) cached: HashSet<u64>,
     /// Chunks in the fast bins of arenas.
     pub(super) fast: HashSet<u64>,
+    /// The number of threads whose caches are damaged. Their chunks look used.
+    pub(super) damaged: usize,
     /// The chunks that describe the caches.
     pub(super) descriptions: HashSet<u64>,
 }
@@ -30,30 +32,50 @@ pub(super) fn at_hand(image: &Image, arenas: &[Arena]) -> AtHand {
     for arena in arenas {
         fast_bins(image, arena, &mut found.fast);
     }
-    for (place, chunks) in caches(image) {
+    let Caches { whole, damaged } = caches(image);
+    found.damaged = damaged;
+    for (place, chunks) in whole {
         found.descriptions.insert(place - 16);
         found.cached.extend(chunks);
     }
     found
 }
 
-/// Returns the caches of all threads: their places and chunks.
+/// The caches of threads.
+#[derive(Default)]
+struct Caches {
+    /// The places of caches, each once, and their chunks.
+    whole: BTreeMap<u64, Vec<u64>>,
+    /// The number of threads whose lists do not fit their counts.
+    damaged: usize,
+}
+
+/// Returns the caches of all threads.
 ///
 /// A thread-local of the C library has the address, at the same distance from each thread's
 /// pointer. It is the distance at which most threads have a cache: other words may lead to a block
 /// that looks like one.
-fn caches(image: &Image) -> BTreeMap<u64, Vec<u64>> {
-    // Each cache once: another word may lead several threads to the same one.
-    let at = |distance: u64| -> BTreeMap<u64, Vec<u64>> {
-        let found = image.thread_pointers.iter().filter_map(|pointer| {
-            let place = image.areas.word(pointer.checked_sub(distance)?)?;
-            Some((place, cache(image, place)?))
-        });
-        found.collect()
+fn caches(image: &Image) -> Caches {
+    let at = |distance: u64| {
+        let mut caches = Caches::default();
+        for pointer in &image.thread_pointers {
+            let place = pointer.checked_sub(distance).and_then(|at| image.areas.word(at));
+            let Some((place, count_bytes)) =
+                place.and_then(|place| Some((place, cache_layout(image, place)?)))
+            else {
+                continue;
+            };
+            match cache(image, place, count_bytes) {
+                Some(chunks) => _ = caches.whole.insert(place, chunks),
+                None => caches.damaged += 1,
+            }
+        }
+        caches
     };
-    let chunks = |caches: &BTreeMap<u64, Vec<u64>>| caches.values().map(Vec::len).sum::<usize>();
     let distances = (8..=THREAD_LOCALS).step_by(8).map(at);
-    distances.max_by_key(|caches| (caches.len(), chunks(caches))).unwrap_or_default()
+    let chunks = |caches: &Caches| caches.whole.values().map(Vec::len).sum::<usize>();
+    let rank = |caches: &Caches| (caches.whole.len(), chunks(caches), caches.damaged);
+    distances.max_by_key(rank).unwrap_or_default()
 }
 
 /// Adds the chunks in the fast bins of an arena.
@@ -71,18 +93,18 @@ fn fast_bins(image: &Image, arena: &Arena, found: &mut HashSet<u64>) {
     }
 }
 
-/// Returns the chunks of the thread cache (`tcache_perthread_struct`) at this address; `None` if
-/// there is none: the lists must be as long as their counts say.
-fn cache(image: &Image, place: u64) -> Option<Vec<u64>> {
-    if !place.is_multiple_of(16) {
-        return None;
+/// Returns the bytes of each count in the thread cache (`tcache_perthread_struct`) at this address:
+/// two, or one before glibc 2.30. `None` if there is no chunk of its size.
+fn cache_layout(image: &Image, place: u64) -> Option<u64> {
+    match size_of(image, place.checked_sub(16)?)? {
+        0x290 => Some(2),
+        0x250 => Some(1),
+        _ => None,
     }
-    // Counts of two bytes, or of one before glibc 2.30.
-    let count_bytes = match size_of(image, place.checked_sub(16)?)? {
-        0x290 => 2,
-        0x250 => 1,
-        _ => return None,
-    };
+}
+
+/// Returns the chunks of a thread cache; `None` if its lists are not as long as their counts.
+fn cache(image: &Image, place: u64, count_bytes: u64) -> Option<Vec<u64>> {
     let mut found = Vec::new();
     for list in 0..CACHE_LISTS {
         let count = image.areas.bytes(place + count_bytes * list, count_bytes)?;

@@ -147,6 +147,13 @@ fn what_is_damaged_is_left_out_and_named() {
     assert_eq!(heap.unknown, 0x2000);
     assert!(heap.notes[0].contains("0 bytes in 0 were found"), "{heap:?}");
 
+    // A thread in the midst of taking a chunk from its cache.
+    let mut words = process(true);
+    words.set(CACHE + 16, 2);
+    let heap = read(&words.image()).expect("there is an arena");
+    assert_eq!((heap.cached, heap.used.blocks), (sum(0, 0), 3 + 1));
+    assert!(heap.notes[0].contains("the caches of 1 threads are damaged"), "{heap:?}");
+
     // Without a bin there is no arena.
     let mut words = process(true);
     words.set(ARENA + 96 + 16 * 50 + 16, HEAP);

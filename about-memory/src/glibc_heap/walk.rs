@@ -64,6 +64,12 @@ pub(crate) fn read(image: &Image) -> Option<Heap> {
     }
     let at_hand = at_hand(image, &arenas);
     let mut heap = Heap { arenas: arenas.len(), ..Heap::default() };
+    if at_hand.damaged > 0 {
+        heap.notes.push(format!(
+            "the caches of {} threads are damaged; their freed blocks count as used",
+            at_hand.damaged
+        ));
+    }
     for arena in &arenas {
         heap.add_arena(image, arena, &at_hand);
     }
