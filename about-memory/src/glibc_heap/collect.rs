@@ -37,6 +37,9 @@ pub(crate) enum Extent {
     Contents,
 }
 
+/// The kernel's name of the memory that `brk` gives.
+const HEAP: &str = "[heap]";
+
 /// The bytes above a thread pointer that are the C library's (`struct pthread`).
 const THREAD_DESCRIPTION: u64 = 2304;
 
@@ -85,14 +88,32 @@ pub(super) fn collect(
     image
 }
 
+/// Joins neighbouring pieces of `[heap]`: a fork may leave several.
+fn joined(mappings: &[Mapping]) -> Vec<Mapping> {
+    let mut joined: Vec<Mapping> = Vec::with_capacity(mappings.len());
+    for mapping in mappings {
+        match joined.last_mut() {
+            Some(last)
+                if mapping.path == HEAP
+                    && last.path == HEAP
+                    && last.range.end == mapping.range.start =>
+            {
+                last.range.end = mapping.range.end;
+            }
+            _ => joined.push(mapping.clone()),
+        }
+    }
+    joined
+}
+
 /// Sorts the writable mappings by what they may hold.
 fn sort(memory: &impl Memory, mappings: &[Mapping]) -> Places {
     let word = |at: u64| Some(words_of(&memory.read(at..at + 16))?[0]);
     let mut places = Places::default();
     let mut library_end = None;
-    for mapping in mappings {
+    for mapping in joined(mappings) {
         let range = mapping.range.clone();
-        let is_private = mapping.path.is_empty() || mapping.path == "[heap]";
+        let is_private = mapping.path.is_empty() || mapping.path == HEAP;
         if is_c_library(mapping.file_name()) {
             library_end = Some(range.end);
             if mapping.is_writable {
@@ -213,5 +234,24 @@ fn add_root(memory: &impl Memory, image: &mut Image, root: Root) {
     if root.range.end > start && root.range.end - start < MOST_OTHER + PAGE {
         let bytes = memory.read(start..root.range.end);
         image.roots.push((Root { range: start..start + bytes.len() as u64, ..root }, bytes));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::other_process::parse;
+
+    #[test]
+    fn pieces_of_the_heap_are_one() {
+        let lines = "\
+1000-2000 rw-p 00000000 00:00 0 [heap]
+2000-5000 rw-p 00000000 00:00 0 [heap]
+5000-6000 rw-p 00000000 00:00 0
+7000-8000 rw-p 00000000 00:00 0 [heap]
+8000-9000 r--p 00000000 fe:00 7 /lib/x";
+        let mappings: Vec<_> = lines.lines().filter_map(parse).collect();
+        let joined: Vec<_> = joined(&mappings).into_iter().map(|joined| joined.range).collect();
+        assert_eq!(joined, [0x1000..0x5000, 0x5000..0x6000, 0x7000..0x8000, 0x8000..0x9000]);
     }
 }

@@ -212,6 +212,15 @@ fn mappings(segments: &[Segment], files: &[MappedFile]) -> Vec<Mapping> {
     });
     let mut all: Vec<Mapping> = of_segments.chain(of_files).collect();
     all.sort_by_key(|mapping| mapping.range.start);
+    // A fork may leave several pieces of one heap, which have no name here.
+    all.dedup_by(|next, last| {
+        let is_same = |mapping: &Mapping| mapping.is_writable && mapping.inode == 0;
+        let joins = is_same(next) && is_same(last) && last.range.end == next.range.start;
+        if joins {
+            last.range.end = next.range.end;
+        }
+        joins
+    });
     all
 }
 
