@@ -96,9 +96,10 @@ fn fast_bins(image: &Image, arena: &Arena, found: &mut HashSet<u64>) {
 /// Returns the bytes of each count in the thread cache (`tcache_perthread_struct`) at this address:
 /// two, or one before glibc 2.30. `None` if there is no chunk of its size.
 fn cache_layout(image: &Image, place: u64) -> Option<u64> {
+    // A chunk that was cut from a larger one has 16 bytes more if these would be no chunk.
     match size_of(image, place.checked_sub(16)?)? {
-        0x290 => Some(2),
-        0x250 => Some(1),
+        0x290 | 0x2a0 => Some(2),
+        0x250 | 0x260 => Some(1),
         _ => None,
     }
 }

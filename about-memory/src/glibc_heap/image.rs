@@ -16,13 +16,31 @@ struct Area {
 }
 
 impl Areas {
-    /// Adds a piece, unless it overlaps another one.
+    /// Adds a piece, but for what is there already.
     pub(crate) fn add(&mut self, start: u64, bytes: Vec<u8>) {
         let Some(end) = start.checked_add(bytes.len() as u64) else { return };
-        let at = self.list.partition_point(|area| area.start < start);
-        let is_after = at == 0 || self.list[at - 1].range().end <= start;
-        if is_after && self.list.get(at).is_none_or(|next| end <= next.start) {
-            self.list.insert(at, Area { start, bytes });
+        let at = self.list.partition_point(|area| area.range().end <= start);
+        let overlapping = self.list[at..].iter().take_while(|area| area.start < end);
+        let taken: Vec<Range<u64>> = overlapping.map(Area::range).collect();
+        if taken.is_empty() {
+            return self.list.insert(at, Area { start, bytes });
+        }
+        let mut place = start;
+        for hole in taken
+            .iter()
+            .map(|taken| taken.start)
+            .chain([end])
+            .zip(taken.iter().map(|taken| taken.end).chain([end]))
+        {
+            let (next, after) = hole;
+            if place < next {
+                let [from, to] =
+                    [place - start, next - start].map(|at| usize::try_from(at).unwrap_or(0));
+                let area = Area { start: place, bytes: bytes[from..to].to_vec() };
+                let at = self.list.partition_point(|area| area.start < place);
+                self.list.insert(at, area);
+            }
+            place = place.max(after);
         }
     }
 
@@ -117,3 +135,26 @@ pub(crate) const MAPPED_HEADER: u64 = 16;
 
 /// The least bytes of a chunk.
 pub(crate) const LEAST_CHUNK: u64 = 32;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_fill_what_is_missing() {
+        let mut areas = Areas::default();
+        let piece = |byte: u8, length: usize| vec![byte; length];
+        areas.add(16, piece(1, 16));
+        areas.add(48, piece(2, 16));
+        areas.add(0, piece(3, 80));
+        areas.add(20, piece(4, 8));
+        areas.add(u64::MAX - 3, piece(5, 8));
+        let byte = |at: u64| areas.bytes(at, 1).map(|bytes| bytes[0]);
+        let found: Vec<_> = [0, 15, 16, 31, 32, 47, 48, 63, 64, 79, 80].map(byte).into();
+        let expected = [3, 3, 1, 1, 3, 3, 2, 2, 3, 3].map(Some).into_iter().chain([None]);
+        assert_eq!(found, expected.collect::<Vec<_>>());
+        assert_eq!(areas.size(), 80);
+        assert_eq!(areas.word(8), Some(u64::from_le_bytes([3; 8])));
+        assert_eq!(areas.word(12), None, "a word is in one piece");
+    }
+}
