@@ -101,7 +101,7 @@ impl<'p> Caller<'p> {
     /// It does not return in time, or the program ends.
     pub(super) fn call(&mut self, function: u64, arguments: &[u64]) -> Result<u64, InjectError> {
         let top = match self.stack {
-            0 => self.before.rsp - RED_ZONE,
+            0 => self.before.rsp.saturating_sub(RED_ZONE),
             stack => stack + STACK,
         };
         let mut registers = self.before;
@@ -138,6 +138,7 @@ impl<'p> Caller<'p> {
         loop {
             match self.thread.wait(self.end) {
                 Ok(Some(Stop::Signal(libc::SIGSEGV))) => {
+                    self.thread.discard_signal();
                     let registers = self.thread.registers().map_err(|error| self.failed(error))?;
                     return match registers.rip {
                         0 => Ok(registers.rax),
@@ -145,6 +146,8 @@ impl<'p> Caller<'p> {
                     };
                 }
                 Ok(Some(Stop::Signal(_))) => {
+                    // A fault of the borrowed code: the program has no part in it.
+                    self.thread.discard_signal();
                     return Err(InjectError::Library("it crashed while it was loaded".into()));
                 }
                 Ok(Some(Stop::Requested | Stop::Group)) => {

@@ -21,6 +21,8 @@ const SET_SIGNAL_MASK: libc::c_uint = 0x420b;
 pub(crate) struct Traced {
     tid: libc::pid_t,
     is_stopped: bool,
+    /// The signal that the thread has stopped for, which it gets when it goes on; or 0.
+    signal: c_int,
 }
 
 /// The reason why a traced thread has stopped.
@@ -43,7 +45,7 @@ impl Traced {
     pub(crate) fn seize(tid: u32) -> io::Result<Self> {
         let tid = libc::pid_t::try_from(tid).map_err(io::Error::other)?;
         request(libc::PTRACE_SEIZE, tid, ptr::null_mut())?;
-        Ok(Traced { tid, is_stopped: false })
+        Ok(Traced { tid, is_stopped: false, signal: 0 })
     }
 
     /// Stops the thread. Returns `None` if that takes too long, as in an uninterruptible sleep.
@@ -63,7 +65,18 @@ impl Traced {
     /// The thread has ended.
     pub(crate) fn resume(&mut self) -> io::Result<()> {
         self.is_stopped = false;
-        request(libc::PTRACE_CONT, self.tid, ptr::null_mut())
+        request(libc::PTRACE_CONT, self.tid, self.take_signal())
+    }
+
+    /// Keeps the signal that the thread has stopped for from it.
+    pub(crate) fn discard_signal(&mut self) {
+        self.signal = 0;
+    }
+
+    /// Takes the signal that the thread has stopped for, as an argument of a request.
+    fn take_signal(&mut self) -> *mut c_void {
+        let signal = std::mem::take(&mut self.signal);
+        ptr::without_provenance_mut(usize::try_from(signal).unwrap_or(0))
     }
 
     /// Waits until the thread stops. Returns `None` if it does not in time.
@@ -84,7 +97,9 @@ impl Traced {
                 _ if !libc::WIFSTOPPED(status) => return Err(io::ErrorKind::NotFound.into()),
                 _ => {
                     self.is_stopped = true;
-                    return Ok(Some(stop_of(status)));
+                    let stop = stop_of(status);
+                    self.signal = if let Stop::Signal(signal) = stop { signal } else { 0 };
+                    return Ok(Some(stop));
                 }
             }
         }
@@ -132,7 +147,8 @@ impl Drop for Traced {
             // Only a stopped thread can be let go. The kernel does it once this process ends.
             let _ = self.interrupt(Instant::now() + Duration::from_secs(1));
         }
-        let _ = request(libc::PTRACE_DETACH, self.tid, ptr::null_mut());
+        let signal = self.take_signal();
+        let _ = request(libc::PTRACE_DETACH, self.tid, signal);
     }
 }
 

@@ -28,7 +28,10 @@ impl Running {
         let mut child = command.spawn().expect("it starts");
         let input = child.stdin.take().expect("a pipe");
         let output = BufReader::new(child.stdout.take().expect("a pipe"));
-        Running { child, input, output }
+        let mut running = Running { child, input, output };
+        // Its libraries are loaded.
+        running.tell("keep 0 0");
+        running
     }
 
     pub(crate) fn pid(&self) -> String {
@@ -42,7 +45,7 @@ impl Running {
         assert_eq!(answer, "done\n");
     }
 
-    fn attach(&self, words: &[&str]) -> Result<String, String> {
+    pub(crate) fn attach(&self, words: &[&str]) -> Result<String, String> {
         let pid = self.pid();
         let given = [&["attach", &pid][..], words].concat();
         about_memory(&given).map(|(out, _)| out)

@@ -170,6 +170,29 @@ fn programs_under_load_are_inspected_many_times_and_go_on() {
     running.end();
 }
 
+/// Signals of real time are queued, so that each is delivered once.
+#[test]
+fn no_signal_is_lost_or_delivered_twice() {
+    let scratch = Scratch::new("inspect-signals");
+    let Some(program) = compile(&scratch, "running.c", "running", &[]) else { return };
+    let mut running = Running::start(&program, &["churn=2", "signals=600"]);
+    // The handler is there.
+    running.tell("keep 1 1");
+    let script = "i=0; while [ $i -lt 600 ]; do kill -40 \"$0\"; i=$((i + 1)); done";
+    let mut sender = Command::new("sh");
+    let mut sender = sender.args(["-c", script, &running.pid()]).spawn().expect("it starts");
+    let mut copies = 0;
+    while sender.try_wait().expect("ours").is_none() || copies < 20 {
+        about_memory(&["inspect", &running.pid(), "--json"]).expect("it runs");
+        copies += 1;
+        if copies == 5 {
+            running.attach(&[]).expect("it is tracked");
+        }
+    }
+    running.tell("drop");
+    running.end();
+}
+
 #[test]
 fn what_cannot_be_inspected_is_named_with_the_reason() {
     let scratch = Scratch::new("inspect-refused");

@@ -3,9 +3,11 @@
  *   drop          frees all kept blocks
  *   load FILE     loads a library and calls its function keep(N, SIZE) on later lines
  * Arguments: churn=N threads that replace blocks; wait=N threads that wait for a condition; filter
- * for a filter of system calls. Its exit status tells whether its blocks kept their contents. */
+ * for a filter of system calls; signals=N for a program that must get N signals of number 40. Its
+ * exit status tells whether its blocks kept their contents, and whether it got the signals. */
 #include <dlfcn.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,6 +50,13 @@ static void *wait_for_end(void *unused) {
     return unused;
 }
 
+static volatile sig_atomic_t received;
+
+static void receive(int unused) {
+    (void)unused;
+    received++;
+}
+
 static void **kept;
 static size_t kept_count;
 
@@ -65,9 +74,18 @@ static void drop(void) {
 int main(int count, char **words) {
     pthread_t threads[16];
     int started = 0;
+    int expected = 0;
     void (*keep_there)(size_t, size_t) = 0;
     for (int i = 1; i < count; i++) {
         int number = atoi(strchr(words[i], '=') ? strchr(words[i], '=') + 1 : "0");
+        if (!strncmp(words[i], "signals=", 8)) {
+            struct sigaction action = {0};
+            action.sa_handler = receive;
+            action.sa_flags = SA_RESTART;
+            sigaction(40, &action, 0);
+            expected = number;
+            continue;
+        }
         void *(*work)(void *) = words[i][0] == 'c' ? churn : wait_for_end;
         for (int j = 0; j < number; j++, started++)
             pthread_create(&threads[started], 0, work, (void *)(size_t)j);
@@ -99,5 +117,5 @@ int main(int count, char **words) {
         pthread_join(threads[--started], 0);
     drop();
     free(kept);
-    return is_broken;
+    return is_broken || received != expected;
 }

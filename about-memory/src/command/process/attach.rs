@@ -1,10 +1,13 @@
 //! `about-memory attach PID`: starts tracking in a running program that was built without DMD.
 
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use clap::Args;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::command::flags::seconds;
 use crate::command::launch::error::RunError;
@@ -63,6 +66,10 @@ impl AttachArgs {
         let library = preload::library().ok_or(RunError::NoLibrary)?;
         let words = if self.options.is_empty() { "1".to_owned() } else { self.options.join(" ") };
         words.parse::<dmd::Options>()?;
+        // The program would not survive the end of this process in the midst of it.
+        for signal in [SIGINT, SIGTERM, SIGHUP] {
+            signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false)))?;
+        }
         let stopped = inject(pid, library, &words, earlier(pid), self.timeout)?;
         let end = Instant::now() + SOCKET_TIME;
         let tracking = loop {
