@@ -18,6 +18,7 @@ mod places;
 mod mapped;
 mod collect;
 mod scan;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod live;
 mod core_file;
 
@@ -27,6 +28,7 @@ mod tests;
 pub(crate) use collect::Extent;
 pub(crate) use core_file::read_core;
 pub(crate) use image::Image;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 pub(crate) use live::{Copied, copy};
 pub(crate) use scan::{Process, write_scan};
 pub(crate) use walk::{Heap, Sum, read};

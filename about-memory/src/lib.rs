@@ -23,6 +23,7 @@ pub mod report;
 pub mod input;
 mod other_process;
 mod glibc_heap;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod inject;
 pub mod render;
 pub mod command;

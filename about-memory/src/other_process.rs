@@ -1,15 +1,13 @@
 //! Other processes, seen through the kernel: their state, mappings, threads and memory.
 
-mod error;
-mod state;
 mod maps;
-mod trace;
-mod stopped;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod running;
 
-pub(crate) use error::ProcessError;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+pub(crate) use maps::mappings;
 #[cfg(test)]
 pub(crate) use maps::parse;
-pub(crate) use maps::{Mapping, is_c_library, mappings};
-pub(crate) use state::{State, state, threads};
-pub(crate) use stopped::Stopped;
-pub(crate) use trace::{Registers, Stop, Traced};
+pub(crate) use maps::{Mapping, is_c_library};
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+pub(crate) use running::{ProcessError, Registers, State, Stop, Stopped, Traced, state, threads};

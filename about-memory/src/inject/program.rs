@@ -1,12 +1,14 @@
 //! Finds the functions of a running program, and refuses programs that cannot be tracked.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::File;
 use std::ops::Range;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
+use object::read::ReadCache;
 use object::{Object, ObjectSymbol};
+use rustix::fs::{Mode, OFlags};
 
 use super::error::InjectError;
 use crate::other_process::{Mapping, State, is_c_library, mappings, state};
@@ -121,14 +123,9 @@ fn exported(pid: u32, module: &Mapping) -> Option<BTreeMap<String, u64>> {
     // Of a file that was replaced since, only the mapping leads to the old one.
     let Range { start, end } = module.range;
     let mapped = format!("/proc/{pid}/map_files/{start:x}-{end:x}");
-    let file = [inside, mapped].into_iter().find(|file| {
-        let found = fs::metadata(file);
-        found.is_ok_and(|data| {
-            data.is_file() && data.ino() == module.inode && data.len() < MAX_MODULE
-        })
-    })?;
-    let bytes = fs::read(file).ok()?;
-    let parsed = object::File::parse(&*bytes).ok()?;
+    let file = [inside, mapped].into_iter().find_map(|file| open(&file, module.inode))?;
+    let cache = ReadCache::new(file);
+    let parsed = object::File::parse(&cache).ok()?;
     let first = parsed.segments().map(|segment| object::ObjectSegment::address(&segment)).min()?;
     let bias = module.range.start.wrapping_sub(first & !(PAGE - 1));
     let symbols = parsed.dynamic_symbols().filter(|symbol| symbol.is_definition());
@@ -139,6 +136,15 @@ fn exported(pid: u32, module: &Mapping) -> Option<BTreeMap<String, u64>> {
             })
             .collect(),
     )
+}
+
+/// Opens the file of a module, if it has this number. The process may have put something else in
+/// its place, such as a pipe, on which nothing must wait.
+fn open(path: &str, inode: u64) -> Option<File> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?);
+    let found = file.metadata().ok()?;
+    (found.is_file() && found.ino() == inode && found.len() < MAX_MODULE).then_some(file)
 }
 
 #[cfg(test)]

@@ -1,6 +1,8 @@
 //! `about-memory inspect PID|CORE`: the heap of a process that was not prepared.
 
-use std::fs;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod running;
+
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -11,8 +13,7 @@ use flate2::write::GzEncoder;
 use crate::command::flags::Output;
 use crate::context::Context;
 use crate::error::{Failure, exit_code};
-use crate::glibc_heap::{self, Copied, Extent, Heap, Image, Process, read_core, write_scan};
-use crate::other_process::Mapping;
+use crate::glibc_heap::{self, Extent, Heap, Image, Process, read_core, write_scan};
 use crate::render::process::inspected::{Inspected, blocks, json, text};
 
 /// `about-memory inspect`
@@ -39,9 +40,6 @@ pub struct InspectArgs {
     save: Option<PathBuf>,
 }
 
-/// The most copies of a running process: a thread may have been stopped while it changed the heap.
-const COPIES: usize = 10;
-
 impl InspectArgs {
     /// Prints the sums of the heap.
     ///
@@ -52,7 +50,7 @@ impl InspectArgs {
         let extent = if self.save.is_some() { Extent::Contents } else { Extent::Sums };
         let pid = self.process.to_str().and_then(|text| text.parse().ok());
         let Found { inspected, image, process } = match pid {
-            Some(pid) => of_process(pid, extent)?,
+            Some(pid) => running::of_process(pid, extent)?,
             None => of_core(&self.process, extent)?,
         };
         if let Some(file) = &self.save {
@@ -81,22 +79,14 @@ struct Found {
     process: Process,
 }
 
-fn of_process(pid: u32, extent: Extent) -> Result<Found, Failure> {
-    let program = fs::read_link(format!("/proc/{pid}/exe")).ok();
-    let program = program.map(|path| path.to_string_lossy().into_owned());
-    let mut copies = 0;
-    loop {
-        let Copied { image, mappings, stopped } = glibc_heap::copy(pid, extent)?;
-        let Some(heap) = glibc_heap::read(&image) else {
-            return Err(no_heap(pid, &mappings).into());
-        };
-        copies += 1;
-        if heap.notes.is_empty() || copies == COPIES {
-            let copied = image.areas.size();
-            let name = format!("process {pid}");
-            let inspected = Inspected { name, heap, copied, stopped: Some(stopped) };
-            return Ok(Found { inspected, image, process: Process { program, pid: Some(pid) } });
-        }
+/// There are no registers of other processors, and no such calls of other systems.
+#[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
+mod running {
+    use super::{Extent, Failure, Found};
+
+    pub(super) fn of_process(_pid: u32, _extent: Extent) -> Result<Found, Failure> {
+        Err("running processes are inspected on Linux on x86-64 only; core files of one, anywhere"
+            .into())
     }
 }
 
@@ -125,32 +115,4 @@ fn save(file: &Path, image: &Image, heap: &Heap, process: &Process) -> Result<()
         write_scan(image, heap, process, &mut output).map_err(failed)?;
     }
     output.keep().map_err(failed)
-}
-
-/// Names of libraries and of the allocators in them.
-const ALLOCATORS: [(&str, &str); 4] = [
-    ("jemalloc", "jemalloc"),
-    ("mimalloc", "mimalloc"),
-    ("tcmalloc", "tcmalloc"),
-    ("musl", "musl's malloc"),
-];
-
-/// Returns why a process has no heap that can be read.
-fn no_heap(pid: u32, mappings: &[Mapping]) -> String {
-    let has = |part: &str| mappings.iter().any(|mapping| mapping.file_name().contains(part));
-    let private: u64 = mappings
-        .iter()
-        .filter(|mapping| mapping.is_writable && mapping.inode == 0)
-        .map(|mapping| mapping.range.end - mapping.range.start)
-        .sum();
-    let allocator = ALLOCATORS.iter().find(|(part, _)| has(part)).map(|(_, name)| *name);
-    let what = match allocator {
-        Some(name) => format!("its allocator is {name}"),
-        None if has("libc.so.6") => "it has not allocated anything by glibc's malloc".to_owned(),
-        None => "it is statically linked, or its C library is not glibc".to_owned(),
-    };
-    format!(
-        "process {pid} has no heap of glibc's, which is what `inspect` can read: {what}. Its writable mappings without a file \
-         have {private} bytes"
-    )
 }

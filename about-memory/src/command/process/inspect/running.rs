@@ -1,0 +1,60 @@
+//! Reads the heap of a running process.
+
+use std::fs;
+
+use super::Found;
+use crate::error::Failure;
+use crate::glibc_heap::{self, Copied, Extent, Process};
+use crate::other_process::Mapping;
+use crate::render::process::inspected::Inspected;
+
+/// The most copies of a running process: a thread may have been stopped while it changed the heap.
+const COPIES: usize = 10;
+
+/// Copies and reads the heap, until a copy is whole.
+pub(super) fn of_process(pid: u32, extent: Extent) -> Result<Found, Failure> {
+    let program = fs::read_link(format!("/proc/{pid}/exe")).ok();
+    let program = program.map(|path| path.to_string_lossy().into_owned());
+    let mut copies = 0;
+    loop {
+        let Copied { image, mappings, stopped } = glibc_heap::copy(pid, extent)?;
+        let Some(heap) = glibc_heap::read(&image) else {
+            return Err(no_heap(pid, &mappings).into());
+        };
+        copies += 1;
+        if heap.notes.is_empty() || copies == COPIES {
+            let copied = image.areas.size();
+            let name = format!("process {pid}");
+            let inspected = Inspected { name, heap, copied, stopped: Some(stopped) };
+            return Ok(Found { inspected, image, process: Process { program, pid: Some(pid) } });
+        }
+    }
+}
+
+/// Names of libraries and of the allocators in them.
+const ALLOCATORS: [(&str, &str); 4] = [
+    ("jemalloc", "jemalloc"),
+    ("mimalloc", "mimalloc"),
+    ("tcmalloc", "tcmalloc"),
+    ("musl", "musl's malloc"),
+];
+
+/// Returns why a process has no heap that can be read.
+fn no_heap(pid: u32, mappings: &[Mapping]) -> String {
+    let has = |part: &str| mappings.iter().any(|mapping| mapping.file_name().contains(part));
+    let private: u64 = mappings
+        .iter()
+        .filter(|mapping| mapping.is_writable && mapping.inode == 0)
+        .map(|mapping| mapping.range.end - mapping.range.start)
+        .sum();
+    let allocator = ALLOCATORS.iter().find(|(part, _)| has(part)).map(|(_, name)| *name);
+    let what = match allocator {
+        Some(name) => format!("its allocator is {name}"),
+        None if has("libc.so.6") => "it has not allocated anything by glibc's malloc".to_owned(),
+        None => "it is statically linked, or its C library is not glibc".to_owned(),
+    };
+    format!(
+        "process {pid} has no heap of glibc's, which is what `inspect` can read: {what}. Its writable mappings without a file \
+         have {private} bytes"
+    )
+}
