@@ -8,6 +8,10 @@ use super::image::{FLAGS, MAPPED, MAPPED_HEADER, PAGE};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Search {
     /// A few pages, from its start and from the end of each chunk on.
+    #[cfg_attr(
+        not(all(target_os = "linux", target_arch = "x86_64")),
+        allow(dead_code, reason = "for running processes")
+    )]
     Near,
     /// To its end: the kernel may have joined a chunk with a thread's stack.
     Whole,

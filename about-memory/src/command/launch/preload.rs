@@ -26,6 +26,10 @@ pub(crate) fn is_available() -> bool {
 }
 
 /// Returns the library, if this program contains it.
+#[cfg_attr(
+    not(all(target_os = "linux", target_arch = "x86_64")),
+    allow(dead_code, reason = "for running processes")
+)]
 pub(crate) fn library() -> Option<&'static [u8]> {
     is_available().then_some(LIBRARY)
 }
