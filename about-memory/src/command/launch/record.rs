@@ -23,6 +23,9 @@ use std::{fs, io};
 
 /// `about-memory record`
 #[derive(Debug, Args)]
+#[command(override_usage = "\
+about-memory record [OPTIONS] -- PROGRAM [ARGUMENTS]
+       about-memory record [OPTIONS] PID|NAME [-- WORDS]")]
 #[command(after_help = "\
 $DMD selects the recorded blocks. By default this is a sample, one block per 512 KiB on average, each from its allocation to \
 its release on any thread. `DMD=--mode=live` records every block. A program that allocates faster than the recording is \
