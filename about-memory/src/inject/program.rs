@@ -65,7 +65,12 @@ impl Program {
             }
         }
         if !has_glibc {
-            let what = "it is statically linked, or its C library is not glibc";
+            let has_linker = |mapping: &Mapping| mapping.file_name().starts_with("ld-linux");
+            let what = if mappings.iter().any(has_linker) {
+                "its libraries are not loaded yet; try again in a moment"
+            } else {
+                "it is statically linked, or its C library is not glibc"
+            };
             return Err(InjectError::NoLoader(pid, what.to_owned()));
         }
         let of = |name: &str| {
