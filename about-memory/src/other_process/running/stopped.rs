@@ -1,14 +1,12 @@
 //! A process whose threads are all stopped, for as short a time as its memory is copied.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
 use std::time::{Duration, Instant};
 
 use super::error::ProcessError;
 use super::state::threads;
-use super::trace::{Registers, Traced};
+use super::trace::{Registers, Traced, read_memory};
 
 /// The time that each thread has to stop.
 const STOP_TIME: Duration = Duration::from_secs(2);
@@ -22,7 +20,6 @@ const LOOKS: usize = 100;
 pub(crate) struct Stopped {
     pid: u32,
     threads: BTreeMap<u32, Traced>,
-    memory: File,
     since: Instant,
 }
 
@@ -33,9 +30,7 @@ impl Stopped {
     ///
     /// The process has ended, may not be traced, or one of its threads does not stop.
     pub(crate) fn stop(pid: u32) -> Result<Self, ProcessError> {
-        let memory = File::open(format!("/proc/{pid}/mem"));
-        let memory = memory.map_err(|error| ProcessError::NotAllowed(pid, error))?;
-        let mut stopped = Stopped { pid, threads: BTreeMap::new(), memory, since: Instant::now() };
+        let mut stopped = Stopped { pid, threads: BTreeMap::new(), since: Instant::now() };
         for _ in 0..LOOKS {
             if !stopped.stop_new()? {
                 return Ok(stopped);
@@ -84,7 +79,7 @@ impl Stopped {
         let mut bytes = vec![0; length];
         let mut done = 0;
         while done < length {
-            match self.memory.read_at(&mut bytes[done..], address + done as u64) {
+            match read_memory(self.pid, address + done as u64, &mut bytes[done..]) {
                 Ok(0) => break,
                 Ok(more) => done += more,
                 Err(_) if done > 0 => break,

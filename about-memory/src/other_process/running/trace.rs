@@ -152,6 +152,23 @@ impl Drop for Traced {
     }
 }
 
+/// Reads memory of a process that this one may trace: `process_vm_readv(2)`, which copies at once
+/// what `/proc/PID/mem` copies page by page. Returns the number of bytes, fewer if a page cannot be
+/// read.
+///
+/// # Errors
+///
+/// Not even the first byte can be read.
+pub(super) fn read_memory(pid: u32, address: u64, bytes: &mut [u8]) -> io::Result<usize> {
+    let pid = libc::pid_t::try_from(pid).map_err(io::Error::other)?;
+    let from = usize::try_from(address).map_err(io::Error::other)?;
+    let here = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
+    let there = libc::iovec { iov_base: ptr::without_provenance_mut(from), iov_len: bytes.len() };
+    // SAFETY: the first place is valid for the write of its bytes; the kernel checks the other.
+    let read = unsafe { libc::process_vm_readv(pid, &raw const here, 1, &raw const there, 1, 0) };
+    usize::try_from(read).map_err(|_| io::Error::last_os_error())
+}
+
 /// Returns the reason in the status of a stop: see ptrace(2), under `PTRACE_SEIZE`.
 fn stop_of(status: c_int) -> Stop {
     let signal = libc::WSTOPSIG(status);
