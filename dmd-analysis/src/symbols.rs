@@ -11,6 +11,7 @@ mod rewrite;
 mod statics;
 mod symbolicate;
 mod symbol_cache;
+pub(crate) mod types;
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
@@ -24,6 +25,7 @@ use module::Module;
 pub use module::locate::ModuleError;
 pub use module::members::{Layout, Member, Members};
 pub use symbol_cache::SymbolCache;
+pub use types::Types;
 pub use symbolicate::symbolicate;
 
 /// The places to search for symbols.
@@ -107,6 +109,12 @@ impl Symboliser {
             .map(|path| self.module(dump, &path).members(&wanted))
             .filter(|_| !types.is_empty())
             .unwrap_or_default()
+    }
+
+    /// Returns the types of the program that wrote `dump`; none without debug information.
+    pub fn types(&mut self, dump: &Dump) -> Types {
+        let program = dump.extension.as_ref().and_then(|ours| ours.program.clone());
+        program.map(|path| self.module(dump, &path).types()).unwrap_or_default()
     }
 
     /// Returns the module at `path` of the program that wrote `dump`.

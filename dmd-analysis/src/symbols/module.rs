@@ -9,6 +9,7 @@ pub(crate) mod locate;
 pub(crate) mod members;
 pub(crate) mod merged;
 pub(crate) mod names;
+pub(crate) mod types;
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -25,6 +26,7 @@ use super::module::elf::{Elf, function_at};
 use super::module::locate::{Files, ModuleError};
 use super::module::members::{Members, members};
 use super::module::names::{NameCache, demangle};
+use super::types::Types;
 use crate::read::Symbol;
 
 /// The number of addresses per thread: with fewer, the start-up cost of a thread exceeds its
@@ -116,6 +118,11 @@ impl Module {
     /// Returns the fields of types.
     pub(super) fn members(&self, wanted: &HashSet<&str>) -> Members {
         self.files.as_ref().map(|files| members(files, wanted)).unwrap_or_default()
+    }
+
+    /// Returns the types of the module.
+    pub(super) fn types(&self) -> Types {
+        self.files.as_ref().map(|files| types::types(files, &self.path)).unwrap_or_default()
     }
 
     /// Returns the names of the statics at these offsets, in their order.

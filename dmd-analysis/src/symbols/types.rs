@@ -1,0 +1,127 @@
+//! The types of a program with their layouts, from debug information.
+
+use rustc_hash::FxHashMap;
+
+/// The number of a type in [`Types`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct TypeId(pub(crate) u32);
+
+/// A type: its full name, its size in bytes, and its parts.
+#[derive(Debug, Clone)]
+pub(crate) struct Type {
+    pub(crate) name: Box<str>,
+    pub(crate) size: u64,
+    pub(crate) kind: TypeKind,
+    /// The type arguments, by their names: `T`, `A`.
+    pub(crate) arguments: Vec<(Box<str>, TypeId)>,
+}
+
+/// The parts of a type.
+#[derive(Debug, Clone)]
+pub(crate) enum TypeKind {
+    /// A number, or a type without debug information.
+    Plain,
+    /// A thin pointer, and the type that it points at, if that is known.
+    Pointer(Option<TypeId>),
+    /// Equal elements, one after another.
+    Array { element: TypeId, count: u64 },
+    /// Fields that exist at the same time.
+    Struct(Vec<Field>),
+    /// Fields that share their place.
+    Union(Vec<Field>),
+    /// Variants of which one exists, and the number that tells which.
+    Enum { tag: Option<Tag>, variants: Vec<Variant> },
+}
+
+/// A field of a type.
+#[derive(Debug, Clone)]
+pub(crate) struct Field {
+    pub(crate) name: Box<str>,
+    pub(crate) offset: u64,
+    pub(crate) of: TypeId,
+}
+
+/// The number in an enum that tells the variant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Tag {
+    pub(crate) offset: u64,
+    pub(crate) size: u64,
+}
+
+/// A variant of an enum.
+#[derive(Debug, Clone)]
+pub(crate) struct Variant {
+    /// The value of the tag; `None` for the variant of all other values.
+    pub(crate) value: Option<u64>,
+    pub(crate) field: Field,
+}
+
+/// A static of the program.
+#[derive(Debug, Clone)]
+pub(crate) struct StaticVariable {
+    /// The address in the module's file.
+    pub(crate) address: u64,
+    pub(crate) of: TypeId,
+}
+
+/// The types of a program, its statics, and its tables of virtual functions.
+#[derive(Debug, Default)]
+pub struct Types {
+    pub(crate) list: Vec<Type>,
+    pub(crate) by_name: FxHashMap<Box<str>, TypeId>,
+    /// Sorted by address.
+    pub(crate) statics: Vec<StaticVariable>,
+    /// By address in the module's file: the type whose virtual functions are there.
+    pub(crate) virtual_tables: FxHashMap<u64, TypeId>,
+    /// The path of the module.
+    pub(crate) module: String,
+}
+
+impl Types {
+    /// Returns the number of types.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    /// Returns whether the program has no debug information with types.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    pub(crate) fn get(&self, id: TypeId) -> &Type {
+        &self.list[id.0 as usize]
+    }
+
+    pub(crate) fn name(&self, id: TypeId) -> &str {
+        &self.get(id).name
+    }
+
+    /// Returns the static that contains an address of the module's file.
+    pub(crate) fn static_at(&self, address: u64) -> Option<&StaticVariable> {
+        let after = self.statics.partition_point(|known| known.address <= address);
+        let known = self.statics.get(after.checked_sub(1)?)?;
+        (address - known.address < self.get(known.of).size).then_some(known)
+    }
+}
+
+impl Type {
+    /// Returns the type argument with this name.
+    pub(crate) fn argument(&self, name: &str) -> Option<TypeId> {
+        self.arguments.iter().find(|(known, _)| **known == *name).map(|(_, of)| *of)
+    }
+
+    /// Returns the fields of a struct or a union, none of other types.
+    pub(crate) fn fields(&self) -> &[Field] {
+        match &self.kind {
+            TypeKind::Struct(fields) | TypeKind::Union(fields) => fields,
+            _ => &[],
+        }
+    }
+
+    /// Returns the field with this name.
+    pub(crate) fn field(&self, name: &str) -> Option<&Field> {
+        self.fields().iter().find(|field| *field.name == *name)
+    }
+}
