@@ -29,6 +29,7 @@ use crate::command::view::page::build::PageBuildArgs;
 use crate::command::view::page::serve::PageServeArgs;
 use crate::command::view::recording::RecordingArgs;
 use crate::command::view::show::ShowArgs;
+use crate::command::view::tree::TreeArgs;
 use crate::context::Context;
 use crate::error::Failure;
 use clap::{Args, Parser, Subcommand};
@@ -98,6 +99,8 @@ pub enum Command {
     /// Send a command to a running program
     #[command(alias = "ask")]
     Call(CallArgs),
+    /// Show the heap of a program as a typed tree, by owner
+    Tree(TreeArgs),
     /// Analyse a dump or a recording of the heap
     Heap(Box<HeapArgs>),
     /// Convert a dump or recording for another viewer
@@ -208,6 +211,7 @@ impl Command {
             Command::Inspect(args) => args.run(context),
             Command::Log(args) => args.run(context),
             Command::Call(args) => args.run(context),
+            Command::Tree(args) => args.run(context),
             Command::Heap(args) => args.run(context),
             Command::Export(args) => args.run(context),
             Command::Metrics(args) => args.run(context),

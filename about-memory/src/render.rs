@@ -7,6 +7,7 @@ pub mod resident;
 pub(crate) mod check;
 pub(crate) mod census;
 pub(crate) mod coverage;
+pub(crate) mod owners;
 pub(crate) mod recording;
 pub(crate) mod process;
 pub(crate) mod terminal;

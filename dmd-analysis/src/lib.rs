@@ -77,6 +77,7 @@ pub mod symbols;
 pub mod recording;
 pub mod analysis;
 pub mod retention;
+pub mod ownership;
 pub mod heap;
 pub mod census;
 pub mod export;

@@ -7,8 +7,8 @@
 //! does a cycle that nothing outside of it points at. Therefore every block has a path from the
 //! root, and the retained sizes add up to the heap.
 
-mod graph;
-mod roots;
+pub(crate) mod graph;
+pub(crate) mod roots;
 mod reachable;
 mod kinds;
 mod step;
@@ -43,7 +43,7 @@ use kinds::Kinds;
 use roots::{RootedGraph, Roots};
 
 /// The number that stands for no node.
-const NONE: u32 = u32::MAX;
+pub(crate) const NONE: u32 = u32::MAX;
 
 /// The retention graph of a dump: which block keeps which alive.
 ///

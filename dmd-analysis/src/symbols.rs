@@ -25,8 +25,8 @@ use module::Module;
 pub use module::locate::ModuleError;
 pub use module::members::{Layout, Member, Members};
 pub use symbol_cache::SymbolCache;
-pub use types::Types;
 pub use symbolicate::symbolicate;
+pub use types::Types;
 
 /// The places to search for symbols.
 #[derive(Debug, Default, Clone)]

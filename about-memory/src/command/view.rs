@@ -6,3 +6,4 @@ pub mod diff;
 pub mod page;
 pub mod explain_rss;
 pub mod recording;
+pub mod tree;

@@ -5,7 +5,7 @@ mod external;
 mod handle_count;
 
 pub use external::ExternalRoot;
-pub(super) use external::direct_holder;
+pub(crate) use external::direct_holder;
 pub use handle_count::HandleCount;
 
 use rustc_hash::FxHashMap;
@@ -163,7 +163,7 @@ fn statics(dump: &Dump, ranges: &BlockRanges) -> Vec<StaticRoot> {
     statics
 }
 
-fn static_name(place: &StaticPlace) -> RootName {
+pub(crate) fn static_name(place: &StaticPlace) -> RootName {
     let name = match &place.name {
         Some(name) => readable_static(name).to_owned(),
         None => {

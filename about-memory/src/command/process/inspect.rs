@@ -72,6 +72,17 @@ impl InspectArgs {
     }
 }
 
+/// Returns a dump of a running process with the contents of all blocks.
+///
+/// # Errors
+/// The process cannot be stopped or read, or there is no heap of glibc's.
+pub(in crate::command) fn scan_of(pid: u32) -> Result<Vec<u8>, Failure> {
+    let Found { inspected, image, process } = running::of_process(pid, Extent::Contents)?;
+    let mut dump = Vec::new();
+    write_scan(&image, &inspected.heap, &process, &mut dump)?;
+    Ok(dump)
+}
+
 /// A heap that was read, and the copy that it was read from.
 struct Found {
     inspected: Inspected,

@@ -10,7 +10,7 @@ use memreport_analysis::read::unpack;
 use memreport_analysis::read::{Dump, ReadError};
 use memreport_analysis::recording;
 use memreport_analysis::recording::Recording;
-use memreport_analysis::symbols::{Members, Options, Symboliser};
+use memreport_analysis::symbols::{Members, Options, Symboliser, Types};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -123,6 +123,11 @@ impl DumpReader {
     /// Looks up the fields of types in the debug information of the dump's program.
     pub(crate) fn members(&mut self, dump: &Dump, types: &[String]) -> Members {
         self.symboliser.members(dump, types)
+    }
+
+    /// Reads the types of the dump's program from debug information.
+    pub(crate) fn types(&mut self, dump: &Dump) -> Types {
+        self.symboliser.types(dump)
     }
 
     fn finish(&mut self, mut dump: Dump, notes: &mut dyn Write) -> Dump {

@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use super::dwarf::Slice;
 use super::elf::Elf;
 use super::locate::Files;
-use crate::symbols::types::{Types, TypeId};
+use crate::symbols::types::{TypeId, Types};
 
 /// The position of an entry in the debug information, over all units.
 type Place = usize;
@@ -146,7 +146,12 @@ impl Reader {
     }
 
     /// Reads an entry of a type or of a part of it. Returns what its children belong to.
-    fn read_entry(&mut self, entry: &Entry<'_, '_>, parent: Around, around: &[Open]) -> Option<Around> {
+    fn read_entry(
+        &mut self,
+        entry: &Entry<'_, '_>,
+        parent: Around,
+        around: &[Open],
+    ) -> Option<Around> {
         let kind = match entry.entry.tag() {
             gimli::DW_TAG_structure_type => RawKind::Struct,
             gimli::DW_TAG_union_type => RawKind::Union,

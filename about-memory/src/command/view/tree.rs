@@ -1,0 +1,119 @@
+//! `about-memory tree DUMP|PID`: the typed tree of a heap, by owner.
+
+use crate::command::flags::{percent, seconds};
+use crate::command::process::inspect;
+use crate::context::Context;
+use crate::error::Failure;
+use crate::input::dump::{DumpArgs, DumpError, DumpReader};
+use crate::input::folder;
+use crate::input::live::{self, Target};
+use crate::input::open::{NamedBytes, running};
+use crate::render::owners::{Shown, json, text};
+use clap::Args;
+use memreport_analysis::analysis::ClampError;
+use memreport_analysis::ownership::{OwnerTree, OwnerTreeOptions};
+use memreport_analysis::read::{Dump, Mode};
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// `about-memory tree`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Each block is in one row, so the rows add up to the heap. A row is a static, or a field with its type: all blocks that the row \
+above holds through this field. A list or a tree of one type is one row. `?` marks rows to which only a word leads that looks \
+like a pointer; `(shared)` marks blocks that several blocks of the row above hold.
+
+Types and fields need debug information of the program (debug = true in its profile); line tables show types by the stacks \
+that allocated the blocks.")]
+pub struct TreeArgs {
+    /// A dump with DMD=--mode=scan, or one that `inspect --save` wrote; `-` is standard input; or
+    /// the pid of a running program
+    #[arg(value_name = "DUMP|PID")]
+    input: PathBuf,
+
+    /// Show N levels below the roots
+    #[arg(long, value_name = "N", default_value_t = 12)]
+    depth: usize,
+
+    /// Aggregate rows with a smaller share of the heap
+    #[arg(long, value_name = "PERCENT", default_value = "1", value_parser = percent)]
+    min: f64,
+
+    /// Only rows with TEXT in their name, with the rows above and below them
+    #[arg(short, long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+    filter: String,
+
+    /// Pointers of this type hold nothing: `NonNull<gc::GcBox<…>>`, where `…` or `*` stands for
+    /// any text; repeat for several
+    #[arg(long, value_name = "TYPE")]
+    not_through: Vec<String>,
+
+    /// Print JSON: all rows
+    #[arg(long)]
+    json: bool,
+
+    /// Wait at most this long for a running program
+    #[arg(long, value_name = "TIME", default_value = "30", value_parser = seconds)]
+    timeout: Duration,
+
+    /// Flags of symbolication.
+    #[command(flatten)]
+    dump: DumpArgs,
+}
+
+impl TreeArgs {
+    /// Prints the tree.
+    ///
+    /// # Errors
+    /// The dump cannot be read or is no scan, the process cannot be read, or the answer cannot be
+    /// written.
+    pub fn run(self, context: &mut Context<'_>) -> Result<ExitCode, Failure> {
+        let mut reader = self.dump.reader();
+        let dump = self.read(&mut reader, &mut context.notes)?;
+        let types = reader.types(&dump);
+        let mut options = OwnerTreeOptions::default();
+        options.explain.root = folder::working_directory();
+        options.not_through.clone_from(&self.not_through);
+        let tree = OwnerTree::new(&dump, &types, &options)
+            .map_err(|error| DumpError::Clamp(self.input.clone(), error))?;
+        let columns = context.columns().unwrap_or(usize::MAX);
+        let shown = Shown { depth: self.depth, min: self.min, filter: &self.filter, columns };
+        match self.json {
+            true => json::write(&tree, &shown, &mut context.out.json()),
+            false => text::write(&tree, &shown, &mut context.out),
+        }?;
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// Reads the dump, or takes one of the running program.
+    fn read(&self, reader: &mut DumpReader, notes: &mut dyn Write) -> Result<Dump, Failure> {
+        let Some(target) = running(&self.input) else {
+            return Ok(reader.read(&self.input, notes)?);
+        };
+        let name = self.input.to_string_lossy();
+        if let Some(dump) = self.scan_by_tracker(&target, reader, notes)? {
+            return Ok(dump);
+        }
+        let Target::Pid(pid) = target else {
+            return Err(DumpError::Clamp(self.input.clone(), ClampError::NotScan).into());
+        };
+        let bytes = inspect::scan_of(pid)?;
+        Ok(reader.read_bytes(NamedBytes { name: &name, bytes: &bytes }, notes)?)
+    }
+
+    /// Returns the scan that the program's tracker sends, if it has one and is in this mode.
+    fn scan_by_tracker(
+        &self,
+        target: &Target,
+        reader: &mut DumpReader,
+        notes: &mut dyn Write,
+    ) -> Result<Option<Dump>, Failure> {
+        let Ok(program) = live::choose(target, self.timeout) else { return Ok(None) };
+        let Some(bytes) = program.report(true)?.dump else { return Ok(None) };
+        let name = self.input.to_string_lossy();
+        let dump = reader.read_bytes(NamedBytes { name: &name, bytes: &bytes }, notes)?;
+        Ok((dump.invocation.mode == Mode::Scan).then_some(dump))
+    }
+}

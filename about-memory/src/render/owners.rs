@@ -1,0 +1,41 @@
+//! Writes the typed tree of a heap: which static owns which blocks, through which fields.
+
+pub(crate) mod json;
+pub(crate) mod text;
+
+use memreport_analysis::ownership::OwnerRow;
+
+/// The part of a tree that is shown.
+#[derive(Debug)]
+pub(crate) struct Shown<'t> {
+    /// The levels below the roots.
+    pub(crate) depth: usize,
+    /// The smallest share of the heap that gets a line of its own, in percent.
+    pub(crate) min: f64,
+    /// A text that a row, one above it or one below it has in its name; empty for all rows.
+    pub(crate) filter: &'t str,
+    /// The width of the terminal.
+    pub(crate) columns: usize,
+}
+
+impl Shown<'_> {
+    /// Returns the rows that pass the filter, with the bytes that pass it.
+    pub(crate) fn filtered(&self, rows: &[OwnerRow]) -> Vec<OwnerRow> {
+        rows.iter().filter_map(|row| self.filter_row(row)).collect()
+    }
+
+    fn filter_row(&self, row: &OwnerRow) -> Option<OwnerRow> {
+        if row.name.contains(self.filter) {
+            return Some(row.clone());
+        }
+        let children = self.filtered(&row.children);
+        let bytes = children.iter().map(|child| child.bytes).fold(0, u64::saturating_add);
+        // What the row itself has does not pass, so that a sum is of what is named alone.
+        let mut row = row.clone();
+        (row.bytes, row.own, row.blocks, row.typed) = (bytes, 0, 0, 0);
+        (row.used, row.places, row.spare) = (0, 0, 0);
+        (row.compared, row.copies, row.copied_blocks) = (0, 0, 0);
+        row.children = children;
+        (!row.children.is_empty()).then_some(row)
+    }
+}

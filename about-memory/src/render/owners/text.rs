@@ -1,0 +1,119 @@
+//! The typed tree as text: a line for each row, with its bytes, share and blocks.
+
+use std::io::{self, Write};
+
+use memreport_analysis::analysis::{commas, percent, shorten};
+use memreport_analysis::ownership::{OwnerRow, OwnerTree, RowKind};
+
+use super::Shown;
+
+/// The smallest width of a name.
+const MIN_NAME: usize = 24;
+
+/// Writes the rows that are large enough, and the others of each as one line.
+pub(crate) fn write(tree: &OwnerTree, shown: &Shown<'_>, out: &mut dyn Write) -> io::Result<()> {
+    head(tree, out)?;
+    let rows = shown.filtered(&tree.rows);
+    let bytes = number(tree.bytes).len().max("bytes".len());
+    let blocks = number(tree.blocks).len().max("blocks".len());
+    writeln!(out, "{:>bytes$}    share {:>blocks$}", "bytes", "blocks")?;
+    Lines { shown, heap: tree.bytes, bytes, blocks, out }.rows(&rows, " ", 0)
+}
+
+fn head(tree: &OwnerTree, out: &mut dyn Write) -> io::Result<()> {
+    let share = |part: u64| percent(part.into(), tree.bytes.into());
+    writeln!(out, "{} bytes in {} blocks", number(tree.bytes), number(tree.blocks))?;
+    writeln!(
+        out,
+        "{:.1} % are below a named root, {:.1} % through typed fields all the way; {:.1} % have a \
+         type; several roots hold {:.1} %",
+        share(tree.named),
+        share(tree.certain),
+        share(tree.typed),
+        share(tree.several)
+    )?;
+    if !tree.has_types {
+        writeln!(
+            out,
+            "the program's file has no types: build it with debug = true in its profile to see fields"
+        )?;
+    }
+    if tree.untracked.blocks > 0 {
+        let (bytes, blocks) = (number(tree.untracked.bytes), number(tree.untracked.blocks));
+        writeln!(out, "not in the tree: {bytes} bytes in {blocks} blocks from before tracking")?;
+    }
+    writeln!(out)
+}
+
+fn number(number: u64) -> String {
+    commas(number.into())
+}
+
+struct Lines<'s> {
+    shown: &'s Shown<'s>,
+    heap: u64,
+    bytes: usize,
+    blocks: usize,
+    out: &'s mut dyn Write,
+}
+
+impl Lines<'_> {
+    fn rows(&mut self, rows: &[OwnerRow], before: &str, level: usize) -> io::Result<()> {
+        let share = |row: &OwnerRow| percent(row.bytes.into(), self.heap.into());
+        let large = rows.partition_point(|row| share(row) >= self.shown.min && row.bytes > 0);
+        let (large, small) = rows.split_at(large);
+        for (at, row) in large.iter().enumerate() {
+            let is_last = at + 1 == large.len() && small.is_empty();
+            let (here, below) = match (level, is_last) {
+                (0, _) => ("", ""),
+                (_, true) => ("└─ ", "   "),
+                (_, false) => ("├─ ", "│  "),
+            };
+            self.line(row.bytes, row.blocks, &format!("{before}{here}"), &name(row))?;
+            if level < self.shown.depth {
+                self.rows(&row.children, &format!("{before}{below}"), level + 1)?;
+            }
+        }
+        if small.is_empty() {
+            return Ok(());
+        }
+        let sum = |of: &dyn Fn(&OwnerRow) -> u64| small.iter().map(of).fold(0, u64::saturating_add);
+        let here = if level == 0 { "" } else { "└─ " };
+        let name = format!("({} smaller)", commas(small.len() as i128));
+        let (bytes, blocks) = (sum(&|row| row.bytes), sum(&|row| row.blocks));
+        self.line(bytes, blocks, &format!("{before}{here}"), &name)
+    }
+
+    fn line(&mut self, bytes: u64, blocks: u64, before: &str, name: &str) -> io::Result<()> {
+        let share = percent(bytes.into(), self.heap.into());
+        let blocks = if blocks == 0 { String::new() } else { number(blocks) };
+        let (wide, count) = (self.bytes, self.blocks);
+        let taken = wide + 10 + count + 1 + before.chars().count();
+        let room = self.shown.columns.saturating_sub(taken).max(MIN_NAME);
+        let name = shorten(name, room);
+        writeln!(self.out, "{:>wide$} {share:>7.2}% {blocks:>count$}{before}{name}", number(bytes))
+    }
+}
+
+/// Returns the name of a row with its figures.
+fn name(row: &OwnerRow) -> String {
+    let name = match row.kind {
+        RowKind::Static => format!("static {}", row.name),
+        RowKind::Shared => format!("(shared) {}", row.name),
+        _ if row.is_uncertain => format!("? {}", row.name),
+        _ => row.name.clone(),
+    };
+    let mut figures = Vec::new();
+    if row.blocks > 1 {
+        figures.push(format!("mean {}", number(row.own / row.blocks)));
+    }
+    if row.spare > 0 {
+        let load = percent(row.used.into(), row.places.into());
+        figures.push(format!("{load:.0} % full, {} spare", number(row.spare)));
+    }
+    if row.copies > 0 {
+        let copies = percent(row.copies.into(), row.compared.into());
+        figures.push(format!("{copies:.0} % copies"));
+    }
+    if figures.is_empty() { name } else { format!("{name}  ({})", figures.join("; ")) }
+}

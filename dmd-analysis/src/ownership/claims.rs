@@ -1,0 +1,241 @@
+//! Finds the holders of each block: from the roots on, the strongest pointers first.
+
+mod stack_types;
+
+use std::collections::VecDeque;
+
+use crate::analysis::frames::Sites;
+use crate::analysis::scan::links::BlockRanges;
+use crate::read::Dump;
+use crate::retention::NONE;
+use crate::retention::graph::Builder;
+use crate::retention::graph::cycles::loose_cycles;
+
+use super::layout::{Layout, Pointee, Words};
+use super::roots::{Roots, Source};
+use super::shape::{LabelId, STRENGTHS, Shapes, Strength};
+use stack_types::StackTypes;
+
+/// A pointer from one node to a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Edge {
+    pub(super) from: u32,
+    pub(super) to: u32,
+    pub(super) strength: Strength,
+    pub(super) label: LabelId,
+    /// The number of times that the holder had got a layout before.
+    generation: u8,
+}
+
+/// A pointer that is followed later.
+#[derive(Debug, Clone, Copy)]
+struct Pending {
+    from: u32,
+    to: u32,
+    layout: Option<Layout>,
+}
+
+/// The holders and the layout of each block.
+pub(super) struct Claims<'a, 'd, 't> {
+    dump: &'d Dump,
+    ranges: &'a BlockRanges,
+    pub(super) shapes: Shapes<'t>,
+    stack_types: StackTypes<'a>,
+    /// The difference between addresses in memory and in the program's file.
+    bias: u64,
+    /// By block: the first pointer that reached it, or [`NONE`] for none.
+    pub(super) reached_from: Vec<u32>,
+    pub(super) layouts: Vec<Option<Layout>>,
+    generations: Vec<u8>,
+    queues: [VecDeque<Pending>; STRENGTHS],
+    pub(super) edges: Vec<Edge>,
+    /// The blocks, each after the one that it was reached from.
+    pub(super) order: Vec<u32>,
+    /// The heads of what no root reaches: the block, and whether it is in a cycle.
+    pub(super) heads: Vec<u32>,
+}
+
+impl<'a, 'd, 't> Claims<'a, 'd, 't> {
+    pub(super) fn new(
+        dump: &'d Dump,
+        ranges: &'a BlockRanges,
+        sites: &'a Sites,
+        shapes: Shapes<'t>,
+    ) -> Self {
+        let blocks = dump.blocks.len();
+        Self {
+            dump,
+            ranges,
+            bias: bias(dump, &shapes.types.module),
+            stack_types: StackTypes::new(sites, shapes.types),
+            shapes,
+            reached_from: vec![NONE; blocks],
+            layouts: vec![None; blocks],
+            generations: vec![0; blocks],
+            queues: Default::default(),
+            edges: Vec::new(),
+            order: Vec::new(),
+            heads: Vec::new(),
+        }
+    }
+
+    /// Follows all pointers from the roots, and then from what no root reaches.
+    pub(super) fn follow(&mut self, roots: &Roots) {
+        for (source, from) in roots.sources.iter().zip(roots.first..) {
+            for word in &source.words {
+                self.follow_root(source, from, word.place, word.to);
+            }
+        }
+        self.run();
+        self.follow_heads(roots);
+    }
+
+    fn follow_root(&mut self, source: &Source, from: u32, place: u64, to: u64) {
+        let Some(found) = self.ranges.block_at(to) else { return };
+        let types = self.shapes.types;
+        let is_program = source.is_static && source.module == types.module;
+        let known = types.static_at(place).filter(|_| is_program);
+        let slot = known
+            .and_then(|known| Some((known, self.shapes.slot_at(known.of, place - known.address)?)));
+        let Some((_, slot)) = slot else {
+            return self.push(from, found.block, (Strength::Word, LabelId::WORD), None);
+        };
+        let pointee = self.pointee(found.block, found.offset);
+        // The words of a static around this one are not in the dump.
+        let holder = (Words(&[]), 0);
+        let layout = Layout::of_target(&self.shapes, slot.target, holder, pointee, |_| None);
+        self.push(from, found.block, (slot.strength, slot.label), layout);
+    }
+
+    fn pointee(&self, block: u32, into: u64) -> Pointee {
+        Pointee { bytes: self.dump.blocks[block as usize].usable(), into }
+    }
+
+    fn push(
+        &mut self,
+        from: u32,
+        to: u32,
+        (strength, label): (Strength, LabelId),
+        layout: Option<Layout>,
+    ) {
+        let generation = self.generations.get(from as usize).copied().unwrap_or(0);
+        self.edges.push(Edge { from, to, strength, label, generation });
+        let is_new = self.reached_from[to as usize] == NONE;
+        // An owner knows the type better than what reached the block first.
+        let is_better =
+            strength <= Strength::Raw && layout.is_some() && self.layouts[to as usize].is_none();
+        if is_new || is_better {
+            self.queues[strength as usize].push_back(Pending { from, to, layout });
+        }
+    }
+
+    fn run(&mut self) {
+        while let Some(pending) = self.queues.iter_mut().find_map(VecDeque::pop_front) {
+            let at = pending.to as usize;
+            if self.reached_from[at] == NONE {
+                self.reached_from[at] = pending.from;
+                self.order.push(pending.to);
+                let by_stack = || self.by_stack(pending.to);
+                self.layouts[at] = pending.layout.or_else(by_stack);
+            } else if let (Some(layout), None) = (pending.layout, self.layouts[at]) {
+                self.layouts[at] = Some(layout);
+                self.generations[at] = self.generations[at].saturating_add(1);
+            } else {
+                continue;
+            }
+            self.expand(pending.to);
+        }
+        let generations = &self.generations;
+        self.edges.retain(|edge| {
+            let now = generations.get(edge.from as usize).copied().unwrap_or(0);
+            edge.generation == now
+        });
+    }
+
+    fn by_stack(&self, block: u32) -> Option<Layout> {
+        let of = &self.dump.blocks[block as usize];
+        let layout = self.stack_types.layout(of)?;
+        layout.fits(&self.shapes, of.usable()).then_some(layout)
+    }
+
+    /// Pushes the pointers of a block.
+    fn expand(&mut self, block: u32) {
+        let words = Words(self.ranges.words_of(self.dump, block));
+        // By word: whether it is a pointer of the type.
+        let mut typed: Vec<u64> = Vec::new();
+        if let Some(layout) = self.layouts[block as usize] {
+            let mut slots = Vec::new();
+            layout.each_slot(&mut self.shapes, words, &mut |start, slot| {
+                let at = start + slot.offset;
+                if let Some(found) = words.number(at, 8).and_then(|word| self.ranges.block_at(word))
+                {
+                    slots.push((start, slot.clone(), found));
+                    typed.push(at);
+                }
+            });
+            for (start, slot, found) in slots {
+                if found.block == block {
+                    continue;
+                }
+                let pointee = self.pointee(found.block, found.offset);
+                let dynamic = |table: u64| {
+                    let address = table.wrapping_sub(self.bias);
+                    self.shapes.types.virtual_tables.get(&address).copied()
+                };
+                let layout =
+                    Layout::of_target(&self.shapes, slot.target, (words, start), pointee, dynamic);
+                self.push(block, found.block, (slot.strength, slot.label), layout);
+            }
+        }
+        typed.sort_unstable();
+        let mut others = Vec::new();
+        self.ranges.each_link_of(self.dump, block, |link| {
+            if link.to != block && typed.binary_search(&u64::from(link.at)).is_err() {
+                others.push(link.to);
+            }
+        });
+        for to in others {
+            self.push(block, to, (Strength::Word, LabelId::WORD), None);
+        }
+    }
+
+    /// Follows the pointers of the blocks that no root reaches: first of those that nothing points
+    /// at, then of cycles.
+    fn follow_heads(&mut self, roots: &Roots) {
+        let blocks = (0..).take(self.dump.blocks.len());
+        let left: Vec<u32> =
+            blocks.filter(|&block| self.reached_from[block as usize] == NONE).collect();
+        let mut is_held = vec![false; self.dump.blocks.len()];
+        let mut builder = Builder::default();
+        for &block in &left {
+            self.ranges.each_link_of(self.dump, block, |link| {
+                if link.to != block {
+                    is_held[link.to as usize] = true;
+                    builder.add(block, link.to);
+                }
+            });
+        }
+        let heads = left.iter().copied().filter(|&block| !is_held[block as usize]);
+        self.begin_at(heads.collect(), roots);
+        let reached: Vec<bool> = self.reached_from.iter().map(|from| *from != NONE).collect();
+        let cycles = loose_cycles(&builder.graph(self.dump.blocks.len()), &reached);
+        let first = cycles.iter().filter_map(|cycle| cycle.first().copied());
+        self.begin_at(first.collect(), roots);
+    }
+
+    fn begin_at(&mut self, heads: Vec<u32>, roots: &Roots) {
+        for &head in &heads {
+            self.push(roots.external, head, (Strength::Word, LabelId::WORD), None);
+        }
+        self.heads.extend(heads);
+        self.run();
+    }
+}
+
+/// Returns the load bias of a module of the dump.
+fn bias(dump: &Dump, path: &str) -> u64 {
+    let mut modules = dump.extension.iter().flat_map(|ours| &ours.modules);
+    let module = modules.find(|module| module.path == path);
+    let base = module.and_then(|module| module.base.as_deref());
+    base.and_then(|base| u64::from_str_radix(base, 16).ok()).unwrap_or(0)
+}

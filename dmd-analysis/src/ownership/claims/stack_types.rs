@@ -1,0 +1,90 @@
+//! The layouts of blocks by their allocation stacks.
+
+use rustc_hash::FxHashMap;
+
+use crate::analysis::frames::{BlockType, Sites};
+use crate::ownership::layout::Layout;
+use crate::ownership::shape::short;
+use crate::read::Block;
+use crate::symbols::types::{TypeId, Types};
+
+/// The layouts of blocks, by site.
+#[derive(Debug)]
+pub(super) struct StackTypes<'a> {
+    sites: &'a Sites,
+    known: Vec<Option<Pattern>>,
+}
+
+/// A layout whose offsets depend on the size of the block.
+#[derive(Debug, Clone, Copy)]
+enum Pattern {
+    Value(TypeId),
+    Elements(TypeId),
+    Table { of: TypeId, size: u64 },
+    Node { leaf: TypeId, inner: Option<(TypeId, u64)> },
+}
+
+impl<'a> StackTypes<'a> {
+    pub(super) fn new(sites: &'a Sites, types: &Types) -> Self {
+        let mut by_short: FxHashMap<String, TypeId> = FxHashMap::default();
+        if sites.iter().any(|site| matches!(site.block_type, BlockType::Known(_))) {
+            for (number, of) in (0..).map(TypeId).zip(&types.list) {
+                if of.size > 0 && !of.name.is_empty() {
+                    by_short.entry(short(&of.name)).or_insert(number);
+                }
+            }
+        }
+        let known = sites.iter().map(|site| match &site.block_type {
+            BlockType::Known(name) => pattern(name, types, &by_short),
+            _ => None,
+        });
+        Self { known: known.collect(), sites }
+    }
+
+    /// Returns the layout of a block.
+    pub(super) fn layout(&self, block: &Block) -> Option<Layout> {
+        Some(match self.known[self.sites.of(block.alloc)]? {
+            Pattern::Value(of) => Layout::Value { of, at: 0 },
+            Pattern::Elements(of) => Layout::Elements { of, at: 0, head: 0, length: None },
+            Pattern::Node { leaf, inner } => {
+                let inner = inner.filter(|(_, size)| block.req >= *size);
+                Layout::Value { of: inner.map_or(leaf, |(inner, _)| inner), at: 0 }
+            }
+            Pattern::Table { of, size } => {
+                let control = |buckets: u64| Some(buckets.checked_mul(size)?.next_multiple_of(16));
+                let buckets = (0..48).map(|log| 1_u64 << log).find(|&buckets| {
+                    control(buckets).is_some_and(|control| control + buckets + 16 == block.req)
+                })?;
+                Layout::Table { of, control: control(buckets)?, buckets }
+            }
+        })
+    }
+}
+
+fn pattern(name: &str, types: &Types, known: &FxHashMap<String, TypeId>) -> Option<Pattern> {
+    let name = short(name);
+    let inside = |prefix: &str, suffix: &str| name.strip_prefix(prefix)?.strip_suffix(suffix);
+    let find = |name: &str| known.get(name).copied();
+    if let Some(of) = inside("Box<", ">") {
+        return find(of).map(Pattern::Value);
+    }
+    if let Some(of) = inside("[", "]") {
+        return find(of).map(Pattern::Elements);
+    }
+    if name == "String" {
+        return find("u8").map(Pattern::Elements);
+    }
+    for (pointer, inner) in [("Rc<", "RcInner"), ("Arc<", "ArcInner")] {
+        if let Some(of) = inside(pointer, ">") {
+            return find(&format!("{inner}<{of}>")).map(Pattern::Value);
+        }
+    }
+    if let Some(of) = name.strip_prefix("HashMap table of ") {
+        let of = find(of)?;
+        return Some(Pattern::Table { of, size: types.get(of).size });
+    }
+    let entries = inside("BTreeMap<", "> node")?;
+    let inner = find(&format!("InternalNode<{entries}>"));
+    let inner = inner.map(|inner| (inner, types.get(inner).size));
+    Some(Pattern::Node { leaf: find(&format!("LeafNode<{entries}>"))?, inner })
+}

@@ -1,0 +1,69 @@
+//! The holder of each block: of its strongest pointers, the nearest node that all of them come
+//! through.
+
+use crate::retention::NONE;
+use crate::retention::graph::dominators::Dominators;
+use crate::retention::graph::{Builder, Graph};
+
+use super::claims::{Claims, Edge};
+use super::roots::Roots;
+use super::shape::{LabelId, Strength};
+
+/// The tree of holders.
+pub(super) struct Holders {
+    pub(super) dominators: Dominators,
+    pub(super) root: u32,
+    /// The strongest pointers to each block, sorted by the block.
+    edges: Vec<Edge>,
+}
+
+impl Holders {
+    /// Finds the holders of all blocks.
+    pub(super) fn new(claims: &mut Claims<'_, '_, '_>, roots: &Roots) -> Self {
+        let mut all = std::mem::take(&mut claims.edges);
+        all.sort_unstable_by_key(|edge| (edge.to, edge.strength, edge.from, edge.label));
+        let mut strongest = all.clone();
+        let mut of = (NONE, Strength::Owner);
+        strongest.retain(|edge| {
+            if edge.to != of.0 {
+                of = (edge.to, edge.strength);
+            }
+            edge.strength == of.1
+        });
+        let first = graph(&strongest, roots);
+        let mut reached = vec![false; first.len()];
+        first.reach(roots.external, &mut reached);
+        // A circle of strong pointers hangs on the pointer by which it was reached.
+        let mut edges = strongest;
+        for &block in &claims.order {
+            if !reached[block as usize] {
+                let from = claims.reached_from[block as usize];
+                let known = all.partition_point(|edge| edge.to < block);
+                let mut into = all[known..].iter().take_while(|edge| edge.to == block);
+                edges.extend(into.find(|edge| edge.from == from));
+                first.reach(block, &mut reached);
+            }
+        }
+        edges.sort_unstable_by_key(|edge| (edge.to, edge.strength, edge.from, edge.label));
+        let root = roots.external;
+        let dominators = Dominators::new(&graph(&edges, roots), root);
+        Self { dominators, root, edges }
+    }
+
+    /// Returns the label of the pointer from one node to a block, if there is one.
+    pub(super) fn label(&self, from: u32, block: u32) -> Option<LabelId> {
+        let first = self.edges.partition_point(|edge| edge.to < block);
+        let mut into = self.edges[first..].iter().take_while(|edge| edge.to == block);
+        into.find(|edge| edge.from == from).map(|edge| edge.label)
+    }
+}
+
+fn graph(edges: &[Edge], roots: &Roots) -> Graph {
+    let mut sorted: Vec<(u32, u32)> = edges.iter().map(|edge| (edge.from, edge.to)).collect();
+    let sources = roots.first..roots.external;
+    sorted.extend(sources.map(|source| (roots.external, source)));
+    sorted.sort_unstable();
+    let mut builder = Builder::default();
+    sorted.into_iter().for_each(|(from, to)| builder.add(from, to));
+    builder.finish(roots.nodes())
+}

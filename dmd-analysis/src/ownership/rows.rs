@@ -1,0 +1,251 @@
+//! Rows of the tree: alike blocks of one holder share a row.
+
+use rustc_hash::FxHashMap;
+
+use crate::analysis::frames::{BlockType, Sites};
+use crate::analysis::scan::links::BlockRanges;
+use crate::read::Dump;
+
+use super::claims::Claims;
+use super::contents::Contents;
+use super::holders::Holders;
+use super::layout::{Layout, Load, Words};
+use super::roots::Roots;
+use super::shape::{LabelId, Shapes, short};
+use super::tree::RowKind;
+
+/// A row before the tree is built.
+#[derive(Debug)]
+pub(super) struct Draft {
+    pub(super) name: String,
+    pub(super) kind: RowKind,
+    pub(super) is_uncertain: bool,
+    pub(super) parent: Option<usize>,
+    pub(super) sums: Sums,
+}
+
+/// The sums over the blocks of a row, without those of rows below it. Bytes are usable bytes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Sums {
+    pub(super) blocks: u64,
+    pub(super) bytes: u64,
+    /// The bytes of blocks whose type is known.
+    pub(super) typed: u64,
+    /// Elements in use, and places for elements, of buffers and tables.
+    pub(super) load: Load,
+    /// The bytes of places without an element.
+    pub(super) spare: u64,
+    /// The bytes of blocks whose contents were compared.
+    pub(super) compared: u64,
+    pub(super) copies: u64,
+    pub(super) copied_blocks: u64,
+}
+
+/// The identity of a row below its parent.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Key {
+    name: u32,
+    kind: RowKind,
+}
+
+/// All rows, and how to find them.
+pub(super) struct Rows<'a, 'd, 't> {
+    dump: &'d Dump,
+    ranges: &'a BlockRanges,
+    sites: &'a Sites,
+    claims: Claims<'a, 'd, 't>,
+    holders: Holders,
+    heads: Vec<u32>,
+    pub(super) list: Vec<Draft>,
+    known: FxHashMap<(Option<usize>, Key), usize>,
+    keys: Vec<Key>,
+    names: FxHashMap<String, u32>,
+    contents: Contents,
+}
+
+impl<'a, 'd, 't> Rows<'a, 'd, 't> {
+    /// Makes the rows of a heap.
+    pub(super) fn new(
+        (dump, ranges, sites): (&'d Dump, &'a BlockRanges, &'a Sites),
+        mut claims: Claims<'a, 'd, 't>,
+        roots: &Roots,
+    ) -> Self {
+        let holders = Holders::new(&mut claims, roots);
+        let mut heads = std::mem::take(&mut claims.heads);
+        heads.sort_unstable();
+        let mut rows = Self {
+            dump,
+            ranges,
+            sites,
+            claims,
+            holders,
+            heads,
+            list: Vec::new(),
+            known: FxHashMap::default(),
+            keys: Vec::new(),
+            names: FxHashMap::default(),
+            contents: Contents::default(),
+        };
+        rows.fill(roots);
+        rows
+    }
+
+    fn fill(&mut self, roots: &Roots) {
+        let root = self.holders.root;
+        let mut pending: Vec<(u32, Option<usize>)> = Vec::new();
+        pending.extend(self.holders.dominators.children(root).iter().map(|&node| (node, None)));
+        while let Some((node, parent)) = pending.pop() {
+            let row = match roots.sources.get((node as usize).wrapping_sub(self.dump.blocks.len()))
+            {
+                Some(source) => {
+                    let kind = if source.is_static { RowKind::Static } else { RowKind::Memory };
+                    self.row(None, &source.name, kind, false)
+                }
+                None => self.block(node, parent),
+            };
+            let below = self.holders.dominators.children(node);
+            pending.extend(
+                below
+                    .iter()
+                    .map(|&below| (below, Some((node, row))))
+                    .map(|(below, held)| (below, held.map(|(_, row)| row))),
+            );
+        }
+    }
+
+    /// Adds a block to its row, and returns the row.
+    fn block(&mut self, block: u32, parent: Option<usize>) -> usize {
+        let row = match parent {
+            None => self.top_row(block),
+            Some(parent) => {
+                let from = self.holders.dominators.parent(block).unwrap_or(self.holders.root);
+                self.row_below(block, parent, self.holders.label(from, block))
+            }
+        };
+        self.add(row, block);
+        row
+    }
+
+    /// Returns the row of a block that no single root holds.
+    fn top_row(&mut self, block: u32) -> usize {
+        let is_head = self.heads.binary_search(&block).is_ok();
+        let has_all = self.dump.extension.as_ref().is_some_and(|ours| ours.has_all_roots);
+        let (name, kind) = match (is_head, has_all) {
+            (false, _) => ("held by several, and by none alone", RowKind::Several),
+            (true, true) => ("leaked: nothing refers to it", RowKind::Leaked),
+            (true, false) => ("held from a stack or a library, or leaked", RowKind::Unknown),
+        };
+        let top = self.row(None, name, kind, false);
+        let name = self.type_text(block);
+        self.row(Some(top), &name, RowKind::Blocks, false)
+    }
+
+    fn row_below(&mut self, block: u32, parent: usize, label: Option<LabelId>) -> usize {
+        let (name, kind, is_uncertain) = match label {
+            Some(LabelId::WORD) => (self.type_text(block), RowKind::Blocks, true),
+            None => (self.type_text(block), RowKind::Shared, false),
+            Some(label) => {
+                let mut name = self.claims.shapes.label_text(label).to_owned();
+                if let Some(concrete) = self.concrete(block, &name) {
+                    name = format!("{name} = {concrete}");
+                }
+                (name, RowKind::Blocks, false)
+            }
+        };
+        self.row(Some(parent), &name, kind, is_uncertain)
+    }
+
+    /// Returns the row with this name below a parent. A row that is above already takes the blocks
+    /// too, so that a list is one row.
+    fn row(
+        &mut self,
+        parent: Option<usize>,
+        name: &str,
+        kind: RowKind,
+        is_uncertain: bool,
+    ) -> usize {
+        let next = u32::try_from(self.names.len()).unwrap_or(u32::MAX);
+        let number = match self.names.get(name) {
+            Some(&known) => known,
+            None => *self.names.entry(name.to_owned()).or_insert(next),
+        };
+        let key = Key { name: number, kind };
+        let mut above = parent;
+        while let Some(row) = above {
+            if self.keys[row] == key && self.list[row].is_uncertain == is_uncertain {
+                return row;
+            }
+            above = self.list[row].parent;
+        }
+        let list = &mut self.list;
+        let keys = &mut self.keys;
+        *self.known.entry((parent, key.clone())).or_insert_with(|| {
+            let name = name.to_owned();
+            list.push(Draft { name, kind, is_uncertain, parent, sums: Sums::default() });
+            keys.push(key);
+            list.len() - 1
+        })
+    }
+
+    fn add(&mut self, row: usize, number: u32) {
+        let block = &self.dump.blocks[number as usize];
+        let bytes = block.usable().saturating_mul(block.num);
+        let words = Words(self.ranges.words_of(self.dump, number));
+        let layout = self.claims.layouts[number as usize];
+        let is_known = matches!(self.sites.get(block.alloc).block_type, BlockType::Known(_));
+        let shapes = &mut self.claims.shapes;
+        let sums = &mut self.list[row].sums;
+        sums.blocks = sums.blocks.saturating_add(block.num);
+        sums.bytes = sums.bytes.saturating_add(bytes);
+        if layout.is_some() || is_known {
+            sums.typed = sums.typed.saturating_add(bytes);
+        }
+        let Some(layout) = layout else { return };
+        let size = shapes.types.get(layout.type_of()).size;
+        if let Some(Load { used, places }) = layout.load(size, block.req, words) {
+            sums.load.used = sums.load.used.saturating_add(used);
+            sums.load.places = sums.load.places.saturating_add(places);
+            sums.spare = sums.spare.saturating_add((places - used).saturating_mul(size));
+        }
+        if let Some(is_copy) = self.contents.is_copy(row, layout, words, shapes) {
+            sums.compared = sums.compared.saturating_add(bytes);
+            if is_copy {
+                sums.copies = sums.copies.saturating_add(bytes);
+                sums.copied_blocks += 1;
+            }
+        }
+    }
+
+    /// Returns the type of a block in words: by its stack, or else by its layout.
+    fn type_text(&self, block: u32) -> String {
+        let site = self.sites.get(self.dump.blocks[block as usize].alloc);
+        match (&site.block_type, self.claims.layouts[block as usize]) {
+            (BlockType::Known(name), _) => name.clone(),
+            (_, Some(layout)) => layout_text(&self.claims.shapes, layout),
+            (other, None) => other.describe(),
+        }
+    }
+
+    /// Returns the type behind a `dyn`.
+    fn concrete(&self, block: u32, name: &str) -> Option<String> {
+        if !name.contains("<dyn ") {
+            return None;
+        }
+        let Layout::Value { of, .. } = self.claims.layouts[block as usize]? else { return None };
+        Some(short(self.claims.shapes.types.name(of)))
+    }
+}
+
+fn layout_text(shapes: &Shapes<'_>, layout: Layout) -> String {
+    let name = short(shapes.types.name(layout.type_of()));
+    let inside = |prefix: &str| name.strip_prefix(prefix)?.strip_suffix('>');
+    match layout {
+        Layout::Value { .. } => match (inside("RcInner<"), inside("ArcInner<")) {
+            (Some(of), _) => format!("Rc<{of}>"),
+            (_, Some(of)) => format!("Arc<{of}>"),
+            _ => name,
+        },
+        Layout::Elements { .. } => format!("[{name}]"),
+        Layout::Table { .. } => format!("HashMap table of {name}"),
+    }
+}
