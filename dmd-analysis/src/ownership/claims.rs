@@ -27,6 +27,18 @@ pub(super) struct Edge {
     generation: u8,
 }
 
+/// How well the way from a root to a block is known, the best first.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Rank {
+    /// Through typed fields.
+    #[default]
+    Typed,
+    /// Also through words that may be pointers.
+    Words,
+    /// Not from a root of the dump.
+    Unrooted,
+}
+
 /// A pointer that is followed later.
 #[derive(Debug, Clone, Copy)]
 struct Pending {
@@ -45,12 +57,16 @@ pub(super) struct Claims<'a, 'd, 't> {
     bias: u64,
     /// By block: the first pointer that reached it, or [`NONE`] for none.
     pub(super) reached_from: Vec<u32>,
+    /// By block: how well its way from a root is known.
+    ranks: Vec<Rank>,
     pub(super) layouts: Vec<Option<Layout>>,
     generations: Vec<u8>,
     queues: [VecDeque<Pending>; STRENGTHS],
     pub(super) edges: Vec<Edge>,
     /// The blocks, each after the one that it was reached from.
     pub(super) order: Vec<u32>,
+    /// The number of the node that holds what no root reaches.
+    external: u32,
     /// The heads of what no root reaches: the block, and whether it is in a cycle.
     pub(super) heads: Vec<u32>,
 }
@@ -61,6 +77,7 @@ impl<'a, 'd, 't> Claims<'a, 'd, 't> {
         ranges: &'a BlockRanges,
         sites: &'a Sites,
         shapes: Shapes<'t>,
+        roots: &Roots,
     ) -> Self {
         let blocks = dump.blocks.len();
         Self {
@@ -70,11 +87,13 @@ impl<'a, 'd, 't> Claims<'a, 'd, 't> {
             stack_types: StackTypes::new(sites, shapes.types),
             shapes,
             reached_from: vec![NONE; blocks],
+            ranks: vec![Rank::default(); blocks],
             layouts: vec![None; blocks],
             generations: vec![0; blocks],
             queues: Default::default(),
             edges: Vec::new(),
             order: Vec::new(),
+            external: roots.external,
             heads: Vec::new(),
         }
     }
@@ -120,6 +139,10 @@ impl<'a, 'd, 't> Claims<'a, 'd, 't> {
     ) {
         let generation = self.generations.get(from as usize).copied().unwrap_or(0);
         self.edges.push(Edge { from, to, strength, label, generation });
+        // A weak pointer holds the block alone, and only once the value in it is gone.
+        if strength == Strength::Weak && self.ranges.words_of(self.dump, to).first() != Some(&0) {
+            return;
+        }
         let is_new = self.reached_from[to as usize] == NONE;
         // An owner knows the type better than what reached the block first.
         let is_better =
@@ -130,10 +153,17 @@ impl<'a, 'd, 't> Claims<'a, 'd, 't> {
     }
 
     fn run(&mut self) {
-        while let Some(pending) = self.queues.iter_mut().find_map(VecDeque::pop_front) {
+        let next = |queues: &mut [VecDeque<Pending>; STRENGTHS]| {
+            let mut queues = queues.iter_mut().enumerate();
+            queues.find_map(|(strength, queue)| Some((strength, queue.pop_front()?)))
+        };
+        while let Some((strength, pending)) = next(&mut self.queues) {
             let at = pending.to as usize;
             if self.reached_from[at] == NONE {
                 self.reached_from[at] = pending.from;
+                let is_word = strength >= Strength::Word as usize;
+                let own = if is_word { Rank::Words } else { Rank::Typed };
+                self.ranks[at] = self.rank(pending.from).max(own);
                 self.order.push(pending.to);
                 let by_stack = || self.by_stack(pending.to);
                 self.layouts[at] = pending.layout.or_else(by_stack);
@@ -150,6 +180,12 @@ impl<'a, 'd, 't> Claims<'a, 'd, 't> {
             let now = generations.get(edge.from as usize).copied().unwrap_or(0);
             edge.generation == now
         });
+    }
+
+    /// Returns how well the way from a root to a node is known.
+    pub(super) fn rank(&self, node: u32) -> Rank {
+        let outside = if node == self.external { Rank::Unrooted } else { Rank::Typed };
+        self.ranks.get(node as usize).copied().unwrap_or(outside)
     }
 
     fn by_stack(&self, block: u32) -> Option<Layout> {

@@ -1,11 +1,10 @@
 //! The holder of each block: of its strongest pointers, the nearest node that all of them come
 //! through.
 
-use crate::retention::NONE;
 use crate::retention::graph::dominators::Dominators;
 use crate::retention::graph::{Builder, Graph};
 
-use super::claims::{Claims, Edge};
+use super::claims::{Claims, Edge, Rank};
 use super::roots::Roots;
 use super::shape::{LabelId, Strength};
 
@@ -21,14 +20,18 @@ impl Holders {
     /// Finds the holders of all blocks.
     pub(super) fn new(claims: &mut Claims<'_, '_, '_>, roots: &Roots) -> Self {
         let mut all = std::mem::take(&mut claims.edges);
-        all.sort_unstable_by_key(|edge| (edge.to, edge.strength, edge.from, edge.label));
+        all.sort_unstable_by_key(|edge| (edge.to, claim(edge, claims), edge.from, edge.label));
         let mut strongest = all.clone();
-        let mut of = (NONE, Strength::Owner);
+        let mut of = None;
         strongest.retain(|edge| {
-            if edge.to != of.0 {
-                of = (edge.to, edge.strength);
+            let now = claim(edge, claims);
+            match of {
+                Some((to, best)) if to == edge.to => best == now,
+                _ => {
+                    of = Some((edge.to, now));
+                    true
+                }
             }
-            edge.strength == of.1
         });
         let first = graph(&strongest, roots);
         let mut reached = vec![false; first.len()];
@@ -56,6 +59,14 @@ impl Holders {
         let mut into = self.edges[first..].iter().take_while(|edge| edge.to == block);
         into.find(|edge| edge.from == from).map(|edge| edge.label)
     }
+}
+
+/// Returns the claim of a pointer, the best first. Between owners, one of a well known way counts:
+/// a stale pointer in a buffer of unknown length may look like an owner. Then strength counts.
+fn claim(edge: &Edge, claims: &Claims<'_, '_, '_>) -> (bool, Rank, Strength) {
+    let is_owner = edge.strength <= Strength::Shared;
+    let rank = if is_owner { claims.rank(edge.from) } else { Rank::default() };
+    (!is_owner, rank, edge.strength)
 }
 
 fn graph(edges: &[Edge], roots: &Roots) -> Graph {

@@ -150,6 +150,8 @@ impl Layout {
     pub(super) fn load(self, size: u64, requested: u64, words: Words<'_>) -> Option<Load> {
         match self {
             Self::Value { .. } => None,
+            // Behind counts, or a wide pointer, there is no more room than elements need.
+            Self::Elements { at, .. } if at > 0 => None,
             Self::Elements { at, length, .. } => {
                 let places = requested.saturating_sub(at).checked_div(size)?;
                 Some(Load { used: length?.min(places), places })

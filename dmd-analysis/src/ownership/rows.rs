@@ -142,6 +142,8 @@ impl<'a, 'd, 't> Rows<'a, 'd, 't> {
 
     fn row_below(&mut self, block: u32, parent: usize, label: Option<LabelId>) -> usize {
         let (name, kind, is_uncertain) = match label {
+            // All nodes of a map are one row.
+            Some(LabelId::NODE) => return parent,
             Some(LabelId::WORD) => (self.type_text(block), RowKind::Blocks, true),
             None => (self.type_text(block), RowKind::Shared, false),
             Some(label) => {
@@ -228,7 +230,7 @@ impl<'a, 'd, 't> Rows<'a, 'd, 't> {
 
     /// Returns the type behind a `dyn`.
     fn concrete(&self, block: u32, name: &str) -> Option<String> {
-        if !name.contains("<dyn ") {
+        if !name.contains("dyn ") {
             return None;
         }
         let Layout::Value { of, .. } = self.claims.layouts[block as usize]? else { return None };

@@ -22,10 +22,10 @@ pub(crate) enum Strength {
     Raw,
     /// A reference.
     Borrowed,
-    /// `Weak`, or a child's pointer to its parent.
-    Weak,
     /// A word that looks like a pointer.
     Word,
+    /// `Weak`, or a child's pointer to its parent.
+    Weak,
     /// A pointer of a type that the user excludes.
     Excluded,
 }
@@ -115,6 +115,8 @@ pub(crate) struct LabelId(pub(crate) u32);
 impl LabelId {
     /// A word that only looks like a pointer.
     pub(crate) const WORD: Self = Self(0);
+    /// A node of a map that holds a node below it.
+    pub(crate) const NODE: Self = Self(1);
 }
 
 /// The use of a type, by which its fields are named.
@@ -142,8 +144,8 @@ impl<'t> Shapes<'t> {
         Self {
             types,
             known: FxHashMap::default(),
-            label_numbers: FxHashMap::from_iter([(word.clone(), LabelId::WORD)]),
-            labels: vec![word],
+            label_numbers: FxHashMap::default(),
+            labels: vec![word, "(node)".to_owned()],
             not_through,
         }
     }

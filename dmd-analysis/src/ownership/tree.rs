@@ -135,7 +135,7 @@ impl OwnerTree {
         let sites = Sites::new(dump, options.explain.max_frames, &style);
         let roots = Roots::new(dump);
         let shapes = Shapes::new(types, &options.not_through);
-        let mut claims = Claims::new(dump, &ranges, &sites, shapes);
+        let mut claims = Claims::new(dump, &ranges, &sites, shapes, &roots);
         claims.follow(&roots);
         let rows = Rows::new((dump, &ranges, &sites), claims, &roots);
         let rows = nest(rows.list);

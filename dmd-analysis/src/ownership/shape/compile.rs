@@ -22,6 +22,9 @@ struct Way {
 /// A type with more levels than this is damaged.
 const DEEPEST: u32 = 64;
 
+/// The path to the nodes below a node of a map.
+const NODES: &str = "(nodes)";
+
 /// Returns the pointers of a type.
 pub(super) fn compile(shapes: &mut Shapes<'_>, id: TypeId, role: Role) -> Vec<Part> {
     let way = Way {
@@ -145,6 +148,9 @@ fn pointer(
 
 fn label(shapes: &mut Shapes<'_>, way: &Way) -> LabelId {
     let declared = short(shapes.types.name(way.declared));
+    if way.path == NODES {
+        return LabelId::NODE;
+    }
     let text = if way.path.is_empty() { declared } else { format!("{}: {declared}", way.path) };
     shapes.label(&text)
 }
@@ -165,10 +171,9 @@ fn repeat(
 
 /// Returns the parts of a node of a `BTreeMap`: keys, values, and the nodes below it.
 fn node(shapes: &mut Shapes<'_>, id: TypeId, way: &Way) -> Option<Vec<Part>> {
-    const NODES: &str = "alloc::collections::btree::node::";
     let types = shapes.types;
     let of = types.get(id);
-    let name = of.name.strip_prefix(NODES)?;
+    let name = of.name.strip_prefix("alloc::collections::btree::node::")?;
     let mut parts = Vec::new();
     if name.starts_with("InternalNode<") {
         let (data, edges) = (of.field("data")?, of.field("edges")?);
@@ -176,7 +181,7 @@ fn node(shapes: &mut Shapes<'_>, id: TypeId, way: &Way) -> Option<Vec<Part>> {
         parts.extend(node(shapes, data.of, &leaf)?);
         let length = types.get(data.of).field("len")?.offset + leaf.offset;
         let TypeKind::Array { element, .. } = types.get(edges.of).kind else { return None };
-        let inner = Way { offset: 0, raw: Strength::Owner, path: "(nodes)".into(), ..way.clone() };
+        let inner = Way { offset: 0, raw: Strength::Owner, path: NODES.into(), ..way.clone() };
         let count = Count::At { offset: length, plus: 1 };
         parts.extend(repeat(shapes, element, &inner, way.offset + edges.offset, count));
         return Some(parts);
