@@ -17,3 +17,6 @@ mod contents;
 mod tree;
 
 pub use tree::{OwnerRow, OwnerTree, OwnerTreeOptions, RowKind};
+
+#[cfg(test)]
+mod tests;

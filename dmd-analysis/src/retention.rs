@@ -30,7 +30,7 @@ pub use tree::{RetainedName, RetainedNode, TreeOptions};
 pub use why_alive::{PathOptions, PathToRoot, Target, TargetNotFound, WhyAlive};
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use crate::analysis::ClampError;
 use crate::analysis::ExplainOptions;

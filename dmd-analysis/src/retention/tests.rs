@@ -2,4 +2,4 @@
 
 mod oracle;
 mod shown;
-mod random;
+pub(crate) mod random;

@@ -112,8 +112,10 @@ fn name(row: &OwnerRow) -> String {
         figures.push(format!("{load:.0} % full, {} spare", number(row.spare)));
     }
     if row.copies > 0 {
-        let copies = percent(row.copies.into(), row.compared.into());
-        figures.push(format!("{copies:.0} % copies"));
+        // Contents that could not be compared may be copies too.
+        let least = if row.compared < row.own { "at least " } else { "" };
+        let copies = percent(row.copies.into(), row.own.into());
+        figures.push(format!("{least}{copies:.0} % copies"));
     }
     if figures.is_empty() { name } else { format!("{name}  ({})", figures.join("; ")) }
 }

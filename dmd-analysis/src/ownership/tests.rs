@@ -1,0 +1,125 @@
+//! Tests of whole trees: small dumps with what they become, and random ones that add up.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use proptest::prelude::*;
+
+use super::{OwnerRow, OwnerTree, OwnerTreeOptions};
+use crate::read::{Dump, read_slice};
+use crate::retention::tests::random;
+use crate::symbols::Types;
+
+fn tree(dump: &Dump) -> OwnerTree {
+    OwnerTree::new(dump, &Types::default(), &OwnerTreeOptions::default()).expect("it is a scan")
+}
+
+fn scan(blocks: &str, ours: &str) -> Dump {
+    let text = format!(
+        r##"{{"version":5,"invocation":{{"dmdEnvVar":null,"mode":"scan"}},"blockList":[{blocks}],
+        "memreport":{{"version":1,{ours}}},"traceTable":{{}},"frameTable":{{}}}}"##
+    );
+    read_slice(text.as_bytes()).expect("it is a dump")
+}
+
+/// Returns the rows as text: a line for each, with its bytes and blocks.
+fn text(rows: &[OwnerRow], depth: usize, out: &mut String) {
+    for row in rows {
+        let mark = if row.is_uncertain { "? " } else { "" };
+        let (OwnerRow { name, bytes, blocks, .. }, indent) = (row, depth * 2);
+        let _ = writeln!(out, "{:indent$}{mark}{name} {bytes} {blocks}", "");
+        text(&row.children, depth + 1, out);
+    }
+}
+
+fn shown(dump: &Dump) -> String {
+    let mut out = String::new();
+    text(&tree(dump).rows, 0, &mut out);
+    out
+}
+
+#[test]
+fn a_block_that_two_statics_hold_belongs_to_none_alone() {
+    let blocks = r#"{"req":64,"addr":"1000","contents":["3000"]},{"req":32,"addr":"2000",
+        "contents":["3000"]},{"req":16,"addr":"3000"},{"req":8,"addr":"4000"}"#;
+    let words = r#""statics":[{"module":"/p","offset":"8","name":"p::A","to":"1000"},
+        {"module":"/p","offset":"10","name":"p::B","to":"2000"}]"#;
+    let expected = "\
+p::A 64 0
+  ? type unknown 64 1
+p::B 32 0
+  ? type unknown 32 1
+held by several, and by none alone 16 0
+  type unknown 16 1
+held from a stack or a library, or leaked 8 0
+  type unknown 8 1
+";
+    assert_eq!(shown(&scan(blocks, words)), expected);
+}
+
+#[test]
+fn what_nothing_refers_to_is_leaked_in_a_dump_with_all_roots() {
+    let blocks = r#"{"req":64,"addr":"1000","contents":["2000"]},{"req":32,"addr":"2000",
+        "contents":["1000"]},{"req":16,"addr":"3000"}"#;
+    let found = shown(&scan(blocks, r#""allRoots":true,"statics":[]"#));
+    let expected = "\
+leaked: nothing refers to it 112 0
+  type unknown 112 2
+    ? type unknown 32 1
+";
+    assert_eq!(found, expected, "a cycle and a block");
+}
+
+#[test]
+fn a_dump_that_is_no_scan_is_refused() {
+    let text = br##"{"version":5,"invocation":{"dmdEnvVar":null,"mode":"live"},"blockList":[],
+        "traceTable":{},"frameTable":{}}"##;
+    let dump = read_slice(text).expect("it is a dump");
+    let found = OwnerTree::new(&dump, &Types::default(), &OwnerTreeOptions::default());
+    assert!(found.is_err());
+}
+
+fn sum_of_rows(rows: &[OwnerRow]) -> (u64, u64) {
+    let sum = |(bytes, blocks): (u64, u64), row: &OwnerRow| {
+        let below = sum_of_rows(&row.children);
+        assert_eq!(row.bytes, row.own + below.0, "{}", row.name);
+        (bytes + row.own + below.0, blocks + row.blocks + below.1)
+    };
+    rows.iter().fold((0, 0), sum)
+}
+
+proptest! {
+    #[test]
+    fn rows_of_any_dump_add_up_to_its_blocks(
+        edges in proptest::collection::btree_set((0_u32..24, 0_u32..24), 0..60),
+        known in proptest::collection::btree_set(0_u32..24, 0..4),
+    ) {
+        let dump = random::dump(24, &edges, &known);
+        let tree = tree(&dump);
+        let heap: u64 = dump.blocks.iter().map(|block| block.usable() * block.num).sum();
+        prop_assert_eq!(sum_of_rows(&tree.rows), (heap, 24));
+        prop_assert_eq!((tree.bytes, tree.blocks), (heap, 24));
+        // What a static leads to is below a static, or held by several.
+        let reached = reached(&edges, &known);
+        let held = tree.named + tree.several;
+        let expected: u64 = reached.iter().map(|&at| dump.blocks[at as usize].usable()).sum();
+        let none = tree.rows.iter().filter(|row| row.name.starts_with("held from"));
+        let none: u64 = none.map(|row| row.bytes).sum();
+        prop_assert_eq!(held + none, heap);
+        prop_assert!(held >= expected, "{} and {}", held, expected);
+    }
+}
+
+/// Returns the blocks that the known ones lead to.
+fn reached(edges: &BTreeSet<(u32, u32)>, known: &BTreeSet<u32>) -> BTreeSet<u32> {
+    let mut reached = known.clone();
+    loop {
+        let more: Vec<u32> =
+            edges.iter().filter(|edge| reached.contains(&edge.0)).map(|edge| edge.1).collect();
+        let before = reached.len();
+        reached.extend(more);
+        if reached.len() == before {
+            return reached;
+        }
+    }
+}
