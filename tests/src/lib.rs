@@ -23,6 +23,7 @@ mod documents {
         running: "docs/guide/src/running.md",
         unmodified: "docs/guide/src/unmodified.md",
         heap: "docs/guide/src/heap.md",
+        tree: "docs/guide/src/tree.md",
         recordings: "docs/guide/src/recordings.md",
         profiles: "docs/guide/src/profiles.md",
         page: "docs/guide/src/page.md",

@@ -134,8 +134,8 @@ fn spare_room_and_copies_are_counted() {
     assert_eq!(titles.used, 100 * 29);
     assert_eq!(titles.places, titles.used + titles.spare);
     assert!(titles.spare > 0 && titles.copies == 0, "{titles:?}");
-    // The documents have four different pages, of 20 to 23 numbers. Scans have whole words, so those
-    // of an odd number cannot be compared.
+    // The documents have four different pages, of 20 to 23 numbers. Scans have whole words, so
+    // those of an odd number cannot be compared.
     let pages = row(&tree, &[&documents[..], &["pages: Vec<Vec<u32>>", "Vec<u32>"]].concat());
     assert_eq!((pages.blocks, pages.copied_blocks), (400, 2 * 99));
     assert!(pages.copies > 0 && pages.copies < pages.compared, "{pages:?}");

@@ -27,7 +27,7 @@ pub(super) struct Edge {
     generation: u8,
 }
 
-/// How well the way from a root to a block is known, the best first.
+/// The evidence for the way from a root to a block, the best first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Rank {
     /// Through typed fields.
@@ -57,13 +57,13 @@ pub(super) struct Claims<'a, 'd, 't> {
     bias: u64,
     /// By block: the first pointer that reached it, or [`NONE`] for none.
     pub(super) reached_from: Vec<u32>,
-    /// By block: how well its way from a root is known.
+    /// By block: the evidence for its way from a root.
     ranks: Vec<Rank>,
     pub(super) layouts: Vec<Option<Layout>>,
     generations: Vec<u8>,
     queues: [VecDeque<Pending>; STRENGTHS],
     pub(super) edges: Vec<Edge>,
-    /// The blocks, each after the one that it was reached from.
+    /// The blocks, each after its predecessor on the way from a root.
     pub(super) order: Vec<u32>,
     /// The number of the node that holds what no root reaches.
     external: u32,
@@ -182,7 +182,7 @@ impl<'a, 'd, 't> Claims<'a, 'd, 't> {
         });
     }
 
-    /// Returns how well the way from a root to a node is known.
+    /// Returns the evidence for the way from a root to a node.
     pub(super) fn rank(&self, node: u32) -> Rank {
         let outside = if node == self.external { Rank::Unrooted } else { Rank::Typed };
         self.ranks.get(node as usize).copied().unwrap_or(outside)

@@ -17,7 +17,7 @@ use super::shape::Shapes;
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct OwnerTreeOptions {
-    /// How blocks without a type are named.
+    /// The names of blocks without a type.
     pub explain: ExplainOptions,
     /// The names of pointer types that hold nothing: `NonNull<GcBox<…>>`, where `…` or `*` stands
     /// for any text.
@@ -32,11 +32,11 @@ pub enum RowKind {
     Static,
     /// Other memory outside the heap: a stack, thread-locals, registers.
     Memory,
-    /// What several roots hold, and none alone.
+    /// Blocks that several roots hold, and none alone.
     Several,
-    /// What nothing in the dump refers to, in a dump without all roots.
+    /// Blocks that nothing in the dump refers to, in a dump without all roots.
     Unknown,
-    /// What nothing refers to.
+    /// Leaked blocks: nothing refers to them.
     Leaked,
     /// Blocks that the row above holds through one field.
     Blocks,

@@ -121,13 +121,14 @@ fn main() -> ExitCode {
 }
 
 fn save(report: String) -> io::Result<()> {
-    let mut lines: Vec<String> = Vec::new();
-    lines.push(counted("INDEX", || drop(INDEX.set(Mutex::new(index())))));
-    lines.push(counted("SHAPES", || *SHAPES.lock().expect("not poisoned") = shapes()));
-    lines.push(counted("SETTINGS", || drop(SETTINGS.read())));
-    lines.push(counted("NODES", || drop(NODES.set(nodes()))));
-    lines.push(counted("WORDS", || *WORDS.lock().expect("not poisoned") = Some(words())));
-    lines.push(counted("TABLE", || *TABLE.lock().expect("not poisoned") = table()));
+    let lines = [
+        counted("INDEX", || drop(INDEX.set(Mutex::new(index())))),
+        counted("SHAPES", || *SHAPES.lock().expect("not poisoned") = shapes()),
+        counted("SETTINGS", || drop(SETTINGS.read())),
+        counted("NODES", || drop(NODES.set(nodes()))),
+        counted("WORDS", || *WORDS.lock().expect("not poisoned") = Some(words())),
+        counted("TABLE", || *TABLE.lock().expect("not poisoned") = table()),
+    ];
     use_all();
     memreport::snapshot().save(report)?;
     io::Write::write_all(&mut io::stdout(), lines.concat().as_bytes())

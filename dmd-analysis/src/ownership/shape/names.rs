@@ -44,7 +44,7 @@ fn path_end(text: &str) -> usize {
     }
 }
 
-/// Returns whether a field of this type is passed over in names: the library's own parts.
+/// Returns whether names leave out the fields of this type, because it is a library's.
 pub(super) fn is_library(name: &str) -> bool {
     const LIBRARIES: [&str; 12] = [
         "alloc::",
