@@ -3,6 +3,8 @@
 
 use std::ops::Range;
 
+use memreport_analysis::read::StaticPlace;
+
 use super::arenas::{main_top, mapped_count};
 use super::image::{Areas, Image, PAGE, Root, THREAD_LOCALS, words_of};
 use super::mapped::{Search, find_mapped};
@@ -225,7 +227,7 @@ fn add_other(memory: &impl Memory, image: &mut Image, range: Range<u64>, left: u
         ));
         return left;
     }
-    add_root(memory, image, Root::named("memory without a file", range));
+    add_root(memory, image, Root::named(StaticPlace::OTHER_MEMORY, range));
     left - bytes
 }
 

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 
 use crate::analysis::frames::Sites;
 use crate::analysis::scan::links::BlockRanges;
-use crate::read::Dump;
+use crate::read::{Dump, StaticPlace};
 use crate::retention::NONE;
 use crate::retention::graph::Builder;
 use crate::retention::graph::cycles::loose_cycles;
@@ -100,9 +100,24 @@ impl<'a, 'd, 't> Claims<'a, 'd, 't> {
 
     /// Follows all pointers from the roots, and then from what no root reaches.
     pub(super) fn follow(&mut self, roots: &Roots) {
-        for (source, from) in roots.sources.iter().zip(roots.first..) {
+        let (named, other): (Vec<_>, Vec<_>) = roots
+            .sources
+            .iter()
+            .zip(roots.first..)
+            .partition(|(source, _)| source.name != StaticPlace::OTHER_MEMORY);
+        for (source, from) in named {
             for word in &source.words {
                 self.follow_root(source, from, word.place, word.to);
+            }
+        }
+        self.run();
+        // Such memory may be anything, also a table of all blocks. It holds only the rest.
+        for (source, from) in other {
+            for word in &source.words {
+                let block = self.ranges.block_at(word.to).map(|found| found.block as usize);
+                if block.is_some_and(|block| self.reached_from[block] == NONE) {
+                    self.follow_root(source, from, word.place, word.to);
+                }
             }
         }
         self.run();

@@ -61,12 +61,11 @@ impl Holders {
     }
 }
 
-/// Returns the claim of a pointer, the best first. Between owners, one of a well known way counts:
-/// a stale pointer in a buffer of unknown length may look like an owner. Then strength counts.
-fn claim(edge: &Edge, claims: &Claims<'_, '_, '_>) -> (bool, Rank, Strength) {
-    let is_owner = edge.strength <= Strength::Shared;
-    let rank = if is_owner { claims.rank(edge.from) } else { Rank::default() };
-    (!is_owner, rank, edge.strength)
+/// Returns the claim of a pointer, the best first. Between owners, the way from the root counts
+/// more than the strength: a stale pointer in a buffer of unknown length may look like an owner.
+fn claim(edge: &Edge, claims: &Claims<'_, '_, '_>) -> (Option<Strength>, Rank, Strength) {
+    let weak = Some(edge.strength).filter(|strength| *strength > Strength::Shared);
+    (weak, claims.rank(edge.from), edge.strength)
 }
 
 fn graph(edges: &[Edge], roots: &Roots) -> Graph {

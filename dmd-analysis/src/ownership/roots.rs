@@ -47,7 +47,10 @@ impl Roots {
         for (place, to) in words.chain(held) {
             let key = (static_name(place), place.module.clone());
             let at = *numbers.entry(key).or_insert_with_key(|(name, module)| {
-                let RootName { name, is_static } = name.clone();
+                let RootName { mut name, is_static } = name.clone();
+                if let Some(thread) = thread_name(dump, &name).filter(|_| !is_static) {
+                    name = format!("{name} ({thread})");
+                }
                 sources.push(Source { name, is_static, module: module.clone(), words: Vec::new() });
                 sources.len() - 1
             });
@@ -70,4 +73,12 @@ impl Roots {
     pub(super) fn nodes(&self) -> usize {
         self.external as usize + 1
     }
+}
+
+/// Returns the name of the thread that a root's name has the number of.
+fn thread_name<'d>(dump: &'d Dump, root: &str) -> Option<&'d str> {
+    let (_, number) = root.rsplit_once("thread ")?;
+    let number: u64 = number.parse().ok()?;
+    let mut threads = dump.extension.iter().flat_map(|ours| &ours.threads);
+    threads.find(|thread| thread.tid == Some(number))?.name.as_deref()
 }

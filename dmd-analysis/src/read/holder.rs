@@ -40,6 +40,9 @@ impl StaticPlace {
     /// process. Such a word has a name.
     pub const PROCESS: &str = "(process)";
 
+    /// The name of words in memory that is neither a stack nor of a module.
+    pub const OTHER_MEMORY: &str = "memory without a file";
+
     /// Returns whether the word is in a module's data.
     #[must_use]
     pub fn is_static(&self) -> bool {

@@ -12,7 +12,7 @@ use crate::render::owners::{Shown, json, text};
 use clap::Args;
 use memreport_analysis::analysis::ClampError;
 use memreport_analysis::ownership::{OwnerTree, OwnerTreeOptions};
-use memreport_analysis::read::{Dump, Mode};
+use memreport_analysis::read::{Dump, Mode, read_slice};
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -93,12 +93,19 @@ impl TreeArgs {
             return Ok(reader.read(&self.input, notes)?);
         };
         let name = self.input.to_string_lossy();
-        if let Some(dump) = self.scan_by_tracker(&target, reader, notes)? {
-            return Ok(dump);
-        }
+        let scan = self.scan_by_tracker(&target, reader, notes)?;
         let Target::Pid(pid) = target else {
+            if let Some(dump) = scan {
+                return Ok(dump);
+            }
             return Err(DumpError::Clamp(self.input.clone(), ClampError::NotScan).into());
         };
+        if let Some(mut dump) = scan {
+            if let Err(reason) = add_stacks(&mut dump, pid) {
+                writeln!(notes, "about-memory: without stacks: {reason}")?;
+            }
+            return Ok(dump);
+        }
         let bytes = inspect::scan_of(pid)?;
         Ok(reader.read_bytes(NamedBytes { name: &name, bytes: &bytes }, notes)?)
     }
@@ -111,9 +118,24 @@ impl TreeArgs {
         notes: &mut dyn Write,
     ) -> Result<Option<Dump>, Failure> {
         let Ok(program) = live::choose(target, self.timeout) else { return Ok(None) };
-        let Some(bytes) = program.report(true)?.dump else { return Ok(None) };
+        // A program that does not track is read from outside.
+        let Some(bytes) = program.report(true).ok().and_then(|report| report.dump) else {
+            return Ok(None);
+        };
         let name = self.input.to_string_lossy();
         let dump = reader.read_bytes(NamedBytes { name: &name, bytes: &bytes }, notes)?;
         Ok((dump.invocation.mode == Mode::Scan).then_some(dump))
     }
+}
+
+/// Adds the words of stacks, thread-locals and registers to the scan of a running program, which
+/// lacks them. They are read a moment later.
+fn add_stacks(dump: &mut Dump, pid: u32) -> Result<(), Failure> {
+    let bytes = inspect::scan_of(pid)?;
+    let outside = read_slice(&bytes).map_err(|error| error.to_string())?;
+    let words = outside.extension.into_iter().flat_map(|ours| ours.statics);
+    if let Some(ours) = &mut dump.extension {
+        ours.statics.extend(words.filter(|word| !word.place.is_static()));
+    }
+    Ok(())
 }
