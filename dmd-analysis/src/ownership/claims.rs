@@ -16,6 +16,9 @@ use super::roots::{Roots, Source};
 use super::shape::{LabelId, STRENGTHS, Shapes, Strength};
 use stack_types::StackTypes;
 
+/// The bits of an address of a program.
+const ADDRESS_BITS: u32 = 48;
+
 /// A pointer from one node to a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Edge {
@@ -51,6 +54,7 @@ struct Pending {
 pub(super) struct Claims<'a, 'd, 't> {
     dump: &'d Dump,
     ranges: &'a BlockRanges,
+    sites: &'a Sites,
     pub(super) shapes: Shapes<'t>,
     stack_types: StackTypes<'a>,
     /// The difference between addresses in memory and in the program's file.
@@ -83,6 +87,7 @@ impl<'a, 'd, 't> Claims<'a, 'd, 't> {
         Self {
             dump,
             ranges,
+            sites,
             bias: bias(dump, &shapes.types.module),
             stack_types: StackTypes::new(sites, shapes.types),
             shapes,
@@ -121,7 +126,9 @@ impl<'a, 'd, 't> Claims<'a, 'd, 't> {
             }
         }
         self.run();
+        self.follow_tagged(0);
         self.follow_heads(roots);
+        self.drop_stale();
     }
 
     fn follow_root(&mut self, source: &Source, from: u32, place: u64, to: u64) {
@@ -190,6 +197,10 @@ impl<'a, 'd, 't> Claims<'a, 'd, 't> {
             }
             self.expand(pending.to);
         }
+    }
+
+    /// Drops the pointers of blocks that got a layout only later.
+    fn drop_stale(&mut self) {
         let generations = &self.generations;
         self.edges.retain(|edge| {
             let now = generations.get(edge.from as usize).copied().unwrap_or(0);
@@ -245,9 +256,42 @@ impl<'a, 'd, 't> Claims<'a, 'd, 't> {
                 others.push(link.to);
             }
         });
+        let strength = if self.is_list(block) { Strength::Excluded } else { Strength::Word };
         for to in others {
-            self.push(block, to, (Strength::Word, LabelId::WORD), None);
+            self.push(block, to, (strength, LabelId::WORD), None);
         }
+    }
+
+    /// Returns whether a block is a buffer of pointers that do not count as holders.
+    fn is_list(&self, block: u32) -> bool {
+        let site = self.sites.get(self.dump.blocks[block as usize].alloc);
+        stack_types::elements(&site.block_type).is_some_and(|of| self.shapes.is_excluded(of))
+    }
+
+    /// Follows tagged words to the blocks that nothing else reaches, from the block on that was
+    /// reached as this one in order.
+    fn follow_tagged(&mut self, first: usize) {
+        let mut next = first;
+        while let Some(&block) = self.order.get(next) {
+            next += 1;
+            for to in self.tagged(block) {
+                if self.reached_from[to as usize] == NONE {
+                    self.push(block, to, (Strength::Word, LabelId::WORD), None);
+                }
+            }
+            self.run();
+        }
+    }
+
+    /// Returns the blocks that words of a block lead to whose highest 16 bits are not of an address:
+    /// interpreters keep the type of a value there.
+    fn tagged(&self, block: u32) -> Vec<u32> {
+        let words = self.ranges.words_of(self.dump, block).iter();
+        let addresses = words
+            .filter(|word| **word >> ADDRESS_BITS != 0)
+            .map(|word| word & ((1 << ADDRESS_BITS) - 1));
+        let found = addresses.filter_map(|address| self.ranges.block_at(address));
+        found.filter(|found| found.offset == 0).map(|found| found.block).collect()
     }
 
     /// Follows the pointers of the blocks that no root reaches: first of those that nothing points
@@ -265,6 +309,10 @@ impl<'a, 'd, 't> Claims<'a, 'd, 't> {
                     builder.add(block, link.to);
                 }
             });
+            for to in self.tagged(block).into_iter().filter(|to| *to != block) {
+                is_held[to as usize] = true;
+                builder.add(block, to);
+            }
         }
         let heads = left.iter().copied().filter(|&block| !is_held[block as usize]);
         self.begin_at(heads.collect(), roots);
@@ -279,7 +327,9 @@ impl<'a, 'd, 't> Claims<'a, 'd, 't> {
             self.push(roots.external, head, (Strength::Word, LabelId::WORD), None);
         }
         self.heads.extend(heads);
+        let first = self.order.len();
         self.run();
+        self.follow_tagged(first);
     }
 }
 

@@ -181,7 +181,8 @@ impl<'t> Shapes<'t> {
         &self.labels[label.0 as usize]
     }
 
-    fn is_excluded(&self, name: &str) -> bool {
+    /// Returns whether pointers of the type with this name do not count as holders.
+    pub(super) fn is_excluded(&self, name: &str) -> bool {
         !self.not_through.is_empty()
             && self.not_through.iter().any(|wanted| names::matches(wanted, &short(name)))
     }

@@ -61,6 +61,15 @@ impl<'a> StackTypes<'a> {
     }
 }
 
+/// Returns the type of a buffer's elements by the name of the block's type, also of a name that is
+/// one example of several.
+pub(super) fn elements(of: &BlockType) -> Option<&str> {
+    let BlockType::Known(name) = of else { return None };
+    let name = name.strip_prefix("one of ").unwrap_or(name);
+    let name = name.strip_suffix(" and types with equal code").unwrap_or(name);
+    name.strip_prefix('[')?.strip_suffix(']')
+}
+
 fn pattern(name: &str, types: &Types, known: &FxHashMap<String, TypeId>) -> Option<Pattern> {
     let name = short(name);
     let inside = |prefix: &str, suffix: &str| name.strip_prefix(prefix)?.strip_suffix(suffix);
