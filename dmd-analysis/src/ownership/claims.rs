@@ -66,6 +66,8 @@ pub(super) struct Claims<'a, 'd, 't> {
     pub(super) layouts: Vec<Option<Layout>>,
     generations: Vec<u8>,
     queues: [VecDeque<Pending>; STRENGTHS],
+    /// The weakest pointers that are followed so far.
+    weakest: Strength,
     pub(super) edges: Vec<Edge>,
     /// The blocks, each after its predecessor on the way from a root.
     pub(super) order: Vec<u32>,
@@ -96,6 +98,7 @@ impl<'a, 'd, 't> Claims<'a, 'd, 't> {
             layouts: vec![None; blocks],
             generations: vec![0; blocks],
             queues: Default::default(),
+            weakest: Strength::Weak,
             edges: Vec::new(),
             order: Vec::new(),
             external: roots.external,
@@ -127,6 +130,11 @@ impl<'a, 'd, 't> Claims<'a, 'd, 't> {
         }
         self.run();
         self.follow_tagged(0);
+        // Excluded pointers hold what nothing else does.
+        self.weakest = Strength::Excluded;
+        let first = self.order.len();
+        self.run();
+        self.follow_tagged(first);
         self.follow_heads(roots);
         self.drop_stale();
     }
@@ -175,8 +183,9 @@ impl<'a, 'd, 't> Claims<'a, 'd, 't> {
     }
 
     fn run(&mut self) {
+        let count = self.weakest as usize + 1;
         let next = |queues: &mut [VecDeque<Pending>; STRENGTHS]| {
-            let mut queues = queues.iter_mut().enumerate();
+            let mut queues = queues.iter_mut().take(count).enumerate();
             queues.find_map(|(strength, queue)| Some((strength, queue.pop_front()?)))
         };
         while let Some((strength, pending)) = next(&mut self.queues) {
@@ -268,8 +277,8 @@ impl<'a, 'd, 't> Claims<'a, 'd, 't> {
         stack_types::elements(&site.block_type).is_some_and(|of| self.shapes.is_excluded(of))
     }
 
-    /// Follows tagged words to the blocks that nothing else reaches, from the block on that was
-    /// reached as this one in order.
+    /// Follows tagged words to the blocks that nothing else reaches. Begins at this place in the
+    /// order of blocks.
     fn follow_tagged(&mut self, first: usize) {
         let mut next = first;
         while let Some(&block) = self.order.get(next) {
@@ -283,8 +292,8 @@ impl<'a, 'd, 't> Claims<'a, 'd, 't> {
         }
     }
 
-    /// Returns the blocks that words of a block lead to whose highest 16 bits are not of an address:
-    /// interpreters keep the type of a value there.
+    /// Returns the blocks that tagged words of a block lead to: the highest 16 bits are not of an
+    /// address, because interpreters keep the type of a value there.
     fn tagged(&self, block: u32) -> Vec<u32> {
         let words = self.ranges.words_of(self.dump, block).iter();
         let addresses = words

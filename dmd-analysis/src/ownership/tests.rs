@@ -71,6 +71,15 @@ leaked: nothing refers to it 112 0
 }
 
 #[test]
+fn a_word_with_a_tag_above_its_address_holds_what_nothing_else_does() {
+    let blocks = r#"{"req":64,"addr":"1000","contents":["fff8000000003000"]},
+        {"req":16,"addr":"3000","contents":["7ffa000000004000"]},{"req":8,"addr":"4000"}"#;
+    let words = r#""statics":[{"module":"/p","offset":"8","name":"p::A","to":"1000"}]"#;
+    let expected = "p::A 88 0\n  ? type unknown 88 3\n";
+    assert_eq!(shown(&scan(blocks, words)), expected);
+}
+
+#[test]
 fn a_dump_that_is_no_scan_is_refused() {
     let text = br##"{"version":5,"invocation":{"dmdEnvVar":null,"mode":"live"},"blockList":[],
         "traceTable":{},"frameTable":{}}"##;
