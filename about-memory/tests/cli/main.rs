@@ -14,3 +14,4 @@ mod kinds;
 mod moments;
 mod names;
 mod text;
+mod tree;
