@@ -237,7 +237,7 @@ impl<'a, 'd, 't> Claims<'a, 'd, 't> {
         if let Some(layout) = self.layouts[block as usize] {
             let mut slots = Vec::new();
             layout.each_slot(&mut self.shapes, words, &mut |start, slot| {
-                let at = start + slot.offset;
+                let at = start.saturating_add(slot.offset);
                 if let Some(found) = words.number(at, 8).and_then(|word| self.ranges.block_at(word))
                 {
                     slots.push((start, slot.clone(), found));

@@ -69,7 +69,8 @@ impl Layout {
                 Self::Value { of: inner.unwrap_or(leaf), at: 0 }
             }
             Target::Elements { of, header, length, head } => {
-                let number = |at: Option<u64>| at.and_then(|at| words.number(base + at, 8));
+                let number =
+                    |at: Option<u64>| at.and_then(|at| words.number(base.saturating_add(at), 8));
                 let head = number(head).unwrap_or(0);
                 Self::Elements { of, at: header, head, length: number(length) }
             }
@@ -79,7 +80,7 @@ impl Layout {
                 Self::Table { of, control: into, buckets: power_of_two_below(buckets) }
             }
             Target::Dynamic { table, header } => {
-                let of = dynamic(words.number(base + table, 8)?)?;
+                let of = dynamic(words.number(base.saturating_add(table), 8)?)?;
                 Self::Value { of, at: header }
             }
         };
@@ -188,7 +189,9 @@ fn each_slot(parts: &[Part], start: u64, words: Words<'_>, visit: &mut dyn FnMut
                 cases.iter().for_each(|case| each_slot(&case.parts, start, words, visit));
             }
             Part::Variants { tag: Some(tag), cases } => {
-                let Some(value) = words.number(start + tag.offset, tag.size) else { continue };
+                let Some(value) = words.number(start.saturating_add(tag.offset), tag.size) else {
+                    continue;
+                };
                 let is_this = |known: u64| known & mask(tag.size) == value;
                 let case = cases
                     .iter()
@@ -202,12 +205,14 @@ fn each_slot(parts: &[Part], start: u64, words: Words<'_>, visit: &mut dyn FnMut
                 let count = match *count {
                     Count::Fixed(count) => count,
                     // A node of a map has at most 11 entries.
-                    Count::At { offset, plus } => {
-                        words.number(start + offset, 2).map_or(0, |length| length.min(11) + plus)
-                    }
+                    Count::At { offset, plus } => words
+                        .number(start.saturating_add(offset), 2)
+                        .map_or(0, |length| length.min(11) + plus),
                 };
                 let last = words.0.len() as u64 * 8;
-                let starts = (0..count).map(|number| start + offset + number * stride);
+                let starts = (0..count).map(|number| {
+                    start.saturating_add(*offset).saturating_add(number.saturating_mul(*stride))
+                });
                 for start in starts.take_while(|start| *start < last) {
                     each_slot(parts, start, words, visit);
                 }

@@ -134,6 +134,8 @@ pub(super) struct Shapes<'t> {
     known: FxHashMap<(TypeId, Role), Option<Rc<[Part]>>>,
     labels: Vec<String>,
     label_numbers: FxHashMap<String, LabelId>,
+    /// The number of fields that the current type may still have.
+    steps: u32,
     /// The parts of names of pointer types that do not count as holders.
     not_through: &'t [String],
 }
@@ -146,6 +148,7 @@ impl<'t> Shapes<'t> {
             known: FxHashMap::default(),
             label_numbers: FxHashMap::default(),
             labels: vec![word, "(node)".to_owned()],
+            steps: 0,
             not_through,
         }
     }

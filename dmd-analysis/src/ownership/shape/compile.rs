@@ -22,11 +22,15 @@ struct Way {
 /// A type with more levels than this is damaged.
 const DEEPEST: u32 = 64;
 
+/// The most fields of a type, at all levels, that are looked at.
+const MOST_FIELDS: u32 = 100_000;
+
 /// The path to the nodes below a node of a map.
 const NODES: &str = "(nodes)";
 
 /// Returns the pointers of a type.
 pub(super) fn compile(shapes: &mut Shapes<'_>, id: TypeId, role: Role) -> Vec<Part> {
+    shapes.steps = MOST_FIELDS;
     let way = Way {
         offset: 0,
         path: String::new(),
@@ -54,7 +58,12 @@ pub(super) fn compile(shapes: &mut Shapes<'_>, id: TypeId, role: Role) -> Vec<Pa
 fn add(shapes: &mut Shapes<'_>, id: TypeId, way: &Way, parts: &mut Vec<Part>) {
     let types = shapes.types;
     let of = types.get(id);
-    if way.depth > DEEPEST || of.size == 0 || of.name.starts_with("core::marker::PhantomData<") {
+    shapes.steps = shapes.steps.saturating_sub(1);
+    if shapes.steps == 0
+        || way.depth > DEEPEST
+        || of.size == 0
+        || of.name.starts_with("core::marker::PhantomData<")
+    {
         return;
     }
     let mut way = Way { depth: way.depth + 1, ..way.clone() };
@@ -97,7 +106,7 @@ fn add(shapes: &mut Shapes<'_>, id: TypeId, way: &Way, parts: &mut Vec<Part>) {
             }
             if cases.iter().any(|case| !case.parts.is_empty()) {
                 let tag = tag.map(|mut tag| {
-                    tag.offset += way.offset;
+                    tag.offset = tag.offset.saturating_add(way.offset);
                     tag
                 });
                 parts.push(Part::Variants { tag, cases });
@@ -113,7 +122,7 @@ fn add_field(
     way: &Way,
     parts: &mut Vec<Part>,
 ) {
-    let mut way = Way { offset: way.offset + field.offset, ..way.clone() };
+    let mut way = Way { offset: way.offset.saturating_add(field.offset), ..way.clone() };
     let around = shapes.types.name(around);
     if !names::is_library(around) {
         let name = field.name.strip_prefix("__").unwrap_or(&field.name);
@@ -135,7 +144,7 @@ fn pointer(
 ) -> Part {
     let label = label(shapes, way);
     let strength = if way.is_excluded { Strength::Excluded } else { strength };
-    let at = |offset: u64| way.offset + offset;
+    let at = |offset: u64| way.offset.saturating_add(offset);
     let target = match target {
         Target::Elements { of, header, length, head } => {
             Target::Elements { of, header, length: length.map(at), head: head.map(at) }
@@ -177,29 +186,41 @@ fn node(shapes: &mut Shapes<'_>, id: TypeId, way: &Way) -> Option<Vec<Part>> {
     let mut parts = Vec::new();
     if name.starts_with("InternalNode<") {
         let (data, edges) = (of.field("data")?, of.field("edges")?);
-        let leaf = Way { offset: way.offset + data.offset, ..way.clone() };
+        let leaf = Way { offset: way.offset.saturating_add(data.offset), ..way.clone() };
         parts.extend(node(shapes, data.of, &leaf)?);
-        let length = types.get(data.of).field("len")?.offset + leaf.offset;
+        let length = types.get(data.of).field("len")?.offset.saturating_add(leaf.offset);
         let TypeKind::Array { element, .. } = types.get(edges.of).kind else { return None };
         let inner = Way { offset: 0, raw: Strength::Owner, path: NODES.into(), ..way.clone() };
         let count = Count::At { offset: length, plus: 1 };
-        parts.extend(repeat(shapes, element, &inner, way.offset + edges.offset, count));
+        parts.extend(repeat(
+            shapes,
+            element,
+            &inner,
+            way.offset.saturating_add(edges.offset),
+            count,
+        ));
         return Some(parts);
     }
     if !name.starts_with("LeafNode<") {
         return None;
     }
-    let length = way.offset + of.field("len")?.offset;
+    let length = way.offset.saturating_add(of.field("len")?.offset);
     for (field, argument, words) in [("keys", "K", "key"), ("vals", "V", "value")] {
         let (field, element) = (of.field(field)?, of.argument(argument)?);
         let path = words.to_owned();
         let inner = Way { offset: 0, path, declared: element, ..way.clone() };
         let count = Count::At { offset: length, plus: 0 };
-        parts.extend(repeat(shapes, element, &inner, way.offset + field.offset, count));
+        parts.extend(repeat(
+            shapes,
+            element,
+            &inner,
+            way.offset.saturating_add(field.offset),
+            count,
+        ));
     }
     if let Some(parent) = of.field("parent") {
         let path = "(parent)".to_owned();
-        let offset = way.offset + parent.offset;
+        let offset = way.offset.saturating_add(parent.offset);
         let inner = Way { offset, path, declared: parent.of, raw: Strength::Weak, ..way.clone() };
         add(shapes, parent.of, &inner, &mut parts);
     }

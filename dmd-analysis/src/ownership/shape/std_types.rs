@@ -29,7 +29,7 @@ pub(super) fn recognise(types: &Types, id: TypeId) -> Option<Recognised> {
         let table = of.field("table")?;
         let control = types.get(table.of).field("ctrl")?;
         let target = Target::Table { of: of.argument("T")? };
-        let offset = table.offset + control.offset;
+        let offset = table.offset.saturating_add(control.offset);
         return Some(Recognised { offset, strength: Strength::Owner, target });
     }
     for (prefix, strength) in [
@@ -74,7 +74,7 @@ pub(super) fn value(types: &Types, to: Option<TypeId>) -> Target {
 fn vector(types: &Types, id: TypeId) -> Option<Recognised> {
     let of = types.get(id);
     let buffer = of.field("buf")?;
-    let offset = buffer.offset + pointer_in(types, buffer.of, 0)?;
+    let offset = buffer.offset.saturating_add(pointer_in(types, buffer.of, 0)?);
     let length = of.field("len").map(|field| field.offset);
     let head = of.field("head").map(|field| field.offset);
     let target = Target::Elements { of: of.argument("T")?, header: 0, length, head };
@@ -120,5 +120,9 @@ fn pointer_in(types: &Types, id: TypeId, depth: u32) -> Option<u64> {
         return Some(0);
     }
     let inner = of.fields().iter().filter(|_| depth < 16);
-    inner.filter_map(|field| Some(field.offset + pointer_in(types, field.of, depth + 1)?)).next()
+    inner
+        .filter_map(|field| {
+            Some(field.offset.saturating_add(pointer_in(types, field.of, depth + 1)?))
+        })
+        .next()
 }
