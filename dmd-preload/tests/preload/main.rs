@@ -9,5 +9,6 @@ mod programs;
 mod dumps;
 mod refused;
 mod own_dmd;
+mod with_c;
 mod attach;
 mod inspect;
