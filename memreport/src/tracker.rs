@@ -23,7 +23,7 @@ pub trait Tracker: Sync {
     /// paused, or samples blocks.
     fn tracks_every_block(&self) -> bool;
 
-    /// Returns whether the blocks of C's `malloc` are in the table, and in the counters of the heap.
+    /// Returns whether the blocks of C's `malloc` are in the table, and counted as the heap's.
     fn tracks_c_heap(&self) -> bool {
         false
     }

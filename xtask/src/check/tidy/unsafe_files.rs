@@ -54,6 +54,7 @@ const UNSAFE: &[&str] = &[
     "dmd/src/table/planted.rs",
     "dmd/tests/merged.rs",
     "dmd/tests/proof.rs",
+    "examples/c-library/src/main.rs",
     "memreport/src/allocator/counters.rs",
     "memreport/src/allocator/declaration.rs",
     "memreport/src/allocator/jemalloc.rs",
