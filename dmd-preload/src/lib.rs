@@ -19,3 +19,4 @@ mod functions;
 mod exports;
 mod slots;
 mod attach;
+mod counters;

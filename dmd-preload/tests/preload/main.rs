@@ -4,6 +4,7 @@
 
 mod subject;
 mod functions;
+mod counted;
 mod lives;
 mod programs;
 mod dumps;

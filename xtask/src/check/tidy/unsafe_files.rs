@@ -11,6 +11,7 @@ const UNSAFE: &[&str] = &[
     "about-memory/src/other_process/running/trace.rs",
     "dmd-preload/src/attach.rs",
     "dmd-preload/src/bin/with-c.rs",
+    "dmd-preload/src/counters.rs",
     "dmd-preload/src/declare.rs",
     "dmd-preload/src/exports.rs",
     "dmd-preload/src/functions.rs",
