@@ -5,7 +5,7 @@ use std::ffi::c_int;
 
 use memreport::heap_counters;
 
-/// Writes the usable bytes and the number of the live blocks, of which the library's own are a part.
+/// Writes the usable bytes and the number of the live blocks, the library's own among them.
 /// Returns 1, or 0 if the library does not count them: the program's own tracker does.
 ///
 /// # Safety

@@ -51,6 +51,7 @@ fn exits(path: &Path) -> Vec<Exit> {
 /// Runs a program without the library, and over the counting malloc in each state. Returns the
 /// number of processes whose numbers were compared.
 #[track_caller]
+#[expect(clippy::print_stdout, reason = "the user must learn which programs were compared")]
 fn check(counting: &Path, name: &str, arguments: &[&str]) -> usize {
     let Some(program) = installed(name) else { return 0 };
     let scratch = Scratch::new(&format!("counted-{name}"));

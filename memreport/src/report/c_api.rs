@@ -121,7 +121,9 @@ unsafe extern "C" fn memreport_amount(
     description: *const c_char,
 ) {
     // SAFETY: the caller's contract.
-    let (path, description) = unsafe { (text(path), text(description)) };
+    let path = unsafe { text(path) };
+    // SAFETY: as above.
+    let description = unsafe { text(description) };
     // SAFETY: as above: valid during the call of the reporter, which is the only one that has it.
     let Some(reports) = (unsafe { reports.as_mut() }) else { return };
     let (Some(kind), Some(units)) = (kind_of(kind), units_of(units)) else {
@@ -151,7 +153,9 @@ unsafe extern "C" fn memreport_measure(
     description: *const c_char,
 ) -> usize {
     // SAFETY: the caller's contract.
-    let (path, description) = unsafe { (text(path), text(description)) };
+    let path = unsafe { text(path) };
+    // SAFETY: as above.
+    let description = unsafe { text(description) };
     // SAFETY: as in `memreport_amount`.
     let Some(reports) = (unsafe { reports.as_mut() }) else { return 0 };
     let Some(visit) = visit else { return 0 };
