@@ -151,7 +151,8 @@ fn points(timeline: &[Point]) -> Value {
         .chunks(size)
         .filter_map(|chunk| chunk.iter().max_by_key(|point| point.live_bytes()))
         .collect();
-    let column = |value: fn(&Point) -> u64| kept.iter().map(|point| value(point)).collect::<Vec<_>>();
+    let column =
+        |value: fn(&Point) -> u64| kept.iter().map(|point| value(point)).collect::<Vec<_>>();
     json!({
         "time": column(|point| point.time),
         "live": column(Point::live_bytes),

@@ -59,4 +59,9 @@ impl Source for Program {
         self.connection.ask(&Request::new("minimize"))?;
         Ok(())
     }
+
+    fn track(&self, is_on: bool) -> Result<(), Failure> {
+        self.connection.ask(&Request::new(if is_on { "track" } else { "untrack" }))?;
+        Ok(())
+    }
 }

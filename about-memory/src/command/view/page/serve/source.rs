@@ -27,6 +27,14 @@ pub trait Source: Debug + Send + Sync {
     /// # Errors
     /// The program does not answer, or cannot.
     fn minimize(&self) -> Result<(), Failure>;
+
+    /// Begins to track its blocks, or stops.
+    ///
+    /// # Errors
+    /// The program does not answer, or has no tracker.
+    fn track(&self, _is_on: bool) -> Result<(), Failure> {
+        Err("this program cannot be tracked".into())
+    }
 }
 
 /// The measurement of a program.

@@ -1,11 +1,13 @@
-// Heap details: the blocks of a dump broken down by scope, stack and type, one within the other in any order. The text is what
-// `about-memory heap` prints.
+// The heap of a dump: its blocks broken down by scope, stack, type and others, one within the other in any order. The text is
+// what `about-memory heap tree` prints.
 "use strict";
 
 /** The orders that can be chosen, as the command line calls them, with what people read. */
 const ORDERS = {
   "stack,type": "stack, then type", "type,stack": "type, then stack", "scope,type,stack": "scope, type, stack",
   "scope,stack,type": "scope, stack, type", "type,scope,stack": "type, scope, stack",
+  "state,type": "reported or not, then type", "state,stack": "reported or not, then stack",
+  "reporter,type,stack": "reporter, type, stack", "thread,stack,type": "thread, stack, type",
 };
 
 /** In the order in which nodes of one size stand. */
@@ -13,39 +15,115 @@ const MARKS = { frame: "ƒ ", type: "Ⓣ ", scope: "Ⓢ ", noScope: "(in no scop
 const UNTRACKED = "(from before tracking began or while it was off)";
 const RANKS = Object.keys(MARKS);
 
-/** The node of all blocks that are wanted, with its kids. What has less than `cut` percent of them is one node. */
-function breakDown(heap, { by, cut, within }) {
-  const { rows, stacks, functions, scopes, texts } = heap;
-  const has = functions.map(name => name.includes(within));
-  const blocks = rows.stack.flatMap((stack, row) => {
-    const frames = stacks[stack];
+/** The states of blocks, with what people read. */
+const STATES = {
+  "unreported": "unreported", "twice-reported": "reported twice", "once-reported": "reported once", "live": "live",
+  "cumulative": "allocated",
+};
+
+/**
+ * @typedef {object} HeapNode
+ * @property {string} kind
+ * @property {string} name
+ * @property {number} bytes
+ * @property {number} blocks
+ * @property {number} before the bytes at the earlier moment, in a difference
+ * @property {number} unreported bytes that no reporter covers
+ * @property {number} twice bytes that several cover
+ * @property {any[]} of
+ * @property {HeapNode[]} kids
+ */
+
+/** Returns the functions of a stack, innermost first. Each list is made once. */
+function framesOf(heap, stack) {
+  heap.frames ??= [];
+  if (!heap.frames[stack]) {
+    const { parent, function: functions } = heap.calls;
+    const frames = [];
+    for (let node = stack; node >= 0; node = parent[node]) {
+      frames.push(functions[node]);
+    }
+    heap.frames[stack] = frames;
+  }
+  return heap.frames[stack];
+}
+
+/**
+ * The blocks that are wanted, row by row. `only` is `state:…`, `reporter:…` or empty.
+ */
+function wantedBlocks(heap, { within = "", only = "", isInverted = false }) {
+  const { rows, calls, scopes, texts } = heap;
+  const has = calls.functions.map(name => name.includes(within));
+  const [kind, ...rest] = only.split(":");
+  const word = rest.join(":");
+  const isWanted = row => kind === "" ? true : kind === "state" ? rows.state?.[row] === word
+    : isBelow(texts[rows.reporter?.[row]] ?? "", word);
+  const blocks = [];
+  for (let row = 0; row < rows.stack.length; row++) {
+    const frames = framesOf(heap, rows.stack[row]);
     // Stacks begin at the outermost function of that name; the innermost stands first.
     const count = within === "" ? frames.length : frames.findLastIndex(frame => has[frame]) + 1;
-    return count > 0 ? [{ row, frames, count, names: scopes[rows.scope[row]] }] : [];
-  });
-  const sum = (blocks, column) => blocks.reduce((sum, { row }) => sum + column[row], 0);
-  const node = (kind, name, of) => ({ kind, name, bytes: sum(of, rows.bytes), blocks: sum(of, rows.blocks), of, kids: [] });
+    if (count > 0 && isWanted(row)) {
+      const outermostFirst = frames.slice(0, count).reverse();
+      blocks.push({ row, frames: isInverted ? outermostFirst.reverse() : outermostFirst, count, names: scopes[rows.scope[row]] });
+    }
+  }
+  return blocks;
+}
+
+/** Returns whether a path is another or below it. */
+function isBelow(path, other) {
+  return path === other || path.startsWith(`${other}/`);
+}
+
+/**
+ * The node of all blocks that are wanted, with its kids. What has less than `cut` percent of them is one node.
+ * @returns {HeapNode}
+ */
+function breakDown(heap, wishes) {
+  const { by, cut, within = "", only = "" } = wishes;
+  const { rows, calls: { functions }, texts } = heap;
+  const blocks = wantedBlocks(heap, wishes);
+  const node = (kind, name, of) => {
+    const made = { kind, name, bytes: 0, blocks: 0, before: 0, unreported: 0, twice: 0, of, kids: [] };
+    for (const { row } of of) {
+      const bytes = rows.bytes[row];
+      made.bytes += bytes;
+      made.blocks += rows.blocks[row];
+      made.before += rows.before?.[row] ?? 0;
+      made.unreported += rows.state?.[row] === "unreported" ? bytes : 0;
+      made.twice += rows.state?.[row] === "twice-reported" ? bytes : 0;
+    }
+    return made;
+  };
+  const isDiff = Boolean(rows.before);
+  const weight = ({ bytes, before }) => isDiff ? Math.abs(bytes - before) : bytes;
   const root = node("root", "", blocks);
-  const untracked = within === "" ? heap.untracked : { bytes: 0, blocks: 0 };
+  const untracked = within === "" && only === "" ? heap.untracked : { bytes: 0, blocks: 0 };
   root.bytes += untracked.bytes;
   root.blocks += untracked.blocks;
+  root.before += untracked.before ?? 0;
+  const whole = isDiff ? Math.max(root.bytes, root.before) : root.bytes;
   const group = (blocks, kind, keyOf, textOf) => {
     const groups = new Map();
     for (const block of blocks) {
       const key = keyOf(block);
-      if (!groups.has(key)) {
-        groups.set(key, []);
+      const known = groups.get(key);
+      if (known) {
+        known.push(block);
+      } else {
+        groups.set(key, [block]);
       }
-      groups.get(key).push(block);
     }
     return [...groups].map(([key, of]) => node(kind, textOf(key), of));
   };
   /** The nodes that are shown, with what `kidsIn` makes of each, and the small ones as one. */
   const finish = (nodes, kidsIn) => {
-    const isSmall = ({ bytes }) => percent(bytes, root.bytes) < cut;
+    const isSmall = ({ bytes, before }) => percent(isDiff ? Math.max(bytes, before) : bytes, whole) < cut;
     const shown = nodes.filter(node => !isSmall(node));
     const small = nodes.filter(isSmall);
-    shown.sort((a, b) => b.bytes - a.bytes || RANKS.indexOf(a.kind) - RANKS.indexOf(b.kind) || (a.name < b.name ? -1 : 1));
+    shown.sort((a, b) => weight(b) - weight(a) || b.bytes - a.bytes || RANKS.indexOf(a.kind) - RANKS.indexOf(b.kind) ||
+      (a.name < b.name ? -1 : 1));
     shown.forEach(node => (node.kids = kidsIn(node)));
     if (small.length > 0) {
       const name = `<other>: ${small.length} below ${cut}%${small.length === 1 ? "" : " each"}`;
@@ -53,19 +131,21 @@ function breakDown(heap, { by, cut, within }) {
     }
     return shown;
   };
+  const simply = (kind, keyOf, textOf) => (blocks, by) =>
+    finish(group(blocks, kind, keyOf, textOf), ({ of }) => kidsOf(of, by.slice(1)));
   // What blocks are broken down by, at `depth` frames or scopes from the outermost.
   const breaks = {
-    type(blocks, by) {
-      const nodes = group(blocks, "type", ({ row }) => rows.type[row], name => texts[name] ?? "[unknown]");
-      return finish(nodes, ({ of }) => kidsOf(of, by.slice(1)));
-    },
+    type: simply("type", ({ row }) => rows.type[row], name => texts[name] ?? "[unknown]"),
+    state: simply("state", ({ row }) => rows.state?.[row] ?? "live", state => STATES[state] ?? state),
+    reporter: simply("reporter", ({ row }) => rows.reporter?.[row], name => texts[name] ?? "(no reporter)"),
+    thread: simply("thread", ({ row }) => rows.thread?.[row], name => texts[name] ?? "(unknown thread)"),
     stack(blocks, by, depth) {
       const own = blocks.filter(({ count }) => count === depth);
       if (own.length === blocks.length) {
         return kidsOf(own, by.slice(1));
       }
-      const nodes = group(blocks.filter(({ count }) => count > depth), "frame",
-        ({ frames, count }) => frames[count - 1 - depth], frame => functions[frame]);
+      const nodes = group(own.length > 0 ? blocks.filter(({ count }) => count > depth) : blocks, "frame",
+        ({ frames }) => frames[depth], frame => functions[frame]);
       return finish(own.length > 0 ? [...nodes, node("own", "", own)] : nodes,
         ({ kind, of }) => (kind === "own" ? kidsOf(of, by.slice(1)) : kidsOf(of, by, depth + 1)));
     },

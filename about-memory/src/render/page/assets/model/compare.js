@@ -1,0 +1,82 @@
+// Two heaps as one: rows with the bytes of the later one, and those of the earlier one as `before`.
+"use strict";
+
+/** Returns a heap with the rows of both. Functions, texts and scopes are those of either. */
+function mergeHeaps(before, after) {
+  const heap = {
+    ...after, calls: { functions: [], parent: [], function: [] }, texts: [], scopes: [], frames: undefined, accounts: [],
+    untracked: { ...after.untracked, before: before.untracked.bytes },
+    rows: { stack: [], type: [], scope: [], thread: [], reporter: [], state: [], blocks: [], bytes: [], before: [] },
+  };
+  const places = new Map();
+  const [functions, texts, scopes, nodes] = [new Interner(heap.calls.functions), new Interner(heap.texts),
+    new Interner(heap.scopes), new Map()];
+  for (const [of, isAfter] of [[before, false], [after, true]]) {
+    const ofFunctions = of.calls.functions.map(name => functions.number(name, name));
+    const ofTexts = of.texts.map(text => texts.number(text, text));
+    const ofScopes = of.scopes.map(names => {
+      const own = names.map(name => ofTexts[name]);
+      return scopes.number(own.join(), own);
+    });
+    const stacks = mergeCalls(heap.calls, of.calls, ofFunctions, nodes);
+    const text = id => (id === null || id === undefined ? null : ofTexts[id]);
+    for (let row = 0; row < of.rows.stack.length; row++) {
+      const values = {
+        stack: stacks[of.rows.stack[row]], type: text(of.rows.type[row]), scope: ofScopes[of.rows.scope[row]],
+        thread: text(of.rows.thread?.[row]), reporter: text(of.rows.reporter?.[row]), state: of.rows.state?.[row] ?? "live",
+      };
+      const key = Object.values(values).join();
+      let place = places.get(key);
+      if (place === undefined) {
+        place = heap.rows.stack.length;
+        places.set(key, place);
+        for (const [name, value] of Object.entries(values)) {
+          heap.rows[name].push(value);
+        }
+        for (const name of ["blocks", "bytes", "before"]) {
+          heap.rows[name].push(0);
+        }
+      }
+      heap.rows[isAfter ? "bytes" : "before"][place] += of.rows.bytes[row];
+      heap.rows.blocks[place] += isAfter ? of.rows.blocks[row] : 0;
+    }
+  }
+  return heap;
+}
+
+/** Adds calls to others. Returns the new number of each. */
+function mergeCalls(calls, added, ofFunctions, nodes) {
+  const numbers = [];
+  for (let node = 0; node < added.parent.length; node++) {
+    const parent = added.parent[node] < 0 ? -1 : numbers[added.parent[node]];
+    const own = ofFunctions[added.function[node]];
+    const key = `${parent},${own}`;
+    let number = nodes.get(key);
+    if (number === undefined) {
+      number = calls.parent.length;
+      nodes.set(key, number);
+      calls.parent.push(parent);
+      calls.function.push(own);
+    }
+    numbers.push(number);
+  }
+  return numbers;
+}
+
+/** Numbers for values, in the order of their first use. */
+class Interner {
+  constructor(values) {
+    this.values = values;
+    this.known = new Map();
+  }
+
+  number(key, value) {
+    let number = this.known.get(key);
+    if (number === undefined) {
+      number = this.values.length;
+      this.values.push(value);
+      this.known.set(key, number);
+    }
+    return number;
+  }
+}
