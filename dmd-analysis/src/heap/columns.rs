@@ -108,8 +108,8 @@ mod tests {
             i128::from(sum("blocks") + untracked["blocks"].as_i64().unwrap()),
             heap.totals().blocks
         );
-        let parents = columns["calls"]["parent"].as_array().unwrap();
-        let is_before = |(node, parent): (i64, &Value)| parent.as_i64().unwrap() < node;
-        assert!((0..).zip(parents).all(is_before), "{parents:?}");
+        let up = columns["calls"]["up"].as_array().unwrap();
+        let is_before = |(node, up): (u64, &Value)| up.as_u64().unwrap() <= node;
+        assert!((0..).zip(up).all(is_before), "{up:?}");
     }
 }

@@ -6,7 +6,9 @@
 mod heap;
 mod look;
 mod pages;
+mod scripts;
 mod served;
+mod views;
 
 use clap::Parser;
 use std::fs;
@@ -49,7 +51,9 @@ struct Bench {
 
 type Check = (&'static str, fn(&Bench) -> Result<String, Failure>);
 
-const CHECKS: [Check; 11] = [
+const CHECKS: [Check; 16] = [
+    ("the scripts' own tests", scripts::tests),
+    ("the scripts' types", scripts::types),
     ("what is unfolded stays so", pages::folding),
     ("the keyboard leads everywhere", pages::keyboard),
     ("filters and switches act at once", pages::switches),
@@ -58,6 +62,9 @@ const CHECKS: [Check; 11] = [
     ("100,000 reports are quick", pages::many),
     ("the treemap", look::areas),
     ("resident memory is explained", look::resident),
+    ("sums of all views", views::sums),
+    ("the table is driven by keys", views::table),
+    ("assistive programs", views::accessibility),
     ("heap details", heap::details),
     ("light and dark", look::schemes),
     ("a running program is measured and minimized", served::program),

@@ -46,12 +46,14 @@ impl<'h> CallTree<'h> {
         number
     }
 
-    /// Returns the nodes as columns. The parent of an outermost call is -1.
+    /// Returns the nodes as columns: the function of each, and the distance to its parent, which is
+    /// small; 0 for an outermost call.
     pub(super) fn to_json(&self) -> Value {
-        let parent = |node: &Node| node.parent.map_or(-1, i64::from);
+        let nodes = (0_u32..).zip(&self.nodes);
+        let up = nodes.map(|(number, node)| node.parent.map_or(0, |parent| number - parent));
         json!({
             "functions": self.functions.values(),
-            "parent": self.nodes.iter().map(parent).collect::<Vec<_>>(),
+            "up": up.collect::<Vec<_>>(),
             "function": self.nodes.iter().map(|node| node.function).collect::<Vec<_>>(),
         })
     }

@@ -56,7 +56,7 @@ pub(crate) fn resident(bench: &Bench) -> Result<String, Failure> {
     bench.open(&bench.page(&files)?.ok_or("no page was written")?)?;
     let browser = &bench.browser;
     let tabs = || browser.run("return [...$('views').children].map(tab => tab.id.slice(5))", &[]);
-    if tabs()? != json!(["trees", "treemap", "difference", "time", "resident"]) {
+    if tabs()? != json!(["trees", "difference", "resident", "time"]) {
         return Err(format!("the tabs are {}", tabs()?).into());
     }
     browser.click("#view-resident")?;
@@ -80,7 +80,7 @@ pub(crate) fn resident(bench: &Bench) -> Result<String, Failure> {
         json!({ "version": 1, "hasMozMallocUsableSize": true, "reports": [] }).to_string(),
     )?;
     bench.open(&bench.page(&[silent])?.ok_or("no page was written")?)?;
-    if tabs()? != json!(["trees", "treemap", "difference", "time"]) {
+    if tabs()? != json!(["trees"]) {
         return Err(format!("of an empty report, the tabs are {}", tabs()?).into());
     }
     Ok("each moment as the command line explains it; no tab where a report does not say".into())
@@ -90,7 +90,7 @@ pub(crate) fn areas(bench: &Bench) -> Result<String, Failure> {
     let file = sample(&bench.folder, "before.json", 1)?;
     bench.open(&bench.page(&[file])?.ok_or("no page was written")?)?;
     let browser = &bench.browser;
-    browser.click("#view-treemap")?;
+    browser.click("#as-treemap")?;
     browser.wait("document.querySelector('.treemap')")?;
     // The area per byte of all rectangles of the first level.
     let scales = browser.run(

@@ -68,6 +68,7 @@ fn row(name: &str) -> String {
 pub(crate) fn folding(bench: &Bench) -> Result<String, Failure> {
     let files = [sample(&bench.folder, "before.json", 1)?, sample(&bench.folder, "after.json", 2)?];
     let page = bench.page(&files)?.ok_or("no page was written")?;
+    let page = format!("{page}#as=text");
     bench.open_afresh(&page)?;
     let small = row("small");
     let one = row("one");
@@ -106,7 +107,8 @@ pub(crate) fn folding(bench: &Bench) -> Result<String, Failure> {
 
 pub(crate) fn keyboard(bench: &Bench) -> Result<String, Failure> {
     let file = sample(&bench.folder, "before.json", 1)?;
-    bench.open_afresh(&bench.page(&[file])?.ok_or("no page was written")?)?;
+    let page = bench.page(&[file])?.ok_or("no page was written")?;
+    bench.open_afresh(&format!("{page}#as=text"))?;
     let [right, down, left, end] = ["\u{e014}", "\u{e015}", "\u{e012}", "\u{e010}"];
     let focused = || -> Result<String, Failure> {
         let name = "return document.activeElement.querySelector?.('.name')?.textContent ?? ''";
@@ -213,6 +215,7 @@ pub(crate) fn copying(bench: &Bench) -> Result<String, Failure> {
     let pasted = browser.run("return document.querySelector('textarea').value", &[])?;
     let printed = bench.printed(&[&name])?;
     expect_equal("pasted", &printed, pasted.as_str().unwrap_or_default())?;
+    bench.browser.run("return choose({ as: 'text' })", &[])?;
     // Selects from the middle of one line to the middle of another.
     let part = browser.run(
         "const names = [...document.querySelectorAll('.row .name')];

@@ -4,7 +4,7 @@
 /** Returns a heap with the rows of both. Functions, texts and scopes are those of either. */
 function mergeHeaps(before, after) {
   const heap = {
-    ...after, calls: { functions: [], parent: [], function: [] }, texts: [], scopes: [], frames: undefined, accounts: [],
+    ...after, calls: { functions: [], up: [], function: [] }, texts: [], scopes: [], accounts: [],
     untracked: { ...after.untracked, before: before.untracked.bytes },
     rows: { stack: [], type: [], scope: [], thread: [], reporter: [], state: [], blocks: [], bytes: [], before: [] },
   };
@@ -47,15 +47,15 @@ function mergeHeaps(before, after) {
 /** Adds calls to others. Returns the new number of each. */
 function mergeCalls(calls, added, ofFunctions, nodes) {
   const numbers = [];
-  for (let node = 0; node < added.parent.length; node++) {
-    const parent = added.parent[node] < 0 ? -1 : numbers[added.parent[node]];
+  for (let node = 0; node < added.up.length; node++) {
+    const parent = added.up[node] === 0 ? -1 : numbers[node - added.up[node]];
     const own = ofFunctions[added.function[node]];
     const key = `${parent},${own}`;
     let number = nodes.get(key);
     if (number === undefined) {
-      number = calls.parent.length;
+      number = calls.up.length;
       nodes.set(key, number);
-      calls.parent.push(parent);
+      calls.up.push(parent < 0 ? 0 : number - parent);
       calls.function.push(own);
     }
     numbers.push(number);

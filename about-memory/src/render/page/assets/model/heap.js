@@ -34,41 +34,75 @@ const STATES = {
  * @property {HeapNode[]} kids
  */
 
-/** Returns the functions of a stack, innermost first. Each list is made once. */
-function framesOf(heap, stack) {
-  heap.frames ??= [];
-  if (!heap.frames[stack]) {
-    const { parent, function: functions } = heap.calls;
-    const frames = [];
-    for (let node = stack; node >= 0; node = parent[node]) {
-      frames.push(functions[node]);
+/** Returns the number of calls of each node of a call tree, itself among them. */
+function depthsOf({ calls }) {
+  if (!calls.depths) {
+    const { up } = calls;
+    const depths = new Uint16Array(up.length);
+    for (let node = 0; node < up.length; node++) {
+      depths[node] = up[node] === 0 ? 1 : depths[node - up[node]] + 1;
     }
-    heap.frames[stack] = frames;
+    // The depths of a heap do not change.
+    Object.defineProperty(calls, "depths", { value: depths, enumerable: false });
   }
-  return heap.frames[stack];
+  return calls.depths;
+}
+
+/** Returns the functions of a stack, innermost first. */
+function framesOf({ calls: { up, function: functions } }, stack) {
+  const frames = [functions[stack]];
+  for (let node = stack; up[node] > 0;) {
+    node -= up[node];
+    frames.push(functions[node]);
+  }
+  return frames;
 }
 
 /**
- * The blocks that are wanted, row by row. `only` is `state:…`, `reporter:…` or empty.
+ * The blocks that are wanted, row by row, with the functions of all their stacks in one list: those of a block begin at `start`.
+ * `only` is `state:…`, `reporter:…` or empty.
  */
 function wantedBlocks(heap, { within = "", only = "", isInverted = false }) {
   const { rows, calls, scopes, texts } = heap;
-  const has = calls.functions.map(name => name.includes(within));
+  const { up, function: functions } = calls;
+  const has = within === "" ? [] : calls.functions.map(name => name.includes(within));
+  const depths = depthsOf(heap);
+  const frames = new Uint32Array(rows.stack.reduce((sum, stack) => sum + depths[stack], 0));
+  let start = 0;
   const [kind, ...rest] = only.split(":");
   const word = rest.join(":");
   const isWanted = row => kind === "" ? true : kind === "state" ? rows.state?.[row] === word
     : isBelow(texts[rows.reporter?.[row]] ?? "", word);
   const blocks = [];
   for (let row = 0; row < rows.stack.length; row++) {
-    const frames = framesOf(heap, rows.stack[row]);
-    // Stacks begin at the outermost function of that name; the innermost stands first.
-    const count = within === "" ? frames.length : frames.findLastIndex(frame => has[frame]) + 1;
-    if (count > 0 && isWanted(row)) {
-      const outermostFirst = frames.slice(0, count).reverse();
-      blocks.push({ row, frames: isInverted ? outermostFirst.reverse() : outermostFirst, count, names: scopes[rows.scope[row]] });
+    if (!isWanted(row)) {
+      continue;
+    }
+    const stack = rows.stack[row];
+    let count = depths[stack];
+    if (within !== "") {
+      // Stacks begin at the outermost function of that name.
+      let [node, inner] = [stack, 0];
+      count = 0;
+      for (;;) {
+        inner += 1;
+        count = has[functions[node]] ? inner : count;
+        if (up[node] === 0) {
+          break;
+        }
+        node -= up[node];
+      }
+    }
+    if (count > 0) {
+      for (let at = 0, node = stack; at < count; at++) {
+        frames[isInverted ? start + at : start + count - 1 - at] = functions[node];
+        node -= up[node];
+      }
+      blocks.push({ row, start, count, names: scopes[rows.scope[row]] });
+      start += count;
     }
   }
-  return blocks;
+  return { blocks, frames };
 }
 
 /** Returns whether a path is another or below it. */
@@ -83,7 +117,7 @@ function isBelow(path, other) {
 function breakDown(heap, wishes) {
   const { by, cut, within = "", only = "" } = wishes;
   const { rows, calls: { functions }, texts } = heap;
-  const blocks = wantedBlocks(heap, wishes);
+  const { blocks, frames } = wantedBlocks(heap, wishes);
   const node = (kind, name, of) => {
     const made = { kind, name, bytes: 0, blocks: 0, before: 0, unreported: 0, twice: 0, of, kids: [] };
     for (const { row } of of) {
@@ -145,7 +179,7 @@ function breakDown(heap, wishes) {
         return kidsOf(own, by.slice(1));
       }
       const nodes = group(own.length > 0 ? blocks.filter(({ count }) => count > depth) : blocks, "frame",
-        ({ frames }) => frames[depth], frame => functions[frame]);
+        ({ start }) => frames[start + depth], frame => functions[frame]);
       return finish(own.length > 0 ? [...nodes, node("own", "", own)] : nodes,
         ({ kind, of }) => (kind === "own" ? kidsOf(of, by.slice(1)) : kidsOf(of, by, depth + 1)));
     },

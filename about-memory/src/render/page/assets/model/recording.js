@@ -52,7 +52,7 @@ function heapOfRange(recording, { from, to, what }) {
   return {
     program: (summary.program ?? "").split("/").pop(), pid: summary.pid, mode: "recording", calls, scopes, texts, accounts: [],
     amount: what === "made" ? "allocated" : what === "freed" ? "freed" : "live", isEstimate: summary.sampleBytes !== null,
-    untracked: { bytes: 0, blocks: 0 }, frames: recording.frames ??= [],
+    untracked: { bytes: 0, blocks: 0 },
     rows: {
       stack: pick(rows.stack), type: pick(rows.type), scope: pick(rows.scope), thread: pick(rows.thread), bytes: pick(bytes),
       blocks: pick(blocks), ...(what === "growth" ? { before: pick(before) } : {}),

@@ -16,7 +16,7 @@ class Embedded {
     if (!holder) {
       throw new Error("This page does not have that: it holds what was chosen when it was written.");
     }
-    const bytes = Uint8Array.from(atob(holder.textContent ?? ""), letter => letter.charCodeAt(0));
+    const bytes = bytesOfBase64(holder.textContent ?? "");
     return JSON.parse(await unzip(new Blob([bytes])));
   }
 
@@ -31,6 +31,18 @@ class Embedded {
 
 function holderOf(/** @type {string} */ name) {
   return document.querySelector(`script[data-name="${CSS.escape(name)}"]`);
+}
+
+function bytesOfBase64(/** @type {string} */ text) {
+  if ("fromBase64" in Uint8Array) {
+    return /** @type {any} */ (Uint8Array).fromBase64(text);
+  }
+  const letters = atob(text);
+  const bytes = new Uint8Array(letters.length);
+  for (let at = 0; at < letters.length; at++) {
+    bytes[at] = letters.charCodeAt(at);
+  }
+  return bytes;
 }
 
 /** The text of a file, gzipped or not. */

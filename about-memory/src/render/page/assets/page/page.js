@@ -120,8 +120,9 @@ async function prepare() {
   const shown = await PREPARE[chosen.view]();
   return () => {
     textBlocks = shown.text ?? (shown.page ? () => blocksOf(shown.page) : null);
+    panel.dataset.layout = chosen.as || "table";
     if (shown.elements) {
-      panel.replaceChildren(...shown.elements);
+      put(...shown.elements);
     } else {
       showItems(shown);
     }
@@ -131,7 +132,7 @@ async function prepare() {
 
 function settings() {
   return {
-    pattern: chosen.filter, isRegex: chosen.regex === "1", isVerbose: chosen.verbose === "1", isDiff: false, bytes: bytesOf(),
+    pattern: chosen.filter, isRegex: chosen.regex === "1", isVerbose: chosen.verbose === "1", isDiff: false, bytes: textUnits(),
   };
 }
 
@@ -223,7 +224,7 @@ function copiedText() {
   if (outline.host.isConnected) {
     return outline.selectedText(selection);
   }
-  const isAll = selection && !selection.isCollapsed && table.host.isConnected && selection.containsNode(panel, false);
+  const isAll = selection && !selection.isCollapsed && selection.containsNode(panel, false);
   return isAll && textBlocks ? textOfView() : null;
 }
 

@@ -151,35 +151,44 @@ function hint(text) {
   return element("p", { className: "hint" }, text);
 }
 
+/** Puts elements on the page; what had the focus keeps it, if it is among them. */
+function put(...parts) {
+  const focused = document.activeElement;
+  panel.replaceChildren(...parts);
+  if (focused instanceof HTMLElement && focused !== document.activeElement && panel.contains(focused)) {
+    focused.focus({ preventScroll: true });
+  }
+}
+
 /** Shows what was prepared in the layout that is chosen. */
 function showItems({ page, items, columns, name, text, colours = ["crate"], above = [] }) {
   const layout = VIEWS[chosen.view].layouts.includes(chosen.as) ? chosen.as : "";
   if (layout === "text") {
-    panel.replaceChildren(outline.host);
+    put(outline.host);
     outline.host.classList.toggle("difference", chosen.view === "difference");
     outline.show(text ? text() : blocksOf(page), bytesOf());
     return;
   }
   if (layout === "treemap") {
-    panel.replaceChildren(treemap.host);
+    put(treemap.host);
     treemap.show(page, bytesOf());
     return;
   }
   const found = findItems(items, layout === "" ? chosen.find : "");
   if (found.length === 0) {
-    panel.replaceChildren(...above, hint(chosen.find ? `Nothing here has “${chosen.find}” in its name.` : "No results found."));
+    put(...above, hint(chosen.find ? `Nothing here has “${chosen.find}” in its name.` : "No results found."));
     return;
   }
   const way = wayOf(chosen.at);
   const sums = chosen.find === "" ? [] : [hint(foundText(items, chosen.find))];
   if (layout === "") {
-    panel.replaceChildren(...above, ...sums, table.host);
+    put(...above, ...sums, table.host);
     table.show(sortItems(found, chosen.sort), { columns, name, sort: chosen.sort, way, view: chosen.view });
     return;
   }
   const drawn = chosen.view === "trees" ? bytesTrees(items) : items;
   const colour = colours.includes(chosen.colour) ? chosen.colour : colours[0];
-  panel.replaceChildren(...above, ...sums, flame.host);
+  put(...above, ...sums, flame.host);
   flame.show(drawn, { name, isUpwards: layout === "flame", colour, find: chosen.find, way, text: itemText });
 }
 

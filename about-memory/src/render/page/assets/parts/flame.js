@@ -217,6 +217,8 @@ class Flame {
   }
 
   enter(way) {
+    // Keys that are pressed before the graph is drawn again go on from here.
+    this.look.way = way;
     this.choose({ at: way.length > 0 ? JSON.stringify(way) : "" });
     this.canvas.focus({ preventScroll: true });
   }

@@ -317,6 +317,8 @@ class Table {
 
   enter(way) {
     this.active = 0;
+    // Keys that are pressed before the table is drawn again go on from here.
+    this.look.way = way;
     this.choose({ at: way.length > 0 ? JSON.stringify(way) : "" });
     this.grid.focus({ preventScroll: true });
   }

@@ -156,7 +156,6 @@ class Treemap {
     if (line.kids.length > 0 && depth === 0) {
       group.setAttribute("tabindex", "0");
       group.setAttribute("role", "button");
-      group.setAttribute("aria-label", `${line.shown}, ${value}: go into it`);
     }
     group.addEventListener("click", () => this.enter(line));
     group.addEventListener("keydown", event => {

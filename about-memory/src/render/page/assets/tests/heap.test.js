@@ -12,7 +12,7 @@ const { breakDown, mergeHeaps, itemsOfHeap, compareItems, changeOf, findItems, s
 function heap(amounts = [100, 60, 40]) {
   return {
     program: "shop", amount: "live", isEstimate: false, accounts: [], untracked: { bytes: 0, blocks: 0 },
-    calls: { functions: ["main", "load", "keep"], parent: [-1, 0, 0], function: [0, 1, 2] }, scopes: [[]], texts: ["[u8]", "explicit/index"],
+    calls: { functions: ["main", "load", "keep"], up: [0, 1, 2], function: [0, 1, 2] }, scopes: [[]], texts: ["[u8]", "explicit/index"],
     rows: {
       stack: [1, 2, 0], type: [0, null, 0], scope: [0, 0, 0], thread: [null, null, null], reporter: [null, 1, 1],
       state: ["unreported", "once-reported", "twice-reported"], blocks: [1, 2, 3], bytes: amounts,
@@ -45,7 +45,7 @@ test("blocks are chosen by state and by reporter", () => {
 
 test("two heaps are compared, whatever the numbers of their functions", () => {
   const later = heap([150, 60, 0]);
-  later.calls = { functions: ["keep", "main", "load"], parent: [-1, 0, 0], function: [1, 2, 0] };
+  later.calls = { functions: ["keep", "main", "load"], up: [0, 1, 2], function: [1, 2, 0] };
   const merged = mergeHeaps(heap(), later);
   const root = breakDown(merged, { ...wishes, by: ["stack"] });
   const changes = Object.fromEntries(root.kids[0].kids.map(({ name, bytes, before }) => [name, bytes - before]));

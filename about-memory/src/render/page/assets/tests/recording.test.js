@@ -10,7 +10,7 @@ const { heapOfRange, intervalAt, areasOf, ticks, timeTicks, stack, nearest } =
 /** Two rows over three intervals: the first makes 100 and frees 60 of it, the second makes 30 at last. */
 const recording = {
   summary: { program: "/bin/shop", pid: 7, sampleBytes: null }, ends: [10, 20, 30], scopes: [[]], texts: [],
-  calls: { functions: ["main", "load"], parent: [-1, 0], function: [0, 1] },
+  calls: { functions: ["main", "load"], up: [0, 1], function: [0, 1] },
   rows: { stack: [0, 1], type: [null, null], scope: [0, 0], thread: [null, null] },
   changes: { interval: [0, 1, 2], row: [0, 0, 1], made: [100, 0, 30], freed: [0, 60, 0], madeBlocks: [1, 0, 3], freedBlocks: [0, 1, 0] },
   atPeak: { row: [0], bytes: [100], blocks: [1] },
