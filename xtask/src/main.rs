@@ -39,6 +39,7 @@ cargo xtask fuzz [SECONDS] [TARGET…]  all that reads bytes from elsewhere, und
 cargo xtask mutants [COUNT] [SEED]    defects in a random sample of places, and those that the package's own tests miss: hours
 cargo xtask features                  memreport's features alone and in pairs: minutes
 cargo xtask clients [NAME [ARGS]]     snapshot, firefox, browser, prometheus, dmd-py, exports, pprof: checks against real programs
+cargo xtask pictures [FOLDER [--every]]   the pictures of the README and the guide, or into another folder; --every: all views at several widths
 cargo xtask clients exports [VIEWER] [--tools DIR]   each export in its own viewer";
 
 fn main() -> ExitCode {
@@ -60,6 +61,7 @@ fn main() -> ExitCode {
         ["mutants", ref rest @ ..] => mutants::run(rest, out),
         ["features"] => features::run(out),
         ["clients", ref rest @ ..] => clients::run(rest, out),
+        ["pictures", ref rest @ ..] => clients::pictures(rest, out),
         _ => Err(USAGE.into()),
     };
     match result {

@@ -6,6 +6,7 @@
 mod heap;
 mod look;
 mod pages;
+mod pictures;
 mod scripts;
 mod served;
 mod views;
@@ -34,12 +35,12 @@ struct Options {
     /// Run only the checks with this word in their name, without the cases
     #[arg(long)]
     only: Option<String>,
-    /// Write screenshots of the page to this folder, for the README
+    /// Write screenshots of the page to this folder: those of the README and the guide
     #[arg(long)]
     pictures: Option<PathBuf>,
-    /// The folder of text that the program in the screenshots reads, if not this repository
-    #[arg(long)]
-    text: Option<PathBuf>,
+    /// Write screenshots of all views instead, at several widths, light and dark
+    #[arg(long, requires = "pictures")]
+    every: bool,
 }
 
 /// The state that all checks share.
@@ -89,7 +90,7 @@ pub(crate) fn run(args: &[&str], out: &mut dyn Write) -> Result<bool, Failure> {
     };
     let mut holds = true;
     if let Some(pictures) = &options.pictures {
-        look::pictures(&bench, pictures, options.text.as_deref().unwrap_or(build::root()))?;
+        pictures::write(&bench, pictures, options.every)?;
     } else {
         let is_wanted = |name: &str| options.only.as_deref().is_none_or(|word| name.contains(word));
         if options.only.is_none() {

@@ -10,13 +10,13 @@ use super::Key;
 use super::call_tree::CallTree;
 use crate::analysis::NoReports;
 use crate::heap::HeapOptions;
-use crate::heap::history::History;
+use crate::heap::history::{History, Layout};
 use crate::recording::{Block, Mark, Point, Recording};
 
 /// The largest number of points of the sums over time.
 const POINTS: usize = 2_000;
 
-/// What happened to the blocks of a row in an interval.
+/// The bytes and blocks of a row that were allocated and freed in an interval.
 #[derive(Clone, Copy, Default)]
 struct Change {
     made: f64,
@@ -47,32 +47,7 @@ impl History {
         let ends = ends(recording.length, intervals);
         let mut calls = CallTree::default();
         let stacks = calls.stacks(&layout.heap);
-        let mut rows: Vec<Key> = Vec::new();
-        let mut numbers: FxHashMap<Key, usize> = FxHashMap::default();
-        let mut row_of = |site: usize| {
-            let kind = &layout.kinds[site];
-            let key = Key::new(kind, stacks[kind.stack as usize]);
-            *numbers.entry(key).or_insert_with(|| {
-                rows.push(key);
-                rows.len() - 1
-            })
-        };
-        let interval = |time: u64| ends.partition_point(|end| *end < time).min(ends.len() - 1);
-        let mut changes: BTreeMap<Place, Change> = BTreeMap::new();
-        let mut at_peak: BTreeMap<usize, Change> = BTreeMap::new();
-        let peak = recording.peak();
-        for (number, block) in recording.blocks.iter().enumerate() {
-            let row = row_of(self.site(block));
-            let made = Place { interval: interval(block.allocated_at), row };
-            changes.entry(made).or_default().make(block);
-            if let Some(freed) = block.freed {
-                let freed = Place { interval: interval(freed.time), row };
-                changes.entry(freed).or_default().free(block);
-            }
-            if peak.as_ref().is_some_and(|peak| recording.lives_at(number, peak.time)) {
-                at_peak.entry(row).or_default().make(block);
-            }
-        }
+        let Changes { rows, changes, at_peak } = self.changes(&layout, &stacks, &ends);
         let column = |value: fn(&Key) -> Value| rows.iter().map(value).collect::<Vec<_>>();
         let changed = |value: fn(&Place, &Change) -> Value| {
             changes.iter().map(|(place, change)| value(place, change)).collect::<Vec<_>>()
@@ -105,6 +80,43 @@ impl History {
                 "blocks": at_peak.values().map(|sum| whole(sum.made_blocks)).collect::<Vec<_>>(),
             },
         }))
+    }
+}
+
+/// The rows of a recording, with their changes and with their blocks at the peak.
+#[derive(Default)]
+struct Changes {
+    rows: Vec<Key>,
+    changes: BTreeMap<Place, Change>,
+    at_peak: BTreeMap<usize, Change>,
+}
+
+impl History {
+    /// Sums up what each interval, by its end, made and freed.
+    fn changes(&self, layout: &Layout, stacks: &[u32], ends: &[u64]) -> Changes {
+        let recording = self.recording();
+        let mut all = Changes::default();
+        let mut numbers: FxHashMap<Key, usize> = FxHashMap::default();
+        let interval = |time: u64| ends.partition_point(|end| *end < time).min(ends.len() - 1);
+        let peak = recording.peak();
+        for (number, block) in recording.blocks.iter().enumerate() {
+            let kind = &layout.kinds[self.site(block)];
+            let key = Key::new(kind, stacks[kind.stack as usize]);
+            let row = *numbers.entry(key).or_insert_with(|| {
+                all.rows.push(key);
+                all.rows.len() - 1
+            });
+            let made = Place { interval: interval(block.allocated_at), row };
+            all.changes.entry(made).or_default().make(block);
+            if let Some(freed) = block.freed {
+                let freed = Place { interval: interval(freed.time), row };
+                all.changes.entry(freed).or_default().free(block);
+            }
+            if peak.as_ref().is_some_and(|peak| recording.lives_at(number, peak.time)) {
+                all.at_peak.entry(row).or_default().make(block);
+            }
+        }
+        all
     }
 }
 

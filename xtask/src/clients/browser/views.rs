@@ -1,4 +1,5 @@
-//! The views of the page: their sums equal the command line's, and assistive programs find no fault.
+//! The views of the page: their sums equal the command line's, and assistive programs find no
+//! fault.
 
 use serde_json::{Value, json};
 use std::fs;
@@ -10,14 +11,14 @@ use crate::build;
 use crate::failure::Failure;
 
 /// The files of a program in scan mode, and of a recording.
-struct Files {
-    report: PathBuf,
+pub(crate) struct Files {
+    pub(crate) report: PathBuf,
     dump: String,
     recording: String,
 }
 
 impl Files {
-    fn make(bench: &Bench) -> Result<Files, Failure> {
+    pub(crate) fn make(bench: &Bench) -> Result<Files, Failure> {
         let report = bench.folder.join("held.json.gz");
         let held = build::debug("memreport-tests", "held")?;
         let status = Command::new(held).arg(&report).env("DMD", "--mode=scan").status()?;
@@ -34,7 +35,7 @@ impl Files {
     }
 }
 
-/// Compares the sums of each view with those of the command.
+/// Compares the sums of each view with the sums that the commands print.
 pub(crate) fn sums(bench: &Bench) -> Result<String, Failure> {
     let files = Files::make(bench)?;
     let page = bench.page(&[files.report.clone(), PathBuf::from(&files.recording)])?;

@@ -1,5 +1,5 @@
-//! Analyses a snapshot for the page: dark matter, coverage and resident memory as one piece of JSON,
-//! and the heap's rows, the typed tree and retained sizes as pieces of their own, which are big.
+//! Analyses a snapshot for the page: dark matter, coverage and resident memory as one piece of
+//! JSON, and the heap's rows, the typed tree and retained sizes as pieces of their own.
 
 use super::snapshot::{Dump, PageSnapshot};
 use crate::error::Failure;
