@@ -48,6 +48,7 @@ enum Route {
     Difference(u64, u64),
     Measure(usize),
     MeasureBriefly(usize),
+    MeasureAnonymized(usize),
     Minimize(usize),
     Track(usize),
     Untrack(usize),
@@ -72,6 +73,7 @@ fn route(method: &Method, path: &str) -> Option<Route> {
         }
         (false, ["measure", source]) => Route::Measure(source.parse().ok()?),
         (false, ["measure-briefly", source]) => Route::MeasureBriefly(source.parse().ok()?),
+        (false, ["measure-anonymized", source]) => Route::MeasureAnonymized(source.parse().ok()?),
         (false, ["minimize", source]) => Route::Minimize(source.parse().ok()?),
         (false, ["track", source]) => Route::Track(source.parse().ok()?),
         (false, ["untrack", source]) => Route::Untrack(source.parse().ok()?),
@@ -148,6 +150,10 @@ impl Library {
             Route::MeasureBriefly(source) => {
                 self.json(&json!({ "moment": self.measure(source, false)? }))?
             }
+            Route::MeasureAnonymized(source) => {
+                let measured = self.source(source)?.measure_anonymized()?;
+                self.json(&json!({ "moment": self.keep(source, measured)? }))?
+            }
             Route::Minimize(source) => {
                 self.source(source)?.minimize()?;
                 self.json(&json!({ "moment": self.measure(source, true)? }))?
@@ -197,9 +203,12 @@ impl Library {
 
     /// Measures a program, and stores the snapshot.
     fn measure(&self, id: usize, with_dump: bool) -> Result<u64, Failure> {
-        let source = self.source(id)?;
-        let Measured { report, dump } = source.measure(with_dump)?;
-        let snapshot = snapshot_of(source, report)?;
+        let measured = self.source(id)?.measure(with_dump)?;
+        self.keep(id, measured)
+    }
+
+    fn keep(&self, id: usize, Measured { report, dump }: Measured) -> Result<u64, Failure> {
+        let snapshot = snapshot_of(self.source(id)?, report)?;
         Ok(self.store().add(snapshot.taken(SystemTime::now(), dump), Some(id)))
     }
 
@@ -276,6 +285,8 @@ mod tests {
             ("POST", "/measure/0", Some(Route::Measure(0))),
             ("POST", "/measure-briefly/0", Some(Route::MeasureBriefly(0))),
             ("POST", "/minimize/0", Some(Route::Minimize(0))),
+            ("POST", "/measure-anonymized/0", Some(Route::MeasureAnonymized(0))),
+            ("GET", "/measure-anonymized/0", None),
             ("POST", "/track/0", Some(Route::Track(0))),
             ("POST", "/untrack/0", Some(Route::Untrack(0))),
             ("GET", "/track/0", None),

@@ -14,6 +14,14 @@ pub trait Source: Debug + Send + Sync {
     /// The program does not answer, or refuses.
     fn measure(&self, with_dump: bool) -> Result<Measured, Failure>;
 
+    /// Measures the program without private words, which its reporters replace.
+    ///
+    /// # Errors
+    /// The program does not answer, or cannot.
+    fn measure_anonymized(&self) -> Result<Measured, Failure> {
+        Err("this program cannot leave private words out".into())
+    }
+
     /// Returns the report files that it saved itself, oldest first.
     ///
     /// # Errors

@@ -6,7 +6,7 @@ let clock;
 
 const ACTED = {
   "measure": "measured", "measure-briefly": "measured", "minimize": "asked to release memory, and measured",
-  "track": "tracked from now on", "untrack": "no longer tracked",
+  "measure-anonymized": "measured without private words", "track": "tracked from now on", "untrack": "no longer tracked",
 };
 
 /** Measures again and again, without the dumps of DMD, which are big; a program that takes long is not asked twice at once. */
@@ -50,8 +50,8 @@ async function act(action) {
   }
 }
 
-async function measureAndSave() {
-  const moment = await act("measure");
+async function measureAndSave(action) {
+  const moment = await act(action);
   if (moment !== null) {
     save(`/moments/${moment}/file`);
   }
@@ -69,7 +69,7 @@ function drawActions() {
   $("source").value = String(actedOn()?.id ?? sources[0]?.id ?? "");
   $("source").parentElement.hidden = sources.length < 2;
   const name = actedOn()?.name ?? "";
-  for (const id of ["measure", "minimize", "track", "untrack", "measure-and-save"]) {
+  for (const id of ["measure", "minimize", "track", "untrack", "measure-and-save", "measure-anonymized"]) {
     $(id).title = name;
     $(id).disabled = isActing || name === "";
   }
@@ -133,7 +133,8 @@ function listenToActions() {
     $(action).addEventListener("click", () => act(action));
   }
   $("every").addEventListener("change", event => measureEvery(Number(event.target.value)));
-  $("measure-and-save").addEventListener("click", measureAndSave);
+  $("measure-and-save").addEventListener("click", () => measureAndSave("measure"));
+  $("measure-anonymized").addEventListener("click", () => measureAndSave("measure-anonymized"));
   $("save-dump").addEventListener("click", () => save(`/moments/${present().id}/dump`));
   $("source").addEventListener("change", event => showProgram(event.target.value));
 }

@@ -89,6 +89,8 @@ class Flame {
     this.colours = coloursOf(this.host);
     this.drawLegend();
     this.draw();
+    const top = this.scroller.getBoundingClientRect().top + scrollY;
+    this.scroller.style.maxHeight = `${Math.max(300, innerHeight - Math.min(top, innerHeight) - 64)}px`;
     if (this.look.isUpwards) {
       this.scroller.scrollTop = height;
     }

@@ -38,6 +38,9 @@ class Graph {
 
   /** @param {GraphData} data */
   show(data) {
+    if (this.data?.name !== data.name) {
+      this.hidden = dwarfing(data.series);
+    }
     this.data = data;
     this.draw();
   }
@@ -45,7 +48,7 @@ class Graph {
   draw() {
     const { data } = this;
     const width = Math.max(300, this.host.clientWidth || 300);
-    const height = Math.max(180, Math.min(300, Math.round(width / 3.2)));
+    const height = Math.max(170, Math.min(260, Math.round(width / 4)));
     const [first, last] = [data.times[0] ?? 0, data.times[data.times.length - 1] ?? 1];
     const areas = data.areas ?? [];
     const stacked = stack(areas);
@@ -189,6 +192,14 @@ class Graph {
     this.tip.style.left = `${Math.max(0, Math.min(event.clientX - room.left + 14, room.width - 220))}px`;
     this.tip.style.top = `${event.clientY - room.top + 14}px`;
   }
+}
+
+/** The name of the line that is so high that the others would be flat beside it, if there is one. */
+function dwarfing(series) {
+  const heights = series.map(({ amounts }) => greatestOf([amounts]));
+  const highest = heights.indexOf(Math.max(...heights));
+  const others = Math.max(...heights.filter((_, index) => index !== highest));
+  return new Set(series.length > 1 && heights[highest] > 4 * others ? [series[highest].name] : []);
 }
 
 /** The greatest of lists of amounts, and at least 1. */
