@@ -52,7 +52,7 @@ struct Bench {
 
 type Check = (&'static str, fn(&Bench) -> Result<String, Failure>);
 
-const CHECKS: [Check; 16] = [
+const CHECKS: [Check; 17] = [
     ("the scripts' own tests", scripts::tests),
     ("the scripts' types", scripts::types),
     ("what is unfolded stays so", pages::folding),
@@ -60,6 +60,7 @@ const CHECKS: [Check; 16] = [
     ("filters and switches act at once", pages::switches),
     ("the program's reporters stay in sight", pages::reporters),
     ("what is copied is what is printed", pages::copying),
+    ("files are opened on the page", pages::opened),
     ("100,000 reports are quick", pages::many),
     ("the treemap", look::areas),
     ("resident memory is explained", look::resident),

@@ -234,6 +234,28 @@ pub(crate) fn copying(bench: &Bench) -> Result<String, Failure> {
     Ok(format!("{} bytes through the clipboard, and a part", printed.len()))
 }
 
+/// Opens a second file on the page: its trees and the difference are those that are printed.
+pub(crate) fn opened(bench: &Bench) -> Result<String, Failure> {
+    let files = [sample(&bench.folder, "before.json", 1)?, sample(&bench.folder, "after.json", 2)?];
+    let [before, after] = [&files[0], &files[1]].map(|file| file.display().to_string());
+    bench.open_afresh(&bench.page(&files[..1])?.ok_or("no page was written")?)?;
+    let browser = &bench.browser;
+    browser.choose_file(&files[1])?;
+    browser.wait("data.moments.length === 2")?;
+    bench.drawn()?;
+    expect_equal("opened", &bench.printed(&[&after])?, &bench.copied()?)?;
+    browser.click("#view-difference")?;
+    browser.wait("chosen.view === 'difference'")?;
+    bench.drawn()?;
+    expect_equal("compared", &bench.printed(&["diff", &before, &after])?, &bench.copied()?)?;
+    let garbage = bench.folder.join("garbage.json");
+    fs::write(&garbage, "{")?;
+    browser.choose_file(&garbage)?;
+    browser
+        .wait("$('trouble').textContent.startsWith('garbage.json: this is no memory report')")?;
+    Ok("shown and compared as the command line does; what is no report is named".into())
+}
+
 pub(crate) fn many(bench: &Bench) -> Result<String, Failure> {
     let report = |number: i64| {
         json!({

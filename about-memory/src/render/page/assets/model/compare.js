@@ -1,4 +1,4 @@
-// Two heaps as one: rows with the bytes of the later one, and those of the earlier one as `before`.
+// Two heaps as one: rows with the bytes of the later one, and those of the earlier one as `before`. Two reports as their difference.
 "use strict";
 
 /** Returns a heap with the rows of both. Functions, texts and scopes are those of either. */
@@ -79,4 +79,45 @@ class Interner {
     }
     return number;
   }
+}
+
+/** What differs from run to run in paths, as the command line takes it out. The order matters. */
+const RUNS = [
+  [/\(tid=(\d+)\)/, "(tid=NNN)"], [/#\d+ \(tid=NNN\)/, "#N (tid=NNN)"], [/zone\(0x[0-9A-Fa-f]+\)\//, "zone(0xNNN)/"],
+  [/\/worker\((.+), 0x[0-9A-Fa-f]+\)\//, "/worker($1, 0xNNN)/"],
+  [/^((?:explicit|event-counts)\/window-objects\/top\(.*, id=)\d+\)/, "$1NNN)"],
+  [/moz-nullprincipal:\{........-....-....-....-............\}/g, "moz-nullprincipal:{NNNNNNNN-NNNN-NNNN-NNNN-NNNNNNNNNNNN}"],
+  [/^(address-space.*?)\(segments=\d+\)/, "$1(segments=NNNN)"], [/source\(scripts=(\d+), /, "source(scripts=NNN, "],
+];
+
+/** The name of a process without its number. */
+function processOfRuns(/** @type {unknown} */ name) {
+  return String(name ?? "").replace(/pid([ =]|: )\d+/g, "pid$1NNN");
+}
+
+/** A path without what differs from run to run. */
+function pathOfRuns(/** @type {string} */ path) {
+  return RUNS.reduce((path, [pattern, text]) => path.replace(pattern, /** @type {string} */ (text)), processOfRuns(path));
+}
+
+/** The reports of the second file less those of the first. */
+function differenceOf(first, second) {
+  const sums = new Map();
+  for (const [of, sign] of [[first, -1], [second, 1]]) {
+    for (const report of of.reports) {
+      const [process, path] = [processOfRuns(report.process), pathOfRuns(report.path)];
+      const key = JSON.stringify([process, path, report.units]);
+      const known = sums.get(key);
+      const side = sign === 1 ? 2 : 1;
+      if (known) {
+        known.amount += sign * report.amount;
+        known.sides |= side;
+      } else {
+        sums.set(key, { report: { ...report, process, path }, amount: sign * report.amount, sides: side });
+      }
+    }
+  }
+  const reports = [...sums.values()].filter(({ amount, sides }) => amount !== 0 || sides !== 3).map(({ report, amount, sides }) =>
+    ({ ...report, amount, ...(sides === 3 ? {} : { _presence: sides === 1 ? Presence.first : Presence.second }) }));
+  return { ...second, reports };
 }

@@ -59,6 +59,11 @@ function topLevelBefore(/** @type {string} */ text) {
  * @returns {string[]}
  */
 function shorterNames(name) {
+  // A function that was not found: its file and the address in it.
+  const unknown = /^\?\?\?\[.*?([^/]+) (\+0x[0-9a-f]+)\]$/.exec(name);
+  if (unknown) {
+    return [`${unknown[1]} ${unknown[2]}`, unknown[2]];
+  }
   const plain = withoutGenerics(name);
   const parts = plain.split("::");
   const forms = [plain, parts.slice(-2).join("::"), parts.at(-1) ?? plain];

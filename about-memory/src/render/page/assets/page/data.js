@@ -171,28 +171,3 @@ function figuresOf(report) {
     "heap-unclassified": explicit?.kids.get("heap-unclassified")?.amount ?? null,
   };
 }
-
-/** The reports of the second less those of the first. Pids in names of processes and numbers of addresses are left as they are. */
-function differenceOf(first, second) {
-  const key = report => JSON.stringify([processKey(report.process), report.path, report.kind, report.units]);
-  const sums = new Map();
-  for (const [of, sign] of [[first, -1], [second, 1]]) {
-    for (const report of of.reports) {
-      const known = sums.get(key(report));
-      if (known) {
-        known.amount += sign * report.amount;
-        known.sides |= sign === 1 ? 2 : 1;
-      } else {
-        sums.set(key(report), { ...report, amount: sign * report.amount, sides: sign === 1 ? 2 : 1 });
-      }
-    }
-  }
-  const reports = [...sums.values()].filter(({ amount, sides }) => amount !== 0 || sides !== 3).map(({ sides, ...report }) =>
-    sides === 3 ? report : { ...report, _presence: sides === 1 ? Presence.first : Presence.second });
-  return { ...second, reports };
-}
-
-/** The name of a process without its pid: two runs of a program are compared. */
-function processKey(name) {
-  return String(name ?? "").replace(/ \(pid \d+\)/, "");
-}

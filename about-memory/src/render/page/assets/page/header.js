@@ -42,7 +42,7 @@ function firstSuggestion(found) {
 
 /** A moment's program and process, and the rest of what is known of it. */
 function titleOf(moment) {
-  const name = moment.writer ?? moment.process ?? moment.name;
+  const name = moment.writer || moment.process || moment.name;
   const [, program, pid] = name.match(/^(.*?)(?: \(pid (\d+)\))?$/) ?? [null, name, undefined];
   return { program, pid };
 }

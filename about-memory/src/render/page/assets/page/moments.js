@@ -87,13 +87,13 @@ async function prepareRecording() {
   const edge = time => (time < 0 ? 0 : ends[time]);
   const say = what === "peak" ? `at the peak, ${summary.peak ? seconds(summary.peak.time) : "which is not known"}`
     : what === "" ? `at ${seconds(edge(to))}` : `from ${seconds(edge(from))} to ${seconds(edge(to))}`;
-  const areaName = row => areaNameOf(recording, row);
+  const areas = areasOf(recording, 6, row => areaNameOf(recording, row)).map(area => ({ ...area, times: ends }));
   const marks = [...recording.marks, ...(summary.peak ? [{ time: summary.peak.time, text: "peak" }] : [])].sort((a, b) => a.time - b.time);
   const shown = {
-    name: "Memory over the time of the recording", times: points.time, series: [{ name: "live", amounts: points.live }, { name: "resident", amounts: points.resident }],
-    areas: areasOf(recording, 6, areaName).map(area => ({ ...area, times: ends })),
+    name: "Memory over the time of the recording", times: ends,
+    series: [{ name: "live", amounts: liveOf(areas, recording) }, { name: "resident", amounts: atEnds(recording, points.resident) }], areas,
     marks, range: /** @type {[number, number]} */ ([edge(from), edge(to)]), timeText: seconds, perSecond: 1e6, amountText: amount => sizeText(amount),
-    onRange: (start, end) => choose({ from: start <= (points.time[0] ?? 0) ? "" : String(Math.round(start)), to: String(Math.round(end)) }),
+    onRange: (start, end) => choose({ from: start <= ends[0] ? "" : String(Math.round(start)), to: String(Math.round(end)) }),
   };
   const sum = isDiff ? changeText(root.bytes - root.before, Unit.bytes) : formatAmount(root.bytes, Unit.bytes, bytesOf());
   return {
@@ -103,6 +103,23 @@ async function prepareRecording() {
     items: itemsOfHeap(root, isDiff), name: "Recorded blocks", colours: isDiff ? ["change", "crate"] : ["crate"],
     columns: columnsOf(["name", "size", "share", ...(isDiff ? ["change"] : []), "blocks"]), after: () => graph.show(shown),
   };
+}
+
+/** What is live at the end of each interval: of a sample the exact sums, which are measured now and then. */
+function liveOf(areas, recording) {
+  return recording.summary.sampleBytes === null
+    ? recording.ends.map((_, at) => areas.reduce((sum, { amounts }) => sum + amounts[at], 0)) : atEnds(recording, recording.points.live);
+}
+
+/** The last amount that was measured before the end of each interval. */
+function atEnds({ ends, points: { time } }, amounts) {
+  let at = 0;
+  return ends.map(end => {
+    while (at + 1 < time.length && time[at + 1] <= end) {
+      at += 1;
+    }
+    return amounts[at] ?? null;
+  });
 }
 
 /** The innermost function of a stack that has a crate of its own. */

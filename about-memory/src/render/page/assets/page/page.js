@@ -123,10 +123,10 @@ async function prepare() {
     panel.dataset.layout = chosen.as || "table";
     if (shown.elements) {
       put(...shown.elements);
+      shown.after?.();
     } else {
       showItems(shown);
     }
-    shown.after?.();
   };
 }
 

@@ -160,8 +160,8 @@ function put(...parts) {
   }
 }
 
-/** Shows what was prepared in the layout that is chosen. */
-function showItems({ page, items, columns, name, text, colours = ["crate"], above = [] }) {
+/** Shows what was prepared in the layout that is chosen. `after` draws what stands above, which takes room. */
+function showItems({ page, items, columns, name, text, colours = ["crate"], above = [], after = () => {} }) {
   const layout = VIEWS[chosen.view].layouts.includes(chosen.as) ? chosen.as : "";
   if (layout === "text") {
     put(outline.host);
@@ -177,18 +177,21 @@ function showItems({ page, items, columns, name, text, colours = ["crate"], abov
   const found = findItems(items, layout === "" ? chosen.find : "");
   if (found.length === 0) {
     put(...above, hint(chosen.find ? `Nothing here has “${chosen.find}” in its name.` : "No results found."));
+    after();
     return;
   }
   const way = wayOf(chosen.at);
   const sums = chosen.find === "" ? [] : [hint(foundText(items, chosen.find))];
   if (layout === "") {
     put(...above, ...sums, table.host);
+    after();
     table.show(sortItems(found, chosen.sort), { columns, name, sort: chosen.sort, way, view: chosen.view });
     return;
   }
   const drawn = chosen.view === "trees" ? bytesTrees(items) : items;
   const colour = colours.includes(chosen.colour) ? chosen.colour : colours[0];
   put(...above, ...sums, flame.host);
+  after();
   flame.show(drawn, { name, isUpwards: layout === "flame", colour, find: chosen.find, way, text: itemText });
 }
 
