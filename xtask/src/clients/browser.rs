@@ -9,6 +9,7 @@ mod pages;
 mod pictures;
 mod scripts;
 mod served;
+mod session;
 mod views;
 
 use clap::Parser;

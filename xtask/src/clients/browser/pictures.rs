@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::Bench;
+use super::session;
 use super::views::Files;
 use crate::build;
 use crate::failure::Failure;
@@ -91,6 +92,9 @@ pub(crate) fn write(bench: &Bench, into: &Path, is_every: bool) -> Result<(), Fa
             continue;
         }
         let page = bench.page(&files(bench, subject)?)?.ok_or("no page was written")?;
+        if subject == Subject::Example && !is_every {
+            session::write(&bench.about_memory, &bench.folder, &into.join("session.svg"))?;
+        }
         for Picture { name, address, scheme, width, height, .. } in pictures {
             bench.browser.window(*width, *height)?;
             bench.browser.prefer(scheme)?;

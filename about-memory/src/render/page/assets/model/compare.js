@@ -106,8 +106,11 @@ function differenceOf(first, second) {
   for (const [of, sign] of [[first, -1], [second, 1]]) {
     for (const report of of.reports) {
       const [process, path] = [processOfRuns(report.process), pathOfRuns(report.path)];
-      const key = JSON.stringify([process, path, report.units]);
+      const key = JSON.stringify([process, path]);
       const known = sums.get(key);
+      if (known && (known.report.units !== report.units || known.report.kind !== report.kind)) {
+        throw new Error(`${path}: its kind or unit is not the same in both files: they cannot be compared.`);
+      }
       const side = sign === 1 ? 2 : 1;
       if (known) {
         known.amount += sign * report.amount;

@@ -128,7 +128,8 @@ class Data {
       return this.opened.find(({ id }) => id === own[1]).report;
     }
     const compared = name.match(/^differences\/([^/]+)\/([^/]+)$/);
-    if (compared && !this.origin.has(name) || compared?.slice(1).some(id => id.startsWith("file"))) {
+    // Of others, the command line's own difference is there, or it refuses to make one.
+    if (compared?.slice(1).some(id => id.startsWith("file"))) {
       const [first, second] = await Promise.all(compared.slice(1).map(id => this.get(`moments/${id}/reports`)));
       return differenceOf(first, second);
     }

@@ -31,6 +31,11 @@ test("files that were opened are compared, two runs of a program too", () => {
   assert.deepStrictEqual(plain(seen), [["explicit/a", 4, 0], ["explicit/gone", -1, 1], ["explicit/new", 4, 2]]);
 });
 
+test("files with other units are not compared", () => {
+  const report = units => ({ reports: [{ process: "p", path: "a/b", kind: 2, units, amount: 1 }] });
+  assert.throws(() => differenceOf(report(0), report(1)), /cannot be compared/);
+});
+
 test("tiles say what is not known, and why", () => {
   const moment = { figures: { "resident": 10, "heap-allocated": 8, "heap-unclassified": 4 }, sheets: [] };
   const shown = found => plain(tilesOf(moment, found, null).map(({ name, value, why }) => [name, value, value === null ? why : ""]));
