@@ -54,7 +54,7 @@ function figuresTable(moments) {
   const cell = (amount, before) => element("td", {}, amount === null || amount === undefined ? "–" : formatAmount(amount, Unit.bytes, bytesOf()),
     ...(before !== null && before !== undefined && amount !== null && amount !== undefined && amount !== before
       ? [" ", element("span", { className: amount > before ? "grown" : "shrunk" }, changeText(amount - before, Unit.bytes))] : []));
-  return element("div", { className: "wide", tabIndex: 0, role: "region", "aria-label": "Sums of each moment" }, element("table", {},
+  return wide("Sums of each moment", element("table", {},
     element("thead", {}, element("tr", {}, ...["Moment", "Time", ...SERIES].map(name => element("th", { scope: "col" }, name)))),
     element("tbody", {}, ...moments.map((moment, index) => element("tr", { className: moment === present() ? "chosen" : "" },
       element("th", { scope: "row" }, button(nameOf(moment), () => choose({ view: "trees", moment: String(moment.id) }), { className: "link" })),

@@ -134,12 +134,17 @@ function groupsTable(name, groups, untracked) {
     bytes: sum.bytes + group.all.bytes, dark: sum.dark + group.dark.bytes, twice: sum.twice + group.twice.bytes,
   }), { bytes: 0, dark: 0, twice: 0 });
   const rest = groups.slice(GROUPS);
-  return element("table", {},
+  return wide(`Coverage by ${name.toLowerCase()}`, element("table", {},
     element("thead", {}, element("tr", {},
       ...[name, "Bytes", "Share", "Once", "Dark", "Twice"].map(head => element("th", { scope: "col" }, head)))),
     element("tbody", {}, ...groups.slice(0, GROUPS).map(group => row(group.name, sums([group]))),
       ...(rest.length > 0 ? [row(`and ${rest.length} more`, sums(rest))] : []),
-      ...(untracked.blocks > 0 ? [untrackedRow(untracked, all)] : [])));
+      ...(untracked.blocks > 0 ? [untrackedRow(untracked, all)] : []))));
+}
+
+/** What may be wider than the page, with a name: it is scrolled by keys too. */
+function wide(name, ...parts) {
+  return element("div", { className: "wide", tabIndex: 0, role: "region", "aria-label": name }, ...parts);
 }
 
 function untrackedRow({ bytes }, all) {
@@ -162,5 +167,5 @@ function residentSheet(fragment) {
     const said = ["class", "scope"].filter(name => node.hasAttribute(name)).map(name => [name, node.getAttribute(name)]);
     return [element(node.nodeName, Object.fromEntries(said), ...[...node.childNodes].flatMap(copy))];
   };
-  return [...new DOMParser().parseFromString(fragment, "text/html").body.childNodes].flatMap(copy);
+  return [wide("Resident memory", ...[...new DOMParser().parseFromString(fragment, "text/html").body.childNodes].flatMap(copy))];
 }
