@@ -36,7 +36,7 @@ struct Options {
     /// Run only the checks with this word in their name, without the cases
     #[arg(long)]
     only: Option<String>,
-    /// Write screenshots of the page to this folder: those of the README and the guide
+    /// Write screenshots of the page to this folder: for the README and the guide
     #[arg(long)]
     pictures: Option<PathBuf>,
     /// Write screenshots of all views instead, at several widths, light and dark

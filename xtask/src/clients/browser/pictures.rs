@@ -1,4 +1,4 @@
-//! Screenshots of the page: those of the README and the guide, and all views at several widths.
+//! Screenshots of the page: for the README and the guide, and all views at several widths.
 
 use std::fs;
 use std::path::{Path, PathBuf};
