@@ -22,6 +22,7 @@ const SCRIPT: &str = concat!(
     include_str!("assets/model/forest.js"),
     include_str!("assets/model/tree.js"),
     include_str!("assets/model/text.js"),
+    include_str!("assets/model/calls.js"),
     include_str!("assets/model/heap.js"),
     include_str!("assets/model/items.js"),
     include_str!("assets/model/compare.js"),

@@ -105,6 +105,11 @@ function wantedBlocks(heap, { within = "", only = "", isInverted = false }) {
   return { blocks, frames };
 }
 
+/** All blocks, row by row. */
+function allBlocks({ rows, scopes }) {
+  return rows.stack.map((_, row) => ({ row, names: scopes[rows.scope[row]] }));
+}
+
 /** Returns whether a path is another or below it. */
 function isBelow(path, other) {
   return path === other || path.startsWith(`${other}/`);
@@ -117,7 +122,9 @@ function isBelow(path, other) {
 function breakDown(heap, wishes) {
   const { by, cut, within = "", only = "" } = wishes;
   const { rows, calls: { functions }, texts } = heap;
-  const { blocks, frames } = wantedBlocks(heap, wishes);
+  // By stack, the sums of the call tree are enough: rows are not gone through level by level.
+  const isByCalls = by[0] === "stack" && within === "" && only === "" && !wishes.isInverted;
+  const { blocks, frames } = isByCalls ? { blocks: allBlocks(heap), frames: new Uint32Array() } : wantedBlocks(heap, wishes);
   const node = (kind, name, of) => {
     const made = { kind, name, bytes: 0, blocks: 0, before: 0, unreported: 0, twice: 0, of, kids: [] };
     for (const { row } of of) {
@@ -161,9 +168,29 @@ function breakDown(heap, wishes) {
     shown.forEach(node => (node.kids = kidsIn(node)));
     if (small.length > 0) {
       const name = `<other>: ${small.length} below ${cut}%${small.length === 1 ? "" : " each"}`;
-      shown.push(node("other", name, small.flatMap(({ of }) => of)));
+      const other = node("other", name, []);
+      for (const key of ["bytes", "blocks", "before", "unreported", "twice"]) {
+        other[key] = small.reduce((sum, node) => sum + node[key], 0);
+      }
+      shown.push(other);
     }
     return shown;
+  };
+  /** The nodes of the call tree. */
+  const byCalls = () => {
+    const sums = callSums(heap);
+    const nodeOf = call => ({
+      kind: "frame", name: functions[heap.calls.function[call]], bytes: sums.bytes[call], blocks: sums.blocks[call],
+      before: sums.before[call], unreported: sums.unreported[call], twice: sums.twice[call], of: [], kids: [], call,
+    });
+    const kidsOfCall = call => {
+      const own = sums.own(call).map(row => blocks[row]);
+      const nodes = sums.kids(call).map(nodeOf);
+      return nodes.length === 0 ? kidsOf(own, by.slice(1))
+        : finish(own.length > 0 ? [...nodes, node("own", "", own)] : nodes,
+          made => (made.kind === "own" ? kidsOf(made.of, by.slice(1)) : kidsOfCall(made.call)));
+    };
+    return finish(sums.roots.map(nodeOf), made => kidsOfCall(made.call));
   };
   const simply = (kind, keyOf, textOf) => (blocks, by) =>
     finish(group(blocks, kind, keyOf, textOf), ({ of }) => kidsOf(of, by.slice(1)));
@@ -196,7 +223,7 @@ function breakDown(heap, wishes) {
     },
   };
   const kidsOf = (blocks, by, depth = 0) => (by.length > 0 ? breaks[by[0]](blocks, by, depth) : []);
-  root.kids = kidsOf(blocks, by);
+  root.kids = isByCalls ? byCalls() : kidsOf(blocks, by);
   if (untracked.blocks > 0) {
     root.kids.push({ ...node("untracked", UNTRACKED, []), ...untracked });
   }
