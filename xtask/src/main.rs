@@ -25,7 +25,7 @@ mod clients;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use check::{ci, features, fuzz, mutants, sanitize, tidy};
+use check::{ci, features, fuzz, mutants, package, sanitize, tidy};
 
 const USAGE: &str = "\
 cargo xtask demo [FOLDER]             runs the example program under DMD on a folder of text: by default this repository
@@ -47,6 +47,7 @@ cargo xtask sanitize [miri|threads|addresses]   the tracker under Miri, ThreadSa
 cargo xtask fuzz [SECONDS] [TARGET…]  all that reads bytes from elsewhere, under libFuzzer: 450 seconds for each target by default
 cargo xtask mutants [COUNT] [SEED]    defects in a random sample of places, and those that the package's own tests miss: hours
 cargo xtask features                  memreport's features alone and in pairs: minutes
+cargo xtask package                   what would be published: its contents, and the guide's first program in a project that depends on it
 cargo xtask clients [NAME [ARGS]]     snapshot, firefox, browser, prometheus, dmd-py, exports, pprof: checks against real programs
 cargo xtask pictures [FOLDER [--every]]   the pictures of the README and the guide, or into another folder; --every: all views at several widths
 cargo xtask clients exports [VIEWER] [--tools DIR]   each export in its own viewer";
@@ -66,6 +67,7 @@ fn main() -> ExitCode {
         ["mutants", ref rest @ ..] => mutants::run(rest, out),
         ["features"] => features::run(out),
         ["pictures", ref rest @ ..] => clients::pictures(rest, out),
+        ["package"] => package::run(out),
         ["bench" | "stress" | "foreign" | "calibrate" | "clients", ..] => measure(&words, out),
         _ => Err(USAGE.into()),
     };
