@@ -49,6 +49,7 @@ cargo xtask mutants [COUNT] [SEED]    defects in a random sample of places, and 
 cargo xtask features                  memreport's features alone and in pairs: minutes
 cargo xtask package                   what would be published: its contents, and the guide's first program in a project that depends on it
 cargo xtask clients [NAME [ARGS]]     snapshot, firefox, browser, prometheus, dmd-py, exports, pprof: checks against real programs
+cargo xtask pictures [FOLDER [--every]]   the pictures of the README and the guide, or into another folder; --every: all views at several widths
 cargo xtask clients exports [VIEWER] [--tools DIR]   each export in its own viewer";
 
 fn main() -> ExitCode {
@@ -65,6 +66,7 @@ fn main() -> ExitCode {
         ["fuzz", ref rest @ ..] => fuzz::run(rest, out),
         ["mutants", ref rest @ ..] => mutants::run(rest, out),
         ["features"] => features::run(out),
+        ["pictures", ref rest @ ..] => clients::pictures(rest, out),
         ["package"] => package::run(out),
         ["bench" | "stress" | "foreign" | "calibrate" | "clients", ..] => measure(&words, out),
         _ => Err(USAGE.into()),

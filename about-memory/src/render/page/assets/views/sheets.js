@@ -2,15 +2,10 @@
 "use strict";
 
 const NO_DUMP = "No dump of DMD lies beside this report: run the program with DMD=1.";
+const NO_SCAN = "This needs a scan of the heap: run the program with DMD=--mode=scan.";
 
-/** A sheet for each member of a moment's findings: its title, what makes the elements of it, and what is said without it. Heap
- * details are an outline, and are drawn as those are. */
-const SHEETS = {
-  dark: { title: "Dark matter", draw: darkSheet, missing: NO_DUMP },
-  heap: { title: "Heap details", missing: NO_DUMP },
-  coverage: { title: "Coverage", draw: coverageSheet, missing: NO_DUMP },
-  resident: { title: "Resident memory", draw: residentSheet, missing: "This report does not say how much memory is resident." },
-};
+/** What makes the elements of a member of a moment's findings. */
+const SHEETS = { dark: darkSheet, coverage: coverageSheet, resident: residentSheet };
 
 const bytesText = bytes => `${plain.format(bytes)} bytes`;
 const blocksText = blocks => `${plain.format(blocks)} ${blocks === 1 ? "block" : "blocks"}`;
@@ -18,7 +13,7 @@ const percentText = (part, whole) => `${fixed.format(whole === 0 ? 0 : (100 * pa
 
 /** The classes of a dump in the order in which they matter, with what people read. */
 const CLASSES = {
-  "unreported": "Dark: no reporter covers these blocks",
+  "unreported": "Unreported: no reporter covers these blocks",
   "twice-reported": "Reported twice",
   "live": "Live blocks",
   "cumulative": "All blocks that were made",
@@ -30,7 +25,11 @@ const WRONG = {
   "freed since": "a block that was given back since",
 };
 
-function darkSheet({ heap, untracked, heapUnclassified, classes, wrong }) {
+function darkSheet({ heap, untracked, heapUnclassified, classes: allClasses, wrong: allWrong }, find = "") {
+  const isFound = place => find === "" || JSON.stringify(place).toLowerCase().includes(JSON.stringify(find).slice(1, -1).toLowerCase());
+  const classes = allClasses.map(found => ({ ...found, places: found.places.filter(isFound) }))
+    .filter(({ places }) => find === "" || places.length > 0);
+  const wrong = allWrong.filter(isFound);
   const byName = new Map(classes.map(found => [found.class, found]));
   const parts = Object.entries(CLASSES).flatMap(([name, heading]) =>
     byName.has(name) ? classParts(byName.get(name), heading, heap.bytes) : []);
@@ -38,7 +37,7 @@ function darkSheet({ heap, untracked, heapUnclassified, classes, wrong }) {
     element("p", { className: "what" }, element("code", {}, report.reporter), ` reports ${WRONG[report.is] ?? report.is}: ` +
       `${bytesText(report.claimed)} claimed, ${bytesText(report.usable)} there` +
       (report.reports > 1 ? `, ${plain.format(report.reports)} times` : "")),
-    ...remedyOf(report), ...framesOf(report.frames)));
+    ...remedyOf(report), ...stackOf(report.frames)));
   const wrongPart = wrongs.length === 0 ? []
     : [element("h2", {}, "Wrong reports"), element("ol", { className: "places" }, ...wrongs)];
   // The last class is that of blocks with which nothing is the matter.
@@ -64,21 +63,29 @@ function classParts({ class: name, all, places }, heading, heap) {
 
 function placeItem(place, heap) {
   const what = [place.type, place.own].filter(Boolean).join(", ") || place.frames[0] || "no stack is known";
+  const links = place.own ? [element("p", {},
+    button("Its blocks", () => choose({ view: "heap", within: functionOf(place.own), by: "", only: "" }), { className: "link" }), " ",
+    button("Flame graph", () => choose({ view: "heap", as: "flame", within: "", find: functionOf(place.own) }), { className: "link" }))] : [];
   return element("li", {},
     element("p", { className: "what" },
       element("strong", {}, bytesText(place.bytes)), ` in ${blocksText(place.blocks)}, ` +
       `${percentText(place.bytes, heap)} of the heap: `, element("code", {}, what)),
     ...(place.reporters?.length > 0 ? [element("p", {}, `Reported by ${place.reporters.join(", ")}`)] : []),
-    ...remedyOf(place), ...framesOf(place.frames));
+    ...remedyOf(place), ...links, ...stackOf(place.frames));
+}
+
+/** The function of a frame: without its place in a file. */
+function functionOf(frame) {
+  return frame.replace(/ \([^()]*\)$/, "");
 }
 
 function remedyOf({ remedy }) {
   return remedy ? [element("p", { className: "remedy" }, `→ ${remedy}`)] : [];
 }
 
-function framesOf(frames) {
+function stackOf(frames) {
   return frames?.length > 0
-    ? [element("details", {}, element("summary", {}, `${frames.length} frames`),
+    ? [element("details", {}, element("summary", {}, `Stack of ${frames.length} ${frames.length === 1 ? "frame" : "frames"}`),
       element("ol", { className: "frames" }, ...frames.map(frame => element("li", {}, frame))))]
     : [];
 }
@@ -127,12 +134,17 @@ function groupsTable(name, groups, untracked) {
     bytes: sum.bytes + group.all.bytes, dark: sum.dark + group.dark.bytes, twice: sum.twice + group.twice.bytes,
   }), { bytes: 0, dark: 0, twice: 0 });
   const rest = groups.slice(GROUPS);
-  return element("table", {},
+  return wide(`Coverage by ${name.toLowerCase()}`, element("table", {},
     element("thead", {}, element("tr", {},
       ...[name, "Bytes", "Share", "Once", "Dark", "Twice"].map(head => element("th", { scope: "col" }, head)))),
     element("tbody", {}, ...groups.slice(0, GROUPS).map(group => row(group.name, sums([group]))),
       ...(rest.length > 0 ? [row(`and ${rest.length} more`, sums(rest))] : []),
-      ...(untracked.blocks > 0 ? [untrackedRow(untracked, all)] : [])));
+      ...(untracked.blocks > 0 ? [untrackedRow(untracked, all)] : []))));
+}
+
+/** What may be wider than the page, with a name: it is scrolled by keys too. */
+function wide(name, ...parts) {
+  return element("div", { className: "wide", tabIndex: 0, role: "region", "aria-label": name }, ...parts);
 }
 
 function untrackedRow({ bytes }, all) {
@@ -155,5 +167,5 @@ function residentSheet(fragment) {
     const said = ["class", "scope"].filter(name => node.hasAttribute(name)).map(name => [name, node.getAttribute(name)]);
     return [element(node.nodeName, Object.fromEntries(said), ...[...node.childNodes].flatMap(copy))];
   };
-  return [...new DOMParser().parseFromString(fragment, "text/html").body.childNodes].flatMap(copy);
+  return [wide("Resident memory", ...[...new DOMParser().parseFromString(fragment, "text/html").body.childNodes].flatMap(copy))];
 }

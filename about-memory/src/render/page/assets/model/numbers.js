@@ -26,13 +26,23 @@ function formatAmount(amount, unit, bytes) {
   if (bytes === "auto") {
     return formatFitting(amount);
   }
+  if (bytes === "kib") {
+    return sizeText(amount);
+  }
   return bytes === "mb" ? `${fixed.format(amount / MB)} MB` : `${plain.format(amount)} B`;
 }
 
 function formatFitting(amount) {
   const size = Math.abs(amount);
-  const fitting = [[1024 * MB, "GB"], [MB, "MB"], [1024, "KB"]].find(([least]) => size >= least);
-  return fitting ? `${fixed.format(amount / fitting[0])} ${fitting[1]}` : `${plain.format(amount)} B`;
+  const [least, name] = size >= 1024 * MB ? [1024 * MB, "GB"] : size >= MB ? [MB, "MB"] : [1024, "KB"];
+  return size >= 1024 ? `${fixed.format(amount / Number(least))} ${name}` : `${plain.format(amount)} B`;
+}
+
+/** Bytes in the power of 1024 that fits: everywhere but in what must equal Firefox's text. */
+function sizeText(amount) {
+  const size = Math.abs(amount);
+  const [least, name] = size >= 1024 * MB ? [1024 * MB, "GiB"] : size >= MB ? [MB, "MiB"] : [1024, "KiB"];
+  return size >= 1024 ? `${fixed.format(amount / Number(least))} ${name}` : `${plain.format(Math.round(amount))} B`;
 }
 
 /** A node's share of its tree. */

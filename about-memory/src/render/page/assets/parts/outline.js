@@ -6,19 +6,6 @@
 const CHUNK = 250;
 const ROW_HEIGHT = 20;
 
-function element(name, properties = {}, ...kids) {
-  const made = document.createElement(name);
-  for (const [key, value] of Object.entries(properties)) {
-    if (key in made) {
-      made[key] = value;
-    } else {
-      made.setAttribute(key, value);
-    }
-  }
-  made.append(...kids);
-  return made;
-}
-
 class Outline {
   /** `folds` remembers what is open; `describe` is told of the line that has the mouse or the focus. */
   constructor(host, folds, describe) {
@@ -68,11 +55,6 @@ class Outline {
         return;
       }
     }
-  }
-
-  /** The whole text, as the command line prints it. */
-  text() {
-    return this.blocks.flatMap(block => block.rows.map(textOf)).map(line => `${line}\n`).join("");
   }
 
   /** Makes the rows of a block, and room for them. */
@@ -291,45 +273,5 @@ class Outline {
 
   rowsBefore(block) {
     return this.blocks.slice(0, block.index).reduce((sum, { rows }) => sum + rows.length, 0);
-  }
-}
-
-/** What is open, by the ids of lines: kept for as long as the tab lives, over every update. */
-class Folds {
-  constructor(key) {
-    this.key = key;
-    try {
-      this.known = new Map(JSON.parse(sessionStorage.getItem(key) ?? "[]"));
-    } catch {
-      // A page without storage, or what is stored is not ours: nothing is remembered.
-      this.known = new Map();
-    }
-  }
-
-  get(id) {
-    // Ids are long where trees are deep, and mostly nothing is remembered.
-    return this.known.size === 0 ? undefined : this.known.get(id);
-  }
-
-  has(id) {
-    return this.known.size > 0 && this.known.has(id);
-  }
-
-  set(id, isOpen) {
-    this.known.set(id, isOpen);
-    this.save();
-  }
-
-  delete(id) {
-    this.known.delete(id);
-    this.save();
-  }
-
-  save() {
-    try {
-      sessionStorage.setItem(this.key, JSON.stringify([...this.known]));
-    } catch {
-      // Then it is remembered until the page is left.
-    }
   }
 }

@@ -4,6 +4,7 @@
 
 /** Rows of plain text, and trees, in the order in which they are read. */
 function blocksOf(page) {
+  /** @type {any[]} */
   const blocks = [];
   const say = (kind, lines) => blocks.push({ kind, lines });
   say("total", [`Total resident memory (approximate) -- ${page.total}`]);

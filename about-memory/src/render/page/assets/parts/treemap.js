@@ -1,19 +1,9 @@
 // A tree as areas: each measurement is a rectangle of its size, within that of its parent; a click goes into one.
 "use strict";
 
-const SVG = "http://www.w3.org/2000/svg";
 /** Rectangles below this many square pixels are not divided further. */
 const LEAST_AREA = 900;
 const LABEL_HEIGHT = 18;
-
-function svg(name, attributes = {}, ...kids) {
-  const made = document.createElementNS(SVG, name);
-  for (const [key, value] of Object.entries(attributes)) {
-    made.setAttribute(key, value);
-  }
-  made.append(...kids);
-  return made;
-}
 
 /**
  * Places amounts in a rectangle so that each is as near to a square as can be: rows are filled along the shorter side for as
@@ -166,7 +156,6 @@ class Treemap {
     if (line.kids.length > 0 && depth === 0) {
       group.setAttribute("tabindex", "0");
       group.setAttribute("role", "button");
-      group.setAttribute("aria-label", `${line.shown}, ${value}: go into it`);
     }
     group.addEventListener("click", () => this.enter(line));
     group.addEventListener("keydown", event => {
