@@ -242,7 +242,8 @@ impl Moment {
 
     fn dump(&self) -> Vec<u8> {
         let (mut list, mut traces, mut frames) = (Vec::new(), json!({}), json!({}));
-        let (mut scopes, mut reports) = (Vec::<(u64, &str)>::new(), json!({}));
+        let (mut scopes, mut reports, mut symbols) =
+            (Vec::<(u64, &str)>::new(), json!({}), json!({}));
         let mut heap = 0;
         for (at, place) in PLACES.iter().enumerate() {
             let key = |offset: usize| {
@@ -275,14 +276,14 @@ impl Moment {
             traces[key(1)] = json!([key(6)]);
             let frame = |text: String| json!(format!("#00: {text}"));
             let Place { function, file, container, .. } = place;
-            frames[key(2)] = frame(format!(
-                "alloc::raw_vec::RawVec<{container}, alloc::alloc::Global>::grow_one \
-                 (/rustc/1/library/alloc/src/raw_vec.rs:340)"
-            ));
-            frames[key(3)] = frame(format!(
-                "alloc::vec::Vec<{container}, alloc::alloc::Global>::push \
-                 (/rustc/1/library/alloc/src/vec/mod.rs:2000)"
-            ));
+            frames[key(2)] = frame("alloc::raw_vec::grow_one".to_owned());
+            frames[key(3)] = frame("alloc::vec::push".to_owned());
+            let symbol = |name: &str, file: &str| {
+                json!({ "function": name, "name": format!("{name}<{container}, alloc::alloc::Global>"),
+                        "file": format!("/rustc/1/library/alloc/src/{file}"), "line": 340 })
+            };
+            symbols[key(2)] = symbol("grow_one", "raw_vec.rs");
+            symbols[key(3)] = symbol("push", "vec/mod.rs");
             frames[key(4)] = frame(format!("{function} ({file}:{})", 10 * (at + 1)));
             frames[key(5)] = frame("app::main (src/main.rs:3)".to_owned());
             frames[key(6)] = frame("app::report (src/main.rs:9)".to_owned());
@@ -300,7 +301,7 @@ impl Moment {
                 "trackerBytes": 1 << 20, "reports": reports,
                 "threads": [{ "id": 0, "tid": 7, "name": "main" },
                             { "id": 1, "tid": 8, "name": "worker" }],
-                "scopes": scopes,
+                "scopes": scopes, "symbols": symbols,
             },
         });
         dump.to_string().into_bytes()

@@ -1,10 +1,12 @@
 //! Defines the command line: a file for each command.
 
-//S mod agent;
+mod agent;
 mod export;
 mod query;
 mod resource_args;
-//S mod symbols;
+mod symbols;
+
+pub(crate) use export::write as write_private;
 
 use std::io::Write;
 
@@ -25,12 +27,12 @@ pub struct Cli {
 enum Command {
     /// Write reports, dumps and recordings as Parquet files or as OpenTelemetry profiles
     Export(export::ExportArgs),
-    /// Ship snapshots of the served programs of this host to a store
-    //S Agent(Box<agent::AgentArgs>),
+    ///Ship snapshots of the served programs of this host to a store
+    Agent(Box<agent::AgentArgs>),
     /// Answer a question about a dataset with an engine that is installed
     Query(query::QueryArgs),
     /// Look up the functions of a dataset's stacks, once for each build
-    //S Symbols(symbols::SymbolsArgs),
+    Symbols(symbols::SymbolsArgs),
     /// Print the columns of all tables as Markdown
     Schema,
 }
@@ -43,9 +45,9 @@ impl Cli {
     pub fn run(self, out: &mut dyn Write, notes: &mut dyn Write) -> Result<(), Failure> {
         match self.command {
             Command::Export(args) => args.run(notes),
-            //S Command::Agent(args) => args.run(notes),
+            Command::Agent(args) => args.run(notes),
             Command::Query(args) => args.run(out, notes),
-            //S Command::Symbols(args) => args.run(notes),
+            Command::Symbols(args) => args.run(notes),
             Command::Schema => Ok(write!(out, "{}", crate::schema::markdown())?),
         }
     }

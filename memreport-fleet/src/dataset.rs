@@ -38,10 +38,10 @@ impl Partition {
     }
 }
 
-/// Returns the path of the symbols of a build.
+/// Returns the path of a file with symbols of a build.
 #[must_use]
-pub fn symbols_path(build_id: &str) -> String {
-    format!("v{VERSION}/symbols/build={}/symbols.parquet", encoded(build_id))
+pub fn symbols_path(build_id: &str, name: &str) -> String {
+    format!("v{VERSION}/symbols/build={}/{name}.parquet", encoded(build_id))
 }
 
 /// Percent-encodes a value of a partition.

@@ -5,6 +5,7 @@ mod recording;
 mod report;
 mod snapshot;
 
+pub(crate) use blocks::{borrowed, text as frame_text};
 pub use snapshot::{Figures, Snapshot, Source};
 
 use memreport::snapshot::read::ReadError;

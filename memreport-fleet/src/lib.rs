@@ -25,9 +25,9 @@ pub mod resource;
 pub mod dataset;
 pub mod gather;
 pub mod otlp;
-//S pub mod symbols;
+pub mod symbols;
 pub mod query;
-//S pub mod agent;
+pub mod agent;
 pub mod command;
 
 pub use command::Cli;

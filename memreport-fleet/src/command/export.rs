@@ -207,7 +207,7 @@ impl ExportArgs {
 }
 
 /// Writes a private file under a random name, and renames it into place.
-pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     let named = |error: std::io::Error| format!("{}: {error}", path.display());
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder).map_err(named)?;

@@ -104,6 +104,15 @@ impl Snapshot {
         Snapshot { id, time_ms, resource, cost_us: None }
     }
 
+    /// Returns the snapshot of the dump of the same moment, which has a row and an id of its own.
+    #[must_use]
+    pub fn of_dump(&self) -> Self {
+        Snapshot {
+            cost_us: None,
+            ..Snapshot::of_file(self.id.as_bytes(), self.time_ms, self.resource.clone())
+        }
+    }
+
     /// Returns a row: the columns of every table, then these values.
     pub(crate) fn row<'a>(&'a self, values: impl IntoIterator<Item = Value<'a>>) -> Vec<Value<'a>> {
         let [service, version, host] = self.resource.partition();

@@ -1,9 +1,11 @@
 //! The answer to a question: rows, as a table, JSON or Markdown.
 
+use std::fmt;
 use std::io::{self, Write};
 
 use clap::ValueEnum;
-use serde_json::{Map, Value, json};
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde_json::{Value, json};
 
 /// A form of answers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
@@ -28,6 +30,31 @@ pub struct Answer {
     pub seconds: Option<f64>,
 }
 
+/// A row as an object, whose fields keep their order.
+struct Row(Vec<(String, Value)>);
+
+impl<'de> Deserialize<'de> for Row {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Fields;
+        impl<'de> Visitor<'de> for Fields {
+            type Value = Row;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a row")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Row, A::Error> {
+                let mut fields = Vec::new();
+                while let Some(field) = map.next_entry()? {
+                    fields.push(field);
+                }
+                Ok(Row(fields))
+            }
+        }
+        from.deserialize_map(Fields)
+    }
+}
+
 impl Answer {
     /// Parses a list of objects, or an object in each line.
     ///
@@ -35,24 +62,24 @@ impl Answer {
     ///
     /// Returns the defect.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let mut objects: Vec<Map<String, Value>> = Vec::new();
-        let values = serde_json::Deserializer::from_str(text).into_iter::<Value>();
-        for value in values {
-            match value.map_err(|error| error.to_string())? {
-                Value::Object(object) => objects.push(object),
-                Value::Array(list) => {
-                    objects.extend(list.iter().filter_map(Value::as_object).cloned());
-                }
-                other => return Err(format!("{other} is no row")),
-            }
-        }
-        let columns: Vec<String> =
-            objects.first().into_iter().flat_map(Map::keys).cloned().collect();
-        let row = |object: &Map<String, Value>| {
-            columns.iter().map(|name| object.get(name).cloned().unwrap_or_default()).collect()
+        let mut answer = Answer::default();
+        // DuckDB writes a list, and ClickHouse a line for each row.
+        let text = text.trim();
+        let rows: Result<Vec<Row>, serde_json::Error> = if text.starts_with('[') {
+            serde_json::from_str(text)
+        } else {
+            serde_json::Deserializer::from_str(text).into_iter().collect()
         };
-        let rows = objects.iter().map(row).collect();
-        Ok(Answer { columns, rows, seconds: None })
+        for Row(fields) in rows.map_err(|error| error.to_string())? {
+            if answer.columns.is_empty() {
+                answer.columns = fields.iter().map(|(name, _)| name.clone()).collect();
+            }
+            if !fields.iter().map(|(name, _)| name).eq(&answer.columns) {
+                return Err("rows have different columns".to_owned());
+            }
+            answer.rows.push(fields.into_iter().map(|(_, value)| value).collect());
+        }
+        Ok(answer)
     }
 
     /// Takes an object with `columns` and `rows`.
@@ -225,14 +252,21 @@ mod tests {
             "| host | bytes |\n|---|---:|\n| a\\|b | 1,234,567 |\n| - | -1 |\n| é | 0 |\n"
         );
         let parsed = Answer::parse(&shown(Format::Json)).expect("it is JSON");
-        assert_eq!(parsed.rows[2], [json!("é"), json!(0)]);
+        assert_eq!(parsed.column("host").nth(2), Some(&json!("é")));
         assert!(shown(Format::Json).is_ascii());
     }
 
     #[test]
     fn lines_of_objects_are_rows() {
-        let answer = Answer::parse("{\"a\":1}\n{\"a\":2}\n").expect("they are rows");
-        assert_eq!(answer.column("a").collect::<Vec<_>>(), [&json!(1), &json!(2)]);
+        for text in
+            ["{\"b\":0,\"a\":1}\n{\"b\":0,\"a\":2}\n", "[{\"b\":0,\"a\":1},\n{\"b\":0,\"a\":2}]\n"]
+        {
+            let answer = Answer::parse(text).expect("they are rows");
+            assert_eq!(answer.columns, ["b", "a"], "in the order of the engine");
+            assert_eq!(answer.column("a").collect::<Vec<_>>(), [&json!(1), &json!(2)]);
+        }
+        assert_eq!(Answer::parse(""), Ok(Answer::default()));
         assert!(Answer::parse("7").is_err());
+        assert!(Answer::parse("{\"a\":1}\n{\"b\":1}").is_err());
     }
 }
