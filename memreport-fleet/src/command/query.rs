@@ -6,7 +6,6 @@ use std::path::PathBuf;
 
 use about_memory::Failure;
 use clap::Args;
-use clap::builder::PossibleValuesParser;
 use serde_json::{Map, Value};
 
 use crate::query::{Engine, EngineName, Filter, Format, QUESTIONS, Question, views};
@@ -15,8 +14,9 @@ use crate::query::{Engine, EngineName, Filter, Format, QUESTIONS, Question, view
 #[derive(Debug, Args)]
 #[command(after_help = questions())]
 pub(crate) struct QueryArgs {
-    /// The question, or `all` for all whose parameters are given
-    #[arg(value_name = "QUESTION", value_parser = names())]
+    /// The question, `all` for all whose parameters are given, or a file `….sql` with a question of
+    /// your own
+    #[arg(value_name = "QUESTION", value_parser = question)]
     question: String,
 
     /// The folder of the dataset
@@ -64,13 +64,25 @@ pub(crate) struct QueryArgs {
     sql: bool,
 }
 
-fn names() -> PossibleValuesParser {
-    PossibleValuesParser::new(QUESTIONS.iter().map(|question| question.name).chain(["all"]))
+/// Accepts the name of a question, or a file.
+fn question(text: &str) -> Result<String, String> {
+    let is_known = Question::of_name(text).is_some() || text == "all" || text.ends_with(".sql");
+    let names: Vec<_> = QUESTIONS.iter().map(|question| question.name).collect();
+    is_known
+        .then(|| text.to_owned())
+        .ok_or_else(|| format!("there are {}, all, and files that end in .sql", names.join(", ")))
 }
 
 fn questions() -> String {
     let line = |question: &Question| format!("  {:<14} {}?\n", question.name, question.title());
     format!("Questions:\n{}", QUESTIONS.iter().map(line).collect::<String>())
+}
+
+/// A question with the values of its parameters.
+struct Chosen {
+    name: String,
+    title: &'static str,
+    text: String,
 }
 
 impl QueryArgs {
@@ -87,7 +99,7 @@ impl QueryArgs {
             until: self.until.clone(),
         };
         if self.sql {
-            for (_, text) in &chosen {
+            for Chosen { text, .. } in &chosen {
                 writeln!(out, "{text};")?;
             }
             return Ok(());
@@ -99,26 +111,26 @@ impl QueryArgs {
         let engine = Engine::find(&engines, &self.python)?;
         let dataset = self.dataset.canonicalize()?;
         let views = views::views(engine.name, &dataset, &filter);
-        let texts: Vec<String> = chosen.iter().map(|(_, text)| text.clone()).collect();
+        let texts: Vec<String> = chosen.iter().map(|chosen| chosen.text.clone()).collect();
         let answers = engine.run(&views, &texts)?;
         if self.timings {
-            for ((question, _), answer) in chosen.iter().zip(&answers) {
+            for (Chosen { name, .. }, answer) in chosen.iter().zip(&answers) {
                 if let Some(seconds) = answer.seconds {
-                    writeln!(notes, "{}: {seconds:.3} s", question.name)?;
+                    writeln!(notes, "{name}: {seconds:.3} s")?;
                 }
             }
         }
         match &answers[..] {
             [one] if self.question != "all" => one.write(self.format, out)?,
             all if self.format == Format::Json => {
-                let names = chosen.iter().map(|(question, _)| question.name.to_owned());
+                let names = chosen.iter().map(|chosen| chosen.name.clone());
                 let all: Map<String, Value> =
                     names.zip(all.iter().map(|answer| answer.json())).collect();
                 writeln!(out, "{}", Value::Object(all))?;
             }
             all => {
-                for ((question, _), answer) in chosen.iter().zip(all) {
-                    writeln!(out, "## {}?\n", question.title())?;
+                for (Chosen { title, .. }, answer) in chosen.iter().zip(all) {
+                    writeln!(out, "## {title}?\n")?;
                     answer.write(self.format, out)?;
                     writeln!(out)?;
                 }
@@ -127,8 +139,14 @@ impl QueryArgs {
         Ok(())
     }
 
-    /// Returns the questions with their texts.
-    fn chosen(&self) -> Result<Vec<(&'static Question, String)>, Failure> {
+    /// Returns the questions to ask.
+    fn chosen(&self) -> Result<Vec<Chosen>, Failure> {
+        if self.question.ends_with(".sql") {
+            let text = std::fs::read_to_string(&self.question)
+                .map_err(|error| format!("{}: {error}", self.question))?;
+            let text = text.trim_end().trim_end_matches(';').to_owned();
+            return Ok(vec![Chosen { name: self.question.clone(), title: "", text }]);
+        }
         let value = |name: &str| match name {
             "service" => self.service.clone(),
             "before" => self.before.clone(),
@@ -136,13 +154,16 @@ impl QueryArgs {
             _ => None,
         };
         let mut chosen = Vec::new();
-        for name in QUESTIONS.iter().map(|question| question.name) {
-            let Some(question) = Question::of_name(name) else { continue };
+        for question in &QUESTIONS {
+            let name = question.name;
             if self.question != "all" && self.question != name {
                 continue;
             }
             match question.text(value) {
-                Ok(text) => chosen.push((question, text)),
+                Ok(text) => {
+                    let title = question.title();
+                    chosen.push(Chosen { name: name.to_owned(), title, text });
+                }
                 Err(_) if self.question == "all" => {}
                 Err(missing) => return Err(format!("`{name}` needs --{missing}").into()),
             }
