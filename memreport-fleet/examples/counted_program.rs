@@ -1,5 +1,5 @@
-//! A served program that counts its own collections, until its standard input ends: what a store has
-//! of it shows whether a snapshot is missing or there twice.
+//! A served program that counts its own collections, until its standard input ends: the numbers in
+//! a store show whether a snapshot is missing or there twice.
 
 use std::io::{self, Read};
 use std::sync::Mutex;

@@ -110,7 +110,7 @@ struct Moment {
     bytes: [u64; PLACES.len()],
 }
 
-/// What differs from the rule on some hosts.
+/// The hosts that differ from the rule.
 struct Planted {
     outliers: Vec<u64>,
     leaks: Vec<u64>,

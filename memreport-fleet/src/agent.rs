@@ -4,8 +4,8 @@
 //! programs ──collect──▶ pending/ ──batch──▶ ready/ ──ship──▶ store
 //! ```
 //!
-//! A snapshot is on disk before it counts as taken. A batch is made of pending snapshots, appears in
-//! `ready/` at once, and has the same names and bytes whenever it is made of the same snapshots.
+//! A snapshot is on disk before it counts as taken. A batch is made of pending snapshots, appears
+//! in `ready/` at once, and has the same names and bytes whenever it is made of the same snapshots.
 //! Nothing of it is shipped before its pending snapshots are removed. So a file that is shipped
 //! twice, because the agent was killed in between, replaces itself.
 
@@ -35,7 +35,7 @@ use collect::Collector;
 use metrics::Metrics;
 use spool::Spool;
 
-/// What an agent does.
+/// The settings of an agent.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// The time between two snapshots of a program.
@@ -66,7 +66,7 @@ pub struct Options {
     pub rounds: Option<u64>,
 }
 
-/// How often the agent looks whether it has to stop.
+/// The time between two looks at the signal to stop.
 const TICK: Duration = Duration::from_millis(100);
 
 /// Runs an agent until `stop` is set or its rounds are over.

@@ -6,8 +6,6 @@ mod query;
 mod resource_args;
 mod symbols;
 
-pub(crate) use export::write as write_private;
-
 use std::io::Write;
 
 use about_memory::Failure;

@@ -1,6 +1,10 @@
-//! The layout of a dataset: the paths of its files.
+//! The layout of a dataset: the paths of its files, and how they are written.
 
-use std::fmt::Write;
+use std::fmt::Write as _;
+use std::io::{self, Write};
+use std::path::Path;
+
+use memreport::__private::PrivateFile;
 
 use crate::resource::Resource;
 use crate::schema::{Table, VERSION};
@@ -74,6 +78,22 @@ fn date(time_ms: u64) -> String {
     let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
     let year = era * 400 + year_of_era + u64::from(month <= 2);
     format!("{year:04}-{month:02}-{day:02}")
+}
+
+/// Writes a private file under a random name, and renames it into place.
+///
+/// # Errors
+///
+/// It cannot be written. The message has the path.
+pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let named =
+        |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder).map_err(named)?;
+    }
+    let mut file = PrivateFile::create(path).map_err(named)?;
+    file.write_all(bytes).map_err(named)?;
+    file.keep().map(drop).map_err(named)
 }
 
 #[cfg(test)]

@@ -52,7 +52,7 @@ impl<T: Clone + Eq + Hash> Index<T> {
         })
     }
 
-    /// Returns the values, after the one that stands for nothing.
+    /// Returns the values, after an entry that stands for nothing.
     fn into_table(self, nothing: T) -> Vec<T> {
         [nothing].into_iter().chain(self.values).collect()
     }
@@ -279,7 +279,7 @@ impl Profiles {
     }
 }
 
-/// What groups of one sample share.
+/// The properties that groups of one sample share.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Kind {
     stack: i32,

@@ -1,5 +1,5 @@
-//! Looks up the stacks of production centrally: profiles come without symbols, a store of debug files
-//! has those of each build, and each stack of a build is looked up once.
+//! Looks up the stacks of production centrally: profiles come without symbols, a store has the
+//! debug files of each build, and each stack of a build is looked up once.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -18,7 +18,7 @@ use memreport_analysis::symbols::{Options, Symboliser};
 use serde_json::{Map, json};
 use sha2::{Digest, Sha256};
 
-use crate::dataset::symbols_path;
+use crate::dataset::{symbols_path, write};
 use crate::gather::{borrowed, frame_text};
 use crate::schema::{SYMBOLS, VERSION};
 use crate::table::{Rows, Value, read_parquet};
@@ -82,7 +82,7 @@ pub fn look_up(dataset: &Path, search: &[PathBuf]) -> Result<Found, Failure> {
     options.search = search.to_vec();
     let mut symboliser = Symboliser::new(options);
     for (build, stacks) in builds {
-        let rows = resolve(&mut symboliser, &stacks)?;
+        let rows = resolve(&mut symboliser, &build, &stacks)?;
         found.added += rows.len();
         if rows.is_empty() {
             continue;
@@ -95,7 +95,7 @@ pub fn look_up(dataset: &Path, search: &[PathBuf]) -> Result<Found, Failure> {
             text
         });
         let path = dataset.join(symbols_path(&build, &name));
-        crate::command::write_private(&path, &rows.parquet()?)?;
+        write(&path, &rows.parquet()?)?;
     }
     Ok(found)
 }
@@ -109,8 +109,13 @@ fn build_of(stack: &[Frame]) -> Option<String> {
     counts.into_iter().max_by_key(|(_, count)| *count).map(|(build, _)| build.to_owned())
 }
 
-/// Returns rows for the stacks of a build that have functions now.
-fn resolve(symboliser: &mut Symboliser, stacks: &BTreeMap<i64, Stack>) -> Result<Rows, Failure> {
+/// Returns rows for the stacks of a build that have functions of this build now. Functions of
+/// system libraries alone are not enough: the debug file may come later.
+fn resolve(
+    symboliser: &mut Symboliser,
+    build: &str,
+    stacks: &BTreeMap<i64, Stack>,
+) -> Result<Rows, Failure> {
     let mut dump = read::read_slice(dump_of(stacks).to_string().as_bytes())?;
     symboliser.symbolicate(&mut dump);
     let heap = Heap::new(&dump, &HeapOptions::default())?;
@@ -119,10 +124,17 @@ fn resolve(symboliser: &mut Symboliser, stacks: &BTreeMap<i64, Stack>) -> Result
     for group in heap.groups() {
         let frames: Vec<GroupFrame<'_>> = heap.stack_frames(group.stack).collect();
         let number = group.thread.and_then(|text| text.strip_prefix("thread "));
-        let id = number.and_then(|text| ids.get(text.parse::<usize>().ok()?));
-        let Some(id) = id.filter(|_| frames.iter().any(|frame| frame.offset.is_none())) else {
+        let at = number.and_then(|text| text.parse::<usize>().ok());
+        let Some((id, stack)) = at.and_then(|at| Some((ids.get(at)?, stacks.get(ids.get(at)?)?)))
+        else {
             continue;
         };
+        let is_of_build = |id: Option<&str>| id == Some(build);
+        let before = stack.iter().filter(|frame| is_of_build(frame.build_id.as_deref())).count();
+        let after = frames.iter().filter(|frame| is_of_build(frame.build_id)).count();
+        if after >= before {
+            continue;
+        }
         let site = heap.site(group.stack).filter(|frame| frame.offset.is_none());
         let site = site.as_ref().map(frame_text);
         let functions: Vec<_> = frames.iter().map(|frame| Some(frame.function)).collect();
@@ -176,7 +188,7 @@ fn dump_of(stacks: &BTreeMap<i64, Stack>) -> serde_json::Value {
     })
 }
 
-/// Returns the key of a number in a dump: base 32 without the digit `A` in front, which traces have.
+/// Returns the key of a number in a dump: a text without the letter `A`, which traces begin with.
 fn key(mut number: usize) -> String {
     const DIGITS: &[u8; 16] = b"BCDEFGHIJKLMNOPQ";
     let mut text = String::new();

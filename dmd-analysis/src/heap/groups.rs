@@ -18,7 +18,7 @@ pub struct Group<'h> {
     pub scope: Option<String>,
     /// The thread that allocated them, `worker (2)`.
     pub thread: Option<&'h str>,
-    /// How often they are reported.
+    /// The number of reports that count them.
     pub state: ReportState,
     /// The paths of the reports that count them, the first report first.
     pub reporters: Vec<&'h str>,

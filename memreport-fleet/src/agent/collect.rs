@@ -23,7 +23,7 @@ struct Identity {
     start: Option<u64>,
 }
 
-/// What is known of a program from earlier rounds.
+/// The facts about a program from earlier rounds.
 #[derive(Debug)]
 struct Known {
     resource: Resource,

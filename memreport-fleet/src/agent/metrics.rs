@@ -106,3 +106,38 @@ fn own() -> Option<Own> {
     let page = rustix::param::page_size() as u64;
     Some(Own { cpu_us: nanos.max(main) / 1000, resident: pages * page })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_dashboard_asks_for_metrics_that_exist() {
+        let board = include_str!("../../../examples/fleet/grafana.json");
+        let board: serde_json::Value = serde_json::from_str(board).expect("it is JSON");
+        let folder = tempfile::tempdir().expect("a folder");
+        let spool = Spool::open(folder.path(), 1).expect("it is new");
+        let own = Metrics::default().text(&spool);
+        let formats = include_str!("../../../docs/guide/src/reference/formats.md");
+        let mut names = 0;
+        for panel in board["panels"].as_array().expect("panels") {
+            for target in panel["targets"].as_array().expect("targets") {
+                let expression = target["expr"].as_str().expect("an expression");
+                let words = expression.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+                let is_metric =
+                    |word: &&str| word.starts_with("memreport_") || word.starts_with("process_");
+                for name in words.filter(is_metric) {
+                    let is_known = own.lines().any(|line| {
+                        line.strip_prefix(name).is_some_and(|rest| rest.starts_with(' '))
+                    });
+                    let is_of_programs = [format!("`{name}`"), format!("`{name}{{")]
+                        .iter()
+                        .any(|text| formats.contains(text.as_str()));
+                    assert!(is_known || is_of_programs, "{name}");
+                    names += 1;
+                }
+            }
+        }
+        assert!(names > 15, "{names}");
+    }
+}

@@ -13,7 +13,7 @@ const FIRST_PAUSE: Duration = Duration::from_millis(500);
 /// The longest pause.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
-/// How often the spool is looked at.
+/// The time between two looks at the spool.
 const TICK: Duration = Duration::from_millis(200);
 
 /// The pauses between attempts.

@@ -8,12 +8,11 @@ use std::time::UNIX_EPOCH;
 use about_memory::Failure;
 use about_memory::input::dump::{DumpReader, DumpSource};
 use clap::{Args, ValueEnum};
-use memreport::__private::PrivateFile;
 use memreport::snapshot::read::{self, Entry, Options, Sink};
 use memreport_analysis::export::{Heap, HeapOptions};
 
 use super::resource_args::ResourceArgs;
-use crate::dataset::Partition;
+use crate::dataset::{Partition, write};
 use crate::gather::{Batch, Snapshot};
 use crate::otlp;
 
@@ -202,18 +201,6 @@ impl ExportArgs {
             resource.set_default("service.name", program.rsplit('/').next().unwrap_or(""));
             profiles.add(&heap, &resource, time);
         }
-        write(&self.output, &profiles.into_bytes())
+        Ok(write(&self.output, &profiles.into_bytes())?)
     }
-}
-
-/// Writes a private file under a random name, and renames it into place.
-pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    let named = |error: std::io::Error| format!("{}: {error}", path.display());
-    if let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder).map_err(named)?;
-    }
-    let mut file = PrivateFile::create(path).map_err(named)?;
-    file.write_all(bytes).map_err(named)?;
-    file.keep().map_err(named)?;
-    Ok(())
 }

@@ -31,7 +31,7 @@ fn pair(text: &str) -> Result<(String, String), String> {
 }
 
 impl ResourceArgs {
-    /// Returns the attributes: of the environment, replaced by those of the flags.
+    /// Returns the attributes: of the environment, replaced by flags.
     pub(crate) fn resource(&self) -> Resource {
         let variable = |name| std::env::var(name).ok();
         let (list, name) = (variable("OTEL_RESOURCE_ATTRIBUTES"), variable("OTEL_SERVICE_NAME"));

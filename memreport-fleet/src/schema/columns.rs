@@ -97,7 +97,7 @@ pub const REPORTS: Table = Table {
     row: "A row for each line of a memory report.",
     has_key: true,
     columns: &[
-        text("process", "the process that was measured; empty for the one that wrote the report"),
+        text("process", "the process that was measured; empty for the writer of the report"),
         text("path", "the path, `explicit/index/terms`"),
         text("kind", "`heap`, `nonheap` or `other`; only the first two are parts of a sum"),
         text(
@@ -138,7 +138,7 @@ pub const BLOCKS: Table = Table {
             "the lower bound of the age in milliseconds, a power of two: the age is less than twice it; null if it is unknown",
         ),
         int("blocks", "live blocks"),
-        int("requested_bytes", "bytes that the program asked for, in live blocks"),
+        int("requested_bytes", "bytes that the program requested, in live blocks"),
         int(
             "slop_bytes",
             "bytes that the allocator added to these; together they are the usable bytes",

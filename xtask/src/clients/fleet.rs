@@ -21,13 +21,13 @@ use crate::build;
 use crate::failure::Failure;
 use crate::scratch::Scratch;
 
-/// What all checks share.
+/// The state that all checks share.
 struct Bench {
     about_memory: PathBuf,
     fleet: PathBuf,
     python: String,
     folder: PathBuf,
-    /// How long the agent ships.
+    /// The time during which the agent ships.
     shipping: Duration,
 }
 

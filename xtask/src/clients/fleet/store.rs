@@ -23,7 +23,7 @@ const IDS: &str = include_str!("store/ids.sql");
 /// The programs.
 const PROGRAMS: usize = 20;
 
-/// How often the agent is killed.
+/// The number of times that the agent is killed.
 const KILLS: u32 = 5;
 
 /// A child process that ends with the check.
@@ -200,7 +200,7 @@ fn start_programs(program: &Path, sockets: &Path) -> Result<Vec<Running>, Failur
     Ok(programs)
 }
 
-/// What the agents printed.
+/// The lines of the agents, sorted out.
 #[derive(Default)]
 struct Shipped {
     /// The snapshots that were on disk.
@@ -281,7 +281,7 @@ fn ask(bench: &Bench, question: &str, dataset: &Path) -> Result<Value, Failure> 
     json(command.args(["--engine", "duckdb", "--python", &bench.python, "--format", "json"]))
 }
 
-/// How the store compares with what was taken.
+/// The comparison of the store with what was taken.
 struct Verdict {
     programs: usize,
     shipped: i64,
