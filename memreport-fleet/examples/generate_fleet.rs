@@ -17,7 +17,7 @@ use memreport_analysis::read;
 use memreport_fleet::dataset::Partition;
 use memreport_fleet::gather::{Batch, Snapshot};
 use memreport_fleet::resource::Resource;
-use serde_json::json;
+use serde_json::{Value, json};
 
 #[derive(Debug, Parser)]
 struct Args {
@@ -228,9 +228,9 @@ impl Moment {
             line("threads", 2, 1, 9),
             line("page-faults-soft", 2, 2, count / 7),
         ]);
-        let allocator = if self.service % 2 == 0 { "jemalloc" } else { "glibc" };
+        let allocator = if self.service.is_multiple_of(2) { "jemalloc" } else { "glibc" };
         let report = json!({
-            "version": 1, "hasMozMallocUsableSize": true, "reports": reports,
+            "version": 1, "hasMozMallocUsableSize": true, "reports": tables.reports,
             "memreport": {
                 "version": 1, "timeMs": self.time_ms, "allocator": allocator,
                 "process": { "name": format!("service-{}", self.service), "pid": 7,
@@ -241,15 +241,10 @@ impl Moment {
     }
 
     fn dump(&self) -> Vec<u8> {
-        let (mut list, mut traces, mut frames) = (Vec::new(), json!({}), json!({}));
-        let (mut scopes, mut reports, mut symbols) =
-            (Vec::<(u64, &str)>::new(), json!({}), json!({}));
+        let (mut list, mut tables) = (Vec::new(), Tables::default());
+        let mut scopes = Vec::<(u64, &str)>::new();
         let mut heap = 0;
         for (at, place) in PLACES.iter().enumerate() {
-            let key = |offset: usize| {
-                let letter = |number: usize| char::from(b'A' + u8::try_from(number).unwrap_or(0));
-                [letter(at), letter(offset)].iter().collect::<String>()
-            };
             let Blocks { count, usable } = self.blocks(at);
             heap += usable;
             let mut scope = 0;
@@ -264,47 +259,74 @@ impl Moment {
             // Two threads have the blocks, and the older half has an age of a minute.
             for (thread, age, count) in [(0, 60_000, count / 2), (1, 1000, count - count / 2)] {
                 let mut block = json!({
-                    "req": place.size, "slop": place.slop, "num": count, "alloc": key(0),
+                    "req": place.size, "slop": place.slop, "num": count, "alloc": key(at, 0),
                     "thread": thread, "ageMs": age, "scope": scope,
                 });
                 if place.path.is_some() {
-                    block["reps"] = json!([key(1)]);
+                    block["reps"] = json!([key(at, 1)]);
                 }
                 list.push(block);
             }
-            traces[key(0)] = json!([key(2), key(3), key(4), key(5)]);
-            traces[key(1)] = json!([key(6)]);
-            let frame = |text: String| json!(format!("#00: {text}"));
-            let Place { function, file, container, .. } = place;
-            frames[key(2)] = frame("alloc::raw_vec::grow_one".to_owned());
-            frames[key(3)] = frame("alloc::vec::push".to_owned());
-            let symbol = |name: &str, file: &str| {
-                json!({ "function": name, "name": format!("{name}<{container}, alloc::alloc::Global>"),
-                        "file": format!("/rustc/1/library/alloc/src/{file}"), "line": 340 })
-            };
-            symbols[key(2)] = symbol("grow_one", "raw_vec.rs");
-            symbols[key(3)] = symbol("push", "vec/mod.rs");
-            frames[key(4)] = frame(format!("{function} ({file}:{})", 10 * (at + 1)));
-            frames[key(5)] = frame("app::main (src/main.rs:3)".to_owned());
-            frames[key(6)] = frame("app::report (src/main.rs:9)".to_owned());
-            if let Some(path) = place.path {
-                reports[key(1)] = json!({ "path": path });
-            }
+            add_stacks(at, place, &mut tables);
         }
         let dump = json!({
             "version": 5, "invocation": { "dmdEnvVar": "1", "mode": "dark-matter" },
-            "blockList": list, "traceTable": traces, "frameTable": frames,
+            "blockList": list, "traceTable": tables.traces,
+            "frameTable": tables.frames,
             "memreport": {
                 "version": 1, "mode": "dark-matter", "times": true,
                 "program": format!("/srv/service-{}", self.service), "pid": 7,
                 "uptimeMs": self.time_ms - FIRST_MS + 1000, "heapAllocated": heap,
-                "trackerBytes": 1 << 20, "reports": reports,
+                "trackerBytes": 1 << 20, "reports": tables.reports,
                 "threads": [{ "id": 0, "tid": 7, "name": "main" },
                             { "id": 1, "tid": 8, "name": "worker" }],
-                "scopes": scopes, "symbols": symbols,
+                "scopes": scopes, "symbols": tables.symbols,
             },
         });
         dump.to_string().into_bytes()
+    }
+}
+
+/// The tables of a dump that blocks refer to.
+struct Tables {
+    traces: Value,
+    frames: Value,
+    symbols: Value,
+    reports: Value,
+}
+
+impl Default for Tables {
+    fn default() -> Self {
+        Tables { traces: json!({}), frames: json!({}), symbols: json!({}), reports: json!({}) }
+    }
+}
+
+/// Returns a key of a place.
+fn key(place: usize, number: usize) -> String {
+    let letter = |number: usize| char::from(b'A' + u8::try_from(number).unwrap_or(0));
+    [letter(place), letter(number)].iter().collect()
+}
+
+/// Adds the stack that allocates at a place, and the one that reports it.
+fn add_stacks(at: usize, place: &Place, tables: &mut Tables) {
+    let key = |number| key(at, number);
+    tables.traces[key(0)] = json!([key(2), key(3), key(4), key(5)]);
+    tables.traces[key(1)] = json!([key(6)]);
+    let frame = |text: String| json!(format!("#00: {text}"));
+    let Place { function, file, container, .. } = place;
+    tables.frames[key(2)] = frame("alloc::raw_vec::grow_one".to_owned());
+    tables.frames[key(3)] = frame("alloc::vec::push".to_owned());
+    let symbol = |name: &str, file: &str| {
+        json!({ "function": name, "name": format!("{name}<{container}, alloc::alloc::Global>"),
+                "file": format!("/rustc/1/library/alloc/src/{file}"), "line": 340 })
+    };
+    tables.symbols[key(2)] = symbol("grow_one", "raw_vec.rs");
+    tables.symbols[key(3)] = symbol("push", "vec/mod.rs");
+    tables.frames[key(4)] = frame(format!("{function} ({file}:{})", 10 * (at + 1)));
+    tables.frames[key(5)] = frame("app::main (src/main.rs:3)".to_owned());
+    tables.frames[key(6)] = frame("app::report (src/main.rs:9)".to_owned());
+    if let Some(path) = place.path {
+        tables.reports[key(1)] = json!({ "path": path });
     }
 }
 

@@ -170,7 +170,7 @@ impl Known {
     fn ask(&mut self, program: &Program, options: &Options) -> Result<Report, LiveError> {
         let connection = Connection::new(program.clone(), options.timeout);
         let connection = connection.anonymize(options.anonymize);
-        let is_time = options.dump_every > 0 && self.count % options.dump_every == 0;
+        let is_time = options.dump_every > 0 && self.count.is_multiple_of(options.dump_every);
         if is_time && !self.has_no_dump {
             match connection.report(true) {
                 Err(LiveError::Refused(..)) => self.has_no_dump = true,

@@ -2,7 +2,7 @@
 //! about a generated fleet, a real S3 store gets the files of an agent that is killed, and the
 //! reference package of protocol buffers reads our profiles.
 //!
-//! The engines are DuckDB, chDB (ClickHouse) and PySpark, modules of Python; the store is moto.
+//! The engines are DuckDB, chDB (ClickHouse) and `PySpark`, modules of Python; the store is moto.
 
 mod engines;
 mod otlp;

@@ -235,8 +235,7 @@ mod tests {
         for place in served {
             fs::create_dir_all(place.parent().unwrap()).unwrap();
             symlink(&program, &place).unwrap();
-            let mut options = Options::default();
-            options.search = vec![folder.join("store")];
+            let options = Options { search: vec![folder.join("store")], ..Options::default() };
             let found = main_file(Path::new("/no/program"), Some(&id), &options).unwrap();
             assert!(found == bytes);
             let found = debug_file(Path::new("/no/program"), &elf, Some(&id), &options);
