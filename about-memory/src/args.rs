@@ -4,6 +4,7 @@ use crate::command::check::CheckArgs;
 use crate::command::convert::export::ExportArgs;
 use crate::command::convert::metrics::MetricsArgs;
 use crate::command::convert::symbolicate::SymbolicateArgs;
+use crate::command::external::ExternalArgs;
 use crate::command::heap::census::CensusArgs;
 use crate::command::heap::coverage::CoverageArgs;
 use crate::command::heap::diff::HeapDiffArgs;
@@ -111,6 +112,12 @@ pub enum Command {
     Symbolicate(SymbolicateArgs),
     /// Compare a report with a budget; exit status 1 if over
     Check(CheckArgs),
+    /// Ship snapshots of this host's programs to a store (by memreport-fleet)
+    #[command(disable_help_flag = true)]
+    Agent(ExternalArgs),
+    /// Answer a question about the memory of a fleet (by memreport-fleet)
+    #[command(disable_help_flag = true)]
+    Fleet(ExternalArgs),
     /// Old name of `page build`
     #[command(hide = true)]
     Html(PageBuildArgs),
@@ -217,6 +224,8 @@ impl Command {
             Command::Metrics(args) => args.run(context),
             Command::Symbolicate(args) => args.run(context),
             Command::Check(args) => args.run(context),
+            Command::Agent(args) => args.run("agent", context),
+            Command::Fleet(args) => args.run("query", context),
             Command::HeapDiff(args) => HeapCommand::Diff(args).run(context),
             Command::Census(args) => HeapCommand::Census(args).run(context),
             Command::Coverage(args) => HeapCommand::Coverage(args).run(context),

@@ -1,5 +1,6 @@
 //! Runs `about-memory`.
 
+use about_memory::command::external;
 use about_memory::{AnswerWriter, Cli, Context, Failure, Terminal, TerminalText};
 use clap::Parser;
 use std::io::{self, BufWriter, Write};
@@ -7,6 +8,11 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let mut notes = io::stderr();
+    if let Some(words) = external::export_words(std::env::args_os()) {
+        let failure = external::run(words).err().unwrap_or_else(|| Failure::from("not started"));
+        let _ = writeln!(TerminalText::new(&mut notes), "about-memory: {failure}");
+        return failure.exit_code();
+    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         // Help and the version are our own words, and keep their colours.

@@ -11,6 +11,7 @@ mod accounts;
 pub mod browse;
 pub mod growth;
 mod columns;
+mod groups;
 pub mod history;
 
 #[cfg(test)]
@@ -18,6 +19,7 @@ pub(crate) mod tests;
 
 pub use accounts::{AccountLine, Accounts};
 pub use columns::columns;
+pub use groups::{Group, GroupFrame};
 pub use model::Heap;
 pub use options::{Frames, HeapOptions, StackKind};
 

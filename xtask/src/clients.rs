@@ -6,6 +6,7 @@ mod dmd_py;
 mod exports;
 mod file_server;
 mod firefox;
+mod fleet;
 mod http;
 mod prometheus;
 mod service;
@@ -21,13 +22,14 @@ use crate::failure::Failure;
 /// A check by its name. It takes the command-line arguments behind the name.
 type Check = (&'static str, fn(&[&str], &mut dyn Write) -> Result<bool, Failure>);
 
-const CHECKS: [Check; 7] = [
+const CHECKS: [Check; 8] = [
     ("snapshot", |_, out| snapshot(out)),
     ("firefox", firefox::run),
     ("browser", browser::run),
     ("prometheus", |_, out| prometheus::run(out)),
     ("dmd-py", |args, out| dmd_py::run(args.first().map(Path::new), out)),
     ("exports", exports::run_clients),
+    ("fleet", fleet::run),
     ("pprof", |_, out| exports::run_service(out)),
 ];
 

@@ -48,6 +48,7 @@ fn the_old_names_are_hidden_aliases() {
     assert_eq!(
         names.join(" "),
         "show diff page explain-rss run record preload recording ps top snapshot minimize track attach \
-         inspect log call tree heap export metrics symbolicate check help"
+         inspect log call tree heap export metrics symbolicate check \
+         agent fleet help"
     );
 }

@@ -43,6 +43,9 @@ pub(super) struct Builder<'d> {
     pub(super) frames: Vec<HeapFrame>,
     frame_numbers: FxHashMap<FrameKey<'d>, u32>,
     pub(super) stacks: Table<Box<[u32]>>,
+    /// The frame that is the site of each stack.
+    pub(super) sites: Vec<Option<u32>>,
+    by_age: bool,
     pub(super) scopes: Table<Box<[TextId]>>,
     pub(super) texts: Table<String>,
     /// The numbers of the lists of names, by the dump's numbers of scopes.
@@ -67,6 +70,8 @@ impl<'d> Builder<'d> {
             frames: Vec::new(),
             frame_numbers: FxHashMap::default(),
             stacks: Table::default(),
+            sites: Vec::new(),
+            by_age: options.ages,
             scopes,
             texts: Table::default(),
             known_scopes: FxHashMap::default(),
@@ -105,7 +110,9 @@ impl<'d> Builder<'d> {
             scope: 0,
             reports: Box::default(),
             size: untracked.bytes.checked_div(untracked.blocks).unwrap_or_default(),
+            age_ms: None,
         };
+        self.sites.resize(self.stacks.values().len(), None);
         self.rows.push(Row { kind, live: totals, allocated: totals });
     }
 
@@ -115,7 +122,8 @@ impl<'d> Builder<'d> {
         let thread = block.thread.map(|id| self.texts.number(thread_name(self.dump, id)));
         let scope = self.scope(block.scope);
         let (reports, size) = (self.reports(block), block.usable());
-        Kind { stack, class, block_type, thread, scope, reports, size }
+        let age_ms = block.age_ms.filter(|_| self.by_age).map(octave);
+        Kind { stack, class, block_type, thread, scope, reports, size, age_ms }
     }
 
     fn scope(&mut self, scope: u16) -> u32 {
@@ -161,6 +169,15 @@ impl<'d> Builder<'d> {
             stack.extend(names.iter().rev().map(|name| self.frame(&Parts::of_words(name))));
         }
         let stack = self.stacks.number(stack.into());
+        let has_functions = self.made_of != StackKind::Scopes;
+        let own = trace.filter(|_| has_functions).and_then(|trace| {
+            without_library(dump, dump.trace(trace)).into_iter().find(Parts::is_own)
+        });
+        let own = own.map(|parts| self.frame(&parts));
+        // Stacks that differ in frames of the allocator alone are one, with the first one's site.
+        if self.sites.len() < self.stacks.values().len() {
+            self.sites.push(own);
+        }
         let block_type =
             trace.and_then(|trace| match BlockType::of_trace(dump, dump.trace(trace)) {
                 BlockType::Known(name) => Some(self.texts.number(name)),
@@ -213,4 +230,9 @@ impl<'d> Builder<'d> {
         self.reports.insert(traces, reports.clone());
         reports
     }
+}
+
+/// Returns the largest power of two up to this number; 0 for 0.
+fn octave(age_ms: u64) -> u64 {
+    age_ms.checked_ilog2().map_or(0, |power| 1 << power)
 }

@@ -25,6 +25,8 @@ pub struct Heap {
     pub(crate) frames: Vec<HeapFrame>,
     /// Numbers of frames, innermost first. No stack is empty.
     pub(crate) stacks: Vec<Box<[u32]>>,
+    /// The site of each stack: the innermost frame of the program's own code.
+    pub(crate) sites: Vec<Option<u32>>,
     /// The names of scopes, outermost first. The first list is empty: it stands for no scope.
     pub(crate) scopes: Vec<Box<[TextId]>>,
     /// Types, threads, reporters and names of scopes.
@@ -147,6 +149,9 @@ pub(crate) struct Kind {
     pub(crate) reports: Box<[Report]>,
     /// The usable bytes of one block.
     pub(crate) size: u64,
+    /// The lower bound of the age in milliseconds, a power of two; `None` if it is unknown or not
+    /// wanted.
+    pub(crate) age_ms: Option<u64>,
 }
 
 impl Heap {
@@ -206,6 +211,7 @@ impl Heap {
             taken: options.taken,
             frames: builder.frames,
             stacks: builder.stacks.values().to_vec(),
+            sites: builder.sites,
             scopes: builder.scopes.values().to_vec(),
             texts: builder.texts.values().to_vec(),
             rows: builder.rows,

@@ -16,6 +16,9 @@ pub struct HeapOptions {
     pub only: Option<Class>,
     /// The time of the dump, for formats that contain one. Dumps do not contain it.
     pub taken: Option<SystemTime>,
+    /// True if [`Heap::groups`](super::Heap::groups) are apart by age. Formats of viewers have no
+    /// ages, so their rows stay together by default.
+    pub ages: bool,
 }
 
 /// The frames that stacks have.

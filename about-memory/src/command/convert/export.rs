@@ -24,7 +24,7 @@ pub struct ExportArgs {
     #[arg(value_name = "DUMP|RECORDING", required = true)]
     inputs: Vec<PathBuf>,
 
-    /// The output format
+    /// The output format; also `parquet` and `otlp`, by the program memreport-fleet
     #[arg(long, value_enum, value_name = "FORMAT")]
     to: FormatArg,
 

@@ -92,11 +92,15 @@ fn main_file(
     let mut places: Vec<PathBuf> = Vec::new();
     for directory in &options.search {
         places.extend(build_id.and_then(|id| in_build_ids(directory, id, "")));
+        places
+            .extend(build_id.into_iter().flat_map(|id| in_debuginfod(directory, id, "executable")));
         places.extend(path.file_name().map(|name| directory.join(name)));
     }
     places.push(path.to_owned());
     for directory in options.search.iter().map(PathBuf::as_path).chain([Path::new(SYSTEM)]) {
         places.extend(build_id.and_then(|id| in_build_ids(directory, id, ".debug")));
+        places
+            .extend(build_id.into_iter().flat_map(|id| in_debuginfod(directory, id, "debuginfo")));
     }
     let mut refusal = None;
     for place in places {
@@ -133,6 +137,17 @@ fn in_build_ids(directory: &Path, build_id: &str, extension: &str) -> Option<Pat
     Some(directory.join(".build-id").join(first).join(format!("{rest}{extension}")))
 }
 
+/// Returns the places of a build's file in a store laid out as debuginfod serves it,
+/// `DIR/buildid/ID/debuginfo`, or as its clients cache it, `DIR/ID/debuginfo`.
+fn in_debuginfod(directory: &Path, build_id: &str, name: &str) -> Vec<PathBuf> {
+    // Nothing but an id: a dump must not lead out of the directory.
+    if build_id.is_empty() || !build_id.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return Vec::new();
+    }
+    let id = build_id.to_ascii_lowercase();
+    ["buildid", ""].map(|folder| directory.join(folder).join(&id).join(name)).into()
+}
+
 /// Finds the separate debug file: by build id, then by the name in the module (`.gnu_debuglink`).
 fn debug_file(
     path: &Path,
@@ -141,7 +156,11 @@ fn debug_file(
     options: &Options,
 ) -> Option<Vec<u8>> {
     let directories = options.search.iter().map(PathBuf::as_path).chain([Path::new(SYSTEM)]);
-    let by_id = directories.filter_map(|directory| in_build_ids(directory, build_id?, ".debug"));
+    let by_id = directories.filter_map(|directory| Some((directory, build_id?)));
+    let by_id = by_id.flat_map(|(directory, id)| {
+        let served = in_debuginfod(directory, id, "debuginfo");
+        in_build_ids(directory, id, ".debug").into_iter().chain(served)
+    });
     let by_id = by_id.filter_map(|place| with_debug_info(&place, build_id)).next();
     by_id.or_else(|| {
         let (name, crc) = elf.debug_link()?;
@@ -208,6 +227,21 @@ mod tests {
         assert!(find(Some(&other)).is_none());
         assert!(find(Some("a")).is_none());
         assert!(find(None).is_none());
+
+        // A store as debuginfod lays it out.
+        let served = in_debuginfod(&folder.join("store"), &id, "debuginfo");
+        assert_eq!(served[0], folder.join("store/buildid").join(&id).join("debuginfo"));
+        assert_eq!(in_debuginfod(&folder, "../x", "debuginfo"), Vec::<PathBuf>::new());
+        for place in served {
+            fs::create_dir_all(place.parent().unwrap()).unwrap();
+            symlink(&program, &place).unwrap();
+            let options = Options { search: vec![folder.join("store")], ..Options::default() };
+            let found = main_file(Path::new("/no/program"), Some(&id), &options).unwrap();
+            assert!(found == bytes);
+            let found = debug_file(Path::new("/no/program"), &elf, Some(&id), &options);
+            assert!(found.is_some_and(|found| found == bytes));
+            fs::remove_file(&place).unwrap();
+        }
 
         // The module itself is found among debug files too.
         let main = main_file(Path::new("/no/program"), Some(&id), &options).unwrap();

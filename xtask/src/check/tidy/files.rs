@@ -7,8 +7,15 @@ use std::{fs, io};
 use super::comments::{Comment, comments};
 
 /// The crates whose sizes and rooms are checked.
-pub(crate) const CRATES: [&str; 6] =
-    ["memreport", "memreport-derive", "dmd", "dmd-analysis", "about-memory", "xtask"];
+pub(crate) const CRATES: [&str; 7] = [
+    "memreport",
+    "memreport-derive",
+    "dmd",
+    "dmd-analysis",
+    "about-memory",
+    "memreport-fleet",
+    "xtask",
+];
 
 /// One Rust source file.
 #[derive(Debug)]

@@ -33,7 +33,7 @@ const ENVIRONMENT: Gate = Gate {
 
 /// New files. Most have contents of the heap, and other users may wait for them.
 const FILES: Gate = Gate {
-    crates: &["memreport", "dmd", "dmd-analysis", "about-memory"],
+    crates: &["memreport", "dmd", "dmd-analysis", "about-memory", "memreport-fleet"],
     files: &[
         // The budget, which contains no data of a program.
         "about-memory/src/command/check.rs",
@@ -47,6 +47,8 @@ const FILES: Gate = Gate {
         "dmd-analysis/src/symbols/module/file.rs",
         // A file without a name.
         "dmd/src/collect/scan.rs",
+        // The spool, in a private folder.
+        "memreport-fleet/src/agent/spool.rs",
         // The socket gets its name.
         "memreport/src/serve.rs",
         "memreport/src/snapshot/files.rs",
@@ -76,7 +78,7 @@ const FOREIGN_FILES: Gate = Gate {
 
 /// Standard output and error, the terminal view, and bytes that pass to other programs as they are.
 const TERMINAL_TEXT: Gate = Gate {
-    crates: &["about-memory"],
+    crates: &["about-memory", "memreport-fleet"],
     files: &[
         // Formats that other programs read.
         "about-memory/src/command/convert/export.rs",
@@ -90,6 +92,9 @@ const TERMINAL_TEXT: Gate = Gate {
         "about-memory/src/main.rs",
         "about-memory/src/render/terminal/screen.rs",
         "about-memory/src/render/terminal_text.rs",
+        "memreport-fleet/src/main.rs",
+        // Pipes of an engine.
+        "memreport-fleet/src/query/engine.rs",
     ],
     functions: &[("io", &["stdout", "stderr"])],
     words: &["println", "eprintln", "stdout", "machine_bytes", "ratatui"],

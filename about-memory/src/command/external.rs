@@ -1,0 +1,84 @@
+//! Commands of another program, `memreport-fleet`: `agent`, `fleet`, and `export` to its formats.
+//!
+//! It is a package of its own, because it needs a hundred crates that nobody else does. As cargo
+//! and git do, this program starts it: the one beside itself, or else the one on the path.
+
+use crate::context::Context;
+use crate::error::Failure;
+use clap::Args;
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Command, ExitCode};
+
+/// The name of the other program.
+const PROGRAM: &str = "memreport-fleet";
+
+/// Arguments that the other program reads.
+#[derive(Debug, Args)]
+pub struct ExternalArgs {
+    /// The arguments; `--help` lists them
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
+    words: Vec<OsString>,
+}
+
+impl ExternalArgs {
+    /// Runs a command of the other program with these arguments.
+    ///
+    /// # Errors
+    /// It is not installed.
+    pub fn run(self, command: &str, _: &mut Context<'_>) -> Result<ExitCode, Failure> {
+        run([OsString::from(command)].into_iter().chain(self.words))
+    }
+}
+
+/// Returns the words behind the program's name, if they are an export to a format of the other
+/// program.
+#[must_use]
+pub fn export_words(words: impl Iterator<Item = OsString>) -> Option<Vec<OsString>> {
+    let words: Vec<OsString> = words.skip(1).collect();
+    let is_theirs = |format: &OsStr| format == "parquet" || format == "otlp";
+    let has_format = words.windows(2).any(|pair| pair[0] == "--to" && is_theirs(&pair[1]))
+        || words.iter().any(|word| word == "--to=parquet" || word == "--to=otlp");
+    (words.first().is_some_and(|word| word == "export") && has_format).then_some(words)
+}
+
+/// Becomes the other program.
+///
+/// # Errors
+/// It is not installed, or cannot be started.
+pub fn run(words: impl IntoIterator<Item = OsString>) -> Result<ExitCode, Failure> {
+    let program = beside().unwrap_or_else(|| PROGRAM.into());
+    // Returns only if it fails.
+    let error = Command::new(&program).args(words).exec();
+    Err(match error.kind() {
+        io::ErrorKind::NotFound => format!(
+            "this command is of the program {PROGRAM}, which is neither beside this one nor on the \
+             path; install it: cargo install {PROGRAM}"
+        ),
+        _ => format!("{} cannot be started: {error}", program.display()),
+    }
+    .into())
+}
+
+/// Returns the other program beside this one, if it is there.
+fn beside() -> Option<PathBuf> {
+    let path = std::env::current_exe().ok()?.with_file_name(PROGRAM);
+    path.is_file().then_some(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exports_to_formats_of_the_other_program_are_recognised() {
+        let words = |text: &str| export_words(text.split(' ').map(OsString::from));
+        assert!(words("about-memory export a.json --to parquet -o d").is_some());
+        assert!(words("about-memory export --to=otlp a.json").is_some());
+        for other in ["about-memory export a.json --to pprof", "about-memory show --to parquet"] {
+            assert_eq!(words(other), None, "{other}");
+        }
+    }
+}

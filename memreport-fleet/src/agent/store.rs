@@ -1,0 +1,160 @@
+//! The object store that files go to, by its address.
+//!
+//! Credentials are found by the standard means of each store: environment variables, files of
+//! profiles, and the services of cloud machines.
+
+use std::error::Error;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use object_store::local::LocalFileSystem;
+use object_store::path::Path;
+use object_store::{ObjectStore, PutPayload};
+
+/// The time that one attempt to write a file may take.
+const ATTEMPT: Duration = Duration::from_secs(60);
+
+/// A store, and the folder in it that has the dataset.
+#[derive(Debug, Clone)]
+pub struct Store {
+    inner: Arc<dyn ObjectStore>,
+    prefix: Path,
+}
+
+/// The reason why a store cannot be used.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// The address has another form.
+    Address(String),
+    /// The store refused, or cannot be reached.
+    Store(object_store::Error),
+    /// The folder cannot be created.
+    Folder(std::io::Error),
+    /// The attempt took too long.
+    TooSlow,
+}
+
+impl fmt::Display for StoreError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StoreError::Address(address) => write!(
+                f,
+                "{address} is no address of a store; they are file:///…, s3://…, gs://… and az://…\
+                 {}",
+                if cfg!(feature = "cloud") { "" } else { " (this build has file:/// alone)" }
+            ),
+            StoreError::Store(error) => error.fmt(f),
+            StoreError::Folder(error) => error.fmt(f),
+            StoreError::TooSlow => write!(f, "the store did not answer within {ATTEMPT:?}"),
+        }
+    }
+}
+
+impl Error for StoreError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            StoreError::Store(error) => error.source(),
+            _ => None,
+        }
+    }
+}
+
+impl From<object_store::Error> for StoreError {
+    fn from(error: object_store::Error) -> Self {
+        StoreError::Store(error)
+    }
+}
+
+impl Store {
+    /// Opens the store at an address: `file:///data`, `s3://bucket/folder`, `gs://…`, `az://…`.
+    ///
+    /// # Errors
+    ///
+    /// The address is none, or the store's settings are incomplete.
+    pub fn open(address: &str) -> Result<Self, StoreError> {
+        let no_address = || StoreError::Address(address.to_owned());
+        let (scheme, rest) = address.split_once("://").ok_or_else(no_address)?;
+        if scheme == "file" {
+            let folder = std::path::Path::new(rest);
+            if !folder.is_absolute() {
+                return Err(no_address());
+            }
+            std::fs::create_dir_all(folder).map_err(StoreError::Folder)?;
+            let inner = LocalFileSystem::new_with_prefix(folder)?.with_automatic_cleanup(false);
+            return Ok(Store { inner: Arc::new(inner), prefix: Path::default() });
+        }
+        let (_, folder) = rest.split_once('/').unwrap_or((rest, ""));
+        let prefix = Path::parse(folder.trim_end_matches('/')).map_err(|_| no_address())?;
+        Ok(Store { inner: cloud(scheme, address)?.ok_or_else(no_address)?, prefix })
+    }
+
+    /// Writes a file. A file of the same path is replaced at once.
+    ///
+    /// # Errors
+    ///
+    /// The store refuses, cannot be reached, or takes too long.
+    pub async fn put(&self, path: &str, bytes: Vec<u8>) -> Result<(), StoreError> {
+        let path: Path = self
+            .prefix
+            .parts()
+            .chain(Path::parse(path).map_err(object_store::Error::from)?.parts())
+            .collect();
+        let put = self.inner.put(&path, PutPayload::from(bytes));
+        tokio::time::timeout(ATTEMPT, put).await.map_err(|_| StoreError::TooSlow)??;
+        Ok(())
+    }
+}
+
+/// Opens a store of a cloud, with its own attempts cut short: the agent waits and tries again.
+#[cfg(feature = "cloud")]
+fn cloud(scheme: &str, address: &str) -> Result<Option<Arc<dyn ObjectStore>>, StoreError> {
+    use object_store::RetryConfig;
+    use object_store::aws::AmazonS3Builder;
+    use object_store::azure::MicrosoftAzureBuilder;
+    use object_store::gcp::GoogleCloudStorageBuilder;
+    let retry = RetryConfig { max_retries: 1, retry_timeout: ATTEMPT, ..RetryConfig::default() };
+    Ok(Some(match scheme {
+        "s3" => Arc::new(AmazonS3Builder::from_env().with_url(address).with_retry(retry).build()?),
+        "gs" => Arc::new(
+            GoogleCloudStorageBuilder::from_env().with_url(address).with_retry(retry).build()?,
+        ),
+        "az" => {
+            Arc::new(MicrosoftAzureBuilder::from_env().with_url(address).with_retry(retry).build()?)
+        }
+        _ => return Ok(None),
+    }))
+}
+
+#[cfg(not(feature = "cloud"))]
+fn cloud(_: &str, _: &str) -> Result<Option<Arc<dyn ObjectStore>>, StoreError> {
+    Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dataset::Partition;
+    use crate::resource::Resource;
+    use crate::schema::REPORTS;
+
+    #[test]
+    fn a_file_of_a_local_store_has_the_path_of_the_dataset() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let store = Store::open(&format!("file://{}", folder.path().display())).expect("it is one");
+        let mut resource = Resource::default();
+        resource.set("service.name", "a b/é");
+        let path = Partition::new(&resource, 0).path(&REPORTS, "x");
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.expect("a runtime");
+        for text in ["one", "two"] {
+            let put = store.put(&path, text.as_bytes().to_vec());
+            runtime.block_on(put).expect("there is space");
+        }
+        let file = std::fs::read(folder.path().join(&path));
+        assert_eq!(file.expect("it has this path"), b"two");
+        assert!(Store::open("http://x").is_err());
+        assert!(Store::open("file://x").is_err());
+    }
+}

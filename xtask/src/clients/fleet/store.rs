@@ -1,0 +1,318 @@
+//! A store with S3's interface gets every snapshot of twenty programs exactly once, although the
+//! store is stopped, the agent is killed five times, and the disk is full once.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpListener;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use super::{Bench, json};
+use crate::failure::Failure;
+
+const SERVER: &str = include_str!("store/server.py");
+const COUNTS: &str = include_str!("store/counts.sql");
+const IDS: &str = include_str!("store/ids.sql");
+
+/// The programs.
+const PROGRAMS: usize = 20;
+
+/// The number of times that the agent is killed.
+const KILLS: u32 = 5;
+
+/// A child process that ends with the check.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// The store, which obeys lines.
+struct Server {
+    _running: Running,
+    commands: ChildStdin,
+    answers: BufReader<ChildStdout>,
+    port: u16,
+}
+
+impl Server {
+    fn start(bench: &Bench) -> Result<Self, Failure> {
+        let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+        let mut command = Command::new(&bench.python);
+        command.args(["-c", SERVER, &port.to_string()]).stderr(Stdio::null());
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+        let commands = child.stdin.take().ok_or("no pipe")?;
+        let answers = BufReader::new(child.stdout.take().ok_or("no pipe")?);
+        let mut server = Server { _running: Running(child), commands, answers, port };
+        server.answer()?;
+        Ok(server)
+    }
+
+    fn answer(&mut self) -> Result<String, Failure> {
+        let mut line = String::new();
+        if self.answers.read_line(&mut line)? == 0 {
+            return Err("the store has ended".into());
+        }
+        Ok(line.trim().to_owned())
+    }
+
+    fn obey(&mut self, command: &str) -> Result<String, Failure> {
+        writeln!(self.commands, "{command}")?;
+        self.answer()
+    }
+}
+
+/// A small disk for the spool, which can be filled.
+struct Disk(PathBuf);
+
+impl Disk {
+    /// Mounts a disk of 3 MiB; `None` without the right to.
+    fn mount(folder: &Path) -> Result<Option<Self>, Failure> {
+        fs::create_dir_all(folder)?;
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", "size=3m", "tmpfs"]).arg(folder);
+        let is_mounted = mount.stderr(Stdio::null()).status().is_ok_and(|status| status.success());
+        Ok(is_mounted.then(|| Disk(folder.to_owned())))
+    }
+
+    fn fill(&self) -> Result<(), Failure> {
+        // It ends when the disk is full.
+        let _ = fs::write(self.0.join("filling"), vec![1; 4 << 20]);
+        Ok(())
+    }
+
+    fn empty(&self) -> Result<(), Failure> {
+        Ok(fs::remove_file(self.0.join("filling"))?)
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(&self.0).status();
+    }
+}
+
+/// An agent, and the lines that it prints.
+struct Agent {
+    running: Running,
+    lines: thread::JoinHandle<Vec<String>>,
+}
+
+impl Agent {
+    fn start(bench: &Bench, folder: &Path, port: u16, more: &[&str]) -> Result<Self, Failure> {
+        let mut command = Command::new(&bench.fleet);
+        command.args(["agent", "--every", "1s", "--batch", "3s", "--dump-every", "5"]);
+        command.args(["--max-share", "50", "--verbose", "--to", "s3://fleet/data"]);
+        command.arg("--spool").arg(folder.join("disk/spool"));
+        command.arg("--sockets").arg(folder.join("sockets")).args(more);
+        let address = format!("http://127.0.0.1:{port}");
+        command.env("AWS_ENDPOINT", address).env("AWS_ALLOW_HTTP", "true");
+        command.env("AWS_ACCESS_KEY_ID", "testing").env("AWS_SECRET_ACCESS_KEY", "testing");
+        command.env("AWS_REGION", "us-east-1").env_remove("AWS_SESSION_TOKEN");
+        let mut child = command.stderr(Stdio::piped()).spawn()?;
+        let lines = BufReader::new(child.stderr.take().ok_or("no pipe")?).lines();
+        let lines = thread::spawn(move || lines.map_while(Result::ok).collect());
+        Ok(Agent { running: Running(child), lines })
+    }
+
+    /// Kills it, unless it has ended, and returns its lines.
+    fn lines(self) -> Result<Vec<String>, Failure> {
+        drop(self.running);
+        self.lines.join().map_err(|_| "the reader of lines panicked".into())
+    }
+}
+
+/// Returns whether every snapshot is in the store exactly once.
+pub(super) fn run(bench: &Bench, out: &mut dyn Write) -> Result<bool, Failure> {
+    for module in [["moto.server", "'moto[server]'"], ["boto3", "boto3"], ["duckdb", "duckdb"]] {
+        if !bench.has_module("store", module, out)? {
+            return Ok(true);
+        }
+    }
+    let program = Bench::example("counted_program")?;
+    let folder = bench.folder.join("store");
+    let sockets = folder.join("sockets");
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(&sockets)?;
+    let disk = Disk::mount(&folder.join("disk"))?;
+    if disk.is_none() {
+        writeln!(
+            out,
+            "clients fleet store: not run: the full disk, which needs the right to mount"
+        )?;
+    }
+    let programs = start_programs(&program, &sockets)?;
+    let mut server = Server::start(bench)?;
+    let shipped = ship(bench, &folder, &mut server, disk.as_ref())?;
+    drop(programs);
+    let dataset = folder.join("saved");
+    fs::create_dir_all(&dataset)?;
+    let files = server.obey(&format!("save {}", dataset.display()))?;
+    let counts = ask(bench, COUNTS, &dataset.join("data"))?;
+    let ids = ask(bench, IDS, &dataset.join("data"))?;
+    let verdict = Verdict::new(&shipped, &counts, &ids)?;
+    writeln!(
+        out,
+        "clients fleet store: {}: {} snapshots of {} programs in {files} files; {} twice, {} of {} \
+         that were taken are missing, {} were under way at {KILLS} kills; the store was stopped {} \
+         times; {} rounds waited for a full disk",
+        if verdict.holds { "passed" } else { "FAILED" },
+        verdict.shipped,
+        verdict.programs,
+        verdict.twice,
+        verdict.missing,
+        shipped.taken.len(),
+        verdict.under_way,
+        shipped.stops,
+        shipped.full,
+    )?;
+    for line in &shipped.other {
+        writeln!(out, "  {line}")?;
+    }
+    Ok(verdict.holds && (disk.is_none() || shipped.full > 0))
+}
+
+fn start_programs(program: &Path, sockets: &Path) -> Result<Vec<Running>, Failure> {
+    let mut programs = Vec::new();
+    for number in 0..PROGRAMS {
+        let mut command = Command::new(program);
+        command.env("XDG_RUNTIME_DIR", sockets).env("DMD", "1");
+        command.env("OTEL_SERVICE_NAME", format!("shop-{number}"));
+        command.env("OTEL_RESOURCE_ATTRIBUTES", "service.version=1.0,host.name=here");
+        programs.push(Running(command.stdin(Stdio::piped()).spawn()?));
+    }
+    let begin = Instant::now();
+    while fs::read_dir(sockets)?.count() < PROGRAMS {
+        if begin.elapsed() > Duration::from_secs(120) {
+            return Err("the programs do not serve".into());
+        }
+        thread::sleep(Duration::from_millis(50));
+    }
+    Ok(programs)
+}
+
+/// The lines of the agents, sorted out.
+#[derive(Default)]
+struct Shipped {
+    /// The snapshots that were on disk.
+    taken: BTreeSet<String>,
+    stops: usize,
+    /// The lines about a full disk.
+    full: usize,
+    /// Lines that are neither.
+    other: Vec<String>,
+}
+
+impl Shipped {
+    fn add(&mut self, lines: Vec<String>) {
+        for line in lines {
+            if let Some(id) = line.strip_prefix("taken ") {
+                self.taken.insert(id.to_owned());
+            } else if line.starts_with("the disk is full") {
+                self.full += 1;
+            } else if !line.contains("not shipped yet") && self.other.len() < 20 {
+                self.other.push(line);
+            }
+        }
+    }
+}
+
+/// Lets agents ship, and hinders them.
+fn ship(
+    bench: &Bench,
+    folder: &Path,
+    server: &mut Server,
+    disk: Option<&Disk>,
+) -> Result<Shipped, Failure> {
+    let mut shipped = Shipped::default();
+    let life = bench.shipping / (KILLS + 1);
+    for kill in 0..KILLS {
+        let agent = Agent::start(bench, folder, server.port, &[])?;
+        thread::sleep(life / 3);
+        match kill {
+            // While the store is away, the next agent finds the files of the one before.
+            1 | 3 => {
+                server.obey("stop")?;
+                shipped.stops += 1;
+            }
+            2 => {
+                server.obey("start")?;
+                if let Some(disk) = disk {
+                    disk.fill()?;
+                }
+            }
+            4 => {
+                server.obey("start")?;
+            }
+            _ => {}
+        }
+        thread::sleep(life / 3);
+        if let (2, Some(disk)) = (kill, disk) {
+            disk.empty()?;
+        }
+        // Not at the same place of each round.
+        thread::sleep(life / 3 + Duration::from_millis(130 * u64::from(kill)));
+        shipped.add(agent.lines()?);
+    }
+    let mut last = Agent::start(bench, folder, server.port, &["--rounds", "3"])?;
+    let status = last.running.0.wait()?;
+    let lines = last.lines()?;
+    if !status.success() || lines.iter().any(|line| line.contains("not shipped yet")) {
+        return Err(format!("the last agent left files: {lines:?}").into());
+    }
+    shipped.add(lines);
+    Ok(shipped)
+}
+
+fn ask(bench: &Bench, question: &str, dataset: &Path) -> Result<Value, Failure> {
+    let file = bench.folder.join("question.sql");
+    fs::write(&file, question)?;
+    let mut command = Command::new(&bench.fleet);
+    command.arg("query").arg(&file).arg(dataset);
+    json(command.args(["--engine", "duckdb", "--python", &bench.python, "--format", "json"]))
+}
+
+/// The comparison of the store with what was taken.
+struct Verdict {
+    programs: usize,
+    shipped: i64,
+    twice: i64,
+    missing: usize,
+    under_way: i64,
+    holds: bool,
+}
+
+impl Verdict {
+    fn new(shipped: &Shipped, counts: &Value, ids: &Value) -> Result<Self, Failure> {
+        let (mut programs, mut all, mut twice, mut under_way) = (0, 0, 0, 0);
+        for row in counts.as_array().ok_or("no rows")? {
+            let number = |name: &str| row[name].as_i64().ok_or("no whole number");
+            let (n, different, most) = (number("n")?, number("different")?, number("most")?);
+            twice += n - different;
+            if row["name"] == "collections" {
+                programs += 1;
+                all += n;
+                under_way += most - different;
+            }
+        }
+        let ids: BTreeSet<&str> =
+            ids.as_array().into_iter().flatten().filter_map(|row| row["id"].as_str()).collect();
+        let missing = shipped.taken.iter().filter(|id| !ids.contains(id.as_str())).count();
+        // A program is asked after the other: a kill loses one that is under way, or in memory.
+        let holds = programs == PROGRAMS
+            && twice == 0
+            && missing == 0
+            && under_way <= i64::from(KILLS)
+            && shipped.taken.len() > PROGRAMS;
+        Ok(Verdict { programs, shipped: all, twice, missing, under_way, holds })
+    }
+}
