@@ -7,3 +7,4 @@ pub mod process;
 pub mod heap;
 pub mod convert;
 pub mod check;
+pub mod shell;

@@ -9,6 +9,7 @@ mod firefox;
 mod http;
 mod prometheus;
 mod service;
+mod shells;
 
 use std::fs;
 use std::io::Write;
@@ -21,7 +22,7 @@ use crate::failure::Failure;
 /// A check by its name. It takes the command-line arguments behind the name.
 type Check = (&'static str, fn(&[&str], &mut dyn Write) -> Result<bool, Failure>);
 
-const CHECKS: [Check; 7] = [
+const CHECKS: [Check; 8] = [
     ("snapshot", |_, out| snapshot(out)),
     ("firefox", firefox::run),
     ("browser", browser::run),
@@ -29,6 +30,7 @@ const CHECKS: [Check; 7] = [
     ("dmd-py", |args, out| dmd_py::run(args.first().map(Path::new), out)),
     ("exports", exports::run_clients),
     ("pprof", |_, out| exports::run_service(out)),
+    ("shells", |_, out| shells::run(out)),
 ];
 
 /// Checks that a real Firefox shows a new snapshot of ours exactly as we show it.

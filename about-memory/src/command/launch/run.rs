@@ -5,6 +5,7 @@ mod outcome;
 mod folder;
 mod watch;
 mod peaks;
+mod surroundings;
 
 use super::error::{RunError, describe_end};
 use super::program;
@@ -31,6 +32,7 @@ use std::time::Duration;
 use watch::Setup;
 
 pub use outcome::{Ran, SavedSnapshot};
+pub use surroundings::Surroundings;
 
 /// `about-memory run`
 #[derive(Args, Clone, Debug)]
@@ -44,6 +46,22 @@ $DMD is set to 1 unless it is set already; its option `--stacks` trades detail f
 A program without DMD runs with a library (LD_PRELOAD) that tracks its malloc: a dynamically linked program for glibc, or a \
 script. Its signals stay as they are, so nothing is saved if one ends it. With --children its child processes are tracked too.")]
 pub struct RunArgs {
+    /// Flags of the run.
+    #[command(flatten)]
+    pub options: RunOptions,
+
+    /// The program and its arguments, after `--`
+    #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM")]
+    pub command: Vec<OsString>,
+
+    /// The surroundings of the program.
+    #[arg(skip)]
+    pub surroundings: Surroundings,
+}
+
+/// Flags of a run, whichever program it is.
+#[derive(Args, Clone, Debug)]
+pub struct RunOptions {
     /// Take a snapshot at this interval
     #[arg(long, value_name = "TIME", value_parser = interval)]
     pub every: Option<Duration>,
@@ -82,10 +100,6 @@ pub struct RunArgs {
     /// Flags of the display of the tree.
     #[command(flatten)]
     pub display: DisplayArgs,
-
-    /// The program and its arguments, after `--`
-    #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM")]
-    pub command: Vec<OsString>,
 }
 
 impl RunArgs {
@@ -102,7 +116,7 @@ impl RunArgs {
             let input = InputArgs { max_size: u64::MAX, utf8: true };
             let files = vec![snapshot.report.clone()];
             writeln!(context.out)?;
-            ShowArgs { files, display: self.display.clone(), input }.run(context)?;
+            ShowArgs { files, display: self.options.display.clone(), input }.run(context)?;
             writeln!(context.out)?;
             verdicts.push(self.explain(snapshot, context)?);
             if let Some(recording) = ran.peaks.of(snapshot.pid) {
@@ -111,11 +125,11 @@ impl RunArgs {
             context.out.flush()?;
         }
         for note in &ran.notes {
-            writeln!(context.notes, "about-memory: {note}")?;
+            writeln!(context.notes, "note: {note}")?;
         }
         let is_within = self.judge(&ran, &verdicts, context)?;
         if let Some(end) = describe_end(ran.status) {
-            writeln!(context.notes, "about-memory: {}", end.sentence)?;
+            writeln!(context.notes, "note: {}", end.sentence)?;
             return Ok(ExitCode::from(end.code));
         }
         Ok(if is_within { ExitCode::SUCCESS } else { ExitCode::from(1) })
@@ -128,17 +142,14 @@ impl RunArgs {
         verdicts: &[Verdict],
         context: &mut Context<'_>,
     ) -> io::Result<bool> {
-        let Some(most) = self.fail_above else { return Ok(true) };
+        let Some(most) = self.options.fail_above else { return Ok(true) };
         let mut is_within = true;
         if ran.snapshots.is_empty() {
-            writeln!(
-                context.notes,
-                "about-memory: nothing was measured, so nothing is within the limit"
-            )?;
+            writeln!(context.notes, "note: nothing was measured, so nothing is within the limit")?;
             is_within = false;
         }
         for complaint in verdicts.iter().flat_map(|verdict| verdict.complaints(most)) {
-            writeln!(context.notes, "about-memory: {complaint}")?;
+            writeln!(context.notes, "note: {complaint}")?;
             is_within = false;
         }
         Ok(is_within)
@@ -154,7 +165,13 @@ impl RunArgs {
             millis / 1000,
             millis % 1000
         )?;
-        write_places(recording, Which::AtPeak, self.top, &mut DumpReader::default(), context)
+        write_places(
+            recording,
+            Which::AtPeak,
+            self.options.top,
+            &mut DumpReader::default(),
+            context,
+        )
     }
 
     /// Prints the analysis of a dump, and judges it.
@@ -165,10 +182,10 @@ impl RunArgs {
     ) -> Result<Verdict, Failure> {
         let mut dump = DumpReader::load(&snapshot.dump)?;
         for note in DumpReader::default().symbolicate(&mut dump) {
-            writeln!(context.notes, "about-memory: {note}")?;
+            writeln!(context.notes, "note: {note}")?;
         }
         let mut options = ExplainOptions::default();
-        options.top = self.top;
+        options.top = self.options.top;
         options.root = working_directory();
         let explained = analysis::explain(&dump, &options);
         analysis::write_summary(&explained, &options, &mut context.out)?;
@@ -185,8 +202,8 @@ impl RunArgs {
 pub fn run(args: &RunArgs) -> Result<Ran, RunError> {
     let name = args.command.first().cloned().unwrap_or_default();
     let program = program::find(&name)?;
-    let tracking = Tracking::of(&program, args.processes)?;
-    Setup::open(args.output.as_deref())?.run(args, &program, tracking)
+    let tracking = Tracking::of(&program, args.options.processes)?;
+    Setup::open(args.options.output.as_deref())?.run(args, &program, tracking)
 }
 
 /// Writes the first line: the time and the reason of the snapshot.

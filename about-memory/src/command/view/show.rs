@@ -2,7 +2,7 @@
 
 use super::diff::DiffArgs;
 use super::present::{self, Presented};
-use crate::command::flags::DisplayArgs;
+use crate::command::flags::{DisplayArgs, candidates};
 use crate::command::heap::tree::HeapTreeArgs;
 use crate::context::Context;
 use crate::error::{Failure, exit_code};
@@ -20,7 +20,7 @@ pub struct ShowArgs {
     /// Memory reports, plain or gzipped, or pids of running programs; `-` is standard input.
     /// Several are shown as one report of all their processes; two of one process are compared.
     /// A dump or a recording is shown as by `heap tree`
-    #[arg(required = true, value_name = "FILE|PID")]
+    #[arg(required = true, value_name = "FILE|PID|NAME", add = candidates::programs_and_files())]
     pub files: Vec<PathBuf>,
     /// Flags of the display.
     #[command(flatten)]

@@ -62,12 +62,14 @@ impl Setup {
         let mut command = Command::new(program);
         command.args(&args.command[1..]).env(dmd::run::VARIABLE, &self.socket_folder);
         if std::env::var_os("DMD").is_none() {
-            command.env("DMD", "1");
+            command.env("DMD", args.surroundings.dmd.unwrap_or("1"));
         }
-        if args.at_peak && std::env::var_os(dmd::record::VARIABLE).is_none() {
+        let surround = args.surroundings.apply(&mut command);
+        surround.map_err(|error| RunError::Start(program.to_owned(), error))?;
+        if args.options.at_peak && std::env::var_os(dmd::record::VARIABLE).is_none() {
             command.env(dmd::record::VARIABLE, peaks::name_in(&self.socket_folder));
         }
-        if args.anonymize {
+        if args.options.anonymize {
             // The program's own snapshots, which are copied, are anonymized as well.
             command.env(ANONYMIZE_VARIABLE, "yes");
         }
@@ -94,7 +96,8 @@ impl Setup {
         };
         let status =
             watch.until_end(&events).map_err(|error| RunError::Start(program.to_owned(), error))?;
-        let peaks = if args.at_peak { Peaks::read(&self.socket_folder) } else { Peaks::default() };
+        let peaks =
+            if args.options.at_peak { Peaks::read(&self.socket_folder) } else { Peaks::default() };
         watch.notes.extend(peaks.notes(&watch.highest));
         let Watch { notes, snapshots, .. } = watch;
         let mut ran =
@@ -129,7 +132,7 @@ const DRAIN_TIME: Duration = Duration::from_millis(100);
 
 impl Watch<'_> {
     fn until_end(&mut self, events: &Receiver<Event>) -> io::Result<ExitStatus> {
-        let mut next = self.args.every.map(|every| self.started + every);
+        let mut next = self.args.options.every.map(|every| self.started + every);
         let mut ended = None;
         loop {
             let timeout = match (&ended, next) {
@@ -141,7 +144,7 @@ impl Watch<'_> {
                 Ok(Event::Ended(status)) => ended = Some(status),
                 Ok(event) => self.handle(event),
                 Err(RecvTimeoutError::Timeout) if ended.is_none() => {
-                    if let (Some(time), Some(every)) = (&mut next, self.args.every)
+                    if let (Some(time), Some(every)) = (&mut next, self.args.options.every)
                         && *time <= Instant::now()
                     {
                         *time = Instant::now() + every;
@@ -158,7 +161,7 @@ impl Watch<'_> {
     fn handle(&mut self, event: Event) {
         match event {
             Event::Hello(mut requests) => {
-                if self.args.at_peak {
+                if self.args.options.at_peak {
                     let _ = requests.write_all(b"peak\n");
                 }
                 self.processes.push(requests);
@@ -195,8 +198,8 @@ impl Watch<'_> {
         let count = self.snapshots.iter().filter(|snapshot| is_its(snapshot)).count();
         let is_peak = |snapshot: &SavedSnapshot| is_its(snapshot) && snapshot.is_near_peak();
         // Each is higher than the ones before.
-        let peak = self.snapshots.iter().rposition(is_peak).filter(|_| self.args.at_peak);
-        let most = usize::try_from(self.args.keep).unwrap_or(usize::MAX);
+        let peak = self.snapshots.iter().rposition(is_peak).filter(|_| self.args.options.at_peak);
+        let most = usize::try_from(self.args.options.keep).unwrap_or(usize::MAX);
         if count > most
             && let Some(oldest) = (0..self.snapshots.len())
                 .find(|place| is_its(&self.snapshots[*place]) && Some(*place) != peak)
