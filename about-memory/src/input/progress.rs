@@ -24,6 +24,11 @@ pub(crate) fn enable() {
     IS_WANTED.store(true, Relaxed);
 }
 
+/// Has later steps not shown: something else draws on the terminal.
+pub(crate) fn disable() {
+    IS_WANTED.store(false, Relaxed);
+}
+
 /// A step that is shown while this value lives.
 #[derive(Debug)]
 pub(crate) struct Progress {
@@ -56,6 +61,11 @@ impl Progress {
             .then(|| thread::Builder::new().spawn(move || show(&of_thread, length)).ok())
             .flatten();
         Progress { shared, thread }
+    }
+
+    /// Returns whether a terminal shows it, or will.
+    pub(crate) fn is_shown(&self) -> bool {
+        self.thread.is_some()
     }
 
     /// Changes the words.

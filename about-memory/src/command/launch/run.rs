@@ -21,7 +21,7 @@ use crate::input::folder::working_directory;
 use crate::report::unclassified::{Verdict, unclassified_percent};
 use clap::Args;
 use memreport_analysis::analysis;
-use memreport_analysis::analysis::ExplainOptions;
+use memreport_analysis::analysis::{ExplainOptions, Explained};
 use memreport_analysis::recording::{Recording, Which};
 use std::ffi::OsString;
 use std::fs::File;
@@ -42,6 +42,8 @@ Snapshots are taken when the program calls `memreport::snapshot().save(…)`, at
 dropped already.
 
 $DMD is set to 1 unless it is set already; its option `--stacks` trades detail for speed.
+
+With --json, standard output has the answer alone: what the program prints goes to standard error.
 
 A program without DMD runs with a library (LD_PRELOAD) that tracks its malloc: a dynamically linked program for glibc, or a \
 script. Its signals stay as they are, so nothing is saved if one ends it. With --children its child processes are tracked too.")]
@@ -111,12 +113,13 @@ impl RunArgs {
     pub fn run(self, context: &mut Context<'_>) -> Result<ExitCode, Failure> {
         let ran = run(&self)?;
         let mut verdicts = Vec::new();
-        for snapshot in ran.last() {
+        if self.options.display.json {
+            verdicts = self.write_json(&ran, context)?;
+        }
+        for snapshot in ran.last().into_iter().filter(|_| !self.options.display.json) {
             write_heading(&ran, snapshot, &mut context.out)?;
-            let input = InputArgs { max_size: u64::MAX, utf8: true };
-            let files = vec![snapshot.report.clone()];
             writeln!(context.out)?;
-            ShowArgs { files, display: self.options.display.clone(), input }.run(context)?;
+            self.show(snapshot, context)?;
             writeln!(context.out)?;
             verdicts.push(self.explain(snapshot, context)?);
             if let Some(recording) = ran.peaks.of(snapshot.pid) {
@@ -133,6 +136,38 @@ impl RunArgs {
             return Ok(ExitCode::from(end.code));
         }
         Ok(if is_within { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    }
+
+    /// Prints a JSON array: the report and the explained dump of the last snapshot of each process.
+    fn write_json(&self, ran: &Ran, context: &mut Context<'_>) -> Result<Vec<Verdict>, Failure> {
+        let mut verdicts = Vec::new();
+        let mut separator = "[";
+        for snapshot in ran.last() {
+            let moment = serde_json::to_string(&snapshot.moment)?;
+            let (pid, seconds) = (snapshot.pid, snapshot.after.as_secs_f64());
+            write!(
+                context.out.json(),
+                "{separator}{{\"pid\":{pid},\"moment\":{moment},\"seconds\":{seconds:.3},\"report\":"
+            )?;
+            self.show(snapshot, context)?;
+            write!(context.out.json(), ",\"heap\":")?;
+            let (explained, options) = self.explained(snapshot, context)?;
+            analysis::write_explained_json(&explained, &options, &mut context.out.json())?;
+            write!(context.out.json(), "}}")?;
+            separator = ",\n";
+            verdicts.push(verdict(&explained, snapshot)?);
+        }
+        writeln!(context.out.json(), "{}", if verdicts.is_empty() { "[]" } else { "]" })?;
+        context.out.flush()?;
+        Ok(verdicts)
+    }
+
+    /// Prints the report of a snapshot.
+    fn show(&self, snapshot: &SavedSnapshot, context: &mut Context<'_>) -> Result<(), Failure> {
+        let input = InputArgs { max_size: u64::MAX, utf8: true };
+        let files = vec![snapshot.report.clone()];
+        ShowArgs { files, display: self.options.display.clone(), input }.run(context)?;
+        Ok(())
     }
 
     /// Compares the snapshots with the limit of `--fail-above`. Returns whether all are within it.
@@ -180,6 +215,17 @@ impl RunArgs {
         snapshot: &SavedSnapshot,
         context: &mut Context<'_>,
     ) -> Result<Verdict, Failure> {
+        let (explained, options) = self.explained(snapshot, context)?;
+        analysis::write_summary(&explained, &options, &mut context.out)?;
+        verdict(&explained, snapshot)
+    }
+
+    /// Explains the dump of a snapshot.
+    fn explained(
+        &self,
+        snapshot: &SavedSnapshot,
+        context: &mut Context<'_>,
+    ) -> Result<(Explained, ExplainOptions), Failure> {
         let mut dump = DumpReader::load(&snapshot.dump)?;
         for note in DumpReader::default().symbolicate(&mut dump) {
             writeln!(context.notes, "note: {note}")?;
@@ -187,11 +233,14 @@ impl RunArgs {
         let mut options = ExplainOptions::default();
         options.top = self.options.top;
         options.root = working_directory();
-        let explained = analysis::explain(&dump, &options);
-        analysis::write_summary(&explained, &options, &mut context.out)?;
-        let unclassified = unclassified_percent(&mut File::open(&snapshot.report)?)?;
-        Ok(Verdict::new(&explained, unclassified))
+        Ok((analysis::explain(&dump, &options), options))
     }
+}
+
+/// Judges a snapshot.
+fn verdict(explained: &Explained, snapshot: &SavedSnapshot) -> Result<Verdict, Failure> {
+    let unclassified = unclassified_percent(&mut File::open(&snapshot.report)?)?;
+    Ok(Verdict::new(explained, unclassified))
 }
 
 /// Runs the program to its end, and collects its snapshots.

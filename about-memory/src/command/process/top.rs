@@ -25,6 +25,7 @@ use crate::input::dump::DumpReader;
 use crate::input::folder::working_directory;
 use crate::input::live::{self, Connection, LiveError, Target};
 use crate::input::open::NamedBytes;
+use crate::input::progress;
 use crate::render::terminal::screen;
 use state::{State, UserAction};
 use std::process::ExitCode;
@@ -79,6 +80,7 @@ impl TopArgs {
         thread::spawn(move || serve_commands(&connection, every, &requested, &answers));
         let mut state = State::new(format!("{} (pid {})", status.name, status.pid));
         state.screen.is_coloured = context.is_coloured();
+        progress::disable();
         state.receive(first);
         // Restores the terminal after a panic too.
         let mut terminal = ratatui::try_init()?;

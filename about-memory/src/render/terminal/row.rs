@@ -17,10 +17,15 @@ const COURSE: usize = 12;
 /// The narrowest terminal with both.
 const NARROWEST: usize = 70;
 
+/// The fewest columns that the tree gets beside its columns.
+const TREE: usize = 40;
+
 /// The form of all rows.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Form {
     pub(super) width: usize,
+    /// The columns of the widest line of the tree.
+    pub(super) widest: usize,
     pub(super) is_coloured: bool,
     pub(super) bytes: Bytes,
 }
@@ -28,7 +33,17 @@ pub(super) struct Form {
 impl Form {
     /// Returns the columns of the tree.
     fn of_tree(self) -> usize {
-        if self.has_course() { self.width - CHANGE - COURSE - 2 } else { self.width }
+        if !self.has_course() {
+            return self.width;
+        }
+        let room = self.width - CHANGE - COURSE - 2;
+        // The columns are beside the tree, however wide the terminal is.
+        self.widest.clamp(TREE.min(room), room)
+    }
+
+    /// Returns the column after the last one of a row.
+    pub(super) fn end(self) -> usize {
+        if self.has_course() { self.of_tree() + CHANGE + COURSE + 2 } else { self.width }
     }
 
     pub(super) fn has_course(self) -> bool {
@@ -104,6 +119,10 @@ fn change(line: &ScreenLine, course: &[f64], bytes: Bytes) -> String {
         return String::new();
     }
     let text = numbers::amount(&Amount::Number(difference.abs()), line.unit, bytes);
+    if !text.contains(|digit| matches!(digit, '1'..='9')) {
+        // Too little for the unit.
+        return String::new();
+    }
     format!("{}{text}", if difference < 0.0 { '-' } else { '+' })
 }
 
@@ -146,7 +165,7 @@ mod tests {
     }
 
     fn form(width: usize) -> Form {
-        Form { width, is_coloured: true, bytes: Bytes::Mb }
+        Form { width, widest: 53, is_coloured: true, bytes: Bytes::Mb }
     }
 
     #[test]
@@ -185,6 +204,11 @@ mod tests {
             text(80, &[mib, mib]).trim_end(),
             "├──2.00 MB (10.00%) ── words                                                  ▁▁"
         );
+        assert_eq!(
+            text(80, &[mib, mib + 1.0]).trim_end(),
+            "├──2.00 MB (10.00%) ── words                                                  ▁█"
+        );
+        assert_eq!(text(200, &[mib, mib]).trim_end().chars().count(), 80);
         assert_eq!(text(40, &[mib, 2.0 * mib]), "├──2.00 MB (10.00%) ── words");
         assert_eq!(text(20, &[]), "├──2.00 MB (10.00%)…");
     }

@@ -86,7 +86,9 @@ pub(crate) fn draw(frame: &mut Frame<'_>, screen: &mut Screen) {
     let dim = Style::new().add_modifier(Modifier::DIM);
     let width = usize::from(body.width);
     let bytes = if screen.is_verbose { Bytes::Plain } else { Bytes::Mb };
-    let form = Form { width, is_coloured: screen.is_coloured, bytes };
+    let nodes = screen.lines.iter().filter(|line| line.path.is_some());
+    let widest = nodes.map(|line| line.text.chars().count()).max().unwrap_or(0);
+    let form = Form { width, widest, is_coloured: screen.is_coloured, bytes };
     frame.render_widget(Paragraph::new(heading(screen, form)).style(reversed), head);
     screen.height = usize::from(body.height);
     match &mut screen.sheet {
@@ -122,12 +124,32 @@ fn draw_tree(frame: &mut Frame<'_>, screen: &mut Screen, body: Rect, form: Form)
 
 fn draw_sheet(frame: &mut Frame<'_>, sheet: &mut Sheet, body: Rect) {
     let room = usize::from(body.height.saturating_sub(2));
-    sheet.top = sheet.top.min(sheet.lines.len().saturating_sub(room));
-    let lines = sheet.lines.iter().skip(sheet.top).take(room);
-    let lines: Vec<Line<'_>> = lines.map(|line| Line::raw(safe(line))).collect();
+    let width = usize::from(body.width.saturating_sub(2)).max(1);
+    let lines: Vec<String> = sheet.lines.iter().flat_map(|line| wrap(&safe(line), width)).collect();
+    sheet.top = sheet.top.min(lines.len().saturating_sub(room));
+    let lines: Vec<Line<'_>> =
+        lines.into_iter().skip(sheet.top).take(room).map(Line::raw).collect();
     let block = Block::bordered().title(format!(" {} ", safe(&sheet.title)));
     frame.render_widget(Clear, body);
     frame.render_widget(Paragraph::new(lines).block(block), body);
+}
+
+/// Returns the lines of a text that is cut at blanks, and indented as its begin.
+fn wrap(text: &str, width: usize) -> Vec<String> {
+    let indent: String = text.chars().take_while(|letter| *letter == ' ').take(width / 2).collect();
+    let mut lines = Vec::new();
+    let mut line = indent.clone();
+    for word in text.trim_start().split(' ') {
+        let is_first = line.len() == indent.len();
+        if !is_first && line.chars().count() + 1 + word.chars().count() > width {
+            lines.push(std::mem::replace(&mut line, indent.clone()));
+        } else if !is_first {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    lines.push(line);
+    lines
 }
 
 /// Returns the first line: the program, the switches that are on, and the names of the columns.
@@ -152,7 +174,8 @@ fn heading(screen: &Screen, form: Form) -> String {
         return cut(&words, form.width);
     }
     let columns = format!("change in {} s, course", screen.watched.as_secs());
-    let room = form.width.saturating_sub(columns.chars().count() + 1);
+    // Above the columns of the rows, which end at the same place.
+    let room = form.end().saturating_sub(columns.chars().count() + 1);
     format!("{:room$} {columns}", cut(&words, room))
 }
 
@@ -289,7 +312,7 @@ mod tests {
     #[test]
     fn the_heading_names_the_switches_that_are_on_and_the_columns() {
         let shop = || Screen { program: "shop (pid 7)".into(), ..Screen::default() };
-        let narrow = Form { width: 60, is_coloured: false, bytes: Bytes::Mb };
+        let narrow = Form { width: 60, widest: 0, is_coloured: false, bytes: Bytes::Mb };
         let table = [
             (shop(), " shop (pid 7)"),
             (
@@ -310,7 +333,7 @@ mod tests {
         let received = heading(&Screen { received: Some(Instant::now()), ..shop() }, narrow);
         assert!(received.starts_with(" shop (pid 7) · ") && received.ends_with(" s ago"));
         let watched = Screen { watched: Duration::from_secs(58), ..shop() };
-        let wide = heading(&watched, Form { width: 80, ..narrow });
+        let wide = heading(&watched, Form { width: 80, widest: 70, ..narrow });
         assert!(wide.ends_with("  change in 58 s, course") && wide.chars().count() == 80, "{wide}");
     }
 
@@ -349,6 +372,14 @@ mod tests {
         assert!(rows[1].starts_with("┌ unreported ─"), "{rows:?}");
         assert!(rows[2].starts_with("│place 7") && rows[4].starts_with("│place 9"), "{rows:?}");
         assert_eq!(screen.sheet.unwrap().top, 6);
+    }
+
+    #[test]
+    fn long_lines_of_a_sheet_are_cut_at_blanks() {
+        assert_eq!(wrap("  one two three", 9), ["  one two", "  three"]);
+        assert_eq!(wrap("one", 9), ["one"]);
+        assert_eq!(wrap("", 9), [""]);
+        assert_eq!(wrap("a-word-that-does-not-fit b", 9), ["a-word-that-does-not-fit", "b"]);
     }
 
     #[test]

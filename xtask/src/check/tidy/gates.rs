@@ -88,8 +88,9 @@ const TERMINAL_TEXT: Gate = Gate {
         "about-memory/src/command/convert/export.rs",
         "about-memory/src/command/convert/metrics.rs",
         "about-memory/src/command/heap/census.rs",
-        // The file that takes the output of a test.
+        // The file that takes the output of a test, and a look at standard output.
         "about-memory/src/command/launch/run/surroundings.rs",
+        "about-memory/src/command/launch/run/watch.rs",
         "about-memory/src/command/process/call.rs",
         // Draws escaped lines.
         "about-memory/src/command/process/top.rs",

@@ -20,8 +20,12 @@ pub struct Surroundings {
 }
 
 impl Surroundings {
-    /// Sets the folder, the environment and the output of a command.
-    pub(super) fn apply(&self, command: &mut Command) -> std::io::Result<()> {
+    /// Sets the folder, the environment and the output of a command. With `as_json`, standard
+    /// output is for the answer alone.
+    pub(super) fn apply(&self, command: &mut Command, as_json: bool) -> std::io::Result<()> {
+        if as_json {
+            command.stdout(std::io::stderr());
+        }
         if let Some(folder) = &self.folder {
             command.current_dir(folder);
         }

@@ -8,9 +8,13 @@ use super::peaks;
 use super::peaks::Peaks;
 use crate::command::launch::error::RunError;
 use crate::command::launch::tracking::Tracking;
+use crate::input::live::{Connection, program};
+use crate::input::progress::Progress;
+use crate::report::amount::Amount;
+use crate::report::numbers::{self, Bytes, Unit};
 use memreport::__private::ANONYMIZE_VARIABLE;
 use std::fs;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -64,7 +68,7 @@ impl Setup {
         if std::env::var_os("DMD").is_none() {
             command.env("DMD", args.surroundings.dmd.unwrap_or("1"));
         }
-        let surround = args.surroundings.apply(&mut command);
+        let surround = args.surroundings.apply(&mut command, args.options.display.json);
         surround.map_err(|error| RunError::Start(program.to_owned(), error))?;
         if args.options.at_peak && std::env::var_os(dmd::record::VARIABLE).is_none() {
             command.env(dmd::record::VARIABLE, peaks::name_in(&self.socket_folder));
@@ -127,6 +131,22 @@ struct Watch<'a> {
     highest: Vec<(u32, u64)>,
 }
 
+/// The interval at which the program is looked at.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// Returns the resident memory of a process in bytes.
+fn resident(pid: u32) -> Option<u64> {
+    let statm = fs::read_to_string(format!("/proc/{pid}/statm")).ok()?;
+    let pages: u64 = statm.split(' ').nth(1)?.parse().ok()?;
+    Some(pages.saturating_mul(rustix::param::page_size() as u64))
+}
+
+fn megabytes(bytes: u64) -> String {
+    #[expect(clippy::cast_precision_loss, reason = "printed with two decimals")]
+    let amount = Amount::Number(bytes as f64);
+    numbers::amount(&amount, Unit::Bytes, Bytes::Mb)
+}
+
 /// The time to wait for messages after the program's end.
 const DRAIN_TIME: Duration = Duration::from_millis(100);
 
@@ -134,12 +154,17 @@ impl Watch<'_> {
     fn until_end(&mut self, events: &Receiver<Event>) -> io::Result<ExitStatus> {
         let mut next = self.args.options.every.map(|every| self.started + every);
         let mut ended = None;
+        // On a terminal, the program's own output has the last line.
+        let step = (!io::stdout().is_terminal()).then(|| Progress::start("running", None));
         loop {
             let timeout = match (&ended, next) {
                 (Some(_), _) => DRAIN_TIME,
-                (None, Some(next)) => next.saturating_duration_since(Instant::now()),
-                (None, None) => Duration::from_secs(3600),
+                (None, Some(next)) => next.saturating_duration_since(Instant::now()).min(LOOK),
+                (None, None) => LOOK,
             };
+            if let Some(step) = step.as_ref().filter(|step| step.is_shown()) {
+                step.set_words(self.words());
+            }
             match events.recv_timeout(timeout) {
                 Ok(Event::Ended(status)) => ended = Some(status),
                 Ok(event) => self.handle(event),
@@ -156,6 +181,16 @@ impl Watch<'_> {
         }
         self.explain_silence();
         ended.unwrap_or_else(|| Err(io::Error::other("the program was lost")))
+    }
+
+    /// Returns how far the run is: the program's memory, and the snapshots.
+    fn words(&self) -> String {
+        let status = program(self.pid).map(|found| Connection::new(found, LOOK).status());
+        let heap = status.ok().and_then(Result::ok).and_then(|status| status.heap_allocated);
+        let heap = heap.map_or(String::new(), |bytes| format!(", heap {}", megabytes(bytes)));
+        let resident = resident(self.pid)
+            .map_or(String::new(), |bytes| format!(", resident {}", megabytes(bytes)));
+        format!("running{heap}{resident}, {} snapshots", self.snapshots.len())
     }
 
     fn handle(&mut self, event: Event) {
