@@ -7,6 +7,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot set itself up has failed")]
 
 use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -15,9 +16,13 @@ fn repository() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
 }
 
-/// A folder for a project, empty, at a place that is the same in each run.
+/// A folder for a project, empty, at a place that is the same in each run, so that the project is
+/// not built anew. It is outside of this repository, whose workspace `cargo new` would change.
 fn folder(name: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cargo-memreport").join(name);
+    let mut hasher = DefaultHasher::new();
+    env!("CARGO_TARGET_TMPDIR").hash(&mut hasher);
+    let parent = std::env::temp_dir().join(format!("memreport-cargo-{:x}", hasher.finish()));
+    let folder = parent.join(name);
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).unwrap();
     fs::copy(repository().join("Cargo.lock"), folder.join("Cargo.lock")).unwrap();
@@ -96,6 +101,8 @@ fn a_fresh_project_is_prepared_and_measured() {
     assert!(!before[0].contains("[profile"), "{}", before[0]);
     let text = answer(&hello, &["record", "-o", "hello.rec"]);
     assert_has(&text, "Recorded into hello.rec");
+    let own = fs::read_to_string(repository().join("Cargo.toml")).unwrap();
+    assert!(!own.contains("fresh-hello"), "the project is in the workspace of this repository");
 }
 
 const WORKSPACE: &[(&str, &str)] = &[

@@ -18,7 +18,7 @@ const ANSWERS: [(&str, &str); 22] = [
     ("ps", "about-memory ps --json"),
     ("ps", "about-memory ps --json --quick # indexer"),
     ("run", "about-memory run --json -- ./my-program 0.1"),
-    ("log", "about-memory log 4711 --for 0.5 --json"),
+    ("log", "about-memory log 4711 --for 3 --json"),
     ("recording", "about-memory recording leak.rec --json"),
     ("inspect", "about-memory inspect 4711 --json"),
     ("tree", "about-memory tree held.dmd.json --json"),
