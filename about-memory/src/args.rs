@@ -1,10 +1,15 @@
 //! Defines the command line: the commands, their groups and the old names.
 
+mod examples;
+mod help;
+mod words;
+
 use crate::command::check::CheckArgs;
 use crate::command::convert::export::ExportArgs;
 use crate::command::convert::metrics::MetricsArgs;
 use crate::command::convert::symbolicate::SymbolicateArgs;
 use crate::command::external::ExternalArgs;
+use crate::command::flags::GlobalArgs;
 use crate::command::heap::census::CensusArgs;
 use crate::command::heap::coverage::CoverageArgs;
 use crate::command::heap::diff::HeapDiffArgs;
@@ -24,6 +29,8 @@ use crate::command::process::ps::PsArgs;
 use crate::command::process::snapshot::SnapshotArgs;
 use crate::command::process::top::TopArgs;
 use crate::command::process::track::TrackArgs;
+use crate::command::shell::completions::CompletionsArgs;
+use crate::command::shell::man::ManArgs;
 use crate::command::view::diff::DiffArgs;
 use crate::command::view::explain_rss::ExplainRssArgs;
 use crate::command::view::page::build::PageBuildArgs;
@@ -31,9 +38,11 @@ use crate::command::view::page::serve::PageServeArgs;
 use crate::command::view::recording::RecordingArgs;
 use crate::command::view::show::ShowArgs;
 use crate::command::view::tree::TreeArgs;
-use crate::context::Context;
+use crate::context::{Context, Surface, Words};
 use crate::error::Failure;
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap_complete::CompleteEnv;
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 /// Shows memory reports of Firefox, and of programs that use memreport, as trees: the same text as
@@ -57,6 +66,9 @@ pub struct Cli {
     /// The arguments of `show`.
     #[command(flatten)]
     pub show: ShowArgs,
+    /// Flags of every command.
+    #[command(flatten)]
+    pub global: GlobalArgs,
 }
 
 /// A command.
@@ -76,7 +88,7 @@ pub enum Command {
     Run(RunArgs),
     /// Record the allocations of a program over time
     Record(RecordArgs),
-    /// Write the library that tracks programs without DMD, to preload it by other means
+    /// Write the library that tracks programs without DMD
     Preload(PreloadArgs),
     /// Summarise a recording: sums, peak, lifetimes
     Recording(RecordingArgs),
@@ -118,6 +130,10 @@ pub enum Command {
     /// Answer a question about the memory of a fleet (by memreport-fleet)
     #[command(disable_help_flag = true)]
     Fleet(ExternalArgs),
+    /// Print the script that completes words in a shell
+    Completions(CompletionsArgs),
+    /// Write the manual pages
+    Man(ManArgs),
     /// Old name of `page build`
     #[command(hide = true)]
     Html(PageBuildArgs),
@@ -185,19 +201,74 @@ pub enum HeapCommand {
 }
 
 impl Cli {
+    /// Returns the definition of the command line, with its groups and examples.
+    #[must_use]
+    pub fn command_with_help() -> clap::Command {
+        help::add(Cli::command())
+    }
+
+    /// Answers a shell that completes a word, and ends the process then. Otherwise does nothing.
+    pub fn complete() {
+        CompleteEnv::with_factory(Cli::command_with_help).complete();
+    }
+
+    /// Parses the words of the command line.
+    ///
+    /// # Errors
+    /// The words are wrong, or ask for the help.
+    pub fn parse_words(words: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
+        let words = words::with_global_flags_last(words);
+        Cli::from_arg_matches(&Cli::command_with_help().try_get_matches_from(words)?)
+    }
+
     /// Runs the command.
     ///
     /// # Errors
     /// The command fails.
     pub fn run(self, context: &mut Context<'_>) -> Result<ExitCode, Failure> {
         match self.command {
-            None => self.show.run(context),
+            None => {
+                let first = self.show.files.first().cloned();
+                let done = self.show.run(context);
+                done.map_err(|failure| words::name_similar_command(failure, first, &Cli::command()))
+            }
             Some(command) => command.run(context),
         }
     }
 }
 
+impl Words for Cli {
+    fn surface(&self) -> Surface {
+        let may_page = self.command.as_ref().is_none_or(Command::may_page);
+        self.global.surface(may_page)
+    }
+
+    fn run_command(self, context: &mut Context<'_>) -> Result<ExitCode, Failure> {
+        self.run(context)
+    }
+}
+
 impl Command {
+    /// Returns whether the answer may be long, and comes all at once.
+    fn may_page(&self) -> bool {
+        matches!(
+            self,
+            Command::Show(_)
+                | Command::Diff(_)
+                | Command::ExplainRss(_)
+                | Command::Recording(_)
+                | Command::Tree(_)
+                | Command::Heap(_)
+                | Command::Metrics(_)
+                | Command::HeapDiff(_)
+                | Command::Census(_)
+                | Command::Coverage(_)
+                | Command::Retained(_)
+                | Command::Held(_)
+                | Command::Dmd(_)
+        )
+    }
+
     fn run(self, context: &mut Context<'_>) -> Result<ExitCode, Failure> {
         match self {
             Command::Show(args) => args.run(context),
@@ -226,6 +297,8 @@ impl Command {
             Command::Check(args) => args.run(context),
             Command::Agent(args) => args.run("agent", context),
             Command::Fleet(args) => args.run("query", context),
+            Command::Completions(args) => args.run(context),
+            Command::Man(args) => args.run(Cli::command_with_help(), context),
             Command::HeapDiff(args) => HeapCommand::Diff(args).run(context),
             Command::Census(args) => HeapCommand::Census(args).run(context),
             Command::Coverage(args) => HeapCommand::Coverage(args).run(context),
@@ -262,11 +335,10 @@ impl HeapCommand {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_command_line_is_consistent() {
-        Cli::command().debug_assert();
+        Cli::command_with_help().debug_assert();
     }
 
     #[test]

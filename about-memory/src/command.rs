@@ -8,3 +8,4 @@ pub mod heap;
 pub mod convert;
 pub mod check;
 pub mod external;
+pub mod shell;

@@ -1,6 +1,12 @@
 //! Holds what all commands share: the writers of answers and notes, and the terminal.
 
+mod pager;
+mod start;
+
+pub use start::{Words, start};
+
 use crate::render::terminal_text::TerminalText;
+use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
 
 /// The surroundings of a command.
@@ -11,6 +17,7 @@ pub struct Context<'w> {
     pub(crate) notes: TerminalText<'w>,
     /// The terminal that shows the answer; `None` if a file, a pipe or a test takes it.
     pub(crate) terminal: Option<Terminal>,
+    colour: Colour,
 }
 
 /// A terminal that shows the answer.
@@ -18,15 +25,36 @@ pub struct Context<'w> {
 pub struct Terminal {
     /// The width in columns, if the terminal reports one.
     pub columns: Option<usize>,
-    /// True unless `NO_COLOR` is set.
-    pub allows_colour: bool,
+}
+
+/// The condition for colours.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Colour {
+    /// By the terminal and the environment.
+    #[default]
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// The wishes of the user for all output of a command.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Surface {
+    /// The condition for colours.
+    pub colour: Colour,
+    /// True if notes and progress are not wanted.
+    pub is_quiet: bool,
+    /// True if a terminal may show the answer through a pager.
+    pub may_page: bool,
 }
 
 impl<'w> Context<'w> {
     /// Makes a context without a terminal.
     pub fn new(out: &'w mut dyn Write, notes: &'w mut dyn Write) -> Self {
         let (out, notes) = (TerminalText::new(out), TerminalText::new(notes));
-        Context { out, notes, terminal: None }
+        Context { out, notes, terminal: None, colour: Colour::Never }
     }
 
     /// Sets the terminal that shows the answer.
@@ -35,10 +63,34 @@ impl<'w> Context<'w> {
         self.terminal = terminal;
     }
 
+    /// Sets the condition for colours, which is never at first.
+    pub fn set_colour(&mut self, colour: Colour) {
+        self.colour = colour;
+    }
+
+    /// Returns whether the answer has colours.
+    pub(crate) fn is_coloured(&self) -> bool {
+        match self.colour {
+            Colour::Always => true,
+            Colour::Never => false,
+            Colour::Auto => is_coloured(self.terminal.is_some(), |name| std::env::var_os(name)),
+        }
+    }
+
     /// Returns the width of the terminal, if there is one.
     pub(crate) fn columns(&self) -> Option<usize> {
         self.terminal?.columns
     }
+}
+
+/// Returns whether text has colours by default: on a terminal, unless `NO_COLOR` is set, or if
+/// `CLICOLOR_FORCE` is set.
+fn is_coloured(is_terminal: bool, variable: impl Fn(&str) -> Option<OsString>) -> bool {
+    let is_set = |name| variable(name).is_some_and(|value| !value.is_empty());
+    let is_zero = |name| variable(name).is_some_and(|value| value == "0");
+    let is_forced = is_set("CLICOLOR_FORCE") && !is_zero("CLICOLOR_FORCE");
+    let is_dumb = variable("TERM").is_some_and(|value| value == "dumb");
+    !is_set("NO_COLOR") && (is_forced || (is_terminal && !is_zero("CLICOLOR") && !is_dumb))
 }
 
 impl std::fmt::Debug for Context<'_> {
@@ -57,7 +109,34 @@ impl Terminal {
         }
         let size = rustix::termios::tcgetwinsize(&stdout).ok();
         let columns = size.map(|size| usize::from(size.ws_col)).filter(|&columns| columns > 0);
-        let no_colour = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-        Some(Terminal { columns, allows_colour: !no_colour })
+        Some(Terminal { columns })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn colours_are_for_terminals_and_obey_the_environment() {
+        type Variables = &'static [(&'static str, &'static str)];
+        let table: [(bool, Variables, bool); 9] = [
+            (true, &[], true),
+            (false, &[], false),
+            (true, &[("NO_COLOR", "1")], false),
+            (true, &[("NO_COLOR", "")], true),
+            (false, &[("CLICOLOR_FORCE", "1")], true),
+            (false, &[("CLICOLOR_FORCE", "0")], false),
+            (false, &[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")], false),
+            (true, &[("CLICOLOR", "0")], false),
+            (true, &[("TERM", "dumb")], false),
+        ];
+        for (is_terminal, variables, expected) in table {
+            let variable = |name: &str| {
+                let found = variables.iter().find(|(known, _)| *known == name);
+                found.map(|(_, value)| OsString::from(value))
+            };
+            assert_eq!(is_coloured(is_terminal, variable), expected, "{variables:?}");
+        }
     }
 }

@@ -6,5 +6,6 @@ pub mod kind;
 pub mod open;
 pub mod dump;
 pub(crate) mod folder;
+pub(crate) mod progress;
 
 pub use args::InputArgs;

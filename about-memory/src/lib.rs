@@ -1,7 +1,8 @@
 //! Shows memory reports, DMD dumps and recordings.
 //!
-//! This crate is the program `about-memory`; as a library it serves the workspace's own tests. A
-//! command reads its [`input`], computes a [`report`] and has it [`render`]ed:
+//! This crate is the programs `about-memory` and `cargo-memreport`; as a library it serves the
+//! workspace's own tests. A command reads its [`input`], computes a [`report`] and has it
+//! [`render`]ed:
 //!
 //! ```text
 //! args -> command -> input -> report
@@ -16,6 +17,7 @@
 //! * [`render`] writes them as text, JSON, Markdown and HTML.
 //! * [`command`] has one file for each subcommand, with its flags.
 //! * [`args`] puts the commands together to the command line.
+//! * [`cargo`] is `cargo memreport`: it builds programs, and hands them to the commands.
 
 pub mod error;
 pub mod context;
@@ -28,8 +30,10 @@ mod inject;
 pub mod render;
 pub mod command;
 pub mod args;
+pub mod cargo;
 
 pub use args::Cli;
-pub use context::{Context, Terminal};
+pub use cargo::CargoCli;
+pub use context::{Context, Terminal, Words, start};
 pub use error::{AnswerWriter, Failure};
 pub use render::terminal_text::TerminalText;

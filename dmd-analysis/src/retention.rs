@@ -22,7 +22,7 @@ mod json;
 pub use cycle::Cycle;
 pub use groups::RetainedGroup;
 pub use json::{write_groups_json, write_tree_json, write_why_alive_json};
-pub use reachable::reachable_blocks;
+pub use reachable::{Left, left, reachable_blocks};
 pub use roots::{ExternalRoot, HandleCount};
 pub use step::{Pointer, Step, StepPlace};
 pub use text::{write_cycles, write_groups, write_tree, write_why_alive};

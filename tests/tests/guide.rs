@@ -7,6 +7,8 @@
 
 #[path = "guide/document.rs"]
 mod document;
+#[path = "guide/schemas.rs"]
+mod schemas;
 #[path = "guide/world.rs"]
 mod world;
 

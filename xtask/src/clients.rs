@@ -10,6 +10,7 @@ mod fleet;
 mod http;
 mod prometheus;
 mod service;
+mod shells;
 
 use std::fs;
 use std::io::Write;
@@ -31,6 +32,7 @@ const CHECKS: [Check; 8] = [
     ("exports", exports::run_clients),
     ("fleet", fleet::run),
     ("pprof", |_, out| exports::run_service(out)),
+    ("shells", |_, out| shells::run(out)),
 ];
 
 /// Checks that a real Firefox shows a new snapshot of ours exactly as we show it.

@@ -9,7 +9,7 @@ pub mod choose;
 use std::time::Duration;
 
 pub use choose::{Target, choose};
-pub(crate) use choose::{pid_of, report_of};
+pub(crate) use choose::{any_process, is_running, names, pid_of, report_of};
 pub use connection::Connection;
 pub use error::LiveError;
 pub use find::{Program, find, find_in, program};

@@ -1,7 +1,7 @@
 //! Opens memory reports: files, standard input and running programs.
 
 use super::kind::FileKind;
-use super::live::{LiveError, Target, pid_of, report_of};
+use super::live::{self, LiveError, Target, pid_of, report_of};
 use crate::report::diff::Side;
 use crate::report::diff::pair::{Pair, ReadSide};
 use crate::report::filter::Filter;
@@ -95,8 +95,13 @@ pub(crate) fn running(path: &Path) -> Option<Target> {
     if pid_of(path).is_some() {
         return Some(Target::Socket(path.to_owned()));
     }
-    let pid = path.to_str()?.parse().ok()?;
-    (!path.exists()).then_some(Target::Pid(pid))
+    let name = path.to_str().filter(|_| !path.exists())?;
+    if let Ok(pid) = name.parse() {
+        return Some(Target::Pid(pid));
+    }
+    // Names of files have a dot or a slash; those of programs rarely.
+    let is_name = !name.is_empty() && name != "-" && !name.contains(['/', '.']);
+    (is_name && live::is_running(name)).then(|| Target::Name(name.to_owned()))
 }
 
 /// Reads a file, or the report of a running program, into `sink`.

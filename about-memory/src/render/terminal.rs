@@ -1,4 +1,5 @@
 //! Draws the terminal view of a running program.
 
 pub(crate) mod lines;
+mod row;
 pub(crate) mod screen;

@@ -137,7 +137,7 @@ fn what_is_no_file_is_said() {
     folder.write("damaged.json.gz", damaged);
     for (file, words) in [
         ("none", "no such file"),
-        ("d", "a directory; name a file in it"),
+        ("d", "no memory report is in it"),
         ("plain.json.gz", "its name ends in .gz, but it is not gzip data; gzip it or rename it"),
         (
             "cut.json.gz",
@@ -148,6 +148,15 @@ fn what_is_no_file_is_said() {
         let message = said(&folder.run(&[file]));
         assert!(message.starts_with(&format!("about-memory: {file}: {words}")), "{message}");
     }
+    let message = said(&folder.run(&["diff", "plain.json.gz", "d"]));
+    assert!(message.contains("plain.json.gz: its name ends in .gz"), "{message}");
+    // Of a folder with reports, the last one is shown.
+    fs::write(folder.path("d/heap-1.json"), GOOD.replace("[", " [")).unwrap();
+    fs::write(folder.path("d/heap-2.json"), GOOD).unwrap();
+    let output = folder.run(&["d"]);
+    folder.write("good.json", GOOD);
+    assert_eq!(output.stdout, folder.run(&["good.json"]).stdout);
+    assert_eq!(output.stderr, b"note: d/heap-2.json, the last of 2 in the folder\n");
 }
 
 #[test]

@@ -98,7 +98,7 @@ fn a_question_that_a_dump_cannot_answer_says_which_dump_can() {
         (
             "scan",
             &["held", "d.json", "--type-contains", "String"],
-            "d.json: no block is of a type with `String` in its name: `dmd --by type` lists them",
+            "d.json: no block is of a type with `String` in its name: `heap records --by type` lists them",
         ),
         ("scan", &["held", "d.json"], "error: the following required arguments were not provided:"),
         (

@@ -41,14 +41,14 @@ fn the_old_names_are_hidden_aliases() {
     let help = String::from_utf8(run("--help").stdout).unwrap();
     let names: Vec<&str> = help
         .lines()
-        .skip_while(|line| *line != "Commands:")
-        .skip(1)
-        .map_while(|line| line.split_whitespace().next())
+        .skip_while(|line| *line != "View:")
+        .take_while(|line| *line != "Arguments:")
+        .filter_map(|line| line.strip_prefix("  ")?.split("  ").next())
         .collect();
     assert_eq!(
-        names.join(" "),
-        "show diff page explain-rss run record preload recording ps top snapshot minimize track attach \
-         inspect log call tree heap export metrics symbolicate check \
-         agent fleet help"
+        names.join(", "),
+        "show, diff, tree, recording, explain-rss, page build, page serve, run, record, preload, ps, top, snapshot, \
+         minimize, track, attach, inspect, log, call, heap tree, heap diff, heap census, heap coverage, heap dominators, \
+         heap why-alive, heap records, export, metrics, symbolicate, check, agent, fleet, completions, man, help"
     );
 }

@@ -1,5 +1,9 @@
 //! Finds the blocks of a scan that known roots reach.
 
+mod left;
+
+pub use left::{Left, left};
+
 use super::graph::Builder;
 use super::roots::direct_holder;
 use crate::analysis::ClampError;

@@ -35,7 +35,7 @@ impl SymbolicateArgs {
         let (text, notes) = self.dump.reader().symbolicate_json(&self.input)?;
         for note in notes {
             // A closed standard error must not stop the work.
-            let _ = writeln!(context.notes, "{note}");
+            let _ = writeln!(context.notes, "note: {note}");
         }
         // Create the file last: an error above leaves an older file alone.
         let create = |error| DumpError::Create(self.output.clone(), error);

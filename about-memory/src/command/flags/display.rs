@@ -43,10 +43,6 @@ pub struct DisplayArgs {
     /// Print bytes in this unit [default: mb; with --verbose: bytes]
     #[arg(long, value_enum)]
     pub units: Option<UnitArg>,
-    /// Use colours: by default never, without a value if the output is a terminal
-    #[arg(long, value_enum, value_name = "WHEN", num_args = 0..=1, require_equals = true,
-          default_value = "never", default_missing_value = "auto")]
-    pub color: Color,
     /// Print the trees as JSON: all nodes, amounts as numbers
     #[arg(long, conflicts_with = "descriptions")]
     pub json: bool,
@@ -76,17 +72,6 @@ pub enum UnitArg {
     Mb,
     /// In bytes
     Bytes,
-}
-
-/// The condition for colours.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Color {
-    /// If the output is a terminal and `NO_COLOR` is not set
-    Auto,
-    /// Always
-    Always,
-    /// Never
-    Never,
 }
 
 impl DisplayArgs {
@@ -127,12 +112,8 @@ impl DisplayArgs {
     }
 
     /// Returns the medium of the text: a terminal or a file, with colours or without.
-    pub(crate) fn medium(&self, context: &Context<'_>) -> Medium {
-        let is_coloured = match self.color {
-            Color::Always => true,
-            Color::Never => false,
-            Color::Auto => context.terminal.is_some_and(|terminal| terminal.allows_colour),
-        };
+    pub(crate) fn medium(context: &Context<'_>) -> Medium {
+        let is_coloured = context.is_coloured();
         Medium { is_coloured, is_terminal: context.terminal.is_some() }
     }
 }

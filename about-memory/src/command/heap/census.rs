@@ -1,6 +1,6 @@
 //! `about-memory heap census DUMP|PID`: counts the blocks of a heap in nested groups.
 
-use crate::command::flags::{by, seconds};
+use crate::command::flags::{by, candidates, seconds};
 use crate::context::Context;
 use crate::error::Failure;
 use crate::input::dump::{DumpArgs, DumpError, DumpReader};
@@ -29,11 +29,11 @@ const PURPOSE: &str = "Group the blocks by these axes, one within the other: `ty
 pub struct CensusArgs {
     /// A dump by DMD, memreport's or Firefox's; `-` is standard input; or the pid of a running
     /// program
-    #[arg(value_name = "DUMP|PID")]
+    #[arg(value_name = "DUMP|PID|NAME", add = candidates::programs_and_files())]
     first: PathBuf,
 
     /// A later dump or program: print the difference
-    #[arg(value_name = "DUMP2|PID")]
+    #[arg(value_name = "DUMP2|PID|NAME", add = candidates::programs_and_files())]
     second: Option<PathBuf>,
 
     /// Group the blocks by these axes, one within the other: `type,stack:3`

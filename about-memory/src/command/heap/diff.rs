@@ -68,7 +68,7 @@ impl HeapDiffArgs {
         if self.second.is_none() && self.first.is_dir() {
             let found = folder::first_and_last_dump(&self.first)?;
             let (first, last) = (found.first.display(), found.last.display());
-            writeln!(context.notes, "{first} and {last}, of {} dumps", found.count)?;
+            writeln!(context.notes, "note: {first} and {last}, of {} dumps", found.count)?;
             (self.first, self.second) = (found.first, Some(found.last));
         }
         let TwoHeaps { before, after } = self.heaps(context)?;

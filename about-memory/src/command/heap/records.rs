@@ -81,7 +81,7 @@ fn read(
 
 /// Prints a note. A closed standard error must not stop the answer.
 fn print_note(notes: &mut dyn Write, text: &str) {
-    let _ = writeln!(notes, "{text}");
+    let _ = writeln!(notes, "note: {text}");
 }
 
 /// Returns the text of dmd.py for these statistics.

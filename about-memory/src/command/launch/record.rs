@@ -6,7 +6,7 @@ mod running;
 use super::error::{RunError, describe_end};
 use super::program;
 use super::tracking::{ProcessArgs, Tracking};
-use crate::command::flags::seconds;
+use crate::command::flags::{candidates, seconds};
 use crate::context::Context;
 use crate::error::{Failure, exit_code};
 use crate::input::dump::read_recording;
@@ -36,28 +36,36 @@ without any, the options in force are kept. Afterwards tracking is as it was bef
 
 The exit status is the program's own, or 3 if the program succeeds and the recording is incomplete.")]
 pub struct RecordArgs {
+    /// Flags of the recording.
+    #[command(flatten)]
+    pub options: RecordOptions,
+    /// A running program to record, by pid or name; see `about-memory ps`
+    #[arg(value_name = "PID|NAME", add = candidates::programs(), conflicts_with_all = ["wrapper", "children"])]
+    pub process: Option<Target>,
+    /// End the recording of a running program after this time
+    #[arg(long = "for", value_name = "TIME", value_parser = seconds)]
+    pub length: Option<Duration>,
+    /// After `--`: the program to start and its arguments
+    #[arg(required_unless_present = "process", last = true, value_name = "PROGRAM")]
+    pub command: Vec<OsString>,
+}
+
+/// Flags of a recording, whichever program it is of.
+#[derive(Args, Clone, Debug)]
+pub struct RecordOptions {
     /// Write the recording to this file; child processes append their pids to the name
     #[arg(short, long, value_name = "FILE", default_value = "recording.gz")]
-    output: PathBuf,
+    pub output: PathBuf,
     /// Never make the program wait: lose allocations and frees that come too fast, and count them
     #[arg(long)]
-    lossy: bool,
+    pub lossy: bool,
     /// Record the stack of each free too, not only its thread. A free then costs the program as
     /// much as an allocation
     #[arg(long)]
-    free_stacks: bool,
-    /// A running program to record, by pid or name; see `about-memory ps`
-    #[arg(value_name = "PID|NAME", conflicts_with_all = ["wrapper", "children"])]
-    process: Option<Target>,
-    /// End the recording of a running program after this time
-    #[arg(long = "for", value_name = "TIME", value_parser = seconds)]
-    length: Option<Duration>,
+    pub free_stacks: bool,
     /// Flags of the processes to track.
     #[command(flatten)]
-    processes: ProcessArgs,
-    /// After `--`: the program to start and its arguments
-    #[arg(required_unless_present = "process", last = true, value_name = "PROGRAM")]
-    command: Vec<OsString>,
+    pub processes: ProcessArgs,
 }
 
 impl RecordArgs {
@@ -82,8 +90,8 @@ impl RecordArgs {
 
     fn record_from_start(self, context: &mut Context<'_>) -> Result<ExitCode, Failure> {
         let program = program::find(&self.command[0])?;
-        let tracking = Tracking::of(&program, self.processes)?;
-        let folder = self.output.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let tracking = Tracking::of(&program, self.options.processes)?;
+        let folder = self.options.output.parent().filter(|folder| !folder.as_os_str().is_empty());
         let folder = folder.unwrap_or(Path::new("."));
         // A folder beside the output, so that renaming moves the file there.
         let unfinished = tempfile::Builder::new()
@@ -97,7 +105,9 @@ impl RecordArgs {
         let mut command = Command::new(&program);
         command.args(&self.command[1..]);
         let mut name = OsString::new();
-        for (is_chosen, word) in [(self.lossy, "--lossy "), (self.free_stacks, "--free-stacks ")] {
+        for (is_chosen, word) in
+            [(self.options.lossy, "--lossy "), (self.options.free_stacks, "--free-stacks ")]
+        {
             name.push(if is_chosen { word } else { "" });
         }
         name.push(fs::canonicalize(unfinished.path())?.join("%p"));
@@ -106,12 +116,13 @@ impl RecordArgs {
         let mut child = command.spawn().map_err(|error| RunError::Start(program.clone(), error))?;
         let pid = child.id();
         let status = child.wait()?;
-        let kept = keep(unfinished.path(), &self.output, pid, self.processes.wrapper)?;
+        let kept =
+            keep(unfinished.path(), &self.options.output, pid, self.options.processes.wrapper)?;
         if kept.is_empty() {
-            writeln!(context.notes, "about-memory: nothing was recorded: {}", tracking.silence())?;
+            writeln!(context.notes, "note: nothing was recorded: {}", tracking.silence())?;
         }
         if let Some(note) = tracking.note() {
-            writeln!(context.notes, "about-memory: {note}")?;
+            writeln!(context.notes, "note: {note}")?;
         }
         let mut is_whole = true;
         for file in &kept {
@@ -120,7 +131,7 @@ impl RecordArgs {
         let Some(end) = describe_end(status) else {
             return Ok(exit_code(!is_whole));
         };
-        writeln!(context.notes, "about-memory: {}", end.sentence)?;
+        writeln!(context.notes, "note: {}", end.sentence)?;
         Ok(ExitCode::from(end.code))
     }
 }

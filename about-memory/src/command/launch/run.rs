@@ -5,6 +5,7 @@ mod outcome;
 mod folder;
 mod watch;
 mod peaks;
+mod surroundings;
 
 use super::error::{RunError, describe_end};
 use super::program;
@@ -20,7 +21,7 @@ use crate::input::folder::working_directory;
 use crate::report::unclassified::{Verdict, unclassified_percent};
 use clap::Args;
 use memreport_analysis::analysis;
-use memreport_analysis::analysis::ExplainOptions;
+use memreport_analysis::analysis::{ExplainOptions, Explained};
 use memreport_analysis::recording::{Recording, Which};
 use std::ffi::OsString;
 use std::fs::File;
@@ -31,6 +32,7 @@ use std::time::Duration;
 use watch::Setup;
 
 pub use outcome::{Ran, SavedSnapshot};
+pub use surroundings::Surroundings;
 
 /// `about-memory run`
 #[derive(Args, Clone, Debug)]
@@ -41,9 +43,27 @@ dropped already.
 
 $DMD is set to 1 unless it is set already; its option `--stacks` trades detail for speed.
 
+With --json, standard output has the answer alone: what the program prints goes to standard error.
+
 A program without DMD runs with a library (LD_PRELOAD) that tracks its malloc: a dynamically linked program for glibc, or a \
 script. Its signals stay as they are, so nothing is saved if one ends it. With --children its child processes are tracked too.")]
 pub struct RunArgs {
+    /// Flags of the run.
+    #[command(flatten)]
+    pub options: RunOptions,
+
+    /// The program and its arguments, after `--`
+    #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM")]
+    pub command: Vec<OsString>,
+
+    /// The surroundings of the program.
+    #[arg(skip)]
+    pub surroundings: Surroundings,
+}
+
+/// Flags of a run, whichever program it is.
+#[derive(Args, Clone, Debug)]
+pub struct RunOptions {
     /// Take a snapshot at this interval
     #[arg(long, value_name = "TIME", value_parser = interval)]
     pub every: Option<Duration>,
@@ -82,10 +102,6 @@ pub struct RunArgs {
     /// Flags of the display of the tree.
     #[command(flatten)]
     pub display: DisplayArgs,
-
-    /// The program and its arguments, after `--`
-    #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM")]
-    pub command: Vec<OsString>,
 }
 
 impl RunArgs {
@@ -97,12 +113,13 @@ impl RunArgs {
     pub fn run(self, context: &mut Context<'_>) -> Result<ExitCode, Failure> {
         let ran = run(&self)?;
         let mut verdicts = Vec::new();
-        for snapshot in ran.last() {
+        if self.options.display.json {
+            verdicts = self.write_json(&ran, context)?;
+        }
+        for snapshot in ran.last().into_iter().filter(|_| !self.options.display.json) {
             write_heading(&ran, snapshot, &mut context.out)?;
-            let input = InputArgs { max_size: u64::MAX, utf8: true };
-            let files = vec![snapshot.report.clone()];
             writeln!(context.out)?;
-            ShowArgs { files, display: self.display.clone(), input }.run(context)?;
+            self.show(snapshot, context)?;
             writeln!(context.out)?;
             verdicts.push(self.explain(snapshot, context)?);
             if let Some(recording) = ran.peaks.of(snapshot.pid) {
@@ -111,14 +128,46 @@ impl RunArgs {
             context.out.flush()?;
         }
         for note in &ran.notes {
-            writeln!(context.notes, "about-memory: {note}")?;
+            writeln!(context.notes, "note: {note}")?;
         }
         let is_within = self.judge(&ran, &verdicts, context)?;
         if let Some(end) = describe_end(ran.status) {
-            writeln!(context.notes, "about-memory: {}", end.sentence)?;
+            writeln!(context.notes, "note: {}", end.sentence)?;
             return Ok(ExitCode::from(end.code));
         }
         Ok(if is_within { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    }
+
+    /// Prints a JSON array: the report and the explained dump of the last snapshot of each process.
+    fn write_json(&self, ran: &Ran, context: &mut Context<'_>) -> Result<Vec<Verdict>, Failure> {
+        let mut verdicts = Vec::new();
+        let mut separator = "[";
+        for snapshot in ran.last() {
+            let moment = serde_json::to_string(&snapshot.moment)?;
+            let (pid, seconds) = (snapshot.pid, snapshot.after.as_secs_f64());
+            write!(
+                context.out.json(),
+                "{separator}{{\"pid\":{pid},\"moment\":{moment},\"seconds\":{seconds:.3},\"report\":"
+            )?;
+            self.show(snapshot, context)?;
+            write!(context.out.json(), ",\"heap\":")?;
+            let (explained, options) = self.explained(snapshot, context)?;
+            analysis::write_explained_json(&explained, &options, &mut context.out.json())?;
+            write!(context.out.json(), "}}")?;
+            separator = ",\n";
+            verdicts.push(verdict(&explained, snapshot)?);
+        }
+        writeln!(context.out.json(), "{}", if verdicts.is_empty() { "[]" } else { "]" })?;
+        context.out.flush()?;
+        Ok(verdicts)
+    }
+
+    /// Prints the report of a snapshot.
+    fn show(&self, snapshot: &SavedSnapshot, context: &mut Context<'_>) -> Result<(), Failure> {
+        let input = InputArgs { max_size: u64::MAX, utf8: true };
+        let files = vec![snapshot.report.clone()];
+        ShowArgs { files, display: self.options.display.clone(), input }.run(context)?;
+        Ok(())
     }
 
     /// Compares the snapshots with the limit of `--fail-above`. Returns whether all are within it.
@@ -128,17 +177,14 @@ impl RunArgs {
         verdicts: &[Verdict],
         context: &mut Context<'_>,
     ) -> io::Result<bool> {
-        let Some(most) = self.fail_above else { return Ok(true) };
+        let Some(most) = self.options.fail_above else { return Ok(true) };
         let mut is_within = true;
         if ran.snapshots.is_empty() {
-            writeln!(
-                context.notes,
-                "about-memory: nothing was measured, so nothing is within the limit"
-            )?;
+            writeln!(context.notes, "note: nothing was measured, so nothing is within the limit")?;
             is_within = false;
         }
         for complaint in verdicts.iter().flat_map(|verdict| verdict.complaints(most)) {
-            writeln!(context.notes, "about-memory: {complaint}")?;
+            writeln!(context.notes, "note: {complaint}")?;
             is_within = false;
         }
         Ok(is_within)
@@ -154,7 +200,13 @@ impl RunArgs {
             millis / 1000,
             millis % 1000
         )?;
-        write_places(recording, Which::AtPeak, self.top, &mut DumpReader::default(), context)
+        write_places(
+            recording,
+            Which::AtPeak,
+            self.options.top,
+            &mut DumpReader::default(),
+            context,
+        )
     }
 
     /// Prints the analysis of a dump, and judges it.
@@ -163,18 +215,32 @@ impl RunArgs {
         snapshot: &SavedSnapshot,
         context: &mut Context<'_>,
     ) -> Result<Verdict, Failure> {
+        let (explained, options) = self.explained(snapshot, context)?;
+        analysis::write_summary(&explained, &options, &mut context.out)?;
+        verdict(&explained, snapshot)
+    }
+
+    /// Explains the dump of a snapshot.
+    fn explained(
+        &self,
+        snapshot: &SavedSnapshot,
+        context: &mut Context<'_>,
+    ) -> Result<(Explained, ExplainOptions), Failure> {
         let mut dump = DumpReader::load(&snapshot.dump)?;
         for note in DumpReader::default().symbolicate(&mut dump) {
-            writeln!(context.notes, "about-memory: {note}")?;
+            writeln!(context.notes, "note: {note}")?;
         }
         let mut options = ExplainOptions::default();
-        options.top = self.top;
+        options.top = self.options.top;
         options.root = working_directory();
-        let explained = analysis::explain(&dump, &options);
-        analysis::write_summary(&explained, &options, &mut context.out)?;
-        let unclassified = unclassified_percent(&mut File::open(&snapshot.report)?)?;
-        Ok(Verdict::new(&explained, unclassified))
+        Ok((analysis::explain(&dump, &options), options))
     }
+}
+
+/// Judges a snapshot.
+fn verdict(explained: &Explained, snapshot: &SavedSnapshot) -> Result<Verdict, Failure> {
+    let unclassified = unclassified_percent(&mut File::open(&snapshot.report)?)?;
+    Ok(Verdict::new(explained, unclassified))
 }
 
 /// Runs the program to its end, and collects its snapshots.
@@ -185,8 +251,8 @@ impl RunArgs {
 pub fn run(args: &RunArgs) -> Result<Ran, RunError> {
     let name = args.command.first().cloned().unwrap_or_default();
     let program = program::find(&name)?;
-    let tracking = Tracking::of(&program, args.processes)?;
-    Setup::open(args.output.as_deref())?.run(args, &program, tracking)
+    let tracking = Tracking::of(&program, args.options.processes)?;
+    Setup::open(args.options.output.as_deref())?.run(args, &program, tracking)
 }
 
 /// Writes the first line: the time and the reason of the snapshot.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use crate::command::flags::seconds;
+use crate::command::flags::{candidates, seconds};
 use crate::context::Context;
 use crate::error::Failure;
 
@@ -23,9 +23,9 @@ Words after `--` are options as in $DMD: all blocks with full stacks by default,
 
 Blocks from before are known as a sum only. The library stays in the program to its end; `track PID --stop` puts it to sleep.")]
 pub struct AttachArgs {
-    /// The number of a running process
-    #[arg(value_name = "PID")]
-    process: u32,
+    /// A running process, by pid or by the name of its program
+    #[arg(value_name = "PID|NAME", add = candidates::processes())]
+    process: String,
     /// Give up after this time if no thread can be borrowed
     #[arg(long, value_name = "TIME", default_value = "10", value_parser = seconds)]
     timeout: Duration,

@@ -1,6 +1,6 @@
 //! `about-memory call PROGRAM COMMAND`: sends a command to a running program.
 
-use crate::command::flags::seconds;
+use crate::command::flags::{candidates, seconds};
 use crate::context::Context;
 use crate::error::Failure;
 use crate::input::live::{self, Target};
@@ -14,7 +14,7 @@ use std::time::Duration;
 #[derive(Debug, Args)]
 pub struct CallArgs {
     /// A running program, by pid or name; see `about-memory ps`
-    #[arg(value_name = "PID|NAME")]
+    #[arg(value_name = "PID|NAME", add = candidates::programs())]
     program: Target,
     /// The command to send; without it, list the commands
     #[arg(value_name = "COMMAND")]

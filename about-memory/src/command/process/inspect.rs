@@ -10,10 +10,11 @@ use clap::Args;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-use crate::command::flags::Output;
+use crate::command::flags::{Output, candidates};
 use crate::context::Context;
 use crate::error::{Failure, exit_code};
 use crate::glibc_heap::{self, Extent, Heap, Image, Process, read_core, write_scan};
+use crate::input::live::any_process;
 use crate::render::process::inspected::{Inspected, blocks, json, text};
 
 /// `about-memory inspect`
@@ -25,8 +26,8 @@ changed. Its threads are stopped while the memory that describes the heap is cop
 The sums are exact: blocks in use, blocks that threads and arenas keep at hand, free ones by size, and the free ends of arenas. \
 Who allocated a block is not known; of that, see `attach`.")]
 pub struct InspectArgs {
-    /// The number of a running process, or a core file
-    #[arg(value_name = "PID|CORE")]
+    /// A running process, by pid or by the name of its program, or a core file
+    #[arg(value_name = "PID|NAME|CORE", add = candidates::processes_and_files())]
     process: PathBuf,
     /// Also list the blocks in use: the address of each, and its bytes
     #[arg(long, conflicts_with = "json")]
@@ -48,14 +49,16 @@ impl InspectArgs {
     /// glibc's, or the answer cannot be written.
     pub fn run(self, context: &mut Context<'_>) -> Result<ExitCode, Failure> {
         let extent = if self.save.is_some() { Extent::Contents } else { Extent::Sums };
-        let pid = self.process.to_str().and_then(|text| text.parse().ok());
+        let name =
+            self.process.to_str().filter(|name| !self.process.exists() && !name.contains('/'));
+        let pid = name.map(any_process).transpose()?;
         let Found { inspected, image, process } = match pid {
             Some(pid) => running::of_process(pid, extent)?,
             None => of_core(&self.process, extent)?,
         };
         if let Some(file) = &self.save {
             save(file, &image, &inspected.heap, &process)?;
-            writeln!(context.notes, "about-memory: wrote {}", file.display())?;
+            writeln!(context.notes, "note: wrote {}", file.display())?;
         }
         if self.json {
             json(&inspected, &mut context.out.json())?;
@@ -66,7 +69,7 @@ impl InspectArgs {
             blocks(&inspected, &mut context.out)?;
         }
         for note in inspected.heap.notes.iter().chain(&image.notes) {
-            writeln!(context.notes, "about-memory: {note}")?;
+            writeln!(context.notes, "note: {note}")?;
         }
         Ok(exit_code(inspected.heap.unknown > 0))
     }

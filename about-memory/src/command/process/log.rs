@@ -2,7 +2,7 @@
 
 mod session;
 
-use crate::command::flags::seconds;
+use crate::command::flags::{candidates, seconds};
 use crate::context::Context;
 use crate::error::Failure;
 use crate::input::dump::DumpReader;
@@ -25,10 +25,10 @@ use std::time::{Duration, Instant};
 #[derive(Debug, Args)]
 pub struct LogArgs {
     /// A running program, by pid or name; see `about-memory ps`
-    #[arg(value_name = "PID|NAME")]
+    #[arg(value_name = "PID|NAME", add = candidates::programs())]
     program: Target,
     /// Continue until Ctrl-C, or until the program ends
-    #[arg(short, long, conflicts_with = "seconds")]
+    #[arg(long, conflicts_with = "seconds")]
     follow: bool,
     /// Without `--follow`: stop after this time
     #[arg(long = "for", value_name = "TIME", default_value = "1", value_parser = seconds)]
@@ -73,7 +73,7 @@ impl LogArgs {
             let mut printer = Printer { args, reader: DumpReader::default() };
             let printed = takes.into_iter().try_for_each(|taken| match taken {
                 Err(LiveError::NotServing(..) | LiveError::Io(..)) if has_ended(&connection) => {
-                    Ok(writeln!(context.notes, "about-memory: the program has ended")?)
+                    Ok(writeln!(context.notes, "note: the program has ended")?)
                 }
                 taken => printer.print(&taken?, context),
             });
@@ -147,7 +147,7 @@ impl Printer<'_> {
         let mut dump = read::read_slice(&taken.dump)?;
         for note in self.reader.symbolicate(&mut dump) {
             // A closed standard error must not stop the log.
-            let _ = writeln!(context.notes, "{note}");
+            let _ = writeln!(context.notes, "note: {note}");
         }
         if taken.lost > 0 {
             write_lost(taken.lost, self.args.json, &mut context.out)?;

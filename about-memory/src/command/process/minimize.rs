@@ -1,6 +1,7 @@
 //! `about-memory minimize PROGRAM`: asks a running program to release caches and unused heap.
 
 use super::call::print_answer;
+use crate::command::flags::candidates;
 use crate::context::Context;
 use crate::error::Failure;
 use crate::input::live::Target;
@@ -12,7 +13,7 @@ use std::process::ExitCode;
 #[derive(Debug, Args)]
 pub struct MinimizeArgs {
     /// A running program, by pid or name
-    #[arg(value_name = "PID|NAME")]
+    #[arg(value_name = "PID|NAME", add = candidates::programs())]
     program: Target,
 }
 

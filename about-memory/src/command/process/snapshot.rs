@@ -3,7 +3,7 @@
 
 mod series;
 
-use crate::command::flags::seconds;
+use crate::command::flags::{candidates, seconds};
 use crate::context::Context;
 use crate::error::{Failure, exit_code};
 use crate::input::live::{self, Target};
@@ -27,7 +27,7 @@ use std::time::Duration;
 pub struct SnapshotArgs {
     /// Running programs, by pid or name; see `about-memory ps`. The reports of several go into one
     /// file
-    #[arg(required = true, value_name = "PID|NAME")]
+    #[arg(required = true, value_name = "PID|NAME", add = candidates::programs())]
     programs: Vec<Target>,
     /// The file to write; gzipped if the name ends in `.gz`
     #[arg(short, long, value_name = "FILE")]

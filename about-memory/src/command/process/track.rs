@@ -1,6 +1,7 @@
 //! `about-memory track PROGRAM`: turns DMD on or off in a running program, or changes its options.
 
 use super::call::print_answer;
+use crate::command::flags::candidates;
 use crate::context::Context;
 use crate::error::Failure;
 use crate::input::live::Target;
@@ -12,7 +13,7 @@ use std::process::ExitCode;
 #[derive(Debug, Args)]
 pub struct TrackArgs {
     /// A running program, by pid or name
-    #[arg(value_name = "PID|NAME")]
+    #[arg(value_name = "PID|NAME", add = candidates::programs())]
     program: Target,
     /// Track no new blocks from now on
     #[arg(long, conflicts_with = "options")]

@@ -1,7 +1,7 @@
 //! `about-memory diff A B`: shows the differences of two memory reports.
 
 use super::present::{self, Presented};
-use crate::command::flags::DisplayArgs;
+use crate::command::flags::{DisplayArgs, candidates};
 use crate::context::Context;
 use crate::error::{Failure, exit_code};
 use crate::input::InputArgs;
@@ -17,16 +17,16 @@ use std::process::ExitCode;
 #[derive(Debug, Args)]
 pub struct DiffArgs {
     /// The earlier report; with `--since`, the later report or the pid of a running program
-    #[arg(value_name = "A|PID")]
+    #[arg(value_name = "A|PID|NAME", add = candidates::programs_and_files())]
     pub first: PathBuf,
     /// The later report, or the pid of a running program
-    #[arg(value_name = "B|PID", required_unless_present = "since")]
+    #[arg(value_name = "B|PID|NAME", add = candidates::programs_and_files(), required_unless_present = "since")]
     pub second: Option<PathBuf>,
     /// Show how A differs from this earlier report
     #[arg(long, value_name = "FILE", conflicts_with = "second")]
     pub since: Option<PathBuf>,
     /// Print a Markdown table of the largest changes, for a pull request
-    #[arg(long, conflicts_with_all = ["json", "descriptions", "color"])]
+    #[arg(long, conflicts_with_all = ["json", "descriptions"])]
     pub markdown: bool,
     /// Flags of the display.
     #[command(flatten)]

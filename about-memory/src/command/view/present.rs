@@ -32,7 +32,7 @@ pub(super) fn write(
     if args.descriptions {
         descriptions::write(&page, &mut context.out)?;
     } else {
-        let medium = args.medium(context);
+        let medium = DisplayArgs::medium(context);
         let unlisted = text::write(&page, medium, &mut context.out.coloured(medium.is_coloured))?;
         sentences.extend(
             unlisted.iter().map(|path| format!("`{path}` is negative or unreasonably large")),

@@ -94,7 +94,7 @@ impl RecordingArgs {
         }
         if let Some(path) = &self.dump {
             memreport::__private::atomically(path, |file| file.write_all(&dump))?;
-            writeln!(context.notes, "wrote {}", path.display())?;
+            writeln!(context.notes, "note: wrote {}", path.display())?;
         }
         Ok(exit_code(!recording.is_whole))
     }

@@ -2,13 +2,13 @@
 
 use super::diff::DiffArgs;
 use super::present::{self, Presented};
-use crate::command::flags::DisplayArgs;
+use crate::command::flags::{DisplayArgs, candidates};
 use crate::command::heap::tree::HeapTreeArgs;
 use crate::context::Context;
 use crate::error::{Failure, exit_code};
-use crate::input::InputArgs;
 use crate::input::kind::FileKind;
 use crate::input::open;
+use crate::input::{InputArgs, folder};
 use crate::report::page::file_builder::Opened;
 use clap::Args;
 use std::path::PathBuf;
@@ -17,10 +17,10 @@ use std::process::ExitCode;
 /// `about-memory FILE…`
 #[derive(Debug, Args)]
 pub struct ShowArgs {
-    /// Memory reports, plain or gzipped, or pids of running programs; `-` is standard input.
-    /// Several are shown as one report of all their processes; two of one process are compared.
-    /// A dump or a recording is shown as by `heap tree`
-    #[arg(required = true, value_name = "FILE|PID")]
+    /// Memory reports, plain or gzipped, or pids or names of running programs; `-` is standard
+    /// input. Several are shown as one report of all their processes; two of one process are
+    /// compared. A dump or a recording is shown as by `heap tree`, of a folder its last report
+    #[arg(required = true, value_name = "FILE|PID|NAME", add = candidates::programs_and_files())]
     pub files: Vec<PathBuf>,
     /// Flags of the display.
     #[command(flatten)]
@@ -35,7 +35,14 @@ impl ShowArgs {
     ///
     /// # Errors
     /// A file cannot be shown, or the answer cannot be written.
-    pub fn run(self, context: &mut Context<'_>) -> Result<ExitCode, Failure> {
+    pub fn run(mut self, context: &mut Context<'_>) -> Result<ExitCode, Failure> {
+        for path in self.files.iter_mut().filter(|path| path.is_dir()) {
+            let found = folder::reports(std::slice::from_ref(path))?;
+            let Some(last) = found.last() else { continue };
+            let count = found.len();
+            writeln!(context.notes, "note: {}, the last of {count} in the folder", last.display())?;
+            path.clone_from(last);
+        }
         // Flags of reports say nothing about a heap: with them, the reader refuses the file.
         if let [file] = &self.files[..]
             && let Some(kind @ (FileKind::Dump | FileKind::Recording)) = FileKind::of(file)

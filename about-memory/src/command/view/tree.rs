@@ -1,6 +1,6 @@
 //! `about-memory tree DUMP|PID`: the typed tree of a heap, by owner.
 
-use crate::command::flags::{percent, seconds};
+use crate::command::flags::{candidates, percent, seconds};
 use crate::command::process::inspect;
 use crate::context::Context;
 use crate::error::Failure;
@@ -30,7 +30,7 @@ that allocated the blocks.")]
 pub struct TreeArgs {
     /// A dump with DMD=--mode=scan, or one that `inspect --save` wrote; `-` is standard input; or
     /// the pid of a running program
-    #[arg(value_name = "DUMP|PID")]
+    #[arg(value_name = "DUMP|PID|NAME", add = candidates::programs_and_files())]
     input: PathBuf,
 
     /// Show N levels below the roots
@@ -102,7 +102,7 @@ impl TreeArgs {
         };
         if let Some(mut dump) = scan {
             if let Err(reason) = add_stacks(&mut dump, pid) {
-                writeln!(notes, "about-memory: without stacks: {reason}")?;
+                writeln!(notes, "note: without stacks: {reason}")?;
             }
             return Ok(dump);
         }

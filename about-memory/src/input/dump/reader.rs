@@ -4,6 +4,7 @@ use super::error::DumpError;
 use super::source::DumpSource;
 use crate::input::kind::{FileKind, HEAD, text_of};
 use crate::input::open::{NamedBytes, is_stdin};
+use crate::input::progress::Progress;
 use memreport_analysis::heap::history::History;
 use memreport_analysis::read;
 use memreport_analysis::read::unpack;
@@ -63,12 +64,9 @@ impl DumpReader {
     ///
     /// The file cannot be read or is no dump.
     pub fn load(path: &Path) -> Result<Dump, DumpError> {
-        let dump = if is_stdin(path) {
-            read::read(io::stdin().lock(), read::DEFAULT_LIMIT)
-        } else {
-            read::read_file(path)
-        };
-        dump.map_err(|error| not_a_dump(path, error))
+        let (_step, file) =
+            open_file(path).map_err(ReadError::Io).map_err(|error| not_a_dump(path, error))?;
+        read::read(file, read::DEFAULT_LIMIT).map_err(|error| not_a_dump(path, error))
     }
 
     /// Reads and symbolicates the dump or the recording at `path`; `-` is standard input.
@@ -78,7 +76,7 @@ impl DumpReader {
     /// The file cannot be read or is neither.
     pub fn open(&mut self, path: &Path, notes: &mut dyn Write) -> Result<DumpSource, DumpError> {
         let unreadable = |error| DumpError::Read(path.to_owned(), ReadError::Io(error));
-        let mut file = open_file(path).map_err(unreadable)?;
+        let (step, mut file) = open_file(path).map_err(unreadable)?;
         let mut head = Vec::new();
         file.by_ref().take(HEAD).read_to_end(&mut head).map_err(unreadable)?;
         let is_recording = recording::is_recording(&text_of(&head));
@@ -86,12 +84,14 @@ impl DumpReader {
         if !is_recording {
             let dump = read::read(whole, read::DEFAULT_LIMIT);
             let dump = dump.map_err(|error| not_a_dump(path, error))?;
+            drop(step);
             return Ok(DumpSource::Dump(Box::new(self.finish(dump, notes))));
         }
         let recording =
             recording::read(whole).map_err(|error| DumpError::Recording(path.to_owned(), error))?;
         let history = History::new(recording);
         let mut history = history.map_err(|error| DumpError::Read(path.to_owned(), error))?;
+        step.set_words(LOOKING_UP.to_owned());
         let mut found = history.symbolicate(&mut self.symboliser).notes;
         found.extend_from_slice(history.notes());
         self.print(found, notes);
@@ -100,6 +100,7 @@ impl DumpReader {
 
     /// Symbolicates a dump. Returns the notes that no earlier dump had.
     pub fn symbolicate(&mut self, dump: &mut Dump) -> Vec<String> {
+        let _step = Progress::start(LOOKING_UP, None);
         let notes = self.symboliser.symbolicate(dump).notes;
         self.unseen(notes)
     }
@@ -111,7 +112,9 @@ impl DumpReader {
     /// The file cannot be read or is no dump.
     pub fn symbolicate_json(&mut self, path: &Path) -> Result<(Vec<u8>, Vec<String>), DumpError> {
         let bad = |error| DumpError::Read(path.to_owned(), error);
-        let json = open_file(path).map_err(ReadError::Io).and_then(unpack).map_err(bad)?;
+        let (step, file) = open_file(path).map_err(ReadError::Io).map_err(bad)?;
+        let json = unpack(file).map_err(bad)?;
+        step.set_words(LOOKING_UP.to_owned());
         let (text, report) =
             memreport_analysis::symbols::symbolicate(&json, &mut self.symboliser).map_err(bad)?;
         let mut notes = report.notes;
@@ -131,6 +134,7 @@ impl DumpReader {
     }
 
     fn finish(&mut self, mut dump: Dump, notes: &mut dyn Write) -> Dump {
+        let _step = Progress::start(LOOKING_UP, None);
         let mut found = dump.notes.clone();
         found.extend(self.symboliser.symbolicate(&mut dump).notes);
         self.print(found, notes);
@@ -140,7 +144,7 @@ impl DumpReader {
     fn print(&mut self, found: Vec<String>, notes: &mut dyn Write) {
         for note in self.unseen(found) {
             // A closed standard error must not stop the answer.
-            let _ = writeln!(notes, "{note}");
+            let _ = writeln!(notes, "note: {note}");
         }
     }
 
@@ -162,13 +166,26 @@ impl DumpReader {
 ///
 /// The file cannot be read or is no recording.
 pub(crate) fn read_recording(path: &Path) -> Result<Recording, String> {
-    let file = File::open(path)
+    let (_step, file) = open_file(path)
         .map_err(|error| format!("{}: cannot read the recording: {error}", path.display()))?;
     recording::read(file).map_err(|error| format!("{}: {error}", path.display()))
 }
 
-fn open_file(path: &Path) -> io::Result<Box<dyn Read>> {
-    Ok(if is_stdin(path) { Box::new(io::stdin().lock()) } else { Box::new(File::open(path)?) })
+/// The words for looking up functions.
+const LOOKING_UP: &str = "looking up functions and lines";
+
+/// Opens a file, or standard input. Reading moves the step.
+fn open_file(path: &Path) -> io::Result<(Progress, Box<dyn Read>)> {
+    let words = format!("reading {}", path.display());
+    if is_stdin(path) {
+        let step = Progress::start(words, None);
+        return Ok((step, Box::new(io::stdin().lock())));
+    }
+    let file = File::open(path)?;
+    let length = file.metadata().ok().filter(|found| found.is_file()).map(|found| found.len());
+    let step = Progress::start(words, length);
+    let counted = step.reader(file);
+    Ok((step, Box::new(counted)))
 }
 
 /// Returns the error of a file that is no dump. A file of another kind is named.

@@ -11,7 +11,7 @@ use memreport::serve::place;
 use super::DEFAULT_TIMEOUT;
 use super::connection::Connection;
 use super::error::LiveError;
-use super::find::{Program, find, program};
+use super::find::{Program, find, processes_named, program};
 
 /// The time to wait for a program while comparing names.
 const NAME_TIMEOUT: Duration = Duration::from_millis(500);
@@ -51,18 +51,7 @@ pub fn choose(target: &Target, timeout: Duration) -> Result<Connection, LiveErro
         }
         Target::Name(name) => name,
     };
-    let is_of_that_name = |program: &Program| {
-        let status = Connection::new(program.clone(), NAME_TIMEOUT).status();
-        status.is_ok_and(|status| status.name == *name)
-    };
-    // All at once: a slow program does not delay the others.
-    let of_that_name: Vec<Program> = thread::scope(|scope| {
-        let asked: Vec<_> = find()
-            .into_iter()
-            .map(|program| scope.spawn(|| is_of_that_name(&program).then_some(program)))
-            .collect();
-        asked.into_iter().filter_map(|asked| asked.join().ok()?).collect()
-    });
+    let of_that_name = named(name);
     match &of_that_name[..] {
         [] => Err(LiveError::NoName(name.clone())),
         [program] => Ok(Connection::new(program.clone(), timeout)),
@@ -70,6 +59,50 @@ pub fn choose(target: &Target, timeout: Duration) -> Result<Connection, LiveErro
             let pids = several.iter().map(|program| program.pid).collect();
             Err(LiveError::ManyNames(name.clone(), pids))
         }
+    }
+}
+
+/// Returns the programs of a name.
+fn named(name: &str) -> Vec<Program> {
+    let named = names().into_iter().filter(|(_, own)| own == name);
+    named.map(|(program, _)| program).collect()
+}
+
+/// Returns whether a program of this name has a socket.
+pub(crate) fn is_running(name: &str) -> bool {
+    !named(name).is_empty()
+}
+
+/// Returns all programs that answer, with their names.
+pub(crate) fn names() -> Vec<(Program, String)> {
+    // All at once: a slow program does not delay the others.
+    thread::scope(|scope| {
+        let asked: Vec<_> = find()
+            .into_iter()
+            .map(|program| {
+                scope.spawn(|| {
+                    let status = Connection::new(program.clone(), NAME_TIMEOUT).status().ok()?;
+                    Some((program, status.name))
+                })
+            })
+            .collect();
+        asked.into_iter().filter_map(|asked| asked.join().ok()?).collect()
+    })
+}
+
+/// Returns the process that a number or a name stands for, whether it has a socket or not. The name
+/// is that of its program's file.
+///
+/// # Errors
+/// No process of this user has the name, or several have it.
+pub(crate) fn any_process(text: &str) -> Result<u32, LiveError> {
+    if let Ok(pid) = text.parse() {
+        return Ok(pid);
+    }
+    match &processes_named(text)[..] {
+        [] => Err(LiveError::NoProcessNamed(text.to_owned())),
+        [pid] => Ok(*pid),
+        several => Err(LiveError::ManyNames(text.to_owned(), several.to_vec())),
     }
 }
 

@@ -18,6 +18,8 @@ pub enum LiveError {
     NotASocket(PathBuf),
     /// No program has this name.
     NoName(String),
+    /// No process has this name.
+    NoProcessNamed(String),
     /// Several programs have this name.
     ManyNames(String, Vec<u32>),
     /// Another process listens at the socket.
@@ -62,6 +64,9 @@ impl fmt::Display for LiveError {
                 f,
                 "no program called `{name}` has an open memreport socket; `about-memory ps` lists those that have"
             ),
+            LiveError::NoProcessNamed(name) => {
+                write!(f, "no process that you may see runs a program called `{name}`")
+            }
             LiveError::ManyNames(name, pids) => {
                 let pids: Vec<_> = pids.iter().map(u32::to_string).collect();
                 write!(

@@ -123,6 +123,15 @@ fn processes() -> impl Iterator<Item = u32> {
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
+/// Returns the processes whose program's file has this name, apart from this one.
+pub(super) fn processes_named(name: &str) -> Vec<u32> {
+    let is_it = |pid: &u32| {
+        let file = fs::read_link(format!("/proc/{pid}/exe"));
+        file.is_ok_and(|file| file.file_name().is_some_and(|file| file == name))
+    };
+    processes().filter(is_it).filter(|pid| *pid != std::process::id()).collect()
+}
+
 /// Returns whether a process is in another mount or pid namespace.
 fn is_elsewhere(pid: u32) -> bool {
     let differs = |of: &str| {

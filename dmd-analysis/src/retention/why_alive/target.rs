@@ -45,7 +45,7 @@ impl fmt::Display for TargetNotFound {
             Target::TypeWith(text) => {
                 write!(
                     f,
-                    "no block is of a type with `{text}` in its name: `dmd --by type` lists them"
+                    "no block is of a type with `{text}` in its name: `heap records --by type` lists them"
                 )
             }
             Target::Reporter(text) => write!(

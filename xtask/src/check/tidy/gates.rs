@@ -35,6 +35,8 @@ const ENVIRONMENT: Gate = Gate {
 const FILES: Gate = Gate {
     crates: &["memreport", "dmd", "dmd-analysis", "about-memory", "memreport-fleet"],
     files: &[
+        // Manifests and sources of the user's packages.
+        "about-memory/src/cargo/init.rs",
         // The budget, which contains no data of a program.
         "about-memory/src/command/check.rs",
         // Devices of `--output`.
@@ -80,16 +82,28 @@ const FOREIGN_FILES: Gate = Gate {
 const TERMINAL_TEXT: Gate = Gate {
     crates: &["about-memory", "memreport-fleet"],
     files: &[
+        // The output of cargo and of test harnesses.
+        "about-memory/src/cargo/build.rs",
+        "about-memory/src/cargo/test/harness.rs",
+        "about-memory/src/cargo/workspace.rs",
         // Formats that other programs read.
         "about-memory/src/command/convert/export.rs",
         "about-memory/src/command/convert/metrics.rs",
         "about-memory/src/command/heap/census.rs",
+        // The file that takes the output of a test, and a look at standard output.
+        "about-memory/src/command/launch/run/surroundings.rs",
+        "about-memory/src/command/launch/run/watch.rs",
         "about-memory/src/command/process/call.rs",
         // Draws escaped lines.
         "about-memory/src/command/process/top.rs",
         "about-memory/src/command/process/top/state.rs",
+        // Scripts and manual pages of our own words.
+        "about-memory/src/command/shell/completions.rs",
+        "about-memory/src/command/shell/man.rs",
         "about-memory/src/context.rs",
-        "about-memory/src/main.rs",
+        "about-memory/src/context/pager.rs",
+        "about-memory/src/context/start.rs",
+        "about-memory/src/render/terminal/row.rs",
         "about-memory/src/render/terminal/screen.rs",
         "about-memory/src/render/terminal_text.rs",
         "memreport-fleet/src/main.rs",

@@ -25,7 +25,7 @@ pub struct RecordsArgs {
     pub(super) output: Option<PathBuf>,
 
     /// Compare and show N frames of each stack
-    #[arg(short = 'f', long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u8).range(1..=24))]
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u8).range(1..=24))]
     pub(super) max_frames: u8,
 
     /// Sort records by this key

@@ -1,5 +1,6 @@
 //! Records a running program at its socket.
 
+use std::fmt::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -15,6 +16,7 @@ use super::{RecordArgs, summarize};
 use crate::context::Context;
 use crate::error::{Failure, exit_code};
 use crate::input::live::{self, LiveError, Target};
+use crate::input::progress::Progress;
 
 /// The interval of keep-alive messages. Without them, the program ends the recording.
 const STAY: Duration = Duration::from_secs(2);
@@ -50,13 +52,15 @@ pub(super) fn record(
     };
     writeln!(
         context.notes,
-        "about-memory: recording process {} into {}{}",
+        "note: recording process {} into {}{}",
         connection.pid(),
-        args.output.display(),
+        args.options.output.display(),
         if args.length.is_none() { "; Ctrl-C ends it" } else { "" }
     )?;
     let end = args.length.map(|length| Instant::now() + length);
     let mut next = Instant::now() + STAY;
+    let step = Progress::start("recording", None);
+    let mut rate = Rate::default();
     let stopped = loop {
         let now = Instant::now();
         if is_over.load(Relaxed) || end.is_some_and(|end| end <= now) {
@@ -64,28 +68,54 @@ pub(super) fn record(
         }
         if next <= now {
             next = now + STAY;
-            let stayed = connection.ask(&named("stay"));
-            if stayed.is_err() {
-                break stayed;
+            match connection.ask(&named("stay")) {
+                Ok(stayed) => {
+                    let written = connection.parse(&stayed).unwrap_or_default();
+                    step.set_words(rate.words(now, written, &args.options.output));
+                }
+                failed => break failed,
             }
         }
         thread::sleep(STEP);
     };
+    drop(step);
     match stopped {
         Err(LiveError::NotServing(..) | LiveError::Io(..) | LiveError::NoProcess(_))
             if connection.ask(&Request::new("ping")).is_err() =>
         {
-            writeln!(context.notes, "about-memory: the program has ended")?;
+            writeln!(context.notes, "note: the program has ended")?;
         }
         stopped => drop(stopped?),
     }
-    Ok(exit_code(!summarize(&args.output, context)?))
+    Ok(exit_code(!summarize(&args.options.output, context)?))
+}
+
+/// The events at the last look, for their rate.
+#[derive(Default)]
+struct Rate(Option<(Instant, u64)>);
+
+impl Rate {
+    /// Returns how far the recording is: its size, the events per second, and the lost ones.
+    fn words(&mut self, now: Instant, written: WireWritten, output: &Path) -> String {
+        let size = output.metadata().map_or(0, |found| found.len());
+        let mut words = format!("recording: {size} bytes");
+        if let (Some(events), Some((then, before))) = (written.events, self.0) {
+            let seconds = (now - then).as_secs_f64().max(0.001);
+            let _ =
+                write!(words, ", {:.0} events/s", events.saturating_sub(before) as f64 / seconds);
+        }
+        if let Some(lost) = written.lost {
+            let _ = write!(words, ", {lost} lost");
+        }
+        self.0 = written.events.map(|events| (now, events));
+        words
+    }
 }
 
 /// Returns the request that begins the recording.
 fn begin(args: &RecordArgs) -> Result<Request, Failure> {
     // The program has another working directory.
-    let path = std::path::absolute(&args.output)?;
+    let path = std::path::absolute(&args.options.output)?;
     let path = path.to_str().ok_or("the program can only be told file names that are UTF-8")?;
     let folder = Path::new(path).parent().filter(|folder| !folder.is_dir());
     if let Some(folder) = folder {
@@ -96,7 +126,9 @@ fn begin(args: &RecordArgs) -> Result<Request, Failure> {
         .into());
     }
     let mut request = Request::new("record").with("do", "begin").with("path", path);
-    for (is_chosen, name) in [(args.lossy, "lossy"), (args.free_stacks, "free-stacks")] {
+    for (is_chosen, name) in
+        [(args.options.lossy, "lossy"), (args.options.free_stacks, "free-stacks")]
+    {
         if is_chosen {
             request = request.with(name, "yes");
         }
@@ -110,6 +142,13 @@ fn begin(args: &RecordArgs) -> Result<Request, Failure> {
         request = request.with("options", words.join(" "));
     }
     Ok(request)
+}
+
+/// The answer to a keep-alive message; of an older program it is empty.
+#[derive(Clone, Copy, Default, Deserialize)]
+struct WireWritten {
+    events: Option<u64>,
+    lost: Option<u64>,
 }
 
 /// The answer to the begin of a recording.

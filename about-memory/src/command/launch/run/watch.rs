@@ -8,9 +8,13 @@ use super::peaks;
 use super::peaks::Peaks;
 use crate::command::launch::error::RunError;
 use crate::command::launch::tracking::Tracking;
+use crate::input::live::{Connection, program};
+use crate::input::progress::Progress;
+use crate::report::amount::Amount;
+use crate::report::numbers::{self, Bytes, Unit};
 use memreport::__private::ANONYMIZE_VARIABLE;
 use std::fs;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -62,12 +66,14 @@ impl Setup {
         let mut command = Command::new(program);
         command.args(&args.command[1..]).env(dmd::run::VARIABLE, &self.socket_folder);
         if std::env::var_os("DMD").is_none() {
-            command.env("DMD", "1");
+            command.env("DMD", args.surroundings.dmd.unwrap_or("1"));
         }
-        if args.at_peak && std::env::var_os(dmd::record::VARIABLE).is_none() {
+        let surround = args.surroundings.apply(&mut command, args.options.display.json);
+        surround.map_err(|error| RunError::Start(program.to_owned(), error))?;
+        if args.options.at_peak && std::env::var_os(dmd::record::VARIABLE).is_none() {
             command.env(dmd::record::VARIABLE, peaks::name_in(&self.socket_folder));
         }
-        if args.anonymize {
+        if args.options.anonymize {
             // The program's own snapshots, which are copied, are anonymized as well.
             command.env(ANONYMIZE_VARIABLE, "yes");
         }
@@ -94,7 +100,8 @@ impl Setup {
         };
         let status =
             watch.until_end(&events).map_err(|error| RunError::Start(program.to_owned(), error))?;
-        let peaks = if args.at_peak { Peaks::read(&self.socket_folder) } else { Peaks::default() };
+        let peaks =
+            if args.options.at_peak { Peaks::read(&self.socket_folder) } else { Peaks::default() };
         watch.notes.extend(peaks.notes(&watch.highest));
         let Watch { notes, snapshots, .. } = watch;
         let mut ran =
@@ -124,24 +131,45 @@ struct Watch<'a> {
     highest: Vec<(u32, u64)>,
 }
 
+/// The interval at which the program is looked at.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// Returns the resident memory of a process in bytes.
+fn resident(pid: u32) -> Option<u64> {
+    let statm = fs::read_to_string(format!("/proc/{pid}/statm")).ok()?;
+    let pages: u64 = statm.split(' ').nth(1)?.parse().ok()?;
+    Some(pages.saturating_mul(rustix::param::page_size() as u64))
+}
+
+fn megabytes(bytes: u64) -> String {
+    #[expect(clippy::cast_precision_loss, reason = "printed with two decimals")]
+    let amount = Amount::Number(bytes as f64);
+    numbers::amount(&amount, Unit::Bytes, Bytes::Mb)
+}
+
 /// The time to wait for messages after the program's end.
 const DRAIN_TIME: Duration = Duration::from_millis(100);
 
 impl Watch<'_> {
     fn until_end(&mut self, events: &Receiver<Event>) -> io::Result<ExitStatus> {
-        let mut next = self.args.every.map(|every| self.started + every);
+        let mut next = self.args.options.every.map(|every| self.started + every);
         let mut ended = None;
+        // On a terminal, the program's own output has the last line.
+        let step = (!io::stdout().is_terminal()).then(|| Progress::start("running", None));
         loop {
             let timeout = match (&ended, next) {
                 (Some(_), _) => DRAIN_TIME,
-                (None, Some(next)) => next.saturating_duration_since(Instant::now()),
-                (None, None) => Duration::from_secs(3600),
+                (None, Some(next)) => next.saturating_duration_since(Instant::now()).min(LOOK),
+                (None, None) => LOOK,
             };
+            if let Some(step) = step.as_ref().filter(|step| step.is_shown()) {
+                step.set_words(self.words());
+            }
             match events.recv_timeout(timeout) {
                 Ok(Event::Ended(status)) => ended = Some(status),
                 Ok(event) => self.handle(event),
                 Err(RecvTimeoutError::Timeout) if ended.is_none() => {
-                    if let (Some(time), Some(every)) = (&mut next, self.args.every)
+                    if let (Some(time), Some(every)) = (&mut next, self.args.options.every)
                         && *time <= Instant::now()
                     {
                         *time = Instant::now() + every;
@@ -155,10 +183,20 @@ impl Watch<'_> {
         ended.unwrap_or_else(|| Err(io::Error::other("the program was lost")))
     }
 
+    /// Returns how far the run is: the program's memory, and the snapshots.
+    fn words(&self) -> String {
+        let status = program(self.pid).map(|found| Connection::new(found, LOOK).status());
+        let heap = status.ok().and_then(Result::ok).and_then(|status| status.heap_allocated);
+        let heap = heap.map_or(String::new(), |bytes| format!(", heap {}", megabytes(bytes)));
+        let resident = resident(self.pid)
+            .map_or(String::new(), |bytes| format!(", resident {}", megabytes(bytes)));
+        format!("running{heap}{resident}, {} snapshots", self.snapshots.len())
+    }
+
     fn handle(&mut self, event: Event) {
         match event {
             Event::Hello(mut requests) => {
-                if self.args.at_peak {
+                if self.args.options.at_peak {
                     let _ = requests.write_all(b"peak\n");
                 }
                 self.processes.push(requests);
@@ -195,8 +233,8 @@ impl Watch<'_> {
         let count = self.snapshots.iter().filter(|snapshot| is_its(snapshot)).count();
         let is_peak = |snapshot: &SavedSnapshot| is_its(snapshot) && snapshot.is_near_peak();
         // Each is higher than the ones before.
-        let peak = self.snapshots.iter().rposition(is_peak).filter(|_| self.args.at_peak);
-        let most = usize::try_from(self.args.keep).unwrap_or(usize::MAX);
+        let peak = self.snapshots.iter().rposition(is_peak).filter(|_| self.args.options.at_peak);
+        let most = usize::try_from(self.args.options.keep).unwrap_or(usize::MAX);
         if count > most
             && let Some(oldest) = (0..self.snapshots.len())
                 .find(|place| is_its(&self.snapshots[*place]) && Some(*place) != peak)

@@ -15,7 +15,7 @@ use crate::context::Context;
 use crate::error::Failure;
 use crate::glibc_heap::{self, Extent, Sum};
 use crate::inject::inject;
-use crate::input::live::{Connection, LiveError, program};
+use crate::input::live::{Connection, LiveError, any_process, program};
 
 /// The time that the program has to open its socket.
 const SOCKET_TIME: Duration = Duration::from_secs(10);
@@ -29,7 +29,7 @@ fn earlier(pid: u32) -> Sum {
 
 /// Loads the library, and waits for the program's socket.
 pub(super) fn load(args: &AttachArgs, context: &mut Context<'_>) -> Result<ExitCode, Failure> {
-    let pid = args.process;
+    let pid = any_process(&args.process)?;
     if program(pid).is_ok_and(|found| Connection::new(found, SOCKET_TIME).status().is_ok()) {
         return Err(
             format!("process {pid} has a socket already; use `about-memory track {pid}`").into()

@@ -1,16 +1,19 @@
 //! Holds the state of the terminal view, and changes it when a key is pressed. Uses neither
 //! terminal nor socket.
 
+use super::history::History;
 use crate::error::Failure;
 use crate::input::open::{self, NamedBytes};
 use crate::render::terminal::lines::{self, Line};
-use crate::render::terminal::screen::Screen;
+use crate::render::terminal::screen::{ABOVE, Screen, Sheet};
 use crate::report::filter::Filter;
 use crate::report::page::Page;
 use crate::report::page::file_builder::Opened;
 use crate::report::tree::Settings;
 use memreport::snapshot::read::Options;
-use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use ratatui::crossterm::event::{
+    KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind,
+};
 use std::collections::HashSet;
 use std::time::Instant;
 
@@ -20,6 +23,10 @@ pub(super) enum UserAction {
     Quit,
     Report,
     Minimize,
+    /// Save a report.
+    Save,
+    /// Show the unreported places.
+    Places,
 }
 
 /// The state of the view: the screen and what it is made from.
@@ -32,6 +39,7 @@ pub(super) struct State {
     settings: Settings,
     /// The nodes that keys folded or opened.
     turned: HashSet<String>,
+    history: History,
 }
 
 impl State {
@@ -42,6 +50,7 @@ impl State {
             mark: None,
             settings: Settings::default(),
             turned: HashSet::new(),
+            history: History::default(),
         }
     }
 
@@ -53,7 +62,29 @@ impl State {
         self.report = report;
         self.screen.received = Some(Instant::now());
         self.screen.message.clear();
+        self.remember();
         self.lay_out();
+    }
+
+    /// Shows a text over the tree.
+    pub(super) fn show_sheet(&mut self, title: impl Into<String>, text: &str) {
+        let lines = text.lines().map(str::to_owned).collect();
+        self.screen.sheet = Some(Sheet { title: title.into(), lines, top: 0 });
+        self.screen.message.clear();
+    }
+
+    /// Adds the amounts of the report to the courses of its nodes.
+    fn remember(&mut self) {
+        let settings = Settings { is_verbose: true, ..Settings::default() };
+        let from = NamedBytes { name: &self.screen.program, bytes: &self.report };
+        // A report that cannot be read is named when it is laid out.
+        let Ok(opened) = open::open_bytes(from, Options::default(), Filter::All, &settings) else {
+            return;
+        };
+        let files = [opened.file];
+        self.history.add(lines::amounts(&Page::new(&files, &settings)), Instant::now());
+        self.screen.watched = self.history.span();
+        self.screen.courses.clone_from(self.history.courses());
     }
 
     /// Shows a message in the last line.
@@ -74,8 +105,18 @@ impl State {
             self.screen.shows_help = false;
             return None;
         }
+        if let Some(sheet) = &mut self.screen.sheet {
+            match key.code {
+                KeyCode::Char('w') => return Some(UserAction::Save),
+                KeyCode::Esc | KeyCode::Char('q' | 'd') => self.screen.sheet = None,
+                code => scroll(sheet, code, self.screen.height),
+            }
+            return None;
+        }
         match key.code {
             KeyCode::Char('q') => return Some(UserAction::Quit),
+            KeyCode::Char('w') => return Some(UserAction::Save),
+            KeyCode::Char('d') => return Some(UserAction::Places),
             KeyCode::Char('r') => return Some(UserAction::Report),
             KeyCode::Char('M') => return Some(UserAction::Minimize),
             KeyCode::Char('?' | 'h') | KeyCode::F(1) => self.screen.shows_help = true,
@@ -90,6 +131,34 @@ impl State {
             _ => self.move_or_fold(key.code),
         }
         None
+    }
+
+    /// Handles the mouse: the wheel scrolls, a click chooses a line, and another one turns it.
+    pub(super) fn mouse(&mut self, mouse: MouseEvent) {
+        let step = match mouse.kind {
+            MouseEventKind::ScrollUp => -3,
+            MouseEventKind::ScrollDown => 3,
+            MouseEventKind::Down(MouseButton::Left) => {
+                self.click(usize::from(mouse.row));
+                return;
+            }
+            _ => return,
+        };
+        match &mut self.screen.sheet {
+            Some(sheet) => sheet.top = sheet.top.saturating_add_signed(step),
+            None => self.go(self.screen.cursor.saturating_add_signed(step)),
+        }
+    }
+
+    fn click(&mut self, row: usize) {
+        self.screen.shows_help = false;
+        let above = usize::from(ABOVE);
+        let is_in_tree = (above..above + self.screen.height).contains(&row);
+        let line = self.screen.top + row.saturating_sub(above);
+        if self.screen.sheet.is_some() || !is_in_tree || line >= self.screen.lines.len() {
+            return;
+        }
+        if line == self.screen.cursor { self.turn() } else { self.go(line) }
     }
 
     fn move_or_fold(&mut self, code: KeyCode) {
@@ -236,103 +305,19 @@ impl State {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn report(words: u64) -> Vec<u8> {
-        let reports: Vec<_> =
-            [("explicit/index/words", words), ("explicit/index/pages", 4_000_000)]
-                .into_iter()
-                .map(|(path, amount)| {
-                    serde_json::json!({ "process": "p (pid 1)", "path": path, "kind": 1, "units": 0,
-                                    "amount": amount, "description": "d" })
-                })
-                .collect();
-        let file =
-            serde_json::json!({ "version": 1, "hasMozMallocUsableSize": true, "reports": reports });
-        file.to_string().into_bytes()
-    }
-
-    fn state() -> State {
-        let mut state = State::new("p (pid 1)".into());
-        state.receive(report(8_000_000));
-        state
-    }
-
-    fn press(state: &mut State, keys: &str) {
-        for key in keys.chars() {
-            let code = match key {
-                '\n' => KeyCode::Enter,
-                '\u{1b}' => KeyCode::Esc,
-                '<' => KeyCode::Left,
-                other => KeyCode::Char(other),
-            };
-            state.key(code.into());
-        }
-    }
-
-    fn text(state: &State) -> String {
-        state.screen.lines.iter().map(|line| format!("{}\n", line.text.trim_end())).collect()
-    }
-
-    #[test]
-    fn a_node_can_be_folded_and_stays_so_when_a_report_comes() {
-        let mut state = state();
-        assert!(text(&state).contains("├───7.63 MB (66.67%) ── words"), "{}", text(&state));
-        press(&mut state, "j ");
-        assert!(text(&state).contains("++ index"), "{}", text(&state));
-        assert!(!text(&state).contains("words"));
-        state.receive(report(9_000_000));
-        assert!(!text(&state).contains("words"), "{}", text(&state));
-        assert_eq!(
-            state.screen.lines[state.screen.cursor].path.as_deref(),
-            Some("p (pid 1)/explicit/index")
-        );
-        press(&mut state, " ");
-        assert!(text(&state).contains("8.58 MB (69.23%) ── words"), "{}", text(&state));
-        press(&mut state, "jj<");
-        assert_eq!(
-            state.screen.lines[state.screen.cursor].path.as_deref(),
-            Some("p (pid 1)/explicit/index")
-        );
-    }
-
-    #[test]
-    fn a_filter_leaves_what_it_names_and_goes_again() {
-        let mut state = state();
-        press(&mut state, "/words\n");
-        assert!(
-            text(&state).contains("words") && !text(&state).contains("pages"),
-            "{}",
-            text(&state)
-        );
-        press(&mut state, "\u{1b}");
-        assert!(text(&state).contains("pages"));
-    }
-
-    #[test]
-    fn a_mark_shows_what_has_changed_since() {
-        let mut state = state();
-        press(&mut state, "m");
-        state.receive(report(9_048_576));
-        assert!(text(&state).contains("1.00 MB (100.0%) ── index/words"), "{}", text(&state));
-        assert!(!text(&state).contains("pages"));
-        press(&mut state, "m");
-        assert!(text(&state).contains("pages"));
-    }
-
-    #[test]
-    fn verbose_pause_and_order_are_switches() {
-        let mut state = state();
-        press(&mut state, "v");
-        assert!(text(&state).contains("8,000,000 B"));
-        press(&mut state, "s");
-        let sorted = text(&state);
-        assert!(sorted.find("pages") < sorted.find("words"), "{sorted}");
-        press(&mut state, "p");
-        state.receive(report(1));
-        assert!(text(&state).contains("8,000,000 B"), "paused");
-        assert_eq!(state.key(KeyCode::Char('q').into()), Some(UserAction::Quit));
-    }
+/// Scrolls a text.
+fn scroll(sheet: &mut Sheet, code: KeyCode, page: usize) {
+    sheet.top = match code {
+        KeyCode::Up | KeyCode::Char('k') => sheet.top.saturating_sub(1),
+        KeyCode::Down | KeyCode::Char('j') => sheet.top.saturating_add(1),
+        KeyCode::PageUp => sheet.top.saturating_sub(page),
+        KeyCode::PageDown | KeyCode::Char(' ') => sheet.top.saturating_add(page),
+        KeyCode::Home | KeyCode::Char('g') => 0,
+        // Drawing moves it back to the last page.
+        KeyCode::End | KeyCode::Char('G') => usize::MAX,
+        _ => sheet.top,
+    };
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,118 @@
+//! Words of the command line that clap alone does not understand: flags before the command, and
+//! mistyped commands, which it takes for files.
+
+use crate::error::Failure;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// Adds to the error of a file that does not exist the command that may have been meant: without a
+/// command, words are files.
+pub(super) fn name_similar_command(
+    failure: Failure,
+    word: Option<PathBuf>,
+    commands: &clap::Command,
+) -> Failure {
+    let word = word.filter(|word| !word.exists());
+    let Some(word) = word.as_deref().and_then(|word| word.to_str()) else { return failure };
+    match similar_command(word, commands) {
+        Some(name) => format!(
+            "{}\n\n  tip: a similar command exists: `about-memory {name}`",
+            failure.with_causes()
+        )
+        .into(),
+        None => failure,
+    }
+}
+
+/// Returns the command whose name is the most similar to a word, if one is similar.
+fn similar_command(word: &str, commands: &clap::Command) -> Option<String> {
+    if word.contains(['.', '/']) {
+        return None;
+    }
+    let below = |group: &clap::Command| {
+        let group_name = group.get_name().to_owned();
+        let inner = group.get_subcommands().map(|sub| sub.get_name().to_owned());
+        inner.map(|name| (name.clone(), format!("{group_name} {name}"))).collect::<Vec<_>>()
+    };
+    let visible = commands.get_subcommands().filter(|sub| !sub.is_hide_set());
+    let named = visible.flat_map(|sub| {
+        let own = (sub.get_name().to_owned(), sub.get_name().to_owned());
+        [own].into_iter().chain(below(sub))
+    });
+    let scored = named.map(|(name, path)| (strsim::jaro_winkler(word, &name), path));
+    // Clap's threshold is lower, but its words must be commands.
+    let similar = scored.filter(|(score, _)| *score > 0.85);
+    // Of equal ones, a command outside of the groups.
+    let rank = |(score, path): &(f64, String)| (*score, path.contains(' '));
+    let best = similar.max_by(|a, b| {
+        let ((a, a_is_inner), (b, b_is_inner)) = (rank(a), rank(b));
+        a.total_cmp(&b).then(b_is_inner.cmp(&a_is_inner))
+    });
+    best.map(|(_, path)| path)
+}
+
+/// Returns the words with leading flags of every command behind the first other word: `-q ps` means
+/// the command `ps`, not a file of that name.
+pub(super) fn with_global_flags_last(words: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
+    let mut words: Vec<OsString> = words.into_iter().collect();
+    let mut end = 1;
+    while let Some(length) = words.get(end).and_then(flag) {
+        end += length;
+    }
+    if end > 1 && words.get(end).is_some_and(|word| !word.as_encoded_bytes().starts_with(b"-")) {
+        words[1..=end].rotate_right(1);
+    }
+    words
+}
+
+/// Returns the number of words that a flag of every command takes; `None` if it is another word.
+fn flag(word: &OsString) -> Option<usize> {
+    match word.to_str()? {
+        "-q" | "--quiet" | "--no-pager" => Some(1),
+        "--color" => Some(2),
+        word => word.starts_with("--color=").then_some(1),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mistyped_command_is_named() {
+        let commands = clap::Command::new("m")
+            .subcommands(["diff", "snapshot"].map(clap::Command::new))
+            .subcommand(
+                clap::Command::new("heap").subcommands(["census", "diff"].map(clap::Command::new)),
+            );
+        let table = [
+            ("dif", Some("diff")),
+            ("snapshto", Some("snapshot")),
+            ("cencus", Some("heap census")),
+            ("heap.json.gz", None),
+            ("indexer", None),
+        ];
+        for (word, expected) in table {
+            assert_eq!(similar_command(word, &commands).as_deref(), expected, "{word}");
+        }
+    }
+
+    #[test]
+    fn flags_before_the_command_belong_to_it() {
+        let table = [
+            ("m -q ps", "m ps -q"),
+            ("m --color never -q heap tree d", "m heap --color never -q tree d"),
+            ("m --color=never d.json", "m d.json --color=never"),
+            ("m ps -q", "m ps -q"),
+            ("m -q", "m -q"),
+            ("m -q --help", "m -q --help"),
+            ("m -v -q d", "m -v -q d"),
+            ("m --color", "m --color"),
+        ];
+        for (given, expected) in table {
+            let words = with_global_flags_last(given.split(' ').map(Into::into));
+            let expected: Vec<OsString> = expected.split(' ').map(Into::into).collect();
+            assert_eq!(words, expected);
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! Adds dependencies and a feature to the text of a Cargo.toml, and keeps its format.
+
+use super::super::workspace::FEATURE;
+use std::path::{Path, PathBuf};
+use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, TableLike, Value};
+
+/// The place of the packages.
+#[derive(Debug)]
+pub(super) enum Origin {
+    /// A registry.
+    Published,
+    /// A clone of the repository.
+    Clone(PathBuf),
+}
+
+/// The dependencies, with their folders in a clone.
+const DEPENDENCIES: [(&str, &str); 2] = [("memreport", "memreport"), ("memreport-dmd", "dmd")];
+
+/// Returns the new text, and what was added.
+///
+/// # Errors
+///
+/// The text is no manifest of a package, or one of the names has another meaning there.
+pub(super) fn edit(text: &str, origin: &Origin) -> Result<(String, Vec<String>), String> {
+    let mut manifest: DocumentMut =
+        text.parse().map_err(|error: toml_edit::TomlError| error.to_string())?;
+    let mut added = Vec::new();
+    let mut of_feature = Vec::new();
+    let dependencies = table(&mut manifest, "dependencies")?;
+    for (name, folder) in DEPENDENCIES {
+        match dependencies.get(name) {
+            // The user's own stays; the feature enables it if it is optional.
+            Some(dependency) if is_optional(dependency) => of_feature.push(format!("dep:{name}")),
+            Some(_) => {}
+            None => {
+                dependencies.insert(name, dependency(folder, origin)?);
+                of_feature.push(format!("dep:{name}"));
+                added.push(format!("the dependency {name}"));
+            }
+        }
+    }
+    let features = table(&mut manifest, "features")?;
+    if features.get(FEATURE).is_none() {
+        features.insert(FEATURE, Item::Value(Array::new().into()));
+        added.push(format!("the feature {FEATURE}"));
+    }
+    let feature = features.get_mut(FEATURE).and_then(Item::as_array_mut);
+    let feature = feature.ok_or_else(|| format!("the feature `{FEATURE}` is no list"))?;
+    for entry in of_feature {
+        if !feature.iter().any(|known| known.as_str() == Some(&entry)) {
+            if added.is_empty() {
+                added.push(format!("{entry} to the feature {FEATURE}"));
+            }
+            feature.push(entry);
+        }
+    }
+    Ok((manifest.to_string(), added))
+}
+
+/// Returns a table at the top of the manifest, which is added if it is missing.
+fn table<'m>(manifest: &'m mut DocumentMut, name: &str) -> Result<&'m mut dyn TableLike, String> {
+    if !manifest.contains_table("package") {
+        return Err("this is no manifest of a package".to_owned());
+    }
+    let item = manifest.entry(name).or_insert_with(|| Item::Table(Table::new()));
+    item.as_table_like_mut().ok_or_else(|| format!("`{name}` is no table"))
+}
+
+fn is_optional(dependency: &Item) -> bool {
+    let optional = dependency.as_table_like().and_then(|table| table.get("optional"));
+    optional.and_then(Item::as_bool) == Some(true)
+}
+
+fn dependency(folder: &str, origin: &Origin) -> Result<Item, String> {
+    let mut table = InlineTable::new();
+    match origin {
+        Origin::Published => {
+            let version = env!("CARGO_PKG_VERSION");
+            let minor = version.rsplit_once('.').map_or(version, |(minor, _)| minor);
+            table.insert("version", minor.into());
+        }
+        Origin::Clone(root) => {
+            let path = root.join(folder);
+            table.insert("path", utf8(&path)?.into());
+        }
+    }
+    table.insert("optional", true.into());
+    Ok(Item::Value(Value::InlineTable(table)))
+}
+
+fn utf8(path: &Path) -> Result<&str, String> {
+    path.to_str().ok_or_else(|| format!("{}: the path is not UTF-8", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FRESH: &str =
+        "[package]\nname = \"shop\"   # ours\nversion = \"0.1.0\"\n\n[dependencies]\n";
+
+    #[test]
+    fn dependencies_and_the_feature_are_added_once() {
+        let (text, added) = edit(FRESH, &Origin::Clone("/m".into())).unwrap();
+        insta::assert_snapshot!(text, @r#"
+        [package]
+        name = "shop"   # ours
+        version = "0.1.0"
+
+        [dependencies]
+        memreport = { path = "/m/memreport", optional = true }
+        memreport-dmd = { path = "/m/dmd", optional = true }
+
+        [features]
+        memreport = ["dep:memreport", "dep:memreport-dmd"]
+        "#);
+        assert_eq!(added.len(), 3, "{added:?}");
+        assert_eq!(edit(&text, &Origin::Published), Ok((text.clone(), Vec::new())));
+    }
+
+    #[test]
+    fn what_the_user_has_stays() {
+        let own = "[package]\nname = \"shop\"\n[dependencies.memreport]\nversion = \"0.1\"\n\n[features]\ndefault = []\n";
+        let (text, added) = edit(own, &Origin::Published).unwrap();
+        assert!(text.contains("[dependencies.memreport]\nversion = \"0.1\"\n"), "{text}");
+        assert!(text.contains("memreport = [\"dep:memreport-dmd\"]"), "{text}");
+        assert!(text.contains("memreport-dmd = { version = \"0.1\", optional = true }"), "{text}");
+        assert_eq!(added, ["the dependency memreport-dmd", "the feature memreport"]);
+    }
+
+    #[test]
+    fn a_manifest_that_cannot_be_changed_is_named() {
+        let table = [
+            ("[workspace]\n", "this is no manifest of a package"),
+            (
+                "[package]\nname = \"a\"\n[features]\nmemreport = 1\n",
+                "the feature `memreport` is no list",
+            ),
+            ("dependencies = 1\n[package]\nname = \"a\"\n", "`dependencies` is no table"),
+        ];
+        for (text, expected) in table {
+            assert_eq!(edit(text, &Origin::Published).unwrap_err(), expected);
+        }
+        assert!(edit("[package\n", &Origin::Published).is_err());
+    }
+}

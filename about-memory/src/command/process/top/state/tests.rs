@@ -1,0 +1,134 @@
+//! Tests of keys and the mouse.
+
+use super::*;
+
+fn report(words: u64) -> Vec<u8> {
+    let reports: Vec<_> = [("explicit/index/words", words), ("explicit/index/pages", 4_000_000)]
+        .into_iter()
+        .map(|(path, amount)| {
+            serde_json::json!({ "process": "p (pid 1)", "path": path, "kind": 1, "units": 0,
+                                "amount": amount, "description": "d" })
+        })
+        .collect();
+    let file =
+        serde_json::json!({ "version": 1, "hasMozMallocUsableSize": true, "reports": reports });
+    file.to_string().into_bytes()
+}
+
+fn state() -> State {
+    let mut state = State::new("p (pid 1)".into());
+    state.receive(report(8_000_000));
+    state
+}
+
+fn press(state: &mut State, keys: &str) {
+    for key in keys.chars() {
+        let code = match key {
+            '\n' => KeyCode::Enter,
+            '\u{1b}' => KeyCode::Esc,
+            '<' => KeyCode::Left,
+            other => KeyCode::Char(other),
+        };
+        state.key(code.into());
+    }
+}
+
+fn text(state: &State) -> String {
+    state.screen.lines.iter().map(|line| format!("{}\n", line.text.trim_end())).collect()
+}
+
+#[test]
+fn a_node_can_be_folded_and_stays_so_when_a_report_comes() {
+    let mut state = state();
+    assert!(text(&state).contains("├───7.63 MB (66.67%) ── words"), "{}", text(&state));
+    press(&mut state, "j ");
+    assert!(text(&state).contains("++ index"), "{}", text(&state));
+    assert!(!text(&state).contains("words"));
+    state.receive(report(9_000_000));
+    assert!(!text(&state).contains("words"), "{}", text(&state));
+    assert_eq!(
+        state.screen.lines[state.screen.cursor].path.as_deref(),
+        Some("p (pid 1)/explicit/index")
+    );
+    press(&mut state, " ");
+    assert!(text(&state).contains("8.58 MB (69.23%) ── words"), "{}", text(&state));
+    press(&mut state, "jj<");
+    assert_eq!(
+        state.screen.lines[state.screen.cursor].path.as_deref(),
+        Some("p (pid 1)/explicit/index")
+    );
+}
+
+#[test]
+fn a_filter_leaves_what_it_names_and_goes_again() {
+    let mut state = state();
+    press(&mut state, "/words\n");
+    assert!(text(&state).contains("words") && !text(&state).contains("pages"), "{}", text(&state));
+    press(&mut state, "\u{1b}");
+    assert!(text(&state).contains("pages"));
+}
+
+#[test]
+fn a_mark_shows_what_has_changed_since() {
+    let mut state = state();
+    press(&mut state, "m");
+    state.receive(report(9_048_576));
+    assert!(text(&state).contains("1.00 MB (100.0%) ── index/words"), "{}", text(&state));
+    assert!(!text(&state).contains("pages"));
+    press(&mut state, "m");
+    assert!(text(&state).contains("pages"));
+}
+
+#[test]
+fn verbose_pause_and_order_are_switches() {
+    let mut state = state();
+    press(&mut state, "v");
+    assert!(text(&state).contains("8,000,000 B"));
+    press(&mut state, "s");
+    let sorted = text(&state);
+    assert!(sorted.find("pages") < sorted.find("words"), "{sorted}");
+    press(&mut state, "p");
+    state.receive(report(1));
+    assert!(text(&state).contains("8,000,000 B"), "paused");
+    assert_eq!(state.key(KeyCode::Char('q').into()), Some(UserAction::Quit));
+}
+
+#[test]
+fn the_mouse_chooses_and_turns_a_line() {
+    let mut state = state();
+    state.screen.height = 10;
+    let mouse = |kind, row| MouseEvent { kind, column: 0, row, modifiers: KeyModifiers::NONE };
+    let click = |row| mouse(MouseEventKind::Down(MouseButton::Left), row);
+    // The process, a warning, the tree, `index`.
+    state.mouse(click(4));
+    assert_eq!(state.screen.cursor, 3);
+    assert!(text(&state).contains("words"), "{}", text(&state));
+    state.mouse(click(4));
+    assert!(!text(&state).contains("words"), "{}", text(&state));
+    state.mouse(click(40));
+    assert_eq!(state.screen.cursor, 3);
+    state.mouse(mouse(MouseEventKind::ScrollUp, 0));
+    assert_eq!(state.screen.cursor, 2);
+}
+
+#[test]
+fn a_sheet_takes_the_keys_until_it_is_closed() {
+    let mut state = state();
+    state.screen.height = 10;
+    assert_eq!(state.key(KeyCode::Char('d').into()), Some(UserAction::Places));
+    state.show_sheet("unreported", "a\nb\nc");
+    press(&mut state, "jj");
+    assert_eq!(state.screen.sheet.as_ref().map(|sheet| sheet.top), Some(2));
+    assert_eq!(state.key(KeyCode::Char('w').into()), Some(UserAction::Save));
+    assert_eq!(state.key(KeyCode::Char('q').into()), None);
+    assert!(state.screen.sheet.is_none());
+    assert_eq!(state.key(KeyCode::Char('q').into()), Some(UserAction::Quit));
+}
+
+#[test]
+fn courses_grow_with_each_report() {
+    let mut state = state();
+    state.receive(report(9_000_000));
+    let course = &state.screen.courses["p (pid 1)/explicit/index/words"];
+    assert_eq!(course, &[8_000_000.0, 9_000_000.0]);
+}
