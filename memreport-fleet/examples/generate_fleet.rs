@@ -230,7 +230,7 @@ impl Moment {
         ]);
         let allocator = if self.service.is_multiple_of(2) { "jemalloc" } else { "glibc" };
         let report = json!({
-            "version": 1, "hasMozMallocUsableSize": true, "reports": tables.reports,
+            "version": 1, "hasMozMallocUsableSize": true, "reports": reports,
             "memreport": {
                 "version": 1, "timeMs": self.time_ms, "allocator": allocator,
                 "process": { "name": format!("service-{}", self.service), "pid": 7,
