@@ -307,7 +307,7 @@ fn key(place: usize, number: usize) -> String {
     [letter(place), letter(number)].iter().collect()
 }
 
-/// Adds the stack that allocates at a place, and the one that reports it.
+/// Adds the stack that allocates at a place, and the stack of its report.
 fn add_stacks(at: usize, place: &Place, tables: &mut Tables) {
     let key = |number| key(at, number);
     tables.traces[key(0)] = json!([key(2), key(3), key(4), key(5)]);
