@@ -8,7 +8,7 @@ use flate2::read::GzDecoder;
 use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -16,14 +16,18 @@ use std::time::{Duration, Instant};
 #[derive(Debug, Default)]
 struct Growing {
     bytes: AtomicI64,
+    is_tracked: AtomicBool,
 }
+
+const DUMP: &str = r##"{"version":5,"invocation":{"dmdEnvVar":"1","mode":"dark-matter"},
+    "blockList":[{"req":24,"slop":8,"alloc":"A"}],"traceTable":{"A":["F"]},"frameTable":{"F":"#01: main (a.rs:1)"}}"##;
 
 impl Source for Growing {
     fn name(&self) -> String {
         "growing (pid 7)".into()
     }
 
-    fn measure(&self, _with_dump: bool) -> Result<Measured, Failure> {
+    fn measure(&self, with_dump: bool) -> Result<Measured, Failure> {
         // No other memory hangs on it.
         let bytes = self.bytes.fetch_add(1, Ordering::Relaxed);
         if bytes < 0 {
@@ -35,11 +39,18 @@ impl Source for Growing {
                 {"process": "", "path": "heap-allocated", "kind": 2, "units": 0, "amount": 2 * bytes, "description": "B."},
             ],
         });
-        Ok(Measured { report: report.to_string().into_bytes(), dump: None })
+        let is_tracked = with_dump && self.is_tracked.load(Ordering::Relaxed);
+        let dump = is_tracked.then(|| DUMP.as_bytes().to_vec());
+        Ok(Measured { report: report.to_string().into_bytes(), dump })
     }
 
     fn minimize(&self) -> Result<(), Failure> {
         self.bytes.store(100, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn track(&self, is_on: bool) -> Result<(), Failure> {
+        self.is_tracked.store(is_on, Ordering::Relaxed);
         Ok(())
     }
 }
@@ -196,6 +207,37 @@ fn a_program_is_measured_and_minimized_from_the_page() {
     let mut text = String::new();
     GzDecoder::new(&file.body[..]).read_to_string(&mut text).unwrap();
     assert!(text.contains("\"heap-allocated\""), "{text}");
+}
+
+#[test]
+fn tracking_begins_and_ends_from_the_page_and_dumps_are_saved() {
+    let served = Served::start();
+    let sheets = |moment: usize| served.json("GET /moments")["moments"][moment]["sheets"].clone();
+    assert_eq!(served.json("POST /track/0"), json!({"moment": 1}));
+    assert_eq!(sheets(1), json!(["dark", "heap", "coverage"]));
+    let heap = served.json("GET /moments/1/heap");
+    assert_eq!(heap["rows"]["bytes"], json!([32]));
+    assert_eq!(served.json("GET /moments/1/findings")["pieces"], json!(["heap"]));
+    let file = served.asked("GET /moments/1/dump");
+    assert!(file.head.contains("filename=\"memory-report-1.dmd.json.gz\""), "{}", file.head);
+    let mut text = String::new();
+    GzDecoder::new(&file.body[..]).read_to_string(&mut text).unwrap();
+    assert_eq!(text, DUMP);
+    assert_eq!(served.json("POST /untrack/0"), json!({"moment": 2}));
+    assert_eq!(sheets(2), json!([]));
+    for (line, words) in [
+        ("GET /moments/1/types", "this dump has no such part"),
+        ("GET /moments/2/dump", "no dump of DMD lies beside this report"),
+        ("GET /recordings/0", "There is no such recording here."),
+        ("POST /measure-anonymized/0", "this program cannot leave private words out"),
+    ] {
+        let answer = served.asked(line);
+        assert_eq!(answer.status, 422, "{line}");
+        assert_eq!(String::from_utf8_lossy(&answer.body).trim(), words, "{line}");
+    }
+    for line in ["GET /track/0", "GET /untrack/0", "GET /measure-anonymized/0"] {
+        assert_eq!(served.asked(line).status, 404, "{line}");
+    }
 }
 
 #[test]

@@ -45,6 +45,15 @@ fn snapshot(out: &mut dyn Write) -> Result<bool, Failure> {
     Ok(held)
 }
 
+/// Makes the pictures of the README and the guide again, or with a folder and `--every` pictures of
+/// all views at several widths.
+pub(crate) fn pictures(args: &[&str], out: &mut dyn Write) -> Result<bool, Failure> {
+    let guide = build::root().join("docs/guide/src/pictures");
+    let folder = guide.to_string_lossy();
+    let folder = args.first().copied().unwrap_or(&folder);
+    browser::run(&[&["--pictures", folder], args.get(1..).unwrap_or_default()].concat(), out)
+}
+
 /// Runs one check by name, or all. Returns `false` when one has failed.
 pub(crate) fn run(args: &[&str], out: &mut dyn Write) -> Result<bool, Failure> {
     let wanted = args.first();

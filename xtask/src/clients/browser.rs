@@ -6,7 +6,11 @@
 mod heap;
 mod look;
 mod pages;
+mod pictures;
+mod scripts;
 mod served;
+mod session;
+mod views;
 
 use clap::Parser;
 use std::fs;
@@ -32,12 +36,12 @@ struct Options {
     /// Run only the checks with this word in their name, without the cases
     #[arg(long)]
     only: Option<String>,
-    /// Write screenshots of the page to this folder, for the README
+    /// Write screenshots of the page to this folder: for the README and the guide
     #[arg(long)]
     pictures: Option<PathBuf>,
-    /// The folder of text that the program in the screenshots reads, if not this repository
-    #[arg(long)]
-    text: Option<PathBuf>,
+    /// Write screenshots of all views instead, at several widths, light and dark
+    #[arg(long, requires = "pictures")]
+    every: bool,
 }
 
 /// The state that all checks share.
@@ -49,15 +53,21 @@ struct Bench {
 
 type Check = (&'static str, fn(&Bench) -> Result<String, Failure>);
 
-const CHECKS: [Check; 11] = [
+const CHECKS: [Check; 17] = [
+    ("the scripts' own tests", scripts::tests),
+    ("the scripts' types", scripts::types),
     ("what is unfolded stays so", pages::folding),
     ("the keyboard leads everywhere", pages::keyboard),
     ("filters and switches act at once", pages::switches),
     ("the program's reporters stay in sight", pages::reporters),
     ("what is copied is what is printed", pages::copying),
+    ("files are opened on the page", pages::opened),
     ("100,000 reports are quick", pages::many),
     ("the treemap", look::areas),
     ("resident memory is explained", look::resident),
+    ("sums of all views", views::sums),
+    ("the table is driven by keys", views::table),
+    ("assistive programs", views::accessibility),
     ("heap details", heap::details),
     ("light and dark", look::schemes),
     ("a running program is measured and minimized", served::program),
@@ -82,7 +92,7 @@ pub(crate) fn run(args: &[&str], out: &mut dyn Write) -> Result<bool, Failure> {
     };
     let mut holds = true;
     if let Some(pictures) = &options.pictures {
-        look::pictures(&bench, pictures, options.text.as_deref().unwrap_or(build::root()))?;
+        pictures::write(&bench, pictures, options.every)?;
     } else {
         let is_wanted = |name: &str| options.only.as_deref().is_none_or(|word| name.contains(word));
         if options.only.is_none() {

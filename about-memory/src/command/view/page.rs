@@ -2,5 +2,6 @@
 
 pub(crate) mod snapshot;
 pub(crate) mod findings;
+pub(crate) mod recording;
 pub mod build;
 pub mod serve;

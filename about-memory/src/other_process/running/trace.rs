@@ -13,8 +13,8 @@ pub(crate) type Registers = libc::user_regs_struct;
 const POLL: Duration = Duration::from_micros(200);
 
 /// `PTRACE_SETSIGMASK` and its sibling: see ptrace(2).
-const GET_SIGNAL_MASK: libc::c_uint = 0x420a;
-const SET_SIGNAL_MASK: libc::c_uint = 0x420b;
+const GET_SIGNAL_MASK: Request = 0x420a;
+const SET_SIGNAL_MASK: Request = 0x420b;
 
 /// A thread that this process traces. Dropping it lets the thread go on.
 #[derive(Debug)]
@@ -179,12 +179,18 @@ fn stop_of(status: c_int) -> Stop {
     }
 }
 
-fn request(request: libc::c_uint, tid: libc::pid_t, data: *mut c_void) -> io::Result<()> {
+/// The type of a request, which differs among C libraries.
+#[cfg(not(target_env = "musl"))]
+type Request = libc::c_uint;
+#[cfg(target_env = "musl")]
+type Request = c_int;
+
+fn request(request: Request, tid: libc::pid_t, data: *mut c_void) -> io::Result<()> {
     request_with(request, tid, ptr::null_mut(), data)
 }
 
 fn request_with(
-    request: libc::c_uint,
+    request: Request,
     tid: libc::pid_t,
     address: *mut c_void,
     data: *mut c_void,

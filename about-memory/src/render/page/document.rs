@@ -8,21 +8,41 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::io::{self, Write};
 
-const BODY: &str = include_str!("assets/page.html");
-const STYLE: &str = include_str!("assets/page.css");
+const BODY: &str = include_str!("assets/page/page.html");
+const STYLE: &str = concat!(
+    include_str!("assets/styles/base.css"),
+    include_str!("assets/styles/head.css"),
+    include_str!("assets/styles/views.css"),
+    include_str!("assets/styles/drawings.css"),
+);
 /// The scripts, each after those it uses.
 const SCRIPT: &str = concat!(
-    include_str!("assets/numbers.js"),
-    include_str!("assets/forest.js"),
-    include_str!("assets/tree.js"),
-    include_str!("assets/text.js"),
-    include_str!("assets/heap.js"),
-    include_str!("assets/outline.js"),
-    include_str!("assets/treemap.js"),
-    include_str!("assets/chart.js"),
-    include_str!("assets/sheets.js"),
-    include_str!("assets/data.js"),
-    include_str!("assets/page.js"),
+    include_str!("assets/model/numbers.js"),
+    include_str!("assets/model/names.js"),
+    include_str!("assets/model/forest.js"),
+    include_str!("assets/model/tree.js"),
+    include_str!("assets/model/text.js"),
+    include_str!("assets/model/calls.js"),
+    include_str!("assets/model/heap.js"),
+    include_str!("assets/model/items.js"),
+    include_str!("assets/model/compare.js"),
+    include_str!("assets/model/recording.js"),
+    include_str!("assets/parts/dom.js"),
+    include_str!("assets/parts/outline.js"),
+    include_str!("assets/parts/folds.js"),
+    include_str!("assets/parts/table.js"),
+    include_str!("assets/parts/flame.js"),
+    include_str!("assets/parts/treemap.js"),
+    include_str!("assets/parts/graph.js"),
+    include_str!("assets/views/sheets.js"),
+    include_str!("assets/page/data.js"),
+    include_str!("assets/page/state.js"),
+    include_str!("assets/page/views.js"),
+    include_str!("assets/page/moments.js"),
+    include_str!("assets/page/header.js"),
+    include_str!("assets/page/controls.js"),
+    include_str!("assets/page/actions.js"),
+    include_str!("assets/page/page.js"),
 );
 
 /// A page with everything that it needs.
@@ -34,12 +54,10 @@ pub(crate) struct Document {
 }
 
 impl Document {
-    /// Makes a page without a server, from the summaries of its snapshots.
-    pub(crate) fn offline(summaries: &[Value]) -> Self {
-        Document {
-            manifest: json!({ "isServed": false, "moments": summaries }),
-            embedded: Vec::new(),
-        }
+    /// Makes a page without a server, from the summaries of its snapshots and recordings.
+    pub(crate) fn offline(snapshots: &[Value], recordings: &[Value]) -> Self {
+        let manifest = json!({ "isServed": false, "moments": snapshots, "recordings": recordings });
+        Document { manifest, embedded: Vec::new() }
     }
 
     /// Makes a page that requests its data from the server.

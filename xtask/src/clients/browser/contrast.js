@@ -18,7 +18,7 @@ const behind = element => {
 let [least, of] = [Infinity, ""];
 // The lines of a tree are a drawing, not text.
 for (const element of document.querySelectorAll("h1, label, button:not(:disabled), .row, .row span:not(.indent), footer, .sheet :is(p, h2, th, td, caption)")) {
-  if (!element.checkVisibility()) {
+  if (!element.checkVisibility() || element.textContent.trim() === "") {
     continue;
   }
   const [text, ground] = [luminance(getComputedStyle(element).color), luminance(behind(element))];

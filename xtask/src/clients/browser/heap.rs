@@ -61,7 +61,8 @@ pub(crate) fn details(bench: &Bench) -> Result<String, Failure> {
 /// Folds the first line that has children and opens it again. Folded lines are not copied.
 fn keyboard(bench: &Bench) -> Result<String, Failure> {
     let browser = &bench.browser;
-    browser.run("return choose({ by: 'scope,type,stack', cut: '', within: '' })", &[])?;
+    browser
+        .run("return choose({ by: 'scope,type,stack', cut: '', within: '', as: 'text' })", &[])?;
     bench.drawn()?;
     let all = bench.copied()?;
     browser.run("document.querySelector('.row[tabindex=\"0\"]').focus()", &[])?;

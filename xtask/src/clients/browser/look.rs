@@ -2,11 +2,8 @@
 
 use serde_json::json;
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::Command;
 
-use super::{Bench, expect_equal, heap, sample};
-use crate::build;
+use super::{Bench, expect_equal, sample};
 use crate::failure::Failure;
 
 pub(crate) fn schemes(bench: &Bench) -> Result<String, Failure> {
@@ -56,7 +53,7 @@ pub(crate) fn resident(bench: &Bench) -> Result<String, Failure> {
     bench.open(&bench.page(&files)?.ok_or("no page was written")?)?;
     let browser = &bench.browser;
     let tabs = || browser.run("return [...$('views').children].map(tab => tab.id.slice(5))", &[]);
-    if tabs()? != json!(["trees", "treemap", "difference", "time", "resident"]) {
+    if tabs()? != json!(["trees", "difference", "resident", "time"]) {
         return Err(format!("the tabs are {}", tabs()?).into());
     }
     browser.click("#view-resident")?;
@@ -80,7 +77,7 @@ pub(crate) fn resident(bench: &Bench) -> Result<String, Failure> {
         json!({ "version": 1, "hasMozMallocUsableSize": true, "reports": [] }).to_string(),
     )?;
     bench.open(&bench.page(&[silent])?.ok_or("no page was written")?)?;
-    if tabs()? != json!(["trees", "treemap", "difference", "time"]) {
+    if tabs()? != json!(["trees"]) {
         return Err(format!("of an empty report, the tabs are {}", tabs()?).into());
     }
     Ok("each moment as the command line explains it; no tab where a report does not say".into())
@@ -90,7 +87,7 @@ pub(crate) fn areas(bench: &Bench) -> Result<String, Failure> {
     let file = sample(&bench.folder, "before.json", 1)?;
     bench.open(&bench.page(&[file])?.ok_or("no page was written")?)?;
     let browser = &bench.browser;
-    browser.click("#view-treemap")?;
+    browser.click("#as-treemap")?;
     browser.wait("document.querySelector('.treemap')")?;
     // The area per byte of all rectangles of the first level.
     let scales = browser.run(
@@ -123,70 +120,4 @@ pub(crate) fn areas(bench: &Bench) -> Result<String, Failure> {
         return Err(format!("the way led to {inside}, and back to {outside}").into());
     }
     Ok(format!("{} areas are as their amounts; Enter leads in, a click out", scales.len()))
-}
-
-/// Takes screenshots of the example program for the README, before and after an unreported
-/// structure.
-pub(crate) fn pictures(bench: &Bench, into: &Path, text: &Path) -> Result<(), Failure> {
-    fs::create_dir_all(into)?;
-    let files = example(bench, text)?;
-    let page = bench.page(&files)?.ok_or("no page was written")?;
-    // The next page replaces it.
-    let kept = bench.folder.join("kept.html");
-    fs::rename(page.trim_start_matches("file://"), &kept)?;
-    let page = format!("file://{}", kept.display());
-    let scoped = bench.page(&heap::requests(bench)?)?.ok_or("no page was written")?;
-    let by = |view: &str| if view == "heap" { "scope,type,stack" } else { "" };
-    for (view, scheme, width, height) in [
-        ("trees", "light", 1200, 760),
-        ("treemap", "dark", 1200, 760),
-        ("difference", "light", 1200, 560),
-        ("dark", "light", 1200, 700),
-        ("coverage", "dark", 1200, 900),
-        ("time", "light", 1200, 620),
-        ("resident", "light", 1200, 860),
-        ("resident", "dark", 1600, 860),
-        ("resident", "light", 1600, 860),
-        ("resident", "light", 800, 860),
-        ("resident", "dark", 800, 860),
-        ("trees", "dark", 800, 700),
-        ("treemap", "light", 800, 700),
-        ("difference", "dark", 800, 600),
-        ("dark", "dark", 800, 700),
-        ("coverage", "light", 800, 900),
-        ("heap", "light", 1600, 760),
-        ("heap", "dark", 800, 760),
-        ("heap", "light", 800, 760),
-        ("heap", "dark", 1600, 760),
-    ] {
-        bench.browser.window(width, height)?;
-        bench.browser.prefer(scheme)?;
-        bench.open(if view == "heap" { &scoped } else { &page })?;
-        bench
-            .browser
-            .run("return choose(arguments[0])", &[json!({ "view": view, "by": by(view) })])?;
-        bench.drawn()?;
-        bench.browser.picture(&into.join(format!("{view}-{scheme}-{width}.png")))?;
-    }
-    Ok(())
-}
-
-/// Takes two snapshots of the example program with their dumps, on this folder of text.
-fn example(bench: &Bench, text: &Path) -> Result<Vec<PathBuf>, Failure> {
-    let subject = build::debug("memreport-tests", "fulltext")?;
-    let [before, after] =
-        ["before", "after"].map(|name| bench.folder.join(format!("{name}.json.gz")));
-    let status = Command::new(subject)
-        .arg(text)
-        .args(["--plant", "unreported", "--plant", "double", "--plant", "interior"])
-        .arg("--baseline")
-        .arg(&before)
-        .arg("--snapshot")
-        .arg(&after)
-        .env("DMD", "1")
-        .status()?;
-    if !status.success() {
-        return Err("the example program failed".into());
-    }
-    Ok(vec![before, after])
 }

@@ -68,6 +68,7 @@ fn row(name: &str) -> String {
 pub(crate) fn folding(bench: &Bench) -> Result<String, Failure> {
     let files = [sample(&bench.folder, "before.json", 1)?, sample(&bench.folder, "after.json", 2)?];
     let page = bench.page(&files)?.ok_or("no page was written")?;
+    let page = format!("{page}#as=text");
     bench.open_afresh(&page)?;
     let small = row("small");
     let one = row("one");
@@ -106,7 +107,8 @@ pub(crate) fn folding(bench: &Bench) -> Result<String, Failure> {
 
 pub(crate) fn keyboard(bench: &Bench) -> Result<String, Failure> {
     let file = sample(&bench.folder, "before.json", 1)?;
-    bench.open_afresh(&bench.page(&[file])?.ok_or("no page was written")?)?;
+    let page = bench.page(&[file])?.ok_or("no page was written")?;
+    bench.open_afresh(&format!("{page}#as=text"))?;
     let [right, down, left, end] = ["\u{e014}", "\u{e015}", "\u{e012}", "\u{e010}"];
     let focused = || -> Result<String, Failure> {
         let name = "return document.activeElement.querySelector?.('.name')?.textContent ?? ''";
@@ -213,6 +215,7 @@ pub(crate) fn copying(bench: &Bench) -> Result<String, Failure> {
     let pasted = browser.run("return document.querySelector('textarea').value", &[])?;
     let printed = bench.printed(&[&name])?;
     expect_equal("pasted", &printed, pasted.as_str().unwrap_or_default())?;
+    bench.browser.run("return choose({ as: 'text' })", &[])?;
     // Selects from the middle of one line to the middle of another.
     let part = browser.run(
         "const names = [...document.querySelectorAll('.row .name')];
@@ -229,6 +232,28 @@ pub(crate) fn copying(bench: &Bench) -> Result<String, Failure> {
         part.as_str().unwrap_or_default(),
     )?;
     Ok(format!("{} bytes through the clipboard, and a part", printed.len()))
+}
+
+/// Opens a second file on the page: its trees and the difference are those that are printed.
+pub(crate) fn opened(bench: &Bench) -> Result<String, Failure> {
+    let files = [sample(&bench.folder, "before.json", 1)?, sample(&bench.folder, "after.json", 2)?];
+    let [before, after] = [&files[0], &files[1]].map(|file| file.display().to_string());
+    bench.open_afresh(&bench.page(&files[..1])?.ok_or("no page was written")?)?;
+    let browser = &bench.browser;
+    browser.choose_file(&files[1])?;
+    browser.wait("data.moments.length === 2")?;
+    bench.drawn()?;
+    expect_equal("opened", &bench.printed(&[&after])?, &bench.copied()?)?;
+    browser.click("#view-difference")?;
+    browser.wait("chosen.view === 'difference'")?;
+    bench.drawn()?;
+    expect_equal("compared", &bench.printed(&["diff", &before, &after])?, &bench.copied()?)?;
+    let garbage = bench.folder.join("garbage.json");
+    fs::write(&garbage, "{")?;
+    browser.choose_file(&garbage)?;
+    browser
+        .wait("$('trouble').textContent.startsWith('garbage.json: this is no memory report')")?;
+    Ok("shown and compared as the command line does; what is no report is named".into())
 }
 
 pub(crate) fn many(bench: &Bench) -> Result<String, Failure> {

@@ -51,7 +51,7 @@ pub(crate) fn program(bench: &Bench) -> Result<String, Failure> {
         Ok(browser.run(find, &[path.into()])?.as_f64().unwrap_or(-1.0))
     };
     let moments = |count: usize| {
-        browser.wait(&format!("origin.moments.length === {count} && !$('measure').disabled"))
+        browser.wait(&format!("service.moments.length === {count} && !$('measure').disabled"))
     };
     moments(1)?;
     let before = amount("explicit/served/cache")?;
@@ -81,7 +81,7 @@ pub(crate) fn program(bench: &Bench) -> Result<String, Failure> {
     }
     browser.click("#view-time")?;
     browser.run("$('every').value = '1'; $('every').dispatchEvent(new Event('change'))", &[])?;
-    browser.wait("document.querySelectorAll('.chart .dot.series0').length >= 5")?;
+    browser.wait("document.querySelectorAll('.chart .dot').length >= 5")?;
     browser.run("$('every').value = ''; $('every').dispatchEvent(new Event('change'))", &[])?;
     let cookie = browser.run("return document.cookie", &[])?;
     if cookie != "" {

@@ -1,7 +1,8 @@
 //! `about-memory page build FILE… -o PAGE`: writes one page that shows reports in any browser,
 //! offline.
 
-use super::findings;
+use super::findings::{self, Piece};
+use super::recording::PageRecording;
 use super::serve::{Measured, Program, Source};
 use super::snapshot::{PageSnapshot, difference};
 use crate::command::flags::Output;
@@ -19,8 +20,8 @@ use std::time::SystemTime;
 /// `about-memory page build`
 #[derive(Debug, Args)]
 pub struct PageBuildArgs {
-    /// Memory reports, the oldest first, and pids of running programs to measure; a DMD dump
-    /// beside a report is shown with it
+    /// Memory reports, the oldest first, recordings, and pids of running programs to measure; a
+    /// DMD dump beside a report is shown with it
     #[arg(required = true, value_name = "FILE|PID")]
     pub files: Vec<PathBuf>,
     /// The page to write; it needs no other file and no network
@@ -42,10 +43,15 @@ impl PageBuildArgs {
     /// A file cannot be shown, or the page cannot be written.
     pub fn run(self, context: &mut Context<'_>) -> Result<ExitCode, Failure> {
         let mut snapshots = Vec::new();
+        let mut recordings = Vec::new();
         for path in &self.files {
-            snapshots.push(self.snapshot(path)?);
+            match PageRecording::is_at(path) {
+                true if self.anonymize => return Err(private(path).into()),
+                true => recordings.push(PageRecording::of_file(path, &mut context.notes)?),
+                false => snapshots.push(self.snapshot(path)?),
+            }
         }
-        let document = embed_all(&snapshots, &mut context.notes)?;
+        let document = embed_all(&snapshots, &recordings, &mut context.notes)?;
         let written = Output::create(&self.output).and_then(|mut file| {
             document.write(&mut file)?;
             file.keep()
@@ -73,6 +79,11 @@ impl PageBuildArgs {
     }
 }
 
+/// Returns the message for a recording, whose functions may be private.
+fn private(path: &Path) -> String {
+    format!("{}: a recording cannot be anonymized; leave it out", path.display())
+}
+
 /// Measures a running program, with a dump if DMD is on.
 fn measure(target: &Target, args: &PageBuildArgs) -> Result<PageSnapshot, Failure> {
     let program = Program::new(target, args.anonymize)?;
@@ -81,10 +92,18 @@ fn measure(target: &Target, args: &PageBuildArgs) -> Result<PageSnapshot, Failur
     Ok(snapshot.taken(SystemTime::now(), dump))
 }
 
-/// Makes a page of snapshots, their findings and differences.
-fn embed_all(snapshots: &[PageSnapshot], notes: &mut dyn Write) -> Result<Document, Failure> {
+/// Makes a page of snapshots, their findings and differences, and of recordings.
+fn embed_all(
+    snapshots: &[PageSnapshot],
+    recordings: &[PageRecording],
+    notes: &mut dyn Write,
+) -> Result<Document, Failure> {
     let summaries: Vec<_> = snapshots.iter().map(PageSnapshot::summary).collect();
-    let mut document = Document::offline(&summaries);
+    let of_recordings: Vec<_> = recordings.iter().map(PageRecording::summary).collect();
+    let mut document = Document::offline(&summaries, &of_recordings);
+    for (index, recording) in recordings.iter().enumerate() {
+        document.embed(format!("recordings/{index}"), &recording.json)?;
+    }
     let all: Vec<&PageSnapshot> = snapshots.iter().collect();
     for (index, snapshot) in snapshots.iter().enumerate() {
         document.embed(format!("moments/{index}/reports"), &snapshot.reports()?)?;
@@ -92,7 +111,9 @@ fn embed_all(snapshots: &[PageSnapshot], notes: &mut dyn Write) -> Result<Docume
             for note in &found.notes {
                 writeln!(notes, "about-memory: {note}")?;
             }
-            document.embed(format!("moments/{index}/findings"), &found.json)?;
+            for Piece { name, json } in &found.pieces {
+                document.embed(format!("moments/{index}/{name}"), json)?;
+            }
         }
     }
     for (first, second) in pairs(snapshots.len()) {

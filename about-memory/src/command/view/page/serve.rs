@@ -9,6 +9,7 @@ mod gate;
 mod http;
 mod server;
 
+use super::recording::PageRecording;
 use super::snapshot::PageSnapshot;
 use crate::context::Context;
 use crate::error::Failure;
@@ -25,8 +26,8 @@ pub use source::{Measured, Source};
 /// `about-memory page serve`
 #[derive(Debug, Args)]
 pub struct PageServeArgs {
-    /// Memory reports to show, the oldest first, and pids of running programs to measure; by
-    /// default, all programs of `about-memory ps`
+    /// Memory reports to show, the oldest first, recordings, and pids of running programs to
+    /// measure; by default, all programs of `about-memory ps`
     #[arg(value_name = "FILE|PID")]
     pub targets: Vec<PathBuf>,
     /// The port to listen on [default: a free one]
@@ -47,6 +48,9 @@ impl PageServeArgs {
         for path in &self.targets {
             match open::running(path) {
                 Some(target) => server.add_program(&target)?,
+                None if PageRecording::is_at(path) => {
+                    server.add_recording(PageRecording::of_file(path, &mut context.notes)?);
+                }
                 None => server.add_snapshot(PageSnapshot::of_file(path, self.input.options())?),
             }
         }

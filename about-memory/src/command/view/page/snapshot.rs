@@ -32,6 +32,8 @@ pub(crate) struct PageSnapshot {
     /// The sums of the dump's blocks, once it has been read.
     pub(crate) blocks: OnceLock<Option<Blocks>>,
     taken: Option<SystemTime>,
+    /// The name of its first process, with its pid.
+    process: String,
     figures: Value,
     notes: Vec<String>,
 }
@@ -70,11 +72,12 @@ impl PageSnapshot {
             Filter::All,
             &settings,
         )?;
-        let mut figures = Value::Null;
+        let (mut figures, mut first) = (Value::Null, String::new());
         let files = [file];
         // An error leaves the figures empty; the trees report it.
         let _ = Page::new(&files, &settings).processes(|process| {
             figures = figures_of(&process);
+            process.name.clone_into(&mut first);
             // The first process is the main one. Stop after it.
             Err(())
         });
@@ -82,7 +85,18 @@ impl PageSnapshot {
         let time = resident.as_ref().and_then(|resident| resident.time_ms);
         let taken = time.and_then(|time| UNIX_EPOCH.checked_add(Duration::from_millis(time)));
         let (dump, blocks) = (None, OnceLock::new());
-        Ok(PageSnapshot { name, report, options, dump, resident, blocks, taken, figures, notes })
+        Ok(PageSnapshot {
+            name,
+            report,
+            options,
+            dump,
+            resident,
+            blocks,
+            taken,
+            process: first,
+            figures,
+            notes,
+        })
     }
 
     /// Adds a dump, and the time if the report has none.
@@ -120,7 +134,7 @@ impl PageSnapshot {
             sheets.iter().filter(|(_, is_there)| *is_there).map(|(name, _)| *name).collect();
         json!({
             "name": self.label(), "place": self.name, "taken": taken.map(|taken| taken.as_secs_f64() * 1000.0),
-            "figures": self.figures, "notes": self.notes, "sheets": sheets,
+            "process": self.process, "figures": self.figures, "notes": self.notes, "sheets": sheets,
         })
     }
 

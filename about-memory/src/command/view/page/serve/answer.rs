@@ -2,13 +2,15 @@
 
 use super::source::{Measured, Source};
 use super::store::{SnapshotStore, StoredSnapshot};
-use crate::command::view::page::findings;
-use crate::command::view::page::snapshot::{PageSnapshot, difference};
+use crate::command::view::page::findings::{self, PIECES, Piece};
+use crate::command::view::page::recording::PageRecording;
+use crate::command::view::page::snapshot::{Dump, PageSnapshot, difference};
 use crate::error::Failure;
 use crate::render::page::document::{self, Document};
 use hyper::{Method, StatusCode};
 use memreport::snapshot::read::Options;
 use serde_json::{Value, json};
+use std::fs;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
@@ -30,6 +32,7 @@ pub(super) enum Answer {
 pub(super) struct Library {
     store: Mutex<SnapshotStore>,
     sources: Vec<Box<dyn Source>>,
+    recordings: Vec<PageRecording>,
 }
 
 /// The target of a request.
@@ -38,12 +41,17 @@ enum Route {
     Page,
     Snapshots,
     Reports(u64),
-    Findings(u64),
+    Piece(u64, &'static str),
+    Recording(usize),
     File(u64),
+    Dump(u64),
     Difference(u64, u64),
     Measure(usize),
     MeasureBriefly(usize),
+    MeasureAnonymized(usize),
     Minimize(usize),
+    Track(usize),
+    Untrack(usize),
 }
 
 /// Returns the route of a request line. Paths never name files.
@@ -54,14 +62,21 @@ fn route(method: &Method, path: &str) -> Option<Route> {
         (true, [""]) => Route::Page,
         (true, ["moments"]) => Route::Snapshots,
         (true, ["moments", id, "reports"]) => Route::Reports(id.parse().ok()?),
-        (true, ["moments", id, "findings"]) => Route::Findings(id.parse().ok()?),
         (true, ["moments", id, "file"]) => Route::File(id.parse().ok()?),
+        (true, ["moments", id, "dump"]) => Route::Dump(id.parse().ok()?),
+        (true, ["moments", id, piece]) => {
+            Route::Piece(id.parse().ok()?, PIECES.into_iter().find(|known| known == piece)?)
+        }
+        (true, ["recordings", id]) => Route::Recording(id.parse().ok()?),
         (true, ["differences", first, second]) => {
             Route::Difference(first.parse().ok()?, second.parse().ok()?)
         }
         (false, ["measure", source]) => Route::Measure(source.parse().ok()?),
         (false, ["measure-briefly", source]) => Route::MeasureBriefly(source.parse().ok()?),
+        (false, ["measure-anonymized", source]) => Route::MeasureAnonymized(source.parse().ok()?),
         (false, ["minimize", source]) => Route::Minimize(source.parse().ok()?),
+        (false, ["track", source]) => Route::Track(source.parse().ok()?),
+        (false, ["untrack", source]) => Route::Untrack(source.parse().ok()?),
         _ => return None,
     })
 }
@@ -69,6 +84,10 @@ fn route(method: &Method, path: &str) -> Option<Route> {
 impl Library {
     pub(super) fn add(&mut self, snapshot: PageSnapshot) {
         self.store().add(snapshot, None);
+    }
+
+    pub(super) fn add_recording(&mut self, recording: PageRecording) {
+        self.recordings.push(recording);
     }
 
     pub(super) fn add_source(&mut self, source: Box<dyn Source>) {
@@ -112,8 +131,14 @@ impl Library {
             Route::Reports(id) => {
                 Answer::Json(document::gzip(&self.stored(id)?.snapshot.reports()?)?)
             }
-            Route::Findings(id) => self.findings(&*self.stored(id)?)?,
-            Route::File(id) => self.file(&*self.stored(id)?)?,
+            Route::Piece(id, name) => self.piece(&*self.stored(id)?, name)?,
+            Route::Recording(id) => {
+                let recording =
+                    self.recordings.get(id).ok_or("There is no such recording here.")?;
+                Answer::Json(document::gzip(&recording.json)?)
+            }
+            Route::File(id) => Self::file(&*self.stored(id)?)?,
+            Route::Dump(id) => Self::dump(&*self.stored(id)?)?,
             Route::Difference(first, second) => {
                 let (first, second) = (self.stored(first)?, self.stored(second)?);
                 let json = difference(&first.snapshot, &second.snapshot)?;
@@ -125,9 +150,21 @@ impl Library {
             Route::MeasureBriefly(source) => {
                 self.json(&json!({ "moment": self.measure(source, false)? }))?
             }
+            Route::MeasureAnonymized(source) => {
+                let measured = self.source(source)?.measure_anonymized()?;
+                self.json(&json!({ "moment": self.keep(source, measured)? }))?
+            }
             Route::Minimize(source) => {
                 self.source(source)?.minimize()?;
                 self.json(&json!({ "moment": self.measure(source, true)? }))?
+            }
+            Route::Track(source) => {
+                self.source(source)?.track(true)?;
+                self.json(&json!({ "moment": self.measure(source, true)? }))?
+            }
+            Route::Untrack(source) => {
+                self.source(source)?.track(false)?;
+                self.json(&json!({ "moment": self.measure(source, false)? }))?
             }
         })
     }
@@ -150,7 +187,8 @@ impl Library {
             .enumerate()
             .map(|(id, source)| json!({ "id": id, "name": source.name() }))
             .collect();
-        json!({ "moments": snapshots, "sources": sources })
+        let recordings: Vec<Value> = self.recordings.iter().map(PageRecording::summary).collect();
+        json!({ "moments": snapshots, "sources": sources, "recordings": recordings })
     }
 
     /// Stores the snapshots that a program saved itself.
@@ -165,29 +203,43 @@ impl Library {
 
     /// Measures a program, and stores the snapshot.
     fn measure(&self, id: usize, with_dump: bool) -> Result<u64, Failure> {
-        let source = self.source(id)?;
-        let Measured { report, dump } = source.measure(with_dump)?;
-        let snapshot = snapshot_of(source, report)?;
+        let measured = self.source(id)?.measure(with_dump)?;
+        self.keep(id, measured)
+    }
+
+    fn keep(&self, id: usize, Measured { report, dump }: Measured) -> Result<u64, Failure> {
+        let snapshot = snapshot_of(self.source(id)?, report)?;
         Ok(self.store().add(snapshot.taken(SystemTime::now(), dump), Some(id)))
     }
 
-    fn findings(&self, stored: &StoredSnapshot) -> Result<Answer, Failure> {
+    fn piece(&self, stored: &StoredSnapshot, name: &str) -> Result<Answer, Failure> {
         let found = stored.findings.get_or_init(|| {
             let same_source = self.store().same_source(stored);
             let snapshots: Vec<&PageSnapshot> =
                 same_source.iter().map(|other| &other.snapshot).collect();
             let index = same_source.iter().position(|other| other.id == stored.id)?;
-            findings::find(&snapshots, index).and_then(|found| document::gzip(&found.json).ok())
+            let found = findings::find(&snapshots, index)?;
+            let zipped = |piece: &Piece| Some((piece.name, document::gzip(&piece.json).ok()?));
+            found.pieces.iter().map(zipped).collect()
         });
         let missing = "no dump of DMD lies beside this report, nor does it say what is resident";
-        Ok(Answer::Json(found.clone().ok_or(missing)?))
+        let pieces = found.as_ref().ok_or(missing)?;
+        let piece = pieces.get(name).ok_or("this dump has no such part")?;
+        Ok(Answer::Json(piece.clone()))
     }
 
-    fn file(&self, stored: &StoredSnapshot) -> Result<Answer, Failure> {
-        let report = &stored.snapshot.report;
-        let is_gzip = report.starts_with(&[0x1f, 0x8b]);
-        let bytes = if is_gzip { report.clone() } else { document::gzip(report)? };
+    fn file(stored: &StoredSnapshot) -> Result<Answer, Failure> {
+        let bytes = zipped(&stored.snapshot.report)?;
         Ok(Answer::File(bytes, format!("memory-report-{}.json.gz", stored.id)))
+    }
+
+    fn dump(stored: &StoredSnapshot) -> Result<Answer, Failure> {
+        let bytes = match &stored.snapshot.dump {
+            Some(Dump::Bytes(bytes)) => zipped(bytes)?,
+            Some(Dump::File(path)) => zipped(&fs::read(path)?)?,
+            None => return Err("no dump of DMD lies beside this report".into()),
+        };
+        Ok(Answer::File(bytes, format!("memory-report-{}.dmd.json.gz", stored.id)))
     }
 
     fn stored(&self, id: u64) -> Result<Arc<StoredSnapshot>, Failure> {
@@ -204,6 +256,12 @@ impl Library {
     fn store(&self) -> MutexGuard<'_, SnapshotStore> {
         self.store.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Returns the bytes of a file, gzipped unless they are already.
+fn zipped(bytes: &[u8]) -> Result<Vec<u8>, Failure> {
+    let is_gzip = bytes.starts_with(&[0x1f, 0x8b]);
+    Ok(if is_gzip { bytes.to_vec() } else { document::gzip(bytes)? })
 }
 
 /// Makes a snapshot of a program's report.
@@ -227,6 +285,17 @@ mod tests {
             ("POST", "/measure/0", Some(Route::Measure(0))),
             ("POST", "/measure-briefly/0", Some(Route::MeasureBriefly(0))),
             ("POST", "/minimize/0", Some(Route::Minimize(0))),
+            ("POST", "/measure-anonymized/0", Some(Route::MeasureAnonymized(0))),
+            ("GET", "/measure-anonymized/0", None),
+            ("POST", "/track/0", Some(Route::Track(0))),
+            ("POST", "/untrack/0", Some(Route::Untrack(0))),
+            ("GET", "/track/0", None),
+            ("GET", "/untrack/0", None),
+            ("GET", "/moments/7/heap", Some(Route::Piece(7, "heap"))),
+            ("GET", "/moments/7/dump", Some(Route::Dump(7))),
+            ("GET", "/moments/7/passwd", None),
+            ("GET", "/recordings/0", Some(Route::Recording(0))),
+            ("GET", "/recordings/../0", None),
             ("GET", "/measure/0", None),
             ("GET", "/minimize/0", None),
             ("POST", "/", None),

@@ -38,12 +38,11 @@ impl Source for Program {
     }
 
     fn measure(&self, with_dump: bool) -> Result<Measured, Failure> {
-        let report = match self.connection.report(with_dump) {
-            // DMD is off or missing.
-            Err(LiveError::Refused(..)) if with_dump => self.connection.report(false),
-            other => other,
-        }?;
-        Ok(Measured { report: report.report, dump: report.dump })
+        measure(&self.connection, with_dump)
+    }
+
+    fn measure_anonymized(&self) -> Result<Measured, Failure> {
+        measure(&self.connection.clone().anonymize(true), true)
     }
 
     fn history(&self) -> Result<Vec<Vec<u8>>, Failure> {
@@ -59,4 +58,18 @@ impl Source for Program {
         self.connection.ask(&Request::new("minimize"))?;
         Ok(())
     }
+
+    fn track(&self, is_on: bool) -> Result<(), Failure> {
+        self.connection.ask(&Request::new(if is_on { "track" } else { "untrack" }))?;
+        Ok(())
+    }
+}
+
+fn measure(connection: &Connection, with_dump: bool) -> Result<Measured, Failure> {
+    let report = match connection.report(with_dump) {
+        // DMD is off or missing.
+        Err(LiveError::Refused(..)) if with_dump => connection.report(false),
+        other => other,
+    }?;
+    Ok(Measured { report: report.report, dump: report.dump })
 }

@@ -5,6 +5,7 @@ use super::gate::Gate;
 use super::http;
 use super::program::Program;
 use super::source::Source;
+use crate::command::view::page::recording::PageRecording;
 use crate::command::view::page::snapshot::PageSnapshot;
 use crate::error::Failure;
 use crate::input::live::{LiveError, Target};
@@ -36,6 +37,11 @@ impl Server {
     /// Adds a snapshot that the page shows.
     pub(super) fn add_snapshot(&mut self, snapshot: PageSnapshot) {
         self.library.add(snapshot);
+    }
+
+    /// Adds a recording that the page shows.
+    pub(super) fn add_recording(&mut self, recording: PageRecording) {
+        self.library.add_recording(recording);
     }
 
     /// Returns whether no program can be measured.

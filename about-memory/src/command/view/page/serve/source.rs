@@ -14,6 +14,14 @@ pub trait Source: Debug + Send + Sync {
     /// The program does not answer, or refuses.
     fn measure(&self, with_dump: bool) -> Result<Measured, Failure>;
 
+    /// Measures the program without private words, which its reporters replace.
+    ///
+    /// # Errors
+    /// The program does not answer, or cannot.
+    fn measure_anonymized(&self) -> Result<Measured, Failure> {
+        Err("this program cannot leave private words out".into())
+    }
+
     /// Returns the report files that it saved itself, oldest first.
     ///
     /// # Errors
@@ -27,6 +35,14 @@ pub trait Source: Debug + Send + Sync {
     /// # Errors
     /// The program does not answer, or cannot.
     fn minimize(&self) -> Result<(), Failure>;
+
+    /// Begins to track its blocks, or stops.
+    ///
+    /// # Errors
+    /// The program does not answer, or has no tracker.
+    fn track(&self, _is_on: bool) -> Result<(), Failure> {
+        Err("this program cannot be tracked".into())
+    }
 }
 
 /// The measurement of a program.

@@ -1,7 +1,7 @@
 //! Stores the last snapshots of a server, within a limit of memory.
 
 use crate::command::view::page::snapshot::PageSnapshot;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, OnceLock};
 
 /// The largest number of snapshots, and of their bytes. At least one is kept.
@@ -15,8 +15,8 @@ pub(super) struct StoredSnapshot {
     /// The program that was measured; none for a file.
     pub(super) source: Option<usize>,
     pub(super) snapshot: PageSnapshot,
-    /// The findings, once a page has requested them.
-    pub(super) findings: OnceLock<Option<Vec<u8>>>,
+    /// The pieces of the findings, gzipped, once a page has requested one.
+    pub(super) findings: OnceLock<Option<BTreeMap<&'static str, Vec<u8>>>>,
 }
 
 /// Snapshots in the order of arrival.

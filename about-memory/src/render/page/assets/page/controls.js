@@ -1,0 +1,161 @@
+// The tabs and the settings of the view that is shown, and what is said of the item that is pointed at.
+"use strict";
+
+/** The views that there are data for; the one that is chosen in any case. */
+function tabs() {
+  const sheets = present()?.sheets ?? [];
+  const pieces = findings?.pieces ?? [];
+  const isThere = view => ({
+    trees: data.moments.length > 0 || service.recordings.length === 0, difference: data.moments.length > 1,
+    time: data.moments.length > 1, recording: service.recordings.length > 0,
+    dark: sheets.includes("dark"), heap: sheets.includes("heap"), coverage: sheets.includes("coverage"),
+    resident: sheets.includes("resident"), types: pieces.includes("types"), retained: pieces.includes("retained"),
+  })[view] || view === chosen.view;
+  return Object.keys(VIEWS).filter(isThere);
+}
+
+function drawControls() {
+  const focused = document.activeElement?.id;
+  $("views").replaceChildren(...tabs().map(viewButton));
+  if (focused?.startsWith("view-")) {
+    $(`view-${chosen.view}`)?.focus();
+  }
+  $(`view-${chosen.view}`).scrollIntoView({ block: "nearest", inline: "nearest" });
+  panel.setAttribute("aria-labelledby", `view-${chosen.view}`);
+  drawLayouts();
+  drawSelects();
+  showSettings();
+  for (const id of TYPED) {
+    if (document.activeElement !== $(id)) {
+      $(id).value = chosen[id];
+    }
+  }
+  $("filter").setAttribute("aria-invalid", String(chosen.regex === "1" && regexOf(chosen.filter) === null));
+  for (const id of ["regex", "verbose", "invert"]) {
+    $(id).checked = chosen[id] === "1";
+  }
+  for (const id of ["units", "by", "cut", "what", "rec", "base", "colour"]) {
+    $(id).value = chosen[id];
+  }
+  $("only").hidden = chosen.only === "";
+  $("only").textContent = `Only ${chosen.only.replace(":", " ")} ×`;
+  $("only").setAttribute("aria-label", `Only ${chosen.only.replace(":", " ")}: show all again`);
+  $("cut").options[0].textContent = `below ${["flame", "icicle"].includes(chosen.as) ? "0.1%, as fits a graph" : "1%"}`;
+  $("units").options[0].textContent = ["text", "treemap"].includes(chosen.as) ? "as about:memory" : "KiB, MiB, GiB";
+  drawNotes(chosen.view === "recording" ? [] : [...(present()?.notes ?? []), ...(findings?.notes ?? [])]);
+  drawActions();
+  describe(null);
+}
+
+/** Shows the settings that mean something to the view and its layout. */
+function showSettings() {
+  const { view } = chosen;
+  const layout = VIEWS[view].layouts.includes(chosen.as) ? chosen.as : "";
+  const isReports = view === "trees" || view === "difference";
+  const isFlame = layout === "flame" || layout === "icicle";
+  const isShown = {
+    "for-difference": view === "difference" && data.moments.length > 1,
+    "for-recording": view === "recording" && service.recordings.length > 0,
+    "for-reports": isReports,
+    "for-heap": view === "heap" || (view === "recording" && service.recordings.length > 0),
+    "for-find": view === "dark" || (VIEWS[view].layouts.length > 0 && !["text", "treemap"].includes(layout) && (!isReports || isFlame)),
+    "for-flame": isFlame && view !== "trees",
+    "for-base": ["heap", "types", "retained"].includes(view) && $("base").options.length > 1,
+    "for-units": view !== "dark" && view !== "coverage" && view !== "resident",
+  };
+  for (const label of /** @type {NodeListOf<HTMLElement>} */ ($("settings").querySelectorAll("label[class]"))) {
+    label.hidden = !isShown[label.className];
+  }
+  $("moment").parentElement.hidden = view === "difference" || view === "recording" || data.moments.length < 2;
+  $("copy").hidden = !isReports && view !== "heap";
+}
+
+function drawLayouts() {
+  const { layouts } = VIEWS[chosen.view];
+  $("layouts").hidden = layouts.length < 2;
+  const current = layouts.includes(chosen.as) ? chosen.as : "";
+  $("layouts").replaceChildren($("layouts").firstElementChild, ...layouts.map(layout => {
+    const made = button(LAYOUTS[layout], () => choose({ as: layout, at: "" }), { id: `as-${layout || "table"}` });
+    made.setAttribute("aria-pressed", String(layout === current));
+    return made;
+  }));
+}
+
+function viewButton(view) {
+  const isChosen = view === chosen.view;
+  const made = button(VIEWS[view].title, () => choose({ view }).then(() => $(`view-${view}`)?.focus()),
+    { role: "tab", id: `view-${view}`, tabIndex: isChosen ? 0 : -1 });
+  made.setAttribute("aria-selected", String(isChosen));
+  made.setAttribute("aria-controls", "panel");
+  return made;
+}
+
+function drawSelects() {
+  const option = moment => element("option", { value: String(moment.id) }, nameOf(moment));
+  const [first, second] = data.moments.length > 1 ? pair() : [];
+  for (const [id, moment] of [["moment", present()], ["first", first], ["second", second]]) {
+    $(id).replaceChildren(...data.moments.map(option));
+    $(id).value = moment ? String(moment.id) : "";
+  }
+  for (const option of $("second").options) {
+    option.disabled = !data.has(`differences/${first?.id}/${option.value}`);
+  }
+  const sheet = { heap: "heap", types: "heap", retained: "heap" }[chosen.view] ?? "";
+  const others = data.moments.filter(moment => moment !== present() && moment.sheets.includes(sheet));
+  $("base").replaceChildren(element("option", { value: "" }, "nothing"), ...others.map(option));
+  $("rec").replaceChildren(...service.recordings.map(({ name }, id) => element("option", { value: id === 0 ? "" : String(id) }, name)));
+  const layout = chosen.view === "heap" && !chosen.base ? { "": "reported or not", crate: "crate" }
+    : chosen.base || chosen.what === "growth" ? { "": "change", crate: "crate" } : { "": "crate" };
+  $("colour").replaceChildren(...Object.entries(layout).map(([value, text]) => element("option", { value }, text)));
+}
+
+/** A file's name, with its folder where another has the same; a program's, with the time. */
+function nameOf(moment) {
+  if (moment.source !== undefined && moment.source !== null) {
+    return `${moment.name}, ${timeText(moment.taken)}`;
+  }
+  const isTaken = data.moments.some(other => other !== moment && other.name === moment.name);
+  return isTaken ? moment.place : moment.name;
+}
+
+function drawNotes(notes) {
+  $("notes").hidden = notes.length === 0;
+  $("notes").querySelector("summary").textContent = `${notes.length} ${notes.length === 1 ? "note" : "notes"} on this collection`;
+  $("notes").querySelector("ul").replaceChildren(...notes.map(note => element("li", {}, note)));
+}
+
+/** Says what an item is, and where more about it is to be seen. */
+function describe(item) {
+  const isTree = VIEWS[chosen.view].layouts.length > 0;
+  $("detail").hidden = !isTree;
+  const name = item?.path ?? item?.name ?? (item ? item.id.slice(item.id.indexOf(":") + 1) : "");
+  $("description").textContent = item
+    ? [name, item.size === undefined || item.kids === undefined || !("whole" in item) ? "" : itemText(item), item.description].filter(Boolean).join(" — ")
+    : "Arrow keys move, Enter goes into an item, Backspace out again; point at one to read what it is.";
+  $("links").replaceChildren(...(item ? linksOf(item) : []).map(([text, change]) => button(text, () => choose(change), { className: "link" })));
+}
+
+/**
+ * Where more is to be seen about an item: its blocks, its place with the suggestion, its owner.
+ * @returns {[string, Record<string, string>][]}
+ */
+function linksOf(item) {
+  const has = view => tabs().includes(view);
+  /** @type {[string, Record<string, string>][]} */
+  const links = [];
+  if (item.path?.includes("heap-unclassified") && has("dark")) {
+    links.push(["Unreported places and what to do", { view: "dark" }], ["Its blocks", { view: "heap", only: "state:unreported" }]);
+  } else if (item.path?.startsWith("explicit/") && has("heap")) {
+    links.push(["Its blocks", { view: "heap", by: "type,stack", within: "", only: `reporter:${item.path}` }]);
+  }
+  if (item.kind === "frame" && chosen.view === "heap") {
+    links.push(["Its places and what to do", { view: "dark", find: item.name }], ["Only this function", { within: item.name, at: "" }]);
+  }
+  if (item.kind === "type" && has("types")) {
+    links.push(["Who owns this type", { view: "types", find: item.name }], ["What it retains", { view: "retained", find: item.name }]);
+  }
+  if (["types", "retained"].includes(chosen.view) && has("heap")) {
+    links.push(["Where such blocks are allocated", { view: "heap", by: "type,stack", find: item.name.replace(/^.*: /, "") }]);
+  }
+  return links;
+}
