@@ -230,7 +230,7 @@ impl Moment {
         ]);
         let allocator = if self.service.is_multiple_of(2) { "jemalloc" } else { "glibc" };
         let report = json!({
-            "version": 1, "hasMozMallocUsableSize": true, "reports": tables.reports,
+            "version": 1, "hasMozMallocUsableSize": true, "reports": reports,
             "memreport": {
                 "version": 1, "timeMs": self.time_ms, "allocator": allocator,
                 "process": { "name": format!("service-{}", self.service), "pid": 7,
@@ -307,7 +307,7 @@ fn key(place: usize, number: usize) -> String {
     [letter(place), letter(number)].iter().collect()
 }
 
-/// Adds the stack that allocates at a place, and the one that reports it.
+/// Adds the stack that allocates at a place, and the stack of its report.
 fn add_stacks(at: usize, place: &Place, tables: &mut Tables) {
     let key = |number| key(at, number);
     tables.traces[key(0)] = json!([key(2), key(3), key(4), key(5)]);
