@@ -36,7 +36,8 @@ cargo xtask suite [N]                 two hundred tests that check their memory,
 cargo xtask calibrate                 measures the error of size formulas without a tracker, for docs/guide/src/reference/impls.md
 cargo xtask sanitize [miri|threads|addresses]   the tracker under Miri, ThreadSanitizer and AddressSanitizer, behind planted defects: minutes
 cargo xtask fuzz [SECONDS] [TARGET…]  all that reads bytes from elsewhere, under libFuzzer: 450 seconds for each target by default
-cargo xtask mutants [COUNT] [SEED]    defects in a random sample of places, and those that the package's own tests miss: hours
+cargo xtask mutants [COUNT] [SEED]    defects in a random sample of places, and those that no test finds: an hour
+cargo xtask mutants again             those that the last sample missed or did not run
 cargo xtask features                  memreport's features alone and in pairs: minutes
 cargo xtask clients [NAME [ARGS]]     snapshot, firefox, browser, prometheus, dmd-py, exports, pprof: checks against real programs
 cargo xtask clients exports [VIEWER] [--tools DIR]   each export in its own viewer";
