@@ -29,12 +29,13 @@ const FOLDERS: [&str; 5] =
     ["memreport/", "memreport-derive/", "dmd/", "dmd-analysis/", "about-memory/"];
 
 /// The tests that one build contains.
-const ALL_TESTS: [&str; 8] = [
+const ALL_TESTS: [&str; 9] = [
     "--package=memreport",
     "--package=memreport-dmd",
     "--package=memreport-analysis",
     "--package=about-memory",
     "--package=memreport-tests",
+    "--package=dmd-preload",
     "--features=memreport-dmd/census,memreport-dmd/pprof,memreport-dmd/explain",
     "--lib",
     "--test=*",

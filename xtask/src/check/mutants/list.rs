@@ -14,7 +14,7 @@ pub(super) struct Mutant {
     pub(super) name: String,
     pub(super) package: String,
     pub(super) file: String,
-    /// What kind of code changes, in cargo-mutants' words, such as `FnValue`.
+    /// Its kind of code, in cargo-mutants' words, such as `FnValue`.
     pub(super) genre: String,
     /// The type that its function returns, such as `-> bool`.
     pub(super) returns: String,

@@ -33,13 +33,13 @@ pub(super) struct Program {
 pub(super) struct Test {
     program: Program,
     name: String,
-    /// How long it takes without a mutant.
+    /// Its time without a mutant.
     seconds: f64,
     /// The mutants that it reaches.
     reached: Vec<usize>,
 }
 
-/// How a test ended.
+/// The end of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
     Passed,
@@ -47,7 +47,7 @@ pub(super) enum End {
     TimedOut,
 }
 
-/// What tests did.
+/// The results of tests.
 #[derive(Debug)]
 struct Ran {
     end: End,

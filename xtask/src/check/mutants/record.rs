@@ -11,7 +11,7 @@ use crate::failure::Failure;
 /// The least share of mutants that must be caught, in percent.
 const TARGET: usize = 90;
 
-/// What became of a mutant.
+/// The result for a mutant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
     /// A test of its own package fails.

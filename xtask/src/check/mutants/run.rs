@@ -1,4 +1,4 @@
-//! Runs the tests that reach a mutant: first those of its package, then those of the others.
+//! Runs the tests that reach a mutant: first its own package's, then other packages'.
 
 use std::io::Write;
 

@@ -57,7 +57,7 @@ pub(super) struct Built {
     pub(super) apart: BTreeMap<usize, Apart>,
 }
 
-/// What a build printed.
+/// The messages of a build.
 #[derive(Debug, Default)]
 struct Messages {
     programs: Vec<Program>,

@@ -298,6 +298,64 @@ mod tests {
         );
     }
 
+    /// Returns the text of the line at the cursor.
+    fn current(state: &State) -> &str {
+        state.line().map_or("", |line| line.text.trim())
+    }
+
+    #[test]
+    fn keys_move_over_the_nodes_and_not_beyond() {
+        let mut state = state();
+        let nodes: Vec<usize> = (0..state.screen.lines.len())
+            .filter(|line| state.screen.lines[*line].path.is_some())
+            .collect();
+        let [first, second, .., last] = nodes[..] else { panic!("{}", text(&state)) };
+        state.screen.height = 2;
+        for (code, line) in [
+            (KeyCode::End, last),
+            (KeyCode::Down, last),
+            (KeyCode::Home, first),
+            (KeyCode::Up, first),
+            (KeyCode::Char('j'), second),
+            (KeyCode::Char('k'), first),
+            (KeyCode::Char('G'), last),
+            (KeyCode::Char('g'), first),
+            (KeyCode::PageDown, second),
+            (KeyCode::PageUp, first),
+            // Opens nothing that is open: goes to the first child.
+            (KeyCode::Right, second),
+            (KeyCode::Char('x'), second),
+        ] {
+            state.key(code.into());
+            assert_eq!(state.screen.cursor, line, "{code:?}: {}", text(&state));
+        }
+        press(&mut state, "<");
+        assert!(current(&state).contains("++"), "{}", current(&state));
+        press(&mut state, "l");
+        assert!(current(&state).contains("--"), "{}", current(&state));
+        press(&mut state, "<<");
+        assert_eq!(state.screen.cursor, first);
+    }
+
+    #[test]
+    fn help_goes_with_any_key_and_control_c_always_quits() {
+        let mut state = state();
+        for key in [KeyCode::Char('?'), KeyCode::Char('h'), KeyCode::F(1)] {
+            state.key(key.into());
+            assert!(state.screen.shows_help);
+            assert_eq!(state.key(KeyCode::Char('q').into()), None);
+            assert!(!state.screen.shows_help);
+        }
+        press(&mut state, "/r");
+        assert_eq!(state.screen.filter, "r");
+        let interrupt = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
+        assert_eq!(state.key(interrupt), Some(UserAction::Quit));
+        state.key(KeyCode::Backspace.into());
+        press(&mut state, "\n");
+        assert_eq!(state.key(KeyCode::Char('r').into()), Some(UserAction::Report));
+        assert_eq!(state.key(KeyCode::Char('M').into()), Some(UserAction::Minimize));
+    }
+
     #[test]
     fn a_filter_leaves_what_it_names_and_goes_again() {
         let mut state = state();
