@@ -42,7 +42,7 @@ const ALL_TESTS: [&str; 9] = [
 ];
 
 /// The tests of whole programs that take seconds.
-const NAMED: [&str; 24] = [
+const NAMED: [&str; 26] = [
     "balance",
     "calibrated",
     "census",
@@ -56,7 +56,9 @@ const NAMED: [&str; 24] = [
     "log",
     "modes",
     "own_frames",
+    "owned",
     "page",
+    "peak",
     "recordings",
     "resident",
     "retention",

@@ -11,7 +11,7 @@ use crate::failure::Failure;
 pub(super) const MOST: usize = 4096;
 
 /// The longest time for a test without a mutant, in seconds. Slower ones are left out.
-const SLOW: f64 = 20.0;
+const SLOW: f64 = 10.0;
 
 /// The longest time for a quick test, in seconds.
 const QUICK: f64 = 0.5;
@@ -160,7 +160,7 @@ impl Group<'_> {
 
     /// Runs them with a mutant. A failure counts if the tests that fail pass without the mutant.
     pub(super) fn end_with(&self, mutant: usize) -> Result<End, Failure> {
-        let seconds = self.seconds.mul_add(5.0, 20.0);
+        let seconds = self.seconds.mul_add(2.0, 15.0);
         let ran = self.program.run(&self.names, Some(mutant), seconds)?;
         if ran.end == End::Passed {
             return Ok(End::Passed);
@@ -176,7 +176,7 @@ impl Group<'_> {
         let own = self.program;
         let is_it = |it: &&Program| it.name == own.name && it.package == own.package;
         let Some(program) = programs.iter().find(is_it) else { return Ok(End::Passed) };
-        let seconds = self.seconds.mul_add(5.0, 20.0);
+        let seconds = self.seconds.mul_add(2.0, 15.0);
         match program.run(&self.names, None, seconds)?.end {
             End::Passed => Ok(End::Passed),
             _ => Ok(program.run(&self.names, None, seconds)?.end),

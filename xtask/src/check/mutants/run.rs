@@ -9,8 +9,9 @@ use super::tree::{Apart, Built, Tree};
 use super::{FOLDERS, NAMED, PACKAGES};
 use crate::failure::Failure;
 
-/// The longest time for the tests of other packages, in seconds that these take without a mutant.
-const OTHERS: f64 = 90.0;
+/// The longest time for the tests of a mutant's package, and again for the others, in seconds that
+/// these take without the mutant.
+const LONGEST: f64 = 30.0;
 
 /// A mutant, and its place in the record.
 struct Task {
@@ -87,8 +88,7 @@ impl Run<'_> {
                 None => {
                     let folder = folder(&self.tasks[number].mutant);
                     let of_package = own.tests.iter().filter(|test| test.is_of(folder));
-                    let reached: Vec<&Test> =
-                        of_package.filter(|test| test.reaches(number)).collect();
+                    let reached = within_time(of_package.filter(|test| test.reaches(number)));
                     let outcome = outcome(&reached, number, Outcome::CaughtByOwn)?;
                     if outcome == Outcome::Missed {
                         missed.push(number);
@@ -149,13 +149,7 @@ impl Run<'_> {
         for &number in missed {
             let folder = folder(&self.tasks[number].mutant);
             let reached = others.tests.iter().filter(|it| !it.is_of(folder) && it.reaches(number));
-            let mut seconds = 0.0;
-            let within: Vec<&Test> = reached
-                .take_while(|test| {
-                    seconds += test.seconds();
-                    seconds < OTHERS
-                })
-                .collect();
+            let within = within_time(reached);
             let outcome = outcome(&within, number, Outcome::CaughtByOthers)?;
             self.set(number, outcome, &format!(" ({} other tests reach it)", within.len()))?;
         }
@@ -186,4 +180,15 @@ fn outcome(tests: &[&Test], mutant: usize, caught: Outcome) -> Result<Outcome, F
         }
     }
     Ok(Outcome::Missed)
+}
+
+/// Returns the quickest tests.
+fn within_time<'a>(tests: impl Iterator<Item = &'a Test>) -> Vec<&'a Test> {
+    let mut seconds = 0.0;
+    tests
+        .take_while(|test| {
+            seconds += test.seconds();
+            seconds < LONGEST
+        })
+        .collect()
 }

@@ -26,6 +26,9 @@ const ROOTS: [&str; 6] = [
 /// Linking the packages takes half as long without the types of their variables.
 const LINES: &str = "profile.dev.debug='line-tables-only'";
 
+/// A test of symbols compares those of its own program with the ones in the process.
+const OWN_TYPES: &str = "profile.dev.package.memreport-analysis.debug=1";
+
 /// Types of the programs that are tested are looked up.
 const TYPES: &str = "profile.dev.package.memreport-tests.debug=true";
 
@@ -182,7 +185,7 @@ impl Tree {
     fn build(&self, tests: &[&str]) -> Result<Messages, Failure> {
         let mut cargo = build::cargo();
         cargo.current_dir(&self.folder).args(["build", "--tests", "--keep-going"]).args(tests);
-        cargo.args(["--config", LINES, "--config", TYPES]);
+        cargo.args(["--config", LINES, "--config", TYPES, "--config", OWN_TYPES]);
         cargo.args(["--message-format=json", "--quiet", "--target-dir"]).arg(&self.target);
         cargo.env("CARGO_INCREMENTAL", "1");
         let output = cargo.stderr(Stdio::piped()).output()?;
