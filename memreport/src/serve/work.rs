@@ -423,6 +423,21 @@ mod tests {
     }
 
     #[test]
+    fn a_reporter_is_left_behind_half_way_but_not_in_the_last_attempt() {
+        let progress = Arc::new(Progress::default());
+        let deadline = Instant::now() + Duration::from_secs(600);
+        let attempt = |number| Attempt { id: 1, number, progress: Arc::clone(&progress), deadline };
+        assert_eq!(attempt(1).patience_ends(), None, "it waits for its turn");
+        progress.begin(None);
+        let since = progress.since().expect("it has begun");
+        for number in 1..MAX_ATTEMPTS {
+            let ends = attempt(number).patience_ends().expect("others follow");
+            assert_eq!(ends - since, (deadline - since) / 2);
+        }
+        assert_eq!(attempt(MAX_ATTEMPTS).patience_ends(), None);
+    }
+
+    #[test]
     fn a_job_waits_until_one_of_too_many_abandoned_collections_ends() {
         let pair = UnixStream::pair().expect("a pair");
         let mut work = Work::new(Commands::default(), pair.0);
