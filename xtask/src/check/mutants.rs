@@ -5,6 +5,7 @@
 //! the switches that it reaches, and for each defect the tests that reach it are run.
 //! Mutants that behave as the original are listed in `mutants/equivalent.txt`, with the reason.
 
+use std::fs;
 use std::io::Write;
 use std::time::Instant;
 
@@ -73,7 +74,8 @@ const NAMED: [&str; 26] = [
 
 const INSTALL: &str = "not run: cargo-mutants is missing: cargo install cargo-mutants --locked";
 
-/// Mutants that no test can find: `FILE: MUTATION — REASON`, a line each.
+/// Mutants that no test can find: `FILE: MUTATION — REASON` or `FILE: MUTATION in `CODE` — REASON`
+/// if only the places with this code are meant, a line each.
 const EQUIVALENT: &str = include_str!("mutants/equivalent.txt");
 
 /// Runs a sample, or those mutants of the last one again that were missed or not run. Returns
@@ -137,7 +139,49 @@ fn own_tests(package: &str) -> &'static [&'static str] {
 }
 
 /// Returns whether a mutant is in the list, which has no lines and columns, since these change.
-fn equivalent(name: &str) -> bool {
+fn is_equivalent(name: &str) -> bool {
+    let line = || {
+        let mut parts = name.split(':');
+        let text = fs::read_to_string(build::root().join(parts.next()?)).ok()?;
+        let number: usize = parts.next()?.parse().ok()?;
+        text.lines().nth(number.checked_sub(1)?).map(str::to_owned)
+    };
     let name = list::lasting_name(name);
-    EQUIVALENT.lines().any(|line| line.split_once(" — ").is_some_and(|(known, _)| known == name))
+    EQUIVALENT.lines().filter_map(|known| known.split_once(" — ")).any(|(known, _)| {
+        let code = known.strip_prefix(&name).map(|rest| rest.strip_prefix(" in `"));
+        match code {
+            Some(None) => known == name,
+            Some(Some(code)) => {
+                line().is_some_and(|line| line.contains(code.trim_end_matches('`')))
+            }
+            None => false,
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_equivalent_mutant_has_a_reason_and_may_have_the_code_of_its_line() {
+        for line in EQUIVALENT.lines() {
+            let (mutant, reason) = line.split_once(" — ").expect(line);
+            let (file, _) = mutant.split_once(": ").expect(line);
+            assert!(build::root().join(file).is_file() && !reason.is_empty(), "{line}");
+        }
+        let plan = "dmd/src/sample/plan.rs:9:1: replace | with ^ in Plan::without_inserting";
+        assert!(is_equivalent(plan));
+        assert!(!is_equivalent(&plan.replace("inserting", "insertin")));
+        let queue = build::root().join("memreport/src/measure/ops/queue.rs");
+        let text = fs::read_to_string(queue).unwrap();
+        let mut lines = (1..).zip(text.lines());
+        let mut at = |code: &str| {
+            let (line, _) = lines.find(|(_, text)| text.contains(code)).unwrap();
+            let change = "replace < with == in Ops<'a>::enqueue";
+            is_equivalent(&format!("memreport/src/measure/ops/queue.rs:{line}:36: {change}"))
+        };
+        assert!(at("length.get() < HALF_WAY"));
+        assert!(!at("length.get() < RING_CAPACITY"));
+    }
 }

@@ -77,7 +77,13 @@ pub(super) fn all() -> Result<Vec<Mutant>, Failure> {
         return Err(String::from_utf8_lossy(&output.stderr).into());
     }
     let all: Vec<Value> = serde_json::from_slice(&output.stdout)?;
-    Ok(all.iter().filter_map(Mutant::of).collect())
+    let is_code = |mutant: &Mutant| !is_test(&mutant.file);
+    Ok(all.iter().filter_map(Mutant::of).filter(is_code).collect())
+}
+
+/// Returns whether a file has only tests, or models of the code.
+fn is_test(file: &str) -> bool {
+    file.ends_with("/tests.rs") || file.ends_with("/models.rs") || file.contains("/tests/")
 }
 
 /// Returns a systematic random sample: mutants at even distances, from a random one on.
@@ -132,6 +138,18 @@ mod tests {
         assert!((1..20).any(|seed| sample(&all, 50, seed) != sample(&all, 50, 7)));
         assert_eq!(sample(&all, 5_000, 7).len(), 1_320);
         assert_eq!(sample(&[], 500, 7), []);
+    }
+
+    #[test]
+    fn tests_have_no_mutants() {
+        for (file, expected) in [
+            ("dmd/src/table/blocks/tests.rs", true),
+            ("dmd/src/stack/tests/walk.rs", true),
+            ("dmd/src/table/models.rs", true),
+            ("dmd/src/testing/budget.rs", false),
+        ] {
+            assert_eq!(is_test(file), expected, "{file}");
+        }
     }
 
     #[test]

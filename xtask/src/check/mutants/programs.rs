@@ -231,13 +231,13 @@ impl Tests {
                 }
             }
         }
-        all.add(Tests::default());
+        all.add(Vec::new());
         Ok(all)
     }
 
     /// Adds others, and sorts them.
-    pub(super) fn add(&mut self, others: Tests) {
-        self.tests.extend(others.tests);
+    pub(super) fn add(&mut self, others: Vec<Test>) {
+        self.tests.extend(others);
         self.tests.sort_by(|one, other| one.seconds.total_cmp(&other.seconds));
     }
 }

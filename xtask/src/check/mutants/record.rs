@@ -4,7 +4,7 @@ use std::fmt;
 use std::fs;
 use std::path::PathBuf;
 
-use super::equivalent;
+use super::is_equivalent;
 use crate::build;
 use crate::failure::Failure;
 
@@ -109,7 +109,7 @@ impl Record {
                 Outcome::CaughtByOwn => &mut sum.by_own,
                 Outcome::CaughtByOthers => &mut sum.by_others,
                 Outcome::TimedOut => &mut sum.timed_out,
-                Outcome::Missed if equivalent(name) => &mut sum.equivalent,
+                Outcome::Missed if is_equivalent(name) => &mut sum.equivalent,
                 Outcome::Missed => &mut sum.missed,
                 Outcome::Unviable => &mut sum.unviable,
                 Outcome::Gone => &mut sum.gone,

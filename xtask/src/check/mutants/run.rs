@@ -42,8 +42,8 @@ pub(super) fn run(all: &[Mutant], record: &mut Record, out: &mut dyn Write) -> R
     let mut run = Run { tasks, tree, built, record, out };
     let own = run.own_tests()?;
     let missed = run.switched_with_own(&own)?;
+    run.switched_with_others(&missed, &own)?;
     run.singles(&own)?;
-    run.switched_with_others(&missed, own)?;
     run.tree.restore(&mutants)
 }
 
@@ -133,7 +133,7 @@ impl Run<'_> {
     }
 
     /// Runs mutants with the tests of other packages that reach them, the quickest first.
-    fn switched_with_others(&mut self, missed: &[usize], own: Tests) -> Result<(), Failure> {
+    fn switched_with_others(&mut self, missed: &[usize], own: &Tests) -> Result<(), Failure> {
         if missed.is_empty() {
             return Ok(());
         }
@@ -145,7 +145,7 @@ impl Run<'_> {
         let programs: Vec<&Program> = self.built.programs.iter().filter(is_other).collect();
         let mut others = Tests::of(&programs)?;
         self.say_tests("other", &others)?;
-        others.add(own);
+        others.add(own.tests.clone());
         for &number in missed {
             let folder = folder(&self.tasks[number].mutant);
             let reached = others.tests.iter().filter(|it| !it.is_of(folder) && it.reaches(number));
