@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use clap::Args;
 use memreport::serve::Request;
-use ratatui::crossterm::event::{self, Event, KeyEventKind};
+use ratatui::crossterm::event::{self, Event};
 
 use crate::command::flags::seconds;
 use crate::context::Context;
@@ -107,7 +107,7 @@ fn watch(
         terminal.draw(|frame| screen::draw(frame, &mut state.screen))?;
         if event::poll(TICK)? {
             let action = match event::read()? {
-                Event::Key(key) if key.kind != KeyEventKind::Release => state.key(key),
+                Event::Key(key) => state.key(key),
                 _ => None,
             };
             // A closed channel means that the other thread has ended.

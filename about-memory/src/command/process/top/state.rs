@@ -10,7 +10,7 @@ use crate::report::page::Page;
 use crate::report::page::file_builder::Opened;
 use crate::report::tree::Settings;
 use memreport::snapshot::read::Options;
-use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use std::collections::HashSet;
 use std::time::Instant;
 
@@ -61,8 +61,11 @@ impl State {
         self.screen.message = words.into();
     }
 
-    /// Handles a key. Returns the request that it makes, if any.
+    /// Handles a key that is pressed. Returns the request that it makes, if any.
     pub(super) fn key(&mut self, key: KeyEvent) -> Option<UserAction> {
+        if key.kind == KeyEventKind::Release {
+            return None;
+        }
         if key.modifiers.contains(KeyModifiers::CONTROL) && key.code == KeyCode::Char('c') {
             return Some(UserAction::Quit);
         }
@@ -350,6 +353,8 @@ mod tests {
         assert_eq!(state.screen.filter, "r");
         let interrupt = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
         assert_eq!(state.key(interrupt), Some(UserAction::Quit));
+        let released = KeyEvent { kind: KeyEventKind::Release, ..interrupt };
+        assert_eq!(state.key(released), None);
         state.key(KeyCode::Backspace.into());
         press(&mut state, "\n");
         assert_eq!(state.key(KeyCode::Char('r').into()), Some(UserAction::Report));
