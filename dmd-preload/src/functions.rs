@@ -15,6 +15,7 @@ use dmd::__private::keeping_errno;
 use memreport::UsableSize;
 
 use crate::declare::TRACKER;
+use crate::program;
 
 /// The alignment of blocks without one of their own.
 const USUAL_ALIGN: usize = 16;
@@ -43,6 +44,9 @@ fn allocate<const ZEROED: bool>(size: usize, align: usize) -> *mut c_void {
     let Ok(layout) = Layout::from_size_align(size, align) else { return no_memory() };
     // The tracker's system calls may change it.
     let block = keeping_errno(|| {
+        if let Some(hooks) = program::hooks() {
+            return hooks.alloc(layout, ZEROED);
+        }
         if ZEROED {
             // SAFETY: the tracker rounds a size of 0 up.
             unsafe { TRACKER.alloc_zeroed(layout) }
@@ -92,8 +96,12 @@ pub(crate) extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
 #[inline]
 pub(crate) unsafe extern "C" fn free(block: *mut c_void) {
     if !block.is_null() {
-        // SAFETY: the caller's contract.
-        keeping_errno(|| unsafe { TRACKER.dealloc(block.cast(), UNKNOWN) });
+        keeping_errno(|| match program::hooks() {
+            // SAFETY: the caller's contract.
+            Some(hooks) => unsafe { hooks.free(block.cast()) },
+            // SAFETY: as above.
+            None => unsafe { TRACKER.dealloc(block.cast(), UNKNOWN) },
+        });
     }
 }
 
@@ -115,8 +123,12 @@ pub(crate) unsafe extern "C" fn realloc(block: *mut c_void, size: usize) -> *mut
     if Layout::from_size_align(size, USUAL_ALIGN).is_err() {
         return no_memory();
     }
-    // SAFETY: the caller's contract, and the size fits.
-    let moved = keeping_errno(|| unsafe { TRACKER.realloc(block.cast(), UNKNOWN, size) });
+    let moved = keeping_errno(|| match program::hooks() {
+        // SAFETY: the caller's contract, and the size fits.
+        Some(hooks) => unsafe { hooks.realloc(block.cast(), size) },
+        // SAFETY: as above.
+        None => unsafe { TRACKER.realloc(block.cast(), UNKNOWN, size) },
+    });
     if moved.is_null() { no_memory() } else { moved.cast() }
 }
 

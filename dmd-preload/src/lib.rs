@@ -9,11 +9,14 @@
 //! which its modules call `malloc`.
 //!
 //! A program whose own file has a `malloc` does not call this library. A program that declares DMD
-//! itself tracks itself: this library then passes every call through.
+//! itself tracks itself: this library then passes every call to the program's hooks (`program`), so
+//! that it has the blocks of C, too.
 
 mod next;
+mod program;
 mod declare;
 mod functions;
 mod exports;
 mod slots;
 mod attach;
+mod counters;

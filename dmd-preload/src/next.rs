@@ -10,6 +10,7 @@ mod chunk;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::ffi::c_void;
 
+use dmd::__private::ZeroSizedMalloc;
 use memreport::{HeapRest, HeapStatistics, UsableSize};
 
 use choose::{Chosen, chosen};
@@ -120,6 +121,11 @@ impl Next {
         }
         moved
     }
+}
+
+// SAFETY: functions of C need no layout.
+unsafe impl ZeroSizedMalloc for Next {
+    const MALLOC: Self = Next;
 }
 
 // SAFETY: the allocator that has the block answers. The spacing is that of `System`,

@@ -98,6 +98,13 @@ impl Findings for Dump {
         self.summary.heap_allocated + self.summary.reported_transient
     }
 
+    fn c_heap(&self, report: &mut dyn FnMut(&str, usize)) {
+        // A profile has a sample of the blocks, and no exact sums.
+        if self.contents.sampled.is_none() {
+            self.contents.c_heap.iter().for_each(|(path, bytes)| report(path, *bytes));
+        }
+    }
+
     fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         write::write(self, out)
     }

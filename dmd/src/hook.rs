@@ -10,7 +10,9 @@
 pub(crate) mod own_frames;
 pub(crate) mod start;
 pub(crate) mod preloaded;
+pub(crate) mod c_heap;
 mod allocator;
+mod c_functions;
 mod insert;
 mod declare;
 

@@ -26,7 +26,7 @@ pub struct Target {
 }
 
 /// Every target.
-pub const ALL: [Target; 8] = [
+pub const ALL: [Target; 9] = [
     Target { name: "report", run: report },
     Target { name: "dump", run: dump },
     Target { name: "recording", run: recording },
@@ -35,6 +35,7 @@ pub const ALL: [Target; 8] = [
     Target { name: "protocol", run: protocol },
     Target { name: "module", run: module },
     Target { name: "breakpad", run: breakpad },
+    Target { name: "core", run: core },
 ];
 
 /// The commands that read a report. `@` is the file.
@@ -50,7 +51,7 @@ const OF_REPORTS: [&[&str]; 8] = [
 ];
 
 /// The commands that read a dump.
-const OF_DUMPS: [&[&str]; 16] = [
+const OF_DUMPS: [&[&str]; 18] = [
     &["heap", "records", "@"],
     &["heap", "records", "@", "--json"],
     &["heap", "tree", "@", "--by", "type,stack"],
@@ -59,6 +60,8 @@ const OF_DUMPS: [&[&str]; 16] = [
     &["heap", "census", "@", "--by", "type,size,age,scope"],
     &["heap", "coverage", "@"],
     &["heap", "diff", "@", "@"],
+    &["tree", "@"],
+    &["tree", "@", "--min", "0", "--json"],
     &["heap", "dominators", "@"],
     &["heap", "dominators", "@", "--by", "type", "--json"],
     &["heap", "why-alive", "@", "--type-contains", "e"],
@@ -81,6 +84,14 @@ const OF_RECORDINGS: [&[&str]; 8] = [
     &["export", "@", "--to", "pprof", "-o", "@.out"],
 ];
 
+/// The commands that read a core file.
+const OF_CORES: [&[&str]; 4] = [
+    &["inspect", "@"],
+    &["inspect", "@", "--json"],
+    &["inspect", "@", "--blocks"],
+    &["inspect", "@", "--save", "@.out"],
+];
+
 /// The folder for inputs of commands, which read files. In memory where there is such a place.
 static FOLDER: LazyLock<TempDir> = LazyLock::new(|| {
     let memory = Path::new("/dev/shm");
@@ -101,6 +112,11 @@ pub fn dump(bytes: &[u8]) {
 /// Runs a command that reads recordings, chosen by the bytes.
 pub fn recording(bytes: &[u8]) {
     command(&OF_RECORDINGS, bytes);
+}
+
+/// Runs a command that reads core files.
+pub fn core(bytes: &[u8]) {
+    command(&OF_CORES, bytes);
 }
 
 /// Parses a breakdown as words, and as JSON, which is written and parsed again.
@@ -141,11 +157,18 @@ pub fn protocol(bytes: &[u8]) {
     let _ = black_box(serde_json::from_slice::<Status>(bytes));
 }
 
-/// Looks up functions, lines and types in a module's file.
+/// Looks up functions, lines and types in a module's file, and shows a scanned heap by its types.
 pub fn module(bytes: &[u8]) {
     let path = write("module", bytes);
     look_up(&path, Options::default());
+    let heap = SCAN.replace("/nowhere/fulltext", path.to_str().expect("a path of ours is UTF-8"));
+    // The file is of another build.
+    let heap = heap.replace("\"buildId\"", "\"formerBuildId\"");
+    run(&["tree", "@", "--min", "0"], &write("heap.dmd.json", heap.as_bytes()));
 }
+
+/// A scan of a program that has the input as its file.
+const SCAN: &str = include_str!("../seeds/dump/scan.json");
 
 /// Looks up functions and lines in a symbol file of Breakpad.
 pub fn breakpad(bytes: &[u8]) {
@@ -158,10 +181,15 @@ pub fn breakpad(bytes: &[u8]) {
 /// Runs one of the commands on a file of these bytes.
 fn command(commands: &[&[&str]], bytes: &[u8]) {
     let path = write("input", bytes);
-    let path = path.to_str().expect("a path of ours is UTF-8");
     // Any number that changes with the bytes.
     let number = bytes.iter().fold(7_usize, |sum, byte| sum.wrapping_mul(31) ^ usize::from(*byte));
-    let words = commands[number % commands.len()].iter().map(|word| word.replace('@', path));
+    run(commands[number % commands.len()], &path);
+}
+
+/// Runs a command on a file.
+fn run(words: &[&str], path: &Path) {
+    let path = path.to_str().expect("a path of ours is UTF-8");
+    let words = words.iter().map(|word| word.replace('@', path));
     let words = std::iter::once("about-memory".to_owned()).chain(words);
     let cli = Cli::try_parse_from(words).unwrap_or_else(|error| panic!("{error}"));
     let (mut out, mut notes) = (Vec::new(), Vec::new());

@@ -174,7 +174,7 @@ pub mod __private {
         crate::allocator::thread_end::ThreadEnd,
         crate::allocator::words::{CAN_READ as CAN_READ_WORDS, read as read_word},
         crate::event::mark::{Mark, MarkReader},
-        crate::event::on_alloc::{OWN, as_own, current_on_alloc},
+        crate::event::on_alloc::{C_HEAP, OWN, as_c_heap, as_own, current_on_alloc},
         crate::event::scope::{
             ScopeCallsite, all_scopes, current_scope, scope_link, scope_name_number, try_all_scopes,
         },

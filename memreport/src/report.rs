@@ -13,6 +13,10 @@ pub(crate) mod registry;
 #[cfg(feature = "std")]
 pub(crate) mod counted_heap;
 #[cfg(feature = "std")]
+mod counted_malloc;
+#[cfg(all(feature = "c-api", unix))]
+mod c_api;
+#[cfg(feature = "std")]
 pub(crate) mod single_figure;
 
 use std::borrow::Cow;

@@ -23,6 +23,11 @@ pub trait Tracker: Sync {
     /// paused, or samples blocks.
     fn tracks_every_block(&self) -> bool;
 
+    /// Returns whether the blocks of C's `malloc` are in the table, and counted as the heap's.
+    fn tracks_c_heap(&self) -> bool {
+        false
+    }
+
     /// Returns the tracking state for people, such as `live, full stacks`.
     #[cfg(feature = "std")]
     fn state(&self) -> String;

@@ -22,7 +22,7 @@ pub(crate) fn about_memory(words: &[&str]) -> Result<(String, String), String> {
 }
 
 /// Returns the only dump in a folder.
-fn dump_in(folder: &Path) -> PathBuf {
+pub(crate) fn dump_in(folder: &Path) -> PathBuf {
     let files = std::fs::read_dir(folder).expect("a folder").flatten().map(|file| file.path());
     let is_dump = |path: &PathBuf| path.to_string_lossy().contains(".dmd.json");
     let mut dumps: Vec<_> = files.filter(is_dump).collect();

@@ -4,10 +4,12 @@
 
 mod subject;
 mod functions;
+mod counted;
 mod lives;
 mod programs;
 mod dumps;
 mod refused;
 mod own_dmd;
+mod with_c;
 mod attach;
 mod inspect;

@@ -2,9 +2,14 @@
 //!
 //! Nothing here allocates on the program's heap, which is being counted.
 
-use memreport::__private::{Claimant, Wrong, on_alloc_path};
+mod c_heap;
+
+use std::collections::BTreeMap;
+
+use memreport::__private::{C_HEAP, Claimant, Wrong, on_alloc_path};
 use memreport::Field;
 
+use self::c_heap::Requesters;
 use super::age::Age;
 use super::claims::ClaimLog;
 use super::claims::claimants::ClaimantId;
@@ -33,12 +38,16 @@ pub(crate) struct Balance<'c> {
     pub(crate) summary: Summary,
     pub(crate) sampled: Sampled,
     pub(crate) groups: Groups,
-    /// Reports by number: the reporter, and the address of the field or 0.
+    /// Reports by number: the reporter, and the address of the field or 0; of blocks of C's
+    /// functions, the address of the function that requested them.
     reports: LocalInterner<(u32, u64)>,
     fields: PageList<Option<&'static Field>>,
     /// By claimant: the number of its report plus one; 0 if it has none yet.
     by_claimant: PageList<u32>,
     wrong: PageList<WrongReport>,
+    requesters: Requesters,
+    /// By report: the usable bytes of unclaimed blocks of C's functions.
+    c_heap: PageList<usize>,
     last: LastBlock,
 }
 
@@ -64,6 +73,8 @@ impl<'c> Balance<'c> {
             fields: PageList::new(),
             by_claimant: PageList::zeros(claim_log.claimants.len()).unwrap_or(PageList::new()),
             wrong: PageList::new(),
+            requesters: Requesters::find(),
+            c_heap: PageList::new(),
             last: LastBlock { start: 0, reports: ReportSet::NONE },
         }
     }
@@ -80,7 +91,7 @@ impl<'c> Balance<'c> {
         let mut set = ReportSet::NONE;
         let mut totals = ClaimTotals::default();
         let on_alloc = site.map_or(0, |site| u32::from(site.on_alloc));
-        if on_alloc != 0 {
+        if on_alloc != 0 && on_alloc != C_HEAP {
             let report = self.report_number(on_alloc | ON_ALLOC, None);
             set = self.with_report(set, report);
             totals.add(block.usable, block.usable);
@@ -98,9 +109,29 @@ impl<'c> Balance<'c> {
                 self.add_wrong(claim, Some(block));
             }
         }
+        if let Some(site) = site.filter(|_| on_alloc == C_HEAP && totals.count == 0) {
+            let report = self.add_to_c_heap(site, block);
+            set = self.with_report(set, report);
+            totals.add(block.usable, block.usable);
+        }
         self.add_to_summary(block, totals);
         self.last = LastBlock { start, reports: set };
         set
+    }
+
+    /// Adds an unclaimed block of C's functions to the report of the function that requested it.
+    #[cold]
+    #[inline(never)]
+    fn add_to_c_heap(&mut self, site: Site, block: Block) -> Option<u32> {
+        let requester = self.requesters.of(site);
+        let report = self.intern_report(C_HEAP | ON_ALLOC, requester, None)?;
+        while self.c_heap.as_slice().len() <= report as usize {
+            if !self.c_heap.push(0) {
+                return None;
+            }
+        }
+        self.c_heap.as_mut_slice()[report as usize] += block.usable;
+        Some(report)
     }
 
     /// Adds a block to its group.
@@ -221,6 +252,15 @@ impl<'c> Balance<'c> {
 
     fn report_number(&mut self, reporter: u32, field: Option<&'static Field>) -> Option<u32> {
         let address = field.map_or(0, |field| std::ptr::from_ref(field).addr());
+        self.intern_report(reporter, address, field)
+    }
+
+    fn intern_report(
+        &mut self,
+        reporter: u32,
+        address: usize,
+        field: Option<&'static Field>,
+    ) -> Option<u32> {
         let number = self.reports.intern((reporter, address as u64))?;
         if number as usize == self.fields.as_slice().len() {
             self.fields.push(field);
@@ -236,19 +276,37 @@ impl<'c> Balance<'c> {
     /// Returns the reports by number. `reporters` are the paths of the collection's reporters, of
     /// which the first has number 1.
     pub(crate) fn reports(&self, reporters: &[String]) -> Vec<Report> {
-        let path = |reporter: u32| {
-            if reporter & ON_ALLOC != 0 {
+        let of_c = |reporter: u32| reporter == C_HEAP | ON_ALLOC;
+        let keys = self.reports.keys();
+        let functions = keys.iter().filter(|(reporter, _)| of_c(*reporter));
+        let functions: Vec<_> = functions.map(|(_, function)| *function).collect();
+        let mut c_heap = c_heap::paths(&functions).into_iter();
+        let mut path = |reporter: u32| {
+            if of_c(reporter) {
+                c_heap.next()
+            } else if reporter & ON_ALLOC != 0 {
                 on_alloc_path(reporter & !ON_ALLOC).map(str::to_owned)
             } else {
                 (reporter as usize).checked_sub(1).and_then(|index| reporters.get(index)).cloned()
             }
         };
-        let numbered = self.reports.keys().iter().zip(self.fields.as_slice());
+        let numbered = keys.iter().zip(self.fields.as_slice());
         let reports = numbered.map(|((reporter, _), field)| Report {
             path: path(*reporter).unwrap_or_default(),
             field: *field,
         });
         reports.collect()
+    }
+
+    /// Returns the usable bytes of unclaimed blocks of C's functions by the path of their report,
+    /// which is among `reports`.
+    pub(crate) fn c_heap(&self, reports: &[Report]) -> Vec<(String, usize)> {
+        let mut by_path = BTreeMap::<&str, usize>::new();
+        let reported = self.c_heap.as_slice().iter().zip(reports);
+        for (bytes, report) in reported.filter(|(bytes, _)| **bytes != 0) {
+            *by_path.entry(&report.path).or_default() += bytes;
+        }
+        by_path.into_iter().map(|(path, bytes)| (path.to_owned(), bytes)).collect()
     }
 
     /// Returns the reports that match no whole block.

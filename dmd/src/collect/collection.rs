@@ -97,11 +97,13 @@ impl Collection {
             ..balance.summary
         };
         let (reports, wrong) = (balance.reports(ending.reporters), balance.wrong_reports());
+        let c_heap = balance.c_heap(&reports);
         let sampled = plan::sampled_probability().map(|_| balance.sampled);
         let contents = Contents {
             groups: balance.groups,
             scanned,
             reports,
+            c_heap,
             wrong,
             notes,
             sampled,

@@ -54,6 +54,8 @@ pub(crate) struct Contents {
     pub(crate) scanned: Option<Scanned>,
     /// The reports, by number.
     pub(crate) reports: Vec<Report>,
+    /// The usable bytes of unclaimed blocks of C's functions, by the path of their report.
+    pub(crate) c_heap: Vec<(String, usize)>,
     pub(crate) wrong: Vec<WrongReport>,
     /// Errors during the collection, as sentences.
     pub(crate) notes: Vec<String>,

@@ -33,6 +33,10 @@ impl<A: UsableSize + 'static> Tracker for Tracking<A> {
         !plan::has_gaps()
     }
 
+    fn tracks_c_heap(&self) -> bool {
+        plan::plan().has_c_heap()
+    }
+
     fn state(&self) -> String {
         plan::state()
     }

@@ -6,7 +6,7 @@ use std::{fmt, io, thread};
 use memreport::__private::{as_own, bytes_in_use, count_earlier, is_privileged};
 
 use super::late_server;
-use crate::hook::preloaded::NOTE_NAME;
+use crate::hook::preloaded::program_has_tracker;
 use crate::hook::start::{StartError, start};
 use crate::mem::signals::block_all;
 use crate::mem::{single_instance, sys};
@@ -74,7 +74,7 @@ pub fn attach(
     if is_privileged() {
         return Err(AttachError::Privileged);
     }
-    if sys::program_has_note(NOTE_NAME) {
+    if program_has_tracker() {
         return Err(AttachError::OwnTracker);
     }
     let options = Options::from_str(words).map_err(AttachError::Options)?;

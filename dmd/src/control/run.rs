@@ -33,7 +33,7 @@ use memreport::{Collector, heap_counters};
 use self::line_buffer::LineBuffer;
 use crate::collect::Dump;
 use crate::dump::{beside, on_saved};
-use crate::hook::preloaded::NOTE_NAME;
+use crate::hook::preloaded::{NOTE_NAME, TRACKER};
 use crate::mem::{signals, sys};
 
 /// The environment variable with the folder of the socket.
@@ -244,7 +244,7 @@ pub const MARKER_SECTION: &str = ".memreport.dmd";
 #[expect(unsafe_code, reason = "a section of its own, to be found by the program headers")]
 // SAFETY: a note of the usual form in a section for notes.
 #[unsafe(link_section = ".note.memreport")]
-static NOTE: Note = Note { name_size: 12, size: 0, kind: 1, name: NOTE_NAME };
+static NOTE: Note = Note { name_size: 12, size: 0, kind: TRACKER, name: NOTE_NAME };
 
 /// An ELF note without a description.
 #[repr(C)]

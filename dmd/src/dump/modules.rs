@@ -57,6 +57,7 @@ mod tests {
     #[test]
     fn a_return_address_is_placed_in_its_module() {
         let module = |path: &str, bias, segments: &[(usize, usize)]| Module {
+            is_program: false,
             path: path.to_owned(),
             bias,
             segments: segments.to_vec(),

@@ -18,8 +18,9 @@
 use std::alloc::{GlobalAlloc, Layout};
 
 use memreport::__private::{ThreadSlot, allocated as count_allocated, freed as count_freed_bytes};
-use memreport::{HeapStatistics, UsableSize};
+use memreport::{HeapRest, HeapStatistics, UsableSize};
 
+use super::c_heap::{self, below};
 use super::start::{self, Place};
 use crate::sample::plan::{self, plan};
 use crate::table::{BLOCKS, SAMPLED, set_spacing};
@@ -70,6 +71,15 @@ impl<A: UsableSize> Dmd<A> {
     #[doc(hidden)]
     pub const unsafe fn preloaded(inner: A) -> Self {
         Dmd { inner, place: Place::Preloaded }
+    }
+
+    /// Tracks the blocks of C's functions, with the table of the program's own allocator.
+    ///
+    /// # Safety
+    ///
+    /// The spacing is the program's allocator's, and calls of `inner` return blocks of one malloc.
+    pub(super) const unsafe fn of_c(inner: A, place: Place) -> Self {
+        Dmd { inner, place }
     }
 
     /// The least bytes to request, so that no two blocks start in a granule.
@@ -178,7 +188,7 @@ impl<A: UsableSize> Dmd<A> {
             self.decide();
         }
         // SAFETY: the caller's contract.
-        let address = unsafe { self.request::<ZEROED>(Self::rounded(layout)) };
+        let address = below(|| unsafe { self.request::<ZEROED>(Self::rounded(layout)) });
         if address.is_null() {
             return address;
         }
@@ -191,7 +201,10 @@ impl<A: UsableSize> Dmd<A> {
     #[cold]
     fn decide(&self) {
         set_spacing(A::SPACING);
-        let is_prepared = self.inner.prepare_sizes();
+        let is_prepared = !c_heap::is_connected() && self.inner.prepare_sizes();
+        if c_heap::is_connected() {
+            plan::set_c_heap();
+        }
         start::decide(self.place);
         // Last, since a thread that sees it takes the plan as decided.
         if is_prepared {
@@ -290,7 +303,7 @@ impl<A: UsableSize> Dmd<A> {
     unsafe fn free_removed(&self, address: *mut u8, layout: Layout, usable: usize) {
         count_freed_bytes(usable);
         // SAFETY: the caller's contract.
-        unsafe { self.inner.dealloc(address, Self::rounded(layout)) };
+        below(|| unsafe { self.inner.dealloc(address, Self::rounded(layout)) });
     }
 
     /// Returns the usable bytes of a block.
@@ -327,7 +340,7 @@ impl<A: UsableSize> Dmd<A> {
         };
         let new_size = Self::rounded(new).size();
         // SAFETY: the caller's contract.
-        let moved = unsafe { self.inner.realloc(address, Self::rounded(old), new_size) };
+        let moved = below(|| unsafe { self.inner.realloc(address, Self::rounded(old), new_size) });
         if !moved.is_null() {
             count_freed_bytes(usable);
             Self::count_freed(removed);
@@ -411,7 +424,12 @@ unsafe impl<A: UsableSize> UsableSize for Dmd<A> {
     }
 
     fn statistics(&self) -> Option<HeapStatistics> {
-        self.inner.statistics()
+        let mut statistics = self.inner.statistics()?;
+        // C's blocks are in the program's own sums then.
+        if plan().has_c_heap() && statistics.rest == HeapRest::OtherCode {
+            statistics.rest = HeapRest::BinUnused;
+        }
+        Some(statistics)
     }
 
     fn release_unused(&self) {

@@ -37,6 +37,7 @@ macro_rules! __declare_tracked {
             ::core::option::Option::Some(&$crate::__private::Tracking::<$allocator>::NEW)
         );
         $crate::__private::at_start!();
+        $crate::__declare_c_heap!($allocator);
     };
 }
 

@@ -10,6 +10,8 @@ use std::hint::black_box;
 
 use memreport::__private::as_own;
 
+use super::c_heap;
+use crate::mem::sys;
 use crate::stack::last_stacks;
 use crate::stack::own_code;
 use crate::stack::site::sample_next;
@@ -24,18 +26,34 @@ enum Entry {
     Realloc,
     /// Takes a stack only if frees have stacks.
     Dealloc,
+    /// `malloc`, of a library that passes it to the hooks.
+    C,
+    /// `calloc` of such a library.
+    CZeroed,
+    /// `realloc` of such a library.
+    CRealloc,
+    /// `free` of such a library.
+    CFree,
 }
+
+const OF_RUST: [Entry; 4] = [Entry::Alloc, Entry::AllocZeroed, Entry::Realloc, Entry::Dealloc];
+const OF_C: [Entry; 4] = [Entry::C, Entry::CZeroed, Entry::CRealloc, Entry::CFree];
 
 /// Learns the tracker's frames under the plan in effect. Not to be called from a hook.
 pub(crate) fn learn() {
     if own_code::is_whole_module() {
         return;
     }
+    let library = c_heap::library();
+    let of_c: &[Entry] = if library.is_some() { &OF_C } else { &[] };
     let set_learning = |is_learning| Thread::current(|thread| thread.is_learning.set(is_learning));
     // The blocks are the tracker's own: no figure contains them.
     as_own(|| {
+        if let Some((low, high)) = library.and_then(|library| sys::module_of(library.code())) {
+            own_code::learn_library(low, high);
+        }
         set_learning(true);
-        for entry in [Entry::Alloc, Entry::AllocZeroed, Entry::Realloc, Entry::Dealloc] {
+        for &entry in OF_RUST.iter().chain(of_c) {
             black_box(learn_from as fn(Entry))(entry);
         }
         set_learning(false);
@@ -77,11 +95,44 @@ fn learn_from(entry: Entry) {
             }
             block
         }
+        Entry::C | Entry::CZeroed | Entry::CRealloc | Entry::CFree => {
+            return learn_from_c(entry);
+        }
     };
     learn_last_stack();
     if !block.is_null() {
         // SAFETY: the block has this layout, and nothing refers to it.
         unsafe { dealloc(block, LAYOUT) };
+    }
+}
+
+/// Allocates a block by a function of C, as [`learn_from`] does, which calls it.
+#[inline(always)]
+fn learn_from_c(entry: Entry) {
+    const SIZE: usize = 32;
+    let block = match entry {
+        // SAFETY: a plain call.
+        Entry::CZeroed => unsafe { libc::calloc(1, SIZE) },
+        // SAFETY: as above.
+        _ => unsafe { libc::malloc(SIZE) },
+    };
+    // The compiler leaves out pairs of such calls otherwise.
+    let mut block = black_box(block);
+    match entry {
+        Entry::CRealloc => {
+            sample_next();
+            // SAFETY: null or the block above.
+            let moved = unsafe { libc::realloc(block, 2 * SIZE) };
+            learn_last_stack();
+            block = if moved.is_null() { block } else { moved };
+        }
+        Entry::CFree => {}
+        _ => learn_last_stack(),
+    }
+    // SAFETY: null or a live block, which nothing refers to.
+    unsafe { libc::free(block) };
+    if let Entry::CFree = entry {
+        learn_last_stack();
     }
 }
 

@@ -25,8 +25,8 @@ pub(crate) use memory::{
     unmap,
 };
 pub(crate) use modules::{
-    Module, allocate_in_c_library, build_id, module_path_of, modules, own_module_path,
-    program_has_note,
+    Module, allocate_in_c_library, build_id, module_of, module_path_of, modules, own_module_path,
+    program_note,
 };
 pub(crate) use process::{monotonic, resident_bytes, uptime};
 pub(crate) use stacks::{

@@ -4,7 +4,7 @@ mod current;
 
 pub(crate) use self::current::{
     begin, gap_limit, has_every_block, has_gaps, mode, observed_rate, options, own_probability,
-    plan, sampled_probability, set_asleep, set_prepared, set_unknown_gap, shows_stats,
+    plan, sampled_probability, set_asleep, set_c_heap, set_prepared, set_unknown_gap, shows_stats,
     start_events, start_observing, state, stop_events, stop_inserting, stop_observing,
 };
 use super::options::{Mode, Options, Stacks};
@@ -62,8 +62,12 @@ const EACH: u32 = 1 << 12;
 /// All blocks in the table are in the filter of sampled blocks.
 const FILTERED: u32 = 1 << 13;
 
-/// Removals do more than update the table.
-const WATCHES_FREES: u32 = COUNTS_FREED | EVENTS | OBSERVED | FILTERED;
+/// A preloaded library passes the calls of C's functions to the hooks. Set beside `UNPREPARED`,
+/// from the first block on.
+const C_HEAP: u32 = 1 << 14;
+
+/// Removals do more than update the table, or freeing takes more than a call.
+const WATCHES_FREES: u32 = COUNTS_FREED | EVENTS | OBSERVED | FILTERED | C_HEAP;
 
 /// The way in which a new block gets into the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -160,6 +164,12 @@ impl Plan {
             _ if self.has(INSERTS) => Insertion::Timed,
             _ => Insertion::Nothing,
         }
+    }
+
+    /// Returns whether calls of C's functions come to the hooks, too.
+    #[inline(always)]
+    pub(crate) fn has_c_heap(self) -> bool {
+        self.has(C_HEAP)
     }
 
     /// Returns whether `$DMD` was read.

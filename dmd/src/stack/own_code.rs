@@ -35,6 +35,16 @@ pub(crate) fn learn_module() {
     IS_WHOLE_MODULE.store(true, Relaxed);
 }
 
+/// The code of a library that passes calls to the hooks, whose frames are left out, too.
+static LIBRARY_LOW: AtomicUsize = AtomicUsize::new(0);
+static LIBRARY_HIGH: AtomicUsize = AtomicUsize::new(0);
+
+/// Learns that all code from `low` to `high` is the tracker's. Call it before stacks are taken.
+pub(crate) fn learn_library(low: usize, high: usize) {
+    LIBRARY_LOW.store(low, Relaxed);
+    LIBRARY_HIGH.store(high, Relaxed);
+}
+
 /// Returns whether all code of this module is the tracker's.
 pub(crate) fn is_whole_module() -> bool {
     IS_WHOLE_MODULE.load(Relaxed)
@@ -71,6 +81,9 @@ fn find(return_address: usize) -> bool {
     if IS_WHOLE_MODULE.load(Relaxed) {
         let AddressRange { low, high } = own_range();
         return (low..high).contains(&return_address);
+    }
+    if (LIBRARY_LOW.load(Relaxed)..LIBRARY_HIGH.load(Relaxed)).contains(&return_address) {
+        return true;
     }
     let Some(function) = function_of(return_address) else { return false };
     let mut learned = FUNCTIONS.iter().map(|place| place.load(Relaxed));

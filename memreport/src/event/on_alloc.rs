@@ -39,6 +39,16 @@ pub fn as_own<R>(work: impl FnOnce() -> R) -> R {
     attributed_to(OWN, work)
 }
 
+/// The number that stands for the functions of C. No reporter has it.
+pub const C_HEAP: u32 = 0xfffe;
+
+/// Runs `allocate` and attributes the blocks that it allocates to the functions of C, unless a
+/// reporter or the tracker counts them.
+pub fn as_c_heap<R>(allocate: impl FnOnce() -> R) -> R {
+    let reporter = current();
+    attributed_to(if reporter == 0 { C_HEAP } else { reporter }, allocate)
+}
+
 /// Returns the number of the reporter to which allocations of this thread are attributed; 0 is
 /// none.
 #[inline]
@@ -59,5 +69,12 @@ mod tests {
             assert_eq!(current(), 3);
         });
         assert_eq!(current(), 0);
+    }
+
+    #[test]
+    fn blocks_of_c_are_a_reporters_if_it_counts_them() {
+        assert_eq!(as_c_heap(current), C_HEAP);
+        assert_eq!(attributed_to(3, || as_c_heap(current)), 3);
+        assert_eq!(as_own(|| as_c_heap(current)), OWN);
     }
 }

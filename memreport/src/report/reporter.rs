@@ -114,6 +114,13 @@ impl Reports<'_> {
         self.gathered.reports.push(report);
     }
 
+    /// Adds a report whose blocks were claimed, or are not on the heap.
+    #[cfg(all(feature = "c-api", unix))]
+    pub(crate) fn add_measured(&mut self, report: Report) {
+        self.gathered.note_path(&report.path);
+        self.gathered.reports.push(report);
+    }
+
     /// Returns whether the reporter must replace private words in paths, such as addresses and file
     /// names. Replace them by `<anonymized>` or the like.
     #[must_use]

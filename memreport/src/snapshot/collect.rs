@@ -24,6 +24,9 @@ use crate::tracker::Tracker;
 use crate::tracker::findings::{Ending, Findings};
 use crate::tracker::recorder::Recorder;
 
+const C_HEAP_DESCRIPTION: &str = "Blocks of C's malloc that no reporter claims, by the library and the function that requested \
+                                  them. A function of the C library counts for its caller.";
+
 /// The time for which a collection waits for locks.
 const LOCK_TIMEOUT: Duration = Duration::from_millis(200);
 
@@ -185,6 +188,10 @@ impl Collector {
             let (before, now) = (watch.at_begin().live_bytes(), findings.heap_allocated());
             gathered.notes.extend(note_of_replaced(before, now as u64, watch.freed()));
         }
+        findings.c_heap(&mut |path, bytes| {
+            let reports = &mut gathered.reports;
+            reports.push(Report::heap(path.to_owned(), amount(bytes), C_HEAP_DESCRIPTION));
+        });
         add_heap(findings.heap_allocated(), &mut gathered);
         heap.report(findings.heap_allocated() as u64, &mut gathered.reports);
         tracker.own_memory(&mut |path, bytes, description| {

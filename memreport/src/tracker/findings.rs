@@ -34,6 +34,9 @@ pub trait Findings: Any + Send {
     /// live.
     fn heap_allocated(&self) -> usize;
 
+    /// Reports blocks of C's functions that no reporter claims, as path and usable bytes.
+    fn c_heap(&self, report: &mut dyn FnMut(&str, usize));
+
     /// Writes the findings file.
     ///
     /// # Errors

@@ -17,15 +17,15 @@ use crate::failure::Failure;
 use crate::on_path;
 
 /// The targets: folders of seeds, and programs of `fuzz/libfuzzer`.
-const TARGETS: [&str; 8] =
-    ["report", "dump", "recording", "census", "filter", "protocol", "module", "breakpad"];
+const TARGETS: [&str; 9] =
+    ["report", "dump", "recording", "census", "filter", "protocol", "module", "breakpad", "core"];
 
 /// The seconds for each target, if none are given.
 const SECONDS: u64 = 450;
 
 /// The limits of an input, as options of libFuzzer.
 const LIMITS: [&str; 4] =
-    ["-timeout=10", "-rss_limit_mb=512", "-malloc_limit_mb=512", "-max_len=65536"];
+    ["-timeout=10", "-rss_limit_mb=512", "-malloc_limit_mb=512", "-max_len=131072"];
 
 /// The compiler's options for counters at each edge, which libFuzzer reads.
 const COVERAGE: [&str; 7] = [

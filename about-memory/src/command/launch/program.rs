@@ -102,25 +102,47 @@ fn tracker_of_elf(program: &Path, file: File) -> Result<Tracker, RunError> {
     if !preload::is_available() {
         return Err(RunError::NoDmd(path()));
     }
+    check_preload_into(program, &status, &cache)?;
+    Ok(Tracker::Preloaded)
+}
+
+/// Checks that the library can be preloaded into a program, whether it has DMD or not.
+pub(crate) fn check_preload(program: &Path) -> Result<(), RunError> {
+    if !preload::is_available() {
+        return Err(RunError::NoLibrary);
+    }
+    let unreadable = |error| RunError::Unreadable(program.to_owned(), error);
+    let file = File::open(program).map_err(unreadable)?;
+    let status = file.metadata().map_err(unreadable)?;
+    check_preload_into(program, &status, &ReadCache::new(file))
+}
+
+fn check_preload_into(
+    program: &Path,
+    status: &std::fs::Metadata,
+    cache: &ReadCache<File>,
+) -> Result<(), RunError> {
+    let path = || program.to_owned();
+    let Ok(binary) = object::File::parse(cache) else { return Err(RunError::NotABinary(path())) };
     let own = if cfg!(target_arch = "aarch64") {
         object::Architecture::Aarch64
     } else {
         object::Architecture::X86_64
     };
-    if !matches!(FileKind::parse(&cache), Ok(FileKind::Elf64)) || binary.architecture() != own {
+    if !matches!(FileKind::parse(cache), Ok(FileKind::Elf64)) || binary.architecture() != own {
         return Err(RunError::OtherArchitecture(path()));
     }
-    match linker(&cache) {
+    match linker(cache) {
         None => return Err(RunError::Static(path())),
         Some(linker) if linker.windows(7).any(|part| part == b"ld-musl") => {
             return Err(RunError::Musl(path()));
         }
         Some(_) => {}
     }
-    if is_privileged(program, &status) {
+    if is_privileged(program, status) {
         return Err(RunError::Privileged(path()));
     }
-    Ok(Tracker::Preloaded)
+    Ok(())
 }
 
 /// Returns the path of the program's dynamic linker, or `None` if the program is static.

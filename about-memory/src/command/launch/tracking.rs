@@ -20,6 +20,10 @@ pub struct ProcessArgs {
     /// Track the child processes of PROGRAM too, if they have no DMD
     #[arg(long)]
     pub children: bool,
+
+    /// If PROGRAM has DMD, track the blocks of C in it too: explicit/c-heap/LIBRARY/FUNCTION
+    #[arg(long, conflicts_with = "wrapper")]
+    pub c_heap: bool,
 }
 
 /// The way in which a program and its children are tracked.
@@ -35,13 +39,16 @@ pub(crate) struct Tracking {
 impl Tracking {
     /// Chooses by the program's file and the flags.
     pub(crate) fn of(program: &Path, processes: ProcessArgs) -> Result<Self, RunError> {
-        let ProcessArgs { wrapper, children } = processes;
+        let ProcessArgs { wrapper, children, c_heap } = processes;
         let tracker = if wrapper { Tracker::Own } else { program::tracker(program)? };
         let without_dmd = match tracker {
             Tracker::Own => None,
             Tracker::Preloaded => Some(program.to_owned()),
         };
-        let is_preloaded = without_dmd.is_some() || (children && preload::is_available());
+        if c_heap && without_dmd.is_none() {
+            program::check_preload(program)?;
+        }
+        let is_preloaded = c_heap || without_dmd.is_some() || (children && preload::is_available());
         let preload = if is_preloaded { Some(Preload::write()?) } else { None };
         Ok(Tracking { preload, without_dmd, children })
     }

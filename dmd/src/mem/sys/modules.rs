@@ -15,6 +15,8 @@ use std::ptr;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Module {
     pub(crate) path: String,
+    /// True for the program itself.
+    pub(crate) is_program: bool,
     /// The difference between addresses in memory and addresses in the file.
     pub(crate) bias: usize,
     /// The address ranges of its segments in memory.
@@ -69,7 +71,7 @@ fn module(name: &CStr, bias: usize, headers: &[libc::Elf64_Phdr]) -> Module {
         // SAFETY: the range lies in a loaded segment, which stays while the linker's lock is held.
         .find_map(|(start, end)| build_id(unsafe { bytes_at(start, end) }))
         .map(|id| id.iter().map(|byte| format!("{byte:02x}")).collect());
-    Module { path, bias, segments, data, build_id }
+    Module { path, is_program: name.is_empty(), bias, segments, data, build_id }
 }
 
 /// # Safety
@@ -110,31 +112,43 @@ fn notes_in(mut notes: &[u8]) -> impl Iterator<Item = Note<'_>> {
     })
 }
 
-/// Returns whether the program's own file has a note of this name. Hooks may call it.
-pub(crate) fn program_has_note(name: [u8; 12]) -> bool {
+/// Returns the description of the program's own note of this name and kind, which is in memory for
+/// as long as the program runs. Hooks may call it.
+pub(crate) fn program_note(name: [u8; 12], kind: u32) -> Option<&'static [u8]> {
     // SAFETY: a plain call.
     let headers = unsafe { libc::getauxval(libc::AT_PHDR) } as usize;
     // SAFETY: a plain call.
     let count = unsafe { libc::getauxval(libc::AT_PHNUM) } as usize;
     if headers == 0 {
-        return false;
+        return None;
     }
     let first = ptr::with_exposed_provenance::<libc::Elf64_Phdr>(headers);
     // SAFETY: the kernel's notes about the program: so many headers at this address.
     let table = unsafe { std::slice::from_raw_parts(first, count) };
     let of_kind = |kind| table.iter().filter(move |header| header.p_type == kind);
     let bias = of_kind(libc::PT_PHDR).next().map_or(0, |own| headers - own.p_vaddr as usize);
-    of_kind(libc::PT_NOTE).any(|header| {
+    of_kind(libc::PT_NOTE).find_map(|header| {
         let start = bias + header.p_vaddr as usize;
         // SAFETY: notes are in a segment of the program, which stays mapped.
         let notes = unsafe { bytes_at(start, start + header.p_memsz as usize) };
-        notes_in(notes).any(|note| note.name == name)
+        let found = notes_in(notes).find(|note| note.name == name && note.kind == kind);
+        found.map(|note| note.description)
     })
 }
 
 /// Returns the path of the module that contains this code.
 pub(crate) fn own_module_path() -> Option<String> {
     path_of(&module_with(own_module_path as *const c_void)?)
+}
+
+/// Returns the range of addresses of the module that contains this code. It takes the linker's
+/// lock: never call it from a hook.
+pub(crate) fn module_of(code: usize) -> Option<(usize, usize)> {
+    let contains =
+        |module: &Module| module.segments.iter().any(|&(low, high)| (low..high).contains(&code));
+    let found = modules().into_iter().find(contains)?;
+    let low = found.segments.iter().map(|segment| segment.0).min()?;
+    Some((low, found.segments.iter().map(|segment| segment.1).max()?))
 }
 
 /// Returns the path of the module that defines a function of this name for the program.

@@ -4,7 +4,7 @@ use std::num::NonZeroU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64};
 
-use super::{AWAKE, DECIDED, EVENTS, FILTERED, OBSERVED, Plan, TIMES, UNPREPARED};
+use super::{AWAKE, C_HEAP, DECIDED, EVENTS, FILTERED, OBSERVED, Plan, TIMES, UNPREPARED};
 use crate::mem::published::Published;
 use crate::sample::options::{Mode, Options, Stacks};
 use crate::sample::rate::{Probability, RateCell, SamplingRate, TooManyRates};
@@ -62,12 +62,17 @@ pub(crate) fn plan() -> Plan {
 
 /// Puts the hooks to sleep: they count bytes only.
 pub(crate) fn set_asleep() {
-    update(|before| Plan(DECIDED | before.0 & UNPREPARED));
+    update(|before| Plan(DECIDED | before.0 & (UNPREPARED | C_HEAP)));
 }
 
 /// Notes that the inner allocator's sizes are prepared.
 pub(crate) fn set_prepared() {
     update(|before| Plan(before.0 & !UNPREPARED));
+}
+
+/// Notes that calls of C's functions come to the hooks, too. Sizes must not be prepared.
+pub(crate) fn set_c_heap() {
+    update(|before| Plan(before.0 | C_HEAP));
 }
 
 /// Starts to insert blocks as the options request. The former plan decides whether earlier blocks
@@ -95,7 +100,7 @@ pub(crate) fn begin(options: Options) -> Result<(), TooManyRates> {
         HAS_UNFILTERED.store(true, Relaxed);
     }
     let filtered = if HAS_UNFILTERED.load(Relaxed) { 0 } else { FILTERED };
-    update(|before| Plan(plan.0 | filtered | before.0 & (EVENTS | OBSERVED | UNPREPARED)));
+    update(|before| Plan(plan.0 | filtered | before.0 & (EVENTS | OBSERVED | UNPREPARED | C_HEAP)));
     Ok(())
 }
 

@@ -1,0 +1,178 @@
+//! Names of functions by the symbol table of a module's file. It reads the table in pieces: debug
+//! information, which other look-ups parse, may be larger than the program's heap.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, BufReader, Read, Seek, SeekFrom};
+
+/// The kinds of sections, and the kind of a symbol, by the ELF specification.
+const SYMBOLS: u32 = 2;
+const NOTES: u32 = 7;
+const DYNAMIC_SYMBOLS: u32 = 11;
+const FUNCTION: u8 = 2;
+
+/// The bytes of a section header and of a symbol, in files of 64 bits.
+const HEADER: usize = 64;
+const SYMBOL: usize = 24;
+
+/// The most sections, and the longest name, that are read.
+const MAX_SECTIONS: u64 = 10_000;
+const MAX_NAME: u64 = 4096;
+
+/// A part of the file.
+#[derive(Clone, Copy)]
+struct Section {
+    kind: u32,
+    offset: u64,
+    size: u64,
+    /// The number of the section with the names of the symbols.
+    names: u32,
+}
+
+/// Returns the names of functions by their first addresses in the file, as far as the file has
+/// symbols, and its build id is this one, if both have one.
+pub(super) fn names(
+    file: &File,
+    build_id: Option<&str>,
+    functions: &[u64],
+) -> io::Result<BTreeMap<u64, String>> {
+    let mut reader = BufReader::new(file);
+    let sections = sections(&mut reader)?;
+    if !is_same_build(&mut reader, &sections, build_id)? {
+        return Ok(BTreeMap::new());
+    }
+    let of_kind = |kind| sections.iter().find(|section| section.kind == kind);
+    let Some(table) = of_kind(SYMBOLS).or_else(|| of_kind(DYNAMIC_SYMBOLS)) else {
+        return Ok(BTreeMap::new());
+    };
+    let Some(texts) = sections.get(table.names as usize) else { return Ok(BTreeMap::new()) };
+    let found = symbols(&mut reader, *table, functions)?;
+    let name =
+        |(function, name): (u64, u32)| Ok((function, text(&mut reader, *texts, u64::from(name))?));
+    found.into_iter().map(name).collect()
+}
+
+fn number<const N: usize>(bytes: &[u8], at: usize) -> u64 {
+    let mut word = [0; 8];
+    if let Some(part) = bytes.get(at..at + N) {
+        word[..N].copy_from_slice(part);
+    }
+    u64::from_le_bytes(word)
+}
+
+fn half(bytes: &[u8], at: usize) -> u32 {
+    u32::try_from(number::<4>(bytes, at)).unwrap_or(0)
+}
+
+fn sections(reader: &mut (impl Read + Seek)) -> io::Result<Vec<Section>> {
+    let mut head = [0; 64];
+    reader.seek(SeekFrom::Start(0))?;
+    reader.read_exact(&mut head)?;
+    // 64 bits, little-endian.
+    if !head.starts_with(b"\x7fELF\x02\x01") || number::<2>(&head, 58) != HEADER as u64 {
+        return Ok(Vec::new());
+    }
+    let (offset, count) = (number::<8>(&head, 40), number::<2>(&head, 60).min(MAX_SECTIONS));
+    reader.seek(SeekFrom::Start(offset))?;
+    let mut header = [0; HEADER];
+    let section = |_| {
+        reader.read_exact(&mut header)?;
+        Ok(Section {
+            kind: half(&header, 4),
+            offset: number::<8>(&header, 24),
+            size: number::<8>(&header, 32),
+            names: half(&header, 40),
+        })
+    };
+    (0..count).map(section).collect()
+}
+
+/// Returns whether the file has this build id. True if one of them is not known.
+fn is_same_build(
+    reader: &mut (impl Read + Seek),
+    sections: &[Section],
+    build_id: Option<&str>,
+) -> io::Result<bool> {
+    let Some(wanted) = build_id else { return Ok(true) };
+    for section in sections.iter().filter(|section| section.kind == NOTES) {
+        let mut notes = Vec::new();
+        reader.seek(SeekFrom::Start(section.offset))?;
+        reader.by_ref().take(section.size.min(1 << 16)).read_to_end(&mut notes)?;
+        if let Some(id) = crate::mem::sys::build_id(&notes) {
+            return Ok(id.iter().map(|byte| format!("{byte:02x}")).eq(chunks_of_two(wanted)));
+        }
+    }
+    Ok(true)
+}
+
+fn chunks_of_two(text: &str) -> impl Iterator<Item = String> {
+    text.as_bytes().chunks(2).map(|pair| String::from_utf8_lossy(pair).into_owned())
+}
+
+/// Returns the places of the names of these functions. Of several symbols at one address the first
+/// counts.
+fn symbols(
+    reader: &mut (impl Read + Seek),
+    table: Section,
+    functions: &[u64],
+) -> io::Result<BTreeMap<u64, u32>> {
+    let mut found = BTreeMap::new();
+    reader.seek(SeekFrom::Start(table.offset))?;
+    let mut symbol = [0; SYMBOL];
+    for _ in 0..table.size / SYMBOL as u64 {
+        reader.read_exact(&mut symbol)?;
+        let value = number::<8>(&symbol, 8);
+        if symbol[4] & 0xf == FUNCTION && functions.binary_search(&value).is_ok() {
+            found.entry(value).or_insert(half(&symbol, 0));
+        }
+    }
+    Ok(found)
+}
+
+fn text(reader: &mut (impl Read + Seek), texts: Section, at: u64) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    reader.seek(SeekFrom::Start(texts.offset.saturating_add(at)))?;
+    let rest = texts.size.saturating_sub(at).min(MAX_NAME);
+    reader.by_ref().take(rest).read_to_end(&mut bytes)?;
+    let name = bytes.split(|byte| *byte == 0).next().unwrap_or(&[]);
+    Ok(format!("{:#}", backtrace::SymbolName::new(name)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mem::sys;
+
+    #[inline(never)]
+    extern "C" fn known_function() -> usize {
+        std::hint::black_box(17)
+    }
+
+    #[test]
+    fn a_function_has_its_name_in_its_own_build_alone() {
+        let address = known_function as *const () as usize;
+        let modules = sys::modules();
+        let own = modules
+            .iter()
+            .find(|module| {
+                module.segments.iter().any(|&(low, high)| (low..high).contains(&address))
+            })
+            .expect("it is loaded");
+        let in_file = (address - own.bias) as u64;
+        let file = File::open("/proc/self/exe").expect("this program");
+        let with = |build_id: Option<&str>| names(&file, build_id, &[in_file]).expect("it is ELF");
+        assert!(with(None)[&in_file].ends_with("known_function"), "{:?}", with(None));
+        assert_eq!(with(own.build_id.as_deref()), with(None));
+        assert_eq!(with(Some("00ff")), BTreeMap::new());
+        assert_eq!(names(&file, None, &[in_file + 1]).expect("it is ELF"), BTreeMap::new());
+        assert_eq!(known_function(), 17);
+    }
+
+    #[test]
+    fn other_files_have_no_names() {
+        let file = |path: &str| names(&File::open(path).expect("it is there"), None, &[1]);
+        let text = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+        assert_eq!(file(text).expect("long enough"), BTreeMap::new());
+        assert!(file("/dev/null").is_err());
+    }
+}

@@ -1,0 +1,72 @@
+/* Memory reporters for code in C and C++ inside a Rust program.
+
+   The program depends on the crate memreport with its feature `c-api`; these functions are in it.
+   All of them may be called by any thread at any time. Texts are UTF-8; paths and descriptions are
+   copied. SPDX-License-Identifier: MIT OR Apache-2.0 */
+#ifndef MEMREPORT_H
+#define MEMREPORT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The reports of one collection. Valid during the call that received it. */
+typedef struct memreport_reports memreport_reports;
+
+/* The blocks of one report. Valid during the call that received it. */
+typedef struct memreport_blocks memreport_blocks;
+
+/* Makes a reporter's reports. It must not wait for a lock, whose holder may wait for the reports. */
+typedef void (*memreport_collect)(memreport_reports *reports, void *data);
+
+/* Calls memreport_block for each block that a report counts. */
+typedef void (*memreport_visit)(memreport_blocks *blocks, void *data);
+
+/* Heap: blocks of malloc. Non-heap: other memory, such as mappings. Other: anything that is not
+   added up. */
+enum memreport_kind { MEMREPORT_NONHEAP = 0, MEMREPORT_HEAP = 1, MEMREPORT_OTHER = 2 };
+
+/* The units of an amount. A percentage is in hundredths: 1234 is 12.34 %. */
+enum memreport_units {
+    MEMREPORT_BYTES = 0,
+    MEMREPORT_COUNT = 1,
+    MEMREPORT_COUNT_CUMULATIVE = 2,
+    MEMREPORT_PERCENTAGE = 3
+};
+
+/* Registers a reporter, which collections call until it is unregistered. Returns its number. */
+uint64_t memreport_register(memreport_collect collect, void *data);
+
+/* Unregisters a reporter. A collection that runs on another thread may still call it; when this
+   function is called by the thread that collects, it does not. */
+void memreport_unregister(uint64_t reporter);
+
+/* Reports an amount at a path such as "explicit/images/decoded". A path that begins with "explicit/"
+   takes bytes. Heap bytes without blocks cannot be checked by DMD. */
+void memreport_amount(memreport_reports *reports, const char *path, enum memreport_kind kind,
+                      enum memreport_units units, int64_t amount, const char *description);
+
+/* Reports the usable bytes of the blocks that `visit` passes to memreport_block, and returns them.
+   The kind is heap if the blocks of malloc are in the program's heap-allocated (`about-memory run
+   --c-heap`), which has DMD check each of them, and non-heap otherwise. */
+size_t memreport_measure(memreport_reports *reports, const char *path, memreport_visit visit,
+                         void *data, const char *description);
+
+/* Counts a live block of malloc, by the pointer that malloc returned. Null counts nothing. */
+void memreport_block(memreport_blocks *blocks, const void *block);
+
+/* Enters a scope: blocks that this thread allocates belong to it until it is left. Returns a number
+   for memreport_leave_scope, which the same thread calls in the opposite order. */
+uint64_t memreport_enter_scope(const char *name);
+
+/* Leaves the scope that memreport_enter_scope entered. */
+void memreport_leave_scope(uint64_t scope);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
