@@ -116,27 +116,6 @@ fn at_most_sixteen_tiny_reporters_of_a_node_are_shown_in_each_process() {
 }
 
 #[test]
-fn tiny_reporters_beyond_the_sixteenth_are_gathered_with_others() {
-    let paths: Vec<String> = (0..18).map(|number| format!("t/{number}")).collect();
-    let report = |path: &str, amount: u32| {
-        format!(
-            r#"{{"process": "P", "path": "{path}", "kind": 2, "units": 0, "amount": {amount}, "description": "A."}}"#
-        )
-    };
-    let mut reports = vec![report("t/large", 100_000), report("t/x", 1), report("t/y", 1)];
-    reports.extend(paths.iter().map(|path| report(path, 2)));
-    let file = format!(
-        r#"{{"version": 1, "hasMozMallocUsableSize": true,
-        "memreport": {{"version": 1, "reporters": {paths:?}}}, "reports": [{}]}}"#,
-        reports.join(",")
-    );
-    let folder = Folder::new().with("one.json", file);
-    let json = folder.text(&["one.json", "--units", "bytes", "--json"]);
-    assert_eq!(json.matches(" tiny)").count(), 1, "{json}");
-    assert!(json.contains("(4 tiny)"), "{json}");
-}
-
-#[test]
 fn kids_sort_by_name_where_asked() {
     let files = [
         r##"{"process": "P", "path": "t/a", "kind": 2, "units": 0, "amount": 5, "description": "About t/a."},

@@ -341,6 +341,29 @@ mod tests {
     }
 
     #[test]
+    fn what_is_gathered_is_not_gathered_once_more_when_it_is_opened() {
+        let paths: Vec<String> = (0..18).map(|number| format!("explicit/{number}")).collect();
+        let report = |path: &str, amount: u64| {
+            serde_json::json!({ "process": "p (pid 1)", "path": path, "kind": 1, "units": 0,
+                                "amount": amount, "description": "d" })
+        };
+        let mut reports = vec![report("explicit/large", 100_000)];
+        reports.extend(["explicit/x", "explicit/y"].map(|path| report(path, 1)));
+        reports.extend(paths.iter().map(|path| report(path, 2)));
+        let file = serde_json::json!({ "version": 1, "hasMozMallocUsableSize": true,
+                "memreport": { "version": 1, "reporters": paths }, "reports": reports });
+        let mut state = State::new("p (pid 1)".into());
+        state.receive(file.to_string().into_bytes());
+        let is_gathered = |line: &Line| line.text.contains("(4 tiny)");
+        let place = state.screen.lines.iter().position(is_gathered);
+        state.go(place.unwrap_or_else(|| panic!("{}", text(&state))));
+        state.key(KeyCode::Enter.into());
+        let text = text(&state);
+        assert!(text.contains("── x\n") && text.contains("── 9\n"), "{text}");
+        assert_eq!(text.matches(" tiny)").count(), 1, "{text}");
+    }
+
+    #[test]
     fn help_goes_with_any_key_and_control_c_always_quits() {
         let mut state = state();
         for key in [KeyCode::Char('?'), KeyCode::Char('h'), KeyCode::F(1)] {
