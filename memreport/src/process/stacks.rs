@@ -220,7 +220,7 @@ mod tests {
     #[cfg(target_os = "linux")]
     fn pages_that_are_used_are_resident() {
         let page = usize::try_from(page_size()).unwrap();
-        // More pages than the kernel is asked for at once.
+        // More pages than one call reads.
         let memory = vec![1_u8; 3000 * page];
         let start = memory.as_ptr().addr().next_multiple_of(page) as u64;
         for pages in [0, 1, 7, 2048, 2049, 2999] {

@@ -1,3 +1,5 @@
+//! Tests of differences: processes of isolated sites, and fields of several types.
+
 use super::*;
 
 /// Returns a file's reports: `process|path|amount`, a line each.
