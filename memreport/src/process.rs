@@ -6,7 +6,6 @@ mod smaps;
 mod kinds;
 mod stacks;
 mod heap;
-#[cfg(unix)]
 pub(crate) mod environment;
 pub mod distinguished;
 pub(crate) mod minimize;

@@ -1,9 +1,11 @@
 //! Checks that need nothing but the workspace: the steps of CI, features, sanitizers, fuzzing,
-//! mutants, and the house rules.
+//! mutants, packages, and the house rules.
 
 pub(crate) mod ci;
 pub(crate) mod features;
 pub(crate) mod fuzz;
+#[cfg(feature = "measure")]
 pub(crate) mod mutants;
+pub(crate) mod package;
 pub(crate) mod sanitize;
 pub(crate) mod tidy;

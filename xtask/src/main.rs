@@ -1,22 +1,31 @@
 //! Every check of the workspace as one command: `cargo xtask ci`, `bench NAME`, `clients NAME`.
 
+#![cfg_attr(
+    not(feature = "measure"),
+    allow(dead_code, reason = "what only the commands that measure use")
+)]
+
 mod failure;
 mod scratch;
 mod on_path;
 mod build;
 mod generate;
 mod demo;
-mod bench;
-mod stress;
-mod foreign;
 mod suite;
-mod clients;
 mod check;
+#[cfg(feature = "measure")]
+mod bench;
+#[cfg(feature = "measure")]
+mod stress;
+#[cfg(feature = "measure")]
+mod foreign;
+#[cfg(feature = "measure")]
+mod clients;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use check::{ci, features, fuzz, mutants, sanitize, tidy};
+use check::{ci, features, fuzz, package, sanitize, tidy};
 
 const USAGE: &str = "\
 cargo xtask demo [FOLDER]             runs the example program under DMD on a folder of text: by default this repository
@@ -39,6 +48,7 @@ cargo xtask fuzz [SECONDS] [TARGET…]  all that reads bytes from elsewhere, und
 cargo xtask mutants [COUNT] [SEED]    defects in a random sample of places, and those that no test finds: an hour
 cargo xtask mutants again             those that the last sample missed or did not run
 cargo xtask features                  memreport's features alone and in pairs: minutes
+cargo xtask package                   what would be published: its contents, and the guide's first program in a project that depends on it
 cargo xtask clients [NAME [ARGS]]     snapshot, firefox, browser, prometheus, dmd-py, exports, pprof: checks against real programs
 cargo xtask clients exports [VIEWER] [--tools DIR]   each export in its own viewer";
 
@@ -51,16 +61,14 @@ fn main() -> ExitCode {
         ["pre-commit"] => ci::pre_commit(out),
         ["ci"] => ci::ci(out),
         ["tidy", ref rest @ ..] => tidy::run(rest, out),
-        ["bench", name, ref rest @ ..] => bench::run(name, rest, out),
-        ["stress", ref rest @ ..] => stress::run(rest, out),
-        ["foreign", ref rest @ ..] => foreign::run(rest, out),
         ["suite", ref rest @ ..] => suite::run(rest, out),
-        ["calibrate"] => bench::calibrate::run(out),
         ["sanitize", ref rest @ ..] => sanitize::run(rest, out),
         ["fuzz", ref rest @ ..] => fuzz::run(rest, out),
-        ["mutants", ref rest @ ..] => mutants::run(rest, out),
         ["features"] => features::run(out),
-        ["clients", ref rest @ ..] => clients::run(rest, out),
+        ["package"] => package::run(out),
+        ["bench" | "stress" | "foreign" | "calibrate" | "clients" | "mutants", ..] => {
+            measure(&words, out)
+        }
         _ => Err(USAGE.into()),
     };
     match result {
@@ -72,4 +80,26 @@ fn main() -> ExitCode {
             ExitCode::from(2)
         }
     }
+}
+
+/// Runs a command that measures the workspace's programs.
+#[cfg(feature = "measure")]
+fn measure(words: &[&str], out: &mut dyn Write) -> Result<bool, failure::Failure> {
+    match words {
+        ["bench", name, rest @ ..] => bench::run(name, rest, out),
+        ["stress", rest @ ..] => stress::run(rest, out),
+        ["foreign", rest @ ..] => foreign::run(rest, out),
+        ["calibrate"] => bench::calibrate::run(out),
+        ["clients", rest @ ..] => clients::run(rest, out),
+        ["mutants", rest @ ..] => check::mutants::run(rest, out),
+        _ => Err(USAGE.into()),
+    }
+}
+
+/// Runs a command that measures the workspace's programs, in the build of this program that can.
+#[cfg(not(feature = "measure"))]
+fn measure(words: &[&str], _out: &mut dyn Write) -> Result<bool, failure::Failure> {
+    let mut cargo = build::cargo();
+    cargo.args(["run", "--quiet", "--package", "xtask", "--"]).args(words);
+    Ok(cargo.status()?.success())
 }

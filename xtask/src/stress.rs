@@ -11,8 +11,6 @@ mod log;
 mod snapshots;
 mod table;
 
-pub(crate) use table::MODES;
-
 /// Runs `cargo xtask stress [live|log|hooks|exhaustion] [SECONDS]`, or `snapshots [N]`. Returns
 /// `false` when an invariant breaks.
 pub(crate) fn run(args: &[&str], out: &mut dyn Write) -> Result<bool, Failure> {

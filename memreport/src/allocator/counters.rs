@@ -385,7 +385,19 @@ fn current_thread() -> (u64, usize) {
     let number = unsafe { libc::syscall(libc::SYS_gettid) };
     // SAFETY: as above. The C libraries of Linux answer with the descriptor's address.
     let descriptor = unsafe { libc::pthread_self() };
-    (u64::try_from(number).unwrap_or(0), usize::try_from(descriptor).unwrap_or(0))
+    (u64::try_from(number).unwrap_or(0), address_of_thread(descriptor))
+}
+
+/// Returns the address that a thread's descriptor is, a number to glibc.
+#[cfg(all(target_os = "linux", not(target_env = "musl"), not(miri)))]
+fn address_of_thread(descriptor: libc::pthread_t) -> usize {
+    usize::try_from(descriptor).unwrap_or(0)
+}
+
+/// Returns the address of a thread's descriptor, a pointer to musl.
+#[cfg(all(target_os = "linux", target_env = "musl", not(miri)))]
+fn address_of_thread(descriptor: libc::pthread_t) -> usize {
+    descriptor.addr()
 }
 
 #[cfg(not(all(target_os = "linux", not(miri))))]

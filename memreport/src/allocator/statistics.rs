@@ -53,6 +53,12 @@ impl HeapStatistics {
         }
     }
 
+    /// Returns the bytes of the C library's malloc in all blocks, with their headers, thread caches
+    /// and the arenas' bookkeeping.
+    pub(crate) fn in_use(&self) -> u64 {
+        self.committed.saturating_sub(self.page_cache).saturating_sub(self.bin_unused)
+    }
+
     /// Divides the committed bytes, so that `blocks` blocks with `allocated` usable bytes and the
     /// parts add up to them.
     #[must_use]

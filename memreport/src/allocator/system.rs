@@ -4,10 +4,14 @@
 pub(crate) mod chunk;
 pub(crate) mod glibc;
 
+#[cfg(unix)]
 use core::alloc::Layout;
+#[cfg(unix)]
 use std::alloc::System;
 
+#[cfg(all(unix, not(target_vendor = "apple")))]
 use super::statistics::HeapStatistics;
+#[cfg(unix)]
 use super::usable_size::UsableSize;
 
 #[cfg(all(unix, not(target_vendor = "apple")))]

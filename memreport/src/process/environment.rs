@@ -1,7 +1,10 @@
 //! Reads environment variables, unless the program has privileges that its starter lacks.
 //!
 //! No other file of this crate reads the environment: `cargo xtask tidy environment`.
-#![expect(unsafe_code, reason = "reads the kernel's notes about the start of the program")]
+#![cfg_attr(
+    unix,
+    expect(unsafe_code, reason = "reads the kernel's notes about the start of the program")
+)]
 
 use std::ffi::OsString;
 
@@ -29,8 +32,16 @@ pub fn is_privileged() -> bool {
     !cfg!(miri) && unsafe { libc::getauxval(libc::AT_SECURE) } != 0
 }
 
+/// Returns whether the program runs as another user or group than the one who started it. Windows
+/// has no such programs.
+#[cfg(not(unix))]
+#[must_use]
+pub fn is_privileged() -> bool {
+    false
+}
+
 /// Returns whether the program runs as another user or group than the one who started it.
-#[cfg(not(target_os = "linux"))]
+#[cfg(all(unix, not(target_os = "linux")))]
 #[must_use]
 pub fn is_privileged() -> bool {
     // SAFETY: a plain call.

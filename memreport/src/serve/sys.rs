@@ -77,6 +77,59 @@ pub fn peer(_stream: &UnixStream) -> io::Result<Peer> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
+/// Opens a socket that programs started by this one do not inherit.
+#[cfg(target_os = "linux")]
+fn socket() -> io::Result<OwnedFd> {
+    // SAFETY: a plain call.
+    let descriptor =
+        unsafe { libc::socket(libc::AF_UNIX, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0) };
+    check(descriptor)?;
+    // SAFETY: just opened, with no other owner.
+    Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
+}
+
+/// Opens a socket that programs started by this one do not inherit, unless another thread starts
+/// one at the same moment.
+#[cfg(not(target_os = "linux"))]
+fn socket() -> io::Result<OwnedFd> {
+    // SAFETY: a plain call.
+    let descriptor = unsafe { libc::socket(libc::AF_UNIX, libc::SOCK_STREAM, 0) };
+    check(descriptor)?;
+    // SAFETY: just opened, with no other owner.
+    let socket = unsafe { OwnedFd::from_raw_fd(descriptor) };
+    set(&socket, libc::F_SETFD, libc::FD_CLOEXEC)?;
+    Ok(socket)
+}
+
+/// Sets flags of a descriptor.
+#[cfg(not(target_os = "linux"))]
+fn set(descriptor: &OwnedFd, command: c_int, flags: c_int) -> io::Result<()> {
+    // SAFETY: a plain call on an open descriptor.
+    check(unsafe { libc::fcntl(descriptor.as_raw_fd(), command, flags) })
+}
+
+/// Opens a pipe of which neither end waits, and programs started by this one inherit none. Returns
+/// the ends for reading and writing.
+fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
+    let mut ends = [-1; 2];
+    #[cfg(target_os = "linux")]
+    // SAFETY: `ends` has room for both.
+    check(unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC | libc::O_NONBLOCK) })?;
+    #[cfg(not(target_os = "linux"))]
+    // SAFETY: `ends` has room for both.
+    check(unsafe { libc::pipe(ends.as_mut_ptr()) })?;
+    // SAFETY: just opened, with no other owner.
+    let reading = unsafe { OwnedFd::from_raw_fd(ends[0]) };
+    // SAFETY: as above.
+    let writing = unsafe { OwnedFd::from_raw_fd(ends[1]) };
+    #[cfg(not(target_os = "linux"))]
+    for end in [&reading, &writing] {
+        set(end, libc::F_SETFD, libc::FD_CLOEXEC)?;
+        set(end, libc::F_SETFL, libc::O_NONBLOCK)?;
+    }
+    Ok((reading, writing))
+}
+
 /// Listens at `path`, with mode 0600 from the start.
 pub(super) fn listen(path: &Path) -> io::Result<UnixListener> {
     use std::os::unix::ffi::OsStrExt;
@@ -92,12 +145,8 @@ pub(super) fn listen(path: &Path) -> io::Result<UnixListener> {
     for (place, byte) in address.sun_path.iter_mut().zip(bytes) {
         *place = libc::c_char::from_ne_bytes([*byte]);
     }
-    // SAFETY: a plain call.
-    let descriptor =
-        unsafe { libc::socket(libc::AF_UNIX, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0) };
-    check(descriptor)?;
-    // SAFETY: just opened, with no other owner.
-    let socket = unsafe { OwnedFd::from_raw_fd(descriptor) };
+    let socket = socket()?;
+    let descriptor = socket.as_raw_fd();
     // The mode of the file that `bind` makes.
     // SAFETY: a plain call on an open descriptor.
     check(unsafe { libc::fchmod(descriptor, 0o600) })?;
@@ -271,14 +320,8 @@ pub(super) fn signal_to_pipe(signal: c_int) -> io::Result<OwnedFd> {
         let message = format!("signal {signal} is handled by the program already; choose another");
         return Err(io::Error::new(io::ErrorKind::AddrInUse, message));
     }
-    let mut ends = [-1; 2];
-    // SAFETY: `ends` has room for both.
-    check(unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC | libc::O_NONBLOCK) })?;
-    // SAFETY: just opened, with no other owner.
-    let reading = unsafe { OwnedFd::from_raw_fd(ends[0]) };
-    // SAFETY: as above. It stays open while the program runs, because a signal may arrive at any
-    // time.
-    let writing = unsafe { OwnedFd::from_raw_fd(ends[1]) };
+    let (reading, writing) = pipe()?;
+    // It stays open while the program runs, because a signal may arrive at any time.
     SIGNAL_END.store(writing.into_raw_fd(), Relaxed);
     action.sa_sigaction = handle as extern "C" fn(c_int) as usize;
     action.sa_flags = libc::SA_RESTART;

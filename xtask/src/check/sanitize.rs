@@ -12,7 +12,15 @@ use std::time::Instant;
 use super::ci::{filtered, unmatched};
 use crate::build;
 use crate::failure::Failure;
-use crate::stress::MODES;
+
+/// The values of `$DMD`, with further arguments of the program.
+pub(crate) const MODES: [(&str, &[&str]); 5] = [
+    ("--stacks=none", &[]),
+    ("--stacks=full", &[]),
+    ("--stacks=partial", &[]),
+    ("--mode=cumulative", &[]),
+    ("--stacks=full", &["toggle"]),
+];
 
 /// The modules of `dmd` whose tests run under Miri, as filters of tests.
 pub(super) const TABLES: [&str; 9] = [

@@ -5,16 +5,8 @@ use std::io::Write;
 use std::process::Command;
 
 use crate::build;
+use crate::check::sanitize::MODES;
 use crate::failure::Failure;
-
-/// The values of `$DMD`, with further arguments of the program.
-pub(crate) const MODES: [(&str, &[&str]); 5] = [
-    ("--stacks=none", &[]),
-    ("--stacks=full", &[]),
-    ("--stacks=partial", &[]),
-    ("--mode=cumulative", &[]),
-    ("--stacks=full", &["toggle"]),
-];
 
 /// Runs the subject in each mode. Returns `false` when one fails.
 pub(crate) fn run(seconds: Option<&str>, out: &mut dyn Write) -> Result<bool, Failure> {

@@ -34,14 +34,6 @@ pub(crate) fn statistics() -> Option<HeapStatistics> {
     })
 }
 
-impl HeapStatistics {
-    /// Returns the bytes in all blocks, with their headers, thread caches and the arenas'
-    /// bookkeeping.
-    pub(crate) fn in_use(&self) -> u64 {
-        self.committed.saturating_sub(self.page_cache).saturating_sub(self.bin_unused)
-    }
-}
-
 /// The address of `mallinfo2`; null if the library has none.
 static FUNCTION: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
 
