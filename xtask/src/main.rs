@@ -45,7 +45,7 @@ cargo xtask suite [N]                 two hundred tests that check their memory,
 cargo xtask calibrate                 measures the error of size formulas without a tracker, for docs/guide/src/reference/impls.md
 cargo xtask sanitize [miri|threads|addresses]   the tracker under Miri, ThreadSanitizer and AddressSanitizer, behind planted defects: minutes
 cargo xtask fuzz [SECONDS] [TARGET…]  all that reads bytes from elsewhere, under libFuzzer: 450 seconds for each target by default
-cargo xtask mutants [COUNT] [SEED]    defects in a random sample of places, and those that no test finds: an hour
+cargo xtask mutants [COUNT] [SEED]    defects in a random sample of places, and those that no test finds: hours
 cargo xtask mutants again             those that the last sample missed or did not run
 cargo xtask features                  memreport's features alone and in pairs: minutes
 cargo xtask package                   what would be published: its contents, and the guide's first program in a project that depends on it
