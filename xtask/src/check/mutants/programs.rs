@@ -124,6 +124,8 @@ impl Program {
             command.env("LD_LIBRARY_PATH", folders);
         }
         command.env("INSTA_UPDATE", "no").env("INSTA_FORCE_PASS", "0");
+        // Reading the names of a failure takes longer than most tests.
+        command.env("RUST_BACKTRACE", "0");
         command.stdin(Stdio::null());
         command
     }
