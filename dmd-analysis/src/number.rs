@@ -45,7 +45,7 @@ fn divide(a: u128, b: u128) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{commas, percent};
+    use super::{EXACT, commas, divide, percent};
 
     #[test]
     fn numbers_are_python_s() {
@@ -53,6 +53,23 @@ mod tests {
             [(0, "0"), (999, "999"), (1_000, "1,000"), (-1_234_567, "-1,234,567"), (-100, "-100")];
         for (n, expected) in table {
             assert_eq!(commas(n), expected);
+        }
+    }
+
+    #[test]
+    fn a_quotient_is_rounded_once() {
+        let last = 1.0 / (1_u64 << 53) as f64;
+        for (a, b, expected) in [
+            (1, 4, 0.25),
+            (0, EXACT + 1, 0.0),
+            (1, EXACT, last),
+            // Rounded to f64 before the division, these would be the same as with `EXACT`.
+            (1, EXACT + 1, last.next_down()),
+            (EXACT + 1, EXACT + 1, 1.0),
+            (EXACT + 3, 1, 9_007_199_254_740_996.0),
+            (EXACT + 1, 3, 3_002_399_751_580_331.0),
+        ] {
+            assert_eq!(divide(a, b), expected, "{a} of {b}");
         }
     }
 

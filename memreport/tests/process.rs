@@ -46,6 +46,9 @@ fn what_is_resident_is_all_that_is_mapped() {
     // The sum stands beside the tree.
     let (pss, kinds) = (below(&snapshot, "pss"), ["program", "libraries", "anonymous", "heap"]);
     assert!(pss <= 2 * mapped, "{pss} {mapped}");
+    for sum in ["resident-unique", "pss", "swap", "page-faults-soft", "page-faults-hard"] {
+        assert_eq!(snapshot.reports.iter().filter(|it| it.path == sum).count(), 1, "{sum}");
+    }
     for kind in kinds.map(|kind| format!("/{kind}")) {
         let [rss, pss] = ["rss", "pss"].map(|tree| below(&snapshot, &format!("{tree}{kind}")));
         assert!(0 < pss && pss <= rss, "{kind}: {pss} of {rss}");

@@ -4,6 +4,7 @@
 pub(crate) mod ci;
 pub(crate) mod features;
 pub(crate) mod fuzz;
+#[cfg(feature = "measure")]
 pub(crate) mod mutants;
 pub(crate) mod package;
 pub(crate) mod sanitize;

@@ -25,7 +25,7 @@ mod clients;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use check::{ci, features, fuzz, mutants, package, sanitize, tidy};
+use check::{ci, features, fuzz, package, sanitize, tidy};
 
 const USAGE: &str = "\
 cargo xtask demo [FOLDER]             runs the example program under DMD on a folder of text: by default this repository
@@ -45,7 +45,8 @@ cargo xtask suite [N]                 two hundred tests that check their memory,
 cargo xtask calibrate                 measures the error of size formulas without a tracker, for docs/guide/src/reference/impls.md
 cargo xtask sanitize [miri|threads|addresses]   the tracker under Miri, ThreadSanitizer and AddressSanitizer, behind planted defects: minutes
 cargo xtask fuzz [SECONDS] [TARGET…]  all that reads bytes from elsewhere, under libFuzzer: 450 seconds for each target by default
-cargo xtask mutants [COUNT] [SEED]    defects in a random sample of places, and those that the package's own tests miss: hours
+cargo xtask mutants [COUNT] [SEED]    defects in a random sample of places, and those that no test finds: hours
+cargo xtask mutants again             those that the last sample missed or did not run
 cargo xtask features                  memreport's features alone and in pairs: minutes
 cargo xtask package                   what would be published: its contents, and the guide's first program in a project that depends on it
 cargo xtask clients [NAME [ARGS]]     snapshot, firefox, browser, prometheus, dmd-py, exports, pprof: checks against real programs
@@ -64,11 +65,12 @@ fn main() -> ExitCode {
         ["suite", ref rest @ ..] => suite::run(rest, out),
         ["sanitize", ref rest @ ..] => sanitize::run(rest, out),
         ["fuzz", ref rest @ ..] => fuzz::run(rest, out),
-        ["mutants", ref rest @ ..] => mutants::run(rest, out),
         ["features"] => features::run(out),
         ["pictures", ref rest @ ..] => clients::pictures(rest, out),
         ["package"] => package::run(out),
-        ["bench" | "stress" | "foreign" | "calibrate" | "clients", ..] => measure(&words, out),
+        ["bench" | "stress" | "foreign" | "calibrate" | "clients" | "mutants", ..] => {
+            measure(&words, out)
+        }
         _ => Err(USAGE.into()),
     };
     match result {
@@ -91,6 +93,7 @@ fn measure(words: &[&str], out: &mut dyn Write) -> Result<bool, failure::Failure
         ["foreign", rest @ ..] => foreign::run(rest, out),
         ["calibrate"] => bench::calibrate::run(out),
         ["clients", rest @ ..] => clients::run(rest, out),
+        ["mutants", rest @ ..] => check::mutants::run(rest, out),
         _ => Err(USAGE.into()),
     }
 }

@@ -240,3 +240,65 @@ fn thread_state(status: &[u8]) -> Option<ThreadState> {
 fn word_in(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_le_bytes(bytes.get(at..at.checked_add(8)?)?.try_into().ok()?))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn note(words: &[u64], names: &str) -> Vec<u8> {
+        let words = words.iter().flat_map(|word| word.to_le_bytes());
+        words.chain(names.bytes()).collect()
+    }
+
+    #[test]
+    fn mapped_files_have_their_ranges_and_names() {
+        let words = [2, 4096, 0x1000, 0x3000, 0, 0x5000, 0x6000, 1];
+        let files = |note: &[u8]| -> Vec<_> {
+            mapped_files(note).into_iter().map(|file| (file.range, file.path)).collect()
+        };
+        let expected = [(0x1000..0x3000, "/p".to_owned()), (0x5000..0x6000, "/lib/a".to_owned())];
+        assert_eq!(files(&note(&words, "/p\0/lib/a\0")), expected);
+        assert_eq!(files(&note(&words, "/p\0")).len(), 2, "a name that is cut off is empty");
+        assert_eq!(files(&note(&[u64::MAX, 4096], "/p\0")), []);
+        assert_eq!(files(b"short"), []);
+    }
+
+    #[test]
+    fn pieces_of_one_heap_are_joined_and_files_without_pieces_are_kept() {
+        let segment = |range: Range<u64>, is_writable| Segment { range, offset: 0, is_writable };
+        let segments = [
+            segment(0x1000..0x2000, false),
+            segment(0x8000..0x9000, true),
+            segment(0x9000..0xa000, true),
+            segment(0xa000..0xb000, false),
+            segment(0xc000..0xd000, true),
+        ];
+        let file = |range, path: &str| MappedFile { range, path: path.to_owned() };
+        let files = [file(0x1000..0x2000, "/p"), file(0x4000..0x5000, "/lib/a")];
+        let found: Vec<_> = mappings(&segments, &files)
+            .into_iter()
+            .map(|it| (it.range.start, it.range.end, it.is_writable, it.inode, it.path))
+            .collect();
+        let expected = [
+            (0x1000, 0x2000, false, 1, "/p"),
+            (0x4000, 0x5000, false, 1, "/lib/a"),
+            (0x8000, 0xa000, true, 0, ""),
+            (0xa000, 0xb000, false, 0, ""),
+            (0xc000, 0xd000, true, 0, ""),
+        ];
+        assert_eq!(found, expected.map(|(a, b, c, d, path)| (a, b, c, d, path.to_owned())));
+    }
+
+    #[test]
+    fn a_thread_has_its_number_and_registers() {
+        let mut status = vec![0; REGISTERS + 27 * 8];
+        status[THREAD_NUMBER] = 77;
+        for register in 0..27_u8 {
+            status[REGISTERS + 8 * usize::from(register)] = 100 + register;
+        }
+        let state = thread_state(&status).unwrap();
+        assert_eq!((state.number, state.stack_pointer, state.thread_pointer), (77, 119, 121));
+        assert_eq!(state.registers, (100..115).collect::<Vec<u64>>());
+        assert_eq!(thread_state(&status[..REGISTERS + 21 * 8]), None);
+    }
+}

@@ -198,6 +198,13 @@ mod tests {
     }
 
     #[test]
+    fn it_can_be_debugged_without_its_output() {
+        let mut out = Vec::new();
+        let shown = format!("{:?}", TerminalText::new(&mut out));
+        assert!(shown.starts_with("TerminalText { form: "), "{shown}");
+    }
+
+    #[test]
     fn what_a_terminal_acts_on_is_escaped_however_the_text_is_cut() {
         let shown = "a␛]0;t␇␍␡\\u{9b}2J \\u{202e}b\\u{2066}\\u{200f}\\u{61c}─é\n\tc";
         let json =

@@ -286,3 +286,6 @@ fn equal_loosely(a: &Field<'_>, b: &Field<'_>) -> bool {
         _ => Amount::from(a).number() == Amount::from(b).number(),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -324,6 +324,15 @@ mod tests {
     }
 
     #[test]
+    fn decimals_of_more_digits_than_anybody_reads_are_infinite() {
+        // Each three digits have a comma.
+        assert_eq!(verbose("1e98999").len(), "1 B".len() + 98_999 + 98_999 / 3);
+        assert_eq!(verbose("1e99000"), "∞ B");
+        assert_eq!(verbose("-1e99999999999"), "-∞ B");
+        assert_eq!(verbose("1e-99999999999"), "0 B");
+    }
+
+    #[test]
     fn automatic_units_leave_a_whole_number_before_the_point() {
         for (bytes, text) in [
             (0.0, "0 B"),

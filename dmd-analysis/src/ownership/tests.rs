@@ -58,6 +58,25 @@ held from a stack or a library, or leaked 8 0
 }
 
 #[test]
+fn a_stack_has_the_name_of_its_thread() {
+    let blocks = r#"{"req":64,"addr":"1000","contents":[]},{"req":32,"addr":"2000","contents":[]},
+        {"req":16,"addr":"3000","contents":[]}"#;
+    let words = r#""threads":[{"id":1,"tid":7,"name":"io"},{"id":2,"tid":8}],"statics":[
+        {"module":"(process)","offset":"8","name":"registers of thread 7","to":"1000"},
+        {"module":"(process)","offset":"8","name":"registers of thread 8","to":"2000"},
+        {"module":"/p","offset":"8","name":"stack of thread 7","to":"3000"}]"#;
+    let expected = "\
+registers of thread 7 (io) 64 0
+  ? type unknown 64 1
+registers of thread 8 32 0
+  ? type unknown 32 1
+stack of thread 7 16 0
+  ? type unknown 16 1
+";
+    assert_eq!(shown(&scan(blocks, words)), expected);
+}
+
+#[test]
 fn what_nothing_refers_to_is_leaked_in_a_dump_with_all_roots() {
     let blocks = r#"{"req":64,"addr":"1000","contents":["2000"]},{"req":32,"addr":"2000",
         "contents":["1000"]},{"req":16,"addr":"3000"}"#;

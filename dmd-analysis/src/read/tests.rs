@@ -171,6 +171,18 @@ fn a_bad_dump_is_refused_with_the_thing_and_the_remedy() {
 }
 
 #[test]
+fn an_error_has_the_cause_beneath() {
+    let cause = |bytes: &[u8]| {
+        let error = read_slice(bytes).unwrap_err();
+        std::error::Error::source(&error).map(ToString::to_string)
+    };
+    assert_eq!(cause(b"{x").unwrap(), "key must be a string at line 1 column 2");
+    assert!(cause(&gzip(b"{}")[..12]).is_some());
+    let version = dump_with(r#"{"req":1}"#).replace(r#""version":5"#, r#""version":6"#);
+    assert_eq!(cause(version.as_bytes()), None);
+}
+
+#[test]
 fn gzip_is_known_by_its_first_bytes_and_limited() {
     let text = dump_with(r#"{"req":1}"#);
     let zipped = gzip(text.as_bytes());

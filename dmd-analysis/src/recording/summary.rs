@@ -137,6 +137,18 @@ mod tests {
     }
 
     #[test]
+    fn a_drawn_block_stands_for_several_and_adds_to_the_error() {
+        let drawn = Block { requested: 10, weight: 2.5, ..block(0, None, 16) };
+        assert_eq!((drawn.bytes(), drawn.requested_bytes()), (40.0, 25.0));
+        let certain = block(0, None, 100);
+        let blocks = vec![drawn, drawn, certain];
+        let sum = Recording { blocks, ..Recording::default() }.sum(Which::Allocated);
+        assert_eq!((sum.blocks, sum.bytes), (6.0, 180.0));
+        // Twice 40² · (1 − 1 / 2.5), and nothing of the block that was certain.
+        assert!((sum.error() - 1920_f64.sqrt()).abs() < 1e-9, "{}", sum.error());
+    }
+
+    #[test]
     fn blocks_are_chosen_by_when_they_lived() {
         let point = |time, allocated_bytes, freed_bytes| Point {
             time,

@@ -60,3 +60,48 @@ fn text(symbol: &Symbol) -> String {
         _ => format!("#00: {function}"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::read::read_slice;
+
+    #[test]
+    fn equal_symbols_are_one_frame_and_others_are_apart() {
+        let text = r##"{"version":5,"invocation":{"dmdEnvVar":null,"mode":"live"},
+            "blockList":[{"req":1,"alloc":"A"}],"traceTable":{"A":["A","B","C","D"]},
+            "frameTable":{"A":"#00: a","B":"#00: b","C":"#00: c","D":"#00: d"}}"##;
+        let mut dump = read_slice(text.as_bytes()).unwrap();
+        let [grow, push, file]: [Arc<str>; 3] = ["grow", "push", "vec.rs"].map(Into::into);
+        let symbol = |function: &Arc<str>, file: Option<&Arc<str>>, line, inlined| Symbol {
+            function: function.clone(),
+            name: None,
+            file: file.cloned(),
+            line,
+            inlined,
+            folded: false,
+        };
+        let first = symbol(&grow, Some(&file), Some(7), true);
+        let symbols: [Option<Symbols>; 4] = [
+            Some([first.clone(), symbol(&push, Some(&file), Some(7), true)].into()),
+            Some([first, symbol(&grow, Some(&file), Some(8), true)].into()),
+            None,
+            Some([symbol(&grow, Some(&file), None, true), symbol(&grow, None, None, false)].into()),
+        ];
+        rewrite(&mut dump, &symbols);
+        let trace = &dump.traces[dump.blocks[0].alloc.unwrap().index()];
+        let shown: Vec<&str> =
+            trace.iter().map(|frame| &*dump.frames[frame.index()].text).collect();
+        let expected = [
+            "#00: grow (vec.rs:7)",
+            "#00: push (vec.rs:7)",
+            "#00: grow (vec.rs:7)",
+            "#00: grow (vec.rs:8)",
+            "#00: c",
+            "#00: grow (vec.rs)",
+            "#00: grow",
+        ];
+        assert_eq!(shown, expected);
+        assert_eq!(dump.frames.len(), expected.len() - 1, "the first symbol is there twice");
+    }
+}

@@ -287,6 +287,50 @@ mod tests {
     }
 
     #[test]
+    fn a_question_of_several_bits_is_several_questions() {
+        for bits in 0..FILTERED << 1 {
+            let plan = Plan(bits);
+            let is_prepared = plan.is_prepared();
+            assert_eq!(is_prepared, bits & UNPREPARED == 0);
+            assert_eq!(plan.is_asleep_and_prepared(), !plan.is_awake() && is_prepared);
+            assert_eq!(plan.has_stops(), !plan.inserts_all() && !plan.is_observed());
+            assert_eq!(plan.has_stops_and_is_prepared(), plan.has_stops() && is_prepared);
+            assert_eq!(plan.is_filtered_and_prepared(), plan.is_filtered() && is_prepared);
+            assert_eq!(plan.samples_prepared(), plan.samples() && is_prepared);
+            assert_eq!(plan.keeps_times(), bits & TIMES != 0 || plan.is_observed());
+            let watches = plan.counts_freed()
+                || plan.writes_events()
+                || plan.is_observed()
+                || plan.is_filtered();
+            assert_eq!(plan.removes_simply(), plan.is_awake() && !watches);
+            let insertion = match () {
+                () if plan.is_observed() => Insertion::Observed,
+                () if !plan.inserts() => Insertion::Nothing,
+                () if !plan.is_decided() || bits & TIMES != 0 => Insertion::Timed,
+                () if plan.has_stacks() || plan.writes_events() => Insertion::WithSite,
+                () => Insertion::WithoutStack,
+            };
+            assert_eq!(plan.insertion(), insertion, "{bits:b}");
+        }
+        for (bit, has) in [
+            (AWAKE, Plan::is_awake as fn(Plan) -> bool),
+            (INSERTS, Plan::inserts),
+            (SAMPLES, Plan::samples),
+            (STACKS, Plan::has_stacks),
+            (PARTIAL_STACKS, Plan::has_partial_stacks),
+            (COUNTS_FREED, Plan::counts_freed),
+            (EVENTS, Plan::writes_events),
+            (OBSERVED, Plan::is_observed),
+            (FREE_STACKS, Plan::has_free_stacks),
+            (EACH, Plan::inserts_all),
+            (FILTERED, Plan::is_filtered),
+            (DECIDED, Plan::is_decided),
+        ] {
+            assert!(has(Plan(bit)) && !has(Plan(!bit)), "{bit:b}");
+        }
+    }
+
+    #[test]
     fn without_insertions_freed_blocks_are_still_counted() {
         let plan = Plan::of(Options::default().mode(Mode::Cumulative)).without_inserting();
         assert!(plan.is_awake() && plan.counts_freed() && !plan.inserts() && !plan.has_stacks());

@@ -325,6 +325,36 @@ mod tests {
     }
 
     #[test]
+    fn the_next_block_is_sampled_if_blocks_are_sampled_at_all() {
+        let _guard = CURRENT_IN_TESTS.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let probability = Probability::of_bytes(NonZeroU64::new(1 << 40).unwrap());
+        set_rate(SamplingRate::of(probability).unwrap());
+        let sampler = Sampler::new();
+        assert_eq!(taken(&sampler, 16, 1000), 0);
+        for _ in 0..3 {
+            sampler.sample_next(0);
+            assert_eq!(taken(&sampler, 16, 1), 1);
+            assert_eq!(taken(&sampler, 16, 1000), 0);
+        }
+        set_rate(SamplingRate::SUSPENDED);
+        sampler.sample_next(0);
+        assert_eq!(taken(&sampler, 16, 1000), 0);
+        set_rate(SamplingRate::EVERY);
+    }
+
+    #[test]
+    fn seeds_are_mixed_as_by_splitmix64() {
+        let mixed = [0, 1, 2, u64::MAX].map(mix);
+        let expected = [
+            0x6f68_2616_bae3_641b,
+            0x2a94_fcba_9e2b_a361,
+            0xf1c3_dd7d_1aa3_80fb,
+            0x0000_0000_0000_0001,
+        ];
+        assert_eq!(mixed, expected);
+    }
+
+    #[test]
     fn blocks_are_sampled_by_count_and_by_bytes() {
         let mean = NonZeroU64::new(20_000);
         for (of_block, mean) in [(0.0, None), (0.05, None), (0.5, None), (0.0, mean), (0.05, mean)]

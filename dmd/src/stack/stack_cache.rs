@@ -109,6 +109,19 @@ mod tests {
     }
 
     #[test]
+    fn in_a_full_row_any_entry_is_replaced() {
+        let cache = StackCache::new();
+        let hash = |number: u64| StackHash(1 + number, number.wrapping_mul(0xd6e8_feb8_6659_fd93));
+        let inserted = 0..200;
+        for number in inserted.clone() {
+            cache.insert(hash(number), SiteId::from_number(7));
+        }
+        let kept: Vec<u64> = inserted.filter(|number| cache.get(hash(*number)).is_some()).collect();
+        assert_eq!(kept.len(), ROW, "{kept:?}");
+        assert!(kept[0] > 100, "the first ones are gone: {kept:?}");
+    }
+
+    #[test]
     fn a_stack_has_its_own_site_or_none() {
         let cache = StackCache::new();
         assert_eq!(cache.get(hash(1)), None);

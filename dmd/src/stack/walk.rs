@@ -234,6 +234,7 @@ mod tests {
 
     #[test]
     fn unwinders_agree_with_the_reference_on_any_thread() {
+        assert!(!own_code::is_whole_module(), "a program has code of its own");
         modules::record_loaded(false);
         let check = || {
             assert!(agrees(Unwinder::Cfi));

@@ -269,6 +269,10 @@ mod tests {
                 Some(SmallBlock { usable, packed })
             );
             assert_eq!(PackedBlock::match_small(packed.word(), requested, false), None);
+            assert_eq!(PackedBlock::small_size(packed.word(), true), Some(usable));
+            assert_eq!(PackedBlock::small_size(packed.word(), false), None);
+            let freed = packed.tombstone_word(Tombstone::Freed);
+            assert_eq!(PackedBlock::small_size(freed, true), None);
             assert_eq!(PackedBlock::match_small(packed.word(), requested ^ 1, true), None);
             assert_eq!(PackedBlock::match_small(packed.word(), requested | 1 << 36, true), None);
             assert_eq!(
@@ -288,7 +292,24 @@ mod tests {
         let packed = PackedBlock::with_record(block(1 << 30, 1 << 30), false, RECORD_LIMIT - 1);
         assert_eq!(packed.sizes(), Sizes::Record(RECORD_LIMIT - 1));
         assert_eq!(PackedBlock::match_small(packed.word(), (1 << 20) - 1, false), None);
+        assert_eq!(PackedBlock::small_size(packed.word(), false), None);
         assert!(!packed.is_second_half());
+    }
+
+    #[test]
+    fn sizes_of_tombstones_are_the_largest_that_fit() {
+        let most = (1 << 20) - 1;
+        for (requested, usable, expected) in [
+            (100, 104, (100, 104)),
+            (100, 2000, (100, 1123)),
+            (1 << 30, 1 << 30, (most, most + 1023)),
+            (most, most, (most, most)),
+        ] {
+            let packed = PackedBlock::clamped(block(requested, usable), false);
+            let (requested, usable) = expected;
+            assert_eq!(packed.sizes(), Sizes::Inline { requested, usable });
+            assert_eq!(packed.site().number(), 0xab_cdef);
+        }
     }
 
     #[test]

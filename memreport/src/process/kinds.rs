@@ -187,6 +187,23 @@ mod tests {
     }
 
     #[test]
+    fn every_kind_has_a_description_of_its_own() {
+        let kinds = [
+            ("program", "the program's file"),
+            ("libraries", "files of libraries"),
+            ("files", "other files"),
+            ("stacks", "stacks of threads"),
+            ("shared", "memory that is made to be shared"),
+            ("heap", "the segment that grows"),
+            ("anonymous", "memory that stands for no file"),
+            ("other", "what the kernel maps"),
+        ];
+        for (kind, words) in kinds {
+            assert!(description(kind).starts_with(words), "{kind}: {}", description(kind));
+        }
+    }
+
+    #[test]
     fn small_segments_are_gathered_and_nothing_is_lost() {
         let mappings = [
             mapping(0x1000, 10, "r-xp", "/srv/bin/server"),

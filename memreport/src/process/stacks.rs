@@ -132,10 +132,10 @@ fn resident(extent: &Range<u64>) -> Option<u64> {
     while at < end {
         let wanted = usize::try_from(end - at).unwrap_or(usize::MAX).min(buffer.len());
         let read = file.read_at(&mut buffer[..wanted], at).ok().filter(|read| *read >= 8)?;
-        let whole = read - read % 8;
-        let entries = buffer[..whole].chunks_exact(8);
+        // The kernel copies whole entries.
+        let entries = buffer[..read].chunks_exact(8);
         present += entries.filter(|entry| entry[7] & PRESENT != 0).count() as u64;
-        at += whole as u64;
+        at += read as u64;
     }
     Some(present * page)
 }
@@ -210,6 +210,48 @@ mod tests {
         assert_eq!(Place::by_pointer(0x5000, &mappings), place(0x1000..0x9_0000));
         assert_eq!(Place::by_pointer(0x500, &mappings), None);
         assert_eq!(Place::by_pointer(0x5000, &mappings[1..]), None, "nothing guards it");
+        for (bytes, is_stack) in [(LARGEST_UNBOUNDED, true), (LARGEST_UNBOUNDED + 0x1000, false)] {
+            let large = [mapping(0..0x1000, "---p"), mapping(0x1000..0x1000 + bytes, "rw-p")];
+            assert_eq!(Place::by_pointer(0x5000, &large).is_some(), is_stack, "{bytes}");
+        }
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn pages_that_are_used_are_resident() {
+        let page = usize::try_from(page_size()).unwrap();
+        // More pages than one call reads.
+        let memory = vec![1_u8; 3000 * page];
+        let start = memory.as_ptr().addr().next_multiple_of(page) as u64;
+        for pages in [0, 1, 7, 2048, 2049, 2999] {
+            let bytes = pages * page as u64;
+            assert_eq!(resident(&(start..start + bytes)), Some(bytes), "{pages} pages");
+        }
+        assert_eq!(std::hint::black_box(&memory)[page], 1);
+    }
+
+    #[test]
+    fn the_smallest_stacks_are_one_report() {
+        let stacks = |number: u64| Stacks {
+            stacks: (0..number)
+                .map(|thread| Stack { name: "worker".to_owned(), thread, rss: 8192, pss: 4096 })
+                .collect(),
+            unknown: 2,
+        };
+        for (number, listed, rest) in [(1, 1, None), (100, 100, None), (103, 100, Some(3 * 8192))] {
+            let mut gathered = Gathered::default();
+            stacks(number).report(&mut gathered);
+            let amount = |path: &str| {
+                let mut reports = gathered.reports.iter();
+                reports.find(|report| report.path == path).map(|report| report.amount)
+            };
+            let is_listed = |report: &&Report| report.path.contains("worker (tid=");
+            assert_eq!(gathered.reports.iter().filter(is_listed).count(), listed);
+            assert_eq!(amount("explicit/thread-stacks/(3 more threads)"), rest);
+            assert_eq!(amount("threads"), Some(bytes(number + 2)));
+            assert_eq!(stacks(number).resident(), (number * 8192, number * 4096));
+            assert!(gathered.notes[0].contains("the stacks of 2 of"), "{:?}", gathered.notes);
+        }
     }
 
     #[test]

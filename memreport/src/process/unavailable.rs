@@ -48,3 +48,18 @@ impl Error for Unavailable {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_cannot_be_read_has_a_cause() {
+        let path = "/proc/self/smaps_rollup";
+        let source = io::Error::from(io::ErrorKind::PermissionDenied);
+        let error = Unavailable::NotRead { path, source };
+        assert_eq!(error.to_string(), "/proc/self/smaps_rollup cannot be read");
+        assert_eq!(error.source().map(ToString::to_string), Some("permission denied".to_owned()));
+        assert!(Unavailable::NotUnderstood { path }.source().is_none());
+    }
+}

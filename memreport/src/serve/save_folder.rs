@@ -242,6 +242,18 @@ mod tests {
     }
 
     #[test]
+    fn files_of_one_moment_have_names_in_order() {
+        let base = std::env::temp_dir().join(format!("memreport-moment-{}", std::process::id()));
+        let folder = Folder::new(base.clone(), "program", Limits::default());
+        // As after a clock that was set back.
+        *folder.last.lock().unwrap() = SystemTime::now() + Duration::from_secs(3600);
+        let snapshot = crate::snapshot();
+        let saved: Vec<_> = (0..3).map(|_| folder.save(&snapshot).unwrap()).collect();
+        assert!(saved[0] < saved[1] && saved[1] < saved[2], "{saved:?}");
+        fs::remove_dir_all(&base).unwrap();
+    }
+
+    #[test]
     fn a_folder_that_cannot_be_made_is_said_and_harms_nothing() {
         let file = std::env::temp_dir().join(format!("memreport-nosave-{}", std::process::id()));
         fs::write(&file, "in the way").unwrap();

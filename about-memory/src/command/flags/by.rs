@@ -25,3 +25,29 @@ fn help(purpose: &str, is_supported: impl Fn(&str) -> bool) -> String {
         format!("{help}\n- {}{cut}: {}", word.name, word.meaning)
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_help_names_the_axes_that_are_taken() {
+        let names = |help: String| -> Vec<String> {
+            let lines = help.lines().skip(3);
+            let names = lines.map(|line| line.split_once(": ").unwrap().0.to_owned());
+            names.collect()
+        };
+        assert!(tree_axes("Groups blocks.").starts_with("Groups blocks.\n\nAxes:\n- "));
+        let word = |name: &str| match name {
+            "stack" | "reporter" => format!("- {name}[:N]"),
+            _ => format!("- {name}"),
+        };
+        let mut of_trees: Vec<String> = browse::AXES.iter().map(|name| word(name)).collect();
+        let mut shown = names(tree_axes("Groups blocks."));
+        of_trees.sort_unstable();
+        shown.sort_unstable();
+        assert_eq!(shown, of_trees);
+        let all: Vec<String> = Axis::words().iter().map(|axis| word(axis.name)).collect();
+        assert_eq!(names(any_axis("Groups blocks.")), all);
+    }
+}

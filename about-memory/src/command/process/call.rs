@@ -70,3 +70,16 @@ pub(super) fn print_answer(
     }
     Ok(ExitCode::SUCCESS)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::argument;
+
+    #[test]
+    fn an_argument_is_a_name_and_a_value() {
+        let pair = |name: &str, value: &str| Ok((name.to_owned(), value.to_owned()));
+        assert_eq!(argument("options=--mode=live"), pair("options", "--mode=live"));
+        assert_eq!(argument("path="), pair("path", ""));
+        assert_eq!(argument("path"), Err("write it as `name=value`".to_owned()));
+    }
+}

@@ -167,3 +167,24 @@ impl Printer<'_> {
         Ok(context.out.flush()?)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waiting_ends_at_the_next_time_at_the_end_or_when_it_is_over() {
+        let (short, long) = (Duration::from_millis(50), Duration::from_secs(3600));
+        let over = |is_over| AtomicBool::new(is_over);
+        let begin = Instant::now();
+        assert!(wait(begin + short, None, &over(false)), "it goes on");
+        assert!(begin.elapsed() >= short);
+        let begin = Instant::now();
+        assert!(wait(begin + short, Some(begin + long), &over(false)), "the end is far");
+        assert!(begin.elapsed() >= short);
+        let begin = Instant::now();
+        assert!(!wait(begin + long, Some(begin + short), &over(false)), "this is the end");
+        assert!((short..long).contains(&begin.elapsed()));
+        assert!(!wait(Instant::now() + long, None, &over(true)), "Ctrl-C was pressed");
+    }
+}

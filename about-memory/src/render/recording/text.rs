@@ -149,3 +149,35 @@ fn time(microseconds: u64) -> String {
         _ => format!("{}.{} s", microseconds / 1_000_000, microseconds / 100_000 % 10),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_choice_of_blocks_has_a_heading() {
+        for (which, words) in [
+            (Which::Allocated, "All that was allocated,"),
+            (Which::Retained, "What lived at the end,"),
+            (Which::AtPeak, "What lived at the peak,"),
+            (Which::Freed, "What was freed, by where it was freed"),
+            (Which::Temporary, "What was freed within a millisecond,"),
+        ] {
+            assert!(heading(which).starts_with(words), "{which:?}: {}", heading(which));
+        }
+    }
+
+    #[test]
+    fn times_have_the_largest_unit_that_fits() {
+        for (microseconds, text) in [
+            (0, "0 ms"),
+            (999_999, "999 ms"),
+            (1_000_000, "1.0 s"),
+            (59_990_000, "59.9 s"),
+            (60_000_000, "1 min"),
+            (61_500_000, "61.5 s"),
+        ] {
+            assert_eq!(time(microseconds), text);
+        }
+    }
+}

@@ -107,3 +107,23 @@ impl Directories {
 pub fn shown_name(name: &str) -> Cow<'_, str> {
     if name.contains('\\') { name.replace('\\', "/").into() } else { name.into() }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_is_found_by_process_and_path() {
+        let mut directories = Directories::default();
+        let places = [(0, "a/b"), (0, "a"), (1, "a/b"), (7, "")];
+        for (node, (process, path)) in (3..).map(NodeId).zip(places) {
+            directories.insert(process, path, node);
+        }
+        for (node, (process, path)) in (3..).map(NodeId).zip(places) {
+            assert_eq!(directories.find(process, path), Some(node));
+        }
+        for (process, path) in [(1, "a"), (0, "a/"), (2, "a/b"), (0, "")] {
+            assert_eq!(directories.find(process, path), None, "{process} {path:?}");
+        }
+    }
+}

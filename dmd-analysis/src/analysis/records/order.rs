@@ -72,3 +72,26 @@ impl Filter {
         lines.iter().any(|line| line.contains(&self.text)) == self.wanted
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::{Grouping, Stacks, digest};
+    use crate::read::read_slice;
+
+    #[test]
+    fn the_first_are_the_same_however_many_are_taken() {
+        let text = r##"{"version":5,"invocation":{"dmdEnvVar":null,"mode":"live"},
+            "blockList":[{"req":10,"alloc":"A"},{"req":40,"alloc":"B"},{"req":20,"alloc":"C"}],
+            "traceTable":{"A":["A"],"B":["B"],"C":["C"]},
+            "frameTable":{"A":"#00: a","B":"#00: b","C":"#00: c"}}"##;
+        let dump = read_slice(text.as_bytes()).unwrap();
+        let digest = digest(&dump, &Grouping::default(), &mut Stacks::default());
+        for most in 0..5 {
+            let records: Vec<&Record> = digest.sections[0].records.iter().collect();
+            let first = SortBy::Req.first(records, most);
+            let sizes: Vec<i128> = first.iter().map(|record| record.totals.req).collect();
+            assert_eq!(sizes, [40, 20, 10][..most.min(3)]);
+        }
+    }
+}

@@ -108,6 +108,8 @@ A circle:
   0x500 came before: they point at each other
 ";
     assert_eq!(text(&scan(), 0x104), expected);
+    let at_the_start = expected.replace("  the address is at byte 4 of it\n", "");
+    assert_eq!(text(&scan(), 0x100), at_the_start);
     assert!(text(&scan(), 0x800).contains("\nNothing in the heap points at it: "));
 }
 

@@ -31,3 +31,25 @@ impl Hasher for NumberHasher {
         self.0 ^= number;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+    use std::hash::Hash;
+
+    fn hash(key: impl Hash) -> u64 {
+        let mut hasher = NumberHasher::default();
+        key.hash(&mut hasher);
+        hasher.finish()
+    }
+
+    #[test]
+    fn different_keys_have_different_hashes() {
+        let singles: HashSet<u64> = (0..1000_u64).map(hash).collect();
+        assert_eq!(singles.len(), 1000);
+        let pairs: HashSet<u64> =
+            (0..30_u32).flat_map(|a| (0..30_u32).map(move |b| hash((a, b)))).collect();
+        assert_eq!(pairs.len(), 900);
+    }
+}

@@ -205,6 +205,25 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_package_is_in_a_given_directory_or_beside_the_program() {
+        let folder = std::env::temp_dir().join(format!("dmd-package-{}", std::process::id()));
+        let given = folder.join("given");
+        fs::create_dir_all(&given).unwrap();
+        let program = folder.join("server.bin");
+        let options = Options { search: vec![given.clone()], ..Options::default() };
+        let found = || package(&program, &options).map(|bytes| String::from_utf8(bytes).unwrap());
+        assert_eq!(found(), None);
+        for place in
+            [folder.join("server.dwp"), folder.join("server.bin.dwp"), given.join("server.bin.dwp")]
+        {
+            let content = place.display().to_string();
+            fs::write(&place, &content).unwrap();
+            assert_eq!(found(), Some(content), "the last one comes first");
+        }
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
     fn a_debug_file_is_found_by_the_build_id_and_no_other_is_taken() {
         let program = std::env::current_exe().unwrap();
         let bytes = fs::read(&program).unwrap();

@@ -83,9 +83,7 @@ fn agrees(size: usize) -> bool {
     }
     // SAFETY: live until the last line.
     let reported = unsafe { libc::malloc_usable_size(block) };
-    // With any malloc, the memory before the block on the same page is readable.
-    let is_on_page = block.addr() % 4096 >= WORD;
-    let agrees = is_on_page && {
+    let agrees = has_word_on_page(block.addr()) && {
         // SAFETY: an aligned word on the block's page, because blocks have a larger alignment.
         let word = unsafe { words::read(block.addr() - WORD) };
         word & MAPPED == 0 && (word & !FLAGS) == reported + WORD
@@ -95,9 +93,21 @@ fn agrees(size: usize) -> bool {
     agrees
 }
 
+/// Returns whether the word before a block is on the same page: with any malloc, it is readable.
+fn has_word_on_page(block: usize) -> bool {
+    block % 4096 >= WORD
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_word_on_the_page_before_is_not_read() {
+        for (block, has_word) in [(0x5000, false), (0x5008, true), (0x5010, true), (0x5ff8, true)] {
+            assert_eq!(has_word_on_page(block), has_word, "{block:x}");
+        }
+    }
 
     #[test]
     fn a_size_that_is_read_is_the_size_that_is_said() {

@@ -81,3 +81,40 @@ impl Ops<'_> {
         try_lock().or_else(|| self.collection.locks.wait(&mut try_lock))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_that_is_released_in_time_is_found() {
+        let patience = Patience::of(Duration::from_secs(60));
+        let mut attempts = 0;
+        let found = patience.wait(&mut || {
+            attempts += 1;
+            (attempts == 20).then_some(attempts)
+        });
+        assert_eq!(found, Some(20));
+        assert!(patience.left.get() < Duration::from_secs(60));
+    }
+
+    #[test]
+    fn a_lock_that_is_never_released_leaves_time_to_the_next_ones() {
+        let most = Duration::from_millis(40);
+        let patience = Patience::of(most);
+        assert_eq!(patience.wait::<()>(&mut || None), None);
+        assert!(patience.left.get() <= most / 2, "half of it is spent");
+        assert_eq!(Patience::of(Duration::ZERO).wait(&mut || Some(())), None);
+    }
+
+    #[test]
+    fn a_lock_is_held_until_its_value_is_dropped() {
+        let patience = Patience::of(Duration::ZERO);
+        let (outer, inner) = (patience.hold(), patience.hold());
+        assert_eq!(patience.held.get(), 2);
+        drop(inner);
+        assert_eq!(patience.held.get(), 1);
+        drop(outer);
+        assert_eq!(patience.held.get(), 0);
+    }
+}

@@ -264,6 +264,14 @@ fn every_limit_is_named_with_the_place() {
     assert!(!error(&list("[", "]", 99)).contains("levels"), "a path of another type is refused");
     assert!(error(&list("[", "]", 101)).starts_with("more than 100 levels of nesting at byte "));
     assert!(error(&list("{\"a\":[", "]}", 51)).starts_with("more than 100 levels of nesting"));
+    // A member that is skipped.
+    let skipped = |levels: usize| {
+        let value = format!("{}{}", "[".repeat(levels), "]".repeat(levels));
+        read_text(file(r#"{"path": "a"}"#).replacen('{', &format!("{{\"x\": {value},"), 1))
+    };
+    assert!(skipped(512).is_ok());
+    let deep = skipped(513).unwrap_err().to_string();
+    assert!(deep.starts_with("more than 512 levels of nesting at byte "), "{deep}");
     let large = error(&format!("{{\"path\": [{}0]}}", "0,".repeat(40_000)));
     assert!(large.starts_with("a value of more than 65536 bytes at byte "), "{large}");
     assert!(large.ends_with("only the list of reports may be so long"), "{large}");

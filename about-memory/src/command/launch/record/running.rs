@@ -156,3 +156,42 @@ struct WireWritten {
 struct WireBegun {
     number: u64,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Words {
+        #[command(flatten)]
+        args: RecordArgs,
+    }
+
+    fn request(words: &[&str]) -> Result<Request, Failure> {
+        let words = [&["record", "4711"], words].concat();
+        begin(&Words::try_parse_from(words).unwrap().args)
+    }
+
+    #[test]
+    fn the_program_learns_where_and_how_to_record() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("r.gz").into_os_string().into_string().unwrap();
+        let begun = |words: &[&str]| request(&[&["--output", &path], words].concat()).unwrap();
+        let plain = Request::new("record").with("do", "begin").with("path", &path);
+        let chosen = begun(&["--lossy", "--free-stacks", "--", "--mode=live", "--stacks=none"]);
+        assert_eq!(chosen.command, "record");
+        let all = plain.clone().with("lossy", "yes").with("free-stacks", "yes");
+        assert_eq!(chosen.arguments, all.with("options", "--mode=live --stacks=none").arguments);
+        let lossy = begun(&["--lossy", "--", "--mode=live"]);
+        let expected = plain.with("lossy", "yes").with("options", "--mode=live");
+        assert_eq!(lossy.arguments, expected.arguments);
+    }
+
+    #[test]
+    fn a_folder_that_is_not_there_is_named() {
+        let error = request(&["--output", "/no/such/folder/r.gz"]).unwrap_err().to_string();
+        let expected = "/no/such/folder: there is no such folder; name another file with --output";
+        assert_eq!(error, expected);
+    }
+}

@@ -81,3 +81,26 @@ impl SavedSnapshot {
         self.moment == dmd::run::AT_EXIT
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_snapshot_is_near_the_peak_at_exit_or_neither() {
+        let at = |moment: &str| {
+            let saved = SavedSnapshot {
+                pid: 1,
+                report: PathBuf::new(),
+                dump: PathBuf::new(),
+                moment: moment.to_owned(),
+                after: Duration::ZERO,
+            };
+            (saved.is_near_peak(), saved.is_at_exit())
+        };
+        assert_eq!(at(&format!("{}, with 5 bytes allocated", dmd::run::NEAR_PEAK)), (true, false));
+        assert_eq!(at(dmd::run::NEAR_PEAK), (true, false));
+        assert_eq!(at(dmd::run::AT_EXIT), (false, true));
+        assert_eq!(at("at the signal"), (false, false));
+    }
+}

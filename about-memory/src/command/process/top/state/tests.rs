@@ -59,6 +59,68 @@ fn a_node_can_be_folded_and_stays_so_when_a_report_comes() {
     );
 }
 
+/// Returns the text of the line at the cursor.
+fn current(state: &State) -> &str {
+    state.line().map_or("", |line| line.text.trim())
+}
+
+#[test]
+fn keys_move_over_the_nodes_and_not_beyond() {
+    let mut state = state();
+    let nodes: Vec<usize> = (0..state.screen.lines.len())
+        .filter(|line| state.screen.lines[*line].path.is_some())
+        .collect();
+    let [first, second, .., last] = nodes[..] else { panic!("{}", text(&state)) };
+    state.screen.height = 2;
+    for (code, line) in [
+        (KeyCode::End, last),
+        (KeyCode::Down, last),
+        (KeyCode::Home, first),
+        (KeyCode::Up, first),
+        (KeyCode::Char('j'), second),
+        (KeyCode::Char('k'), first),
+        (KeyCode::Char('G'), last),
+        (KeyCode::Char('g'), first),
+        (KeyCode::PageDown, second),
+        (KeyCode::PageUp, first),
+        // Opens nothing that is open: goes to the first child.
+        (KeyCode::Right, second),
+        (KeyCode::Char('x'), second),
+    ] {
+        state.key(code.into());
+        assert_eq!(state.screen.cursor, line, "{code:?}: {}", text(&state));
+    }
+    press(&mut state, "<");
+    assert!(current(&state).contains("++"), "{}", current(&state));
+    press(&mut state, "l");
+    assert!(current(&state).contains("--"), "{}", current(&state));
+    press(&mut state, "<<");
+    assert_eq!(state.screen.cursor, first);
+}
+
+#[test]
+fn what_is_gathered_is_not_gathered_once_more_when_it_is_opened() {
+    let paths: Vec<String> = (0..18).map(|number| format!("explicit/{number}")).collect();
+    let report = |path: &str, amount: u64| {
+        serde_json::json!({ "process": "p (pid 1)", "path": path, "kind": 1, "units": 0,
+                            "amount": amount, "description": "d" })
+    };
+    let mut reports = vec![report("explicit/large", 100_000)];
+    reports.extend(["explicit/x", "explicit/y"].map(|path| report(path, 1)));
+    reports.extend(paths.iter().map(|path| report(path, 2)));
+    let file = serde_json::json!({ "version": 1, "hasMozMallocUsableSize": true,
+            "memreport": { "version": 1, "reporters": paths }, "reports": reports });
+    let mut state = State::new("p (pid 1)".into());
+    state.receive(file.to_string().into_bytes());
+    let is_gathered = |line: &Line| line.text.contains("(4 tiny)");
+    let place = state.screen.lines.iter().position(is_gathered);
+    state.go(place.unwrap_or_else(|| panic!("{}", text(&state))));
+    state.key(KeyCode::Enter.into());
+    let text = text(&state);
+    assert!(text.contains("── x\n") && text.contains("── 9\n"), "{text}");
+    assert_eq!(text.matches(" tiny)").count(), 1, "{text}");
+}
+
 #[test]
 fn a_filter_leaves_what_it_names_and_goes_again() {
     let mut state = state();

@@ -171,6 +171,8 @@ mod tests {
             ("/?x=1&token=0123456789abcdef", &[HERE], "welcome"),
             ("/?token=0123456789abcdeg", &[HERE], "401"),
             ("/?token=0123456789abcde", &[HERE], "401"),
+            // Two differences that cancel out.
+            ("/?token=1023456789abcdef", &[HERE], "401"),
             ("/?token=", &[HERE], "401"),
             ("/moments?token=0123456789abcdef", &[HERE], "401"),
             ("/", &[HERE], "401"),
