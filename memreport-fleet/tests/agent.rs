@@ -109,6 +109,31 @@ fn numbers<'b>(batch: &'b RecordBatch, column: &str) -> &'b Int64Array {
     column.as_any().downcast_ref().expect("it has numbers")
 }
 
+/// Returns how many collections the programs have counted that are not there. None is there twice.
+fn missing_collections(folder: &Path, programs: usize) -> usize {
+    let mut counted: BTreeMap<String, Vec<i64>> = BTreeMap::new();
+    for batch in rows(folder, "reports") {
+        let amounts = numbers(&batch, "amount").iter();
+        let keys = texts(&batch, "path").iter().zip(texts(&batch, "service_name"));
+        for ((path, service), amount) in keys.zip(amounts) {
+            if path == Some("shipped/collections") {
+                let numbers = counted.entry(service.expect("a name").to_owned()).or_default();
+                numbers.push(amount.expect("a number"));
+            }
+        }
+    }
+    assert_eq!(counted.len(), programs);
+    let mut gaps = 0;
+    for numbers in counted.values_mut() {
+        let count = numbers.len();
+        numbers.sort_unstable();
+        numbers.dedup();
+        assert_eq!(numbers.len(), count, "a snapshot is there twice");
+        gaps += usize::try_from(numbers[count - 1]).expect("it is small") - count;
+    }
+    gaps
+}
+
 #[test]
 fn a_killed_agent_ships_every_snapshot_exactly_once() {
     const KILLS: usize = 5;
@@ -154,27 +179,7 @@ fn a_killed_agent_ships_every_snapshot_exactly_once() {
     let blocks: usize = rows(folder, "blocks").iter().map(RecordBatch::num_rows).sum();
     assert!(blocks > dumps, "{blocks} groups of blocks");
 
-    // What the programs counted: nothing twice, and lost is at most what was under way at a kill.
-    let mut counted: BTreeMap<String, Vec<i64>> = BTreeMap::new();
-    for batch in rows(folder, "reports") {
-        let amounts = numbers(&batch, "amount").iter();
-        let keys = texts(&batch, "path").iter().zip(texts(&batch, "service_name"));
-        for ((path, service), amount) in keys.zip(amounts) {
-            if path == Some("shipped/collections") {
-                let numbers = counted.entry(service.expect("a name").to_owned()).or_default();
-                numbers.push(amount.expect("a number"));
-            }
-        }
-    }
-    assert_eq!(counted.len(), programs.len());
-    let mut gaps = 0;
-    for numbers in counted.values_mut() {
-        let count = numbers.len();
-        numbers.sort_unstable();
-        numbers.dedup();
-        assert_eq!(numbers.len(), count, "a snapshot is there twice");
-        gaps += usize::try_from(numbers[count - 1]).expect("it is small") - count;
-    }
+    let gaps = missing_collections(folder, programs.len());
     // A killed agent had asked one program. A refused dump is a collection too, of which there are
     // none here: the tracker runs.
     assert!(gaps <= KILLS, "{gaps} collections are missing");

@@ -38,9 +38,9 @@ fn files(folder: &Path) -> Vec<String> {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();
         if path.is_dir() {
-            found.extend(files(&path))
+            found.extend(files(&path));
         } else {
-            found.push(path.display().to_string())
+            found.push(path.display().to_string());
         }
     }
     found.sort();

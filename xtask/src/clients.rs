@@ -23,7 +23,7 @@ use crate::failure::Failure;
 /// A check by its name. It takes the command-line arguments behind the name.
 type Check = (&'static str, fn(&[&str], &mut dyn Write) -> Result<bool, Failure>);
 
-const CHECKS: [Check; 8] = [
+const CHECKS: [Check; 9] = [
     ("snapshot", |_, out| snapshot(out)),
     ("firefox", firefox::run),
     ("browser", browser::run),
