@@ -124,10 +124,10 @@ pub enum Command {
     Symbolicate(SymbolicateArgs),
     /// Compare a report with a budget; exit status 1 if over
     Check(CheckArgs),
-    /// Ship snapshots of this host's programs to a store (by memreport-fleet)
+    /// Ship snapshots of this host's programs (memreport-fleet)
     #[command(disable_help_flag = true)]
     Agent(ExternalArgs),
-    /// Answer a question about the memory of a fleet (by memreport-fleet)
+    /// Answer a question about a fleet (memreport-fleet)
     #[command(disable_help_flag = true)]
     Fleet(ExternalArgs),
     /// Print the script that completes words in a shell

@@ -1,7 +1,7 @@
 //! The examples of each command's `--help`.
 
 /// Examples by the path of the command, a line each: `heap tree`.
-pub(super) const EXAMPLES: [(&str, &str); 35] = [
+pub(super) const EXAMPLES: [(&str, &str); 37] = [
     (
         "about-memory",
         "about-memory heap.json.gz             the tree of a report, a dump or a recording\n\
@@ -144,6 +144,8 @@ pub(super) const EXAMPLES: [(&str, &str); 35] = [
         "about-memory check heap.json.gz --budget budget.toml\n\
          about-memory check heap.json.gz --budget budget.toml --bless",
     ),
+    ("agent", "about-memory agent --every 60s --to file:///srv/memory --spool /var/spool/memory"),
+    ("fleet", "about-memory fleet growth dataset"),
     (
         "completions",
         "about-memory completions bash > ~/.local/share/bash-completion/completions/about-memory\n\
