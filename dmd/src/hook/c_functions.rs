@@ -95,20 +95,25 @@ unsafe extern "C" fn realloc<A: UsableSize, const IN_TEST: bool>(
 #[macro_export]
 macro_rules! __declare_c_heap {
     ($allocator:ty) => {
+        // A module, since assembly is no statement: the macro may be called in a function.
         #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
         #[doc(hidden)]
-        static __MEMREPORT_C_HEAP: $crate::__private::CHeapHooks =
-            $crate::__private::CHeapHooks::of::<$allocator, { ::core::cfg!(test) }>();
-        #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
-        ::core::arch::global_asm!(
-            ".pushsection .note.memreport.c,\"a\",@note",
-            ".p2align 2",
-            ".long 12, 8, 2",
-            ".asciz \"memreport\"",
-            ".zero 2",
-            ".quad {hooks} - .",
-            ".popsection",
-            hooks = sym __MEMREPORT_C_HEAP,
-        );
+        mod __memreport_c_heap {
+            #[allow(unused_imports, reason = "the allocator's type may be the caller's")]
+            use super::*;
+
+            static HOOKS: $crate::__private::CHeapHooks =
+                $crate::__private::CHeapHooks::of::<$allocator, { ::core::cfg!(test) }>();
+            ::core::arch::global_asm!(
+                ".pushsection .note.memreport.c,\"a\",@note",
+                ".p2align 2",
+                ".long 12, 8, 2",
+                ".asciz \"memreport\"",
+                ".zero 2",
+                ".quad {hooks} - .",
+                ".popsection",
+                hooks = sym HOOKS,
+            );
+        }
     };
 }
