@@ -66,9 +66,8 @@ fn main() -> ExitCode {
         ["sanitize", ref rest @ ..] => sanitize::run(rest, out),
         ["fuzz", ref rest @ ..] => fuzz::run(rest, out),
         ["features"] => features::run(out),
-        ["pictures", ref rest @ ..] => clients::pictures(rest, out),
         ["package"] => package::run(out),
-        ["bench" | "stress" | "foreign" | "calibrate" | "clients" | "mutants", ..] => {
+        ["bench" | "stress" | "foreign" | "calibrate" | "clients" | "pictures" | "mutants", ..] => {
             measure(&words, out)
         }
         _ => Err(USAGE.into()),
@@ -93,6 +92,7 @@ fn measure(words: &[&str], out: &mut dyn Write) -> Result<bool, failure::Failure
         ["foreign", rest @ ..] => foreign::run(rest, out),
         ["calibrate"] => bench::calibrate::run(out),
         ["clients", rest @ ..] => clients::run(rest, out),
+        ["pictures", rest @ ..] => clients::pictures(rest, out),
         ["mutants", rest @ ..] => check::mutants::run(rest, out),
         _ => Err(USAGE.into()),
     }
