@@ -40,8 +40,8 @@ enum memreport_units {
 /* Registers a reporter, which collections call until it is unregistered. Returns its number. */
 uint64_t memreport_register(memreport_collect collect, void *data);
 
-/* Unregisters a reporter. A collection that runs on another thread may still call it; when this
-   function is called by the thread that collects, it does not. */
+/* Unregisters a reporter. Waits for a call of it that runs on another thread, and none comes later:
+   its data may be freed then. A reporter must not unregister itself, which would wait for ever. */
 void memreport_unregister(uint64_t reporter);
 
 /* Reports an amount at a path such as "explicit/images/decoded". A path that begins with "explicit/"
