@@ -73,7 +73,7 @@ fn row<'t>(tree: &'t OwnerTree, names: &[&str]) -> &'t OwnerRow {
 fn each_static_has_the_bytes_that_a_counting_allocator_counted() {
     let tree = tree(&OwnerTreeOptions::default());
     let counted = &subject().counted;
-    assert_eq!(counted.len(), 6, "{counted:?}");
+    assert_eq!(counted.len(), 8, "{counted:?}");
     for (name, &(bytes, blocks)) in counted {
         let row = row(&tree, &[&format!("owned::{name}")]);
         let found = (row.bytes, row.sum(|row| row.blocks));
@@ -120,6 +120,22 @@ fn rows_are_fields_in_the_words_of_the_source() {
     for (names, blocks) in table {
         let row = row(&tree, names);
         assert_eq!((row.blocks, row.is_uncertain), (*blocks, false), "{names:?}");
+    }
+}
+
+#[test]
+fn an_entry_that_was_removed_is_not_held_by_its_collection() {
+    let tree = tree(&OwnerTreeOptions::default());
+    let removed = row(&tree, &["owned::REMOVED", "Mutex<Vec<usize>>", "Box<[u8; 1200]>"]);
+    assert_eq!((removed.blocks, removed.is_uncertain), (40, true));
+    for (collection, entry) in [
+        ("list: Vec<Box<[u8; 1200]>>", "Box<[u8; 1200]>"),
+        ("queue: VecDeque<Box<[u8; 1200]>>", "Box<[u8; 1200]>"),
+        ("tree: BTreeMap<u8, Box<[u8; 1200]>>", "value: Box<[u8; 1200]>"),
+        ("table: HashMap<u8, Box<[u8; 1200]>>", "value: Box<[u8; 1200]>"),
+    ] {
+        let kept = row(&tree, &["owned::EMPTIED", collection, entry]);
+        assert_eq!((kept.blocks, kept.is_uncertain), (1, false), "{collection}");
     }
 }
 

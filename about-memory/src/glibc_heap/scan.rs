@@ -95,7 +95,11 @@ fn references(image: &Image, blocks: &[Block]) -> Vec<Value> {
         for (place, word) in places.zip(bytes.chunks_exact(8)) {
             let to = u64::from_le_bytes(word.try_into().unwrap_or_default());
             if is_inside(blocks, to) {
-                found.push(reference(root, place, to));
+                let mut fields = reference(root, place, to);
+                if root.name.is_none() {
+                    fields["around"] = around(bytes, (place - root.range.start) as usize).into();
+                }
+                found.push(fields);
             }
         }
     }
@@ -115,6 +119,16 @@ fn reference(root: &Root, place: u64, to: u64) -> Value {
         fields["name"] = name.as_str().into();
     }
     fields
+}
+
+/// Returns the words around the one at an offset: three before, itself, and three behind. Words
+/// outside of the bytes are 0.
+fn around(bytes: &[u8], at: usize) -> Vec<String> {
+    let word = |number: usize| {
+        let start = (at + number * 8).checked_sub(3 * 8)?;
+        bytes.get(start..)?.first_chunk().copied().map(u64::from_le_bytes)
+    };
+    (0..7).map(|number| format!("{:x}", word(number).unwrap_or(0))).collect()
 }
 
 /// Returns whether an address is in a block.

@@ -1,6 +1,7 @@
 //! Finds the holders of each block: from the roots on, the strongest pointers first.
 
 mod stack_types;
+mod unused;
 
 use std::collections::VecDeque;
 
@@ -12,12 +13,16 @@ use crate::retention::graph::Builder;
 use crate::retention::graph::cycles::loose_cycles;
 
 use super::layout::{Layout, Pointee, Words};
-use super::roots::{Roots, Source};
+use super::roots::{Roots, Source, Word};
 use super::shape::{LabelId, STRENGTHS, Shapes, Strength};
 use stack_types::StackTypes;
+use unused::Unused;
 
 /// The bits of an address of a program.
 const ADDRESS_BITS: u32 = 48;
+
+/// The words of a static that are known before one that leads to a block.
+const WORDS_BEFORE: u64 = 3;
 
 /// A pointer from one node to a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -71,6 +76,9 @@ pub(super) struct Claims<'a, 'd, 't> {
     pub(super) edges: Vec<Edge>,
     /// The blocks, each after its predecessor on the way from a root.
     pub(super) order: Vec<u32>,
+    /// True if what holds a block is in the dump, whatever it is. Else a stale word holds nothing:
+    /// a stack is as likely.
+    has_all_roots: bool,
     /// The number of the node that holds what no root reaches.
     external: u32,
     /// The heads of what no root reaches: the block, and whether it is in a cycle.
@@ -83,7 +91,7 @@ impl<'a, 'd, 't> Claims<'a, 'd, 't> {
         ranges: &'a BlockRanges,
         sites: &'a Sites,
         shapes: Shapes<'t>,
-        roots: &Roots,
+        roots: &Roots<'_>,
     ) -> Self {
         let blocks = dump.blocks.len();
         Self {
@@ -101,13 +109,14 @@ impl<'a, 'd, 't> Claims<'a, 'd, 't> {
             weakest: Strength::Weak,
             edges: Vec::new(),
             order: Vec::new(),
+            has_all_roots: dump.extension.as_ref().is_some_and(|ours| ours.has_all_roots),
             external: roots.external,
             heads: Vec::new(),
         }
     }
 
     /// Follows all pointers from the roots, and then from what no root reaches.
-    pub(super) fn follow(&mut self, roots: &Roots) {
+    pub(super) fn follow(&mut self, roots: &Roots<'_>) {
         let (named, other): (Vec<_>, Vec<_>) = roots
             .sources
             .iter()
@@ -115,7 +124,7 @@ impl<'a, 'd, 't> Claims<'a, 'd, 't> {
             .partition(|(source, _)| source.name != StaticPlace::OTHER_MEMORY);
         for (source, from) in named {
             for word in &source.words {
-                self.follow_root(source, from, word.place, word.to);
+                self.follow_root(source, from, word);
             }
         }
         self.run();
@@ -124,22 +133,23 @@ impl<'a, 'd, 't> Claims<'a, 'd, 't> {
             for word in &source.words {
                 let block = self.ranges.block_at(word.to).map(|found| found.block as usize);
                 if block.is_some_and(|block| self.reached_from[block] == NONE) {
-                    self.follow_root(source, from, word.place, word.to);
+                    self.follow_root(source, from, word);
                 }
             }
         }
         self.run();
         self.follow_tagged(0);
-        // Excluded pointers hold what nothing else does.
+        // Stale and excluded pointers hold what nothing else does.
         self.weakest = Strength::Excluded;
         let first = self.order.len();
         self.run();
         self.follow_tagged(first);
         self.follow_heads(roots);
-        self.drop_stale();
+        self.drop_outdated();
     }
 
-    fn follow_root(&mut self, source: &Source, from: u32, place: u64, to: u64) {
+    fn follow_root(&mut self, source: &Source<'_>, from: u32, word: &Word<'_>) {
+        let &Word { place, to, around } = word;
         let Some(found) = self.ranges.block_at(to) else { return };
         let types = self.shapes.types;
         let is_program = source.is_static && source.module == types.module;
@@ -150,9 +160,12 @@ impl<'a, 'd, 't> Claims<'a, 'd, 't> {
             return self.push(from, found.block, (Strength::Word, LabelId::WORD), None);
         };
         let pointee = self.pointee(found.block, found.offset);
-        // The words of a static around this one are not in the dump.
-        let holder = (Words(&[]), 0);
-        let layout = Layout::of_target(&self.shapes, slot.target, holder, pointee, |_| None);
+        // The static begins before the words around this one, or behind.
+        let holder = (Words(around), WORDS_BEFORE.wrapping_mul(8).wrapping_sub(slot.offset));
+        let bias = self.bias;
+        let layout = Layout::of_target(&self.shapes, slot.target, holder, pointee, |table| {
+            types.virtual_tables.get(&table.wrapping_sub(bias)).copied()
+        });
         self.push(from, found.block, (slot.strength, slot.label), layout);
     }
 
@@ -209,7 +222,7 @@ impl<'a, 'd, 't> Claims<'a, 'd, 't> {
     }
 
     /// Drops the pointers of blocks that got a layout only later.
-    fn drop_stale(&mut self) {
+    fn drop_outdated(&mut self) {
         let generations = &self.generations;
         self.edges.retain(|edge| {
             let now = generations.get(edge.from as usize).copied().unwrap_or(0);
@@ -261,12 +274,23 @@ impl<'a, 'd, 't> Claims<'a, 'd, 't> {
         typed.sort_unstable();
         let mut others = Vec::new();
         self.ranges.each_link_of(self.dump, block, |link| {
-            if link.to != block && typed.binary_search(&u64::from(link.at)).is_err() {
-                others.push(link.to);
+            let at = u64::from(link.at);
+            if link.to != block && typed.binary_search(&at).is_err() {
+                others.push((at, link.to));
             }
         });
-        let strength = if self.is_list(block) { Strength::Excluded } else { Strength::Word };
-        for to in others {
+        if others.is_empty() {
+            return;
+        }
+        let word = if self.is_list(block) { Strength::Excluded } else { Strength::Word };
+        let unused =
+            self.layouts[block as usize].map(|layout| Unused::of(layout, &self.shapes, words));
+        for (at, to) in others {
+            let is_stale = unused.as_ref().is_some_and(|unused| unused.has(at));
+            if is_stale && !self.has_all_roots {
+                continue;
+            }
+            let strength = if is_stale { word.max(Strength::Stale) } else { word };
             self.push(block, to, (strength, LabelId::WORD), None);
         }
     }
@@ -305,7 +329,7 @@ impl<'a, 'd, 't> Claims<'a, 'd, 't> {
 
     /// Follows the pointers of the blocks that no root reaches: first of those that nothing points
     /// at, then of cycles.
-    fn follow_heads(&mut self, roots: &Roots) {
+    fn follow_heads(&mut self, roots: &Roots<'_>) {
         let blocks = (0..).take(self.dump.blocks.len());
         let left: Vec<u32> =
             blocks.filter(|&block| self.reached_from[block as usize] == NONE).collect();
@@ -331,7 +355,7 @@ impl<'a, 'd, 't> Claims<'a, 'd, 't> {
         self.begin_at(first.collect(), roots);
     }
 
-    fn begin_at(&mut self, heads: Vec<u32>, roots: &Roots) {
+    fn begin_at(&mut self, heads: Vec<u32>, roots: &Roots<'_>) {
         for &head in &heads {
             self.push(roots.external, head, (Strength::Word, LabelId::WORD), None);
         }

@@ -18,7 +18,7 @@ pub(super) struct Holders {
 
 impl Holders {
     /// Finds the holders of all blocks.
-    pub(super) fn new(claims: &mut Claims<'_, '_, '_>, roots: &Roots) -> Self {
+    pub(super) fn new(claims: &mut Claims<'_, '_, '_>, roots: &Roots<'_>) -> Self {
         let mut all = std::mem::take(&mut claims.edges);
         all.sort_unstable_by_key(|edge| (edge.to, claim(edge, claims), edge.from, edge.label));
         let mut strongest = all.clone();
@@ -59,6 +59,13 @@ impl Holders {
         let mut into = self.edges[first..].iter().take_while(|edge| edge.to == block);
         into.find(|edge| edge.from == from).map(|edge| edge.label)
     }
+
+    /// Returns whether only words that look like pointers lead to a block.
+    pub(super) fn is_by_words(&self, block: u32) -> bool {
+        let first = self.edges.partition_point(|edge| edge.to < block);
+        let mut into = self.edges[first..].iter().take_while(|edge| edge.to == block);
+        into.all(|edge| edge.label == LabelId::WORD)
+    }
 }
 
 /// Returns the claim of a pointer, the best first. Between owners, the way from the root counts
@@ -68,7 +75,7 @@ fn claim(edge: &Edge, claims: &Claims<'_, '_, '_>) -> (Option<Strength>, Rank, S
     (weak, claims.rank(edge.from), edge.strength)
 }
 
-fn graph(edges: &[Edge], roots: &Roots) -> Graph {
+fn graph(edges: &[Edge], roots: &Roots<'_>) -> Graph {
     let mut sorted: Vec<(u32, u32)> = edges.iter().map(|edge| (edge.from, edge.to)).collect();
     let sources = roots.first..roots.external;
     sorted.extend(sources.map(|source| (roots.external, source)));

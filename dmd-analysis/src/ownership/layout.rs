@@ -38,17 +38,14 @@ impl Words<'_> {
         if bits == 0 || shift + bits > 64 {
             return None;
         }
-        Some((word >> shift) & mask(size))
+        Some((word >> shift) & (u64::MAX >> (64 - bits)))
     }
-}
-
-fn mask(size: u64) -> u64 {
-    u64::MAX >> (64 - size.clamp(1, 8) * 8)
 }
 
 impl Layout {
     /// Returns the layout of the block that a slot leads to; `None` if the slot does not tell it.
-    /// `base` is the offset of the value with the slot among the words of the holder.
+    /// `base` is the offset of the value with the slot among the words of the holder, which wraps
+    /// around if the value begins before them.
     pub(super) fn of_target(
         shapes: &Shapes<'_>,
         target: Target,
@@ -70,7 +67,7 @@ impl Layout {
             }
             Target::Elements { of, header, length, head } => {
                 let number =
-                    |at: Option<u64>| at.and_then(|at| words.number(base.saturating_add(at), 8));
+                    |at: Option<u64>| at.and_then(|at| words.number(base.wrapping_add(at), 8));
                 let head = number(head).unwrap_or(0);
                 Self::Elements { of, at: header, head, length: number(length) }
             }
@@ -80,7 +77,7 @@ impl Layout {
                 Self::Table { of, control: into, buckets: power_of_two_below(buckets) }
             }
             Target::Dynamic { table, header } => {
-                let of = dynamic(words.number(base.saturating_add(table), 8)?)?;
+                let of = dynamic(words.number(base.wrapping_add(table), 8)?)?;
                 Self::Value { of, at: header }
             }
         };
@@ -177,7 +174,7 @@ fn power_of_two_below(number: u64) -> u64 {
 }
 
 /// Returns whether a control byte is of a full bucket: its highest bit is clear.
-fn is_full(words: Words<'_>, control: u64) -> bool {
+pub(super) fn is_full(words: Words<'_>, control: u64) -> bool {
     words.number(control, 1).is_some_and(|byte| byte & 0x80 == 0)
 }
 
@@ -192,12 +189,7 @@ fn each_slot(parts: &[Part], start: u64, words: Words<'_>, visit: &mut dyn FnMut
                 let Some(value) = words.number(start.saturating_add(tag.offset), tag.size) else {
                     continue;
                 };
-                let is_this = |known: u64| known & mask(tag.size) == value;
-                let case = cases
-                    .iter()
-                    .find(|case| case.value.is_some_and(is_this))
-                    .or_else(|| cases.iter().find(|case| case.value.is_none()));
-                if let Some(case) = case {
+                if let Some(case) = tag.choose(value, cases, |case| case.value) {
                     each_slot(&case.parts, start, words, visit);
                 }
             }

@@ -46,6 +46,7 @@ pub(super) struct Sums {
 struct Key {
     name: u32,
     kind: RowKind,
+    is_uncertain: bool,
 }
 
 /// All rows, and how to find them.
@@ -68,7 +69,7 @@ impl<'a, 'd, 't> Rows<'a, 'd, 't> {
     pub(super) fn new(
         (dump, ranges, sites): (&'d Dump, &'a BlockRanges, &'a Sites),
         mut claims: Claims<'a, 'd, 't>,
-        roots: &Roots,
+        roots: &Roots<'_>,
     ) -> Self {
         let holders = Holders::new(&mut claims, roots);
         let mut heads = std::mem::take(&mut claims.heads);
@@ -90,7 +91,7 @@ impl<'a, 'd, 't> Rows<'a, 'd, 't> {
         rows
     }
 
-    fn fill(&mut self, roots: &Roots) {
+    fn fill(&mut self, roots: &Roots<'_>) {
         let root = self.holders.root;
         let mut pending: Vec<(u32, Option<usize>)> = Vec::new();
         pending.extend(self.holders.dominators.children(root).iter().map(|&node| (node, None)));
@@ -145,7 +146,7 @@ impl<'a, 'd, 't> Rows<'a, 'd, 't> {
             // All nodes of a map are one row.
             Some(LabelId::NODE) => return parent,
             Some(LabelId::WORD) => (self.type_text(block), RowKind::Blocks, true),
-            None => (self.type_text(block), RowKind::Shared, false),
+            None => (self.type_text(block), RowKind::Shared, self.holders.is_by_words(block)),
             Some(label) => {
                 let mut name = self.claims.shapes.label_text(label).to_owned();
                 if let Some(concrete) = self.concrete(block, &name) {
@@ -171,10 +172,10 @@ impl<'a, 'd, 't> Rows<'a, 'd, 't> {
             Some(&known) => known,
             None => *self.names.entry(name.to_owned()).or_insert(next),
         };
-        let key = Key { name: number, kind };
+        let key = Key { name: number, kind, is_uncertain };
         let mut above = parent;
         while let Some(row) = above {
-            if self.keys[row] == key && self.list[row].is_uncertain == is_uncertain {
+            if self.keys[row] == key {
                 return row;
             }
             above = self.list[row].parent;

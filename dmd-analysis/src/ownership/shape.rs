@@ -26,12 +26,14 @@ pub(crate) enum Strength {
     Word,
     /// `Weak`, or a child's pointer to its parent.
     Weak,
+    /// A word where the type of its block keeps nothing: an entry that was removed.
+    Stale,
     /// A pointer of a type that the user excludes.
     Excluded,
 }
 
 /// All strengths.
-pub(super) const STRENGTHS: usize = 7;
+pub(super) const STRENGTHS: usize = 8;
 
 /// The pointers of a value, by their offsets from its start.
 #[derive(Debug, Clone)]

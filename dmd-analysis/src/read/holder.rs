@@ -60,6 +60,10 @@ pub struct StaticWord {
     /// The address in the word, which is in a block but not always its start.
     #[serde(default, deserialize_with = "hex")]
     pub to: u64,
+    /// The words around it: three before, itself, and three behind. Empty if they are not in the
+    /// dump.
+    #[serde(default, deserialize_with = "hex_words")]
+    pub around: Vec<u64>,
 }
 
 /// The holder of a block: a word in it points to the block, or to an unreported block that leads
@@ -100,4 +104,10 @@ impl From<WireHolder> for Holder {
 fn hex<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
     let text = String::deserialize(deserializer)?;
     u64::from_str_radix(&text, 16).map_err(de::Error::custom)
+}
+
+fn hex_words<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u64>, D::Error> {
+    let texts = <Vec<String>>::deserialize(deserializer)?;
+    let word = |text: String| u64::from_str_radix(&text, 16).map_err(de::Error::custom);
+    texts.into_iter().map(word).collect()
 }

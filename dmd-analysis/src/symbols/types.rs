@@ -48,6 +48,22 @@ pub(crate) struct Tag {
     pub(crate) size: u64,
 }
 
+impl Tag {
+    /// Returns the variant whose value the tag has, or else the one of all other values. `known`
+    /// returns the value of a variant.
+    pub(crate) fn choose<T>(
+        self,
+        value: u64,
+        variants: &[T],
+        known: impl Fn(&T) -> Option<u64>,
+    ) -> Option<&T> {
+        let mask = u64::MAX >> (64 - self.size.clamp(1, 8) * 8);
+        let is_this = |variant: &&T| known(variant).is_some_and(|known| known & mask == value);
+        let other = || variants.iter().find(|variant| known(variant).is_none());
+        variants.iter().find(is_this).or_else(other)
+    }
+}
+
 /// A variant of an enum.
 #[derive(Debug, Clone)]
 pub(crate) struct Variant {

@@ -22,6 +22,7 @@ use self::words::each_word;
 use super::claims::words::{ClaimWords, address_of};
 use crate::mem::local_interner::LocalInterner;
 use crate::mem::pages::PageList;
+use crate::mem::sys;
 use crate::stack::site;
 use crate::table::BLOCKS;
 use crate::table::blocks::{Granule, LiveBlock};
@@ -93,6 +94,26 @@ pub(crate) struct StaticWord {
     pub(crate) address: usize,
     /// The value of the word, which is an address in a block.
     pub(crate) target: usize,
+    /// The words around it: three before, itself, and three behind. A `Vec` has its length there.
+    /// Words outside of the data are 0.
+    pub(crate) around: [usize; 7],
+}
+
+impl StaticWord {
+    /// Reads the words around a word of the data from `low` to `high`.
+    fn read(address: usize, target: usize, (low, high): (usize, usize)) -> Self {
+        const WORD: usize = size_of::<usize>();
+        let first = address.saturating_sub(3 * WORD);
+        let mut around = [0; 7];
+        let before = low.next_multiple_of(WORD).saturating_sub(first) / WORD;
+        let behind = (first + size_of_val(&around)).saturating_sub(high).div_ceil(WORD);
+        if let Some(inside) =
+            around.len().checked_sub(behind).and_then(|end| around.get_mut(before..end))
+        {
+            sys::read_words_checked(first + before * WORD, inside);
+        }
+        Self { address, target, around }
+    }
 }
 
 /// An unreported block and its holder.
@@ -139,9 +160,10 @@ impl Holders {
             }
         }
         for &(low, high) in data {
-            each_word(low, high.min(low.saturating_add(MAX_DATA_BYTES)), |address, word| {
+            let high = high.min(low.saturating_add(MAX_DATA_BYTES));
+            each_word(low, high, |address, word| {
                 let Some(found) = BLOCKS.enclosing(self.granule, word) else { return };
-                self.statics.push(StaticWord { address, target: word });
+                self.statics.push(StaticWord::read(address, word, (low, high)));
                 if !self.follow(found, Holder::Static(address), claims) {
                     self.reported.push(address);
                 }

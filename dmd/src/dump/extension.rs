@@ -191,6 +191,7 @@ fn statics(dump: &Dump) -> Vec<serde_json::Value> {
     let fields = |word: &StaticWord| {
         let mut fields = map.fields(word.address)?;
         fields["to"] = format!("{:x}", word.target).into();
+        fields["around"] = word.around.map(|word| format!("{word:x}")).to_vec().into();
         Some(fields)
     };
     words.filter_map(fields).collect()

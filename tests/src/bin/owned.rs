@@ -106,12 +106,25 @@ struct Node {
     name: Box<str>,
 }
 
+/// Collections from which entries were removed: the pointers to them are still there, unused.
+struct Emptied {
+    list: Vec<Box<Entry>>,
+    queue: VecDeque<Box<Entry>>,
+    tree: BTreeMap<u8, Box<Entry>>,
+    table: HashMap<u8, Box<Entry>>,
+}
+
+type Entry = [u8; 1200];
+
 static INDEX: OnceLock<Mutex<Index>> = OnceLock::new();
 static SHAPES: Mutex<Vec<Box<dyn Shape + Send>>> = Mutex::new(Vec::new());
 static SETTINGS: LazyLock<RwLock<Json>> = LazyLock::new(|| RwLock::new(settings()));
 static NODES: OnceLock<Arc<Node>> = OnceLock::new();
 static WORDS: Mutex<Option<HashSet<String>>> = Mutex::new(None);
 static TABLE: Mutex<BTreeMap<u64, Box<u64>>> = Mutex::new(BTreeMap::new());
+/// The addresses of blocks that were in `EMPTIED`.
+static REMOVED: Mutex<Vec<usize>> = Mutex::new(Vec::new());
+static EMPTIED: Mutex<Option<Emptied>> = Mutex::new(None);
 
 fn main() -> ExitCode {
     match std::env::args().nth(1).map_or_else(|| Err(io::ErrorKind::InvalidInput.into()), save) {
@@ -128,6 +141,8 @@ fn save(report: String) -> io::Result<()> {
         counted("NODES", || drop(NODES.set(nodes()))),
         counted("WORDS", || *WORDS.lock().expect("not poisoned") = Some(words())),
         counted("TABLE", || *TABLE.lock().expect("not poisoned") = table()),
+        counted("REMOVED", || *REMOVED.lock().expect("not poisoned") = removed()),
+        counted("EMPTIED", || *EMPTIED.lock().expect("not poisoned") = Some(emptied())),
     ];
     use_all();
     memreport::snapshot().save(report)?;
@@ -139,12 +154,8 @@ fn counted(name: &str, fill: impl FnOnce()) -> String {
     let before = (BYTES.get(), BLOCKS.get());
     fill();
     let after = (BYTES.get(), BLOCKS.get());
-    // In a block of a size that the maps never free: the unused part of a node of a `BTreeMap` may
-    // have a stale pointer to it, which counts as an owner, since only a stack holds the line.
-    let mut line = String::with_capacity(150);
     let (bytes, blocks) = (after.0.wrapping_sub(before.0), after.1.wrapping_sub(before.1));
-    line.push_str(&format!("{name} {bytes} {blocks}\n"));
-    line
+    format!("{name} {bytes} {blocks}\n")
 }
 
 fn index() -> Index {
@@ -203,6 +214,36 @@ fn table() -> BTreeMap<u64, Box<u64>> {
     (0..300).map(|n| (n, Box::new(n))).collect()
 }
 
+/// Returns the addresses of blocks, as numbers.
+fn removed() -> Vec<usize> {
+    (0..40_u8).map(|n| Box::into_raw(Box::<Entry>::new([n; _])).expose_provenance()).collect()
+}
+
+/// Puts the removed blocks into collections, together with one more in each, and takes them out.
+fn emptied() -> Emptied {
+    let addresses = REMOVED.lock().expect("not poisoned");
+    let mut boxes = addresses.iter().map(|address| {
+        let block: *mut Entry = std::ptr::with_exposed_provenance_mut(*address);
+        // SAFETY: a box that was given up, and that is given up again below.
+        unsafe { Box::from_raw(block) }
+    });
+    let mut few = || boxes.by_ref().take(10).collect::<Vec<_>>();
+    let kept = || Box::<Entry>::new([0; _]);
+    let mut list = few();
+    let mut queue = VecDeque::from(few());
+    let mut tree: BTreeMap<u8, _> = (1..).zip(few()).collect();
+    let mut table: HashMap<u8, _> = (1..).zip(few()).collect();
+    list.insert(0, kept());
+    queue.push_front(kept());
+    tree.insert(0, kept());
+    table.insert(0, kept());
+    list.drain(1..).map(Box::into_raw).for_each(drop);
+    queue.drain(1..).map(Box::into_raw).for_each(drop);
+    (1..=10).filter_map(|n| tree.remove(&n)).map(Box::into_raw).for_each(drop);
+    (1..=10).filter_map(|n| table.remove(&n)).map(Box::into_raw).for_each(drop);
+    Emptied { list, queue, tree, table }
+}
+
 /// Uses all fields, so that none is left out.
 fn use_all() {
     let index = INDEX.get().expect("filled").lock().expect("not poisoned");
@@ -214,6 +255,9 @@ fn use_all() {
     let below = node.below.lock().expect("not poisoned");
     let parents = below.iter().filter(|node| node.parent.upgrade().is_some()).count();
     black_box((index.terms.len(), index.recent.len(), pages, area, json_size(&settings)));
+    let emptied = EMPTIED.lock().expect("not poisoned");
+    let emptied = emptied.as_ref().expect("filled");
+    black_box((&emptied.list, &emptied.queue, &emptied.tree, &emptied.table));
     black_box((node.name.len(), parents, WORDS.lock().is_ok(), TABLE.lock().is_ok()));
 }
 

@@ -100,9 +100,9 @@ fn name(row: &OwnerRow) -> String {
     let name = match row.kind {
         RowKind::Static => format!("static {}", row.name),
         RowKind::Shared => format!("(shared) {}", row.name),
-        _ if row.is_uncertain => format!("? {}", row.name),
         _ => row.name.clone(),
     };
+    let name = if row.is_uncertain { format!("? {name}") } else { name };
     let mut figures = Vec::new();
     if row.blocks > 1 {
         figures.push(format!("mean {}", number(row.own / row.blocks)));
