@@ -35,7 +35,7 @@ impl<'a> Unused<'a> {
                 let last = head.saturating_add(length.min(capacity));
                 match last.checked_sub(capacity) {
                     // The elements go on at the first place.
-                    Some(around) => vec![place(around)..place(head)],
+                    Some(around) => std::iter::once(place(around)..place(head)).collect(),
                     None => vec![at..place(head), place(last)..end],
                 }
             }
@@ -126,8 +126,8 @@ impl Word<'_> {
         }
     }
 
-    /// Returns whether a variant keeps something in the word. Its type is as large as the enum, also
-    /// without any field.
+    /// Returns whether a variant keeps something in the word. Its type is as large as the enum,
+    /// even without any field.
     fn has_variant(&mut self, variant: &Field, start: u64) -> bool {
         let fields = self.types.get(variant.of).fields();
         let start = start.saturating_add(variant.offset);
