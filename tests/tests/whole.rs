@@ -24,4 +24,5 @@ mod security;
 mod stacks;
 mod suggestions;
 mod timeline;
+mod unreported;
 mod whole_recordings;

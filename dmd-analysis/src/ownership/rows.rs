@@ -56,7 +56,7 @@ pub(super) struct Rows<'a, 'd, 't> {
     sites: &'a Sites,
     claims: Claims<'a, 'd, 't>,
     holders: Holders,
-    /// Whether a block is in the sums.
+    /// The blocks that are in the sums.
     is_counted: &'a dyn Fn(&Block) -> bool,
     heads: Vec<u32>,
     pub(super) list: Vec<Draft>,
