@@ -1,5 +1,7 @@
 //! Rust and C in one process: a program that declares DMD, with a library of C.
 
+mod service;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 

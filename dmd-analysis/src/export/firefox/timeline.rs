@@ -155,7 +155,7 @@ impl Profile {
         for ender in enders {
             let function = format!("(given back by {})", thread_name(recording, ender));
             let frame =
-                HeapFrame { function, file: None, line: None, inlined: false, address: None };
+                HeapFrame { function, file: None, line: None, inlined: false, address: None, library: None };
             ends.insert(ender, self.tables.stack(std::iter::once(&frame), OTHER));
         }
         Stacks { births, frees, ends }

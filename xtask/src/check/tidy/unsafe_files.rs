@@ -10,6 +10,7 @@ use super::tokens::{Kind, tokens};
 const UNSAFE: &[&str] = &[
     "about-memory/src/other_process/running/trace.rs",
     "dmd-preload/src/attach.rs",
+    "dmd-preload/src/bin/service-with-c.rs",
     "dmd-preload/src/bin/with-c.rs",
     "dmd-preload/src/counters.rs",
     "dmd-preload/src/declare.rs",
