@@ -141,7 +141,9 @@ pub fn write_text(growth: &Growth, top: usize, out: &mut dyn Write) -> io::Resul
         for (function, (line, library)) in place.functions.iter().zip(places) {
             match (line, library) {
                 (Some(line), Some(library)) => writeln!(out, "    {function} ({line}, {library})")?,
-                (Some(place), None) | (None, Some(place)) => writeln!(out, "    {function} ({place})")?,
+                (Some(place), None) | (None, Some(place)) => {
+                    writeln!(out, "    {function} ({place})")?
+                }
                 (None, None) => writeln!(out, "    {function}")?,
             }
         }

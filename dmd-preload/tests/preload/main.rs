@@ -9,6 +9,7 @@ mod lives;
 mod programs;
 mod dumps;
 mod refused;
+mod without_glibc;
 mod own_dmd;
 mod with_c;
 mod attach;
