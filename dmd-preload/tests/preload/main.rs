@@ -6,6 +6,7 @@ mod subject;
 mod functions;
 mod counted;
 mod lives;
+mod forked;
 mod programs;
 mod dumps;
 mod refused;

@@ -97,6 +97,13 @@ pub(crate) fn at_exit(function: extern "C" fn()) {
     unsafe { libc::atexit(function) };
 }
 
+/// Runs `function` in children of `fork`, on their only thread.
+pub(crate) fn at_fork(function: extern "C" fn()) {
+    // SAFETY: the function lives as long as the code, which is never unloaded. On failure nothing
+    // runs in children.
+    unsafe { libc::pthread_atfork(None, None, Some(function)) };
+}
+
 /// Runs `function` on a new thread that blocks all signals.
 pub(crate) fn spawn(function: extern "C" fn()) -> io::Result<()> {
     extern "C" fn start(function: *mut c_void) -> *mut c_void {

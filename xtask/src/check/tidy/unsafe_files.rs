@@ -23,6 +23,7 @@ const UNSAFE: &[&str] = &[
     "dmd-preload/src/slots.rs",
     "dmd/src/collect/scan/batch.rs",
     "dmd/src/collect/scan/fork.rs",
+    "dmd/src/control/late_server.rs",
     "dmd/src/control/run.rs",
     "dmd/src/hook/allocator.rs",
     "dmd/src/hook/c_functions.rs",
