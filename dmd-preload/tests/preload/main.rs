@@ -7,6 +7,7 @@ mod functions;
 mod counted;
 mod lives;
 mod forked;
+mod ends;
 mod programs;
 mod dumps;
 mod refused;

@@ -15,6 +15,7 @@ const UNSAFE: &[&str] = &[
     "dmd-preload/src/counters.rs",
     "dmd-preload/src/declare.rs",
     "dmd-preload/src/exports.rs",
+    "dmd-preload/src/exit.rs",
     "dmd-preload/src/functions.rs",
     "dmd-preload/src/next.rs",
     "dmd-preload/src/next/choose.rs",
