@@ -14,5 +14,6 @@ mod refused;
 mod without_glibc;
 mod own_dmd;
 mod with_c;
+mod same_process;
 mod attach;
 mod inspect;

@@ -3,7 +3,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -26,20 +26,43 @@ const REQUESTS: i64 = 7;
 const STACK: [&str; 3] = ["service_with_c::main", "service_with_c::answer_request", "c_leak"];
 
 /// A running service.
-struct Service {
+pub(crate) struct Service {
     child: Child,
     answers: BufReader<std::process::ChildStdout>,
+    /// The usable bytes and the number of the blocks that the library keeps.
+    pub(crate) of_c: [u64; 2],
 }
 
 impl Service {
-    fn start(library: &Path) -> Self {
-        let mut program = command(SERVICE, With::Library("1"));
+    pub(crate) fn start(library: &Path, with: With) -> Self {
+        Service::of(command(SERVICE, with), library)
+    }
+
+    /// Starts it without the preloaded library.
+    pub(crate) fn start_alone(library: &Path, options: &str) -> Self {
+        let mut program = command(SERVICE, With::Nothing);
+        program.env("DMD", options);
+        Service::of(program, library)
+    }
+
+    fn of(mut program: Command, library: &Path) -> Self {
         program.arg(library).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = program.spawn().expect("it starts");
         let answers = BufReader::new(child.stdout.take().expect("a pipe"));
-        let mut service = Service { child, answers };
-        assert_eq!(service.answer(), "serves\n");
+        let mut service = Service { child, answers, of_c: [0; 2] };
+        service.of_c = numbers(&service.answer(), "serves beside ");
         service
+    }
+
+    pub(crate) fn pid(&self) -> String {
+        self.child.id().to_string()
+    }
+
+    /// Returns the bytes and blocks of the tracker's counters, and the bytes of glibc's.
+    pub(crate) fn counts(&mut self) -> [u64; 3] {
+        let requests = self.child.stdin.as_mut().expect("a pipe");
+        requests.write_all(b"count\n").expect("it reads");
+        numbers(&self.answer(), "counted ")
     }
 
     fn answer(&mut self) -> String {
@@ -48,23 +71,30 @@ impl Service {
         line
     }
 
-    fn request(&mut self) {
+    pub(crate) fn request(&mut self) {
         let requests = self.child.stdin.as_mut().expect("a pipe");
         requests.write_all(b"a request\n").expect("it reads");
         assert_eq!(self.answer(), "1 answered\n");
     }
 
     /// Takes a snapshot with its dump.
-    fn snapshot(&self, file: &Path) {
-        let pid = self.child.id().to_string();
+    pub(crate) fn snapshot(&self, file: &Path) {
+        let pid = self.pid();
         let file = file.to_str().expect("text");
         about_memory(&["snapshot", &pid, "--dump", "-o", file]).expect("it answers");
     }
 
-    fn end(mut self) {
+    pub(crate) fn end(mut self) {
         drop(self.child.stdin.take());
         assert!(self.child.wait().expect("it ends").success());
     }
+}
+
+/// Returns the numbers behind the words of a line.
+pub(crate) fn numbers<const N: usize>(line: &str, words: &str) -> [u64; N] {
+    let rest = line.strip_prefix(words).unwrap_or_else(|| panic!("{line}"));
+    let numbers: Vec<u64> = rest.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+    numbers.try_into().unwrap_or_else(|_| panic!("{line}"))
 }
 
 /// Returns the data that a page contains under a name.
@@ -108,7 +138,7 @@ fn a_leak_of_a_library_is_found_in_the_difference_and_in_the_page() {
     let scratch = Scratch::new("c-service");
     let Some(library) = library_of_c(&scratch) else { return };
     let [before, after] = ["before", "after"].map(|name| scratch.join(&format!("{name}.json.gz")));
-    let mut service = Service::start(&library);
+    let mut service = Service::start(&library, With::Library("1"));
     service.request();
     service.snapshot(&before);
     (0..REQUESTS).for_each(|_| service.request());
