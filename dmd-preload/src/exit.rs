@@ -1,4 +1,4 @@
-//! The functions that end a program without its exit handlers: those of the tracker run first.
+//! The functions that end a program without exit handlers: the tracker's own run first.
 #![expect(unsafe_code, reason = "exports functions of C, and ends the process")]
 
 use std::ffi::c_int;

@@ -139,13 +139,12 @@ pub fn write_text(growth: &Growth, top: usize, out: &mut dyn Write) -> io::Resul
         writeln!(out, "\n{bytes} bytes in {blocks} blocks (from {from} to {to}): {block_type}")?;
         let places = place.lines.iter().zip(&place.libraries);
         for (function, (line, library)) in place.functions.iter().zip(places) {
-            match (line, library) {
-                (Some(line), Some(library)) => writeln!(out, "    {function} ({line}, {library})")?,
-                (Some(place), None) | (None, Some(place)) => {
-                    writeln!(out, "    {function} ({place})")?
-                }
-                (None, None) => writeln!(out, "    {function}")?,
-            }
+            let place = match (line, library) {
+                (Some(line), Some(library)) => format!(" ({line}, {library})"),
+                (Some(place), None) | (None, Some(place)) => format!(" ({place})"),
+                (None, None) => String::new(),
+            };
+            writeln!(out, "    {function}{place}")?;
         }
     }
     let rest = places.get(top..).unwrap_or_default();

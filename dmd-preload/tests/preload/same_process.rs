@@ -1,5 +1,5 @@
-//! One process from all sides: the tracker's counters, its dump, glibc's own sums, and `inspect` from
-//! outside. Blocks are compared by address and size; each difference has a name.
+//! One process from all sides: the tracker's counters, its dump, glibc's own sums, and `inspect`.
+//! Blocks are compared by address and size; each difference has a name.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Write};
@@ -43,7 +43,7 @@ impl Inspected {
         self.sums.pointer(path).and_then(Value::as_u64).unwrap_or_else(|| panic!("{}", self.sums))
     }
 
-    /// Returns the bytes that `mallinfo2` has: also headers, blocks at hand, and glibc's structures.
+    /// Returns what `mallinfo2` has: also headers, blocks at hand, and glibc's structures.
     fn in_use(&self) -> u64 {
         ["/used/bytes", "/headers", "/cached/bytes", "/bookkeeping"]
             .map(|path| self.sum(path))
@@ -88,8 +88,8 @@ impl Dumped {
         dumped
     }
 
-    /// Asserts that the blocks of the dump are the process's, with the same sizes, apart from those
-    /// of the server, which has answered. Returns the sizes of the blocks that the dump lacks.
+    /// Asserts that the blocks of the dump are the process's, with the same sizes, apart from the
+    /// server's, which has answered. Returns the sizes of the blocks that the dump lacks.
     #[track_caller]
     fn assert_same(&self, inspected: &Inspected) -> Vec<u64> {
         for (address, bytes) in &self.blocks {
@@ -150,7 +150,7 @@ fn a_program_with_dmd_alone() {
     program.end();
 
     assert_eq!(inspected.in_use(), glibc);
-    // The tracker has no block of C: those of the library, and a few of the C library's own.
+    // The tracker has no block of C: the library's, and a few of the C library's own.
     let rest_bytes = inspected.sum("/used/bytes") - bytes - c_bytes;
     let rest_blocks = inspected.sum("/used/blocks") - blocks - c_blocks;
     print_row("declared allocator, counters", bytes, blocks);
