@@ -133,7 +133,7 @@ fn each_child_removes_its_own_socket() {
     assert!(are_there, "{:?}", sockets());
     drop(forking.stdin.take());
     assert!(forking.wait().expect("it ends").success());
-    assert_eq!(sockets(), [const { PathBuf::new() }; 0]);
+    assert!(sockets().is_empty(), "{:?}", sockets());
 }
 
 /// Asks for the page, and returns the answer without the lines that differ in time.
