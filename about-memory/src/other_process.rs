@@ -1,9 +1,13 @@
 //! Other processes, seen through the kernel: their state, mappings, threads and memory.
 
 mod maps;
+mod c_library;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod running;
 
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+pub(crate) use c_library::instead_of_glibc;
+pub(crate) use c_library::{GO, is_of_go};
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 pub(crate) use maps::mappings;
 #[cfg(test)]

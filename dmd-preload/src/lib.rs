@@ -8,6 +8,8 @@
 //! `attach` does the same for a program that runs already, by overwriting the places (`slots`) from
 //! which its modules call `malloc`.
 //!
+//! `exit` has the functions that end a program without exit handlers.
+//!
 //! A program whose own file has a `malloc` does not call this library. A program that declares DMD
 //! itself tracks itself: this library then passes every call to the program's hooks (`program`), so
 //! that it has the blocks of C, too.
@@ -20,3 +22,4 @@ mod exports;
 mod slots;
 mod attach;
 mod counters;
+mod exit;

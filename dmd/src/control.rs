@@ -15,6 +15,8 @@ mod commands;
 mod at_start;
 mod attach;
 mod late_server;
+mod sudden_exit;
 
 pub use at_start::{at_start, at_start_preloaded};
 pub use attach::{AttachError, Earlier, attach, spawn_own};
+pub use sudden_exit::before_sudden_exit;

@@ -121,7 +121,7 @@ pub mod __private {
 
     pub use crate::__at_start as at_start;
     pub use crate::collect::Tracking;
-    pub use crate::control::{AttachError, Earlier, attach, spawn_own};
+    pub use crate::control::{AttachError, Earlier, attach, before_sudden_exit, spawn_own};
     pub use crate::control::{at_start as at_start_function, at_start_preloaded};
     pub use crate::hook::c_heap::{CHeapBelow, CHeapHooks, ZeroSizedMalloc};
     pub use crate::hook::preloaded::{VARIABLE as CHILD_OF_VARIABLE, program_hooks};

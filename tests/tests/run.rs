@@ -122,7 +122,7 @@ fn a_bad_end_is_said_and_its_exit_code_handed_on() {
 
     let (out, notes, code) = run(&["--", MOMENTS, "abort"]);
     assert_eq!((out.as_str(), code), ("", 128 + 6));
-    assert_has(&notes, "the program left no snapshot: it ended without its exit handlers");
+    assert_has(&notes, "the program left no snapshot: signal 6 (SIGABRT) ended it");
     assert_has(&notes, "the program was ended by signal 6");
 }
 

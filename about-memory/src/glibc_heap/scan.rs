@@ -91,13 +91,12 @@ fn modules(image: &Image) -> Vec<Value> {
 fn references(image: &Image, blocks: &[Block]) -> Vec<Value> {
     let mut found = Vec::new();
     for (root, bytes) in &image.roots {
-        let places = (root.range.start..).step_by(8);
-        for (place, word) in places.zip(bytes.chunks_exact(8)) {
+        for (offset, word) in (0..).step_by(8).zip(bytes.chunks_exact(8)) {
             let to = u64::from_le_bytes(word.try_into().unwrap_or_default());
             if is_inside(blocks, to) {
-                let mut fields = reference(root, place, to);
+                let mut fields = reference(root, root.range.start + offset as u64, to);
                 if root.name.is_none() {
-                    fields["around"] = around(bytes, (place - root.range.start) as usize).into();
+                    fields["around"] = around(bytes, offset).into();
                 }
                 found.push(fields);
             }

@@ -11,7 +11,7 @@ use object::{Object, ObjectSymbol};
 use rustix::fs::{Mode, OFlags};
 
 use super::error::InjectError;
-use crate::other_process::{Mapping, State, is_c_library, mappings, state};
+use crate::other_process::{Mapping, State, instead_of_glibc, is_c_library, mappings, state};
 
 /// A running program: the addresses of functions, and of what the C library and the linker have.
 #[derive(Debug)]
@@ -51,27 +51,17 @@ impl Program {
             return Err(InjectError::Stopped(pid));
         }
         let mappings = mappings(pid)?;
+        // Another C library has a malloc of its own, too.
+        check_glibc(pid, &mappings)?;
         let mut symbols = BTreeMap::new();
-        let mut has_glibc = false;
         for module in modules(&mappings) {
-            let name = module.file_name();
-            let is_c_library = is_c_library(name);
-            has_glibc |= is_c_library && name.starts_with("libc.so.6");
+            let is_c_library = is_c_library(module.file_name());
             let Some(found) = exported(pid, module) else { continue };
             if is_c_library {
                 symbols.extend(found);
             } else if found.contains_key("malloc") && !found.contains_key(super::ENTRY) {
                 return Err(InjectError::OtherAllocator(pid, PathBuf::from(&module.path)));
             }
-        }
-        if !has_glibc {
-            let has_linker = |mapping: &Mapping| mapping.file_name().starts_with("ld-linux");
-            let what = if mappings.iter().any(has_linker) {
-                "its libraries are not loaded yet; try again in a moment"
-            } else {
-                "it is statically linked, or its C library is not glibc"
-            };
-            return Err(InjectError::NoLoader(pid, what.to_owned()));
         }
         let of = |name: &str| {
             let found = symbols.get(name).copied();
@@ -97,6 +87,16 @@ impl Program {
     pub(super) fn is_system_data(&self, address: u64) -> bool {
         self.is_system_code(address) || address % ARENA < PAGE
     }
+}
+
+fn check_glibc(pid: u32, mappings: &[Mapping]) -> Result<(), InjectError> {
+    let has = |start| mappings.iter().any(|mapping| mapping.file_name().starts_with(start));
+    let what = match () {
+        () if has("libc.so.6") => return Ok(()),
+        () if has("ld-linux") => "its libraries are not loaded yet; try again in a moment",
+        () => instead_of_glibc(pid, mappings),
+    };
+    Err(InjectError::NoLoader(pid, what.to_owned()))
 }
 
 /// Returns the first mapping of each file, at which the module is loaded.

@@ -19,6 +19,7 @@ struct FrameKey<'d> {
     file: Option<&'d str>,
     line: Option<u32>,
     out_of_line: bool,
+    library: Option<&'d str>,
 }
 
 /// A stack of the dump, in the scope that is part of it.
@@ -190,7 +191,8 @@ impl<'d> Builder<'d> {
 
     fn frame(&mut self, parts: &Parts<'d>) -> u32 {
         let Parts { file, line, out_of_line, .. } = *parts;
-        let key = FrameKey { function: parts.shown(), file, line, out_of_line };
+        let library = parts.module.and_then(|module| library_name(self.dump, module));
+        let key = FrameKey { function: parts.shown(), file, line, out_of_line, library };
         let frames = &mut self.frames;
         *self.frame_numbers.entry(key).or_insert_with(|| {
             let next = u32::try_from(frames.len()).unwrap_or(u32::MAX);
@@ -202,6 +204,7 @@ impl<'d> Builder<'d> {
                 address: Address::of_text(parts.function).map(|Address { module, offset }| {
                     ModuleOffset { module: module.to_owned(), offset }
                 }),
+                library: library.map(str::to_owned),
             });
             next
         })
@@ -230,6 +233,12 @@ impl<'d> Builder<'d> {
         self.reports.insert(traces, reports.clone());
         reports
     }
+}
+
+/// Returns the file name of a module, if it is not the program itself.
+fn library_name<'m>(dump: &Dump, module: &'m str) -> Option<&'m str> {
+    let program = dump.extension.as_ref()?.program.as_deref();
+    (program != Some(module)).then(|| module.rsplit('/').next().unwrap_or(module))
 }
 
 /// Returns the largest power of two up to this number; 0 for 0.

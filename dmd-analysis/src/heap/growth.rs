@@ -35,6 +35,8 @@ pub struct Place {
     pub functions: Vec<String>,
     /// File and line of each, where they are known, in the last dump that contains the place.
     pub lines: Vec<Option<String>>,
+    /// The file name of the library with each, unless it is in the program itself.
+    pub libraries: Vec<Option<String>>,
     /// The type, if the frames contain it.
     pub block_type: Option<String>,
     /// The amount in the first dump.
@@ -84,6 +86,7 @@ pub fn growth(before: &Heap, after: &Heap) -> Growth {
                 places.push(Place {
                     functions: functions.iter().map(|&name| name.to_owned()).collect(),
                     lines: Vec::new(),
+                    libraries: Vec::new(),
                     block_type: block_type.map(str::to_owned),
                     before: Totals::default(),
                     after: Totals::default(),
@@ -94,7 +97,9 @@ pub fn growth(before: &Heap, after: &Heap) -> Growth {
             let side = if is_after { &mut place.after } else { &mut place.before };
             // Of rows that differ in lines, the largest is first. Its lines are kept.
             if *side == Totals::default() {
-                place.lines = heap.stack(row.kind.stack).map(HeapFrame::place).collect();
+                let frames = || heap.stack(row.kind.stack);
+                place.lines = frames().map(HeapFrame::place).collect();
+                place.libraries = frames().map(|frame| frame.library.clone()).collect();
             }
             *side = side.plus(&heap.amount(row));
         }
@@ -132,11 +137,14 @@ pub fn write_text(growth: &Growth, top: usize, out: &mut dyn Write) -> io::Resul
         let (bytes, blocks) = (signed(place.bytes()), signed(place.blocks()));
         let (from, to) = (commas(place.before.usable()), commas(place.after.usable()));
         writeln!(out, "\n{bytes} bytes in {blocks} blocks (from {from} to {to}): {block_type}")?;
-        for (function, line) in place.functions.iter().zip(&place.lines) {
-            match line {
-                Some(line) => writeln!(out, "    {function} ({line})")?,
-                None => writeln!(out, "    {function}")?,
-            }
+        let places = place.lines.iter().zip(&place.libraries);
+        for (function, (line, library)) in place.functions.iter().zip(places) {
+            let place = match (line, library) {
+                (Some(line), Some(library)) => format!(" ({line}, {library})"),
+                (Some(place), None) | (None, Some(place)) => format!(" ({place})"),
+                (None, None) => String::new(),
+            };
+            writeln!(out, "    {function}{place}")?;
         }
     }
     let rest = places.get(top..).unwrap_or_default();
@@ -171,7 +179,7 @@ pub fn write_json(growth: &Growth, top: usize, out: &mut dyn Write) -> io::Resul
         json!({
             "bytes": place.bytes(), "blocks": place.blocks(), "before": totals(&place.before),
             "after": totals(&place.after), "type": place.block_type, "stack": place.functions,
-            "lines": place.lines,
+            "lines": place.lines, "libraries": place.libraries,
         })
     };
     let rest = growth.places.get(top..).unwrap_or_default();

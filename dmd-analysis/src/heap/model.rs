@@ -76,6 +76,8 @@ pub(crate) struct HeapFrame {
     pub(crate) inlined: bool,
     /// The address of a frame that was not symbolicated.
     pub(crate) address: Option<ModuleOffset>,
+    /// The file name of the library with the code, unless it is the program itself.
+    pub(crate) library: Option<String>,
 }
 
 /// An address as an offset in the file of a module.

@@ -178,4 +178,6 @@ pub struct Symbol {
     pub inlined: bool,
     /// True if several functions share this code, so that its name's type arguments may be wrong.
     pub folded: bool,
+    /// The path of the program or library with the code.
+    pub module: Option<Arc<str>>,
 }

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::address::Address;
 use super::module::Symbols;
 use crate::read::{Dump, Frame, FrameId, Symbol};
 
@@ -11,19 +12,24 @@ use crate::read::{Dump, Frame, FrameId, Symbol};
 pub(super) fn rewrite(dump: &mut Dump, symbols: &[Option<Symbols>]) {
     let mut frames: Vec<Frame> = Vec::with_capacity(dump.frames.len());
     let mut known = FxHashMap::default();
+    let mut modules = FxHashSet::default();
     // The new frames, and for each old frame the end of its new ones.
     let mut ids: Vec<FrameId> = Vec::with_capacity(dump.frames.len());
     let mut ends = Vec::with_capacity(dump.frames.len());
     for (frame, symbols) in std::mem::take(&mut dump.frames).into_iter().zip(symbols) {
         match symbols {
             None => ids.push(add(&mut frames, frame)),
-            Some(symbols) => ids.extend(symbols.iter().map(|symbol| {
-                *known.entry(identity(symbol)).or_insert_with(|| {
-                    let frame =
-                        Frame { text: text(symbol).into(), symbol: Some(Box::new(symbol.clone())) };
-                    add(&mut frames, frame)
-                })
-            })),
+            Some(symbols) => {
+                let address = Address::parse(&frame.text);
+                let module = address.map(|address| interned(&mut modules, address.module));
+                ids.extend(symbols.iter().map(|symbol| {
+                    *known.entry(identity(symbol, module.as_ref())).or_insert_with(|| {
+                        let symbol = Symbol { module: module.clone(), ..symbol.clone() };
+                        let text = text(&symbol).into();
+                        add(&mut frames, Frame { text, symbol: Some(Box::new(symbol)) })
+                    })
+                }));
+            }
         }
         ends.push(ids.len());
     }
@@ -39,10 +45,23 @@ pub(super) fn rewrite(dump: &mut Dump, symbols: &[Option<Symbols>]) {
 
 /// Returns a key that is only equal for symbols that are printed alike. Duplicate frames are
 /// harmless.
-fn identity(symbol: &Symbol) -> (usize, usize, Option<u32>, bool, bool) {
+fn identity(
+    symbol: &Symbol,
+    module: Option<&Arc<str>>,
+) -> (usize, usize, Option<u32>, bool, bool, usize) {
     let place = |text: &Arc<str>| text.as_ptr().addr();
-    let file = symbol.file.as_ref().map_or(0, place);
-    (place(&symbol.function), file, symbol.line, symbol.inlined, symbol.folded)
+    let [file, module] = [symbol.file.as_ref(), module].map(|text| text.map_or(0, place));
+    (place(&symbol.function), file, symbol.line, symbol.inlined, symbol.folded, module)
+}
+
+/// Returns the one copy of a module's path.
+fn interned(modules: &mut FxHashSet<Arc<str>>, path: &str) -> Arc<str> {
+    let known = modules.get(path).cloned();
+    known.unwrap_or_else(|| {
+        let path: Arc<str> = path.into();
+        modules.insert(Arc::clone(&path));
+        path
+    })
 }
 
 fn add(frames: &mut Vec<Frame>, frame: Frame) -> FrameId {
@@ -80,6 +99,7 @@ mod tests {
             line,
             inlined,
             folded: false,
+            module: None,
         };
         let first = symbol(&grow, Some(&file), Some(7), true);
         let symbols: [Option<Symbols>; 4] = [

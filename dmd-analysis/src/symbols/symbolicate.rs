@@ -213,10 +213,11 @@ fn static_names(dump: &Dump) -> HashMap<(&str, String), &str> {
 }
 
 fn symbol_fields(symbol: &Symbol) -> Value {
-    let Symbol { function, name, file, line, inlined, folded } = symbol;
-    let (name, file) = (name.as_deref(), file.as_deref());
+    let Symbol { function, name, file, line, inlined, folded, module } = symbol;
+    let [name, file, module] = [name, file, module].map(Option::as_deref);
     json!({
         "function": &**function, "name": name, "file": file, "line": line, "inlined": inlined, "folded": folded,
+        "module": module,
     })
 }
 

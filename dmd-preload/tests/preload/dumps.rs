@@ -223,7 +223,13 @@ fn the_library_is_removed_after_the_run() {
     about_memory(&["run", "--", "/bin/sh", "-c", "exit 0"]).expect("it runs");
     let output = Command::new("sh").args(["-c", "true"]).output().expect("it starts");
     assert!(output.stderr.is_empty());
-    assert!(leftovers().difference(&before).next().is_none());
+    // Other tests' runs have libraries meanwhile, which go; one that was forgotten stays.
+    let new: Vec<PathBuf> = leftovers().difference(&before).cloned().collect();
+    let are_gone = (0..300).any(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        !new.iter().any(|folder| folder.exists())
+    });
+    assert!(are_gone, "{new:?}");
 }
 
 /// Returns the libraries of this process's runs that lie in the folder for temporary files.

@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use crate::dumps::about_memory;
-use crate::subject::{Scratch, compile, installed};
+use crate::subject::{Scratch, compile};
 
 #[track_caller]
 fn assert_refused(program: &Path, reason: &str) {
@@ -20,22 +20,6 @@ fn a_static_program() {
     let scratch = Scratch::new("static");
     let Some(program) = compile(&scratch, "known.c", "known", &["-static"]) else { return };
     assert_refused(&program, "is statically linked, so that its malloc cannot be replaced");
-}
-
-#[test]
-fn a_program_of_go() {
-    let scratch = Scratch::new("go");
-    let Some(go) = installed("go") else { return };
-    let source = scratch.join("main.go");
-    std::fs::write(&source, "package main\nfunc main() { println(1) }\n").expect("a file");
-    let program = scratch.join("program");
-    let mut build = std::process::Command::new(go);
-    build.args(["build", "-o"]).args([&program, &source]);
-    build.env("CGO_ENABLED", "0").env("GOCACHE", scratch.join("cache")).env("GOFLAGS", "");
-    if !build.status().is_ok_and(|status| status.success()) {
-        return println!("not run: go cannot build a program");
-    }
-    assert_refused(&program, "is statically linked");
 }
 
 #[test]

@@ -61,7 +61,18 @@ pub(crate) fn compile(
     name: &str,
     options: &[&str],
 ) -> Option<PathBuf> {
-    let compiler = installed(if source.ends_with("cpp") { "c++" } else { "cc" })?;
+    compile_by(if source.ends_with("cpp") { "c++" } else { "cc" }, scratch, source, name, options)
+}
+
+/// Compiles a subject by this compiler, or prints that the test is not run.
+pub(crate) fn compile_by(
+    compiler: &str,
+    scratch: &Scratch,
+    source: &str,
+    name: &str,
+    options: &[&str],
+) -> Option<PathBuf> {
+    let compiler = installed(compiler)?;
     let program = scratch.join(name);
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/subjects").join(source);
     // Compilers leave out pairs of malloc and free.

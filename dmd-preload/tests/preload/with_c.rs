@@ -1,5 +1,7 @@
 //! Rust and C in one process: a program that declares DMD, with a library of C.
 
+pub(crate) mod service;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -14,7 +16,7 @@ const NO_CACHES: &str = "glibc.malloc.tcache_count=0:glibc.malloc.mxfast=0";
 /// The usable bytes of the block that the library leaks: 1,234,567 and what glibc rounds up.
 const LEAKED: u64 = 1_234_568;
 
-fn library_of_c(scratch: &Scratch) -> Option<PathBuf> {
+pub(crate) fn library_of_c(scratch: &Scratch) -> Option<PathBuf> {
     compile(scratch, "c_library.c", "libkeeping.so", &["-shared", "-fPIC"])
 }
 

@@ -25,6 +25,7 @@ use std::{fmt, io};
 
 use memreport::__private::{PrivateFile, as_own, out_of_the_way};
 
+use super::sudden_exit;
 use crate::event::events;
 use crate::hook::start::{StartError, start, stop};
 use crate::mem::signals::at_exit;
@@ -286,6 +287,7 @@ pub(crate) fn start_from_variable() {
                 *place = Some(recording);
             }
             at_exit(finish_at_exit);
+            sudden_exit::start();
         }
         Err(error) => eprintln!("DMD[{}] records nothing: {error}", std::process::id()),
     }

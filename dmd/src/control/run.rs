@@ -31,6 +31,7 @@ use memreport::__private::{copy_private, out_of_the_way};
 use memreport::{Collector, heap_counters};
 
 use self::line_buffer::LineBuffer;
+use super::sudden_exit;
 use crate::collect::Dump;
 use crate::dump::{beside, on_saved};
 use crate::hook::preloaded::TRACKER;
@@ -68,6 +69,7 @@ pub(crate) fn connect(catches_signals: bool) {
     send(format_args!("hello {}", process::id()));
     on_saved(saved);
     signals::at_exit(at_exit);
+    sudden_exit::start();
     let caught: &[c_int] = if catches_signals { &[libc::SIGINT, libc::SIGTERM] } else { &[] };
     if signals::redirect_to_pipe(caught).and_then(|()| signals::spawn(wait_for_requests)).is_err() {
         send(format_args!(
@@ -158,7 +160,8 @@ impl BorrowedConnection {
 }
 
 extern "C" fn at_exit() {
-    if !is_connected() {
+    static IS_DONE: AtomicBool = AtomicBool::new(false);
+    if !is_connected() || IS_DONE.swap(true, Relaxed) {
         return;
     }
     take_snapshot(AT_EXIT);

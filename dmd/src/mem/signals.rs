@@ -6,8 +6,8 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{FromRawFd, IntoRawFd, OwnedFd};
 use std::ptr;
-use std::sync::atomic::AtomicI32;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicI32, AtomicPtr};
 
 use memreport::__private::out_of_the_way;
 
@@ -91,10 +91,55 @@ pub(crate) fn end_by(signal: c_int) {
     unsafe { libc::kill(own, signal) };
 }
 
-/// Runs `function` when the process ends by `exit` or by a return from `main`.
+/// The functions of [`at_exit`], in their order; null if there are fewer.
+static EXIT_HANDLERS: [AtomicPtr<c_void>; 8] = [const { AtomicPtr::new(ptr::null_mut()) }; 8];
+
+/// Runs `function` when the process ends by `exit`, `quick_exit` or a return from `main`. It may
+/// run twice.
 pub(crate) fn at_exit(function: extern "C" fn()) {
+    let address = function as *mut c_void;
+    for place in &EXIT_HANDLERS {
+        // Relaxed: a function is there before the program.
+        if place.compare_exchange(ptr::null_mut(), address, Relaxed, Relaxed).is_ok() {
+            break;
+        }
+    }
     // SAFETY: a function pointer is valid for the whole process. On failure nothing runs at exit.
     unsafe { libc::atexit(function) };
+    at_quick_exit(function);
+}
+
+/// Runs `function` when the process ends by `quick_exit`.
+#[cfg(target_env = "gnu")]
+fn at_quick_exit(function: extern "C" fn()) {
+    unsafe extern "C" {
+        // `at_quick_exit` is in the part of glibc that is linked statically.
+        fn __cxa_at_quick_exit(function: extern "C" fn(), library: *mut c_void) -> c_int;
+    }
+    // SAFETY: as `atexit`. Without a library, the function stays registered.
+    unsafe { __cxa_at_quick_exit(function, ptr::null_mut()) };
+}
+
+#[cfg(not(target_env = "gnu"))]
+fn at_quick_exit(_function: extern "C" fn()) {}
+
+/// Runs the functions of [`at_exit`], the last one first.
+pub(crate) fn run_exit_handlers() {
+    for place in EXIT_HANDLERS.iter().rev() {
+        let address = place.load(Relaxed);
+        if !address.is_null() {
+            // SAFETY: the place has a function pointer of `at_exit`.
+            let function = unsafe { std::mem::transmute::<*mut c_void, extern "C" fn()>(address) };
+            function();
+        }
+    }
+}
+
+/// Runs `function` in children of `fork`, on their only thread.
+pub(crate) fn at_fork(function: extern "C" fn()) {
+    // SAFETY: the function lives as long as the code, which is never unloaded. On failure nothing
+    // runs in children.
+    unsafe { libc::pthread_atfork(None, None, Some(function)) };
 }
 
 /// Runs `function` on a new thread that blocks all signals.

@@ -5,6 +5,8 @@ use std::io;
 use std::path::PathBuf;
 use std::process::ExitStatus;
 
+use crate::other_process::GO;
+
 /// The reason why a program did not run, or not to its end.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -19,6 +21,8 @@ pub enum RunError {
     NoDmd(PathBuf),
     /// The program has no DMD and no dynamic linker, so nothing can be preloaded.
     Static(PathBuf),
+    /// The program is one of Go.
+    Go(PathBuf),
     /// The program has no DMD, and its C library is musl.
     Musl(PathBuf),
     /// The program has no DMD, and is for another processor.
@@ -53,6 +57,7 @@ impl std::fmt::Display for RunError {
                 "{}: has no DMD, and is statically linked, so that its malloc cannot be replaced{DECLARE}",
                 path.display()
             ),
+            RunError::Go(path) => write!(out, "{}: cannot be tracked: {GO}", path.display()),
             RunError::Musl(path) => write!(
                 out,
                 "{}: has no DMD, and its C library is musl; about-memory replaces glibc's malloc only{DECLARE}",
@@ -100,6 +105,7 @@ impl std::error::Error for RunError {
             | RunError::NoDmd(_)
             | RunError::NoLibrary
             | RunError::Static(_)
+            | RunError::Go(_)
             | RunError::Musl(_)
             | RunError::OtherArchitecture(_)
             | RunError::Privileged(_) => None,

@@ -15,6 +15,7 @@ use object::{Endianness, FileKind, Object, ObjectSection};
 
 use super::error::RunError;
 use super::preload;
+use crate::other_process::is_of_go;
 
 /// The part of a program that tracks its memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,6 +134,7 @@ fn check_preload_into(
         return Err(RunError::OtherArchitecture(path()));
     }
     match linker(cache) {
+        None if File::open(program).is_ok_and(is_of_go) => return Err(RunError::Go(path())),
         None => return Err(RunError::Static(path())),
         Some(linker) if linker.windows(7).any(|part| part == b"ld-musl") => {
             return Err(RunError::Musl(path()));

@@ -69,6 +69,7 @@ mod tests {
             line: Some(1),
             inlined,
             folded: false,
+            module: None,
         };
         Frame { text: "".into(), symbol: Some(Box::new(symbol)) }
     }

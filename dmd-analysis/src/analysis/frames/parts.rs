@@ -20,6 +20,8 @@ pub(crate) struct Parts<'a> {
     pub(crate) out_of_line: bool,
     /// True if the linker merged several functions into this code. The name is that of one then.
     pub(crate) folded: bool,
+    /// The path of the program or library with the code, if it was symbolicated.
+    pub(crate) module: Option<&'a str>,
 }
 
 impl<'a> Parts<'a> {
@@ -39,6 +41,7 @@ impl<'a> Parts<'a> {
             line: symbol.line,
             out_of_line: !symbol.inlined,
             folded: symbol.folded,
+            module: symbol.module.as_deref(),
         }
     }
 
@@ -51,6 +54,7 @@ impl<'a> Parts<'a> {
             line: None,
             out_of_line: true,
             folded: false,
+            module: None,
         }
     }
 
@@ -64,7 +68,7 @@ impl<'a> Parts<'a> {
             Some((file, line)) => (Some(file), line.parse().ok()),
             None => (place, None),
         };
-        Self { function, name: None, file, line, out_of_line: true, folded: false }
+        Self { function, name: None, file, line, out_of_line: true, folded: false, module: None }
     }
 
     /// Returns the function as it is printed: with its path if the symbol table has one, or else

@@ -154,8 +154,14 @@ impl Profile {
         let mut ends = FxHashMap::default();
         for ender in enders {
             let function = format!("(given back by {})", thread_name(recording, ender));
-            let frame =
-                HeapFrame { function, file: None, line: None, inlined: false, address: None };
+            let frame = HeapFrame {
+                function,
+                file: None,
+                line: None,
+                inlined: false,
+                address: None,
+                library: None,
+            };
             ends.insert(ender, self.tables.stack(std::iter::once(&frame), OTHER));
         }
         Stacks { births, frees, ends }

@@ -70,13 +70,14 @@ pub(crate) struct WireSymbol {
     line: Option<u32>,
     inlined: bool,
     folded: bool,
+    module: Option<String>,
 }
 
 impl From<WireSymbol> for Symbol {
     fn from(wire: WireSymbol) -> Self {
-        let WireSymbol { function, name, file, line, inlined, folded } = wire;
-        let (name, file) = (name.map(Into::into), file.map(Into::into));
-        Self { function: function.into(), name, file, line, inlined, folded }
+        let WireSymbol { function, name, file, line, inlined, folded, module } = wire;
+        let [name, file, module] = [name, file, module].map(|text| text.map(Into::into));
+        Self { function: function.into(), name, file, line, inlined, folded, module }
     }
 }
 

@@ -182,7 +182,7 @@ impl SymbolFile {
     fn symbol(&self, function: Arc<str>, place: Option<Place>, inlined: bool) -> Symbol {
         let file = place.and_then(|place| self.files.get(&place.file)).cloned();
         let line = place.map(|place| place.line).filter(|&line| line > 0);
-        Symbol { function, name: None, file, line, inlined, folded: false }
+        Symbol { function, name: None, file, line, inlined, folded: false, module: None }
     }
 }
 

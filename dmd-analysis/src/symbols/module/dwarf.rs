@@ -148,6 +148,7 @@ impl<'a> Lookup<'a> {
                 line: location.and_then(|location| location.line).filter(|&line| line > 0),
                 inlined: true,
                 folded: false,
+                module: None,
             });
         }
         if let Some(outermost) = symbols.last_mut() {
@@ -171,6 +172,7 @@ fn from_table(names: Names, function: &Function<'_>) -> Symbol {
         line: None,
         inlined: false,
         folded: !function.others.is_empty(),
+        module: None,
     }
 }
 

@@ -57,8 +57,15 @@ impl Merged {
             }
             Self::Different(text) => {
                 let function: Arc<str> = text.as_str().into();
-                let (name, file, line) = (None, None, None);
-                *frames = vec![Symbol { function, name, file, line, inlined: false, folded: true }];
+                *frames = vec![Symbol {
+                    function,
+                    name: None,
+                    file: None,
+                    line: None,
+                    inlined: false,
+                    folded: true,
+                    module: None,
+                }];
             }
         }
     }
@@ -150,6 +157,7 @@ mod tests {
             line: Some(7),
             inlined,
             folded: false,
+            module: None,
         };
         let frames = || vec![symbol("new<u8>", true), symbol("subject::make", false)];
         let mut instances = frames();

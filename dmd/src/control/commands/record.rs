@@ -12,6 +12,7 @@ use serde_json::json;
 
 use super::leases::Leases;
 use crate::control::record::{Recorder, Recording};
+use crate::control::sudden_exit;
 use crate::mem::signals::at_exit;
 use crate::sample::plan;
 
@@ -52,7 +53,10 @@ fn begin(request: &Request) -> Answer {
     let recorder = recorder.lossy(request.is_yes("lossy"));
     let recorder = recorder.free_stacks(request.is_yes("free-stacks"));
     let recording = recorder.start(path).map_err(|error| error.to_string())?;
-    AT_EXIT.call_once(|| at_exit(end_all));
+    AT_EXIT.call_once(|| {
+        at_exit(end_all);
+        sudden_exit::start();
+    });
     let number = RECORDINGS.hold(recording)?;
     let lease = u64::try_from(RECORDINGS.length().as_millis()).unwrap_or(u64::MAX);
     Ok(answer(&json!({ "number": number, "leaseMs": lease })))

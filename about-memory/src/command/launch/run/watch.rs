@@ -13,10 +13,12 @@ use crate::input::progress::Progress;
 use crate::report::amount::Amount;
 use crate::report::numbers::{self, Bytes, Unit};
 use memreport::__private::ANONYMIZE_VARIABLE;
+use signal_hook::low_level::signal_name;
 use std::fs;
 use std::io::{self, IsTerminal, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
@@ -179,7 +181,7 @@ impl Watch<'_> {
                 Err(_) => break,
             }
         }
-        self.explain_silence();
+        self.explain_silence(ended.as_ref().and_then(|ended| ended.as_ref().ok()));
         ended.unwrap_or_else(|| Err(io::Error::other("the program was lost")))
     }
 
@@ -252,17 +254,28 @@ impl Watch<'_> {
         self.processes.retain_mut(|requests| requests.write_all(line.as_bytes()).is_ok());
     }
 
-    fn explain_silence(&mut self) {
+    fn explain_silence(&mut self, status: Option<&ExitStatus>) {
         if self.snapshots.is_empty() {
             self.notes.push(if self.processes.is_empty() {
                 self.tracking.silence().to_owned()
             } else {
-                "the program left no snapshot: it ended without its exit handlers (abort, _exit or SIGKILL); use --every or \
-                 --at-peak"
-                    .to_owned()
+                format!(
+                    "the program left no snapshot: {}; use --every or --at-peak",
+                    sudden_end(status.and_then(ExitStatus::signal))
+                )
             });
         }
     }
+}
+
+/// Returns why a program ended without its exit handlers.
+fn sudden_end(signal: Option<i32>) -> String {
+    let Some(signal) = signal else {
+        return "it ended by a call that runs no exit handlers (_exit), or became another program (exec) that cannot be tracked"
+            .to_owned();
+    };
+    let name = signal_name(signal).map_or(String::new(), |name| format!(" ({name})"));
+    format!("signal {signal}{name} ended it, which runs no exit handlers")
 }
 
 fn send_signal(pid: u32, signal: i32) {

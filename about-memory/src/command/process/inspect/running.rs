@@ -5,7 +5,7 @@ use std::fs;
 use super::Found;
 use crate::error::Failure;
 use crate::glibc_heap::{self, Copied, Extent, Process};
-use crate::other_process::Mapping;
+use crate::other_process::{Mapping, instead_of_glibc};
 use crate::render::process::inspected::Inspected;
 
 /// The most copies of a running process: a thread may have been stopped while it changed the heap.
@@ -32,12 +32,8 @@ pub(super) fn of_process(pid: u32, extent: Extent) -> Result<Found, Failure> {
 }
 
 /// Names of libraries and of the allocators in them.
-const ALLOCATORS: [(&str, &str); 4] = [
-    ("jemalloc", "jemalloc"),
-    ("mimalloc", "mimalloc"),
-    ("tcmalloc", "tcmalloc"),
-    ("musl", "musl's malloc"),
-];
+const ALLOCATORS: [(&str, &str); 3] =
+    [("jemalloc", "jemalloc"), ("mimalloc", "mimalloc"), ("tcmalloc", "tcmalloc")];
 
 /// Returns why a process has no heap that can be read.
 fn no_heap(pid: u32, mappings: &[Mapping]) -> String {
@@ -51,7 +47,7 @@ fn no_heap(pid: u32, mappings: &[Mapping]) -> String {
     let what = match allocator {
         Some(name) => format!("its allocator is {name}"),
         None if has("libc.so.6") => "it has not allocated anything by glibc's malloc".to_owned(),
-        None => "it is statically linked, or its C library is not glibc".to_owned(),
+        None => instead_of_glibc(pid, mappings).to_owned(),
     };
     format!(
         "process {pid} has no heap of glibc's, which is what `inspect` can read: {what}. Its writable mappings without a file \

@@ -18,6 +18,7 @@ fn derived(frames: &str) -> String {
             line: Some(1),
             inlined: how.is_empty(),
             folded: how.starts_with("folded"),
+            module: None,
         };
         Frame { text: "".into(), symbol: Some(Box::new(symbol)) }
     };
