@@ -43,7 +43,8 @@ const ALL_TESTS: [&str; 9] = [
 ];
 
 /// The tests of whole programs that take seconds.
-const NAMED: [&str; 26] = [
+const NAMED: [&str; 31] = [
+    "allocators",
     "balance",
     "calibrated",
     "census",
@@ -60,7 +61,10 @@ const NAMED: [&str; 26] = [
     "owned",
     "page",
     "peak",
+    "programs",
+    "record_running",
     "recordings",
+    "replaced",
     "resident",
     "retention",
     "run",
@@ -69,6 +73,7 @@ const NAMED: [&str; 26] = [
     "stacks",
     "suggestions",
     "timeline",
+    "unbounded_channels",
     "whole_recordings",
 ];
 

@@ -35,7 +35,7 @@ pub(super) fn run(all: &[Mutant], record: &mut Record, out: &mut dyn Write) -> R
         }
     }
     let mutants: Vec<Mutant> = tasks.iter().map(|task| task.mutant.clone()).collect();
-    let tree = Tree::copy()?;
+    let tree = Tree::copy(&mutants)?;
     writeln!(out, "building {} mutants", mutants.len())?;
     let built = tree.build_switched(&mutants)?;
     writeln!(out, "{} mutants have no switch", built.apart.len())?;
@@ -44,7 +44,7 @@ pub(super) fn run(all: &[Mutant], record: &mut Record, out: &mut dyn Write) -> R
     let missed = run.switched_with_own(&own)?;
     run.switched_with_others(&missed, &own)?;
     run.singles(&own)?;
-    run.tree.restore(&mutants)
+    run.tree.restore()
 }
 
 struct Run<'a> {
@@ -103,14 +103,13 @@ impl Run<'_> {
 
     /// Runs the mutants without switches, each in a build of its own.
     fn singles(&mut self, own: &Tests) -> Result<(), Failure> {
-        let mutants: Vec<Mutant> = self.tasks.iter().map(|task| task.mutant.clone()).collect();
         let singles: Vec<usize> = (self.built.apart.iter())
             .filter(|(_, apart)| **apart == Apart::Single)
             .map(|(number, _)| *number)
             .collect();
         if !singles.is_empty() {
             // The other builds stay as they are: they are other files.
-            self.tree.restore(&mutants)?;
+            self.tree.restore()?;
         }
         for number in singles {
             let mutant = &self.tasks[number].mutant;

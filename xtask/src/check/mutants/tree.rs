@@ -41,6 +41,8 @@ const OWN_ERRORS: [&str; 6] = ["E0277", "E0308", "E0369", "E0368", "E0600", "E05
 pub(super) struct Tree {
     folder: PathBuf,
     target: PathBuf,
+    /// The files that mutants change, as they were copied: the workspace may change meanwhile.
+    originals: HashMap<String, String>,
 }
 
 /// A mutant that could not be built with the others.
@@ -77,9 +79,16 @@ struct CompileError {
 
 impl Tree {
     /// Copies the files of the workspace that have changed since the last copy.
-    pub(super) fn copy() -> Result<Tree, Failure> {
+    pub(super) fn copy(mutants: &[Mutant]) -> Result<Tree, Failure> {
         let folder = build::root().join("target/mutants");
-        let tree = Tree { folder: folder.join("tree"), target: folder.join("build") };
+        let (folder, target) = (folder.join("tree"), folder.join("build"));
+        let mut tree = Tree { folder, target, originals: HashMap::new() };
+        for file in ROOTS.into_iter().chain(mutants.iter().map(|mutant| mutant.file.as_str())) {
+            if !tree.originals.contains_key(file) {
+                let text = fs::read_to_string(build::root().join(file))?;
+                tree.originals.insert(file.to_owned(), text);
+            }
+        }
         let mut git = Command::new("git");
         git.args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]);
         let listed = git.current_dir(build::root()).output()?;
@@ -149,8 +158,7 @@ impl Tree {
         }
         let mut lines = Lines::new();
         for (file, mutants) in files {
-            let original = fs::read_to_string(build::root().join(file))?;
-            let mut switched = switches::insert(&original, &mutants)?;
+            let mut switched = switches::insert(&self.originals[file], &mutants)?;
             for (number, _) in mutants {
                 if !switched.lines.iter().any(|(with_switch, _)| *with_switch == number) {
                     apart.insert(number, Apart::Single);
@@ -167,19 +175,16 @@ impl Tree {
 
     /// Builds a package's own tests with a mutant alone. Returns `None` if it does not compile.
     pub(super) fn build_single(&self, mutant: &Mutant) -> Result<Option<Vec<Program>>, Failure> {
-        let original = fs::read_to_string(build::root().join(&mutant.file))?;
-        self.write(&mutant.file, switches::replace(&original, mutant).as_bytes())?;
+        let original = &self.originals[&mutant.file];
+        self.write(&mutant.file, switches::replace(original, mutant).as_bytes())?;
         let messages = self.build(super::own_tests(&mutant.package))?;
         self.write(&mutant.file, original.as_bytes())?;
         Ok(messages.errors.is_empty().then_some(messages.programs))
     }
 
-    /// Makes all files equal to the workspace's.
-    pub(super) fn restore(&self, mutants: &[Mutant]) -> Result<(), Failure> {
-        for file in ROOTS.into_iter().chain(mutants.iter().map(|mutant| mutant.file.as_str())) {
-            self.write(file, &fs::read(build::root().join(file))?)?;
-        }
-        Ok(())
+    /// Removes all mutants.
+    pub(super) fn restore(&self) -> Result<(), Failure> {
+        self.originals.iter().try_for_each(|(file, text)| self.write(file, text.as_bytes()))
     }
 
     fn build(&self, tests: &[&str]) -> Result<Messages, Failure> {
