@@ -426,4 +426,28 @@ mod tests {
         });
         assert_eq!(found.allocated_bytes, 5_000_000, "the best of four");
     }
+
+    #[test]
+    fn a_watch_counts_the_work_of_other_threads() {
+        // More than all other tests together.
+        const MOST: usize = 1 << 40;
+        let is_about = |found: i64, expected: i64| (found - expected).abs() < (MOST / 2) as i64;
+        // This thread has counters of its own from its first block on.
+        allocated(1);
+        freed(1);
+        let watch = HeapWatch::begin();
+        allocated(3 * MOST);
+        freed(MOST);
+        assert!(is_about(watch.growth(), 0), "own work: {}", watch.growth());
+        let work = || {
+            allocated(9 * MOST);
+            freed(2 * MOST);
+        };
+        std::thread::spawn(work).join().expect("it does not panic");
+        assert!(is_about(watch.growth(), 7 * MOST as i64), "{}", watch.growth());
+        assert!(is_about(watch.freed() as i64, 2 * MOST as i64), "{}", watch.freed());
+        std::thread::spawn(|| freed(8 * MOST)).join().expect("it does not panic");
+        assert!(is_about(watch.growth(), -(MOST as i64)), "{}", watch.growth());
+        freed(MOST);
+    }
 }

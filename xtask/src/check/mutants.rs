@@ -37,7 +37,7 @@ const ALL_TESTS: [&str; 9] = [
     "--package=about-memory",
     "--package=memreport-tests",
     "--package=dmd-preload",
-    "--features=memreport-dmd/census,memreport-dmd/pprof,memreport-dmd/explain",
+    "--features=memreport/c-api,memreport-dmd/census,memreport-dmd/pprof,memreport-dmd/explain",
     "--lib",
     "--test=*",
 ];

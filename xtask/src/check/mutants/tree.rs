@@ -29,8 +29,11 @@ const LINES: &str = "profile.dev.debug='line-tables-only'";
 /// A test of symbols compares those of its own program with the ones in the process.
 const OWN_TYPES: &str = "profile.dev.package.memreport-analysis.debug=1";
 
-/// Types of the programs that are tested are looked up.
-const TYPES: &str = "profile.dev.package.memreport-tests.debug=true";
+/// Types of the programs that are tested are looked up, and of the tests of assertions.
+const TYPES: [&str; 2] = [
+    "profile.dev.package.memreport-tests.debug=true",
+    "profile.dev.package.memreport-dmd.debug=true",
+];
 
 /// Errors that a mutant has wherever it is planted: a trait that its type does not have, another
 /// type, an operator without an impl, and a name that is not there.
@@ -52,6 +55,14 @@ pub(super) enum Apart {
     Unviable,
     /// It has no switch: it is built alone.
     Single,
+}
+
+/// The tests of a package that are built.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Targets {
+    /// Those in its library.
+    Library,
+    All,
 }
 
 /// A build of several mutants.
@@ -174,10 +185,16 @@ impl Tree {
     }
 
     /// Builds a package's own tests with a mutant alone. Returns `None` if it does not compile.
-    pub(super) fn build_single(&self, mutant: &Mutant) -> Result<Option<Vec<Program>>, Failure> {
+    pub(super) fn build_single(
+        &self,
+        mutant: &Mutant,
+        targets: Targets,
+    ) -> Result<Option<Vec<Program>>, Failure> {
         let original = &self.originals[&mutant.file];
         self.write(&mutant.file, switches::replace(original, mutant).as_bytes())?;
-        let messages = self.build(super::own_tests(&mutant.package))?;
+        let mut tests = super::own_tests(&mutant.package).to_vec();
+        tests.retain(|word| targets == Targets::All || *word != "--test=*");
+        let messages = self.build(&tests)?;
         self.write(&mutant.file, original.as_bytes())?;
         Ok(messages.errors.is_empty().then_some(messages.programs))
     }
@@ -190,7 +207,9 @@ impl Tree {
     fn build(&self, tests: &[&str]) -> Result<Messages, Failure> {
         let mut cargo = build::cargo();
         cargo.current_dir(&self.folder).args(["build", "--tests", "--keep-going"]).args(tests);
-        cargo.args(["--config", LINES, "--config", TYPES, "--config", OWN_TYPES]);
+        for config in [LINES, OWN_TYPES].into_iter().chain(TYPES) {
+            cargo.args(["--config", config]);
+        }
         cargo.args(["--message-format=json", "--quiet", "--target-dir"]).arg(&self.target);
         cargo.env("CARGO_INCREMENTAL", "1");
         let output = cargo.stderr(Stdio::piped()).output()?;
