@@ -4,8 +4,6 @@
 //! Their dependencies are the packages of this repository, with the versions of its Cargo.lock, so
 //! that no network is needed.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot set itself up has failed")]
-
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};

@@ -1,8 +1,6 @@
 //! Hostile files: they name pipes and devices, or unpack to much more than they are. Each command
 //! ends within its time and memory.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot set itself up has failed")]
-
 use std::fs::{self, File};
 use std::path::Path;
 use std::process::{Command, Output};

@@ -1,8 +1,6 @@
 //! Programs that answer slowly, endlessly or not at all: each is given up in its time, and the
 //! others are shown, with the notes of their reports.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot set itself up has failed")]
-
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::{UnixListener, UnixStream};

@@ -1,7 +1,5 @@
 //! The server, asked over TCP as browsers and others ask: what it answers, and what it keeps out.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot set itself up has failed")]
-
 use about_memory::command::view::page::serve::{Measured, Server, Source};
 use about_memory::error::Failure;
 use flate2::read::GzDecoder;

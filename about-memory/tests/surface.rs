@@ -3,8 +3,6 @@
 //! The expected help is in `tests/help`; `BLESS=1 cargo test -p about-memory --test surface` writes
 //! it anew.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot set itself up has failed")]
-
 use about_memory::{CargoCli, Cli};
 use clap::{Command as Definition, CommandFactory};
 use std::fmt::Write as _;

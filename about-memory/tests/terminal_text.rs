@@ -1,7 +1,5 @@
 //! Names of strangers in reports, dumps, recordings and programs reach no terminal as they are.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot set itself up has failed")]
-
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixListener;

@@ -15,7 +15,7 @@ const COUNT: f64 = 20_000.0;
 const SIZE: f64 = 1000.0;
 
 fn file(name: &str) -> PathBuf {
-    std::env::temp_dir().join(format!("memreport-{name}-{}.rec.gz", std::process::id()))
+    std::env::temp_dir().join(format!("memreport-recordings-{name}-{}.rec.gz", std::process::id()))
 }
 
 fn record(name: &str, words: &[&str], options: &str) -> Recording {

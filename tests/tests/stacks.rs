@@ -79,8 +79,8 @@ fn the_dump_says_how_stacks_were_walked_and_how_many_are_truncated() {
         ("backtrace", "backtrace"),
     ];
     for (word, name) in names {
-        let file =
-            std::env::temp_dir().join(format!("memreport-{word}-{}.json", std::process::id()));
+        let file = std::env::temp_dir()
+            .join(format!("memreport-stacks-{word}-{}.json", std::process::id()));
         let status = Command::new(STACKS)
             .arg("dump")
             .arg(&file)

@@ -24,7 +24,8 @@ impl Drop for Folder {
 
 /// Records every block of the program, in a second instead of a minute.
 fn recorded(name: &str) -> (Folder, PathBuf, Recording) {
-    let folder = std::env::temp_dir().join(format!("memreport-{name}-{}", std::process::id()));
+    let folder =
+        std::env::temp_dir().join(format!("memreport-timeline-{name}-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder");
     let folder = Folder(folder);
     let file = folder.0.join("leak.rec");

@@ -18,7 +18,8 @@ struct Folder(PathBuf);
 
 impl Folder {
     fn new(name: &str) -> Self {
-        let folder = std::env::temp_dir().join(format!("memreport-{name}-{}", std::process::id()));
+        let folder = std::env::temp_dir()
+            .join(format!("memreport-whole-recordings-{name}-{}", std::process::id()));
         fs::create_dir_all(&folder).expect("a folder");
         Folder(folder)
     }

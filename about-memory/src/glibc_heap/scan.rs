@@ -97,7 +97,8 @@ fn references(image: &Image, blocks: &[Block]) -> Vec<Value> {
             if is_inside(blocks, to) {
                 let mut fields = reference(root, place, to);
                 if root.name.is_none() {
-                    fields["around"] = around(bytes, (place - root.range.start) as usize).into();
+                    let at = usize::try_from(place - root.range.start).unwrap_or(0);
+                    fields["around"] = around(bytes, at).into();
                 }
                 found.push(fields);
             }

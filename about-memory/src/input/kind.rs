@@ -27,13 +27,7 @@ impl FileKind {
         if is_stdin(path) || running(path).is_some() {
             return None;
         }
-        // What is read of a pipe is gone for the command.
-        if !path.metadata().ok()?.is_file() {
-            return None;
-        }
-        let mut head = Vec::new();
-        File::open(path).ok()?.take(HEAD).read_to_end(&mut head).ok()?;
-        let text = text_of(&head);
+        let text = head_of(path)?;
         let has = |word: &str| text.windows(word.len()).any(|part| part == word.as_bytes());
         match () {
             () if recording::is_recording(&text) => Some(FileKind::Recording),
@@ -59,6 +53,17 @@ impl FileKind {
         let what = self.name();
         format!("this is {what}; show it by `about-memory {command} {}`", path.display())
     }
+}
+
+/// Returns the first bytes of a file, unpacked; `None` if it is no file. What is read of a pipe
+/// would be gone for the command.
+pub(crate) fn head_of(path: &Path) -> Option<Vec<u8>> {
+    if !path.metadata().ok()?.is_file() {
+        return None;
+    }
+    let mut head = Vec::new();
+    File::open(path).ok()?.take(HEAD).read_to_end(&mut head).ok()?;
+    Some(text_of(&head))
 }
 
 /// Returns the start of a file's text.

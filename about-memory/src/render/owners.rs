@@ -16,6 +16,8 @@ pub(crate) struct Shown<'t> {
     pub(crate) filter: &'t str,
     /// The width of the terminal.
     pub(crate) columns: usize,
+    /// True if only blocks that no reporter reported are in the tree.
+    pub(crate) unreported: bool,
 }
 
 impl Shown<'_> {

@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 
 use crate::analysis::frames::{BlockType, Sites};
 use crate::analysis::scan::links::BlockRanges;
-use crate::read::Dump;
+use crate::read::{Block, Dump};
 
 use super::claims::Claims;
 use super::contents::Contents;
@@ -56,6 +56,8 @@ pub(super) struct Rows<'a, 'd, 't> {
     sites: &'a Sites,
     claims: Claims<'a, 'd, 't>,
     holders: Holders,
+    /// The blocks that are in the sums.
+    is_counted: &'a dyn Fn(&Block) -> bool,
     heads: Vec<u32>,
     pub(super) list: Vec<Draft>,
     known: FxHashMap<(Option<usize>, Key), usize>,
@@ -70,6 +72,7 @@ impl<'a, 'd, 't> Rows<'a, 'd, 't> {
         (dump, ranges, sites): (&'d Dump, &'a BlockRanges, &'a Sites),
         mut claims: Claims<'a, 'd, 't>,
         roots: &Roots<'_>,
+        is_counted: &'a dyn Fn(&Block) -> bool,
     ) -> Self {
         let holders = Holders::new(&mut claims, roots);
         let mut heads = std::mem::take(&mut claims.heads);
@@ -80,6 +83,7 @@ impl<'a, 'd, 't> Rows<'a, 'd, 't> {
             sites,
             claims,
             holders,
+            is_counted,
             heads,
             list: Vec::new(),
             known: FxHashMap::default(),
@@ -192,6 +196,9 @@ impl<'a, 'd, 't> Rows<'a, 'd, 't> {
 
     fn add(&mut self, row: usize, number: u32) {
         let block = &self.dump.blocks[number as usize];
+        if !(self.is_counted)(block) {
+            return;
+        }
         let bytes = block.usable().saturating_mul(block.num);
         let words = Words(self.ranges.words_of(self.dump, number));
         let layout = self.claims.layouts[number as usize];

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use crate::analysis::frames::{Sites, Style};
 use crate::analysis::scan::links::BlockRanges;
 use crate::analysis::{ClampError, ExplainOptions};
-use crate::read::{Dump, Sum};
+use crate::read::{Block, Dump, Sum};
 use crate::symbols::Types;
 
 use super::claims::Claims;
@@ -22,6 +22,8 @@ pub struct OwnerTreeOptions {
     /// The names of pointer types that hold nothing: `NonNull<GcBox<…>>`, where `…` or `*` stands
     /// for any text.
     pub not_through: Vec<String>,
+    /// Count only blocks that no reporter reported. Rows without any are left out.
+    pub unreported_only: bool,
 }
 
 /// The kind of a row.
@@ -137,8 +139,13 @@ impl OwnerTree {
         let shapes = Shapes::new(types, &options.not_through);
         let mut claims = Claims::new(dump, &ranges, &sites, shapes, &roots);
         claims.follow(&roots);
-        let rows = Rows::new((dump, &ranges, &sites), claims, &roots);
-        let rows = nest(rows.list);
+        let counted = options.unreported_only.then_some(dump);
+        let is_counted = |block: &Block| counted.is_none_or(|dump| dump.reports(block).is_none());
+        let rows = Rows::new((dump, &ranges, &sites), claims, &roots, &is_counted);
+        let mut rows = nest(rows.list);
+        if options.unreported_only {
+            drop_empty(&mut rows);
+        }
         let untracked = dump.extension.as_ref().map_or(Sum::default(), |ours| ours.untracked);
         let has_types = !types.is_empty();
         let sum = |of: &dyn Fn(&OwnerRow) -> u64| rows.iter().map(of).fold(0, u64::saturating_add);
@@ -191,6 +198,12 @@ fn nest(drafts: Vec<Draft>) -> Vec<OwnerRow> {
     }
     sort(&mut top);
     top
+}
+
+/// Drops rows in which no block is counted.
+fn drop_empty(rows: &mut Vec<OwnerRow>) {
+    rows.iter_mut().for_each(|row| drop_empty(&mut row.children));
+    rows.retain(|row| row.blocks > 0 || !row.children.is_empty());
 }
 
 fn sort(rows: &mut [OwnerRow]) {

@@ -26,6 +26,7 @@ use super::holders::skipped::SkippedPointers;
 use crate::mem::local_interner::LocalInterner;
 use crate::mem::pages::PageList;
 use crate::mem::radix_sort::ByRegion;
+use crate::mem::sys;
 use crate::table::BLOCKS;
 use crate::table::blocks::Granule;
 use crate::table::epoch::Epoch;
@@ -212,6 +213,7 @@ impl Recorder for ClaimBuffer {
     }
 
     fn claimed_exact(&self, start: usize, size: usize, claimant: Claimant) -> Option<usize> {
+        let start = sys::untagged(start);
         let SmallBlock { usable, packed } = BLOCKS.find_small(self.granule, start, size)?;
         self.push(start, usable, claimant, self.old_flag(Some(packed)));
         Some(usable)

@@ -6,6 +6,7 @@ use memreport::__private::{Block as FoundBlock, Claim, Found, Place, Recording, 
 use memreport::UsableSize;
 
 use super::collection::{Collection, tracker_bytes};
+use crate::mem::sys;
 use crate::sample::plan;
 use crate::stack::thread::mark_own;
 use crate::table::BLOCKS;
@@ -41,7 +42,8 @@ impl<A: UsableSize + 'static> Tracker for Tracking<A> {
         plan::state()
     }
 
-    fn look_up(&self, claim: Claim) -> Found {
+    fn look_up(&self, mut claim: Claim) -> Found {
+        claim.address = sys::untagged(claim.address);
         match claim.place {
             Place::Start => look_up_start(Self::GRANULE, claim),
             Place::Inside => {

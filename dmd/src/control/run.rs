@@ -33,7 +33,7 @@ use memreport::{Collector, heap_counters};
 use self::line_buffer::LineBuffer;
 use crate::collect::Dump;
 use crate::dump::{beside, on_saved};
-use crate::hook::preloaded::{NOTE_NAME, TRACKER};
+use crate::hook::preloaded::TRACKER;
 use crate::mem::{signals, sys};
 
 /// The environment variable with the folder of the socket.
@@ -243,25 +243,28 @@ static MARKER: [u8; 4] = *b"DMD1";
 /// The name of the section that marks a program with DMD.
 pub const MARKER_SECTION: &str = ".memreport.dmd";
 
-/// The same as a note, which is in memory when the program runs. A preloaded tracker looks for it.
-#[used]
-#[expect(unsafe_code, reason = "a section of its own, to be found by the program headers")]
-// SAFETY: a note of the usual form in a section for notes.
-#[unsafe(link_section = ".note.memreport")]
-static NOTE: Note = Note { name_size: 12, size: 0, kind: TRACKER, name: NOTE_NAME };
-
-/// An ELF note without a description.
-#[repr(C)]
-struct Note {
-    name_size: u32,
-    size: u32,
-    kind: u32,
-    name: [u8; 12],
-}
-
-/// Refers to the markers, so that the linker does not drop them.
+/// Keeps the marker, and puts the same into the program as an ELF note, which is in memory when the
+/// program runs: a preloaded tracker looks for it.
+///
+/// The note is no static: sanitizers put bytes behind statics, also between notes.
+#[inline(never)]
 pub(crate) fn keep_marker() {
-    std::hint::black_box((&MARKER, &NOTE));
+    std::hint::black_box(&MARKER);
+    #[cfg(not(miri))]
+    #[expect(unsafe_code, reason = "a note in a section of its own")]
+    // SAFETY: no instruction: a note of the usual form in a section for notes.
+    unsafe {
+        std::arch::asm!(
+            ".pushsection .note.memreport,\"a\",%note",
+            ".p2align 2",
+            ".long 12, 0, {kind}",
+            ".asciz \"memreport\"",
+            ".zero 2",
+            ".popsection",
+            kind = const TRACKER,
+            options(nomem, nostack, preserves_flags),
+        );
+    }
 }
 
 #[cfg(test)]

@@ -23,8 +23,8 @@ pub(crate) use futex::Futex;
 #[cfg(test)]
 pub(crate) use memory::shortage;
 pub(crate) use memory::{
-    ADDRESS_END, HUGE_PAGE, PAGE, grow_mapping, map, map_at, map_huge, prefetch, prefetch_to_write,
-    unmap,
+    ADDRESS_BITS, ADDRESS_END, HUGE_PAGE, PAGE, grow_mapping, map, map_at, map_huge, prefetch,
+    prefetch_to_write, unmap, untagged,
 };
 pub(crate) use modules::{
     Module, allocate_in_c_library, build_id, module_of, module_path_of, modules, own_module_path,

@@ -237,7 +237,7 @@ mod tests {
         assert!(!own_code::is_whole_module(), "a program has code of its own");
         modules::record_loaded(false);
         let check = || {
-            assert!(agrees(Unwinder::Cfi));
+            assert!(agrees(Unwinder::Cfi) || !cfg!(target_arch = "x86_64"));
             // The workspace builds with frame pointers, unless the environment replaces its flags.
             let has_frame_pointers = std::env::var_os("RUSTFLAGS").is_none();
             for unwinder in [Unwinder::FramePointers, Unwinder::FramePointersOnly] {

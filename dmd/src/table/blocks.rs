@@ -1,6 +1,6 @@
 //! A lock-free radix tree from block address to packed block.
 //!
-//! The tree has three levels: an array of 8,192 entries, nodes of 16,384 leaves, and leaves of 1
+//! The tree has three levels: an array of 8,192 entries (16,384 on aarch64), nodes of 16,384 leaves, and leaves of 1
 //! MiB (`leaf`). All are mapped on first use and never unmapped. A block marks each further leaf
 //! that it extends into, so that it is found from any address inside; the starts of huge blocks
 //! are in a list instead (`huge`).
@@ -47,7 +47,7 @@ const TOP_BITS: u32 = if cfg!(loom) {
 } else if cfg!(miri) {
     10
 } else {
-    13
+    sys::ADDRESS_BITS - MIDDLE_BITS - LEAF_BITS
 };
 
 const _: () =
@@ -173,6 +173,7 @@ impl Blocks {
 
     /// Returns the block that starts at this address.
     pub(crate) fn starting_at(&self, granule: Granule, address: usize) -> Option<LiveBlock> {
+        let address = sys::untagged(address);
         let words = self.leaf(granule, address)?;
         let found = self.read(&words[HEADER + word_index(granule, address)], |_| address)?;
         (found.packed.is_second_half() == granule.is_second_half(address)).then_some(found)
@@ -203,6 +204,7 @@ impl Blocks {
 
     /// Returns the block that contains this address.
     pub(crate) fn enclosing(&self, granule: Granule, address: usize) -> Option<LiveBlock> {
+        let address = sys::untagged(address);
         let starting_at = |start| {
             let found = self.starting_at(granule, start)?;
             (start..start + found.block.usable).contains(&address).then_some(found)
@@ -358,6 +360,7 @@ impl Blocks {
     /// address, or 0 when the block is removed. Huge blocks go into their list instead.
     #[cold]
     fn mark_overlaps(&self, granule: Granule, address: usize, usable: usize, start: usize) {
+        let (address, start) = (sys::untagged(address), sys::untagged(start));
         let first = (address >> LEAF_BITS) + 1;
         let last = (address + usable).wrapping_sub(1) >> LEAF_BITS;
         if last - first >= HUGE_LEAVES {
@@ -373,12 +376,14 @@ impl Blocks {
 
     #[inline]
     fn leaf(&self, granule: Granule, address: usize) -> Option<&'static [AtomicU64]> {
+        let address = sys::untagged(address);
         let middle = self.top.get(address >> (LEAF_BITS + MIDDLE_BITS))?.get(1 << MIDDLE_BITS)?;
         middle[address >> LEAF_BITS & ((1 << MIDDLE_BITS) - 1)].words.get(HEADER + granule.words())
     }
 
     #[inline]
     fn leaf_or_alloc(&self, granule: Granule, address: usize) -> Option<&'static [AtomicU64]> {
+        let address = sys::untagged(address);
         let middle =
             self.top.get(address >> (LEAF_BITS + MIDDLE_BITS))?.get_or_alloc(1 << MIDDLE_BITS)?;
         middle[address >> LEAF_BITS & ((1 << MIDDLE_BITS) - 1)]

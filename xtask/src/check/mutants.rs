@@ -43,38 +43,17 @@ const ALL_TESTS: [&str; 9] = [
 ];
 
 /// The tests of whole programs that take seconds.
-const NAMED: [&str; 31] = [
+const NAMED: [&str; 10] = [
     "allocators",
-    "balance",
     "calibrated",
-    "census",
     "classified",
-    "dumps",
     "fuzzed",
     "impls",
     "impls_of_crates",
-    "late_start",
-    "live",
     "log",
-    "modes",
-    "own_frames",
-    "owned",
-    "page",
-    "peak",
-    "programs",
-    "record_running",
-    "recordings",
-    "replaced",
     "resident",
-    "retention",
-    "run",
-    "scopes",
-    "security",
-    "stacks",
-    "suggestions",
-    "timeline",
     "unbounded_channels",
-    "whole_recordings",
+    "whole",
 ];
 
 const INSTALL: &str = "not run: cargo-mutants is missing: cargo install cargo-mutants --locked";

@@ -75,6 +75,11 @@ pub enum UnitArg {
 }
 
 impl DisplayArgs {
+    /// Returns whether no flag is given.
+    pub(crate) fn is_default(&self) -> bool {
+        !self.json && self.is_default_or_json()
+    }
+
     /// Returns whether no flag is given, but perhaps `--json`.
     pub(crate) fn is_default_or_json(&self) -> bool {
         let command = DisplayArgs::augment_args(clap::Command::new("default"));

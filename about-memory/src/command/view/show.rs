@@ -2,6 +2,7 @@
 
 use super::diff::DiffArgs;
 use super::present::{self, Presented};
+use super::tree;
 use crate::command::flags::{DisplayArgs, candidates};
 use crate::command::heap::tree::HeapTreeArgs;
 use crate::context::Context;
@@ -78,6 +79,11 @@ impl ShowArgs {
         }
         let presented = Presented { files: &files, settings: &settings, notes: sentences };
         present::write(presented, &self.display, context)?;
+        if let [report] = &self.files[..]
+            && self.display.is_default()
+        {
+            tree::write_unreported(report, context)?;
+        }
         Ok(exit_code(any_incomplete))
     }
 }

@@ -6,6 +6,7 @@ use crate::context::Context;
 use crate::error::Failure;
 use crate::input::dump::{DumpArgs, DumpError, DumpReader};
 use crate::input::folder;
+use crate::input::kind::head_of;
 use crate::input::live::{self, Target};
 use crate::input::open::{NamedBytes, running};
 use crate::render::owners::{Shown, json, text};
@@ -14,7 +15,7 @@ use memreport_analysis::analysis::ClampError;
 use memreport_analysis::ownership::{OwnerTree, OwnerTreeOptions};
 use memreport_analysis::read::{Dump, Mode, read_slice};
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -50,6 +51,10 @@ pub struct TreeArgs {
     #[arg(long, value_name = "TYPE")]
     not_through: Vec<String>,
 
+    /// Count only the blocks that no reporter reported, of a scan that a snapshot saved
+    #[arg(long)]
+    unreported: bool,
+
     /// Print JSON: all rows
     #[arg(long)]
     json: bool,
@@ -76,10 +81,12 @@ impl TreeArgs {
         let mut options = OwnerTreeOptions::default();
         options.explain.root = folder::working_directory();
         options.not_through.clone_from(&self.not_through);
+        options.unreported_only = self.unreported;
         let tree = OwnerTree::new(&dump, &types, &options)
             .map_err(|error| DumpError::Clamp(self.input.clone(), error))?;
         let columns = context.columns().unwrap_or(usize::MAX);
-        let shown = Shown { depth: self.depth, min: self.min, filter: &self.filter, columns };
+        let Self { depth, min, unreported, .. } = self;
+        let shown = Shown { depth, min, filter: &self.filter, columns, unreported };
         match self.json {
             true => json::write(&tree, &shown, &mut context.out.json()),
             false => text::write(&tree, &shown, &mut context.out),
@@ -126,6 +133,42 @@ impl TreeArgs {
         let dump = reader.read_bytes(NamedBytes { name: &name, bytes: &bytes }, notes)?;
         Ok((dump.invocation.mode == Mode::Scan).then_some(dump))
     }
+}
+
+/// Writes what no reporter reported by owner, if there is a scan beside a report.
+///
+/// # Errors
+/// The answer cannot be written. Why a scan cannot be read is a note.
+pub(super) fn write_unreported(report: &Path, context: &mut Context<'_>) -> Result<(), Failure> {
+    let Some(path) = folder::dump_beside(report).filter(|path| path.is_file()) else {
+        return Ok(());
+    };
+    if !is_scan(&path) {
+        return Ok(());
+    }
+    let mut reader = DumpReader::default();
+    let mut options = OwnerTreeOptions::default();
+    options.explain.root = folder::working_directory();
+    options.unreported_only = true;
+    let tree = reader.read(&path, &mut context.notes).and_then(|dump| {
+        let types = reader.types(&dump);
+        OwnerTree::new(&dump, &types, &options)
+            .map_err(|error| DumpError::Clamp(path.clone(), error))
+    });
+    match tree {
+        Ok(tree) => {
+            let columns = context.columns().unwrap_or(usize::MAX);
+            let shown = Shown { depth: 3, min: 1.0, filter: "", columns, unreported: true };
+            writeln!(context.out, "\nUnreported, by owner ({})\n", path.display())?;
+            Ok(text::write(&tree, &shown, &mut context.out)?)
+        }
+        Err(error) => Ok(writeln!(context.notes, "note: not shown by owner: {error}")?),
+    }
+}
+
+/// Returns whether a dump is of mode `scan`, which its first bytes tell.
+fn is_scan(dump: &Path) -> bool {
+    head_of(dump).is_some_and(|head| String::from_utf8_lossy(&head).contains(r#""mode":"scan""#))
 }
 
 /// Adds the words of stacks, thread-locals and registers to the scan of a running program, which

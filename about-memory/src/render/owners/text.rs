@@ -12,7 +12,7 @@ const MIN_NAME: usize = 24;
 
 /// Writes the rows that are large enough, and the others of each as one line.
 pub(crate) fn write(tree: &OwnerTree, shown: &Shown<'_>, out: &mut dyn Write) -> io::Result<()> {
-    head(tree, out)?;
+    head(tree, shown, out)?;
     let rows = shown.filtered(&tree.rows);
     let bytes = number(tree.bytes).len().max("bytes".len());
     let blocks = number(tree.blocks).len().max("blocks".len());
@@ -20,9 +20,10 @@ pub(crate) fn write(tree: &OwnerTree, shown: &Shown<'_>, out: &mut dyn Write) ->
     Lines { shown, heap: tree.bytes, bytes, blocks, out }.rows(&rows, " ", 0)
 }
 
-fn head(tree: &OwnerTree, out: &mut dyn Write) -> io::Result<()> {
+fn head(tree: &OwnerTree, shown: &Shown<'_>, out: &mut dyn Write) -> io::Result<()> {
     let share = |part: u64| percent(part.into(), tree.bytes.into());
-    writeln!(out, "{} bytes in {} blocks", number(tree.bytes), number(tree.blocks))?;
+    let of = if shown.unreported { ", which no reporter reported" } else { "" };
+    writeln!(out, "{} bytes in {} blocks{of}", number(tree.bytes), number(tree.blocks))?;
     writeln!(
         out,
         "{:.1} % are below a named root, {:.1} % through typed fields all the way; {:.1} % have a \
@@ -140,7 +141,7 @@ mod tests {
         let dump = read_slice(dump.as_bytes()).unwrap();
         let tree = OwnerTree::new(&dump, &Types::default(), &OwnerTreeOptions::default()).unwrap();
         let line = |columns| {
-            let shown = Shown { depth: 0, min: 0.0, filter: "", columns };
+            let shown = Shown { depth: 0, min: 0.0, filter: "", columns, unreported: false };
             let mut out = Vec::new();
             write(&tree, &shown, &mut out).unwrap();
             String::from_utf8(out).unwrap().lines().last().unwrap().to_owned()

@@ -3,6 +3,8 @@
 #![expect(unsafe_code, reason = "reads memory by address")]
 
 use std::ptr;
+#[cfg(target_arch = "aarch64")]
+use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
 /// Returns the word in memory at this address. Padding and uninitialised bytes have some value too.
 ///
@@ -18,6 +20,8 @@ pub(crate) fn word_at(address: usize) -> usize {
         std::arch::asm!("mov {}, [{}]", out(reg) word, in(reg) address, options(nostack, readonly, preserves_flags));
     }
     #[cfg(target_arch = "aarch64")]
+    let address = if tags_memory() { with_tag(address) } else { address };
+    #[cfg(target_arch = "aarch64")]
     // SAFETY: the caller ensures that the word is mapped; the instruction writes only a register.
     unsafe {
         std::arch::asm!("ldr {}, [{}]", out(reg) word, in(reg) address, options(nostack, readonly, preserves_flags));
@@ -28,6 +32,37 @@ pub(crate) fn word_at(address: usize) -> usize {
         word = 0;
     }
     word
+}
+
+/// Returns whether this processor has a tag for each 16 bytes of memory, which an address must have
+/// too in order to read them.
+#[cfg(target_arch = "aarch64")]
+fn tags_memory() -> bool {
+    const HWCAP2_MTE: libc::c_ulong = 1 << 18;
+    static IS_TAGGING: AtomicU8 = AtomicU8::new(UNKNOWN);
+    const UNKNOWN: u8 = 2;
+    match IS_TAGGING.load(Relaxed) {
+        UNKNOWN => {
+            // SAFETY: a plain call.
+            let features = unsafe { libc::getauxval(libc::AT_HWCAP2) };
+            let is_tagging = features & HWCAP2_MTE != 0;
+            IS_TAGGING.store(is_tagging.into(), Relaxed);
+            is_tagging
+        }
+        known => known == 1,
+    }
+}
+
+/// Returns an address of mapped memory with the memory's tag.
+#[cfg(target_arch = "aarch64")]
+fn with_tag(address: usize) -> usize {
+    let tagged: usize;
+    // `ldg x9, [x9]`, which assemblers know only with an option.
+    // SAFETY: the processor has the instruction, which writes only the register.
+    unsafe {
+        std::arch::asm!(".inst 0xd9600129", inout("x9") address => tagged, options(nostack, readonly, preserves_flags));
+    }
+    tagged
 }
 
 /// Reads the word at any address by a system call. Returns `None` if the address is not readable.

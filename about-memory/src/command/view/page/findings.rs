@@ -172,7 +172,8 @@ fn owners(
     options.explain.root = working_directory();
     let types = reader.types(dump);
     let tree = OwnerTree::new(dump, &types, &options).map_err(|error| missing(&error))?;
-    let shown = owners::Shown { depth: 0, min: 0.0, filter: "", columns: usize::MAX };
+    let shown =
+        owners::Shown { depth: 0, min: 0.0, filter: "", columns: usize::MAX, unreported: false };
     let mut text = Vec::new();
     owners::json::write(&tree, &shown, &mut text).map_err(|error| missing(&error))?;
     pieces.push(Piece { name: "types", json: text });

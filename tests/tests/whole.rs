@@ -1,0 +1,28 @@
+//! All questions to whole programs that need no allocator of the test's own, in one program: each
+//! program of tests takes seconds to build.
+
+mod balance;
+mod census;
+mod contended;
+mod dumps;
+mod exhaustion;
+mod late_start;
+mod live;
+mod modes;
+mod own_frames;
+mod owned;
+mod page;
+mod peak;
+mod programs;
+mod record_running;
+mod recordings;
+mod replaced;
+mod retention;
+mod run;
+mod scopes;
+mod security;
+mod stacks;
+mod suggestions;
+mod timeline;
+mod unreported;
+mod whole_recordings;
