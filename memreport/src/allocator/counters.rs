@@ -441,7 +441,7 @@ mod tests {
         allocated(3);
         freed(1);
         assert!(is_about(watch.growth(), 0), "own work: {}", watch.growth());
-        let work = || {
+        let work = move || {
             allocated(9);
             freed(2);
         };
