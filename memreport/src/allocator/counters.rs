@@ -435,17 +435,11 @@ mod tests {
         let freed = |parts: usize| freed(parts << 40);
         let is_about = |found: i64, parts: i64| (found - parts * PART).abs() < PART / 2;
         // This thread has counters of its own from its first block on.
-        allocated(1);
-        freed(1);
+        (allocated(1), freed(1));
         let watch = HeapWatch::begin();
-        allocated(3);
-        freed(1);
+        (allocated(3), freed(1));
         assert!(is_about(watch.growth(), 0), "own work: {}", watch.growth());
-        let work = move || {
-            allocated(9);
-            freed(2);
-        };
-        std::thread::spawn(work).join().expect("it does not panic");
+        std::thread::spawn(move || (allocated(9), freed(2))).join().expect("it does not panic");
         assert!(is_about(watch.growth(), 7), "{}", watch.growth());
         assert!(is_about(i64::try_from(watch.freed()).unwrap_or(0), 2), "{}", watch.freed());
         std::thread::spawn(move || freed(8)).join().expect("it does not panic");

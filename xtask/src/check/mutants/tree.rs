@@ -130,8 +130,8 @@ impl Tree {
     pub(super) fn build_switched(&self, mutants: &[Mutant]) -> Result<Built, Failure> {
         let mut apart = BTreeMap::new();
         for (number, mutant) in mutants.iter().enumerate() {
-            // A macro runs inside the compiler.
-            if mutant.package == "memreport-derive" {
+            // A macro runs inside the compiler. The common build has no jemalloc.
+            if mutant.package == "memreport-derive" || mutant.file.contains("/jemalloc") {
                 apart.insert(number, Apart::Single);
             }
         }
