@@ -28,7 +28,7 @@ pub(crate) enum Place {
 /// time make the same decision.
 #[cold]
 pub(crate) fn decide(place: Place) {
-    let options = chosen(place, preloaded::is_wanted, variable::options());
+    let options = chosen(place, preloaded::is_wanted, variable::options().as_ref());
     // Another copy of the tracker may be active. The first sampling rate always has a number.
     let decided = options
         .filter(|_| single_instance::is_first())
@@ -42,11 +42,11 @@ pub(crate) fn decide(place: Place) {
 fn chosen<E>(
     place: Place,
     is_wanted: impl FnOnce() -> bool,
-    variable: Option<Result<Options, E>>,
+    variable: Option<&Result<Options, E>>,
 ) -> Option<Options> {
     match variable {
         _ if place == Place::Preloaded && !is_wanted() => None,
-        Some(Ok(options)) => Some(options),
+        Some(Ok(options)) => Some(*options),
         // `at_start` prints the error.
         Some(Err(_)) => None,
         None if place == Place::Test && !cfg!(miri) => {
@@ -166,7 +166,7 @@ mod tests {
             (Place::Preloaded, true, None, None),
             (Place::Preloaded, false, Some(Ok(options())), None),
         ] {
-            let found = chosen(place, || is_wanted, variable);
+            let found = chosen(place, || is_wanted, variable.as_ref());
             assert_eq!(found, expected, "{place:?} {is_wanted} {variable:?}");
         }
     }

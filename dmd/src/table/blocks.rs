@@ -1,9 +1,9 @@
 //! A lock-free radix tree from block address to packed block.
 //!
-//! The tree has three levels: an array of 8,192 entries (16,384 on aarch64), nodes of 16,384 leaves, and leaves of 1
-//! MiB (`leaf`). All are mapped on first use and never unmapped. A block marks each further leaf
-//! that it extends into, so that it is found from any address inside; the starts of huge blocks
-//! are in a list instead (`huge`).
+//! The tree has three levels: an array of 8,192 entries (16,384 on aarch64), nodes of 16,384
+//! leaves, and leaves of 1 MiB (`leaf`). All are mapped on first use and never unmapped. A block
+//! marks each further leaf that it extends into, so that it is found from any address inside; the
+//! starts of huge blocks are in a list instead (`huge`).
 //!
 //! Only the owner of a block writes its word: after the allocator returns the block, and before the
 //! block is freed. So an insertion or removal is one store, without a lock or a read-modify-write.
