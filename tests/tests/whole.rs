@@ -7,6 +7,7 @@ mod contended;
 mod dumps;
 mod exhaustion;
 mod late_start;
+mod leaks;
 mod live;
 mod modes;
 mod own_frames;

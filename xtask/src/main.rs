@@ -39,6 +39,7 @@ cargo xtask stress live [SECONDS]     frequent reports from running programs whi
 cargo xtask stress log [SECONDS]      the allocation log with four writers and a slow reader, and with a following client
 cargo xtask stress hooks [SECONDS]    random operations on several threads, compared with a locked map at every pause
 cargo xtask stress exhaustion [SECONDS]   programs that run out of threads' stacks, descriptors, disks and memory, with stopped clients and jumping clocks
+cargo xtask stress leaks [N]          N programs with known leaks and N without, by `tree` and LeakSanitizer: 200 by default
 cargo xtask stress snapshots [N]      reports of a program that holds the locks of its values half of the time: 1,000 by default
 cargo xtask foreign [PROGRAM] [--quick]   figures of programs around crates.io's libraries, beside the truth
 cargo xtask suite [N]                 two hundred tests that check their memory, under cargo test and nextest, 5 times each by default

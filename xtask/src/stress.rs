@@ -6,13 +6,14 @@ use crate::failure::Failure;
 
 mod exhaustion;
 mod hooks;
+mod leaks;
 mod live;
 mod log;
 mod snapshots;
 mod table;
 
-/// Runs `cargo xtask stress [live|log|hooks|exhaustion] [SECONDS]`, or `snapshots [N]`. Returns
-/// `false` when an invariant breaks.
+/// Runs `cargo xtask stress [live|log|hooks|exhaustion] [SECONDS]`, or `leaks [N]`, or
+/// `snapshots [N]`. Returns `false` when an invariant breaks.
 pub(crate) fn run(args: &[&str], out: &mut dyn Write) -> Result<bool, Failure> {
     match args {
         ["live"] => live::run(None, out),
@@ -23,12 +24,14 @@ pub(crate) fn run(args: &[&str], out: &mut dyn Write) -> Result<bool, Failure> {
         ["exhaustion", seconds] => exhaustion::run(Some(seconds), out),
         ["hooks"] => hooks::run(None, out),
         ["hooks", seconds] => hooks::run(Some(seconds), out),
+        ["leaks"] => leaks::run(None, out),
+        ["leaks", count] => leaks::run(Some(count), out),
         ["snapshots"] => snapshots::run(None, out),
         ["snapshots", count] => snapshots::run(Some(count), out),
         [] => table::run(None, out),
         [seconds] => table::run(Some(seconds), out),
         _ => {
-            Err("usage: cargo xtask stress [live|log|hooks|exhaustion] [SECONDS], or snapshots [N]"
+            Err("usage: cargo xtask stress [live|log|hooks|exhaustion] [SECONDS], or leaks|snapshots [N]"
                 .into())
         }
     }

@@ -115,6 +115,7 @@ const UNSAFE: &[&str] = &[
     "tests/src/bin/exhausted.rs",
     "tests/src/bin/fulltext/faults.rs",
     "tests/src/bin/growth/mapping.rs",
+    "tests/src/bin/leaks.rs",
     "tests/src/bin/owned.rs",
     "tests/src/bin/parsed.rs",
     "tests/src/bin/peaking.rs",
