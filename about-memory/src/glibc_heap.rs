@@ -31,4 +31,6 @@ pub(crate) use image::Image;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 pub(crate) use live::{Copied, copy};
 pub(crate) use scan::{Process, write_scan};
+#[cfg(test)]
+pub(crate) use walk::Block;
 pub(crate) use walk::{Heap, Sum, read};

@@ -80,4 +80,8 @@ fn blocks_have_their_reporters_fields_scopes_threads_and_types() {
     assert_eq!(count("state", "once"), index);
     assert_eq!(count("state", "twice"), shared);
     assert_eq!(count("size", "65537-131072"), Some((2, 160_016)));
+
+    let snapshot = memreport::snapshot();
+    let sizes = dmd::Dump::of(&snapshot).expect("it is awake").by_requested_size();
+    assert_eq!(sizes.get(&90_000), Some(&dmd::Sum { blocks: 1, bytes: 90_008 }));
 }

@@ -69,3 +69,17 @@ fn an_allocation_has_its_block_time_stack_thread_and_scopes() {
     let weights: Vec<f64> = found.iter().map(Allocation::weight).collect();
     assert!(weights.iter().all(|weight| (weight - 2.0).abs() < 1e-3), "{weights:?}");
 }
+
+#[test]
+fn a_log_has_its_newest_entries_and_counts_the_others() {
+    let mut observer = Observer::start().expect("the allocator is declared");
+    drop(plant(80_001));
+    let log = observer.drain_allocations_log().expect("it observes");
+    assert!(!log.overflowed && log.lost == 0, "{log:?}");
+    observer.set_max_log_length(2).expect("a length");
+    (0..5).for_each(|_| drop(plant(80_002)));
+    assert!(observer.log_overflowed());
+    let log = observer.drain_allocations_log().expect("it observes");
+    assert!(log.overflowed && log.lost >= 3 && log.entries.len() <= 2, "{log:?}");
+    assert!(!observer.log_overflowed());
+}

@@ -364,6 +364,19 @@ memreport_reported_bytes{path="explicit/heap-unclassified",kind="heap"} 350
     }
 
     #[test]
+    fn a_ratio_beyond_its_range_is_the_greatest_of_its_sign() {
+        for (hundredths, expected) in [
+            (0, 0.0),
+            (-2_500, -0.25),
+            (10_000, 1.0),
+            (i64::MAX, 214_748.364_7),
+            (i64::MIN, -214_748.364_8),
+        ] {
+            assert_eq!(ratio(hundredths), expected, "{hundredths}");
+        }
+    }
+
+    #[test]
     fn bytes_belong_to_the_figure_of_their_path() {
         let table = [
             ("resident", Some("resident")),

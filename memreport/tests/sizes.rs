@@ -109,6 +109,7 @@ fn formulas_miss_only_what_is_rounded_up() {
         formula(|| HashMap::<u8, u32>::with_capacity(capacity));
         formula(|| (0..number).collect::<HashSet<_>>());
         formula(|| (0..number).collect::<VecDeque<_>>());
+        formula(|| VecDeque::<u64>::with_capacity(capacity));
         formula(|| (0..number).map(|key| (key, key)).collect::<BTreeMap<_, _>>());
         formula(|| {
             let keys = (0..number).map(|key| key.wrapping_mul(0x9e37_79b9_7f4a_7c15));

@@ -266,3 +266,20 @@ fn who_asks_no_more_is_taken_to_have_gone() {
         served.connection().ask(&bad).map(|_| ()).expect_err(value);
     }
 }
+
+#[test]
+fn the_log_of_a_program_that_ends_is_printed_up_to_its_end() {
+    let mut served = Served::start("ends");
+    let input = served.child.stdin.take();
+    let ender = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_secs(1));
+        drop(input);
+    });
+    let words = ["about-memory", "log", &served.socket, "--follow"];
+    let cli = Cli::try_parse_from(words).expect("words that are known");
+    let (mut out, mut notes) = (Vec::new(), Vec::new());
+    cli.run(&mut Context::new(&mut out, &mut notes)).expect("its end is no error");
+    ender.join().expect("it does not panic");
+    assert!(String::from_utf8_lossy(&out).contains("  4,344 bytes  [String]"));
+    assert_eq!(String::from_utf8_lossy(&notes), "note: the program has ended\n");
+}

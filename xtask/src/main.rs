@@ -48,6 +48,7 @@ cargo xtask sanitize [miri|threads|addresses]   the tracker under Miri, ThreadSa
 cargo xtask fuzz [SECONDS] [TARGET…]  all that reads bytes from elsewhere, under libFuzzer: 450 seconds for each target by default
 cargo xtask mutants [COUNT] [SEED]    defects in a random sample of places, and those that no test finds: hours
 cargo xtask mutants again             those that the last sample missed or did not run
+cargo xtask mutants sums              the sums of the last sample
 cargo xtask features                  memreport's features alone and in pairs: minutes
 cargo xtask package                   what would be published: its contents, and the guide's first program in a project that depends on it
 cargo xtask clients [NAME [ARGS]]     snapshot, firefox, browser, prometheus, dmd-py, exports, pprof: checks against real programs

@@ -206,3 +206,30 @@ fn amount(bytes: i128, blocks: i128) -> String {
         (if bytes == 1 { "byte" } else { "bytes" }, if blocks == 1 { "block" } else { "blocks" });
     format!("{} {byte} in {} {block}", commas(bytes), commas(blocks))
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Words {
+        #[command(flatten)]
+        args: TestArgs,
+    }
+
+    #[test]
+    fn cargo_builds_the_targets_that_were_chosen() {
+        for (words, expected) in [
+            ("test", "--no-run"),
+            ("test shop --lib", "--no-run --lib"),
+            ("test --test a --bin b --lib --test c", "--no-run --lib --bin b --test a --test c"),
+        ] {
+            let args = Words::try_parse_from(words.split(' ')).unwrap().args;
+            let found: Vec<_> =
+                args.targets().into_iter().map(|word| word.to_string_lossy()).collect();
+            assert_eq!(found.join(" "), expected);
+        }
+    }
+}

@@ -115,3 +115,24 @@ fn json<T: DeserializeOwned>(mut cargo: Command, what: &'static str) -> Result<T
     serde_json::from_slice(&output.stdout)
         .map_err(|error| CargoError::Output(what, error.to_string()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_package_has_the_feature_if_its_manifest_declares_it() {
+        for (features, expected) in [
+            (r#""memreport":[],"default":[]"#, true),
+            (r#""default":["memreport"]"#, false),
+            ("", false),
+        ] {
+            let text = format!(
+                r#"{{"id":"a","name":"shop","manifest_path":"/shop/Cargo.toml","targets":[],"features":{{{features}}}}}"#
+            );
+            let package: Package = serde_json::from_str(&text).unwrap();
+            assert_eq!(package.has_feature(), expected, "{features}");
+            assert_eq!(package.folder(), Path::new("/shop"));
+        }
+    }
+}

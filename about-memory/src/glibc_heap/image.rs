@@ -154,7 +154,17 @@ mod tests {
         let expected = [3, 3, 1, 1, 3, 3, 2, 2, 3, 3].map(Some).into_iter().chain([None]);
         assert_eq!(found, expected.collect::<Vec<_>>());
         assert_eq!(areas.size(), 80);
+        areas.add(0, piece(6, 80));
+        assert!(areas.list.iter().all(|area| !area.bytes.is_empty()), "none is added to a piece");
         assert_eq!(areas.word(8), Some(u64::from_le_bytes([3; 8])));
         assert_eq!(areas.word(12), None, "a word is in one piece");
+    }
+
+    #[test]
+    fn two_words_are_sixteen_bytes() {
+        let bytes: Vec<u8> = (1..=16).collect();
+        let words = [0x0807_0605_0403_0201, 0x100f_0e0d_0c0b_0a09];
+        assert_eq!(words_of(&bytes), Some(words));
+        assert_eq!(words_of(&bytes[..15]), None);
     }
 }

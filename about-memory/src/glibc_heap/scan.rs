@@ -147,3 +147,20 @@ fn write_number(mut number: u64, out: &mut impl Write) -> io::Result<()> {
         out.write_all(&[digit | 0x80])?;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::around;
+
+    #[test]
+    fn three_words_before_and_behind_are_around_one() {
+        let bytes: Vec<u8> = (1..=10_u64).flat_map(u64::to_le_bytes).collect();
+        for (index, expected) in [
+            (0, ["0", "0", "0", "1", "2", "3", "4"]),
+            (4, ["2", "3", "4", "5", "6", "7", "8"]),
+            (9, ["7", "8", "9", "a", "0", "0", "0"]),
+        ] {
+            assert_eq!(around(&bytes, 8 * index), expected);
+        }
+    }
+}

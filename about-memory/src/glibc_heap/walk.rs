@@ -164,3 +164,23 @@ impl Heap {
         self.used.add(usable);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_without_a_top_ends_behind_its_marks() {
+        const FIRST: u64 = 0x5000_0000_0000;
+        // A chunk of 64 bytes, and a mark, which shows that the chunk before it is used.
+        let mut bytes = vec![0; 0x100];
+        (bytes[8], bytes[0x48]) = (0x41, 0x11);
+        let mut image = Image::default();
+        image.areas.add(FIRST, bytes);
+        let mut heap = Heap::default();
+        let row = (FIRST, FIRST + 0x100);
+        assert_eq!(heap.add_row(&image, 0, &AtHand::default(), row), 0x50);
+        assert_eq!(heap.bookkeeping, 16);
+        assert_eq!(heap.blocks, [Block { address: FIRST + 16, usable: 0x38 }]);
+    }
+}

@@ -69,10 +69,8 @@ impl<'p> Caller<'p> {
     /// Writes a text into the program. Returns its address there.
     pub(super) fn text(&mut self, text: &CStr) -> Result<u64, InjectError> {
         let (place, bytes) = (self.next_text, text.to_bytes_with_nul());
-        self.next_text += bytes.len() as u64;
-        if self.next_text > self.stack + TEXTS {
-            return Err(self.failed(io::ErrorKind::OutOfMemory.into()));
-        }
+        let end = end_of_text(self.stack, place, bytes.len() as u64);
+        self.next_text = end.ok_or_else(|| self.failed(io::ErrorKind::OutOfMemory.into()))?;
         self.memory.write_all_at(bytes, place).map_err(|error| self.failed(error))?;
         Ok(place)
     }
@@ -180,5 +178,24 @@ impl Drop for Caller<'_> {
         }
         let _ = self.thread.set_registers(&self.before);
         let _ = self.thread.set_blocked(self.blocked);
+    }
+}
+
+/// Returns the end of a text in the part of the mapped stack that is for texts, if there is room.
+fn end_of_text(stack: u64, place: u64, length: u64) -> Option<u64> {
+    place.checked_add(length).filter(|end| *end <= stack + TEXTS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_fill_their_part_of_the_stack_and_no_more() {
+        let stack = 0x7000_0000;
+        assert_eq!(end_of_text(stack, stack, 100), Some(stack + 100));
+        assert_eq!(end_of_text(stack, stack + 100, TEXTS - 100), Some(stack + TEXTS));
+        assert_eq!(end_of_text(stack, stack + 100, TEXTS - 99), None);
+        assert_eq!(end_of_text(stack, stack, 2 * TEXTS), None);
     }
 }

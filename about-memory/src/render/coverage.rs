@@ -219,7 +219,7 @@ fn wrap(line: &str, columns: usize) -> String {
 mod tests {
     use insta::assert_snapshot;
     use memreport_analysis::analysis::{Coverage, ExplainOptions, coverage};
-    use memreport_analysis::read::read_slice;
+    use memreport_analysis::read::{Sum, read_slice};
 
     use super::{json, write_markdown, write_text};
 
@@ -334,5 +334,18 @@ What would help most:
             value["remedies"][0]["remedy"],
             "no reporter reaches static subject::CACHE: register one"
         );
+    }
+
+    #[test]
+    fn untracked_blocks_are_named_if_there_are_any() {
+        let with = |untracked| {
+            let (mut coverage, mut out) = (of_dump(), Vec::new());
+            coverage.untracked = untracked;
+            write_text(&coverage, 2, 80, &mut out).unwrap();
+            String::from_utf8(out).unwrap()
+        };
+        let sentence = "The 1,500 untracked bytes are from before tracking began";
+        assert!(with(Sum { blocks: 3, bytes: 1500 }).contains(sentence));
+        assert!(!with(Sum::default()).contains("untracked"));
     }
 }

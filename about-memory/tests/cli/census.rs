@@ -281,3 +281,15 @@ fn a_census_of_a_scan_is_limited_to_what_is_reachable() {
         "about-memory: a.json: contents are only in scan dumps: take one with DMD=--mode=scan\n"
     );
 }
+
+#[test]
+fn each_state_has_a_line_also_without_blocks() {
+    const ONCE: &str = r##"{"version":5,"invocation":{"dmdEnvVar":"1","mode":"dark-matter"},
+"blockList":[{"req":500,"reps":["R"]}],
+"memreport":{"version":1,"needs":[],"mode":"dark-matter","program":"/usr/bin/shop","reports":{"R":{"path":"explicit/cache"}}},
+"traceTable":{"R":["r"]},"frameTable":{"r":"#00: explicit/cache"}}"##;
+    let text = census(&Folder::new().with("once.json", ONCE), &["once.json", "--by", "state"]);
+    for state in ["unreported", "once", "twice"] {
+        assert!(text.lines().any(|line| line.ends_with(&format!("  {state}"))), "{text}");
+    }
+}

@@ -521,3 +521,21 @@ End of b
 "##
     );
 }
+
+#[test]
+fn each_further_report_of_a_path_is_counted() {
+    let report = |amount: u32| {
+        format!(
+            r##"{{"process": "P", "path": "t/a", "kind": 2, "units": 0, "amount": {amount}, "description": "About t/a."}}"##
+        )
+    };
+    for (reports, line) in [
+        (1, "5 B (100.0%) -- t\n└──5 B (100.0%) ── a\n"),
+        (2, "10 B (100.0%) -- t\n└──10 B (100.0%) ── a [2]\n"),
+        (4, "20 B (100.0%) -- t\n└──20 B (100.0%) ── a [4]\n"),
+    ] {
+        let file = vec![report(5); reports].join(",");
+        let text = show(&[&file], &["-v"]);
+        assert!(text.contains(line), "{text}");
+    }
+}

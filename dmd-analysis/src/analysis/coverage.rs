@@ -158,3 +158,21 @@ fn suggestions(explained: &Explained) -> Vec<Suggestion> {
     suggestions.sort_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.text.cmp(&b.text)));
     suggestions
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::heap::tests::HEAP;
+    use crate::read::read_slice;
+
+    #[test]
+    fn a_place_without_a_suggestion_is_named_by_its_type_and_function() {
+        let dump = read_slice(HEAP.as_bytes()).unwrap();
+        let coverage = coverage(&dump, &ExplainOptions::default()).unwrap();
+        let texts: Vec<&str> = coverage.suggestions.iter().map(|one| one.text.as_str()).collect();
+        let has = |part: &str| texts.iter().any(|text| text.contains(part));
+        assert!(has("report `[u8]` that shop::load"), "{texts:#?}");
+        assert!(has("report blocks of unknown type that"), "{texts:#?}");
+        assert!(has("without a stack: take one with --stacks=full"), "{texts:#?}");
+    }
+}

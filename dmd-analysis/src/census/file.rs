@@ -261,3 +261,34 @@ impl Attributes for File<'_> {
         self.crates.of_first(&self.own(item)).map(Cow::into_owned)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::read::read_slice;
+
+    #[test]
+    fn a_census_has_the_notes_of_its_dump() {
+        let text = r#"{"version":5,"invocation":{"dmdEnvVar":"1","mode":"live"},"blockList":[],"traceTable":{},"frameTable":{}}"#;
+        let mut dump = read_slice(text.as_bytes()).unwrap();
+        let notes = |dump: &Dump| {
+            let census = of_dump(dump, &Breakdown::default(), &FileOptions::default());
+            census.notes().to_vec()
+        };
+        assert_eq!(notes(&dump), Vec::<String>::new());
+        dump.notes.push("some blocks were lost".to_owned());
+        assert_eq!(notes(&dump), ["some blocks were lost"]);
+    }
+
+    #[test]
+    fn blocks_that_nothing_reaches_are_added_up_apart() {
+        let text = r#"{"version":5,"invocation":{"dmdEnvVar":null,"mode":"scan"},
+            "blockList":[{"req":700,"slop":68,"addr":"1000","contents":["3000"]},{"req":200,"addr":"3000"},
+              {"req":100,"slop":4,"addr":"4000"},{"req":30,"slop":2,"addr":"5000"}],
+            "memreport":{"version":1,"statics":[{"module":"/p","offset":"8","name":"shop::CARTS","to":"1000"}]},
+            "traceTable":{},"frameTable":{}}"#;
+        let dump = read_slice(text.as_bytes()).unwrap();
+        let found = of_reachable(&dump, &Breakdown::default(), &FileOptions::default()).unwrap();
+        assert_eq!(found.unreachable, Sum { blocks: 2, bytes: 136 });
+    }
+}

@@ -223,3 +223,14 @@ fn the_greatest_growth_is_first_and_the_rest_is_one_line() {
     assert_eq!(value["places"][1]["type"], "[u8]");
     assert_eq!(value["other"], serde_json::json!({"places": 1, "bytes": -65_536, "blocks": -1}));
 }
+
+#[test]
+fn the_site_of_a_stack_is_its_first_frame_of_the_programs_own_code() {
+    let heap = heap(HEAP);
+    let stacks = 0..u32::try_from(heap.stacks.len()).unwrap();
+    let sites: Vec<String> =
+        stacks.filter_map(|stack| Some(heap.site(stack)?.function.to_owned())).collect();
+    for own in ["shop::load", "shop::Cache::insert", "shop::Buffer::grow#1"] {
+        assert!(sites.iter().any(|site| site == own), "{sites:?}");
+    }
+}

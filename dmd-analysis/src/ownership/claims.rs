@@ -373,3 +373,20 @@ fn bias(dump: &Dump, path: &str) -> u64 {
     let base = module.and_then(|module| module.base.as_deref());
     base.and_then(|base| u64::from_str_radix(base, 16).ok()).unwrap_or(0)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::bias;
+    use crate::read::read_slice;
+
+    #[test]
+    fn a_module_has_its_own_load_bias() {
+        let text = r#"{"version":5,"invocation":{"dmdEnvVar":null,"mode":"scan"},"blockList":[],
+            "memreport":{"version":1,"modules":[{"path":"/bin/shop","base":"5500"},{"path":"/lib/a.so","base":"7f00"}]},
+            "traceTable":{},"frameTable":{}}"#;
+        let dump = read_slice(text.as_bytes()).unwrap();
+        for (path, expected) in [("/bin/shop", 0x5500), ("/lib/a.so", 0x7f00), ("/lib/b.so", 0)] {
+            assert_eq!(bias(&dump, path), expected, "{path}");
+        }
+    }
+}

@@ -212,3 +212,41 @@ fn each_slot(parts: &[Part], start: u64, words: Words<'_>, visit: &mut dyn FnMut
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_each_size_are_read_at_any_offset_within_a_word() {
+        let words = Words(&[0x0807_0605_0403_0201, 0x100f_0e0d_0c0b_0a09]);
+        for ((offset, size), expected) in [
+            ((0, 8), Some(0x0807_0605_0403_0201)),
+            ((8, 8), Some(0x100f_0e0d_0c0b_0a09)),
+            ((8, 1), Some(0x09)),
+            ((3, 1), Some(0x04)),
+            ((10, 2), Some(0x0c0b)),
+            ((12, 4), Some(0x100f_0e0d)),
+            // Across two words, outside, and of no size.
+            ((6, 4), None),
+            ((16, 1), None),
+            ((0, 0), None),
+        ] {
+            assert_eq!(words.number(offset, size), expected, "{size} bytes at {offset}");
+        }
+    }
+
+    #[test]
+    fn entries_of_a_table_lie_before_its_control_bytes() {
+        // Four buckets of 24 bytes, of which the first and the last are full, and 16 control bytes
+        // more.
+        let mut words = [0; 15];
+        words[12] = 0xffff_ffff_05ff_ff11;
+        words[13] = u64::MAX;
+        let of = TypeId(0);
+        let table = Layout::Table { of, control: 96, buckets: 4 };
+        let mut found = Vec::new();
+        table.each_element(24, Words(&words), &mut |start| found.push(start));
+        assert_eq!(found, [72, 0]);
+    }
+}

@@ -153,3 +153,24 @@ impl error::Error for ReadError {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::error::Error;
+
+    #[test]
+    fn an_error_of_the_system_or_of_json_is_the_source() {
+        let of_system = || io::Error::from(io::ErrorKind::UnexpectedEof);
+        let json = serde_json::from_str::<u8>("x").expect_err("it is no number");
+        for (error, expected) in [
+            (ReadError::Io(of_system()), true),
+            (ReadError::Gzip(of_system()), true),
+            (ReadError::Json(json), true),
+            (ReadError::TooLarge(5), false),
+            (ReadError::Missing("version"), false),
+        ] {
+            assert_eq!(error.source().is_some(), expected, "{error}");
+        }
+    }
+}

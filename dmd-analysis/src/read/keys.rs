@@ -105,4 +105,11 @@ mod tests {
         let values: HashSet<Option<usize>> = keys.iter().map(|key| value(key.as_bytes())).collect();
         assert_eq!(values.len(), keys.len());
     }
+
+    #[test]
+    fn keys_of_other_lengths_have_no_value() {
+        assert_eq!([value(b"A"), value(b"AA")], [Some(1), Some(33)]);
+        assert!(value(b"ffff").is_some());
+        assert_eq!([value(b""), value(b"AAAAA")], [None, None]);
+    }
 }

@@ -116,3 +116,18 @@ fn read_to_limit(
     input.take(limit.saturating_add(1)).read_to_end(&mut bytes).map_err(wrap)?;
     if bytes.len() as u64 > limit { Err(ReadError::TooLarge(limit)) } else { Ok(bytes) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_counted_in_whatever_way_they_are_read() {
+        let mut counted = Counted { input: &b"0123456789"[..], count: 0 };
+        assert_eq!(counted.read(&mut [0; 3]).expect("a slice can be read"), 3);
+        assert_eq!(counted.fill_buf().expect("a slice can be read"), b"3456789");
+        counted.consume(1);
+        assert_eq!(counted.read(&mut [0; 9]).expect("a slice can be read"), 6);
+        assert_eq!(counted.count, 10);
+    }
+}

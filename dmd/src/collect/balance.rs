@@ -336,3 +336,23 @@ impl ClaimTotals {
         self.count += 1;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_first_claim_may_leave_bytes_out_and_each_further_one_is_too_much() {
+        for (claims, expected) in [
+            (&[][..], (0, 0, 0)),
+            (&[104], (1, 0, 0)),
+            (&[100], (1, 4, 0)),
+            (&[110], (1, 0, 6)),
+            (&[100, 7, 104], (3, 4, 111)),
+        ] {
+            let mut totals = ClaimTotals::default();
+            claims.iter().for_each(|claimed| totals.add(*claimed, 104));
+            assert_eq!((totals.count, totals.under, totals.over), expected, "{claims:?}");
+        }
+    }
+}

@@ -111,3 +111,49 @@ impl Groups {
         reports.into_iter()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mem::sys::shortage;
+
+    fn key(requested: usize, reports: ReportSet) -> GroupKey {
+        let (site, rate) = (SiteId::UNKNOWN, SamplingRate::EVERY);
+        let (holder, age) = (HolderId::default(), Age::default());
+        GroupKey { requested, usable: 24, site, reports, holder, rate, age, is_freed: false }
+    }
+
+    #[test]
+    fn blocks_alike_are_counted_together() {
+        let mut groups = Groups::new();
+        let freed = GroupKey { is_freed: true, ..key(8, ReportSet::NONE) };
+        for (key, count) in [(key(8, ReportSet::NONE), 1), (freed, 5), (key(9, ReportSet::NONE), 1)]
+        {
+            groups.add(key, count);
+            groups.add(key, count);
+        }
+        let counts: Vec<_> = groups.iter().map(|(key, count)| (key.requested, count)).collect();
+        assert_eq!((counts, groups.lost), (vec![(8, 2), (8, 10), (9, 2)], 0));
+    }
+
+    #[test]
+    fn reports_are_in_the_order_in_which_they_were_made() {
+        let mut groups = Groups::new();
+        let first = groups.with_report(ReportSet::NONE, 7);
+        let both = groups.with_report(first, 3);
+        assert_eq!(groups.with_report(first, 3), both);
+        let of = |set| groups.reports(set).collect::<Vec<_>>();
+        assert_eq!([of(ReportSet::NONE), of(first), of(both)], [vec![], vec![7], vec![7, 3]]);
+    }
+
+    #[test]
+    fn blocks_that_find_no_memory_are_counted_as_lost() {
+        let mut groups = Groups::new();
+        shortage::run(|| {
+            groups.add(key(8, ReportSet::NONE), 3);
+            groups.add(key(9, ReportSet::NONE), 4);
+            assert_eq!(groups.with_report(ReportSet::NONE, 7), ReportSet::NONE);
+        });
+        assert_eq!((groups.lost, groups.iter().count()), (7, 0));
+    }
+}

@@ -253,3 +253,28 @@ impl Holders {
 fn is_claimed(start: usize, claims: &[ClaimWords]) -> bool {
     claims.binary_search_by_key(&start, address_of).is_ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_words_around_a_static_are_those_of_its_data() {
+        let words: [usize; 9] = std::array::from_fn(|index| 10 + index);
+        let at = |index: usize| words.as_ptr().addr() + index * size_of::<usize>();
+        // The index of the word, the range of the data, and the words around.
+        for (index, low, high, expected) in [
+            (4, at(0), at(9), [11, 12, 13, 14, 15, 16, 17]),
+            (4, at(3), at(6), [0, 0, 13, 14, 15, 0, 0]),
+            (4, at(4), at(5), [0, 0, 0, 14, 0, 0, 0]),
+            // Words that are in the data in part.
+            (4, at(2) + 1, at(6) + 7, [0, 0, 13, 14, 15, 0, 0]),
+            (1, at(0), at(9), [0, 0, 10, 11, 12, 13, 14]),
+            (8, at(0), at(9), [15, 16, 17, 18, 0, 0, 0]),
+        ] {
+            let word = StaticWord::read(at(index), words[index], (low, high));
+            assert_eq!(word.around, expected, "{index}");
+            assert_eq!((word.address, word.target), (at(index), words[index]));
+        }
+    }
+}

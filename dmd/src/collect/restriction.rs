@@ -81,3 +81,49 @@ impl Restriction {
 fn set(restriction: Option<Restriction>) {
     let _ = CURRENT.try_with(|current| current.replace(restriction));
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::rate::SamplingRate;
+    use crate::table::epoch::Epoch;
+
+    #[test]
+    fn the_listed_blocks_and_those_of_the_threads_count() {
+        let site = SiteId::from_number(5);
+        let counted = |address| CountedBlock { address, requested: 100, usable: 104, site };
+        let restriction = Restriction::new(vec![counted(0x3000), counted(0x1000)], vec![7]);
+        let block = |requested, usable, site| {
+            let (epoch, rate) = (Epoch::FIRST, SamplingRate::EVERY);
+            Block { requested, usable, site, epoch, rate, time: 0 }
+        };
+        let same = block(100, 104, site);
+        for (address, block, thread, expected) in [
+            (0x1000, same, None, true),
+            (0x3000, same, Some(8), true),
+            (0x1008, same, None, false),
+            (0xfff, same, None, false),
+            (0x2000, same, Some(7), true),
+            // Later blocks at the same address.
+            (0x1000, block(99, 104, site), None, false),
+            (0x1000, block(100, 120, site), None, false),
+            (0x1000, block(100, 104, SiteId::UNKNOWN), None, false),
+        ] {
+            assert_eq!(restriction.counts(address, block, thread), expected, "{address:x}");
+        }
+        for (address, expected) in
+            [(0xfff, false), (0x1000, false), (0x1001, true), (0x1067, true), (0x1068, false)]
+        {
+            assert_eq!(restriction.is_inside(address), expected, "{address:x}");
+        }
+    }
+
+    #[test]
+    fn a_restriction_ends_with_its_work() {
+        assert!(Restriction::current().is_none());
+        Restriction::default().run(|| assert!(Restriction::current().is_some()));
+        let failed =
+            std::panic::catch_unwind(|| Restriction::default().run(|| panic!("on purpose")));
+        assert!(failed.is_err() && Restriction::current().is_none());
+    }
+}

@@ -192,4 +192,27 @@ mod tests {
             found.iter().map(|block| (block.address, block.block.requested)).collect();
         assert_eq!(found, blocks);
     }
+
+    #[test]
+    fn contents_that_one_call_does_not_take_are_read_beside_unreadable_ones() {
+        let length = 2 * batch::MAX_LENGTH / 8 + 5;
+        let data: Vec<u64> = (0..length as u64).collect();
+        let (frozen, found) = frozen(&[(4096, 64), (data.as_ptr().addr(), 8 * length)]);
+        assert!(found[0].contents.is_none());
+        let contents = found[1].contents.unwrap();
+        let mut bytes = vec![0; contents.bytes as usize];
+        frozen.file.read_exact_at(&mut bytes, contents.offset).unwrap();
+        let words = bytes.chunks_exact(8).map(|word| u64::from_ne_bytes(word.try_into().unwrap()));
+        assert!(words.eq(data));
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_written_is_an_error() {
+        let blocks = Box::new(Blocks::new());
+        for (path, expected) in [("/dev/full", false), ("/dev/null", true)] {
+            let file = OpenOptions::new().write(true).open(path).unwrap();
+            let mut batch = Batch::new(file.as_raw_fd()).unwrap();
+            assert_eq!(batch.write_all(&blocks, GLIBC), expected, "{path}");
+        }
+    }
 }

@@ -165,4 +165,17 @@ mod tests {
             assert_eq!(found, (transient, 1000 - transient), "{grown}");
         }
     }
+
+    #[test]
+    fn an_estimate_is_unbiased_and_has_its_standard_error() {
+        let mut estimate = Estimate::default();
+        // A block that stands for itself alone adds no error.
+        estimate.add(1000, 1.0);
+        assert_eq!((estimate.blocks, estimate.bytes, estimate.error()), (1.0, 1000.0, 0.0));
+        estimate.add(100, 10.0);
+        estimate.add(100, 10.0);
+        assert_eq!((estimate.blocks, estimate.bytes), (21.0, 3000.0));
+        // Twice 100² · 10 · 9.
+        assert!((estimate.error() - 1_800_000.0_f64.sqrt()).abs() < 1e-9);
+    }
 }

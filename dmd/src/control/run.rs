@@ -208,14 +208,18 @@ fn handle(request: &str, watching: &AtomicBool) {
     }
 }
 
-/// Takes a snapshot if the heap has grown by a twentieth and 64 KiB since the last one. Its moment
-/// has the size that it shows: the heap may have shrunk since this thread has looked.
+/// Returns whether the heap has grown by more than a twentieth and 64 KiB since the last snapshot.
+fn is_higher(live: u64, last: u64) -> bool {
+    live > last + last / 20 + 64 * 1024
+}
+
+/// Takes a snapshot if the heap is higher than at the last one. Its moment has the size that it
+/// shows: the heap may have shrunk since this thread has looked.
 fn check_peak() {
     static TAKEN_AT: AtomicU64 = AtomicU64::new(0);
     let live = heap_counters().map_or(0, |counters| counters.live_bytes());
     HIGHEST.fetch_max(live, Relaxed);
-    let last = TAKEN_AT.load(Relaxed);
-    if live > last + last / 20 + 64 * 1024 {
+    if is_higher(live, TAKEN_AT.load(Relaxed)) {
         let taken = take_snapshot_named(NEAR_PEAK, |bytes| match bytes {
             Some(bytes) => format!("{NEAR_PEAK}, with {bytes} bytes allocated"),
             None => NEAR_PEAK.to_owned(),
@@ -263,5 +267,20 @@ pub(crate) fn keep_marker() {
             kind = const TRACKER,
             options(nomem, nostack, preserves_flags),
         );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_peak_is_higher_by_a_twentieth_and_64_kib() {
+        for (last, highest) in
+            [(0, 65_536), (19, 65_555), (100_000, 170_536), (1 << 30, 1_127_494_451)]
+        {
+            assert!(!is_higher(highest, last), "{last}");
+            assert!(is_higher(highest + 1, last), "{last}");
+        }
     }
 }

@@ -77,3 +77,22 @@ pub(super) fn write_frames(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use memreport::Field;
+
+    use super::*;
+
+    #[test]
+    fn a_report_has_the_field_that_leads_to_the_block_before_its_path() {
+        const FIELD: &Field = &Field::of::<Vec<u8>>("bytes", "src/shop.rs", 7);
+        let words = |field| {
+            let report = Report { path: "explicit/shop".to_owned(), field };
+            report_words(&report).collect::<Vec<_>>()
+        };
+        assert_eq!(words(None), ["explicit/shop"]);
+        let of_field = "alloc::vec::Vec<u8>.bytes (src/shop.rs:7)";
+        assert_eq!(words(Some(FIELD)), [of_field, "explicit/shop"]);
+    }
+}

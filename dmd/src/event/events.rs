@@ -307,4 +307,28 @@ mod tests {
         assert_eq!(end_failed(), 3);
         assert_eq!(end_failed(), 0);
     }
+
+    #[test]
+    fn the_frees_of_a_recorders_thread_count_unless_the_block_is_its_own() {
+        let (site, epoch, rate) = (SiteId::UNKNOWN, Epoch::FIRST, SamplingRate::EVERY);
+        let block = Block { requested: 1, usable: 24, site, epoch, rate, time: 0 };
+        assert!(is_of_recorder(Event::Allocated { address: 32, block }, 7));
+        let freed = Event::Freed { address: 32, block, freed_at: SiteId::UNKNOWN };
+        assert!(!is_of_recorder(freed, 7));
+    }
+
+    #[test]
+    fn events_that_are_being_written_are_counted() {
+        let queue = Queue::new();
+        let mut reader = QueueReader::open(&queue).expect("nobody reads it");
+        queue.begin_unfinished();
+        queue.begin_unfinished();
+        reader.drain(&queue, |event| panic!("{event:?} is not written"));
+        let source = Some(Source::Queue(reader, TickClock::begin()));
+        // It listens to no queue of the process, so it does not end as others do.
+        let listener = std::mem::ManuallyDrop::new(Listener { source });
+        assert_eq!(listener.unwritten(), 2);
+        let other = std::mem::ManuallyDrop::new(Listener { source: None });
+        assert_eq!(other.unwritten(), 0);
+    }
 }

@@ -135,6 +135,12 @@ impl Queue {
         words.get(start..start + SLOT_WORDS)
     }
 
+    /// Takes a ticket as a writer does that is then interrupted.
+    #[cfg(all(test, not(loom)))]
+    pub(crate) fn begin_unfinished(&self) {
+        self.next.fetch_add(1, AcqRel);
+    }
+
     /// Returns whether the queue has a reader, perhaps one in the parent of a forked process.
     #[inline]
     pub(crate) fn may_be_open(&self) -> bool {
@@ -378,5 +384,63 @@ mod tests {
                 }
             }
         });
+    }
+
+    /// Writes an event of this number, without waiting.
+    fn push(queue: &Queue, number: u64) -> Pushed {
+        queue.push([number; 6], false)
+    }
+
+    fn drained(reader: &mut QueueReader, queue: &Queue) -> Vec<u64> {
+        let mut numbers = Vec::new();
+        reader.drain(queue, |event| numbers.push(event[0]));
+        numbers
+    }
+
+    #[test]
+    fn rounds_are_skipped_up_to_a_round() {
+        let state = State::free(2).skip_to(5);
+        assert_eq!((state.round(), state.last_skipped()), (2, 5));
+        assert_eq!(state.skip_to(6).last_skipped(), 6);
+    }
+
+    #[test]
+    fn a_writer_passes_over_the_slot_of_an_unfinished_one() {
+        let queue = Queue::new();
+        let mut reader = QueueReader::open(&queue).expect("nobody reads it");
+        queue.begin_unfinished();
+        for number in 1..CAPACITY {
+            assert_eq!(push(&queue, number), Pushed::Written);
+        }
+        assert!(drained(&mut reader, &queue).into_iter().eq(1..CAPACITY));
+        assert_eq!(reader.unwritten(), 1);
+        // The next ticket has the slot of the unfinished one.
+        assert_eq!(push(&queue, 7), Pushed::Written);
+        assert_eq!(drained(&mut reader, &queue), [7]);
+    }
+
+    #[test]
+    fn without_room_an_event_that_must_not_wait_is_refused() {
+        let queue = Queue::new();
+        let mut reader = QueueReader::open(&queue).expect("nobody reads it");
+        for number in 0..CAPACITY {
+            assert_eq!(push(&queue, number), Pushed::Written);
+        }
+        assert_eq!(push(&queue, CAPACITY), Pushed::Full);
+        assert!(drained(&mut reader, &queue).into_iter().eq(0..CAPACITY));
+        assert_eq!(push(&queue, 5), Pushed::Written);
+        assert_eq!(drained(&mut reader, &queue), [5]);
+    }
+
+    #[test]
+    fn events_of_a_former_reader_are_not_read() {
+        let queue = Queue::new();
+        let reader = QueueReader::open(&queue).expect("nobody reads it");
+        assert!(QueueReader::open(&queue).is_none(), "one reads it");
+        (0..3).for_each(|number| assert_eq!(push(&queue, number), Pushed::Written));
+        reader.close(&queue);
+        let mut reader = QueueReader::open(&queue).expect("nobody reads it");
+        assert_eq!(push(&queue, 3), Pushed::Written);
+        assert_eq!(drained(&mut reader, &queue), [3]);
     }
 }

@@ -28,22 +28,31 @@ pub(crate) enum Place {
 /// time make the same decision.
 #[cold]
 pub(crate) fn decide(place: Place) {
-    let options = match variable::options() {
-        _ if place == Place::Preloaded && !preloaded::is_wanted() => None,
-        Some(Ok(options)) => Some(options),
-        // `at_start` prints the error.
-        Some(Err(_)) => None,
-        None if place == Place::Test && !cfg!(miri) => {
-            Some(Options::default().stacks(Stacks::None))
-        }
-        None => None,
-    };
+    let options = chosen(place, preloaded::is_wanted, variable::options().as_ref());
     // Another copy of the tracker may be active. The first sampling rate always has a number.
     let decided = options
         .filter(|_| single_instance::is_first())
         .and_then(|options| plan::begin(options).ok());
     if decided.is_none() {
         plan::set_asleep();
+    }
+}
+
+/// Returns the options from the first block on, by `$DMD`; `None` to begin asleep.
+fn chosen<E>(
+    place: Place,
+    is_wanted: impl FnOnce() -> bool,
+    variable: Option<&Result<Options, E>>,
+) -> Option<Options> {
+    match variable {
+        _ if place == Place::Preloaded && !is_wanted() => None,
+        Some(Ok(options)) => Some(*options),
+        // `at_start` prints the error.
+        Some(Err(_)) => None,
+        None if place == Place::Test && !cfg!(miri) => {
+            Some(Options::default().stacks(Stacks::None))
+        }
+        None => None,
     }
 }
 
@@ -136,5 +145,29 @@ impl std::error::Error for StartError {}
 impl From<TooManyRates> for StartError {
     fn from(_: TooManyRates) -> Self {
         StartError::TooManyRates
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_preloaded_tracker_begins_where_it_is_wanted_and_a_test_always() {
+        let options = Options::default;
+        let without_stacks = options().stacks(Stacks::None);
+        for (place, is_wanted, variable, expected) in [
+            (Place::Program, false, None, None),
+            (Place::Program, false, Some(Ok(options())), Some(options())),
+            (Place::Program, false, Some(Err(())), None),
+            (Place::Test, false, None, Some(without_stacks)),
+            (Place::Test, false, Some(Ok(options())), Some(options())),
+            (Place::Preloaded, true, Some(Ok(options())), Some(options())),
+            (Place::Preloaded, true, None, None),
+            (Place::Preloaded, false, Some(Ok(options())), None),
+        ] {
+            let found = chosen(place, || is_wanted, variable.as_ref());
+            assert_eq!(found, expected, "{place:?} {is_wanted} {variable:?}");
+        }
     }
 }

@@ -161,6 +161,7 @@ impl<T> Drop for PageList<T> {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+    use crate::mem::sys::shortage;
 
     #[test]
     fn a_list_keeps_its_values_when_it_grows() {
@@ -174,5 +175,36 @@ mod tests {
         list.truncate(3);
         list.push(7);
         assert_eq!(list.as_mut_slice(), [0, 1, 2, 7]);
+    }
+
+    #[test]
+    fn values_that_find_no_memory_are_counted() {
+        let mut list = PageList::new();
+        let is_pushed = shortage::run(|| [list.push(1_u64), list.push_all(&[2, 3])]);
+        assert_eq!((is_pushed, list.lost), ([false, false], 2));
+        assert!(list.push_all(&[4, 5]) && list.push_all(&[]));
+        assert_eq!((list.as_slice(), list.lost), (&[4, 5][..], 2));
+        // All that fit into its pages, and none of those that do not.
+        let room = list.capacity - 2;
+        shortage::run(|| {
+            assert!(list.push_all(&vec![6; room]));
+            assert!(!list.push(7) && !list.push_all(&[8; 2]));
+        });
+        assert_eq!((list.as_slice().len(), list.lost), (room + 2, 4));
+        assert!(shortage::run(|| PageList::<u32>::zeros(1).is_none()));
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "the list is large")]
+    fn a_list_of_a_huge_page_or_more_has_whole_ones() {
+        for (values, capacity) in [
+            (0, 0),
+            (1000, 1000),
+            (sys::HUGE_PAGE - 1, sys::HUGE_PAGE - 1),
+            (2 << 20, 2 << 20),
+            ((2 << 20) + 1, 4 << 20),
+        ] {
+            assert_eq!(PageList::<u8>::with_capacity(values).capacity, capacity, "{values}");
+        }
     }
 }

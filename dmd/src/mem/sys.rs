@@ -20,6 +20,8 @@ mod errno;
 pub(crate) use environment::{temporary_folder, variable, variable_in_hook};
 pub use errno::keeping_errno;
 pub(crate) use futex::Futex;
+#[cfg(test)]
+pub(crate) use memory::shortage;
 pub(crate) use memory::{
     ADDRESS_BITS, ADDRESS_END, HUGE_PAGE, PAGE, grow_mapping, map, map_at, map_huge, prefetch,
     prefetch_to_write, unmap, untagged,

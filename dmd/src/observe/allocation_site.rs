@@ -127,3 +127,21 @@ impl fmt::Display for AllocationSiteError {
 }
 
 impl std::error::Error for AllocationSiteError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_names_its_reason_or_remedy() {
+        for (error, part) in [
+            (AllocationSiteError::NotDeclared, "put `dmd::global_allocator!();` into"),
+            (AllocationSiteError::Asleep, "`dmd::observe::Observer::start()` wakes it"),
+            (AllocationSiteError::NotOnHeap, "in no live block"),
+            (AllocationSiteError::NotTracked, "before tracking began"),
+            (AllocationSiteError::Freed, "was freed"),
+        ] {
+            assert!(error.to_string().contains(part), "{error}");
+        }
+    }
+}

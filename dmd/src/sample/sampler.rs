@@ -290,6 +290,7 @@ mod tests {
                 taken.push(index);
             }
             stop = sampler.next_success(rate).expect("it is drawn");
+            assert!(stop > counted, "the next success is in a later block");
         }
         taken
     }
@@ -339,6 +340,25 @@ mod tests {
         set_rate(SamplingRate::SUSPENDED);
         sampler.sample_next(0);
         assert_eq!(taken(&sampler, 16, 1000), 0);
+        set_rate(SamplingRate::EVERY);
+    }
+
+    #[test]
+    fn the_first_block_of_a_thread_is_sampled_as_often_as_any_other() {
+        let _guard = CURRENT_IN_TESTS.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mean = NonZeroU64::new(4).unwrap();
+        let rate = SamplingRate::of(Probability::of_bytes(mean)).unwrap();
+        set_rate(rate);
+        let count = 20_000;
+        for bytes in [1, 3] {
+            let first = |seed| Sampler::new().samples(bytes, || seed);
+            let hit = (0..count).filter(|seed| first(*seed)).count() as f64;
+            let probability = 1.0 / rate.weight(bytes);
+            // As in the test above, five standard deviations.
+            let count = f64::from(count);
+            let spread = (count * probability * (1.0 - probability)).sqrt();
+            assert!((hit - count * probability).abs() <= 5.0 * spread, "{bytes}: {hit}");
+        }
         set_rate(SamplingRate::EVERY);
     }
 

@@ -169,4 +169,31 @@ mod tests {
         set.set(Some(&[]));
         assert!(!set.has_all() && !set.has(5));
     }
+
+    #[test]
+    fn an_observer_sees_its_threads_in_its_scopes_alone() {
+        let run = || {
+            Thread::current(|thread| {
+                let own = thread::numbers(thread.number())[0];
+                for (threads, scopes, expected) in [
+                    (None, None, true),
+                    (Some(own), None, true),
+                    (Some(own + 1), None, false),
+                    // This thread is in no scope.
+                    (None, Some(1), false),
+                    (Some(own), Some(1), false),
+                    (Some(own + 1), Some(1), false),
+                ] {
+                    let list = |number: Option<u64>| number.into_iter().collect::<Vec<_>>();
+                    let limit = Limit { threads: list(threads), scopes: list(scopes) };
+                    set(&std::iter::once(&limit));
+                    assert_eq!(sees(thread), expected, "{limit:?}");
+                    assert_eq!(limit.sees(thread.number(), 0), expected, "{limit:?}");
+                }
+                set(&std::iter::once(&Limit::default()));
+            })
+        };
+        let run = std::thread::spawn(run).join().expect("it does not panic");
+        run.expect("the thread runs");
+    }
 }

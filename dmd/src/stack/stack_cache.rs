@@ -152,4 +152,14 @@ mod tests {
             assert!(others.clone().all(|other| other.0 != hash.0 && other.1 != hash.1));
         }
     }
+
+    #[test]
+    fn each_bit_of_a_frame_changes_both_words() {
+        let hash = |frame: usize| StackHash::of_thread(1).with_frame(frame);
+        let frame = 0x5555_5555_0000;
+        for bit in 0..47 {
+            let (StackHash(first, second), of_frame) = (hash(frame ^ 1 << bit), hash(frame));
+            assert!(first != of_frame.0 && second != of_frame.1, "bit {bit}");
+        }
+    }
 }

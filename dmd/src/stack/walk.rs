@@ -45,7 +45,13 @@ static UNWINDER: Published = Published::new(Unwinder::None as u32);
 /// Returns the unwinder in use.
 #[inline]
 pub(crate) fn unwinder() -> Unwinder {
-    match UNWINDER.get() {
+    of_number(UNWINDER.get())
+}
+
+/// Returns the unwinder of a number; of others, none.
+#[inline]
+fn of_number(number: u32) -> Unwinder {
+    match number {
         1 => Unwinder::FramePointers,
         2 => Unwinder::Cfi,
         3 => Unwinder::FramePointersOnly,
@@ -264,5 +270,18 @@ mod tests {
         let here = registers::capture();
         let short = StackBounds { high: here.frame_pointer + 512, ..own };
         assert!(!last.is_root(frame_pointers::walk_to_end(here, short, &last)));
+    }
+
+    #[test]
+    fn each_unwinder_has_its_number() {
+        for unwinder in [
+            Unwinder::None,
+            Unwinder::FramePointers,
+            Unwinder::Cfi,
+            Unwinder::FramePointersOnly,
+            Unwinder::Backtrace,
+        ] {
+            assert_eq!(of_number(unwinder as u32), unwinder);
+        }
     }
 }

@@ -426,4 +426,25 @@ mod tests {
         });
         assert_eq!(found.allocated_bytes, 5_000_000, "the best of four");
     }
+
+    #[test]
+    fn a_watch_counts_the_work_of_other_threads() {
+        const PART: i64 = 1 << 40; // More than all other tests together.
+        let is_about = |found: i64, parts: i64| (found - parts * PART).abs() < PART / 2;
+        let work = |made: usize, gone: usize| {
+            allocated(made << 40);
+            freed(gone << 40);
+        };
+        // This thread has counters of its own from its first block on.
+        work(1, 1);
+        let watch = HeapWatch::begin();
+        work(3, 1);
+        assert!(is_about(watch.growth(), 0), "own work: {}", watch.growth());
+        std::thread::spawn(move || work(9, 2)).join().expect("it does not panic");
+        assert!(is_about(watch.growth(), 7), "{}", watch.growth());
+        assert!(is_about(i64::try_from(watch.freed()).unwrap_or(0), 2), "{}", watch.freed());
+        std::thread::spawn(move || work(0, 8)).join().expect("it does not panic");
+        assert!(is_about(watch.growth(), -1), "{}", watch.growth());
+        work(0, 1);
+    }
 }

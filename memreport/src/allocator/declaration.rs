@@ -218,3 +218,19 @@ pub(crate) fn size_source() -> SizeSource {
 pub fn heap_counters() -> Option<HeapCounters> {
     is_declared().then(totals)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_declaration_shows_whether_there_is_a_tracker() {
+        let declaration = Declaration {
+            usable_size: |_, layout| layout.size(),
+            statistics: || None,
+            release_unused: || {},
+            tracker: None,
+        };
+        assert_eq!(format!("{declaration:?}"), "Declaration { tracked: false }");
+    }
+}

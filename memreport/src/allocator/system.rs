@@ -85,3 +85,22 @@ pub(crate) fn trim() {
         libc::malloc_trim(0);
     }
 }
+
+#[cfg(all(test, target_os = "linux", target_env = "gnu"))]
+mod tests {
+    use super::bytes_in_use;
+
+    #[test]
+    #[cfg_attr(miri, ignore = "there is no malloc under Miri")]
+    fn a_block_is_in_use_until_it_is_freed() {
+        // More than what other tests allocate meanwhile.
+        const BYTES: u64 = 256 << 20;
+        let before = bytes_in_use().expect("the C library is glibc");
+        let block = Vec::<u8>::with_capacity(256 << 20);
+        let with_block = bytes_in_use().expect("the C library is glibc");
+        assert!(with_block.abs_diff(before + BYTES) < BYTES / 4, "{before} {with_block}");
+        drop(block);
+        let after = bytes_in_use().expect("the C library is glibc");
+        assert!(after.abs_diff(before) < BYTES / 4, "{before} {after}");
+    }
+}

@@ -103,6 +103,8 @@ mod tests {
             assert!(is_table::<Entry>(control, size), "{bits}");
             assert!(!is_table::<Entry>(control, size + 1), "{bits}");
             assert!(!is_table::<Entry>(control + GROUP, size), "{bits}");
+            #[cfg(feature = "std")]
+            assert!(has_table_size::<Entry>(size) && !has_table_size::<Entry>(size + 1), "{bits}");
         }
     }
 }

@@ -229,4 +229,24 @@ mod tests {
         let pss: u64 = kinds.sums.values().map(|sum| sum.pss).sum();
         assert_eq!(pss, 1230 * 2048 + 4096);
     }
+
+    #[test]
+    fn only_programs_and_libraries_have_zeroed_data_behind_their_files() {
+        const LARGEST: u64 = LARGEST_ZEROED / 4096;
+        for (path, pages, expected) in [
+            ("program/server", LARGEST + 1, true),
+            ("libraries/liba.so", LARGEST, true),
+            ("libraries/liba.so", LARGEST + 1, false),
+            ("files/a.index", 1, false),
+        ] {
+            let before = mapping(0x1000, 1, "rw-p", "/a/file");
+            let behind = |start, permissions, name| {
+                is_zeroed_data(&before, path, &mapping(start, pages, permissions, name))
+            };
+            assert_eq!(behind(0x2000, "rw-p", ""), expected, "{pages} pages behind {path}");
+            assert!(!behind(0x3000, "rw-p", ""), "not next to it");
+            assert!(!behind(0x2000, "r--p", ""), "of other permissions");
+            assert!(!behind(0x2000, "rw-p", "[heap]"), "of another kind");
+        }
+    }
 }

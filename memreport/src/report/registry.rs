@@ -283,3 +283,14 @@ impl MallocSizeOf for dyn Reporter {
     /// Adds nothing: a reporter reports its own contents itself.
     fn add_size_of_excluding_this<'a>(&'a self, _ops: &Ops<'a>) {}
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reporter_is_shown_by_its_name() {
+        let reporter = StaticReporter::new("shop", |_| {});
+        assert_eq!(format!("{reporter:?}"), r#"StaticReporter("shop")"#);
+    }
+}

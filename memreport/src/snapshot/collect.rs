@@ -339,7 +339,13 @@ impl Drop for NestingGuard {
 
 #[cfg(test)]
 mod tests {
-    use super::{note_of_growth, note_of_replaced};
+    use super::{Collector, note_of_growth, note_of_replaced};
+
+    #[test]
+    fn a_moment_is_the_one_that_was_named() {
+        assert_eq!(Collector::default().take_moment(), "requested by the program");
+        assert_eq!(Collector::default().moment("at noon").take_moment(), "at noon");
+    }
 
     #[test]
     fn growth_is_noted_beyond_64_kib_and_half_a_percent() {

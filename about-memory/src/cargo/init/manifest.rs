@@ -143,4 +143,13 @@ mod tests {
         }
         assert!(edit("[package\n", &Origin::Published).is_err());
     }
+
+    #[test]
+    fn the_feature_enables_dependencies_of_the_user_that_are_optional() {
+        let own = "[package]\nname = \"shop\"\n[dependencies]\nmemreport = { version = \"0.1\", optional = true }\n\
+                   memreport-dmd = { version = \"0.1\", optional = false }\n\n[features]\nmemreport = []\n";
+        let (text, added) = edit(own, &Origin::Published).unwrap();
+        assert!(text.ends_with("memreport = [\"dep:memreport\"]\n"), "{text}");
+        assert_eq!(added, ["dep:memreport to the feature memreport"]);
+    }
 }

@@ -222,6 +222,13 @@ mod tests {
     }
 
     #[test]
+    fn what_a_module_of_the_file_has_is_not_added() {
+        let text = "mod memory {\n    #[cfg(feature = \"memreport\")]\n    dmd::global_allocator!();\n}\nmod shop;\nfn main() {}\n";
+        let (edited, added) = edit(text, "shop").unwrap();
+        assert_eq!(added, ["a reporter of EXAMPLE"], "{edited}");
+    }
+
+    #[test]
     fn a_file_that_begins_with_its_code_ends_as_before() {
         let (text, _) = edit("fn main() {}\r\n", "a").unwrap();
         assert!(text.starts_with("#[cfg(feature = \"memreport\")]\r\ndmd::"), "{text:?}");

@@ -43,3 +43,32 @@ impl Binary {
         Ok(names.map(str::to_owned).collect())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tests_of_a_binary_are_those_that_are_not_ignored() {
+        let binary = |file: &str| {
+            let (file, source) = (PathBuf::from(file), PathBuf::from("/shop/src/lib.rs"));
+            let built = Built {
+                package: "shop".into(),
+                target: "shop".into(),
+                kind: "lib".into(),
+                is_test: true,
+                source,
+                file,
+            };
+            Binary { built, folder: PathBuf::from("/") }
+        };
+        let own = std::env::current_exe().unwrap();
+        let own = binary(own.to_str().unwrap());
+        assert_eq!(own.name(), "shop (shop/src/lib.rs)");
+        let name =
+            "cargo::test::harness::tests::the_tests_of_a_binary_are_those_that_are_not_ignored";
+        assert_eq!(own.tests(Some(name)), Ok(vec![name.to_owned()]));
+        assert_eq!(own.tests(Some("no test is called so")), Ok(Vec::new()));
+        assert!(binary("/bin/false").tests(None).is_err());
+    }
+}

@@ -167,3 +167,35 @@ fn keep(from: &Path, output: &Path, pid: u32, is_wrapped: bool) -> io::Result<Ve
         })
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::keep;
+    use std::fs;
+    use std::path::Path;
+
+    #[test]
+    fn the_recording_of_the_program_has_the_name_and_others_their_pid() {
+        // The pid of the started program, whether it is a wrapper, and the files in their order.
+        for (pid, is_wrapped, expected) in [
+            (40, false, [("out.rec", "40"), ("out.rec.7", "7"), ("out.rec.300", "300")]),
+            (40, true, [("out.rec", "7"), ("out.rec.40", "40"), ("out.rec.300", "300")]),
+            (5, false, [("out.rec.7", "7"), ("out.rec.40", "40"), ("out.rec.300", "300")]),
+        ] {
+            let folder = tempfile::tempdir().unwrap();
+            let from = folder.path().join("from");
+            fs::create_dir(&from).unwrap();
+            for name in ["7", "300", "40", "no number"] {
+                fs::write(from.join(name), name).unwrap();
+            }
+            let kept = keep(&from, &folder.path().join("out.rec"), pid, is_wrapped).unwrap();
+            let found = kept.iter().map(|path| {
+                let name = path.file_name().and_then(|name| name.to_str()).unwrap();
+                (name.to_owned(), fs::read_to_string(path).unwrap())
+            });
+            let expected = expected.map(|(name, text)| (name.to_owned(), text.to_owned()));
+            assert_eq!(found.collect::<Vec<_>>(), expected, "{pid} {is_wrapped}");
+            assert!(Path::new(&from.join("no number")).exists());
+        }
+    }
+}

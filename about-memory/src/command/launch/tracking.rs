@@ -85,3 +85,23 @@ impl Tracking {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_without_dmd_is_tracked_by_the_library_and_said_to_be() {
+        let tracking = |without_dmd, children| Tracking { preload: None, without_dmd, children };
+        let own = tracking(None, false);
+        assert!(!own.is_preloaded() && own.note().is_none());
+        assert!(own.silence().contains("is `dmd::global_allocator!();` in the program"));
+        let preloaded = tracking(Some(PathBuf::from("shop")), false);
+        assert!(preloaded.is_preloaded());
+        assert!(preloaded.silence().contains("did not load the library"));
+        let note = preloaded.note().expect("it is tracked in another way");
+        assert!(note.starts_with("shop has no DMD") && note.ends_with("see --children"), "{note}");
+        let note = tracking(Some(PathBuf::from("shop")), true).note();
+        assert!(!note.expect("it is tracked in another way").contains("--children"));
+    }
+}

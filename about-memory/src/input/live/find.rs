@@ -46,14 +46,16 @@ pub fn program(pid: u32) -> Result<Program, LiveError> {
         .chain(socket_of(pid))
         .find(|socket| is_socket(socket))
         .map(|socket| Program { pid, socket });
-    found.ok_or_else(|| match (user(), process.uid()) {
-        (own, theirs) if own != 0 && own != theirs => LiveError::NotAllowed(pid),
-        _ => LiveError::NotServing(
-            pid,
-            place::folder(std::env::var_os("XDG_RUNTIME_DIR"), user())
-                .join(place::socket_name(pid)),
-        ),
-    })
+    found.ok_or_else(|| without_socket(pid, user(), process.uid()))
+}
+
+/// Returns the reason why a process has no socket, by this user's number and that of its user.
+fn without_socket(pid: u32, own: u32, theirs: u32) -> LiveError {
+    if own != 0 && own != theirs {
+        return LiveError::NotAllowed(pid);
+    }
+    let folder = place::folder(std::env::var_os("XDG_RUNTIME_DIR"), own);
+    LiveError::NotServing(pid, folder.join(place::socket_name(pid)))
 }
 
 /// Returns the folders of this user's sockets; for root, the folders of all users.
@@ -193,6 +195,24 @@ mod tests {
         assert!(socket(NOBODY).exists());
         drop(other_namespace);
         assert!(matches!(program(NOBODY), Err(LiveError::NoProcess(NOBODY))));
+    }
+
+    #[test]
+    fn a_process_of_another_user_may_have_a_socket_that_only_root_sees() {
+        for (own, theirs, is_allowed) in [
+            (0, 0, true),
+            (0, 1000, true),
+            (1000, 1000, true),
+            (1000, 0, false),
+            (1000, 1001, false),
+        ] {
+            let found = match without_socket(7, own, theirs) {
+                LiveError::NotServing(7, _) => true,
+                LiveError::NotAllowed(7) => false,
+                error => panic!("{error}"),
+            };
+            assert_eq!(found, is_allowed, "{own} {theirs}");
+        }
     }
 
     #[test]

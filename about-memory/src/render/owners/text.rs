@@ -89,7 +89,7 @@ impl Lines<'_> {
         let share = percent(bytes.into(), self.heap.into());
         let blocks = if blocks == 0 { String::new() } else { number(blocks) };
         let (wide, count) = (self.bytes, self.blocks);
-        let taken = wide + 10 + count + 1 + before.chars().count();
+        let taken = wide + 10 + count + before.chars().count();
         let room = self.shown.columns.saturating_sub(taken).max(MIN_NAME);
         let name = shorten(name, room);
         writeln!(self.out, "{:>wide$} {share:>7.2}% {blocks:>count$}{before}{name}", number(bytes))
@@ -119,4 +119,38 @@ fn name(row: &OwnerRow) -> String {
         figures.push(format!("{least}{copies:.0} % copies"));
     }
     if figures.is_empty() { name } else { format!("{name}  ({})", figures.join("; ")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use memreport_analysis::ownership::OwnerTreeOptions;
+    use memreport_analysis::read::read_slice;
+    use memreport_analysis::symbols::Types;
+
+    use super::*;
+
+    #[test]
+    fn a_name_takes_the_columns_beside_the_figures() {
+        let name = "shop::".repeat(8) + "CARTS";
+        let dump = format!(
+            r#"{{"version":5,"invocation":{{"dmdEnvVar":null,"mode":"scan"}},
+            "blockList":[{{"req":700,"addr":"1000"}}],
+            "memreport":{{"version":1,"statics":[{{"module":"/p","offset":"8","name":"{name}","to":"1000"}}]}},
+            "traceTable":{{}},"frameTable":{{}}}}"#
+        );
+        let dump = read_slice(dump.as_bytes()).unwrap();
+        let tree = OwnerTree::new(&dump, &Types::default(), &OwnerTreeOptions::default()).unwrap();
+        let line = |columns| {
+            let shown = Shown { depth: 0, min: 0.0, filter: "", columns, unreported: false };
+            let mut out = Vec::new();
+            write(&tree, &shown, &mut out).unwrap();
+            String::from_utf8(out).unwrap().lines().last().unwrap().to_owned()
+        };
+        let whole = line(1000);
+        let columns = whole.chars().count();
+        assert!(whole.ends_with(&format!(" static {name}")), "{whole}");
+        assert_eq!(line(columns), whole);
+        let cut = line(columns - 1);
+        assert!(cut.contains('…') && cut.chars().count() == columns - 1, "{cut}");
+    }
 }

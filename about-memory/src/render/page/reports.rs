@@ -89,3 +89,27 @@ fn number(number: f64) -> String {
         _ => json!(number).to_string(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::number;
+
+    #[test]
+    fn numbers_are_short_and_read_back_as_they_are() {
+        for (value, expected) in [
+            (0.0, "0"),
+            (-0.0, "-0"),
+            (1500.0, "1500"),
+            (-7.0, "-7"),
+            (2.5, "2.5"),
+            (999_999_999_999_999.0, "999999999999999"),
+            (1e15, "1000000000000000.0"),
+            (f64::INFINITY, "1e999"),
+            (f64::NEG_INFINITY, "-1e999"),
+        ] {
+            let text = number(value);
+            assert_eq!(text, expected);
+            assert_eq!(text.parse::<f64>().map(f64::to_bits), Ok(value.to_bits()), "{text}");
+        }
+    }
+}

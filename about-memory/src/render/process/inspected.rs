@@ -179,3 +179,28 @@ pub(crate) fn json(inspected: &Inspected, out: &mut dyn Write) -> io::Result<()>
     });
     writeln!(out, "{value}")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::glibc_heap::Block;
+
+    #[test]
+    fn blocks_are_added_up_by_powers_of_two() {
+        let block = |usable| Block { address: 0x1000, usable };
+        let heap = Heap {
+            blocks: [24, 32, 33, 1000, 1000].map(block).into(),
+            free_sizes: vec![64, 48, 1024],
+            ..Heap::default()
+        };
+        let inspected = Inspected { name: "shop".into(), heap, copied: 0, stopped: None };
+        let sum = |blocks, bytes| Sum { blocks, bytes };
+        let class = |used, free| SizeClass { used, free };
+        let expected = BTreeMap::from([
+            (32, class(sum(2, 56), sum(0, 0))),
+            (64, class(sum(1, 33), sum(2, 112))),
+            (1024, class(sum(2, 2000), sum(1, 1024))),
+        ]);
+        assert_eq!(inspected.by_size(), expected);
+    }
+}

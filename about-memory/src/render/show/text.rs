@@ -246,3 +246,25 @@ fn in_a_line(text: &str) -> Cow<'_, str> {
     let words: Vec<&str> = text.split(is_blank).filter(|word| !word.is_empty()).collect();
     words.join(" ").replace('\u{a0}', " ").into()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::in_a_line;
+
+    #[test]
+    fn white_space_of_a_line_collapses_and_ends_are_trimmed() {
+        for (text, expected) in [
+            ("", ""),
+            ("a b", "a b"),
+            (" a b", "a b"),
+            ("a b ", "a b"),
+            ("a b\n", "a b"),
+            ("a  b", "a b"),
+            ("a\t\r\nb", "a b"),
+            ("a\0b", "ab"),
+            ("a\u{a0}b", "a b"),
+        ] {
+            assert_eq!(in_a_line(text), expected, "{text:?}");
+        }
+    }
+}

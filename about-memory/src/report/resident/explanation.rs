@@ -115,3 +115,27 @@ fn notes(snapshots: &[ProcessSnapshot]) -> Vec<String> {
     }
     notes
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::resident::snapshot::tests::snapshot;
+
+    #[test]
+    fn a_heap_that_reports_exceed_is_noted() {
+        for (reported, expected) in [
+            (900, None),
+            (1000, None),
+            (1001, Some("1 bytes more are reported than are allocated: a double report")),
+        ] {
+            let reports = format!(
+                "rss/anonymous/unnamed 2 1000
+                 heap-committed/allocated 2 1000
+                 heap-allocated 2 1000
+                 explicit/cache 1 {reported}"
+            );
+            let notes = notes(&[snapshot(0, &reports)]);
+            assert_eq!(notes, expected.into_iter().collect::<Vec<_>>(), "{reported}");
+        }
+    }
+}

@@ -114,3 +114,21 @@ fn ranges(dump: &Dump) -> Result<Vec<Range<u64>>, ClampError> {
         None => Ok(ranges),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::read::read_slice;
+
+    #[test]
+    fn each_word_counts_as_what_it_becomes() {
+        let text = r#"{"version":5,"invocation":{"dmdEnvVar":null,"mode":"scan"},"blockList":[
+            {"req":64,"addr":"1000","contents":["2000","2008","1000","103f","1001","1040","fff","0","7"]},
+            {"req":32,"addr":"2000"}],"traceTable":{},"frameTable":{}}"#;
+        let mut dump = read_slice(text.as_bytes()).unwrap();
+        let stats = clamp(&mut dump).unwrap();
+        assert_eq!(stats, ClampStats { to_start: 2, into_block: 3, to_nothing: 3, null: 1 });
+        // Zeros at the end are no contents.
+        assert_eq!(dump.words(&dump.contents[0]), [0x2000, 0x2000, 0x1000, 0x1000, 0x1000]);
+    }
+}

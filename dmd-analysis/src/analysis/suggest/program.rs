@@ -110,7 +110,16 @@ fn paths(name: &str) -> impl DoubleEndedIterator<Item = &str> {
 
 #[cfg(test)]
 mod tests {
-    use super::{paths, readable_static};
+    use super::{paths, readable_static, without_arguments};
+
+    #[test]
+    fn a_name_without_arguments_ends_before_them() {
+        let table =
+            [("shop::Cart<u8, Vec<u8>>", "shop::Cart"), ("shop::Cart", "shop::Cart"), ("", "")];
+        for (name, expected) in table {
+            assert_eq!(without_arguments(name), expected);
+        }
+    }
 
     #[test]
     fn paths_have_several_segments_and_no_braces() {

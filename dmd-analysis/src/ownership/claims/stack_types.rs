@@ -97,3 +97,22 @@ fn pattern(name: &str, types: &Types, known: &FxHashMap<String, TypeId>) -> Opti
     let inner = inner.map(|inner| (inner, types.get(inner).size));
     Some(Pattern::Node { leaf: find(&format!("LeafNode<{entries}>"))?, inner })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_buffer_has_the_type_of_its_elements_also_as_one_example() {
+        let known = |name: &str| BlockType::Known(name.to_owned());
+        for (of, expected) in [
+            (known("[shop::Order]"), Some("shop::Order")),
+            (known("one of [u8] and types with equal code"), Some("u8")),
+            (known("shop::Order"), None),
+            (known("Box<[u8]>"), None),
+            (BlockType::Unknown, None),
+        ] {
+            assert_eq!(elements(&of), expected, "{of:?}");
+        }
+    }
+}

@@ -340,3 +340,19 @@ fn a_long_path_is_printed_by_its_ends() {
         "{text}"
     );
 }
+
+#[test]
+fn a_long_field_takes_half_of_a_narrow_line() {
+    let dump = shop();
+    let options = ExplainOptions { width: 72, ..ExplainOptions::default() };
+    let retention = Retention::new(&dump, &options).unwrap();
+    let mut cycles = retention.cycles();
+    let name = "friend_".repeat(8);
+    let fields = vec![member(8, &name)];
+    let members = Members::from([("shop::Customer".into(), Layout { size: 16, fields })]);
+    retention.name_fields(cycles.iter_mut().flat_map(|cycle| &mut cycle.steps), &members);
+    let text = text(|out| write_cycles(&retention, &cycles, 5, out));
+    let pointers = text.lines().filter_map(|line| line.find(", by ").map(|at| &line[at..]));
+    let widths: Vec<usize> = pointers.map(|pointer| pointer.chars().count()).collect();
+    assert_eq!(widths, [36; 3], "{text}");
+}

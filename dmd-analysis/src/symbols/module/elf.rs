@@ -138,3 +138,34 @@ pub(crate) fn function_at<'a, 'b>(
     let inside = function.size == 0 || address - function.address < function.size;
     inside.then_some(function)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_function_ends_after_its_size_or_before_the_next_one() {
+        let function = |address, size, name| Function { address, size, name, others: Vec::new() };
+        let functions =
+            [function(0x10, 8, "sized"), function(0x20, 0, "open"), function(0x30, 4, "last")];
+        for (address, expected) in [
+            (0x0f, None),
+            (0x10, Some("sized")),
+            (0x17, Some("sized")),
+            (0x18, None),
+            (0x20, Some("open")),
+            (0x2f, Some("open")),
+            (0x33, Some("last")),
+            (0x34, None),
+        ] {
+            let found = function_at(&functions, address).map(|function| function.name);
+            assert_eq!(found, expected, "{address:x}");
+        }
+    }
+
+    #[test]
+    fn a_program_with_its_own_debug_information_has_no_link_to_another_file() {
+        let program = std::fs::read("/proc/self/exe").unwrap();
+        assert_eq!(Elf::parse(&program).unwrap().debug_link(), None);
+    }
+}

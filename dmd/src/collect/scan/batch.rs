@@ -22,6 +22,9 @@ pub(super) const UNREADABLE: u64 = u64::MAX;
 /// The number of blocks that one call writes: the kernel takes at most 1024 pieces.
 const BATCH: usize = 512;
 
+/// The longest piece that is written by one call, in bytes. The kernel takes at most 2 GiB.
+pub(super) const MAX_LENGTH: usize = if cfg!(test) { 1 << 16 } else { 1 << 30 };
+
 /// The buffers of the child, which are allocated before the fork.
 pub(super) struct Batch {
     descriptor: c_int,
@@ -71,7 +74,8 @@ impl Batch {
     pub(super) fn write_all(&mut self, blocks: &Blocks, granule: Granule) -> bool {
         let counters = memreport::heap_counters().unwrap_or_default();
         let sums = [counters.live_blocks(), counters.live_bytes()];
-        self.write(&[Piece { start: sums.as_ptr().addr(), length: size_of_val(&sums) }]);
+        let sums = Piece { start: sums.as_ptr().addr(), length: size_of_val(&sums) };
+        self.failed |= !self.write(&[sums]);
         blocks.for_each(granule, |found| self.add(found));
         self.flush();
         !self.failed
@@ -125,7 +129,6 @@ impl Batch {
 
     /// Writes a piece that may be longer than one call takes.
     fn write_long(&mut self, mut piece: Piece) -> bool {
-        const MAX_LENGTH: usize = 1 << 30;
         while piece.length > MAX_LENGTH {
             if !self.write(&[Piece { length: MAX_LENGTH, ..piece }]) {
                 return false;

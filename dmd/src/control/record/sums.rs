@@ -54,3 +54,23 @@ fn less(counters: HeapCounters, part: HeapCounters) -> HeapCounters {
         frees: counters.frees.saturating_sub(part.frees),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_trackers_blocks_of_other_threads_are_left_out() {
+        let mut own = OwnWork::default();
+        own.allocated(100);
+        own.allocated(20);
+        own.freed(100);
+        let counters =
+            HeapCounters { allocated_bytes: 1000, allocations: 10, freed_bytes: 300, frees: 3 };
+        let expected =
+            HeapCounters { allocated_bytes: 880, allocations: 8, freed_bytes: 200, frees: 2 };
+        assert_eq!(own.without_elsewhere(counters), expected);
+        // Slots that other threads have taken over may count less than was counted here.
+        assert_eq!(own.without_elsewhere(HeapCounters::default()), HeapCounters::default());
+    }
+}

@@ -27,6 +27,10 @@ pub(crate) const fn untagged(address: usize) -> usize {
 /// Maps zeroed pages; returns `None` if the kernel has none left. A page becomes resident when it
 /// is first touched.
 pub(crate) fn map(bytes: usize) -> Option<NonNull<u8>> {
+    #[cfg(test)]
+    if shortage::is_here() {
+        return None;
+    }
     let access = libc::PROT_READ | libc::PROT_WRITE;
     // Miri does not know the flag, and reserves nothing.
     let no_reserve = if cfg!(miri) { 0 } else { libc::MAP_NORESERVE };
@@ -48,6 +52,10 @@ pub(crate) unsafe fn grow_mapping(
     bytes: usize,
     longer: usize,
 ) -> Option<NonNull<u8>> {
+    #[cfg(test)]
+    if shortage::is_here() {
+        return None;
+    }
     // SAFETY: by this function's contract the range is one whole mapping, which the caller owns.
     let pages = unsafe { libc::mremap(start.as_ptr().cast(), bytes, longer, libc::MREMAP_MAYMOVE) };
     if pages == libc::MAP_FAILED {
@@ -122,4 +130,26 @@ pub(crate) fn prefetch_to_write<T>(address: *const T) {
     }
     #[cfg(any(miri, not(target_arch = "x86_64")))]
     let _ = address;
+}
+
+/// A shortage of memory on one thread, for tests.
+#[cfg(test)]
+pub(crate) mod shortage {
+    use std::cell::Cell;
+
+    std::thread_local! {
+        static IS_HERE: Cell<bool> = const { Cell::new(false) };
+    }
+
+    pub(super) fn is_here() -> bool {
+        IS_HERE.get()
+    }
+
+    /// Runs `work`, to which the kernel grants no pages.
+    pub(crate) fn run<R>(work: impl FnOnce() -> R) -> R {
+        IS_HERE.set(true);
+        let result = work();
+        IS_HERE.set(false);
+        result
+    }
 }

@@ -210,4 +210,15 @@ mod tests {
             Some(&[0xab, 1][..])
         );
     }
+
+    #[test]
+    fn the_module_of_an_address_contains_it() {
+        let here = the_module_of_an_address_contains_it as *const () as usize;
+        let (low, high) = module_of(here).expect("the program is loaded");
+        assert!(low <= here && here < high);
+        let library =
+            module_of(libc::getpid as *const () as usize).expect("the C library is loaded");
+        assert!(library != (low, high), "another module");
+        assert_eq!(module_of(16), None);
+    }
 }

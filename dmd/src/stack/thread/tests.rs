@@ -117,6 +117,7 @@ fn another_number_starts_afresh() {
         thread.site_without_stack.set(CachedSite { attribution: 1, site: 2 });
         last.hashed.set(3);
         thread.count_walk(true);
+        assert!(thread.walked.get().is_some());
         thread.renumber(old + 1);
         assert_eq!(thread.number(), old + 1);
         assert_eq!(thread.site_without_stack.get().site, 0);

@@ -241,3 +241,36 @@ fn value(registers: Registers, base: Base) -> usize {
     let is_frame = base == Base::FramePointer;
     select_unpredictable(is_frame, registers.frame_pointer, registers.stack_pointer)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mem::sys;
+    use crate::stack::walk::last::{MAX_FRAMES, OWN_FRAMES};
+    use crate::stack::walk::{modules, registers};
+
+    #[inline(never)]
+    fn walk_at_depth(depth: usize, last: &LastStack) -> End {
+        let end = match depth {
+            0 => {
+                let own = sys::stack_bounds().expect("a thread has a stack");
+                walk(registers::capture(), own, last, OWN_FRAMES)
+            }
+            _ => walk_at_depth(depth - 1, last),
+        };
+        // The call above is no tail call: each has a frame.
+        std::hint::black_box(end)
+    }
+
+    #[test]
+    fn a_stack_that_was_walked_to_its_end_is_reused() {
+        modules::record_loaded(false);
+        let last = LastStack::new();
+        assert_eq!(walk_at_depth(0, &last), End::Outermost);
+        assert_eq!(last.reusable().len(), last.length.get());
+        assert_eq!(walk_at_depth(2 * MAX_FRAMES, &last), End::Truncated);
+        assert!(last.length.get() > 0 && last.reusable().is_empty());
+        assert_eq!(walk_at_depth(3, &last), End::Outermost);
+        assert_eq!(last.reusable().len(), last.length.get());
+    }
+}

@@ -43,3 +43,30 @@ pub(crate) fn walk(innermost: Option<usize>, last: &LastStack) -> bool {
     last.replace_by_addresses(kept);
     is_complete && kept.len() == wanted.len()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[inline(never)]
+    fn walk_at_depth(depth: usize, last: &LastStack) -> bool {
+        let is_complete =
+            if depth == 0 { walk(None, last) } else { walk_at_depth(depth - 1, last) };
+        // The call above is no tail call: each has a frame.
+        std::hint::black_box(is_complete)
+    }
+
+    #[test]
+    fn a_stack_is_complete_if_all_its_frames_fit() {
+        let last = LastStack::new();
+        assert!(walk_at_depth(0, &last));
+        let room = MAX_FRAMES - last.length.get();
+        assert!(walk_at_depth(room, &last));
+        assert_eq!(last.length.get(), MAX_FRAMES);
+        // A little more, and so much more that the unwinder stops.
+        for more in [1, 8, 100] {
+            assert!(!walk_at_depth(room + more, &last), "{more}");
+            assert_eq!(last.length.get(), MAX_FRAMES);
+        }
+    }
+}

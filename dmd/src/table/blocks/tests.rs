@@ -111,3 +111,31 @@ fn ageing_loses_the_race_against_the_owner() {
     });
     assert!(all(&blocks, GLIBC).is_empty());
 }
+
+#[test]
+fn a_small_block_is_removed_with_its_size_and_others_are_left() {
+    let blocks = Box::new(Blocks::new());
+    let [small, large] = [BASE + 0x1000, BASE + 0x2000];
+    let across = BASE + (1 << LEAF_BITS) - 0x20;
+    blocks.insert(GLIBC, small, block(100, 104));
+    blocks.insert(GLIBC, large, block(2 << 20, 2 << 20));
+    blocks.insert(GLIBC, across, block(0x40, 0x48));
+    assert_eq!(blocks.remove_small(GLIBC, small), Some(104));
+    assert_eq!(blocks.remove_small(GLIBC, small), None);
+    assert_eq!(blocks.remove_small(GLIBC, large), None);
+    assert_eq!(blocks.remove_small(GLIBC, across), None);
+    assert_eq!(all(&blocks, GLIBC), [(large, 2 << 20), (across, 0x40)]);
+}
+
+#[test]
+fn pages_of_leaves_without_blocks_are_not_resident() {
+    let blocks = Box::new(Blocks::new());
+    let leaf = (HEADER + GLIBC.words()) * size_of::<u64>();
+    assert_eq!(blocks.untouched_bytes(GLIBC), 0);
+    blocks.insert(GLIBC, BASE, block(8, 24));
+    blocks.insert(GLIBC, BASE + 0x40, block(8, 24));
+    assert_eq!(blocks.untouched_bytes(GLIBC), leaf - 2 * sys::PAGE);
+    // The word of this block is on another page.
+    blocks.insert(GLIBC, BASE + GLIBC.bytes() * WORDS_PER_PAGE, block(8, 24));
+    assert_eq!(blocks.untouched_bytes(GLIBC), leaf - 3 * sys::PAGE);
+}

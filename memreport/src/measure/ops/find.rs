@@ -285,3 +285,72 @@ fn each_block(
         }
     }
 }
+
+#[cfg(all(test, feature = "std"))]
+mod tests {
+    use super::*;
+    use crate::measure::ops::collection::Collection;
+    use crate::measure::ops::measure_with;
+    use crate::tracker::claim::Found;
+    use crate::tracker::findings::Recording;
+
+    /// A tracker of two blocks that does not have every block.
+    struct TwoBlocks;
+
+    const BLOCKS: [Block; 2] = [
+        Block { start: 0x1000, requested: 100, usable: 112, identity: 1 },
+        Block { start: 0x2000, requested: 40, usable: 48, identity: 2 },
+    ];
+
+    impl Tracker for TwoBlocks {
+        fn is_awake(&self) -> bool {
+            true
+        }
+
+        fn tracks_every_block(&self) -> bool {
+            false
+        }
+
+        fn state(&self) -> String {
+            "a test".to_owned()
+        }
+
+        fn look_up(&self, claim: Claim) -> Found {
+            let contains =
+                |block: &Block| (block.start..block.start + block.usable).contains(&claim.address);
+            let block = BLOCKS.into_iter().find(contains);
+            Found { bytes: block.map_or(0, |block| block.usable), block, wrong: None }
+        }
+
+        fn exact_block(&self, _: usize, _: usize) -> Option<usize> {
+            None
+        }
+
+        fn entry_address(&self, _: usize) -> *const u8 {
+            core::ptr::null()
+        }
+
+        fn begin(&self) -> Box<dyn Recording> {
+            unreachable!("nothing is collected")
+        }
+
+        fn own_memory(&self, _: &mut dyn FnMut(&'static str, usize, &'static str)) {}
+    }
+
+    #[test]
+    fn blocks_that_the_tracker_does_not_have_are_computed() {
+        // The words, and the bytes and computed ones of 500 that they should lead to.
+        for (words, expected) in [
+            (&[7, 0x1000, 0x1008, 0x2000][..], (500, 500 - 112 - 48)),
+            (&[0x2008], (500, 500)),
+            (&[0x1000], (500, 500 - 112)),
+            (&[], (500, 500)),
+        ] {
+            let collection = Collection::new(SizeSource::Table(&TwoBlocks), None);
+            let measured = measure_with(&collection, &(), |(), ops| {
+                ops.blocks_by_words(words.iter().copied(), |offset, _| offset == 0, 500);
+            });
+            assert_eq!((measured.bytes, measured.computed), expected, "{words:x?}");
+        }
+    }
+}

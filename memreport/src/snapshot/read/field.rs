@@ -60,3 +60,27 @@ impl fmt::Display for Field<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_field_is_true_where_it_is_for_javascript() {
+        for (field, expected) in [
+            (Field::Missing, false),
+            (Field::Null, false),
+            (Field::Bool(false), false),
+            (Field::Bool(true), true),
+            (Field::Number(0.0), false),
+            (Field::Number(-0.0), false),
+            (Field::Number(f64::NAN), false),
+            (Field::Number(0.1), true),
+            (Field::Text("".into()), false),
+            (Field::Text("0".into()), true),
+            (Field::Composite("".into()), true),
+        ] {
+            assert_eq!(field.is_truthy(), expected, "{field:?}");
+        }
+    }
+}

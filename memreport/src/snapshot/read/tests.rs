@@ -310,3 +310,27 @@ fn the_first_bytes_tell_the_encoding() {
         assert_eq!(outcome(bytes, utf8), expected, "{:?}, {utf8}", bytes.get(..4));
     }
 }
+
+#[test]
+fn a_limit_is_reached_by_as_much_and_exceeded_by_more() {
+    let text = file(r#"{"path": "a"}"#);
+    let of_size = |bytes| {
+        let options = Options { bytes, ..Options::default() };
+        read(&mut text.as_bytes(), options, &mut Lines::default())
+    };
+    let size = text.len() as u64;
+    assert!(of_size(size).is_ok());
+    for less in [1, 2, size - 3] {
+        let limit = size - less;
+        assert!(
+            matches!(of_size(limit), Err(ReadError::TooLarge { limit: found }) if found == limit)
+        );
+    }
+    // The last value in a list begins at the limit for the list, or after it.
+    let with_list = |blanks: usize| {
+        read_text(file(&format!(r#"{{"path": "a", "description": [{}7]}}"#, " ".repeat(blanks))))
+    };
+    let most = (64 << 10) - 1;
+    assert!(with_list(most).is_ok());
+    assert!(matches!(with_list(most + 100), Err(ReadError::LargeValue { limit: 65_536, .. })));
+}

@@ -11,7 +11,7 @@ use crate::failure::Failure;
 pub(super) const MOST: usize = 4096;
 
 /// The longest time for a test without a mutant, in seconds. Slower ones are left out.
-const SLOW: f64 = 10.0;
+const SLOW: f64 = 20.0;
 
 /// The longest time for a quick test, in seconds.
 const QUICK: f64 = 0.5;

@@ -5,13 +5,14 @@ use std::io::Write;
 use super::list::{self, Mutant};
 use super::programs::{End, Group, Program, Test, Tests};
 use super::record::{Outcome, Record};
-use super::tree::{Apart, Built, Tree};
-use super::{FOLDERS, NAMED, PACKAGES};
+use super::tree::{Apart, Built, Targets, Tree};
+use super::{FOLDERS, NAMED, PACKAGES, is_equivalent};
 use crate::failure::Failure;
 
-/// The longest time for the tests of a mutant's package, and again for the others, in seconds that
-/// these take without the mutant.
-const LONGEST: f64 = 30.0;
+/// The longest times for the tests of a mutant's package, and for the others, in seconds that these
+/// take without the mutant. The quickest tests find most.
+const LONGEST_OWN: f64 = 12.0;
+const LONGEST_OTHERS: f64 = 40.0;
 
 /// A mutant, and its place in the record.
 struct Task {
@@ -35,7 +36,7 @@ pub(super) fn run(all: &[Mutant], record: &mut Record, out: &mut dyn Write) -> R
         }
     }
     let mutants: Vec<Mutant> = tasks.iter().map(|task| task.mutant.clone()).collect();
-    let tree = Tree::copy()?;
+    let tree = Tree::copy(&mutants)?;
     writeln!(out, "building {} mutants", mutants.len())?;
     let built = tree.build_switched(&mutants)?;
     writeln!(out, "{} mutants have no switch", built.apart.len())?;
@@ -43,8 +44,9 @@ pub(super) fn run(all: &[Mutant], record: &mut Record, out: &mut dyn Write) -> R
     let own = run.own_tests()?;
     let missed = run.switched_with_own(&own)?;
     run.switched_with_others(&missed, &own)?;
+    // Last, since these builds replace the programs of the others.
     run.singles(&own)?;
-    run.tree.restore(&mutants)
+    run.tree.restore()
 }
 
 struct Run<'a> {
@@ -88,9 +90,12 @@ impl Run<'_> {
                 None => {
                     let folder = folder(&self.tasks[number].mutant);
                     let of_package = own.tests.iter().filter(|test| test.is_of(folder));
-                    let reached = within_time(of_package.filter(|test| test.reaches(number)));
+                    let reached =
+                        within_time(of_package.filter(|test| test.reaches(number)), LONGEST_OWN);
                     let outcome = outcome(&reached, number, Outcome::CaughtByOwn)?;
-                    if outcome == Outcome::Missed {
+                    // No test can find the equivalent ones.
+                    let name = &self.tasks[number].mutant.name;
+                    if outcome == Outcome::Missed && !is_equivalent(name) {
                         missed.push(number);
                     }
                     let note = format!(" ({} own tests reach it)", reached.len());
@@ -103,33 +108,39 @@ impl Run<'_> {
 
     /// Runs the mutants without switches, each in a build of its own.
     fn singles(&mut self, own: &Tests) -> Result<(), Failure> {
-        let mutants: Vec<Mutant> = self.tasks.iter().map(|task| task.mutant.clone()).collect();
         let singles: Vec<usize> = (self.built.apart.iter())
             .filter(|(_, apart)| **apart == Apart::Single)
             .map(|(number, _)| *number)
             .collect();
         if !singles.is_empty() {
             // The other builds stay as they are: they are other files.
-            self.tree.restore(&mutants)?;
+            self.tree.restore()?;
         }
         for number in singles {
             let mutant = &self.tasks[number].mutant;
-            let Some(programs) = self.tree.build_single(mutant)? else {
-                self.set(number, Outcome::Unviable, "")?;
-                continue;
-            };
-            let mut outcome = Outcome::Missed;
-            for group in Group::of(own.tests.iter()) {
-                outcome = match group.end_in(&programs)? {
-                    End::Passed => continue,
-                    End::Failed => Outcome::CaughtByOwn,
-                    End::TimedOut => Outcome::TimedOut,
-                };
-                break;
+            // The tests in the library find most, and building the others takes longer.
+            let mut outcome = self.single(mutant, Targets::Library, own)?;
+            if outcome == Outcome::Missed {
+                outcome = self.single(mutant, Targets::All, own)?;
             }
             self.set(number, outcome, " (alone, with own tests)")?;
         }
         Ok(())
+    }
+
+    /// Builds a mutant alone, and runs its package's own tests.
+    fn single(&self, mutant: &Mutant, targets: Targets, own: &Tests) -> Result<Outcome, Failure> {
+        let Some(programs) = self.tree.build_single(mutant, targets)? else {
+            return Ok(Outcome::Unviable);
+        };
+        for group in Group::of(own.tests.iter()) {
+            match group.end_in(&programs)? {
+                End::Passed => {}
+                End::Failed => return Ok(Outcome::CaughtByOwn),
+                End::TimedOut => return Ok(Outcome::TimedOut),
+            }
+        }
+        Ok(Outcome::Missed)
     }
 
     /// Runs mutants with the tests of other packages that reach them, the quickest first.
@@ -149,7 +160,7 @@ impl Run<'_> {
         for &number in missed {
             let folder = folder(&self.tasks[number].mutant);
             let reached = others.tests.iter().filter(|it| !it.is_of(folder) && it.reaches(number));
-            let within = within_time(reached);
+            let within = within_time(reached, LONGEST_OTHERS);
             let outcome = outcome(&within, number, Outcome::CaughtByOthers)?;
             self.set(number, outcome, &format!(" ({} other tests reach it)", within.len()))?;
         }
@@ -183,12 +194,12 @@ fn outcome(tests: &[&Test], mutant: usize, caught: Outcome) -> Result<Outcome, F
 }
 
 /// Returns the quickest tests.
-fn within_time<'a>(tests: impl Iterator<Item = &'a Test>) -> Vec<&'a Test> {
+fn within_time<'a>(tests: impl Iterator<Item = &'a Test>, longest: f64) -> Vec<&'a Test> {
     let mut seconds = 0.0;
     tests
         .take_while(|test| {
             seconds += test.seconds();
-            seconds < LONGEST
+            seconds < longest
         })
         .collect()
 }

@@ -29,8 +29,11 @@ const LINES: &str = "profile.dev.debug='line-tables-only'";
 /// A test of symbols compares those of its own program with the ones in the process.
 const OWN_TYPES: &str = "profile.dev.package.memreport-analysis.debug=1";
 
-/// Types of the programs that are tested are looked up.
-const TYPES: &str = "profile.dev.package.memreport-tests.debug=true";
+/// Types of the programs that are tested are looked up, and of the tests of assertions.
+const TYPES: [&str; 2] = [
+    "profile.dev.package.memreport-tests.debug=true",
+    "profile.dev.package.memreport-dmd.debug=true",
+];
 
 /// Errors that a mutant has wherever it is planted: a trait that its type does not have, another
 /// type, an operator without an impl, and a name that is not there.
@@ -41,6 +44,8 @@ const OWN_ERRORS: [&str; 6] = ["E0277", "E0308", "E0369", "E0368", "E0600", "E05
 pub(super) struct Tree {
     folder: PathBuf,
     target: PathBuf,
+    /// The files that mutants change, as they were copied: the workspace may change meanwhile.
+    originals: HashMap<String, String>,
 }
 
 /// A mutant that could not be built with the others.
@@ -50,6 +55,14 @@ pub(super) enum Apart {
     Unviable,
     /// It has no switch: it is built alone.
     Single,
+}
+
+/// The tests of a package that are built.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Targets {
+    /// Those in its library.
+    Library,
+    All,
 }
 
 /// A build of several mutants.
@@ -77,9 +90,16 @@ struct CompileError {
 
 impl Tree {
     /// Copies the files of the workspace that have changed since the last copy.
-    pub(super) fn copy() -> Result<Tree, Failure> {
+    pub(super) fn copy(mutants: &[Mutant]) -> Result<Tree, Failure> {
         let folder = build::root().join("target/mutants");
-        let tree = Tree { folder: folder.join("tree"), target: folder.join("build") };
+        let (folder, target) = (folder.join("tree"), folder.join("build"));
+        let mut tree = Tree { folder, target, originals: HashMap::new() };
+        for file in ROOTS.into_iter().chain(mutants.iter().map(|mutant| mutant.file.as_str())) {
+            if !tree.originals.contains_key(file) {
+                let text = fs::read_to_string(build::root().join(file))?;
+                tree.originals.insert(file.to_owned(), text);
+            }
+        }
         let mut git = Command::new("git");
         git.args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]);
         let listed = git.current_dir(build::root()).output()?;
@@ -110,8 +130,8 @@ impl Tree {
     pub(super) fn build_switched(&self, mutants: &[Mutant]) -> Result<Built, Failure> {
         let mut apart = BTreeMap::new();
         for (number, mutant) in mutants.iter().enumerate() {
-            // A macro runs inside the compiler.
-            if mutant.package == "memreport-derive" {
+            // A macro runs inside the compiler. The common build has no jemalloc.
+            if mutant.package == "memreport-derive" || mutant.file.contains("/jemalloc") {
                 apart.insert(number, Apart::Single);
             }
         }
@@ -149,8 +169,7 @@ impl Tree {
         }
         let mut lines = Lines::new();
         for (file, mutants) in files {
-            let original = fs::read_to_string(build::root().join(file))?;
-            let mut switched = switches::insert(&original, &mutants)?;
+            let mut switched = switches::insert(&self.originals[file], &mutants)?;
             for (number, _) in mutants {
                 if !switched.lines.iter().any(|(with_switch, _)| *with_switch == number) {
                     apart.insert(number, Apart::Single);
@@ -166,26 +185,31 @@ impl Tree {
     }
 
     /// Builds a package's own tests with a mutant alone. Returns `None` if it does not compile.
-    pub(super) fn build_single(&self, mutant: &Mutant) -> Result<Option<Vec<Program>>, Failure> {
-        let original = fs::read_to_string(build::root().join(&mutant.file))?;
-        self.write(&mutant.file, switches::replace(&original, mutant).as_bytes())?;
-        let messages = self.build(super::own_tests(&mutant.package))?;
+    pub(super) fn build_single(
+        &self,
+        mutant: &Mutant,
+        targets: Targets,
+    ) -> Result<Option<Vec<Program>>, Failure> {
+        let original = &self.originals[&mutant.file];
+        self.write(&mutant.file, switches::replace(original, mutant).as_bytes())?;
+        let mut tests = super::own_tests(&mutant.package).to_vec();
+        tests.retain(|word| targets == Targets::All || *word != "--test=*");
+        let messages = self.build(&tests)?;
         self.write(&mutant.file, original.as_bytes())?;
         Ok(messages.errors.is_empty().then_some(messages.programs))
     }
 
-    /// Makes all files equal to the workspace's.
-    pub(super) fn restore(&self, mutants: &[Mutant]) -> Result<(), Failure> {
-        for file in ROOTS.into_iter().chain(mutants.iter().map(|mutant| mutant.file.as_str())) {
-            self.write(file, &fs::read(build::root().join(file))?)?;
-        }
-        Ok(())
+    /// Removes all mutants.
+    pub(super) fn restore(&self) -> Result<(), Failure> {
+        self.originals.iter().try_for_each(|(file, text)| self.write(file, text.as_bytes()))
     }
 
     fn build(&self, tests: &[&str]) -> Result<Messages, Failure> {
         let mut cargo = build::cargo();
         cargo.current_dir(&self.folder).args(["build", "--tests", "--keep-going"]).args(tests);
-        cargo.args(["--config", LINES, "--config", TYPES, "--config", OWN_TYPES]);
+        for config in [LINES, OWN_TYPES].into_iter().chain(TYPES) {
+            cargo.args(["--config", config]);
+        }
         cargo.args(["--message-format=json", "--quiet", "--target-dir"]).arg(&self.target);
         cargo.env("CARGO_INCREMENTAL", "1");
         let output = cargo.stderr(Stdio::piped()).output()?;

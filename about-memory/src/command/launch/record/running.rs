@@ -194,4 +194,24 @@ mod tests {
         let expected = "/no/such/folder: there is no such folder; name another file with --output";
         assert_eq!(error, expected);
     }
+
+    #[test]
+    fn the_progress_has_size_rate_and_losses() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), [0; 1234]).unwrap();
+        let (mut rate, begin) = (Rate::default(), Instant::now());
+        let mut words = |seconds, events, lost| {
+            rate.words(
+                begin + Duration::from_secs(seconds),
+                WireWritten { events, lost },
+                file.path(),
+            )
+        };
+        assert_eq!(words(0, Some(100), None), "recording: 1234 bytes");
+        assert_eq!(words(2, Some(700), Some(5)), "recording: 1234 bytes, 300 events/s, 5 lost");
+        assert_eq!(words(3, None, None), "recording: 1234 bytes");
+        // The rate is of what came since the last look.
+        assert_eq!(words(4, Some(900), None), "recording: 1234 bytes");
+        assert_eq!(words(5, Some(950), None), "recording: 1234 bytes, 50 events/s");
+    }
 }

@@ -231,16 +231,8 @@ impl Watch<'_> {
     /// Removes the oldest snapshot of a process: a program that runs for days must not fill the
     /// disk. The one of the peak stays, if it was requested.
     fn remove_oldest(&mut self, pid: u32) {
-        let is_its = |snapshot: &SavedSnapshot| snapshot.pid == pid;
-        let count = self.snapshots.iter().filter(|snapshot| is_its(snapshot)).count();
-        let is_peak = |snapshot: &SavedSnapshot| is_its(snapshot) && snapshot.is_near_peak();
-        // Each is higher than the ones before.
-        let peak = self.snapshots.iter().rposition(is_peak).filter(|_| self.args.options.at_peak);
         let most = usize::try_from(self.args.options.keep).unwrap_or(usize::MAX);
-        if count > most
-            && let Some(oldest) = (0..self.snapshots.len())
-                .find(|place| is_its(&self.snapshots[*place]) && Some(*place) != peak)
-        {
+        if let Some(oldest) = oldest(&self.snapshots, pid, most, self.args.options.at_peak) {
             let oldest = self.snapshots.remove(oldest);
             // The file may be gone already.
             let _ = fs::remove_file(oldest.report);
@@ -284,5 +276,49 @@ fn send_signal(pid: u32, signal: i32) {
     if let (Some(pid), Some(signal)) = (pid, Signal::from_named_raw(signal)) {
         // The process may have ended meanwhile.
         let _ = kill_process(pid, signal);
+    }
+}
+
+/// Returns the place of the oldest snapshot of a process, if it has more than `most`. The highest
+/// one near the peak counts, but stays if that is wanted.
+fn oldest(snapshots: &[SavedSnapshot], pid: u32, most: usize, keeps_peak: bool) -> Option<usize> {
+    let is_its = |snapshot: &SavedSnapshot| snapshot.pid == pid;
+    let is_peak = |snapshot: &SavedSnapshot| is_its(snapshot) && snapshot.is_near_peak();
+    // Each is higher than the ones before.
+    let peak = snapshots.iter().rposition(is_peak).filter(|_| keeps_peak);
+    let count = snapshots.iter().filter(|snapshot| is_its(snapshot)).count();
+    let removable = |place: &usize| is_its(&snapshots[*place]) && Some(*place) != peak;
+    (0..snapshots.len()).find(removable).filter(|_| count > most)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_snapshot_of_a_process_goes_and_its_peak_stays() {
+        let saved = |(pid, moment): (u32, &str)| SavedSnapshot {
+            pid,
+            report: PathBuf::new(),
+            dump: PathBuf::new(),
+            moment: moment.to_owned(),
+            after: Duration::ZERO,
+        };
+        let peak = dmd::run::NEAR_PEAK;
+        let one = [(2, "a"), (1, "b"), (1, "c")];
+        let first_is_peak = [(1, peak), (1, "b"), (2, peak)];
+        let two_peaks = [(1, peak), (1, peak), (1, "c")];
+        for (snapshots, most, keeps_peak, expected) in [
+            (one, 2, false, None),
+            (one, 1, false, Some(1)),
+            (first_is_peak, 1, false, Some(0)),
+            // The peak of another process is later, and does not count.
+            (first_is_peak, 1, true, Some(1)),
+            (two_peaks, 2, true, Some(0)),
+            (two_peaks, 3, true, None),
+        ] {
+            let found = oldest(&snapshots.map(saved), 1, most, keeps_peak);
+            assert_eq!(found, expected, "{snapshots:?}, {most}, {keeps_peak}");
+        }
     }
 }

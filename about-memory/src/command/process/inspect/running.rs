@@ -54,3 +54,33 @@ fn no_heap(pid: u32, mappings: &[Mapping]) -> String {
          have {private} bytes"
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::no_heap;
+    use crate::other_process::Mapping;
+
+    #[test]
+    fn the_reason_why_there_is_no_heap_is_named() {
+        let mapping = |path: &str, is_writable, inode| Mapping {
+            range: 0x1000..0x3000,
+            path: path.to_owned(),
+            is_writable,
+            inode,
+            offset: 0,
+        };
+        let of = |path| {
+            no_heap(7, &[mapping(path, true, 9), mapping("", true, 0), mapping("", false, 0)])
+        };
+        for (path, reason) in [
+            ("/lib/libc.so.6", "it has not allocated anything by glibc's malloc"),
+            ("/lib/libjemalloc.so.2", "its allocator is jemalloc"),
+            ("/lib/ld-musl-x86_64.so.1", "its allocator is musl's malloc"),
+            ("/bin/static", "it is statically linked, or its C library is not glibc"),
+        ] {
+            let text = of(path);
+            assert!(text.contains(&format!("can read: {reason}.")), "{text}");
+            assert!(text.ends_with("have 8192 bytes"), "{text}");
+        }
+    }
+}

@@ -40,6 +40,16 @@ pub(crate) fn take(
     every: Duration,
     notes: &mut dyn Write,
 ) -> Result<bool, Failure> {
+    take_each(args, every, notes, |path, notes| super::take(args, path, notes))
+}
+
+/// Takes snapshots at intervals by `take_one`, which returns whether one is incomplete.
+fn take_each(
+    args: &SnapshotArgs,
+    every: Duration,
+    notes: &mut dyn Write,
+    mut take_one: impl FnMut(&Path, &mut dyn Write) -> Result<bool, Failure>,
+) -> Result<bool, Failure> {
     let SeriesArgs { count, keep, .. } = args.series;
     let mut taken: VecDeque<PathBuf> = VecDeque::new();
     let (mut tried, mut any_incomplete) = (0, false);
@@ -47,7 +57,7 @@ pub(crate) fn take(
         let next = Instant::now() + every;
         let path = named(&args.output, SystemTime::now());
         tried += 1;
-        match super::take(args, &path, notes) {
+        match take_one(&path, notes) {
             Ok(is_incomplete) => {
                 any_incomplete |= is_incomplete;
                 taken.push_back(path);
@@ -109,5 +119,41 @@ mod tests {
         ] {
             assert_eq!(named(Path::new(file), time), Path::new(expected));
         }
+    }
+
+    #[derive(clap::Parser)]
+    struct Words {
+        #[command(flatten)]
+        args: SnapshotArgs,
+    }
+
+    /// Takes snapshots with these results. Returns the number that were tried, and the notes.
+    fn series(
+        words: &[&str],
+        results: Vec<Result<bool, LiveError>>,
+    ) -> (usize, Result<bool, String>, String) {
+        let words = [&["snapshot", "4711", "--output", "heap.gz", "--every", "1s"], words].concat();
+        let args = <Words as clap::Parser>::try_parse_from(words).unwrap().args;
+        let (mut tried, mut notes, mut results) = (0, Vec::new(), results.into_iter());
+        let taken = take_each(&args, Duration::from_millis(1), &mut notes, |_, _| {
+            tried += 1;
+            Ok(results.next().expect("no more are tried")?)
+        });
+        let taken = taken.map_err(|error| error.to_string());
+        (tried, taken, String::from_utf8(notes).unwrap())
+    }
+
+    #[test]
+    fn only_the_first_snapshot_must_succeed() {
+        let busy = || Err(LiveError::NotAllowed(4711));
+        let ended = || Err(LiveError::NoProcess(4711));
+        let (tried, taken, notes) = series(&[], vec![busy()]);
+        assert!(tried == 1 && taken.is_err() && notes.is_empty(), "{notes}");
+        let (tried, taken, notes) = series(&[], vec![Ok(false), busy(), Ok(true), ended()]);
+        assert_eq!((tried, taken), (4, Ok(true)));
+        assert!(notes.contains("; tried again at the next interval\n"), "{notes}");
+        assert!(notes.ends_with("the program has ended\n"), "{notes}");
+        let (tried, taken, notes) = series(&["--count", "2"], vec![Ok(false), busy()]);
+        assert_eq!((tried, taken, notes.lines().count()), (2, Ok(false), 1));
     }
 }

@@ -215,3 +215,26 @@ fn figures_of(process: &ProcessPage<'_>) -> Value {
         "heap-unclassified": explicit.and_then(unclassified),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_list_of_reports_counts() {
+        let report = |path| {
+            format!(
+                r#"{{"process":"p","path":"{path}","kind":2,"units":0,"amount":7,"description":"d"}}"#
+            )
+        };
+        let text = format!(
+            r#"{{"version":1,"hasMozMallocUsableSize":true,"reports":[{}],"reports":[{}]}}"#,
+            report("first"),
+            report("last")
+        );
+        let mut both = Checked::default();
+        read::read(&mut text.as_bytes(), Options::default(), &mut both).unwrap();
+        let written = String::from_utf8(both.reports.finish(None, true)).unwrap();
+        assert!(written.contains("last") && !written.contains("first"), "{written}");
+    }
+}

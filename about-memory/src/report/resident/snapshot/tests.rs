@@ -28,6 +28,25 @@ pub(crate) fn snapshot(minute: u64, reports: &str) -> ProcessSnapshot {
 }
 
 #[test]
+fn threads_are_counted_by_a_report_of_that_unit_alone() {
+    let threads = |reports: &[(&str, f64, f64)]| {
+        let mut snapshots = ProcessSnapshots::default();
+        for (path, units, amount) in reports {
+            let text = format!(
+                r#"{{"version":1,"hasMozMallocUsableSize":true,"reports":[{{"process":"p","path":"{path}","kind":2,"units":{units},"amount":{amount},"description":""}}]}}"#
+            );
+            let mut one = ProcessSnapshots::default();
+            read(&mut text.as_bytes(), Options::default(), &mut one).unwrap();
+            snapshots.processes.append(&mut one.processes);
+        }
+        snapshots.processes["p"].threads
+    };
+    assert_eq!(threads(&[("threads", 1.0, 12.0)]), 12);
+    assert_eq!(threads(&[("threads", 2.0, 12.0)]), 0);
+    assert_eq!(threads(&[("connections", 1.0, 12.0)]), 0);
+}
+
+#[test]
 fn reports_are_added_up_by_kind() {
     let snapshot = snapshot(
         2,

@@ -32,6 +32,7 @@ fn derived(frames: &str) -> String {
 fn library_functions_show_the_type() {
     let table = [
         ("new<subject::Tree> @ alloc/boxed.rs", "Box<subject::Tree>"),
+        ("new_uninit_slice<subject::Tree> @ alloc/boxed.rs", "[subject::Tree]"),
         (
             "f @ alloc/alloc.rs\nwith_capacity_in<u32, alloc::alloc::Global> @ alloc/raw_vec/mod.rs",
             "[u32]",

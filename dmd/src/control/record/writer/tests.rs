@@ -6,7 +6,10 @@ use std::path::PathBuf;
 use flate2::read::MultiGzDecoder;
 
 use super::*;
+use crate::sample::rate::SamplingRate;
 use crate::stack::thread::Thread;
+use crate::table::epoch::Epoch;
+use crate::table::packed_block::Block;
 
 /// A writer, and its file, which is removed with this value.
 struct Writing {
@@ -92,4 +95,20 @@ fn a_site_is_known_from_its_first_event_on() {
     let known = [2, 3, 5].map(|number| writing.writer.known(SiteId::from_number(number)));
     assert_eq!(known, [KnownSite::Own, KnownSite::Program, KnownSite::Written]);
     assert_eq!(writing.writer.sites.len(), 6);
+}
+
+#[test]
+fn each_event_of_the_program_is_counted() {
+    let mut writing = Writing::new("events");
+    let (site, epoch, rate) = (SiteId::UNKNOWN, Epoch::FIRST, SamplingRate::EVERY);
+    let block = Block { requested: 8, usable: 24, site, epoch, rate, time: 0 };
+    for event in [
+        Event::Allocated { address: 32, block },
+        Event::Freed { address: 32, block, freed_at: SiteId::UNKNOWN },
+        Event::Allocated { address: 64, block },
+    ] {
+        let happened = TimedEvent { time: 0, thread: 0, event };
+        writing.writer.write_event(&happened).expect("there is room");
+    }
+    assert_eq!(writing.writer.events, 3);
 }

@@ -39,3 +39,26 @@ impl Frame {
         self.saved == Frame::INTERRUPTED
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interrupted_frame_is_opaque_and_a_saved_address_is_neither() {
+        let frame = |saved| Frame { saved, ..Frame::default() };
+        for (saved, is_opaque, is_interrupted) in [
+            (Frame::UNCHANGED, false, false),
+            (Frame::OPAQUE, true, false),
+            (Frame::INTERRUPTED, true, true),
+            (0x7fff_ffff_fff8, false, false),
+        ] {
+            let frame = frame(saved);
+            assert_eq!(
+                (frame.is_opaque(), frame.is_interrupted()),
+                (is_opaque, is_interrupted),
+                "{saved:x}"
+            );
+        }
+    }
+}
