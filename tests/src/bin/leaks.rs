@@ -4,7 +4,7 @@
 //! up to twenty that nothing refers to. It prints the number of leaked blocks, their requested and
 //! their usable bytes, and waits for the end of its input.
 //!
-//! It needs no crate, so that the compiler alone can build it under LeakSanitizer.
+//! It needs no crate, so that the compiler alone can build it under `LeakSanitizer`.
 #![allow(unsafe_code, reason = "leaks by hand, and blocks of C")]
 
 use std::cell::RefCell;
@@ -116,8 +116,7 @@ fn hold_all(
     wait: mpsc::Receiver<()>,
 ) {
     TABLE.lock().expect("nobody panics").get_or_insert_default();
-    for number in 0..40 {
-        let key = number as u64;
+    for (by_hand, key) in BY_HAND.iter().zip(0_u64..) {
         match random.below(7) {
             0 => HELD.lock().expect("nobody panics").push(Box::new(bytes(random))),
             1 => {
@@ -132,7 +131,7 @@ fn hold_all(
             4 => {
                 // SAFETY: a plain call.
                 let block = unsafe { malloc(1 + random.below(300)) };
-                BY_HAND[number].store(block, Ordering::Relaxed);
+                by_hand.store(block, Ordering::Relaxed);
             }
             5 => OF_THREAD.with_borrow_mut(|held| held.push("text of a thread".into())),
             _ => {
@@ -161,7 +160,7 @@ fn leak(random: &mut Random, leaked: &mut Leaked) {
             let list: Vec<Box<u64>> = (0..1 + random.below(9) as u64).map(Box::new).collect();
             list.iter().for_each(|one| leaked.add(&raw const **one, 8));
             leaked.add(list.as_ptr(), list.capacity() * 8);
-            std::mem::forget(list);
+            let _leaked = list.leak();
         }
         // A cycle of counted nodes, each with a block of its own.
         2 => {

@@ -108,6 +108,7 @@ struct Node {
 
 /// Collections from which entries were removed: the pointers to them are still there, unused.
 struct Emptied {
+    #[expect(clippy::vec_box, reason = "each entry must be a block of its own")]
     list: Vec<Box<Entry>>,
     queue: VecDeque<Box<Entry>>,
     tree: BTreeMap<u8, Box<Entry>>,
