@@ -69,14 +69,16 @@ mod tests {
             inode,
             offset: 0,
         };
+        // No process has this number, so that no program's file is looked at.
         let of = |path| {
-            no_heap(7, &[mapping(path, true, 9), mapping("", true, 0), mapping("", false, 0)])
+            no_heap(0, &[mapping(path, true, 9), mapping("", true, 0), mapping("", false, 0)])
         };
         for (path, reason) in [
             ("/lib/libc.so.6", "it has not allocated anything by glibc's malloc"),
             ("/lib/libjemalloc.so.2", "its allocator is jemalloc"),
-            ("/lib/ld-musl-x86_64.so.1", "its allocator is musl's malloc"),
-            ("/bin/static", "it is statically linked, or its C library is not glibc"),
+            ("/lib/ld-musl-x86_64.so.1", "its C library is musl, and only glibc's malloc is known"),
+            ("/lib/libc-of-others.so.1", "its C library is not glibc"),
+            ("/bin/static", "it is statically linked"),
         ] {
             let text = of(path);
             assert!(text.contains(&format!("can read: {reason}.")), "{text}");
