@@ -78,9 +78,8 @@ fn fill() {
     let entry = |key| Box::new(Entry { key, text: vec![1; 1_000] });
     *locked(&CACHE) = (0..100).map(entry).collect();
     let page = Arc::new(Page { text: vec![2; 70_000] });
-    // Without spare room, in which an old pointer may be.
-    *locked(&SHELF) = vec![Arc::clone(&page)];
-    *locked(&WINDOW) = vec![page];
+    locked(&SHELF).push(Arc::clone(&page));
+    locked(&WINDOW).push(page);
     *locked(&TREE) = Some(tree(9));
     let list = (0..10_000).fold(None, |next, number| Some(Box::new(Link { number, next })));
     *locked(&LIST) = list;
