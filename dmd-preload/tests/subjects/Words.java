@@ -1,4 +1,7 @@
-/** Counts words in threads of its own, so that the virtual machine compiles, collects and ends threads. */
+/**
+ * Counts words in threads of its own, so that the virtual machine compiles, collects and ends
+ * threads.
+ */
 public class Words {
     public static void main(String[] arguments) throws InterruptedException {
         long[] sums = new long[20];

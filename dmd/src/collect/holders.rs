@@ -23,6 +23,8 @@ use super::claims::words::{ClaimWords, address_of};
 use crate::mem::local_interner::LocalInterner;
 use crate::mem::pages::PageList;
 use crate::mem::sys;
+use crate::sample::options::Mode;
+use crate::sample::plan;
 use crate::stack::site;
 use crate::table::BLOCKS;
 use crate::table::blocks::{Granule, LiveBlock};
@@ -83,7 +85,7 @@ pub(crate) struct Holders {
     holders: PageList<Holder>,
     /// Words of the program's data that point into reported blocks.
     pub(crate) reported: PageList<usize>,
-    /// All words of the program's data that lead to blocks.
+    /// All words of the program's data that lead to blocks, in mode `scan`. No other dump has them.
     pub(crate) statics: PageList<StaticWord>,
 }
 
@@ -152,6 +154,7 @@ impl Holders {
         if !enabled::is_enabled() {
             return;
         }
+        let is_scan = plan::mode() == Mode::Scan;
         for pointer in skipped.as_slice() {
             if let Some(found) = BLOCKS.starting_at(self.granule, pointer.start)
                 && found.packed.word() == pointer.identity
@@ -163,7 +166,9 @@ impl Holders {
             let high = high.min(low.saturating_add(MAX_DATA_BYTES));
             each_word(low, high, |address, word| {
                 let Some(found) = BLOCKS.enclosing(self.granule, word) else { return };
-                self.statics.push(StaticWord::read(address, word, (low, high)));
+                if is_scan {
+                    self.statics.push(StaticWord::read(address, word, (low, high)));
+                }
                 if !self.follow(found, Holder::Static(address), claims) {
                     self.reported.push(address);
                 }

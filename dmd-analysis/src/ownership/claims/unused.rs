@@ -94,7 +94,7 @@ impl Word<'_> {
         let types = self.types;
         let of = types.get(of);
         let end = start.saturating_add(of.size);
-        if end <= self.at || self.at + 8 <= start {
+        if of.size == 0 || end <= self.at || self.at + 8 <= start {
             return false;
         }
         self.types_left = self.types_left.saturating_sub(1);
