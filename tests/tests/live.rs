@@ -14,6 +14,8 @@ use clap::Parser;
 use flate2::read::GzDecoder;
 use memreport::serve::Request;
 
+use crate::executable::install;
+
 const SERVED: &str = env!("CARGO_BIN_EXE_served");
 
 /// A program that serves until it is dropped.
@@ -407,7 +409,7 @@ fn programs_of_two_users_refuse_each_other() {
     }
     // A copy that everybody may run.
     let copy = program.folder.join("served");
-    std::fs::copy(SERVED, &copy).expect("it is copied");
+    install(SERVED.as_ref(), &copy, 0o755);
     let ask = |socket: &Path| {
         let mut other = Command::new(&copy);
         let output = other.arg(format!("ask={}", socket.display())).uid(65534).gid(65534).output();
@@ -419,12 +421,13 @@ fn programs_of_two_users_refuse_each_other() {
     assert!(message.contains("refused: this program is another user's"), "{message}");
     // Our own client refuses as well: this test as another user, in a process of its own.
     let itself = program.folder.join("live");
-    std::fs::copy(std::env::current_exe().expect("it runs"), &itself).expect("it is copied");
+    install(&std::env::current_exe().expect("it runs"), &itself, 0o755);
     let mut client = Command::new(&itself);
-    client.args(["--exact", "a_client_refuses_a_program_of_another_user", "--ignored"]);
+    client.args(["--exact", "live::a_client_refuses_a_program_of_another_user", "--ignored"]);
     client.env(SOCKET, &program.socket).uid(65534).gid(65534).current_dir("/");
     let output = client.output().expect("it runs");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    let printed = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && printed.contains("1 passed"), "{printed}");
     let private = std::fs::Permissions::from_mode(0o600);
     std::fs::set_permissions(&program.socket, private).expect("ours");
     assert!(ask(&program.socket).contains("PermissionDenied"));

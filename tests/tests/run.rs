@@ -10,6 +10,8 @@ use about_memory::command::launch::run::{self, RunArgs};
 use clap::Parser;
 use flate2::read::GzDecoder;
 
+use crate::executable::install;
+
 const MOMENTS: &str = env!("CARGO_BIN_EXE_moments");
 
 /// Parses the arguments of `about-memory run`.
@@ -269,11 +271,10 @@ impl Scratch {
     }
 
     fn file(&self, name: &str, text: &[u8], mode: u32) -> PathBuf {
-        use std::os::unix::fs::PermissionsExt;
-        let path = self.0.join(name);
-        std::fs::write(&path, text).expect("written");
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode))
-            .expect("its own file");
+        let (path, text_alone) = (self.0.join(name), self.0.join("text-alone"));
+        std::fs::write(&text_alone, text).expect("written");
+        install(&text_alone, &path, mode);
+        std::fs::remove_file(text_alone).expect("its own file");
         path
     }
 }

@@ -13,6 +13,8 @@ use std::time::Duration;
 use about_memory::{Cli, Context};
 use clap::Parser;
 
+use crate::executable::install;
+
 const MOMENTS: &str = env!("CARGO_BIN_EXE_moments");
 const SERVED: &str = env!("CARGO_BIN_EXE_served");
 const HELD: &str = env!("CARGO_BIN_EXE_held");
@@ -79,8 +81,7 @@ fn set_user_id(program: &str, folder: &Folder) -> Option<PathBuf> {
         return None;
     }
     let copy = folder.0.join("program");
-    fs::copy(program, &copy).expect("it is copied");
-    fs::set_permissions(&copy, fs::Permissions::from_mode(0o4755)).expect("ours");
+    install(program.as_ref(), &copy, 0o4755);
     // A file system may be mounted so that the bit has no effect.
     let mut command = Command::new("sh");
     command.args(["-c", "\"$0\" wait 1 & sleep 0.3; stat -c %u /proc/$!/mem; wait"]).arg(&copy);
@@ -127,8 +128,7 @@ fn set_user_id_programs_ignore_the_environment() {
 fn set_user_id_servers_choose_their_own_folder() {
     let folder = Folder::new("setuid-server");
     let Some(program) = set_user_id(MOMENTS, &folder) else { return };
-    fs::copy(SERVED, &program).expect("it is copied");
-    fs::set_permissions(&program, fs::Permissions::from_mode(0o4755)).expect("ours");
+    install(SERVED.as_ref(), &program, 0o4755);
     // A folder that passes the check of the owner, such as one that root left somewhere.
     let private = folder.0.join("private");
     fs::create_dir(&private).expect("a folder");

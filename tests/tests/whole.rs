@@ -5,6 +5,7 @@ mod balance;
 mod census;
 mod contended;
 mod dumps;
+mod executable;
 mod exhaustion;
 mod late_start;
 mod leaks;
