@@ -25,7 +25,7 @@ mod core_file;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use collect::Extent;
+pub(crate) use collect::{Extent, Pause};
 pub(crate) use core_file::read_core;
 pub(crate) use image::Image;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]

@@ -14,4 +14,7 @@ pub(crate) use maps::mappings;
 pub(crate) use maps::parse;
 pub(crate) use maps::{Mapping, is_c_library};
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-pub(crate) use running::{ProcessError, Registers, State, Stop, Stopped, Traced, state, threads};
+pub(crate) use running::{
+    Functions, HeldSignals, ProcessError, Registers, State, Stop, Stopped, Traced, copy_memory,
+    exported, state, threads,
+};

@@ -2,6 +2,7 @@
 //! or a core file.
 
 use std::ops::Range;
+use std::time::Duration;
 
 use memreport_analysis::read::StaticPlace;
 
@@ -37,6 +38,14 @@ pub(crate) enum Extent {
     Sums,
     /// The contents of all blocks too, and the memory that may refer to them.
     Contents,
+}
+
+/// How the process was kept from its work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Pause {
+    pub(crate) time: Duration,
+    /// It went on while a child with its memory was copied.
+    pub(crate) is_by_child: bool,
 }
 
 /// The kernel's name of the memory that `brk` gives.

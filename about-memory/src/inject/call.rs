@@ -148,7 +148,7 @@ impl<'p> Caller<'p> {
                     self.thread.discard_signal();
                     return Err(InjectError::Library("it crashed while it was loaded".into()));
                 }
-                Ok(Some(Stop::Requested | Stop::Group)) => {
+                Ok(Some(Stop::Requested | Stop::Group | Stop::Child | Stop::Call)) => {
                     self.thread.resume().map_err(|error| self.failed(error))?;
                 }
                 Ok(None) => return Err(InjectError::NoReturn(pid, "dlopen")),

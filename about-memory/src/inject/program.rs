@@ -1,17 +1,13 @@
 //! Finds the functions of a running program, and refuses programs that cannot be tracked.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::ops::Range;
-use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
-use object::read::ReadCache;
-use object::{Object, ObjectSymbol};
-use rustix::fs::{Mode, OFlags};
-
 use super::error::InjectError;
-use crate::other_process::{Mapping, State, instead_of_glibc, is_c_library, mappings, state};
+use crate::other_process::{
+    Mapping, State, exported, instead_of_glibc, is_c_library, mappings, state,
+};
 
 /// A running program: the addresses of functions, and of what the C library and the linker have.
 #[derive(Debug)]
@@ -29,9 +25,6 @@ pub(super) struct Program {
 /// The size of an arena of glibc's, at whose start its lock is, and of the page with the lock.
 const ARENA: u64 = 64 << 20;
 const PAGE: u64 = 4096;
-
-/// The most bytes of a module that are read for its symbols.
-const MAX_MODULE: u64 = 1 << 30;
 
 impl Program {
     /// Examines the process.
@@ -118,38 +111,6 @@ fn system(mappings: &[Mapping]) -> Vec<Range<u64>> {
         }
     }
     found
-}
-
-/// Returns the addresses of the functions that a module exports; `None` if its file is no module,
-/// or cannot be read.
-fn exported(pid: u32, module: &Mapping) -> Option<BTreeMap<String, u64>> {
-    let path = module.path.trim_end_matches(" (deleted)");
-    let inside = format!("/proc/{pid}/root{path}");
-    // Of a file that was replaced since, only the mapping leads to the old one.
-    let Range { start, end } = module.range;
-    let mapped = format!("/proc/{pid}/map_files/{start:x}-{end:x}");
-    let file = [inside, mapped].into_iter().find_map(|file| open(&file, module.inode))?;
-    let cache = ReadCache::new(file);
-    let parsed = object::File::parse(&cache).ok()?;
-    let first = parsed.segments().map(|segment| object::ObjectSegment::address(&segment)).min()?;
-    let bias = module.range.start.wrapping_sub(first & !(PAGE - 1));
-    let symbols = parsed.dynamic_symbols().filter(|symbol| symbol.is_definition());
-    Some(
-        symbols
-            .filter_map(|symbol| {
-                Some((symbol.name().ok()?.to_owned(), bias.wrapping_add(symbol.address())))
-            })
-            .collect(),
-    )
-}
-
-/// Opens the file of a module, if it has this number. The process may have put something else in
-/// its place, such as a pipe, on which nothing must wait.
-fn open(path: &str, inode: u64) -> Option<File> {
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let file = File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?);
-    let found = file.metadata().ok()?;
-    (found.is_file() && found.ino() == inode && found.len() < MAX_MODULE).then_some(file)
 }
 
 #[cfg(test)]

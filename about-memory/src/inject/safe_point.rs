@@ -53,7 +53,7 @@ pub(super) fn find(program: &Program, end: Instant) -> Result<Traced, InjectErro
                 Ok(Some(Stop::Requested)) => {}
                 Ok(Some(Stop::Group)) => return Err(InjectError::Stopped(pid)),
                 // A signal is about to be delivered: let it be, at the next look.
-                Ok(Some(Stop::Signal(_)) | None) | Err(_) => continue,
+                Ok(Some(Stop::Signal(_) | Stop::Child | Stop::Call) | None) | Err(_) => continue,
             }
             if traced.registers().is_ok_and(|registers| is_safe(program, &registers)) {
                 return Ok(traced);

@@ -2,10 +2,18 @@
 
 mod error;
 mod state;
+mod held_signals;
 mod trace;
+mod exported;
+mod signal_frame;
+mod borrowed;
+mod child;
 mod stopped;
 
+pub(crate) use borrowed::Functions;
 pub(crate) use error::ProcessError;
+pub(crate) use exported::exported;
+pub(crate) use held_signals::HeldSignals;
 pub(crate) use state::{State, state, threads};
-pub(crate) use stopped::Stopped;
+pub(crate) use stopped::{Stopped, copy_memory};
 pub(crate) use trace::{Registers, Stop, Traced};

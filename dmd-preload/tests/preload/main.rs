@@ -17,3 +17,4 @@ mod with_c;
 mod same_process;
 mod attach;
 mod inspect;
+mod copied;

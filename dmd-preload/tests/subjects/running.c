@@ -3,8 +3,9 @@
  *   drop          frees all kept blocks
  *   load FILE     loads a library and calls its function keep(N, SIZE) on later lines
  * Arguments: churn=N threads that replace blocks; wait=N threads that wait for a condition; filter
- * for a filter of system calls; signals=N for a program that must get N signals of number 40. Its
- * exit status tells whether its blocks kept their contents, and whether it got the signals. */
+ * for a filter of system calls; signals=N for a program that must get N signals of number 40;
+ * parent for one that looks for children all the time and must not have any. Its exit status tells
+ * whether its blocks kept their contents, whether it got the signals, and whether it had children. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
@@ -12,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/wait.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 
@@ -50,7 +52,18 @@ static void *wait_for_end(void *unused) {
     return unused;
 }
 
-static volatile sig_atomic_t received;
+static volatile sig_atomic_t received, children;
+
+static void count_child(int unused) {
+    (void)unused;
+    children++;
+}
+
+static void *look_for_children(void *unused) {
+    while (!ends)
+        children += waitpid(-1, 0, WNOHANG) != -1;
+    return unused;
+}
 
 static void receive(int unused) {
     (void)unused;
@@ -86,6 +99,11 @@ int main(int count, char **words) {
             expected = number;
             continue;
         }
+        if (!strcmp(words[i], "parent")) {
+            signal(SIGCHLD, count_child);
+            pthread_create(&threads[started++], 0, look_for_children, 0);
+            continue;
+        }
         void *(*work)(void *) = words[i][0] == 'c' ? churn : wait_for_end;
         for (int j = 0; j < number; j++, started++)
             pthread_create(&threads[started], 0, work, (void *)(size_t)j);
@@ -117,5 +135,5 @@ int main(int count, char **words) {
         pthread_join(threads[--started], 0);
     drop();
     free(kept);
-    return is_broken || received != expected;
+    return is_broken || received != expected || children;
 }

@@ -21,7 +21,8 @@ use crate::render::process::inspected::{Inspected, blocks, json, text};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Works on any program with glibc's malloc (Linux, x86-64), and on its core files: nothing is loaded into it and nothing is \
-changed. Its threads are stopped while the memory that describes the heap is copied.
+changed. Its threads are stopped while the memory that describes the heap is copied; if there is much of it, only while one of \
+them makes a copy-on-write child, which is read and ended.
 
 The sums are exact: blocks in use, blocks that threads and arenas keep at hand, free ones by size, and the free ends of arenas. \
 Who allocated a block is not known; of that, see `attach`.")]
@@ -114,7 +115,7 @@ fn of_core(path: &Path, extent: Extent) -> Result<Found, Failure> {
     };
     let (name, copied) = (path.display().to_string(), image.areas.size());
     let process = Process { program: Some(name.clone()), pid: None };
-    Ok(Found { inspected: Inspected { name, heap, copied, stopped: None }, image, process })
+    Ok(Found { inspected: Inspected { name, heap, copied, pause: None }, image, process })
 }
 
 /// Writes a dump with the contents of all blocks.

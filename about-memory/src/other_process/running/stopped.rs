@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::io;
 use std::time::{Duration, Instant};
 
+use super::borrowed::Functions;
+use super::child::Child;
 use super::error::ProcessError;
 use super::state::threads;
 use super::trace::{Registers, Traced, read_memory};
@@ -70,24 +72,17 @@ impl Stopped {
         self.threads.iter().filter_map(of).collect()
     }
 
-    /// Copies memory of the process. Pages that cannot be read are left out at the end.
-    ///
-    /// # Errors
-    ///
-    /// Not even the first page can be read.
-    pub(crate) fn read(&self, address: u64, length: usize) -> io::Result<Vec<u8>> {
-        let mut bytes = vec![0; length];
-        let mut done = 0;
-        while done < length {
-            match read_memory(self.pid, address + done as u64, &mut bytes[done..]) {
-                Ok(0) => break,
-                Ok(more) => done += more,
-                Err(_) if done > 0 => break,
-                Err(error) => return Err(error),
+    /// Makes a child that has the memory of the process as it is now; `None` if no thread can, or
+    /// the kernel refuses.
+    pub(crate) fn child(&mut self, functions: &Functions) -> Option<Child> {
+        for thread in self.threads.values_mut() {
+            match Child::of(self.pid, thread, functions) {
+                Ok(child) => return Some(child),
+                Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {}
+                Err(_) => return None,
             }
         }
-        bytes.truncate(done);
-        Ok(bytes)
+        None
     }
 
     /// Lets the threads go on. Returns how long they were stopped.
@@ -96,4 +91,19 @@ impl Stopped {
         drop(self);
         since.elapsed()
     }
+}
+
+/// Copies memory of a stopped process. Pages that cannot be read are left out at the end; the
+/// result is empty if the first cannot.
+pub(crate) fn copy_memory(pid: u32, address: u64, length: usize) -> Vec<u8> {
+    let mut bytes = vec![0; length];
+    let mut done = 0;
+    while done < length {
+        match read_memory(pid, address + done as u64, &mut bytes[done..]) {
+            Ok(0) | Err(_) => break,
+            Ok(more) => done += more,
+        }
+    }
+    bytes.truncate(done);
+    bytes
 }

@@ -2,12 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
-use std::time::Duration;
 
 use memreport_analysis::analysis::commas;
 use serde_json::json;
 
-use crate::glibc_heap::{Heap, Sum};
+use crate::glibc_heap::{Heap, Pause, Sum};
 
 /// The heap of a process, and how it was copied.
 pub(crate) struct Inspected {
@@ -16,8 +15,8 @@ pub(crate) struct Inspected {
     pub(crate) heap: Heap,
     /// The bytes that were copied.
     pub(crate) copied: u64,
-    /// The time for which the process was stopped; `None` of a core file.
-    pub(crate) stopped: Option<Duration>,
+    /// How long the process was stopped; `None` of a core file.
+    pub(crate) pause: Option<Pause>,
 }
 
 /// The used and free bytes of sizes up to a power of two.
@@ -30,7 +29,7 @@ struct SizeClass {
 impl Inspected {
     /// Returns how long the process was stopped, in milliseconds.
     fn milliseconds(&self) -> Option<f64> {
-        self.stopped.map(|stopped| stopped.as_secs_f64() * 1000.0)
+        self.pause.map(|pause| pause.time.as_secs_f64() * 1000.0)
     }
 
     /// Returns the bytes of all arenas and mapped blocks.
@@ -66,13 +65,9 @@ impl Inspected {
     }
 }
 
-/// Writes the sums as text.
-///
-/// # Errors
-///
-/// Errors of the writer.
-pub(crate) fn text(inspected: &Inspected, out: &mut dyn Write) -> io::Result<()> {
-    let Inspected { name, heap, copied, .. } = inspected;
+/// Writes the line with the sum, and how the process was copied.
+fn write_head(inspected: &Inspected, out: &mut dyn Write) -> io::Result<()> {
+    let Inspected { name, heap, copied, pause } = inspected;
     let count = |number: u64| commas(number.into());
     write!(
         out,
@@ -82,9 +77,25 @@ pub(crate) fn text(inspected: &Inspected, out: &mut dyn Write) -> io::Result<()>
         heap.arenas,
     )?;
     if let Some(milliseconds) = inspected.milliseconds() {
-        write!(out, " (stopped for {milliseconds:.1} ms, to copy {} bytes)", count(*copied))?;
+        let copied = count(*copied);
+        let how = match pause {
+            Some(Pause { is_by_child: true, .. }) => format!("{copied} bytes copied from a child"),
+            _ => format!("to copy {copied} bytes"),
+        };
+        write!(out, " (stopped for {milliseconds:.1} ms, {how})")?;
     }
-    writeln!(out, "\n")?;
+    writeln!(out, "\n")
+}
+
+/// Writes the sums as text.
+///
+/// # Errors
+///
+/// Errors of the writer.
+pub(crate) fn text(inspected: &Inspected, out: &mut dyn Write) -> io::Result<()> {
+    write_head(inspected, out)?;
+    let heap = &inspected.heap;
+    let count = |number: u64| commas(number.into());
     let of = |sum: Sum, what: &str| format!("in {} {what}", count(sum.blocks));
     let lines = [
         (heap.used.bytes, of(heap.used, "blocks in use")),
@@ -193,7 +204,7 @@ mod tests {
             free_sizes: vec![64, 48, 1024],
             ..Heap::default()
         };
-        let inspected = Inspected { name: "shop".into(), heap, copied: 0, stopped: None };
+        let inspected = Inspected { name: "shop".into(), heap, copied: 0, pause: None };
         let sum = |blocks, bytes| Sum { blocks, bytes };
         let class = |used, free| SizeClass { used, free };
         let expected = BTreeMap::from([

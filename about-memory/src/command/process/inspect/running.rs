@@ -17,7 +17,7 @@ pub(super) fn of_process(pid: u32, extent: Extent) -> Result<Found, Failure> {
     let program = program.map(|path| path.to_string_lossy().into_owned());
     let mut copies = 0;
     loop {
-        let Copied { image, mappings, stopped } = glibc_heap::copy(pid, extent)?;
+        let Copied { image, mappings, pause } = glibc_heap::copy(pid, extent)?;
         let Some(heap) = glibc_heap::read(&image) else {
             return Err(no_heap(pid, &mappings).into());
         };
@@ -25,7 +25,7 @@ pub(super) fn of_process(pid: u32, extent: Extent) -> Result<Found, Failure> {
         if heap.notes.is_empty() || copies == COPIES {
             let copied = image.areas.size();
             let name = format!("process {pid}");
-            let inspected = Inspected { name, heap, copied, stopped: Some(stopped) };
+            let inspected = Inspected { name, heap, copied, pause: Some(pause) };
             return Ok(Found { inspected, image, process: Process { program, pid: Some(pid) } });
         }
     }
