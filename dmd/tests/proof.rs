@@ -59,7 +59,7 @@ fn defects(value: impl MallocSizeOf) -> String {
 }
 
 /// Returns the heap bytes that `value` owns, in usable sizes: an allocator may hand out a block
-/// that is a little larger than asked for.
+/// that is a little larger than the request.
 fn heap_of(value: &impl MallocSizeOf) -> usize {
     memreport::measure(value).bytes
 }

@@ -40,7 +40,7 @@ pub(crate) enum Extent {
     Contents,
 }
 
-/// How the process was kept from its work.
+/// The time for which the process was kept from its work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Pause {
     pub(crate) time: Duration,

@@ -36,7 +36,7 @@ fn the_program_goes_on_and_nothing_of_the_child_is_left() {
         let (text, notes) = about_memory(&["inspect", &running.pid()]).expect("it runs");
         assert!(text.contains(" bytes copied from a child)"), "{text}");
         assert_eq!(notes, "", "the copy is of one instant");
-        // At most 256 blocks of each thread, and those of the C library.
+        // At most 256 blocks of each thread, and some of the C library.
         assert!((kept..kept + 5_000_000).contains(&bytes(&text)), "{text}");
         assert_eq!(children(&running.pid()), "");
         assert!(!states(&running.pid()).contains(['t', 'T']));
@@ -117,7 +117,7 @@ fn inspects_for_another_test() {
     }
 }
 
-/// Whoever kills `inspect` in the midst of a copy does not end the program: a thread that was
+/// `inspect` that is killed in the midst of a copy does not end the program: a thread that was
 /// borrowed goes on by itself, and the child ends. The kernel keeps a line of it until the program
 /// ends, which the program does not find.
 #[test]

@@ -162,7 +162,7 @@ impl<'t> Borrowed<'t> {
     }
 }
 
-/// What a borrowed thread has done.
+/// The course of a borrowed thread's call.
 #[derive(Debug, Default)]
 pub(super) struct Progress {
     is_in_call: bool,
@@ -203,8 +203,8 @@ mod tests {
     use super::*;
     use crate::other_process::{mappings, threads};
 
-    /// Has the program make a child, up to a stop, and lets the tracing thread end there, as if this
-    /// process were killed. Returns whether the call was at its end.
+    /// Has the program make a child, up to a stop, and lets the tracing thread end there, as if
+    /// this process were killed. Returns whether the call was at its end.
     fn abandon(pid: u32, stops: usize) -> bool {
         let functions = Functions::of(pid, &mappings(pid).expect("it runs")).expect("it has glibc");
         let tracing = thread::spawn(move || {

@@ -5,8 +5,8 @@
 //! open files, so that none stays open because of it; it sends no signal at its end, and `wait`
 //! does not find it.
 
-use std::fs;
-use std::io;
+use std::fs::OpenOptions;
+use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
 use super::borrowed::{Borrowed, Functions};
@@ -59,7 +59,10 @@ impl Child {
         child.traced.wait(Instant::now() + STOP_TIME)?.ok_or(io::ErrorKind::TimedOut)?;
         child.traced.set_options(Options::DIE_WITH_TRACER)?;
         // Where memory runs out, it goes first, and not the program.
-        let _ = fs::write(format!("/proc/{pid}/oom_score_adj"), "1000");
+        let _ = OpenOptions::new()
+            .write(true)
+            .open(format!("/proc/{pid}/oom_score_adj"))
+            .and_then(|mut file| file.write_all(b"1000"));
         Ok(child)
     }
 

@@ -34,7 +34,7 @@ impl HeldSignals {
 
 impl Drop for HeldSignals {
     fn drop(&mut self) {
-        // SAFETY: the set is the one that the kernel gave; the former one is not asked for.
+        // SAFETY: the kernel gave this set; the pointer for the former one may be null.
         unsafe {
             libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.before, ptr::null_mut())
         };

@@ -42,13 +42,13 @@ pub(crate) enum Stop {
     Call,
 }
 
-/// What happens to a traced thread at a later event: `PTRACE_O_*` of ptrace(2).
+/// The treatment of a traced thread at later events: `PTRACE_O_*` of ptrace(2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Options(c_int);
 
 impl Options {
-    /// Its stops at system calls are told from signals, and it stops where it makes a child, which
-    /// is traced and stopped, too.
+    /// Its stops at system calls differ from those at signals, and it stops where it makes a
+    /// child, which is traced and stopped, too.
     pub(super) const STOP_AT_CALLS: Self =
         Options(libc::PTRACE_O_TRACESYSGOOD | libc::PTRACE_O_TRACECLONE);
     /// It is killed if this process ends.
@@ -162,8 +162,8 @@ impl Traced {
         self.set_signal(0);
     }
 
-    /// Gives the thread this signal when it goes on, or none for 0, instead of the one that it has
-    /// stopped for.
+    /// Gives the thread this signal when it goes on, or none for 0, in place of the signal
+    /// for which it has stopped.
     pub(super) fn set_signal(&mut self, signal: c_int) {
         self.signal = signal;
     }

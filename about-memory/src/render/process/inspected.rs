@@ -15,7 +15,7 @@ pub(crate) struct Inspected {
     pub(crate) heap: Heap,
     /// The bytes that were copied.
     pub(crate) copied: u64,
-    /// How long the process was stopped; `None` of a core file.
+    /// The stop of the process; `None` of a core file.
     pub(crate) pause: Option<Pause>,
 }
 

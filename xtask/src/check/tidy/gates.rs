@@ -45,6 +45,8 @@ const FILES: Gate = Gate {
         "about-memory/src/command/launch/record.rs",
         // The memory of a process.
         "about-memory/src/inject/call.rs",
+        // The order in which the kernel ends processes.
+        "about-memory/src/other_process/running/child.rs",
         // Opens existing files with flags.
         "dmd-analysis/src/symbols/module/file.rs",
         // A file without a name.
