@@ -4,6 +4,7 @@ mod examples;
 mod help;
 mod words;
 
+use crate::command::annotate::AnnotateArgs;
 use crate::command::check::CheckArgs;
 use crate::command::convert::export::ExportArgs;
 use crate::command::convert::metrics::MetricsArgs;
@@ -114,6 +115,8 @@ pub enum Command {
     Call(CallArgs),
     /// Show the heap of a program as a typed tree, by owner
     Tree(TreeArgs),
+    /// Change a program's source so that its heap is reported
+    Annotate(AnnotateArgs),
     /// Analyse a dump or a recording of the heap
     Heap(Box<HeapArgs>),
     /// Convert a dump or recording for another viewer
@@ -258,6 +261,7 @@ impl Command {
                 | Command::ExplainRss(_)
                 | Command::Recording(_)
                 | Command::Tree(_)
+                | Command::Annotate(_)
                 | Command::Heap(_)
                 | Command::Metrics(_)
                 | Command::HeapDiff(_)
@@ -290,6 +294,7 @@ impl Command {
             Command::Log(args) => args.run(context),
             Command::Call(args) => args.run(context),
             Command::Tree(args) => args.run(context),
+            Command::Annotate(args) => args.run(context),
             Command::Heap(args) => args.run(context),
             Command::Export(args) => args.run(context),
             Command::Metrics(args) => args.run(context),

@@ -7,5 +7,6 @@ pub mod process;
 pub mod heap;
 pub mod convert;
 pub mod check;
+pub mod annotate;
 pub mod external;
 pub mod shell;

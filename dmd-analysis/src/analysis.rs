@@ -47,6 +47,7 @@ pub use scan::{
     BlockReferrers, Chain, ClampError, ClampStats, Referrer, ReferrersError, clamp, referrers,
     write_referrers,
 };
+pub use suggest::FEATURES;
 
 pub(crate) use crate::number;
 pub(crate) use by::{DumpBlocks, field_name, report_names, thread_name};

@@ -15,7 +15,9 @@ mod holders;
 mod rows;
 mod contents;
 mod tree;
+mod measured;
 
+pub use measured::{MeasureRules, MeasuredRoot, NeededTypes, ShareOf, measure, needed_types};
 pub use tree::{OwnerRow, OwnerTree, OwnerTreeOptions, RowKind};
 
 #[cfg(test)]

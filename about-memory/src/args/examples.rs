@@ -1,7 +1,7 @@
 //! The examples of each command's `--help`.
 
 /// Examples by the path of the command, a line each: `heap tree`.
-pub(super) const EXAMPLES: [(&str, &str); 37] = [
+pub(super) const EXAMPLES: [(&str, &str); 38] = [
     (
         "about-memory",
         "about-memory heap.json.gz             the tree of a report, a dump or a recording\n\
@@ -27,6 +27,12 @@ pub(super) const EXAMPLES: [(&str, &str); 37] = [
         "about-memory tree indexer\n\
          about-memory tree scan.dmd.json.gz --depth 3\n\
          about-memory tree scan.dmd.json.gz -f cache",
+    ),
+    (
+        "annotate",
+        "about-memory annotate scan.dmd.json.gz                 print the patch\n\
+         about-memory annotate scan.dmd.json.gz > heap.patch && patch -p1 < heap.patch\n\
+         about-memory annotate scan.dmd.json.gz --apply         change the files",
     ),
     (
         "recording",

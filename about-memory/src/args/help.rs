@@ -6,7 +6,19 @@ use std::fmt::Write as _;
 
 /// The groups of commands, in the order of the help.
 const GROUPS: [(&str, &[&str]); 8] = [
-    ("View", &["show", "diff", "tree", "recording", "explain-rss", "page build", "page serve"]),
+    (
+        "View",
+        &[
+            "show",
+            "diff",
+            "tree",
+            "annotate",
+            "recording",
+            "explain-rss",
+            "page build",
+            "page serve",
+        ],
+    ),
     ("Run", &["run", "record", "preload"]),
     (
         "Process",

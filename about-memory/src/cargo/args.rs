@@ -3,10 +3,11 @@
 use super::init::InitArgs;
 use super::launch::{BenchArgs, CargoRecordArgs, CargoRunArgs};
 use super::test::TestArgs;
+use crate::command::annotate::{AnnotateOptions, HELP as ANNOTATE_HELP};
 use crate::command::flags::GlobalArgs;
 use crate::context::{Context, Surface, Words};
 use crate::error::Failure;
-use clap::{Parser, Subcommand};
+use clap::{Args, Parser, Subcommand};
 use std::ffi::OsString;
 use std::process::ExitCode;
 
@@ -24,6 +25,7 @@ Examples:
   cargo memreport run --release --bin shop -- --port 80
   cargo memreport test                  show what each test leaves behind
   cargo memreport record -- input.txt   record all allocations of a run
+  cargo memreport annotate heap.dmd.json.gz    print the patch that reports what is unreported
 
 `about-memory` shows the files that these commands write, and running programs.")]
 pub struct CargoCli {
@@ -48,6 +50,19 @@ enum CargoCommand {
     Record(CargoRecordArgs),
     /// Add memreport to a package: allocator and a reporter
     Init(InitArgs),
+    /// Change the source so that the heap of a dump is reported
+    Annotate(CargoAnnotateArgs),
+}
+
+/// `cargo memreport annotate`
+#[derive(Debug, Args)]
+#[command(after_help = format!("{ANNOTATE_HELP}\n\nExamples:\n  \
+cargo memreport annotate heap.dmd.json.gz             print the patch\n  \
+cargo memreport annotate heap.dmd.json.gz --apply     change the files"))]
+struct CargoAnnotateArgs {
+    /// The options.
+    #[command(flatten)]
+    options: AnnotateOptions,
 }
 
 impl CargoCli {
@@ -76,6 +91,7 @@ impl CargoCli {
             CargoCommand::Bench(args) => args.run(context),
             CargoCommand::Record(args) => args.run(context),
             CargoCommand::Init(args) => args.run(context),
+            CargoCommand::Annotate(args) => args.options.run(context),
         }
     }
 }

@@ -1,15 +1,14 @@
 //! `cargo memreport init`: adds memreport to the packages of a program.
 
-mod manifest;
 mod source;
 
 use super::build::{BuildArgs, CARGO};
 use super::error::CargoError;
 use super::workspace::{Package, Workspace};
+use crate::command::annotate::source::manifest::{self, Origin, is_clone};
 use crate::context::Context;
 use crate::error::Failure;
 use clap::Args;
-use manifest::Origin;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -100,15 +99,8 @@ impl InitArgs {
             }
             return Ok(Origin::Clone(folder));
         }
-        let own = Path::new(env!("CARGO_MANIFEST_DIR")).parent();
-        let own = own.filter(|folder| !self.published && is_clone(folder));
-        Ok(own.map_or(Origin::Published, |folder| Origin::Clone(folder.to_owned())))
+        Ok(if self.published { Origin::Published } else { Origin::of_this_program() })
     }
-}
-
-/// Returns whether the packages are in a folder.
-fn is_clone(folder: &Path) -> bool {
-    ["memreport", "dmd"].iter().all(|name| folder.join(name).join("Cargo.toml").is_file())
 }
 
 fn edits_of(package: &Package, origin: &Origin) -> Result<Vec<Edit>, CargoError> {

@@ -8,8 +8,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// The feature that `cargo memreport init` adds, and that all commands enable.
-pub(crate) const FEATURE: &str = "memreport";
+pub(crate) use crate::command::annotate::source::workspace::FEATURE;
 
 /// The packages of a workspace.
 #[derive(Debug, Deserialize)]

@@ -47,7 +47,7 @@ fn the_old_names_are_hidden_aliases() {
         .collect();
     assert_eq!(
         names.join(", "),
-        "show, diff, tree, recording, explain-rss, page build, page serve, run, record, preload, ps, top, snapshot, \
+        "show, diff, tree, annotate, recording, explain-rss, page build, page serve, run, record, preload, ps, top, snapshot, \
          minimize, track, attach, inspect, log, call, heap tree, heap diff, heap census, heap coverage, heap dominators, \
          heap why-alive, heap records, export, metrics, symbolicate, check, agent, fleet, completions, man, help"
     );

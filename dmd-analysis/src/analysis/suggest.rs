@@ -8,5 +8,6 @@ mod program;
 mod unreported;
 mod wrong;
 
+pub use features::FEATURES;
 pub(crate) use program::{ProgramFacts, readable_static};
 pub(crate) use unreported::{BlockHolder, UnreportedCauses};

@@ -1,6 +1,6 @@
 //! Finds the holders of each block: from the roots on, the strongest pointers first.
 
-mod stack_types;
+pub(super) mod stack_types;
 mod unused;
 
 use std::collections::VecDeque;
@@ -22,7 +22,7 @@ use unused::Unused;
 const ADDRESS_BITS: u32 = 48;
 
 /// The words of a static that are known before one that leads to a block.
-const WORDS_BEFORE: u64 = 3;
+pub(super) const WORDS_BEFORE: u64 = 3;
 
 /// A pointer from one node to a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

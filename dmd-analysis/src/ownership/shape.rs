@@ -8,6 +8,7 @@ use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
 
+use super::measured::MeasureRules;
 use crate::symbols::types::{Tag, TypeId, Types};
 pub(super) use names::short;
 
@@ -140,6 +141,9 @@ pub(super) struct Shapes<'t> {
     steps: u32,
     /// The parts of names of pointer types that do not count as holders.
     not_through: &'t [String],
+    /// If present, only pointers that a derived reporter follows are found, and labels are the
+    /// fields on the way.
+    rules: Option<&'t MeasureRules>,
 }
 
 impl<'t> Shapes<'t> {
@@ -152,7 +156,13 @@ impl<'t> Shapes<'t> {
             labels: vec![word, "(node)".to_owned()],
             steps: 0,
             not_through,
+            rules: None,
         }
+    }
+
+    /// Returns the shapes of what derived reporters measure.
+    pub(super) fn measured(types: &'t Types, rules: &'t MeasureRules) -> Self {
+        Self { rules: Some(rules), ..Self::new(types, &[]) }
     }
 
     /// Returns the pointers of a type.

@@ -78,6 +78,8 @@ pub(crate) struct StaticVariable {
     /// The address in the module's file.
     pub(crate) address: u64,
     pub(crate) of: TypeId,
+    /// The line that declares it, from 1; 0 if it is not known.
+    pub(crate) line: u32,
 }
 
 /// The types of a program, its statics, and its tables of virtual functions.

@@ -3,7 +3,7 @@
 /// The features in memreport's `all-crates`: each measures the types of the crate of its name.
 ///
 /// The features of hashbrown are never suggested: its frames count as the standard library's.
-pub(super) const FEATURES: &[&str] = &[
+pub const FEATURES: &[&str] = &[
     "ahash",
     "anyhow",
     "arc-swap",

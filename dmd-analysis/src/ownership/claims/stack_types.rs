@@ -10,7 +10,7 @@ use crate::symbols::types::{TypeId, Types};
 
 /// The layouts of blocks, by site.
 #[derive(Debug)]
-pub(super) struct StackTypes<'a> {
+pub(in crate::ownership) struct StackTypes<'a> {
     sites: &'a Sites,
     known: Vec<Option<Pattern>>,
 }
@@ -25,7 +25,7 @@ enum Pattern {
 }
 
 impl<'a> StackTypes<'a> {
-    pub(super) fn new(sites: &'a Sites, types: &Types) -> Self {
+    pub(in crate::ownership) fn new(sites: &'a Sites, types: &Types) -> Self {
         let mut by_short: FxHashMap<String, TypeId> = FxHashMap::default();
         if sites.iter().any(|site| matches!(site.block_type, BlockType::Known(_))) {
             for (number, of) in (0..).map(TypeId).zip(&types.list) {
@@ -42,7 +42,7 @@ impl<'a> StackTypes<'a> {
     }
 
     /// Returns the layout of a block.
-    pub(super) fn layout(&self, block: &Block) -> Option<Layout> {
+    pub(in crate::ownership) fn layout(&self, block: &Block) -> Option<Layout> {
         Some(match self.known[self.sites.of(block.alloc)]? {
             Pattern::Value(of) => Layout::Value { of, at: 0 },
             Pattern::Elements(of) => Layout::Elements { of, at: 0, head: 0, length: None },

@@ -2,6 +2,7 @@
 
 use crate::symbols::types::{Field, TypeId, TypeKind};
 
+use super::super::measured::{FieldName, Measured};
 use super::std_types::{self, Recognised};
 use super::{Case, Count, LabelId, Part, Role, Shapes, Slot, Strength, Target, names, short};
 
@@ -16,6 +17,8 @@ struct Way {
     /// The strength of raw pointers there.
     raw: Strength,
     is_excluded: bool,
+    /// With rules of measuring: the fields of the program's own types so far, a line each.
+    through: String,
     depth: u32,
 }
 
@@ -37,6 +40,7 @@ pub(super) fn compile(shapes: &mut Shapes<'_>, id: TypeId, role: Role) -> Vec<Pa
         declared: id,
         raw: Strength::Raw,
         is_excluded: false,
+        through: String::new(),
         depth: 0,
     };
     let mut parts = Vec::new();
@@ -67,16 +71,17 @@ fn add(shapes: &mut Shapes<'_>, id: TypeId, way: &Way, parts: &mut Vec<Part>) {
         return;
     }
     let mut way = Way { depth: way.depth + 1, ..way.clone() };
-    way.is_excluded |= shapes.is_excluded(&of.name);
+    if !enter(shapes, &of.name, &mut way) {
+        return;
+    }
     if let Some(Recognised { offset, strength, target }) = std_types::recognise(types, id) {
+        // A value of any type cannot be measured by a derive.
+        if shapes.rules.is_some() && matches!(target, Target::Dynamic { .. }) {
+            return;
+        }
         let strength = if strength == Strength::Raw { way.raw } else { strength };
         parts.push(pointer(shapes, &way, offset, strength, target));
         return;
-    }
-    if of.name.starts_with("core::ptr::unique::Unique<")
-        || of.name.starts_with("alloc::collections::btree::map::BTreeMap<")
-    {
-        way.raw = Strength::Owner;
     }
     if let Some(node) = node(shapes, id, &way) {
         parts.extend(node);
@@ -115,6 +120,17 @@ fn add(shapes: &mut Shapes<'_>, id: TypeId, way: &Way, parts: &mut Vec<Part>) {
     }
 }
 
+/// Notes that the way enters a type. Returns false if nothing in it is measured.
+fn enter(shapes: &Shapes<'_>, name: &str, way: &mut Way) -> bool {
+    way.is_excluded |= shapes.is_excluded(name);
+    let measured = shapes.rules.map(|rules| rules.of(name));
+    let owners = ["core::ptr::unique::Unique<", "alloc::collections::btree::map::BTreeMap<"];
+    if measured == Some(Measured::Whole) || owners.iter().any(|owner| name.starts_with(owner)) {
+        way.raw = Strength::Owner;
+    }
+    measured != Some(Measured::No)
+}
+
 fn add_field(
     shapes: &mut Shapes<'_>,
     around: TypeId,
@@ -124,6 +140,16 @@ fn add_field(
 ) {
     let mut way = Way { offset: way.offset.saturating_add(field.offset), ..way.clone() };
     let around = shapes.types.name(around);
+    if let Some(rules) = shapes.rules
+        && rules.of(around) == Measured::Own
+    {
+        let place = FieldName::new(around, &field.name).to_string();
+        if rules.ignored.contains(&place) {
+            return;
+        }
+        way.through.push_str(&place);
+        way.through.push('\n');
+    }
     if !names::is_library(around) {
         let name = field.name.strip_prefix("__").unwrap_or(&field.name);
         if !way.path.is_empty() {
@@ -159,6 +185,9 @@ fn label(shapes: &mut Shapes<'_>, way: &Way) -> LabelId {
     let declared = short(shapes.types.name(way.declared));
     if way.path == NODES {
         return LabelId::NODE;
+    }
+    if shapes.rules.is_some() {
+        return shapes.label(&way.through);
     }
     let text = if way.path.is_empty() { declared } else { format!("{}: {declared}", way.path) };
     shapes.label(&text)

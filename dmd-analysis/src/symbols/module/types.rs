@@ -54,6 +54,7 @@ struct RawField {
 struct RawStatic {
     address: u64,
     of: Place,
+    line: u32,
 }
 
 /// Everything that was read so far. Equal types of several units are kept once.
@@ -234,7 +235,9 @@ impl Reader {
     fn add_static(&mut self, entry: &Entry<'_, '_>) {
         let address = entry.address();
         if let Some((address, of)) = address.zip(entry.reference(gimli::DW_AT_type)) {
-            self.statics.push(RawStatic { address, of });
+            let line = entry.number(gimli::DW_AT_decl_line).unwrap_or(0);
+            let line = u32::try_from(line).unwrap_or(0);
+            self.statics.push(RawStatic { address, of, line });
         }
     }
 }

@@ -37,6 +37,9 @@ const FILES: Gate = Gate {
     files: &[
         // Manifests and sources of the user's packages.
         "about-memory/src/cargo/init.rs",
+        // The user's sources, and a copy of them.
+        "about-memory/src/command/annotate.rs",
+        "about-memory/src/command/annotate/source/copy.rs",
         // The budget, which contains no data of a program.
         "about-memory/src/command/check.rs",
         // Devices of `--output`.
@@ -88,7 +91,10 @@ const TERMINAL_TEXT: Gate = Gate {
         "about-memory/src/cargo/build.rs",
         "about-memory/src/cargo/test/harness.rs",
         "about-memory/src/cargo/workspace.rs",
-        // Formats that other programs read.
+        // Formats that other programs read, and the output of cargo.
+        "about-memory/src/command/annotate.rs",
+        "about-memory/src/command/annotate/source/check.rs",
+        "about-memory/src/command/annotate/source/workspace.rs",
         "about-memory/src/command/convert/export.rs",
         "about-memory/src/command/convert/metrics.rs",
         "about-memory/src/command/heap/census.rs",

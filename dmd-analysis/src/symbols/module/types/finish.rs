@@ -26,7 +26,10 @@ pub(super) fn finish(reader: Reader) -> Types {
             Some(&containing) => {
                 types.virtual_tables.insert(of.address, containing);
             }
-            None => types.statics.push(StaticVariable { address: of.address, of: type_of }),
+            None => {
+                let (address, line) = (of.address, of.line);
+                types.statics.push(StaticVariable { address, of: type_of, line });
+            }
         }
     }
     types.statics.sort_by_key(|known| known.address);

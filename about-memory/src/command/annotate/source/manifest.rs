@@ -1,16 +1,31 @@
 //! Adds dependencies and a feature to the text of a Cargo.toml, and keeps its format.
 
-use super::super::workspace::FEATURE;
+use super::workspace::FEATURE;
 use std::path::{Path, PathBuf};
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, TableLike, Value};
 
 /// The place of the packages.
 #[derive(Debug)]
-pub(super) enum Origin {
+pub(crate) enum Origin {
     /// A registry.
     Published,
     /// A clone of the repository.
     Clone(PathBuf),
+}
+
+impl Origin {
+    /// Returns the clone that this program was built from, if it is still there, or else a
+    /// registry.
+    pub(crate) fn of_this_program() -> Self {
+        let own = Path::new(env!("CARGO_MANIFEST_DIR")).parent();
+        let own = own.filter(|folder| is_clone(folder));
+        own.map_or(Origin::Published, |folder| Origin::Clone(folder.to_owned()))
+    }
+}
+
+/// Returns whether the packages are in a folder.
+pub(crate) fn is_clone(folder: &Path) -> bool {
+    ["memreport", "dmd"].iter().all(|name| folder.join(name).join("Cargo.toml").is_file())
 }
 
 /// The dependencies, with their folders in a clone.
@@ -21,13 +36,86 @@ const DEPENDENCIES: [(&str, &str); 2] = [("memreport", "memreport"), ("memreport
 /// # Errors
 ///
 /// The text is no manifest of a package, or one of the names has another meaning there.
-pub(super) fn edit(text: &str, origin: &Origin) -> Result<(String, Vec<String>), String> {
-    let mut manifest: DocumentMut =
-        text.parse().map_err(|error: toml_edit::TomlError| error.to_string())?;
+pub(crate) fn edit(text: &str, origin: &Origin) -> Result<(String, Vec<String>), String> {
+    add(text, origin, &DEPENDENCIES)
+}
+
+/// Returns the new text with memreport alone, for a package that only measures.
+///
+/// # Errors
+///
+/// As those of [`edit`].
+pub(crate) fn add_measuring(text: &str, origin: &Origin) -> Result<String, String> {
+    add(text, origin, &DEPENDENCIES[..1]).map(|(text, _)| text)
+}
+
+/// Returns the new text in which the dependency on memreport enables these features of it.
+///
+/// # Errors
+///
+/// The text is no manifest of a package, or does not depend on memreport.
+pub(crate) fn enable(text: &str, features: &[String]) -> Result<String, String> {
+    let mut manifest = parse(text)?;
+    let dependency = table(&mut manifest, "dependencies")?.get_mut("memreport");
+    let dependency = dependency.ok_or_else(|| "there is no dependency memreport".to_owned())?;
+    if let Some(version) = dependency.as_str().map(str::to_owned) {
+        let mut table = InlineTable::new();
+        table.insert("version", version.into());
+        *dependency = Item::Value(Value::InlineTable(table));
+    }
+    if let Some(table) = dependency.as_inline_table_mut()
+        && !table.contains_key("features")
+        && let Some((_, last)) = table.iter_mut().last()
+    {
+        // The space before the closing brace would be before the comma.
+        last.decor_mut().set_suffix("");
+    }
+    let dependency = dependency.as_table_like_mut();
+    let dependency = dependency.ok_or_else(|| "`memreport` is no table".to_owned())?;
+    if dependency.get("features").is_none() {
+        dependency.insert("features", Item::Value(Array::new().into()));
+    }
+    let list = dependency.get_mut("features").and_then(Item::as_array_mut);
+    let list = list.ok_or_else(|| "`features` of memreport is no list".to_owned())?;
+    push_new(list, features);
+    Ok(manifest.to_string())
+}
+
+/// Returns the new text in which a feature of the package enables others too.
+///
+/// # Errors
+///
+/// The text is no manifest of a package, or has no such feature.
+pub(crate) fn extend_feature(text: &str, feature: &str, more: &[String]) -> Result<String, String> {
+    let mut manifest = parse(text)?;
+    let features = table(&mut manifest, "features")?;
+    let list = features.get_mut(feature).and_then(Item::as_array_mut);
+    push_new(list.ok_or_else(|| format!("there is no feature `{feature}`"))?, more);
+    Ok(manifest.to_string())
+}
+
+fn push_new(list: &mut Array, more: &[String]) {
+    for entry in more {
+        if !list.iter().any(|known| known.as_str() == Some(entry)) {
+            list.push(entry);
+        }
+    }
+}
+
+fn parse(text: &str) -> Result<DocumentMut, String> {
+    text.parse().map_err(|error: toml_edit::TomlError| error.to_string())
+}
+
+fn add(
+    text: &str,
+    origin: &Origin,
+    wanted: &[(&str, &str)],
+) -> Result<(String, Vec<String>), String> {
+    let mut manifest = parse(text)?;
     let mut added = Vec::new();
     let mut of_feature = Vec::new();
     let dependencies = table(&mut manifest, "dependencies")?;
-    for (name, folder) in DEPENDENCIES {
+    for &(name, folder) in wanted {
         match dependencies.get(name) {
             // The user's own stays; the feature enables it if it is optional.
             Some(dependency) if is_optional(dependency) => of_feature.push(format!("dep:{name}")),
@@ -116,6 +204,41 @@ mod tests {
         "#);
         assert_eq!(added.len(), 3, "{added:?}");
         assert_eq!(edit(&text, &Origin::Published), Ok((text.clone(), Vec::new())));
+    }
+
+    #[test]
+    fn features_of_memreport_are_enabled_once_in_each_form() {
+        let slab = ["slab".to_owned()];
+        for (own, expected) in [
+            (
+                "memreport = \"0.1\" # ours\n",
+                "memreport = { version = \"0.1\", features = [\"slab\"] }\n",
+            ),
+            (
+                "memreport = { path = \"m\", features = [\"url\"] }\n",
+                "memreport = { path = \"m\", features = [\"url\", \"slab\"] }\n",
+            ),
+            (
+                "memreport.workspace = true\n",
+                "memreport.workspace = true\nmemreport.features = [\"slab\"]\n",
+            ),
+        ] {
+            let head = "[package]\nname = \"a\"\n[dependencies]\n";
+            let text = enable(&format!("{head}{own}"), &slab).unwrap();
+            assert_eq!(text.strip_prefix(head), Some(expected));
+            assert_eq!(enable(&text, &slab), Ok(text.clone()));
+        }
+        assert!(enable("[package]\nname = \"a\"\n", &slab).is_err());
+    }
+
+    #[test]
+    fn a_package_that_only_measures_gets_no_tracker() {
+        let text = add_measuring(FRESH, &Origin::Published).unwrap();
+        assert!(text.contains("memreport = [\"dep:memreport\"]"), "{text}");
+        assert!(!text.contains("dmd"), "{text}");
+        let text = extend_feature(&text, "memreport", &["stock/memreport".to_owned()]).unwrap();
+        assert!(text.contains("memreport = [\"dep:memreport\", \"stock/memreport\"]"), "{text}");
+        assert!(extend_feature(&text, "other", &[]).is_err());
     }
 
     #[test]

@@ -1,0 +1,274 @@
+//! Turns a plan into changes of files.
+
+use super::error::AnnotateError;
+use super::plan::{Facts, Plan, owner_of};
+use super::source::edit::{self, Edit, Edited};
+use super::source::manifest::{self, Origin};
+use super::source::workspace::{FEATURE, Gate};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// One change of the source, by what it is about.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Change {
+    /// A type derives `MallocSizeOf`.
+    Derive(String),
+    /// A static gets a reporter.
+    Report(String),
+    /// A field is skipped.
+    Ignore(String),
+    /// A field is no longer skipped.
+    Measure(String),
+    /// A package enables a feature of memreport.
+    Feature(String),
+    /// A package depends on memreport.
+    Depend(String),
+}
+
+/// A file before and after its changes.
+#[derive(Debug)]
+pub(crate) struct ChangedFile {
+    pub(crate) path: PathBuf,
+    pub(crate) old: String,
+    pub(crate) new: Edited,
+}
+
+/// All changes of a plan.
+#[derive(Debug, Default)]
+pub(crate) struct Changes {
+    pub(crate) all: Vec<Change>,
+    pub(crate) files: Vec<ChangedFile>,
+    /// The packages that change, and the features with which they are checked.
+    pub(crate) packages: BTreeSet<String>,
+    pub(crate) features: Vec<String>,
+}
+
+impl Facts<'_> {
+    /// Returns the changes of a plan.
+    pub(crate) fn changes(&self, plan: &Plan) -> Result<Changes, AnnotateError> {
+        let mut writer =
+            Writer { facts: self, changes: Changes::default(), edits: BTreeMap::new() };
+        plan.derives.iter().for_each(|path| writer.derive(path));
+        plan.statics.iter().for_each(|name| writer.report(name));
+        plan.ignored.iter().for_each(|(field, why)| writer.ignore(field, why));
+        plan.measured.iter().for_each(|field| writer.measure(field));
+        let mut changes = writer.finish();
+        let packages = self.packages(plan);
+        self.change_manifests(plan, &packages, &mut changes)?;
+        for &number in &packages {
+            let package = &self.sources.packages[number];
+            changes.packages.insert(package.name.clone());
+            if let Some(gate) = self.gate(number) {
+                changes.features.push(format!("{}/{gate}", package.name));
+            }
+        }
+        Ok(changes)
+    }
+
+    /// Returns the feature behind which a package measures; `None` if it always does.
+    fn gate(&self, package: usize) -> Option<String> {
+        match self.sources.packages[package].gate() {
+            Gate::Open => None,
+            Gate::Feature(name) => Some(name),
+            Gate::Missing => Some(FEATURE.to_owned()),
+        }
+    }
+
+    /// Returns the packages whose source changes.
+    fn packages(&self, plan: &Plan) -> BTreeSet<usize> {
+        let fields = plan.ignored.keys().chain(&plan.measured);
+        let owners = fields.filter_map(|field| owner_of(self.index, field));
+        let types = plan.derives.iter().map(|path| &**path).chain(owners);
+        let types = types.filter_map(|path| Some(self.index.types.get(path)?.file));
+        let statics =
+            plan.statics.iter().filter_map(|name| Some(self.index.statics.get(name)?.file));
+        types.chain(statics).map(|file| self.index.files[file].package).collect()
+    }
+
+    fn package_of(&self, subject: &str) -> Option<usize> {
+        let own = self.index.statics.get(subject).map(|of| of.file);
+        let file = own.or_else(|| {
+            let path = owner_of(self.index, subject).unwrap_or(subject);
+            self.index.types.get(path).map(|of| of.file)
+        });
+        file.map(|file| self.index.files[file].package)
+    }
+
+    fn change_manifests(
+        &self,
+        plan: &Plan,
+        packages: &BTreeSet<usize>,
+        changes: &mut Changes,
+    ) -> Result<(), AnnotateError> {
+        let mut wanted: BTreeMap<usize, BTreeSet<String>> = BTreeMap::new();
+        for (subject, feature) in &plan.features {
+            if let Some(package) = self.package_of(subject) {
+                wanted.entry(package).or_default().insert(feature.clone());
+            }
+        }
+        for (number, package) in self.sources.packages.iter().enumerate() {
+            let path = &package.manifest_path;
+            let failed = |problem| AnnotateError::Cargo(format!("{}: {problem}", path.display()));
+            let is_missing = packages.contains(&number) && package.gate() == Gate::Missing;
+            let features: Vec<String> = wanted.remove(&number).into_iter().flatten().collect();
+            // A program enables the feature in the packages that it depends on.
+            let below = packages.iter().filter(|&&other| other != number).filter_map(|&other| {
+                let name = &self.sources.packages[other].name;
+                let is_below = package.depends_on(name);
+                is_below.then(|| self.gate(other).map(|gate| format!("{name}/{gate}"))).flatten()
+            });
+            let below: Vec<String> = below.collect();
+            let own_gate = match package.gate() {
+                Gate::Feature(name) => Some(name),
+                Gate::Missing if is_missing => Some(FEATURE.to_owned()),
+                _ => None,
+            };
+            if !is_missing && features.is_empty() && (below.is_empty() || own_gate.is_none()) {
+                continue;
+            }
+            let old = read(path)?;
+            let mut new = old.clone();
+            let mut own = Vec::new();
+            if is_missing {
+                new = manifest::add_measuring(&new, &Origin::of_this_program()).map_err(failed)?;
+                own.push(Change::Depend(package.name.clone()));
+            }
+            if !features.is_empty() {
+                new = manifest::enable(&new, &features).map_err(failed)?;
+                own.extend(features.into_iter().map(Change::Feature));
+            }
+            if let Some(gate) = own_gate.filter(|_| !below.is_empty()) {
+                new = manifest::extend_feature(&new, &gate, &below).map_err(failed)?;
+                own.push(Change::Depend(package.name.clone()));
+            }
+            changes.add_manifest(path, old, &new, own);
+        }
+        Ok(())
+    }
+}
+
+impl Changes {
+    fn add_manifest(&mut self, path: &Path, old: String, new: &str, own: Vec<Change>) {
+        if old == new {
+            return;
+        }
+        let edits = own.into_iter().enumerate().map(|(place, change)| {
+            let number = self.number(change);
+            // The whole text is replaced by the first change; the others are in it.
+            let (removed, added) =
+                if place == 0 { (old.len(), new.to_owned()) } else { (0, String::new()) };
+            Edit { file: 0, at: place.min(1) * old.len(), removed, added, change: number }
+        });
+        let edits: Vec<Edit> = edits.collect();
+        let new = edit::apply(&old, edits);
+        self.files.push(ChangedFile { path: path.to_owned(), old, new });
+    }
+
+    fn number(&mut self, change: Change) -> usize {
+        let known = self.all.iter().position(|known| *known == change);
+        known.unwrap_or_else(|| {
+            self.all.push(change);
+            self.all.len() - 1
+        })
+    }
+}
+
+struct Writer<'w, 'f> {
+    facts: &'w Facts<'f>,
+    changes: Changes,
+    edits: BTreeMap<usize, Vec<Edit>>,
+}
+
+impl Writer<'_, '_> {
+    fn add(&mut self, file: usize, change: Change, edit: impl FnOnce(&str, usize) -> Edit) {
+        let number = self.changes.number(change);
+        let edit = edit(&self.facts.index.files[file].text, number);
+        self.edits.entry(file).or_default().push(edit);
+    }
+
+    fn gate(&self, file: usize) -> Option<String> {
+        self.facts.gate(self.facts.index.files[file].package)
+    }
+
+    fn derive(&mut self, path: &str) {
+        let Some(of) = self.facts.index.types.get(path) else { return };
+        let text = match self.gate(of.file) {
+            None => "#[derive(memreport::MallocSizeOf)]".to_owned(),
+            Some(gate) => {
+                format!("#[cfg_attr(feature = \"{gate}\", derive(memreport::MallocSizeOf))]")
+            }
+        };
+        self.add(of.file, Change::Derive(path.to_owned()), |file, number| {
+            edit::attribute(file, (of.file, of.at), &text, number)
+        });
+    }
+
+    fn report(&mut self, name: &str) {
+        let Some(of) = self.facts.index.statics.get(name) else { return };
+        let short = super::source::index::last(name);
+        let path = report_path(self.facts.program, name, self.facts.index.statics.keys());
+        let other = format!("The heap that {short} owns.");
+        let description = of.description.as_ref().unwrap_or(&other);
+        let gate = self.gate(of.file).map(|gate| format!("#[cfg(feature = \"{gate}\")]"));
+        let line = format!("memreport::reporter!(\"{path}\", {short}, \"{description}\");");
+        let lines: Vec<String> = gate.into_iter().chain([line]).collect();
+        self.add(of.file, Change::Report(name.to_owned()), |file, number| {
+            edit::lines_behind(file, (of.file, of.start, of.end), &lines, number)
+        });
+    }
+
+    fn ignore(&mut self, field: &str, why: &str) {
+        let Some((file, of)) = self.field(field) else { return };
+        let inner = format!("malloc_size_of(ignore = {why:?})");
+        let text = match self.gate(file) {
+            None => format!("#[{inner}]"),
+            Some(gate) => format!("#[cfg_attr(feature = \"{gate}\", {inner})]"),
+        };
+        self.add(file, Change::Ignore(field.to_owned()), |source, number| {
+            edit::attribute(source, (file, of.0), &text, number)
+        });
+    }
+
+    fn measure(&mut self, field: &str) {
+        let Some((file, (_, Some(range)))) = self.field(field) else { return };
+        self.add(file, Change::Measure(field.to_owned()), |source, number| {
+            edit::without(source, file, range, number)
+        });
+    }
+
+    /// Returns the file of a field, its place, and its attribute.
+    #[expect(clippy::type_complexity, reason = "used twice, just above")]
+    fn field(&self, name: &str) -> Option<(usize, (usize, Option<std::ops::Range<usize>>))> {
+        let of = self.facts.index.types.get(owner_of(self.facts.index, name)?)?;
+        let field = of.fields.iter().find(|field| field.name == name)?;
+        Some((of.file, (field.at, field.ignored.clone())))
+    }
+
+    fn finish(self) -> Changes {
+        let mut changes = self.changes;
+        for (number, edits) in self.edits {
+            let file = &self.facts.index.files[number];
+            let new = edit::apply(&file.text, edits);
+            changes.files.push(ChangedFile {
+                path: file.path.clone(),
+                old: file.text.clone(),
+                new,
+            });
+        }
+        changes
+    }
+}
+
+/// Returns the path of a static's report, with as much of its own path as it needs to be unique.
+fn report_path<'n>(program: &str, name: &str, all: impl Iterator<Item = &'n String>) -> String {
+    let segments: Vec<&str> = name.split("::").collect();
+    let short = segments[segments.len() - 1];
+    let same = all.filter(|other| super::source::index::last(other) == short).count();
+    let below = if same > 1 { segments[1..].join("/") } else { short.to_owned() };
+    format!("explicit/{program}/{}", below.to_lowercase())
+}
+
+fn read(path: &Path) -> Result<String, AnnotateError> {
+    fs::read_to_string(path).map_err(|error| AnnotateError::File(path.to_owned(), error))
+}
