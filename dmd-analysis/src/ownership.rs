@@ -17,7 +17,10 @@ mod contents;
 mod tree;
 mod measured;
 
-pub use measured::{MeasureRules, MeasuredRoot, NeededTypes, ShareOf, measure, needed_types};
+pub use measured::{
+    MeasureRules, MeasuredKind, MeasuredRoot, NeededTypes, RootChoice, ShareOf, measure,
+    needed_types,
+};
 pub use tree::{OwnerRow, OwnerTree, OwnerTreeOptions, RowKind};
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! All questions to whole programs that need no allocator of the test's own, in one program: each
 //! program of tests takes seconds to build.
 
+mod annotated;
 mod balance;
 mod census;
 mod contended;

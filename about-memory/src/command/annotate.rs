@@ -141,6 +141,13 @@ impl AnnotateOptions {
         }
         let mut plan = facts.plan(self.min)?;
         facts.require_changes(&plan)?;
+        if self.apply {
+            // The compiler takes longer than a look at the files.
+            let newer = facts.newer(&plan, &facts.changes(&plan)?, &self.input)?;
+            if !newer.is_empty() {
+                return Err(AnnotateError::Newer(newer));
+            }
+        }
         let changes = {
             let step = Progress::start("checking a copy with cargo".to_owned(), None);
             facts.settle(&mut plan, &mut |number| {

@@ -6,6 +6,7 @@
 
 mod needed;
 mod rules;
+mod variables;
 
 pub use needed::{NeededTypes, needed_types};
 pub use rules::MeasureRules;
@@ -25,12 +26,34 @@ use super::layout::{Layout, Pointee, Words};
 use super::roots::{Roots, Source, Word};
 use super::shape::{LabelId, Shapes, Slot, Strength};
 
-/// A static, and the blocks that a derived reporter of it would measure.
+/// The kind of a root that is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum MeasuredKind {
+    /// A static.
+    Static,
+    /// A variable of a function, with a counted block.
+    Variable,
+}
+
+/// The roots to measure.
+#[expect(missing_debug_implementations, reason = "functions have no text")]
+pub struct RootChoice<'c> {
+    /// Returns whether the static with this path is measured.
+    pub statics: &'c dyn Fn(&str) -> bool,
+    /// Returns the name of the variable that keeps the counted block which a line of a file
+    /// allocates, if it is measured.
+    pub variables: &'c dyn Fn(&str, u32) -> Option<String>,
+}
+
+/// A root, and the blocks that a derived reporter of it would measure.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct MeasuredRoot {
-    /// The path of the static: `shop::STOCK`.
+    /// The path of the static, `shop::STOCK`, or the name of the variable.
     pub name: String,
+    /// The kind.
+    pub kind: MeasuredKind,
     /// The name of its type.
     pub type_name: String,
     /// The line that declares it, from 1; `None` if debug information lacks it.
@@ -56,8 +79,8 @@ pub struct ShareOf {
     pub blocks: Sum,
 }
 
-/// Finds the blocks that reporters of statics would measure. A root is measured if `is_root` holds
-/// for its path; those with most bytes come first.
+/// Finds the blocks that reporters of statics and variables would measure. Roots with most bytes
+/// come first. What a static leads to is not of a variable.
 ///
 /// # Errors
 ///
@@ -66,7 +89,7 @@ pub fn measure(
     dump: &Dump,
     types: &Types,
     rules: &MeasureRules,
-    is_root: &dyn Fn(&str) -> bool,
+    choice: &RootChoice<'_>,
 ) -> Result<Vec<MeasuredRoot>, ClampError> {
     let ranges = BlockRanges::new(dump)?;
     let sites = Sites::new(dump, ExplainOptions::default().max_frames, &Style::default());
@@ -82,12 +105,23 @@ pub fn measure(
     };
     let mut measured = Vec::new();
     for source in &roots.sources {
-        if source.is_static && source.module == types.module && is_root(&source.name) {
+        if source.is_static && source.module == types.module && (choice.statics)(&source.name) {
             measured.extend(walk.root(source));
         }
     }
+    for variable in variables::find(dump, &ranges, &sites, choice.variables) {
+        measured.extend(walk.variable(variable));
+    }
     measured.sort_by(|a, b| (b.unreported.bytes, &a.name).cmp(&(a.unreported.bytes, &b.name)));
     Ok(measured)
+}
+
+impl MeasuredRoot {
+    fn new(name: String, kind: MeasuredKind, type_name: String, line: Option<u32>) -> Self {
+        let (unreported, again) = Default::default();
+        let (types, fields) = Default::default();
+        Self { name, kind, type_name, line, unreported, again, types, fields }
+    }
 }
 
 /// The walk over the blocks of all roots.
@@ -117,15 +151,20 @@ impl Walk<'_, '_> {
         for word in &source.words {
             self.follow_root(word);
         }
-        let mut root = MeasuredRoot {
-            name: source.name.clone(),
-            type_name,
-            line,
-            unreported: Sum::default(),
-            again: Sum::default(),
-            types: Vec::new(),
-            fields: Vec::new(),
-        };
+        let name = source.name.clone();
+        Some(self.finish(MeasuredRoot::new(name, MeasuredKind::Static, type_name, line)))
+    }
+
+    fn variable(&mut self, of: variables::Variable) -> Option<MeasuredRoot> {
+        let layout = self.stack_types.layout(&self.dump.blocks[of.block as usize])?;
+        let type_name = self.shapes.types.name(layout.type_of()).to_owned();
+        self.pending.push(Pending { block: of.block, layout: Some(layout), way: Ways::NONE });
+        let root = MeasuredRoot::new(of.name, MeasuredKind::Variable, type_name, None);
+        Some(self.finish(root))
+    }
+
+    /// Visits all pending blocks, and adds them to a root.
+    fn finish(&mut self, mut root: MeasuredRoot) -> MeasuredRoot {
         let mut by_way: FxHashMap<u32, Sum> = FxHashMap::default();
         while let Some(Pending { block, layout, way }) = self.pending.pop() {
             if std::mem::replace(&mut self.is_visited[block as usize], true) {
@@ -147,7 +186,7 @@ impl Walk<'_, '_> {
             }
         }
         (root.types, root.fields) = self.ways.shares(&by_way);
-        Some(root)
+        root
     }
 
     fn follow_root(&mut self, word: &Word<'_>) {

@@ -3,10 +3,12 @@
 use super::error::AnnotateError;
 use super::plan::{Facts, Plan, owner_of};
 use super::source::edit::{self, Edit, Edited};
+use super::source::index::last;
 use super::source::manifest::{self, Origin};
 use super::source::workspace::{FEATURE, Gate};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 /// One change of the source, by what it is about.
@@ -50,7 +52,7 @@ impl Facts<'_> {
         let mut writer =
             Writer { facts: self, changes: Changes::default(), edits: BTreeMap::new() };
         plan.derives.iter().for_each(|path| writer.derive(path));
-        plan.statics.iter().for_each(|name| writer.report(name));
+        plan.roots.iter().for_each(|name| writer.report(name));
         plan.ignored.iter().for_each(|(field, why)| writer.ignore(field, why));
         plan.measured.iter().for_each(|field| writer.measure(field));
         let mut changes = writer.finish();
@@ -81,13 +83,12 @@ impl Facts<'_> {
         let owners = fields.filter_map(|field| owner_of(self.index, field));
         let types = plan.derives.iter().map(|path| &**path).chain(owners);
         let types = types.filter_map(|path| Some(self.index.types.get(path)?.file));
-        let statics =
-            plan.statics.iter().filter_map(|name| Some(self.index.statics.get(name)?.file));
+        let statics = plan.roots.iter().filter_map(|name| self.index.file_of_root(name));
         types.chain(statics).map(|file| self.index.files[file].package).collect()
     }
 
     fn package_of(&self, subject: &str) -> Option<usize> {
-        let own = self.index.statics.get(subject).map(|of| of.file);
+        let own = self.index.file_of_root(subject);
         let file = own.or_else(|| {
             let path = owner_of(self.index, subject).unwrap_or(subject);
             self.index.types.get(path).map(|of| of.file)
@@ -205,17 +206,39 @@ impl Writer<'_, '_> {
     }
 
     fn report(&mut self, name: &str) {
-        let Some(of) = self.facts.index.statics.get(name) else { return };
-        let short = super::source::index::last(name);
+        let index = self.facts.index;
+        let Some(file) = index.file_of_root(name) else { return };
+        let gate = self.gate(file).map(|gate| format!("#[cfg(feature = \"{gate}\")]"));
+        let of_static = || self.static_line(name);
+        let Some((place, line, is_item)) = of_static().or_else(|| self.variable_line(name)) else {
+            return;
+        };
+        let lines: Vec<String> = gate.into_iter().chain([line]).collect();
+        self.add(file, Change::Report(name.to_owned()), |text, number| {
+            edit::lines_behind(text, (file, place.start, place.end), (&lines, is_item), number)
+        });
+    }
+
+    /// Returns the place of a static, and the line that registers its reporter.
+    fn static_line(&self, name: &str) -> Option<(Range<usize>, String, bool)> {
+        let of = self.facts.index.statics.get(name)?;
+        let short = last(name);
         let path = report_path(self.facts.program, name, self.facts.index.statics.keys());
         let other = format!("The heap that {short} owns.");
         let description = of.description.as_ref().unwrap_or(&other);
-        let gate = self.gate(of.file).map(|gate| format!("#[cfg(feature = \"{gate}\")]"));
         let line = format!("memreport::reporter!(\"{path}\", {short}, \"{description}\");");
-        let lines: Vec<String> = gate.into_iter().chain([line]).collect();
-        self.add(of.file, Change::Report(name.to_owned()), |file, number| {
-            edit::lines_behind(file, (of.file, of.start, of.end), &lines, number)
-        });
+        Some((of.start..of.end, line, true))
+    }
+
+    /// Returns the place of a variable, and the line that reports it.
+    fn variable_line(&self, name: &str) -> Option<(Range<usize>, String, bool)> {
+        let of = self.facts.index.variables.get(name)?;
+        let own = &of.name;
+        let path = format!("explicit/{}/{}", self.facts.program, own.trim_matches('_'));
+        let description = format!("The heap that {own} owns.");
+        let line =
+            format!("memreport::report_value(\"{path}\", &{own}, \"{description}\").forever();");
+        Some((of.start..of.end, line, false))
     }
 
     fn ignore(&mut self, field: &str, why: &str) {
@@ -239,7 +262,7 @@ impl Writer<'_, '_> {
 
     /// Returns the file of a field, its place, and its attribute.
     #[expect(clippy::type_complexity, reason = "used twice, just above")]
-    fn field(&self, name: &str) -> Option<(usize, (usize, Option<std::ops::Range<usize>>))> {
+    fn field(&self, name: &str) -> Option<(usize, (usize, Option<Range<usize>>))> {
         let of = self.facts.index.types.get(owner_of(self.facts.index, name)?)?;
         let field = of.fields.iter().find(|field| field.name == name)?;
         Some((of.file, (field.at, field.ignored.clone())))
@@ -264,7 +287,7 @@ impl Writer<'_, '_> {
 fn report_path<'n>(program: &str, name: &str, all: impl Iterator<Item = &'n String>) -> String {
     let segments: Vec<&str> = name.split("::").collect();
     let short = segments[segments.len() - 1];
-    let same = all.filter(|other| super::source::index::last(other) == short).count();
+    let same = all.filter(|other| last(other) == short).count();
     let below = if same > 1 { segments[1..].join("/") } else { short.to_owned() };
     format!("explicit/{program}/{}", below.to_lowercase())
 }

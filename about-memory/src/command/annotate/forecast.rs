@@ -106,8 +106,8 @@ impl Facts<'_> {
     fn measured(&self, plan: &Plan, all: bool) -> Result<Vec<MeasuredRoot>, AnnotateError> {
         let mut rules = if all { self.wide_rules(plan) } else { self.rules(plan) };
         rules.all_crates = all;
-        let mut roots = self.roots_of(&rules, &|name| plan.statics.contains(name))?;
-        roots.retain(|root| plan.statics.contains(&root.name));
+        let mut roots = self.roots_of(&rules, &|name| plan.roots.contains(name))?;
+        roots.retain(|root| plan.roots.contains(&root.name));
         Ok(roots)
     }
 }

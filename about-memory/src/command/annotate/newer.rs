@@ -24,7 +24,7 @@ impl Facts<'_> {
             |path: &&PathBuf| path.extension().is_some_and(|extension| extension == "rs");
         let mut newer: Vec<PathBuf> =
             files.filter(is_source).filter(|path| is_newer(path)).cloned().collect();
-        for root in self.roots_of(&self.rules(plan), &|name| plan.statics.contains(name))? {
+        for root in self.roots_of(&self.rules(plan), &|name| plan.roots.contains(name))? {
             let Some((line, of)) = root.line.zip(self.index.statics.get(&root.name)) else {
                 continue;
             };

@@ -4,7 +4,9 @@ use super::error::AnnotateError;
 use super::source::index::SourceIndex;
 use super::source::workspace::Sources;
 use memreport_analysis::analysis::{Class, ExplainOptions, FEATURES, commas, explain};
-use memreport_analysis::ownership::{MeasureRules, MeasuredRoot, measure, needed_types};
+use memreport_analysis::ownership::{
+    MeasureRules, MeasuredRoot, RootChoice, measure, needed_types,
+};
 use memreport_analysis::read::{Dump, Holder};
 use memreport_analysis::symbols::Types;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -25,8 +27,8 @@ pub(crate) struct Facts<'a> {
 pub(crate) struct Plan {
     /// The types that derive `MallocSizeOf`.
     pub(crate) derives: BTreeSet<String>,
-    /// The statics that get a reporter.
-    pub(crate) statics: BTreeSet<String>,
+    /// The statics and variables that get a reporter.
+    pub(crate) roots: BTreeSet<String>,
     /// The crates whose feature of memreport is enabled, by the types and statics that need it.
     pub(crate) features: BTreeSet<(String, String)>,
     /// The fields that are skipped, with the reasons.
@@ -90,7 +92,7 @@ impl Facts<'_> {
                 plan.dropped.insert(root.name, why);
                 continue;
             }
-            plan.statics.insert(root.name);
+            plan.roots.insert(root.name);
         }
         plan.measured.extend(self.skipped().into_iter().filter_map(|(field, bytes)| {
             let has_field = self.index.types.values().flat_map(|of| &of.fields);
@@ -104,7 +106,7 @@ impl Facts<'_> {
 
     /// Fails if a plan changes nothing, with the reason.
     pub(crate) fn require_changes(&self, plan: &Plan) -> Result<(), AnnotateError> {
-        if !plan.statics.is_empty() || !plan.measured.is_empty() {
+        if !plan.roots.is_empty() || !plan.measured.is_empty() {
             return Ok(());
         }
         let explained = explain(self.dump, &ExplainOptions::default());
@@ -124,22 +126,27 @@ impl Facts<'_> {
         Err(AnnotateError::NothingToChange(reason))
     }
 
-    /// Returns what reporters of the program's own statics would measure.
+    /// Returns what reporters of the program's own statics and variables would measure.
     pub(crate) fn roots(&self, rules: &MeasureRules) -> Result<Vec<MeasuredRoot>, AnnotateError> {
         let ours = self.dump.extension.iter().flat_map(|ours| &ours.reported_statics);
         let reported: HashSet<&str> = ours.filter_map(|place| place.name.as_deref()).collect();
         let is_root =
-            |name: &str| self.index.statics.contains_key(name) && !reported.contains(name);
+            |name: &str| self.index.file_of_root(name).is_some() && !reported.contains(name);
         self.roots_of(rules, &is_root)
     }
 
-    /// Returns what reporters of these statics would measure.
+    /// Returns what reporters of these statics and variables would measure.
     pub(crate) fn roots_of(
         &self,
         rules: &MeasureRules,
         is_root: &dyn Fn(&str) -> bool,
     ) -> Result<Vec<MeasuredRoot>, AnnotateError> {
-        measure(self.dump, self.types, rules, is_root)
+        let variables = |file: &str, line: u32| {
+            let name = self.index.variable_at(file, line)?;
+            is_root(name).then(|| name.to_owned())
+        };
+        let choice = RootChoice { statics: is_root, variables: &variables };
+        measure(self.dump, self.types, rules, &choice)
             .map_err(|error| AnnotateError::NothingToChange(error.to_string()))
     }
 
@@ -147,7 +154,7 @@ impl Facts<'_> {
     pub(crate) fn complete(&self, plan: &mut Plan) -> Result<(), AnnotateError> {
         let rules = self.wide_rules(plan);
         let roots = self.roots(&rules)?;
-        let statics = roots.iter().filter(|root| plan.statics.contains(&root.name));
+        let statics = roots.iter().filter(|root| plan.roots.contains(&root.name));
         let owners = plan.measured.iter().filter_map(|field| owner_of(self.index, field));
         let owners: Vec<&str> = owners.collect();
         let names: Vec<(&str, &str)> = statics

@@ -115,7 +115,8 @@ impl Facts<'_> {
         let files: Vec<&Path> =
             errors.iter().flat_map(|error| error.places.iter().map(|(file, _)| &**file)).collect();
         let is_in = |file: usize| files.contains(&&*self.index.files[file].path);
-        let statics = plan.statics.iter().filter(|name| is_in(self.index.statics[*name].file));
+        let statics =
+            plan.roots.iter().filter(|name| self.index.file_of_root(name).is_some_and(is_in));
         let statics: Vec<String> = statics.cloned().collect();
         let types = plan.derives.iter().filter(|path| is_in(self.index.types[*path].file));
         let types: Vec<String> = types.cloned().collect();
@@ -127,7 +128,7 @@ impl Facts<'_> {
         for subject in statics.iter().chain(&types) {
             plan.dropped.insert(subject.clone(), why.clone());
         }
-        plan.statics.retain(|name| !statics.contains(name));
+        plan.roots.retain(|name| !statics.contains(name));
         plan.derives.retain(|path| !types.contains(path));
         let left = self.changes(plan)?;
         let _ = changes;
@@ -206,7 +207,7 @@ impl Facts<'_> {
 fn drop_change(change: &Change, message: &str, plan: &mut Plan) {
     let (subject, was_there) = match change {
         Change::Derive(path) => (path, plan.derives.remove(path)),
-        Change::Report(name) => (name, plan.statics.remove(name)),
+        Change::Report(name) => (name, plan.roots.remove(name)),
         Change::Ignore(field) => (field, plan.ignored.remove(field).is_some()),
         Change::Measure(field) => (field, plan.measured.remove(field)),
         Change::Feature(feature) => {

@@ -3,6 +3,7 @@
 pub(crate) mod workspace;
 pub(crate) mod index;
 pub(crate) mod items;
+pub(crate) mod variables;
 pub(crate) mod manifest;
 pub(crate) mod edit;
 pub(crate) mod diff;

@@ -119,11 +119,12 @@ pub(crate) fn without(
     Edit { file, at: start, removed: end - start, added: String::new(), change }
 }
 
-/// Returns an edit that adds lines behind the line that a place is in, with an empty line between.
+/// Returns an edit that adds lines behind the line that a place is in, with empty lines around them
+/// if they are items.
 pub(crate) fn lines_behind(
     text: &str,
     (file, start, end): (usize, usize, usize),
-    lines: &[String],
+    (lines, are_items): (&[String], bool),
     change: usize,
 ) -> Edit {
     let ending = ending(text);
@@ -140,7 +141,8 @@ pub(crate) fn lines_behind(
     };
     let at = if text[..at].ends_with('\r') { at - 1 } else { at };
     let mut added = String::new();
-    for line in std::iter::once("").chain(lines.iter().map(String::as_str)) {
+    let gap = are_items.then_some("");
+    for line in gap.into_iter().chain(lines.iter().map(String::as_str)) {
         added.push_str(ending);
         if !line.is_empty() {
             added.push_str(&indent);
@@ -149,7 +151,7 @@ pub(crate) fn lines_behind(
     }
     let next = text[at..].trim_start_matches('\r').strip_prefix('\n').unwrap_or_default();
     let next = next.lines().next().unwrap_or_default().trim();
-    if !next.is_empty() && next != "}" {
+    if are_items && !next.is_empty() && next != "}" {
         added.push_str(ending);
     }
     Edit { file, at, removed: 0, added, change }
@@ -218,7 +220,7 @@ mod tests {
         ] {
             let start = text.find("static").unwrap();
             let end = text.find("1;").unwrap() + 2;
-            let edit = lines_behind(text, (0, start, end), &["R!();".to_owned()], 0);
+            let edit = lines_behind(text, (0, start, end), (&["R!();".to_owned()], true), 0);
             assert_eq!(apply(text, vec![edit]).text, expected);
         }
     }

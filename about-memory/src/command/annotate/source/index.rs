@@ -1,11 +1,12 @@
 //! Finds the types and statics of a program in its source files, by their paths.
 
 use super::items::{self, Found, StaticItem, TypeItem};
+use super::variables::{self, VariableItem};
 use super::workspace::SourceCrate;
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
-use syn::{Item, ItemMod, Meta};
+use syn::{Block, Item, ItemMod, Meta};
 
 /// A source file.
 #[derive(Debug)]
@@ -22,6 +23,8 @@ pub(crate) struct SourceIndex {
     pub(crate) files: Vec<SourceFile>,
     pub(crate) types: HashMap<String, TypeItem>,
     pub(crate) statics: HashMap<String, StaticItem>,
+    /// The variables of functions that are a new `Arc`, by their names: `cart in shop::main`.
+    pub(crate) variables: HashMap<String, VariableItem>,
     /// The crates, by their names in paths.
     pub(crate) crates: HashSet<String>,
     /// The files that cannot be read, with the reasons.
@@ -94,7 +97,11 @@ impl SourceIndex {
                     let entry = self.statics.entry(path(&item.ident));
                     entry.or_insert_with(|| items::of_static(item, found));
                 }
+                Item::Fn(item) => self.add_variables(&item.block, &path(&item.sig.ident), found),
                 Item::Impl(item) => {
+                    for (name, block) in variables::methods(item) {
+                        self.add_variables(block, &format!("{}::{name}", place.path), found);
+                    }
                     let krate = place.of.name.clone();
                     let name = items::implemented(item);
                     self.implemented.extend(name.map(|name| (krate, name)));
@@ -116,6 +123,28 @@ impl SourceIndex {
         if !self.files.iter().any(|known| known.path == file && known.package == place.of.package) {
             self.read_file(&file, &Place { folder, ..inner });
         }
+    }
+
+    fn add_variables(&mut self, block: &Block, path: &str, found: Found) {
+        let text = &self.files[found.file].text;
+        for (name, of) in variables::of_block(block, text, found) {
+            self.variables.entry(format!("{name} in {path}")).or_insert(of);
+        }
+    }
+
+    /// Returns the file of a static or a variable.
+    pub(crate) fn file_of_root(&self, name: &str) -> Option<usize> {
+        let of_static = self.statics.get(name).map(|of| of.file);
+        of_static.or_else(|| self.variables.get(name).map(|of| of.file))
+    }
+
+    /// Returns the name of the variable that a line of a file makes.
+    pub(crate) fn variable_at(&self, file: &str, line: u32) -> Option<&str> {
+        let is_there = |of: &VariableItem| {
+            of.lines.contains(&line) && self.files[of.file].path.ends_with(file)
+        };
+        let mut all = self.variables.iter().filter(|(_, of)| is_there(of));
+        all.next().filter(|_| all.next().is_none()).map(|(name, _)| &**name)
     }
 
     /// Returns the type whose path ends with this one: `stock::Item` or `Item`. Of several there is

@@ -51,7 +51,7 @@ pub(crate) struct StaticItem {
 }
 
 impl Found {
-    fn range(self, of: &impl Spanned) -> Range<usize> {
+    pub(super) fn range(self, of: &impl Spanned) -> Range<usize> {
         let range = of.span().byte_range();
         self.first + range.start..self.first + range.end
     }
