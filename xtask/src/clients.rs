@@ -1,5 +1,6 @@
 //! Checks with real clients. Each reports that it passed, that it failed, or why it did not run.
 
+mod annotate;
 mod browser;
 mod chromium;
 mod dmd_py;
@@ -23,7 +24,7 @@ use crate::failure::Failure;
 /// A check by its name. It takes the command-line arguments behind the name.
 type Check = (&'static str, fn(&[&str], &mut dyn Write) -> Result<bool, Failure>);
 
-const CHECKS: [Check; 9] = [
+const CHECKS: [Check; 10] = [
     ("snapshot", |_, out| snapshot(out)),
     ("firefox", firefox::run),
     ("browser", browser::run),
@@ -33,6 +34,7 @@ const CHECKS: [Check; 9] = [
     ("fleet", fleet::run),
     ("pprof", |_, out| exports::run_service(out)),
     ("shells", |_, out| shells::run(out)),
+    ("annotate", annotate::run),
 ];
 
 /// Checks that a real Firefox shows a new snapshot of ours exactly as we show it.

@@ -3,7 +3,8 @@
 use super::error::AnnotateError;
 use super::plan::{Facts, Plan, owner_of};
 use super::source::edit::{self, Edit, Edited};
-use super::source::index::last;
+use super::source::index::{SourceIndex, last};
+use super::source::items::FieldItem;
 use super::source::manifest::{self, Origin};
 use super::source::workspace::{FEATURE, Gate};
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,6 +23,8 @@ pub(crate) enum Change {
     Ignore(String),
     /// A field is no longer skipped.
     Measure(String),
+    /// A field leaves its shared blocks to another.
+    Share(String),
     /// A package enables a feature of memreport.
     Feature(String),
     /// A package depends on memreport.
@@ -41,9 +44,8 @@ pub(crate) struct ChangedFile {
 pub(crate) struct Changes {
     pub(crate) all: Vec<Change>,
     pub(crate) files: Vec<ChangedFile>,
-    /// The packages that change, and the features with which they are checked.
-    pub(crate) packages: BTreeSet<String>,
-    pub(crate) features: Vec<String>,
+    /// The numbers of the packages that change, each with the feature with which it is checked.
+    pub(crate) packages: BTreeMap<usize, Option<String>>,
 }
 
 impl Facts<'_> {
@@ -55,15 +57,12 @@ impl Facts<'_> {
         plan.roots.iter().for_each(|name| writer.report(name));
         plan.ignored.iter().for_each(|(field, why)| writer.ignore(field, why));
         plan.measured.iter().for_each(|field| writer.measure(field));
+        plan.shared.keys().for_each(|field| writer.share(field));
         let mut changes = writer.finish();
         let packages = self.packages(plan);
         self.change_manifests(plan, &packages, &mut changes)?;
         for &number in &packages {
-            let package = &self.sources.packages[number];
-            changes.packages.insert(package.name.clone());
-            if let Some(gate) = self.gate(number) {
-                changes.features.push(format!("{}/{gate}", package.name));
-            }
+            changes.packages.insert(number, self.gate(number));
         }
         Ok(changes)
     }
@@ -79,7 +78,7 @@ impl Facts<'_> {
 
     /// Returns the packages whose source changes.
     fn packages(&self, plan: &Plan) -> BTreeSet<usize> {
-        let fields = plan.ignored.keys().chain(&plan.measured);
+        let fields = plan.ignored.keys().chain(&plan.measured).chain(plan.shared.keys());
         let owners = fields.filter_map(|field| owner_of(self.index, field));
         let types = plan.derives.iter().map(|path| &**path).chain(owners);
         let types = types.filter_map(|path| Some(self.index.types.get(path)?.file));
@@ -154,15 +153,8 @@ impl Changes {
         if old == new {
             return;
         }
-        let edits = own.into_iter().enumerate().map(|(place, change)| {
-            let number = self.number(change);
-            // The whole text is replaced by the first change; the others are in it.
-            let (removed, added) =
-                if place == 0 { (old.len(), new.to_owned()) } else { (0, String::new()) };
-            Edit { file: 0, at: place.min(1) * old.len(), removed, added, change: number }
-        });
-        let edits: Vec<Edit> = edits.collect();
-        let new = edit::apply(&old, edits);
+        let numbers = own.into_iter().map(|change| self.number(change)).collect();
+        let new = Edited::replaced(&old, new, numbers);
         self.files.push(ChangedFile { path: path.to_owned(), old, new });
     }
 
@@ -242,30 +234,52 @@ impl Writer<'_, '_> {
     }
 
     fn ignore(&mut self, field: &str, why: &str) {
-        let Some((file, of)) = self.field(field) else { return };
+        let Some((file, at)) = self.field(field).map(|(file, of)| (file, of.at)) else { return };
         let inner = format!("malloc_size_of(ignore = {why:?})");
         let text = match self.gate(file) {
             None => format!("#[{inner}]"),
             Some(gate) => format!("#[cfg_attr(feature = \"{gate}\", {inner})]"),
         };
         self.add(file, Change::Ignore(field.to_owned()), |source, number| {
-            edit::attribute(source, (file, of.0), &text, number)
+            edit::attribute(source, (file, at), &text, number)
         });
     }
 
     fn measure(&mut self, field: &str) {
-        let Some((file, (_, Some(range)))) = self.field(field) else { return };
+        let Some((file, of)) = self.field(field) else { return };
+        let Some(range) = of.ignored.clone() else { return };
         self.add(file, Change::Measure(field.to_owned()), |source, number| {
             edit::without(source, file, range, number)
         });
     }
 
-    /// Returns the file of a field, its place, and its attribute.
-    #[expect(clippy::type_complexity, reason = "used twice, just above")]
-    fn field(&self, name: &str) -> Option<(usize, (usize, Option<Range<usize>>))> {
-        let of = self.facts.index.types.get(owner_of(self.facts.index, name)?)?;
-        let field = of.fields.iter().find(|field| field.name == name)?;
-        Some((of.file, (field.at, field.ignored.clone())))
+    fn share(&mut self, name: &str) {
+        let Some((file, field)) = self.field(name) else { return };
+        let (at, shared) = (field.at, field.shared.clone());
+        let text = match self.gate(file) {
+            None => "#[malloc_size_of(shared = elsewhere)]".to_owned(),
+            Some(gate) => {
+                format!("#[cfg_attr(feature = \"{gate}\", malloc_size_of(shared = elsewhere))]")
+            }
+        };
+        self.add(file, Change::Share(name.to_owned()), |source, change| {
+            let known =
+                shared.and_then(|range| Some(range.start + source[range.clone()].rfind("here")?));
+            match known {
+                Some(at) => {
+                    let (removed, added) = ("here".len(), "elsewhere".to_owned());
+                    Edit { file, at, removed, added, change }
+                }
+                None => edit::attribute(source, (file, at), &text, change),
+            }
+        });
+    }
+
+    /// Returns the file of a field, and the field.
+    fn field(&self, name: &str) -> Option<(usize, &FieldItem)> {
+        let index: &SourceIndex = self.facts.index;
+        let of = index.types.get(owner_of(index, name)?)?;
+        Some((of.file, of.fields.iter().find(|field| field.name == name)?))
     }
 
     fn finish(self) -> Changes {

@@ -67,6 +67,7 @@ impl Facts<'_> {
             Change::Derive(path) => types.get(&**path).copied().unwrap_or(0),
             Change::Report(name) => root(name),
             Change::Measure(field) => of_field(field),
+            Change::Share(field) => plan.shared.get(field).copied().unwrap_or(0),
             Change::Ignore(_) | Change::Depend(_) => 0,
             Change::Feature(feature) => {
                 let subjects = plan.features.iter().filter(|(_, known)| known == feature);
@@ -96,7 +97,7 @@ impl Facts<'_> {
         Ok(Forecast {
             heap,
             before,
-            after: before + gained - twice,
+            after: before + gained - twice + plan.shared.values().sum::<i128>(),
             bytes: changes.all.iter().map(bytes).collect(),
             left,
         })

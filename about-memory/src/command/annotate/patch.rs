@@ -54,6 +54,7 @@ impl Change {
             Change::Report(_) => "report",
             Change::Ignore(_) => "ignore",
             Change::Measure(_) => "measure",
+            Change::Share(_) => "share",
             Change::Feature(_) => "feature",
             Change::Depend(_) => "depend",
         }
@@ -66,6 +67,7 @@ impl Change {
             | Change::Report(name)
             | Change::Ignore(name)
             | Change::Measure(name)
+            | Change::Share(name)
             | Change::Feature(name)
             | Change::Depend(name) => name,
         }

@@ -7,7 +7,7 @@ use memreport_analysis::analysis::{Class, ExplainOptions, FEATURES, commas, expl
 use memreport_analysis::ownership::{
     MeasureRules, MeasuredRoot, RootChoice, measure, needed_types,
 };
-use memreport_analysis::read::{Dump, Holder};
+use memreport_analysis::read::{Dump, Holder, ReportSite};
 use memreport_analysis::symbols::Types;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::Path;
@@ -35,6 +35,8 @@ pub(crate) struct Plan {
     pub(crate) ignored: BTreeMap<String, String>,
     /// The fields that are skipped now, and measured then.
     pub(crate) measured: BTreeSet<String>,
+    /// The fields whose shared blocks another field counts, with the bytes counted twice.
+    pub(crate) shared: BTreeMap<String, i128>,
     /// The subjects of changes that do not compile, with the reasons.
     pub(crate) dropped: BTreeMap<String, String>,
 }
@@ -100,13 +102,18 @@ impl Facts<'_> {
                 has_field.into_iter().any(|own| own.name == field && own.ignored.is_some());
             (is_there && bytes >= least.max(1)).then_some(field)
         }));
+        for (field, bytes) in self.counted_twice() {
+            if bytes >= i128::from(least.max(1)) && owner_of(self.index, &field).is_some() {
+                plan.shared.insert(field, bytes);
+            }
+        }
         self.complete(&mut plan)?;
         Ok(plan)
     }
 
     /// Fails if a plan changes nothing, with the reason.
     pub(crate) fn require_changes(&self, plan: &Plan) -> Result<(), AnnotateError> {
-        if !plan.roots.is_empty() || !plan.measured.is_empty() {
+        if !plan.roots.is_empty() || !plan.measured.is_empty() || !plan.shared.is_empty() {
             return Ok(());
         }
         let explained = explain(self.dump, &ExplainOptions::default());
@@ -177,6 +184,32 @@ impl Facts<'_> {
         }
         plan.derives.retain(|path| !plan.dropped.contains_key(path));
         Ok(())
+    }
+
+    /// Returns the fields that count shared blocks which another field counts by its attribute, with
+    /// the bytes of these.
+    fn counted_twice(&self) -> HashMap<String, i128> {
+        let mut bytes: HashMap<String, i128> = HashMap::new();
+        let Some(ours) = &self.dump.extension else { return bytes };
+        for block in &self.dump.blocks {
+            let [one, other] = self.dump.reports(block).unwrap_or_default() else { continue };
+            let Some((one, other)) = ours.reports.get(one).zip(ours.reports.get(other)) else {
+                continue;
+            };
+            let is_here = |site: &ReportSite| site.shared.as_deref() == Some("here");
+            let guest = match (is_here(one), is_here(other)) {
+                (false, false) => continue,
+                (false, true) => one,
+                (true, _) => other,
+            };
+            let Some((of, field)) = guest.type_name.as_ref().zip(guest.field.as_ref()) else {
+                continue;
+            };
+            let of = of.split('<').next().unwrap_or_default();
+            let sum = bytes.entry(format!("{of}.{field}")).or_default();
+            *sum += i128::from(block.usable().saturating_mul(block.num));
+        }
+        bytes
     }
 
     /// Returns the skipped fields that hold unreported blocks, with the bytes of these.

@@ -86,17 +86,18 @@ impl Facts<'_> {
                 copy.write(path, &text).map_err(fail)?;
             }
         }
-        let packages: Vec<&str> = changes.packages.iter().map(String::as_str).collect();
-        check(copy, self.sources, (&packages, &changes.features)).map_err(AnnotateError::Cargo)
+        let mut errors = Vec::new();
+        for (&number, feature) in &changes.packages {
+            let package = (&self.sources.packages[number], feature.as_deref());
+            errors.extend(check(copy, self.sources, package).map_err(AnnotateError::Cargo)?);
+        }
+        Ok(errors)
     }
 
     /// Fails if the program does not compile without changes.
     fn check_original(&self, copy: &Copy, changes: &Changes) -> Result<(), AnnotateError> {
-        let none = Changes {
-            packages: changes.packages.clone(),
-            features: Vec::new(),
-            ..Changes::default()
-        };
+        let packages = changes.packages.keys().map(|&number| (number, None)).collect();
+        let none = Changes { packages, ..Changes::default() };
         match self.check(copy, &none)?.first() {
             Some(error) => Err(AnnotateError::DoesNotCompile(error.message.clone())),
             None => Ok(()),
@@ -210,6 +211,7 @@ fn drop_change(change: &Change, message: &str, plan: &mut Plan) {
         Change::Report(name) => (name, plan.roots.remove(name)),
         Change::Ignore(field) => (field, plan.ignored.remove(field).is_some()),
         Change::Measure(field) => (field, plan.measured.remove(field)),
+        Change::Share(field) => (field, plan.shared.remove(field).is_some()),
         Change::Feature(feature) => {
             let before = plan.features.len();
             plan.features.retain(|(_, known)| known != feature);

@@ -63,6 +63,7 @@ fn words(of: &PatchChange) -> String {
         Change::Report(_) => format!("report {subject}"),
         Change::Ignore(_) => format!("skip {subject}"),
         Change::Measure(_) => format!("measure {subject}"),
+        Change::Share(_) => format!("another field counts what {subject} shares"),
         Change::Feature(_) => format!("feature {subject} of memreport"),
         Change::Depend(_) => format!("{subject} depends on memreport"),
     };

@@ -1,7 +1,7 @@
 //! Checks a copy of a workspace with cargo, and returns the errors by place.
 
 use super::copy::Copy;
-use super::workspace::{Sources, cargo};
+use super::workspace::{SourcePackage, Sources, cargo};
 use serde::Deserialize;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -43,7 +43,7 @@ struct WireExpansion {
     span: WireSpan,
 }
 
-/// Runs `cargo check` on packages of a copy, with these features.
+/// Runs `cargo check` on a package of a copy, with this feature.
 ///
 /// # Errors
 ///
@@ -51,17 +51,16 @@ struct WireExpansion {
 pub(crate) fn check(
     copy: &Copy,
     sources: &Sources,
-    (packages, features): (&[&str], &[String]),
+    (package, feature): (&SourcePackage, Option<&str>),
 ) -> Result<Vec<CompileError>, String> {
     let mut cargo = cargo("check");
     cargo.args(["--quiet", "--message-format=json", "--target-dir"]).arg(&sources.target_directory);
-    for package in packages {
-        cargo.args(["--package", package]);
+    if let Some(feature) = feature {
+        cargo.args(["--features", feature]);
     }
-    if !features.is_empty() {
-        cargo.args(["--features", &features.join(",")]);
-    }
-    cargo.current_dir(&copy.folder).stdin(Stdio::null());
+    // Features are those of the package in the working directory, also with the oldest resolver.
+    let folder = package.manifest_path.parent().and_then(|folder| copy.place(folder));
+    cargo.current_dir(folder.as_ref().unwrap_or(&copy.folder)).stdin(Stdio::null());
     let started = cargo.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
     let mut child = started.map_err(|error| format!("cargo cannot be started: {error}"))?;
     let notes = child.stderr.take();

@@ -58,6 +58,13 @@ pub(crate) fn apply(text: &str, mut edits: Vec<Edit>) -> Edited {
 }
 
 impl Edited {
+    /// Makes a text that takes the place of another one. All of it is of all these changes.
+    pub(crate) fn replaced(old: &str, new: &str, changes: Vec<usize>) -> Self {
+        let (length, behind) = (new.len(), old.len());
+        let pieces = changes.into_iter().map(|change| Piece { start: 0, length, behind, change });
+        Self { text: new.to_owned(), pieces: pieces.collect() }
+    }
+
     /// Returns the place in the old text of a byte in the new one.
     pub(crate) fn old_place(&self, at: usize) -> OldPlace {
         let before = self.pieces.partition_point(|piece| piece.start <= at);

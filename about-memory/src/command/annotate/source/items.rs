@@ -37,6 +37,8 @@ pub(crate) struct FieldItem {
     pub(crate) of: Range<usize>,
     /// The attribute that skips the field.
     pub(crate) ignored: Option<Range<usize>>,
+    /// The attribute that decides who counts shared blocks.
+    pub(crate) shared: Option<Range<usize>>,
 }
 
 /// A static.
@@ -72,7 +74,9 @@ impl Found {
                 None => self.start(&field.vis, &field.ty),
             };
             let ignored = field.attrs.iter().find(|attribute| is_ignore(attribute));
+            let shared = field.attrs.iter().find(|attribute| is_shared(attribute));
             FieldItem {
+                shared: shared.map(|attribute| self.range(attribute)),
                 name: format!("{of}.{name}"),
                 at,
                 of: self.range(&field.ty),
@@ -153,6 +157,14 @@ fn is_ignore(attribute: &Attribute) -> bool {
     let words: String = words.chars().filter(|c| !c.is_whitespace()).collect();
     let is_own = list.path.is_ident("malloc_size_of") && words.starts_with("ignore=");
     is_own || list.path.is_ident("cfg_attr") && words.contains("malloc_size_of(ignore=")
+}
+
+/// Returns whether an attribute decides who counts shared blocks, perhaps under a condition.
+fn is_shared(attribute: &Attribute) -> bool {
+    let Meta::List(list) = &attribute.meta else { return false };
+    let words = list.tokens.to_string();
+    let is_own = list.path.is_ident("malloc_size_of") || words.contains("malloc_size_of");
+    is_own && words.split_whitespace().any(|word| word.trim_matches(['(', ',']) == "shared")
 }
 
 /// Returns the first sentence of a line of documentation.

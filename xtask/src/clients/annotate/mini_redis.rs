@@ -1,0 +1,110 @@
+//! mini-redis 0.4.1 of crates.io, a server on Tokio, with 20,000 keys.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::{Bench, Program};
+use crate::build;
+use crate::failure::Failure;
+
+/// The server of mini-redis.
+pub(super) struct MiniRedis;
+
+const KEYS: usize = 20_000;
+const PORT: u16 = 36_379;
+
+/// A package that depends on it, so that cargo fetches it.
+const FETCHING: &str = "[package]\nname = \"fetching\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n\
+                        [dependencies]\nmini-redis = \"=0.4.1\"\n\n[workspace]\n";
+
+impl Program for MiniRedis {
+    fn name(&self) -> &'static str {
+        "mini-redis-server"
+    }
+
+    fn features(&self) -> &'static [&'static str] {
+        &["--features", "memreport"]
+    }
+
+    fn prepare(&self, bench: &Bench) -> Result<(), Failure> {
+        let fetching = bench.package.with_file_name("fetching");
+        fs::create_dir_all(fetching.join("src"))?;
+        fs::write(fetching.join("Cargo.toml"), FETCHING)?;
+        fs::write(fetching.join("src/lib.rs"), "")?;
+        let mut vendor = build::cargo();
+        vendor.args(["vendor", "--quiet", "vendored"]).current_dir(&fetching);
+        bench.answer(&mut vendor)?;
+        let source = fetching.join("vendored/mini-redis");
+        copy(&source, &bench.package)?;
+        let manifest = fs::read_to_string(source.join("Cargo.toml"))?;
+        fs::write(bench.package.join("Cargo.toml"), manifest + "\n[workspace]\n")?;
+        let mut init = Command::new(&bench.cargo_memreport);
+        init.args(["memreport", "init", "--path"]).arg(build::root()).current_dir(&bench.package);
+        bench.answer(&mut init).map(drop)
+    }
+
+    fn scan(&self, program: &Path, report: &Path, bench: &Bench) -> Result<(), Failure> {
+        let mut command = Command::new(program);
+        command.args(["--port", &PORT.to_string()]).env("DMD", "--mode=scan");
+        let server = Server(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn()?);
+        let mut stream = server.connect()?;
+        let mut answers = [0; 5];
+        for number in 0..KEYS {
+            let (key, value) = (format!("key:{number:08}"), format!("{number:0>100}"));
+            write!(
+                stream,
+                "*3\r\n$3\r\nset\r\n${}\r\n{key}\r\n${}\r\n{value}\r\n",
+                key.len(),
+                value.len()
+            )?;
+            stream.read_exact(&mut answers)?;
+        }
+        let mut snapshot = Command::new(&bench.about_memory);
+        snapshot.args(["snapshot", &server.0.id().to_string(), "--dump", "-o"]).arg(report);
+        bench.answer(&mut snapshot).map(drop)
+    }
+}
+
+/// A running server, which is ended when its value is dropped.
+struct Server(Child);
+
+impl Server {
+    /// Waits until the server listens.
+    fn connect(&self) -> Result<TcpStream, Failure> {
+        let begin = Instant::now();
+        loop {
+            match TcpStream::connect(("127.0.0.1", PORT)) {
+                Ok(stream) => return Ok(stream),
+                Err(error) if begin.elapsed() > Duration::from_secs(10) => return Err(error.into()),
+                Err(_) => thread::sleep(Duration::from_millis(20)),
+            }
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It runs until it is ended.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn copy(from: &Path, to: &Path) -> Result<(), Failure> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let place = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            copy(&entry.path(), &place)?;
+        } else {
+            fs::copy(entry.path(), place)?;
+        }
+    }
+    Ok(())
+}
