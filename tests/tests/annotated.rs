@@ -181,6 +181,11 @@ impl Package {
                 "[package]\nname = \"rope\"\nversion = \"0.1.0\"\nedition = \"2024\"\n",
             ),
             ("../rope/src/lib.rs", ROPE),
+            (
+                "../other/Cargo.toml",
+                "[package]\nname = \"other\"\nversion = \"0.1.0\"\nedition = \"2024\"\n",
+            ),
+            ("../other/src/lib.rs", ""),
         ] {
             package.write(file, text);
         }
@@ -228,7 +233,9 @@ impl Package {
     fn annotate(&self, dump: &Path, words: &[&str]) -> Result<String, String> {
         let manifest = self.path("Cargo.toml");
         let fixed = ["about-memory".as_ref(), "annotate".as_ref(), dump.as_os_str()];
-        let fixed = fixed.into_iter().chain(["--manifest-path".as_ref(), manifest.as_os_str()]);
+        let own = ["--manifest-path".as_ref(), manifest.as_os_str()];
+        let own = own.into_iter().filter(|_| !words.contains(&"--manifest-path"));
+        let fixed = fixed.into_iter().chain(own);
         let words = fixed.chain(words.iter().map(AsRef::as_ref)).map(ToOwned::to_owned);
         let cli = Cli::parse_words(words).expect("right words");
         let (mut out, mut notes) = (Vec::new(), Vec::new());
@@ -269,7 +276,7 @@ fn a_patch_compiles_and_classifies_what_it_predicts() {
         "+#[cfg_attr(feature = \"memreport\", derive(memreport::MallocSizeOf))]\n pub struct Pair<T>(T, Vec<T>);",
         "+#[cfg_attr(feature = \"memreport\", derive(memreport::MallocSizeOf))]\n pub struct Weight(u32);",
         "+    #[cfg_attr(feature = \"memreport\", malloc_size_of(ignore = \"memreport cannot measure Rope\"))]\n     ropes: Vec<Rope>, // not ours",
-        "malloc_size_of(ignore = \"memreport cannot measure Label\"))]\n     label: Label,",
+        "malloc_size_of(ignore = \"the source of Label is not found, as a macro or a function contains it\"))]\n     label: Label,",
         "pub static STOCK: LazyLock<Mutex<Stock>> = LazyLock::new(Mutex::default); // locked\n \n\
          +#[cfg(feature = \"memreport\")]\n\
          +memreport::reporter!(\"explicit/stall/stock\", STOCK, \"Everything that can be bought, by number.\");\n",
@@ -280,6 +287,10 @@ fn a_patch_compiles_and_classifies_what_it_predicts() {
         assert_has(patch, part);
     }
     assert_has(patch, "+features = [\"smallvec\"]");
+    let other = package.path("../other/Cargo.toml");
+    let other = other.to_str().expect("a path in UTF-8");
+    let refusal = package.annotate(&before, &["--manifest-path", other]).expect_err("another");
+    assert_has(&refusal, "has no type or static of stall; run this in the program's workspace");
     assert_eq!(package.read("src/stock.rs"), STOCK, "without --apply nothing changes");
 
     let applied = package.annotate(&before, &["--apply"]).expect("it is applied");

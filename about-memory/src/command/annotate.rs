@@ -135,7 +135,7 @@ impl AnnotateOptions {
     }
 
     fn patch(&self, facts: &Facts<'_>) -> Result<Patch, AnnotateError> {
-        if facts.index.types.is_empty() && facts.index.statics.is_empty() {
+        if !facts.index.crates.iter().any(|krate| facts.types.has_type(krate, "")) {
             let root = facts.sources.workspace_root.clone();
             return Err(AnnotateError::OtherSource(facts.program.to_owned(), root));
         }

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot set itself up has failed")]
 
+mod annotate;
 mod bad_input;
 mod beyond;
 mod census;

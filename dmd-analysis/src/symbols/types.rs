@@ -108,6 +108,18 @@ impl Types {
         self.list.is_empty()
     }
 
+    /// Returns whether a crate, by its name in paths, has a type whose path ends with this name. An
+    /// empty name is of any type.
+    #[must_use]
+    pub fn has_type(&self, krate: &str, name: &str) -> bool {
+        let is_it = |of: &Type| {
+            let rest = of.name.strip_prefix(krate)?.strip_prefix("::")?;
+            let path = rest.split('<').next()?;
+            Some(name.is_empty() || path == name || path.ends_with(&format!("::{name}")))
+        };
+        self.list.iter().any(|of| is_it(of) == Some(true))
+    }
+
     pub(crate) fn get(&self, id: TypeId) -> &Type {
         &self.list[id.0 as usize]
     }

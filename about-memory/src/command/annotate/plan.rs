@@ -186,8 +186,8 @@ impl Facts<'_> {
         Ok(())
     }
 
-    /// Returns the fields that count shared blocks which another field counts by its attribute, with
-    /// the bytes of these.
+    /// Returns the fields that count shared blocks which another field counts by its attribute,
+    /// with the bytes of these.
     fn counted_twice(&self) -> HashMap<String, i128> {
         let mut bytes: HashMap<String, i128> = HashMap::new();
         let Some(ours) = &self.dump.extension else { return bytes };

@@ -6,6 +6,7 @@ use super::plan::{Facts, Plan};
 use super::source::check::{CompileError, check};
 use super::source::copy::Copy;
 use super::source::edit::OldPlace;
+use super::source::index::last;
 use std::path::Path;
 
 /// The most times that a copy is checked.
@@ -192,6 +193,9 @@ impl Facts<'_> {
             return true;
         };
         let why = match missing {
+            Some(name) if self.is_without_source(name) => {
+                format!("the source of {name} is not found, as a macro or a function contains it")
+            }
             Some(name) => format!("memreport cannot measure {}", name.trim_matches(['(', ')'])),
             None => format!("it cannot be measured: {message}"),
         };
@@ -201,6 +205,16 @@ impl Facts<'_> {
             plan.ignored.insert(field.name.clone(), why);
         }
         true
+    }
+}
+
+impl Facts<'_> {
+    /// Returns whether a type is the program's own, and not an item of a module.
+    fn is_without_source(&self, name: &str) -> bool {
+        let name = without_arguments(name);
+        let last = last(name);
+        self.index.type_ending(name).is_none()
+            && self.index.crates.iter().any(|krate| self.types.has_type(krate, last))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -49,9 +49,12 @@ impl Program for MiniRedis {
     }
 
     fn scan(&self, program: &Path, report: &Path, bench: &Bench) -> Result<(), Failure> {
-        let mut command = Command::new(program);
-        command.args(["--port", &PORT.to_string()]).env("DMD", "--mode=scan");
-        let server = Server(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn()?);
+        let folder = report.with_extension("folder");
+        let _ = fs::remove_dir_all(&folder);
+        let mut run = Command::new(&bench.about_memory);
+        run.arg("run").arg("-o").arg(&folder).arg("--").arg(program);
+        run.args(["--port", &PORT.to_string()]).env("DMD", "--mode=scan");
+        let mut server = Server(run.stdout(Stdio::null()).stderr(Stdio::null()).spawn()?);
         let mut stream = server.connect()?;
         let mut answers = [0; 5];
         for number in 0..KEYS {
@@ -64,9 +67,15 @@ impl Program for MiniRedis {
             )?;
             stream.read_exact(&mut answers)?;
         }
-        let mut snapshot = Command::new(&bench.about_memory);
-        snapshot.args(["snapshot", &server.0.id().to_string(), "--dump", "-o"]).arg(report);
-        bench.answer(&mut snapshot).map(drop)
+        // It takes a snapshot then, before the server frees its heap.
+        let mut kill = Command::new("kill");
+        bench.answer(kill.args(["-TERM", &server.0.id().to_string()]))?;
+        server.0.wait()?;
+        let dumps = fs::read_dir(&folder)?.flatten().map(|entry| entry.path());
+        let is_dump = |path: &PathBuf| path.to_string_lossy().contains(".dmd.json");
+        let dump = dumps.filter(is_dump).min().ok_or("the server left no dump")?;
+        fs::copy(dump, report.with_extension("dmd.json"))?;
+        Ok(())
     }
 }
 

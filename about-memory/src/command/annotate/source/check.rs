@@ -58,7 +58,7 @@ pub(crate) fn check(
     if let Some(feature) = feature {
         cargo.args(["--features", feature]);
     }
-    // Features are those of the package in the working directory, also with the oldest resolver.
+    // With the oldest resolver, features are of the package in the working directory.
     let folder = package.manifest_path.parent().and_then(|folder| copy.place(folder));
     cargo.current_dir(folder.as_ref().unwrap_or(&copy.folder)).stdin(Stdio::null());
     let started = cargo.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
