@@ -13,6 +13,7 @@ mod generate;
 mod demo;
 mod suite;
 mod check;
+mod release;
 #[cfg(feature = "measure")]
 mod bench;
 #[cfg(feature = "measure")]
@@ -51,6 +52,7 @@ cargo xtask mutants again             those that the last sample missed or did n
 cargo xtask mutants sums              the sums of the last sample
 cargo xtask features                  memreport's features alone and in pairs: minutes
 cargo xtask package                   what would be published: its contents, and the guide's first program in a project that depends on it
+cargo xtask release [FOLDER] [--twice]   the archive of the program, its manual, completions, library and licences; --twice: built again, and compared
 cargo xtask clients [NAME [ARGS]]     snapshot, firefox, browser, prometheus, dmd-py, exports, pprof: checks against real programs
 cargo xtask pictures [FOLDER [--every]]   the pictures of the README and the guide, or into another folder; --every: all views at several widths
 cargo xtask clients exports [VIEWER] [--tools DIR]   each export in its own viewer";
@@ -69,6 +71,7 @@ fn main() -> ExitCode {
         ["fuzz", ref rest @ ..] => fuzz::run(rest, out),
         ["features"] => features::run(out),
         ["package"] => package::run(out),
+        ["release", ref rest @ ..] => release::run(rest, out),
         ["bench" | "stress" | "foreign" | "calibrate" | "clients" | "pictures" | "mutants", ..] => {
             measure(&words, out)
         }
