@@ -1,5 +1,5 @@
 //! Checks that need nothing but the workspace: the steps of CI, features, sanitizers, fuzzing,
-//! mutants, packages, and the house rules.
+//! mutants, packages, releases, and the house rules.
 
 pub(crate) mod api;
 pub(crate) mod ci;
@@ -9,5 +9,6 @@ pub(crate) mod fuzz;
 pub(crate) mod mutants;
 pub(crate) mod package;
 pub(crate) mod platforms;
+pub(crate) mod release;
 pub(crate) mod sanitize;
 pub(crate) mod tidy;

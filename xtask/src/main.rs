@@ -13,7 +13,6 @@ mod generate;
 mod demo;
 mod suite;
 mod check;
-mod release;
 #[cfg(feature = "measure")]
 mod bench;
 #[cfg(feature = "measure")]
@@ -26,7 +25,7 @@ mod clients;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use check::{api, ci, features, fuzz, package, platforms, sanitize, tidy};
+use check::{api, ci, features, fuzz, package, platforms, release, sanitize, tidy};
 
 const USAGE: &str = "\
 cargo xtask demo [FOLDER]             runs the example program under DMD on a folder of text: by default this repository

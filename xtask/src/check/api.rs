@@ -1,4 +1,4 @@
-//! `cargo xtask api [--bless]`: the public items of each library, compared with those in `docs/api`.
+//! `cargo xtask api [--bless]`: the public items of each library, compared with `docs/api`.
 //!
 //! cargo-public-api lists them, from what rustdoc of the nightly toolchain writes.
 

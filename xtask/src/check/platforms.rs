@@ -1,5 +1,5 @@
-//! `cargo xtask platforms [NAME…]`: the libraries' tests built for other systems, and run here by an
-//! emulator or as they are.
+//! `cargo xtask platforms [NAME…]`: the libraries' tests built for other systems, and run here by
+//! an emulator or as they are.
 //!
 //! A test that cannot pass there is listed in `platforms/known.txt` with the reason. Any other
 //! failure is one of ours.

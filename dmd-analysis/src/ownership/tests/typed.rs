@@ -51,7 +51,7 @@ impl Program {
         vector
     }
 
-    /// Makes this type that of the static at byte 8.
+    /// Gives the static at byte 8 this type.
     fn has_static(mut self, of: TypeId) -> Types {
         self.0.statics.push(StaticVariable { address: 8, of });
         self.0.module = "/p".into();
