@@ -1,7 +1,9 @@
 //! Trees of programs whose types are known: a few types, as debug information has them.
 
 use super::{scan, text};
-use crate::ownership::{OwnerTree, OwnerTreeOptions};
+use crate::ownership::{
+    MeasureRules, OwnerTree, OwnerTreeOptions, RootChoice, measure, needed_types,
+};
 use crate::read::Dump;
 use crate::symbols::Types;
 use crate::symbols::types::{Field, StaticVariable, Tag, Type, TypeId, TypeKind, Variant};
@@ -53,7 +55,7 @@ impl Program {
 
     /// Gives the static at byte 8 this type.
     fn has_static(mut self, of: TypeId) -> Types {
-        self.0.statics.push(StaticVariable { address: 8, of });
+        self.0.statics.push(StaticVariable { address: 8, of, line: 7 });
         self.0.module = "/p".into();
         self.0
     }
@@ -154,4 +156,42 @@ held from a stack or a library, or leaked 16 0
   type unknown 16 1
 ";
     assert_eq!(shown(&tree), expected);
+}
+
+#[test]
+fn a_reporter_would_measure_what_fields_lead_to_that_can_be_measured() {
+    let mut program = Program::default();
+    let number = program.number("u64", 8);
+    let leaf = program.structure("p::Leaf", 16, &[("key", 0, number)]);
+    let leaf = program.boxed(leaf);
+    let rope = program.structure("rope::Rope", 8, &[("leaf", 0, leaf)]);
+    let fields = [("leaf", 0, leaf), ("rope", 8, rope), ("skipped", 16, leaf)];
+    let stock = program.structure("p::Stock", 24, &fields);
+    let types = program.has_static(stock);
+    let words = r#"{"module":"/p","offset":"8","name":"p::STOCK","to":"1000"},
+        {"module":"/p","offset":"10","name":"p::STOCK","to":"2000"},
+        {"module":"/p","offset":"18","name":"p::STOCK","to":"3000"}"#;
+    let blocks = r#"{"req":16,"addr":"1000"},{"req":32,"addr":"2000"},{"req":64,"addr":"3000"}"#;
+    let dump: Dump = scan(blocks, &format!(r#""statics":[{words}]"#));
+    let choice = RootChoice { statics: &|name| name == "p::STOCK", variables: &|_, _| None };
+    let bytes = |rules: &MeasureRules| {
+        let roots = measure(&dump, &types, rules, &choice).expect("it is a scan");
+        assert_eq!((roots.len(), roots[0].line), (1, Some(7)));
+        let of_field = roots[0].fields.iter().map(|share| (share.name.clone(), share.blocks.bytes));
+        (roots[0].unreported.bytes, of_field.collect::<Vec<_>>())
+    };
+    let mut rules = MeasureRules::default();
+    rules.types.extend(["p::Stock", "p::Leaf"].map(str::to_owned));
+    rules.ignored.insert("p::Stock.skipped".to_owned());
+    assert_eq!(bytes(&rules), (16, vec![("p::Stock.leaf".to_owned(), 16)]));
+    assert_eq!(needed_types(&types, &rules, &["p::Stock"]).crates.len(), 0);
+    rules.crates.insert("rope".to_owned());
+    assert_eq!(bytes(&rules).0, 48);
+    let needed = needed_types(&types, &rules, &["p::Stock"]);
+    let rope = ("p::Stock.rope".to_owned(), "rope".to_owned());
+    assert_eq!(needed.crates.into_iter().collect::<Vec<_>>(), [rope]);
+    rules.ignored.clear();
+    assert_eq!(bytes(&rules).0, 112);
+    rules.types.clear();
+    assert_eq!(bytes(&rules).0, 0);
 }
