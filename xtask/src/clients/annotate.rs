@@ -25,6 +25,10 @@ pub(super) trait Program {
     fn prepare(&self, bench: &Bench) -> Result<(), Failure>;
     /// Returns the features with which it is built.
     fn features(&self) -> &'static [&'static str];
+    /// Returns the arguments of its tests.
+    fn test_arguments(&self) -> &'static [&'static str] {
+        &[]
+    }
     /// Runs it until its heap is full, and takes a scan of it at this place.
     fn scan(&self, program: &Path, report: &Path, bench: &Bench) -> Result<(), Failure>;
 }
@@ -73,7 +77,8 @@ fn check(program: &dyn Program, out: &mut dyn Write) -> Result<bool, Failure> {
     let patch = bench.answer(annotate.current_dir(&bench.package))?;
     let patch: Value = serde_json::from_slice(&patch.stdout)?;
     let mut test = bench.cargo("test");
-    bench.answer(test.args(program.features()))?;
+    test.args(program.features()).arg("--").args(program.test_arguments());
+    bench.answer(&mut test)?;
     let after = bench.scan(program, "after")?;
     let share = |of: &str| {
         let number = |name: &str| patch[name].as_i64().unwrap_or(0) as f64;
