@@ -9,7 +9,7 @@ use super::HeapOptions;
 use super::accounts::{Accounts, Outside};
 use super::build::Builder;
 use crate::analysis::{self, Class, NoReports, Totals};
-use crate::read::{Dump, Mode, Module, Sum};
+use crate::read::{Dump, Mode, Module, SpanIds, Sum};
 
 /// The heap of a dump, or of a moment of a recording.
 #[derive(Debug)]
@@ -147,6 +147,8 @@ pub(crate) struct Kind {
     pub(crate) thread: Option<TextId>,
     /// The number of the scope.
     pub(crate) scope: u32,
+    /// The span that the scope is in, if that is known and wanted.
+    pub(crate) span: Option<SpanIds>,
     /// The reports that count the blocks, first report first.
     pub(crate) reports: Box<[Report]>,
     /// The usable bytes of one block.

@@ -19,6 +19,9 @@ pub struct HeapOptions {
     /// True if [`Heap::groups`](super::Heap::groups) are apart by age. Formats of viewers have no
     /// ages, so their rows stay together by default.
     pub ages: bool,
+    /// True if [`Heap::groups`](super::Heap::groups) are apart by span, where scopes are linked to
+    /// spans of traces.
+    pub spans: bool,
 }
 
 /// The frames that stacks have.

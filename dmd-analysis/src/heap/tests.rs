@@ -122,6 +122,24 @@ fn scoped() -> String {
 }
 
 #[test]
+fn groups_are_apart_by_span_if_that_is_wanted() {
+    let links = r#""spans":[[1,"0af7651916cd43dd8448eb211c80319c","b7ad6b7169203331"],
+        [2,"0af7","b7ad6b7169203331"]],"heapAllocated""#;
+    let text = scoped().replacen(r#""heapAllocated""#, links, 1);
+    let dump = read_slice(text.as_bytes()).unwrap();
+    let spans = |spans| {
+        let heap = Heap::new(&dump, &HeapOptions { spans, ..HeapOptions::default() }).unwrap();
+        let groups = heap.groups().filter(|group| group.span.is_some());
+        groups.map(|group| (group.scope, group.span.unwrap().span[7])).collect::<Vec<_>>()
+    };
+    // The second link is defective: its scope is in the span of the scope around it.
+    let search = (Some("request > search".to_owned()), 0x31);
+    let found = spans(true);
+    assert!(found.contains(&search) && found.contains(&(Some("request".to_owned()), 0x31)));
+    assert_eq!(spans(false), []);
+}
+
+#[test]
 fn scopes_have_types_and_stacks_within_and_the_account_is_whole() {
     let heap = heap(&scoped());
     let by = vec![Axis::Scope, Axis::Type, Axis::stack()];

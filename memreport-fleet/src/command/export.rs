@@ -183,6 +183,7 @@ impl ExportArgs {
                 return Err(format!("{path}: a report has no stacks; export a dump").into());
             };
             let mut options = HeapOptions::default();
+            options.spans = true;
             let (heap, program, time) = match &source {
                 DumpSource::Dump(dump) => {
                     let time = self.time_of(path, None)?;
