@@ -202,6 +202,7 @@ impl ExportArgs {
             resource.set_default("service.name", program.rsplit('/').next().unwrap_or(""));
             profiles.add(&heap, &resource, time);
         }
-        Ok(write(&self.output, &profiles.into_bytes())?)
+        write(&self.output, &profiles.into_bytes())?;
+        Ok(())
     }
 }
