@@ -1,6 +1,7 @@
 //! The profile of `go tool pprof` (profile.proto, gzipped).
 //!
-//! Samples have labels for thread, scope, type and reporters.
+//! Samples have labels for thread, scope, type and reporters, and, if the options select them, for the
+//! span, and for what a store of profiles tells processes apart by.
 //! Values are estimates for all blocks. No reader scales a profile of this form again.
 
 mod wire;

@@ -5,9 +5,9 @@ use std::time::SystemTime;
 
 use rustc_hash::FxHashMap;
 
-use super::HeapOptions;
 use super::accounts::{Accounts, Outside};
 use super::build::Builder;
+use super::{HeapOptions, SampleLabel};
 use crate::analysis::{self, Class, NoReports, Totals};
 use crate::read::{Dump, Mode, Module, SpanIds, Sum};
 
@@ -22,6 +22,8 @@ pub struct Heap {
     /// The average number of bytes between two samples, if the heap is sampled.
     pub(crate) sample_bytes: Option<u64>,
     pub(crate) taken: Option<SystemTime>,
+    /// The labels of each sample of a pprof profile.
+    pub(crate) labels: Vec<SampleLabel>,
     pub(crate) frames: Vec<HeapFrame>,
     /// Numbers of frames, innermost first. No stack is empty.
     pub(crate) stacks: Vec<Box<[u32]>>,
@@ -213,6 +215,7 @@ impl Heap {
             only: options.only,
             sample_bytes: ours.and_then(|ours| ours.sampled).map(|sampled| sampled.sample_bytes),
             taken: options.taken,
+            labels: options.labels.clone(),
             frames: builder.frames,
             stacks: builder.stacks.values().to_vec(),
             sites: builder.sites,

@@ -111,7 +111,7 @@ shop: 1,310,720 live bytes in 20 blocks, 30.38% of the heap
 }
 
 /// Returns the same heap with most of its blocks in two scopes, one inside the other.
-fn scoped() -> String {
+pub(crate) fn scoped() -> String {
     HEAP.replace(r#""alloc":"W","thread":2"#, r#""alloc":"W","thread":2,"scope":2"#)
         .replace(r#""alloc":"C","thread":1"#, r#""alloc":"C","thread":1,"scope":1"#)
         .replace(

@@ -116,6 +116,20 @@ pub struct SpanIds {
     pub span: [u8; 8],
 }
 
+impl SpanIds {
+    /// Returns the identifier of the trace as 32 hexadecimal digits.
+    #[must_use]
+    pub fn trace_text(&self) -> String {
+        format!("{:032x}", u128::from_be_bytes(self.trace))
+    }
+
+    /// Returns the identifier of the span as 16 hexadecimal digits.
+    #[must_use]
+    pub fn span_text(&self) -> String {
+        format!("{:016x}", u64::from_be_bytes(self.span))
+    }
+}
+
 /// A scope of the program.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Scope {

@@ -4,14 +4,16 @@
 //! our profiles.
 //!
 //! The engines are DuckDB, chDB (ClickHouse) and `PySpark`, modules of Python; the stores are
-//! s3s-fs (`--s3s-fs`), moto and azurite (`--azurite`). Names are `engines`, `otlp`, `clouds` and
-//! `store`.
+//! s3s-fs (`--s3s-fs`), moto and azurite (`--azurite`). Names are `engines`, `otlp`, `labels`,
+//! `clouds` and `store`.
 
 mod clouds;
 mod engines;
+mod labels;
 mod otlp;
 mod server;
 mod store;
+mod traced;
 mod truth;
 
 use std::fs;
@@ -61,9 +63,10 @@ pub(crate) fn run(args: &[&str], out: &mut dyn Write) -> Result<bool, Failure> {
     };
     let only = args.first().filter(|word| !word.starts_with("--"));
     let mut holds = true;
-    let checks: [(&str, Check); 4] = [
+    let checks: [(&str, Check); 5] = [
         ("engines", engines::run),
         ("otlp", otlp::run),
+        ("labels", labels::run),
         ("clouds", clouds::run),
         ("store", store::run),
     ];
