@@ -66,8 +66,18 @@ fn build(package: &Path, target: &str, folder: &Path) {
     ] {
         cargo.env_remove(name);
     }
-    // Its hooks need thread-locals of their own: `memreport/src/thread.rs`.
-    cargo.env("CARGO_ENCODED_RUSTFLAGS", "--cfg=memreport_preload");
+    let home = env::var_os("CARGO_HOME").map(PathBuf::from);
+    let home = home.or_else(|| Some(Path::new(&env::var_os("HOME")?).join(".cargo")));
+    let sources = package.parent().unwrap_or(package);
+    // Its hooks need thread-locals of their own: `memreport/src/thread.rs`. The folders of this
+    // machine are no part of it.
+    let mut flags = "--cfg=memreport_preload".to_owned();
+    for (folder, name) in [(Some(sources), "memreport"), (home.as_deref(), "cargo")] {
+        if let Some(folder) = folder.and_then(|folder| folder.canonicalize().ok()) {
+            flags += &format!("\x1f--remap-path-prefix={}={name}", folder.display());
+        }
+    }
+    cargo.env("CARGO_ENCODED_RUSTFLAGS", flags);
     cargo.env("CARGO_PROFILE_RELEASE_DEBUG", "0").env("CARGO_PROFILE_RELEASE_STRIP", "true");
     cargo.env("CARGO_INCREMENTAL", "0");
     let status = cargo.status().unwrap_or_else(|error| panic!("cargo cannot be run: {error}"));

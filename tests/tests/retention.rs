@@ -85,12 +85,12 @@ fn a_static_retains_what_it_alone_holds() {
     let cache = of_static(&tree, "held::CACHE");
     assert!((90_000..110_000).contains(&cache.bytes), "{cache:#?}");
     assert!(cache.children[0].children[0].blocks >= 95, "{cache:#?}");
-    // Two statics share a page, so that neither retains it.
+    // Two statics share ten pages, so that neither retains them. A stale word may lead to one.
     let shelf = of_static(&tree, "held::SHELF");
     assert!(shelf.bytes < 100, "{shelf:#?}");
     let (groups, _) = retention.groups(&Axis::Type, 100);
-    let page = groups.iter().find(|group| group.name == "Arc<held::Page>");
-    assert!(page.is_some_and(|page| page.retained >= 70_000), "{groups:#?}");
+    let pages = groups.iter().find(|group| group.name == "Arc<held::Page>");
+    assert!(pages.is_some_and(|pages| pages.retained >= 56_000), "{groups:#?}");
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn ways_lead_from_statics_through_fields() {
     let address = |block: usize| dump.blocks[block].addr.map_or(0, u64::from);
     let shared = page.blocks.iter().find(|&&block| {
         let site = held(&retention, &Target::Block(address(block)));
-        site.dominator.is_none() && site.retained > 70_000
+        site.dominator.is_none() && site.retained > 7_000
     });
     let shared = held(&retention, &Target::Block(address(*shared.unwrap_or(&list))));
     let from: Vec<&StepPlace> = shared.paths.iter().map(|way| &way.steps[0].place).collect();

@@ -1,11 +1,14 @@
 //! Checks that need nothing but the workspace: the steps of CI, features, sanitizers, fuzzing,
-//! mutants, packages, and the house rules.
+//! mutants, packages, releases, and the house rules.
 
+pub(crate) mod api;
 pub(crate) mod ci;
 pub(crate) mod features;
 pub(crate) mod fuzz;
 #[cfg(feature = "measure")]
 pub(crate) mod mutants;
 pub(crate) mod package;
+pub(crate) mod platforms;
+pub(crate) mod release;
 pub(crate) mod sanitize;
 pub(crate) mod tidy;

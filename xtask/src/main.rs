@@ -25,7 +25,7 @@ mod clients;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use check::{ci, features, fuzz, package, sanitize, tidy};
+use check::{api, ci, features, fuzz, package, platforms, release, sanitize, tidy};
 
 const USAGE: &str = "\
 cargo xtask demo [FOLDER]             runs the example program under DMD on a folder of text: by default this repository
@@ -50,7 +50,10 @@ cargo xtask mutants [COUNT] [SEED]    defects in a random sample of places, and 
 cargo xtask mutants again             those that the last sample missed or did not run
 cargo xtask mutants sums              the sums of the last sample
 cargo xtask features                  memreport's features alone and in pairs: minutes
+cargo xtask platforms [NAME…]         the libraries' tests for musl, aarch64 (under QEMU) and Windows (under Wine): minutes
+cargo xtask api [--bless]             the public items of each library, compared with docs/api
 cargo xtask package                   what would be published: its contents, and the guide's first program in a project that depends on it
+cargo xtask release [FOLDER] [--twice]   the archive of the program, its manual, completions, library and licences; --twice: built again, and compared
 cargo xtask clients [NAME [ARGS]]     snapshot, firefox, browser, prometheus, dmd-py, exports, pprof: checks against real programs
 cargo xtask pictures [FOLDER [--every]]   the pictures of the README and the guide, or into another folder; --every: all views at several widths
 cargo xtask clients exports [VIEWER] [--tools DIR]   each export in its own viewer";
@@ -69,6 +72,9 @@ fn main() -> ExitCode {
         ["fuzz", ref rest @ ..] => fuzz::run(rest, out),
         ["features"] => features::run(out),
         ["package"] => package::run(out),
+        ["api", ref rest @ ..] => api::run(rest, out),
+        ["platforms", ref rest @ ..] => platforms::run(rest, out),
+        ["release", ref rest @ ..] => release::run(rest, out),
         ["bench" | "stress" | "foreign" | "calibrate" | "clients" | "pictures" | "mutants", ..] => {
             measure(&words, out)
         }

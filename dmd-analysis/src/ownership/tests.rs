@@ -10,6 +10,8 @@ use crate::read::{Dump, read_slice};
 use crate::retention::tests::random;
 use crate::symbols::Types;
 
+mod typed;
+
 fn tree(dump: &Dump) -> OwnerTree {
     OwnerTree::new(dump, &Types::default(), &OwnerTreeOptions::default()).expect("it is a scan")
 }

@@ -77,9 +77,9 @@ fn save(report: String) -> io::Result<()> {
 fn fill() {
     let entry = |key| Box::new(Entry { key, text: vec![1; 1_000] });
     *locked(&CACHE) = (0..100).map(entry).collect();
-    let page = Arc::new(Page { text: vec![2; 70_000] });
-    locked(&SHELF).push(Arc::clone(&page));
-    locked(&WINDOW).push(page);
+    let pages: [_; 10] = std::array::from_fn(|_| Arc::new(Page { text: vec![2; 7_000] }));
+    locked(&SHELF).extend_from_slice(&pages);
+    locked(&WINDOW).extend(pages);
     *locked(&TREE) = Some(tree(9));
     let list = (0..10_000).fold(None, |next, number| Some(Box::new(Link { number, next })));
     *locked(&LIST) = list;

@@ -144,3 +144,13 @@ fn is_usable(folder: &Path) -> bool {
         statvfs(folder).is_ok_and(|mount| !mount.f_flag.contains(StatVfsMountFlags::NOEXEC));
     folder.is_absolute() && may_execute && !bytes.iter().any(|byte| b" :$".contains(byte))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_folder_for_temporary_files_is_the_first() {
+        assert_eq!(folders().next(), Some(env::temp_dir()));
+    }
+}

@@ -44,19 +44,22 @@ impl Stopped {
     /// Stops threads that run. Returns whether there were any.
     fn stop_new(&mut self) -> Result<bool, ProcessError> {
         let pid = self.pid;
-        let mut is_any = false;
-        for tid in threads(pid)? {
-            if self.threads.contains_key(&tid) {
-                continue;
-            }
-            is_any = true;
-            let mut thread = match Traced::seize(tid) {
-                Ok(thread) => thread,
+        let mut new = Vec::new();
+        for tid in threads(pid)?.into_iter().filter(|tid| !self.threads.contains_key(tid)) {
+            match Traced::seize(tid) {
+                // If it has ended, the wait for it tells.
+                Ok(thread) => {
+                    let _ = thread.request_stop();
+                    new.push((tid, thread));
+                }
                 // It has ended meanwhile.
-                Err(error) if error.raw_os_error() == Some(libc::ESRCH) => continue,
+                Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
                 Err(error) => return Err(ProcessError::NotAllowed(pid, error)),
-            };
-            match thread.interrupt(Instant::now() + STOP_TIME) {
+            }
+        }
+        let is_any = !new.is_empty();
+        for (tid, mut thread) in new {
+            match thread.wait(Instant::now() + STOP_TIME) {
                 Ok(Some(_)) => drop(self.threads.insert(tid, thread)),
                 Ok(None) => return Err(ProcessError::NotStopped(pid)),
                 // It has ended meanwhile.

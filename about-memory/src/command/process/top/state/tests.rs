@@ -3,8 +3,12 @@
 use super::*;
 
 fn report(words: u64) -> Vec<u8> {
-    let reports: Vec<_> = [("explicit/index/words", words), ("explicit/index/pages", 4_000_000)]
-        .into_iter()
+    report_of(&[("explicit/index/words", words), ("explicit/index/pages", 4_000_000)])
+}
+
+fn report_of(amounts: &[(&str, u64)]) -> Vec<u8> {
+    let reports: Vec<_> = amounts
+        .iter()
         .map(|(path, amount)| {
             serde_json::json!({ "process": "p (pid 1)", "path": path, "kind": 1, "units": 0,
                                 "amount": amount, "description": "d" })
@@ -193,4 +197,18 @@ fn courses_grow_with_each_report() {
     state.receive(report(9_000_000));
     let course = &state.screen.courses["p (pid 1)/explicit/index/words"];
     assert_eq!(course, &[8_000_000.0, 9_000_000.0]);
+}
+
+#[test]
+fn a_small_node_has_a_course_before_it_grows() {
+    let mut state = State::new("p (pid 1)".into());
+    let amounts = [
+        ("explicit/index/pages", 4_000_000),
+        ("explicit/index/words", 10),
+        ("explicit/index/links", 20),
+    ];
+    state.receive(report_of(&amounts));
+    assert!(!text(&state).contains("words"), "{}", text(&state));
+    let course = state.screen.courses.get("p (pid 1)/explicit/index/words");
+    assert_eq!(course.map(Vec::as_slice), Some(&[10.0][..]), "{:?}", state.screen.courses);
 }

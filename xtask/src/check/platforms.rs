@@ -1,0 +1,236 @@
+//! `cargo xtask platforms [NAME…]`: the libraries' tests built for other systems, and run here by
+//! an emulator or as they are.
+//!
+//! A test that cannot pass there is listed in `platforms/known.txt` with the reason. Any other
+//! failure is one of ours.
+
+use std::collections::BTreeSet;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use crate::build;
+use crate::failure::Failure;
+use crate::on_path;
+
+/// A system, and how its programs are built and run here.
+struct Platform {
+    name: &'static str,
+    target: &'static str,
+    /// The packages with tests that can be built.
+    packages: &'static [&'static str],
+    /// Programs that are needed, each with Debian's package.
+    needs: &'static [(&'static str, &'static str)],
+    linker: Option<&'static str>,
+    runner: Option<&'static str>,
+}
+
+const PLATFORMS: [Platform; 3] = [
+    Platform {
+        name: "musl",
+        target: "x86_64-unknown-linux-musl",
+        packages: &["memreport", "memreport-dmd", "memreport-analysis"],
+        needs: &[],
+        linker: None,
+        runner: None,
+    },
+    Platform {
+        name: "aarch64",
+        target: "aarch64-unknown-linux-gnu",
+        packages: &["memreport", "memreport-dmd", "memreport-analysis"],
+        needs: &[("aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu"), ("qemu-aarch64", "qemu-user")],
+        linker: Some("aarch64-linux-gnu-gcc"),
+        runner: Some("qemu-aarch64 -cpu max -L /usr/aarch64-linux-gnu"),
+    },
+    Platform {
+        name: "windows",
+        target: "x86_64-pc-windows-gnu",
+        packages: &["memreport", "memreport-analysis"],
+        needs: &[("x86_64-w64-mingw32-gcc", "gcc-mingw-w64-x86-64"), ("wine", "wine64")],
+        linker: Some("x86_64-w64-mingw32-gcc"),
+        runner: Some("wine"),
+    },
+];
+
+/// Failures that say nothing about our code: `PLATFORM TEST — REASON`, a line each.
+const KNOWN: &str = include_str!("platforms/known.txt");
+
+/// Runs the tests of all platforms, or of those that are named. Returns `false` if a test fails
+/// that should pass.
+pub(crate) fn run(names: &[&str], out: &mut dyn Write) -> Result<bool, Failure> {
+    let all = PLATFORMS.map(|platform| platform.name);
+    if let Some(unknown) = names.iter().find(|name| !all.contains(name)) {
+        return Err(format!("no platform {unknown}; there are {}", all.join(", ")).into());
+    }
+    let mut holds = true;
+    let is_wanted = |platform: &&Platform| names.is_empty() || names.contains(&platform.name);
+    for platform in PLATFORMS.iter().filter(is_wanted) {
+        if let Some(missing) = missing(platform)? {
+            writeln!(out, "{}: not run: {missing}", platform.name)?;
+            continue;
+        }
+        let ran = tests(platform)?;
+        holds &= ran.write(platform, out)?;
+    }
+    Ok(holds)
+}
+
+/// Returns what is missing for a platform, with the remedy.
+fn missing(platform: &Platform) -> Result<Option<String>, Failure> {
+    for (program, package) in platform.needs {
+        if let Err(missing) = on_path::find(&[program], package) {
+            return Ok(Some(missing));
+        }
+    }
+    let installed = Command::new("rustup").args(["target", "list", "--installed"]).output();
+    let target = platform.target;
+    let has = installed.is_ok_and(|list| String::from_utf8_lossy(&list.stdout).contains(target));
+    Ok((!has).then(|| format!("the target is missing: rustup target add {target}")))
+}
+
+/// The outcomes of a platform's tests.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Ran {
+    passed: usize,
+    ignored: usize,
+    failed: BTreeSet<String>,
+    /// Programs that ended in the midst of their tests.
+    cut: usize,
+    is_built: bool,
+}
+
+fn tests(platform: &Platform) -> Result<Ran, Failure> {
+    let mut cargo = build::cargo();
+    cargo.args(["test", "--no-fail-fast", "--lib", "--tests", "--target", platform.target]);
+    for package in platform.packages {
+        cargo.args(["--package", package]);
+    }
+    // A folder of its own: flags are other ones there, and so are the builds of build scripts.
+    cargo.env("CARGO_TARGET_DIR", folder()).env("CARGO_INCREMENTAL", "0");
+    cargo.env("CARGO_PROFILE_DEV_DEBUG", "line-tables-only");
+    let variable = platform.target.to_uppercase().replace('-', "_");
+    for (end, value) in [("LINKER", platform.linker), ("RUNNER", platform.runner)] {
+        if let Some(value) = value {
+            cargo.env(format!("CARGO_TARGET_{variable}_{end}"), value);
+        }
+    }
+    if let Some(linker) = platform.linker {
+        cargo.env(format!("CC_{}", platform.target.replace('-', "_")), linker);
+    }
+    // Wine tells of each thing that it lacks.
+    cargo.env("WINEDEBUG", "-all");
+    let output = cargo.stderr(Stdio::inherit()).output()?;
+    Ok(Ran::parse(&String::from_utf8_lossy(&output.stdout)))
+}
+
+fn folder() -> PathBuf {
+    build::root().join("target/platforms")
+}
+
+impl Ran {
+    /// Reads what `cargo test` prints.
+    fn parse(text: &str) -> Self {
+        let mut ran = Ran::default();
+        let mut is_open = false;
+        for line in text.lines().map(str::trim) {
+            if line.starts_with("running ") && line.ends_with(['s', 't']) {
+                ran.is_built = true;
+                ran.cut += usize::from(is_open);
+                is_open = true;
+            } else if let Some(test) = line.strip_prefix("test ")
+                && let Some((name, outcome)) = test.rsplit_once(" ... ")
+            {
+                match outcome.split(',').next() {
+                    Some("ok") => ran.passed += 1,
+                    Some("FAILED") => drop(ran.failed.insert(name.to_owned())),
+                    Some("ignored") => ran.ignored += 1,
+                    _ => {}
+                }
+            } else if line.starts_with("test result: ") {
+                is_open = false;
+            }
+        }
+        ran.cut += usize::from(is_open);
+        ran
+    }
+
+    /// Writes the sums, and each failure with its reason. Returns whether all have one.
+    fn write(&self, platform: &Platform, out: &mut dyn Write) -> Result<bool, Failure> {
+        let known = known(platform.name);
+        let reason = |test: &str| known.iter().find(|(name, _)| *name == test).map(|(_, why)| *why);
+        let name = platform.name;
+        writeln!(
+            out,
+            "{name}: {} passed, {} failed, {} left out by themselves ({})",
+            self.passed,
+            self.failed.len(),
+            self.ignored,
+            platform.packages.join(", ")
+        )?;
+        let mut holds = self.is_built && self.cut == 0;
+        if !self.is_built {
+            writeln!(out, "{name}: FAILED: nothing was run")?;
+        }
+        if self.cut > 0 {
+            writeln!(out, "{name}: FAILED: {} programs ended in the midst", self.cut)?;
+        }
+        for test in &self.failed {
+            match reason(test) {
+                Some(why) => writeln!(out, "  {test}: cannot pass here: {why}")?,
+                None => {
+                    writeln!(out, "  {test}: FAILED")?;
+                    holds = false;
+                }
+            }
+        }
+        for (test, _) in known.iter().filter(|(test, _)| !self.failed.contains(*test)) {
+            writeln!(out, "  {test}: did not fail, although it is listed")?;
+        }
+        Ok(holds)
+    }
+}
+
+/// Returns the tests of a platform that cannot pass, with the reasons.
+fn known(platform: &str) -> Vec<(&'static str, &'static str)> {
+    let of = |line: &'static str| {
+        let (test, why) = line.strip_prefix(platform)?.strip_prefix(' ')?.split_once(" — ")?;
+        Some((test, why))
+    };
+    KNOWN.lines().filter_map(of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn outcomes_are_counted_and_a_program_that_ends_is_seen() {
+        let text = "\nrunning 4 tests\ntest a::b ... ok\ntest c ... FAILED\ntest d ... ignored, slow\n\
+                    test e - should panic ... ok\n\ntest result: FAILED. 2 passed; 1 failed\n\
+                    running 1 test\ntest f ... ok\n";
+        let ran = Ran::parse(text);
+        assert_eq!((ran.passed, ran.ignored, ran.cut, ran.is_built), (3, 1, 1, true));
+        assert_eq!(ran.failed.iter().collect::<Vec<_>>(), ["c"]);
+        assert!(!Ran::parse("error: could not compile").is_built);
+    }
+
+    #[test]
+    fn each_known_failure_has_a_platform_and_a_reason() {
+        let listed: usize = PLATFORMS.iter().map(|platform| known(platform.name).len()).sum();
+        assert_eq!(listed, KNOWN.lines().count());
+    }
+
+    #[test]
+    fn a_failure_without_a_reason_fails() {
+        let platform = &PLATFORMS[1];
+        let of = |failed: &[&str]| {
+            let failed = failed.iter().map(|&name| name.to_owned()).collect();
+            let ran = Ran { passed: 1, is_built: true, failed, ..Ran::default() };
+            ran.write(platform, &mut Vec::new()).expect("a vector takes all")
+        };
+        let (test, _) = known(platform.name)[0];
+        assert!(of(&[]) && of(&[test]));
+        assert!(!of(&[test, "ours"]));
+        assert!(!Ran::default().write(platform, &mut Vec::new()).expect("a vector takes all"));
+    }
+}
