@@ -21,6 +21,6 @@ pub use accounts::{AccountLine, Accounts};
 pub use columns::columns;
 pub use groups::{Group, GroupFrame};
 pub use model::Heap;
-pub use options::{Frames, HeapOptions, StackKind};
+pub use options::{Frames, HeapOptions, SampleLabel, StackKind, resource_attributes};
 
 pub(crate) use model::{Amounts, HeapFrame, Kind, ModuleOffset, Process, Row, StackAmounts};

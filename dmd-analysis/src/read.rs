@@ -18,7 +18,7 @@ use std::path::Path;
 
 pub use error::ReadError;
 pub use extension::{
-    Estimate, Extension, Module, ReportSite, Sampled, Scope, Sum, Thread, Wrong, WrongKind,
+    Estimate, Extension, Module, ReportSite, Sampled, Scope, SpanIds, Sum, Thread, Wrong, WrongKind,
 };
 pub use holder::{FieldPlace, Holder, StaticPlace, StaticWord};
 pub use model::{

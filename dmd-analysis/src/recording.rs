@@ -56,6 +56,8 @@ pub struct Recording {
     pub sites: BTreeMap<u32, Site>,
     /// The scopes that the program has entered, from number 1.
     pub scopes: Vec<Scope>,
+    /// The spans of traces that scopes are linked to.
+    pub spans: Vec<ScopeSpan>,
     /// The threads, by number.
     pub threads: BTreeMap<u32, Thread>,
     /// The executables and libraries that were loaded.
@@ -179,6 +181,17 @@ pub struct Scope {
     pub outer: u16,
     /// Its name.
     pub name: String,
+}
+
+/// The span of a trace that a scope is linked to. Identifiers are in hexadecimal.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ScopeSpan {
+    /// The number of the scope.
+    pub scope: u16,
+    /// The identifier of the trace.
+    pub trace: String,
+    /// The identifier of the span.
+    pub span: String,
 }
 
 /// An allocation site.

@@ -16,6 +16,7 @@ mod tables;
 mod scanned;
 mod write;
 
+pub(crate) use extension::span_fields;
 pub(crate) use log::write_log;
 
 use std::any::Any;

@@ -16,21 +16,20 @@ mod process;
 mod serve;
 mod ship;
 mod spool;
-mod store;
 
-pub use store::{Store, StoreError};
-
-use std::io::Write;
+use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use about_memory::Failure;
 
 use crate::resource::Resource;
+use crate::store::Store;
 use collect::Collector;
 use metrics::Metrics;
 use spool::Spool;
@@ -88,15 +87,23 @@ pub fn run(
         writeln!(notes, "metrics are at http://{address}/metrics")?;
     }
     let done = Arc::new(AtomicBool::new(false));
+    let (sender, reasons) = mpsc::channel();
     let shipper = {
         let (spool, metrics, done) = (Arc::clone(&spool), Arc::clone(&metrics), Arc::clone(&done));
         thread::Builder::new()
             .name("shipper".to_owned())
-            .spawn(move || ship::run(&spool, &store, &metrics, &done))?
+            .spawn(move || ship::run(&spool, &store, &metrics, &done, &sender))?
     };
-    let result = collect_and_batch(options, &spool, &metrics, stop, notes);
+    let result = collect_and_batch(
+        options,
+        &spool,
+        &metrics,
+        stop,
+        &mut Notes { out: notes, reasons: &reasons },
+    );
     done.store(true, Ordering::Release);
     let _ = shipper.join();
+    Notes { out: notes, reasons: &reasons }.write_reasons()?;
     let left = spool.used();
     if left > 0 {
         writeln!(
@@ -108,13 +115,29 @@ pub fn run(
     result
 }
 
+/// The notes of the agent, with the reasons for which files are not shipped.
+struct Notes<'n> {
+    out: &'n mut dyn Write,
+    reasons: &'n Receiver<String>,
+}
+
+impl Notes<'_> {
+    fn write_reasons(&mut self) -> io::Result<()> {
+        for reason in self.reasons.try_iter() {
+            let reason = reason.lines().collect::<Vec<_>>().join(" ");
+            writeln!(self.out, "nothing can be shipped, which is tried again: {reason}")?;
+        }
+        Ok(())
+    }
+}
+
 /// Takes snapshots and makes batches until the end, and then batches of what is pending.
 fn collect_and_batch(
     options: &Options,
     spool: &Spool,
     metrics: &Metrics,
     stop: &AtomicBool,
-    notes: &mut dyn Write,
+    notes: &mut Notes<'_>,
 ) -> Result<(), Failure> {
     let mut collector = Collector::new(options);
     let (mut next_round, mut next_batch) = (Instant::now(), Instant::now() + options.batch);
@@ -122,18 +145,19 @@ fn collect_and_batch(
     while !stop.load(Ordering::Acquire) && options.rounds.is_none_or(|most| rounds < most) {
         let now = Instant::now();
         if now >= next_round {
-            collector.round(spool, metrics, notes)?;
+            collector.round(spool, metrics, notes.out)?;
             rounds += 1;
             // A round that took longer than the interval is not made up for.
             next_round = (next_round + options.every).max(Instant::now());
         }
         if now >= next_batch || spool.pending_bytes() > batch::MOST {
-            batch::make(spool, metrics, notes)?;
+            batch::make(spool, metrics, notes.out)?;
             next_batch = Instant::now() + options.batch;
         }
+        notes.write_reasons()?;
         thread::sleep(TICK.min(options.every));
     }
-    collector.flush(spool, metrics, notes)?;
-    batch::make(spool, metrics, notes)?;
+    collector.flush(spool, metrics, notes.out)?;
+    batch::make(spool, metrics, notes.out)?;
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! The layout of a dataset: the paths of its files, and how they are written.
 
 use std::fmt::Write as _;
+use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -48,6 +49,19 @@ pub fn symbols_path(build_id: &str, name: &str) -> String {
     format!("v{VERSION}/symbols/build={}/{name}.parquet", encoded(build_id))
 }
 
+/// Returns the folder of a table, or of a service in it, below the root of the dataset.
+#[must_use]
+pub fn folder(table: &Table, service: Option<&str>) -> String {
+    let service = service.map(|service| format!("/service={}", encoded(service)));
+    format!("v{VERSION}/{}{}", table.name, service.unwrap_or_default())
+}
+
+/// Returns the day of a file, by its path; `None` for files without one.
+#[must_use]
+pub fn day_of(path: &str) -> Option<&str> {
+    path.split('/').find_map(|part| part.strip_prefix("date="))
+}
+
 /// Percent-encodes a value of a partition.
 fn encoded(text: &str) -> String {
     let mut encoded = String::new();
@@ -80,12 +94,12 @@ fn date(time_ms: u64) -> String {
     format!("{year:04}-{month:02}-{day:02}")
 }
 
-/// Writes a private file under a random name, and renames it into place.
+/// Writes a private file under a random name, renames it into place, and returns it.
 ///
 /// # Errors
 ///
 /// It cannot be written. The message has the path.
-pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+pub fn write(path: &Path, bytes: &[u8]) -> io::Result<File> {
     let named =
         |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
     if let Some(folder) = path.parent() {
@@ -93,7 +107,7 @@ pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     }
     let mut file = PrivateFile::create(path).map_err(named)?;
     file.write_all(bytes).map_err(named)?;
-    file.keep().map(drop).map_err(named)
+    file.keep().map_err(named)
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@
 //! ```text
 //! reports, dumps, recordings ──gather──▶ rows ──table──▶ Parquet ──▶ dataset
 //! served programs ──agent──▶ spool ──▶ object store ──▶ dataset
-//! dataset ──query──▶ an installed engine ──▶ tables, JSON, Markdown
+//! dataset ──query──▶ (a local copy) ──▶ an installed engine ──▶ tables, JSON, Markdown
 //! ```
 //!
 //! * [`schema`] defines the tables, [`table`] their rows in memory and as files, [`dataset`] the
@@ -15,6 +15,7 @@
 //! * [`gather`] turns reports, dumps and recordings into rows of a [`resource`].
 //! * [`otlp`] writes dumps as profiles of OpenTelemetry.
 //! * [`symbols`] looks up the stacks of each build once.
+//! * [`store`] is where files go to and come from: a folder, or a store of a cloud.
 //! * [`query`] runs the questions of `sql/` with an engine that is installed.
 //! * [`agent`] ships snapshots of the served programs of a host.
 //! * [`command`] has one file for each subcommand.
@@ -26,6 +27,7 @@ pub mod dataset;
 pub mod gather;
 pub mod otlp;
 pub mod symbols;
+pub mod store;
 pub mod query;
 pub mod agent;
 pub mod command;

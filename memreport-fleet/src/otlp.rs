@@ -2,7 +2,8 @@
 //!
 //! Each heap is a resource with a profile for each kind of amount: `inuse_space` and
 //! `inuse_objects` for live blocks, `alloc_space` and `alloc_objects` where the dump counts
-//! allocations too. Type, scope, thread and reports are attributes of samples.
+//! allocations too. Type, scope, thread and reports are attributes of samples. A sample of blocks
+//! from a span of a trace has a link to it.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -10,6 +11,7 @@ use std::hash::Hash;
 use memreport_analysis::analysis::Totals;
 use memreport_analysis::export::Heap;
 use memreport_analysis::heap::{Group, GroupFrame};
+use memreport_analysis::read::SpanIds;
 use opentelemetry_proto::tonic::common::v1::any_value::Value as AttributeValue;
 use opentelemetry_proto::tonic::common::v1::{AnyValue, InstrumentationScope, KeyValue};
 use opentelemetry_proto::tonic::profiles::v1development as otlp;
@@ -27,6 +29,7 @@ pub struct Profiles {
     mappings: Index<otlp::Mapping>,
     locations: Index<Place>,
     attributes: Index<Attribute>,
+    spans: Index<Option<SpanIds>>,
     stacks: Index<Vec<i32>>,
 }
 
@@ -118,6 +121,7 @@ impl Profiles {
             let sample = |kind: &&Kind| otlp::Sample {
                 stack_index: kind.stack,
                 attribute_indices: kind.attributes.clone(),
+                link_index: kind.link,
                 values: vec![sums[*kind]],
                 ..otlp::Sample::default()
             };
@@ -187,7 +191,8 @@ impl Profiles {
         let unit = self.strings.number("bytes".to_owned());
         let number = i64::try_from(group.size).ok();
         attributes.push(self.attributes.number(Attribute { key, text: None, number, unit }));
-        Kind { stack, attributes }
+        let link = group.span.map_or(0, |span| self.spans.number(Some(span)));
+        Kind { stack, attributes, link }
     }
 
     /// Returns the number of a stack. Inlined functions share the location of their caller.
@@ -253,6 +258,12 @@ impl Profiles {
             let value = value.map(|value| AnyValue { value: Some(value) });
             otlp::KeyValueAndUnit { key_strindex: key, value, unit_strindex: unit }
         };
+        let link = |span: Option<SpanIds>| {
+            span.map_or_else(otlp::Link::default, |SpanIds { trace, span }| otlp::Link {
+                trace_id: trace.to_vec(),
+                span_id: span.to_vec(),
+            })
+        };
         let stack = |location_indices| otlp::Stack { location_indices };
         let dictionary = otlp::ProfilesDictionary {
             mapping_table: self.mappings.into_table(otlp::Mapping::default()),
@@ -263,7 +274,7 @@ impl Profiles {
                 .map(location)
                 .collect(),
             function_table: self.functions.into_table(otlp::Function::default()),
-            link_table: vec![otlp::Link::default()],
+            link_table: self.spans.into_table(None).into_iter().map(link).collect(),
             string_table: self.strings.into_table(String::new()),
             attribute_table: self
                 .attributes
@@ -284,6 +295,8 @@ impl Profiles {
 struct Kind {
     stack: i32,
     attributes: Vec<i32>,
+    /// The number of the span, or 0.
+    link: i32,
 }
 
 /// Returns the 16 bytes that identify a profile: the same for the same process, moment and amount.

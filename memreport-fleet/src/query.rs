@@ -6,10 +6,12 @@
 
 pub mod answer;
 pub mod engine;
+pub mod local_copy;
 pub mod views;
 
 pub use answer::{Answer, Format};
 pub use engine::{Engine, EngineName};
+pub use local_copy::LocalCopy;
 pub use views::Filter;
 
 /// A question about a dataset.

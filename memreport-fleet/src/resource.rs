@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use memreport_analysis::heap::resource_attributes;
+
 /// The attributes of a service's process. What is unknown is absent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Resource {
@@ -18,14 +20,7 @@ impl Resource {
     /// `OTEL_SERVICE_NAME` has precedence. Defective entries are left out.
     #[must_use]
     pub fn of_variables(attributes: Option<&str>, service: Option<&str>) -> Self {
-        let mut resource = Resource::default();
-        for entry in attributes.unwrap_or_default().split(',') {
-            if let Some((key, value)) = entry.split_once('=') {
-                resource.set(key.trim(), &decoded(value.trim()));
-            }
-        }
-        resource.set("service.name", service.unwrap_or_default());
-        resource
+        Resource { attributes: resource_attributes(attributes, service) }
     }
 
     /// Sets an attribute. An empty value changes nothing.
@@ -60,26 +55,6 @@ impl Resource {
     }
 }
 
-/// Decodes `%20` and the like. Other text stays.
-fn decoded(text: &str) -> String {
-    let mut bytes = Vec::new();
-    let mut rest = text.as_bytes();
-    while let [first, after @ ..] = rest {
-        let code = after.get(..2).and_then(|hex| std::str::from_utf8(hex).ok());
-        match code.and_then(|hex| u8::from_str_radix(hex, 16).ok()).filter(|_| *first == b'%') {
-            Some(byte) => {
-                bytes.push(byte);
-                rest = &after[2..];
-            }
-            None => {
-                bytes.push(*first);
-                rest = after;
-            }
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -94,6 +69,7 @@ mod tests {
         assert_eq!(found, expected);
         assert_eq!(resource.partition(), ["shop", "1.2,3", UNKNOWN]);
         assert_eq!(Resource::of_variables(None, None), Resource::default());
-        assert_eq!(decoded("100%"), "100%");
+        let odd = Resource::of_variables(Some("a=100%,b=%zz%41"), None);
+        assert_eq!(odd.iter().collect::<Vec<_>>(), [("a", "100%"), ("b", "%zzA")]);
     }
 }

@@ -6,6 +6,7 @@ pub(crate) mod mark;
 pub(crate) mod memory_event;
 pub(crate) mod listeners;
 pub(crate) mod cycle;
+pub(crate) mod scope_table;
 pub(crate) mod scope;
 #[cfg(feature = "tracing")]
 pub(crate) mod spans;

@@ -103,7 +103,7 @@ pub mod serve;
 pub mod variations {}
 
 #[cfg(feature = "tracing")]
-pub use event::spans::ScopeLayer;
+pub use event::{scope_table::SpanIds, spans::ScopeLayer};
 pub use field::{Field, Shared, SkippedField};
 pub use impls::in_cell;
 #[cfg(feature = "malloc_size_of")]
@@ -175,8 +175,9 @@ pub mod __private {
         crate::allocator::words::{CAN_READ as CAN_READ_WORDS, read as read_word},
         crate::event::mark::{Mark, MarkReader},
         crate::event::on_alloc::{C_HEAP, OWN, as_c_heap, as_own, current_on_alloc},
-        crate::event::scope::{
-            ScopeCallsite, all_scopes, current_scope, scope_link, scope_name_number, try_all_scopes,
+        crate::event::scope::{ScopeCallsite, current_scope},
+        crate::event::scope_table::{
+            all_scopes, all_span_ids, scope_link, scope_name_number, try_all_scopes,
         },
         crate::report::counted_heap::on_alloc_path,
         crate::report::registry::StaticReporter,

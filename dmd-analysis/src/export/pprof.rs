@@ -1,6 +1,7 @@
 //! The profile of `go tool pprof` (profile.proto, gzipped).
 //!
-//! Samples have labels for thread, scope, type and reporters.
+//! Samples have labels for thread, scope, type and reporters. Options add the span, and labels by
+//! which a store of profiles tells processes apart.
 //! Values are estimates for all blocks. No reader scales a profile of this form again.
 
 mod wire;

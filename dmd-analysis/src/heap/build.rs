@@ -47,6 +47,7 @@ pub(super) struct Builder<'d> {
     /// The frame that is the site of each stack.
     pub(super) sites: Vec<Option<u32>>,
     by_age: bool,
+    by_span: bool,
     pub(super) scopes: Table<Box<[TextId]>>,
     pub(super) texts: Table<String>,
     /// The numbers of the lists of names, by the dump's numbers of scopes.
@@ -73,6 +74,7 @@ impl<'d> Builder<'d> {
             stacks: Table::default(),
             sites: Vec::new(),
             by_age: options.ages,
+            by_span: options.spans,
             scopes,
             texts: Table::default(),
             known_scopes: FxHashMap::default(),
@@ -109,6 +111,7 @@ impl<'d> Builder<'d> {
             block_type: None,
             thread: None,
             scope: 0,
+            span: None,
             reports: Box::default(),
             size: untracked.bytes.checked_div(untracked.blocks).unwrap_or_default(),
             age_ms: None,
@@ -122,9 +125,11 @@ impl<'d> Builder<'d> {
         let StackAndType { stack, block_type } = self.stack_and_type(block.alloc, block.scope);
         let thread = block.thread.map(|id| self.texts.number(thread_name(self.dump, id)));
         let scope = self.scope(block.scope);
+        let ours = self.dump.extension.as_ref().filter(|_| self.by_span);
+        let span = ours.and_then(|ours| ours.span_ids(block.scope));
         let (reports, size) = (self.reports(block), block.usable());
         let age_ms = block.age_ms.filter(|_| self.by_age).map(octave);
-        Kind { stack, class, block_type, thread, scope, reports, size, age_ms }
+        Kind { stack, class, block_type, thread, scope, span, reports, size, age_ms }
     }
 
     fn scope(&mut self, scope: u16) -> u32 {

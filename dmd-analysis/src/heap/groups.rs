@@ -4,6 +4,7 @@ use super::model::{Amounts, Heap, HeapFrame, Row};
 use crate::analysis::Class;
 use crate::analysis::Totals;
 use crate::axis::ReportState;
+use crate::read::SpanIds;
 
 /// A group of blocks that are alike: of one stack, type, scope, thread, size, age and list of
 /// reports.
@@ -16,6 +17,8 @@ pub struct Group<'h> {
     pub block_type: Option<&'h str>,
     /// The scope that they were allocated in, `request > search`.
     pub scope: Option<String>,
+    /// The span of a trace that they were allocated in, if it is known and was wanted.
+    pub span: Option<SpanIds>,
     /// The thread that allocated them, `worker (2)`.
     pub thread: Option<&'h str>,
     /// The number of reports that count them.
@@ -84,6 +87,7 @@ impl Heap {
             stack: kind.stack,
             block_type: kind.block_type.map(|id| self.text(id)),
             scope: self.scope(kind.scope),
+            span: kind.span,
             thread: kind.thread.map(|id| self.text(id)),
             state: kind.class.into(),
             reporters: kind.reports.iter().map(|report| self.text(report.path)).collect(),

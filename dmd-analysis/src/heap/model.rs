@@ -5,11 +5,11 @@ use std::time::SystemTime;
 
 use rustc_hash::FxHashMap;
 
-use super::HeapOptions;
 use super::accounts::{Accounts, Outside};
 use super::build::Builder;
+use super::{HeapOptions, SampleLabel};
 use crate::analysis::{self, Class, NoReports, Totals};
-use crate::read::{Dump, Mode, Module, Sum};
+use crate::read::{Dump, Mode, Module, SpanIds, Sum};
 
 /// The heap of a dump, or of a moment of a recording.
 #[derive(Debug)]
@@ -22,6 +22,8 @@ pub struct Heap {
     /// The average number of bytes between two samples, if the heap is sampled.
     pub(crate) sample_bytes: Option<u64>,
     pub(crate) taken: Option<SystemTime>,
+    /// The labels of each sample of a pprof profile.
+    pub(crate) labels: Vec<SampleLabel>,
     pub(crate) frames: Vec<HeapFrame>,
     /// Numbers of frames, innermost first. No stack is empty.
     pub(crate) stacks: Vec<Box<[u32]>>,
@@ -147,6 +149,8 @@ pub(crate) struct Kind {
     pub(crate) thread: Option<TextId>,
     /// The number of the scope.
     pub(crate) scope: u32,
+    /// The span that the scope is in, if that is known and wanted.
+    pub(crate) span: Option<SpanIds>,
     /// The reports that count the blocks, first report first.
     pub(crate) reports: Box<[Report]>,
     /// The usable bytes of one block.
@@ -211,6 +215,7 @@ impl Heap {
             only: options.only,
             sample_bytes: ours.and_then(|ours| ours.sampled).map(|sampled| sampled.sample_bytes),
             taken: options.taken,
+            labels: options.labels.clone(),
             frames: builder.frames,
             stacks: builder.stacks.values().to_vec(),
             sites: builder.sites,

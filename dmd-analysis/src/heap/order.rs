@@ -35,8 +35,8 @@ impl Heap {
         };
         let text = |id: Option<TextId>| id.map(|id| self.text(id));
         let rest = |row: &Row| {
-            let Kind { class, block_type, thread, scope, size, age_ms, .. } = row.kind;
-            (class.name(), text(block_type), text(thread), self.scope(scope), size, age_ms)
+            let Kind { class, block_type, thread, scope, span, size, age_ms, .. } = row.kind;
+            (class.name(), text(block_type), text(thread), self.scope(scope), span, size, age_ms)
         };
         let reports = |row: &Row| {
             let reports = row.kind.reports.iter();

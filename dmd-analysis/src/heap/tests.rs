@@ -111,7 +111,7 @@ shop: 1,310,720 live bytes in 20 blocks, 30.38% of the heap
 }
 
 /// Returns the same heap with most of its blocks in two scopes, one inside the other.
-fn scoped() -> String {
+pub(crate) fn scoped() -> String {
     HEAP.replace(r#""alloc":"W","thread":2"#, r#""alloc":"W","thread":2,"scope":2"#)
         .replace(r#""alloc":"C","thread":1"#, r#""alloc":"C","thread":1,"scope":1"#)
         .replace(
@@ -119,6 +119,24 @@ fn scoped() -> String {
             r#""needs":[],"scopes":[[0,"request"],[1,"search"]],"heapAllocated":5000000,
                "untracked":{"blocks":12,"bytes":685064},"trackerBytes":2097152,"#,
         )
+}
+
+#[test]
+fn groups_are_apart_by_span_if_that_is_wanted() {
+    let links = r#""spans":[[1,"0af7651916cd43dd8448eb211c80319c","b7ad6b7169203331"],
+        [2,"0af7","b7ad6b7169203331"]],"heapAllocated""#;
+    let text = scoped().replacen(r#""heapAllocated""#, links, 1);
+    let dump = read_slice(text.as_bytes()).unwrap();
+    let spans = |spans| {
+        let heap = Heap::new(&dump, &HeapOptions { spans, ..HeapOptions::default() }).unwrap();
+        let groups = heap.groups().filter(|group| group.span.is_some());
+        groups.map(|group| (group.scope, group.span.unwrap().span[7])).collect::<Vec<_>>()
+    };
+    // The second link is defective: its scope is in the span of the scope around it.
+    let search = (Some("request > search".to_owned()), 0x31);
+    let found = spans(true);
+    assert!(found.contains(&search) && found.contains(&(Some("request".to_owned()), 0x31)));
+    assert_eq!(spans(false), []);
 }
 
 #[test]

@@ -55,6 +55,8 @@ pub struct Extension {
     pub threads: Vec<Thread>,
     /// The scopes that the program has entered, from number 1.
     pub scopes: Vec<Scope>,
+    /// The scopes that are linked to spans of traces.
+    pub spans: HashMap<u16, SpanIds>,
     /// The report that each report stack stands for.
     pub reports: HashMap<TraceId, ReportSite>,
     /// The reports that do not fit the heap.
@@ -89,6 +91,42 @@ impl Extension {
         }
         names.reverse();
         names
+    }
+
+    /// Returns the span that this scope is in, if it is linked, or the innermost around it that is.
+    #[must_use]
+    pub fn span_ids(&self, mut scope: u16) -> Option<SpanIds> {
+        loop {
+            if let Some(ids) = self.spans.get(&scope) {
+                return Some(*ids);
+            }
+            let outer = self.scopes.get(usize::from(scope).checked_sub(1)?)?.outer;
+            // A scope has a higher number than the one around it.
+            scope = Some(outer).filter(|outer| *outer < scope)?;
+        }
+    }
+}
+
+/// The identifiers of a span in a trace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SpanIds {
+    /// The identifier of the trace.
+    pub trace: [u8; 16],
+    /// The identifier of the span.
+    pub span: [u8; 8],
+}
+
+impl SpanIds {
+    /// Returns the identifier of the trace as 32 hexadecimal digits.
+    #[must_use]
+    pub fn trace_text(&self) -> String {
+        format!("{:032x}", u128::from_be_bytes(self.trace))
+    }
+
+    /// Returns the identifier of the span as 16 hexadecimal digits.
+    #[must_use]
+    pub fn span_text(&self) -> String {
+        format!("{:016x}", u64::from_be_bytes(self.span))
     }
 }
 

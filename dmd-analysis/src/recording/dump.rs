@@ -152,6 +152,7 @@ impl Recording {
             .collect();
         let scopes: Vec<_> =
             self.scopes.iter().map(|scope| json!([scope.outer, scope.name])).collect();
+        let spans = self.spans.iter().map(|link| json!([link.scope, link.trace, link.span]));
         json!({
             "version": 1,
             "needs": [],
@@ -164,6 +165,7 @@ impl Recording {
             "modules": modules,
             "threads": threads,
             "scopes": scopes,
+            "spans": spans.collect::<Vec<_>>(),
             "sampled": self.sample_bytes.map(|bytes| json!({ "sampleBytes": bytes, "all": all })),
         })
     }

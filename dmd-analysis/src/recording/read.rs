@@ -12,7 +12,7 @@ use crate::read::Unpacker;
 
 use super::packed::{Defect, Event, Unpacked};
 use super::peak::Follower;
-use super::{Block, Cycle, Freed, Mark, Module, Point, Recording, Scope, Site, Thread};
+use super::{Block, Cycle, Freed, Mark, Module, Point, Recording, Scope, ScopeSpan, Site, Thread};
 
 /// The error for a file that is not a recording.
 #[derive(Debug)]
@@ -383,6 +383,10 @@ impl Reading {
             Some("scope") => {
                 let (_, outer, name): (String, u16, String) = parse(line)?;
                 self.recording.scopes.push(Scope { outer, name });
+            }
+            Some("span") => {
+                let (_, scope, trace, span): (String, u16, String, String) = parse(line)?;
+                self.recording.spans.push(ScopeSpan { scope, trace, span });
             }
             Some("thread") => {
                 let (_, number, tid, name): (String, u32, u32, Option<String>) = parse(line)?;

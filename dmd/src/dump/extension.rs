@@ -50,6 +50,7 @@ pub(super) fn fields(dump: &Dump, keys: &mut Keys) -> serde_json::Value {
         "modules": module_fields(&dump.modules),
         "threads": thread_fields(&dump.threads),
         "scopes": memreport::__private::all_scopes(),
+        "spans": span_fields(),
         "reports": reports,
         "wrong": wrong,
         "features": memreport::__private::FEATURES,
@@ -85,6 +86,13 @@ pub(super) fn thread_fields(threads: &[ThreadInfo]) -> Vec<serde_json::Value> {
         json!({ "id": number, "tid": id, "name": name })
     };
     threads.iter().map(fields).collect()
+}
+
+/// Returns the scopes that are linked to spans of traces, with the identifiers in hexadecimal.
+pub(crate) fn span_fields() -> Vec<serde_json::Value> {
+    let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let spans = memreport::__private::all_span_ids().into_iter();
+    spans.map(|(scope, ids)| json!([scope, hex(&ids.trace), hex(&ids.span)])).collect()
 }
 
 /// Returns the estimates of a profile, and its sampling rate.

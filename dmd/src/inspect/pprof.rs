@@ -18,7 +18,12 @@
 //! |---|---|
 //! | `seconds=N` | the growth during N seconds, less than an hour: allocated minus freed blocks |
 //! | `debug=1` | a text instead of a profile: the heap by stack and type |
+//! | `spans=1` | samples have the labels `trace_id` and `span_id`, if `ScopeLayer` links scopes |
 //! | `gc=1` | no effect: there is no garbage collector |
+//!
+//! Each sample has the labels `thread`, `scope`, `type`, `reported` and `reporter`, and the
+//! attributes of OpenTelemetry's variables `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES`, with
+//! `_` for dots: `service_name`, `service_version`.
 //!
 //! # Examples
 //!
@@ -46,10 +51,11 @@ use memreport::Collector;
 
 use self::query::Query;
 use crate::Dump;
+use crate::mem::sys;
 use crate::sample::plan;
 use memreport_analysis::export::pprof::{Values, write_growth, write_with};
 use memreport_analysis::heap::browse::{BrowseOptions, browse, write_text};
-use memreport_analysis::heap::{Frames, Heap, HeapOptions};
+use memreport_analysis::heap::{Frames, Heap, HeapOptions, SampleLabel};
 use memreport_analysis::read;
 use memreport_analysis::read::ReadError;
 use memreport_analysis::symbols::SymbolCache;
@@ -96,7 +102,7 @@ pub fn allocs(query: &str) -> Response {
 const TEXT: &str = "text/plain; charset=utf-8";
 
 fn respond(query: &str, opens_on: Values) -> Response {
-    let Query { seconds, is_text } = match Query::parse(query) {
+    let query = match Query::parse(query) {
         Ok(query) => query,
         Err(message) => return error_response(400, &message),
     };
@@ -105,23 +111,33 @@ fn respond(query: &str, opens_on: Values) -> Response {
             "DMD sleeps: start the program with DMD=--mode=profile, or have it call dmd::start";
         return error_response(503, message);
     }
-    match profile(seconds, is_text, opens_on) {
+    match profile(&query, opens_on) {
         Ok(response) => response,
         Err(error) => error_response(500, &format!("the dump cannot be read: {error}")),
     }
 }
 
-fn profile(seconds: u64, is_text: bool, opens_on: Values) -> Result<Response, ReadError> {
+fn profile(query: &Query, opens_on: Values) -> Result<Response, ReadError> {
+    let Query { seconds, is_text, has_spans } = *query;
+    // The text has no labels.
+    let mut options = HeapOptions::default();
+    if !is_text {
+        let variable = |name| sys::variable(name)?.into_string().ok();
+        let (list, name) = (variable("OTEL_RESOURCE_ATTRIBUTES"), variable("OTEL_SERVICE_NAME"));
+        options.labels = SampleLabel::of_resource(list.as_deref(), name.as_deref());
+        options.spans = has_spans;
+    }
     let mut notes = Vec::new();
     let first = if seconds == 0 {
         None
     } else {
-        let first = take_heap(Frames::All, &mut notes)?;
+        let first = take_heap(options.clone(), &mut notes)?;
         thread::sleep(Duration::from_secs(seconds));
         Some(first)
     };
     // The text shows only the program's own frames.
-    let heap = take_heap(if is_text { Frames::Own } else { Frames::All }, &mut notes)?;
+    options.frames = if is_text { Frames::Own } else { Frames::All };
+    let heap = take_heap(options, &mut notes)?;
     as_own(move || {
         let mut body = Vec::new();
         match &first {
@@ -139,7 +155,7 @@ fn profile(seconds: u64, is_text: bool, opens_on: Values) -> Result<Response, Re
 }
 
 /// Takes a dump of this moment and symbolicates it.
-fn take_heap(frames: Frames, notes: &mut Vec<String>) -> Result<Heap, ReadError> {
+fn take_heap(mut options: HeapOptions, notes: &mut Vec<String>) -> Result<Heap, ReadError> {
     // Not inside `as_own`: memory that reporters allocate and keep belongs to the program.
     let snapshot = Collector::default().moment("requested for a profile").snapshot();
     as_own(|| {
@@ -153,8 +169,7 @@ fn take_heap(frames: Frames, notes: &mut Vec<String>) -> Result<Heap, ReadError>
         let mut found = FOUND.lock().unwrap_or_else(PoisonError::into_inner);
         let report = found.get_or_insert_default().symbolicate(&mut dump);
         notes.extend(dump.notes.drain(..).chain(report.notes));
-        let mut options = HeapOptions::default();
-        (options.frames, options.taken) = (frames, Some(SystemTime::now()));
+        options.taken = Some(SystemTime::now());
         // Cannot fail: all classes of blocks are selected, so the dump lacks none.
         Heap::new(&dump, &options).map_err(|error| ReadError::Io(std::io::Error::other(error)))
     })

@@ -1,11 +1,13 @@
 //! Ships batches to the store, with a growing pause after each failure.
 
+use std::error::Error;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
 use super::metrics::Metrics;
 use super::spool::{Ready, Spool};
-use super::store::Store;
+use crate::store::Store;
 
 /// The pause after the first failure.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
@@ -41,8 +43,15 @@ impl Backoff {
     }
 }
 
-/// Ships batches until `done` is set, and then once more what is there.
-pub(super) fn run(spool: &Spool, store: &Store, metrics: &Metrics, done: &AtomicBool) {
+/// Ships batches until `done` is set, and then once more what is there. The reason of the first of
+/// several failures is sent to `reasons`.
+pub(super) fn run(
+    spool: &Spool,
+    store: &Store,
+    metrics: &Metrics,
+    done: &AtomicBool,
+    reasons: &Sender<String>,
+) {
     let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else {
         return;
     };
@@ -52,8 +61,12 @@ pub(super) fn run(spool: &Spool, store: &Store, metrics: &Metrics, done: &Atomic
         if is_last || Instant::now() >= backoff.until {
             match runtime.block_on(ship_all(spool, store, metrics)) {
                 Ok(()) => backoff.succeed(),
-                Err(Failed) => {
+                Err(Failed(reason)) => {
                     metrics.retries.add(1);
+                    if backoff.pause == FIRST_PAUSE || is_last {
+                        // Nobody listens when the agent has failed.
+                        let _ = reasons.send(reason);
+                    }
                     backoff.fail(random_byte());
                 }
             }
@@ -65,11 +78,27 @@ pub(super) fn run(spool: &Spool, store: &Store, metrics: &Metrics, done: &Atomic
     }
 }
 
-/// An attempt that failed, and will be made again.
-struct Failed;
+/// An attempt that failed for this reason, and will be made again.
+struct Failed(String);
+
+impl<E: Error> From<E> for Failed {
+    fn from(error: E) -> Self {
+        let mut reason = error.to_string();
+        let mut source = error.source();
+        while let Some(error) = source {
+            // Some errors repeat their sources.
+            let text = error.to_string();
+            if !reason.contains(&text) {
+                reason = format!("{reason}: {text}");
+            }
+            source = error.source();
+        }
+        Failed(reason)
+    }
+}
 
 async fn ship_all(spool: &Spool, store: &Store, metrics: &Metrics) -> Result<(), Failed> {
-    for batch in spool.batches().map_err(|_| Failed)? {
+    for batch in spool.batches()? {
         if spool.may_ship(&batch) {
             ship(spool, store, metrics, &batch).await?;
         }
@@ -85,14 +114,14 @@ async fn ship(
     batch: &Ready,
 ) -> Result<(), Failed> {
     for part in &batch.parts {
-        let Some(bytes) = spool.read_part(batch, part).map_err(|_| Failed)? else { continue };
+        let Some(bytes) = spool.read_part(batch, part)? else { continue };
         let length = bytes.len() as u64;
-        store.put(&part.path, bytes).await.map_err(|_| Failed)?;
-        spool.remove_part(batch, part).map_err(|_| Failed)?;
+        store.put(&part.path, bytes).await?;
+        spool.remove_part(batch, part)?;
         metrics.files.add(1);
         metrics.bytes.add(length);
     }
-    spool.remove_batch(batch).map_err(|_| Failed)
+    Ok(spool.remove_batch(batch)?)
 }
 
 fn random_byte() -> u8 {

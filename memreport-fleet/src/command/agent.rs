@@ -12,7 +12,8 @@ use about_memory::Failure;
 use clap::Args;
 
 use super::resource_args::ResourceArgs;
-use crate::agent::{self, Options, Store};
+use crate::agent::{self, Options};
+use crate::store::Store;
 
 /// `memreport-fleet agent`
 #[derive(Debug, Args)]

@@ -183,6 +183,7 @@ impl ExportArgs {
                 return Err(format!("{path}: a report has no stacks; export a dump").into());
             };
             let mut options = HeapOptions::default();
+            options.spans = true;
             let (heap, program, time) = match &source {
                 DumpSource::Dump(dump) => {
                     let time = self.time_of(path, None)?;
@@ -201,6 +202,7 @@ impl ExportArgs {
             resource.set_default("service.name", program.rsplit('/').next().unwrap_or(""));
             profiles.add(&heap, &resource, time);
         }
-        Ok(write(&self.output, &profiles.into_bytes())?)
+        write(&self.output, &profiles.into_bytes())?;
+        Ok(())
     }
 }

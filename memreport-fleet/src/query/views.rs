@@ -1,5 +1,6 @@
 //! The views of a dataset's tables that questions read, in the words of each engine.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use super::engine::EngineName;
@@ -30,24 +31,44 @@ pub struct View {
     pub condition: String,
 }
 
-/// Returns the views of a dataset.
+/// Returns the tables that questions read: those whose names occur in their texts, apart from
+/// comments.
 #[must_use]
-pub fn views(engine: EngineName, dataset: &Path, filter: &Filter) -> Vec<View> {
+pub fn tables_of(questions: &[String]) -> Vec<&'static Table> {
+    let lines = questions.iter().flat_map(|question| question.lines());
+    let code = lines.filter_map(|line| line.split("--").next());
+    let words: HashSet<String> = code
+        .flat_map(|line| line.split(|c: char| !c.is_ascii_alphanumeric() && c != '_'))
+        .map(str::to_ascii_lowercase)
+        .collect();
     let all = TABLES.into_iter().chain([&SYMBOLS]);
-    all.map(|table| {
-        let folder = dataset.join(format!("v{VERSION}/{}", table.name));
-        let columns: Vec<String> = table
-            .all_columns()
-            .map(|Column { name, kind, .. }| format!("{name} {}", type_name(engine, *kind)))
-            .collect();
-        View {
-            name: table.name,
-            folder: folder.is_dir().then(|| folder.display().to_string()),
-            columns: columns.join(", "),
-            condition: condition(table, filter),
-        }
-    })
-    .collect()
+    all.filter(|table| words.contains(table.name)).collect()
+}
+
+/// Returns the views of these tables of a dataset.
+#[must_use]
+pub fn views(
+    engine: EngineName,
+    dataset: &Path,
+    tables: &[&'static Table],
+    filter: &Filter,
+) -> Vec<View> {
+    tables
+        .iter()
+        .map(|table| {
+            let folder = dataset.join(format!("v{VERSION}/{}", table.name));
+            let columns: Vec<String> = table
+                .all_columns()
+                .map(|Column { name, kind, .. }| format!("{name} {}", type_name(engine, *kind)))
+                .collect();
+            View {
+                name: table.name,
+                folder: folder.is_dir().then(|| folder.display().to_string()),
+                columns: columns.join(", "),
+                condition: condition(table, filter),
+            }
+        })
+        .collect()
 }
 
 fn condition(table: &Table, filter: &Filter) -> String {
@@ -127,5 +148,20 @@ impl View {
             }
             _ => format!("CREATE TABLE {name} ({columns})"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_question_reads_the_tables_that_it_names() {
+        let names = |text: &str| -> Vec<_> {
+            tables_of(&[text.to_owned()]).iter().map(|table| table.name).collect()
+        };
+        assert_eq!(names("-- Which blocks?\nSELECT 1 FROM Snapshots s"), ["snapshots"]);
+        assert_eq!(names("SELECT sum(b.blocks) FROM reports, stacks_of"), ["reports", "blocks"]);
+        assert_eq!(names("SELECT '--'"), [""; 0]);
     }
 }

@@ -4,16 +4,14 @@
 
 use std::borrow::Cow;
 use std::cell::Cell;
-use std::collections::HashMap;
 use std::future::Future;
 use std::marker::PhantomData;
 use std::pin::Pin;
 use std::sync::atomic::AtomicU32;
-use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::Ordering::{Acquire, Release};
 use std::task::{Context, Poll};
 
-use super::on_alloc::as_own;
+use super::scope_table::{is_inside, number};
 
 crate::__hook_local! {
     /// The innermost scope that this thread is in; 0 is none.
@@ -40,108 +38,6 @@ pub(crate) fn leave(scope: u16, before: u16) {
     if current == scope || is_inside(current, scope) {
         enter(before);
     }
-}
-
-#[cold]
-fn is_inside(mut scope: u16, outer: u16) -> bool {
-    let scopes = scopes();
-    // An inner scope has a greater number than the scopes around it.
-    while scope > outer {
-        let parent = scopes.as_ref().and_then(|all| all.list.get(usize::from(scope) - 1));
-        scope = parent.map_or(0, |(parent, _)| *parent);
-    }
-    scope == outer
-}
-
-/// All scopes ever entered. A number stands for a name and a parent scope.
-#[derive(Default)]
-struct Scopes {
-    numbers: HashMap<(u16, Cow<'static, str>), u16>,
-    list: Vec<(u16, Cow<'static, str>)>,
-    /// The numbers of names, from 1.
-    names: HashMap<Cow<'static, str>, u16>,
-}
-
-impl Scopes {
-    /// Returns the number of a name; 0 if there are too many.
-    fn name_number(&mut self, name: Cow<'static, str>) -> u16 {
-        let next = u16::try_from(self.names.len() + 1).unwrap_or(0);
-        match self.names.get(&name) {
-            Some(number) => *number,
-            None if next == 0 => 0,
-            None => *self.names.entry(name).or_insert(next),
-        }
-    }
-}
-
-/// By the number of a scope: its parent in the upper half, and the number of its name. Hooks read
-/// it without a lock.
-static LINKS: [AtomicU32; MAX_SCOPES + 2] = [const { AtomicU32::new(0) }; MAX_SCOPES + 2];
-
-/// Returns the parent of a scope and the number of its name; 0 is none.
-#[inline]
-#[must_use]
-pub fn scope_link(scope: u16) -> (u16, u16) {
-    let link = LINKS[usize::from(scope)].load(Relaxed).to_be_bytes();
-    (u16::from_be_bytes([link[0], link[1]]), u16::from_be_bytes([link[2], link[3]]))
-}
-
-/// Returns the number of a scope's name, also of scopes that nothing has entered yet; 0 if there
-/// are too many names.
-#[must_use]
-pub fn scope_name_number(name: &str) -> u16 {
-    as_own(|| scopes().get_or_insert_with(Scopes::default).name_number(name.to_owned().into()))
-}
-
-static SCOPES: Mutex<Option<Scopes>> = Mutex::new(None);
-
-fn scopes() -> MutexGuard<'static, Option<Scopes>> {
-    // Adding a scope is all that happens under the lock, and cannot panic.
-    SCOPES.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// The most scopes with numbers of their own. Further ones are all `<other>`.
-const MAX_SCOPES: usize = u16::MAX as usize - 1;
-
-/// Returns the number of the scope with this name and this parent.
-pub(crate) fn number(parent: u16, name: Cow<'static, str>) -> u16 {
-    as_own(|| {
-        let mut scopes = scopes();
-        let scopes = scopes.get_or_insert_with(Scopes::default);
-        if let Some(number) = scopes.numbers.get(&(parent, name.clone())) {
-            return *number;
-        }
-        if scopes.list.len() >= MAX_SCOPES {
-            // The last number stands for all further scopes.
-            scopes.list.resize_with(MAX_SCOPES + 1, || (0, Cow::Borrowed("<other>")));
-            return u16::MAX;
-        }
-        scopes.list.push((parent, name.clone()));
-        let next = u16::try_from(scopes.list.len()).unwrap_or(u16::MAX);
-        let link = u32::from(parent) << 16 | u32::from(scopes.name_number(name.clone()));
-        LINKS[usize::from(next)].store(link, Relaxed);
-        scopes.numbers.insert((parent, name), next);
-        next
-    })
-}
-
-/// Returns the parent's number (0 is none) and the name of every scope, in the order of numbers
-/// from 1.
-#[must_use]
-pub fn all_scopes() -> Vec<(u16, String)> {
-    list_of(scopes().as_ref())
-}
-
-/// Returns all scopes, or `None` while another thread adds one. A thread that others wait for must
-/// not wait for the lock: they may hold it.
-#[must_use]
-pub fn try_all_scopes() -> Option<Vec<(u16, String)>> {
-    SCOPES.try_lock().ok().map(|scopes| list_of(scopes.as_ref()))
-}
-
-fn list_of(scopes: Option<&Scopes>) -> Vec<(u16, String)> {
-    let list = scopes.into_iter().flat_map(|scopes| &scopes.list);
-    list.map(|(parent, name)| (*parent, name.clone().into_owned())).collect()
 }
 
 /// A guard that keeps its thread in a scope until it is dropped.
@@ -274,22 +170,10 @@ impl<F: Future> Future for Scoped<F> {
     }
 }
 
-/// Returns the names of a scope and its parents, for tests.
-#[cfg(test)]
-pub(crate) fn path(mut scope: u16) -> String {
-    let all = all_scopes();
-    let mut names = Vec::new();
-    while let Some((parent, name)) = usize::from(scope).checked_sub(1).and_then(|at| all.get(at)) {
-        names.push(name.clone());
-        scope = *parent;
-    }
-    names.reverse();
-    names.join("/")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::event::scope_table::path;
 
     #[test]
     fn scopes_nest_and_end_with_their_guards() {
@@ -315,18 +199,6 @@ mod tests {
         assert_eq!(reached(), "shared");
         let _outer = enter_scope("outer");
         assert_eq!(reached(), "outer/shared");
-    }
-
-    #[test]
-    fn links_lead_from_a_scope_to_its_parents_names() {
-        let wanted = scope_name_number("linked");
-        let _outer = enter_scope("linked");
-        let outer = current_scope();
-        let _inner = enter_scope("inside");
-        assert_eq!(scope_link(current_scope()), (outer, scope_name_number("inside")));
-        assert_eq!(scope_link(outer), (0, wanted));
-        assert_eq!(scope_link(0), (0, 0));
-        assert_ne!(wanted, scope_name_number("inside"));
     }
 
     #[test]

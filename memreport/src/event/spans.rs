@@ -5,10 +5,11 @@ use std::cell::{Cell, RefCell};
 use tracing_core::Subscriber;
 use tracing_core::span::{Attributes, Id};
 use tracing_subscriber::layer::{Context, Layer};
-use tracing_subscriber::registry::LookupSpan;
+use tracing_subscriber::registry::{LookupSpan, SpanRef};
 
 use super::on_alloc::as_own;
-use super::scope::{current_scope, enter, leave, number};
+use super::scope::{current_scope, enter, leave};
+use super::scope_table::{SpanIds, linked_number, number, plain_number};
 
 /// A layer for `tracing_subscriber` that makes a scope of each span.
 ///
@@ -30,10 +31,66 @@ use super::scope::{current_scope, enter, leave, number};
 /// ```
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
-pub struct ScopeLayer {}
+pub struct ScopeLayer {
+    ids: Option<fn(&Id) -> Option<SpanIds>>,
+}
 
-/// The number of a span's scope, stored with the span.
-struct ScopeOf(u16);
+impl ScopeLayer {
+    /// Links scopes to spans of traces, so that a dump states the trace and the span of blocks.
+    ///
+    /// `ids` is called when a span is entered for the first time, and returns its identifiers, or
+    /// `None` if it is in no trace or not sampled. The span is the current one then. The layer that
+    /// makes the identifiers, such as `tracing-opentelemetry`'s, must be added before this one:
+    ///
+    /// ```ignore
+    /// use opentelemetry::trace::TraceContextExt;
+    /// use tracing_opentelemetry::OpenTelemetrySpanExt;
+    ///
+    /// fn ids(_: &tracing::span::Id) -> Option<memreport::SpanIds> {
+    ///     let context = tracing::Span::current().context();
+    ///     let span = context.span().span_context().clone();
+    ///     let [trace, id] = [span.trace_id().to_bytes(), span.span_id().to_bytes()];
+    ///     span.is_sampled().then_some(memreport::SpanIds { trace, span: id })
+    /// }
+    /// registry().with(telemetry).with(ScopeLayer::default().with_span_ids(ids)).init();
+    /// ```
+    ///
+    /// A scope within a span has the link of the span. Each span with a link takes one of 32,768
+    /// numbers. When 1,024 are used, every second trace gets links, after as many more every
+    /// fourth, and so on; all spans of such a trace do. Blocks of other traces have their scope
+    /// alone.
+    #[must_use]
+    pub fn with_span_ids(mut self, ids: fn(&Id) -> Option<SpanIds>) -> Self {
+        self.ids = Some(ids);
+        self
+    }
+
+    /// Returns the scope of a span that is entered, and links it the first time.
+    fn scope_of_entered<'span, S>(&self, id: &Id, span: &SpanRef<'span, S>) -> Option<u16>
+    where
+        S: LookupSpan<'span>,
+    {
+        let scope = span.extensions().get::<ScopeOf>().copied()?;
+        let (Some(ids), Some(parent)) = (self.ids, scope.unlinked_in) else {
+            return Some(scope.number);
+        };
+        // No lock is held: the function may look at the span.
+        let number = match ids(id) {
+            Some(ids) => linked_number(parent, scope.number, ids),
+            None => number_of(parent, span.metadata().name()),
+        };
+        as_own(|| span.extensions_mut().replace(ScopeOf { number, unlinked_in: None }));
+        Some(number)
+    }
+}
+
+/// The scope of a span, stored with the span.
+#[derive(Clone, Copy)]
+struct ScopeOf {
+    number: u16,
+    /// The scope around it, until the span is entered for the first time, if links are wanted.
+    unlinked_in: Option<u16>,
+}
 
 impl<S> Layer<S> for ScopeLayer
 where
@@ -49,12 +106,17 @@ where
             let above = span.scope().skip(1);
             above.into_iter().find_map(|above| scope_of(&above)).unwrap_or(0)
         };
-        let scope = ScopeOf(number_of(parent, attributes.metadata().name()));
+        let name = attributes.metadata().name();
+        let scope = match self.ids {
+            Some(_) => ScopeOf { number: plain_number(parent, name), unlinked_in: Some(parent) },
+            None => ScopeOf { number: number_of(parent, name), unlinked_in: None },
+        };
         as_own(|| span.extensions_mut().replace(scope));
     }
 
     fn on_enter(&self, id: &Id, context: Context<'_, S>) {
-        if let Some(scope) = context.span(id).as_ref().and_then(scope_of) {
+        let span = context.span(id);
+        if let Some(scope) = span.and_then(|span| self.scope_of_entered(id, &span)) {
             push(id.into_u64(), scope);
         }
     }
@@ -64,10 +126,8 @@ where
     }
 }
 
-fn scope_of<'span, S: LookupSpan<'span>>(
-    span: &tracing_subscriber::registry::SpanRef<'span, S>,
-) -> Option<u16> {
-    span.extensions().get().map(|ScopeOf(scope)| *scope)
+fn scope_of<'span, S: LookupSpan<'span>>(span: &SpanRef<'span, S>) -> Option<u16> {
+    span.extensions().get().map(|scope: &ScopeOf| scope.number)
 }
 
 /// A span that a thread has entered.
@@ -131,7 +191,7 @@ fn number_of(parent: u16, name: &'static str) -> u16 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::scope::path;
+    use crate::event::scope_table::{all_span_ids, path};
     use tracing::{Instrument, Span, info_span};
     use tracing_subscriber::Registry;
     use tracing_subscriber::filter::filter_fn;
@@ -171,6 +231,55 @@ mod tests {
             drop(request);
             of_request.in_scope(|| assert_eq!(now(), "request/of_request"));
             root.in_scope(|| assert_eq!(now(), "root"));
+        });
+    }
+
+    /// Returns the span that the current scope is linked to.
+    fn link() -> Option<SpanIds> {
+        let (scopes, links) = (crate::event::scope_table::all_scopes(), all_span_ids());
+        let mut scope = current_scope();
+        while scope != 0 {
+            if let Some((_, ids)) = links.iter().find(|(linked, _)| *linked == scope) {
+                return Some(*ids);
+            }
+            scope = scopes[usize::from(scope) - 1].0;
+        }
+        None
+    }
+
+    #[test]
+    fn scopes_are_linked_to_spans_from_their_first_entry() {
+        /// Spans whose name ends in `plain` are in no trace.
+        fn ids(id: &Id) -> Option<SpanIds> {
+            let is_plain = Span::current().metadata()?.name().ends_with("plain");
+            (!is_plain).then(|| SpanIds { trace: [7; 16], span: id.into_u64().to_be_bytes() })
+        }
+        let expected = |span: &Span| ids(&span.id().expect("it is enabled"));
+        let layer = ScopeLayer::default().with_span_ids(ids);
+        tracing::subscriber::with_default(Registry::default().with(layer), || {
+            let [first, second] = [(); 2].map(|()| info_span!("request"));
+            for span in [&first, &second, &first] {
+                let _entered = span.enter();
+                let of_span = expected(span);
+                assert_eq!((now().as_str(), link()), ("request", of_span));
+                crate::scope!("parse");
+                assert_eq!((now().as_str(), link()), ("request/parse", of_span));
+                let inner = info_span!("inner");
+                let of_inner = inner.in_scope(|| expected(&inner));
+                inner.in_scope(|| assert_eq!(link(), of_inner));
+                assert_ne!(link(), of_inner);
+                info_span!("in_plain").in_scope(|| {
+                    assert_eq!(now(), "request/parse/in_plain");
+                    assert_eq!(link(), of_span, "the link of the span around it");
+                });
+            }
+            info_span!("plain").in_scope(|| assert_eq!((now().as_str(), link()), ("plain", None)));
+            let scope = {
+                let _entered = second.enter();
+                crate::enter_scope("late")
+            };
+            assert_eq!(current_scope(), 0, "the span that ended has ended what is within it");
+            drop(scope);
         });
     }
 

@@ -1,12 +1,19 @@
-//! `cargo xtask clients fleet [--python PROGRAM] [--seconds N]`: real engines answer every question
-//! about a generated fleet, a real S3 store gets the files of an agent that is killed, and the
-//! reference package of protocol buffers reads our profiles.
+//! `cargo xtask clients fleet [NAME] [--python PROGRAM] [--seconds N]`: real engines answer every
+//! question about a generated fleet, a real S3 store gets the files of an agent that is killed,
+//! datasets in stores have the same answers, and the reference package of protocol buffers reads
+//! our profiles.
 //!
-//! The engines are DuckDB, chDB (ClickHouse) and `PySpark`, modules of Python; the store is moto.
+//! The engines are DuckDB, chDB (ClickHouse) and `PySpark`, modules of Python; the stores are
+//! s3s-fs (`--s3s-fs`), moto and azurite (`--azurite`). Names are `engines`, `otlp`, `labels`,
+//! `clouds` and `store`.
 
+mod clouds;
 mod engines;
+mod labels;
 mod otlp;
+mod server;
 mod store;
+mod traced;
 mod truth;
 
 use std::fs;
@@ -26,6 +33,8 @@ struct Bench {
     about_memory: PathBuf,
     fleet: PathBuf,
     python: String,
+    s3s: Option<PathBuf>,
+    azurite: Option<PathBuf>,
     folder: PathBuf,
     /// The time during which the agent ships.
     shipping: Duration,
@@ -47,14 +56,21 @@ pub(crate) fn run(args: &[&str], out: &mut dyn Write) -> Result<bool, Failure> {
         about_memory: build::debug("about-memory", "about-memory")?,
         fleet: build::debug("memreport-fleet", "memreport-fleet")?,
         python: value("--python").unwrap_or("python3").to_owned(),
+        s3s: value("--s3s-fs").map(PathBuf::from),
+        azurite: value("--azurite").map(PathBuf::from),
         folder: scratch.0.clone(),
         shipping: Duration::from_secs(seconds),
     };
     let only = args.first().filter(|word| !word.starts_with("--"));
     let mut holds = true;
-    for (name, check) in
-        [("engines", engines::run as Check), ("otlp", otlp::run), ("store", store::run)]
-    {
+    let checks: [(&str, Check); 5] = [
+        ("engines", engines::run),
+        ("otlp", otlp::run),
+        ("labels", labels::run),
+        ("clouds", clouds::run),
+        ("store", store::run),
+    ];
+    for (name, check) in checks {
         if only.is_none_or(|only| *only == name) {
             holds &= check(&bench, out)?;
         }

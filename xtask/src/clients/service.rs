@@ -27,6 +27,8 @@ impl Service {
         let mut child = Command::new(program)
             .arg("127.0.0.1:0")
             .env("DMD", variable)
+            .env("OTEL_SERVICE_NAME", "pages")
+            .env("OTEL_RESOURCE_ATTRIBUTES", "service.version=1.4.2,service.name=other")
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .spawn()?;

@@ -10,6 +10,7 @@ use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 use memreport_analysis::export;
 use memreport_analysis::export::{Format, Frames, Heap, HeapOptions, History, StackKind};
+use memreport_analysis::heap::SampleLabel;
 use memreport_analysis::recording::Moment;
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -50,9 +51,26 @@ pub struct ExportArgs {
     #[arg(long)]
     own_frames: bool,
 
+    /// Give each sample of a pprof profile this label, such as `service_name=shop`; repeat for
+    /// several
+    #[arg(long = "label", value_name = "KEY=VALUE", value_parser = label)]
+    labels: Vec<SampleLabel>,
+
+    /// Give samples of a pprof profile `trace_id` and `span_id`, where scopes are linked to spans
+    #[arg(long)]
+    spans: bool,
+
     /// Flags of symbolication.
     #[command(flatten)]
     dump: DumpArgs,
+}
+
+fn label(text: &str) -> Result<SampleLabel, String> {
+    let (key, value) = text.split_once('=').ok_or("a `=` is missing: KEY=VALUE")?;
+    if key.is_empty() || value.is_empty() {
+        return Err("neither key nor value may be empty".to_owned());
+    }
+    Ok(SampleLabel::new(key, value))
 }
 
 /// An output format, with its viewers as help.
@@ -118,6 +136,10 @@ impl ExportArgs {
         options.only = self.only.map(ReportedArg::class);
         options.frames = if self.own_frames { Frames::Own } else { Frames::All };
         options.stacks = self.stacks.into();
+        if format != Format::Pprof && (self.spans || !self.labels.is_empty()) {
+            return Err("--label and --spans are for pprof profiles".to_owned().into());
+        }
+        (options.labels, options.spans) = (self.labels.clone(), self.spans);
         let subject = subject(&self, format, &options, &mut context.notes)?;
         let written = match &self.output {
             None => subject

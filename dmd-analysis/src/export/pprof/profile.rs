@@ -8,6 +8,7 @@ use super::Values;
 use crate::analysis::{Class, Totals};
 use crate::heap::table::Table;
 use crate::heap::{Amounts, Heap, HeapFrame, ModuleOffset, Row};
+use crate::read::SpanIds;
 
 /// A location: the functions at one address, innermost first, or the address itself.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -171,12 +172,17 @@ impl Profile {
         };
         let text = |id: Option<u32>| id.map(|id| heap.text(id));
         let scope = heap.scope(kind.scope);
+        let [trace, span] =
+            [SpanIds::trace_text, SpanIds::span_text].map(|text| kind.span.as_ref().map(text));
         let single = [
             ("thread", text(kind.thread)),
             ("scope", scope.as_deref()),
             ("type", text(kind.block_type)),
             ("reported", reported),
+            ("trace_id", trace.as_deref()),
+            ("span_id", span.as_deref()),
         ];
+        let constant = heap.labels.iter().map(|label| (label.key(), Some(label.value())));
         let reports = kind.reports.iter().flat_map(|report| {
             [("reporter", Some(heap.text(report.path))), ("field", text(report.field))]
         });
@@ -184,6 +190,6 @@ impl Profile {
             let [key, value] = [key, value?].map(|text| self.strings.number(text.to_owned()));
             Some(Label { key, value })
         };
-        single.into_iter().chain(reports).filter_map(&mut label).collect()
+        single.into_iter().chain(reports).chain(constant).filter_map(&mut label).collect()
     }
 }

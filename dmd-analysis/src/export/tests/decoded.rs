@@ -7,6 +7,7 @@ use super::{bytes, dump, heap};
 use crate::analysis::Class;
 use crate::export::pprof::{Values, write_growth, write_with};
 use crate::export::{Format, Heap, HeapOptions};
+use crate::heap::SampleLabel;
 use crate::read::read_slice;
 
 /// The fields of a message: numbers and bytes by field.
@@ -231,4 +232,29 @@ fn growth_is_the_second_heap_without_the_first() {
     let shrunk = growth(&all, &dark);
     assert_eq!(shrunk.sums(), [-25, -4_310_800]);
     assert_eq!(shrunk.samples().len(), 4);
+}
+
+#[test]
+fn samples_have_the_labels_of_stores_and_the_ids_of_spans() {
+    let text = crate::heap::tests::scoped().replacen(
+        r#""heapAllocated""#,
+        r#""spans":[[2,"0af7651916cd43dd8448eb211c80319c","00ad6b7169203331"]],"heapAllocated""#,
+        1,
+    );
+    let dump = read_slice(text.as_bytes()).unwrap();
+    let labels = vec![SampleLabel::new("service.name", "shop")];
+    let of = |spans| {
+        let options = HeapOptions { labels: labels.clone(), spans, ..HeapOptions::default() };
+        let decoded = Decoded::new(&bytes(Format::Pprof, &[Heap::new(&dump, &options).unwrap()]));
+        (decoded.samples(), decoded.sums())
+    };
+    let (samples, sums) = of(true);
+    assert!(samples.iter().all(|sample| sample.contains("service_name=shop ")), "{samples:?}");
+    let ids = "trace_id=0af7651916cd43dd8448eb211c80319c span_id=00ad6b7169203331";
+    let in_span: Vec<_> = samples.iter().filter(|sample| sample.contains(ids)).collect();
+    assert!(!in_span.is_empty());
+    assert!(in_span.iter().all(|sample| sample.contains("scope=request > search")));
+    let (without, sums_without) = of(false);
+    assert!(without.iter().all(|sample| !sample.contains("_id=")));
+    assert_eq!(sums, sums_without);
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use crate::read::extension::{
-    Extension, Module, ReportSite, Sampled, Scope, Sum, Thread, Wrong, WrongKind,
+    Extension, Module, ReportSite, Sampled, Scope, SpanIds, Sum, Thread, Wrong, WrongKind,
 };
 use crate::read::holder::{FieldPlace, StaticPlace, StaticWord, WireHolder};
 use crate::read::keys::Keys;
@@ -43,6 +43,7 @@ pub(crate) struct WireExtension {
     modules: Vec<Module>,
     threads: Vec<Thread>,
     scopes: Vec<WireScope>,
+    spans: Vec<WireSpan>,
     reports: BTreeMap<String, ReportSite>,
     wrong: Vec<WireWrong>,
     features: Vec<String>,
@@ -58,6 +59,28 @@ pub(crate) struct WireExtension {
 /// A scope: the number of the scope around it, and its name.
 #[derive(Deserialize)]
 struct WireScope(u16, String);
+
+/// A link of a scope to a span: the scope's number, and the identifiers of trace and span.
+#[derive(Deserialize)]
+struct WireSpan(u16, String, String);
+
+impl WireSpan {
+    /// Returns the link, if both identifiers are hexadecimal numbers of their length.
+    fn link(&self) -> Option<(u16, SpanIds)> {
+        let WireSpan(scope, trace, span) = self;
+        Some((*scope, SpanIds { trace: bytes_of_hex(trace)?, span: bytes_of_hex(span)? }))
+    }
+}
+
+/// Returns the bytes of a hexadecimal number with this many of them.
+fn bytes_of_hex<const N: usize>(text: &str) -> Option<[u8; N]> {
+    let is_whole = text.len() == 2 * N && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let mut bytes = [0; N];
+    for (at, byte) in bytes.iter_mut().enumerate().filter(|_| is_whole) {
+        *byte = u8::from_str_radix(&text[2 * at..2 * at + 2], 16).ok()?;
+    }
+    is_whole.then_some(bytes)
+}
 
 /// A symbol of a self-contained dump.
 #[derive(Deserialize)]
@@ -151,6 +174,7 @@ impl WireExtension {
             modules: self.modules,
             threads: self.threads,
             scopes: scopes.collect(),
+            spans: self.spans.iter().filter_map(WireSpan::link).collect(),
             features: self.features,
             measured: self.measured,
             skipped: self.skipped,

@@ -10,6 +10,7 @@ const LINES: &str = r#"{"recording":1,"program":"/bin/p","pid":7,"startedMs":5,"
 ["=",0,100,2,0,0,4096]
 ["thread",1,70,"main"]
 ["scope",0,"request"]
+["span",1,"0af7651916cd43dd8448eb211c80319c","b7ad6b7169203331"]
 ["site",1,1,["1010","1020"],1]
 ["+",10,1,4096,100,112,9.5]
 ["!",1,"gc"]
@@ -36,6 +37,9 @@ fn all_of_a_recording_is_read() {
     assert!(whole.is_whole && whole.incomplete().is_none());
     assert_eq!(recording.sites[&1].stack, [0x1010, 0x1020]);
     assert_eq!(recording.scopes[usize::from(recording.sites[&1].scope) - 1].name, "request");
+    let dump = crate::read::read_slice(&recording.dump(Which::Allocated)).unwrap();
+    let ids = dump.extension.unwrap().span_ids(1).unwrap();
+    assert_eq!((ids.trace[0], ids.span[7]), (0x0a, 0x31));
     assert_eq!(recording.modules[0].segments, [Range { start: 0x1000, end: 0x2000 }]);
 }
 
@@ -110,7 +114,7 @@ fn packed_events_are_read_like_lines() {
 fn sums_that_no_program_has_are_refused() {
     let text = LINES.replace("[\"=\",4,212,", "[\"=\",4,18446744073709551615,");
     let error = read(text.as_bytes()).unwrap_err().to_string();
-    assert_eq!(error, "line 12: a sum of 2^62 or more");
+    assert_eq!(error, "line 13: a sum of 2^62 or more");
 }
 
 #[test]

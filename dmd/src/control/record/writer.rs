@@ -18,6 +18,7 @@ use super::loaded::Loaded;
 use super::members::Members;
 use super::packed::Packed;
 use super::sums::OwnWork;
+use crate::dump::span_fields;
 use crate::event::events::{Event, Listener, TimedEvent};
 use crate::mem::sys;
 use crate::mem::sys::Module;
@@ -180,6 +181,9 @@ impl Writer {
             self.write_timed(TimedLine::of_mark(mark))?;
         }
         self.write_scopes(&all_scopes())?;
+        for span in span_fields() {
+            writeln!(self.out, "{}", json!(["span", span[0], span[1], span[2]]))?;
+        }
         let modules = self.loaded.list();
         self.write_modules(modules)?;
         let events = self.events;

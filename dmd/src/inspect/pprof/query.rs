@@ -6,13 +6,15 @@ pub(super) struct Query {
     /// The duration of a growth profile; 0 for a profile of this moment.
     pub(super) seconds: u64,
     pub(super) is_text: bool,
+    /// True if samples have the ids of their spans.
+    pub(super) has_spans: bool,
 }
 
 impl Query {
     /// Parses a query, with or without its question mark.
     pub(super) fn parse(query: &str) -> Result<Self, String> {
         const HOUR: u64 = 3600;
-        let mut parsed = Query { seconds: 0, is_text: false };
+        let mut parsed = Query { seconds: 0, is_text: false, has_spans: false };
         let query = query.strip_prefix('?').unwrap_or(query);
         for (key, value) in query.split('&').filter_map(|pair| pair.split_once('=')) {
             let number =
@@ -20,13 +22,14 @@ impl Query {
             match key {
                 "seconds" => parsed.seconds = number()?,
                 "debug" => parsed.is_text = number()? > 0,
+                "spans" => parsed.has_spans = number()? > 0,
                 // Other parameters of pprof's clients have no effect.
                 _ => {}
             }
         }
         match parsed {
             Query { seconds: HOUR.., .. } => Err("seconds: at most 3599".to_owned()),
-            Query { seconds: 1.., is_text: true } => {
+            Query { seconds: 1.., is_text: true, .. } => {
                 Err("seconds and debug: there is no text of what grows".to_owned())
             }
             _ => Ok(parsed),
@@ -40,7 +43,8 @@ mod tests {
 
     #[test]
     fn queries_are_parsed_or_rejected() {
-        let ok = |seconds, is_text| Ok(Query { seconds, is_text });
+        let ok = |seconds, is_text| Ok(Query { seconds, is_text, has_spans: false });
+        assert!(Query::parse("spans=1&gc=1").is_ok_and(|query| query.has_spans));
         for (query, expected) in [
             ("", ok(0, false)),
             ("?gc=1", ok(0, false)),

@@ -134,6 +134,14 @@ fn fetched(service: &Service, folder: &Path, percent: i64) -> Result<(), Failure
         equal(what, &bytes, &expected)
     };
     equal("before", &pages("/debug/pprof/heap", &[])?, &None)?;
+    // The labels that stores of profiles tell processes apart by.
+    let tags = pprof(folder, &["-tags", &format!("http://{}/debug/pprof/heap", service.address)])?;
+    for (key, value) in [("service_name", "pages"), ("service_version", "1.4.2")] {
+        let place = tags.find(&format!(" {key}: Total "));
+        let of_key = place.and_then(|place| tags.get(place..)?.lines().nth(1));
+        let is_all = of_key.is_some_and(|line| line.ends_with(&format!("(  100%): {value}")));
+        equal(key, &is_all, &true)?;
+    }
     service.get("/pages/2000")?;
     near("/debug/pprof/heap", pages("/debug/pprof/heap", &[])?, 2000)?;
     near(

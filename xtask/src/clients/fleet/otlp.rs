@@ -1,9 +1,14 @@
 //! The reference package of protocol buffers reads our OpenTelemetry profiles: their totals are the
-//! dump's.
+//! dump's, and their links are the spans of a traced program.
 
+use std::collections::BTreeMap;
 use std::io::Write;
+use std::path::Path;
 use std::process::Command;
 
+use serde_json::Value;
+
+use super::traced::Traced;
 use super::{Bench, files, json, output};
 use crate::failure::Failure;
 
@@ -24,11 +29,7 @@ pub(super) fn run(bench: &Bench, out: &mut dyn Write) -> Result<bool, Failure> {
     let mut holds = true;
     let dumps = files(&single, ".dmd.json")?;
     for dump in &dumps {
-        let file = folder.join("profile.otlp");
-        let mut export = Command::new(&bench.fleet);
-        export.arg("export").arg(dump).args(["--to", "otlp", "--service", "shop", "-o"]).arg(&file);
-        output(&mut export)?;
-        let found = json(Command::new(&bench.python).args(["-c", READER]).arg(&file))?;
+        let found = read_profile(bench, dump)?;
         let heap =
             json(Command::new(&bench.about_memory).args(["heap", "tree", "--json"]).arg(dump))?;
         let by_scope = json(
@@ -53,5 +54,44 @@ pub(super) fn run(bench: &Bench, out: &mut dyn Write) -> Result<bool, Failure> {
         if holds { "passed" } else { "FAILED" },
         dumps.len()
     )?;
-    Ok(holds && !dumps.is_empty())
+    Ok(spans(bench, out)? && holds && !dumps.is_empty())
+}
+
+/// Exports a dump, and returns what the reference package reads.
+fn read_profile(bench: &Bench, dump: &Path) -> Result<Value, Failure> {
+    let file = dump.with_extension("otlp");
+    let mut export = Command::new(&bench.fleet);
+    export.arg("export").arg(dump).args(["--to", "otlp", "--service", "shop", "-o"]).arg(&file);
+    output(&mut export)?;
+    json(Command::new(&bench.python).args(["-c", READER]).arg(&file))
+}
+
+/// Returns whether each span of a traced program, and nothing else, has the bytes that the program
+/// counts in it, by the identifiers that OpenTelemetry gave to the program.
+fn spans(bench: &Bench, out: &mut dyn Write) -> Result<bool, Failure> {
+    let traced = Traced::run(bench, "otlp")?;
+    let found = read_profile(bench, &traced.dump)?;
+    let found: BTreeMap<String, i64> = found["spans"]
+        .as_object()
+        .ok_or("no spans")?
+        .iter()
+        .filter_map(|(span, bytes)| Some((span.clone(), bytes.as_i64()?)))
+        .collect();
+    let wrong = traced.differences(&found);
+    let (of_traces, all) = (traced.in_traces(), traced.bytes.len());
+    let holds = wrong.is_empty() && of_traces > 1 && of_traces < all;
+    writeln!(
+        out,
+        "clients fleet otlp: {}: {of_traces} scopes in {} spans with OpenTelemetry's identifiers, \
+         and {} scopes of traces that are not sampled; their {} bytes are those that the program \
+         counts",
+        if holds { "passed" } else { "FAILED" },
+        traced.spans(),
+        all - of_traces,
+        traced.bytes.values().sum::<i64>(),
+    )?;
+    for line in wrong {
+        writeln!(out, "  {line}")?;
+    }
+    Ok(holds)
 }

@@ -4,19 +4,18 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
-use std::net::TcpListener;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use super::server::Server;
 use super::{Bench, json};
 use crate::failure::Failure;
 
-const SERVER: &str = include_str!("store/server.py");
 const COUNTS: &str = include_str!("store/counts.sql");
 const IDS: &str = include_str!("store/ids.sql");
 
@@ -27,48 +26,13 @@ const PROGRAMS: usize = 20;
 const KILLS: u32 = 5;
 
 /// A child process that ends with the check.
-struct Running(Child);
+pub(super) struct Running(pub(super) Child);
 
 impl Drop for Running {
     fn drop(&mut self) {
         // It may have ended already.
         let _ = self.0.kill();
         let _ = self.0.wait();
-    }
-}
-
-/// The store, which obeys lines.
-struct Server {
-    _running: Running,
-    commands: ChildStdin,
-    answers: BufReader<ChildStdout>,
-    port: u16,
-}
-
-impl Server {
-    fn start(bench: &Bench) -> Result<Self, Failure> {
-        let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
-        let mut command = Command::new(&bench.python);
-        command.args(["-c", SERVER, &port.to_string()]).stderr(Stdio::null());
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
-        let commands = child.stdin.take().ok_or("no pipe")?;
-        let answers = BufReader::new(child.stdout.take().ok_or("no pipe")?);
-        let mut server = Server { _running: Running(child), commands, answers, port };
-        server.answer()?;
-        Ok(server)
-    }
-
-    fn answer(&mut self) -> Result<String, Failure> {
-        let mut line = String::new();
-        if self.answers.read_line(&mut line)? == 0 {
-            return Err("the store has ended".into());
-        }
-        Ok(line.trim().to_owned())
-    }
-
-    fn obey(&mut self, command: &str) -> Result<String, Failure> {
-        writeln!(self.commands, "{command}")?;
-        self.answer()
     }
 }
 
@@ -109,16 +73,18 @@ struct Agent {
 }
 
 impl Agent {
-    fn start(bench: &Bench, folder: &Path, port: u16, more: &[&str]) -> Result<Self, Failure> {
+    fn start(
+        bench: &Bench,
+        folder: &Path,
+        server: &Server,
+        more: &[&str],
+    ) -> Result<Self, Failure> {
         let mut command = Command::new(&bench.fleet);
         command.args(["agent", "--every", "1s", "--batch", "3s", "--dump-every", "5"]);
         command.args(["--max-share", "50", "--verbose", "--to", "s3://fleet/data"]);
         command.arg("--spool").arg(folder.join("disk/spool"));
         command.arg("--sockets").arg(folder.join("sockets")).args(more);
-        let address = format!("http://127.0.0.1:{port}");
-        command.env("AWS_ENDPOINT", address).env("AWS_ALLOW_HTTP", "true");
-        command.env("AWS_ACCESS_KEY_ID", "testing").env("AWS_SECRET_ACCESS_KEY", "testing");
-        command.env("AWS_REGION", "us-east-1").env_remove("AWS_SESSION_TOKEN");
+        server.set_variables(&mut command);
         let mut child = command.stderr(Stdio::piped()).spawn()?;
         let lines = BufReader::new(child.stderr.take().ok_or("no pipe")?).lines();
         let lines = thread::spawn(move || lines.map_while(Result::ok).collect());
@@ -134,10 +100,8 @@ impl Agent {
 
 /// Returns whether every snapshot is in the store exactly once.
 pub(super) fn run(bench: &Bench, out: &mut dyn Write) -> Result<bool, Failure> {
-    for module in [["moto.server", "'moto[server]'"], ["boto3", "boto3"], ["duckdb", "duckdb"]] {
-        if !bench.has_module("store", module, out)? {
-            return Ok(true);
-        }
+    if !bench.has_module("store", ["duckdb", "duckdb"], out)? || !Server::can_run(bench, out)? {
+        return Ok(true);
     }
     let program = Bench::example("counted_program")?;
     let folder = bench.folder.join("store");
@@ -154,31 +118,31 @@ pub(super) fn run(bench: &Bench, out: &mut dyn Write) -> Result<bool, Failure> {
     let mut server = Server::start(bench)?;
     let shipped = ship(bench, &folder, &mut server, disk.as_ref())?;
     drop(programs);
-    let dataset = folder.join("saved");
-    fs::create_dir_all(&dataset)?;
-    let files = server.obey(&format!("save {}", dataset.display()))?;
-    let counts = ask(bench, COUNTS, &dataset.join("data"))?;
-    let ids = ask(bench, IDS, &dataset.join("data"))?;
+    let counts = ask(bench, COUNTS, &server)?;
+    let ids = ask(bench, IDS, &server)?;
     let verdict = Verdict::new(&shipped, &counts, &ids)?;
     writeln!(
         out,
-        "clients fleet store: {}: {} snapshots of {} programs in {files} files; {} twice, {} of {} \
-         that were taken are missing, {} were under way at {KILLS} kills; the store was stopped {} \
-         times; {} rounds waited for a full disk",
+        "clients fleet store: {}: {} snapshots of {} programs in {:?}; {} twice, {} of {} that were \
+         taken are missing, {} were under way at {KILLS} kills; {} {} times; {} rounds waited for a \
+         full disk",
         if verdict.holds { "passed" } else { "FAILED" },
         verdict.shipped,
         verdict.programs,
+        bench.shipping,
         verdict.twice,
         verdict.missing,
         shipped.taken.len(),
         verdict.under_way,
+        server.stop_is(),
         shipped.stops,
         shipped.full,
     )?;
     for line in &shipped.other {
         writeln!(out, "  {line}")?;
     }
-    Ok(verdict.holds && (disk.is_none() || shipped.full > 0))
+    // The agent states that the store was away.
+    Ok(verdict.holds && (disk.is_none() || shipped.full > 0) && shipped.refused >= shipped.stops)
 }
 
 fn start_programs(program: &Path, sockets: &Path) -> Result<Vec<Running>, Failure> {
@@ -208,7 +172,9 @@ struct Shipped {
     stops: usize,
     /// The lines about a full disk.
     full: usize,
-    /// Lines that are neither.
+    /// The lines about a store that is away.
+    refused: usize,
+    /// Lines that are none of these.
     other: Vec<String>,
 }
 
@@ -219,6 +185,8 @@ impl Shipped {
                 self.taken.insert(id.to_owned());
             } else if line.starts_with("the disk is full") {
                 self.full += 1;
+            } else if line.starts_with("nothing can be shipped") {
+                self.refused += 1;
             } else if !line.contains("not shipped yet") && self.other.len() < 20 {
                 self.other.push(line);
             }
@@ -236,22 +204,22 @@ fn ship(
     let mut shipped = Shipped::default();
     let life = bench.shipping / (KILLS + 1);
     for kill in 0..KILLS {
-        let agent = Agent::start(bench, folder, server.port, &[])?;
+        let agent = Agent::start(bench, folder, server, &[])?;
         thread::sleep(life / 3);
         match kill {
             // While the store is away, the next agent finds the files of the one before.
             1 | 3 => {
-                server.obey("stop")?;
+                server.stop()?;
                 shipped.stops += 1;
             }
             2 => {
-                server.obey("start")?;
+                server.start_again()?;
                 if let Some(disk) = disk {
                     disk.fill()?;
                 }
             }
             4 => {
-                server.obey("start")?;
+                server.start_again()?;
             }
             _ => {}
         }
@@ -263,7 +231,7 @@ fn ship(
         thread::sleep(life / 3 + Duration::from_millis(130 * u64::from(kill)));
         shipped.add(agent.lines()?);
     }
-    let mut last = Agent::start(bench, folder, server.port, &["--rounds", "3"])?;
+    let mut last = Agent::start(bench, folder, server, &["--rounds", "3"])?;
     let status = last.running.0.wait()?;
     let lines = last.lines()?;
     if !status.success() || lines.iter().any(|line| line.contains("not shipped yet")) {
@@ -273,11 +241,13 @@ fn ship(
     Ok(shipped)
 }
 
-fn ask(bench: &Bench, question: &str, dataset: &Path) -> Result<Value, Failure> {
+fn ask(bench: &Bench, question: &str, server: &Server) -> Result<Value, Failure> {
     let file = bench.folder.join("question.sql");
     fs::write(&file, question)?;
     let mut command = Command::new(&bench.fleet);
-    command.arg("query").arg(&file).arg(dataset);
+    command.arg("query").arg(&file).arg("s3://fleet/data");
+    command.arg("--cache").arg(bench.folder.join("cache"));
+    server.set_variables(&mut command);
     json(command.args(["--engine", "duckdb", "--python", &bench.python, "--format", "json"]))
 }
 

@@ -8,7 +8,8 @@ with open(sys.argv[1], "rb") as file:
     data.ParseFromString(file.read())
 tables = data.dictionary
 strings = tables.string_table
-totals = {"scopes": {}}
+totals = {"scopes": {}, "spans": {}}
+assert tables.link_table[0] == profiles_pb2.Link()
 for resource in data.resource_profiles:
     for attribute in resource.resource.attributes:
         if attribute.key == "service.name":
@@ -22,10 +23,21 @@ for resource in data.resource_profiles:
                 for location in tables.stack_table[sample.stack_index].location_indices:
                     for line in tables.location_table[location].lines:
                         assert strings[tables.function_table[line.function_index].name_strindex]
-                for index in sample.attribute_indices:
-                    entry = tables.attribute_table[index]
-                    if strings[entry.key_strindex] == "memreport.scope" and name == "inuse_space":
-                        text = entry.value.string_value
-                        sums = totals["scopes"]
-                        sums[text] = sums.get(text, 0) + sample.values[0]
+                if name != "inuse_space":
+                    continue
+                entries = [tables.attribute_table[index] for index in sample.attribute_indices]
+                values = {strings[entry.key_strindex]: entry.value for entry in entries}
+                if "memreport.scope" not in values:
+                    assert sample.link_index == 0
+                    continue
+                text = values["memreport.scope"].string_value
+                sums = totals["scopes"]
+                sums[text] = sums.get(text, 0) + sample.values[0]
+                # Of the traced program's blocks, those that it counts itself.
+                if values["memreport.block.size"].int_value > 1000:
+                    link = tables.link_table[sample.link_index]
+                    ids = [link.trace_id.hex() or "-", link.span_id.hex() or "-"]
+                    text = "\t".join([text, *ids])
+                    sums = totals["spans"]
+                    sums[text] = sums.get(text, 0) + sample.values[0]
 print(json.dumps(totals))

@@ -1,6 +1,6 @@
 """A store with S3's interface that can be stopped and started, and keeps its contents.
 
-Lines of standard input are commands: `stop`, `start`, `save FOLDER`. Each is answered by a line.
+Lines of standard input are commands: `stop`, `start`, `load FOLDER`. Each is answered by a line.
 """
 
 import os
@@ -28,16 +28,12 @@ def client():
     )
 
 
-def save(folder):
-    count = 0
+def load(folder):
     s3 = client()
-    for page in s3.get_paginator("list_objects_v2").paginate(Bucket="fleet"):
-        for entry in page.get("Contents", []):
-            path = os.path.join(folder, entry["Key"])
-            os.makedirs(os.path.dirname(path), exist_ok=True)
-            s3.download_file("fleet", entry["Key"], path)
-            count += 1
-    return count
+    for place, _, names in os.walk(folder):
+        for name in names:
+            path = os.path.join(place, name)
+            s3.upload_file(path, "fleet", "data/" + os.path.relpath(path, folder))
 
 
 server = start()
@@ -51,5 +47,6 @@ for line in sys.stdin:
     elif words[0] == "start":
         server = start()
         print("started", flush=True)
-    elif words[0] == "save":
-        print(save(words[1].strip()), flush=True)
+    elif words[0] == "load":
+        load(words[1].strip())
+        print("loaded", flush=True)

@@ -1,4 +1,4 @@
-//! The object store that files go to, by its address.
+//! The object store that files go to and come from, by its address.
 //!
 //! Credentials are found by the standard means of each store: environment variables, files of
 //! profiles, and the services of cloud machines.
@@ -6,13 +6,15 @@
 use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
+use bytes::Bytes;
+use futures::StreamExt;
 use object_store::local::LocalFileSystem;
 use object_store::path::Path;
 use object_store::{ObjectStore, PutPayload};
 
-/// The time that one attempt to write a file may take.
+/// The time that one attempt to read or write a file may take.
 const ATTEMPT: Duration = Duration::from_secs(60);
 
 /// A store, and the folder in it that has the dataset.
@@ -20,6 +22,17 @@ const ATTEMPT: Duration = Duration::from_secs(60);
 pub struct Store {
     inner: Arc<dyn ObjectStore>,
     prefix: Path,
+}
+
+/// A file of a store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredFile {
+    /// Its path below the dataset.
+    pub path: String,
+    /// Its size in bytes.
+    pub size: u64,
+    /// The time when it was written.
+    pub written: SystemTime,
 }
 
 /// The reason why a store cannot be used.
@@ -96,14 +109,50 @@ impl Store {
     ///
     /// The store refuses, cannot be reached, or takes too long.
     pub async fn put(&self, path: &str, bytes: Vec<u8>) -> Result<(), StoreError> {
-        let path: Path = self
-            .prefix
-            .parts()
-            .chain(Path::parse(path).map_err(object_store::Error::from)?.parts())
-            .collect();
+        let path = self.path(path)?;
         let put = self.inner.put(&path, PutPayload::from(bytes));
         tokio::time::timeout(ATTEMPT, put).await.map_err(|_| StoreError::TooSlow)??;
         Ok(())
+    }
+
+    /// Returns the files below a folder of the dataset.
+    ///
+    /// # Errors
+    ///
+    /// The store refuses, cannot be reached, or takes too long.
+    pub async fn list(&self, folder: &str) -> Result<Vec<StoredFile>, StoreError> {
+        let folder = self.path(folder)?;
+        let mut entries = self.inner.list(Some(&folder));
+        let mut files = Vec::new();
+        loop {
+            let next = tokio::time::timeout(ATTEMPT, entries.next());
+            let Some(entry) = next.await.map_err(|_| StoreError::TooSlow)? else {
+                return Ok(files);
+            };
+            let entry = entry?;
+            let parts = entry.location.prefix_match(&self.prefix);
+            let parts: Vec<_> = parts.into_iter().flatten().collect();
+            let parts: Vec<&str> = parts.iter().map(AsRef::as_ref).collect();
+            let written = entry.last_modified.into();
+            files.push(StoredFile { path: parts.join("/"), size: entry.size, written });
+        }
+    }
+
+    /// Returns the contents of a file.
+    ///
+    /// # Errors
+    ///
+    /// The store refuses, cannot be reached, or takes too long.
+    pub async fn get(&self, path: &str) -> Result<Bytes, StoreError> {
+        let path = self.path(path)?;
+        let get = async { self.inner.get(&path).await?.bytes().await };
+        Ok(tokio::time::timeout(ATTEMPT, get).await.map_err(|_| StoreError::TooSlow)??)
+    }
+
+    /// Returns the path of a file of the dataset in the store.
+    fn path(&self, path: &str) -> Result<Path, StoreError> {
+        let path = Path::parse(path).map_err(object_store::Error::from)?;
+        Ok(self.prefix.parts().chain(path.parts()).collect())
     }
 }
 
@@ -154,6 +203,12 @@ mod tests {
         }
         let file = std::fs::read(folder.path().join(&path));
         assert_eq!(file.expect("it has this path"), b"two");
+        let files = runtime.block_on(store.list("v1/reports")).expect("it can be read");
+        let [StoredFile { path: listed, size: 3, .. }] = &files[..] else { panic!("{files:?}") };
+        assert_eq!(*listed, path);
+        let bytes = runtime.block_on(store.get(listed)).expect("it can be read");
+        assert_eq!(&bytes[..], b"two");
+        assert_eq!(runtime.block_on(store.list("v1/blocks")).expect("there are none"), []);
         assert!(Store::open("http://x").is_err());
         assert!(Store::open("file://x").is_err());
     }
