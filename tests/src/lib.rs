@@ -38,5 +38,6 @@ mod documents {
         retained: "docs/guide/src/reference/retained.md",
         exports: "docs/guide/src/reference/exports.md",
         formats: "docs/guide/src/reference/formats.md",
+        stability: "docs/guide/src/reference/stability.md",
     }
 }

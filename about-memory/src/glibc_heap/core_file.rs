@@ -59,6 +59,9 @@ const MAX_NOTES: u64 = 256 << 20;
 const THREAD_NUMBER: usize = 32;
 const REGISTERS: usize = 112;
 
+/// The end of a program's addresses on x86-64, with four levels of pages.
+const ADDRESS_END: u64 = 1 << 47;
+
 /// A piece of memory in the file.
 struct Segment {
     range: Range<u64>,
@@ -108,7 +111,8 @@ pub(crate) fn read_core(path: &Path, extent: Extent) -> Result<Image, CoreError>
         }
     }
     let segments = headers.iter().filter(|header| header.p_type(LittleEndian) == PT_LOAD);
-    let segments: Vec<Segment> = segments.map(segment).collect();
+    let segments = segments.map(segment).filter(|segment| is_of_program(&segment.range));
+    let segments: Vec<Segment> = segments.collect();
     let end = segments.iter().map(|segment| segment.offset.saturating_add(length(&segment.range)));
     if end.max().is_some_and(|end| end > data.len()) {
         return Err(CoreError::CutOff(path.to_owned()));
@@ -124,6 +128,12 @@ fn segment(header: &ProgramHeader64<LittleEndian>) -> Segment {
         offset: header.p_offset(LittleEndian),
         is_writable: header.p_flags(LittleEndian).contains(elf::PF_W),
     }
+}
+
+/// Returns whether a program can have these addresses. The kernel's page of functions is above
+/// them, and a damaged file may name any.
+fn is_of_program(range: &Range<u64>) -> bool {
+    range.start <= range.end && range.end <= ADDRESS_END
 }
 
 fn length(range: &Range<u64>) -> u64 {
@@ -183,7 +193,8 @@ fn mapped_files(note: &[u8]) -> Vec<MappedFile> {
     let found = names.enumerate().filter_map(|(index, name)| {
         let place = 16 + 24 * index;
         let range = word_in(note, place)?..word_in(note, place + 8)?;
-        Some(MappedFile { range, path: String::from_utf8_lossy(name).into_owned() })
+        is_of_program(&range)
+            .then(|| MappedFile { range, path: String::from_utf8_lossy(name).into_owned() })
     });
     found.collect()
 }
@@ -261,6 +272,8 @@ mod tests {
         assert_eq!(files(&note(&words, "/p\0")).len(), 2, "a name that is cut off is empty");
         assert_eq!(files(&note(&[u64::MAX, 4096], "/p\0")), []);
         assert_eq!(files(b"short"), []);
+        let words = [2, 4096, 0x3000, 0x1000, 0, u64::MAX - 4096, u64::MAX, 1];
+        assert_eq!(files(&note(&words, "/p\0/lib/a\0")), [], "no program has these addresses");
     }
 
     #[test]

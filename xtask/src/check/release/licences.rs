@@ -37,10 +37,8 @@ pub(super) fn of(package: &str, target: &str) -> Result<(String, usize), Failure
         }
         count += 1;
         let (name, version) = (word(package, "name"), word(package, "version"));
-        let licence = match (package["license"].as_str(), package["license_file"].as_str()) {
-            (Some(licence), _) | (None, Some(licence)) => licence,
-            (None, None) => return Err(format!("{name} {version} names no licence").into()),
-        };
+        let licence = package["license"].as_str().or(package["license_file"].as_str());
+        let licence = licence.ok_or_else(|| format!("{name} {version} names no licence"))?;
         writeln!(text, "\n{name} {version}: {licence}\n  {}", word(package, "repository"))?;
         let folder = Path::new(word(package, "manifest_path")).parent();
         for file in texts(folder.unwrap_or(Path::new("")))? {
