@@ -11,7 +11,7 @@ use super::registry;
 use super::reporter::{Reporter, Reports, amount};
 use crate::allocator::UsableSize;
 use crate::allocator::declaration::tracker;
-use crate::event::scope;
+use crate::event::{scope, scope_table};
 use crate::measure::ops::{Ops, measure_with};
 use crate::report::{Kind, Report, Units};
 
@@ -213,7 +213,7 @@ unsafe extern "C" fn memreport_block(blocks: *const Blocks<'_, '_>, block: *cons
 unsafe extern "C" fn memreport_enter_scope(name: *const c_char) -> u64 {
     // SAFETY: the caller's contract.
     let name = unsafe { text(name) };
-    let entered = scope::number(scope::current_scope(), name.into());
+    let entered = scope_table::number(scope::current_scope(), name.into());
     let before = scope::enter(entered);
     u64::from(entered) << 16 | u64::from(before)
 }
