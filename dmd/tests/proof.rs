@@ -98,11 +98,12 @@ impl MallocSizeOf for Album {
 
 #[test]
 fn a_field_that_an_impl_by_hand_forgets_is_named_with_its_line() {
-    let value = by_hand();
-    let bytes = heap_of(&value._pictures);
-    let text = complaint_of(|| dmd::assert_fully_reported!(value));
+    // Made in the macro, which keeps the stacks of its blocks.
+    let text = complaint_of(|| dmd::assert_fully_reported!(by_hand()));
     let place = place("proof::ByHand", "_pictures", std::mem::offset_of!(ByHand, _pictures));
-    assert!(text.contains(&format!("{place} is not measured: {bytes} bytes in 1 block")), "{text}");
+    let (_, size) = text.split_once(&format!("{place} is not measured: ")).unwrap_or_default();
+    let bytes = size.split_once(" bytes in 1 block").and_then(|(bytes, _)| bytes.parse().ok());
+    assert!(bytes.is_some_and(|bytes: usize| (500..600).contains(&bytes)), "{text}");
     let line = "allocated by proof::by_hand (";
     assert!(text.contains(line) && text.contains("dmd/tests/proof.rs:"), "{text}");
 }
