@@ -71,7 +71,8 @@ fn peak() {
         heap.push(vec![1_u8; 1_000_000]);
         std::thread::sleep(Duration::from_millis(5));
     }
-    std::thread::sleep(Duration::from_millis(100));
+    // Long enough for a thread that looks, on a busy machine.
+    std::thread::sleep(Duration::from_secs(1));
     drop(heap);
     std::thread::sleep(Duration::from_millis(50));
 }
