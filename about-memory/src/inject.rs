@@ -66,7 +66,7 @@ pub(crate) fn inject(
     if refusal != 0 {
         return Err(InjectError::Refused(pid, caller.read_text(refusal)?));
     }
-    caller.end()?;
+    caller.end();
     Ok(began.elapsed())
 }
 

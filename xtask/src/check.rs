@@ -1,5 +1,5 @@
 //! Checks that need nothing but the workspace: the steps of CI, features, sanitizers, fuzzing,
-//! mutants, packages, releases, and the house rules.
+//! mutants, packages, releases, all of that by night, and the house rules.
 
 pub(crate) mod api;
 pub(crate) mod ci;
@@ -7,6 +7,7 @@ pub(crate) mod features;
 pub(crate) mod fuzz;
 #[cfg(feature = "measure")]
 pub(crate) mod mutants;
+pub(crate) mod nightly;
 pub(crate) mod package;
 pub(crate) mod platforms;
 pub(crate) mod release;

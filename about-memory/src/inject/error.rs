@@ -60,7 +60,7 @@ impl fmt::Display for InjectError {
             InjectError::NoReturn(pid, function) => write!(
                 f,
                 "process {pid} did not return from {function} in time, as if one of its threads held the linker's lock; \
-                 the thread goes on with its own work"
+                 the thread goes back to its own work once it does"
             ),
             InjectError::Library(why) => write!(f, "the library was not loaded: {why}"),
             InjectError::Refused(pid, why) => write!(f, "process {pid} is not tracked: {why}"),

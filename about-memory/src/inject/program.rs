@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use super::error::InjectError;
 use crate::other_process::{
-    Mapping, State, exported, instead_of_glibc, is_c_library, mappings, state,
+    Functions, Mapping, State, exported, instead_of_glibc, is_c_library, mappings, state,
 };
 
 /// A running program: the addresses of functions, and of what the C library and the linker have.
@@ -17,7 +17,10 @@ pub(super) struct Program {
     pub(super) dlsym: u64,
     pub(super) dlerror: u64,
     pub(super) mmap: u64,
+    pub(super) mprotect: u64,
     pub(super) munmap: u64,
+    /// The functions that a borrowed thread needs.
+    pub(super) functions: Functions,
     /// The addresses of the C library and the linker, with their data.
     system: Vec<Range<u64>>,
 }
@@ -66,7 +69,12 @@ impl Program {
             dlsym: of("dlsym")?,
             dlerror: of("dlerror")?,
             mmap: of("mmap")?,
+            mprotect: of("mprotect")?,
             munmap: of("munmap")?,
+            functions: Functions::of(pid, &mappings).ok_or_else(|| {
+                let what = "the code after a signal handler was not found in its C library";
+                InjectError::NoLoader(pid, what.to_owned())
+            })?,
             system: system(&mappings),
         })
     }
@@ -136,7 +144,9 @@ mod tests {
             dlsym: 0,
             dlerror: 0,
             mmap: 0,
+            mprotect: 0,
             munmap: 0,
+            functions: Functions::default(),
             system: system(&mappings),
         };
         assert!(program.is_system_code(0x7fff_f7d0_1000));

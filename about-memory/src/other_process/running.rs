@@ -10,10 +10,11 @@ mod borrowed;
 mod child;
 mod stopped;
 
-pub(crate) use borrowed::Functions;
+pub(crate) use borrowed::{Borrowed, Functions};
 pub(crate) use error::ProcessError;
 pub(crate) use exported::exported;
 pub(crate) use held_signals::HeldSignals;
+pub(crate) use signal_frame::{Frame, ThreadState, resumed};
 pub(crate) use state::{State, state, threads};
 pub(crate) use stopped::{Stopped, copy_memory};
-pub(crate) use trace::{Registers, Stop, Traced};
+pub(crate) use trace::{Options, Registers, Stop, Traced};

@@ -203,6 +203,7 @@ impl<'d> Builder<'d> {
             let next = u32::try_from(frames.len()).unwrap_or(u32::MAX);
             frames.push(HeapFrame {
                 function: parts.shown().to_owned(),
+                name: named(parts.shown(), library),
                 file: parts.file.map(str::to_owned),
                 line: parts.line,
                 inlined: !parts.out_of_line,
@@ -244,6 +245,11 @@ impl<'d> Builder<'d> {
 fn library_name<'m>(dump: &Dump, module: &'m str) -> Option<&'m str> {
     let program = dump.extension.as_ref()?.program.as_deref();
     (program != Some(module)).then(|| module.rsplit('/').next().unwrap_or(module))
+}
+
+/// Returns a function with its library, if it is in one.
+fn named(function: &str, library: Option<&str>) -> String {
+    library.map_or_else(|| function.to_owned(), |library| format!("{function} ({library})"))
 }
 
 /// Returns the largest power of two up to this number; 0 for 0.

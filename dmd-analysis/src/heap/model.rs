@@ -72,6 +72,8 @@ pub(crate) enum Amounts {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct HeapFrame {
     pub(crate) function: String,
+    /// The function as trees show it: `c_leak (libkeeping.so)` for one in a library.
+    pub(crate) name: String,
     pub(crate) file: Option<String>,
     pub(crate) line: Option<u32>,
     /// True if it was inlined into the next frame.

@@ -94,6 +94,14 @@ fn reports_and_stacks_name_the_function_and_the_library_of_c() {
         "{stacks:#?}"
     );
     assert!(!stacks.keys().any(|stack| stack.contains("dmd_preload")), "{stacks:#?}");
+    let dump = dump_in(&folder);
+    let dump = dump.to_str().expect("text");
+    let words = ["heap", dump, "--by", "stack", "--in", "leak_from_rust", "--min", "0"];
+    let (heap, _) = about_memory(&words).expect("a dump");
+    let lines: Vec<&str> = heap.lines().filter(|line| line.contains('ƒ')).collect();
+    let [caller, callee] = lines[..] else { panic!("{heap}") };
+    assert!(caller.ends_with("ƒ with_c::leak_from_rust"), "{heap}");
+    assert!(callee.ends_with("ƒ c_leak (libkeeping.so)"), "{heap}");
 }
 
 #[test]

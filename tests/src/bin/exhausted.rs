@@ -2,8 +2,8 @@
 //!
 //! `DISK` is a folder on a small disk, or `-`. With `alone` it runs out of memory too, which no
 //! snapshot for a client may meet: Rust ends a program whose allocation fails. The program prints
-//! a line when it serves. Then it prints a line and waits for one twice: after it has warmed up,
-//! and at the end, when it holds nothing.
+//! a line when it serves. Then, after it has warmed up and after each quarter of the time, when it
+//! holds nothing, it returns free memory to the system, prints a line, and waits for one.
 #![expect(unsafe_code, reason = "lowers its own limits, and reserves addresses")]
 
 use std::fs::{self, File};
@@ -25,6 +25,9 @@ const AT_ONCE: usize = 50;
 /// The time until every cache has its size.
 const WARM_UP: Duration = Duration::from_secs(120);
 
+/// The pauses after it.
+const QUARTERS: u32 = 4;
+
 /// The open files that the program may have.
 const DESCRIPTORS: libc::rlim_t = 256;
 
@@ -43,8 +46,12 @@ fn main() -> Result<(), Failure> {
     writeln!(io::stdout(), "serving")?;
     rounds(WARM_UP, &disk, is_alone)?;
     pause("warm")?;
-    let rounds = rounds(seconds, &disk, is_alone)?;
-    pause(&format!("{} threads in {rounds} rounds", rounds * THREADS))
+    let mut done = 0;
+    for _ in 0..QUARTERS {
+        done += rounds(seconds / QUARTERS, &disk, is_alone)?;
+        pause(&format!("{} threads in {done} rounds", done * THREADS))?;
+    }
+    Ok(())
 }
 
 /// Runs rounds for this time, and returns their number.
@@ -59,8 +66,12 @@ fn rounds(time: Duration, disk: &Path, is_alone: bool) -> Result<usize, Failure>
     Ok(rounds)
 }
 
-/// Prints a line and waits for one.
+/// Returns free memory to the system, prints a line, and waits for one.
+///
+/// What a heap keeps for later depends on the threads that happened to share an arena.
 fn pause(line: &str) -> Result<(), Failure> {
+    // SAFETY: touches free memory only.
+    unsafe { libc::malloc_trim(0) };
     writeln!(io::stdout(), "{line}")?;
     io::stdin().read_line(&mut String::new())?;
     Ok(())

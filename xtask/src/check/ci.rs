@@ -10,7 +10,7 @@ use super::{features, tidy};
 use crate::build;
 use crate::failure::Failure;
 
-type Step = (&'static str, &'static [&'static str]);
+pub(super) type Step = (&'static str, &'static [&'static str]);
 
 const FORMAT: Step = ("the code is formatted", &["fmt", "--all", "--check"]);
 const LINTS: Step = (
@@ -22,7 +22,19 @@ const TESTS: Step = (
     "the tests pass, on every inner allocator",
     &["test", "--workspace", "--features=memreport-tests/jemalloc,memreport-tests/mimalloc"],
 );
-const DOCS: Step = ("the docs build", &["doc", "--workspace", "--no-deps", "--all-features"]);
+/// The libraries that are published. Documenting everything takes four times as long.
+#[rustfmt::skip]
+const DOCS: Step = (
+    "the docs of the libraries build",
+    &["doc", "--no-deps", "--all-features", "-p", "memreport", "-p", "memreport-derive", "-p", "memreport-dmd",
+      "-p", "memreport-analysis", "-p", "about-memory"],
+);
+pub(super) const ALL_DOCS: Step =
+    ("all docs build", &["doc", "--workspace", "--no-deps", "--all-features"]);
+
+/// The tests of a program that run at the same time, on any number of processors: most wait for
+/// other programs.
+const THREADS_OF_TESTS: usize = 4;
 
 /// The modules of `dmd` with models of shared state, as filters of tests.
 const MODELS: [&str; 5] =
@@ -44,7 +56,10 @@ fn models(out: &mut dyn Write) -> Result<bool, Failure> {
     cargo.env("RUSTFLAGS", "--cfg loom");
     cargo.env("CARGO_TARGET_DIR", build::root().join("target/loom"));
     // The models run millions of interleavings: optimised, they take a third of the time.
-    cargo.env("CARGO_PROFILE_DEV_OPT_LEVEL", "1");
+    for package in ["memreport-dmd", "loom", "generator"] {
+        cargo.arg("--config").arg(format!("profile.dev.package.{package}.opt-level=1"));
+    }
+    cargo.args(["--config", "profile.dev.debug=false"]);
     let holds = run_filtered(&mut cargo, &MODELS, out)?;
     if !holds {
         writeln!(out, "\nFAILED: the models hold")?;
@@ -151,11 +166,14 @@ fn house_rules(out: &mut dyn Write) -> Result<bool, Failure> {
     Ok(holds)
 }
 
-fn steps(steps: &[Step], out: &mut dyn Write) -> Result<bool, Failure> {
+pub(super) fn steps(steps: &[Step], out: &mut dyn Write) -> Result<bool, Failure> {
     for (what, arguments) in steps {
         writeln!(out, "\n# {what}: cargo {}", arguments.join(" "))?;
         let mut cargo = build::cargo();
         cargo.args(*arguments).env("RUSTDOCFLAGS", "-D warnings");
+        if std::env::var_os("RUST_TEST_THREADS").is_none() {
+            cargo.env("RUST_TEST_THREADS", THREADS_OF_TESTS.to_string());
+        }
         if !cargo.status()?.success() {
             writeln!(out, "\nFAILED: {what}")?;
             return Ok(false);

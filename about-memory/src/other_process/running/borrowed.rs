@@ -27,7 +27,7 @@ const ALL_SIGNALS: u64 = u64::MAX;
 const SIGNAL_RETURN: [u8; 9] = [0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05];
 
 /// The addresses of functions of a process's C library, and of the code after a signal handler.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Functions {
     pub(super) clone: u64,
     pub(super) exit: u64,
@@ -54,15 +54,15 @@ impl Functions {
 
 /// The end of a system call that a borrowed thread has made.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Returned {
-    pub(super) result: u64,
+pub(crate) struct Returned {
+    pub(crate) result: u64,
     /// The number of the child that it has made.
-    pub(super) child: Option<libc::pid_t>,
+    pub(crate) child: Option<libc::pid_t>,
 }
 
 /// A stopped thread that has called a function. Dropping it restores its registers and the signals
 /// that it blocks.
-pub(super) struct Borrowed<'t> {
+pub(crate) struct Borrowed<'t> {
     thread: &'t mut Traced,
     /// The registers with which the thread goes on, and the signals that it blocks then.
     after: Registers,
@@ -79,7 +79,7 @@ impl<'t> Borrowed<'t> {
     ///
     /// The thread has stopped for a signal, its stack is short, it is in a restartable sequence,
     /// which the kernel would not abort afterwards, or it has ended.
-    pub(super) fn begin(
+    pub(crate) fn begin(
         thread: &'t mut Traced,
         pid: u32,
         function: u64,
@@ -87,7 +87,8 @@ impl<'t> Borrowed<'t> {
         functions: &Functions,
     ) -> io::Result<Self> {
         let before = thread.registers()?;
-        if thread.stop() != Some(Stop::Requested) || is_in_sequence(thread, pid, &before)? {
+        let is_between = matches!(thread.stop(), Some(Stop::Requested | Stop::Call));
+        if !is_between || is_in_sequence(thread, pid, &before)? {
             return Err(io::ErrorKind::ResourceBusy.into());
         }
         let (after, blocked) = (resumed(&before), thread.blocked()?);
@@ -114,7 +115,7 @@ impl<'t> Borrowed<'t> {
         thread.set_registers(&registers)?;
         let borrowed = Borrowed { thread, after, blocked, signal: None };
         borrowed.thread.set_blocked(ALL_SIGNALS)?;
-        borrowed.thread.set_options(Options::STOP_AT_CALLS)?;
+        borrowed.thread.set_options(Options::STOP_AT_CALLS_AND_CHILDREN)?;
         Ok(borrowed)
     }
 
@@ -152,7 +153,7 @@ impl<'t> Borrowed<'t> {
     /// # Errors
     ///
     /// The call fails or does not return in time, or the thread ends.
-    pub(super) fn call(mut self) -> io::Result<Returned> {
+    pub(crate) fn call(mut self) -> io::Result<Returned> {
         let mut so_far = Progress::default();
         loop {
             if let Some(returned) = self.advance(&mut so_far)? {

@@ -31,22 +31,22 @@ pub(super) const ROOM: u64 = 1024;
 
 /// A thread's state: the registers with which it goes on, the floating-point state as ptrace(2)
 /// returns it, and the signals that it blocks.
-pub(super) struct ThreadState<'a> {
-    pub(super) registers: &'a Registers,
-    pub(super) floating_point: &'a [u8],
-    pub(super) blocked: u64,
+pub(crate) struct ThreadState<'a> {
+    pub(crate) registers: &'a Registers,
+    pub(crate) floating_point: &'a [u8],
+    pub(crate) blocked: u64,
 }
 
 /// Bytes to write at an address of a stack.
-pub(super) struct Frame {
+pub(crate) struct Frame {
     /// The stack pointer at the entry of a function that returns to `rt_sigreturn(2)`.
-    pub(super) address: u64,
-    pub(super) bytes: Vec<u8>,
+    pub(crate) address: u64,
+    pub(crate) bytes: Vec<u8>,
 }
 
 impl Frame {
     /// Makes a frame that ends below an address. `returns_to` is the code of `rt_sigreturn(2)`.
-    pub(super) fn below(end: u64, state: &ThreadState<'_>, returns_to: u64) -> Self {
+    pub(crate) fn below(end: u64, state: &ThreadState<'_>, returns_to: u64) -> Self {
         let floating_point = described(state.floating_point);
         let place = end.saturating_sub(floating_point.len() as u64) & !(ALIGN - 1);
         // At the entry of a function, the stack pointer is a word below a multiple of 16.
@@ -118,7 +118,7 @@ fn context(state: &ThreadState<'_>, floating_point: u64) -> [u8; CONTEXT] {
 
 /// Returns the registers with which a stopped thread goes on: one in a system call that was
 /// interrupted makes it again, as the kernel would have it (signal(7)).
-pub(super) fn resumed(stopped: &Registers) -> Registers {
+pub(crate) fn resumed(stopped: &Registers) -> Registers {
     /// `restart_syscall(2)`
     const RESTART: u64 = 219;
     let mut registers = *stopped;

@@ -46,12 +46,13 @@ pub(crate) enum Stop {
 
 /// The treatment of a traced thread at later events: `PTRACE_O_*` of ptrace(2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Options(c_int);
+pub(crate) struct Options(c_int);
 
 impl Options {
-    /// Its stops at system calls differ from those at signals, and it stops where it makes a
-    /// child, which is traced and stopped, too.
-    pub(super) const STOP_AT_CALLS: Self =
+    /// Its stops at system calls differ from those at signals.
+    pub(crate) const STOP_AT_CALLS: Self = Options(libc::PTRACE_O_TRACESYSGOOD);
+    /// It also stops where it makes a child, which is traced and stopped, too.
+    pub(super) const STOP_AT_CALLS_AND_CHILDREN: Self =
         Options(libc::PTRACE_O_TRACESYSGOOD | libc::PTRACE_O_TRACECLONE);
     /// It is killed if this process ends.
     pub(super) const DIE_WITH_TRACER: Self = Options(libc::PTRACE_O_EXITKILL);
@@ -115,7 +116,7 @@ impl Traced {
     /// # Errors
     ///
     /// The thread has ended.
-    pub(super) fn resume_to_call(&mut self) -> io::Result<()> {
+    pub(crate) fn resume_to_call(&mut self) -> io::Result<()> {
         self.stop = None;
         let signal = self.take_signal();
         request(libc::PTRACE_SYSCALL, self.tid, as_argument(signal))
@@ -126,7 +127,7 @@ impl Traced {
     /// # Errors
     ///
     /// The thread has ended.
-    pub(super) fn set_options(&self, options: Options) -> io::Result<()> {
+    pub(crate) fn set_options(&self, options: Options) -> io::Result<()> {
         request(libc::PTRACE_SETOPTIONS, self.tid, as_argument(options.0))
     }
 
@@ -164,7 +165,7 @@ impl Traced {
     }
 
     /// Returns the reason why the thread has stopped; `None` while it runs.
-    pub(super) fn stop(&self) -> Option<Stop> {
+    pub(crate) fn stop(&self) -> Option<Stop> {
         self.stop
     }
 
@@ -175,12 +176,12 @@ impl Traced {
 
     /// Gives the thread this signal when it goes on, or none for 0, in place of the signal
     /// for which it has stopped.
-    pub(super) fn set_signal(&mut self, signal: c_int) {
+    pub(crate) fn set_signal(&mut self, signal: c_int) {
         self.signal = signal;
     }
 
     /// Keeps the signal that the thread has stopped for from it. Returns it, or 0.
-    pub(super) fn take_signal(&mut self) -> c_int {
+    pub(crate) fn take_signal(&mut self) -> c_int {
         std::mem::take(&mut self.signal)
     }
 
@@ -241,7 +242,7 @@ impl Traced {
     /// # Errors
     ///
     /// The thread has ended.
-    pub(super) fn floating_point(&self) -> io::Result<Vec<u8>> {
+    pub(crate) fn floating_point(&self) -> io::Result<Vec<u8>> {
         let mut bytes = vec![0_u8; MOST_STATE];
         let mut place = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
         let kind = ptr::without_provenance_mut(EXTENDED_STATE);
@@ -255,7 +256,7 @@ impl Traced {
     /// # Errors
     ///
     /// The thread has ended.
-    pub(super) fn blocked(&self) -> io::Result<u64> {
+    pub(crate) fn blocked(&self) -> io::Result<u64> {
         let mut signals = 0_u64;
         let size = ptr::without_provenance_mut::<c_void>(size_of::<u64>());
         request_with(GET_SIGNAL_MASK, self.tid, size, (&raw mut signals).cast())?;

@@ -155,6 +155,7 @@ impl Profile {
         for ender in enders {
             let function = format!("(given back by {})", thread_name(recording, ender));
             let frame = HeapFrame {
+                name: function.clone(),
                 function,
                 file: None,
                 line: None,

@@ -73,7 +73,7 @@ impl Attributes for Rows<'_> {
 
     fn stack(&mut self, row: &Row, cut: StackCut) -> Option<Arc<[Arc<str>]>> {
         let frames = cut.apply(self.0.stack(row.kind.stack).collect());
-        Some(frames.iter().map(|frame| frame.function.as_str().into()).collect())
+        Some(frames.iter().map(|frame| frame.name.as_str().into()).collect())
     }
 }
 

@@ -59,7 +59,7 @@ pub fn browse(heap: &Heap, options: &BrowseOptions) -> Node {
     let mut blocks = Vec::new();
     for row in &heap.rows {
         let frames = &heap.stacks[row.kind.stack as usize];
-        let has = |text: &str, frame: &u32| heap.frames[*frame as usize].function.contains(text);
+        let has = |text: &str, frame: &u32| heap.frames[*frame as usize].name.contains(text);
         let left = match &options.within {
             None => Some(frames.len()),
             Some(text) => frames.iter().rposition(|frame| has(text, frame)).map(|at| at + 1),
@@ -161,7 +161,7 @@ impl<'h> Tree<'h> {
         let inwards = called.into_iter().map(|blocks| Blocks { left: blocks.left - 1, ..blocks });
         let function = |blocks: &Blocks<'h>| {
             let frame = self.heap.stacks[blocks.row.kind.stack as usize][blocks.left];
-            self.heap.frames[frame as usize].function.as_str()
+            self.heap.frames[frame as usize].name.as_str()
         };
         let mut groups = groups(inwards.collect(), function, Name::Frame);
         if !own.is_empty() {

@@ -25,7 +25,7 @@ impl<'h> CallTree<'h> {
     /// Adds the stacks of a heap. Returns the node of the innermost call of each.
     pub(super) fn stacks(&mut self, heap: &'h Heap) -> Vec<u32> {
         let frames: Vec<u32> =
-            heap.frames.iter().map(|frame| self.functions.number(&frame.function)).collect();
+            heap.frames.iter().map(|frame| self.functions.number(&frame.name)).collect();
         let of_stack = |stack: &[u32]| {
             let calls = stack.iter().rev();
             let inner =
