@@ -2,7 +2,6 @@
 
 mod annotate;
 mod browser;
-mod chromium;
 mod dmd_py;
 mod exports;
 mod file_server;
@@ -12,6 +11,7 @@ mod http;
 mod prometheus;
 mod service;
 mod shells;
+mod webdriver;
 
 use std::fs;
 use std::io::Write;

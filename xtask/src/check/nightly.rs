@@ -71,7 +71,7 @@ pub(crate) fn run(words: &[&str], out: &mut dyn Write) -> Result<bool, Failure> 
     for Done { name, holds, seconds, not_run } in done {
         writeln!(out, "{seconds:>6} s  {}  {name}", if holds { "holds " } else { "FAILED" })?;
         not_run.iter().try_for_each(|line| writeln!(out, "          {line}"))?;
-        all_hold &= holds && !(must_run && !not_run.is_empty());
+        all_hold &= holds && (not_run.is_empty() || !must_run);
     }
     Ok(all_hold)
 }

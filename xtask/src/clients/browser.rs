@@ -1,4 +1,4 @@
-//! `cargo xtask clients browser`: the page in a real Chromium.
+//! `cargo xtask clients browser`: the page in a real Chromium and a real Firefox.
 //!
 //! It shows the text of the command line to the byte. It folds, filters, compares, and measures a
 //! running program. None of its data leaves the machine.
@@ -12,16 +12,16 @@ mod served;
 mod session;
 mod views;
 
-use clap::Parser;
+use clap::{Parser, ValueEnum};
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use super::chromium;
-use super::chromium::Browser;
 use super::firefox;
+use super::webdriver::{self, Browser, Remote, chromium, marionette};
 use crate::build;
 use crate::failure::Failure;
+use crate::scratch::Scratch;
 
 /// The options of the check.
 #[derive(Debug, Parser)]
@@ -36,6 +36,9 @@ struct Options {
     /// Run only the checks with this word in their name, without the cases
     #[arg(long)]
     only: Option<String>,
+    /// Run the checks in this browser only
+    #[arg(long = "in", value_enum)]
+    browser: Option<Kind>,
     /// Write screenshots of the page to this folder: for the README and the guide
     #[arg(long)]
     pictures: Option<PathBuf>,
@@ -44,8 +47,42 @@ struct Options {
     every: bool,
 }
 
+/// A browser that the page is driven in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Kind {
+    Chromium,
+    Firefox,
+}
+
+impl Kind {
+    /// Returns how to start it, or the name of the missing program.
+    fn starter(self) -> Result<Box<Starter>, String> {
+        Ok(match self {
+            Kind::Chromium => {
+                let programs = chromium::find()?;
+                Box::new(move |folder| chromium::start(&programs, folder))
+            }
+            Kind::Firefox => {
+                let program = marionette::find()?;
+                Box::new(move |folder| webdriver::firefox::start(&program, folder))
+            }
+        })
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Kind::Chromium => "Chromium",
+            Kind::Firefox => "Firefox",
+        }
+    }
+}
+
+/// Starts a browser that writes only below the folder.
+type Starter = dyn FnOnce(&Path) -> Result<Box<dyn Remote>, Failure>;
+
 /// The state that all checks share.
 struct Bench {
+    kind: Kind,
     browser: Browser,
     folder: PathBuf,
     about_memory: PathBuf,
@@ -53,9 +90,11 @@ struct Bench {
 
 type Check = (&'static str, fn(&Bench) -> Result<String, Failure>);
 
-const CHECKS: [Check; 17] = [
-    ("the scripts' own tests", scripts::tests),
-    ("the scripts' types", scripts::types),
+/// Checks without a browser: they run once, with Chromium's.
+const OF_SCRIPTS: [Check; 2] =
+    [("the scripts' own tests", scripts::tests), ("the scripts' types", scripts::types)];
+
+const CHECKS: [Check; 15] = [
     ("what is unfolded stays so", pages::folding),
     ("the keyboard leads everywhere", pages::keyboard),
     ("filters and switches act at once", pages::switches),
@@ -76,40 +115,53 @@ const CHECKS: [Check; 17] = [
 /// Runs all checks. Returns `false` when one fails.
 pub(crate) fn run(args: &[&str], out: &mut dyn Write) -> Result<bool, Failure> {
     let options = Options::try_parse_from(args)?;
-    let programs = match chromium::find() {
-        Ok(programs) => programs,
+    let mut holds = true;
+    for kind in [Kind::Chromium, Kind::Firefox] {
+        let is_wanted = options.browser.is_none_or(|wanted| wanted == kind);
+        let is_of_pictures = options.pictures.is_none() || kind == Kind::Chromium;
+        if is_wanted && is_of_pictures {
+            holds &= run_in(kind, &options, out)?;
+        }
+    }
+    Ok(holds)
+}
+
+/// Runs all checks in one browser. Returns `false` when one fails.
+fn run_in(kind: Kind, options: &Options, out: &mut dyn Write) -> Result<bool, Failure> {
+    let name = kind.name();
+    let start = match kind.starter() {
+        Ok(start) => start,
         Err(missing) => {
-            writeln!(out, "clients browser: not run: {missing}")?;
+            writeln!(out, "clients browser: {name}: not run: {missing}")?;
             return Ok(true);
         }
     };
-    let folder = std::env::temp_dir().join(format!("xtask-browser-{}", std::process::id()));
-    fs::create_dir_all(&folder)?;
+    let folder = Scratch::new()?;
     let bench = Bench {
-        browser: Browser::start(&programs, &folder)?,
+        kind,
+        browser: Browser::start(&folder.0, start)?,
         about_memory: build::debug("about-memory", "about-memory")?,
-        folder: folder.clone(),
+        folder: folder.0.clone(),
     };
-    let mut holds = true;
     if let Some(pictures) = &options.pictures {
         pictures::write(&bench, pictures, options.every)?;
-    } else {
-        let is_wanted = |name: &str| options.only.as_deref().is_none_or(|word| name.contains(word));
-        if options.only.is_none() {
-            holds &= cases(&bench, &options, out)?;
-        }
-        for (name, check) in CHECKS.into_iter().filter(|(name, _)| is_wanted(name)) {
-            match check(&bench).and_then(|result| bench.quiet().map(|()| result)) {
-                Ok(result) => writeln!(out, "clients browser: {name}: {result}")?,
-                Err(error) => {
-                    writeln!(out, "clients browser: {name}: FAILED: {error}")?;
-                    holds = false;
-                }
+        return Ok(true);
+    }
+    let mut holds = true;
+    let is_wanted = |name: &str| options.only.as_deref().is_none_or(|word| name.contains(word));
+    if options.only.is_none() {
+        holds &= cases(&bench, options, out)?;
+    }
+    let of_scripts: &[Check] = if kind == Kind::Chromium { &OF_SCRIPTS } else { &[] };
+    for (what, check) in of_scripts.iter().chain(&CHECKS).filter(|(what, _)| is_wanted(what)) {
+        match check(&bench).and_then(|result| bench.quiet().map(|()| result)) {
+            Ok(result) => writeln!(out, "clients browser: {name}: {what}: {result}")?,
+            Err(error) => {
+                writeln!(out, "clients browser: {name}: {what}: FAILED: {error}")?;
+                holds = false;
             }
         }
     }
-    drop(bench);
-    fs::remove_dir_all(&folder)?;
     Ok(holds)
 }
 
@@ -137,8 +189,9 @@ fn cases(bench: &Bench, options: &Options, out: &mut dyn Write) -> Result<bool, 
     bench.quiet()?;
     writeln!(
         out,
-        "clients browser: {count} cases ({refused} refused by both, {alone} of a file that cannot be shown), \
-         {differences} differences"
+        "clients browser: {}: {count} cases ({refused} refused by both, {alone} of a file that cannot be shown), \
+         {differences} differences",
+        bench.kind.name()
     )?;
     Ok(differences == 0)
 }
@@ -204,20 +257,15 @@ impl Bench {
 
     /// Fails if the page has logged an error, or requested anything but its own file or server.
     fn quiet(&self) -> Result<(), Failure> {
-        if let Some(complaint) = self.browser.log("browser")?.first() {
+        if let Some(complaint) = self.browser.complaints()?.first() {
             return Err(format!("the page complains: {complaint}").into());
         }
-        for entry in self.browser.log("performance")? {
-            let entry: serde_json::Value = serde_json::from_str(&entry)?;
-            let message = &entry["message"];
-            let is_request = message["method"] == "Network.requestWillBeSent";
-            let url = message["params"]["request"]["url"].as_str().unwrap_or_default();
-            let own = ["file:///", "http://127.0.0.1:", "data:", "about:", "blob:"];
-            if is_request && !own.iter().any(|own| url.starts_with(own)) {
-                return Err(format!("the page has requested {url}").into());
-            }
+        let own = ["file:///", "http://127.0.0.1:", "data:", "about:", "blob:"];
+        let is_foreign = |url: &&String| !own.iter().any(|own| url.starts_with(own));
+        match self.browser.requests()?.iter().find(is_foreign) {
+            Some(url) => Err(format!("the page has requested {url}").into()),
+            None => Ok(()),
         }
-        Ok(())
     }
 }
 

@@ -18,8 +18,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use super::chromium;
-use super::chromium::Browser;
+use super::webdriver::{Browser, chromium};
 use crate::failure::Failure;
 use crate::scratch::Scratch;
 use subject::{Leaking, Subject};
@@ -74,7 +73,10 @@ impl Bench {
         if let Some(browser) = self.browser.get() {
             return Ok(browser);
         }
-        let browser = Browser::start(&chromium::find()?, &self.folder)?;
+        let browser = {
+            let programs = chromium::find()?;
+            Browser::start(&self.folder, |folder| chromium::start(&programs, folder))?
+        };
         Ok(self.browser.get_or_init(|| browser))
     }
 }

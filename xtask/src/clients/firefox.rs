@@ -1,14 +1,15 @@
 //! `cargo xtask clients firefox`: a real Firefox and we show generated files with the same bytes.
 
+mod about_memory;
 mod cases;
 mod corners;
-mod driver;
 
+use self::about_memory::{Question, Shown, ask, start};
 use crate::failure::Failure;
-use about_memory::{Cli, Context, TerminalText};
+use crate::scratch::Scratch;
+use ::about_memory::{Cli, Context, TerminalText};
 pub(crate) use cases::Case;
 use clap::Parser;
-use driver::{Firefox, Question, Shown};
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -31,23 +32,24 @@ struct Options {
 /// Runs the comparison. Returns `false` if anything differs.
 pub(crate) fn run(args: &[&str], out: &mut dyn Write) -> Result<bool, Failure> {
     let options = Options::try_parse_from(args)?;
-    let Some(program) = driver::find() else {
-        writeln!(out, "clients firefox: not run: Firefox is not installed")?;
-        return Ok(true);
+    let directory = Scratch::new()?;
+    let mut firefox = match start(&directory.0.join("firefox"))? {
+        Ok(firefox) => firefox,
+        Err(missing) => {
+            writeln!(out, "clients firefox: not run: {missing}")?;
+            return Ok(true);
+        }
     };
-    let directory =
-        std::env::temp_dir().join(format!("about-memory-clients-{}", std::process::id()));
-    fs::create_dir_all(&directory)?;
-    let mut firefox = Firefox::start(&program, &directory.join("firefox"))?;
     let (mut count, mut refused, mut differences) = (0, 0, 0);
     for case in generated(options.seed, options.cases) {
-        let files = case.write(&directory)?;
-        let theirs = firefox.ask(&Question {
+        let files = case.write(&directory.0)?;
+        let question = Question {
             files: &files,
             is_verbose: case.is_verbose,
             filter: &case.filter,
             is_regex: case.is_regex,
-        })?;
+        };
+        let theirs = ask(&mut firefox, &question)?;
         let ours = ours(&case, &files);
         count += 1;
         refused += usize::from(matches!(theirs, Shown::Refused(_)));
@@ -58,8 +60,6 @@ pub(crate) fn run(args: &[&str], out: &mut dyn Write) -> Result<bool, Failure> {
             keep(&kept.join(&case.name), &files, &theirs, &ours)?;
         }
     }
-    drop(firefox);
-    fs::remove_dir_all(&directory)?;
     writeln!(
         out,
         "clients firefox: {count} cases ({refused} refused by both), {differences} differences"
@@ -70,15 +70,16 @@ pub(crate) fn run(args: &[&str], out: &mut dyn Write) -> Result<bool, Failure> {
 /// Returns whether a real Firefox shows this file exactly as we do. Without a Firefox, prints that
 /// the check did not run.
 pub(crate) fn shows_as_we_do(file: &Path, out: &mut dyn Write) -> Result<bool, Failure> {
-    let Some(program) = driver::find() else {
-        writeln!(out, "clients snapshot: not run: Firefox is not installed")?;
-        return Ok(true);
+    let mut firefox = match start(&file.with_extension("firefox"))? {
+        Ok(firefox) => firefox,
+        Err(missing) => {
+            writeln!(out, "clients snapshot: not run: {missing}")?;
+            return Ok(true);
+        }
     };
-    let profile = file.with_extension("firefox");
-    let mut firefox = Firefox::start(&program, &profile)?;
     let files = vec![file.to_owned()];
-    let theirs =
-        firefox.ask(&Question { files: &files, is_verbose: true, filter: "", is_regex: false })?;
+    let question = Question { files: &files, is_verbose: true, filter: "", is_regex: false };
+    let theirs = ask(&mut firefox, &question)?;
     drop(firefox);
     let mut ours = Vec::new();
     let cli =

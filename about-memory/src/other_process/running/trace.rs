@@ -153,17 +153,6 @@ impl Traced {
         (found.address != 0).then_some(found.address + 8)
     }
 
-    /// Lets the thread run on, until it stops again.
-    ///
-    /// # Errors
-    ///
-    /// The thread has ended.
-    pub(crate) fn resume(&mut self) -> io::Result<()> {
-        self.stop = None;
-        let signal = self.take_signal();
-        request(libc::PTRACE_CONT, self.tid, as_argument(signal))
-    }
-
     /// Returns the reason why the thread has stopped; `None` while it runs.
     pub(crate) fn stop(&self) -> Option<Stop> {
         self.stop

@@ -2,7 +2,7 @@
 
 use super::subject::Subject;
 use super::{Bench, Client, equal, tools};
-use crate::clients::chromium;
+use crate::clients::webdriver::chromium;
 use crate::failure::Failure;
 
 pub(crate) const CLIENT: Client = Client {

@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use super::subject::Subject;
 use super::{Bench, Client, equal, schema};
-use crate::clients::chromium;
 use crate::clients::file_server::{Files, serve};
+use crate::clients::webdriver::chromium;
 use crate::failure::Failure;
 
 pub(crate) const CLIENT: Client = Client {

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use super::subject::{Subject, Sums};
 use super::{Bench, Client, equal};
-use crate::clients::chromium;
 use crate::clients::file_server::{Files, serve};
+use crate::clients::webdriver::chromium;
 use crate::failure::Failure;
 
 pub(crate) const CLIENT: Client = Client {

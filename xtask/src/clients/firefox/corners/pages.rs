@@ -251,9 +251,10 @@ pub(crate) fn names() -> Vec<Page> {
     let kids = list.iter().map(|name| report(&format!("t/{name}"), 5)).collect();
     let trees = list.iter().map(|name| report(&format!("{name}/x"), 5)).collect();
     let codes = (0x21..0x250).chain(0x370..0x600).chain(0x1e00..0x2100).chain(0x3040..0x3100);
+    // The sign of the Saudi riyal is of Unicode 17, which some browsers do not know yet.
     let letters = codes
         .filter_map(char::from_u32)
-        .filter(|c| *c != '/')
+        .filter(|c| !['/', '\u{20c1}'].contains(c))
         .map(|c| report(&format!("t/{c}"), 5))
         .collect();
     let numbers = ["10", "9", "007", "-1", "4294967295", "4294967294", "1.5", "b", "a"];

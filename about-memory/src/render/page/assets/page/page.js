@@ -224,8 +224,20 @@ function copiedText() {
   if (outline.host.isConnected) {
     return outline.selectedText(selection);
   }
-  const isAll = selection && !selection.isCollapsed && selection.containsNode(panel, false);
-  return isAll && textBlocks ? textOfView() : null;
+  return selection && isAll(selection) && textBlocks ? textOfView() : null;
+}
+
+/** Returns whether a selection begins before the panel and ends behind it. Firefox selects in parts, without what cannot be selected. */
+function isAll(/** @type {Selection} */ selection) {
+  if (selection.isCollapsed || selection.rangeCount === 0) {
+    return false;
+  }
+  const [first, last] = [selection.getRangeAt(0), selection.getRangeAt(selection.rangeCount - 1)];
+  let end = /** @type {Element} */ (panel);
+  while (end.lastElementChild) {
+    end = end.lastElementChild;
+  }
+  return first.comparePoint(panel, 0) >= 0 && !panel.contains(first.startContainer) && last.comparePoint(end, 0) <= 0;
 }
 
 listen();

@@ -1,6 +1,7 @@
-//! A Firefox on an empty profile, driven over Marionette. It ends on drop.
+//! A Firefox on an empty profile, driven over Marionette, its own protocol. It ends on drop.
 
 use crate::failure::Failure;
+use crate::on_path;
 use serde_json::{Value, json};
 use std::fs;
 use std::io::{Read, Write};
@@ -10,27 +11,9 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// Firefox's response to a file.
-#[derive(Debug)]
-pub(crate) enum Shown {
-    /// The text of the page.
-    Text(String),
-    /// The error message.
-    Refused(String),
-}
-
-/// A request to show one file, or to compare two.
-#[derive(Debug)]
-pub(crate) struct Question<'a> {
-    pub(crate) files: &'a [PathBuf],
-    pub(crate) is_verbose: bool,
-    pub(crate) filter: &'a str,
-    pub(crate) is_regex: bool,
-}
-
 /// A running Firefox.
 #[derive(Debug)]
-pub(crate) struct Firefox {
+pub(crate) struct Marionette {
     child: Child,
     directory: PathBuf,
     connection: TcpStream,
@@ -44,6 +27,7 @@ user_pref("intl.locale.requested", "en-US");
 user_pref("app.normandy.enabled", false);
 user_pref("app.update.enabled", false);
 user_pref("browser.aboutwelcome.enabled", false);
+user_pref("browser.download.folderList", 2);
 user_pref("browser.safebrowsing.malware.enabled", false);
 user_pref("browser.safebrowsing.phishing.enabled", false);
 user_pref("browser.shell.checkDefaultBrowser", false);
@@ -58,24 +42,21 @@ user_pref("toolkit.telemetry.enabled", false);
 "#;
 
 /// Returns the Firefox in `$FIREFOX`, or one of the usual names on the path.
-pub(crate) fn find() -> Option<PathBuf> {
-    if let Some(named) = std::env::var_os("FIREFOX") {
-        return Some(PathBuf::from(named));
+pub(crate) fn find() -> Result<PathBuf, String> {
+    match std::env::var_os("FIREFOX") {
+        Some(named) => Ok(PathBuf::from(named)),
+        None => on_path::find(&["firefox-esr", "firefox"], "firefox-esr"),
     }
-    let path = std::env::var_os("PATH")?;
-    let directories: Vec<PathBuf> = std::env::split_paths(&path).collect();
-    let candidates = ["firefox-esr", "firefox"].into_iter();
-    candidates
-        .flat_map(|name| directories.iter().map(move |directory| directory.join(name)))
-        .find(|path| path.is_file())
 }
 
-impl Firefox {
+impl Marionette {
     /// Starts a Firefox that writes only to `directory`.
     pub(crate) fn start(program: &Path, directory: &Path) -> Result<Self, Failure> {
         let profile = directory.join("profile");
         fs::create_dir_all(&profile)?;
-        fs::write(profile.join("user.js"), PREFERENCES)?;
+        let downloads = json!(directory.join("downloads"));
+        let folder = format!("user_pref(\"browser.download.dir\", {downloads});\n");
+        fs::write(profile.join("user.js"), PREFERENCES.to_owned() + &folder)?;
         let log = fs::File::create(directory.join("log"))?;
         let child = Command::new(program)
             .args([
@@ -100,39 +81,39 @@ impl Firefox {
         let connection = starting.connect(&profile.join("MarionetteActivePort"))?;
         let child = starting.0.take().ok_or("Firefox is gone")?;
         let mut firefox =
-            Firefox { child, directory: directory.to_owned(), connection, requests: 0 };
+            Marionette { child, directory: directory.to_owned(), connection, requests: 0 };
         firefox.read_packet()?;
         firefox.call("WebDriver:NewSession", &json!({"capabilities": {}}))?;
-        firefox.call("Marionette:SetContext", &json!({"value": "chrome"}))?;
         Ok(firefox)
     }
 
-    /// Shows the files of a question on about:memory.
-    pub(crate) fn ask(&mut self, question: &Question<'_>) -> Result<Shown, Failure> {
-        let wish = json!({
-            "files": question.files,
-            "verbose": question.is_verbose,
-            "filter": question.filter,
-            "regex": question.is_regex,
-        });
+    /// Runs a function body with the browser's own rights. Its last argument takes the result.
+    pub(crate) fn run_in_browser(
+        &mut self,
+        body: &str,
+        arguments: &[Value],
+    ) -> Result<Value, Failure> {
+        self.call("Marionette:SetContext", &json!({"value": "chrome"}))?;
         let script = json!({
-            "script": include_str!("page.js"),
-            "args": [wish],
+            "script": body,
+            "args": arguments,
             "sandbox": "system",
             "newSandbox": true,
             "scriptTimeout": 120_000,
         });
-        let answer = self.call("WebDriver:ExecuteAsyncScript", &script)?;
-        let field = |key: &str| answer["value"][key].as_str().map(str::to_owned);
-        match (field("text"), field("refused"), field("trouble")) {
-            (Some(text), ..) => Ok(Shown::Text(text)),
-            (_, Some(words), _) => Ok(Shown::Refused(words)),
-            (.., Some(trouble)) => Err(format!("Firefox: {trouble}").into()),
-            _ => Err(format!("Firefox answered {answer}").into()),
-        }
+        let answer = self.call("WebDriver:ExecuteAsyncScript", &script);
+        self.call("Marionette:SetContext", &json!({"value": "content"}))?;
+        Ok(answer?["value"].clone())
     }
 
-    fn call(&mut self, name: &str, parameters: &Value) -> Result<Value, Failure> {
+    /// Returns the version: `140.10.2`.
+    pub(crate) fn version(&mut self) -> Result<String, Failure> {
+        let version = self.run_in_browser("arguments[0](Services.appinfo.version)", &[])?;
+        Ok(version.as_str().ok_or("no version")?.to_owned())
+    }
+
+    /// Sends a command about the page, and returns its answer.
+    pub(crate) fn call(&mut self, name: &str, parameters: &Value) -> Result<Value, Failure> {
         self.requests += 1;
         let packet = json!([0, self.requests, name, parameters]).to_string();
         write!(self.connection, "{}:{packet}", packet.len())?;
@@ -168,7 +149,7 @@ impl Firefox {
     }
 }
 
-impl Drop for Firefox {
+impl Drop for Marionette {
     fn drop(&mut self) {
         // Quitting also ends the content processes; the kill is for a Firefox that no longer
         // responds.
