@@ -155,6 +155,35 @@ mod tests {
     }
 
     #[test]
+    fn the_documents_name_the_version_of_the_packages() {
+        let version =
+            format!("{}.{}", env!("CARGO_PKG_VERSION_MAJOR"), env!("CARGO_PKG_VERSION_MINOR"));
+        let guide = fs::read_dir(build::root().join("docs/guide/src")).expect("the guide");
+        let pages = guide.flatten().map(|page| page.path()).filter(|page| page.is_file());
+        let mut named = 0;
+        for page in pages.chain(["README.md", "dmd/README.md"].map(|name| build::root().join(name)))
+        {
+            let text = fs::read_to_string(&page).expect("text");
+            for part in ["memreport = ", "memreport-dmd = "] {
+                for (_, rest) in
+                    text.match_indices(part).map(|(at, _)| text.split_at(at + part.len()))
+                {
+                    let rest = rest.trim_start_matches("{ version = ");
+                    // Some lines name a path instead.
+                    let Some(found) =
+                        rest.strip_prefix('"').filter(|text| text.starts_with(char::is_numeric))
+                    else {
+                        continue;
+                    };
+                    assert_eq!(found.split('"').next(), Some(&*version), "{}", page.display());
+                    named += 1;
+                }
+            }
+        }
+        assert!(named > 5, "{named}");
+    }
+
+    #[test]
     fn what_a_package_lacks_is_named() {
         let folder = build::root().join("dmd-preload");
         let missing = missing(&folder).expect("it has a manifest");
