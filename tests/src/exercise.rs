@@ -143,9 +143,9 @@ impl Block {
         // SAFETY: a live block of at least this many bytes, all of them written.
         let bytes = unsafe { std::slice::from_raw_parts(self.start, bytes) };
         // Equal to themselves a byte further on: all the same.
-        bytes.split_first().is_none_or(|(first, rest)| {
-            *first == self.fill && *rest == bytes[..rest.len()]
-        })
+        bytes
+            .split_first()
+            .is_none_or(|(first, rest)| *first == self.fill && *rest == bytes[..rest.len()])
     }
 
     /// Resizes the block. Returns whether the allocator succeeded.

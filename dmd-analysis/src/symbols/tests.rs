@@ -35,11 +35,14 @@ fn build_id() -> Option<String> {
     Elf::parse(&std::fs::read(program()).unwrap()).unwrap().build_id()
 }
 
-/// Returns the addresses of the test program in memory.
+/// Returns the addresses of the test program in memory, without other mappings of its file.
 fn mapped() -> std::ops::Range<usize> {
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
-    let own = maps.lines().filter(|line| line.ends_with(&program()));
-    let ranges: Vec<(usize, usize)> = own
+    let own: Vec<&str> = maps.lines().filter(|line| line.ends_with(&program())).collect();
+    let code = own.iter().position(|line| line.contains(" r-xp ")).unwrap();
+    let first = own[..=code].iter().rposition(|line| line.contains(" 00000000 ")).unwrap();
+    let ranges: Vec<(usize, usize)> = own[first..]
+        .iter()
         .map(|line| {
             let (start, rest) = line.split_once('-').unwrap();
             let end = rest.split(' ').next().unwrap();
@@ -91,7 +94,7 @@ fn off_process_symbols_equal_those_in_process() {
     }
     let mut dump = dump(&program(), build_id().as_deref(), &offsets(&addresses));
     let report = Symboliser::default().symbolicate(&mut dump);
-    assert_eq!(report.found, report.addresses);
+    assert_eq!(report.found, report.addresses, "{:?}", report.notes);
     let found = dump.trace(dump.blocks[0].alloc.unwrap()).iter().map(|frame| {
         let symbol = dump.frames[frame.index()].symbol.as_ref().unwrap();
         (symbol.function.to_string(), symbol.file.as_deref().map(str::to_owned), symbol.line)

@@ -246,6 +246,8 @@ mod tests {
             assert!(agrees(Unwinder::Cfi) || !cfg!(target_arch = "x86_64"));
             // The workspace builds with frame pointers, unless the environment replaces its flags.
             let has_frame_pointers = std::env::var_os("RUSTFLAGS").is_none();
+            // Chains in a program for musl end in a function that the reference leaves out.
+            let has_frame_pointers = has_frame_pointers && !cfg!(target_env = "musl");
             for unwinder in [Unwinder::FramePointers, Unwinder::FramePointersOnly] {
                 assert!(agrees(unwinder) || !has_frame_pointers, "{unwinder:?}");
             }
@@ -256,8 +258,8 @@ mod tests {
 
     #[test]
     fn chains_of_frame_pointers_end_where_the_thread_began() {
-        if !agrees(Unwinder::FramePointersOnly) {
-            // Not run: the test program has no frame pointers.
+        if !agrees(Unwinder::FramePointersOnly) || cfg!(target_env = "musl") {
+            // Not run: the test program has no frame pointers, or musl's start of threads has none.
             return;
         }
         let last = LastStack::new();

@@ -82,6 +82,14 @@ mod tests {
     use super::*;
 
     #[test]
+    fn every_library_has_its_list() {
+        for library in LIBRARIES {
+            let items = fs::read_to_string(file(library)).expect("cargo xtask api --bless");
+            assert!(items.lines().count() > 2, "{library}");
+        }
+    }
+
+    #[test]
     fn what_is_added_or_gone_is_a_change_and_the_order_is_not() {
         assert_eq!(changes("b\na\n", "a\nb\n"), Vec::<String>::new());
         assert_eq!(changes("a\nb\n", "b\nc\n"), ["- a", "+ c"]);

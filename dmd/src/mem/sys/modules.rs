@@ -60,9 +60,12 @@ fn module(name: &CStr, bias: usize, headers: &[libc::Elf64_Phdr]) -> Module {
     let loaded = || headers.iter().filter(|header| header.p_type == libc::PT_LOAD);
     let data = loaded().filter(|header| header.p_flags & libc::PF_W != 0).map(range).collect();
     let notes = headers.iter().filter(|header| header.p_type == libc::PT_NOTE).map(range);
-    // The linker leaves the name of the program itself empty.
+    // The program itself: glibc leaves its name empty, musl gives this one.
+    let is_program = matches!(name.to_bytes(), b"" | b"/proc/self/exe");
     let path = match name.to_bytes() {
-        b"" => std::env::current_exe().unwrap_or_default().to_string_lossy().into_owned(),
+        _ if is_program => {
+            std::env::current_exe().unwrap_or_default().to_string_lossy().into_owned()
+        }
         name => String::from_utf8_lossy(name).into_owned(),
     };
     let segments: Vec<_> = loaded().map(range).collect();
@@ -71,7 +74,7 @@ fn module(name: &CStr, bias: usize, headers: &[libc::Elf64_Phdr]) -> Module {
         // SAFETY: the range lies in a loaded segment, which stays while the linker's lock is held.
         .find_map(|(start, end)| build_id(unsafe { bytes_at(start, end) }))
         .map(|id| id.iter().map(|byte| format!("{byte:02x}")).collect());
-    Module { path, is_program: name.is_empty(), bias, segments, data, build_id }
+    Module { path, is_program, bias, segments, data, build_id }
 }
 
 /// # Safety
@@ -198,7 +201,9 @@ mod tests {
             .find(|module| module.segments.iter().any(|&(low, high)| (low..high).contains(&here)));
         let own = own.expect("the program is loaded");
         assert!(own.path.contains("dmd"), "{}", own.path);
-        assert!(own.build_id.as_ref().is_some_and(|id| id.len() >= 32), "{:?}", own.build_id);
+        // Rust links programs for musl without one.
+        let has_id = own.build_id.as_ref().is_some_and(|id| id.len() >= 32);
+        assert!(has_id || cfg!(target_env = "musl"), "{:?}", own.build_id);
     }
 
     #[test]
@@ -218,7 +223,7 @@ mod tests {
         assert!(low <= here && here < high);
         let library =
             module_of(libc::getpid as *const () as usize).expect("the C library is loaded");
-        assert!(library != (low, high), "another module");
+        assert!(library != (low, high) || cfg!(target_feature = "crt-static"), "another module");
         assert_eq!(module_of(16), None);
     }
 }

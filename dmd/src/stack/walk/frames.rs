@@ -34,7 +34,8 @@ type Next<'thread> = Result<(Position, Memory<'thread>), End>;
 
 /// A frame that the slow path walked, and the continuation of the walk.
 struct Step<'thread> {
-    frame: Frame,
+    /// `None` for one that stacks do not have.
+    frame: Option<Frame>,
     next: Next<'thread>,
 }
 
@@ -79,7 +80,7 @@ pub(crate) fn walk(start: Registers, own: StackBounds, last: &LastStack, skip: u
         let mut position = Position { registers, is_interrupted };
         loop {
             let Step { frame, next } = step_slow(position, memory);
-            if !last.push(&mut new, frame) {
+            if frame.is_some_and(|frame| !last.push(&mut new, frame)) {
                 break 'walk End::Truncated;
             }
             match next {
@@ -142,7 +143,7 @@ fn step_slow(position: Position, memory: Memory<'_>) -> Step<'_> {
         {
             let position = Position { registers: caller, is_interrupted: false };
             let frame = Frame { registers, saved };
-            return Step { frame, next: Ok((position, memory)) };
+            return Step { frame: Some(frame), next: Ok((position, memory)) };
         }
         Some((Rule::Plain(rule), _)) => {
             caller_on_any_stack(registers, rule, memory).map(|caller| caller.position(false))
@@ -156,12 +157,19 @@ fn step_slow(position: Position, memory: Memory<'_>) -> Step<'_> {
         Some((Rule::Outermost, is_permanent)) => {
             let frame = Frame { registers, saved: Frame::UNCHANGED };
             let frame = if is_permanent && !is_interrupted { frame } else { opaque };
-            return Step { frame, next: Err(End::Outermost) };
+            return Step { frame: Some(frame), next: Err(End::Outermost) };
         }
-        Some((Rule::Unsupported, _)) => return Step { frame: opaque, next: Err(End::Unsupported) },
+        Some((Rule::Unsupported, _)) => {
+            return Step { frame: Some(opaque), next: Err(End::Unsupported) };
+        }
         // The dynamic linker's first function, outside initialisers, has no unwind information.
         None if memory.is_outermost(registers.stack_pointer) => {
-            return Step { frame: opaque, next: Err(End::Outermost) };
+            return Step { frame: Some(opaque), next: Err(End::Outermost) };
+        }
+        // musl, which starts threads, is built without unwind information. The reference of its
+        // programs, LLVM's, leaves out such frames.
+        None if cfg!(target_env = "musl") => {
+            return Step { frame: None, next: Err(End::Outermost) };
         }
         None => None,
     };
@@ -173,7 +181,7 @@ fn step_slow(position: Position, memory: Memory<'_>) -> Step<'_> {
         Some(next) => Ok(next),
         None => Err(End::Truncated),
     };
-    Step { frame: opaque, next }
+    Step { frame: Some(opaque), next }
 }
 
 /// A caller that the slow path found, and the readable memory there.
