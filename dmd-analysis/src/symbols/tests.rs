@@ -41,15 +41,14 @@ fn mapped() -> std::ops::Range<usize> {
     let own: Vec<&str> = maps.lines().filter(|line| line.ends_with(&program())).collect();
     let code = own.iter().position(|line| line.contains(" r-xp ")).unwrap();
     let first = own[..=code].iter().rposition(|line| line.contains(" 00000000 ")).unwrap();
-    let ranges: Vec<(usize, usize)> = own[first..]
-        .iter()
-        .map(|line| {
-            let (start, rest) = line.split_once('-').unwrap();
-            let end = rest.split(' ').next().unwrap();
-            (usize::from_str_radix(start, 16).unwrap(), usize::from_str_radix(end, 16).unwrap())
-        })
-        .collect();
-    ranges[0].0..ranges[ranges.len() - 1].1
+    let range = |line: &str| {
+        let (start, rest) = line.split_once('-').unwrap();
+        let end = rest.split(' ').next().unwrap();
+        usize::from_str_radix(start, 16).unwrap()..usize::from_str_radix(end, 16).unwrap()
+    };
+    let mut ranges = own[first..].iter().map(|line| range(line));
+    let first = ranges.next().unwrap();
+    ranges.fold(first, |all, next| if next.start == all.end { all.start..next.end } else { all })
 }
 
 /// Returns a dump of one block whose stack has these addresses.

@@ -4,14 +4,14 @@
 pub(crate) mod chunk;
 pub(crate) mod glibc;
 
-#[cfg(unix)]
+#[cfg(any(unix, windows))]
 use core::alloc::Layout;
-#[cfg(unix)]
+#[cfg(any(unix, windows))]
 use std::alloc::System;
 
 #[cfg(all(unix, not(target_vendor = "apple")))]
 use super::statistics::HeapStatistics;
-#[cfg(unix)]
+#[cfg(any(unix, windows))]
 use super::usable_size::UsableSize;
 
 #[cfg(all(unix, not(target_vendor = "apple")))]
@@ -51,6 +51,44 @@ unsafe impl UsableSize for System {
     unsafe fn usable_size(&self, block: *const u8, _layout: Layout) -> usize {
         // SAFETY: a live block of malloc, by the caller's contract.
         unsafe { libc::malloc_size(block.cast()) }
+    }
+}
+
+#[cfg(windows)]
+// SAFETY: `System` allocates from the process's heap, whose size query is `HeapSize`: the requested
+// bytes, which do not overlap. Blocks are aligned to 16, or 8 on 32-bit systems.
+unsafe impl UsableSize for System {
+    /// Blocks with a greater alignment lie inside a block of the heap: they have the bytes of their
+    /// layout.
+    #[inline]
+    unsafe fn usable_size(&self, block: *const u8, layout: Layout) -> usize {
+        const HEAP_ALIGN: usize = 2 * size_of::<usize>();
+        if layout.align() > HEAP_ALIGN {
+            return layout.size();
+        }
+        // SAFETY: a live block of the heap, by the caller's contract.
+        unsafe { windows::size_of_block(block) }
+    }
+}
+
+#[cfg(windows)]
+mod windows {
+    //! The heap of a Windows process.
+
+    use core::ffi::c_void;
+
+    #[link(name = "kernel32")]
+    unsafe extern "system" {
+        safe fn GetProcessHeap() -> *mut c_void;
+        fn HeapSize(heap: *mut c_void, flags: u32, block: *const c_void) -> usize;
+    }
+
+    /// # Safety
+    ///
+    /// A live block of the process's heap.
+    pub(super) unsafe fn size_of_block(block: *const u8) -> usize {
+        // SAFETY: by this function's contract.
+        unsafe { HeapSize(GetProcessHeap(), 0, block.cast()) }
     }
 }
 

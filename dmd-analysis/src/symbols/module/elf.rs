@@ -163,6 +163,7 @@ mod tests {
         }
     }
 
+    #[cfg(target_os = "linux")]
     #[test]
     fn a_program_with_its_own_debug_information_has_no_link_to_another_file() {
         let program = std::fs::read("/proc/self/exe").unwrap();

@@ -5,6 +5,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
+#[cfg(unix)]
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
@@ -24,8 +25,10 @@ fn read_up_to(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     // Opening a device can have effects, so look before.
     check(&fs::metadata(path)?, limit)?;
     // The path may name another file by now: a pipe must not block, and no terminal is adopted.
-    let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
-    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    let mut options = OpenOptions::new();
+    #[cfg(unix)]
+    options.custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY);
+    let file = options.read(true).open(path)?;
     let size = check(&file.metadata()?, limit)?;
     read_now(file, size)
 }
@@ -51,7 +54,7 @@ fn read_now(file: File, size: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests {
     use std::os::unix::fs::symlink;
     use std::path::PathBuf;

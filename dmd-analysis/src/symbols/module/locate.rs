@@ -197,7 +197,7 @@ fn package(path: &Path, options: &Options) -> Option<Vec<u8>> {
     given.chain(beside).find_map(|place| file::read(&place).ok())
 }
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests {
     use std::fs;
     use std::os::unix::fs::symlink;

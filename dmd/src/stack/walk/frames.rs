@@ -270,6 +270,7 @@ mod tests {
         std::hint::black_box(end)
     }
 
+    #[cfg(target_arch = "x86_64")]
     #[test]
     fn a_stack_that_was_walked_to_its_end_is_reused() {
         modules::record_loaded(false);
