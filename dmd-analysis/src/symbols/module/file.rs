@@ -54,7 +54,8 @@ fn read_now(file: File, size: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests {
     use std::os::unix::fs::symlink;
     use std::path::PathBuf;
