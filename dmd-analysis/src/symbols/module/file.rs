@@ -54,8 +54,8 @@ fn read_now(file: File, size: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-#[cfg(test)]
 #[cfg(unix)]
+#[cfg(test)]
 mod tests {
     use std::os::unix::fs::symlink;
     use std::path::PathBuf;

@@ -197,8 +197,8 @@ fn package(path: &Path, options: &Options) -> Option<Vec<u8>> {
     given.chain(beside).find_map(|place| file::read(&place).ok())
 }
 
-#[cfg(test)]
 #[cfg(unix)]
+#[cfg(test)]
 mod tests {
     use std::fs;
     use std::os::unix::fs::symlink;
