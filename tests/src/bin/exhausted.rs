@@ -28,9 +28,6 @@ const WARM_UP: Duration = Duration::from_secs(120);
 /// The pauses after it.
 const QUARTERS: u32 = 4;
 
-/// More events than the ring has room for.
-const EVENTS: usize = 1_000_000;
-
 /// The open files that the program may have.
 const DESCRIPTORS: libc::rlim_t = 256;
 
@@ -47,7 +44,6 @@ fn main() -> Result<(), Failure> {
     set_limit(libc::RLIMIT_NOFILE, DESCRIPTORS)?;
     let _serving = Server::default().name("exhausted").start()?;
     writeln!(io::stdout(), "serving")?;
-    fill_ring()?;
     rounds(WARM_UP, &disk, is_alone)?;
     pause("warm")?;
     let mut done = 0;
@@ -56,21 +52,6 @@ fn main() -> Result<(), Failure> {
         pause(&format!("{} threads in {done} rounds", done * THREADS))?;
     }
     Ok(())
-}
-
-/// Records until the ring of events has gone around: each of its pages is resident from then on.
-fn fill_ring() -> Result<(), Failure> {
-    let path = temporary();
-    let recording = Recorder::default().start(&path)?;
-    for _ in 0..EVENTS / 2 {
-        drop(black_box(vec![0_u8; 32]));
-    }
-    recording.finish()?;
-    Ok(fs::remove_file(&path)?)
-}
-
-fn temporary() -> PathBuf {
-    std::env::temp_dir().join(format!("exhausted-{}", std::process::id()))
 }
 
 /// Runs rounds for this time, and returns their number.
@@ -156,7 +137,7 @@ fn descriptors() -> Result<(), Failure> {
         }
     }
     // They may work: the server closes a client's descriptor now and then.
-    let path = temporary();
+    let path = std::env::temp_dir().join(format!("exhausted-{}", std::process::id()));
     if memreport::snapshot().save(&path).is_ok() {
         fs::remove_file(&path)?;
     }
