@@ -12,7 +12,7 @@ pub(crate) type Registers = libc::user_regs_struct;
 /// The interval of looks at a thread that is to stop, after some looks in a row: most threads stop
 /// at once.
 const POLL: Duration = Duration::from_micros(100);
-const QUICK_LOOKS: u32 = 50;
+const QUICK_LOOKS: u32 = 2000;
 
 /// `PTRACE_SETSIGMASK` and its siblings: see ptrace(2).
 const GET_SIGNAL_MASK: Request = 0x420a;
