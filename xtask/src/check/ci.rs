@@ -22,7 +22,7 @@ const TESTS: Step = (
     "the tests pass, on every inner allocator",
     &["test", "--workspace", "--features=memreport-tests/jemalloc,memreport-tests/mimalloc"],
 );
-/// The libraries that are published. Documenting everything takes four times as long.
+/// The libraries that are published. All docs are built at night.
 #[rustfmt::skip]
 const DOCS: Step = (
     "the docs of the libraries build",
