@@ -15,6 +15,6 @@ pub(crate) use maps::parse;
 pub(crate) use maps::{Mapping, is_c_library};
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 pub(crate) use running::{
-    Borrowed, Frame, Functions, HeldSignals, Options, ProcessError, Registers, State, Stop,
-    Stopped, ThreadState, Traced, copy_memory, exported, resumed, state, threads,
+    Borrowed, Frame, Functions, HeldSignals, ProcessError, Registers, State, Stop, Stopped,
+    ThreadState, Traced, copy_memory, exported, resumed, state, threads,
 };

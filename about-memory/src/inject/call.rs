@@ -2,36 +2,48 @@
 //! process is killed meanwhile.
 //!
 //! The calls have a mapping of their own: code, texts, and a stack. A function returns to the code,
-//! which keeps its result and then ends as a signal handler does (`rt_sigreturn(2)`), with a frame
-//! that restores all registers of the thread. So the thread needs nobody to go on.
+//! which keeps its result and waits to be stopped. If nobody stops it in time, it ends as a signal
+//! handler does (`rt_sigreturn(2)`), with a frame that restores all registers of the thread. So
+//! the thread needs nobody to go on.
 
 use std::ffi::CStr;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::FileExt;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::error::InjectError;
 use super::program::Program;
 use crate::other_process::{
-    Borrowed, Frame, Options, ProcessError, Registers, Stop, ThreadState, Traced, resumed,
+    Borrowed, Frame, ProcessError, Registers, Stop, ThreadState, Traced, resumed,
 };
 
-/// The parts of the mapping: the code, the result with the texts, and the stack above them.
+/// The parts of the mapping: the code, the words that it uses with the texts, and the stack.
 const CODE: u64 = 4096;
 const TEXTS: u64 = 16 * 1024;
 const STACK: u64 = 256 * 1024;
 const MAPPING: u64 = CODE + TEXTS + STACK;
 
-/// The bytes of the result, at the start of the texts.
-const RESULT: u64 = 8;
+/// The words of the code: the result, whether it is there, and a time (`struct timespec`).
+const WORDS: u64 = 32;
 
-/// The code to which functions return: `mov %rax, RESULT(%rip); mov $15, %rax; syscall`.
-const RETURN: [u8; 16] = [
-    0x48, 0x89, 0x05, 0xf9, 0x0f, 0, 0, // CODE less these seven bytes
-    0x48, 0xc7, 0xc0, 15, 0, 0, 0, // the number of `rt_sigreturn(2)`
-    0x0f, 0x05,
+/// The seconds and nanoseconds that a function's end waits for this process.
+const PATIENCE: [u64; 2] = [0, 500_000_000];
+
+/// The code to which functions return. Distances are from the end of an instruction.
+const AT_RETURN: [u8; 44] = [
+    0x48, 0x89, 0x05, 0xf9, 0x0f, 0, 0, // mov %rax, CODE(%rip): the result
+    0xc7, 0x05, 0xf7, 0x0f, 0, 0, 1, 0, 0, 0, // movl $1, CODE + 8: it is there
+    0x48, 0x8d, 0x3d, 0xf8, 0x0f, 0, 0, // lea CODE + 16, %rdi: the time
+    0x31, 0xf6, // xor %esi, %esi
+    0x48, 0xc7, 0xc0, 35, 0, 0, 0, // mov $35, %rax: `nanosleep(2)`
+    0x0f, 0x05, // syscall
+    0x48, 0xc7, 0xc0, 15, 0, 0, 0, // mov $15, %rax: `rt_sigreturn(2)`
+    0x0f, 0x05, // syscall
 ];
+
+/// The pause between two looks at a function's end.
+const PAUSE: Duration = Duration::from_micros(100);
 
 /// All signals but those of faults, which cannot be blocked.
 const BLOCKED: u64 = !(bit(libc::SIGSEGV)
@@ -78,10 +90,10 @@ impl<'p> Caller<'p> {
         let floating_point = thread.floating_point().map_err(failed)?;
         // Readable and writable, private and anonymous.
         let mapping = borrow(program, &mut thread, program.mmap, [0, MAPPING, 3, 0x22])?;
-        memory.write_all_at(&RETURN, mapping).map_err(failed)?;
+        memory.write_all_at(&AT_RETURN, mapping).map_err(failed)?;
         // Readable, and run.
         borrow(program, &mut thread, program.mprotect, [mapping, CODE, 5, 0])?;
-        let next_text = mapping + CODE + RESULT;
+        let next_text = mapping + CODE + WORDS;
         let signal = 0;
         Ok(Caller {
             program,
@@ -153,59 +165,91 @@ impl<'p> Caller<'p> {
         for (place, argument) in places.into_iter().zip(arguments) {
             *place = *argument;
         }
+        let words = [0, 0, PATIENCE[0], PATIENCE[1]].map(u64::to_le_bytes).concat();
+        self.write(self.mapping + CODE, &words)?;
         let begun = self.thread.set_registers(&registers);
         // Only now: what restores the registers restores the signals, too.
         begun
             .and_then(|()| self.thread.set_blocked(BLOCKED))
-            .and_then(|_| self.thread.set_options(Options::STOP_AT_CALLS))
+            .and_then(|_| self.thread.resume())
             .map_err(|error| self.failed(error))?;
-        self.wait_for_return()?;
-        let mut result = [0; 8];
-        let place = self.mapping + CODE;
-        self.memory.read_exact_at(&mut result, place).map_err(|error| self.failed(error))?;
-        // The end of the call with which the thread gets its registers.
-        self.advance()?;
-        Ok(u64::from_le_bytes(result))
+        let result = self.wait_for_result()?;
+        self.take_back()?;
+        Ok(result)
     }
 
-    /// Runs the thread to the system call that restores it.
-    fn wait_for_return(&mut self) -> Result<(), InjectError> {
-        let end_of_code = self.mapping + RETURN.len() as u64;
+    /// Waits until the function has returned. Returns its result.
+    fn wait_for_result(&mut self) -> Result<u64, InjectError> {
         loop {
-            self.advance()?;
-            let registers = self.thread.registers().map_err(|error| self.failed(error))?;
-            if registers.rip == end_of_code {
-                return Ok(());
+            let mut words = [0; 16];
+            let place = self.mapping + CODE;
+            self.memory.read_exact_at(&mut words, place).map_err(|error| self.failed(error))?;
+            let [result, is_there] = [&words[..8], &words[8..]]
+                .map(|word| word.try_into().map_or(0, u64::from_le_bytes));
+            if is_there != 0 {
+                return Ok(result);
+            }
+            if Instant::now() >= self.end {
+                return Err(InjectError::NoReturn(self.program.pid, "dlopen"));
+            }
+            // A look without waiting.
+            if let Some(stop) = self.wait(Instant::now())? {
+                self.after_stop(stop)?;
+            } else {
+                std::thread::sleep(PAUSE);
             }
         }
     }
 
-    /// Runs the thread to the start or the end of a system call.
-    fn advance(&mut self) -> Result<(), InjectError> {
+    /// Stops the thread where it waits after a function's end, and restores it.
+    fn take_back(&mut self) -> Result<(), InjectError> {
+        self.thread.request_stop().map_err(|error| self.failed(error))?;
+        loop {
+            let late = InjectError::NoReturn(self.program.pid, "dlopen");
+            let stop = self.wait(self.end)?.ok_or(late)?;
+            if stop == Stop::Requested {
+                break;
+            }
+            self.after_stop(stop)?;
+        }
+        let registers = self.thread.registers().map_err(|error| self.failed(error))?;
+        if !(self.mapping..self.mapping + CODE).contains(&registers.rip) {
+            let why = "about-memory had no processor for half a second; try again";
+            return Err(InjectError::Library(why.into()));
+        }
+        self.restore();
+        Ok(())
+    }
+
+    fn wait(&mut self, end: Instant) -> Result<Option<Stop>, InjectError> {
         let pid = self.program.pid;
-        loop {
-            self.thread.resume_to_call().map_err(|error| self.failed(error))?;
-            match self.thread.wait(self.end) {
-                Ok(Some(Stop::Call)) => return Ok(()),
-                Ok(Some(Stop::Signal(libc::SIGSTOP))) => self.signal = self.thread.take_signal(),
-                Ok(Some(Stop::Signal(_))) => {
-                    // A fault of the borrowed code: the program has no part in it.
-                    self.thread.discard_signal();
-                    self.restore();
-                    return Err(InjectError::Library("it crashed while it was loaded".into()));
-                }
-                Ok(Some(Stop::Requested | Stop::Group | Stop::Child)) => {}
-                Ok(None) => return Err(InjectError::NoReturn(pid, "dlopen")),
-                Err(_) => return Err(ProcessError::NotThere(pid).into()),
+        self.thread.wait(end).map_err(|_| ProcessError::NotThere(pid).into())
+    }
+
+    /// Lets the thread go on after a stop that is not a function's end.
+    ///
+    /// # Errors
+    ///
+    /// The function has crashed.
+    fn after_stop(&mut self, stop: Stop) -> Result<(), InjectError> {
+        match stop {
+            Stop::Signal(libc::SIGSTOP) => self.signal = self.thread.take_signal(),
+            Stop::Signal(_) => {
+                // A fault of the borrowed code: the program has no part in it.
+                self.thread.discard_signal();
+                self.restore();
+                return Err(InjectError::Library("it crashed while it was loaded".into()));
             }
+            Stop::Requested | Stop::Group | Stop::Child | Stop::Call => {}
         }
+        self.thread.resume().map_err(|error| self.failed(error))
     }
 
     /// Restores the thread from here. Nothing more can be done on errors: the program has ended
-    /// then.
+    /// then. If this process ends in between, the frame restores the registers.
     fn restore(&self) {
-        let _ = self.thread.set_registers(&self.after);
         let _ = self.thread.set_blocked(self.blocked);
+        let _ = self.thread.set_registers(&self.after);
     }
 
     /// Frees the mapping, and lets the thread go on.
@@ -266,15 +310,18 @@ mod tests {
     #[test]
     fn texts_fill_their_part_of_the_mapping_and_no_more() {
         let mapping = 0x7000_0000;
-        let first = mapping + CODE + RESULT;
+        let first = mapping + CODE + WORDS;
         assert_eq!(end_of_text(mapping, first, 100), Some(first + 100));
-        assert_eq!(end_of_text(mapping, first, TEXTS - RESULT), Some(mapping + CODE + TEXTS));
+        assert_eq!(end_of_text(mapping, first, TEXTS - WORDS), Some(mapping + CODE + TEXTS));
         assert_eq!(end_of_text(mapping, first, TEXTS), None);
     }
 
     #[test]
-    fn the_code_keeps_the_result_at_the_start_of_the_texts() {
-        let distance = i32::from_le_bytes(RETURN[3..7].try_into().expect("four bytes"));
-        assert_eq!(7 + u64::try_from(distance).expect("above the code"), CODE);
+    fn the_code_uses_its_own_words() {
+        // The end of an instruction, and the place of its distance.
+        for (end, distance, word) in [(7, 3..7, 0), (17, 9..13, 8), (24, 20..24, 16)] {
+            let distance = i32::from_le_bytes(AT_RETURN[distance].try_into().expect("four bytes"));
+            assert_eq!(end + u64::try_from(distance).expect("above the code"), CODE + word);
+        }
     }
 }

@@ -17,4 +17,4 @@ pub(crate) use held_signals::HeldSignals;
 pub(crate) use signal_frame::{Frame, ThreadState, resumed};
 pub(crate) use state::{State, state, threads};
 pub(crate) use stopped::{Stopped, copy_memory};
-pub(crate) use trace::{Options, Registers, Stop, Traced};
+pub(crate) use trace::{Registers, Stop, Traced};

@@ -9,6 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::dumps::{about_memory, bytes_by_stack};
+use crate::killed::{self, is_killed};
 use crate::subject::{Scratch, compile, installed};
 
 /// A subject that follows the lines of its input.
@@ -166,41 +167,20 @@ fn many_programs_under_load_are_attached_to_and_none_is_harmed() {
     }
 }
 
-/// The variable with the process that a second run of these tests attaches to.
-const ATTACHED: &str = "TEST_ATTACHED";
-
-#[test]
-fn attaches_for_another_test() {
-    if let Ok(pid) = std::env::var(ATTACHED) {
-        about_memory(&["attach", &pid]).expect("it is tracked");
-    }
-}
-
 /// Wherever `attach` is killed, its thread comes back by itself.
 #[test]
 fn an_attach_that_is_killed_leaves_the_program_alone() {
     let scratch = Scratch::new("attach-killed");
     let Some(program) = compile(&scratch, "running.c", "running", &[]) else { return };
-    let own = std::env::current_exe().expect("a path");
-    let attaching = |running: &Running| {
-        let mut command = Command::new(&own);
-        command.args(["--exact", "attach::attaches_for_another_test"]);
-        command.env(ATTACHED, running.pid()).stdout(Stdio::null()).stderr(Stdio::null());
-        command.spawn().expect("it starts")
-    };
     let begin = Instant::now();
     let whole = Running::start(&program, &["wait=2"]);
-    assert!(attaching(&whole).wait().expect("it ends").success());
+    assert!(killed::start(&["attach", &whole.pid()]).wait().expect("it ends").success());
     let time = begin.elapsed();
     whole.end();
     let (mut killed, mut loaded) = (0, 0);
     for part in 1..60 {
         let mut running = Running::start(&program, &["churn=1", "wait=1"]);
-        let mut attaching = attaching(&running);
-        thread::sleep(time * part / 60);
-        // It may have ended.
-        let _ = attaching.kill();
-        killed += u32::from(!attaching.wait().expect("it ends").success());
+        killed += u32::from(is_killed(&["attach", &running.pid()], time * part / 60));
         running.tell("keep 100 1000");
         let maps = fs::read_to_string(format!("/proc/{}/maps", running.pid()));
         loaded += u32::from(maps.expect("it runs").contains("/memreport-"));

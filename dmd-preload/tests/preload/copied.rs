@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::attach::{Running, states, usable};
 use crate::dumps::about_memory;
+use crate::killed::is_killed;
 use crate::subject::{Scratch, compile, installed};
 
 /// Returns the numbers of a process's children, also of ended ones.
@@ -107,16 +108,6 @@ fn ends(pid: &str) -> bool {
     !runs()
 }
 
-/// The variable with the process that a second run of these tests inspects.
-const INSPECTED: &str = "TEST_INSPECTED";
-
-#[test]
-fn inspects_for_another_test() {
-    if let Ok(pid) = std::env::var(INSPECTED) {
-        about_memory(&["inspect", &pid]).expect("it runs");
-    }
-}
-
 /// `inspect` that is killed in the midst of a copy does not end the program: a thread that was
 /// borrowed goes on by itself, and the child ends. The kernel keeps a line of it until the program
 /// ends, which the program does not find.
@@ -126,17 +117,10 @@ fn a_copy_that_is_killed_leaves_the_program_alone() {
     let Some(program) = compile(&scratch, "running.c", "running", &[]) else { return };
     let mut running = Running::start(&program, &["churn=2", "wait=1", "parent"]);
     running.tell("keep 300000 500");
-    let own = std::env::current_exe().expect("a path");
     let mut killed = 0;
     for wait in (0..240).step_by(4) {
-        let mut command = Command::new(&own);
-        command.args(["--exact", "copied::inspects_for_another_test"]);
-        command.env(INSPECTED, running.pid()).stdout(Stdio::null()).stderr(Stdio::null());
-        let mut inspecting = command.spawn().expect("it starts");
-        std::thread::sleep(Duration::from_millis(wait));
-        // It may have ended.
-        let _ = inspecting.kill();
-        killed += u32::from(!inspecting.wait().expect("it ends").success());
+        let words = ["inspect", &running.pid()];
+        killed += u32::from(is_killed(&words, Duration::from_millis(wait)));
         assert!(!states(&running.pid()).contains(['t', 'T']), "after {wait} ms");
         for child in children(&running.pid()).split_whitespace() {
             assert!(ends(child), "after {wait} ms");

@@ -17,4 +17,5 @@ mod with_c;
 mod same_process;
 mod attach;
 mod inspect;
+mod killed;
 mod copied;

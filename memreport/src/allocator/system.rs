@@ -67,7 +67,11 @@ unsafe impl UsableSize for System {
             return layout.size();
         }
         // SAFETY: a live block of the heap, by the caller's contract.
-        unsafe { windows::size_of_block(block) }
+        match unsafe { windows::size_of_block(block) } {
+            // Of an unknown layout, it may be inside a block of the heap.
+            usize::MAX => layout.size(),
+            size => size,
+        }
     }
 }
 
@@ -83,9 +87,11 @@ mod windows {
         fn HeapSize(heap: *mut c_void, flags: u32, block: *const c_void) -> usize;
     }
 
+    /// Returns the requested bytes of a block; `usize::MAX` for an address that is no block's.
+    ///
     /// # Safety
     ///
-    /// A live block of the process's heap.
+    /// A live block of the process's heap, or an address inside one.
     pub(super) unsafe fn size_of_block(block: *const u8) -> usize {
         // SAFETY: by this function's contract.
         unsafe { HeapSize(GetProcessHeap(), 0, block.cast()) }

@@ -68,7 +68,7 @@ fn rounds(time: Duration, disk: &Path, is_alone: bool) -> Result<usize, Failure>
 
 /// Returns free memory to the system, prints a line, and waits for one.
 ///
-/// What a heap keeps for later depends on the threads that happened to share an arena.
+/// The free memory that a heap keeps depends on the threads that happened to share an arena.
 fn pause(line: &str) -> Result<(), Failure> {
     // SAFETY: touches free memory only.
     unsafe { libc::malloc_trim(0) };

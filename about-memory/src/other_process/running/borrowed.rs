@@ -87,6 +87,7 @@ impl<'t> Borrowed<'t> {
         functions: &Functions,
     ) -> io::Result<Self> {
         let before = thread.registers()?;
+        // At a call's end it was borrowed before, and is restored.
         let is_between = matches!(thread.stop(), Some(Stop::Requested | Stop::Call));
         if !is_between || is_in_sequence(thread, pid, &before)? {
             return Err(io::ErrorKind::ResourceBusy.into());
@@ -115,7 +116,7 @@ impl<'t> Borrowed<'t> {
         thread.set_registers(&registers)?;
         let borrowed = Borrowed { thread, after, blocked, signal: None };
         borrowed.thread.set_blocked(ALL_SIGNALS)?;
-        borrowed.thread.set_options(Options::STOP_AT_CALLS_AND_CHILDREN)?;
+        borrowed.thread.set_options(Options::STOP_AT_CALLS)?;
         Ok(borrowed)
     }
 

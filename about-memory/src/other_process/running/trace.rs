@@ -12,7 +12,7 @@ pub(crate) type Registers = libc::user_regs_struct;
 /// The interval of looks at a thread that is to stop, after some looks in a row: most threads stop
 /// at once.
 const POLL: Duration = Duration::from_micros(100);
-const QUICK_LOOKS: u32 = 2000;
+const QUICK_LOOKS: u32 = 50;
 
 /// `PTRACE_SETSIGMASK` and its siblings: see ptrace(2).
 const GET_SIGNAL_MASK: Request = 0x420a;
@@ -46,13 +46,12 @@ pub(crate) enum Stop {
 
 /// The treatment of a traced thread at later events: `PTRACE_O_*` of ptrace(2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Options(c_int);
+pub(super) struct Options(c_int);
 
 impl Options {
-    /// Its stops at system calls differ from those at signals.
-    pub(crate) const STOP_AT_CALLS: Self = Options(libc::PTRACE_O_TRACESYSGOOD);
-    /// It also stops where it makes a child, which is traced and stopped, too.
-    pub(super) const STOP_AT_CALLS_AND_CHILDREN: Self =
+    /// Its stops at system calls differ from those at signals, and it stops where it makes a
+    /// child, which is traced and stopped, too.
+    pub(super) const STOP_AT_CALLS: Self =
         Options(libc::PTRACE_O_TRACESYSGOOD | libc::PTRACE_O_TRACECLONE);
     /// It is killed if this process ends.
     pub(super) const DIE_WITH_TRACER: Self = Options(libc::PTRACE_O_EXITKILL);
@@ -102,7 +101,7 @@ impl Traced {
     /// # Errors
     ///
     /// The thread has ended.
-    pub(super) fn request_stop(&self) -> io::Result<()> {
+    pub(crate) fn request_stop(&self) -> io::Result<()> {
         request(libc::PTRACE_INTERRUPT, self.tid, ptr::null_mut())
     }
 
@@ -116,7 +115,7 @@ impl Traced {
     /// # Errors
     ///
     /// The thread has ended.
-    pub(crate) fn resume_to_call(&mut self) -> io::Result<()> {
+    pub(super) fn resume_to_call(&mut self) -> io::Result<()> {
         self.stop = None;
         let signal = self.take_signal();
         request(libc::PTRACE_SYSCALL, self.tid, as_argument(signal))
@@ -127,7 +126,7 @@ impl Traced {
     /// # Errors
     ///
     /// The thread has ended.
-    pub(crate) fn set_options(&self, options: Options) -> io::Result<()> {
+    pub(super) fn set_options(&self, options: Options) -> io::Result<()> {
         request(libc::PTRACE_SETOPTIONS, self.tid, as_argument(options.0))
     }
 
@@ -151,6 +150,17 @@ impl Traced {
         request_with(GET_RSEQ, self.tid, size, (&raw mut found).cast()).ok()?;
         // `rseq_cs` in `struct rseq`.
         (found.address != 0).then_some(found.address + 8)
+    }
+
+    /// Lets the thread run on, until it stops again.
+    ///
+    /// # Errors
+    ///
+    /// The thread has ended.
+    pub(crate) fn resume(&mut self) -> io::Result<()> {
+        self.stop = None;
+        let signal = self.take_signal();
+        request(libc::PTRACE_CONT, self.tid, as_argument(signal))
     }
 
     /// Returns the reason why the thread has stopped; `None` while it runs.
