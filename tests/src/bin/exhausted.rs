@@ -28,6 +28,11 @@ const WARM_UP: Duration = Duration::from_secs(120);
 /// The pauses after it.
 const QUARTERS: u32 = 4;
 
+/// Blocks that are big enough for a sample to have most of them: more events than the queue of a
+/// recording has room for.
+const BIG_BLOCKS: usize = 100_000;
+const BIG_BLOCK: usize = 1 << 20;
+
 /// The open files that the program may have.
 const DESCRIPTORS: libc::rlim_t = 256;
 
@@ -44,6 +49,7 @@ fn main() -> Result<(), Failure> {
     set_limit(libc::RLIMIT_NOFILE, DESCRIPTORS)?;
     let _serving = Server::default().name("exhausted").start()?;
     writeln!(io::stdout(), "serving")?;
+    fill_queue()?;
     rounds(WARM_UP, &disk, is_alone)?;
     pause("warm")?;
     let mut done = 0;
@@ -52,6 +58,22 @@ fn main() -> Result<(), Failure> {
         pause(&format!("{} threads in {done} rounds", done * THREADS))?;
     }
     Ok(())
+}
+
+/// Records until the queue of events has gone around: each of its pages is resident from then on.
+/// The recordings of the rounds are short, and would reach one page after the other for hours.
+fn fill_queue() -> Result<(), Failure> {
+    let path = temporary();
+    let recording = Recorder::default().start(&path)?;
+    for _ in 0..BIG_BLOCKS {
+        drop(black_box(Vec::<u8>::with_capacity(BIG_BLOCK)));
+    }
+    recording.finish()?;
+    Ok(fs::remove_file(&path)?)
+}
+
+fn temporary() -> PathBuf {
+    std::env::temp_dir().join(format!("exhausted-{}", std::process::id()))
 }
 
 /// Runs rounds for this time, and returns their number.
@@ -137,7 +159,7 @@ fn descriptors() -> Result<(), Failure> {
         }
     }
     // They may work: the server closes a client's descriptor now and then.
-    let path = std::env::temp_dir().join(format!("exhausted-{}", std::process::id()));
+    let path = temporary();
     if memreport::snapshot().save(&path).is_ok() {
         fs::remove_file(&path)?;
     }
