@@ -31,6 +31,7 @@ const USAGE: &str = "\
 cargo xtask demo [FOLDER]             runs the example program under DMD on a folder of text: by default this repository
 cargo xtask pre-commit                fmt, tidy, clippy, tests
 cargo xtask ci                        all that CI runs
+cargo xtask ci beside-tests           the part of it that runs beside the tests: docs, a build without std, the oldest Rust, models
 cargo xtask nightly [WORD…]           all other checks, or those with one of the words in their names: hours
 cargo xtask tidy [RULE…]              house rules: unsafe, first-lines, vague-names, openers, phrases, columns, readme, sizes, folders, rooms, inside-rooms, map
 cargo xtask bench NAME [--quick]      overhead, stacks, show, analyse, measure, record, retained, scopes, census: a table, then a line of JSON for each figure
@@ -67,6 +68,7 @@ fn main() -> ExitCode {
         ["demo", ref rest @ ..] => demo::run(rest),
         ["pre-commit"] => ci::pre_commit(out),
         ["ci"] => ci::ci(out),
+        ["ci", "beside-tests"] => ci::beside_tests(out),
         ["nightly", ref rest @ ..] => nightly::run(rest, out),
         ["tidy", ref rest @ ..] => tidy::run(rest, out),
         ["suite", ref rest @ ..] => suite::run(rest, out),

@@ -1,14 +1,16 @@
 //! The steps that must pass before a change lands, each a command that can be run by hand.
 
 use std::fmt;
+use std::fs::{self, File};
 use std::io::Write;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
 use super::sanitize::{CHECKERS, Effort, Outcome, TESTS_OF_DMD};
 use super::{features, tidy};
 use crate::build;
 use crate::failure::Failure;
+use crate::scratch::Scratch;
 
 pub(super) type Step = (&'static str, &'static [&'static str]);
 
@@ -21,6 +23,17 @@ const LINTS: Step = (
 const TESTS: Step = (
     "the tests pass, on every inner allocator",
     &["test", "--workspace", "--features=memreport-tests/jemalloc,memreport-tests/mimalloc"],
+);
+/// The programs of [`TESTS`], which are started while nothing else is compiled.
+const BUILD: Step = (
+    "the tests build",
+    &[
+        "test",
+        "--workspace",
+        "--features=memreport-tests/jemalloc,memreport-tests/mimalloc",
+        "--no-run",
+        "--quiet",
+    ],
 );
 /// The libraries that are published. All docs are built at night.
 #[rustfmt::skip]
@@ -109,11 +122,12 @@ pub(crate) fn ci(out: &mut dyn Write) -> Result<bool, Failure> {
     let mut holds = times.of("format", out, |out| steps(&[FORMAT], out))?
         && times.of("tidy", out, house_rules)?
         && times.of("clippy", out, |out| steps(&[LINTS], out))?
-        && times.of("tests", out, |out| steps(&[TESTS], out))?
-        && times.of("docs", out, |out| steps(&[DOCS], out))?
-        && times.of("without std", out, features::without_std)?
-        && times.of("Rust versions", out, features::rust_version)?
-        && times.of("models", out, models)?;
+        && times.of("build", out, |out| steps(&[BUILD], out))?;
+    if holds {
+        let others = Others::start()?;
+        let pass = times.of("tests", out, |out| steps(&[TESTS], out))?;
+        holds = times.of("then the others", out, |out| others.finish(out))? && pass;
+    }
     let mut not_run = Vec::new();
     for (_, checker) in CHECKERS {
         holds = holds
@@ -127,6 +141,41 @@ pub(crate) fn ci(out: &mut dyn Write) -> Result<bool, Failure> {
     }
     writeln!(out, "\n{times}")?;
     if holds { all_holds(&not_run, out) } else { Ok(false) }
+}
+
+/// Runs the steps that `ci` runs beside the tests, most of which wait for other programs.
+pub(crate) fn beside_tests(out: &mut dyn Write) -> Result<bool, Failure> {
+    let mut times = Times::default();
+    let holds = times.of("docs", out, |out| steps(&[DOCS], out))?
+        && times.of("without std", out, features::without_std)?
+        && times.of("Rust versions", out, features::rust_version)?
+        && times.of("models", out, models)?;
+    writeln!(out, "\nbeside the tests: {times}")?;
+    Ok(holds)
+}
+
+/// [`beside_tests`] in another process, which prints into a file until the tests are done.
+struct Others {
+    process: Child,
+    folder: Scratch,
+}
+
+impl Others {
+    fn start() -> Result<Self, Failure> {
+        let folder = Scratch::new()?;
+        let printed = File::create(folder.0.join("printed"))?;
+        let mut this = Command::new(std::env::current_exe()?);
+        this.args(["ci", "beside-tests"]).stdin(Stdio::null());
+        let process = this.stderr(printed.try_clone()?).stdout(printed).spawn()?;
+        Ok(Others { process, folder })
+    }
+
+    /// Waits for the end, and writes what was printed.
+    fn finish(mut self, out: &mut dyn Write) -> Result<bool, Failure> {
+        let status = self.process.wait()?;
+        out.write_all(&fs::read(self.folder.0.join("printed"))?)?;
+        Ok(status.success())
+    }
 }
 
 /// The seconds that each step took.
